@@ -1,0 +1,162 @@
+#include "base/file.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+static bool map_descriptor(const char *path, int descriptor, struct ss_mapping *out, struct ss_error *error) {
+  struct stat info;
+  if (fstat(descriptor, &info) != 0)
+    return ss_fail(error, SS_BAD_INPUT, "%s: cannot read: %s", path, strerror(errno));
+  if (S_ISDIR(info.st_mode)) return ss_fail(error, SS_BAD_INPUT, "%s: is a directory, not a file", path);
+  if (!S_ISREG(info.st_mode))
+    return ss_fail(error, SS_BAD_INPUT, "%s: not a regular file (copy a pipe or device to one first)", path);
+
+  struct ss_mapping mapping = {.size = (size_t)info.st_size};
+  if (mapping.size > 0) {
+    void *data = mmap(NULL, mapping.size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED) return ss_fail(error, SS_MACHINE, "%s: cannot map: %s", path, strerror(errno));
+    mapping.data = data;
+  }
+  *out = mapping;
+  return true;
+}
+
+bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) {
+  /* Without O_NONBLOCK, opening a pipe that nobody writes to would hang before we can refuse it. */
+  const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return ss_fail(error, SS_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
+  const bool mapped = map_descriptor(path, descriptor, out, error);
+  close(descriptor);
+  return mapped;
+}
+
+void ss_unmap_file(struct ss_mapping *mapping) {
+  if (mapping->data != NULL) munmap((void *)(uintptr_t)mapping->data, mapping->size);
+  *mapping = (struct ss_mapping){0};
+}
+
+/* --- writing -------------------------------------------------------------------------------------------- */
+
+/* A place that cannot be written is the user's mistake; a full or broken disk is not. */
+static bool fail_open(const char *path, int number, struct ss_error *error) {
+  const bool machine = number == ENOSPC || number == EDQUOT || number == EIO || number == ENOMEM ||
+                       number == EMFILE || number == ENFILE;
+  return ss_fail(error, machine ? SS_MACHINE : SS_BAD_INPUT, "%s: cannot write: %s", path, strerror(number));
+}
+
+/* Creates `path`.N.part with the permissions that the umask leaves; mkstemp would make the file private, and the
+ * umask cannot be read without changing it under other threads. Returns the descriptor, or -1 with errno. */
+static int create_beside(const char *path, char **beside) {
+  for (unsigned attempt = 0; attempt < 1000; attempt++) {
+    if (asprintf(beside, "%s.%ld-%u.part", path, (long)getpid(), attempt) < 0) {
+      *beside = NULL;
+      errno = ENOMEM;
+      return -1;
+    }
+    const int descriptor = open(*beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0) return descriptor;
+    const int number = errno;
+    free(*beside);
+    *beside = NULL;
+    errno = number;
+    if (number != EEXIST) return -1;
+  }
+  return -1;
+}
+
+/* For what is there but is no regular file (/dev/null, a pipe): renaming over it would destroy it. */
+static bool open_in_place(const char *path, struct ss_output *out, struct ss_error *error) {
+  const int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) return fail_open(path, errno, error);
+  out->stream = fdopen(descriptor, "w");
+  if (out->stream != NULL) return true;
+  close(descriptor);
+  return ss_fail_memory(error, "opening an output");
+}
+
+static bool open_beside(const struct stat *old, struct ss_output *out, struct ss_error *error) {
+  const int descriptor = create_beside(out->path, &out->beside);
+  if (descriptor < 0) return fail_open(out->path, errno, error);
+  /* A file system that knows no modes is no reason to stop. */
+  if (old != NULL && fchmod(descriptor, old->st_mode & 07777) != 0) errno = 0;
+  out->stream = fdopen(descriptor, "w");
+  if (out->stream != NULL) return true;
+  close(descriptor);
+  return ss_fail_memory(error, "opening an output");
+}
+
+static bool open_path(const char *path, struct ss_output *out, struct ss_error *error) {
+  struct stat info;
+  if (*path == '\0') return ss_fail(error, SS_BAD_INPUT, "the name of an output file is empty");
+  const bool exists = stat(path, &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) return ss_fail(error, SS_BAD_INPUT, "%s: is a directory, not a file", path);
+  /* Resolved, so that a symbolic link stays one and its target is replaced. */
+  out->path = exists ? realpath(path, NULL) : strdup(path);
+  if (exists && out->path == NULL) out->path = strdup(path); /* /proc/self/fd/1 leads to no name */
+  if (out->path == NULL) return ss_fail_memory(error, "opening an output");
+  if (!exists) return open_beside(NULL, out, error);
+  if (!S_ISREG(info.st_mode)) return open_in_place(path, out, error);
+  /* Renaming asks only the folder for permission: without this a read-only file would be replaced. */
+  if (access(path, W_OK) != 0) return fail_open(path, errno, error);
+  return open_beside(&info, out, error);
+}
+
+bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *error) {
+  struct ss_output output = {0};
+  if (path == NULL || strcmp(path, "-") == 0) {
+    output.stream = stdout;
+  } else if (!open_path(path, &output, error)) {
+    ss_output_discard(&output);
+    return false;
+  }
+  *out = output;
+  return true;
+}
+
+/* An error of an earlier write leaves ferror set but its errno is gone. */
+static int flush_stream(FILE *stream) {
+  const bool failed = ferror(stream) != 0;
+  errno = 0;
+  if (fflush(stream) != 0 || failed) return errno != 0 ? errno : EIO;
+  return 0;
+}
+
+static int finish(struct ss_output *out) {
+  int number = flush_stream(out->stream);
+  if (out->stream == stdout) return number;
+  if (number == 0 && out->beside != NULL && fsync(fileno(out->stream)) != 0) number = errno;
+  if (fclose(out->stream) != 0 && number == 0) number = errno;
+  out->stream = NULL;
+  if (number == 0 && out->beside != NULL && rename(out->beside, out->path) != 0) number = errno;
+  if (number != 0) return number;
+  free(out->beside); /* it bears its final name now: nothing to remove */
+  out->beside = NULL;
+  return 0;
+}
+
+bool ss_output_commit(struct ss_output *out, struct ss_error *error) {
+  const int number = finish(out);
+  if (number != 0)
+    ss_fail(error, SS_MACHINE, "%s: cannot write: %s", out->path == NULL ? "standard output" : out->path,
+            strerror(number));
+  ss_output_discard(out);
+  return number == 0;
+}
+
+void ss_output_discard(struct ss_output *out) {
+  if (out->stream != NULL && out->stream != stdout) fclose(out->stream);
+  if (out->beside != NULL) unlink(out->beside);
+  free(out->beside);
+  free(out->path);
+  *out = (struct ss_output){0};
+}

@@ -1,0 +1,31 @@
+/* Files: mapped read-only, and written whole or not at all. */
+#ifndef SS_BASE_FILE_H
+#define SS_BASE_FILE_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct ss_mapping {
+  const unsigned char *data; /* NULL only for an empty file */
+  size_t size;
+};
+
+/* Maps a regular file read-only; directories, devices and unreadable files are SS_BAD_INPUT errors that name it. */
+bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_unmap_file(struct ss_mapping *mapping);
+
+/* A file being written beside its place. Nothing is at `path` until ss_output_commit has flushed, synced and renamed
+ * it; an uncommitted output leaves the old file untouched. A `path` of NULL or "-" is standard output. */
+struct ss_output {
+  FILE *stream;
+  char *path, *beside;
+};
+bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *error) SS_MUST_CHECK;
+/* Failing to write is SS_MACHINE. The output is closed either way. */
+bool ss_output_commit(struct ss_output *out, struct ss_error *error) SS_MUST_CHECK;
+/* Closes and removes what was not committed; harmless after a commit. */
+void ss_output_discard(struct ss_output *out);
+
+#endif

@@ -1,0 +1,107 @@
+/* Reading JSON with messages that name the file and the JSON path; a thin layer over cJSON.
+ *
+ * `ss_doc` owns a parsed document; `ss_node` is a place in it (two pointers, by value, valid while the document
+ * lives and is not edited). Every reader says on failure
+ *   FILE: PATH: what was found is not what is wanted (what would do)
+ * Parsing refuses whatever RFC 8259 does, and also nesting beyond cJSON's limit (1000), numbers that are not
+ * finite or longer than 63 characters, "\u0000", lone surrogates, malformed UTF-8, and duplicate keys anywhere. A
+ * byte order mark is skipped. */
+#ifndef SS_BASE_JSON_H
+#define SS_BASE_JSON_H
+
+#include "base/error.h"
+#include "base/units.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cJSON;
+struct ss_doc;
+
+struct ss_node {
+  struct ss_doc *doc;
+  struct cJSON *at; /* NULL: absent */
+};
+
+/* --- documents ------------------------------------------------------------------------------------------ */
+
+/* Reads a file of at most `limit` bytes. The document is the caller's, to be freed with ss_doc_free. */
+bool ss_doc_read(const char *path, size_t limit, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
+/* Parses `length` bytes; `name` stands for the file in messages ("--set", a trace's header). */
+bool ss_doc_parse(const char *name, const char *text, size_t length, struct ss_doc **out,
+                  struct ss_error *error) SS_MUST_CHECK;
+/* An empty object to be filled with ss_doc_set. */
+bool ss_doc_empty(const char *name, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
+void ss_doc_free(struct ss_doc *doc);
+void ss_cleanup_doc(struct ss_doc **doc);
+#define SS_AUTO_DOC __attribute__((cleanup(ss_cleanup_doc)))
+
+const char *ss_doc_name(const struct ss_doc *doc);
+struct ss_node ss_doc_root(struct ss_doc *doc);
+
+/* Sets the field at a dotted path ("cluster.bandwidth", "schemes.2.teams"; numbers index arrays; the spelling of
+ * messages, `schemes[2].teams` or `sweep["a.b"]`, will do as well), making the objects on the way. `value` is taken
+ * as JSON when it parses as JSON, else as a string. A path through something that is neither object nor array, or an
+ * index beyond the end, is an error. */
+bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) SS_MUST_CHECK;
+/* The same with a ready item, which the document owns from then on, also on failure. */
+bool ss_doc_set_item(struct ss_doc *doc, const char *path, struct cJSON *item, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- places --------------------------------------------------------------------------------------------- */
+
+bool ss_node_present(struct ss_node node);
+bool ss_node_is_object(struct ss_node node);
+bool ss_node_is_array(struct ss_node node);
+bool ss_node_is_text(struct ss_node node);
+bool ss_node_is_number(struct ss_node node);
+bool ss_node_is_flag(struct ss_node node);
+bool ss_node_is_null(struct ss_node node);
+
+/* Members of an array or object in order; the count is 0 for anything else. */
+size_t ss_node_size(struct ss_node node);
+struct ss_node ss_node_first(struct ss_node node);
+struct ss_node ss_node_next(struct ss_node node);
+/* The key under which this member stands in its object, or NULL. */
+const char *ss_node_key(struct ss_node node);
+/* The member of that name; absent when there is none or `node` is no object. Case matters. */
+struct ss_node ss_node_get(struct ss_node node, const char *key);
+
+/* "FILE: PATH: ..." with status SS_BAD_INPUT; returns false. */
+bool ss_node_fail(struct ss_node node, struct ss_error *error, const char *format, ...) SS_PRINTF(3, 4);
+#define ss_node_fail(...)                                                                                            \
+  ({                                                                                                                 \
+    ss_node_fail(__VA_ARGS__);                                                                                       \
+    false;                                                                                                           \
+  }) /* as with ss_fail */
+/* Writes the JSON path ("schemes[2].teams", `sweep["a.b"]`, "" for the root) and returns `buffer`. */
+const char *ss_node_path(struct ss_node node, char *buffer, size_t size);
+
+/* --- checked readers ------------------------------------------------------------------------------------ */
+
+/* The node must be an object all of whose keys are in `known` (NULL-terminated); an unknown key's error suggests
+ * the nearest known one. */
+bool ss_node_keys(struct ss_node node, const char *const *known, struct ss_error *error) SS_MUST_CHECK;
+/* ss_node_get, and absence is an error that names the key. */
+bool ss_node_need(struct ss_node node, const char *key, struct ss_node *out, struct ss_error *error) SS_MUST_CHECK;
+/* The string lives as long as the document. */
+bool ss_node_text(struct ss_node node, const char **out, struct ss_error *error) SS_MUST_CHECK;
+/* A JSON number in base units, or a string with a unit. */
+bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *out,
+                      struct ss_error *error) SS_MUST_CHECK;
+/* The same, and above zero (`positive`) or at least zero. */
+bool ss_node_positive(struct ss_node node, enum ss_dimension dimension, double *out,
+                      struct ss_error *error) SS_MUST_CHECK;
+bool ss_node_nonnegative(struct ss_node node, enum ss_dimension dimension, double *out,
+                         struct ss_error *error) SS_MUST_CHECK;
+/* A whole number in [low, high], as a JSON number (exact up to 2^53) or a string of digits. */
+bool ss_node_count(struct ss_node node, uint64_t low, uint64_t high, uint64_t *out,
+                   struct ss_error *error) SS_MUST_CHECK;
+bool ss_node_flag(struct ss_node node, bool *out, struct ss_error *error) SS_MUST_CHECK;
+/* A string that is one of `choices` (NULL-terminated); *out is its place. The error lists them all. */
+bool ss_node_choice(struct ss_node node, const char *const *choices, size_t *out,
+                    struct ss_error *error) SS_MUST_CHECK;
+
+/* The entry of `known` (NULL-terminated) with the least edit distance to `word`, or NULL when none is near. */
+const char *ss_nearest(const char *word, const char *const *known);
+
+#endif

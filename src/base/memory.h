@@ -1,0 +1,46 @@
+/* Memory: overflow-checked sizes, and arenas.
+ *
+ * An arena hands out memory that all goes back at once: one owner, no free of single objects. `ss_arena_reset`
+ * keeps the blocks for the next use, so a loop of iterations allocates only in its first. */
+#ifndef SS_BASE_MEMORY_H
+#define SS_BASE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* a*b or a+b into *out; false when the result does not fit. */
+static inline bool ss_mul_u64(uint64_t a, uint64_t b, uint64_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool ss_add_u64(uint64_t a, uint64_t b, uint64_t *out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+
+/* malloc of count items of `size` bytes; NULL when the product overflows or memory is short. Never NULL for a
+ * zero count. */
+void *ss_alloc(size_t count, size_t size);
+/* The same, zeroed. */
+void *ss_alloc_zero(size_t count, size_t size);
+/* realloc with a checked product; on failure NULL, and the old block stands. */
+void *ss_realloc(void *old, size_t count, size_t size);
+
+struct ss_arena_block;
+struct ss_arena {
+  struct ss_arena_block *first, *current;
+  size_t used;
+};
+
+/* 64-byte aligned, uninitialised; NULL when memory is short or the product overflows. A zeroed struct is an
+ * empty arena. */
+void *ss_arena_alloc(struct ss_arena *arena, size_t count, size_t size);
+/* Everything handed out so far is void; blocks are kept. */
+void ss_arena_reset(struct ss_arena *arena);
+/* Gives all blocks back; the arena is empty and usable. */
+void ss_arena_free(struct ss_arena *arena);
+
+/* for __attribute__((cleanup(ss_cleanup_free))) on a pointer variable */
+void ss_cleanup_free(void *pointer_to_pointer);
+#define SS_AUTO_FREE __attribute__((cleanup(ss_cleanup_free)))
+
+#endif

@@ -1,0 +1,36 @@
+/* Quantities: SI base units inside (B, s, B/s), strings with units outside.
+ *
+ *   "25Gbps", "3.125GB/s"   rates       k M G T are 1000-based, Ki Mi Gi Ti 1024-based; "bps" is bits
+ *   "10us", "1.5ms"         times       ns us ms s min h
+ *   "128MiB", "856MB"       sizes       B kB KB MB GB TB KiB MiB GiB TiB
+ *   "1.13%", "1/32", "0.5"  ratios      the result must be finite
+ *   "12"                    counts      whole numbers of at least 0
+ *
+ * Spaces may stand between number and unit. */
+#ifndef SS_BASE_UNITS_H
+#define SS_BASE_UNITS_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum ss_dimension { SS_NUMBER, SS_RATIO, SS_TIME, SS_BYTES, SS_RATE };
+
+/* What a good value of the dimension looks like: `a rate (say "25Gbps", "3.1GB/s" or a number in B/s)`. */
+const char *ss_dimension_wanted(enum ss_dimension dimension);
+
+/* Parses the whole of `text`. The sign may be negative: ranges are the caller's to check. On failure the error
+ * reads `"25 Gb/z" is not a rate (say ...)`. NaN, infinities, hex and empty text are refused. A plain number
+ * without a unit is in base units. */
+bool ss_units_parse(const char *text, enum ss_dimension dimension, double *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* Parses a whole number in [low, high]; no sign, no spaces, no unit. `what` names it in the error. */
+bool ss_count_parse(const char *text, const char *what, uint64_t low, uint64_t high, uint64_t *out,
+                    struct ss_error *error) SS_MUST_CHECK;
+
+/* For tables: three significant digits and the unit that fits, "12.3 ms", "81.2 kB", "25 Gbit/s"; writes at most
+ * `size` bytes and returns `buffer`. */
+const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimension, double value);
+
+#endif

@@ -1,0 +1,119 @@
+#include "cli/cmd_trace.h"
+
+#include "base/json.h"
+#include "base/units.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const struct ss_command *const verbs[] = {&trace_import, &trace_synth, &trace_merge, &trace_stats,
+                                                 &trace_info};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static const char help[] =
+    "usage: sparsync trace import|synth|merge|stats|info ...\n"
+    "\n"
+    "Sparsity traces: which rows of each embedding table every rank looked up, iteration by iteration.\n"
+    "\n"
+    "  import   make a trace from text: one row a word\n"
+    "  synth    make a trace with Zipf-distributed lookups\n"
+    "  merge    join traces that each hold some of the ranks\n"
+    "  stats    density, overlap, densification and skewness\n"
+    "  info     what a trace file holds\n"
+    "\n"
+    "`sparsync trace import --help` and so on tell more; docs/traces.md describes the file format.\n"
+    "\n"
+    "examples:\n"
+    "  sparsync trace info traces/bible-kjv-16.safetensors\n"
+    "  sparsync trace stats traces/bible-kjv-16.safetensors --format json\n"
+    "  sparsync trace import book.txt --layout stream --ranks 8 -o book.safetensors\n";
+
+bool trace_parse_format(const char *value, enum trace_format *out, struct ss_error *error) {
+  static const char *const names[] = {[TRACE_TABLE] = "table", [TRACE_JSON] = "json", [TRACE_CSV] = "csv"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(value, names[i]) == 0) {
+      *out = (enum trace_format)i;
+      return true;
+    }
+  return ss_fail(error, SS_BAD_INPUT, "--format: \"%s\" is not table, json or csv", value);
+}
+
+bool trace_parse_dtype(const char *value, enum ss_dtype *out, struct ss_error *error) {
+  for (int dtype = SS_F32; dtype <= SS_BF16; dtype++)
+    if (strcmp(value, ss_dtype_name((enum ss_dtype)dtype)) == 0) {
+      *out = (enum ss_dtype)dtype;
+      return true;
+    }
+  return ss_fail(error, SS_BAD_INPUT, "--dtype: \"%s\" is not F32, F16 or BF16", value);
+}
+
+bool trace_parse_u32(const char *value, const char *what, uint32_t low, uint32_t high, uint32_t *out,
+                     struct ss_error *error) {
+  uint64_t count;
+  if (!ss_count_parse(value, what, low, high, &count, error)) return false;
+  *out = (uint32_t)count;
+  return true;
+}
+
+bool trace_one_operand(const char **operand, const char *value, struct ss_error *error) {
+  if (*operand) return ss_fail(error, SS_BAD_INPUT, "one file is enough: \"%s\" is left over", value);
+  *operand = value;
+  return true;
+}
+
+bool trace_print_json(struct cJSON *json, FILE *stream, struct ss_error *error) {
+  char *text = json ? cJSON_Print(json) : NULL;
+  cJSON_Delete(json);
+  if (!text) return ss_fail_memory(error, "writing JSON");
+  (void)fprintf(stream, "%s\n", text); /* ss_output_commit finds what goes wrong here */
+  cJSON_free(text);
+  return true;
+}
+
+bool trace_print_table(struct ss_table *table, bool csv, FILE *stream, struct ss_error *error) {
+  if (!table) return ss_fail_memory(error, "writing a table");
+  const bool good = csv ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
+  ss_table_free(table);
+  return good;
+}
+
+const char *trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size) {
+  (void)snprintf(buffer, size, "xxh64:%016" PRIx64, ss_trace_hash(trace));
+  return buffer;
+}
+
+static bool wants_help(int argc, char **argv) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+    if (strcmp(argv[i], "--help") == 0) return true;
+  return false;
+}
+
+static bool print_help(const char *text, struct ss_error *error) {
+  if (fputs(text, stdout) >= 0 && fflush(stdout) == 0) return true;
+  return ss_fail(error, SS_MACHINE, "standard output: cannot write");
+}
+
+static bool fail_verb(const char *name, struct ss_error *error) {
+  const char *names[VERBS + 1] = {0};
+  for (size_t i = 0; i < VERBS; i++) names[i] = verbs[i]->name;
+  const char *near = ss_nearest(name, names);
+  return ss_fail(error, SS_BAD_INPUT, "trace: \"%s\" is not import, synth, merge, stats or info%s%s%s", name,
+                 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  if (argc < 2)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "trace: say what to do: import, synth, merge, stats or info (--help tells more)");
+  if (strcmp(argv[1], "--help") == 0) return print_help(help, error);
+  for (size_t i = 0; i < VERBS; i++) {
+    if (strcmp(argv[1], verbs[i]->name) != 0) continue;
+    if (wants_help(argc - 1, argv + 1)) return print_help(verbs[i]->help, error);
+    return verbs[i]->run(argc - 1, argv + 1, error);
+  }
+  return fail_verb(argv[1], error);
+}
+
+const struct ss_command ss_command_trace = {
+    .name = "trace", .summary = "make, join and measure sparsity traces", .help = help, .run = run};

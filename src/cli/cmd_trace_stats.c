@@ -1,0 +1,287 @@
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "cli/cmd_trace.h"
+#include "cli/options.h"
+#include "trace/stats.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: sparsync trace stats FILE [options]\n"
+    "\n"
+    "Measures a trace, each quantity a mean over iterations:\n"
+    "  density    unique rows of a rank / rows\n"
+    "  overlap    of two ranks' row sets: rows in both / rows of the smaller; mean over pairs of ranks\n"
+    "             (100 seeded pairs where there are more)\n"
+    "  gamma(k)   densification: unique rows of ranks 0..k-1 together / mean unique rows of one rank\n"
+    "  skewness   densest of p even row ranges / density, for p = ranks and powers of two; mean over ranks\n"
+    "  lookups    rows of a rank as they were looked up; coalesced: unique ones; prior: those of them that any rank\n"
+    "             looks up again in the next iteration (the last iteration has none)\n"
+    "\n"
+    "  --iterations A:B     only iterations A to B-1 (default all)\n"
+    "  --ranks N            only the first N ranks (default all)\n"
+    "  --format FORMAT      table (default), json, or csv: one line a tensor\n"
+    "  -o FILE              write there instead of to standard output\n"
+    "\n"
+    "examples:\n"
+    "  sparsync trace stats traces/bible-kjv-16.safetensors\n"
+    "  sparsync trace stats traces/wordnet-64.safetensors --ranks 8 --iterations 0:5 --format json\n";
+
+struct arguments {
+  const char *file, *out;
+  enum trace_format format;
+  struct ss_stats_window window;
+};
+
+/* A trace and what was measured on it. */
+struct result {
+  const struct ss_trace *trace;
+  const struct ss_stats *stats;
+};
+
+static const struct ss_option_spec specs[] = {{"iterations", true}, {"ranks", true}, {"format", true},
+                                              {"o", true},          {"help", false}, {NULL, false}};
+
+/* "A:B", "A:" or ":B" */
+static bool parse_window(const char *value, struct ss_stats_window *window, struct ss_error *error) {
+  const char *colon = strchr(value, ':');
+  if (!colon) return ss_fail(error, SS_BAD_INPUT, "--iterations: \"%s\" is not a range A:B (say 0:50)", value);
+  SS_AUTO_FREE char *first = strndup(value, (size_t)(colon - value));
+  if (!first) return ss_fail_memory(error, "reading options");
+  const uint64_t most = UINT64_C(1) << 53;
+  if (*first && !ss_count_parse(first, "--iterations", 0, most, &window->first, error)) return false;
+  return !colon[1] || ss_count_parse(colon + 1, "--iterations", 1, most, &window->end, error);
+}
+
+static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
+  struct arguments *a = context;
+  if (!name) return trace_one_operand(&a->file, value, error);
+  if (strcmp(name, "iterations") == 0) return parse_window(value, &a->window, error);
+  if (strcmp(name, "ranks") == 0) return trace_parse_u32(value, "--ranks", 1, SS_RANKS_MAX, &a->window.ranks, error);
+  if (strcmp(name, "format") == 0) return trace_parse_format(value, &a->format, error);
+  if (strcmp(name, "o") == 0) a->out = value;
+  return true;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------- */
+
+static bool add_skewness(cJSON *item, const struct ss_tensor_stats *stats) {
+  cJSON *object = cJSON_AddObjectToObject(item, "skewness");
+  bool good = object != NULL;
+  for (size_t i = 0; good && i < stats->parts; i++) {
+    char key[16];
+    (void)snprintf(key, sizeof key, "%" PRIu32, stats->part[i]);
+    good = cJSON_AddNumberToObject(object, key, stats->skewness[i]);
+  }
+  return good;
+}
+
+static bool add_gamma(cJSON *to, const struct ss_tensor_stats *stats, uint32_t ranks) {
+  if (ranks > INT32_MAX) return false;
+  cJSON *list = cJSON_CreateDoubleArray(stats->gamma, (int)ranks);
+  if (list && cJSON_AddItemToObject(to, "gamma", list)) return true;
+  cJSON_Delete(list);
+  return false;
+}
+
+static bool add_tensor(cJSON *list, const struct ss_tensor_stats *stats, uint32_t ranks) {
+  cJSON *item = cJSON_CreateObject();
+  if (!cJSON_AddItemToArray(list, item)) return false;
+  return cJSON_AddStringToObject(item, "name", stats->tensor.name) &&
+         cJSON_AddNumberToObject(item, "rows", (double)stats->tensor.rows) &&
+         cJSON_AddNumberToObject(item, "row_width", stats->tensor.row_width) &&
+         cJSON_AddStringToObject(item, "dtype", ss_dtype_name(stats->tensor.dtype)) &&
+         cJSON_AddNumberToObject(item, "density", stats->density) &&
+         cJSON_AddNumberToObject(item, "overlap", stats->overlap) && add_gamma(item, stats, ranks) &&
+         add_skewness(item, stats) && cJSON_AddNumberToObject(item, "lookups", stats->lookups) &&
+         cJSON_AddNumberToObject(item, "coalesced", stats->coalesced) &&
+         cJSON_AddNumberToObject(item, "prior", stats->prior) &&
+         cJSON_AddNumberToObject(item, "lookups_bytes", stats->lookups_bytes) &&
+         cJSON_AddNumberToObject(item, "coalesced_bytes", stats->coalesced_bytes) &&
+         cJSON_AddNumberToObject(item, "prior_bytes", stats->prior_bytes);
+}
+
+static bool fill_json(cJSON *root, struct result result) {
+  char hash[32];
+  const struct ss_stats *stats = result.stats;
+  bool good = cJSON_AddStringToObject(root, "sparsync", SS_VERSION) &&
+              cJSON_AddStringToObject(root, "trace", ss_trace_name(result.trace)) &&
+              cJSON_AddStringToObject(root, "trace_hash", trace_hash_text(result.trace, hash, sizeof hash)) &&
+              cJSON_AddNumberToObject(root, "first_iteration", (double)stats->first) &&
+              cJSON_AddNumberToObject(root, "iterations", (double)(stats->end - stats->first)) &&
+              cJSON_AddNumberToObject(root, "ranks", stats->ranks);
+  cJSON *tensors = good ? cJSON_AddArrayToObject(root, "tensors") : NULL;
+  good = tensors != NULL;
+  for (size_t i = 0; good && i < stats->tensors; i++) good = add_tensor(tensors, &stats->tensor[i], stats->ranks);
+  return good;
+}
+
+static bool print_json(struct result result, FILE *stream, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject();
+  if (root && fill_json(root, result)) return trace_print_json(root, stream, error);
+  cJSON_Delete(root);
+  return trace_print_json(NULL, stream, error);
+}
+
+/* --- CSV ------------------------------------------------------------------------------------------------ */
+
+static const char *const plain_heads[] = {"name",    "rows",          "row_width",       "dtype",
+                                          "density", "overlap",       "lookups",         "coalesced",
+                                          "prior",   "lookups_bytes", "coalesced_bytes", "prior_bytes"};
+enum { PLAIN = sizeof plain_heads / sizeof *plain_heads };
+
+/* The most parts that any tensor has skewness for: tensors of few rows have fewer. */
+static const struct ss_tensor_stats *most_parts(const struct ss_stats *stats) {
+  const struct ss_tensor_stats *most = &stats->tensor[0];
+  for (size_t i = 1; i < stats->tensors; i++)
+    if (stats->tensor[i].parts > most->parts) most = &stats->tensor[i];
+  return most;
+}
+
+static struct ss_table *csv_table(const struct ss_stats *stats) {
+  const struct ss_tensor_stats *widest = most_parts(stats);
+  const size_t columns = PLAIN + stats->ranks + widest->parts;
+  SS_AUTO_FREE const char **heads = ss_alloc(columns, sizeof *heads);
+  SS_AUTO_FREE char(*names)[24] = ss_alloc(columns, sizeof *names);
+  if (!heads || !names) return NULL;
+  for (size_t i = 0; i < columns; i++) heads[i] = i < PLAIN ? plain_heads[i] : names[i];
+  for (uint32_t k = 1; k <= stats->ranks; k++)
+    (void)snprintf(names[PLAIN + k - 1], sizeof *names, "gamma.%" PRIu32, k);
+  for (size_t i = 0; i < widest->parts; i++)
+    (void)snprintf(names[PLAIN + stats->ranks + i], sizeof *names, "skewness.%" PRIu32, widest->part[i]);
+  return ss_table_new(columns, heads);
+}
+
+/* As many digits as give the double back; nothing where there is no mean. */
+static void real_cell(struct ss_table *table, double value) {
+  if (isnan(value)) ss_table_cell(table, "%s", "");
+  else ss_table_cell(table, "%.17g", value);
+}
+
+static void csv_row(struct ss_table *table, const struct ss_stats *stats, const struct ss_tensor_stats *t) {
+  const struct ss_tensor_stats *widest = most_parts(stats);
+  ss_table_cell(table, "%s", t->tensor.name);
+  ss_table_cell(table, "%" PRIu64, t->tensor.rows);
+  ss_table_cell(table, "%" PRIu32, t->tensor.row_width);
+  ss_table_cell(table, "%s", ss_dtype_name(t->tensor.dtype));
+  const double plain[] = {t->density, t->overlap,       t->lookups,         t->coalesced,
+                          t->prior,   t->lookups_bytes, t->coalesced_bytes, t->prior_bytes};
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) real_cell(table, plain[i]);
+  for (uint32_t r = 0; r < stats->ranks; r++) real_cell(table, t->gamma[r]);
+  for (size_t i = 0, mine = 0; i < widest->parts; i++) {
+    const bool have = mine < t->parts && t->part[mine] == widest->part[i];
+    real_cell(table, have ? t->skewness[mine++] : NAN);
+  }
+}
+
+static bool print_csv(struct result result, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = csv_table(result.stats);
+  for (size_t i = 0; table && i < result.stats->tensors; i++) csv_row(table, result.stats, &result.stats->tensor[i]);
+  return trace_print_table(table, true, stream, error);
+}
+
+/* --- table ---------------------------------------------------------------------------------------------- */
+
+static void fixed_cell(struct ss_table *table, double value, int decimals) {
+  if (isnan(value)) ss_table_cell(table, "-");
+  else ss_table_cell(table, "%.*f", decimals, value);
+}
+
+static void short_cell(struct ss_table *table, double value, int digits) {
+  if (isnan(value)) ss_table_cell(table, "-");
+  else ss_table_cell(table, "%.*g", digits, value);
+}
+
+static struct ss_table *sizes_table(const struct ss_stats *stats) {
+  static const char *const heads[] = {"<tensor",   "rows",  "density",          "overlap",   "lookups",
+                                      "coalesced", "prior", "bytes of lookups", "coalesced", "prior"};
+  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+  char bytes[32];
+  for (size_t i = 0; table && i < stats->tensors; i++) {
+    const struct ss_tensor_stats *t = &stats->tensor[i];
+    ss_table_cell(table, "%s", t->tensor.name);
+    ss_table_cell(table, "%" PRIu64 " x %" PRIu32 " %s", t->tensor.rows, t->tensor.row_width,
+                  ss_dtype_name(t->tensor.dtype));
+    ss_table_cell(table, "%.3g %%", t->density * 100);
+    fixed_cell(table, t->overlap, 3);
+    fixed_cell(table, t->lookups, 1);
+    fixed_cell(table, t->coalesced, 1);
+    fixed_cell(table, t->prior, 1);
+    ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, t->lookups_bytes));
+    ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, t->coalesced_bytes));
+    ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, t->prior_bytes));
+  }
+  return table;
+}
+
+static struct ss_table *curve_table(const struct ss_stats *stats) {
+  static const char *const heads[] = {"<tensor", "k", "gamma(k)", "skewness(k)"};
+  struct ss_table *table = ss_table_new(4, heads);
+  for (size_t i = 0; table && i < stats->tensors; i++) {
+    const struct ss_tensor_stats *t = &stats->tensor[i];
+    for (size_t j = 0; j < t->parts; j++) {
+      ss_table_cell(table, "%s", t->tensor.name);
+      ss_table_cell(table, "%" PRIu32, t->part[j]);
+      short_cell(table, t->gamma[t->part[j] - 1], 4);
+      short_cell(table, t->skewness[j], 4);
+    }
+  }
+  return table;
+}
+
+static bool print_table(struct result result, FILE *stream, struct ss_error *error) {
+  const struct ss_stats *stats = result.stats;
+  (void)fprintf(stream,
+                "iterations %" PRIu64 " to %" PRIu64 ", %" PRIu32
+                " ranks; rows and bytes are of one rank in one iteration, means over both\n\n",
+                stats->first, stats->end - 1, stats->ranks);
+  if (!trace_print_table(sizes_table(stats), false, stream, error)) return false;
+  (void)fputs("\n", stream);
+  if (!trace_print_table(curve_table(stats), false, stream, error)) return false;
+  (void)fputs("\n"
+              "prior: unique rows that some rank looks up again in the next iteration\n"
+              "gamma(k): unique rows of k ranks together, in units of one rank's\n"
+              "skewness(k): densest of k even row ranges, in units of the rank's density\n",
+              stream);
+  return true;
+}
+
+/* --- command -------------------------------------------------------------------------------------------- */
+
+static bool print_to(const struct arguments *a, struct result result, struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(a->out, &output, error)) return false;
+  const bool good = a->format == TRACE_JSON  ? print_json(result, output.stream, error)
+                    : a->format == TRACE_CSV ? print_csv(result, output.stream, error)
+                                             : print_table(result, output.stream, error);
+  if (good) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool measure(const struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
+  struct ss_stats *stats;
+  if (!ss_trace_stats(trace, a->window, &stats, error)) return false;
+  const bool good = print_to(a, (struct result){trace, stats}, error);
+  ss_stats_free(stats);
+  return good;
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  struct arguments a = {0};
+  struct ss_trace *trace;
+  if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
+  if (!a.file) return ss_fail(error, SS_BAD_INPUT, "trace stats: name a trace");
+  if (!ss_trace_open(a.file, &trace, error)) return false;
+  const bool good = measure(&a, trace, error);
+  ss_trace_close(trace);
+  return good;
+}
+
+const struct ss_command trace_stats = {
+    .name = "stats", .summary = "density, overlap, densification and skewness", .help = help, .run = run};

@@ -1,0 +1,183 @@
+#include "report/table.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ss_table {
+  size_t columns;
+  const char **cells; /* row by row, the heads first */
+  bool *left;         /* by column */
+  size_t used, room;  /* cells, heads included */
+  struct ss_arena texts;
+  bool failed;
+};
+
+/* Appends `length` bytes as a cell. */
+static void append(struct ss_table *table, const char *text, size_t length) {
+  if (table->used == table->room) {
+    const size_t room = table->room < 64 ? 64 : table->room * 2;
+    const char **cells = ss_realloc(table->cells, room, sizeof *cells);
+    table->failed = table->failed || cells == NULL;
+    if (cells == NULL) return;
+    table->cells = cells;
+    table->room = room;
+  }
+  char *copy = ss_arena_alloc(&table->texts, length + 1, 1);
+  table->failed = table->failed || copy == NULL;
+  if (copy == NULL) return;
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  table->cells[table->used++] = copy;
+}
+
+struct ss_table *ss_table_new(size_t columns, const char *const *heads) {
+  struct ss_table *table = ss_alloc_zero(1, sizeof *table);
+  if (table == NULL) return NULL;
+  table->columns = columns;
+  table->left = ss_alloc_zero(columns, sizeof *table->left);
+  table->failed = table->left == NULL;
+  for (size_t i = 0; i < columns && !table->failed; i++) {
+    table->left[i] = heads[i][0] == '<';
+    const char *head = heads[i] + table->left[i];
+    append(table, head, strlen(head));
+  }
+  if (!table->failed) return table;
+  ss_table_free(table);
+  return NULL;
+}
+
+void ss_table_free(struct ss_table *table) {
+  if (table == NULL) return;
+  ss_arena_free(&table->texts);
+  free(table->cells);
+  free(table->left);
+  free(table);
+}
+
+void ss_table_cell(struct ss_table *table, const char *format, ...) {
+  if (table == NULL || table->failed || table->columns == 0) return;
+  char *text = NULL;
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = vasprintf(&text, format, arguments);
+  va_end(arguments);
+  if (length < 0) {
+    table->failed = true;
+    return;
+  }
+  append(table, text, (size_t)length);
+  free(text);
+}
+
+static size_t row_count(const struct ss_table *table) {
+  return table->columns == 0 ? 0 : (table->used + table->columns - 1) / table->columns;
+}
+
+/* A last row that is not full ends in empty cells. */
+static const char *cell_at(const struct ss_table *table, size_t row, size_t column) {
+  const size_t place = row * table->columns + column;
+  return place < table->used ? table->cells[place] : "";
+}
+
+static size_t text_width(const char *text) {
+  size_t width = 0;
+  for (; *text != '\0'; width++) {
+    const size_t size = ss_utf8_printable(text, 4);
+    text += size == 0 ? 1 : size;
+  }
+  return width;
+}
+
+/* Cells may quote file contents: what could steer a terminal or break the line is shown as '?'. */
+static void put_text(const char *text, FILE *stream) {
+  while (*text != '\0') {
+    const size_t size = ss_utf8_printable(text, 4);
+    if (size == 0) fputc('?', stream);
+    else fwrite(text, 1, size, stream);
+    text += size == 0 ? 1 : size;
+  }
+}
+
+static void put_repeated(char c, size_t count, FILE *stream) {
+  while (count-- > 0) fputc(c, stream);
+}
+
+static void put_row(const struct ss_table *table, size_t row, const size_t *widths, FILE *stream) {
+  size_t owed = 0; /* spaces are written only before something, so that none trail */
+  for (size_t column = 0; column < table->columns; column++) {
+    const char *text = cell_at(table, row, column);
+    const size_t width = text_width(text), padding = widths[column] - width;
+    if (!table->left[column]) owed += padding;
+    if (width > 0) {
+      put_repeated(' ', owed, stream);
+      put_text(text, stream);
+      owed = 0;
+    }
+    owed += 2 + (table->left[column] ? padding : 0);
+  }
+  fputc('\n', stream);
+}
+
+static void put_rule(const struct ss_table *table, const size_t *widths, FILE *stream) {
+  for (size_t column = 0; column < table->columns; column++) {
+    put_repeated(' ', column > 0 ? 2 : 0, stream);
+    put_repeated('-', widths[column], stream);
+  }
+  fputc('\n', stream);
+}
+
+static bool check_written(FILE *stream, struct ss_error *error) {
+  if (!ferror(stream)) return true;
+  return ss_fail(error, SS_MACHINE, "cannot write a table: %s", strerror(errno != 0 ? errno : EIO));
+}
+
+bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error *error) {
+  if (table == NULL || table->failed) return ss_fail_memory(error, "making a table");
+  SS_AUTO_FREE size_t *widths = ss_alloc_zero(table->columns, sizeof *widths);
+  if (widths == NULL) return ss_fail_memory(error, "making a table");
+  const size_t rows = row_count(table);
+  for (size_t row = 0; row < rows; row++) {
+    for (size_t column = 0; column < table->columns; column++) {
+      const size_t width = text_width(cell_at(table, row, column));
+      if (width > widths[column]) widths[column] = width;
+    }
+  }
+
+  errno = 0;
+  for (size_t row = 0; row < rows; row++) {
+    put_row(table, row, widths, stream);
+    if (row == 0) put_rule(table, widths, stream);
+  }
+  return check_written(stream, error);
+}
+
+static void put_csv_field(const char *text, FILE *stream) {
+  if (strpbrk(text, ",\"\r\n") == NULL) {
+    fputs(text, stream);
+    return;
+  }
+  fputc('"', stream);
+  for (; *text != '\0'; text++) {
+    if (*text == '"') fputc('"', stream);
+    fputc(*text, stream);
+  }
+  fputc('"', stream);
+}
+
+bool ss_table_csv(const struct ss_table *table, FILE *stream, struct ss_error *error) {
+  if (table == NULL || table->failed) return ss_fail_memory(error, "making a table");
+  errno = 0;
+  const size_t rows = row_count(table);
+  for (size_t row = 0; row < rows; row++) {
+    for (size_t column = 0; column < table->columns; column++) {
+      if (column > 0) fputc(',', stream);
+      put_csv_field(cell_at(table, row, column), stream);
+    }
+    fputc('\n', stream);
+  }
+  return check_written(stream, error);
+}

@@ -1,0 +1,39 @@
+/* The engine: the player that says how long rounds take on a network model. */
+#ifndef SS_SIM_ENGINE_H
+#define SS_SIM_ENGINE_H
+
+#include "sim/play.h"
+
+/* What a run amounted to. Endpoints are ranks, then servers. */
+struct ss_tally {
+  double time;     /* s: when the last endpoint was done */
+  double kernel;   /* s: kernel time of the endpoint that computed longest */
+  uint64_t messages, rounds, bytes;
+  uint64_t sent_max, received_max; /* B: over ranks */
+  uint64_t server_max;             /* B: over servers, sent or received, the larger */
+};
+
+struct ss_engine {
+  struct ss_player player; /* first: a player is the engine it stands in */
+  const struct ss_network_model *model;
+  struct ss_network *network;
+  uint32_t ranks, endpoints;
+  double *ready;    /* [endpoints] of the current dependent round and the independent ones behind it */
+  double *done;     /* [endpoints] end of everything so far, as far as settled */
+  double *computed; /* [endpoints] when the compute stream is free */
+  double *busy;     /* [endpoints] kernel time */
+  uint64_t *sent, *received; /* [endpoints] B, except what went to everyone alike: */
+  uint64_t everyone; /* B that each rank both sent and received in shift rounds */
+  uint64_t messages, rounds;
+};
+
+bool ss_engine_open(struct ss_engine *engine, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
+                    struct ss_error *error) SS_MUST_CHECK;
+void ss_engine_close(struct ss_engine *engine);
+/* Settles everything played so far. */
+struct ss_tally ss_engine_tally(struct ss_engine *engine);
+/* Bytes that endpoint e sent and received, kernels excluded; for --per-rank. */
+uint64_t ss_engine_sent(const struct ss_engine *engine, uint32_t endpoint);
+uint64_t ss_engine_received(const struct ss_engine *engine, uint32_t endpoint);
+
+#endif

@@ -1,0 +1,65 @@
+#include "sim/play.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks, uint32_t servers,
+                  struct ss_error *error) {
+  uint32_t room = ranks > servers ? ranks : servers;
+  *play = (struct ss_play){.player = player, .ranks = ranks, .servers = servers, .room = room};
+  play->from = ss_alloc(room, sizeof *play->from);
+  play->to = ss_alloc(room, sizeof *play->to);
+  play->bytes = ss_alloc(room, sizeof *play->bytes);
+  play->payload = ss_alloc(room, sizeof *play->payload);
+  play->given = ss_alloc(room, sizeof *play->given);
+  play->kernel = ss_alloc(room, sizeof *play->kernel);
+  if (play->from && play->to && play->bytes && play->payload && play->given && play->kernel) return true;
+  ss_play_close(play);
+  return ss_fail_memory(error, "making room for a round");
+}
+
+void ss_play_close(struct ss_play *play) {
+  free(play->from);
+  free(play->to);
+  free(play->bytes);
+  free(play->payload);
+  free(play->given);
+  free(play->kernel);
+  ss_sum_scratch_free(&play->scratch);
+}
+
+bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
+                      struct ss_error *error) {
+  struct ss_round round = {
+      .messages = {.count = count, .from = play->from, .to = play->to, .bytes = play->bytes},
+      .dependent = dependent,
+      .payloads = play->payloads && wire ? play->payload : NULL,
+      .wire = play->payloads ? wire : NULL,
+  };
+  return play->player->play(play->player, &round, error);
+}
+
+bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const uint64_t *bytes, uint64_t each,
+                   bool dependent, struct ss_error *error) {
+  struct ss_round round = {.messages = {.count = count, .shift = shift, .bytes = bytes, .each = each},
+                           .dependent = dependent};
+  return play->player->play(play->player, &round, error);
+}
+
+bool ss_play_kernels(struct ss_play *play, uint32_t first, uint32_t count, const uint64_t *bytes,
+                     struct ss_error *error) {
+  if (!play->device || !play->device->counted) return true;
+  for (uint32_t i = 0; i < count; i++)
+    play->kernel[i] = (struct ss_kernel){first + i, ss_device_time(play->device, bytes[i])};
+  struct ss_round round = {.dependent = true, .after = play->kernel, .after_count = count};
+  return play->player->play(play->player, &round, error);
+}
+
+void ss_play_mismatch(struct ss_play *play, const char *format, ...) {
+  if (play->mismatches++ > 0) return;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(play->mismatch, sizeof play->mismatch, format, arguments);
+  va_end(arguments);
+}

@@ -1,0 +1,89 @@
+/* What a scheme plays on: rounds, and the players that take them.
+ *
+ * A scheme is written once, as rounds: "rank r sends this chunk to rank q". It hands each round to a *player*. The
+ * engine (sim/engine.h) plays a round on a network model, all ranks in one process; the MPI executor (exec/) really
+ * sends it, one rank a process. The scheme cannot tell the difference, except that a process holds only the payloads
+ * of the ranks that live in it: it asks ss_play_resident before it touches one.
+ *
+ * Only one round is alive at a time; its arrays belong to `struct ss_play` and are reused. */
+#ifndef SS_SIM_PLAY_H
+#define SS_SIM_PLAY_H
+
+#include "net/device.h"
+#include "net/network.h"
+#include "tensor/wire.h"
+
+/* What one message carries: `count` chunks, one after the other. */
+struct ss_payload {
+  const struct ss_chunk *chunks;
+  const struct ss_chunk *known; /* for SS_WIRE_VALUES: chunks whose rows the receiver already holds, one for each */
+  uint32_t count;
+};
+
+struct ss_kernel {
+  uint32_t endpoint;
+  double seconds;
+};
+
+struct ss_round {
+  struct ss_messages messages;
+  /* A dependent round's messages are ready at an endpoint once all that endpoint did in earlier rounds is complete;
+   * an independent round's when those of the nearest dependent round before it were. */
+  bool dependent;
+  struct ss_payload *payloads;   /* [messages.count]; NULL: only sizes are played */
+  const struct ss_wire *wire;    /* how the payloads travel; NULL with payloads NULL */
+  const struct ss_kernel *after; /* kernels that run when an endpoint has what this round sends it */
+  uint32_t after_count;
+};
+
+struct ss_player {
+  /* Plays the round. On return payloads[i] is what the receiver of message i got; messages between endpoints that do
+   * not live here may be left as they are. */
+  bool (*play)(struct ss_player *player, struct ss_round *round, struct ss_error *error);
+  /* NULL: every endpoint lives in this process. */
+  bool (*resident)(const struct ss_player *player, uint32_t endpoint);
+};
+
+struct ss_play {
+  struct ss_player *player;
+  uint32_t ranks, servers;
+  bool payloads;       /* chunks carry rows and marks or values; false: counts and bytes only */
+  bool exchange_sizes; /* "sizes": "exchanged" */
+  const struct ss_device *device;
+  struct ss_arena *arena; /* lives as long as the iteration */
+  struct ss_sum_scratch scratch;
+
+  /* room for one round of at most `room` messages */
+  uint32_t room;
+  uint32_t *from, *to;
+  uint64_t *bytes;
+  struct ss_payload *payload;
+  struct ss_chunk *given; /* [room] chunks made for one round */
+  struct ss_kernel *kernel;
+
+  uint64_t mismatches; /* messages whose sender or part was not the one due, or that came twice */
+  char mismatch[160];  /* the first, in words */
+};
+
+/* Room for rounds of up to max(ranks, servers) messages. */
+bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks, uint32_t servers,
+                  struct ss_error *error) SS_MUST_CHECK;
+void ss_play_close(struct ss_play *play);
+
+static inline bool ss_play_resident(const struct ss_play *play, uint32_t endpoint) {
+  return !play->player->resident || play->player->resident(play->player, endpoint);
+}
+/* Plays `count` messages from play->from/to/bytes with play->payload (when play->payloads). */
+bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
+                      struct ss_error *error) SS_MUST_CHECK;
+/* The round in which endpoint i of `count` sends to (i + shift) mod count, bytes[i] (NULL: `each`), sizes only. */
+bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const uint64_t *bytes, uint64_t each,
+                   bool dependent, struct ss_error *error) SS_MUST_CHECK;
+/* A round without messages in which endpoint e computes on bytes[e] bytes of memory traffic, once all that it did
+ * is complete; `bytes` holds endpoints first .. first+count-1. Nothing when the device counts no kernels. */
+bool ss_play_kernels(struct ss_play *play, uint32_t first, uint32_t count, const uint64_t *bytes,
+                     struct ss_error *error) SS_MUST_CHECK;
+/* Records a mismatch: the run is not exact. */
+void ss_play_mismatch(struct ss_play *play, const char *format, ...) SS_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,67 @@
+#include "sim/receipts.h"
+
+#include <stdlib.h>
+
+bool ss_receipts_open(struct ss_receipts *r, uint32_t receivers, uint32_t blocks, struct ss_error *error) {
+  *r = (struct ss_receipts){.receivers = receivers, .blocks = blocks, .words = (blocks + 63) / 64};
+  r->bits = ss_alloc_zero(receivers * r->words, sizeof *r->bits);
+  return r->bits ? true : ss_fail_memory(error, "recording receipts");
+}
+
+void ss_receipts_close(struct ss_receipts *r) {
+  free(r->bits);
+  free(r->other);
+  *r = (struct ss_receipts){0};
+}
+
+bool ss_receipts_has(const struct ss_receipts *r, uint32_t receiver, uint32_t block) {
+  return r->bits[receiver * r->words + block / 64] >> (block % 64) & 1;
+}
+
+static void mark(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t block) {
+  uint64_t *word = &r->bits[receiver * r->words + block / 64], bit = UINT64_C(1) << (block % 64);
+  if (*word & bit) ss_play_mismatch(play, "endpoint %u received block %u twice", receiver, block);
+  *word |= bit;
+}
+
+void ss_receipts_add_run(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t first,
+                         uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t block = first + i;
+    mark(play, r, receiver, block < r->blocks ? block : block - r->blocks);
+  }
+}
+
+bool ss_receipts_add(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t block,
+                     const struct ss_chunk *due, const struct ss_chunk *got, struct ss_error *error) {
+  mark(play, r, receiver, block);
+  if (ss_chunk_same(due, got)) return true;
+  if (due->origin != got->origin || due->part != got->part)
+    ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", receiver, got->part,
+                     got->origin, due->part, due->origin);
+  if (r->others == r->room) {
+    uint64_t room = r->room ? 2 * r->room : 64;
+    struct ss_receipt *other = ss_realloc(r->other, room, sizeof *other);
+    if (!other) return ss_fail_memory(error, "recording receipts");
+    r->other = other;
+    r->room = room;
+  }
+  r->other[r->others++] = (struct ss_receipt){receiver, block, *got};
+  return true;
+}
+
+bool ss_receipts_regular(const struct ss_receipts *r, uint32_t receiver) {
+  for (uint64_t i = 0; i < r->others; i++)
+    if (r->other[i].receiver == receiver) return false;
+  uint32_t held = 0;
+  for (uint64_t w = 0; w < r->words; w++) held += (uint32_t)__builtin_popcountll(r->bits[receiver * r->words + w]);
+  return held == r->blocks;
+}
+
+const struct ss_chunk *ss_receipts_held(const struct ss_receipts *r, uint32_t receiver, uint32_t block,
+                                        const struct ss_chunk *sent) {
+  if (!ss_receipts_has(r, receiver, block)) return NULL;
+  for (uint64_t i = 0; i < r->others; i++)
+    if (r->other[i].receiver == receiver && r->other[i].block == block) return &r->other[i].chunk;
+  return sent;
+}

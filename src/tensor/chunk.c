@@ -1,0 +1,113 @@
+#include "tensor/chunk.h"
+
+#include <string.h>
+
+static uint64_t lower_bound(const uint32_t *rows, uint64_t count, uint64_t row) {
+  uint64_t first = 0;
+  while (count > 0) {
+    uint64_t half = count / 2;
+    if (rows[first + half] < row) {
+      first += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return first;
+}
+
+uint64_t ss_chunk_find(const struct ss_chunk *chunk, uint64_t low, uint64_t high, uint64_t *first) {
+  *first = lower_bound(chunk->rows, chunk->count, low);
+  return lower_bound(chunk->rows + *first, chunk->count - *first, high);
+}
+
+struct ss_chunk ss_chunk_entries(const struct ss_chunk *chunk, uint64_t first, uint64_t count) {
+  struct ss_chunk view = *chunk;
+  view.count = count;
+  if (chunk->rows) view.rows += first;
+  if (chunk->marks) view.marks += first;
+  if (chunk->values) view.values += first * chunk->stride;
+  return view;
+}
+
+struct ss_chunk ss_chunk_slice(const struct ss_chunk *chunk, uint64_t low, uint64_t high) {
+  uint64_t first = 0, count;
+  if (chunk->rows) {
+    count = ss_chunk_find(chunk, low, high, &first);
+  } else {
+    uint64_t range = chunk->high - chunk->low;
+    count = range == 0 ? 0 : ss_share(chunk->count, range, high - chunk->low) - ss_share(chunk->count, range, low - chunk->low);
+  }
+  struct ss_chunk view = ss_chunk_entries(chunk, first, count);
+  view.low = low;
+  view.high = high;
+  return view;
+}
+
+struct ss_chunk ss_chunk_columns(const struct ss_chunk *chunk, uint32_t first, uint32_t width) {
+  struct ss_chunk view = *chunk;
+  view.width = width;
+  if (chunk->values) view.values += first;
+  return view;
+}
+
+bool ss_chunk_equal(const struct ss_chunk *a, const struct ss_chunk *b) {
+  if (a->count != b->count || a->dense != b->dense) return false;
+  if (a->count == 0) return true;
+  if (!a->marks || !b->marks || (!a->dense && (!a->rows || !b->rows))) return false;
+  if (!a->dense && memcmp(a->rows, b->rows, a->count * sizeof *a->rows) != 0) return false;
+  return memcmp(a->marks, b->marks, a->count * sizeof *a->marks) == 0;
+}
+
+bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
+                        struct ss_chunk *out, struct ss_error *error) {
+  struct ss_chunk sum = *a;
+  if (a->marks && b->marks) {
+    uint64_t *marks = ss_arena_alloc(arena, a->count, sizeof *marks);
+    if (!marks) return ss_fail_memory(error, "adding dense gradients");
+    for (uint64_t i = 0; i < a->count; i++) marks[i] = a->marks[i] + b->marks[i];
+    sum.marks = marks;
+  } else {
+    sum.marks = NULL;
+  }
+  if (a->values && b->values) {
+    uint64_t n = (a->high - a->low) * a->width;
+    float *values = ss_arena_alloc(arena, n, sizeof *values);
+    if (!values) return ss_fail_memory(error, "adding dense gradients");
+    for (uint64_t i = 0; i < n; i++) values[i] = a->values[i] + b->values[i];
+    sum.values = values;
+  } else {
+    sum.values = NULL;
+  }
+  *out = sum;
+  return true;
+}
+
+bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *wanted, struct ss_arena *arena,
+                     struct ss_chunk *out, struct ss_error *error) {
+  uint64_t most = from->count < wanted->count ? from->count : wanted->count, n = 0;
+  uint32_t *rows = ss_arena_alloc(arena, most, sizeof *rows);
+  uint64_t *marks = from->marks ? ss_arena_alloc(arena, most, sizeof *marks) : NULL;
+  float *values = from->values ? ss_arena_alloc(arena, most * from->width, sizeof *values) : NULL;
+  if (!rows || (from->marks && !marks) || (from->values && !values))
+    return ss_fail_memory(error, "selecting rows");
+  for (uint64_t i = 0, j = 0; i < from->count && j < wanted->count;) {
+    if (from->rows[i] < wanted->rows[j]) {
+      i++;
+    } else if (from->rows[i] > wanted->rows[j]) {
+      j++;
+    } else {
+      rows[n] = from->rows[i];
+      if (marks) marks[n] = from->marks[i];
+      if (values) memcpy(values + n * from->width, from->values + i * from->stride, from->width * sizeof *values);
+      n++, i++, j++;
+    }
+  }
+  *out = *from;
+  out->rows = rows;
+  out->marks = marks;
+  out->values = values;
+  out->stride = from->width;
+  out->count = n;
+  return true;
+}

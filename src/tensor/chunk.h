@@ -1,0 +1,88 @@
+/* Chunks: the payloads that schemes move. A part of one rank's gradient, or of a sum of several.
+ *
+ * A chunk is a view: a small value that shares immutable arrays by reference; whoever made the arrays (an arena)
+ * owns them. It can be as little as a count (when sizes are all that is asked), and as much as rows, proof integers
+ * and values.
+ *
+ * Proof: every row carries one 64-bit integer, its mark; what rank r contributes to row i is ss_contribution(r, i, 0).
+ * Marks are summed mod 2^64, so any order gives the same bits, and a lost, doubled or swapped row shows. */
+#ifndef SS_TENSOR_CHUNK_H
+#define SS_TENSOR_CHUNK_H
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <stdint.h>
+
+struct ss_chunk {
+  const uint32_t *rows;  /* [count] ascending; equal neighbours only where a scheme sends uncoalesced rows. NULL for a
+                            dense chunk, or when only the count is known */
+  const uint64_t *marks; /* [count], or NULL: unproven */
+  const float *values;   /* element c of entry i is values[i * stride + c], c < width; NULL in simulation */
+  uint64_t count;        /* entries: rows, or the proof units of a dense chunk */
+  uint64_t low, high;    /* the rows it covers: [low, high) */
+  uint32_t width;        /* elements of each row that this chunk carries (a slice of columns carries fewer) */
+  uint32_t stride;
+  uint32_t origin; /* the rank that sends it first, and */
+  uint32_t part;   /* which part of its tensor it is: receivers check both */
+  bool dense;      /* every row of [low, high) is there; `values`, if any, are by row, `marks` by proof unit */
+};
+
+/* What rank `rank` contributes to row (or dense proof unit) `row`; `occurrence` counts the duplicates of a lookup. */
+static inline uint64_t ss_contribution(uint32_t rank, uint64_t row, uint64_t occurrence) {
+  return ss_mix(((uint64_t)rank << 32) | occurrence, row);
+}
+
+/* The value in column `column` of a row with that contribution: a whole number of -8..7, so that sums of up to 2^20
+ * ranks are exact in single precision. */
+static inline float ss_contribution_value(uint64_t mark, uint32_t column) {
+  return (float)(ss_mix(mark, column) >> 60) - 8.0f;
+}
+
+/* Entry range of the rows in [low, high), by binary search: *first and the count returned. `rows` is not NULL. */
+uint64_t ss_chunk_find(const struct ss_chunk *chunk, uint64_t low, uint64_t high, uint64_t *first);
+/* The view of `chunk` on rows [low, high). A chunk of counts only is taken to be spread evenly. */
+struct ss_chunk ss_chunk_slice(const struct ss_chunk *chunk, uint64_t low, uint64_t high);
+/* The view of entries [first, first + count). */
+struct ss_chunk ss_chunk_entries(const struct ss_chunk *chunk, uint64_t first, uint64_t count);
+/* The view on columns [first, first + width) of every row. */
+struct ss_chunk ss_chunk_columns(const struct ss_chunk *chunk, uint32_t first, uint32_t width);
+
+/* Same rows and same marks; a dense chunk's marks. Values are not looked at. */
+bool ss_chunk_equal(const struct ss_chunk *a, const struct ss_chunk *b);
+/* Same arrays: true only if nobody replaced the payload on the way. */
+static inline bool ss_chunk_same(const struct ss_chunk *a, const struct ss_chunk *b) {
+  return a->rows == b->rows && a->marks == b->marks && a->values == b->values && a->count == b->count &&
+         a->low == b->low && a->high == b->high && a->origin == b->origin && a->part == b->part &&
+         a->width == b->width;
+}
+
+/* Even shares, the rule everywhere: part j of n in p is [floor(j*n/p), floor((j+1)*n/p)). */
+static inline uint64_t ss_share(uint64_t n, uint64_t p, uint64_t j) {
+  return (uint64_t)((unsigned __int128)n * j / p);
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------- */
+
+/* Working memory of ss_chunk_sum, one per thread; a zeroed struct is empty. */
+struct ss_sum_scratch {
+  struct ss_arena arena;
+};
+void ss_sum_scratch_free(struct ss_sum_scratch *scratch);
+
+/* The sum of `n` sparse chunks (all with rows) as one chunk over [low, high): the union of their rows, marks and
+ * values added where they meet. Equal rows inside one operand are added too. Marks and values are summed when every
+ * operand has them. Cost: linear in the entries; the arrays are `arena`'s. */
+bool ss_chunk_sum(const struct ss_chunk *operands, uint32_t n, uint64_t low, uint64_t high, struct ss_arena *arena,
+                  struct ss_sum_scratch *scratch, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* a + b for two dense chunks of the same range; the arrays are `arena`'s. */
+bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
+                        struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* The rows of `from` that `wanted` lists too, with from's marks and values. */
+bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *wanted, struct ss_arena *arena,
+                     struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,243 @@
+"""Speed and memory beside references measured in the same run; called by ./dev bench.
+
+usage: bench.py --build FOLDER --scratch FOLDER [--simgrid PROGRAM] [--check]
+
+One table: our figure, the limit stated for it, a reference figure from the same run, the ratio, the limit stated for
+the ratio where there is one, and ok or MISS. With --check the status is 1 when anything is beyond twice its limit.
+"""
+import argparse
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LATENCY, BANDWIDTH = 25e-6, 3.125e9  # of the cluster "bench" in the scenarios here
+SHIPPED = "traces/bible-kjv-16.safetensors"
+
+ABOUT_SIMGRID = """\
+SimGrid and sparsync simulate the same schedule here: in round s rank r sends to (r+s) mod P, one message out and one
+in at a time, both ends ready before it starts. Where no link carries two flows at once a message takes latency plus
+bytes over bandwidth in both, so the two must agree to rounding, for equal sizes and for ragged ones; a difference
+above 1e-9 is a fault in one of them and a MISS above. SimGrid models more than we do: flows that share a link divide
+it max-min fairly, along routes through hosts, switches and links; it can correct for TCP (windows, slow start,
+headers), all switched off here; and its actors compute, block and choose. We do not: a port serves its messages one
+after the other, and the network between the ports is never short. So the two must differ as soon as a rank has
+several messages under way (posted all at once, the exchange pays one latency on SimGrid instead of P-1), and where
+an oversubscribed switch stands between the ports, which slows SimGrid's flows and not ours."""
+
+
+class Table:
+    def __init__(self):
+        self.rows = []
+        self.missed = self.far = 0
+
+    def add(self, item, value, limit, unit, reference="", other=None, ratio_limit=None, ratio=None):
+        """`limit` and `ratio_limit` may be None: printed, not judged."""
+        if ratio is None and other:
+            ratio = value / other
+        judged = [(value, limit), (ratio, ratio_limit)]
+        beyond = max((x / most for x, most in judged if most is not None), default=0)
+        self.missed += beyond > 1
+        self.far += beyond > 2
+        self.rows.append((
+            item, show(value, unit), show(limit, unit), reference, show(other, unit), show(ratio, "x"),
+            show(ratio_limit, "x"), "" if not beyond else "ok" if beyond <= 1 else "MISS"))
+
+    def print(self):
+        head = ("item", "ours", "limit", "reference", "its figure", "ratio", "limit", "")
+        widths = [max(len(row[i]) for row in self.rows + [head]) for i in range(len(head))]
+        for row in [head] + self.rows:
+            cells = [cell.ljust(w) if i in (0, 3, 7) else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))]
+            print("  ".join(cells).rstrip())
+
+
+def show(value, unit):
+    if value is None:
+        return ""
+    if unit == "MB":
+        return f"{value / 1e6:.1f} MB" if value < 1e8 else f"{value / 1e6:.0f} MB"
+    if unit == "s":
+        return f"{value * 1e3:.3g} ms" if value < 0.1 else f"{value:.3g} s"
+    return f"{value:.3g} {unit}".strip()
+
+
+class Bench:
+    def __init__(self, options):
+        self.program = os.path.join(options.build, "sparsync")
+        self.tools = os.path.join(options.build, "tests", "bench_tools")
+        self.engine_program = os.path.join(options.build, "tests", "bench_engine")
+        self.simgrid = options.simgrid
+        self.out = os.path.join(options.scratch, "out")
+        self.scratch = options.scratch
+        self.table = Table()
+        self.plain_ns = None
+
+    def tool(self, *arguments):
+        return json.loads(output([self.tools, *map(str, arguments)]))
+
+    def measure(self, times, *arguments):
+        return self.tool("measure", times, self.out, self.program, *arguments)
+
+    def run_scenario(self, name, times):
+        return self.measure(times, "run", os.path.join(HERE, name), "--format", "json", "--quiet")
+
+    def points(self):
+        with open(self.out, encoding="utf-8") as result:
+            return json.load(result)["points"]
+
+    def engine(self):
+        if not os.path.exists(self.engine_program):
+            print(f"left out: {self.engine_program} is not built")
+            return
+        curve = [line for line in map(json.loads, output([self.engine_program]).splitlines()) if line["item"] == "engine"]
+        for point in curve:
+            self.table.add(f"engine, {point['ranks']} ranks, a message", point["ns_per_message"], 3, "ns",
+                           "plain array loop", point["plain_ns_per_message"], 3)
+        times = [point["ns_per_message"] for point in curve]
+        self.table.add("engine, slowest over fastest of these", max(times), None, "ns", "fastest", min(times), 2)
+        self.plain_ns = curve[-1]["plain_ns_per_message"]
+
+    def whole_runs(self):
+        plain = (lambda messages: messages * self.plain_ns * 1e-9) if self.plain_ns else lambda _: None
+        for name, what, messages, most in (
+                ("alltoall-1024.json", "alltoall, 1,024 ranks, no proof", 2 * 1024 * 1023, 0.03),
+                ("allreduce-16384.json", "ring allreduce, 16,384 ranks, no proof", 2 * 16384 * 16383, 3)):
+            ours = self.run_scenario(name, 5)
+            self.table.add(what, ours["wall_s"], most, "s", "plain array loop", plain(messages))
+            self.table.add("  its memory", ours["peak_bytes"], 30e6, "MB")
+
+    def proof(self):
+        ours = self.run_scenario("proof-1024.json", 2)
+        inexact = [point["label"] for point in self.points() if point["exact"] is not True]
+        if inexact:
+            sys.exit(f"bench: not proven exact: {', '.join(inexact)}")
+        reference = self.tool("sum", 1024, 5000, 1000000)["wall_s"]
+        self.table.add("alltoall + allgather with proof, 1,024 ranks", ours["wall_s"], 3, "s", "one dense sum",
+                       reference)
+        self.table.add("  its memory", ours["peak_bytes"], 1e9, "MB")
+
+    def stats(self):
+        ranks, nnz, rows = 128, 2700000, 112000000
+        trace = os.path.join(self.scratch, "elements.safetensors")
+        if shutil.disk_usage(self.scratch).free < 2 * ranks * nnz * 4:
+            print("left out: trace stats: not enough room on the disk for a trace of 1.4 GB")
+            return
+        try:
+            size = self.tool("elements", trace, ranks, nnz, rows)["bytes"]
+            reference = self.tool("mark", trace, rows)["wall_s"]
+            ours = self.measure(2, "trace", "stats", trace, "--format", "json")
+        finally:
+            if os.path.exists(trace):
+                os.remove(trace)
+        self.table.add("trace stats, 128 ranks x 2.7 M of 112 M", ours["wall_s"], 3, "s", "one pass into a bitset",
+                       reference)
+        self.table.add("  its memory", ours["peak_bytes"], None, "MB", "the file", size, 2)
+
+    def start_up(self):
+        ours = self.measure(20, "--version")
+        reference = self.tool("measure", 20, self.out, "true")
+        self.table.add("start-up, sparsync --version", ours["wall_s"], 0.01, "s", "start-up of true",
+                       reference["wall_s"])
+
+    def shipped(self):
+        ours = self.run_scenario("shipped-trace.json", 3)
+        offsets, _ = read_offsets(SHIPPED)
+        lookups = offsets[50 * 16] - offsets[0]
+        reference = self.tool("sum", 50 * 16, max(1, lookups // (50 * 16)), 100000)["wall_s"]
+        self.table.add("four schemes, shipped trace, 16 ranks, 50 iterations", ours["wall_s"], 1, "s",
+                       "one dense sum", reference)
+
+    def replay(self, ranks, *sizes):
+        return json.loads(output([self.simgrid, "--ranks", str(ranks), "--latency", repr(LATENCY), "--bandwidth",
+                                  repr(BANDWIDTH), *map(str, sizes)]))
+
+    def against_simgrid(self):
+        """Times and memory into the table; returns lines about what both say."""
+        size = 65536 // 64 * (1024 // 256) * 4  # lookups x slice x bytes of exchange-256.json
+        ours = self.run_scenario("exchange-256.json", 5)
+        simulated = self.points()[0]["time_s"]
+        theirs = self.replay(256, "--bytes", size)
+        at_once = self.replay(256, "--bytes", size, "--at-once")
+        self.table.add("one exchange, 256 ranks", ours["wall_s"], None, "s", theirs["peer"], theirs["wall_s"])
+        self.table.add("  its memory", ours["peak_bytes"], None, "MB", theirs["peer"], theirs["peak_bytes"])
+        lines = [
+            f"One exchange among 256 ranks, {size} bytes a message, {LATENCY * 1e6:g} us, {BANDWIDTH * 8e-9:g} Gbit/s:",
+            *self.compare(simulated, theirs, 255 * (LATENCY + size / BANDWIDTH)),
+            f"  {theirs['peer']}, all at once   {at_once['simulated_s']:.12g} s, "
+            f"{at_once['wall_s']:.3g} s and {at_once['peak_bytes'] / 1e6:.0f} MB to simulate"]
+
+        sizes, sizes_file = lookup_bytes(SHIPPED, 16), os.path.join(self.scratch, "sizes")
+        with open(sizes_file, "w", encoding="utf-8") as out:
+            out.writelines(f"{size}\n" for size in sizes)
+        self.run_scenario("exchange-trace.json", 1)
+        lines += [
+            f"One exchange of the first iteration of {SHIPPED}, {min(sizes)} to {max(sizes)} bytes a message:",
+            *self.compare(self.points()[0]["time_s"], self.replay(16, "--bytes-of", sizes_file))]
+        return lines
+
+    def compare(self, simulated, theirs, formula=None):
+        relative = abs(simulated / theirs["simulated_s"] - 1)
+        self.table.add(f"difference from SimGrid, {theirs['ranks']} ranks", relative, 1e-9, "")
+        yield f"  sparsync                  {simulated:.12g} s"
+        yield f"  {theirs['peer']}              {theirs['simulated_s']:.12g} s, relative difference {relative:.1e}"
+        if formula is not None:
+            yield f"  (P-1)(alpha + B*beta)     {formula:.12g} s"
+
+
+def output(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True)
+    if done.returncode != 0:
+        sys.exit(f"bench: {' '.join(command)} ended with status {done.returncode}")
+    return done.stdout
+
+
+def read_offsets(path):
+    """(offsets, tensor) of the first tensor of a trace."""
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+        tensor = json.loads(header["__metadata__"]["tensors"])[0]
+        entry = header[tensor["name"] + ".offsets"]
+        begin, end = entry["data_offsets"]
+        file.seek(8 + length + begin)
+        return struct.unpack(f"<{(end - begin) // 8}q", file.read(end - begin)), tensor
+
+
+def lookup_bytes(path, ranks):
+    """Bytes of a lookups message of each rank in iteration 0: its lookups x its receiver's slice of the columns."""
+    offsets, tensor = read_offsets(path)
+    if tensor["row_width"] % ranks:
+        sys.exit(f"bench: {path}: {ranks} ranks do not divide rows of {tensor['row_width']}")
+    element = 4 if tensor["dtype"] == "F32" else 2
+    return [(offsets[r + 1] - offsets[r]) * (tensor["row_width"] // ranks) * element for r in range(ranks)]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench", usage="./dev bench [--check]")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--simgrid", help=argparse.SUPPRESS)
+    parser.add_argument("--check", action="store_true", help="fail beyond twice the stated limits")
+    options = parser.parse_args()
+
+    bench, notes = Bench(options), []
+    for part in (bench.engine, bench.whole_runs, bench.proof, bench.stats, bench.start_up, bench.shipped):
+        print(f"measuring: {part.__name__.replace('_', ' ')}", file=sys.stderr)
+        part()
+    if options.simgrid:
+        print("measuring: against SimGrid", file=sys.stderr)
+        notes = bench.against_simgrid()
+
+    print()
+    bench.table.print()
+    if notes:
+        print("", *notes, "", ABOUT_SIMGRID, sep="\n")
+    print()
+    print(f"{bench.table.missed} beyond the stated limit, {bench.table.far} beyond twice that")
+    return 1 if options.check and bench.table.far else 0
+
+
+sys.exit(main())

@@ -1,0 +1,175 @@
+/* What the bench needs beside the program itself: a stopwatch for whole processes, a large trace, and the obvious
+ * loops that its figures stand beside. Each verb prints one JSON object.
+ *
+ *   measure TIMES OUT COMMAND...    best wall time and largest resident set; the last run's stdout goes to OUT
+ *   elements FILE RANKS NNZ ROWS    writes a trace of one iteration: NNZ sorted element ids out of ROWS on each rank
+ *   mark FILE ROWS                  reference for `trace stats`: sets a bit for each 32-bit word of FILE
+ *   sum RANKS NNZ ROWS              reference for the proof: adds one number per rank and row into a dense array */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static _Noreturn void die(const char *why) {
+  fprintf(stderr, "bench_tools: %s\n", why);
+  exit(2);
+}
+
+static uint64_t count(const char *text) {
+  uint64_t value;
+  struct ss_error error;
+  if (!ss_count_parse(text, "argument", 1, UINT64_C(1) << 40, &value, &error)) die(error.text);
+  return value;
+}
+
+static void *need(void *memory) {
+  if (memory == NULL) die("out of memory");
+  return memory;
+}
+
+/* --- measure ------------------------------------------------------------------------------------------------ */
+
+static _Noreturn void become(char **command, const char *out) {
+  const int descriptor = open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0 || dup2(descriptor, STDOUT_FILENO) < 0) _exit(126);
+  execvp(command[0], command);
+  _exit(127);
+}
+
+/* A process of this size forks, not a Python interpreter: its own pages would count as the command's. */
+static int measure(uint64_t times, const char *out, char **command) {
+  double best = HUGE_VAL;
+  long peak = 0;
+  for (uint64_t i = 0; i < times; i++) {
+    const double start = now();
+    const pid_t child = fork();
+    if (child < 0) die(strerror(errno));
+    if (child == 0) become(command, out);
+    int status;
+    struct rusage usage;
+    if (wait4(child, &status, 0, &usage) != child) die(strerror(errno));
+    const double wall = now() - start;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) die("the measured command failed");
+    if (wall < best) best = wall;
+    if (usage.ru_maxrss > peak) peak = usage.ru_maxrss;
+  }
+  printf("{\"wall_s\":%.9f,\"peak_bytes\":%ld}\n", best, peak * 1024);
+  return 0;
+}
+
+/* --- elements ----------------------------------------------------------------------------------------------- */
+
+static void put(FILE *stream, const void *data, size_t size) {
+  if (fwrite(data, 1, size, stream) != size) die("cannot write the trace");
+}
+
+static void put_header(FILE *stream, uint64_t ranks, uint64_t nnz, uint64_t rows) {
+  char header[1024];
+  const uint64_t offset_bytes = (ranks + 1) * 8;
+  int length = snprintf(
+      header, sizeof header,
+      "{\"__metadata__\":{\"sparsync.version\":\"1\",\"iterations\":\"1\",\"ranks\":\"%" PRIu64
+      "\",\"tensors\":\"[{\\\"name\\\":\\\"elements\\\",\\\"rows\\\":%" PRIu64
+      ",\\\"row_width\\\":1,\\\"dtype\\\":\\\"F32\\\"}]\",\"source\":\"tests/bench\"},"
+      "\"elements.offsets\":{\"dtype\":\"I64\",\"shape\":[%" PRIu64 "],\"data_offsets\":[0,%" PRIu64
+      "]},\"elements.rows\":{\"dtype\":\"I32\",\"shape\":[%" PRIu64 "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}}",
+      ranks, rows, ranks + 1, offset_bytes, ranks * nnz, offset_bytes, offset_bytes + ranks * nnz * 4);
+  while (length % 8 != 0) header[length++] = ' ';
+  const uint64_t size = (uint64_t)length;
+  put(stream, &size, sizeof size);
+  put(stream, header, (size_t)size);
+}
+
+/* One id from each of NNZ equal strata: sorted, distinct, and any element may be hit. */
+static void fill(uint32_t *ids, uint64_t rank, uint64_t nnz, uint64_t rows) {
+  uint64_t low = 0;
+  for (uint64_t i = 0; i < nnz; i++) {
+    const uint64_t high = (i + 1) * rows / nnz;
+    ids[i] = (uint32_t)(low + ss_below(ss_mix(rank, i), high - low));
+    low = high;
+  }
+}
+
+static int elements(const char *path, uint64_t ranks, uint64_t nnz, uint64_t rows) {
+  if (nnz > rows || rows >= UINT64_C(1) << 31) die("NNZ <= ROWS < 2^31");
+  FILE *stream = fopen(path, "wb");
+  if (stream == NULL) die(strerror(errno));
+  put_header(stream, ranks, nnz, rows);
+  for (uint64_t rank = 0; rank <= ranks; rank++) put(stream, &(uint64_t){rank * nnz}, 8);
+  uint32_t *ids = need(ss_alloc(nnz, sizeof *ids));
+  for (uint64_t rank = 0; rank < ranks; rank++) {
+    fill(ids, rank, nnz, rows);
+    put(stream, ids, nnz * sizeof *ids);
+  }
+  free(ids);
+  if (fclose(stream) != 0) die("cannot write the trace");
+  printf("{\"bytes\":%" PRIu64 "}\n", ranks * nnz * 4);
+  return 0;
+}
+
+/* --- references --------------------------------------------------------------------------------------------- */
+
+static int mark(const char *path, uint64_t rows) {
+  struct ss_mapping file;
+  struct ss_error error;
+  const double start = now();
+  if (!ss_map_file(path, &file, &error)) die(error.text);
+  uint64_t *bits = need(ss_alloc_zero(rows / 64 + 1, 8));
+  uint64_t distinct = 0;
+  for (size_t i = 0; i + 4 <= file.size; i += 4) {
+    uint32_t id;
+    memcpy(&id, file.data + i, sizeof id);
+    if (id >= rows) continue;
+    const uint64_t bit = UINT64_C(1) << (id % 64);
+    distinct += (bits[id / 64] & bit) == 0;
+    bits[id / 64] |= bit;
+  }
+  printf("{\"wall_s\":%.9f,\"distinct\":%" PRIu64 "}\n", now() - start, distinct);
+  free(bits);
+  ss_unmap_file(&file);
+  return 0;
+}
+
+static int sum(uint64_t ranks, uint64_t nnz, uint64_t rows) {
+  uint64_t *dense = need(ss_alloc_zero(rows, sizeof *dense));
+  const double start = now();
+  for (uint64_t rank = 0; rank < ranks; rank++)
+    for (uint64_t i = 0; i < nnz; i++) {
+      const uint64_t random = ss_mix(rank, i);
+      dense[ss_below(random, rows)] += random;
+    }
+  const double wall = now() - start;
+  uint64_t check = 0;
+  for (uint64_t row = 0; row < rows; row++) check ^= dense[row];
+  printf("{\"wall_s\":%.9f,\"check\":%" PRIu64 "}\n", wall, check);
+  free(dense);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const char *verb = argc > 1 ? argv[1] : "";
+  if (strcmp(verb, "measure") == 0 && argc > 4) return measure(count(argv[2]), argv[3], argv + 4);
+  if (strcmp(verb, "elements") == 0 && argc == 6)
+    return elements(argv[2], count(argv[3]), count(argv[4]), count(argv[5]));
+  if (strcmp(verb, "mark") == 0 && argc == 4) return mark(argv[2], count(argv[3]));
+  if (strcmp(verb, "sum") == 0 && argc == 5) return sum(count(argv[2]), count(argv[3]), count(argv[4]));
+  die("measure TIMES OUT COMMAND... | elements FILE RANKS NNZ ROWS | mark FILE ROWS | sum RANKS NNZ ROWS");
+}

@@ -1,0 +1,1070 @@
+/* The promises of base/{error,memory,units,json,file}.h. */
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/units.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void assert_same(double got, double wanted) {
+  if (!(got == wanted && signbit(got) == signbit(wanted))) fail_msg("%.17g instead of %.17g", got, wanted);
+}
+
+static void assert_contains(const char *text, const char *part) {
+  if (strstr(text, part) == NULL) fail_msg("\"%s\" does not contain \"%s\"", text, part);
+}
+
+/* --- error ----------------------------------------------------------------------------------------------- */
+
+static void error_is_set_and_false_returned(void **state) {
+  (void)state;
+  struct ss_error error = {0};
+  assert_false(ss_fail(&error, SS_UNPROVEN, "%s is %d", "x", 3));
+  assert_int_equal(error.status, SS_UNPROVEN);
+  assert_string_equal(error.text, "x is 3");
+  assert_false(ss_fail(NULL, SS_MACHINE, "nobody asks"));
+  assert_false(ss_fail_prefix(NULL, "nobody"));
+  assert_false(ss_fail_memory(&error, "counting"));
+  assert_int_equal(error.status, SS_MACHINE);
+  assert_string_equal(error.text, "out of memory while counting");
+}
+
+static void error_prefix_keeps_the_status(void **state) {
+  (void)state;
+  struct ss_error error = {0};
+  ss_fail(&error, SS_UNPROVEN, "not equal");
+  assert_false(ss_fail_prefix(&error, "point %d", 7));
+  assert_string_equal(error.text, "point 7: not equal");
+  assert_int_equal(error.status, SS_UNPROVEN);
+  ss_fail(&error, SS_BAD_INPUT, "<%s>", error.text); /* an argument may be the error's own text */
+  assert_string_equal(error.text, "<point 7: not equal>");
+}
+
+static void error_shows_hostile_bytes_as_question_marks(void **state) {
+  (void)state;
+  struct ss_error error = {0};
+  ss_fail(&error, SS_BAD_INPUT, "a\x1b[31m\nb\x7f\xc2\x9b\xffγ€😀");
+  assert_string_equal(error.text, "a?[31m?b????γ€😀");
+}
+
+static void error_text_is_cut_at_a_character(void **state) {
+  (void)state;
+  for (size_t before = 0; before < 8; before++) {
+    char text[3000] = "";
+    memset(text, 'x', before);
+    for (size_t i = 0; i < 900; i++) memcpy(text + before + 3 * i, "€", 3);
+    text[before + 2700] = '\0';
+    struct ss_error error = {0};
+    ss_fail(&error, SS_BAD_INPUT, "%s", text);
+    const size_t length = strlen(error.text);
+    assert_in_range(length, sizeof error.text - 4, sizeof error.text - 1);
+    assert_string_equal(error.text + length - 3, "...");
+    assert_null(strchr(error.text, '?'));
+    for (size_t i = 0; i < length; i += ss_utf8_size(error.text + i, 4))
+      assert_int_not_equal(ss_utf8_size(error.text + i, 4), 0);
+  }
+}
+
+/* Every code point, encoded the obvious way, is one character; surrogates and what is beyond are none. */
+static void utf8_agrees_with_the_definition(void **state) {
+  (void)state;
+  for (uint32_t c = 1; c < 0x120000; c++) {
+    char text[5] = {0};
+    size_t size = 1;
+    if (c < 0x80) {
+      text[0] = (char)c;
+    } else if (c < 0x800) {
+      size = 2;
+      text[0] = (char)(0xc0 | c >> 6);
+    } else if (c < 0x10000) {
+      size = 3;
+      text[0] = (char)(0xe0 | c >> 12);
+    } else {
+      size = 4;
+      text[0] = (char)(0xf0 | c >> 18);
+    }
+    for (size_t i = 1; i < size; i++) text[i] = (char)(0x80 | (c >> 6 * (size - 1 - i) & 0x3f));
+    const bool good = !(c >= 0xd800 && c < 0xe000) && c < 0x110000;
+    assert_int_equal(ss_utf8_size(text, 4), good ? size : 0);
+    if (size > 1) assert_int_equal(ss_utf8_size(text, size - 1), 0);
+    const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+    assert_int_equal(ss_utf8_printable(text, 4), good && !control ? size : 0);
+  }
+  assert_int_equal(ss_utf8_size("\xc0\x80", 4), 0);
+  assert_int_equal(ss_utf8_size("\xe0\x80\x80", 4), 0);
+  assert_int_equal(ss_utf8_size("\xf0\x80\x80\x80", 4), 0);
+  assert_int_equal(ss_utf8_size("\xe2\x82", 4), 0);
+  assert_int_equal(ss_utf8_size("\x80", 4), 0);
+  assert_int_equal(ss_utf8_size("", 0), 0);
+}
+
+/* --- memory ---------------------------------------------------------------------------------------------- */
+
+static void products_and_sums_are_checked(void **state) {
+  (void)state;
+  uint64_t out = 0;
+  assert_true(ss_mul_u64(UINT32_MAX, UINT32_MAX, &out));
+  assert_true(out == (uint64_t)UINT32_MAX * UINT32_MAX);
+  assert_false(ss_mul_u64(UINT64_C(1) << 32, UINT64_C(1) << 32, &out));
+  assert_true(ss_add_u64(UINT64_MAX, 0, &out));
+  assert_false(ss_add_u64(UINT64_MAX, 1, &out));
+}
+
+static void allocations_refuse_what_overflows(void **state) {
+  (void)state;
+  assert_null(ss_alloc(SIZE_MAX / 2 + 2, 2));
+  assert_null(ss_alloc_zero(SIZE_MAX, SIZE_MAX));
+  assert_null(ss_alloc(SIZE_MAX, 1));
+  void *nothing = ss_alloc(0, 8);
+  assert_non_null(nothing);
+  free(nothing);
+  uint64_t *zeros = ss_alloc_zero(3, sizeof *zeros);
+  assert_non_null(zeros);
+  assert_true(zeros[0] == 0 && zeros[2] == 0);
+  zeros[1] = 42;
+  assert_null(ss_realloc(zeros, SIZE_MAX / 4, 8));
+  uint64_t *more = ss_realloc(zeros, 1000, sizeof *more);
+  assert_non_null(more);
+  assert_int_equal(more[1], 42);
+  SS_AUTO_FREE uint64_t *owned = more;
+  assert_int_equal(owned[0], 0);
+}
+
+/* Random requests: aligned, apart from each other, and their contents stand until the reset. */
+static void arena_hands_out_disjoint_aligned_memory(void **state) {
+  (void)state;
+  enum { PIECES = 500 };
+  struct ss_arena arena = {0};
+  for (uint64_t round = 0; round < 4; round++) {
+    unsigned char *pieces[PIECES];
+    size_t sizes[PIECES];
+    for (uint64_t i = 0; i < PIECES; i++) {
+      sizes[i] = (size_t)ss_below(ss_mix(round, i), i % 50 == 0 ? 1000000 : 3000);
+      pieces[i] = ss_arena_alloc(&arena, sizes[i], 1);
+      assert_non_null(pieces[i]);
+      assert_int_equal((uintptr_t)pieces[i] % 64, 0);
+      memset(pieces[i], (int)(i & 0xff), sizes[i]);
+    }
+    for (size_t i = 0; i < PIECES; i++)
+      for (size_t j = 0; j < sizes[i]; j++)
+        if (pieces[i][j] != (i & 0xff)) fail_msg("piece %zu was overwritten", i);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+  assert_null(arena.first);
+  assert_non_null(ss_arena_alloc(&arena, 1, 1));
+  ss_arena_free(&arena);
+}
+
+static void arena_repeats_itself_after_a_reset(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  const void *first[64];
+  for (size_t round = 0; round < 3; round++) {
+    for (size_t i = 0; i < COUNT(first); i++) {
+      const void *piece = ss_arena_alloc(&arena, i * 1000 + 1, 7);
+      if (round == 0) first[i] = piece;
+      else assert_ptr_equal(piece, first[i]);
+    }
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+/* A later, larger wish takes a kept block that is large enough instead of a new one. */
+static void arena_reuses_kept_blocks_in_any_order(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  ss_arena_alloc(&arena, 1, 1);
+  const void *large = ss_arena_alloc(&arena, 10 << 20, 1);
+  ss_arena_alloc(&arena, 20 << 20, 1);
+  ss_arena_reset(&arena);
+  ss_arena_alloc(&arena, 60 << 10, 1);
+  assert_ptr_equal(ss_arena_alloc(&arena, 8 << 20, 1), large);
+  ss_arena_free(&arena);
+}
+
+static void arena_refuses_what_overflows(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  assert_null(ss_arena_alloc(&arena, SIZE_MAX / 2, 4));
+  assert_null(ss_arena_alloc(&arena, SIZE_MAX, 1));
+  assert_null(ss_arena_alloc(&arena, PTRDIFF_MAX, 1));
+  const char *a = ss_arena_alloc(&arena, 0, 8), *b = ss_arena_alloc(&arena, 8, 0);
+  assert_true(a != NULL && b != NULL && a != b);
+  ss_arena_free(&arena);
+}
+
+/* --- units ----------------------------------------------------------------------------------------------- */
+
+static void quantities_are_read_exactly(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    enum ss_dimension dimension;
+    double value;
+  } cases[] = {
+      {"25Gbps", SS_RATE, 25e9 / 8},
+      {"25 Gbit/s", SS_RATE, 25e9 / 8},
+      {"100 Gb/s", SS_RATE, 100e9 / 8},
+      {"3.125GB/s", SS_RATE, 3.125e9},
+      {"1GiB/s", SS_RATE, 0x1p30},
+      {"7B/s", SS_RATE, 7},
+      {"8bps", SS_RATE, 1},
+      {"3.35TB/s", SS_RATE, 3.35e12},
+      {"12", SS_RATE, 12},
+      {"10us", SS_TIME, 1e-5},
+      {"1.5ms", SS_TIME, 1.5e-3},
+      {"4 us", SS_TIME, 4e-6},
+      {"25us", SS_TIME, 25e-6},
+      {"2min", SS_TIME, 120},
+      {"3h", SS_TIME, 10800},
+      {"7ns", SS_TIME, 7e-9},
+      {"0.25s", SS_TIME, 0.25},
+      {"1e-3", SS_TIME, 1e-3},
+      {"128MiB", SS_BYTES, 0x1p27},
+      {"856MB", SS_BYTES, 856e6},
+      {"1kB", SS_BYTES, 1000},
+      {"1KB", SS_BYTES, 1000},
+      {"1KiB", SS_BYTES, 1024},
+      {"2TiB", SS_BYTES, 0x1p41},
+      {"5 B", SS_BYTES, 5},
+      {"1e3 kB", SS_BYTES, 1e6},
+      {"1.13%", SS_RATIO, 1.13 / 100},
+      {"1/32", SS_RATIO, 1.0 / 32},
+      {"1 / 3", SS_RATIO, 1.0 / 3},
+      {"0.5", SS_RATIO, 0.5},
+      {"100 %", SS_RATIO, 1},
+      {"-3", SS_NUMBER, -3},
+      {"+.5", SS_NUMBER, 0.5},
+      {"5.", SS_NUMBER, 5},
+      {"1E+2", SS_NUMBER, 100},
+      {"-0", SS_NUMBER, -0.0},
+      {"1e-400", SS_NUMBER, 0},
+      {"-2us", SS_TIME, -2e-6},
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    double value = NAN;
+    struct ss_error error = {0};
+    if (!ss_units_parse(cases[i].text, cases[i].dimension, &value, &error)) fail_msg("%s", error.text);
+    assert_same(value, cases[i].value);
+  }
+}
+
+static void quantities_that_are_none_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    enum ss_dimension dimension;
+  } cases[] = {
+      {"", SS_NUMBER},     {" ", SS_NUMBER},     {" 1", SS_NUMBER},     {"1 ", SS_NUMBER},     {"0x10", SS_NUMBER},
+      {"inf", SS_NUMBER},  {"nan", SS_NUMBER},   {"NaN", SS_RATIO},     {"infinity", SS_TIME}, {"1e999", SS_NUMBER},
+      {"-", SS_NUMBER},    {".", SS_NUMBER},     {"--1", SS_NUMBER},    {"1e", SS_NUMBER},     {"1,5", SS_NUMBER},
+      {"5k", SS_NUMBER},   {"10 Gb/z", SS_RATE}, {"25MBps", SS_RATE},   {"25Gbp", SS_RATE},    {"25 G", SS_RATE},
+      {"mB/s", SS_RATE},   {"5 mB/s", SS_RATE},  {"10us", SS_RATE},     {"10MB", SS_RATE},     {"10kus", SS_TIME},
+      {"10 m", SS_TIME},   {"us", SS_TIME},      {"1 usx", SS_TIME},    {"5MBB", SS_BYTES},    {"5M", SS_BYTES},
+      {"5 b", SS_BYTES},   {"5mib", SS_BYTES},   {"1e308TB", SS_BYTES}, {"1/0", SS_RATIO},     {"0/0", SS_RATIO},
+      {"1/", SS_RATIO},    {"/2", SS_RATIO},     {"1/2/3", SS_RATIO},   {"1/2%", SS_RATIO},    {"1%%", SS_RATIO},
+      {"1/0x2", SS_RATIO}, {"1/2", SS_NUMBER},   {"1\n", SS_NUMBER},    {"1\tus", SS_TIME},    {"k%", SS_RATIO},
+      {"1k%", SS_RATIO},
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    double value = 42;
+    struct ss_error error = {0};
+    if (ss_units_parse(cases[i].text, cases[i].dimension, &value, &error))
+      fail_msg("\"%s\" was taken for %g", cases[i].text, value);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    assert_contains(error.text, ss_dimension_wanted(cases[i].dimension));
+    assert_same(value, 42);
+  }
+}
+
+static void quantity_errors_say_what_would_do(void **state) {
+  (void)state;
+  struct ss_error error = {0};
+  double value;
+  assert_false(ss_units_parse("25 Gb/z", SS_RATE, &value, &error));
+  assert_string_equal(error.text, "\"25 Gb/z\" is not a rate (say \"25Gbps\", \"3.1GB/s\" or a number in B/s)");
+  char longest[5000];
+  memset(longest, '7', sizeof longest - 1);
+  longest[sizeof longest - 1] = '\0';
+  assert_false(ss_units_parse(longest, SS_TIME, &value, &error));
+  assert_contains(error.text, "777...\" is not a time");
+  assert_false(ss_units_parse("x", SS_TIME, &value, NULL));
+}
+
+static void quantities_ignore_the_locale(void **state) {
+  (void)state;
+  if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL) skip();
+  double value = 0;
+  const bool parsed = ss_units_parse("1.5ms", SS_TIME, &value, NULL);
+  setlocale(LC_ALL, "C");
+  assert_true(parsed);
+  assert_same(value, 1.5e-3);
+}
+
+static void counts_are_whole_and_in_range(void **state) {
+  (void)state;
+  uint64_t value = 7;
+  struct ss_error error = {0};
+  assert_true(ss_count_parse("0", "--x", 0, 5, &value, &error));
+  assert_int_equal(value, 0);
+  assert_true(ss_count_parse("18446744073709551615", "--x", 0, UINT64_MAX, &value, &error));
+  assert_true(value == UINT64_MAX);
+  static const char *const bad[] = {
+      "",   "-1", "+1", "1.0", " 1", "1 ", "1e2", "0x1", "18446744073709551616", "99999999999999999999999",
+      "65", "0",  "4x"};
+  for (size_t i = 0; i < COUNT(bad); i++) {
+    value = 7;
+    if (ss_count_parse(bad[i], "--jobs", 1, 64, &value, &error)) fail_msg("\"%s\" was taken", bad[i]);
+    assert_int_equal(value, 7);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+  }
+  assert_false(ss_count_parse("", "--x", 0, 5, &value, &error));
+  assert_false(ss_count_parse("4x", "--jobs", 1, 64, &value, &error));
+  assert_string_equal(error.text, "--jobs: \"4x\" is not a whole number from 1 to 64");
+  assert_false(ss_count_parse("0", "--ranks", 1, UINT64_MAX, &value, &error));
+  assert_string_equal(error.text, "--ranks: \"0\" is not a whole number of at least 1");
+}
+
+static void quantities_are_shown_in_three_digits(void **state) {
+  (void)state;
+  static const struct {
+    enum ss_dimension dimension;
+    double value;
+    const char *text;
+  } cases[] = {
+      {SS_TIME, 0.0123, "12.3 ms"},  {SS_BYTES, 81234, "81.2 kB"},  {SS_RATE, 25e9 / 8, "25 Gbit/s"},
+      {SS_TIME, 0, "0 s"},           {SS_TIME, -0.0, "0 s"},        {SS_BYTES, 0, "0 B"},
+      {SS_RATE, 0, "0 bit/s"},       {SS_NUMBER, 0, "0"},           {SS_RATIO, -0.0, "0%"},
+      {SS_TIME, -2.5e-6, "-2.5 us"}, {SS_BYTES, 999.4, "999 B"},    {SS_BYTES, 999.6, "1 kB"},
+      {SS_BYTES, 999.6e3, "1 MB"},   {SS_TIME, 1, "1 s"},           {SS_TIME, 59, "59 s"},
+      {SS_TIME, 90, "1.5 min"},      {SS_TIME, 7200, "2 h"},        {SS_TIME, 3.6e7, "10000 h"},
+      {SS_RATIO, 0.0113, "1.13%"},   {SS_RATIO, 12, "1200%"},       {SS_NUMBER, 1234567, "1230000"},
+      {SS_NUMBER, 0.98765, "0.988"}, {SS_TIME, NAN, "nan"},         {SS_BYTES, INFINITY, "inf"},
+      {SS_RATE, -INFINITY, "-inf"},  {SS_RATE, 1.0 / 8, "1 bit/s"}, {SS_NUMBER, 1e12, "1e+12"},
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    char buffer[40];
+    assert_string_equal(ss_units_format(buffer, sizeof buffer, cases[i].dimension, cases[i].value), cases[i].text);
+  }
+  char little[5];
+  assert_string_equal(ss_units_format(little, sizeof little, SS_TIME, 0.0123), "12.3");
+}
+
+/* What is shown reads back as the same value but for the digits left out. */
+static void shown_quantities_read_back(void **state) {
+  (void)state;
+  static const enum ss_dimension dimensions[] = {SS_NUMBER, SS_RATIO, SS_TIME, SS_BYTES, SS_RATE};
+  for (uint64_t i = 0; i < 50000; i++) {
+    const double value = pow(10, 24 * ss_unit(ss_mix(1, i)) - 9) * (i % 3 == 0 ? -1 : 1);
+    const enum ss_dimension dimension = dimensions[i % COUNT(dimensions)];
+    char buffer[40];
+    double back = 0;
+    struct ss_error error = {0};
+    if (!ss_units_parse(ss_units_format(buffer, sizeof buffer, dimension, value), dimension, &back, &error))
+      fail_msg("%s", error.text);
+    if (fabs(back - value) > 0.00502 * fabs(value)) fail_msg("%.17g is shown as %s", value, buffer);
+    /* three digits: between the end of the scale's units there are no exponents */
+    if (dimension == SS_BYTES && fabs(value) >= 1 && fabs(value) < 1e15) assert_null(strchr(buffer, 'e'));
+  }
+}
+
+/* --- json: syntax ---------------------------------------------------------------------------------------- */
+
+static struct ss_doc *parse(const char *text) {
+  struct ss_doc *doc = NULL;
+  struct ss_error error = {0};
+  if (!ss_doc_parse("scenario.json", text, strlen(text), &doc, &error)) fail_msg("%s", error.text);
+  return doc;
+}
+
+static void good_json_is_read(void **state) {
+  (void)state;
+  static const char *const good[] = {"{}",
+                                     "[]",
+                                     " [ ] ",
+                                     "1",
+                                     "-0",
+                                     "0.5e-3",
+                                     "1E5",
+                                     "\"\"",
+                                     "true",
+                                     "null",
+                                     "[[],{}]",
+                                     "\r\n\t {\"a\" : [1 , 2]}\n",
+                                     "\"\\u00e9\\ud83d\\ude00 γ \\\"\\\\\\/\\b\\f\\n\\r\\t\"",
+                                     "{\"\":1}",
+                                     "\xef\xbb\xbf{}",
+                                     "\xef\xbb\xbf\x31",
+                                     "{\"a\":1,\"A\":2}",
+                                     "[{\"a\":1},{\"a\":1}]",
+                                     "\"\x7f\""};
+  for (size_t i = 0; i < COUNT(good); i++) ss_doc_free(parse(good[i]));
+}
+
+static void bad_json_is_refused_where_it_is_bad(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int byte, line;
+  } cases[] = {
+      {"", 0, 1},
+      {"  ", 2, 1},
+      {"{", 1, 1},
+      {"[1,]", 3, 1},
+      {"[1 2]", 3, 1},
+      {"{\"a\"}", 4, 1},
+      {"{\"a\":}", 5, 1},
+      {"{\"a\":1,}", 7, 1},
+      {"{a:1}", 1, 1},
+      {"{} x", 3, 1},
+      {"{}{}", 2, 1},
+      {"01", 1, 1},
+      {"+1", 0, 1},
+      {"1.", 2, 1},
+      {"-", 1, 1},
+      {".5", 0, 1},
+      {"1e", 2, 1},
+      {"0x1", 1, 1},
+      {"nan", 0, 1},
+      {"Infinity", 0, 1},
+      {"tru", 0, 1},
+      {"truex", 4, 1},
+      {"True", 0, 1},
+      {"'a'", 0, 1},
+      {"\"a", 2, 1},
+      {"\"\n\"", 1, 1},
+      {"\"\\x\"", 1, 1},
+      {"\"\\u12\"", 1, 1},
+      {"\"\\u0000\"", 1, 1},
+      {"\"\\ud800\"", 1, 1},
+      {"\"\\udc00\"", 1, 1},
+      {"\"\\ud800\\u0041\"", 1, 1},
+      {"\"\\", 1, 1},
+      {"\"\xff\"", 1, 1},
+      {"\"\xc0\x80\"", 1, 1},
+      {"[\n\n1e999]", 3, 3},
+      {"{\n\"a\": [1,\n2,,]}", 13, 3},
+      {"]", 0, 1},
+      {"[}", 1, 1},
+      {"{\"a\":1]", 6, 1},
+      {"// c\n1", 0, 1},
+      {"[1]\v", 3, 1},
+      {"\xef\xbb\xbf", 3, 1},
+      {"-a", 1, 1},
+      {"1.e5", 2, 1},
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    struct ss_doc *doc = NULL;
+    struct ss_error error = {0};
+    if (ss_doc_parse("x.json", cases[i].text, strlen(cases[i].text), &doc, &error))
+      fail_msg("\"%s\" was taken", cases[i].text);
+    assert_null(doc);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    char wanted[80];
+    snprintf(wanted, sizeof wanted, "x.json: byte %d (line %d): not JSON: ", cases[i].byte, cases[i].line);
+    if (strncmp(error.text, wanted, strlen(wanted)) != 0) fail_msg("\"%s\": %s", cases[i].text, error.text);
+  }
+}
+
+static void nul_bytes_and_unterminated_buffers_are_handled(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t length;
+  } bad[] = {{"{}\0", 3}, {"\0", 1}, {"\"a\0b\"", 5}, {"1\0", 2}, {"[\0]", 3}, {"\"\\\0\"", 4}};
+  struct ss_doc *doc = NULL;
+  struct ss_error error = {0};
+  for (size_t i = 0; i < COUNT(bad); i++) assert_false(ss_doc_parse("x", bad[i].text, bad[i].length, &doc, &error));
+
+  /* exactly as long as the text, so that valgrind and ASan see one byte too many */
+  static const char *const texts[] = {"12",  "true", "\"a\"",   "[1,2.5]", "{\"a\":null}",
+                                      "tru", "\"a",  "\"\\u12", "-",       "\"\xe2\x82"};
+  for (size_t i = 0; i < COUNT(texts); i++) {
+    const size_t length = strlen(texts[i]);
+    SS_AUTO_FREE char *exact = ss_alloc(length, 1);
+    for (size_t j = 0; j < length; j++) exact[j] = texts[i][j];
+    SS_AUTO_DOC struct ss_doc *parsed = NULL;
+    assert_int_equal(ss_doc_parse("x", exact, length, &parsed, &error), i < 5);
+  }
+}
+
+static void long_numbers_are_refused_not_cut(void **state) {
+  (void)state;
+  char text[70];
+  struct ss_doc *doc = NULL;
+  struct ss_error error = {0};
+  memset(text, '1', sizeof text);
+  assert_true(ss_doc_parse("x", text, 63, &doc, &error));
+  ss_doc_free(doc);
+  assert_false(ss_doc_parse("x", text, 64, &doc, &error));
+  assert_contains(error.text, "63 characters");
+}
+
+static void deep_nesting_is_refused_without_recursion(void **state) {
+  (void)state;
+  enum { DEEP = 100000 };
+  struct ss_error error = {0};
+  for (size_t kind = 0; kind < 2; kind++) {
+    const char *open = kind == 0 ? "[" : "{\"a\":";
+    const size_t width = strlen(open);
+    SS_AUTO_FREE char *text = ss_alloc(DEEP, width);
+    for (size_t i = 0; i < DEEP * width; i++) text[i] = open[i % width];
+    struct ss_doc *doc = NULL;
+    assert_false(ss_doc_parse("deep.json", text, DEEP * width, &doc, &error));
+    assert_contains(error.text, "nested more than 1000 deep");
+  }
+  char text[2002];
+  memset(text, '[', 1001);
+  memset(text + 1001, ']', 1001);
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  assert_false(ss_doc_parse("x", text, 2002, &doc, &error));
+  assert_true(ss_doc_parse("x", text + 1, 2000, &doc, &error));
+}
+
+static void duplicate_keys_are_refused(void **state) {
+  (void)state;
+  struct ss_doc *doc = NULL;
+  struct ss_error error = {0};
+  const char *text = "{\"x\": [1, {\"b\": 1, \"a\": 2, \"\\u0062\": 3}]}";
+  assert_false(ss_doc_parse("s.json", text, strlen(text), &doc, &error));
+  assert_string_equal(error.text, "s.json: x[1]: the key \"b\" stands here twice");
+  text = "{\"a\":1,\"a\":1}";
+  assert_false(ss_doc_parse("s.json", text, strlen(text), &doc, &error));
+  assert_string_equal(error.text, "s.json: the key \"a\" stands here twice");
+}
+
+static void many_keys_take_no_quadratic_time(void **state) {
+  (void)state;
+  enum { KEYS = 300000 };
+  SS_AUTO_FREE char *text = ss_alloc(KEYS, 16);
+  size_t used = 0;
+  for (int i = 0; i < KEYS; i++) used += (size_t)sprintf(text + used, "%c\"k%d\":0", i == 0 ? '{' : ',', i);
+  text[used++] = '}';
+  struct ss_doc *doc = NULL;
+  struct ss_error error = {0};
+  assert_true(ss_doc_parse("x", text, used, &doc, &error));
+  assert_int_equal(ss_node_size(ss_doc_root(doc)), KEYS);
+  ss_doc_free(doc);
+}
+
+/* --- json: places and readers ---------------------------------------------------------------------------- */
+
+static const char example[] = "{\"name\": \"nmt\", \"cluster\": {\"bandwith\": \"25 Gb/z\", \"latency\": -1},"
+                              " \"schemes\": [\"zen\", {\"name\": \"spardl\", \"teams\": 2.5}, null],"
+                              " \"sweep\": {\"a.b\": [true, 9007199254740994]}, \"n\": 16, \"s\": \"12\"}";
+
+static struct ss_node find(struct ss_doc *doc, const char *outer, size_t skip, const char *inner) {
+  struct ss_node node = ss_node_get(ss_doc_root(doc), outer);
+  if (ss_node_is_array(node)) {
+    node = ss_node_first(node);
+    while (skip-- > 0) node = ss_node_next(node);
+  }
+  return inner != NULL ? ss_node_get(node, inner) : node;
+}
+
+static void places_are_found_and_named(void **state) {
+  (void)state;
+  SS_AUTO_DOC struct ss_doc *doc = parse(example);
+  char path[100];
+  assert_string_equal(ss_doc_name(doc), "scenario.json");
+  assert_string_equal(ss_node_path(ss_doc_root(doc), path, sizeof path), "");
+  assert_string_equal(ss_node_path(find(doc, "schemes", 1, "teams"), path, sizeof path), "schemes[1].teams");
+  const struct ss_node sweep = find(doc, "sweep", 0, "a.b");
+  assert_string_equal(ss_node_path(ss_node_first(sweep), path, sizeof path), "sweep[\"a.b\"][0]");
+  assert_string_equal(ss_node_path(find(doc, "schemes", 1, "teams"), path, 8), "schemes");
+  assert_string_equal(ss_node_key(find(doc, "schemes", 1, "teams")), "teams");
+  assert_null(ss_node_key(find(doc, "schemes", 1, NULL)));
+  assert_null(ss_node_key(ss_doc_root(doc)));
+
+  assert_int_equal(ss_node_size(ss_doc_root(doc)), 6);
+  assert_int_equal(ss_node_size(find(doc, "schemes", 0, NULL)), 0);
+  assert_int_equal(ss_node_size(ss_node_get(ss_doc_root(doc), "schemes")), 3);
+  assert_false(ss_node_present(ss_node_get(ss_doc_root(doc), "Name")));
+  assert_false(ss_node_present(ss_node_get(find(doc, "name", 0, NULL), "x")));
+  assert_false(ss_node_present(ss_node_get((struct ss_node){doc, NULL}, "x")));
+  assert_false(ss_node_present(ss_node_next(ss_doc_root(doc))));
+  assert_true(ss_node_is_null(find(doc, "schemes", 2, NULL)));
+  assert_true(ss_node_is_flag(ss_node_first(sweep)));
+  assert_true(ss_node_is_text(find(doc, "name", 0, NULL)));
+  assert_true(ss_node_is_number(find(doc, "n", 0, NULL)));
+  assert_true(ss_node_is_object(ss_doc_root(doc)));
+  assert_false(ss_node_is_object((struct ss_node){doc, NULL}));
+  assert_false(ss_node_is_array(ss_doc_root(doc)));
+}
+
+static void readers_take_what_is_right(void **state) {
+  (void)state;
+  SS_AUTO_DOC struct ss_doc *doc =
+      parse("{\"t\": \"x\", \"q\": \"25Gbps\", \"m\": 3, \"z\": 0, \"f\": false, \"c\": \"zen\", \"d\": "
+            "\"18446744073709551615\", \"e\": 9007199254740992}");
+  const struct ss_node root = ss_doc_root(doc);
+  struct ss_error error = {0};
+  const char *text = NULL;
+  double value = 0;
+  uint64_t count = 0;
+  bool flag = true;
+  size_t choice = 9;
+  struct ss_node node;
+  static const char *const choices[] = {"allreduce", "zen", NULL};
+  static const char *const keys[] = {"t", "q", "m", "z", "f", "c", "d", "e", NULL};
+  assert_true(ss_node_keys(root, keys, &error));
+  assert_true(ss_node_need(root, "t", &node, &error));
+  assert_true(ss_node_text(node, &text, &error));
+  assert_string_equal(text, "x");
+  assert_true(ss_node_quantity(ss_node_get(root, "q"), SS_RATE, &value, &error));
+  assert_same(value, 25e9 / 8);
+  assert_true(ss_node_positive(ss_node_get(root, "m"), SS_TIME, &value, &error));
+  assert_same(value, 3);
+  assert_true(ss_node_nonnegative(ss_node_get(root, "z"), SS_TIME, &value, &error));
+  assert_true(ss_node_count(ss_node_get(root, "m"), 3, 3, &count, &error));
+  assert_int_equal(count, 3);
+  assert_true(ss_node_count(ss_node_get(root, "d"), 0, UINT64_MAX, &count, &error));
+  assert_true(count == UINT64_MAX);
+  assert_true(ss_node_count(ss_node_get(root, "e"), 0, UINT64_MAX, &count, &error));
+  assert_true(count == UINT64_C(1) << 53);
+  assert_true(ss_node_flag(ss_node_get(root, "f"), &flag, &error));
+  assert_false(flag);
+  assert_true(ss_node_choice(ss_node_get(root, "c"), choices, &choice, &error));
+  assert_int_equal(choice, 1);
+}
+
+static void reader_errors_name_file_path_and_finding(void **state) {
+  (void)state;
+  SS_AUTO_DOC struct ss_doc *doc = parse(example);
+  const struct ss_node root = ss_doc_root(doc), cluster = ss_node_get(root, "cluster");
+  static const char *const keys[] = {"bandwidth", "latency", NULL};
+  static const char *const others[] = {"rows", "density", NULL};
+  static const char *const schemes[] = {"zen2", "spardl", NULL};
+  struct ss_error error = {0};
+  double value = 42;
+  uint64_t count = 42;
+  bool flag;
+  size_t choice;
+  const char *text;
+  struct ss_node node;
+#define REFUSED(call, message)                                                                                       \
+  do {                                                                                                               \
+    assert_false(call);                                                                                              \
+    assert_int_equal(error.status, SS_BAD_INPUT);                                                                    \
+    assert_string_equal(error.text, message);                                                                        \
+  } while (0)
+  REFUSED(ss_node_keys(cluster, keys, &error),
+          "scenario.json: cluster.bandwith: unknown key (did you mean \"bandwidth\"?)");
+  REFUSED(ss_node_keys(cluster, others, &error),
+          "scenario.json: cluster.bandwith: unknown key (known: rows, density)");
+  REFUSED(ss_node_keys(find(doc, "schemes", 0, NULL), keys, &error),
+          "scenario.json: schemes[0]: \"zen\" is not an object");
+  REFUSED(
+      ss_node_quantity(ss_node_get(cluster, "bandwith"), SS_RATE, &value, &error),
+      "scenario.json: cluster.bandwith: \"25 Gb/z\" is not a rate (say \"25Gbps\", \"3.1GB/s\" or a number in B/s)");
+  REFUSED(ss_node_quantity(cluster, SS_NUMBER, &value, &error),
+          "scenario.json: cluster: an object is not a number (say 12 or 0.5)");
+  REFUSED(ss_node_positive(ss_node_get(cluster, "latency"), SS_TIME, &value, &error),
+          "scenario.json: cluster.latency: -1 is not above zero");
+  REFUSED(ss_node_nonnegative(ss_node_get(cluster, "latency"), SS_TIME, &value, &error),
+          "scenario.json: cluster.latency: -1 is below zero");
+  REFUSED(ss_node_count(find(doc, "schemes", 1, "teams"), 1, 64, &count, &error),
+          "scenario.json: schemes[1].teams: 2.5 is not a whole number from 1 to 64");
+  REFUSED(ss_node_count(ss_node_get(cluster, "latency"), 0, UINT64_MAX, &count, &error),
+          "scenario.json: cluster.latency: -1 is not a whole number of at least 0");
+  REFUSED(ss_node_count(find(doc, "s", 0, NULL), 13, 20, &count, &error),
+          "scenario.json: s: \"12\" is not a whole number from 13 to 20");
+  REFUSED(ss_node_flag(find(doc, "n", 0, NULL), &flag, &error), "scenario.json: n: 16 is not true or false");
+  REFUSED(ss_node_text(find(doc, "schemes", 2, NULL), &text, &error),
+          "scenario.json: schemes[2]: null is not a string");
+  REFUSED(ss_node_need(cluster, "model", &node, &error), "scenario.json: cluster: the key \"model\" is missing");
+  REFUSED(ss_node_need(root, "model", &node, &error), "scenario.json: the key \"model\" is missing");
+  REFUSED(ss_node_need(find(doc, "n", 0, NULL), "x", &node, &error),
+          "scenario.json: n: 16 is not an object with the key \"x\"");
+  REFUSED(ss_node_choice(find(doc, "schemes", 0, NULL), schemes, &choice, &error),
+          "scenario.json: schemes[0]: \"zen\" is not one of zen2, spardl (did you mean \"zen2\"?)");
+  REFUSED(ss_node_choice(find(doc, "n", 0, NULL), schemes, &choice, &error),
+          "scenario.json: n: 16 is not one of zen2, spardl");
+  REFUSED(ss_node_fail(root, &error, "%d", 5), "scenario.json: 5");
+#undef REFUSED
+  const struct ss_node large = ss_node_next(ss_node_first(find(doc, "sweep", 0, "a.b")));
+  assert_false(ss_node_count(large, 0, UINT64_MAX, &count, &error));
+  assert_contains(error.text, "beyond 2^53");
+  assert_same(value, 42);
+  assert_int_equal(count, 42);
+}
+
+static void nearest_is_near(void **state) {
+  (void)state;
+  static const char *const known[] = {"bandwidth", "latency", "zen", "ranks", "o", "format", NULL};
+  assert_string_equal(ss_nearest("bandwith", known), "bandwidth");
+  assert_string_equal(ss_nearest("fromat", known), "format"); /* a swap is one edit */
+  assert_string_equal(ss_nearest("Ranks", known), "ranks");
+  assert_string_equal(ss_nearest("zne", known), "zen");
+  assert_string_equal(ss_nearest("latencyy", known), "latency");
+  assert_null(ss_nearest("x", known));
+  assert_null(ss_nearest("", known));
+  assert_null(ss_nearest("density", known));
+  char longest[200];
+  memset(longest, 'a', sizeof longest - 1);
+  longest[sizeof longest - 1] = '\0';
+  const char *const long_known[] = {longest, NULL};
+  assert_null(ss_nearest(longest, long_known));
+  assert_null(ss_nearest("aaa", long_known));
+  longest[64] = '\0';
+  char other[65];
+  memcpy(other, longest, sizeof other);
+  other[10] = 'b';
+  assert_string_equal(ss_nearest(other, long_known), longest);
+}
+
+/* --- json: editing --------------------------------------------------------------------------------------- */
+
+static void assert_document(struct ss_doc *doc, const char *wanted) {
+  char *printed = cJSON_PrintUnformatted(ss_doc_root(doc).at);
+  assert_string_equal(printed, wanted);
+  cJSON_free(printed);
+}
+
+static void fields_are_set_by_path(void **state) {
+  (void)state;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  struct ss_error error = {0};
+  assert_true(ss_doc_empty("--set", &doc, &error));
+  static const char *const edits[][2] = {
+      {"cluster.bandwidth", "100Gbps"},
+      {"a", "1"},
+      {"schemes", "[\"zen\",{\"teams\":1},3]"},
+      {"schemes.1.teams", "2"},
+      {"schemes[2]", "x"},
+      {"cluster.bandwidth", "\"1\""},
+      {"cluster.intra.latency", "5us"},
+      {"a", "null"},
+      {"schemes[1].label", "SparDL, 2 teams"},
+      {"sweep[\"cluster.latency\"]", "[1]"},
+      {"sweep[\"cluster.latency\"][0]", "{\"b\":[]}"},
+  };
+  for (size_t i = 0; i < COUNT(edits); i++)
+    if (!ss_doc_set(doc, edits[i][0], edits[i][1], &error)) fail_msg("%s", error.text);
+  assert_document(doc, "{\"cluster\":{\"bandwidth\":\"1\",\"intra\":{\"latency\":\"5us\"}},\"a\":null,"
+                       "\"schemes\":[\"zen\",{\"teams\":2,\"label\":\"SparDL, 2 teams\"},\"x\"],"
+                       "\"sweep\":{\"cluster.latency\":[{\"b\":[]}]}}");
+  char path[50];
+  const struct ss_node replaced = ss_node_next(ss_node_next(ss_node_first(ss_node_get(ss_doc_root(doc), "schemes"))));
+  assert_string_equal(ss_node_path(replaced, path, sizeof path), "schemes[2]");
+}
+
+static void impossible_paths_change_nothing(void **state) {
+  (void)state;
+  SS_AUTO_DOC struct ss_doc *doc = parse("{\"a\":{\"b\":\"x\"},\"l\":[1,2]}");
+  static const char *const bad[] = {
+      "",      ".",   "a.",  ".a", "a..b",  "a.b.c", "l.2",    "l.x",    "l[2]",    "l[-1]",
+      "l[",    "l[]", "l[0", "[",  "l[0]x", "l.0.z", "[\"a\"", "[\"\"]", "a.b.c.d", "l.18446744073709551616",
+      "a[\"b]"};
+  struct ss_error error = {0};
+  for (size_t i = 0; i < COUNT(bad); i++) {
+    if (ss_doc_set(doc, bad[i], "1", &error)) fail_msg("path \"%s\" was taken", bad[i]);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    assert_contains(error.text, "scenario.json: ");
+    assert_document(doc, "{\"a\":{\"b\":\"x\"},\"l\":[1,2]}");
+  }
+  assert_false(ss_doc_set(doc, "l.7", "1", &error));
+  assert_string_equal(error.text, "scenario.json: l: \"7\" is not the index of one of the 2 members");
+  assert_false(ss_doc_set(doc, "a.b.c", "1", &error));
+  assert_string_equal(error.text, "scenario.json: a.b: has no field \"c\" to be set: it is neither object nor array");
+  assert_false(ss_doc_set(doc, "a", "\xff", &error));
+  assert_contains(error.text, "is not UTF-8");
+  char deep[160] = "a";
+  for (size_t i = 1; i < sizeof deep - 1; i++) deep[i] = i % 2 == 0 ? 'a' : '.';
+  assert_false(ss_doc_set(doc, deep, "1", &error));
+  assert_false(ss_doc_set_item(doc, "a.b.c", cJSON_CreateNumber(1), &error)); /* the item is freed all the same */
+  assert_false(ss_doc_set_item(doc, "a", NULL, &error));
+  assert_int_equal(error.status, SS_MACHINE);
+  assert_true(ss_doc_set_item(doc, "a", cJSON_CreateNumber(1), &error));
+  assert_document(doc, "{\"a\":1,\"l\":[1,2]}");
+}
+
+/* --- file ------------------------------------------------------------------------------------------------ */
+
+static char folder[] = "/tmp/sparsync-test-XXXXXX";
+
+static const char *in_folder(const char *name) {
+  static char path[200];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  static const char *const names[] = {"out", "target", "link", "pipe", "empty", "in.json"};
+  for (size_t i = 0; i < COUNT(names); i++) unlink(in_folder(names[i]));
+  return rmdir(folder); /* fails when something was left beside */
+}
+
+static void write_text(const char *path, const char *text) {
+  FILE *stream = fopen(path, "w");
+  assert_non_null(stream);
+  fputs(text, stream);
+  fclose(stream);
+}
+
+static void assert_file(const char *path, const char *wanted) {
+  struct ss_mapping mapping;
+  struct ss_error error = {0};
+  if (!ss_map_file(path, &mapping, &error)) fail_msg("%s", error.text);
+  assert_int_equal(mapping.size, strlen(wanted));
+  if (mapping.size > 0) assert_memory_equal(mapping.data, wanted, mapping.size);
+  ss_unmap_file(&mapping);
+  assert_null(mapping.data);
+}
+
+static void assert_nothing_beside(void) {
+  DIR *listing = opendir(folder);
+  assert_non_null(listing);
+  for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing))
+    if (strstr(entry->d_name, ".part") != NULL) fail_msg("%s was left", entry->d_name);
+  closedir(listing);
+}
+
+static void only_regular_files_are_mapped(void **state) {
+  (void)state;
+  struct ss_mapping mapping = {0};
+  struct ss_error error = {0};
+  assert_false(ss_map_file("/nowhere/trace.safetensors", &mapping, &error));
+  assert_string_equal(error.text, "/nowhere/trace.safetensors: cannot open: No such file or directory");
+  assert_int_equal(error.status, SS_BAD_INPUT);
+  assert_false(ss_map_file(folder, &mapping, &error));
+  assert_contains(error.text, "is a directory");
+  assert_false(ss_map_file("/dev/zero", &mapping, &error));
+  assert_contains(error.text, "not a regular file");
+  assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+  assert_false(ss_map_file(in_folder("pipe"), &mapping, &error)); /* and does not wait for a writer */
+  write_text(in_folder("empty"), "");
+  assert_true(ss_map_file(in_folder("empty"), &mapping, &error));
+  assert_null(mapping.data);
+  assert_int_equal(mapping.size, 0);
+  ss_unmap_file(&mapping);
+}
+
+static void outputs_appear_whole_or_not_at_all(void **state) {
+  (void)state;
+  struct ss_output out;
+  struct ss_error error = {0};
+  const mode_t mask = umask(027);
+  assert_true(ss_output_open(in_folder("out"), &out, &error));
+  fputs("first", out.stream);
+  assert_int_equal(access(in_folder("out"), F_OK), -1);
+  assert_true(ss_output_commit(&out, &error));
+  umask(mask);
+  ss_output_discard(&out);
+  assert_file(in_folder("out"), "first");
+  struct stat info;
+  assert_int_equal(stat(in_folder("out"), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0640);
+
+  assert_int_equal(chmod(in_folder("out"), 0604), 0);
+  assert_true(ss_output_open(in_folder("out"), &out, &error));
+  fputs("second", out.stream);
+  fflush(out.stream);
+  assert_file(in_folder("out"), "first");
+  ss_output_discard(&out);
+  ss_output_discard(&out);
+  assert_nothing_beside();
+  assert_file(in_folder("out"), "first");
+
+  assert_true(ss_output_open(in_folder("out"), &out, &error));
+  fputs("third", out.stream);
+  assert_true(ss_output_commit(&out, &error));
+  assert_file(in_folder("out"), "third");
+  assert_int_equal(stat(in_folder("out"), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0604);
+}
+
+static void outputs_go_through_symbolic_links(void **state) {
+  (void)state;
+  struct ss_output out;
+  struct ss_error error = {0};
+  struct stat info;
+  write_text(in_folder("target"), "old");
+  assert_int_equal(symlink("target", in_folder("link")), 0);
+  assert_true(ss_output_open(in_folder("link"), &out, &error));
+  fputs("new", out.stream);
+  assert_true(ss_output_commit(&out, &error));
+  assert_int_equal(lstat(in_folder("link"), &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_file(in_folder("target"), "new");
+}
+
+static void outputs_that_cannot_be_are_refused(void **state) {
+  (void)state;
+  struct ss_output out = {0};
+  struct ss_error error = {0};
+  static const char *const bad[] = {"/nowhere/out", "", "/"};
+  for (size_t i = 0; i < COUNT(bad); i++) {
+    assert_false(ss_output_open(bad[i], &out, &error));
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    assert_null(out.stream);
+  }
+  assert_false(ss_output_open(folder, &out, &error));
+  assert_contains(error.text, "is a directory");
+}
+
+/* A pipe comes first: code that renamed over what is no regular file must not get as far as /dev/full. */
+static void devices_are_written_in_place(void **state) {
+  (void)state;
+  struct ss_output out;
+  struct ss_error error = {0};
+  struct stat info;
+  char got[10] = "";
+  unlink(in_folder("pipe"));
+  assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+  const int reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+  assert_true(ss_output_open(in_folder("pipe"), &out, &error));
+  fputs("x", out.stream);
+  assert_true(ss_output_commit(&out, &error));
+  assert_int_equal(stat(in_folder("pipe"), &info), 0);
+  assert_true(S_ISFIFO(info.st_mode));
+  assert_int_equal(read(reader, got, sizeof got), 1);
+  close(reader);
+
+  if (access("/dev/full", W_OK) != 0) skip();
+  assert_true(ss_output_open("/dev/full", &out, &error));
+  fputs("x", out.stream);
+  assert_false(ss_output_commit(&out, &error));
+  assert_int_equal(error.status, SS_MACHINE);
+  assert_string_equal(error.text, "/dev/full: cannot write: No space left on device");
+}
+
+/* The limit on file sizes stands for a full disk, on a file system of any kind. `behind` are bytes that still fit
+ * after the write that fails, so that the last flush succeeds. */
+static void write_too_much(size_t behind) {
+  struct ss_output out;
+  struct ss_error error = {0};
+  write_text(in_folder("out"), "old");
+  struct rlimit old, small;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+  small = old;
+  small.rlim_cur = 65536;
+  void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+  assert_true(ss_output_open(in_folder("out"), &out, &error));
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (size_t i = 0; i < 100000; i++) fputc('x', out.stream);
+  if (behind > 0) {
+    fflush(out.stream);
+    setrlimit(RLIMIT_FSIZE, &old);
+    for (size_t i = 0; i < behind; i++) fputc('y', out.stream);
+  }
+  const bool committed = ss_output_commit(&out, &error);
+  setrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, handler);
+  assert_false(committed);
+  assert_int_equal(error.status, SS_MACHINE);
+  assert_contains(error.text, "/out: cannot write: ");
+  assert_file(in_folder("out"), "old");
+  assert_nothing_beside();
+}
+
+static void a_full_disk_leaves_the_old_file(void **state) {
+  (void)state;
+  write_too_much(0);
+  write_too_much(10);
+}
+
+static void standard_output_stays_open(void **state) {
+  (void)state;
+  struct ss_output out;
+  struct ss_error error = {0};
+  assert_true(ss_output_open(NULL, &out, &error));
+  assert_ptr_equal(out.stream, stdout);
+  assert_true(ss_output_commit(&out, &error));
+  assert_true(ss_output_open("-", &out, &error));
+  ss_output_discard(&out);
+  assert_int_equal(fflush(stdout), 0);
+}
+
+static void documents_are_read_from_files(void **state) {
+  (void)state;
+  struct ss_doc *doc = NULL;
+  struct ss_error error = {0};
+  write_text(in_folder("in.json"), "{\"a\": [1]}");
+  assert_true(ss_doc_read(in_folder("in.json"), 10, &doc, &error));
+  assert_document(doc, "{\"a\":[1]}");
+  assert_string_equal(ss_doc_name(doc), in_folder("in.json"));
+  ss_doc_free(doc);
+  assert_false(ss_doc_read(in_folder("in.json"), 9, &doc, &error));
+  assert_contains(error.text, "is larger than 9 bytes");
+  assert_false(ss_doc_read("/nowhere.json", 10, &doc, &error));
+  assert_string_equal(error.text, "/nowhere.json: cannot open: No such file or directory");
+  assert_false(ss_doc_read(folder, 10, &doc, &error));
+  assert_contains(error.text, "cannot read: Is a directory");
+  assert_false(ss_doc_read("/dev/zero", 100000, &doc, &error));
+  assert_int_equal(error.status, SS_BAD_INPUT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(error_is_set_and_false_returned),
+      cmocka_unit_test(error_prefix_keeps_the_status),
+      cmocka_unit_test(error_shows_hostile_bytes_as_question_marks),
+      cmocka_unit_test(error_text_is_cut_at_a_character),
+      cmocka_unit_test(utf8_agrees_with_the_definition),
+      cmocka_unit_test(products_and_sums_are_checked),
+      cmocka_unit_test(allocations_refuse_what_overflows),
+      cmocka_unit_test(arena_hands_out_disjoint_aligned_memory),
+      cmocka_unit_test(arena_repeats_itself_after_a_reset),
+      cmocka_unit_test(arena_reuses_kept_blocks_in_any_order),
+      cmocka_unit_test(arena_refuses_what_overflows),
+      cmocka_unit_test(quantities_are_read_exactly),
+      cmocka_unit_test(quantities_that_are_none_are_refused),
+      cmocka_unit_test(quantity_errors_say_what_would_do),
+      cmocka_unit_test(quantities_ignore_the_locale),
+      cmocka_unit_test(counts_are_whole_and_in_range),
+      cmocka_unit_test(quantities_are_shown_in_three_digits),
+      cmocka_unit_test(shown_quantities_read_back),
+      cmocka_unit_test(good_json_is_read),
+      cmocka_unit_test(bad_json_is_refused_where_it_is_bad),
+      cmocka_unit_test(nul_bytes_and_unterminated_buffers_are_handled),
+      cmocka_unit_test(long_numbers_are_refused_not_cut),
+      cmocka_unit_test(deep_nesting_is_refused_without_recursion),
+      cmocka_unit_test(duplicate_keys_are_refused),
+      cmocka_unit_test(many_keys_take_no_quadratic_time),
+      cmocka_unit_test(places_are_found_and_named),
+      cmocka_unit_test(readers_take_what_is_right),
+      cmocka_unit_test(reader_errors_name_file_path_and_finding),
+      cmocka_unit_test(nearest_is_near),
+      cmocka_unit_test(fields_are_set_by_path),
+      cmocka_unit_test(impossible_paths_change_nothing),
+      cmocka_unit_test(only_regular_files_are_mapped),
+      cmocka_unit_test(outputs_appear_whole_or_not_at_all),
+      cmocka_unit_test(outputs_go_through_symbolic_links),
+      cmocka_unit_test(outputs_that_cannot_be_are_refused),
+      cmocka_unit_test(devices_are_written_in_place),
+      cmocka_unit_test(a_full_disk_leaves_the_old_file),
+      cmocka_unit_test(standard_output_stays_open),
+      cmocka_unit_test(documents_are_read_from_files),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
