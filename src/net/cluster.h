@@ -22,8 +22,8 @@ struct ss_cluster {
   uint32_t gpus_per_node;
 };
 
-/* Reads a cluster object; `sources` and `notes` are free text. Unknown keys, bandwidths and latencies that are not
- * positive, unknown models are errors. */
+/* Reads a cluster object; `sources` and `notes` are free text. Unknown keys, bandwidths that are not positive,
+ * negative latencies, unknown models are errors. */
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* Nodes that `ranks` ranks take: rank r lives on node floor(r / gpus_per_node). */

@@ -58,7 +58,7 @@ struct ss_exchange {
   void *context;
   /* The chunk that `from` has for `to` (both positions, or worker and server index). In another process only its
    * origin and part matter. */
-  void (*give)(void *context, uint32_t from, uint32_t to, struct ss_chunk *out);
+  bool (*give)(void *context, uint32_t from, uint32_t to, struct ss_chunk *out, struct ss_error *error);
   /* Rows that `to` knows it gets from `from` (SS_WIRE_VALUES), or NULL. */
   const struct ss_chunk *(*known)(void *context, uint32_t from, uint32_t to);
   const struct ss_wire *wire;
@@ -80,8 +80,8 @@ bool ss_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t o
 /* --- trees ----------------------------------------------------------------------------------------------- */
 
 /* One group. Reversed binomial steps relative to `root`: position v = (p - root) mod P receives from v - 2^t where
- * v mod 2^(t+1) = 2^t, t falling. `held[p]` is what position p holds: the root's to begin with, in the end everyone's.
- */
+ * v mod 2^(t+1) = 2^t, t falling. In the beginning every held[p] describes the root's
+ * chunk (range, bytes, origin, part; the content is the root's alone), in the end it is what position p got. */
 bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
                            const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
 
@@ -104,8 +104,8 @@ struct ss_dense_sum {
  * receiver of message `at` does with it: it was to get `due`, and adds it to `held`. */
 bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count,
                     struct ss_error *error) SS_MUST_CHECK;
-bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
-                   struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
+bool ss_dense_take(struct ss_play *play, uint32_t at, const struct ss_chunk *due, struct ss_chunk *held,
+                   struct ss_error *error) SS_MUST_CHECK;
 
 /* The chunk of units [first, first + count), without content. */
 struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count);

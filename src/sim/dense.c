@@ -39,14 +39,13 @@ bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32
   return play->player->play(play->player, &round, error);
 }
 
-bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
+bool ss_dense_take(struct ss_play *play, uint32_t at, const struct ss_chunk *due,
                    struct ss_chunk *held, struct ss_error *error) {
   const struct ss_chunk *got = play->payload[at].chunks;
-  (void)sum;
   if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
-  if (got->part != due->part || got->count != due->count) {
-    ss_play_mismatch(play, "endpoint %u received units from %u on where those from %u on were due", play->to[at],
-                     got->part, due->part);
+  if (got->origin != play->from[at] || got->part != due->part || got->count != due->count) {
+    ss_play_mismatch(play, "endpoint %u received units from %u on of %u where those from %u on of %u were due",
+                     play->to[at], got->part, got->origin, due->part, play->from[at]);
     return true;
   }
   return ss_chunk_add_dense(held, got, play->arena, held, error);
@@ -101,7 +100,7 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
       part[to] = due;
       if (play->payloads && ss_play_resident(play, play->to[p]))
         ok = sum->give(sum->context, to, due.part, 1, arena, &part[to], error) &&
-             ss_dense_take(play, sum, p, &due, &part[to], error);
+             ss_dense_take(play, p, &due, &part[to], error);
     }
   }
   play->arena = keep;
@@ -122,7 +121,7 @@ static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct
   }
   if (!ss_dense_round(play, sum, fold.q, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
-    if (!ss_dense_take(play, sum, i, &whole[2 * i], &whole[2 * i + 1], error)) return false;
+    if (!ss_dense_take(play, i, &whole[2 * i], &whole[2 * i + 1], error)) return false;
   return true;
 }
 
@@ -137,7 +136,13 @@ static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struc
   }
   if (!ss_play_messages(play, fold.q, true, sum->wire, error)) return false;
   for (uint32_t i = 0; play->payloads && i < fold.q; i++)
-    if (ss_play_resident(play, play->to[i])) whole[2 * i] = *play->payload[i].chunks;
+    if (ss_play_resident(play, play->to[i])) {
+      const struct ss_chunk *got = play->payload[i].chunks;
+      if (got->origin != play->from[i])
+        ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i], got->origin,
+                         play->from[i]);
+      whole[2 * i] = *got;
+    }
   return true;
 }
 
@@ -161,7 +166,7 @@ static bool halve(struct ss_play *play, const struct ss_dense_sum *sum, struct s
     }
     for (uint32_t p = 0; p < fold.Q; p++) {
       struct ss_chunk *to = &held[ss_fold_member(fold, p ^ step)], due = *to;
-      if (!ss_dense_take(play, sum, p, &due, to, error)) return false;
+      if (!ss_dense_take(play, p, &due, to, error)) return false;
     }
   }
   return true;
@@ -182,7 +187,8 @@ static bool join(struct ss_play *play, const struct ss_dense_sum *sum, const str
     uint64_t low = gather->block[u].low * sum->width, n = (gather->block[u].high - gather->block[u].low) * sum->width;
     for (uint64_t i = 0; real && i < n; i++) values[low + i] = part && part->values ? part->values[i] : 0;
   }
-  whole.marks = real ? NULL : marks;
+  whole.marks = gather->block[p].marks ? marks : NULL;
+  whole.origin = ss_member(&gather->groups, 0, p);
   whole.values = values;
   *out = whole;
   return true;

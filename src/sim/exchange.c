@@ -6,13 +6,19 @@ struct ends {
   uint32_t from, to;
 };
 
-static void put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ends ends) {
+static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ends ends,
+                struct ss_error *error) {
   struct ss_chunk *chunk = &play->given[at];
-  x->give(x->context, ends.from, ends.to, chunk);
+  if (x->uniform) {
+    play->bytes[at] = x->each;
+    return true;
+  }
+  if (!x->give(x->context, ends.from, ends.to, chunk, error)) return false;
   play->bytes[at] = ss_wire_bytes(x->wire, chunk);
-  if (!play->payloads) return;
+  if (!play->payloads) return true;
   play->payload[at] = (struct ss_payload){.chunks = chunk, .count = 1};
   if (x->known && ss_play_resident(play, play->to[at])) play->payload[at].known = x->known(x->context, ends.from, ends.to);
+  return true;
 }
 
 static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ends ends,
@@ -33,7 +39,7 @@ bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss
       struct ends ends = {p, (p + s) % size};
       play->from[p] = ss_member(groups, 0, ends.from);
       play->to[p] = ss_member(groups, 0, ends.to);
-      put(play, x, p, ends);
+      if (!put(play, x, p, ends, error)) return false;
     }
     if (!ss_play_messages(play, size, s == 1, x->wire, error)) return false;
     for (uint32_t p = 0; p < size; p++)
@@ -49,7 +55,7 @@ bool ss_fan_in(struct ss_play *play, struct ss_exchange *x, struct ss_error *err
       struct ends ends = {(s + t) % ranks, s};
       play->from[s] = ends.from;
       play->to[s] = ranks + s;
-      put(play, x, s, ends);
+      if (!put(play, x, s, ends, error)) return false;
     }
     if (!ss_play_messages(play, servers, t == 0, x->wire, error)) return false;
     for (uint32_t s = 0; s < servers; s++)
@@ -65,7 +71,7 @@ bool ss_fan_out(struct ss_play *play, struct ss_exchange *x, struct ss_error *er
       struct ends ends = {s, (s + t) % ranks};
       play->from[s] = ranks + s;
       play->to[s] = ends.to;
-      put(play, x, s, ends);
+      if (!put(play, x, s, ends, error)) return false;
     }
     if (!ss_play_messages(play, servers, t == 0, x->wire, error)) return false;
     for (uint32_t s = 0; s < servers; s++)
@@ -80,7 +86,7 @@ bool ss_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t o
     struct ends ends = {owner, (owner + s) % groups->size};
     play->from[0] = ss_member(groups, 0, ends.from);
     play->to[0] = ss_member(groups, 0, ends.to);
-    put(play, x, 0, ends);
+    if (!put(play, x, 0, ends, error)) return false;
     if (!ss_play_messages(play, 1, s == 1, x->wire, error) || !take(play, x, 0, ends, error)) return false;
   }
   return true;

@@ -45,7 +45,7 @@ bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, st
     if (!ss_dense_round(play, sum, n, error)) return false;
     n = 0;
     for (uint32_t p = step; p < size; p += 2 * step, n++)
-      if (!ss_dense_take(play, sum, n, &whole[p], &whole[p - step], error)) return false;
+      if (!ss_dense_take(play, n, &whole[p], &whole[p - step], error)) return false;
   }
   return true;
 }

@@ -34,6 +34,9 @@ static inline uint64_t ss_contribution(uint32_t rank, uint64_t row, uint64_t occ
   return ss_mix(((uint64_t)rank << 32) | occurrence, row);
 }
 
+/* The "rank" whose contributions stand for the parameters that lookups fetch. */
+#define SS_PARAMETERS UINT32_MAX
+
 /* The value in column `column` of a row with that contribution: a whole number of -8..7, so that sums of up to 2^20
  * ranks are exact in single precision. */
 static inline float ss_contribution_value(uint64_t mark, uint32_t column) {

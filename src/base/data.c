@@ -1,0 +1,128 @@
+#include "base/data.h"
+
+#include "base/json.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool has_models(const char *root) {
+  char path[PATH_MAX];
+  struct stat status;
+  int n = snprintf(path, sizeof path, "%s/models", root);
+  return n > 0 && (size_t)n < sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* The folder that holds models/. */
+static bool find_root(char *root, size_t size, struct ss_error *error) {
+  const char *told = getenv("SPARSYNC_DATA");
+  if (told && *told) {
+    if (has_models(told) && strlen(told) < size) {
+      snprintf(root, size, "%s", told);
+      return true;
+    }
+    return ss_fail(error, SS_BAD_INPUT, "SPARSYNC_DATA: \"%s\" has no folder models/", told);
+  }
+  ssize_t n = readlink("/proc/self/exe", root, size - 1);
+  if (n > 0) {
+    root[n] = '\0';
+    for (char *slash = strrchr(root, '/'); slash && slash != root; slash = strrchr(root, '/')) {
+      *slash = '\0';
+      if (has_models(root)) return true;
+    }
+  }
+  if (has_models(SS_INSTALLED_DATA)) {
+    snprintf(root, size, "%s", SS_INSTALLED_DATA);
+    return true;
+  }
+  return ss_fail(error, SS_BAD_INPUT, "no folder models/ above the program nor in %s (set SPARSYNC_DATA)",
+                 SS_INSTALLED_DATA);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+struct listing {
+  char *text; /* names, one after the other */
+  size_t used, room, count;
+};
+
+static bool append(struct listing *l, const char *name, size_t length) {
+  if (l->used + length + 1 > l->room) {
+    size_t room = 2 * l->room + length + 256;
+    char *text = ss_realloc(l->text, room, 1);
+    if (!text) return false;
+    l->text = text;
+    l->room = room;
+  }
+  memcpy(l->text + l->used, name, length);
+  l->text[l->used + length] = '\0';
+  l->used += length + 1;
+  l->count++;
+  return true;
+}
+
+/* Pointers first, then the text they point to: one block, one free(). */
+static char **pack(const struct listing *l) {
+  char **names = ss_alloc(1, (l->count + 1) * sizeof *names + l->used + 1);
+  if (!names) return NULL;
+  char *text = (char *)(names + l->count + 1);
+  if (l->used) memcpy(text, l->text, l->used);
+  for (size_t i = 0; i < l->count; i++, text += strlen(text) + 1) names[i] = text;
+  names[l->count] = NULL;
+  qsort(names, l->count, sizeof *names, by_name);
+  return names;
+}
+
+bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) {
+  char root[PATH_MAX / 2], folder[PATH_MAX];
+  struct listing l = {0};
+  bool ok = true;
+  if (!find_root(root, sizeof root, error)) return false;
+  snprintf(folder, sizeof folder, "%s/models/%s", root, kind);
+  DIR *dir = opendir(folder);
+  for (struct dirent *entry; dir && ok && (entry = readdir(dir));) {
+    size_t length = strlen(entry->d_name);
+    if (length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0) ok = append(&l, entry->d_name, length - 5);
+  }
+  if (dir) closedir(dir);
+  *names = ok ? pack(&l) : NULL;
+  *count = l.count;
+  free(l.text);
+  return *names ? true : ss_fail_memory(error, "listing models");
+}
+
+static bool unknown(const char *kind, const char *name, struct ss_error *error) {
+  char **names, all[600] = "";
+  size_t count;
+  if (!ss_data_list(kind, &names, &count, error)) return false;
+  for (size_t i = 0, used = 0; i < count && used < sizeof all - 1; i++)
+    used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
+  const char *near = ss_nearest(name, (const char *const *)names);
+  ss_fail(error, SS_BAD_INPUT, "no file models/%s/%s.json%s%s%s (there are: %s; or give a path)", kind, name,
+          near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
+  free(names);
+  return false;
+}
+
+bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) {
+  char root[PATH_MAX / 2];
+  struct stat status;
+  size_t length = strlen(name);
+  bool is_path = strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+  if (is_path) {
+    if (length >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the path is too long", name);
+    snprintf(path, size, "%s", name);
+    return true;
+  }
+  if (!find_root(root, sizeof root, error)) return false;
+  int n = snprintf(path, size, "%s/models/%s/%s.json", root, kind, name);
+  if (n < 0 || (size_t)n >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
+  return stat(path, &status) == 0 || unknown(kind, name, error);
+}

@@ -1,0 +1,18 @@
+/* The data folder: models/, found at $SPARSYNC_DATA, in a folder above the program (a build inside the source tree), or
+ * where `meson install` put it. */
+#ifndef SS_BASE_DATA_H
+#define SS_BASE_DATA_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* "ROOT/models/KIND/NAME.json" into `path`. A `name` that has a '/' or ends in ".json" is a path already. An unknown
+ * name is an error that suggests the nearest and lists what there is. */
+bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
+
+/* The names in models/KIND, ascending, as a NULL-terminated array that one free() gives back. An absent folder is
+ * empty. */
+bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,256 @@
+/* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/request.h"
+#include "cost/grid.h"
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: sparsync check [FILE...] [--jobs N] [--format table|json|csv] [-o FILE]\n"
+    "\n"
+    "Plays every scheme that has an exact closed form over the form's grid of uniform inputs and compares to 1e-9;\n"
+    "shows by how much the paper's printed form differs. Without FILE: all of models/costs. A FILE may be a closed form\n"
+    "(a path, or a name in models/costs) or a scenario with an \"expect\" list. Status 1 when a point parts.\n"
+    "\n"
+    "examples:\n"
+    "  sparsync check\n"
+    "  sparsync check allgather-ring my-form.json\n"
+    "  sparsync check scenarios/demo.json\n";
+
+struct checks {
+  struct ss_grid grid;
+  struct ss_grid_result *result;
+};
+
+static bool play_all(struct checks *c, unsigned jobs, struct ss_error *error) {
+  size_t failed = SIZE_MAX;
+  int threads = jobs ? (int)jobs : omp_get_num_procs();
+  c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
+  if (!c->result) return ss_fail_memory(error, "checking");
+#pragma omp parallel num_threads(threads)
+  {
+    struct ss_arena arena = {0};
+    struct ss_coalesce_scratch scratch = {0};
+#pragma omp for schedule(dynamic, 4)
+    for (size_t i = 0; i < c->grid.count; i++) {
+      struct ss_error mine;
+      if (ss_grid_play(&c->grid.point[i], &arena, &scratch, &c->result[i], &mine)) continue;
+#pragma omp critical
+      if (i < failed) {
+        failed = i;
+        if (error) *error = mine;
+      }
+    }
+    ss_arena_free(&arena);
+    ss_coalesce_free(&scratch);
+  }
+  return failed == SIZE_MAX;
+}
+
+/* --- output --------------------------------------------------------------------------------------------- */
+
+static void form_name(const struct ss_cost *cost, char *out, size_t size) {
+  const char *slash = strrchr(cost->file, '/');
+  snprintf(out, size, "%s", slash ? slash + 1 : cost->file);
+  char *dot = strrchr(out, '.');
+  if (dot) *dot = '\0';
+}
+
+static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_result *r) {
+  cJSON *o = cJSON_CreateObject();
+  char form[128];
+  form_name(p->cost, form, sizeof form);
+  cJSON_AddStringToObject(o, "scheme", p->setting.scheme->name);
+  cJSON *at = cJSON_AddObjectToObject(o, "point");
+  cJSON_AddStringToObject(at, "form", form);
+  cJSON_AddNumberToObject(at, "P", p->ranks);
+  cJSON_AddNumberToObject(at, "rows", (double)p->uniform.rows);
+  cJSON_AddNumberToObject(at, "row_width", p->uniform.width);
+  cJSON_AddNumberToObject(at, "d", (double)p->uniform.nnz / (double)p->uniform.rows);
+  cJSON_AddStringToObject(at, "overlap", p->uniform.overlap == SS_OVERLAP_NONE ? "none" : "full");
+  cJSON_AddNumberToObject(at, "index_bytes", p->setting.index_bytes);
+  cJSON_AddNumberToObject(at, "alpha", p->alpha);
+  cJSON_AddNumberToObject(at, "beta", p->beta);
+  cJSON_AddBoolToObject(at, "verify", p->verify);
+  cJSON_AddNumberToObject(o, "simulated_s", r->simulated);
+  cJSON_AddNumberToObject(o, "exact_s", r->exact);
+  cJSON_AddItemToObject(o, "paper_s", isfinite(r->paper) ? cJSON_CreateNumber(r->paper) : cJSON_CreateNull());
+  cJSON_AddNumberToObject(o, "relative", r->relative);
+  cJSON_AddBoolToObject(o, "ok", r->ok);
+  return o;
+}
+
+static bool print_json(const struct checks *c, FILE *stream, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "checks");
+  for (size_t i = 0; i < c->grid.count; i++)
+    cJSON_AddItemToArray(list, point_json(&c->grid.point[i], &c->result[i]));
+  char *text = cJSON_PrintUnformatted(root);
+  cJSON_Delete(root);
+  if (!text) return ss_fail_memory(error, "printing checks");
+  fprintf(stream, "%s\n", text);
+  free(text);
+  return true;
+}
+
+struct summary {
+  size_t points, wrong;
+  double worst, paper_low, paper_high; /* printed over exact */
+};
+
+static struct summary summarise(const struct checks *c, size_t from, size_t *to) {
+  const struct ss_cost *cost = c->grid.point[from].cost;
+  struct summary s = {.paper_low = INFINITY, .paper_high = -INFINITY};
+  size_t i = from;
+  for (; i < c->grid.count && c->grid.point[i].cost == cost; i++) {
+    const struct ss_grid_result *r = &c->result[i];
+    s.points++;
+    s.wrong += !r->ok;
+    if (!(r->relative <= s.worst)) s.worst = r->relative;
+    if (isfinite(r->paper)) s.paper_low = fmin(s.paper_low, r->paper / r->exact);
+    if (isfinite(r->paper)) s.paper_high = fmax(s.paper_high, r->paper / r->exact);
+  }
+  *to = i;
+  return s;
+}
+
+static void summary_cells(struct ss_table *table, const struct ss_cost *cost, const struct summary *s) {
+  char form[128];
+  form_name(cost, form, sizeof form);
+  ss_table_cell(table, "%s", form);
+  ss_table_cell(table, "%zu", s->points);
+  ss_table_cell(table, "%.1e", s->worst);
+  ss_table_cell(table, "%s", s->wrong ? "NO" : "yes");
+  if (!cost->paper)
+    ss_table_cell(table, "%s", "-");
+  else if (fabs(s->paper_low - 1) < 1e-9 && fabs(s->paper_high - 1) < 1e-9)
+    ss_table_cell(table, "same");
+  else
+    ss_table_cell(table, "%.3f..%.3f", s->paper_low, s->paper_high);
+  ss_table_cell(table, "%s", cost->exact);
+}
+
+static bool print_rows(const struct checks *c, enum ss_format format, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"<form", "points", "worst", "ok", "paper/exact", "<exact form"};
+  struct ss_table *table = ss_table_new(6, heads);
+  if (!table) return ss_fail_memory(error, "printing checks");
+  for (size_t i = 0, next; i < c->grid.count; i = next) {
+    struct summary s = summarise(c, i, &next);
+    summary_cells(table, c->grid.point[i].cost, &s);
+  }
+  bool ok = format == SS_CSV ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
+  ss_table_free(table);
+  if (format == SS_CSV) return ok;
+  for (size_t i = 0, next; i < c->grid.count; i = next) {
+    const struct ss_cost *cost = c->grid.point[i].cost;
+    char form[128];
+    form_name(cost, form, sizeof form);
+    (void)summarise(c, i, &next);
+    if (cost->erratum) fprintf(stream, "\n%s, as printed in %s: %s", form, cost->printed_in, cost->erratum);
+  }
+  fputc('\n', stream);
+  return ok;
+}
+
+static bool print(const struct ss_call *call, const struct checks *c, struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(call->output, &output, error)) return false;
+  bool ok = call->format == SS_JSON ? print_json(c, output.stream, error)
+                                    : print_rows(c, call->format, output.stream, error);
+  if (ok) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool verdict(const struct checks *c, struct ss_error *error) {
+  for (size_t i = 0; i < c->grid.count; i++) {
+    const struct ss_grid_point *p = &c->grid.point[i];
+    const struct ss_grid_result *r = &c->result[i];
+    if (r->ok) continue;
+    return ss_fail(error, SS_UNPROVEN,
+                   "%s: at P = %u, %llu rows of %u, %llu non-zero, %s overlap, index_bytes %u, alpha %g s, beta %g s/B: "
+                   "simulated %.12g s, formula \"%s\" gives %.12g s%s",
+                   p->cost->file, p->ranks, (unsigned long long)p->uniform.rows, p->uniform.width,
+                   (unsigned long long)p->uniform.nnz, p->uniform.overlap == SS_OVERLAP_NONE ? "no" : "full",
+                   p->setting.index_bytes, p->alpha, p->beta, r->simulated, p->cost->exact, r->exact,
+                   r->relative <= 1e-9 ? " (the result is not the exact sum)" : "");
+  }
+  return true;
+}
+
+/* --- what to check -------------------------------------------------------------------------------------- */
+
+static bool check_scenario(const struct ss_call *call, const char *file, const struct ss_costs *costs,
+                           struct ss_error *error) {
+  struct ss_request request = {.file = file};
+  struct ss_scenario *scenario;
+  struct ss_points points = {0};
+  if (!ss_scenario_open(&request, &scenario, error)) return false;
+  struct ss_node expect = ss_scenario_expect(scenario);
+  bool ok = ss_points_run(scenario, costs, &call->wish, &points, error) && ss_points_expect(&points, expect, error);
+  if (ok) fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
+  ss_points_free(&points);
+  ss_scenario_close(scenario);
+  return ok;
+}
+
+/* A JSON file that has "schemes" or "trace" is a scenario. */
+static bool is_scenario(const char *file) {
+  struct ss_doc *doc;
+  size_t length = strlen(file);
+  if (length < 6 || strcmp(file + length - 5, ".json") != 0 || !ss_doc_read(file, 16 << 20, &doc, NULL)) return false;
+  struct ss_node root = ss_doc_root(doc);
+  bool yes = ss_node_present(ss_node_get(root, "schemes")) || ss_node_present(ss_node_get(root, "trace"));
+  ss_doc_free(doc);
+  return yes;
+}
+
+static bool check_forms(const struct ss_call *call, const struct ss_costs *costs, struct ss_error *error) {
+  struct checks c = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < costs->count; i++)
+    if (costs->cost[i].exact) ok = ss_grid_add(&c.grid, &costs->cost[i], error);
+  ok = ok && play_all(&c, call->wish.jobs, error) && print(call, &c, error) && verdict(&c, error);
+  ss_grid_free(&c.grid);
+  free(c.result);
+  return ok;
+}
+
+static bool check(const struct ss_call *call, struct ss_error *error) {
+  SS_AUTO_FREE const char **forms = ss_alloc(call->operands, sizeof *forms);
+  size_t count = 0;
+  struct ss_costs costs;
+  bool ok = true;
+  if (!forms) return ss_fail_memory(error, "checking");
+  for (size_t i = 0; i < call->operands; i++)
+    if (!is_scenario(call->operand[i])) forms[count++] = call->operand[i];
+  if (count < call->operands) { /* scenarios show closed forms of all schemes */
+    if (!ss_costs_open(NULL, 0, &costs, error)) return false;
+    for (size_t i = 0; ok && i < call->operands; i++)
+      if (is_scenario(call->operand[i])) ok = check_scenario(call, call->operand[i], &costs, error);
+    ss_costs_close(&costs);
+  }
+  if (!ok || (call->operands && count == 0)) return ok;
+  if (!ss_costs_open(forms, count, &costs, error)) return false;
+  ok = check_forms(call, &costs, error);
+  ss_costs_close(&costs);
+  return ok;
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  static const struct ss_option_spec specs[] = {{"jobs", true},   {"format", true}, {"o", true},
+                                                {"quiet", false}, {"help", false},  {.name = NULL}};
+  struct ss_call call;
+  if (!ss_call_parse(argc, argv, specs, NULL, NULL, &call, error)) return false;
+  bool ok = call.help ? fputs(help, stdout) >= 0 : check(&call, error);
+  ss_call_free(&call);
+  return ok;
+}
+
+const struct ss_command ss_command_check = {
+    .name = "check", .summary = "hold the simulation against the exact closed forms", .help = help, .run = run};

@@ -1,0 +1,282 @@
+/* Closed forms only: no trace, no simulation. */
+#include "base/data.h"
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/request.h"
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: sparsync cost [SCHEME...] --M SIZE --density SHARE [OPTION...]\n"
+    "\n"
+    "Evaluates the closed forms of models/costs: what the schedule gives (exact) and what the paper prints.\n"
+    "\n"
+    "  --M SIZE             bytes of the dense tensor        --density SHARE   share of non-zero rows on a rank\n"
+    "  --row-width N        elements a row (1)               --value-bytes N   bytes an element (4)\n"
+    "  --lookups SHARE      rows looked up / rows, duplicates counted (as the density)\n"
+    "  --ranks 4..64        rank counts (.. doubles; 4..64)  --servers N       parameter servers (nodes)\n"
+    "  --gamma G            densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list\n"
+    "                       gamma(1),gamma(2),... of which the last goes on\n"
+    "  --index-bytes N      bytes an index (4)               --file FILE       a form of your own (repeatable)\n"
+    "  --cluster NAME       alpha and beta (p3.16xlarge-25g) --latency TIME --bandwidth RATE\n"
+    "  --format table|json|csv, -o FILE\n"
+    "\n"
+    "examples:\n"
+    "  sparsync cost --M 856MB --density 2.8% --row-width 64 --ranks 4..64\n"
+    "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth 100Gbps\n";
+
+enum gamma_kind { GAMMA_RANDOM, GAMMA_FULL, GAMMA_NONE, GAMMA_LIST };
+enum { GAMMAS_MAX = 4096 };
+
+struct cost_call {
+  double bytes, density, lookups; /* lookups NaN: as density */
+  uint64_t row_width, value_bytes, index_bytes, servers;
+  enum gamma_kind kind;
+  double gamma[GAMMAS_MAX];
+  size_t gammas;
+  const char *file[64];
+  size_t files;
+};
+
+static bool read_gamma(struct cost_call *c, const char *text, struct ss_error *error) {
+  static const char *const names[] = {"random", "full", "none"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(text, names[i]) == 0) {
+      c->kind = (enum gamma_kind)i;
+      return true;
+    }
+  c->kind = GAMMA_LIST;
+  char *copy = strdup(text), *rest = copy;
+  bool ok = copy != NULL;
+  for (char *word; ok && (word = strsep(&rest, ","));) {
+    ok = c->gammas < GAMMAS_MAX && ss_units_parse(word, SS_NUMBER, &c->gamma[c->gammas], NULL) && c->gamma[c->gammas] > 0;
+    c->gammas++;
+  }
+  free(copy);
+  return ok || ss_fail(error, SS_BAD_INPUT, "--gamma: \"%s\" is not random, full, none or a list of positive numbers", text);
+}
+
+static bool positive(const char *text, enum ss_dimension dimension, const char *name, double *out,
+                     struct ss_error *error) {
+  if (!ss_units_parse(text, dimension, out, error)) return ss_fail_prefix(error, "--%s", name);
+  return *out > 0 || ss_fail(error, SS_BAD_INPUT, "--%s: \"%s\" is not above zero", name, text);
+}
+
+static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
+  struct cost_call *c = context;
+  if (strcmp(name, "M") == 0) return positive(value, SS_BYTES, name, &c->bytes, error);
+  if (strcmp(name, "density") == 0) return positive(value, SS_RATIO, name, &c->density, error);
+  if (strcmp(name, "lookups") == 0) return positive(value, SS_RATIO, name, &c->lookups, error);
+  if (strcmp(name, "gamma") == 0) return read_gamma(c, value, error);
+  if (strcmp(name, "row-width") == 0) return ss_count_parse(value, "--row-width", 1, UINT32_MAX, &c->row_width, error);
+  if (strcmp(name, "value-bytes") == 0) return ss_count_parse(value, "--value-bytes", 1, 16, &c->value_bytes, error);
+  if (strcmp(name, "index-bytes") == 0) return ss_count_parse(value, "--index-bytes", 0, 16, &c->index_bytes, error);
+  if (strcmp(name, "servers") == 0) return ss_count_parse(value, "--servers", 1, 1u << 20, &c->servers, error);
+  if (c->files == sizeof c->file / sizeof *c->file) return ss_fail(error, SS_BAD_INPUT, "--file: too many");
+  c->file[c->files++] = value;
+  return true;
+}
+
+static double gamma_of(const void *context, double k) {
+  const struct cost_call *c = context;
+  switch (c->kind) {
+  case GAMMA_RANDOM: return -expm1(k * log1p(-c->density)) / c->density;
+  case GAMMA_FULL: return 1;
+  case GAMMA_NONE: return k;
+  case GAMMA_LIST: break;
+  }
+  size_t at = k < 1 ? 0 : (size_t)k - 1;
+  return c->gamma[at < c->gammas ? at : c->gammas - 1];
+}
+
+static bool read_cluster(const struct ss_call *call, struct ss_cluster *cluster, struct ss_error *error) {
+  struct ss_doc *doc;
+  char path[PATH_MAX];
+  double rate;
+  if (!ss_data_find("clusters", call->request.cluster ? call->request.cluster : "p3.16xlarge-25g", path, sizeof path,
+                    error) ||
+      !ss_doc_read(path, 1 << 20, &doc, error))
+    return false;
+  bool ok = ss_cluster_read(ss_doc_root(doc), cluster, error);
+  ss_doc_free(doc);
+  if (ok && call->request.latency)
+    ok = positive(call->request.latency, SS_TIME, "latency", &cluster->inter.alpha, error);
+  if (ok && call->request.bandwidth) {
+    ok = positive(call->request.bandwidth, SS_RATE, "bandwidth", &rate, error);
+    if (ok) cluster->inter.beta = 1 / rate;
+  }
+  return ok;
+}
+
+static struct ss_symbols symbols_of(const struct cost_call *c, const struct ss_cluster *cluster, uint32_t ranks) {
+  double row = (double)c->row_width * (double)c->value_bytes;
+  struct ss_symbols s = {.P = ranks, .alpha = cluster->inter.alpha, .beta = cluster->inter.beta, .M = c->bytes};
+  s.R = c->bytes / row;
+  s.w = (double)c->row_width;
+  s.v = (double)c->value_bytes;
+  s.nnz = c->density * s.R;
+  s.lookups = isnan(c->lookups) ? s.nnz : c->lookups * s.R;
+  s.index_bytes = (double)c->index_bytes;
+  s.S = c->servers ? (double)c->servers : ss_cluster_nodes(cluster, ranks);
+  s.s_1 = s.s_P = 1;
+  s.gamma = gamma_of;
+  s.gamma_context = c;
+  return s;
+}
+
+static void add_number(cJSON *o, const char *name, double value) {
+  cJSON_AddItemToObject(o, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
+static void add_text(cJSON *o, const char *name, const char *text) {
+  cJSON_AddItemToObject(o, name, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+}
+
+static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss_symbols *s,
+                      const struct ss_cluster *cluster, struct ss_error *error) {
+  struct ss_cost_values values;
+  if (!ss_cost_evaluate(cost, s, &values, error)) return false;
+  const char *slash = strrchr(cost->file, '/'), *base = slash ? slash + 1 : cost->file;
+  cJSON *o = cJSON_CreateObject(), *label = cJSON_CreateString(base);
+  char *dot = label ? strrchr(label->valuestring, '.') : NULL;
+  if (dot) *dot = '\0';
+  cJSON_AddStringToObject(o, "scheme", cost->scheme->name);
+  cJSON_AddItemToObject(o, "form", label);
+  cJSON_AddNumberToObject(o, "ranks", s->P);
+  cJSON_AddStringToObject(o, "cluster", cluster->name);
+  add_number(o, "density", s->nnz / s->R);
+  add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
+  add_number(o, "formula_s", values.exact);
+  add_text(o, "formula", cost->exact);
+  add_number(o, "paper_s", values.paper);
+  add_number(o, "paper_low_s", values.paper_low);
+  add_number(o, "paper_high_s", values.paper_high);
+  add_text(o, "paper", cost->paper);
+  add_text(o, "printed_in", cost->printed_in);
+  add_text(o, "assumes", cost->assumes);
+  add_text(o, "erratum", cost->erratum);
+  cJSON_AddItemToArray(points, o);
+  return true;
+}
+
+static const char *time_text(const cJSON *value, char *buffer, size_t size) {
+  return cJSON_IsNumber(value) ? ss_units_format(buffer, size, SS_TIME, value->valuedouble) : "-";
+}
+
+static bool print_rows(const cJSON *points, enum ss_format format, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"<form", "ranks", "exact", "as printed", "<formula"};
+  struct ss_table *table = ss_table_new(5, heads);
+  char text[64];
+  if (!table) return ss_fail_memory(error, "printing costs");
+  for (const cJSON *p = points->child; p; p = p->next) {
+    const cJSON *exact = cJSON_GetObjectItemCaseSensitive(p, "formula_s"),
+                *paper = cJSON_GetObjectItemCaseSensitive(p, "paper_s"),
+                *formula = cJSON_GetObjectItemCaseSensitive(p, "formula");
+    ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(p, "form")->valuestring);
+    ss_table_cell(table, "%.0f", cJSON_GetObjectItemCaseSensitive(p, "ranks")->valuedouble);
+    if (format == SS_CSV) {
+      ss_table_cell(table, "%.17g", exact->valuedouble);
+      if (cJSON_IsNumber(paper))
+        ss_table_cell(table, "%.17g", paper->valuedouble);
+      else
+        ss_table_cell(table, "%s", "");
+    } else {
+      ss_table_cell(table, "%s", time_text(exact, text, sizeof text));
+      ss_table_cell(table, "%s", time_text(paper, text, sizeof text));
+    }
+    ss_table_cell(table, "%s", cJSON_IsString(formula) ? formula->valuestring : "");
+  }
+  bool ok = format == SS_CSV ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
+  ss_table_free(table);
+  return ok;
+}
+
+static bool print(const struct ss_call *call, cJSON *root, struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(call->output, &output, error)) return false;
+  char *text = call->format == SS_JSON ? cJSON_Print(root) : NULL;
+  bool ok = call->format != SS_JSON
+                ? print_rows(cJSON_GetObjectItemCaseSensitive(root, "points"), call->format, output.stream, error)
+            : text ? fprintf(output.stream, "%s\n", text) > 0
+                   : ss_fail_memory(error, "printing costs");
+  free(text);
+  if (ok && call->format == SS_TABLE)
+    fputs("\nClosed forms on one flat link class; no kernels, no imbalance. --format json adds sources and errata.\n",
+          output.stream);
+  if (ok) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool wanted(const struct ss_call *call, const struct ss_cost *cost) {
+  for (size_t i = 0; i < call->operands; i++)
+    if (strcmp(call->operand[i], cost->scheme->name) == 0) return true;
+  return call->operands == 0;
+}
+
+static bool known_schemes(const struct ss_call *call, struct ss_error *error) {
+  const char *names[64] = {NULL};
+  for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
+  for (size_t i = 0; i < call->operands; i++) {
+    const char *near = ss_nearest(call->operand[i], names);
+    if (!ss_scheme_find(call->operand[i]))
+      return ss_fail(error, SS_BAD_INPUT, "no scheme is called \"%s\"%s%s%s", call->operand[i],
+                     near ? " (did you mean \"" : " (sparsync list schemes shows them)", near ? near : "",
+                     near ? "\"?)" : "");
+  }
+  return true;
+}
+
+static bool evaluate(const struct ss_call *call, const struct cost_call *c, struct ss_error *error) {
+  uint32_t ranks[256];
+  size_t count;
+  struct ss_cluster cluster;
+  struct ss_costs costs;
+  if (!known_schemes(call, error) || !read_cluster(call, &cluster, error) ||
+      !ss_ranks_parse(call->request.ranks ? call->request.ranks : "4..64", ranks, 256, &count, error) ||
+      !ss_costs_open(c->file, c->files, &costs, error))
+    return false;
+  cJSON *root = cJSON_CreateObject(), *points = cJSON_AddArrayToObject(root, "points");
+  bool ok = true;
+  for (size_t r = 0; ok && r < count; r++) {
+    struct ss_symbols symbols = symbols_of(c, &cluster, ranks[r]);
+    for (size_t i = 0; ok && i < costs.count; i++)
+      if (wanted(call, &costs.cost[i])) ok = add_point(points, &costs.cost[i], &symbols, &cluster, error);
+  }
+  ok = ok && print(call, root, error);
+  cJSON_Delete(root);
+  ss_costs_close(&costs);
+  return ok;
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  static const struct ss_option_spec specs[] = {
+      {"M", true},           {"density", true}, {"row-width", true}, {"value-bytes", true}, {"lookups", true},
+      {"index-bytes", true}, {"servers", true}, {"gamma", true},     {"file", true},        {"ranks", true},
+      {"cluster", true},     {"latency", true}, {"bandwidth", true}, {"format", true},      {"o", true},
+      {"help", false},       {.name = NULL}};
+  struct ss_call call;
+  SS_AUTO_FREE struct cost_call *c = ss_alloc_zero(1, sizeof *c);
+  if (!c) return ss_fail_memory(error, "reading options");
+  *c = (struct cost_call){.lookups = NAN, .row_width = 1, .value_bytes = 4, .index_bytes = 4};
+  if (!ss_call_parse(argc, argv, specs, own, c, &call, error)) return false;
+  bool ok;
+  if (call.help)
+    ok = fputs(help, stdout) >= 0;
+  else if (!(c->bytes > 0 && c->density > 0))
+    ok = ss_fail(error, SS_BAD_INPUT, "say --M SIZE and --density SHARE (sparsync cost --help)");
+  else if (c->density > 1)
+    ok = ss_fail(error, SS_BAD_INPUT, "--density: %g is above 1", c->density);
+  else
+    ok = evaluate(&call, c, error);
+  ss_call_free(&call);
+  return ok;
+}
+
+const struct ss_command ss_command_cost = {
+    .name = "cost", .summary = "closed forms only: no trace, no simulation", .help = help, .run = run};

@@ -1,0 +1,384 @@
+#include "cli/command.h"
+
+#ifdef SS_HAVE_MPI
+
+#include "base/file.h"
+#include "base/units.h"
+#include "cli/options.h"
+#include "cli/scenario.h"
+#include "exec/exec.h"
+#include "report/table.h"
+#include "schemes/simulate.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#endif
+
+static const char help[] =
+    "usage: mpirun -n RANKS sparsync exec [SCENARIO] [--trace FILE] [--scheme NAME,...] [option...]\n"
+    "\n"
+    "Runs schemes for real, one rank a process: the same source that `run` simulates sends single-precision\n"
+    "values over MPI. What every rank ends with is compared, bit by bit, with MPI_Allreduce of the dense tensor,\n"
+    "and the bytes that each rank and server sent and received with those of the simulation.\n"
+    "\n"
+    "  SCENARIO             as for `run`; its ranks are replaced by those of mpirun\n"
+    "  --trace FILE         whose rows to synchronise; the first RANKS ranks of it\n"
+    "  --scheme NAME,...    which schemes (default: the scenario's, or else all)\n"
+    "  --iterations A:B     from A up to, not including, B (default: the scenario's, or else the first 5)\n"
+    "  --cluster NAME       what to predict the time for (default: the scenario's, or else p3.16xlarge-25g); its\n"
+    "                       number of nodes is also the default number of servers of `ps`\n"
+    "  --merge N            take each N consecutive ranks of the trace as one\n"
+    "  --set PATH=VALUE     change a field of the scenario; repeatable\n"
+    "  --format FORMAT      table (default) or json\n"
+    "  -o FILE              write there instead of to standard output\n"
+    "\n"
+    "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing of the\n"
+    "cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or bytes differ.\n"
+    "\n"
+    "examples:\n"
+    "  mpirun -n 4 sparsync exec --trace traces/bible-kjv-16.safetensors --scheme allreduce,allgather,ps,alltoall\n"
+    "  mpirun -n 2 sparsync exec --trace t.safetensors --set 'schemes=[{\"name\": \"ps\", \"servers\": 2}]'\n";
+
+#ifdef SS_HAVE_MPI
+
+enum { DEFAULT_ITERATIONS = 5, SETS_MAX = 256 };
+
+struct arguments {
+  struct ss_request request;
+  const char *set[SETS_MAX];
+  const char *out;
+  bool json;
+};
+
+/* What one job came to, over its iterations. */
+struct point {
+  const struct ss_job *job;
+  uint64_t count;   /* iterations */
+  double *measured; /* [count] s, ascending in the end */
+  double predicted; /* s, mean */
+  uint32_t endpoints;
+  struct ss_traffic *executed, *simulated;       /* [endpoints] B, over all iterations */
+  struct ss_traffic executed_max, simulated_max; /* B, largest of the ranks' each iteration, over all iterations */
+  uint64_t headers;
+  bool exact, equal;
+  char mismatch[160];
+};
+
+struct session {
+  struct ss_crew crew;
+  struct arguments arguments;
+  struct ss_scenario *scenario;
+  struct point *points; /* [count] */
+  size_t count;
+  struct ss_arena lasting, iteration;
+  struct ss_coalesce_scratch scratch;
+};
+
+/* --- what to do ----------------------------------------------------------------------------------------- */
+
+static const struct ss_option_spec specs[] = {
+    {"trace", true}, {"scheme", true}, {"iterations", true}, {"cluster", true}, {"merge", true},
+    {"set", true},   {"format", true}, {"o", true},          {"help", false},   {NULL, false}};
+
+static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
+  struct arguments *a = context;
+  struct ss_request *r = &a->request;
+  if (!name && r->file) return ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", value);
+  if (!name) {
+    r->file = value;
+  } else if (strcmp(name, "trace") == 0) {
+    r->trace = value;
+  } else if (strcmp(name, "scheme") == 0) {
+    r->schemes = value;
+  } else if (strcmp(name, "iterations") == 0) {
+    r->iterations = value;
+  } else if (strcmp(name, "cluster") == 0) {
+    r->cluster = value;
+  } else if (strcmp(name, "merge") == 0) {
+    r->merge = value;
+  } else if (strcmp(name, "o") == 0) {
+    a->out = value;
+  } else if (strcmp(name, "set") == 0) {
+    if (r->sets == SETS_MAX) return ss_fail(error, SS_BAD_INPUT, "more than %d times --set", SETS_MAX);
+    a->set[r->sets++] = value;
+  } else if (strcmp(name, "format") == 0) {
+    a->json = strcmp(value, "json") == 0;
+    if (!a->json && strcmp(value, "table") != 0)
+      return ss_fail(error, SS_BAD_INPUT, "--format: \"%s\" is not table or json", value);
+  }
+  return true;
+}
+
+static bool make_point(struct session *s, const struct ss_job *job, struct point *p, struct ss_error *error) {
+  const struct ss_request *request = &s->arguments.request;
+  struct ss_input shape;
+  uint32_t n = job->ranks + job->servers;
+  if (job->ranks != s->crew.size)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "exec: mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out", s->crew.size);
+  bool element = ss_setting_wish(&job->setting, job->ranks, true, false).element;
+  if (!ss_input_shape(&job->origin, element, &shape, error) || !ss_execute_check(&job->setting, &shape, error))
+    return false;
+  *p = (struct point){.job = job, .count = job->end - job->first, .endpoints = n, .exact = true, .equal = true};
+  if (!request->file && !request->iterations && p->count > DEFAULT_ITERATIONS) p->count = DEFAULT_ITERATIONS;
+  p->measured = ss_arena_alloc(&s->lasting, p->count, sizeof *p->measured);
+  p->executed = ss_arena_alloc(&s->lasting, n, sizeof *p->executed);
+  p->simulated = ss_arena_alloc(&s->lasting, n, sizeof *p->simulated);
+  if (!p->measured || !p->executed || !p->simulated) return ss_fail_memory(error, "planning runs");
+  memset(p->executed, 0, n * sizeof *p->executed);
+  memset(p->simulated, 0, n * sizeof *p->simulated);
+  return true;
+}
+
+static bool open_session(struct session *s, int argc, char **argv, struct ss_error *error) {
+  struct ss_request *request = &s->arguments.request;
+  char ranks[16];
+  request->set = s->arguments.set;
+  if (!ss_options_parse(argc, argv, specs, seen, &s->arguments, error)) return false;
+  if (!request->file && !request->cluster) request->cluster = "p3.16xlarge-25g";
+  (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->crew.size);
+  request->ranks = ranks;
+  bool good = ss_scenario_open(request, &s->scenario, error);
+  request->ranks = NULL;
+  if (!good) return false;
+  const struct ss_job *jobs = ss_scenario_jobs(s->scenario, &s->count);
+  s->points = ss_arena_alloc(&s->lasting, s->count, sizeof *s->points);
+  if (!s->points) return ss_fail_memory(error, "planning runs");
+  for (size_t i = 0; i < s->count; i++)
+    if (!make_point(s, &jobs[i], &s->points[i], error)) return false;
+  return true;
+}
+
+static void close_session(struct session *s) {
+  if (s->scenario) ss_scenario_close(s->scenario);
+  ss_coalesce_free(&s->scratch);
+  ss_arena_free(&s->lasting);
+  ss_arena_free(&s->iteration);
+}
+
+/* --- runs ----------------------------------------------------------------------------------------------- */
+
+/* Adds one iteration's bytes; `most` grows by the largest of the ranks'. */
+static void add_traffic(const struct ss_traffic *traffic, uint32_t ranks, uint32_t endpoints, struct ss_traffic *sum,
+                        struct ss_traffic *most) {
+  struct ss_traffic largest = {0};
+  for (uint32_t e = 0; e < endpoints; e++) {
+    sum[e].sent += traffic[e].sent;
+    sum[e].received += traffic[e].received;
+    if (e < ranks && traffic[e].sent > largest.sent) largest.sent = traffic[e].sent;
+    if (e < ranks && traffic[e].received > largest.received) largest.received = traffic[e].received;
+  }
+  most->sent += largest.sent;
+  most->received += largest.received;
+}
+
+static bool play_iteration(struct session *s, struct point *p, uint64_t i, struct ss_error *error) {
+  const struct ss_job *job = p->job;
+  struct ss_input_wish wish = ss_setting_wish(&job->setting, job->ranks, true, false);
+  struct ss_input input;
+  struct ss_executed x;
+  wish.iteration = job->first + i;
+  ss_arena_reset(&s->iteration);
+  bool made = ss_input_make(&job->origin, &wish, &s->iteration, &s->scratch, &input, error);
+  if (!ss_crew_agree(&s->crew, made, error)) return false;
+  if (!ss_execute(&s->crew, &job->setting, &job->cluster, &input, &s->iteration, &x, error)) return false;
+  p->measured[i] = x.measured;
+  p->predicted += x.predicted / (double)p->count;
+  p->headers += x.headers;
+  add_traffic(x.executed, job->ranks, p->endpoints, p->executed, &p->executed_max);
+  add_traffic(x.simulated, job->ranks, p->endpoints, p->simulated, &p->simulated_max);
+  p->equal = p->equal && x.equal;
+  if (p->exact && !x.exact) memcpy(p->mismatch, x.mismatch, sizeof p->mismatch);
+  p->exact = p->exact && x.exact;
+  return true;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static bool play_points(struct session *s, struct ss_error *error) {
+  for (size_t at = 0; at < s->count; at++) {
+    struct point *p = &s->points[at];
+    for (uint64_t i = 0; i < p->count; i++)
+      if (!play_iteration(s, p, i, error)) return false;
+    qsort(p->measured, p->count, sizeof *p->measured, ascending);
+  }
+  return true;
+}
+
+static double median(const struct point *p) {
+  return (p->measured[(p->count - 1) / 2] + p->measured[p->count / 2]) / 2;
+}
+
+/* --- results -------------------------------------------------------------------------------------------- */
+
+static void fill_row(struct ss_table *table, const struct point *p, bool tensors) {
+  char text[32];
+  ss_table_cell(table, "%s", p->job->setting.label);
+  if (tensors) ss_table_cell(table, "%s", p->job->tensor_name);
+  ss_table_cell(table, "%s", p->job->cluster_name);
+  ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, median(p)));
+  ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, p->predicted));
+  ss_table_cell(table, "%.0f", (double)p->executed_max.sent / (double)p->count);
+  ss_table_cell(table, "%.0f", (double)p->simulated_max.sent / (double)p->count);
+  ss_table_cell(table, "%s", p->equal ? "yes" : "NO");
+  ss_table_cell(table, "%s", p->exact ? "yes" : "NO");
+}
+
+static struct ss_table *list_points(const struct session *s) {
+  static const char *const several[] = {"<scheme", "<tensor",      "<cluster",    "measured here", "predicted",
+                                        "sent, B", "simulated, B", "bytes equal", "exact"};
+  static const char *const one[] = {"<scheme", "<cluster",     "measured here", "predicted",
+                                    "sent, B", "simulated, B", "bytes equal",   "exact"};
+  bool tensors = s->count > 0 && s->points[0].job->siblings > 1;
+  struct ss_table *table = tensors ? ss_table_new(9, several) : ss_table_new(8, one);
+  for (size_t i = 0; table && i < s->count; i++) fill_row(table, &s->points[i], tensors);
+  return table;
+}
+
+/* The answer first, then what the numbers mean. */
+static void explain(const struct session *s, FILE *stream) {
+  const struct point *p = &s->points[0];
+  size_t exact = 0, equal = 0;
+  for (size_t i = 0; i < s->count; i++) {
+    exact += s->points[i].exact;
+    equal += s->points[i].equal;
+  }
+  (void)fprintf(stream,
+                "%zu of %zu exact on every rank; in %zu of %zu every endpoint moved the bytes of the simulation\n",
+                exact, s->count, equal, s->count);
+  (void)fprintf(stream, "%" PRIu32 " ranks, one a process, over MPI; iterations %" PRIu64 ":%" PRIu64 " of %s\n",
+                s->crew.size, p->job->first, p->job->first + p->count, p->job->trace_name);
+  (void)fprintf(stream, "measured: median, with the processes where mpirun put them (usually all on one machine)\n"
+                        "predicted: mean, as if on the cluster; kernels not counted\n"
+                        "sent: by the rank that sends most in an iteration, mean\n");
+  if (s->crew.size == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
+  (void)fprintf(stream, "\n");
+}
+
+static bool print_table(const struct session *s, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = list_points(s);
+  if (!table) return ss_fail_memory(error, "writing a table");
+  if (s->count > 0) explain(s, stream);
+  bool good = ss_table_print(table, stream, error);
+  ss_table_free(table);
+  return good;
+}
+
+static bool add_number(cJSON *to, const char *key, double value) {
+  return cJSON_AddNumberToObject(to, key, value) != NULL;
+}
+
+static bool add_text(cJSON *to, const char *key, const char *value) {
+  return (value ? cJSON_AddStringToObject(to, key, value) : cJSON_AddNullToObject(to, key)) != NULL;
+}
+
+/* Bytes of one endpoint, over all iterations. */
+static bool add_endpoint(cJSON *list, const struct point *p, uint32_t e) {
+  uint32_t ranks = p->job->ranks;
+  cJSON *item = cJSON_CreateObject();
+  return cJSON_AddItemToArray(list, item) &&
+         add_number(item, e < ranks ? "rank" : "server", e < ranks ? e : e - ranks) &&
+         add_number(item, "bytes_sent", (double)p->executed[e].sent) &&
+         add_number(item, "bytes_received", (double)p->executed[e].received) &&
+         add_number(item, "simulated_bytes_sent", (double)p->simulated[e].sent) &&
+         add_number(item, "simulated_bytes_received", (double)p->simulated[e].received);
+}
+
+static bool add_measures(cJSON *item, const struct point *p) {
+  double n = (double)p->count;
+  return add_number(item, "iterations", n) && add_number(item, "measured_s", median(p)) &&
+         add_number(item, "measured_min_s", p->measured[0]) &&
+         add_number(item, "measured_max_s", p->measured[p->count - 1]) && add_number(item, "time_s", p->predicted) &&
+         add_number(item, "bytes_sent_max", (double)p->executed_max.sent / n) &&
+         add_number(item, "bytes_received_max", (double)p->executed_max.received / n) &&
+         add_number(item, "simulated_bytes_sent_max", (double)p->simulated_max.sent / n) &&
+         add_number(item, "simulated_bytes_received_max", (double)p->simulated_max.received / n) &&
+         add_number(item, "header_bytes", (double)p->headers / n) && cJSON_AddBoolToObject(item, "equal", p->equal) &&
+         cJSON_AddBoolToObject(item, "exact", p->exact) && add_text(item, "mismatch", p->exact ? NULL : p->mismatch);
+}
+
+static bool add_point(cJSON *list, const struct point *p) {
+  const struct ss_job *job = p->job;
+  cJSON *item = cJSON_CreateObject(), *at = job->at ? cJSON_Duplicate(job->at, true) : cJSON_CreateObject();
+  if (!cJSON_AddItemToArray(list, item) || !cJSON_AddItemToObject(item, "at", at)) return false;
+  bool good = add_text(item, "scheme", job->setting.scheme->name) && add_text(item, "label", job->setting.label) &&
+              add_number(item, "ranks", job->ranks) && add_text(item, "tensor", job->tensor_name) &&
+              add_text(item, "cluster", job->cluster_name) && add_text(item, "trace", job->trace_name) &&
+              add_measures(item, p);
+  cJSON *endpoints = good ? cJSON_AddArrayToObject(item, "endpoints") : NULL;
+  for (uint32_t e = 0; endpoints && e < p->endpoints; e++)
+    if (!add_endpoint(endpoints, p, e)) return false;
+  return endpoints != NULL;
+}
+
+static bool print_json(const struct session *s, FILE *stream, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject();
+  bool good = add_text(root, "sparsync", SS_VERSION) && add_text(root, "scenario", ss_scenario_name(s->scenario));
+  cJSON *list = good ? cJSON_AddArrayToObject(root, "points") : NULL;
+  good = list != NULL;
+  for (size_t i = 0; good && i < s->count; i++) good = add_point(list, &s->points[i]);
+  char *text = good ? cJSON_Print(root) : NULL;
+  cJSON_Delete(root);
+  if (!text) return ss_fail_memory(error, "writing JSON");
+  (void)fprintf(stream, "%s\n", text); /* ss_output_commit finds what goes wrong here */
+  cJSON_free(text);
+  return true;
+}
+
+static bool print(const struct session *s, struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(s->arguments.out, &output, error)) return false;
+  if (s->arguments.json ? print_json(s, output.stream, error) : print_table(s, output.stream, error))
+    return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool verdict(const struct session *s, struct ss_error *error) {
+  for (size_t i = 0; i < s->count; i++) {
+    const struct point *p = &s->points[i];
+    if (!p->exact)
+      return ss_fail(error, SS_UNPROVEN, "exec: %s is not exact: %s", p->job->setting.label, p->mismatch);
+    if (!p->equal)
+      return ss_fail(error, SS_UNPROVEN, "exec: %s sent other bytes than its simulation", p->job->setting.label);
+  }
+  return true;
+}
+
+static void last_words(const struct ss_crew *crew, const struct ss_error *error) {
+  (void)fprintf(stderr, "sparsync: rank %" PRIu32 " of %" PRIu32 ": %s\n", crew->rank, crew->size, error->text);
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  struct session s = {0};
+  if (!ss_crew_join(&s.crew, error)) return false;
+  s.crew.last_words = last_words;
+  bool good = ss_crew_agree(&s.crew, open_session(&s, argc, argv, error), error) && play_points(&s, error) &&
+              ss_crew_agree(&s.crew, s.crew.rank != 0 || print(&s, error), error) && verdict(&s, error);
+  close_session(&s);
+  ss_crew_leave(&s.crew);
+  /* Rank 0 says it for all. Were the others to fail too, mpirun might end it before it has. */
+  return good || s.crew.rank != 0;
+}
+
+#else
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  (void)argc;
+  (void)argv;
+  return ss_fail(
+      error, SS_MACHINE,
+      "exec: this sparsync was built without MPI; install it (Debian: libopenmpi-dev openmpi-bin) and build "
+      "again");
+}
+
+#endif
+
+const struct ss_command ss_command_exec = {
+    .name = "exec", .summary = "run schemes for real, over MPI", .help = help, .run = run};

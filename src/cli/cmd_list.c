@@ -1,0 +1,144 @@
+#include "base/data.h"
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/request.h"
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems [--format table|json|csv]\n"
+                           "\n"
+                           "What there is to choose from; \"list schemes\" shows their options too.\n"
+                           "\n"
+                           "examples:\n"
+                           "  sparsync list schemes\n"
+                           "  sparsync list clusters --format json\n";
+
+static const char *const things[] = {"schemes", "costs", "clusters", "devices", "workloads", "systems", NULL};
+
+static void describe_option(const struct ss_option *o, char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
+  if (o->kind == SS_OPTION_FLAG) {
+    snprintf(text + used, size - used, "%s (%s)", o->otherwise ? "true|false" : "false|true", o->help);
+    return;
+  }
+  if (o->kind == SS_OPTION_COUNT) {
+    snprintf(text + used, size - used, "%llu..%llu (%s)", (unsigned long long)o->low, (unsigned long long)o->high,
+             o->help);
+    return;
+  }
+  for (size_t i = 0; o->choices[i] && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "|" : "", o->choices[i]);
+  if (used < size) snprintf(text + used, size - used, " (%s)", o->help);
+}
+
+static cJSON *entry(cJSON *list, const char *name, const char *summary) {
+  cJSON *item = cJSON_CreateObject();
+  cJSON_AddStringToObject(item, "name", name);
+  cJSON_AddStringToObject(item, "summary", summary ? summary : "");
+  cJSON_AddItemToArray(list, item);
+  return item;
+}
+
+static void list_schemes(cJSON *list) {
+  char text[400];
+  for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
+    cJSON *item = entry(list, (*s)->name, (*s)->summary);
+    cJSON_AddStringToObject(item, "source", (*s)->source);
+    cJSON_AddBoolToObject(item, "lossless", (*s)->lossless);
+    cJSON_AddBoolToObject(item, "model_parallel", (*s)->model_parallel);
+    cJSON *options = cJSON_AddArrayToObject(item, "options");
+    for (const struct ss_option *o = (*s)->options; o && o->name; o++) {
+      describe_option(o, text, sizeof text);
+      cJSON_AddItemToArray(options, cJSON_CreateString(text));
+    }
+  }
+}
+
+static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
+  char **names, path[PATH_MAX];
+  size_t count;
+  bool ok = true;
+  if (!ss_data_list(kind, &names, &count, error)) return false;
+  for (size_t i = 0; ok && i < count; i++) {
+    struct ss_doc *doc;
+    const char *summary = "";
+    ok = ss_data_find(kind, names[i], path, sizeof path, error) && ss_doc_read(path, 1 << 20, &doc, error);
+    if (!ok) break;
+    struct ss_node node = ss_node_get(ss_doc_root(doc), strcmp(kind, "costs") == 0 ? "exact" : "summary");
+    if (ss_node_is_text(node) && !ss_node_text(node, &summary, NULL)) summary = "";
+    entry(list, names[i], summary);
+    ss_doc_free(doc);
+  }
+  free(names);
+  return ok;
+}
+
+static bool print_table(const cJSON *list, enum ss_format format, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"<name", "<summary"};
+  struct ss_table *table = ss_table_new(2, heads);
+  if (!table) return ss_fail_memory(error, "listing");
+  for (const cJSON *item = list->child; item; item = item->next) {
+    ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(item, "name")->valuestring);
+    ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(item, "summary")->valuestring);
+    const cJSON *options = cJSON_GetObjectItemCaseSensitive(item, "options");
+    for (const cJSON *o = options && format == SS_TABLE ? options->child : NULL; o; o = o->next) {
+      ss_table_cell(table, "%s", "");
+      ss_table_cell(table, "  %s", o->valuestring);
+    }
+  }
+  bool ok = format == SS_CSV ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
+  ss_table_free(table);
+  return ok;
+}
+
+static bool print(const struct ss_call *call, const char *kind, cJSON *root, struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(call->output, &output, error)) return false;
+  bool ok = true;
+  if (call->format == SS_JSON) {
+    char *text = cJSON_Print(root);
+    ok = text ? fprintf(output.stream, "%s\n", text) > 0 : ss_fail_memory(error, "listing");
+    free(text);
+  } else {
+    ok = print_table(cJSON_GetObjectItemCaseSensitive(root, kind), call->format, output.stream, error);
+  }
+  if (ok) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool list(const struct ss_call *call, struct ss_error *error) {
+  const char *kind = call->operands == 1 ? call->operand[0] : NULL;
+  bool known = false;
+  for (size_t i = 0; kind && things[i]; i++) known = known || strcmp(things[i], kind) == 0;
+  if (!known) {
+    const char *near = kind ? ss_nearest(kind, things) : NULL;
+    return ss_fail(error, SS_BAD_INPUT, "say what to list: schemes, costs, clusters, devices, workloads or systems%s%s%s",
+                   near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+  }
+  cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
+  bool ok = true;
+  if (strcmp(kind, "schemes") == 0)
+    list_schemes(items);
+  else
+    ok = list_models(items, kind, error);
+  ok = ok && print(call, kind, root, error);
+  cJSON_Delete(root);
+  return ok;
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  static const struct ss_option_spec specs[] = {{"format", true}, {"o", true}, {"help", false}, {.name = NULL}};
+  struct ss_call call;
+  if (!ss_call_parse(argc, argv, specs, NULL, NULL, &call, error)) return false;
+  bool ok = call.help ? fputs(help, stdout) >= 0 : list(&call, error);
+  ss_call_free(&call);
+  return ok;
+}
+
+const struct ss_command ss_command_list = {
+    .name = "list", .summary = "what there is: schemes, closed forms, clusters, devices", .help = help, .run = run};

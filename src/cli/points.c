@@ -1,0 +1,279 @@
+#include "cli/points.h"
+
+#include "cost/measure.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What one thread keeps from point to point. */
+struct worker {
+  struct ss_arena arena;
+  struct ss_coalesce_scratch scratch;
+  uint64_t *sent, *received; /* [ranks] of one iteration */
+};
+
+struct progress {
+  size_t done, all;
+  struct timespec begin;
+  bool shown, wanted;
+};
+
+static double seconds_since(const struct timespec *begin) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec - begin->tv_sec) + 1e-9 * (double)(now.tv_nsec - begin->tv_nsec);
+}
+
+/* Shows itself on a terminal once a second has passed. Called under the lock. */
+static void advance(struct progress *p) {
+  p->done++;
+  double elapsed = p->wanted ? seconds_since(&p->begin) : 0;
+  if (elapsed < 1) return;
+  double left = elapsed * (double)(p->all - p->done) / (double)p->done;
+  int filled = (int)(30 * p->done / p->all);
+  fprintf(stderr, "\r[%.*s%*s] %zu/%zu points, about %.0f s left ", filled, "##############################", 30 - filled,
+          "", p->done, p->all, left);
+  p->shown = true;
+  if (p->done == p->all) fputs("\r\033[K", stderr);
+}
+
+static bool point_arrays(struct ss_point *p, const struct ss_points_wish *wish, struct worker *w,
+                         struct ss_error *error) {
+  if (wish->per_iteration) p->iteration_s = ss_alloc_zero(p->iterations, sizeof *p->iteration_s);
+  if (wish->per_iteration && !p->iteration_s) return ss_fail_memory(error, "recording iterations");
+  if (!wish->per_rank) return true;
+  p->rank_sent = ss_alloc_zero(p->ranks, sizeof *p->rank_sent);
+  p->rank_received = ss_alloc_zero(p->ranks, sizeof *p->rank_received);
+  w->sent = ss_realloc(w->sent, p->ranks, sizeof *w->sent);
+  w->received = ss_realloc(w->received, p->ranks, sizeof *w->received);
+  if (p->rank_sent && p->rank_received && w->sent && w->received) return true;
+  return ss_fail_memory(error, "recording ranks");
+}
+
+/* Adds one iteration's outcome to the means. */
+static void accumulate(struct ss_point *p, const struct ss_outcome *o, const struct worker *w, uint64_t i) {
+  const struct ss_tally *t = &o->tally;
+  double share = 1.0 / (double)p->iterations;
+  p->time += t->time * share;
+  p->kernel += t->kernel * share;
+  if (i == 0 || t->time < p->time_min) p->time_min = t->time;
+  if (i == 0 || t->time > p->time_max) p->time_max = t->time;
+  p->messages += (double)t->messages * share;
+  p->rounds += (double)t->rounds * share;
+  p->bytes += (double)t->bytes * share;
+  p->sent_max += (double)t->sent_max * share;
+  p->received_max += (double)t->received_max * share;
+  p->server_max += (double)t->server_max * share;
+  p->push_imbalance += o->push_imbalance * share;
+  p->pull_imbalance += o->pull_imbalance * share;
+  if (o->proven) p->exact = p->exact == SS_NO || !o->exact ? SS_NO : SS_YES;
+  if (p->iteration_s) p->iteration_s[i] = t->time;
+  for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
+    p->rank_sent[r] += (double)w->sent[r] * share;
+    p->rank_received[r] += (double)w->received[r] * share;
+  }
+}
+
+/* Means over the iterations in which the quantity is defined. */
+struct means {
+  struct ss_measure sum, count;
+};
+
+static void add_mean(double value, double *sum, double *count) {
+  if (!isfinite(value)) return;
+  *sum += value;
+  *count += 1;
+}
+
+static void add_measure(struct means *m, const struct ss_measure *x) {
+  add_mean(x->nnz, &m->sum.nnz, &m->count.nnz);
+  add_mean(x->lookups, &m->sum.lookups, &m->count.lookups);
+  add_mean(x->density, &m->sum.density, &m->count.density);
+  add_mean(x->gamma, &m->sum.gamma, &m->count.gamma);
+  add_mean(x->s_1, &m->sum.s_1, &m->count.s_1);
+  add_mean(x->s_P, &m->sum.s_P, &m->count.s_P);
+}
+
+static struct ss_measure mean_of(const struct means *m) {
+  return (struct ss_measure){m->sum.nnz / m->count.nnz,     m->sum.lookups / m->count.lookups,
+                             m->sum.density / m->count.density, m->sum.gamma / m->count.gamma,
+                             m->sum.s_1 / m->count.s_1,     m->sum.s_P / m->count.s_P};
+}
+
+/* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
+static void add_forms(struct ss_point *p, const struct ss_job *job, const struct ss_costs *costs,
+                      const struct ss_measure *measure) {
+  const struct ss_cost *cost = ss_costs_find(costs, &job->setting);
+  struct ss_symbols symbols = {.alpha = job->cluster.inter.alpha, .beta = job->cluster.inter.beta};
+  struct ss_measure sent = *measure;
+  struct ss_cost_values values;
+  struct ss_input shape;
+  struct ss_error ignored;
+  const struct ss_scheme *scheme = job->setting.scheme;
+  p->formula_s = p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
+  if (!cost || job->ranks == 1) return;
+  if (!ss_input_shape(&job->origin, job->setting.element && !scheme->keeps_rows, &shape, &ignored)) return;
+  if (scheme->uncoalesced && scheme->uncoalesced(&job->setting)) sent.nnz = sent.lookups;
+  symbols.S = job->servers;
+  ss_measure_symbols(&sent, &shape, job->ranks, job->setting.index_bytes, &symbols);
+  if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
+  p->formula = cost->exact;
+  p->paper = cost->paper;
+  p->erratum = cost->erratum;
+  p->formula_s = values.exact;
+  p->paper_s = values.paper;
+  p->paper_low_s = values.paper_low;
+  p->paper_high_s = values.paper_high;
+}
+
+static void begin_point(struct ss_point *p, const struct ss_job *job) {
+  *p = (struct ss_point){.setting = job->setting,
+                         .ranks = job->ranks,
+                         .tensor = job->tensor_name,
+                         .at = job->at,
+                         .cluster = job->cluster_name,
+                         .device = job->device_name,
+                         .trace = job->trace_name,
+                         .trace_hash = job->trace_hash,
+                         .seed = job->seed,
+                         .iterations = job->end - job->first,
+                         .lossless = job->setting.scheme->lossless,
+                         .exact = SS_UNKNOWN};
+}
+
+static bool run_job(const struct ss_job *job, const struct ss_costs *costs, const struct ss_points_wish *wish,
+                    struct worker *w, struct ss_point *p, struct ss_error *error) {
+  struct ss_world world = {.cluster = &job->cluster, .device = &job->device, .verify = job->verify};
+  struct ss_input_wish input_wish = ss_setting_wish(&job->setting, job->ranks, job->verify, job->device.counted);
+  struct means means = {0};
+  begin_point(p, job);
+  if (!point_arrays(p, wish, w, error)) return false;
+  for (uint64_t t = job->first; t < job->end; t++) {
+    struct ss_outcome outcome = {.rank_sent = wish->per_rank ? w->sent : NULL, .rank_received = w->received};
+    struct ss_input input;
+    struct ss_measure measure;
+    input_wish.iteration = t;
+    ss_arena_reset(&w->arena);
+    if (!ss_input_make(&job->origin, &input_wish, &w->arena, &w->scratch, &input, error) ||
+        !ss_measure_input(&input, &job->origin, &measure, error) ||
+        !ss_simulate(&job->setting, &world, &input, &w->arena, &outcome, error))
+      return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
+                            (unsigned long long)t);
+    if (p->lossless && outcome.proven && !outcome.exact)
+      return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %llu: not the exact sum: %s", job->setting.label,
+                     job->ranks, (unsigned long long)t, outcome.mismatch);
+    add_measure(&means, &measure);
+    accumulate(p, &outcome, w, t - job->first);
+  }
+  struct ss_measure mean = mean_of(&means);
+  p->density = mean.density;
+  p->gamma = mean.gamma;
+  add_forms(p, job, costs, &mean);
+  return true;
+}
+
+/* --- all tensors together ------------------------------------------------------------------------------- */
+
+static void add_tensor(struct ss_point *all, const struct ss_point *p) {
+  all->time += p->time;
+  all->time_min += p->time_min;
+  all->time_max += p->time_max;
+  all->kernel += p->kernel;
+  all->messages += p->messages;
+  all->rounds += p->rounds;
+  all->bytes += p->bytes;
+  all->sent_max += p->sent_max;
+  all->received_max += p->received_max;
+  all->server_max += p->server_max;
+  all->formula_s += p->formula_s;
+  all->paper_s += p->paper_s;
+  if (all->exact != SS_NO) all->exact = p->exact == SS_YES ? all->exact : p->exact;
+}
+
+static struct ss_point together(const struct ss_point *parts, uint32_t n) {
+  struct ss_point all = parts[0];
+  all.tensor = "*";
+  all.iteration_s = all.rank_sent = all.rank_received = NULL;
+  all.density = all.gamma = all.push_imbalance = all.pull_imbalance = NAN;
+  all.formula = all.paper = NULL;
+  all.paper_low_s = all.paper_high_s = NAN;
+  for (uint32_t i = 1; i < n; i++) add_tensor(&all, &parts[i]);
+  return all;
+}
+
+/* From an entry a job, in the jobs' order, to the printed order: tensor by tensor, schemes together, "*" last. */
+static bool arrange(const struct ss_job *jobs, const struct ss_point *points, size_t count, struct ss_points *out,
+                    struct ss_error *error) {
+  size_t sums = 0, n = 0;
+  for (size_t i = 0; i < count; i += jobs[i].siblings) sums += jobs[i].siblings > 1;
+  out->point = ss_alloc_zero(count + sums, sizeof *out->point);
+  if (!out->point) return ss_fail_memory(error, "listing results");
+  for (size_t i = 0, end; i < count; i = end) {
+    uint32_t tensors = jobs[i].siblings;
+    for (end = i; end < count && jobs[end].at == jobs[i].at && jobs[end].ranks == jobs[i].ranks; end += tensors) continue;
+    for (uint32_t k = 0; k < tensors; k++)
+      for (size_t j = i; j < end; j += tensors) out->point[n++] = points[j + k];
+    for (size_t j = i; tensors > 1 && j < end; j += tensors) out->point[n++] = together(points + j, tensors);
+  }
+  out->count = n;
+  return true;
+}
+
+bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs, const struct ss_points_wish *wish,
+                   struct ss_points *out, struct ss_error *error) {
+  size_t count, failed = SIZE_MAX;
+  const struct ss_job *jobs = ss_scenario_jobs(scenario, &count);
+  SS_AUTO_FREE struct ss_point *points = ss_alloc_zero(count, sizeof *points);
+  struct progress progress = {.all = count, .wanted = !wish->quiet && isatty(STDERR_FILENO)};
+  int threads = wish->jobs ? (int)wish->jobs : omp_get_num_procs();
+  *out = (struct ss_points){0};
+  if (!points) return ss_fail_memory(error, "listing results");
+  if ((size_t)threads > count) threads = (int)count;
+  clock_gettime(CLOCK_MONOTONIC, &progress.begin);
+#pragma omp parallel num_threads(threads)
+  {
+    struct worker worker = {0};
+#pragma omp for schedule(dynamic, 1)
+    for (size_t i = 0; i < count; i++) {
+      struct ss_error mine;
+      size_t skip;
+      bool ok;
+#pragma omp atomic read
+      skip = failed;
+      ok = skip != SIZE_MAX || run_job(&jobs[i], costs, wish, &worker, &points[i], &mine);
+#pragma omp critical
+      {
+        if (!ok && i < failed) {
+          failed = i; /* the first in order, whatever the threads did */
+          if (error) *error = mine;
+        }
+        advance(&progress);
+      }
+    }
+    ss_arena_free(&worker.arena);
+    ss_coalesce_free(&worker.scratch);
+    free(worker.sent);
+    free(worker.received);
+  }
+  if (failed == SIZE_MAX && arrange(jobs, points, count, out, error)) return true;
+  for (size_t i = 0; i < count; i++) {
+    free(points[i].iteration_s);
+    free(points[i].rank_sent);
+    free(points[i].rank_received);
+  }
+  return false;
+}
+
+void ss_points_free(struct ss_points *points) {
+  for (size_t i = 0; i < points->count; i++) {
+    free(points->point[i].iteration_s);
+    free(points->point[i].rank_sent);
+    free(points->point[i].rank_received);
+  }
+  free(points->point);
+  *points = (struct ss_points){0};
+}

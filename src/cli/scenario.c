@@ -1,0 +1,430 @@
+#include "cli/scenario.h"
+
+#include "base/data.h"
+#include "cli/scenario_trace.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AXES_MAX = 8, RANKS_MAX = 256, SCENARIO_BYTES = 16 << 20 };
+
+struct ss_scenario {
+  struct ss_doc *doc;
+  const char *file; /* NULL: none */
+  const char *name;
+  struct ss_sources sources;
+  struct ss_arena arena; /* names of places */
+  struct ss_job *job;
+  size_t count, room;
+  cJSON **at; /* one a place */
+  size_t places;
+};
+
+static const char *const keys[] = {"name",       "summary", "trace",       "cluster", "ranks",      "device",
+                                   "index_bytes", "granularity", "verify", "sizes",   "schemes",    "iterations",
+                                   "sweep",      "expect",  "merge",       "notes",   NULL};
+
+/* --- the document --------------------------------------------------------------------------------------- */
+
+/* Turns "cluster": "NAME" into the object that the file holds, so that --set and sweeps can reach into it. */
+static bool resolve(struct ss_scenario *s, const char *key, const char *kind, struct ss_error *error) {
+  struct ss_node node = ss_node_get(ss_doc_root(s->doc), key);
+  struct ss_doc *doc;
+  const char *name;
+  char path[PATH_MAX];
+  if (!ss_node_is_text(node)) return true;
+  if (!ss_node_text(node, &name, error)) return false;
+  if (strcmp(kind, "devices") == 0 && strcmp(name, "none") == 0) return true;
+  if (!ss_data_find(kind, name, path, sizeof path, error))
+    return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), key);
+  if (!ss_doc_read(path, 1 << 20, &doc, error)) return false;
+  cJSON *copy = cJSON_Duplicate(ss_doc_root(doc).at, 1);
+  ss_doc_free(doc);
+  return copy ? ss_doc_set_item(s->doc, key, copy, error) : ss_fail_memory(error, "reading a model");
+}
+
+static bool resolve_all(struct ss_scenario *s, struct ss_error *error) {
+  return resolve(s, "cluster", "clusters", error) && resolve(s, "device", "devices", error);
+}
+
+/* "a,b" into ["a", "b"]. */
+static bool set_list(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
+  cJSON *list = cJSON_CreateArray();
+  char *copy = strdup(text), *rest = copy;
+  if (!list || !copy) {
+    cJSON_Delete(list);
+    free(copy);
+    return ss_fail_memory(error, "reading options");
+  }
+  for (char *word; (word = strsep(&rest, ","));) cJSON_AddItemToArray(list, cJSON_CreateString(word));
+  free(copy);
+  return ss_doc_set_item(s->doc, key, list, error);
+}
+
+static bool set_text(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
+  cJSON *item = text ? cJSON_CreateString(text) : NULL;
+  return !text || (item ? ss_doc_set_item(s->doc, key, item, error) : ss_fail_memory(error, "reading options"));
+}
+
+static bool set_one(struct ss_scenario *s, const char *text, struct ss_error *error) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text)
+    return ss_fail(error, SS_BAD_INPUT, "--set %s: expected PATH=VALUE (say cluster.bandwidth=100Gbps)", text);
+  char *path = strndup(text, (size_t)(equals - text));
+  if (!path) return ss_fail_memory(error, "reading options");
+  bool ok = resolve_all(s, error) && ss_doc_set(s->doc, path, equals + 1, error);
+  free(path);
+  return ok;
+}
+
+static bool edit(struct ss_scenario *s, const struct ss_request *r, struct ss_error *error) {
+  if (!set_text(s, "trace", r->trace, error) || !set_text(s, "cluster", r->cluster, error) ||
+      !set_text(s, "device", r->device, error) || !set_text(s, "ranks", r->ranks, error) ||
+      !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error))
+    return false;
+  if (r->schemes && !set_list(s, "schemes", r->schemes, error)) return false;
+  if (r->no_verify && !ss_doc_set(s->doc, "verify", "false", error)) return false;
+  for (size_t i = 0; i < r->sets; i++)
+    if (!set_one(s, r->set[i], error)) return false;
+  if (!resolve_all(s, error)) return false;
+  if ((r->bandwidth || r->latency) && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "cluster")))
+    return ss_fail(error, SS_BAD_INPUT, "--bandwidth and --latency change a cluster: say --cluster NAME too");
+  return set_text(s, "cluster.bandwidth", r->bandwidth, error) && set_text(s, "cluster.latency", r->latency, error);
+}
+
+/* --- ranks ---------------------------------------------------------------------------------------------- */
+
+static bool add_rank(uint64_t rank, uint32_t *out, size_t room, size_t *count, struct ss_error *error) {
+  if (*count == room) return ss_fail(error, SS_BAD_INPUT, "ranks: more than %zu", room);
+  out[(*count)++] = (uint32_t)rank;
+  return true;
+}
+
+bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count, struct ss_error *error) {
+  char copy[512], *rest = copy;
+  *count = 0;
+  if (strlen(text) >= sizeof copy) return ss_fail(error, SS_BAD_INPUT, "ranks: the list is too long");
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *word; (word = strsep(&rest, ","));) {
+    char *dots = strstr(word, "..");
+    uint64_t low, high;
+    if (dots) *dots = '\0';
+    if (!ss_count_parse(word, "ranks", 1, SS_RANKS_MAX, &low, error)) return false;
+    high = low;
+    if (dots && !ss_count_parse(dots + 2, "ranks", low, SS_RANKS_MAX, &high, error)) return false;
+    for (uint64_t rank = low; rank <= high; rank = rank < high && rank * 2 > high ? high : rank * 2) {
+      if (!add_rank(rank, out, room, count, error)) return false;
+      if (rank == high) break;
+    }
+  }
+  return true;
+}
+
+static bool read_ranks(struct ss_node node, uint32_t available, uint32_t *out, size_t *count, struct ss_error *error) {
+  const char *text;
+  uint64_t rank;
+  *count = 0;
+  if (!ss_node_present(node)) {
+    if (available == 0)
+      return ss_node_fail(node, error, "say how many \"ranks\" (a uniform tensor has any number of them)");
+    return add_rank(available, out, RANKS_MAX, count, error);
+  }
+  if (ss_node_is_text(node))
+    return (ss_node_text(node, &text, error) && ss_ranks_parse(text, out, RANKS_MAX, count, error)) ||
+           ss_fail_prefix(error, "%s: ranks", ss_doc_name(node.doc));
+  if (ss_node_is_number(node))
+    return ss_node_count(node, 1, SS_RANKS_MAX, &rank, error) && add_rank(rank, out, RANKS_MAX, count, error);
+  if (!ss_node_is_array(node) || ss_node_size(node) == 0)
+    return ss_node_fail(node, error, "expected a list of rank counts (say [4, 8, 16] or \"4..64\")");
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
+    if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, RANKS_MAX, count, error)) return false;
+  return true;
+}
+
+/* --- one place ------------------------------------------------------------------------------------------ */
+
+struct place {
+  struct ss_cluster cluster;
+  struct ss_device device;
+  const struct ss_source *source;
+  const char *cluster_name, *device_name;
+  uint32_t merge, available; /* available: ranks, 0 for any */
+  uint64_t first, end;
+  bool verify;
+  struct ss_setting defaults;
+  cJSON *at;
+};
+
+static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first, uint64_t *end,
+                            struct ss_error *error) {
+  const char *text;
+  *first = 0;
+  *end = most;
+  if (!ss_node_present(node)) return true;
+  if (ss_node_is_number(node)) return ss_node_count(node, 1, most, end, error);
+  if (!ss_node_text(node, &text, error)) return false;
+  const char *colon = strchr(text, ':');
+  char from[32] = "0";
+  struct ss_error inner;
+  if (colon && (size_t)(colon - text) < sizeof from && colon != text)
+    snprintf(from, sizeof from, "%.*s", (int)(colon - text), text);
+  const char *to = colon ? colon + 1 : text;
+  if (!ss_count_parse(from, "iterations", 0, most - 1, first, &inner) ||
+      (*to && !ss_count_parse(to, "iterations", *first + 1, most, end, &inner)))
+    return ss_node_fail(node, error, "\"%s\" is not a range of iterations (say \"0:50\"; the trace has %llu)", text,
+                        (unsigned long long)most);
+  return true;
+}
+
+static bool read_models(struct ss_scenario *s, struct ss_node root, struct place *p, struct ss_error *error) {
+  struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
+  if (!ss_node_present(cluster)) {
+    struct ss_error list;
+    char nowhere[PATH_MAX];
+    if (!ss_data_find("clusters", "?", nowhere, sizeof nowhere, &list))
+      return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME): %s", ss_doc_name(s->doc),
+                     strchr(list.text, '(') ? strchr(list.text, '(') : list.text);
+    return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(s->doc));
+  }
+  if (!ss_cluster_read(cluster, &p->cluster, error)) return false;
+  p->device = ss_device_none();
+  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->device, error)) return false;
+  char *names = ss_arena_alloc(&s->arena, 2, sizeof p->cluster.name);
+  if (!names) return ss_fail_memory(error, "reading a scenario");
+  p->cluster_name = memcpy(names, p->cluster.name, sizeof p->cluster.name);
+  p->device_name = memcpy(names + sizeof p->cluster.name, p->device.name, sizeof p->device.name);
+  return true;
+}
+
+static bool read_place(struct ss_scenario *s, struct place *p, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
+                 verify = ss_node_get(root, "verify");
+  uint64_t group = 1;
+  if (!ss_node_keys(root, keys, error)) return false;
+  if (!ss_node_present(trace)) return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
+  if (!read_models(s, root, p, error) || !ss_sources_find(&s->sources, trace, s->file, &p->source, error)) return false;
+  if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
+  if (group > 1 && !p->source->trace) return ss_node_fail(merge, error, "a uniform tensor has no ranks to merge");
+  p->merge = (uint32_t)group;
+  p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->merge : 0;
+  if (p->source->trace && p->available == 0)
+    return ss_node_fail(merge, error, "%u ranks cannot be merged %llu at a time", ss_trace_ranks(p->source->trace),
+                        (unsigned long long)group);
+  p->verify = true;
+  if (ss_node_present(verify) && !ss_node_flag(verify, &p->verify, error)) return false;
+  uint64_t most = p->source->trace ? ss_trace_iterations(p->source->trace) : UINT64_C(1) << 20;
+  struct ss_node iterations = ss_node_get(root, "iterations");
+  if (!read_iterations(iterations, most, &p->first, &p->end, error)) return false;
+  if (!p->source->trace && !ss_node_present(iterations)) p->end = 1;
+  p->defaults = (struct ss_setting){.index_bytes = 4};
+  return true;
+}
+
+/* --- jobs ----------------------------------------------------------------------------------------------- */
+
+static bool append(struct ss_scenario *s, const struct ss_job *job, struct ss_error *error) {
+  if (s->count == s->room) {
+    struct ss_job *grown = ss_realloc(s->job, 2 * s->room + 64, sizeof *grown);
+    if (!grown) return ss_fail_memory(error, "listing points");
+    s->job = grown;
+    s->room = 2 * s->room + 64;
+  }
+  s->job[s->count++] = *job;
+  return true;
+}
+
+static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
+  char merged[64] = "";
+  if (p->merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->merge);
+  return ss_node_fail(ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root, error,
+                      "%u ranks, but %s has %u%s (capture more ranks, or make a wider trace with sparsync trace synth)",
+                      ranks, p->source->name, p->available, merged);
+}
+
+/* One scheme at one rank count: a job for each tensor. */
+static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_node scheme, uint32_t ranks,
+                     struct ss_error *error) {
+  const struct ss_trace *trace = p->source->trace;
+  uint32_t nodes = ss_cluster_nodes(&p->cluster, ranks);
+  struct ss_job job = {.cluster = p->cluster, .cluster_name = p->cluster_name, .device_name = p->device_name,
+                       .device = p->device, .trace_name = p->source->name, .tensor_name = "tensor",
+                       .trace_hash = p->source->hash, .ranks = ranks, .first = p->first, .end = p->end,
+                       .seed = p->source->seed, .verify = p->verify, .at = p->at, .siblings = 1};
+  job.origin = (struct ss_origin){.trace = trace, .merge = p->merge, .uniform = p->source->uniform};
+  if (!ss_setting_read(scheme, &p->defaults, &job.setting, error)) return false;
+  job.servers = ss_setting_servers(&job.setting, ranks, nodes);
+  if (!ss_setting_check(&job.setting, ranks, nodes, error))
+    return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  if (trace) {
+    job.siblings = (uint32_t)ss_trace_tensors(trace);
+  } else {
+    uint64_t parts = job.setting.scheme->parts ? job.setting.scheme->parts(&job.setting, ranks, nodes) : 1;
+    if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))
+      return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job.setting.label);
+  }
+  for (uint32_t i = 0; i < job.siblings; i++) {
+    struct ss_input shape;
+    job.origin.tensor = i;
+    if (trace) job.tensor_name = ss_trace_tensor(trace, i)->name;
+    if (!ss_input_shape(&job.origin, job.setting.element && !job.setting.scheme->keeps_rows, &shape, error) ||
+        !append(s, &job, error))
+      return false;
+  }
+  return true;
+}
+
+static bool default_schemes(struct ss_scenario *s, struct ss_error *error) {
+  cJSON *all = cJSON_CreateArray();
+  for (size_t i = 0; all && ss_schemes()[i]; i++)
+    cJSON_AddItemToArray(all, cJSON_CreateString(ss_schemes()[i]->name));
+  return all ? ss_doc_set_item(s->doc, "schemes", all, error) : ss_fail_memory(error, "listing schemes");
+}
+
+static bool unique_labels(const struct ss_scenario *s, size_t from, struct ss_error *error) {
+  for (size_t i = from; i < s->count; i++)
+    for (size_t k = from; k < i; k++) {
+      const struct ss_job *a = &s->job[i], *b = &s->job[k];
+      if (a->ranks == b->ranks && a->origin.tensor == b->origin.tensor && strcmp(a->setting.label, b->setting.label) == 0)
+        return ss_fail(error, SS_BAD_INPUT, "%s: two schemes are called \"%s\": give one a \"label\"",
+                       ss_doc_name(s->doc), a->setting.label);
+    }
+  return true;
+}
+
+static bool add_place(struct ss_scenario *s, cJSON *at, struct ss_error *error) {
+  struct place p = {.at = at};
+  uint32_t ranks[RANKS_MAX];
+  size_t count, from = s->count;
+  if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error)) return false;
+  struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
+  if (!resolve_all(s, error) || !read_place(s, &p, error)) return false;
+  if (!ss_setting_read_common(root, &p.defaults, error)) return false;
+  if (!read_ranks(ss_node_get(root, "ranks"), p.available, ranks, &count, error)) return false;
+  if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0)
+    return ss_node_fail(schemes, error, "expected a list of schemes (say [\"allgather\", \"ps\"])");
+  for (size_t i = 0; i < count; i++) {
+    if (p.available && ranks[i] > p.available) return too_many(&p, ranks[i], root, error);
+    for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n))
+      if (!add_jobs(s, &p, n, ranks[i], error)) return false;
+  }
+  return unique_labels(s, from, error);
+}
+
+/* --- sweeps --------------------------------------------------------------------------------------------- */
+
+struct axis {
+  char *path;
+  cJSON *values; /* an array, a copy: edits of the document must not touch it */
+};
+
+/* "10Gbps" as 1.25e9, so that results hold numbers. */
+static cJSON *plain(const cJSON *value) {
+  static const enum ss_dimension order[] = {SS_NUMBER, SS_RATE, SS_TIME, SS_BYTES, SS_RATIO};
+  double number;
+  for (size_t i = 0; cJSON_IsString(value) && i < sizeof order / sizeof *order; i++)
+    if (ss_units_parse(value->valuestring, order[i], &number, NULL)) return cJSON_CreateNumber(number);
+  return cJSON_Duplicate(value, 1);
+}
+
+static bool visit(struct ss_scenario *s, const struct axis *axes, size_t n, size_t depth, cJSON *at,
+                  struct ss_error *error) {
+  if (depth == n) {
+    cJSON **grown = ss_realloc(s->at, s->places + 1, sizeof *grown);
+    cJSON *copy = cJSON_Duplicate(at, 1);
+    if (grown) s->at = grown;
+    if (!grown || !copy) {
+      cJSON_Delete(copy);
+      return ss_fail_memory(error, "sweeping");
+    }
+    s->at[s->places++] = copy;
+    return add_place(s, copy, error);
+  }
+  for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
+    cJSON *copy = cJSON_Duplicate(value, 1);
+    if (!copy) return ss_fail_memory(error, "sweeping");
+    if (!resolve_all(s, error) || !ss_doc_set_item(s->doc, axes[depth].path, copy, error)) return false;
+    cJSON_DeleteItemFromObjectCaseSensitive(at, axes[depth].path);
+    cJSON_AddItemToObject(at, axes[depth].path, plain(value));
+    if (!visit(s, axes, n, depth + 1, at, error)) return false;
+  }
+  return true;
+}
+
+static bool sweep(struct ss_scenario *s, struct ss_error *error) {
+  struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
+  struct axis axes[AXES_MAX];
+  size_t n = 0;
+  bool ok = true;
+  if (!ss_node_present(node)) return add_place(s, NULL, error);
+  if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
+    return ss_node_fail(node, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
+  for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
+    if (!ss_node_is_array(a) || ss_node_size(a) == 0) {
+      ok = ss_node_fail(a, error, "expected a list of values");
+      break;
+    }
+    axes[n] = (struct axis){strdup(ss_node_key(a)), cJSON_Duplicate(a.at, 1)};
+    n++;
+  }
+  cJSON *at = cJSON_CreateObject();
+  ok = ok && visit(s, axes, n, 0, at, error);
+  cJSON_Delete(at);
+  for (size_t i = 0; i < n; i++) {
+    free(axes[i].path);
+    cJSON_Delete(axes[i].values);
+  }
+  return ok;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+static bool open_doc(struct ss_scenario *s, const struct ss_request *request, struct ss_error *error) {
+  if (!request->file) return ss_doc_empty("command line", &s->doc, error);
+  s->file = request->file;
+  if (!ss_doc_read(request->file, SCENARIO_BYTES, &s->doc, error)) return false;
+  if (ss_node_is_object(ss_doc_root(s->doc))) return true;
+  return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
+}
+
+bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out, struct ss_error *error) {
+  struct ss_scenario *s = ss_alloc_zero(1, sizeof *s);
+  if (!s) return ss_fail_memory(error, "reading a scenario");
+  s->name = "command line";
+  bool ok = open_doc(s, request, error) && edit(s, request, error) && sweep(s, error);
+  struct ss_node name = ok ? ss_node_get(ss_doc_root(s->doc), "name") : (struct ss_node){0};
+  if (ok && ss_node_present(name)) ok = ss_node_text(name, &s->name, error);
+  if (!ok) {
+    ss_scenario_close(s);
+    return false;
+  }
+  *out = s;
+  return true;
+}
+
+void ss_scenario_close(struct ss_scenario *s) {
+  if (!s) return;
+  for (size_t i = 0; i < s->places; i++) cJSON_Delete(s->at[i]);
+  free(s->at);
+  free(s->job);
+  ss_sources_close(&s->sources);
+  ss_arena_free(&s->arena);
+  ss_doc_free(s->doc);
+  free(s);
+}
+
+const char *ss_scenario_name(const struct ss_scenario *s) {
+  return s->name;
+}
+
+const struct ss_job *ss_scenario_jobs(const struct ss_scenario *s, size_t *count) {
+  *count = s->count;
+  return s->job;
+}
+
+struct ss_node ss_scenario_expect(const struct ss_scenario *s) {
+  return ss_node_get(ss_doc_root(s->doc), "expect");
+}

@@ -1,0 +1,50 @@
+/* Scenarios: what to run, from a JSON file, command-line options, or both (docs/scenarios.md).
+ *
+ * Options are edits of the document; a sweep edits it once for each place of its grid. What comes out is a flat list of
+ * jobs, each complete in itself, in a fixed order. */
+#ifndef SS_CLI_SCENARIO_H
+#define SS_CLI_SCENARIO_H
+
+#include "base/json.h"
+#include "net/device.h"
+#include "schemes/simulate.h"
+
+struct cJSON;
+
+/* One point to be computed. */
+struct ss_job {
+  struct ss_setting setting;
+  struct ss_cluster cluster;
+  const char *cluster_name, *device_name; /* shared by all jobs of one place */
+  struct ss_device device;
+  struct ss_origin origin;
+  const char *trace_name, *tensor_name;
+  uint64_t trace_hash;
+  uint32_t ranks, servers;
+  uint64_t first, end, seed; /* iterations [first, end) */
+  bool verify;
+  struct cJSON *at; /* shared by all jobs of one place; NULL without a sweep */
+  uint32_t siblings; /* tensors of the trace: jobs of one scheme and place follow each other */
+};
+
+/* What the command line says; strings are the caller's. */
+struct ss_request {
+  const char *file; /* NULL: none */
+  const char *trace, *cluster, *schemes, *ranks, *bandwidth, *latency, *iterations, *merge, *device;
+  bool no_verify;
+  const char **set; /* "PATH=VALUE" */
+  size_t sets;
+};
+
+struct ss_scenario;
+
+bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out, struct ss_error *error) SS_MUST_CHECK;
+void ss_scenario_close(struct ss_scenario *scenario);
+const char *ss_scenario_name(const struct ss_scenario *scenario);
+const struct ss_job *ss_scenario_jobs(const struct ss_scenario *scenario, size_t *count);
+struct ss_node ss_scenario_expect(const struct ss_scenario *scenario);
+
+/* "4,8,16", "4..64" (doubling) or both mixed, into out[room]. */
+bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

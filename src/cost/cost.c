@@ -1,0 +1,129 @@
+#include "cost/cost.h"
+
+#include "base/data.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const keys[] = {"scheme",     "summary",    "when",    "exact",   "paper", "paper_low", "paper_high",
+                                   "printed_in", "assumes",    "erratum", "grid",    "notes", NULL};
+
+static bool optional_text(struct ss_node node, const char *key, const char **out, struct ss_error *error) {
+  struct ss_node text = ss_node_get(node, key);
+  *out = NULL;
+  return !ss_node_present(text) || ss_node_is_null(text) || ss_node_text(text, out, error);
+}
+
+static const struct ss_option *option_of(const struct ss_scheme *scheme, const char *name) {
+  for (const struct ss_option *o = scheme->options; o && o->name; o++)
+    if (strcmp(o->name, name) == 0) return o;
+  return NULL;
+}
+
+/* Every key of `when` must be an option of the scheme, or a common one, with a value that it can have: a setting with
+ * those options must read. */
+static bool check_when(struct ss_cost *cost, struct ss_error *error) {
+  if (!ss_node_present(cost->when)) return true;
+  if (!ss_node_is_object(cost->when)) return ss_node_fail(cost->when, error, "expected an object of options");
+  for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n)) {
+    const char *key = ss_node_key(n);
+    if (strcmp(key, "granularity") == 0 || strcmp(key, "sizes") == 0) continue;
+    if (!option_of(cost->scheme, key))
+      return ss_node_fail(n, error, "scheme \"%s\" has no option \"%s\"", cost->scheme->name, key);
+  }
+  return true;
+}
+
+static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(doc), scheme;
+  const char *name;
+  *out = (struct ss_cost){.file = ss_doc_name(doc)};
+  if (!ss_node_keys(root, keys, error) || !ss_node_need(root, "scheme", &scheme, error) ||
+      !ss_node_text(scheme, &name, error))
+    return false;
+  out->scheme = ss_scheme_find(name);
+  if (!out->scheme) return ss_node_fail(scheme, error, "no scheme is called \"%s\"", name);
+  out->when = ss_node_get(root, "when");
+  out->grid = ss_node_get(root, "grid");
+  return optional_text(root, "exact", &out->exact, error) && optional_text(root, "paper", &out->paper, error) &&
+         optional_text(root, "paper_low", &out->paper_low, error) &&
+         optional_text(root, "paper_high", &out->paper_high, error) &&
+         optional_text(root, "printed_in", &out->printed_in, error) &&
+         optional_text(root, "assumes", &out->assumes, error) &&
+         optional_text(root, "erratum", &out->erratum, error) && check_when(out, error);
+}
+
+bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out, struct ss_error *error) {
+  char **names = NULL, path[PATH_MAX];
+  bool ok = true;
+  *out = (struct ss_costs){0};
+  if (count == 0) {
+    if (!ss_data_list("costs", &names, &count, error)) return false;
+    files = (const char *const *)names;
+  }
+  out->cost = ss_alloc_zero(count, sizeof *out->cost);
+  out->doc = ss_alloc_zero(count, sizeof *out->doc);
+  if (!out->cost || !out->doc) ok = ss_fail_memory(error, "reading closed forms");
+  for (size_t i = 0; ok && i < count; i++) {
+    ok = ss_data_find("costs", files[i], path, sizeof path, error) &&
+         ss_doc_read(path, 1 << 20, &out->doc[i], error) && read_cost(out->doc[i], &out->cost[i], error);
+    out->count = i + 1;
+  }
+  free(names);
+  if (!ok) ss_costs_close(out);
+  return ok;
+}
+
+void ss_costs_close(struct ss_costs *costs) {
+  for (size_t i = 0; costs->doc && i < costs->count; i++) ss_doc_free(costs->doc[i]);
+  free(costs->doc);
+  free(costs->cost);
+  *costs = (struct ss_costs){0};
+}
+
+static bool met(struct ss_node wanted, const struct ss_setting *setting) {
+  const char *key = ss_node_key(wanted), *text = NULL;
+  bool flag = false;
+  uint64_t count = 0;
+  if (ss_node_is_text(wanted) && !ss_node_text(wanted, &text, NULL)) return false;
+  if (strcmp(key, "granularity") == 0) return text && setting->element == (strcmp(text, "element") == 0);
+  if (strcmp(key, "sizes") == 0) return text && setting->exchange_sizes == (strcmp(text, "exchanged") == 0);
+  const struct ss_option *option = option_of(setting->scheme, key);
+  uint64_t value = setting->value[option - setting->scheme->options];
+  switch (option->kind) {
+  case SS_OPTION_CHOICE: return text && strcmp(option->choices[value], text) == 0;
+  case SS_OPTION_FLAG: return ss_node_flag(wanted, &flag, NULL) && flag == (value != 0);
+  case SS_OPTION_COUNT: return ss_node_count(wanted, 0, UINT64_MAX, &count, NULL) && count == value;
+  }
+  return false;
+}
+
+const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct ss_setting *setting) {
+  for (size_t i = 0; i < costs->count; i++) {
+    const struct ss_cost *cost = &costs->cost[i];
+    bool all = cost->scheme == setting->scheme;
+    for (struct ss_node n = ss_node_first(cost->when); all && ss_node_present(n); n = ss_node_next(n))
+      all = met(n, setting);
+    /* Forms hold for sizes that come free, unless they say otherwise. */
+    if (all && setting->exchange_sizes && !ss_node_present(ss_node_get(cost->when, "sizes"))) all = false;
+    if (all) return cost;
+  }
+  return NULL;
+}
+
+static bool evaluate(const struct ss_cost *cost, const char *formula, const struct ss_symbols *symbols, double *out,
+                     struct ss_error *error) {
+  *out = NAN;
+  if (!formula || ss_formula_evaluate(formula, symbols, out, error)) return true;
+  return ss_fail_prefix(error, "%s", cost->file);
+}
+
+bool ss_cost_evaluate(const struct ss_cost *cost, const struct ss_symbols *symbols, struct ss_cost_values *out,
+                      struct ss_error *error) {
+  return evaluate(cost, cost->exact, symbols, &out->exact, error) &&
+         evaluate(cost, cost->paper, symbols, &out->paper, error) &&
+         evaluate(cost, cost->paper_low, symbols, &out->paper_low, error) &&
+         evaluate(cost, cost->paper_high, symbols, &out->paper_high, error);
+}

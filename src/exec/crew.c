@@ -1,0 +1,55 @@
+#include "exec/crew.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool ss_mpi_check(int code, const char *what, struct ss_error *error) {
+  char text[MPI_MAX_ERROR_STRING] = "unknown error";
+  int length;
+  if (code == MPI_SUCCESS) return true;
+  (void)MPI_Error_string(code, text, &length);
+  return ss_fail(error, SS_MACHINE, "MPI failed while %s: %s", what, text);
+}
+
+bool ss_crew_join(struct ss_crew *crew, struct ss_error *error) {
+  int provided, rank, size;
+  *crew = (struct ss_crew){.size = 1};
+  /* OpenMP threads may run between the calls, but only the main thread makes them. */
+  if (!ss_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", error)) return false;
+  if (!ss_mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "starting", error) ||
+      !ss_mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "asking for the rank", error) ||
+      !ss_mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "counting ranks", error)) {
+    (void)MPI_Finalize();
+    return false;
+  }
+  crew->rank = (uint32_t)rank;
+  crew->size = (uint32_t)size;
+  return true;
+}
+
+void ss_crew_leave(struct ss_crew *crew) {
+  (void)crew;
+  (void)MPI_Finalize();
+}
+
+bool ss_crew_agree(const struct ss_crew *crew, bool good, struct ss_error *error) {
+  /* The lowest rank that failed, and how many did. */
+  uint32_t mine = good ? crew->size : crew->rank, first, failed = good ? 0 : 1, failures;
+  struct ss_error broken;
+  if (!ss_mpi_check(MPI_Allreduce(&mine, &first, 1, MPI_UINT32_T, MPI_MIN, MPI_COMM_WORLD), "agreeing", &broken) ||
+      !ss_mpi_check(MPI_Allreduce(&failed, &failures, 1, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD), "agreeing", &broken))
+    ss_crew_abort(crew, &broken);
+  if (failures == 0) return true;
+  if (crew->rank == first && failures < crew->size) ss_fail_prefix(error, "rank %u of %u", first, crew->size);
+  /* All processes run the same program on machines of one kind. */
+  if (!ss_mpi_check(MPI_Bcast(error, sizeof *error, MPI_BYTE, (int)first, MPI_COMM_WORLD), "agreeing", &broken))
+    ss_crew_abort(crew, &broken);
+  return false;
+}
+
+_Noreturn void ss_crew_abort(const struct ss_crew *crew, const struct ss_error *error) {
+  if (crew->last_words) crew->last_words(crew, error);
+  (void)MPI_Abort(MPI_COMM_WORLD, (int)error->status);
+  exit((int)error->status);
+}

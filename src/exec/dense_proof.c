@@ -1,0 +1,121 @@
+#include "exec/dense_proof.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 24 }; /* elements of one all-reduce */
+
+static bool equal(const float *a, const float *b, uint64_t n) {
+  return memcmp(a, b, n * sizeof *a) == 0;
+}
+
+static bool nothing(const float *row, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++)
+    if (row[i] != 0) return false;
+  return true;
+}
+
+/* The rows strictly ascend within [low, high), and there are values for them. */
+static bool sound(const struct ss_dense_proof *p, const struct ss_chunk *c) {
+  if (c->low > c->high || c->high > p->rows) return false;
+  if (c->count > 0 && (!c->rows || (!c->values && c->width > 0))) return false;
+  for (uint64_t i = 0; i < c->count; i++)
+    if (c->rows[i] < (i == 0 ? c->low : (uint64_t)c->rows[i - 1] + 1) || c->rows[i] >= c->high) return false;
+  return true;
+}
+
+static bool sound_columns(const struct ss_dense_proof *p, const struct ss_chunk *c, uint32_t column) {
+  return column <= p->width && c->width <= p->width - column;
+}
+
+static bool rows_equal_sum(const struct ss_dense_proof *p, const struct ss_chunk *c, uint32_t column) {
+  for (uint64_t i = 0; i < c->count; i++)
+    if (!equal(c->values + i * c->stride, p->sum + (uint64_t)c->rows[i] * p->width + column, c->width)) return false;
+  return true;
+}
+
+/* No rank contributed to the rows between those listed: they are zero in all columns, also in those that the chunk
+ * does not carry. */
+static bool others_are_zero(const struct ss_dense_proof *p, const struct ss_chunk *c) {
+  uint64_t next = c->low;
+  for (uint64_t i = 0; i <= c->count; i++) {
+    uint64_t until = i < c->count ? c->rows[i] : c->high;
+    if (!nothing(p->sum + next * p->width, (until - next) * p->width)) return false;
+    next = until + 1;
+  }
+  return true;
+}
+
+static bool sparse(struct ss_proof *proof, const struct ss_chunk *c, uint32_t column, const struct ss_chunk *only) {
+  struct ss_dense_proof *p = (struct ss_dense_proof *)proof;
+  double start = MPI_Wtime();
+  bool good = sound(p, c) && sound_columns(p, c, column) && rows_equal_sum(p, c, column);
+  if (only) {
+    good = good && c->count == only->count &&
+           (c->count == 0 || memcmp(c->rows, only->rows, c->count * sizeof *c->rows) == 0);
+    p->listed += c->count + 1; /* also when a rank has no rows to ask for */
+  } else if (c->width > 0) {   /* a slice without columns says nothing */
+    good = good && others_are_zero(p, c);
+    p->covered += (c->high - c->low) * c->width;
+  }
+  p->seconds += MPI_Wtime() - start;
+  return good;
+}
+
+static bool dense(struct ss_proof *proof, const struct ss_chunk *c, uint32_t units) {
+  struct ss_dense_proof *p = (struct ss_dense_proof *)proof;
+  double start = MPI_Wtime();
+  (void)units; /* values are by row, not by unit */
+  uint64_t n = (c->high - c->low) * c->width;
+  bool good = c->low <= c->high && c->high <= p->rows && c->width == p->width && (c->values || n == 0) &&
+              (n == 0 || equal(c->values, p->sum + c->low * p->width, n));
+  p->covered += n;
+  p->seconds += MPI_Wtime() - start;
+  return good;
+}
+
+static bool parameters(struct ss_proof *proof, const struct ss_chunk *c, uint32_t column) {
+  struct ss_dense_proof *p = (struct ss_dense_proof *)proof;
+  double start = MPI_Wtime();
+  bool good = sound_columns(p, c, column) && (c->count == 0 || (c->rows && (c->values || c->width == 0)));
+  for (uint64_t i = 0; good && i < c->count; i++) {
+    uint64_t mark = ss_contribution(SS_PARAMETERS, c->rows[i], 0);
+    const float *value = c->values ? c->values + i * c->stride : NULL;
+    for (uint32_t k = 0; good && k < c->width; k++) good = value[k] == ss_contribution_value(mark, column + k);
+  }
+  p->listed += c->count + 1;
+  p->seconds += MPI_Wtime() - start;
+  return good;
+}
+
+bool ss_dense_proof_open(struct ss_dense_proof *p, const struct ss_input *input, const struct ss_chunk *own,
+                         struct ss_error *error) {
+  *p = (struct ss_dense_proof){.proof = {.sparse = sparse, .dense = dense, .parameters = parameters},
+                               .rows = input->rows,
+                               .width = input->width};
+  uint64_t elements;
+  if (ss_mul_u64(p->rows, p->width, &elements)) p->sum = ss_alloc_zero(elements, sizeof *p->sum);
+  if (!p->sum) return ss_fail_memory(error, "making the dense tensor to compare with");
+  for (uint64_t i = 0; i < own->count; i++) {
+    float *row = p->sum + (uint64_t)own->rows[i] * p->width;
+    const float *value = own->values + i * own->stride;
+    for (uint32_t c = 0; c < p->width; c++) row[c] += value[c];
+  }
+  return true;
+}
+
+bool ss_dense_proof_sum(struct ss_dense_proof *p, struct ss_error *error) {
+  uint64_t elements = p->rows * p->width;
+  for (uint64_t at = 0; at < elements; at += BLOCK) {
+    int n = elements - at < BLOCK ? (int)(elements - at) : BLOCK;
+    int code = MPI_Allreduce(MPI_IN_PLACE, p->sum + at, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    if (!ss_mpi_check(code, "summing the dense tensor", error)) return false;
+  }
+  return true;
+}
+
+void ss_dense_proof_close(struct ss_dense_proof *p) {
+  free(p->sum);
+  *p = (struct ss_dense_proof){0};
+}

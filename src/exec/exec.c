@@ -1,0 +1,179 @@
+#include "exec/exec.h"
+
+#include "exec/dense_proof.h"
+#include "exec/mpi_player.h"
+#include "schemes/simulate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct execution {
+  const struct ss_crew *crew;
+  const struct ss_setting *setting;
+  const struct ss_cluster *cluster;
+  const struct ss_input *input;
+  struct ss_arena *arena;
+  struct ss_device device;
+  uint32_t servers;
+  struct ss_chunk *own; /* [ranks] with rows and values for this rank, without content for the others */
+  struct ss_mpi_player player;
+  struct ss_dense_proof proof;
+  struct ss_traffic *executed, *simulated;
+};
+
+bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *shape, struct ss_error *error) {
+  if (shape->value_bytes != sizeof(float))
+    return ss_fail(error, SS_BAD_INPUT, "exec sends single-precision floats: %u-byte elements can only be simulated",
+                   shape->value_bytes);
+  if (setting->index_bytes != 4 && setting->index_bytes != 8)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: exec sends indices of 4 or 8 bytes: \"index_bytes\" %u can only be simulated", setting->label,
+                   setting->index_bytes);
+  if (setting->element && setting->scheme->keeps_rows)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: exec sends an index a row: granularity \"element\" can only be simulated", setting->label);
+  return true;
+}
+
+/* This rank's gradient, and of the others' only what is known without a message: range, width and origin. */
+static bool make_own(struct execution *x, struct ss_error *error) {
+  uint32_t P = x->crew->size;
+  const struct ss_chunk *all;
+  bool *values = ss_arena_alloc(x->arena, P, sizeof *values);
+  x->own = ss_arena_alloc(x->arena, P, sizeof *x->own);
+  if (!values || !x->own) return ss_fail_memory(error, "making gradients");
+  for (uint32_t r = 0; r < P; r++) values[r] = r == x->crew->rank;
+  if (!ss_run_own(x->setting, x->input, false, values, x->arena, &all, error)) return false;
+  for (uint32_t r = 0; r < P; r++) {
+    x->own[r] = all[r];
+    if (r == x->crew->rank) continue;
+    x->own[r].rows = NULL;
+    x->own[r].values = NULL;
+    x->own[r].count = 0;
+  }
+  return true;
+}
+
+/* All that can fail in one process alone. */
+static bool prepare(struct execution *x, struct ss_error *error) {
+  uint32_t P = x->crew->size;
+  x->device = ss_device_none();
+  x->servers = ss_setting_servers(x->setting, P, ss_cluster_nodes(x->cluster, P));
+  x->executed = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->executed);
+  x->simulated = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->simulated);
+  if (!x->executed || !x->simulated) return ss_fail_memory(error, "counting bytes");
+  if (!make_own(x, error)) return false;
+  if (!ss_dense_proof_open(&x->proof, x->input, &x->own[x->crew->rank], error)) return false;
+  return ss_mpi_player_open(&x->player, x->crew, x->servers, x->arena, error);
+}
+
+/* Whether the proof was asked about all there is: a rank's own copy, or for a table cut over ranks all their shares
+ * together. Rows that are only a part of the sum (ps, pull rows; lookups) may be all that a scheme reports. */
+static bool covered(const struct execution *x, uint64_t *elements, uint64_t *rows, struct ss_error *error) {
+  uint64_t counts[2] = {x->proof.covered, x->proof.listed};
+  if (x->setting->scheme->model_parallel &&
+      !ss_mpi_check(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD), "counting", error))
+    return false;
+  *elements = counts[0];
+  *rows = counts[1];
+  return true;
+}
+
+static bool judge(const struct execution *x, const struct ss_outcome *outcome, struct ss_executed *out,
+                  struct ss_error *error) {
+  uint64_t elements, rows, all = x->input->rows * x->input->width;
+  int exact = outcome->exact;
+  if (!covered(x, &elements, &rows, error)) return false;
+  memcpy(out->mismatch, outcome->mismatch, sizeof out->mismatch);
+  if (exact && x->crew->size > 1 && elements < all && (elements > 0 || rows == 0)) {
+    exact = 0;
+    (void)snprintf(out->mismatch, sizeof out->mismatch, "only %llu of %llu elements were compared",
+                   (unsigned long long)elements, (unsigned long long)all);
+  }
+  /* The words are those of the lowest rank that has something to say. */
+  struct {
+    int value, rank;
+  } mine = {exact, (int)x->crew->rank}, least;
+  if (!ss_mpi_check(MPI_Allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC, MPI_COMM_WORLD), "judging", error) ||
+      !ss_mpi_check(MPI_Bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank, MPI_COMM_WORLD), "judging",
+                    error))
+    return false;
+  out->exact = least.value != 0;
+  if (out->exact) out->mismatch[0] = '\0';
+  return true;
+}
+
+/* The scheme itself, between two clocks. */
+static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss_error *error) {
+  struct ss_outcome outcome = {0};
+  if (!ss_dense_proof_sum(&x->proof, error) ||
+      !ss_mpi_check(MPI_Barrier(MPI_COMM_WORLD), "waiting for all ranks", error))
+    return false;
+  double start = MPI_Wtime();
+  if (!ss_run_play(x->setting, x->input, x->servers, &x->player.player, &x->device, true, x->own, &x->proof.proof,
+                   x->arena, &outcome, error))
+    return false;
+  double seconds = MPI_Wtime() - start - x->proof.seconds;
+  if (!ss_mpi_check(MPI_Allreduce(&seconds, &out->measured, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD), "timing", error))
+    return false;
+  return judge(x, &outcome, out, error);
+}
+
+/* Each process has counted at its own endpoints; all get all. */
+static bool gather_traffic(struct execution *x, struct ss_executed *out, struct ss_error *error) {
+  uint32_t n = x->player.endpoints;
+  for (uint32_t e = 0; e < n; e++) x->executed[e] = (struct ss_traffic){x->player.sent[e], x->player.received[e]};
+  int code = MPI_Allreduce(MPI_IN_PLACE, x->executed, (int)(2 * n), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  if (code == MPI_SUCCESS)
+    code = MPI_Allreduce(&x->player.headers, &out->headers, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return ss_mpi_check(code, "gathering counts", error);
+}
+
+static bool simulate(struct execution *x, struct ss_executed *out, struct ss_error *error) {
+  struct ss_outcome outcome = {0};
+  struct ss_engine engine;
+  const struct ss_chunk *own;
+  uint32_t P = x->crew->size;
+  if (!ss_run_own(x->setting, x->input, false, NULL, x->arena, &own, error)) return false;
+  if (!ss_engine_open(&engine, x->cluster, P, x->servers, error)) return false;
+  bool ok = ss_run_play(x->setting, x->input, x->servers, &engine.player, &x->device, true, own, NULL, x->arena,
+                        &outcome, error);
+  out->predicted = ok ? ss_engine_tally(&engine).time : 0;
+  for (uint32_t e = 0; ok && e < P + x->servers; e++)
+    x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
+  ss_engine_close(&engine);
+  return ok;
+}
+
+/* Rank 0 simulates, and tells the others. */
+static bool compare(struct execution *x, struct ss_executed *out, struct ss_error *error) {
+  int bytes = (int)(x->player.endpoints * sizeof *x->simulated);
+  bool ok = x->crew->rank != 0 || simulate(x, out, error);
+  if (!ss_crew_agree(x->crew, ok, error)) return false;
+  int code = MPI_Bcast(x->simulated, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+  if (code == MPI_SUCCESS) code = MPI_Bcast(&out->predicted, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (!ss_mpi_check(code, "sharing the simulation", error)) ss_crew_abort(x->crew, error);
+  out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;
+  return true;
+}
+
+static bool execute(struct execution *x, struct ss_executed *out, struct ss_error *error) {
+  if (!ss_crew_agree(x->crew, prepare(x, error), error)) return false;
+  /* From here to the next agreement another rank may be waiting for a message of this one. */
+  if (!run_for_real(x, out, error) || !gather_traffic(x, out, error)) ss_crew_abort(x->crew, error);
+  out->endpoints = x->player.endpoints;
+  out->executed = x->executed;
+  out->simulated = x->simulated;
+  return compare(x, out, error);
+}
+
+bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, const struct ss_cluster *cluster,
+                const struct ss_input *input, struct ss_arena *arena, struct ss_executed *out,
+                struct ss_error *error) {
+  struct execution x = {.crew = crew, .setting = setting, .cluster = cluster, .input = input, .arena = arena};
+  *out = (struct ss_executed){0};
+  bool ok = execute(&x, out, error);
+  ss_mpi_player_close(&x.player);
+  ss_dense_proof_close(&x.proof);
+  return ok;
+}

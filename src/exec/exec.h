@@ -1,0 +1,39 @@
+/* One synchronisation of one tensor, executed by the crew and held against its simulation.
+ *
+ * The scheme's own source runs in every process on the MPI player, where it holds the values of one rank only, and
+ * what it ends with is compared bit by bit with MPI's all-reduce of the dense tensor. Rank 0 simulates the same, as
+ * `sparsync run` would. All functions are collective, and all processes get the same result. */
+#ifndef SS_EXEC_EXEC_H
+#define SS_EXEC_EXEC_H
+
+#include "exec/crew.h"
+#include "schemes/scheme.h"
+
+/* What one endpoint sent and received: payload bytes, headers excluded. */
+struct ss_traffic {
+  uint64_t sent, received;
+};
+
+struct ss_executed {
+  uint32_t endpoints;                            /* ranks, then servers */
+  const struct ss_traffic *executed, *simulated; /* [endpoints] */
+  uint64_t headers;   /* B sent over all ranks to tell receivers of sizes, ranges and parts */
+  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded */
+  double predicted;   /* s, on the cluster */
+  bool exact;         /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
+  bool equal;         /* each endpoint sent and received the simulated bytes */
+  char mismatch[160]; /* why not exact, when not */
+};
+
+/* Settings that can be simulated only, and tensors that the wire formats cannot carry, are SS_BAD_INPUT. */
+bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *shape,
+                      struct ss_error *error) SS_MUST_CHECK;
+
+/* `input` has crew->size ranks; options were checked for them and the cluster (ss_setting_check, ss_execute_check).
+ * Arrays are `arena`'s, which lives as long as the iteration. When one process fails between rounds all return its
+ * error; in a round it ends them all. */
+bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, const struct ss_cluster *cluster,
+                const struct ss_input *input, struct ss_arena *arena, struct ss_executed *out,
+                struct ss_error *error) SS_MUST_CHECK;
+
+#endif

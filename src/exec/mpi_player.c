@@ -1,0 +1,293 @@
+#include "exec/mpi_player.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* What a receiver is told of each chunk before its payload comes. */
+struct header {
+  uint64_t count, low, high;
+  uint32_t width, origin, part, dense;
+};
+
+/* A payload on its way here. */
+struct ss_mpi_arrival {
+  uint32_t message;        /* its place in the round */
+  uint32_t request;        /* the receive's */
+  struct ss_chunk *chunks; /* what the header says of each; NULL: bytes without meaning */
+  uint32_t count;
+  unsigned char *bytes;
+  uint64_t size;
+};
+
+/* Every round has a pair of tags, so that a message can only meet the receive of its own round. Between two processes
+ * those of one round keep their order in the list, at both ends. MPI promises tags up to 32,767. */
+enum { ROUND_TAGS = 8192 };
+static int header_tag(const struct ss_mpi_player *p) {
+  return (int)(p->rounds % ROUND_TAGS) * 2;
+}
+static int payload_tag(const struct ss_mpi_player *p) {
+  return header_tag(p) + 1;
+}
+
+static int home(const struct ss_mpi_player *p, uint32_t endpoint) {
+  return (int)(endpoint % p->crew->size);
+}
+
+static bool lives_here(const struct ss_player *player, uint32_t endpoint) {
+  const struct ss_mpi_player *p = (const struct ss_mpi_player *)player;
+  return endpoint % p->crew->size == p->crew->rank;
+}
+
+/* --- sending -------------------------------------------------------------------------------------------- */
+
+static bool post_send(struct ss_mpi_player *p, const void *bytes, uint64_t size, uint32_t to, int tag,
+                      struct ss_error *error) {
+  if (size > INT_MAX)
+    return ss_fail(error, SS_MACHINE, "a message of %llu bytes: MPI takes at most %d (take fewer rows)",
+                   (unsigned long long)size, INT_MAX);
+  return ss_mpi_check(
+      MPI_Isend(bytes, (int)size, MPI_BYTE, home(p, to), tag, MPI_COMM_WORLD, &p->requests[p->requested++]),
+      "sending", error);
+}
+
+static bool has_content(const struct ss_wire *wire, const struct ss_chunk *c) {
+  uint64_t entries = wire->format == SS_WIRE_DENSE ? c->high - c->low : c->count;
+  bool wants_rows = wire->format == SS_WIRE_COO || wire->format == SS_WIRE_INDICES;
+  bool wants_values = wire->format != SS_WIRE_INDICES && c->width > 0;
+  return entries == 0 || ((c->rows || !wants_rows) && (c->values || !wants_values));
+}
+
+/* Encodes the payload's chunks one after the other. */
+static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const struct ss_payload *payload,
+                   uint32_t from, unsigned char **bytes, uint64_t *size, struct ss_error *error) {
+  *size = 0;
+  for (uint32_t i = 0; i < payload->count; i++) {
+    const struct ss_chunk *c = &payload->chunks[i];
+    if (!has_content(wire, c))
+      return ss_fail(error, SS_UNPROVEN, "endpoint %u is to send part %u of %u, but does not hold it", from, c->part,
+                     c->origin);
+    *size += ss_wire_bytes(wire, c);
+  }
+  unsigned char *out = ss_arena_alloc(&p->buffers, *size, 1);
+  if (!out) return ss_fail_memory(error, "encoding a message");
+  *bytes = out;
+  for (uint32_t i = 0; i < payload->count; i++) {
+    ss_wire_encode(wire, &payload->chunks[i], out);
+    out += ss_wire_bytes(wire, &payload->chunks[i]);
+  }
+  return true;
+}
+
+static bool send_header(struct ss_mpi_player *p, const struct ss_payload *payload, uint32_t to,
+                        struct ss_error *error) {
+  struct header *header = ss_arena_alloc(&p->buffers, payload->count, sizeof *header);
+  if (!header) return ss_fail_memory(error, "announcing a message");
+  for (uint32_t i = 0; i < payload->count; i++) {
+    const struct ss_chunk *c = &payload->chunks[i];
+    header[i] = (struct header){c->count, c->low, c->high, c->width, c->origin, c->part, c->dense};
+  }
+  p->headers += payload->count * sizeof *header;
+  return post_send(p, header, payload->count * sizeof *header, to, header_tag(p), error);
+}
+
+static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, struct ss_error *error) {
+  for (uint32_t i = 0; i < round->messages.count; i++) {
+    uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
+    unsigned char *bytes;
+    uint64_t size = ss_message_bytes(&round->messages, i);
+    if (!lives_here(&p->player, from)) continue;
+    if (round->payloads) {
+      if (!send_header(p, &round->payloads[i], to, error)) return false;
+      if (!encode(p, round->wire, &round->payloads[i], from, &bytes, &size, error)) return false;
+    } else if ((bytes = ss_arena_alloc(&p->buffers, size, 1))) {
+      for (uint64_t b = 0; b < size; b++) bytes[b] = (unsigned char)b;
+    } else {
+      return ss_fail_memory(error, "filling a message");
+    }
+    if (!post_send(p, bytes, size, to, payload_tag(p), error)) return false;
+    p->sent[from] += size;
+  }
+  return true;
+}
+
+/* --- receiving ------------------------------------------------------------------------------------------ */
+
+/* The size of the next message with that tag from the process in which `from` lives, taken off its queue. */
+static bool next_message(struct ss_mpi_player *p, uint32_t from, int tag, MPI_Message *message, uint64_t *size,
+                         struct ss_error *error) {
+  MPI_Status status;
+  int count;
+  if (!ss_mpi_check(MPI_Mprobe(home(p, from), tag, MPI_COMM_WORLD, message, &status), "receiving", error) ||
+      !ss_mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "receiving", error))
+    return false;
+  if (count < 0) return ss_fail(error, SS_MACHINE, "MPI cannot say the size of a message");
+  *size = (uint64_t)count;
+  return true;
+}
+
+/* A chunk without content as the header has it, and the bytes it takes; false when no such chunk can be. */
+static bool chunk_of(const struct ss_wire *wire, const struct header *h, struct ss_chunk *out, uint64_t *bytes) {
+  uint64_t elements, range;
+  if (h->low > h->high || h->high > UINT64_C(1) << 32 || h->width > INT_MAX || h->count > INT_MAX) return false;
+  if (!ss_mul_u64(h->count, h->width, &elements) || elements > INT_MAX) return false;
+  if (!ss_mul_u64(h->high - h->low, h->width, &range)) return false;
+  if (wire->format == SS_WIRE_DENSE && range > INT_MAX) return false;
+  *out = (struct ss_chunk){.count = h->count,
+                           .low = h->low,
+                           .high = h->high,
+                           .width = h->width,
+                           .stride = h->width,
+                           .origin = h->origin,
+                           .part = h->part,
+                           .dense = h->dense != 0};
+  *bytes = ss_wire_bytes(wire, out);
+  return *bytes <= INT_MAX;
+}
+
+/* The rows come with the payload, except where the receiver knows them. */
+static bool fill_rows(const struct ss_wire *wire, const struct ss_payload *payload, struct ss_mpi_arrival *a,
+                      struct ss_error *error) {
+  if (wire->format != SS_WIRE_VALUES) return true;
+  bool good = payload->known != NULL && payload->count == a->count;
+  for (uint32_t i = 0; good && i < a->count; i++) {
+    a->chunks[i].rows = payload->known[i].rows;
+    good = payload->known[i].count == a->chunks[i].count && (a->chunks[i].rows || a->chunks[i].count == 0);
+  }
+  return good ? true : ss_fail(error, SS_UNPROVEN, "received values of rows that are not known here");
+}
+
+static bool receive_header(struct ss_mpi_player *p, const struct ss_wire *wire, uint32_t from,
+                           struct ss_mpi_arrival *a, struct ss_error *error) {
+  MPI_Message message;
+  uint64_t size;
+  struct header *header;
+  if (!next_message(p, from, header_tag(p), &message, &size, error)) return false;
+  a->count = (uint32_t)(size / sizeof *header);
+  header = ss_arena_alloc(&p->buffers, a->count + 1, sizeof *header);
+  a->chunks = ss_arena_alloc(p->arena, a->count, sizeof *a->chunks);
+  if (!header || !a->chunks) return ss_fail_memory(error, "receiving a message");
+  if (!ss_mpi_check(MPI_Mrecv(header, (int)size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving", error))
+    return false;
+
+  bool good = size % sizeof *header == 0;
+  for (uint32_t i = 0; good && i < a->count; i++) {
+    uint64_t bytes;
+    good = chunk_of(wire, &header[i], &a->chunks[i], &bytes);
+    a->size += good ? bytes : 0;
+  }
+  return good && a->size <= INT_MAX ? true
+                                    : ss_fail(error, SS_UNPROVEN, "endpoint %u announced what cannot be sent", from);
+}
+
+/* Posts the receive of one payload. */
+static bool receive(struct ss_mpi_player *p, const struct ss_round *round, uint32_t i, struct ss_error *error) {
+  uint32_t from = ss_message_from(&round->messages, i);
+  struct ss_mpi_arrival *a = &p->arrivals[p->arriving++];
+  *a = (struct ss_mpi_arrival){.message = i, .request = p->requested, .size = 0};
+  if (!round->payloads) {
+    a->size = ss_message_bytes(&round->messages, i);
+  } else if (!receive_header(p, round->wire, from, a, error) ||
+             !fill_rows(round->wire, &round->payloads[i], a, error)) {
+    return false;
+  }
+  if (a->size > INT_MAX) return ss_fail(error, SS_MACHINE, "a message of %llu bytes", (unsigned long long)a->size);
+  a->bytes = ss_arena_alloc(&p->buffers, a->size, 1);
+  if (!a->bytes) return ss_fail_memory(error, "receiving a message");
+  return ss_mpi_check(MPI_Irecv(a->bytes, (int)a->size, MPI_BYTE, home(p, from), payload_tag(p), MPI_COMM_WORLD,
+                                &p->requests[p->requested++]),
+                      "receiving", error);
+}
+
+static bool receive_all(struct ss_mpi_player *p, const struct ss_round *round, struct ss_error *error) {
+  for (uint32_t i = 0; i < round->messages.count; i++)
+    if (lives_here(&p->player, ss_message_to(&round->messages, i)) && !receive(p, round, i, error)) return false;
+  return true;
+}
+
+static bool wait_all(struct ss_mpi_player *p, struct ss_error *error) {
+  int code = MPI_Waitall((int)p->requested, p->requests, p->statuses);
+  if (code != MPI_ERR_IN_STATUS) return ss_mpi_check(code, "playing a round", error);
+  for (uint32_t i = 0; i < p->requested; i++)
+    if (!ss_mpi_check(p->statuses[i].MPI_ERROR, "playing a round", error)) return false;
+  return ss_mpi_check(code, "playing a round", error);
+}
+
+static bool decode(struct ss_mpi_player *p, struct ss_round *round, const struct ss_mpi_arrival *a,
+                   struct ss_error *error) {
+  struct ss_payload *payload = &round->payloads[a->message];
+  const unsigned char *bytes = a->bytes;
+  for (uint32_t i = 0; i < a->count; i++) {
+    uint64_t size = ss_wire_bytes(round->wire, &a->chunks[i]);
+    struct ss_chunk known = a->chunks[i];
+    if (!ss_wire_decode(round->wire, &known, bytes, size, p->arena, &a->chunks[i], error)) return false;
+    bytes += size;
+  }
+  payload->chunks = a->chunks;
+  payload->count = a->count;
+  return true;
+}
+
+/* Counts what came, and makes chunks of it. */
+static bool take_all(struct ss_mpi_player *p, struct ss_round *round, struct ss_error *error) {
+  for (uint32_t i = 0; i < p->arriving; i++) {
+    const struct ss_mpi_arrival *a = &p->arrivals[i];
+    int count;
+    if (!ss_mpi_check(MPI_Get_count(&p->statuses[a->request], MPI_BYTE, &count), "receiving", error)) return false;
+    if (count < 0 || (uint64_t)count != a->size)
+      return ss_fail(error, SS_UNPROVEN, "received %d bytes where %llu were announced", count,
+                     (unsigned long long)a->size);
+    p->received[ss_message_to(&round->messages, a->message)] += (uint64_t)count;
+    if (round->payloads && !decode(p, round, a, error)) return false;
+  }
+  return true;
+}
+
+/* --- rounds --------------------------------------------------------------------------------------------- */
+
+static bool make_room(struct ss_mpi_player *p, uint32_t messages, struct ss_error *error) {
+  if (messages <= p->room) return true;
+  free(p->requests);
+  free(p->statuses);
+  free(p->arrivals);
+  p->requests = ss_alloc(messages, 3 * sizeof(MPI_Request));
+  p->statuses = ss_alloc(messages, 3 * sizeof(MPI_Status));
+  p->arrivals = ss_alloc(messages, sizeof *p->arrivals);
+  p->room = p->requests && p->statuses && p->arrivals ? messages : 0;
+  return p->room > 0 ? true : ss_fail_memory(error, "making room for a round");
+}
+
+static bool play(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct ss_mpi_player *p = (struct ss_mpi_player *)player;
+  if (round->messages.count == 0) return true;
+  if (!make_room(p, round->messages.count, error)) return false;
+  ss_arena_reset(&p->buffers);
+  p->requested = p->arriving = 0;
+  /* All sends are posted before anything is waited for, so no cycle of senders can block. */
+  if (!send_all(p, round, error) || !receive_all(p, round, error)) return false;
+  if (!wait_all(p, error) || !take_all(p, round, error)) return false;
+  p->rounds++;
+  return true;
+}
+
+bool ss_mpi_player_open(struct ss_mpi_player *p, const struct ss_crew *crew, uint32_t servers, struct ss_arena *arena,
+                        struct ss_error *error) {
+  *p = (struct ss_mpi_player){.player = {.play = play, .resident = lives_here},
+                              .crew = crew,
+                              .arena = arena,
+                              .endpoints = crew->size + servers};
+  p->sent = ss_alloc_zero(p->endpoints, sizeof *p->sent);
+  p->received = ss_alloc_zero(p->endpoints, sizeof *p->received);
+  if (p->sent && p->received) return true;
+  ss_mpi_player_close(p);
+  return ss_fail_memory(error, "making room for the endpoints");
+}
+
+void ss_mpi_player_close(struct ss_mpi_player *p) {
+  free(p->sent);
+  free(p->received);
+  free(p->requests);
+  free(p->statuses);
+  free(p->arrivals);
+  ss_arena_free(&p->buffers);
+  *p = (struct ss_mpi_player){0};
+}

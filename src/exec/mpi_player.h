@@ -1,0 +1,43 @@
+/* The MPI player: rounds really sent, one rank a process.
+ *
+ * It is the engine's counterpart (sim/engine.h): a scheme hands it the same rounds. A message whose sender lives here
+ * is encoded in the round's wire format and sent; one whose receiver lives here is received and decoded; the rest
+ * happens elsewhere. Endpoint e lives in process e mod P, so server s (endpoint P + s) in process s mod P.
+ *
+ * The model says that receivers know sizes, ranges and parts for free (docs/model.md, "sizes"). Here they have to
+ * learn them: before each payload a *header* travels on a tag of its own, counted apart, so that the payload's bytes
+ * are those of the wire format and nothing else. */
+#ifndef SS_EXEC_MPI_PLAYER_H
+#define SS_EXEC_MPI_PLAYER_H
+
+#include "exec/crew.h"
+#include "sim/play.h"
+
+#include <mpi.h>
+
+struct ss_mpi_arrival;
+
+struct ss_mpi_player {
+  struct ss_player player; /* first: a player is the MPI player it stands in */
+  const struct ss_crew *crew;
+  struct ss_arena *arena; /* the iteration's: what is received must outlive its round */
+  uint32_t endpoints;     /* ranks, then servers */
+  uint64_t *sent,
+      *received;    /* [endpoints] B of payload given to MPI_Isend and got by a receive; 0 for those elsewhere */
+  uint64_t headers; /* B of headers that this process sent */
+  uint64_t rounds;
+
+  /* of the round being played */
+  struct ss_arena buffers;
+  MPI_Request *requests;
+  MPI_Status *statuses;
+  struct ss_mpi_arrival *arrivals;
+  uint32_t room, requested, arriving; /* room counts messages; each takes up to three requests */
+};
+
+/* `crew` and `arena` must outlive the player. */
+bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_crew *crew, uint32_t servers,
+                        struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
+void ss_mpi_player_close(struct ss_mpi_player *player);
+
+#endif

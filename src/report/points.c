@@ -1,0 +1,225 @@
+#include "report/points.h"
+
+#include "base/memory.h"
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The numeric fields, in the order of the schema. */
+static const struct field {
+  const char *name;
+  size_t offset;
+} fields[] = {
+    {"time_s", offsetof(struct ss_point, time)},
+    {"time_min_s", offsetof(struct ss_point, time_min)},
+    {"time_max_s", offsetof(struct ss_point, time_max)},
+    {"kernel_s", offsetof(struct ss_point, kernel)},
+    {"messages", offsetof(struct ss_point, messages)},
+    {"rounds", offsetof(struct ss_point, rounds)},
+    {"bytes_total", offsetof(struct ss_point, bytes)},
+    {"bytes_sent_max", offsetof(struct ss_point, sent_max)},
+    {"bytes_received_max", offsetof(struct ss_point, received_max)},
+    {"server_bytes_max", offsetof(struct ss_point, server_max)},
+    {"density", offsetof(struct ss_point, density)},
+    {"gamma", offsetof(struct ss_point, gamma)},
+    {"push_imbalance", offsetof(struct ss_point, push_imbalance)},
+    {"pull_imbalance", offsetof(struct ss_point, pull_imbalance)},
+    {"formula_s", offsetof(struct ss_point, formula_s)},
+    {"paper_s", offsetof(struct ss_point, paper_s)},
+    {"paper_low_s", offsetof(struct ss_point, paper_low_s)},
+    {"paper_high_s", offsetof(struct ss_point, paper_high_s)},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static double value_of(const struct ss_point *point, const struct field *field) {
+  return *(const double *)((const char *)point + field->offset);
+}
+
+bool ss_point_field(const struct ss_point *point, const char *name, double *out, const char **near) {
+  const char *names[FIELDS + 1] = {NULL};
+  for (size_t i = 0; i < FIELDS; i++) {
+    names[i] = fields[i].name;
+    if (strcmp(fields[i].name, name) != 0) continue;
+    *out = value_of(point, &fields[i]);
+    return true;
+  }
+  *near = ss_nearest(name, names);
+  return false;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------- */
+
+static void add_number(cJSON *object, const char *name, double value) {
+  if (isfinite(value))
+    cJSON_AddNumberToObject(object, name, value);
+  else
+    cJSON_AddNullToObject(object, name);
+}
+
+static void add_text(cJSON *object, const char *name, const char *text) {
+  if (text)
+    cJSON_AddStringToObject(object, name, text);
+  else
+    cJSON_AddNullToObject(object, name);
+}
+
+static void add_verdict(cJSON *object, const char *name, enum ss_verdict verdict) {
+  if (verdict == SS_UNKNOWN)
+    cJSON_AddNullToObject(object, name);
+  else
+    cJSON_AddBoolToObject(object, name, verdict == SS_YES);
+}
+
+static void add_options(cJSON *object, const struct ss_setting *s) {
+  cJSON *options = cJSON_AddObjectToObject(object, "options");
+  const struct ss_option *option = s->scheme->options;
+  for (size_t i = 0; option && option[i].name; i++) {
+    if (option[i].kind == SS_OPTION_CHOICE)
+      cJSON_AddStringToObject(options, option[i].name, option[i].choices[s->value[i]]);
+    else if (option[i].kind == SS_OPTION_FLAG)
+      cJSON_AddBoolToObject(options, option[i].name, s->value[i] != 0);
+    else if (s->given[i])
+      cJSON_AddNumberToObject(options, option[i].name, (double)s->value[i]);
+  }
+  cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
+  cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");
+  cJSON_AddStringToObject(options, "sizes", s->exchange_sizes ? "exchanged" : "free");
+}
+
+static void add_array(cJSON *object, const char *name, const double *values, uint64_t count) {
+  if (!values) return;
+  cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(values, (int)count));
+}
+
+cJSON *ss_point_json(const struct ss_point *p) {
+  cJSON *o = cJSON_CreateObject();
+  char hash[32];
+  if (!o) return NULL;
+  cJSON_AddStringToObject(o, "scheme", p->setting.scheme->name);
+  cJSON_AddStringToObject(o, "label", p->setting.label);
+  add_options(o, &p->setting);
+  cJSON_AddNumberToObject(o, "ranks", p->ranks);
+  cJSON_AddStringToObject(o, "tensor", p->tensor);
+  cJSON_AddItemToObject(o, "at", p->at ? cJSON_Duplicate(p->at, 1) : cJSON_CreateObject());
+  cJSON_AddStringToObject(o, "cluster", p->cluster);
+  cJSON_AddStringToObject(o, "device", p->device);
+  cJSON_AddStringToObject(o, "trace", p->trace);
+  snprintf(hash, sizeof hash, "xxh64:%016llx", (unsigned long long)p->trace_hash);
+  add_text(o, "trace_hash", p->trace_hash ? hash : NULL);
+  cJSON_AddNumberToObject(o, "seed", (double)p->seed);
+  cJSON_AddNumberToObject(o, "iterations", (double)p->iterations);
+  for (size_t i = 0; i < FIELDS; i++) add_number(o, fields[i].name, value_of(p, &fields[i]));
+  cJSON_AddBoolToObject(o, "lossless", p->lossless);
+  add_verdict(o, "exact", p->exact);
+  add_number(o, "error_l2", p->lossless && p->exact == SS_YES ? 0.0 : NAN);
+  add_number(o, "error_mean", p->lossless && p->exact == SS_YES ? 0.0 : NAN);
+  add_number(o, "energy", p->lossless && p->exact == SS_YES ? 1.0 : NAN);
+  cJSON_AddNullToObject(o, "k");
+  add_text(o, "formula", p->formula);
+  add_text(o, "paper", p->paper);
+  add_text(o, "erratum", p->erratum);
+  add_array(o, "iteration_s", p->iteration_s, p->iterations);
+  add_array(o, "rank_bytes_sent", p->rank_sent, p->ranks);
+  add_array(o, "rank_bytes_received", p->rank_received, p->ranks);
+  return o;
+}
+
+bool ss_points_json(const struct ss_points *points, const char *scenario, FILE *stream, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject();
+  if (!root) return ss_fail_memory(error, "writing results");
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "scenario", scenario);
+  cJSON *list = cJSON_AddArrayToObject(root, "points");
+  for (size_t i = 0; i < points->count; i++) cJSON_AddItemToArray(list, ss_point_json(&points->point[i]));
+  char *text = cJSON_Print(root);
+  cJSON_Delete(root);
+  if (!text) return ss_fail_memory(error, "writing results");
+  fprintf(stream, "%s\n", text);
+  free(text);
+  return true;
+}
+
+/* --- CSV ------------------------------------------------------------------------------------------------ */
+
+static void flat_cell(struct ss_table *table, const cJSON *value) {
+  if (cJSON_IsString(value))
+    ss_table_cell(table, "%s", value->valuestring);
+  else if (cJSON_IsBool(value))
+    ss_table_cell(table, "%s", cJSON_IsTrue(value) ? "true" : "false");
+  else if (cJSON_IsNumber(value))
+    ss_table_cell(table, "%.17g", value->valuedouble);
+  else
+    ss_table_cell(table, "%s", "");
+}
+
+/* Columns: the fields of all points, "options.x" and "at.x" flattened, in order of first appearance. */
+struct columns {
+  char **name;
+  size_t count, room;
+};
+
+static bool add_column(struct columns *c, const char *outer, const char *name) {
+  char full[256];
+  snprintf(full, sizeof full, "%s%s%s", outer, *outer ? "." : "", name);
+  for (size_t i = 0; i < c->count; i++)
+    if (strcmp(c->name[i], full) == 0) return true;
+  if (c->count == c->room) {
+    char **grown = ss_realloc(c->name, 2 * c->room + 32, sizeof *grown);
+    if (!grown) return false;
+    c->name = grown;
+    c->room = 2 * c->room + 32;
+  }
+  c->name[c->count] = strdup(full);
+  return c->name[c->count++] != NULL;
+}
+
+static bool add_columns(struct columns *c, const cJSON *point) {
+  bool ok = true;
+  for (const cJSON *f = point->child; ok && f; f = f->next) {
+    if (cJSON_IsArray(f)) continue;
+    if (!cJSON_IsObject(f)) ok = add_column(c, "", f->string);
+    for (const cJSON *g = cJSON_IsObject(f) ? f->child : NULL; ok && g; g = g->next)
+      ok = add_column(c, f->string, g->string);
+  }
+  return ok;
+}
+
+static const cJSON *cell_of(const cJSON *point, const char *column) {
+  static const char *const outer[] = {"options", "at"};
+  for (size_t i = 0; i < 2; i++) {
+    size_t n = strlen(outer[i]);
+    if (strncmp(column, outer[i], n) == 0 && column[n] == '.')
+      return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(point, outer[i]), column + n + 1);
+  }
+  return cJSON_GetObjectItemCaseSensitive(point, column);
+}
+
+static bool write_csv(const struct columns *c, cJSON **json, size_t count, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = ss_table_new(c->count, (const char *const *)c->name);
+  if (!table) return ss_fail_memory(error, "writing results");
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < c->count; k++) flat_cell(table, cell_of(json[i], c->name[k]));
+  bool ok = ss_table_csv(table, stream, error);
+  ss_table_free(table);
+  return ok;
+}
+
+bool ss_points_csv(const struct ss_points *points, FILE *stream, struct ss_error *error) {
+  struct columns columns = {0};
+  cJSON **json = ss_alloc_zero(points->count, sizeof *json);
+  bool ok = json;
+  for (size_t i = 0; ok && i < points->count; i++) {
+    json[i] = ss_point_json(&points->point[i]);
+    ok = json[i] && add_columns(&columns, json[i]);
+  }
+  ok = ok ? write_csv(&columns, json, points->count, stream, error) : ss_fail_memory(error, "writing results");
+  for (size_t i = 0; json && i < points->count; i++) cJSON_Delete(json[i]);
+  for (size_t i = 0; i < columns.count; i++) free(columns.name[i]);
+  free(columns.name);
+  free(json);
+  return ok;
+}

@@ -1,0 +1,51 @@
+/* Results: one point is one scheme on one tensor at one place of the scenario's grid. Printed as a table that answers
+ * first, as JSON or as CSV (docs/results.md). */
+#ifndef SS_REPORT_POINTS_H
+#define SS_REPORT_POINTS_H
+
+#include "schemes/scheme.h"
+
+#include <stdio.h>
+
+struct cJSON;
+
+enum ss_verdict { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
+
+struct ss_point {
+  struct ss_setting setting;
+  uint32_t ranks;
+  const char *tensor;      /* "*": all of them together */
+  struct cJSON *at;        /* where in the sweep: an object, shared, or NULL */
+  const char *cluster, *device, *trace;
+  uint64_t trace_hash;     /* 0: the trace is no file */
+  uint64_t seed, iterations;
+  double time, time_min, time_max, kernel;       /* s */
+  double messages, rounds;                       /* means over iterations, as are bytes */
+  double bytes, sent_max, received_max, server_max; /* B */
+  double density, gamma, push_imbalance, pull_imbalance;
+  bool lossless;
+  enum ss_verdict exact;
+  const char *formula, *paper, *erratum; /* NULL: none */
+  double formula_s, paper_s, paper_low_s, paper_high_s;
+  double *iteration_s;         /* [iterations], or NULL */
+  double *rank_sent, *rank_received; /* [ranks] means over iterations, or NULL */
+};
+
+struct ss_points {
+  struct ss_point *point;
+  size_t count;
+};
+
+/* The numeric field of that name as JSON has it ("time_s", "bytes_sent_max", ...), NaN when null; false when no field
+ * has the name. `near` gets the nearest name, or NULL. */
+bool ss_point_field(const struct ss_point *point, const char *name, double *out, const char **near);
+/* The point as a JSON object, the caller's; NULL when memory is short. */
+struct cJSON *ss_point_json(const struct ss_point *point);
+
+bool ss_points_json(const struct ss_points *points, const char *scenario, FILE *stream,
+                    struct ss_error *error) SS_MUST_CHECK;
+bool ss_points_csv(const struct ss_points *points, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+bool ss_points_table(const struct ss_points *points, const char *scenario, FILE *stream,
+                     struct ss_error *error) SS_MUST_CHECK;
+
+#endif

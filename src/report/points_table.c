@@ -1,0 +1,144 @@
+/* The table of results: in words first, then the numbers, one block for each place of the grid. */
+#include "report/points.h"
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+static bool same_place(const struct ss_point *a, const struct ss_point *b) {
+  return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
+}
+
+/* "at 16 ranks, cluster.bandwidth = 10 Gbit/s, tensor embedding, on CLUSTER" */
+static void print_place(const struct ss_point *p, FILE *stream) {
+  fprintf(stream, "%u rank%s on %s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster);
+  for (const cJSON *a = p->at ? p->at->child : NULL; a; a = a->next) {
+    char text[64];
+    if (!cJSON_IsNumber(a))
+      snprintf(text, sizeof text, "%s", cJSON_IsString(a) ? a->valuestring : "...");
+    else if (strstr(a->string, "bandwidth"))
+      ss_units_format(text, sizeof text, SS_RATE, a->valuedouble);
+    else if (strstr(a->string, "latency"))
+      ss_units_format(text, sizeof text, SS_TIME, a->valuedouble);
+    else
+      snprintf(text, sizeof text, "%g", a->valuedouble);
+    fprintf(stream, ", %s = %s", a->string, text);
+  }
+  fprintf(stream, ", %s%s", strcmp(p->tensor, "*") == 0 ? "all tensors together" : "tensor ",
+          strcmp(p->tensor, "*") == 0 ? "" : p->tensor);
+}
+
+static void print_words(const struct ss_point *points, size_t n, FILE *stream) {
+  const struct ss_point *best = points, *next = NULL;
+  char time[32];
+  for (size_t i = 1; i < n; i++)
+    if (points[i].time < best->time) best = &points[i];
+  for (size_t i = 0; i < n; i++)
+    if (&points[i] != best && (!next || points[i].time < next->time)) next = &points[i];
+  print_place(points, stream);
+  ss_units_format(time, sizeof time, SS_TIME, best->time);
+  if (!next || best->time == 0) {
+    fprintf(stream, ": %s takes %s", best->setting.label, time);
+  } else {
+    fprintf(stream, ": %s is fastest, %s; ", best->setting.label, time);
+    if (next->time == best->time)
+      fprintf(stream, "so is %s", next->setting.label);
+    else
+      fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
+  }
+  fprintf(stream, ". %s is %s%s.\n", best->setting.label, best->lossless ? "lossless" : "lossy",
+          best->setting.scheme->model_parallel ? " and needs the table cut over ranks (model parallelism)" : "");
+}
+
+static void percent_cell(struct ss_table *table, double value, double reference) {
+  if (isfinite(value) && isfinite(reference) && reference > 0)
+    ss_table_cell(table, "%+.1f%%", 100 * (value / reference - 1));
+  else
+    ss_table_cell(table, "-");
+}
+
+static void unit_cell(struct ss_table *table, enum ss_dimension dimension, double value) {
+  char text[32];
+  ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, dimension, value) : "-");
+}
+
+static const char *verdict(const struct ss_point *p) {
+  return p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO";
+}
+
+/* The dense baseline: the first allreduce here. */
+static double baseline(const struct ss_point *points, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(points[i].setting.scheme->name, "allreduce") == 0) return points[i].time;
+  return NAN;
+}
+
+static void add_row(struct ss_table *table, const struct ss_point *p, double dense) {
+  ss_table_cell(table, "%s", p->setting.label);
+  unit_cell(table, SS_TIME, p->time);
+  if (strcmp(p->device, "none") != 0) unit_cell(table, SS_TIME, p->kernel);
+  if (isfinite(dense) && p->time > 0)
+    ss_table_cell(table, "%.2fx", dense / p->time);
+  else
+    ss_table_cell(table, "-");
+  unit_cell(table, SS_BYTES, p->sent_max);
+  unit_cell(table, SS_BYTES, p->received_max);
+  if (isfinite(p->push_imbalance))
+    ss_table_cell(table, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
+  else
+    ss_table_cell(table, "-");
+  ss_table_cell(table, "%s", verdict(p));
+  unit_cell(table, SS_TIME, p->formula_s);
+  percent_cell(table, p->time, p->formula_s);
+  unit_cell(table, SS_TIME, p->paper_s);
+}
+
+static bool print_block(const struct ss_point *points, size_t n, FILE *stream, struct ss_error *error) {
+  static const char *const with_kernels[] = {"<scheme",     "time",  "kernels",     "vs dense", "sent/rank", "recv/rank",
+                                             "imbalance", "exact", "closed form", "off by", "as printed"};
+  const char *heads[11];
+  bool kernels = strcmp(points->device, "none") != 0;
+  size_t columns = 0;
+  for (size_t i = 0; i < 11; i++)
+    if (kernels || i != 2) heads[columns++] = with_kernels[i];
+  struct ss_table *table = ss_table_new(columns, heads);
+  if (!table) return ss_fail_memory(error, "printing results");
+  print_words(points, n, stream);
+  double dense = baseline(points, n);
+  for (size_t i = 0; i < n; i++) add_row(table, &points[i], dense);
+  bool ok = ss_table_print(table, stream, error);
+  ss_table_free(table);
+  fputc('\n', stream);
+  return ok;
+}
+
+static void print_notes(const struct ss_points *points, FILE *stream) {
+  const struct ss_point *p = points->point;
+  fprintf(stream, "time: mean over %llu iteration%s for one synchronisation of the tensor. ",
+          (unsigned long long)p->iterations, p->iterations == 1 ? "" : "s");
+  fputs(strcmp(p->device, "none") == 0 ? "Kernels not counted (--set device=quick counts them). "
+                                       : "Kernels run on the device given. ",
+        stream);
+  fputs("exact: every rank's result equals the brute-force sum of this run. closed form: models/costs with this "
+        "trace's mean nnz and gamma on one flat link class; off by: the price of imbalance, of shared NICs and of links "
+        "inside nodes. as printed: the paper's form.\n",
+        stream);
+  for (size_t i = 0; i < points->count; i++) {
+    const struct ss_point *q = &points->point[i];
+    bool seen = !q->erratum;
+    for (size_t k = 0; k < i && !seen; k++) seen = points->point[k].erratum == q->erratum;
+    if (!seen) fprintf(stream, "%s, as printed: %s\n", q->setting.label, q->erratum);
+  }
+}
+
+bool ss_points_table(const struct ss_points *points, const char *scenario, FILE *stream, struct ss_error *error) {
+  if (points->count == 0) return true;
+  fprintf(stream, "%s: %s\n\n", scenario, points->point->trace);
+  for (size_t i = 0, n; i < points->count; i += n) {
+    for (n = 1; i + n < points->count && same_place(&points->point[i], &points->point[i + n]);) n++;
+    if (!print_block(points->point + i, n, stream, error)) return false;
+  }
+  print_notes(points, stream);
+  return true;
+}

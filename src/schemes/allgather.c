@@ -1,0 +1,87 @@
+/* AllGather of every rank's sparse gradient, summed by each (EmbRace §2.2, Table 2; ZEN's AGsparse).
+ *
+ * `separate`: a whole all-gather of indices, then a whole one of values, as PyTorch does. `coalesce: false`: lookups
+ * travel with their duplicates, as Horovod sends them. */
+#include "schemes/schemes.h"
+
+enum algorithm { RING, RECURSIVE_DOUBLING, BRUCK, DIRECT };
+static const char *const algorithms[] = {"ring", "recursive-doubling", "bruck", "direct", NULL};
+static const struct ss_option options[] = {
+    {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the blocks are gathered"},
+    {"separate", SS_OPTION_FLAG, NULL, 0, 1, 0, "indices first, then values, each a whole all-gather"},
+    {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending"},
+    {.name = NULL}};
+
+static bool gather_all(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
+  if (!ss_announce_sizes(&run->play, &gather->groups, error)) return false;
+  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(gather, 0, r, &run->own[r]);
+  if (!ss_gather_seal(&run->play, gather, error)) return false;
+  switch ((enum algorithm)ss_setting_value(run->setting, "algorithm")) {
+  case RING: return ss_allgather_ring(&run->play, gather, error);
+  case RECURSIVE_DOUBLING: return ss_allgather_doubling(&run->play, gather, error);
+  case BRUCK: return ss_allgather_bruck(&run->play, gather, error);
+  case DIRECT: return ss_allgather_direct(&run->play, gather, error);
+  }
+  return false;
+}
+
+/* With separate gathers a rank can only use the blocks whose indices came as they were sent. */
+static void compare_halves(struct ss_run *run, const struct ss_gather *indices) {
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_resident(run, r) || ss_receipts_regular(&indices->receipts, r)) continue;
+    for (uint32_t b = 0; b < run->ranks; b++) {
+      const struct ss_chunk *held = ss_receipts_held(&indices->receipts, r, b, &indices->block[b]);
+      if (!held || held->count != indices->block[b].count)
+        ss_run_inexact(run, "rank %u did not receive the indices of rank %u", r, b);
+    }
+  }
+}
+
+static bool add_up(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
+  struct ss_chunk shared = {0}, sum = {0};
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    if (!ss_run_sum(run, &gather->receipts, r, gather->block, 0, run->input->rows, &shared, &sum, error)) return false;
+    ss_run_sparse(run, &sum, 0, NULL);
+  }
+  uint64_t moved = ss_wire_bytes(&run->coo, &sum);
+  for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
+  for (uint32_t r = 0; r < run->ranks; r++) run->play.bytes[r] = moved;
+  return ss_play_kernels(&run->play, 0, run->ranks, run->play.bytes, error);
+}
+
+static bool run_allgather(struct ss_run *run, struct ss_error *error) {
+  bool separate = ss_setting_value(run->setting, "separate");
+  struct ss_wire indices_wire = run->coo, values_wire = run->coo;
+  struct ss_gather indices = {0}, gather;
+  struct ss_groups everyone = ss_everyone(run->ranks);
+  indices_wire.format = SS_WIRE_INDICES;
+  values_wire.format = SS_WIRE_VALUES;
+  if (!ss_gather_open(&gather, everyone, separate ? &values_wire : &run->coo, error)) return false;
+  bool ok = true;
+  if (separate) {
+    ok = ss_gather_open(&indices, everyone, &indices_wire, error) && gather_all(run, &indices, error);
+    gather.known = indices.block;
+  }
+  ok = ok && gather_all(run, &gather, error);
+  if (ok && separate && run->play.payloads) compare_halves(run, &indices);
+  if (ok && run->play.payloads) ok = add_up(run, &gather, error);
+  ss_gather_close(&indices);
+  ss_gather_close(&gather);
+  return ok;
+}
+
+static bool uncoalesced(const struct ss_setting *setting) {
+  return !ss_setting_value(setting, "coalesce");
+}
+
+const struct ss_scheme ss_scheme_allgather = {
+    .name = "allgather",
+    .summary = "AllGather of every rank's sparse gradient (COO), summed by each",
+    .source = "EmbRace §2.2, Table 2; ZEN §2.4 (AGsparse)",
+    .options = options,
+    .lossless = true,
+    .uncoalesced = uncoalesced,
+    .wants_lookups = uncoalesced,
+    .run = run_allgather,
+};

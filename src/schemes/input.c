@@ -1,0 +1,135 @@
+#include "schemes/input.h"
+
+#include "tensor/chunk.h"
+
+#include <string.h>
+
+enum { ROWS_MAX_BITS = 32 };
+
+bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out, struct ss_error *error) {
+  *out = (struct ss_input){0};
+  if (origin->trace) {
+    const struct ss_tensor *tensor = ss_trace_tensor(origin->trace, origin->tensor);
+    out->rows = tensor->rows;
+    out->width = tensor->row_width;
+    out->value_bytes = ss_dtype_bytes(tensor->dtype);
+  } else {
+    out->rows = origin->uniform.rows;
+    out->width = origin->uniform.width;
+    out->value_bytes = origin->uniform.value_bytes;
+    out->even = true;
+  }
+  if (!element) return true;
+  uint64_t elements;
+  if (!ss_mul_u64(out->rows, out->width, &elements) || elements >> ROWS_MAX_BITS)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "granularity \"element\" makes %llu x %u elements: more than 2^32 - 1 indices (say \"row\")",
+                   (unsigned long long)out->rows, out->width);
+  out->rows = elements;
+  out->width = 1;
+  return true;
+}
+
+/* Row i becomes elements i*width .. i*width + width - 1. */
+static void expand(const uint32_t *rows, uint64_t count, uint32_t width, uint32_t *out) {
+  for (uint64_t i = 0; i < count; i++)
+    for (uint32_t c = 0; c < width; c++) *out++ = rows[i] * width + c;
+}
+
+struct maker {
+  const struct ss_origin *origin;
+  const struct ss_input_wish *wish;
+  struct ss_arena *arena;
+  struct ss_coalesce_scratch *scratch;
+  uint32_t factor; /* elements a row becomes: 1, or the width under element granularity */
+  uint64_t *count, *lookups;
+  uint32_t **row, **lookup;
+};
+
+/* Rows of a merged rank as looked up: its members' one after the other. */
+static uint32_t *looked_up(const struct maker *m, uint32_t rank, uint64_t *count) {
+  const struct ss_origin *o = m->origin;
+  uint64_t t = m->wish->iteration, total = 0;
+  for (uint32_t i = 0; i < o->merge; i++) total += ss_trace_count(o->trace, o->tensor, t, rank * o->merge + i);
+  uint32_t *rows = ss_arena_alloc(m->arena, total, sizeof *rows);
+  *count = total;
+  for (uint32_t i = 0, *at = rows; rows && i < o->merge; i++) {
+    ss_trace_rows(o->trace, o->tensor, t, rank * o->merge + i, at);
+    at += ss_trace_count(o->trace, o->tensor, t, rank * o->merge + i);
+  }
+  return rows;
+}
+
+static bool expanded(const struct maker *m, uint32_t **rows, uint64_t *count) {
+  if (m->factor == 1) return true;
+  uint32_t *out = ss_arena_alloc(m->arena, *count * m->factor, sizeof *out);
+  if (!out) return false;
+  expand(*rows, *count, m->factor, out);
+  *rows = out;
+  *count *= m->factor;
+  return true;
+}
+
+static bool from_trace(const struct maker *m, uint32_t rank) {
+  uint64_t range = ss_trace_tensor(m->origin->trace, m->origin->tensor)->rows, count;
+  uint32_t *rows = looked_up(m, rank, &count);
+  uint32_t *distinct = ss_arena_alloc(m->arena, count, sizeof *distinct);
+  if (!rows || !distinct || !ss_coalesce_reserve(m->scratch, count, range)) return false;
+  m->lookups[rank] = count * m->factor;
+  m->row[rank] = distinct;
+  m->count[rank] = ss_coalesce(rows, count, range, distinct, m->scratch);
+  if (!expanded(m, &m->row[rank], &m->count[rank])) return false;
+  if (!m->wish->lookups) return true;
+  uint32_t *sorted = ss_arena_alloc(m->arena, count, sizeof *sorted);
+  uint32_t *spare = ss_arena_alloc(m->arena, count, sizeof *spare);
+  if (!sorted || !spare) return false;
+  ss_sort_rows(rows, count, range, sorted, spare);
+  m->lookup[rank] = sorted;
+  return expanded(m, &m->lookup[rank], &count);
+}
+
+/* One row in each of nnz even strata: the first, the rank's own, or one at random. */
+static bool from_uniform(const struct maker *m, uint32_t rank) {
+  const struct ss_uniform *u = &m->origin->uniform;
+  m->count[rank] = m->lookups[rank] = u->nnz * m->factor;
+  if (!m->wish->lists) return true;
+  uint32_t *rows = ss_arena_alloc(m->arena, u->nnz, sizeof *rows);
+  if (!rows) return false;
+  uint64_t seed = ss_mix(u->seed, (m->wish->iteration << 20) ^ rank);
+  for (uint64_t i = 0; i < u->nnz; i++) {
+    uint64_t low = ss_share(u->rows, u->nnz, i), size = ss_share(u->rows, u->nnz, i + 1) - low, at = 0;
+    if (u->overlap == SS_OVERLAP_NONE) at = rank;
+    if (u->overlap == SS_OVERLAP_RANDOM) at = ss_below(ss_mix(seed, i), size);
+    rows[i] = (uint32_t)(low + at);
+  }
+  uint64_t count = u->nnz;
+  m->row[rank] = rows;
+  if (!expanded(m, &m->row[rank], &count)) return false;
+  if (m->wish->lookups) m->lookup[rank] = m->row[rank];
+  return true;
+}
+
+bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *wish, struct ss_arena *arena,
+                   struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
+  struct ss_input rows;
+  if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, wish->element, out, error)) return false;
+  struct maker m = {.origin = origin, .wish = wish, .arena = arena, .scratch = scratch};
+  m.factor = wish->element ? rows.width : 1;
+  m.count = ss_arena_alloc(arena, wish->ranks, sizeof *m.count);
+  m.lookups = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookups);
+  m.row = ss_arena_alloc(arena, wish->ranks, sizeof *m.row);
+  m.lookup = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookup);
+  bool ok = m.count && m.lookups && m.row && m.lookup;
+  bool lists = origin->trace || wish->lists;
+  for (uint32_t r = 0; ok && r < wish->ranks; r++) {
+    m.row[r] = m.lookup[r] = NULL;
+    ok = origin->trace ? from_trace(&m, r) : from_uniform(&m, r);
+  }
+  if (!ok) return ss_fail_memory(error, "reading an iteration");
+  out->ranks = wish->ranks;
+  out->count = m.count;
+  out->lookups = m.lookups;
+  out->row = lists ? (const uint32_t *const *)m.row : NULL;
+  out->lookup = wish->lookups && lists ? (const uint32_t *const *)m.lookup : NULL;
+  return true;
+}

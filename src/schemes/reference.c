@@ -1,0 +1,110 @@
+/* The brute-force sum over ranks, to hold results against.
+ *
+ * Made from the input's lists, row by row into a table as long as the tensor, without chunks, merges or parts: the
+ * obvious way, so that it shares no code with what it judges. */
+#include "schemes/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reference {
+  struct ss_proof proof;
+  const struct ss_input *input;
+  uint64_t *sum;     /* [rows] */
+  uint8_t *touched;  /* [rows] some rank contributed */
+  uint64_t *upto;    /* [rows / STEP + 2] touched rows before row i * STEP: how many a range has is found quickly */
+  uint64_t *dense;   /* [units] */
+  uint32_t units;
+  struct ss_chunk last; /* the last chunk found right: ranks share sums */
+};
+
+enum { STEP = 4096 };
+
+static void add_rank(struct reference *r, uint32_t rank, bool uncoalesced) {
+  const struct ss_input *in = r->input;
+  uint64_t n = uncoalesced ? in->lookups[rank] : in->count[rank], again = 0;
+  const uint32_t *rows = uncoalesced ? in->lookup[rank] : in->row[rank];
+  for (uint64_t i = 0; i < n; i++) {
+    again = i > 0 && rows[i] == rows[i - 1] ? again + 1 : 0;
+    r->sum[rows[i]] += ss_contribution(rank, rows[i], again);
+    r->touched[rows[i]] = 1;
+  }
+}
+
+static uint64_t touched_before(const struct reference *r, uint64_t row) {
+  uint64_t n = r->upto[row / STEP];
+  for (uint64_t i = row / STEP * STEP; i < row; i++) n += r->touched[i];
+  return n;
+}
+
+static bool right(const struct reference *r, const struct ss_chunk *c) {
+  for (uint64_t i = 0; i < c->count; i++) {
+    uint32_t row = c->rows[i];
+    if (row < c->low || row >= c->high || (i > 0 && row <= c->rows[i - 1])) return false;
+    if (!r->touched[row] || c->marks[i] != r->sum[row]) return false;
+  }
+  return true;
+}
+
+static bool sparse(struct ss_proof *proof, const struct ss_chunk *c, uint32_t column, const struct ss_chunk *only) {
+  struct reference *r = (struct reference *)proof;
+  (void)column; /* a row's proof integer stands for all its columns */
+  if (c->count > 0 && (!c->rows || !c->marks)) return false;
+  if (only && (c->count != only->count || memcmp(c->rows, only->rows, c->count * sizeof *c->rows) != 0)) return false;
+  if (!only && c->count != touched_before(r, c->high) - touched_before(r, c->low)) return false;
+  if (c->count > 0 && r->last.rows == c->rows && r->last.marks == c->marks && r->last.count == c->count) return true;
+  if (!right(r, c)) return false;
+  r->last = *c;
+  return true;
+}
+
+static bool dense(struct ss_proof *proof, const struct ss_chunk *c, uint32_t units) {
+  struct reference *r = (struct reference *)proof;
+  if (r->units != units) {
+    uint64_t *sums = ss_realloc(r->dense, units, sizeof *sums);
+    if (!sums) return false;
+    memset(sums, 0, units * sizeof *sums);
+    for (uint32_t rank = 0; rank < r->input->ranks; rank++)
+      for (uint32_t u = 0; u < units; u++) sums[u] += ss_contribution(rank, u, 0);
+    r->dense = sums;
+    r->units = units;
+  }
+  if (!c->marks || c->part + c->count > units || c->low != ss_share(r->input->rows, units, c->part) ||
+      c->high != ss_share(r->input->rows, units, c->part + c->count))
+    return false;
+  return memcmp(c->marks, r->dense + c->part, c->count * sizeof *c->marks) == 0;
+}
+
+bool ss_reference_open(const struct ss_setting *setting, const struct ss_input *input, struct ss_proof **out,
+                       struct ss_error *error) {
+  bool uncoalesced = setting->scheme->uncoalesced && setting->scheme->uncoalesced(setting);
+  struct reference *r = ss_alloc_zero(1, sizeof *r);
+  if (!r) return ss_fail_memory(error, "making the brute-force sum");
+  r->proof = (struct ss_proof){.sparse = sparse, .dense = dense};
+  r->input = input;
+  r->sum = ss_alloc_zero(input->rows, sizeof *r->sum);
+  r->touched = ss_alloc_zero(input->rows, 1);
+  r->upto = ss_alloc_zero(input->rows / STEP + 2, sizeof *r->upto);
+  if (!r->sum || !r->touched || !r->upto) {
+    ss_reference_close(&r->proof);
+    return ss_fail_memory(error, "making the brute-force sum");
+  }
+  for (uint32_t rank = 0; rank < input->ranks; rank++) add_rank(r, rank, uncoalesced);
+  for (uint64_t row = 0, n = 0; row < input->rows; row++) {
+    if (row % STEP == 0) r->upto[row / STEP] = n;
+    n += r->touched[row];
+    if (row + 1 == input->rows && (row + 1) % STEP == 0) r->upto[(row + 1) / STEP] = n;
+  }
+  *out = &r->proof;
+  return true;
+}
+
+void ss_reference_close(struct ss_proof *proof) {
+  struct reference *r = (struct reference *)proof;
+  if (!r) return;
+  free(r->sum);
+  free(r->touched);
+  free(r->upto);
+  free(r->dense);
+  free(r);
+}

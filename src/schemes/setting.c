@@ -1,0 +1,105 @@
+/* Schemes by name, with their options. */
+#include "schemes/scheme.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int place_of(const struct ss_scheme *scheme, const char *option) {
+  for (int i = 0; scheme->options && scheme->options[i].name; i++)
+    if (strcmp(scheme->options[i].name, option) == 0) return i;
+  return -1;
+}
+
+uint64_t ss_setting_value(const struct ss_setting *setting, const char *option) {
+  return setting->value[place_of(setting->scheme, option)];
+}
+
+static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struct ss_error *error) {
+  const char *name, *names[64];
+  size_t n = 0;
+  if (!ss_node_text(node, &name, error)) return false;
+  *out = ss_scheme_find(name);
+  if (*out) return true;
+  for (; ss_schemes()[n] && n < 63; n++) names[n] = ss_schemes()[n]->name;
+  names[n] = NULL;
+  const char *near = ss_nearest(name, names);
+  if (near) return ss_node_fail(node, error, "no scheme is called \"%s\" (did you mean \"%s\"?)", name, near);
+  return ss_node_fail(node, error, "no scheme is called \"%s\" (sparsync list schemes shows them)", name);
+}
+
+static bool read_option(struct ss_node node, const struct ss_option *option, uint64_t *out, struct ss_error *error) {
+  size_t choice = 0;
+  bool flag = false;
+  switch (option->kind) {
+  case SS_OPTION_CHOICE:
+    if (!ss_node_choice(node, option->choices, &choice, error)) return false;
+    *out = choice;
+    return true;
+  case SS_OPTION_FLAG:
+    if (!ss_node_flag(node, &flag, error)) return false;
+    *out = flag;
+    return true;
+  case SS_OPTION_COUNT: return ss_node_count(node, option->low, option->high, out, error);
+  }
+  return false;
+}
+
+bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
+  static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL};
+  struct ss_node bytes = ss_node_get(node, "index_bytes"), grain = ss_node_get(node, "granularity"),
+                 size = ss_node_get(node, "sizes");
+  uint64_t count;
+  size_t choice;
+  if (ss_node_present(bytes)) {
+    if (!ss_node_count(bytes, 0, 16, &count, error)) return false;
+    out->index_bytes = (uint32_t)count;
+  }
+  if (ss_node_present(grain)) {
+    if (!ss_node_choice(grain, grains, &choice, error)) return false;
+    out->element = choice == 1;
+  }
+  if (ss_node_present(size)) {
+    if (!ss_node_choice(size, sizes, &choice, error)) return false;
+    out->exchange_sizes = choice == 1;
+  }
+  return true;
+}
+
+static bool read_label(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
+  const char *text;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_text(node, &text, error)) return false;
+  if (!*text || strlen(text) >= sizeof out->label)
+    return ss_node_fail(node, error, "a label has 1 to %zu bytes", sizeof out->label - 1);
+  snprintf(out->label, sizeof out->label, "%s", text);
+  return true;
+}
+
+bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, struct ss_setting *out,
+                     struct ss_error *error) {
+  struct ss_node name = node;
+  *out = *defaults;
+  if (!ss_node_is_text(node) && !ss_node_is_object(node))
+    return ss_node_fail(node, error, "a scheme is a name or an object with a \"name\"");
+  if (ss_node_is_object(node) && !ss_node_need(node, "name", &name, error)) return false;
+  if (!find_scheme(name, &out->scheme, error)) return false;
+  snprintf(out->label, sizeof out->label, "%s", out->scheme->name);
+
+  const struct ss_option *options = out->scheme->options;
+  const char *known[SS_OPTIONS_MAX + 6] = {"name", "label", "index_bytes", "granularity", "sizes"};
+  size_t n = 5;
+  for (size_t i = 0; options && options[i].name; i++) {
+    out->value[i] = options[i].otherwise;
+    out->given[i] = false;
+    known[n++] = options[i].name;
+  }
+  if (!ss_node_is_object(node)) return true;
+  if (!ss_node_keys(node, known, error) || !read_label(ss_node_get(node, "label"), out, error)) return false;
+  for (size_t i = 0; options && options[i].name; i++) {
+    struct ss_node option = ss_node_get(node, options[i].name);
+    if (!ss_node_present(option)) continue;
+    out->given[i] = true;
+    if (!read_option(option, &options[i], &out->value[i], error)) return false;
+  }
+  return ss_setting_read_common(node, out, error);
+}

@@ -1,0 +1,293 @@
+#!/usr/bin/python3
+"""`sparsync exec` under mpirun, on 1 to 5 ranks. Arguments: the program, the source tree. Prints TAP.
+
+Every scheme with every option must end exact on every rank, with the bytes of its simulation at every endpoint; input
+that is wrong must end all ranks, with status 2 and without waiting for each other.
+"""
+import json
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
+MPIRUN = shutil.which("mpirun")
+# More ranks than cores: let those that wait give way. When one ends badly mpirun need not wait for the rest. Open MPI
+# itself leaks, and warns where it may not peek.
+ENVIRONMENT = {
+    **os.environ,
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_odls_base_sigkill_timeout": "0",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMP_NUM_THREADS": "1",
+    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0",
+}
+# Two ranks a node, so that `ps` has several servers unless told otherwise.
+CLUSTER = {"name": "pairs", "model": "alpha-beta", "latency": "10us", "bandwidth": "10Gbps", "gpus_per_node": 2}
+ROWS, WIDTH, RANKS, ITERATIONS = 61, 9, 6, 2
+TESTS = []
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    TESTS.append((function.__name__.replace("_", " "), function))
+    return function
+
+
+def lookups(iteration, rank):
+    """Ragged, with duplicates; rank 0 has nothing in iteration 0."""
+    draw = random.Random(100 * iteration + rank)
+    count = 0 if rank == iteration else draw.choice([3, 17, 40])
+    return [min(ROWS - 1, int(draw.expovariate(0.1))) for _ in range(count)]
+
+
+def write_trace(path, dtype="F32"):
+    segments = [lookups(t, r) for t in range(ITERATIONS) for r in range(RANKS)]
+    offsets = [0]
+    for segment in segments:
+        offsets.append(offsets[-1] + len(segment))
+    data = struct.pack(f"<{len(offsets)}q", *offsets)
+    ids = struct.pack(f"<{offsets[-1]}i", *sum(segments, []))
+    tensor = {"name": "T", "rows": ROWS, "row_width": WIDTH, "dtype": dtype}
+    header = {
+        "__metadata__": {"sparsync.version": "1", "iterations": str(ITERATIONS), "ranks": str(RANKS),
+                         "tensors": json.dumps([tensor]), "source": "test_exec.py"},
+        "T.offsets": {"dtype": "I64", "shape": [len(offsets)], "data_offsets": [0, len(data)]},
+        "T.rows": {"dtype": "I32", "shape": [offsets[-1]], "data_offsets": [len(data), len(data) + len(ids)]},
+    }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data + ids)
+    return path
+
+
+def with_mpirun(ranks):
+    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=30).stdout
+    more = ["--allow-run-as-root", "--oversubscribe"] if "Open MPI" in version or "OpenRTE" in version else []
+    return [MPIRUN, *more, "-n", str(ranks)]
+
+
+def execute(ranks, *arguments, status=0, timeout=60):
+    """Runs `sparsync exec ARGUMENTS` on so many ranks (0: without mpirun) and returns stdout, stderr."""
+    command = [*(with_mpirun(ranks) if ranks else []), PROGRAM, "exec", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr[-2000:]}"
+    return done.stdout, done.stderr
+
+
+def scenario(folder, schemes, name="scenario.json", **more):
+    trace = folder / "trace.safetensors"
+    if not trace.exists():
+        write_trace(trace)
+    path = folder / name
+    path.write_text(json.dumps({"trace": str(trace), "cluster": CLUSTER, "schemes": schemes, **more}))
+    return path
+
+
+def all_options(ranks):
+    """Each scheme with each of its options, labelled by what was chosen."""
+    settings = [{"name": "allreduce", "algorithm": a} for a in ("ring", "rabenseifner", "tree")]
+    for algorithm in ("ring", "recursive-doubling", "bruck", "direct"):
+        for more in ({}, {"separate": True}, {"coalesce": False}, {"separate": True, "coalesce": False}):
+            settings.append({"name": "allgather", "algorithm": algorithm, **more})
+    settings += [{"name": "ps"}, {"name": "ps", "dense": True}, {"name": "ps", "dense": True, "colocated": True}]
+    for servers in range(1, ranks + 1):
+        settings += [{"name": "ps", "servers": servers, "pull": pull} for pull in ("union", "rows")]
+        settings.append({"name": "ps", "servers": servers, "dense": True})
+    for pull in ("union", "rows", "broadcast-binomial", "broadcast-scatter"):
+        settings.append({"name": "ps", "colocated": True, "pull": pull})
+    for partition in ("column", "row"):
+        for exchange in ("both", "lookups", "gradients"):
+            settings.append({"name": "alltoall", "exchange": exchange, "partition": partition})
+        settings.append({"name": "alltoall", "coalesce": False, "partition": partition})
+        settings.append({"name": "alltoall", "gather_ids": True, "partition": partition})
+        settings.append({"name": "alltoall", "coalesce": False, "exchange": "gradients", "partition": partition})
+    plain = list(settings)
+    settings += [{**s, "sizes": "exchanged"} for s in plain if s["name"] != "allreduce"]
+    settings += [{**s, "index_bytes": 8} for s in plain if s["name"] != "allreduce"]
+    settings += [{**s, "granularity": "element"} for s in plain if s["name"] in ("allreduce", "ps")]
+    return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
+
+
+def check_point(point, ranks):
+    assert point["exact"] is True and point["mismatch"] is None, f"{point['label']}: {point['mismatch']}"
+    assert point["equal"] is True, f"{point['label']}: {point['endpoints']}"
+    assert point["ranks"] == ranks and point["iterations"] == ITERATIONS
+    ends = point["endpoints"]
+    for end in ends:
+        for what in ("sent", "received"):
+            assert end[f"bytes_{what}"] == end[f"simulated_bytes_{what}"], f"{point['label']}: {end}"
+    sent, received = (sum(end[f"bytes_{what}"] for end in ends) for what in ("sent", "received"))
+    assert sent == received and (sent > 0) == (ranks > 1), f"{point['label']}: {sent} sent, {received} received"
+    assert 0 <= point["measured_min_s"] <= point["measured_s"] <= point["measured_max_s"]
+    assert (point["time_s"] > 0) == (ranks > 1)
+    return sent
+
+
+def every_option(ranks):
+    def function(folder):
+        settings = all_options(ranks)
+        out, _ = execute(ranks, scenario(folder, settings), "--format", "json")
+        points = json.loads(out)["points"]
+        assert [p["label"] for p in points] == [s["label"] for s in settings]
+        sent = [check_point(point, ranks) for point in points]
+        # Bytes reckoned here, from the trace alone.
+        dense = ITERATIONS * ROWS * WIDTH * 4
+        rows = sum(len(set(lookups(t, r))) for t in range(ITERATIONS) for r in range(ranks))
+        seen = sum(len(lookups(t, r)) for t in range(ITERATIONS) for r in range(ranks))
+        for setting, total in zip(settings, sent):
+            if setting["name"] == "allreduce" and setting["algorithm"] != "rabenseifner":
+                assert total == 2 * (ranks - 1) * dense, setting
+            if setting["name"] == "allgather" and "sizes" not in setting:
+                index = setting.get("index_bytes", 4)
+                each = rows if setting.get("coalesce", True) else seen
+                assert total == (ranks - 1) * each * (4 * WIDTH + index), setting
+
+    return function
+
+
+for count in range(1, 6):
+    TESTS.append((f"every option on {count} ranks", every_option(count)))
+
+
+@test
+def shipped_trace_in_a_table(_folder):
+    out, _ = execute(4, "--trace", BIBLE, "--scheme", "allreduce,allgather,ps,alltoall", "--iterations", "3:5")
+    lines = out.splitlines()
+    assert "4 ranks" in out and "3:5" in out and "p3.16xlarge-25g" in out
+    for name in ("allreduce", "allgather", "ps", "alltoall"):
+        (line,) = [x for x in lines if x.split()[:1] == [name]]
+        assert line.split()[-2:] == ["yes", "yes"], line
+
+
+@test
+def without_mpirun(folder):
+    out, _ = execute(0, scenario(folder, ["allgather", "ps"]), "--format", "json")
+    for point in json.loads(out)["points"]:
+        check_point(point, 1)
+
+
+@test
+def output_file(folder):
+    execute(2, scenario(folder, ["allgather"]), "--format", "json", "-o", folder / "out.json")
+    check_point(json.loads((folder / "out.json").read_text())["points"][0], 2)
+
+
+@test
+def merged_ranks(folder):
+    out, _ = execute(3, scenario(folder, ["allgather", "alltoall"], merge=2), "--format", "json")
+    for point in json.loads(out)["points"]:
+        check_point(point, 3)
+
+
+@test
+def uniform_tensor(folder):
+    uniform = {"uniform": {"rows": 120, "row_width": 8, "density": "10%", "overlap": "random"}}
+    out, _ = execute(3, scenario(folder, ["allreduce", "allgather", "alltoall"], trace=uniform, iterations="0:1"),
+                     "--format", "json")
+    for point in json.loads(out)["points"]:
+        assert point["exact"] and point["equal"], point
+
+
+# --- bad input: all ranks end, with status 2 ------------------------------------------------------------------
+
+
+def refused(ranks, *arguments, says, status=2):
+    out, err = execute(ranks, *arguments, status=status, timeout=30)
+    assert out == "", f"wrote {out[:80]!r}"
+    assert says in err, f"said {err!r}, not {says!r}"
+    assert sum(line.startswith("sparsync: ") for line in err.splitlines()) == 1, f"several ranks spoke: {err!r}"
+
+
+@test
+def more_ranks_than_the_trace(folder):
+    refused(RANKS + 1, scenario(folder, ["allgather"]), says=str(RANKS))
+
+
+@test
+def unknown_scheme(_folder):
+    refused(2, "--trace", BIBLE, "--scheme", "allgater", says="allgather")
+
+
+@test
+def unknown_option(_folder):
+    refused(2, "--trase", BIBLE, says="--trace")
+
+
+@test
+def no_trace(folder):
+    refused(2, "--trace", folder / "none", "--scheme", "allgather", says="none")
+
+
+@test
+def trace_on_one_rank_only(folder):
+    """Only rank 0 finds its trace: the others must not leave it waiting."""
+    write_trace(folder / "trace.safetensors")
+    script = folder / "as_rank"
+    script.write_text('#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 0 ] && cd "$0.good"\nexec "$@"\n')
+    script.chmod(0o755)
+    good = folder / "as_rank.good"
+    good.mkdir()
+    write_trace(good / "here")
+    command = [*with_mpirun(3), script, PROGRAM, "exec", "--trace", "here", "--scheme", "allgather"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=30, env=ENVIRONMENT, cwd=folder)
+    assert done.returncode == 2 and done.stdout == "", done
+    assert "rank 1 of 3" in done.stderr and "here" in done.stderr, done.stderr
+
+
+@test
+def too_many_servers(folder):
+    refused(2, scenario(folder, [{"name": "ps", "servers": 3}]), says="servers")
+
+
+@test
+def what_the_wire_cannot_carry(folder):
+    refused(2, scenario(folder, [{"name": "allgather", "index_bytes": 0}]), says="index_bytes")
+    refused(2, scenario(folder, [{"name": "alltoall", "granularity": "element"}]), says="granularity")
+    write_trace(folder / "half.safetensors", "F16")
+    refused(2, "--trace", folder / "half.safetensors", "--scheme", "allgather", says="single-precision")
+
+
+@test
+def full_disk(folder):
+    refused(2, scenario(folder, ["allgather"]), "-o", "/dev/full", status=3, says="/dev/full")
+
+
+def why_not():
+    if not MPIRUN:
+        return "no mpirun"
+    done = subprocess.run([PROGRAM, "exec"], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    if done.returncode == 3 and "without MPI" in done.stderr:
+        return "built without MPI"
+    return None
+
+
+def main():
+    failed, missing = 0, why_not()
+    print(f"1..{len(TESTS)}")
+    for number, (name, function) in enumerate(TESTS, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                if missing:
+                    raise Skip(missing)
+                function(pathlib.Path(folder))
+                print(f"ok {number} - {name}")
+            except Skip as reason:
+                print(f"ok {number} - {name} # SKIP {reason}")
+            except Exception as reason:  # a test that breaks has failed; the others still run
+                failed += 1
+                print(f"not ok {number} - {name}")
+                print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
+        sys.stdout.flush()
+    return failed > 0
+
+
+sys.exit(main())

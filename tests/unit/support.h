@@ -1,0 +1,38 @@
+/* What several unit tests share: seeded random numbers, clusters, the headers that cmocka wants. */
+#ifndef SS_TESTS_SUPPORT_H
+#define SS_TESTS_SUPPORT_H
+
+#include "net/cluster.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
+
+/* The numbers of one seed, one after the other; failures print the seed. */
+struct dice {
+  uint64_t seed, thrown;
+};
+uint64_t dice_next(struct dice *dice);
+/* Uniform in [0, n), n > 0; in [low, high]; in [0, 1). */
+uint32_t dice_below(struct dice *dice, uint32_t n);
+uint32_t dice_between(struct dice *dice, uint32_t low, uint32_t high);
+double dice_unit(struct dice *dice);
+/* True once in n. */
+bool dice_one_in(struct dice *dice, uint32_t n);
+
+/* Every rank a node of its own, one link for all. */
+struct ss_cluster flat_cluster(double alpha, double beta);
+
+/* |got - wanted| at most `relative` of the larger. */
+bool close_to(double got, double wanted, double relative);
+
+#endif

@@ -1,0 +1,502 @@
+/* Chunks against brute force: sums, views, selections; wire formats there and back, and hostile bytes. */
+#include "support.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "tensor/chunk.h"
+#include "tensor/wire.h"
+
+enum { MOST_OPERANDS = 9, MOST_WIDTH = 5 };
+enum content { ROWS_ONLY, MARKS = 1, VALUES = 2, BOTH = 3 };
+
+/* A chunk of `count` random rows of [low, high): ascending, distinct unless `duplicates`. */
+static struct ss_chunk random_chunk(struct dice *d, struct ss_arena *arena, uint64_t low, uint64_t high,
+                                    uint64_t count, bool duplicates, uint32_t width, uint32_t content) {
+  uint32_t *rows = ss_arena_alloc(arena, count, sizeof *rows), stride = width + dice_below(d, 3);
+  uint64_t n = 0, range = high - low;
+  assert_true(duplicates || count <= range);
+  if (duplicates) {
+    uint64_t row = low;
+    for (; n < count && range > 0; n++) {
+      if (!dice_one_in(d, 3)) row += ss_below(dice_next(d), 2 * range / count + 1);
+      if (row >= high) break;
+      rows[n] = (uint32_t)row;
+    }
+  } else {
+    for (uint64_t row = low; row < high && n < count; row++) /* selection sampling: each count-subset alike */
+      if (ss_below(dice_next(d), high - row) < count - n) rows[n++] = (uint32_t)row;
+  }
+  struct ss_chunk chunk = {.rows = rows, .count = n, .low = low, .high = high, .width = width, .stride = stride};
+  uint64_t *marks = ss_arena_alloc(arena, n, sizeof *marks);
+  float *values = ss_arena_alloc(arena, n * stride, sizeof *values);
+  for (uint64_t i = 0; i < n; i++) marks[i] = dice_next(d);
+  for (uint64_t i = 0; i < n * stride; i++) values[i] = (float)dice_below(d, 100) - 50;
+  if (content & MARKS) chunk.marks = marks;
+  if (content & VALUES) chunk.values = values;
+  return chunk;
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------ */
+
+/* A sum as a table with a place for every row of the range. */
+struct table {
+  uint64_t low, rows;
+  bool *present;
+  uint64_t *marks;
+  float (*values)[MOST_WIDTH];
+};
+
+static struct table table_of(const struct ss_chunk *operands, uint32_t n, uint64_t low, uint64_t high) {
+  struct table t = {.low = low, .rows = high - low};
+  t.present = calloc(t.rows + 1, sizeof *t.present);
+  t.marks = calloc(t.rows + 1, sizeof *t.marks);
+  t.values = calloc(t.rows + 1, sizeof *t.values);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint64_t e = 0; e < operands[i].count; e++) {
+      uint64_t at = operands[i].rows[e] - low;
+      t.present[at] = true;
+      if (operands[i].marks) t.marks[at] += operands[i].marks[e];
+      for (uint32_t c = 0; operands[i].values && c < operands[i].width; c++)
+        t.values[at][c] += operands[i].values[e * operands[i].stride + c];
+    }
+  return t;
+}
+
+static void table_free(struct table *t) {
+  free(t->present);
+  free(t->marks);
+  free(t->values);
+}
+
+static void check_sum(const struct ss_chunk *sum, const struct table *t, uint32_t content, uint64_t seed) {
+  uint64_t n = 0;
+  for (uint64_t at = 0; at < t->rows; at++) {
+    if (!t->present[at]) continue;
+    if (n >= sum->count || sum->rows[n] != t->low + at)
+      fail_msg("seed %llu: row %llu is missing", (unsigned long long)seed, (unsigned long long)(t->low + at));
+    if (content & MARKS && sum->marks[n] != t->marks[at])
+      fail_msg("seed %llu: wrong mark of row %llu", (unsigned long long)seed, (unsigned long long)(t->low + at));
+    for (uint32_t c = 0; content & VALUES && c < sum->width; c++)
+      if (sum->values[n * sum->stride + c] != t->values[at][c])
+        fail_msg("seed %llu: wrong value of row %llu", (unsigned long long)seed, (unsigned long long)(t->low + at));
+    n++;
+  }
+  if (n != sum->count)
+    fail_msg("seed %llu: %llu rows too many", (unsigned long long)seed, (unsigned long long)(sum->count - n));
+}
+
+static uint64_t random_range(struct dice *d) {
+  static const uint64_t special[] = {1, 2, 63, 64, 65, 65535, 65536, 65537, 131072, 131073, 300000};
+  if (dice_one_in(d, 3)) return special[dice_below(d, COUNT(special))];
+  return 1 + (dice_next(d) >> 32) % (dice_one_in(d, 4) ? 300000 : 2000);
+}
+
+static void sum_once(uint64_t seed, struct ss_arena *arena, struct ss_sum_scratch *scratch) {
+  struct dice d = {.seed = seed};
+  struct ss_error error;
+  struct ss_chunk operands[MOST_OPERANDS], sum;
+  uint64_t range = random_range(&d), low = dice_one_in(&d, 2) ? 0 : dice_next(&d) >> 33;
+  uint32_t n = dice_below(&d, MOST_OPERANDS + 1), width = dice_between(&d, 1, MOST_WIDTH);
+  uint32_t content = dice_below(&d, 4);
+  if (dice_one_in(&d, 5)) low = (UINT64_C(1) << 32) - range; /* up to the last row there can be */
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t count = dice_one_in(&d, 4) ? 0 : ss_below(dice_next(&d), range + 1);
+    if (!dice_one_in(&d, 3)) count /= 50; /* blocks between that nobody touches */
+    operands[i] = random_chunk(&d, arena, low, low + range, count, dice_one_in(&d, 3), width, content);
+    if (operands[i].count == 0 && dice_one_in(&d, 2)) operands[i].marks = NULL, operands[i].values = NULL;
+  }
+  uint64_t entries = 0;
+  for (uint32_t i = 0; i < n; i++) entries += operands[i].count;
+  struct table t = table_of(operands, n, low, low + range);
+  assert_true(ss_chunk_sum(operands, n, low, low + range, arena, scratch, &sum, &error));
+  check_sum(&sum, &t, content, seed);
+  assert_int_equal(sum.low, low);
+  assert_int_equal(sum.high, low + range);
+  assert_false(sum.dense);
+  if (n > 0) assert_int_equal(sum.width, width);
+  if (entries > 0) {
+    assert_int_equal(sum.marks != NULL, (content & MARKS) != 0);
+    assert_int_equal(sum.values != NULL, (content & VALUES) != 0);
+  }
+  table_free(&t);
+}
+
+static void sums_equal_the_table_of_all_rows(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_sum_scratch scratch = {0};
+  for (uint64_t seed = 1; seed <= 600; seed++) {
+    sum_once(seed, &arena, &scratch);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+  ss_sum_scratch_free(&scratch);
+}
+
+static void sums_of_nothing_are_empty(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_sum_scratch scratch = {0};
+  struct ss_error error;
+  struct ss_chunk sum, empty[2] = {{.low = 5, .high = 9, .width = 2}, {.low = 5, .high = 9, .width = 2}};
+  assert_true(ss_chunk_sum(NULL, 0, 7, 7, &arena, &scratch, &sum, &error));
+  assert_int_equal(sum.count, 0);
+  assert_int_equal(sum.low, 7);
+  assert_int_equal(sum.high, 7);
+  assert_true(ss_chunk_sum(empty, 2, 5, 9, &arena, &scratch, &sum, &error));
+  assert_int_equal(sum.count, 0);
+  assert_true(ss_chunk_equal(&sum, &empty[0]));
+  ss_arena_free(&arena);
+  ss_sum_scratch_free(&scratch);
+}
+
+/* One operand without marks, or without values: the sum has none. */
+static void sums_have_what_every_operand_has(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_sum_scratch scratch = {0};
+  struct ss_error error;
+  struct dice d = {.seed = 11};
+  struct ss_chunk sum, operands[3];
+  for (uint32_t i = 0; i < 3; i++)
+    operands[i] = random_chunk(&d, &arena, 0, 100, 20, false, 2, i == 1 ? VALUES : BOTH);
+  assert_true(ss_chunk_sum(operands, 3, 0, 100, &arena, &scratch, &sum, &error));
+  assert_null(sum.marks);
+  assert_non_null(sum.values);
+  for (uint32_t i = 0; i < 3; i++)
+    operands[i] = random_chunk(&d, &arena, 0, 100, 20, false, 2, i == 2 ? MARKS : BOTH);
+  assert_true(ss_chunk_sum(operands, 3, 0, 100, &arena, &scratch, &sum, &error));
+  assert_non_null(sum.marks);
+  assert_null(sum.values);
+  ss_arena_free(&arena);
+  ss_sum_scratch_free(&scratch);
+}
+
+static void dense_sums_add_all(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  struct ss_chunk sum;
+  const uint64_t marks[2][2] = {{1, UINT64_MAX}, {10, 2}};
+  const float values[2][6] = {{1, 2, 3, 4, 5, 6}, {10, 20, 30, 40, 50, 60}};
+  struct ss_chunk a = {.marks = marks[0],
+                       .values = values[0],
+                       .count = 2,
+                       .low = 4,
+                       .high = 7,
+                       .width = 2,
+                       .stride = 2,
+                       .origin = 8,
+                       .part = 3,
+                       .dense = true},
+                  b = a;
+  b.marks = marks[1], b.values = values[1], b.origin = 9;
+  assert_true(ss_chunk_add_dense(&a, &b, &arena, &sum, &error));
+  assert_true(sum.dense && sum.count == 2 && sum.low == 4 && sum.high == 7 && sum.part == 3);
+  assert_true(sum.marks[0] == 11 && sum.marks[1] == 1);
+  for (uint32_t i = 0; i < 6; i++) assert_true(sum.values[i] == 11.0f * (float)(i + 1));
+  assert_true(marks[0][0] == 1 && values[0][0] == 1); /* operands are shared: not touched */
+  b.marks = NULL;
+  assert_true(ss_chunk_add_dense(&a, &b, &arena, &sum, &error));
+  assert_true(!sum.marks && sum.values);
+  a.values = NULL;
+  assert_true(ss_chunk_add_dense(&a, &b, &arena, &a, &error)); /* in place */
+  assert_true(!a.marks && !a.values && a.count == 2);
+  ss_arena_free(&arena);
+}
+
+/* --- views ----------------------------------------------------------------------------------------------- */
+
+static void slices_are_the_rows_of_a_range(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    struct dice d = {.seed = seed};
+    uint64_t low = dice_below(&d, 50), high = low + 1 + dice_below(&d, 200);
+    struct ss_chunk c =
+        random_chunk(&d, &arena, low, high, dice_below(&d, (uint32_t)(high - low) + 1), seed % 2, 3, BOTH);
+    uint64_t from = low + dice_below(&d, (uint32_t)(high - low) + 1);
+    uint64_t to = from + dice_below(&d, (uint32_t)(high - from) + 1), first = 0, count = 0, found;
+    c.origin = 3, c.part = 4;
+    for (uint64_t i = 0; i < c.count; i++) first += c.rows[i] < from, count += c.rows[i] >= from && c.rows[i] < to;
+    struct ss_chunk slice = ss_chunk_slice(&c, from, to), entries = ss_chunk_entries(&c, first, count);
+    if (slice.count != count || ss_chunk_find(&c, from, to, &found) != count || found != first)
+      fail_msg("seed %llu: a slice of %llu rows has %llu", (unsigned long long)seed, (unsigned long long)count,
+               (unsigned long long)slice.count);
+    assert_true(slice.rows == c.rows + first && slice.marks == c.marks + first);
+    assert_true(slice.values == c.values + first * c.stride && slice.stride == c.stride && slice.width == 3);
+    assert_true(slice.low == from && slice.high == to && slice.origin == 3 && slice.part == 4);
+    assert_true(entries.rows == slice.rows && entries.marks == slice.marks && entries.values == slice.values);
+    assert_true(entries.count == count && entries.low == low && entries.high == high);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+static void counts_are_spread_evenly_over_slices(void **state) {
+  (void)state;
+  for (uint64_t count = 0; count < 40; count++)
+    for (uint64_t range = 1; range < 30; range++) {
+      struct ss_chunk c = {.count = count, .low = 100, .high = 100 + range, .width = 1};
+      uint64_t total = 0;
+      for (uint64_t row = 0; row < range; row++) {
+        uint64_t some = ss_chunk_slice(&c, 100 + row, 101 + row).count;
+        assert_true(some == count / range || some == count / range + 1);
+        total += some;
+      }
+      assert_int_equal(total, count);
+      assert_int_equal(ss_chunk_slice(&c, 100, 100 + range).count, count);
+    }
+  struct ss_chunk nothing = {.low = 5, .high = 5};
+  assert_int_equal(ss_chunk_slice(&nothing, 5, 5).count, 0);
+}
+
+static void columns_are_the_same_rows_elsewhere(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct dice d = {.seed = 1};
+  struct ss_chunk c = random_chunk(&d, &arena, 0, 50, 10, false, 5, BOTH), view = ss_chunk_columns(&c, 2, 3);
+  assert_true(view.rows == c.rows && view.marks == c.marks && view.count == 10 && view.width == 3);
+  for (uint64_t i = 0; i < 10; i++) assert_true(&view.values[i * view.stride] == &c.values[i * c.stride + 2]);
+  ss_arena_free(&arena);
+}
+
+static void shares_are_even_and_complete(void **state) {
+  (void)state;
+  for (uint64_t n = 0; n < 70; n++)
+    for (uint64_t p = 1; p < 20; p++)
+      for (uint64_t j = 0; j <= p; j++) assert_int_equal(ss_share(n, p, j), j * n / p);
+  assert_true(ss_share(UINT64_MAX, 3, 2) == UINT64_MAX / 3 * 2); /* j*n does not fit in 64 bits */
+}
+
+static void chunks_are_equal_by_rows_and_marks(void **state) {
+  (void)state;
+  const uint32_t rows[] = {1, 2, 3}, other_rows[] = {1, 2, 4};
+  const uint64_t marks[] = {5, 6, 7}, other_marks[] = {5, 6, 8};
+  struct ss_chunk a = {.rows = rows, .marks = marks, .count = 3, .high = 9}, b = a;
+  assert_true(ss_chunk_equal(&a, &b) && ss_chunk_same(&a, &b));
+  b.rows = other_rows;
+  assert_false(ss_chunk_equal(&a, &b) || ss_chunk_same(&a, &b));
+  b = a, b.marks = other_marks;
+  assert_false(ss_chunk_equal(&a, &b) || ss_chunk_same(&a, &b));
+  b.count = 2;
+  assert_false(ss_chunk_equal(&a, &b));
+  b = a, b.count = 2;
+  assert_false(ss_chunk_equal(&a, &b) || ss_chunk_same(&a, &b));
+  b = a, b.marks = NULL;
+  assert_false(ss_chunk_equal(&a, &b)); /* unproven */
+  b = a, b.dense = true;
+  assert_false(ss_chunk_equal(&a, &b));
+  b = a, b.part = 1;
+  assert_false(ss_chunk_same(&a, &b));
+  b = a, b.origin = 1;
+  assert_false(ss_chunk_same(&a, &b));
+  a.dense = b.dense = true, a.rows = b.rows = NULL;
+  assert_true(ss_chunk_equal(&a, &b));
+  b.marks = other_marks;
+  assert_false(ss_chunk_equal(&a, &b));
+}
+
+static void selections_are_intersections(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    struct dice d = {.seed = seed};
+    uint32_t range = 1 + dice_below(&d, 300), content = dice_below(&d, 4);
+    struct ss_chunk from = random_chunk(&d, &arena, 0, range, dice_below(&d, range + 1), false, 2, content);
+    struct ss_chunk wanted = random_chunk(&d, &arena, 0, range, dice_below(&d, range + 1), false, 2, ROWS_ONLY), got;
+    uint64_t n = 0;
+    from.origin = 5, from.part = 6;
+    assert_true(ss_chunk_select(&from, &wanted, &arena, &got, &error));
+    for (uint64_t i = 0; i < from.count; i++) {
+      bool is_wanted = false;
+      for (uint64_t j = 0; j < wanted.count; j++) is_wanted = is_wanted || wanted.rows[j] == from.rows[i];
+      if (!is_wanted) continue;
+      if (n >= got.count || got.rows[n] != from.rows[i]) fail_msg("seed %llu", (unsigned long long)seed);
+      if (content & MARKS) assert_true(got.marks[n] == from.marks[i]);
+      for (uint32_t c = 0; content & VALUES && c < 2; c++)
+        assert_true(got.values[n * got.stride + c] == from.values[i * from.stride + c]);
+      n++;
+    }
+    assert_int_equal(got.count, n);
+    assert_true((got.marks != NULL) == ((content & MARKS) != 0) && (got.values != NULL) == ((content & VALUES) != 0));
+    assert_true(got.low == 0 && got.high == range && got.width == 2 && got.origin == 5 && got.part == 6);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+/* --- wire ------------------------------------------------------------------------------------------------ */
+
+static void wire_bytes_are_the_papers(void **state) {
+  (void)state;
+  struct ss_chunk c = {.count = 10, .low = 100, .high = 150, .width = 3};
+  struct ss_wire wire = {.format = SS_WIRE_DENSE, .value_bytes = 4, .index_bytes = 8};
+  assert_int_equal(ss_wire_bytes(&wire, &c), 50 * 3 * 4);
+  wire.format = SS_WIRE_COO;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 10 * (3 * 4 + 8));
+  wire.index_bytes = 0; /* EmbRace's Table 2 */
+  assert_int_equal(ss_wire_bytes(&wire, &c), 10 * 3 * 4);
+  wire.index_bytes = 4, wire.value_bytes = 2;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 10 * (3 * 2 + 4));
+  wire.index_per_element = true;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 10 * (3 * 2 + 3 * 4));
+  wire.format = SS_WIRE_INDICES;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 10 * 3 * 4);
+  wire.index_per_element = false;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 10 * 4);
+  wire.format = SS_WIRE_VALUES;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 10 * 3 * 2);
+}
+
+/* A chunk for the format: dense ones have a value for every row of the range. */
+static struct ss_chunk chunk_for(struct dice *d, struct ss_arena *arena, enum ss_wire_format format) {
+  uint64_t low = dice_one_in(d, 3) ? (UINT64_C(1) << 32) - 200 : dice_below(d, 1000), range = dice_below(d, 200);
+  uint64_t count = format == SS_WIRE_DENSE ? range : dice_below(d, (uint32_t)range + 1);
+  struct ss_chunk c = random_chunk(d, arena, low, low + range, count, format != SS_WIRE_DENSE && dice_one_in(d, 3),
+                                   dice_below(d, MOST_WIDTH) + 1, BOTH);
+  c.origin = 17, c.part = 23;
+  if (format == SS_WIRE_DENSE) c.dense = true, c.rows = NULL;
+  return c;
+}
+
+/* What a receiver knows beforehand. */
+static struct ss_chunk known_of(const struct ss_chunk *c, enum ss_wire_format format) {
+  struct ss_chunk known = *c;
+  known.marks = NULL;
+  known.values = NULL;
+  known.stride = 0;
+  if (format != SS_WIRE_VALUES) known.rows = NULL;
+  return known;
+}
+
+static void check_decoded(const struct ss_chunk *got, const struct ss_chunk *sent, enum ss_wire_format format) {
+  assert_true(got->count == sent->count && got->low == sent->low && got->high == sent->high);
+  assert_true(got->width == sent->width && got->origin == 17 && got->part == 23 && got->dense == sent->dense);
+  assert_null(got->marks);
+  for (uint64_t i = 0; format != SS_WIRE_DENSE && i < sent->count; i++) assert_true(got->rows[i] == sent->rows[i]);
+  if (format == SS_WIRE_INDICES) {
+    assert_null(got->values);
+    return;
+  }
+  for (uint64_t i = 0; i < sent->count; i++)
+    for (uint32_t c = 0; c < sent->width; c++)
+      assert_true(got->values[i * got->stride + c] == sent->values[i * sent->stride + c]);
+}
+
+static void wire_goes_there_and_back(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  for (uint64_t seed = 1; seed <= 2000; seed++) {
+    struct dice d = {.seed = seed};
+    struct ss_wire wire = {.format = seed % 4, .value_bytes = 4, .index_bytes = dice_one_in(&d, 2) ? 4 : 8};
+    struct ss_chunk sent = chunk_for(&d, &arena, wire.format), known = known_of(&sent, wire.format), got;
+    uint64_t size = ss_wire_bytes(&wire, &sent);
+    assert_int_equal(ss_wire_bytes(&wire, &known), size);
+    unsigned char *bytes = malloc(size + 9);
+    memset(bytes, 0xa5, size + 9);
+    ss_wire_encode(&wire, &sent, bytes + 1); /* nothing on the wire is aligned */
+    for (uint32_t i = 0; i < 8; i++) assert_int_equal(bytes[1 + size + i], 0xa5);
+    assert_int_equal(bytes[0], 0xa5);
+    assert_true(ss_wire_decode(&wire, &known, bytes + 1, size, &arena, &got, &error));
+    check_decoded(&got, &sent, wire.format);
+    assert_false(ss_wire_decode(&wire, &known, bytes + 1, size + 1, &arena, &got, &error));
+    if (size > 0) assert_false(ss_wire_decode(&wire, &known, bytes + 1, size - 1, &arena, &got, &error));
+    assert_int_equal(error.status, SS_UNPROVEN);
+    free(bytes);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+/* The last byte of every encoding matters: written bytes are as many as counted, not fewer. */
+static void wire_writes_every_byte(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct dice d = {.seed = 4};
+  for (enum ss_wire_format format = SS_WIRE_DENSE; format <= SS_WIRE_VALUES; format++) {
+    struct ss_chunk c = random_chunk(&d, &arena, 10, 30, 20, false, 3, BOTH);
+    struct ss_wire wire = {.format = format, .value_bytes = 4, .index_bytes = 8};
+    uint64_t size = ss_wire_bytes(&wire, &c);
+    unsigned char *zeros = calloc(size, 1), *ones = malloc(size);
+    memset(ones, 0xff, size);
+    ss_wire_encode(&wire, &c, zeros);
+    ss_wire_encode(&wire, &c, ones);
+    assert_memory_equal(zeros, ones, size);
+    free(zeros);
+    free(ones);
+  }
+  ss_arena_free(&arena);
+}
+
+static bool decodes(const uint64_t *rows, uint64_t count, uint32_t index_bytes, uint64_t low, uint64_t high) {
+  struct ss_arena arena = {0};
+  struct ss_error error = {0};
+  struct ss_wire wire = {.format = SS_WIRE_INDICES, .value_bytes = 4, .index_bytes = index_bytes};
+  struct ss_chunk known = {.count = count, .low = low, .high = high, .width = 2}, got;
+  unsigned char bytes[64];
+  for (uint64_t i = 0; i < count; i++) memcpy(bytes + i * index_bytes, &rows[i], index_bytes);
+  bool good = ss_wire_decode(&wire, &known, bytes, count * index_bytes, &arena, &got, &error);
+  if (!good) assert_non_null(strstr(error.text, "received row"));
+  ss_arena_free(&arena);
+  return good;
+}
+
+static void hostile_rows_are_refused(void **state) {
+  (void)state;
+  for (uint32_t index = 4; index <= 8; index += 4) {
+    assert_true(decodes((uint64_t[]){10, 11, 19}, 3, index, 10, 20));
+    assert_true(decodes((uint64_t[]){10, 10, 19}, 3, index, 10, 20)); /* lookups that were not coalesced */
+    assert_false(decodes((uint64_t[]){9, 11, 19}, 3, index, 10, 20));
+    assert_false(decodes((uint64_t[]){10, 11, 20}, 3, index, 10, 20));
+    assert_false(decodes((uint64_t[]){10, 12, 11}, 3, index, 10, 20));
+    assert_false(decodes((uint64_t[]){UINT32_MAX}, 1, index, 10, 20));
+  }
+  assert_false(decodes((uint64_t[]){10, 11 + (UINT64_C(1) << 32)}, 2, 8, 10, 20)); /* 11 when cut to 32 bits */
+  assert_false(decodes((uint64_t[]){UINT64_MAX}, 1, 8, 10, 20));
+}
+
+static void random_bytes_are_refused_or_in_range(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  uint32_t good = 0;
+  for (uint64_t seed = 1; seed <= 3000; seed++) {
+    struct dice d = {.seed = seed};
+    struct ss_wire wire = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4};
+    struct ss_chunk known = {.count = dice_below(&d, 4), .low = 3, .high = 200, .width = 2}, got;
+    unsigned char bytes[64];
+    for (uint32_t i = 0; i < sizeof bytes; i++) bytes[i] = dice_one_in(&d, 4) ? (unsigned char)dice_next(&d) : 0;
+    if (!ss_wire_decode(&wire, &known, bytes, ss_wire_bytes(&wire, &known), &arena, &got, &error)) continue;
+    good++;
+    for (uint64_t i = 0; i < got.count; i++) {
+      assert_true(got.rows[i] >= 3 && got.rows[i] < 200);
+      assert_true(i == 0 || got.rows[i - 1] <= got.rows[i]);
+    }
+  }
+  assert_true(good > 750 && good < 2000);
+  ss_arena_free(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_equal_the_table_of_all_rows),
+      cmocka_unit_test(sums_of_nothing_are_empty),
+      cmocka_unit_test(sums_have_what_every_operand_has),
+      cmocka_unit_test(dense_sums_add_all),
+      cmocka_unit_test(slices_are_the_rows_of_a_range),
+      cmocka_unit_test(counts_are_spread_evenly_over_slices),
+      cmocka_unit_test(columns_are_the_same_rows_elsewhere),
+      cmocka_unit_test(shares_are_even_and_complete),
+      cmocka_unit_test(chunks_are_equal_by_rows_and_marks),
+      cmocka_unit_test(selections_are_intersections),
+      cmocka_unit_test(wire_bytes_are_the_papers),
+      cmocka_unit_test(wire_goes_there_and_back),
+      cmocka_unit_test(wire_writes_every_byte),
+      cmocka_unit_test(hostile_rows_are_refused),
+      cmocka_unit_test(random_bytes_are_refused_or_in_range),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

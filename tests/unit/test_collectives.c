@@ -1,0 +1,1100 @@
+/* Every building block against its definition in docs/model.md, "Building blocks", message by message; what its
+ * members hold in the end; and the closed forms of its time under uniform sizes.
+ *
+ * A player records what a block emits and hands it on to the engine. The definitions are written out again below
+ * ("scripts"), from what each member holds rather than by index arithmetic wherever that is possible. */
+#include "support.h"
+
+#include "base/memory.h"
+#include "sim/collectives.h"
+#include "sim/engine.h"
+
+enum { MOST = 40, ALL_SIZES = MOST };
+
+/* --- scripts: lists of messages -------------------------------------------------------------------------- */
+
+/* What a message carries: blocks, named by origin and part, or the units of a dense chunk by their number. */
+struct message {
+  uint32_t round, from, to;
+  uint64_t bytes;
+  bool dependent;
+  uint32_t blocks;
+  uint64_t block[MOST];
+};
+
+struct script {
+  struct message *message;
+  uint32_t count, room, rounds;
+};
+
+static struct message *script_add(struct script *s) {
+  if (s->count == s->room) {
+    s->room = s->room ? 2 * s->room : 64;
+    s->message = realloc(s->message, s->room * sizeof *s->message);
+    assert_non_null(s->message);
+  }
+  struct message *m = &s->message[s->count++];
+  *m = (struct message){.round = s->rounds};
+  return m;
+}
+
+static void script_say(struct script *s, uint32_t from, uint32_t to, bool dependent, uint64_t bytes) {
+  struct message *m = script_add(s);
+  m->from = from;
+  m->to = to;
+  m->dependent = dependent;
+  m->bytes = bytes;
+}
+
+static void script_carry(struct script *s, uint64_t block, uint64_t bytes) {
+  struct message *m = &s->message[s->count - 1];
+  assert_true(m->blocks < MOST);
+  m->block[m->blocks++] = block;
+  m->bytes += bytes;
+}
+
+static void script_free(struct script *s) {
+  free(s->message);
+  *s = (struct script){0};
+}
+
+static uint64_t named(uint32_t origin, uint32_t part) {
+  return (uint64_t)origin << 32 | part;
+}
+
+static int by_number(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static void check_script(const struct script *got, const struct script *wanted, bool payloads, const char *what,
+                         uint32_t size) {
+  for (uint32_t i = 0; i < got->count && i < wanted->count; i++) {
+    const struct message *g = &got->message[i], *w = &wanted->message[i];
+    if (g->round != w->round || g->from != w->from || g->to != w->to || g->dependent != w->dependent ||
+        g->bytes != w->bytes)
+      fail_msg("%s of %u: message %u is round %u, %u->%u, %llu B, %d instead of round %u, %u->%u, %llu B, %d", what,
+               size, i, g->round, g->from, g->to, (unsigned long long)g->bytes, g->dependent, w->round, w->from,
+               w->to, (unsigned long long)w->bytes, w->dependent);
+    if (payloads && (g->blocks != w->blocks || memcmp(g->block, w->block, g->blocks * sizeof *g->block) != 0))
+      fail_msg("%s of %u: message %u (round %u, %u->%u) carries other blocks than it should", what, size, i, g->round,
+               g->from, g->to);
+  }
+  if (got->count != wanted->count || got->rounds != wanted->rounds)
+    fail_msg("%s of %u: %u messages in %u rounds instead of %u in %u", what, size, got->count, got->rounds,
+             wanted->count, wanted->rounds);
+}
+
+/* --- the recording player -------------------------------------------------------------------------------- */
+
+struct recorder {
+  struct ss_player player;
+  struct script script;
+  struct ss_engine engine;
+  bool in_order; /* false: a message's blocks are a set */
+  void (*meddle)(struct ss_round *round, uint32_t number);
+};
+
+static void record_payload(struct recorder *r, const struct ss_payload *payload) {
+  struct message *m = &r->script.message[r->script.count - 1];
+  for (uint32_t i = 0; i < payload->count; i++) {
+    const struct ss_chunk *chunk = &payload->chunks[i];
+    uint32_t units = chunk->dense ? (uint32_t)chunk->count : 1;
+    for (uint32_t u = 0; u < units; u++) {
+      assert_true(m->blocks < MOST);
+      m->block[m->blocks++] = chunk->dense ? chunk->part + u : named(chunk->origin, chunk->part);
+    }
+  }
+  if (!r->in_order) qsort(m->block, m->blocks, sizeof *m->block, by_number);
+}
+
+static bool record(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct recorder *r = (struct recorder *)player;
+  for (uint32_t i = 0; i < round->messages.count; i++) {
+    script_say(&r->script, ss_message_from(&round->messages, i), ss_message_to(&round->messages, i), round->dependent,
+               ss_message_bytes(&round->messages, i));
+    if (!round->payloads || r->meddle) continue;
+    uint64_t bytes = 0;
+    for (uint32_t c = 0; c < round->payloads[i].count; c++)
+      bytes += ss_wire_bytes(round->wire, &round->payloads[i].chunks[c]);
+    assert_int_equal(bytes, ss_message_bytes(&round->messages, i));
+    record_payload(r, &round->payloads[i]);
+  }
+  if (r->meddle) r->meddle(round, r->script.rounds);
+  r->script.rounds++;
+  return r->engine.player.play(&r->engine.player, round, error);
+}
+
+/* --- a world: ranks, groups among them, a play ----------------------------------------------------------- */
+
+enum layout { NATURAL, SOME_RANKS, STRIDED_GROUPS, CONTIGUOUS_GROUPS, LAYOUTS };
+
+struct world {
+  struct recorder recorder;
+  struct ss_play play;
+  struct ss_arena arena;
+  struct ss_groups groups;
+  uint32_t rank[4 * MOST];
+  struct ss_error error;
+};
+
+static struct ss_cluster bumpy_cluster(void) {
+  struct ss_cluster c = flat_cluster(25e-6, 3.2e-7);
+  c.gpus_per_node = 3;
+  c.nic_per_node = c.has_intra = true;
+  c.intra = (struct ss_link){3e-6, 1e-8};
+  return c;
+}
+
+static void open_world(struct world *w, uint32_t size, enum layout layout, uint32_t servers, bool payloads,
+                       struct ss_cluster cluster) {
+  uint32_t count = layout == STRIDED_GROUPS ? 3 : layout == CONTIGUOUS_GROUPS ? 2 : 1;
+  uint32_t ranks = layout == SOME_RANKS ? 2 * size + 1 : count * size;
+  *w = (struct world){.groups = {.count = count, .size = size}};
+  for (uint32_t g = 0; g < count; g++)
+    for (uint32_t p = 0; p < size; p++)
+      w->rank[g * size + p] = layout == SOME_RANKS       ? 2 * p + 1
+                              : layout == STRIDED_GROUPS ? p * count + g
+                                                         : g * size + p;
+  if (layout != NATURAL) w->groups.rank = w->rank;
+  w->recorder.player.play = record;
+  w->recorder.in_order = true;
+  assert_true(ss_engine_open(&w->recorder.engine, &cluster, ranks, servers, &w->error));
+  assert_true(ss_play_open(&w->play, &w->recorder.player, ranks, servers, &w->error));
+  w->play.payloads = payloads;
+  w->play.arena = &w->arena;
+}
+
+/* The time that the engine gave. */
+static double close_world(struct world *w) {
+  double time = ss_engine_tally(&w->recorder.engine).time;
+  ss_engine_close(&w->recorder.engine);
+  ss_play_close(&w->play);
+  ss_arena_free(&w->arena);
+  script_free(&w->recorder.script);
+  return time;
+}
+
+/* --- sizes ----------------------------------------------------------------------------------------------- */
+
+static const struct ss_wire coo = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4};
+static const struct ss_wire values_only = {.format = SS_WIRE_VALUES, .value_bytes = 4, .index_bytes = 4};
+static const struct ss_wire dense_wire = {.format = SS_WIRE_DENSE, .value_bytes = 4};
+enum { WIDTH = 3, ROWS = 16 };
+static const uint32_t some_rows[ROWS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const uint64_t some_marks[ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+/* Rows of what `from` has for `to`: ragged, a quarter of them empty. */
+static uint32_t ragged(uint32_t from, uint32_t to) {
+  uint64_t mixed = ss_mix(from + 1, to);
+  return mixed % 4 == 0 ? 0 : (uint32_t)(mixed >> 32) % ROWS;
+}
+static uint64_t coo_bytes(uint64_t rows) {
+  return rows * (WIDTH * 4 + 4);
+}
+
+static struct ss_chunk some_chunk(bool payloads, uint32_t rows, uint32_t origin, uint32_t part) {
+  struct ss_chunk chunk = {.count = rows, .high = ROWS, .width = WIDTH, .origin = origin, .part = part};
+  if (payloads) chunk.rows = some_rows, chunk.marks = some_marks;
+  return chunk;
+}
+
+static uint32_t ceil_log2(uint32_t n) {
+  uint32_t log = 0;
+  while ((1u << log) < n) log++;
+  return log;
+}
+
+/* --- all-gathers ----------------------------------------------------------------------------------------- */
+
+enum gather { RING, DIRECT, BRUCK, DOUBLING, GATHERS };
+static const char *const gather_name[] = {"ring all-gather", "direct all-gather", "Bruck all-gather",
+                                          "all-gather by doubling"};
+static bool (*const gather_block[])(struct ss_play *, struct ss_gather *, struct ss_error *) = {
+    ss_allgather_ring, ss_allgather_direct, ss_allgather_bruck, ss_allgather_doubling};
+
+/* A member's block carries its rank as origin, and as part a number that is no position. */
+static uint64_t block_name(const struct world *w, uint32_t group, uint32_t position) {
+  return named(ss_member(&w->groups, group, position), 7 + 2 * position);
+}
+/* Uniform sizes with every third size of a group, ragged otherwise. */
+static uint32_t block_rows(const struct world *w, uint32_t group, uint32_t position) {
+  return w->groups.size % 3 == 0 ? 5 : ragged(group, position);
+}
+static void carry(struct script *s, const struct world *w, uint32_t group, uint32_t position) {
+  script_carry(s, block_name(w, group, position), coo_bytes(block_rows(w, group, position)));
+}
+
+static void script_ring(struct script *s, const struct world *w) {
+  uint32_t P = w->groups.size;
+  for (uint32_t step = 1; step < P; step++, s->rounds++)
+    for (uint32_t g = 0; g < w->groups.count; g++)
+      for (uint32_t r = 0; r < P; r++) {
+        script_say(s, ss_member(&w->groups, g, r), ss_member(&w->groups, g, (r + 1) % P), true, 0);
+        carry(s, w, g, (r + P - step + 1) % P);
+      }
+}
+
+static void script_direct(struct script *s, const struct world *w) {
+  uint32_t P = w->groups.size;
+  for (uint32_t step = 1; step < P; step++, s->rounds++)
+    for (uint32_t g = 0; g < w->groups.count; g++)
+      for (uint32_t r = 0; r < P; r++) {
+        script_say(s, ss_member(&w->groups, g, r), ss_member(&w->groups, g, (r + step) % P), step == 1, 0);
+        carry(s, w, g, r);
+      }
+}
+
+/* Each keeps a list of what it holds, its own first, and appends what comes. */
+static void script_bruck(struct script *s, const struct world *w) {
+  uint32_t P = w->groups.size, list[MOST][MOST], held = 1;
+  for (uint32_t r = 0; r < P; r++) list[r][0] = r;
+  for (uint32_t t = 0; held < P; t++, s->rounds++) {
+    uint32_t first = held < P - held ? held : P - held;
+    assert_int_equal(held, 1u << t);
+    for (uint32_t g = 0; g < w->groups.count; g++)
+      for (uint32_t r = 0; r < P; r++) {
+        script_say(s, ss_member(&w->groups, g, r), ss_member(&w->groups, g, (r + P - (1u << t)) % P), true, 0);
+        for (uint32_t i = 0; i < first; i++) carry(s, w, g, list[r][i]);
+      }
+    for (uint32_t r = 0; r < P; r++) memcpy(&list[r][held], list[(r + (1u << t)) % P], first * sizeof(uint32_t));
+    held += first;
+  }
+}
+
+/* What goes on after the fold: ranks by ascending number, without the even ones of the q pairs. */
+static uint32_t core_of(uint32_t P, uint32_t *core) {
+  uint32_t n = 0, Q = 1;
+  while (2 * Q <= P) Q *= 2;
+  for (uint32_t r = 0; r < P; r++)
+    if (r >= 2 * (P - Q) || r % 2 == 1) core[n++] = r;
+  assert_int_equal(n, Q);
+  return Q;
+}
+
+static void carry_set(struct script *s, const struct world *w, uint32_t group, uint64_t set) {
+  for (uint32_t b = 0; b < w->groups.size; b++)
+    if (set >> b & 1) carry(s, w, group, b);
+}
+
+static void script_doubling(struct script *s, const struct world *w) {
+  uint32_t P = w->groups.size, core[MOST], Q = core_of(P, core), q = P - Q;
+  uint64_t held[MOST] = {0}, before[MOST];
+  for (uint32_t r = 0; r < P; r++) held[r] = UINT64_C(1) << r;
+  for (uint32_t g = 0; q > 0 && g < w->groups.count; g++)
+    for (uint32_t even = 0; even < 2 * q; even += 2) {
+      script_say(s, ss_member(&w->groups, g, even), ss_member(&w->groups, g, even + 1), true, 0);
+      carry_set(s, w, g, held[even]);
+    }
+  for (uint32_t even = 0; even < 2 * q; even += 2) held[even + 1] |= held[even];
+  s->rounds += q > 0;
+  for (uint32_t t = 0; 1u << t < Q; t++, s->rounds++) {
+    memcpy(before, held, sizeof before);
+    for (uint32_t g = 0; g < w->groups.count; g++)
+      for (uint32_t p = 0; p < Q; p++) {
+        uint32_t from = core[p], to = core[p ^ 1u << t];
+        script_say(s, ss_member(&w->groups, g, from), ss_member(&w->groups, g, to), true, 0);
+        carry_set(s, w, g, before[from]);
+        held[to] |= before[from];
+      }
+  }
+  for (uint32_t g = 0; q > 0 && g < w->groups.count; g++)
+    for (uint32_t even = 0; even < 2 * q; even += 2) {
+      script_say(s, ss_member(&w->groups, g, even + 1), ss_member(&w->groups, g, even), true, 0);
+      carry_set(s, w, g, held[even + 1] & ~(UINT64_C(1) << even));
+    }
+  s->rounds += q > 0;
+}
+
+static void (*const gather_script[])(struct script *, const struct world *) = {script_ring, script_direct,
+                                                                               script_bruck, script_doubling};
+
+/* Rounds and messages of one group; the bytes are those of everyone getting every other's block once. */
+static void check_gather_totals(const struct world *w, enum gather which) {
+  const struct script *s = &w->recorder.script;
+  uint32_t P = w->groups.size, L = 0, rounds = P - 1, messages = P * (P - 1);
+  while (2u << L <= P) L++;
+  uint32_t Q = 1u << L, q = P - Q, f = q > 0;
+  if (which == BRUCK) rounds = ceil_log2(P), messages = P * rounds;
+  if (which == DOUBLING) rounds = L + 2 * f, messages = L * Q + 2 * q;
+  uint64_t bytes = 0, wanted = 0;
+  for (uint32_t i = 0; i < s->count; i++) bytes += s->message[i].bytes;
+  for (uint32_t g = 0; g < w->groups.count; g++)
+    for (uint32_t p = 0; p < P; p++) wanted += (P - 1) * coo_bytes(block_rows(w, g, p));
+  assert_int_equal(s->rounds, rounds);
+  assert_int_equal(s->count, w->groups.count * messages);
+  assert_int_equal(bytes, wanted);
+}
+
+static void open_gather(struct world *w, struct ss_gather *gather, const struct ss_wire *wire) {
+  assert_true(ss_gather_open(gather, w->groups, wire, &w->error));
+  for (uint32_t g = 0; g < w->groups.count; g++)
+    for (uint32_t p = 0; p < w->groups.size; p++) {
+      uint64_t name = block_name(w, g, p);
+      struct ss_chunk block =
+          some_chunk(w->play.payloads, block_rows(w, g, p), (uint32_t)(name >> 32), (uint32_t)name);
+      ss_gather_set(gather, g, p, &block);
+    }
+  assert_true(ss_gather_seal(&w->play, gather, &w->error));
+}
+
+static void check_everyone_holds_everything(struct world *w, const struct ss_gather *gather) {
+  uint32_t P = w->groups.size;
+  assert_int_equal(w->play.mismatches, 0);
+  for (uint32_t r = 0; r < w->groups.count * P; r++) {
+    assert_true(ss_receipts_regular(&gather->receipts, r));
+    for (uint32_t b = 0; b < P; b++) {
+      const struct ss_chunk *sent = &gather->block[r / P * 2 * P + b];
+      assert_ptr_equal(ss_receipts_held(&gather->receipts, r, b, sent), sent);
+    }
+  }
+}
+
+static double play_gather(enum gather which, uint32_t size, enum layout layout, bool payloads) {
+  static struct world w;
+  struct ss_gather gather;
+  struct script wanted = {0};
+  open_world(&w, size, layout, 0, payloads, bumpy_cluster());
+  w.recorder.in_order = which != DOUBLING;
+  open_gather(&w, &gather, &coo);
+  assert_true(gather_block[which](&w.play, &gather, &w.error));
+  gather_script[which](&wanted, &w);
+  for (uint32_t i = 0; which == DOUBLING && i < wanted.count; i++)
+    qsort(wanted.message[i].block, wanted.message[i].blocks, sizeof(uint64_t), by_number);
+  check_script(&w.recorder.script, &wanted, payloads, gather_name[which], size);
+  check_gather_totals(&w, which);
+  if (payloads) check_everyone_holds_everything(&w, &gather);
+  ss_gather_close(&gather);
+  script_free(&wanted);
+  return close_world(&w);
+}
+
+static void gathers_follow_their_definitions(void **state) {
+  (void)state;
+  for (enum gather which = 0; which < GATHERS; which++)
+    for (uint32_t size = 1; size <= ALL_SIZES; size++)
+      for (enum layout layout = 0; layout < LAYOUTS; layout++) {
+        double with = play_gather(which, size, layout, true), without = play_gather(which, size, layout, false);
+        assert_true(with == without);
+        assert_true((with > 0) == (size > 1));
+      }
+}
+
+/* Payloads off the wire are copies: the same arrays in other structs must do, or others with the same content must
+ * be passed on as they came. */
+static struct ss_chunk copies[MOST * MOST];
+static uint32_t copied;
+static void copy_payloads(struct ss_round *round, uint32_t number) {
+  copied = 0;
+  (void)number;
+  for (uint32_t i = 0; i < round->messages.count; i++) {
+    struct ss_payload *payload = &round->payloads[i];
+    assert_true(copied + payload->count <= COUNT(copies));
+    memcpy(&copies[copied], payload->chunks, payload->count * sizeof *copies);
+    payload->chunks = &copies[copied];
+    copied += payload->count;
+  }
+}
+
+static void gathers_take_copies(void **state) {
+  (void)state;
+  static struct world w;
+  for (enum gather which = 0; which < GATHERS; which++)
+    for (uint32_t size = 1; size <= 17; size++) {
+      struct ss_gather gather;
+      open_world(&w, size, NATURAL, 0, true, bumpy_cluster());
+      w.recorder.meddle = copy_payloads;
+      open_gather(&w, &gather, &coo);
+      assert_true(gather_block[which](&w.play, &gather, &w.error));
+      check_everyone_holds_everything(&w, &gather);
+      ss_gather_close(&gather);
+      close_world(&w);
+    }
+}
+
+static const uint64_t other_marks[ROWS] = {9};
+static void alter_the_first_message(struct ss_round *round, uint32_t number) {
+  if (number > 0) return;
+  copies[0] = round->payloads[0].chunks[0];
+  copies[0].marks = other_marks;
+  round->payloads[0].chunks = copies;
+}
+
+static void what_comes_altered_is_passed_on_altered(void **state) {
+  (void)state;
+  static struct world w;
+  struct ss_gather gather;
+  open_world(&w, 6, NATURAL, 0, true, bumpy_cluster()); /* a ring: 0 -> 1 is the only way block 0 takes */
+  w.recorder.meddle = alter_the_first_message;
+  open_gather(&w, &gather, &coo);
+  assert_true(ss_allgather_ring(&w.play, &gather, &w.error));
+  for (uint32_t r = 0; r < 6; r++) {
+    const struct ss_chunk *held = ss_receipts_held(&gather.receipts, r, 0, &gather.block[0]);
+    assert_ptr_equal(held->marks, r == 0 ? some_marks : other_marks);
+    assert_int_equal(ss_receipts_regular(&gather.receipts, r), r == 0);
+    for (uint32_t b = 1; b < 6; b++)
+      assert_ptr_equal(ss_receipts_held(&gather.receipts, r, b, &gather.block[b]), &gather.block[b]);
+  }
+  ss_gather_close(&gather);
+  close_world(&w);
+}
+
+static void swap_two_messages(struct ss_round *round, uint32_t number) {
+  if (number > 0 || round->messages.count < 2) return;
+  struct ss_payload first = round->payloads[0];
+  round->payloads[0] = round->payloads[1];
+  round->payloads[1] = first;
+}
+
+static void gathers_see_swapped_blocks(void **state) {
+  (void)state;
+  static struct world w;
+  for (enum gather which = 0; which < GATHERS; which++)
+    for (uint32_t size = 2; size <= 9; size++) {
+      struct ss_gather gather;
+      if (which == DOUBLING && (size == 3 || size == 5 || size == 9)) continue; /* the first round is one message */
+      open_world(&w, size, NATURAL, 0, true, bumpy_cluster());
+      w.recorder.meddle = swap_two_messages;
+      open_gather(&w, &gather, &coo);
+      assert_true(gather_block[which](&w.play, &gather, &w.error));
+      assert_true(w.play.mismatches > 0);
+      ss_gather_close(&gather);
+      close_world(&w);
+    }
+}
+
+static const struct ss_payload *known_seen;
+static void see_known(struct ss_round *round, uint32_t number) {
+  if (number == 0) known_seen = round->payloads;
+  for (uint32_t i = 0; i < round->messages.count; i++) {
+    assert_non_null(round->payloads[i].known);
+    for (uint32_t c = 0; c < round->payloads[i].count; c++) {
+      assert_int_equal(round->payloads[i].known[c].origin, round->payloads[i].chunks[c].origin);
+      assert_int_equal(round->payloads[i].known[c].part, 99);
+    }
+  }
+}
+
+/* A second all-gather, of values alone: the receivers know the rows from a first one. */
+static void gathers_say_what_receivers_know(void **state) {
+  (void)state;
+  static struct world w;
+  for (enum gather which = 0; which < GATHERS; which++)
+    for (enum layout layout = 0; layout < LAYOUTS; layout++) {
+      struct ss_gather gather;
+      struct ss_chunk known[2 * 3 * 7];
+      open_world(&w, 7, layout, 0, true, bumpy_cluster());
+      w.recorder.meddle = see_known;
+      open_gather(&w, &gather, &values_only);
+      for (uint32_t i = 0; i < 2 * 7 * w.groups.count; i++) {
+        known[i] = gather.block[i];
+        known[i].part = 99;
+      }
+      gather.known = known;
+      assert_true(gather_block[which](&w.play, &gather, &w.error));
+      check_everyone_holds_everything(&w, &gather);
+      ss_gather_close(&gather);
+      close_world(&w);
+    }
+}
+
+static void sizes_are_announced_by_bruck(void **state) {
+  (void)state;
+  static struct world w;
+  for (uint32_t size = 1; size <= ALL_SIZES; size++)
+    for (enum layout layout = 0; layout < LAYOUTS; layout++) {
+      struct script wanted = {0};
+      open_world(&w, size, layout, 0, layout % 2, bumpy_cluster());
+      assert_true(ss_announce_sizes(&w.play, &w.groups, &w.error));
+      assert_int_equal(w.recorder.script.rounds, 0); /* "sizes": "free" */
+      w.play.exchange_sizes = true;
+      assert_true(ss_announce_sizes(&w.play, &w.groups, &w.error));
+      script_bruck(&wanted, &w);
+      for (uint32_t i = 0; i < wanted.count; i++) wanted.message[i].bytes = UINT64_C(8) * wanted.message[i].blocks;
+      check_script(&w.recorder.script, &wanted, false, "sizes", size);
+      script_free(&wanted);
+      close_world(&w);
+    }
+}
+
+/* --- exchanges ------------------------------------------------------------------------------------------- */
+
+struct giver {
+  struct world *w;
+  bool uniform;
+  uint32_t fails_for; /* receiver for whom it cannot make a chunk, 0: none */
+};
+
+static bool give_chunk(void *context, uint32_t from, uint32_t to, struct ss_chunk *out, struct ss_error *error) {
+  const struct giver *giver = context;
+  if (giver->fails_for && to == giver->fails_for) return ss_fail(error, SS_MACHINE, "nothing to give");
+  *out = some_chunk(giver->w->play.payloads, giver->uniform ? 5 : ragged(from, to), from, 100 + to);
+  return true;
+}
+
+enum exchange { PAIRWISE, FAN_IN, FAN_OUT, SCATTER, EXCHANGES };
+static const char *const exchange_name[] = {"pairwise exchange", "fan-in", "fan-out", "scatter"};
+
+static uint32_t at_position(const struct world *w, uint32_t p) {
+  return ss_member(&w->groups, 0, p);
+}
+
+static void say_exchange(struct script *s, bool uniform, uint32_t from, uint32_t to, uint32_t sender,
+                         uint32_t receiver, bool dependent) {
+  script_say(s, sender, receiver, dependent, 0);
+  script_carry(s, named(from, 100 + to), coo_bytes(uniform ? 5 : ragged(from, to)));
+}
+
+static void script_exchange(struct script *s, const struct world *w, enum exchange which, uint32_t owner,
+                            bool uniform) {
+  uint32_t P = w->groups.size, S = w->play.servers;
+  for (uint32_t t = 1; which == PAIRWISE && t < P; t++, s->rounds++)
+    for (uint32_t r = 0; r < P; r++)
+      say_exchange(s, uniform, r, (r + t) % P, at_position(w, r), at_position(w, (r + t) % P), t == 1);
+  for (uint32_t t = 0; which == FAN_IN && t < P; t++, s->rounds++)
+    for (uint32_t i = 0; i < S; i++) say_exchange(s, uniform, (i + t) % P, i, (i + t) % P, P + i, t == 0);
+  for (uint32_t t = 0; which == FAN_OUT && t < P; t++, s->rounds++)
+    for (uint32_t i = 0; i < S; i++) say_exchange(s, uniform, i, (i + t) % P, P + i, (i + t) % P, t == 0);
+  for (uint32_t t = 1; which == SCATTER && t < P; t++, s->rounds++)
+    say_exchange(s, uniform, owner, (owner + t) % P, at_position(w, owner), at_position(w, (owner + t) % P), t == 1);
+}
+
+static void play_block(struct world *w, enum exchange which, uint32_t owner, struct ss_exchange *x) {
+  if (which == PAIRWISE) assert_true(ss_pairwise(&w->play, &w->groups, x, &w->error));
+  if (which == FAN_IN) assert_true(ss_fan_in(&w->play, x, &w->error));
+  if (which == FAN_OUT) assert_true(ss_fan_out(&w->play, x, &w->error));
+  if (which == SCATTER) assert_true(ss_scatter(&w->play, &w->groups, owner, x, &w->error));
+}
+
+/* Every receiver has what each of its senders has for it, and nothing else. */
+static void check_exchanged(const struct world *w, enum exchange which, uint32_t owner,
+                            const struct ss_receipts *receipts) {
+  assert_int_equal(w->play.mismatches, 0);
+  assert_int_equal(receipts->others, 0);
+  for (uint32_t to = 0; to < receipts->receivers; to++)
+    for (uint32_t from = 0; from < receipts->blocks; from++) {
+      bool due = which == PAIRWISE ? from != to : which == SCATTER ? from == owner && to != owner : true;
+      assert_int_equal(ss_receipts_has(receipts, to, from), due);
+    }
+}
+
+enum mode { PAYLOADS, COUNTS, UNIFORM };
+
+static double play_exchange(enum exchange which, uint32_t size, enum layout layout, uint32_t servers, enum mode mode,
+                            bool even) {
+  static struct world w;
+  uint32_t owner = size / 3;
+  bool served = which == FAN_IN || which == FAN_OUT;
+  struct ss_receipts receipts;
+  struct script wanted = {0};
+  open_world(&w, size, layout, served ? servers : 0, mode == PAYLOADS, bumpy_cluster());
+  assert_true(
+      ss_receipts_open(&receipts, which == FAN_IN ? servers : size, which == FAN_OUT ? servers : size, &w.error));
+  struct giver giver = {.w = &w, .uniform = even};
+  struct ss_exchange x = {.context = &giver, .give = give_chunk, .wire = &coo};
+  if (mode == PAYLOADS) x.receipts = &receipts;
+  if (mode == UNIFORM) x.give = NULL, x.uniform = true, x.each = coo_bytes(5);
+  play_block(&w, which, owner, &x);
+  script_exchange(&wanted, &w, which, owner, even);
+  check_script(&w.recorder.script, &wanted, mode == PAYLOADS, exchange_name[which], size);
+  if (mode == PAYLOADS) check_exchanged(&w, which, owner, &receipts);
+  ss_receipts_close(&receipts);
+  script_free(&wanted);
+  return close_world(&w);
+}
+
+static void exchanges_follow_their_definitions(void **state) {
+  (void)state;
+  for (enum exchange which = 0; which < EXCHANGES; which++)
+    for (uint32_t size = 1; size <= ALL_SIZES; size++) {
+      bool served = which == FAN_IN || which == FAN_OUT;
+      for (uint32_t variant = 0; variant < 3; variant++) {
+        enum layout layout = served || variant == 0 ? NATURAL : SOME_RANKS;
+        uint32_t servers = variant == 0 ? 1 : variant == 1 ? size : size / 2 + 1;
+        double with = play_exchange(which, size, layout, servers, PAYLOADS, false);
+        assert_true(with == play_exchange(which, size, layout, servers, COUNTS, false));
+        with = play_exchange(which, size, layout, servers, PAYLOADS, true);
+        assert_true(with == play_exchange(which, size, layout, servers, COUNTS, true));
+      }
+    }
+}
+
+/* "`give` is not asked": there is none. */
+static void uniform_exchanges_ask_for_no_chunks(void **state) {
+  (void)state;
+  for (enum exchange which = 0; which < EXCHANGES; which++)
+    for (uint32_t size = 1; size <= ALL_SIZES; size += 3) {
+      bool served = which == FAN_IN || which == FAN_OUT;
+      for (enum layout layout = NATURAL; layout <= (served ? NATURAL : SOME_RANKS); layout++)
+        assert_true(play_exchange(which, size, layout, size / 2 + 1, UNIFORM, true) ==
+                    play_exchange(which, size, layout, size / 2 + 1, PAYLOADS, true));
+    }
+}
+
+static struct ss_chunk known_rows;
+static const struct ss_chunk *what_is_known(void *context, uint32_t from, uint32_t to) {
+  (void)context;
+  known_rows.origin = from, known_rows.part = to;
+  return &known_rows;
+}
+static void see_known_rows(struct ss_round *round, uint32_t number) {
+  (void)number;
+  for (uint32_t i = 0; i < round->messages.count; i++) assert_ptr_equal(round->payloads[i].known, &known_rows);
+}
+
+static void exchanges_say_what_receivers_know(void **state) {
+  (void)state;
+  static struct world w;
+  for (enum exchange which = 0; which < EXCHANGES; which++) {
+    struct ss_receipts receipts;
+    open_world(&w, 5, NATURAL, 3, true, bumpy_cluster());
+    w.recorder.meddle = see_known_rows;
+    assert_true(ss_receipts_open(&receipts, 5, 5, &w.error));
+    struct giver giver = {.w = &w};
+    struct ss_exchange x = {
+        .context = &giver, .give = give_chunk, .known = what_is_known, .wire = &values_only, .receipts = &receipts};
+    play_block(&w, which, 2, &x);
+    assert_int_equal(w.play.mismatches, 0);
+    ss_receipts_close(&receipts);
+    close_world(&w);
+  }
+}
+
+static void exchanges_end_when_a_chunk_cannot_be_made(void **state) {
+  (void)state;
+  static struct world w;
+  struct giver giver = {.w = &w, .fails_for = 2};
+  struct ss_exchange x = {.context = &giver, .give = give_chunk, .wire = &coo};
+  open_world(&w, 5, NATURAL, 3, false, bumpy_cluster());
+  assert_false(ss_pairwise(&w.play, &w.groups, &x, &w.error));
+  assert_string_equal(w.error.text, "nothing to give");
+  assert_false(ss_fan_in(&w.play, &x, &w.error));
+  assert_false(ss_fan_out(&w.play, &x, &w.error));
+  assert_false(ss_scatter(&w.play, &w.groups, 0, &x, &w.error));
+  assert_int_equal(w.error.status, SS_MACHINE);
+  close_world(&w);
+}
+
+static void exchanges_see_swapped_payloads(void **state) {
+  (void)state;
+  static struct world w;
+  for (enum exchange which = 0; which < SCATTER; which++) {
+    struct ss_receipts receipts;
+    open_world(&w, 5, NATURAL, 3, true, bumpy_cluster());
+    w.recorder.meddle = swap_two_messages;
+    assert_true(ss_receipts_open(&receipts, 5, 5, &w.error));
+    struct giver giver = {.w = &w};
+    struct ss_exchange x = {.context = &giver, .give = give_chunk, .wire = &coo, .receipts = &receipts};
+    play_block(&w, which, 2, &x);
+    assert_true(w.play.mismatches > 0);
+    ss_receipts_close(&receipts);
+    close_world(&w);
+  }
+}
+
+/* --- broadcast ------------------------------------------------------------------------------------------- */
+
+/* The reduction to position 0 and its reverse; positions count from the root. */
+static void script_broadcast(struct script *s, const struct world *w, uint32_t root, uint64_t bytes, uint64_t block) {
+  uint32_t P = w->groups.size;
+  for (uint32_t t = ceil_log2(P); t-- > 0; s->rounds++)
+    for (uint32_t p = 0; p < P; p++)
+      for (uint32_t v = 0; v < P; v++) {
+        if (v % (2u << t) != 1u << t || (v - (1u << t) + root) % P != p) continue;
+        script_say(s, at_position(w, p), at_position(w, (v + root) % P), true, 0);
+        script_carry(s, block, bytes);
+      }
+}
+
+static double play_broadcast(uint32_t size, enum layout layout, uint32_t root, bool payloads) {
+  static struct world w;
+  struct ss_chunk held[MOST];
+  struct script wanted = {0};
+  uint32_t rows = ragged(size, root);
+  open_world(&w, size, layout, 0, payloads, bumpy_cluster());
+  for (uint32_t p = 0; p < size; p++) held[p] = some_chunk(payloads && p == root, rows, root, 6);
+  assert_true(ss_broadcast_binomial(&w.play, &w.groups, root, &coo, held, &w.error));
+  script_broadcast(&wanted, &w, root, coo_bytes(rows), named(root, 6));
+  check_script(&w.recorder.script, &wanted, payloads, "broadcast", size);
+  assert_int_equal(w.play.mismatches, 0);
+  assert_int_equal(w.recorder.script.count, size - 1);
+  for (uint32_t p = 0; p < size; p++) assert_true(ss_chunk_same(&held[p], &held[root]));
+  script_free(&wanted);
+  return close_world(&w);
+}
+
+static void broadcasts_follow_their_definition(void **state) {
+  (void)state;
+  for (uint32_t size = 1; size <= ALL_SIZES; size++)
+    for (uint32_t root = 0; root < size; root += 1 + size / 7)
+      for (enum layout layout = NATURAL; layout <= SOME_RANKS; layout++)
+        assert_true(play_broadcast(size, layout, root, true) == play_broadcast(size, layout, root, false));
+}
+
+/* --- dense sums ------------------------------------------------------------------------------------------ */
+
+enum dense { RING_REDUCE_SCATTER, RABENSEIFNER, TREE, DENSES };
+static const char *const dense_name[] = {"ring reduce-scatter", "Rabenseifner", "binomial reduce"};
+enum content { MARKS = 1, VALUES = 2 };
+
+struct dense_world {
+  struct world *w;
+  struct ss_dense_sum sum;
+  uint32_t content;
+};
+
+static float value_at(uint32_t rank, uint64_t row, uint32_t column) {
+  return ss_contribution_value(ss_contribution(rank, row, 0), column);
+}
+
+static bool give_units(void *context, uint32_t position, uint32_t first, uint32_t count, struct ss_arena *arena,
+                       struct ss_chunk *out, struct ss_error *error) {
+  const struct dense_world *d = context;
+  uint32_t rank = at_position(d->w, position);
+  struct ss_chunk chunk = ss_dense_units(&d->sum, first, count);
+  (void)error;
+  chunk.origin = rank;
+  if (d->content & MARKS) {
+    uint64_t *marks = ss_arena_alloc(arena, count, sizeof *marks);
+    for (uint32_t u = 0; u < count; u++) marks[u] = ss_contribution(rank, first + u, 0);
+    chunk.marks = marks;
+  }
+  if (d->content & VALUES) {
+    float *values = ss_arena_alloc(arena, (chunk.high - chunk.low) * WIDTH, sizeof *values);
+    for (uint64_t row = chunk.low; row < chunk.high; row++)
+      for (uint32_t c = 0; c < WIDTH; c++) values[(row - chunk.low) * WIDTH + c] = value_at(rank, row, c);
+    chunk.values = values;
+  }
+  *out = chunk;
+  return true;
+}
+
+/* The plain sum over all members, unit by unit and row by row. */
+static void check_sum(const struct dense_world *d, const struct ss_chunk *got, uint32_t first, uint32_t count) {
+  uint32_t P = d->w->groups.size;
+  struct ss_chunk due = ss_dense_units(&d->sum, first, count);
+  assert_int_equal(got->part, first);
+  assert_int_equal(got->count, count);
+  assert_int_equal(got->low, due.low);
+  assert_int_equal(got->high, due.high);
+  assert_true(got->dense);
+  assert_int_equal(got->marks != NULL, (d->content & MARKS) != 0);
+  assert_int_equal(got->values != NULL, (d->content & VALUES) != 0);
+  for (uint32_t u = 0; got->marks && u < count; u++) {
+    uint64_t sum = 0;
+    for (uint32_t p = 0; p < P; p++) sum += ss_contribution(at_position(d->w, p), first + u, 0);
+    assert_true(got->marks[u] == sum);
+  }
+  for (uint64_t row = due.low; got->values && row < due.high; row++)
+    for (uint32_t c = 0; c < WIDTH; c++) {
+      float sum = 0;
+      for (uint32_t p = 0; p < P; p++) sum += value_at(at_position(d->w, p), row, c);
+      assert_true(got->values[(row - due.low) * WIDTH + c] == sum);
+    }
+}
+
+/* Bytes of unit j: an even share of the rows. */
+static uint64_t unit_bytes(const struct dense_world *d, uint32_t unit) {
+  return (d->sum.rows * (unit + 1) / d->sum.units - d->sum.rows * unit / d->sum.units) * WIDTH * 4;
+}
+static void carry_units(struct script *s, const struct dense_world *d, uint64_t set) {
+  for (uint32_t u = 0; u < d->sum.units; u++)
+    if (set >> u & 1) script_carry(s, u, unit_bytes(d, u));
+}
+
+static void script_reduce_scatter(struct script *s, const struct dense_world *d) {
+  uint32_t P = d->w->groups.size;
+  for (uint32_t step = 1; step < P; step++, s->rounds++)
+    for (uint32_t r = 0; r < P; r++) {
+      script_say(s, at_position(d->w, r), at_position(d->w, (r + 1) % P), true, 0);
+      carry_units(s, d, UINT64_C(1) << (r + P - step) % P);
+    }
+}
+
+static void script_fold(struct script *s, const struct dense_world *d, uint32_t q, bool in) {
+  for (uint32_t i = 0; i < q; i++) {
+    script_say(s, at_position(d->w, 2 * i + !in), at_position(d->w, 2 * i + in), true, 0);
+    carry_units(s, d, ~UINT64_C(0));
+  }
+  s->rounds += q > 0;
+}
+
+/* Units that agree with `p` in the bit `step`. */
+static uint64_t half_of(uint32_t Q, uint32_t p, uint32_t step) {
+  uint64_t set = 0;
+  for (uint32_t u = 0; u < Q; u++)
+    if ((u & step) == (p & step)) set |= UINT64_C(1) << u;
+  return set;
+}
+
+static void script_rabenseifner(struct script *s, const struct dense_world *d) {
+  uint32_t P = d->w->groups.size, core[MOST], Q = core_of(P, core);
+  uint64_t held[MOST], before[MOST];
+  script_fold(s, d, P - Q, true);
+  for (uint32_t p = 0; p < Q; p++) held[p] = ~UINT64_C(0);
+  for (uint32_t step = Q / 2; step > 0; step /= 2, s->rounds++)
+    for (uint32_t p = 0; p < Q; p++) {
+      script_say(s, at_position(d->w, core[p]), at_position(d->w, core[p ^ step]), true, 0);
+      carry_units(s, d, held[p] & half_of(Q, p ^ step, step));
+      held[p] &= half_of(Q, p, step);
+    }
+  for (uint32_t p = 0; p < Q; p++) assert_true(held[p] << (64 - Q) == UINT64_C(1) << (64 - Q + p));
+  for (uint32_t step = 1; step < Q; step *= 2, s->rounds++) {
+    memcpy(before, held, sizeof before);
+    for (uint32_t p = 0; p < Q; p++) {
+      script_say(s, at_position(d->w, core[p]), at_position(d->w, core[p ^ step]), true, 0);
+      carry_units(s, d, before[p]);
+      held[p ^ step] |= before[p];
+    }
+  }
+  script_fold(s, d, P - Q, false);
+}
+
+static void script_reduce(struct script *s, const struct dense_world *d) {
+  uint32_t P = d->w->groups.size;
+  for (uint32_t t = 0; t < ceil_log2(P); t++, s->rounds++)
+    for (uint32_t r = 0; r < P; r++)
+      if (r % (2u << t) == 1u << t) {
+        script_say(s, at_position(d->w, r), at_position(d->w, r - (1u << t)), true, 0);
+        carry_units(s, d, 1);
+      }
+}
+
+static void (*const dense_script[])(struct script *, const struct dense_world *) = {
+    script_reduce_scatter, script_rabenseifner, script_reduce};
+
+static struct dense_world dense_in(struct world *w, enum dense which, uint64_t rows, uint32_t content) {
+  uint32_t P = w->groups.size, core[MOST];
+  struct dense_world d = {.w = w, .content = content};
+  d.sum = (struct ss_dense_sum){.groups = w->groups,
+                                .wire = &dense_wire,
+                                .rows = rows,
+                                .width = WIDTH,
+                                .units = which == TREE           ? 1
+                                         : which == RABENSEIFNER ? core_of(P, core)
+                                                                 : P,
+                                .give = give_units};
+  return d;
+}
+
+/* Plays the block; held[p] is what position p has in the end. */
+static void play_dense_block(struct dense_world *d, enum dense which, struct ss_chunk *held) {
+  struct world *w = d->w;
+  d->sum.context = d;
+  for (uint32_t p = 0; p < w->groups.size; p++) {
+    held[p] = ss_dense_units(&d->sum, 0, d->sum.units);
+    if (w->play.payloads) give_units(d, p, 0, d->sum.units, &w->arena, &held[p], &w->error);
+  }
+  if (which == RING_REDUCE_SCATTER) assert_true(ss_reduce_scatter_ring(&w->play, &d->sum, held, &w->error));
+  if (which == RABENSEIFNER) assert_true(ss_allreduce_rabenseifner(&w->play, &d->sum, held, &w->error));
+  if (which == TREE) assert_true(ss_reduce_binomial(&w->play, &d->sum, held, &w->error));
+}
+
+static double play_dense(enum dense which, uint32_t size, enum layout layout, uint64_t rows, bool payloads,
+                         uint32_t content) {
+  static struct world w;
+  struct ss_chunk held[MOST];
+  struct script wanted = {0};
+  open_world(&w, size, layout, 0, payloads, bumpy_cluster());
+  w.recorder.in_order = false;
+  struct dense_world d = dense_in(&w, which, rows, content);
+  play_dense_block(&d, which, held);
+  dense_script[which](&wanted, &d);
+  check_script(&w.recorder.script, &wanted, payloads, dense_name[which], size);
+  assert_int_equal(w.play.mismatches, 0);
+  for (uint32_t p = 0; payloads && p < size; p++) {
+    if (which == RING_REDUCE_SCATTER) check_sum(&d, &held[p], p, 1);
+    else if (which == RABENSEIFNER || p == 0) check_sum(&d, &held[p], 0, d.sum.units);
+  }
+  script_free(&wanted);
+  return close_world(&w);
+}
+
+static void dense_sums_follow_their_definitions(void **state) {
+  (void)state;
+  for (enum dense which = 0; which < DENSES; which++)
+    for (uint32_t size = 1; size <= ALL_SIZES; size++)
+      for (enum layout layout = NATURAL; layout <= SOME_RANKS; layout++) {
+        const uint64_t rows[] = {UINT64_C(128) * size, 101, size / 2}; /* even shares, ragged ones, empty parts */
+        for (uint32_t i = 0; i < COUNT(rows); i++) {
+          double with = play_dense(which, size, layout, rows[i], true, MARKS);
+          assert_true(with == play_dense(which, size, layout, rows[i], false, 0));
+        }
+        play_dense(which, size, layout, 101, true, VALUES);
+        play_dense(which, size, layout, 101, true, MARKS | VALUES);
+      }
+}
+
+/* In every round in turn two ranks get each other's payload: seen, whether or not the sum comes out right. */
+static uint32_t swap_in_round, swapped;
+static void swap_in_one_round(struct ss_round *round, uint32_t number) {
+  if (number != swap_in_round || round->messages.count < 2) return;
+  if (round->payloads[0].chunks == round->payloads[1].chunks) return; /* a gather's same blocks to two ranks */
+  swap_two_messages(round, 0);
+  swapped++;
+}
+
+static void dense_sums_see_swapped_payloads(void **state) {
+  (void)state;
+  static struct world w;
+  struct ss_chunk held[MOST];
+  for (enum dense which = 0; which < DENSES; which++)
+    for (uint32_t size = 2; size <= 13; size++)
+      for (swap_in_round = 0; swap_in_round < size; swap_in_round++) {
+        swapped = 0;
+        open_world(&w, size, NATURAL, 0, true, bumpy_cluster());
+        w.recorder.meddle = swap_in_one_round;
+        struct dense_world d = dense_in(&w, which, 50, MARKS);
+        play_dense_block(&d, which, held);
+        if ((w.play.mismatches > 0) != (swapped > 0))
+          fail_msg("%s of %u, payloads swapped in round %u: %u swapped, %u mismatches", dense_name[which], size,
+                   swap_in_round, swapped, (uint32_t)w.play.mismatches);
+        if (which == RING_REDUCE_SCATTER) assert_int_equal(swapped, swap_in_round < size - 1);
+        close_world(&w);
+      }
+}
+
+/* Everyone's share of the kernels: a receiver adds what came, three times the message's bytes of memory traffic. */
+static void dense_sums_take_their_kernels_time(void **state) {
+  (void)state;
+  static struct world w;
+  struct ss_chunk held[MOST];
+  const double alpha = 1e-5, beta = 1e-9;
+  const struct ss_device device = {.name = "test", .counted = true, .launch = 7e-6, .per_byte = 1e-11};
+  for (uint32_t size = 2; size <= MOST; size++)
+    for (uint32_t payloads = 0; payloads < 2; payloads++) {
+      open_world(&w, size, NATURAL, 0, payloads, flat_cluster(alpha, beta));
+      w.play.device = &device;
+      struct dense_world d = dense_in(&w, RING_REDUCE_SCATTER, 10 * (uint64_t)size, MARKS);
+      play_dense_block(&d, RING_REDUCE_SCATTER, held);
+      double kernels = ss_engine_tally(&w.recorder.engine).kernel, each = 7e-6 + 3 * 120 * 1e-11;
+      assert_true(close_to(kernels, (size - 1) * each, 1e-9));
+      assert_true(close_to(close_world(&w), (size - 1) * (alpha + 120 * beta + each), 1e-9));
+    }
+}
+
+/* --- closed forms ---------------------------------------------------------------------------------------- */
+
+/* Uniform sizes on a flat cluster: alpha and beta as chosen, M or x bytes. */
+static const double ALPHA = 25e-6, BETA = 3.2e-10;
+
+static void check_time(double got, double wanted, const char *what, uint32_t P) {
+  if (!close_to(got, wanted, 1e-9)) fail_msg("%s of %u takes %.15g s instead of %.15g", what, P, got, wanted);
+}
+
+static double time_of_gather(enum gather which, uint32_t P, uint64_t rows, bool payloads) {
+  static struct world w;
+  struct ss_gather gather;
+  open_world(&w, P, NATURAL, 0, payloads, flat_cluster(ALPHA, BETA));
+  assert_true(ss_gather_open(&gather, w.groups, &coo, &w.error));
+  for (uint32_t p = 0; p < P; p++) {
+    struct ss_chunk block = {.count = rows, .high = rows, .width = WIDTH, .origin = p, .part = p};
+    ss_gather_set(&gather, 0, p, &block);
+  }
+  assert_true(ss_gather_seal(&w.play, &gather, &w.error));
+  assert_true(gather_block[which](&w.play, &gather, &w.error));
+  ss_gather_close(&gather);
+  return close_world(&w);
+}
+
+static void gathers_take_the_time_of_their_closed_forms(void **state) {
+  (void)state;
+  for (uint32_t P = 1; P <= MOST; P++)
+    for (uint32_t payloads = 0; payloads < 2; payloads++) {
+      uint32_t L = 31 - (uint32_t)__builtin_clz(P), Q = 1u << L, q = P - Q, f = q > 0, fold_sum = 0;
+      double x = (double)coo_bytes(1000) * BETA;
+      for (uint32_t i = 0; i < L; i++) fold_sum += q < 1u << i ? q : 1u << i;
+      check_time(time_of_gather(RING, P, 1000, payloads), (P - 1) * (ALPHA + x), "ring", P);
+      check_time(time_of_gather(DIRECT, P, 1000, payloads), (P - 1) * (ALPHA + x), "direct", P);
+      check_time(time_of_gather(BRUCK, P, 1000, payloads), ceil_log2(P) * ALPHA + (P - 1) * x, "Bruck", P);
+      check_time(time_of_gather(DOUBLING, P, 1000, payloads),
+                 (L + 2 * f) * ALPHA + (f + Q - 1 + fold_sum + f * (P - 1)) * x, "doubling", P);
+    }
+}
+
+static double time_of_exchange(uint32_t P, uint32_t servers, uint64_t each) {
+  static struct world w;
+  struct ss_exchange x = {.wire = &coo, .uniform = true, .each = each};
+  open_world(&w, P, NATURAL, servers, false, flat_cluster(ALPHA, BETA));
+  if (servers == 0) {
+    play_block(&w, PAIRWISE, 0, &x);
+  } else {
+    play_block(&w, FAN_IN, 0, &x);
+    play_block(&w, FAN_OUT, 0, &x);
+  }
+  return close_world(&w);
+}
+
+static void exchanges_take_the_time_of_their_closed_forms(void **state) {
+  (void)state;
+  for (uint32_t P = 1; P <= MOST; P++) {
+    check_time(time_of_exchange(P, 0, 8000), (P - 1) * (ALPHA + 8000 * BETA), "pairwise exchange", P);
+    for (uint32_t S = 1; P >= 2 && S <= P; S += 3)
+      check_time(time_of_exchange(P, S, 8000), 2 * P * (ALPHA + 8000 * BETA), "servers", P);
+  }
+}
+
+static double time_of_allreduce(enum dense which, uint32_t P, uint64_t rows, bool payloads) {
+  static struct world w;
+  struct ss_chunk held[MOST];
+  open_world(&w, P, NATURAL, 0, payloads, flat_cluster(ALPHA, BETA));
+  struct dense_world d = dense_in(&w, which, rows, MARKS);
+  play_dense_block(&d, which, held);
+  if (which == TREE) {
+    for (uint32_t p = 1; p < P; p++) {
+      held[p] = ss_dense_units(&d.sum, 0, 1);
+      held[p].origin = held[0].origin;
+    }
+    assert_true(ss_broadcast_binomial(&w.play, &w.groups, 0, &dense_wire, held, &w.error));
+    for (uint32_t p = 0; payloads && p < P; p++) check_sum(&d, &held[p], 0, 1);
+  }
+  if (which == RING_REDUCE_SCATTER) {
+    struct ss_gather gather;
+    assert_true(ss_gather_open(&gather, w.groups, &dense_wire, &w.error));
+    for (uint32_t p = 0; p < P; p++) ss_gather_set(&gather, 0, p, &held[p]);
+    assert_true(ss_gather_seal(&w.play, &gather, &w.error));
+    assert_true(ss_allgather_ring(&w.play, &gather, &w.error));
+    if (payloads) check_everyone_holds_everything(&w, &gather);
+    ss_gather_close(&gather);
+  }
+  assert_int_equal(w.play.mismatches, 0);
+  return close_world(&w);
+}
+
+static void allreduces_take_the_time_of_their_closed_forms(void **state) {
+  (void)state;
+  for (uint32_t P = 1; P <= MOST; P++)
+    for (uint32_t payloads = 0; payloads < 2; payloads++) {
+      uint32_t L = 31 - (uint32_t)__builtin_clz(P), Q = 1u << L, f = P > Q;
+      uint64_t rows = 32 * (uint64_t)P; /* divisible by P and by Q */
+      double M = (double)(rows * WIDTH * 4) * BETA;
+      check_time(time_of_allreduce(RING_REDUCE_SCATTER, P, rows, payloads), 2 * (P - 1) * (ALPHA + M / P), "ring", P);
+      check_time(time_of_allreduce(RABENSEIFNER, P, rows, payloads),
+                 2 * (L + f) * ALPHA + (2.0 * (Q - 1) / Q + 2 * f) * M, "Rabenseifner", P);
+      check_time(time_of_allreduce(TREE, P, rows, payloads), 2 * ceil_log2(P) * (ALPHA + M), "tree", P);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gathers_follow_their_definitions),
+      cmocka_unit_test(gathers_take_copies),
+      cmocka_unit_test(what_comes_altered_is_passed_on_altered),
+      cmocka_unit_test(gathers_see_swapped_blocks),
+      cmocka_unit_test(gathers_say_what_receivers_know),
+      cmocka_unit_test(sizes_are_announced_by_bruck),
+      cmocka_unit_test(exchanges_follow_their_definitions),
+      cmocka_unit_test(uniform_exchanges_ask_for_no_chunks),
+      cmocka_unit_test(exchanges_say_what_receivers_know),
+      cmocka_unit_test(exchanges_end_when_a_chunk_cannot_be_made),
+      cmocka_unit_test(exchanges_see_swapped_payloads),
+      cmocka_unit_test(broadcasts_follow_their_definition),
+      cmocka_unit_test(dense_sums_follow_their_definitions),
+      cmocka_unit_test(dense_sums_see_swapped_payloads),
+      cmocka_unit_test(dense_sums_take_their_kernels_time),
+      cmocka_unit_test(gathers_take_the_time_of_their_closed_forms),
+      cmocka_unit_test(exchanges_take_the_time_of_their_closed_forms),
+      cmocka_unit_test(allreduces_take_the_time_of_their_closed_forms),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,467 @@
+/* Receipts, the play, the engine's tallies, and the reading of clusters and devices. What rounds the building blocks
+ * emit is tested in test_collectives.c, what time they take in test_player.c. */
+#include "support.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "net/device.h"
+#include "sim/collectives.h"
+#include "sim/engine.h"
+
+/* --- receipts -------------------------------------------------------------------------------------------- */
+
+static struct ss_chunk block(uint32_t origin, uint32_t part) {
+  static const uint32_t rows[] = {4, 5};
+  static const uint64_t marks[] = {1, 2};
+  return (struct ss_chunk){
+      .rows = rows, .marks = marks, .count = 2, .high = 9, .width = 1, .origin = origin, .part = part};
+}
+
+static void add(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t number, struct ss_chunk due,
+                struct ss_chunk got) {
+  struct ss_error error;
+  assert_true(ss_receipts_add(play, r, receiver, number, &due, &got, &error));
+}
+
+static void receipts_remember_who_has_what(void **state) {
+  (void)state;
+  enum { RECEIVERS = 3, BLOCKS = 130 };
+  struct ss_play play = {0};
+  struct ss_receipts r;
+  struct ss_error error;
+  bool has[RECEIVERS][BLOCKS] = {{0}};
+  struct dice d = {.seed = 3};
+  assert_true(ss_receipts_open(&r, RECEIVERS, BLOCKS, &error));
+  for (uint32_t i = 0; i < 200; i++) {
+    uint32_t to = dice_below(&d, RECEIVERS), b = dice_below(&d, BLOCKS);
+    if (has[to][b]) continue;
+    has[to][b] = true;
+    if (i % 2) add(&play, &r, to, b, block(b, 7), block(b, 7));
+    else ss_receipts_add_run(&play, &r, to, b, 1);
+    for (uint32_t k = 0; k < RECEIVERS; k++)
+      for (uint32_t j = 0; j < BLOCKS; j++) assert_int_equal(ss_receipts_has(&r, k, j), has[k][j]);
+  }
+  assert_int_equal(play.mismatches, 0);
+  assert_int_equal(r.others, 0);
+  ss_receipts_close(&r);
+}
+
+static void runs_wrap_around(void **state) {
+  (void)state;
+  struct ss_play play = {0};
+  struct ss_receipts r;
+  struct ss_error error;
+  assert_true(ss_receipts_open(&r, 2, 70, &error));
+  ss_receipts_add_run(&play, &r, 1, 60, 25); /* 60..69, 0..14 */
+  for (uint32_t b = 0; b < 70; b++) assert_int_equal(ss_receipts_has(&r, 1, b), b >= 60 || b < 15);
+  for (uint32_t b = 0; b < 70; b++) assert_false(ss_receipts_has(&r, 0, b));
+  assert_false(ss_receipts_regular(&r, 1));
+  ss_receipts_add_run(&play, &r, 1, 15, 45);
+  assert_true(ss_receipts_regular(&r, 1));
+  assert_false(ss_receipts_regular(&r, 0));
+  assert_int_equal(play.mismatches, 0);
+  ss_receipts_close(&r);
+}
+
+static void what_comes_twice_is_a_mismatch(void **state) {
+  (void)state;
+  struct ss_play play = {0};
+  struct ss_receipts r;
+  struct ss_error error;
+  assert_true(ss_receipts_open(&r, 2, 3, &error));
+  add(&play, &r, 0, 2, block(2, 0), block(2, 0));
+  add(&play, &r, 1, 2, block(2, 0), block(2, 0));
+  assert_int_equal(play.mismatches, 0);
+  add(&play, &r, 0, 2, block(2, 0), block(2, 0));
+  assert_int_equal(play.mismatches, 1);
+  ss_receipts_add_run(&play, &r, 0, 1, 2);
+  assert_int_equal(play.mismatches, 2);
+  ss_receipts_close(&r);
+}
+
+static void what_comes_from_elsewhere_is_a_mismatch(void **state) {
+  (void)state;
+  struct ss_play play = {0};
+  struct ss_receipts r;
+  struct ss_error error;
+  assert_true(ss_receipts_open(&r, 1, 3, &error));
+  add(&play, &r, 0, 0, block(5, 6), block(4, 6));
+  assert_int_equal(play.mismatches, 1);
+  assert_string_equal(play.mismatch, "endpoint 0 received part 6 of 4 where part 6 of 5 was due");
+  add(&play, &r, 0, 1, block(5, 6), block(5, 7));
+  assert_int_equal(play.mismatches, 2);
+  assert_string_equal(play.mismatch, "endpoint 0 received part 6 of 4 where part 6 of 5 was due"); /* the first */
+  add(&play, &r, 0, 2, block(5, 6), block(5, 6));
+  assert_int_equal(play.mismatches, 2);
+  assert_false(ss_receipts_regular(&r, 0));
+  ss_receipts_close(&r);
+}
+
+/* A block with other rows or marks is no mismatch yet (the proof will tell), but it is kept as it came. */
+static void what_comes_altered_is_kept(void **state) {
+  (void)state;
+  enum { RECEIVERS = 40, BLOCKS = 5 };
+  static const uint64_t other_marks[] = {8, 9};
+  struct ss_play play = {0};
+  struct ss_receipts r;
+  struct ss_error error;
+  struct ss_chunk sent = block(1, 1), altered = sent, shorter = sent;
+  altered.marks = other_marks;
+  shorter.count = 1;
+  assert_true(ss_receipts_open(&r, RECEIVERS, BLOCKS, &error));
+  for (uint32_t to = 0; to < RECEIVERS; to++)
+    for (uint32_t b = 0; b < BLOCKS; b++)
+      add(&play, &r, to, b, sent, to == 0 ? sent : b == 1 ? altered : b == 2 ? shorter : sent);
+  assert_int_equal(play.mismatches, 0);
+  assert_int_equal(r.others, 2 * (RECEIVERS - 1));
+  for (uint32_t to = 0; to < RECEIVERS; to++) {
+    assert_int_equal(ss_receipts_regular(&r, to), to == 0);
+    assert_ptr_equal(ss_receipts_held(&r, to, 0, &sent), &sent);
+    assert_ptr_equal(ss_receipts_held(&r, to, 1, &sent)->marks, to == 0 ? sent.marks : other_marks);
+    assert_int_equal(ss_receipts_held(&r, to, 2, &sent)->count, to == 0 ? 2 : 1);
+  }
+  ss_receipts_close(&r);
+}
+
+static void what_never_came_is_not_held(void **state) {
+  (void)state;
+  struct ss_play play = {0};
+  struct ss_receipts r;
+  struct ss_error error;
+  struct ss_chunk sent = block(0, 0);
+  assert_true(ss_receipts_open(&r, 2, 64, &error));
+  ss_receipts_add_run(&play, &r, 1, 0, 63);
+  assert_null(ss_receipts_held(&r, 1, 63, &sent));
+  assert_null(ss_receipts_held(&r, 0, 0, &sent));
+  assert_false(ss_receipts_regular(&r, 1));
+  ss_receipts_add_run(&play, &r, 1, 63, 1);
+  assert_true(ss_receipts_regular(&r, 1));
+  ss_receipts_close(&r);
+}
+
+/* --- the play -------------------------------------------------------------------------------------------- */
+
+struct catcher {
+  struct ss_player player;
+  struct ss_round round;
+  struct ss_kernel kernel[8];
+  uint32_t rounds;
+};
+
+static bool catch_round(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct catcher *c = (struct catcher *)player;
+  (void)error;
+  c->round = *round;
+  for (uint32_t i = 0; i < round->after_count; i++) c->kernel[i] = round->after[i];
+  c->rounds++;
+  return true;
+}
+
+static void plays_hand_over_rounds(void **state) {
+  (void)state;
+  struct catcher c = {.player = {.play = catch_round}};
+  struct ss_error error;
+  struct ss_play play;
+  const struct ss_wire wire = {.format = SS_WIRE_COO};
+  const uint64_t bytes[] = {1, 2, 3};
+  assert_true(ss_play_open(&play, &c.player, 3, 5, &error));
+  assert_true(play.room >= 5);
+  assert_true(ss_play_resident(&play, 7)); /* no `resident`: everyone lives here */
+
+  assert_true(ss_play_messages(&play, 2, true, &wire, &error));
+  assert_true(c.round.messages.count == 2 && c.round.messages.from == play.from && c.round.messages.to == play.to);
+  assert_true(c.round.messages.bytes == play.bytes && c.round.dependent && !c.round.payloads && !c.round.wire);
+  play.payloads = true;
+  assert_true(ss_play_messages(&play, 2, false, &wire, &error));
+  assert_true(c.round.payloads == play.payload && c.round.wire == &wire && !c.round.dependent);
+  assert_true(ss_play_messages(&play, 2, false, NULL, &error)); /* sizes without payloads */
+  assert_true(!c.round.payloads && !c.round.wire);
+
+  assert_true(ss_play_shift(&play, 3, 2, bytes, 9, true, &error));
+  assert_true(!c.round.messages.from && !c.round.messages.to && c.round.messages.shift == 2);
+  assert_true(c.round.messages.bytes == bytes && c.round.messages.each == 9 && c.round.messages.count == 3);
+  assert_true(ss_message_from(&c.round.messages, 2) == 2 && ss_message_to(&c.round.messages, 2) == 1);
+  assert_true(ss_message_to(&c.round.messages, 0) == 2 && ss_message_bytes(&c.round.messages, 1) == 2);
+  c.round.messages.bytes = NULL;
+  assert_int_equal(ss_message_bytes(&c.round.messages, 1), 9);
+  ss_play_close(&play);
+}
+
+static void kernels_are_played_only_when_counted(void **state) {
+  (void)state;
+  struct catcher c = {.player = {.play = catch_round}};
+  struct ss_error error;
+  struct ss_play play;
+  const struct ss_device none = ss_device_none(), device = {.counted = true, .launch = 1, .per_byte = 0.5};
+  const uint64_t bytes[] = {4, 0, 10};
+  assert_true(ss_play_open(&play, &c.player, 4, 0, &error));
+  assert_true(ss_play_kernels(&play, 1, 3, bytes, &error));
+  play.device = &none;
+  assert_true(ss_play_kernels(&play, 1, 3, bytes, &error));
+  assert_int_equal(c.rounds, 0);
+  play.device = &device;
+  assert_true(ss_play_kernels(&play, 1, 3, bytes, &error));
+  assert_true(c.rounds == 1 && c.round.dependent && c.round.messages.count == 0 && c.round.after_count == 3);
+  assert_true(c.kernel[0].endpoint == 1 && c.kernel[0].seconds == 3);
+  assert_true(c.kernel[1].endpoint == 2 && c.kernel[1].seconds == 1);
+  assert_true(c.kernel[2].endpoint == 3 && c.kernel[2].seconds == 6);
+  ss_play_close(&play);
+}
+
+static void mismatches_are_counted_and_the_first_told(void **state) {
+  (void)state;
+  struct ss_play play = {0};
+  ss_play_mismatch(&play, "rank %d", 3);
+  ss_play_mismatch(&play, "rank %d", 4);
+  assert_int_equal(play.mismatches, 2);
+  assert_string_equal(play.mismatch, "rank 3");
+  play = (struct ss_play){0};
+  ss_play_mismatch(&play, "%0500d", 1); /* cut, and terminated */
+  assert_true(strlen(play.mismatch) == sizeof play.mismatch - 1);
+}
+
+/* --- the engine's tallies -------------------------------------------------------------------------------- */
+
+static void tallies_start_at_nothing(void **state) {
+  (void)state;
+  struct ss_cluster cluster = flat_cluster(1, 0.125);
+  struct ss_engine e;
+  struct ss_error error;
+  assert_true(ss_engine_open(&e, &cluster, 1, 0, &error)); /* P = 1 sends nothing */
+  struct ss_tally t = ss_engine_tally(&e);
+  assert_true(t.time == 0 && t.kernel == 0 && t.messages == 0 && t.rounds == 0 && t.bytes == 0 && t.sent_max == 0);
+  ss_engine_close(&e);
+}
+
+static void tallies_tell_ranks_from_servers(void **state) {
+  (void)state;
+  struct ss_cluster cluster = flat_cluster(1, 0.125);
+  struct ss_engine e;
+  struct ss_error error;
+  assert_true(ss_engine_open(&e, &cluster, 3, 2, &error));
+  const uint32_t from[] = {0, 1, 2, 3, 4}, to[] = {3, 3, 4, 0, 1};
+  const uint64_t bytes[] = {8, 16, 800, 24, 40};
+  struct ss_round round = {.messages = {.count = 5, .from = from, .to = to, .bytes = bytes}, .dependent = true};
+  assert_true(e.player.play(&e.player, &round, &error));
+  struct ss_tally t = ss_engine_tally(&e);
+  assert_true(t.messages == 5 && t.rounds == 1 && t.bytes == 888);
+  assert_true(t.sent_max == 800);    /* rank 2 */
+  assert_true(t.received_max == 40); /* rank 1 */
+  assert_true(t.server_max == 800);  /* server 1 received it */
+  assert_true(t.time == 101);        /* 1 + 800/8 */
+  assert_true(ss_engine_sent(&e, 3) == 24 && ss_engine_received(&e, 3) == 24);
+
+  const uint64_t big[] = {0, 0, 0, 4000, 0}; /* now server 0 sends most */
+  round.messages.bytes = big;
+  assert_true(e.player.play(&e.player, &round, &error));
+  t = ss_engine_tally(&e);
+  assert_true(t.server_max == 4024 && t.received_max == 4024 && t.sent_max == 800 && t.messages == 10);
+  ss_engine_close(&e);
+}
+
+/* Rounds in which all ranks alike send and receive are counted apart: servers have no part in them. */
+static void tallies_add_what_everyone_sends(void **state) {
+  (void)state;
+  struct ss_cluster cluster = flat_cluster(1, 0.125);
+  struct ss_engine e;
+  struct ss_error error;
+  const uint64_t bytes[] = {8, 80, 8};
+  assert_true(ss_engine_open(&e, &cluster, 3, 1, &error));
+  struct ss_round round = {.messages = {.count = 3, .shift = 1, .each = 100}, .dependent = true};
+  assert_true(e.player.play(&e.player, &round, &error));
+  round.messages.bytes = bytes; /* `each` does not count then */
+  assert_true(e.player.play(&e.player, &round, &error));
+  struct ss_tally t = ss_engine_tally(&e);
+  assert_true(t.messages == 6 && t.rounds == 2 && t.bytes == 396);
+  assert_true(t.sent_max == 180 && t.received_max == 180 && t.server_max == 0);
+  assert_true(ss_engine_sent(&e, 1) == 180 && ss_engine_received(&e, 1) == 108 && ss_engine_received(&e, 2) == 180);
+  assert_true(ss_engine_sent(&e, 3) == 0 && ss_engine_received(&e, 3) == 0);
+  ss_engine_close(&e);
+}
+
+static void tallies_count_kernels_of_the_busiest(void **state) {
+  (void)state;
+  struct ss_cluster cluster = flat_cluster(1, 0.125);
+  struct ss_engine e;
+  struct ss_error error;
+  const struct ss_kernel kernels[] = {{0, 2}, {1, 3}, {0, 2}};
+  assert_true(ss_engine_open(&e, &cluster, 2, 0, &error));
+  struct ss_round round = {.dependent = true, .after = kernels, .after_count = 3};
+  assert_true(e.player.play(&e.player, &round, &error));
+  struct ss_tally t = ss_engine_tally(&e);
+  assert_true(t.kernel == 4 && t.time == 4 && t.rounds == 0 && t.messages == 0);
+  ss_engine_close(&e);
+}
+
+/* --- clusters and devices -------------------------------------------------------------------------------- */
+
+static bool read_cluster(const char *text, struct ss_cluster *out, struct ss_error *error) {
+  struct ss_doc *doc;
+  *error = (struct ss_error){0};
+  if (!ss_doc_parse("x.json", text, strlen(text), &doc, error)) return false;
+  bool good = ss_cluster_read(ss_doc_root(doc), out, error);
+  ss_doc_free(doc);
+  return good;
+}
+
+static void clusters_are_read(void **state) {
+  (void)state;
+  struct ss_cluster c = {0};
+  struct ss_error error;
+  assert_true(read_cluster("{\"latency\": \"25us\", \"bandwidth\": \"25Gbps\"}", &c, &error));
+  assert_true(c.inter.alpha == 25e-6 && close_to(c.inter.beta, 8 / 25e9, 1e-15));
+  assert_true(c.intra.alpha == c.inter.alpha && c.intra.beta == c.inter.beta && !c.has_intra);
+  assert_true(c.gpus_per_node == 1 && !c.nic_per_node);
+  assert_string_equal(c.model, "alpha-beta");
+
+  assert_true(read_cluster("{\"name\": \"n\", \"summary\": \"s\", \"source\": \"t\", \"notes\": \"u\", \"model\": "
+                           "\"alpha-beta\", \"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 8, \"nic\": "
+                           "\"per-node\", \"intra\": {\"latency\": 0.5, \"bandwidth\": 8}}",
+                           &c, &error));
+  assert_string_equal(c.name, "n");
+  assert_true(c.inter.alpha == 1 && c.inter.beta == 0.25 && c.intra.alpha == 0.5 && c.intra.beta == 0.125);
+  assert_true(c.has_intra && c.nic_per_node && c.gpus_per_node == 8);
+  assert_true(ss_network_model_of(&c) == &ss_network_alpha_beta);
+  assert_true(read_cluster("{\"latency\": 1, \"bandwidth\": 4, \"nic\": \"per-rank\"}", &c, &error));
+  assert_false(c.nic_per_node);
+}
+
+static void nodes_are_rounded_up(void **state) {
+  (void)state;
+  struct ss_cluster c = flat_cluster(1, 1);
+  for (uint32_t per_node = 1; per_node < 9; per_node++)
+    for (uint32_t ranks = 1; ranks < 40; ranks++) {
+      c.gpus_per_node = per_node;
+      assert_int_equal(ss_cluster_nodes(&c, ranks), (ranks - 1) / per_node + 1); /* the last rank's, and one */
+    }
+}
+
+static void bad_clusters_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *told;
+  } bad[] = {
+      {"[]", ""},
+      {"{}", "latency"},
+      {"{\"latency\": 1}", "bandwidth"},
+      {"{\"bandwidth\": 1}", "latency"},
+      {"{\"latency\": 1, \"bandwidth\": 0}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": -4}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": \"0Gbps\"}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": \"-1Gbps\"}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": \"nan\"}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": \"inf\"}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": \"infGbps\"}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": 1e-320}", "bandwidth"}, /* 1 / it is infinite */
+      {"{\"latency\": 1, \"bandwidth\": \"25us\"}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": true}", "bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": null}", "bandwidth"},
+      {"{\"latency\": -1, \"bandwidth\": 4}", "latency"},
+      {"{\"latency\": \"NaN\", \"bandwidth\": 4}", "latency"},
+      {"{\"latency\": \"inf us\", \"bandwidth\": 4}", "latency"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus\": 3}", "gpus_per_node"}, /* the nearest key */
+      {"{\"latency\": 1, \"bandwidth\": 4, \"model\": \"alfa-beta\"}", "alpha-beta"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"model\": 1}", "model"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"name\": 1}", "name"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 0}", "gpus_per_node"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": -2}", "gpus_per_node"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 1.5}", "gpus_per_node"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 4294967297}", "gpus_per_node"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"nic\": \"per-rack\"}", "per-node"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"nic\": true}", "nic"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": 3}", "intra"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {}}", "intra"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": 1, \"bandwidth\": 0}}", "intra.bandwidth"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": -1, \"bandwidth\": 1}}", "intra.latency"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": 1, \"bandwidth\": 1, \"x\": 1}}", "intra"},
+      {"{\"latency\": 1, \"bandwidth\": 4, \"bandwidth\": 4}", "bandwidth"},
+  };
+  struct ss_cluster c;
+  struct ss_error error;
+  for (uint32_t i = 0; i < COUNT(bad); i++) {
+    if (read_cluster(bad[i].text, &c, &error)) fail_msg("%s is read", bad[i].text);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    if (strncmp(error.text, "x.json: ", 8) != 0 || !strstr(error.text, bad[i].told))
+      fail_msg("%s: \"%s\" does not tell of \"%s\"", bad[i].text, error.text, bad[i].told);
+  }
+}
+
+static bool read_device(const char *text, struct ss_device *out, struct ss_error *error) {
+  struct ss_doc *doc;
+  *error = (struct ss_error){0};
+  if (!ss_doc_parse("x.json", text, strlen(text), &doc, error)) return false;
+  bool good = ss_device_read(ss_doc_root(doc), out, error);
+  ss_doc_free(doc);
+  return good;
+}
+
+static void devices_are_read(void **state) {
+  (void)state;
+  struct ss_device d = {0};
+  struct ss_error error;
+  assert_true(read_device("{\"name\": \"d\", \"memory_bandwidth\": \"8GB/s\", \"efficiency\": 0.5, \"launch\": "
+                          "\"5us\", \"source\": \"s\", \"summary\": \"t\", \"notes\": \"u\"}",
+                          &d, &error));
+  assert_true(d.counted && d.launch == 5e-6 && close_to(d.per_byte, 1 / 4e9, 1e-15));
+  assert_true(close_to(ss_device_time(&d, 4000), 6e-6, 1e-12));
+  assert_string_equal(d.name, "d");
+  assert_true(
+      read_device("{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": \"100%\", \"launch\": 0}", &d, &error));
+  assert_true(ss_device_time(&d, 3) == 3);
+  d = ss_device_none();
+  assert_true(!d.counted && ss_device_time(&d, 1000) == 0);
+  assert_string_equal(d.name, "none");
+}
+
+static void bad_devices_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *told;
+  } bad[] = {
+      {"3", ""},
+      {"{}", "name"},
+      {"{\"name\": \"d\", \"efficiency\": 0.5, \"launch\": 1}", "memory_bandwidth"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"launch\": 1}", "efficiency"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1}", "launch"},
+      {"{\"name\": 4, \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1}", "name"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 0, \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": -1, \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": \"nan\", \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 0, \"launch\": 1}", "efficiency"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1.01, \"launch\": 1}", "efficiency"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": -1}", "launch"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"lunch\": 1}", "launch"},
+  };
+  struct ss_device d;
+  struct ss_error error;
+  for (uint32_t i = 0; i < COUNT(bad); i++) {
+    if (read_device(bad[i].text, &d, &error)) fail_msg("%s is read", bad[i].text);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    if (!strstr(error.text, bad[i].told))
+      fail_msg("%s: \"%s\" does not tell of \"%s\"", bad[i].text, error.text, bad[i].told);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(receipts_remember_who_has_what),
+      cmocka_unit_test(runs_wrap_around),
+      cmocka_unit_test(what_comes_twice_is_a_mismatch),
+      cmocka_unit_test(what_comes_from_elsewhere_is_a_mismatch),
+      cmocka_unit_test(what_comes_altered_is_kept),
+      cmocka_unit_test(what_never_came_is_not_held),
+      cmocka_unit_test(plays_hand_over_rounds),
+      cmocka_unit_test(kernels_are_played_only_when_counted),
+      cmocka_unit_test(mismatches_are_counted_and_the_first_told),
+      cmocka_unit_test(tallies_start_at_nothing),
+      cmocka_unit_test(tallies_tell_ranks_from_servers),
+      cmocka_unit_test(tallies_add_what_everyone_sends),
+      cmocka_unit_test(tallies_count_kernels_of_the_busiest),
+      cmocka_unit_test(clusters_are_read),
+      cmocka_unit_test(nodes_are_rounded_up),
+      cmocka_unit_test(bad_clusters_are_refused),
+      cmocka_unit_test(devices_are_read),
+      cmocka_unit_test(bad_devices_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
