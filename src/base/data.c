@@ -36,8 +36,10 @@ static bool find_root(char *root, size_t size, struct ss_error *error) {
       if (has_models(root)) return true;
     }
   }
-  if (has_models(SS_INSTALLED_DATA)) {
-    snprintf(root, size, "%s", SS_INSTALLED_DATA);
+  static const char *const known[] = {SS_SOURCE_DATA, SS_INSTALLED_DATA};
+  for (size_t i = 0; i < 2; i++) {
+    if (!has_models(known[i])) continue;
+    snprintf(root, size, "%s", known[i]);
     return true;
   }
   return ss_fail(error, SS_BAD_INPUT, "no folder models/ above the program nor in %s (set SPARSYNC_DATA)",

@@ -1,5 +1,5 @@
-/* The data folder: models/, found at $SPARSYNC_DATA, in a folder above the program (a build inside the source tree), or
- * where `meson install` put it. */
+/* The data folder: models/, found at $SPARSYNC_DATA, in a folder above the program, in the source tree it was built
+ * from, or where `meson install` put it. */
 #ifndef SS_BASE_DATA_H
 #define SS_BASE_DATA_H
 

@@ -47,11 +47,9 @@ void ss_unmap_file(struct ss_mapping *mapping) {
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-/* A place that cannot be written is the user's mistake; a full or broken disk is not. */
+/* What the system will not let us write is the machine's failure, whatever its reason. */
 static bool fail_open(const char *path, int number, struct ss_error *error) {
-  const bool machine = number == ENOSPC || number == EDQUOT || number == EIO || number == ENOMEM ||
-                       number == EMFILE || number == ENFILE;
-  return ss_fail(error, machine ? SS_MACHINE : SS_BAD_INPUT, "%s: cannot write: %s", path, strerror(number));
+  return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", path, strerror(number));
 }
 
 /* Creates `path`.N.part with the permissions that the umask leaves; mkstemp would make the file private, and the

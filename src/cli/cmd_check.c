@@ -15,7 +15,8 @@ static const char help[] =
     "usage: sparsync check [FILE...] [--jobs N] [--format table|json|csv] [-o FILE]\n"
     "\n"
     "Plays every scheme that has an exact closed form over the form's grid of uniform inputs and compares to 1e-9;\n"
-    "shows by how much the paper's printed form differs. Without FILE: all of models/costs. A FILE may be a closed form\n"
+    "shows by how much the paper's printed form differs. Without FILE: all of models/costs. A FILE may be a closed "
+    "form\n"
     "(a path, or a name in models/costs) or a scenario with an \"expect\" list. Status 1 when a point parts.\n"
     "\n"
     "examples:\n"
@@ -30,10 +31,9 @@ struct checks {
 
 static bool play_all(struct checks *c, unsigned jobs, struct ss_error *error) {
   size_t failed = SIZE_MAX;
-  int threads = jobs ? (int)jobs : omp_get_num_procs();
   c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
   if (!c->result) return ss_fail_memory(error, "checking");
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
   {
     struct ss_arena arena = {0};
     struct ss_coalesce_scratch scratch = {0};
@@ -88,8 +88,7 @@ static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_res
 
 static bool print_json(const struct checks *c, FILE *stream, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "checks");
-  for (size_t i = 0; i < c->grid.count; i++)
-    cJSON_AddItemToArray(list, point_json(&c->grid.point[i], &c->result[i]));
+  for (size_t i = 0; i < c->grid.count; i++) cJSON_AddItemToArray(list, point_json(&c->grid.point[i], &c->result[i]));
   char *text = cJSON_PrintUnformatted(root);
   cJSON_Delete(root);
   if (!text) return ss_fail_memory(error, "printing checks");
@@ -126,12 +125,9 @@ static void summary_cells(struct ss_table *table, const struct ss_cost *cost, co
   ss_table_cell(table, "%zu", s->points);
   ss_table_cell(table, "%.1e", s->worst);
   ss_table_cell(table, "%s", s->wrong ? "NO" : "yes");
-  if (!cost->paper)
-    ss_table_cell(table, "%s", "-");
-  else if (fabs(s->paper_low - 1) < 1e-9 && fabs(s->paper_high - 1) < 1e-9)
-    ss_table_cell(table, "same");
-  else
-    ss_table_cell(table, "%.3f..%.3f", s->paper_low, s->paper_high);
+  if (!cost->paper) ss_table_cell(table, "%s", "-");
+  else if (fabs(s->paper_low - 1) < 1e-9 && fabs(s->paper_high - 1) < 1e-9) ss_table_cell(table, "same");
+  else ss_table_cell(table, "%.3f..%.3f", s->paper_low, s->paper_high);
   ss_table_cell(table, "%s", cost->exact);
 }
 
@@ -172,13 +168,14 @@ static bool verdict(const struct checks *c, struct ss_error *error) {
     const struct ss_grid_point *p = &c->grid.point[i];
     const struct ss_grid_result *r = &c->result[i];
     if (r->ok) continue;
-    return ss_fail(error, SS_UNPROVEN,
-                   "%s: at P = %u, %llu rows of %u, %llu non-zero, %s overlap, index_bytes %u, alpha %g s, beta %g s/B: "
-                   "simulated %.12g s, formula \"%s\" gives %.12g s%s",
-                   p->cost->file, p->ranks, (unsigned long long)p->uniform.rows, p->uniform.width,
-                   (unsigned long long)p->uniform.nnz, p->uniform.overlap == SS_OVERLAP_NONE ? "no" : "full",
-                   p->setting.index_bytes, p->alpha, p->beta, r->simulated, p->cost->exact, r->exact,
-                   r->relative <= 1e-9 ? " (the result is not the exact sum)" : "");
+    return ss_fail(
+        error, SS_UNPROVEN,
+        "%s: at P = %u, %llu rows of %u, %llu non-zero, %s overlap, index_bytes %u, alpha %g s, beta %g s/B: "
+        "simulated %.12g s, formula \"%s\" gives %.12g s%s",
+        p->cost->file, p->ranks, (unsigned long long)p->uniform.rows, p->uniform.width,
+        (unsigned long long)p->uniform.nnz, p->uniform.overlap == SS_OVERLAP_NONE ? "no" : "full",
+        p->setting.index_bytes, p->alpha, p->beta, r->simulated, p->cost->exact, r->exact,
+        r->relative <= 1e-9 ? " (the result is not the exact sum)" : "");
   }
   return true;
 }
@@ -192,7 +189,8 @@ static bool check_scenario(const struct ss_call *call, const char *file, const s
   struct ss_points points = {0};
   if (!ss_scenario_open(&request, &scenario, error)) return false;
   struct ss_node expect = ss_scenario_expect(scenario);
-  bool ok = ss_points_run(scenario, costs, &call->wish, &points, error) && ss_points_expect(&points, expect, error);
+  bool ok = ss_expect_check(scenario, error) && ss_points_run(scenario, costs, &call->wish, &points, error) &&
+            ss_points_expect(&points, expect, error);
   if (ok) fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
   ss_points_free(&points);
   ss_scenario_close(scenario);

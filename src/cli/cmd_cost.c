@@ -28,7 +28,8 @@ static const char help[] =
     "\n"
     "examples:\n"
     "  sparsync cost --M 856MB --density 2.8% --row-width 64 --ranks 4..64\n"
-    "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth 100Gbps\n";
+    "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth "
+    "100Gbps\n";
 
 enum gamma_kind { GAMMA_RANDOM, GAMMA_FULL, GAMMA_NONE, GAMMA_LIST };
 enum { GAMMAS_MAX = 4096 };
@@ -54,11 +55,13 @@ static bool read_gamma(struct cost_call *c, const char *text, struct ss_error *e
   char *copy = strdup(text), *rest = copy;
   bool ok = copy != NULL;
   for (char *word; ok && (word = strsep(&rest, ","));) {
-    ok = c->gammas < GAMMAS_MAX && ss_units_parse(word, SS_NUMBER, &c->gamma[c->gammas], NULL) && c->gamma[c->gammas] > 0;
+    ok = c->gammas < GAMMAS_MAX && ss_units_parse(word, SS_NUMBER, &c->gamma[c->gammas], NULL) &&
+         c->gamma[c->gammas] > 0;
     c->gammas++;
   }
   free(copy);
-  return ok || ss_fail(error, SS_BAD_INPUT, "--gamma: \"%s\" is not random, full, none or a list of positive numbers", text);
+  return ok || ss_fail(error, SS_BAD_INPUT, "--gamma: \"%s\" is not random, full, none or a list of positive numbers",
+                       text);
 }
 
 static bool positive(const char *text, enum ss_dimension dimension, const char *name, double *out,
@@ -73,7 +76,8 @@ static bool own(void *context, const char *name, const char *value, struct ss_er
   if (strcmp(name, "density") == 0) return positive(value, SS_RATIO, name, &c->density, error);
   if (strcmp(name, "lookups") == 0) return positive(value, SS_RATIO, name, &c->lookups, error);
   if (strcmp(name, "gamma") == 0) return read_gamma(c, value, error);
-  if (strcmp(name, "row-width") == 0) return ss_count_parse(value, "--row-width", 1, UINT32_MAX, &c->row_width, error);
+  if (strcmp(name, "row-width") == 0)
+    return ss_count_parse(value, "--row-width", 1, UINT32_MAX, &c->row_width, error);
   if (strcmp(name, "value-bytes") == 0) return ss_count_parse(value, "--value-bytes", 1, 16, &c->value_bytes, error);
   if (strcmp(name, "index-bytes") == 0) return ss_count_parse(value, "--index-bytes", 0, 16, &c->index_bytes, error);
   if (strcmp(name, "servers") == 0) return ss_count_parse(value, "--servers", 1, 1u << 20, &c->servers, error);
@@ -181,10 +185,8 @@ static bool print_rows(const cJSON *points, enum ss_format format, FILE *stream,
     ss_table_cell(table, "%.0f", cJSON_GetObjectItemCaseSensitive(p, "ranks")->valuedouble);
     if (format == SS_CSV) {
       ss_table_cell(table, "%.17g", exact->valuedouble);
-      if (cJSON_IsNumber(paper))
-        ss_table_cell(table, "%.17g", paper->valuedouble);
-      else
-        ss_table_cell(table, "%s", "");
+      if (cJSON_IsNumber(paper)) ss_table_cell(table, "%.17g", paper->valuedouble);
+      else ss_table_cell(table, "%s", "");
     } else {
       ss_table_cell(table, "%s", time_text(exact, text, sizeof text));
       ss_table_cell(table, "%s", time_text(paper, text, sizeof text));
@@ -266,14 +268,11 @@ static bool run(int argc, char **argv, struct ss_error *error) {
   *c = (struct cost_call){.lookups = NAN, .row_width = 1, .value_bytes = 4, .index_bytes = 4};
   if (!ss_call_parse(argc, argv, specs, own, c, &call, error)) return false;
   bool ok;
-  if (call.help)
-    ok = fputs(help, stdout) >= 0;
+  if (call.help) ok = fputs(help, stdout) >= 0;
   else if (!(c->bytes > 0 && c->density > 0))
     ok = ss_fail(error, SS_BAD_INPUT, "say --M SIZE and --density SHARE (sparsync cost --help)");
-  else if (c->density > 1)
-    ok = ss_fail(error, SS_BAD_INPUT, "--density: %g is above 1", c->density);
-  else
-    ok = evaluate(&call, c, error);
+  else if (c->density > 1) ok = ss_fail(error, SS_BAD_INPUT, "--density: %g is above 1", c->density);
+  else ok = evaluate(&call, c, error);
   ss_call_free(&call);
   return ok;
 }

@@ -1,19 +1,18 @@
 #include "cli/command.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #ifdef SS_HAVE_MPI
 
 #include "base/file.h"
-#include "base/units.h"
-#include "cli/options.h"
-#include "cli/scenario.h"
+#include "cli/request.h"
 #include "exec/exec.h"
 #include "report/table.h"
-#include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #endif
 
@@ -30,6 +29,7 @@ static const char help[] =
     "  --iterations A:B     from A up to, not including, B (default: the scenario's, or else the first 5)\n"
     "  --cluster NAME       what to predict the time for (default: the scenario's, or else p3.16xlarge-25g); its\n"
     "                       number of nodes is also the default number of servers of `ps`\n"
+    "  --bandwidth RATE, --latency TIME     change the cluster\n"
     "  --merge N            take each N consecutive ranks of the trace as one\n"
     "  --set PATH=VALUE     change a field of the scenario; repeatable\n"
     "  --format FORMAT      table (default) or json\n"
@@ -44,14 +44,7 @@ static const char help[] =
 
 #ifdef SS_HAVE_MPI
 
-enum { DEFAULT_ITERATIONS = 5, SETS_MAX = 256 };
-
-struct arguments {
-  struct ss_request request;
-  const char *set[SETS_MAX];
-  const char *out;
-  bool json;
-};
+enum { DEFAULT_ITERATIONS = 5 };
 
 /* What one job came to, over its iterations. */
 struct point {
@@ -69,7 +62,7 @@ struct point {
 
 struct session {
   struct ss_crew crew;
-  struct arguments arguments;
+  struct ss_call call;
   struct ss_scenario *scenario;
   struct point *points; /* [count] */
   size_t count;
@@ -79,46 +72,31 @@ struct session {
 
 /* --- what to do ----------------------------------------------------------------------------------------- */
 
-static const struct ss_option_spec specs[] = {
-    {"trace", true}, {"scheme", true}, {"iterations", true}, {"cluster", true}, {"merge", true},
-    {"set", true},   {"format", true}, {"o", true},          {"help", false},   {NULL, false}};
-
-static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct arguments *a = context;
-  struct ss_request *r = &a->request;
-  if (!name && r->file) return ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", value);
-  if (!name) {
-    r->file = value;
-  } else if (strcmp(name, "trace") == 0) {
-    r->trace = value;
-  } else if (strcmp(name, "scheme") == 0) {
-    r->schemes = value;
-  } else if (strcmp(name, "iterations") == 0) {
-    r->iterations = value;
-  } else if (strcmp(name, "cluster") == 0) {
-    r->cluster = value;
-  } else if (strcmp(name, "merge") == 0) {
-    r->merge = value;
-  } else if (strcmp(name, "o") == 0) {
-    a->out = value;
-  } else if (strcmp(name, "set") == 0) {
-    if (r->sets == SETS_MAX) return ss_fail(error, SS_BAD_INPUT, "more than %d times --set", SETS_MAX);
-    a->set[r->sets++] = value;
-  } else if (strcmp(name, "format") == 0) {
-    a->json = strcmp(value, "json") == 0;
-    if (!a->json && strcmp(value, "table") != 0)
-      return ss_fail(error, SS_BAD_INPUT, "--format: \"%s\" is not table or json", value);
+static bool parse(struct session *s, int argc, char **argv, struct ss_error *error) {
+  static const struct ss_option_spec specs[] = {{"trace", true},   {"scheme", true},    {"iterations", true},
+                                                {"cluster", true}, {"bandwidth", true}, {"latency", true},
+                                                {"merge", true},   {"set", true},       {"format", true},
+                                                {"o", true},       {"help", false},     {NULL, false}};
+  struct ss_call *call = &s->call;
+  if (!ss_call_parse(argc, argv, specs, NULL, NULL, call, error)) {
+    *call = (struct ss_call){0}; /* freed already */
+    return false;
   }
+  if (call->format == SS_CSV) return ss_fail(error, SS_BAD_INPUT, "--format: \"csv\" is not table or json");
+  if (call->operands > 1)
+    return ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", call->operand[1]);
+  if (call->operands == 1) call->request.file = call->operand[0];
+  if (!call->request.file && !call->request.cluster) call->request.cluster = "p3.16xlarge-25g";
   return true;
 }
 
 static bool make_point(struct session *s, const struct ss_job *job, struct point *p, struct ss_error *error) {
-  const struct ss_request *request = &s->arguments.request;
+  const struct ss_request *request = &s->call.request;
   struct ss_input shape;
   uint32_t n = job->ranks + job->servers;
   if (job->ranks != s->crew.size)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "exec: mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out", s->crew.size);
+    return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
+                   s->crew.size);
   bool element = ss_setting_wish(&job->setting, job->ranks, true, false).element;
   if (!ss_input_shape(&job->origin, element, &shape, error) || !ss_execute_check(&job->setting, &shape, error))
     return false;
@@ -133,17 +111,12 @@ static bool make_point(struct session *s, const struct ss_job *job, struct point
   return true;
 }
 
-static bool open_session(struct session *s, int argc, char **argv, struct ss_error *error) {
-  struct ss_request *request = &s->arguments.request;
+static bool open_session(struct session *s, struct ss_error *error) {
+  struct ss_request request = s->call.request;
   char ranks[16];
-  request->set = s->arguments.set;
-  if (!ss_options_parse(argc, argv, specs, seen, &s->arguments, error)) return false;
-  if (!request->file && !request->cluster) request->cluster = "p3.16xlarge-25g";
   (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->crew.size);
-  request->ranks = ranks;
-  bool good = ss_scenario_open(request, &s->scenario, error);
-  request->ranks = NULL;
-  if (!good) return false;
+  request.ranks = ranks;
+  if (!ss_scenario_open(&request, &s->scenario, error)) return false;
   const struct ss_job *jobs = ss_scenario_jobs(s->scenario, &s->count);
   s->points = ss_arena_alloc(&s->lasting, s->count, sizeof *s->points);
   if (!s->points) return ss_fail_memory(error, "planning runs");
@@ -154,6 +127,7 @@ static bool open_session(struct session *s, int argc, char **argv, struct ss_err
 
 static void close_session(struct session *s) {
   if (s->scenario) ss_scenario_close(s->scenario);
+  ss_call_free(&s->call);
   ss_coalesce_free(&s->scratch);
   ss_arena_free(&s->lasting);
   ss_arena_free(&s->iteration);
@@ -333,8 +307,8 @@ static bool print_json(const struct session *s, FILE *stream, struct ss_error *e
 
 static bool print(const struct session *s, struct ss_error *error) {
   struct ss_output output;
-  if (!ss_output_open(s->arguments.out, &output, error)) return false;
-  if (s->arguments.json ? print_json(s, output.stream, error) : print_table(s, output.stream, error))
+  if (!ss_output_open(s->call.output, &output, error)) return false;
+  if (s->call.format == SS_JSON ? print_json(s, output.stream, error) : print_table(s, output.stream, error))
     return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;
@@ -343,39 +317,43 @@ static bool print(const struct session *s, struct ss_error *error) {
 static bool verdict(const struct session *s, struct ss_error *error) {
   for (size_t i = 0; i < s->count; i++) {
     const struct point *p = &s->points[i];
-    if (!p->exact)
-      return ss_fail(error, SS_UNPROVEN, "exec: %s is not exact: %s", p->job->setting.label, p->mismatch);
+    if (!p->exact) return ss_fail(error, SS_UNPROVEN, "%s is not exact: %s", p->job->setting.label, p->mismatch);
     if (!p->equal)
-      return ss_fail(error, SS_UNPROVEN, "exec: %s sent other bytes than its simulation", p->job->setting.label);
+      return ss_fail(error, SS_UNPROVEN, "%s sent other bytes than its simulation", p->job->setting.label);
   }
   return true;
 }
 
 static void last_words(const struct ss_crew *crew, const struct ss_error *error) {
-  (void)fprintf(stderr, "sparsync: rank %" PRIu32 " of %" PRIu32 ": %s\n", crew->rank, crew->size, error->text);
+  (void)fprintf(stderr, "sparsync exec: rank %" PRIu32 " of %" PRIu32 ": %s\n", crew->rank, crew->size, error->text);
+}
+
+static bool run_parsed(struct session *s, bool parsed, struct ss_error *error) {
+  if (!ss_crew_join(&s->crew, error)) return false;
+  s->crew.last_words = last_words;
+  bool good = ss_crew_agree(&s->crew, parsed, error) && ss_crew_agree(&s->crew, open_session(s, error), error) &&
+              play_points(s, error) && ss_crew_agree(&s->crew, s->crew.rank != 0 || print(s, error), error) &&
+              verdict(s, error);
+  ss_crew_leave(&s->crew);
+  /* Rank 0 says it for all. Were the others to fail too, mpirun might end it before it has. */
+  return good || s->crew.rank != 0;
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {
   struct session s = {0};
-  if (!ss_crew_join(&s.crew, error)) return false;
-  s.crew.last_words = last_words;
-  bool good = ss_crew_agree(&s.crew, open_session(&s, argc, argv, error), error) && play_points(&s, error) &&
-              ss_crew_agree(&s.crew, s.crew.rank != 0 || print(&s, error), error) && verdict(&s, error);
+  bool parsed = parse(&s, argc, argv, error);
+  bool good = parsed && s.call.help ? fputs(help, stdout) >= 0 : run_parsed(&s, parsed, error);
   close_session(&s);
-  ss_crew_leave(&s.crew);
-  /* Rank 0 says it for all. Were the others to fail too, mpirun might end it before it has. */
-  return good || s.crew.rank != 0;
+  return good;
 }
 
 #else
 
 static bool run(int argc, char **argv, struct ss_error *error) {
-  (void)argc;
-  (void)argv;
+  if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(help, stdout) >= 0;
   return ss_fail(
       error, SS_MACHINE,
-      "exec: this sparsync was built without MPI; install it (Debian: libopenmpi-dev openmpi-bin) and build "
-      "again");
+      "this sparsync was built without MPI; install it (Debian: libopenmpi-dev openmpi-bin) and build again");
 }
 
 #endif

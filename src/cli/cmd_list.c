@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems [--format table|json|csv]\n"
-                           "\n"
-                           "What there is to choose from; \"list schemes\" shows their options too.\n"
-                           "\n"
-                           "examples:\n"
-                           "  sparsync list schemes\n"
-                           "  sparsync list clusters --format json\n";
+static const char help[] =
+    "usage: sparsync list schemes|costs|clusters|devices|workloads|systems [--format table|json|csv]\n"
+    "\n"
+    "What there is to choose from; \"list schemes\" shows their options too.\n"
+    "\n"
+    "examples:\n"
+    "  sparsync list schemes\n"
+    "  sparsync list clusters --format json\n";
 
 static const char *const things[] = {"schemes", "costs", "clusters", "devices", "workloads", "systems", NULL};
 
@@ -117,15 +118,14 @@ static bool list(const struct ss_call *call, struct ss_error *error) {
   for (size_t i = 0; kind && things[i]; i++) known = known || strcmp(things[i], kind) == 0;
   if (!known) {
     const char *near = kind ? ss_nearest(kind, things) : NULL;
-    return ss_fail(error, SS_BAD_INPUT, "say what to list: schemes, costs, clusters, devices, workloads or systems%s%s%s",
+    return ss_fail(error, SS_BAD_INPUT,
+                   "say what to list: schemes, costs, clusters, devices, workloads or systems%s%s%s",
                    near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
   }
   cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
   bool ok = true;
-  if (strcmp(kind, "schemes") == 0)
-    list_schemes(items);
-  else
-    ok = list_models(items, kind, error);
+  if (strcmp(kind, "schemes") == 0) list_schemes(items);
+  else ok = list_models(items, kind, error);
   ok = ok && print(call, kind, root, error);
   cJSON_Delete(root);
   return ok;

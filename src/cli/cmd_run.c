@@ -13,7 +13,8 @@ static const char examples[] =
     "examples:\n"
     "  sparsync run scenarios/demo.json\n"
     "  sparsync run --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g --ranks 4..16\n"
-    "  sparsync run scenarios/demo.json --set 'sweep={\"cluster.bandwidth\": [\"10Gbps\", \"100Gbps\"]}' --format csv\n"
+    "  sparsync run scenarios/demo.json --set 'sweep={\"cluster.bandwidth\": [\"10Gbps\", \"100Gbps\"]}' --format "
+    "csv\n"
     "  sparsync run --trace traces/wordnet-64.safetensors --scheme allgather,ps --cluster h100-8x8-400g --ranks 64\n";
 
 static bool print(const struct ss_call *call, const struct ss_scenario *scenario, const struct ss_points *points,
@@ -38,8 +39,8 @@ static bool run_scenario(const struct ss_call *call, struct ss_error *error) {
     ss_scenario_close(scenario);
     return false;
   }
-  bool ok = ss_points_run(scenario, &costs, &call->wish, &points, error) && print(call, scenario, &points, error) &&
-            ss_points_expect(&points, ss_scenario_expect(scenario), error);
+  bool ok = ss_expect_check(scenario, error) && ss_points_run(scenario, &costs, &call->wish, &points, error) &&
+            print(call, scenario, &points, error) && ss_points_expect(&points, ss_scenario_expect(scenario), error);
   ss_points_free(&points);
   ss_costs_close(&costs);
   ss_scenario_close(scenario);

@@ -36,20 +36,28 @@ static bool read_expectation(struct ss_node node, struct expectation *out, struc
                                  : ss_node_text(than, &out->than, error);
 }
 
+/* A number, or a string with any unit; NaN for other text. */
+static double number_of(struct ss_node node) {
+  double value;
+  for (int d = SS_NUMBER; d <= SS_RATE; d++)
+    if (ss_node_quantity(node, (enum ss_dimension)d, &value, NULL)) return value;
+  return NAN;
+}
+
 /* Does the point lie where `at` says? Values with units compare as numbers. */
 static bool lies_at(const struct ss_point *p, struct ss_node at) {
   for (struct ss_node n = ss_node_first(at); ss_node_present(n); n = ss_node_next(n)) {
     const char *key = ss_node_key(n), *text = NULL;
     const cJSON *have = p->at ? cJSON_GetObjectItemCaseSensitive(p->at, key) : NULL;
-    double wanted = NAN, value = have && cJSON_IsNumber(have) ? have->valuedouble : NAN;
+    double wanted = number_of(n), value = have && cJSON_IsNumber(have) ? have->valuedouble : NAN;
     if (strcmp(key, "ranks") == 0) value = p->ranks;
-    for (int d = SS_NUMBER; d <= SS_RATE && isnan(wanted); d++)
-      if (!ss_node_quantity(n, (enum ss_dimension)d, &wanted, NULL)) wanted = NAN;
     if (isfinite(value)) {
       if (!(fabs(value - wanted) <= 1e-12 * fabs(value))) return false;
       continue;
     }
-    const char *own = have && cJSON_IsString(have) ? have->valuestring : strcmp(key, "cluster") == 0 ? p->cluster : NULL;
+    const char *own = have && cJSON_IsString(have)  ? have->valuestring
+                      : strcmp(key, "cluster") == 0 ? p->cluster
+                                                    : NULL;
     if (!ss_node_is_text(n) || !ss_node_text(n, &text, NULL) || !own || strcmp(own, text) != 0) return false;
   }
   return true;
@@ -90,15 +98,13 @@ static const struct ss_point *partner(const struct ss_points *points, const stru
 
 static bool check_point(const struct ss_points *points, const struct ss_point *p, const struct expectation *e,
                         struct ss_node node, struct ss_error *error) {
-  const char *near = NULL;
-  double left, right = e->number;
-  if (!ss_point_field(p, e->that, &left, &near))
-    return ss_node_fail(node, error, "results have no number \"%s\"%s%s%s", e->that, near ? " (did you mean \"" : "",
-                        near ? near : "", near ? "\"?)" : "");
+  const char *near;
+  double left = NAN, right = e->number;
+  ss_point_field(p, e->that, &left, &near);
   if (e->than) {
     const struct ss_point *q = partner(points, p, e->than);
-    if (!q) return ss_node_fail(node, error, "no scheme of the scenario is called \"%s\"", e->than);
-    ss_point_field(q, e->that, &right, &near);
+    right = NAN;
+    if (q) ss_point_field(q, e->that, &right, &near);
   }
   if (holds(e, left, right)) return true;
   (void)ss_node_fail(node, error, "expected %s of %s %s %s at %u ranks, tensor %s; found %.9g against %.9g", e->that,
@@ -107,10 +113,35 @@ static bool check_point(const struct ss_points *points, const struct ss_point *p
   return false;
 }
 
-bool ss_points_expect(const struct ss_points *points, struct ss_node expect, struct ss_error *error) {
-  bool several = several_tensors(points);
+static bool has_label(const struct ss_scenario *scenario, const char *label) {
+  size_t count;
+  const struct ss_job *jobs = ss_scenario_jobs(scenario, &count);
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(jobs[i].setting.label, label) == 0) return true;
+  return false;
+}
+
+bool ss_expect_check(const struct ss_scenario *scenario, struct ss_error *error) {
+  static const struct ss_point blank;
+  struct ss_node expect = ss_scenario_expect(scenario);
   if (ss_node_present(expect) && !ss_node_is_array(expect))
     return ss_node_fail(expect, error, "expected a list of expectations");
+  for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
+    struct expectation e;
+    const char *near = NULL;
+    double value;
+    if (!read_expectation(n, &e, error)) return false;
+    if (!ss_point_field(&blank, e.that, &value, &near))
+      return ss_node_fail(n, error, "results have no number \"%s\"%s%s%s", e.that, near ? " (did you mean \"" : "",
+                          near ? near : "", near ? "\"?)" : "");
+    if (e.than && !has_label(scenario, e.than))
+      return ss_node_fail(n, error, "no scheme of the scenario is called \"%s\"", e.than);
+  }
+  return true;
+}
+
+bool ss_points_expect(const struct ss_points *points, struct ss_node expect, struct ss_error *error) {
+  bool several = several_tensors(points);
   for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
     struct expectation e;
     size_t matched = 0;

@@ -15,19 +15,18 @@ static void print_help(FILE *stream) {
         "How long does synchronising sparse gradients take, under which scheme, on which cluster, and why?\n\n",
         stream);
   for (size_t i = 0; i < COMMANDS; i++) fprintf(stream, "  %-7s %s\n", commands[i]->name, commands[i]->summary);
-  fputs("\nsparsync COMMAND --help tells more; sparsync --version prints the version.\n\n"
-        "exit status: 0 done; 1 a check, expectation or proof failed; 2 bad usage or input; 3 the machine failed us\n",
-        stream);
+  fputs(
+      "\nsparsync COMMAND --help tells more; sparsync --version prints the version.\n\n"
+      "exit status: 0 done; 1 a check, expectation or proof failed; 2 bad usage or input; 3 the machine failed us\n",
+      stream);
 }
 
 static int unknown(const char *name) {
   const char *names[COMMANDS + 1] = {NULL};
   for (size_t i = 0; i < COMMANDS; i++) names[i] = commands[i]->name;
   const char *near = ss_nearest(name, names);
-  if (near)
-    fprintf(stderr, "sparsync: no command is called \"%s\" (did you mean \"%s\"?)\n", name, near);
-  else
-    fprintf(stderr, "sparsync: no command is called \"%s\" (sparsync --help lists them)\n", name);
+  if (near) fprintf(stderr, "sparsync: no command is called \"%s\" (did you mean \"%s\"?)\n", name, near);
+  else fprintf(stderr, "sparsync: no command is called \"%s\" (sparsync --help lists them)\n", name);
   return SS_BAD_INPUT;
 }
 

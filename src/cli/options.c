@@ -19,11 +19,10 @@ static const char *dashes(const char *name) {
 /* The option that the first `length` bytes of `argument`, dashes included, spell; NULL when none. */
 static const struct ss_option_spec *find(const struct ss_option_spec *specs, const char *argument, size_t length) {
   for (; specs->name != NULL; specs++) {
-    const char *before = dashes(specs->name);
-    const size_t skip = strlen(before);
-    if (length == skip + strlen(specs->name) && strncmp(argument, before, skip) == 0 &&
-        strncmp(argument + skip, specs->name, length - skip) == 0)
-      return specs;
+    const size_t name = strlen(specs->name), skip = length > name ? length - name : 0;
+    const bool dashed =
+        (skip == 2 && strncmp(argument, "--", 2) == 0) || (skip == 1 && name == 1 && *argument == '-');
+    if (dashed && strncmp(argument + skip, specs->name, name) == 0) return specs;
   }
   return NULL;
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct ss_option_spec {
-  const char *name; /* without dashes; a one-letter name is a short option */
+  const char *name; /* without dashes; a one-letter name goes behind one dash or two */
   bool takes_value;
 };
 

@@ -35,8 +35,8 @@ static void advance(struct progress *p) {
   if (elapsed < 1) return;
   double left = elapsed * (double)(p->all - p->done) / (double)p->done;
   int filled = (int)(30 * p->done / p->all);
-  fprintf(stderr, "\r[%.*s%*s] %zu/%zu points, about %.0f s left ", filled, "##############################", 30 - filled,
-          "", p->done, p->all, left);
+  fprintf(stderr, "\r[%.*s%*s] %zu/%zu points, about %.0f s left ", filled, "##############################",
+          30 - filled, "", p->done, p->all, left);
   p->shown = true;
   if (p->done == p->all) fputs("\r\033[K", stderr);
 }
@@ -99,16 +99,18 @@ static void add_measure(struct means *m, const struct ss_measure *x) {
 }
 
 static struct ss_measure mean_of(const struct means *m) {
-  return (struct ss_measure){m->sum.nnz / m->count.nnz,     m->sum.lookups / m->count.lookups,
+  return (struct ss_measure){m->sum.nnz / m->count.nnz,         m->sum.lookups / m->count.lookups,
                              m->sum.density / m->count.density, m->sum.gamma / m->count.gamma,
-                             m->sum.s_1 / m->count.s_1,     m->sum.s_P / m->count.s_P};
+                             m->sum.s_1 / m->count.s_1,         m->sum.s_P / m->count.s_P};
 }
 
 /* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
 static void add_forms(struct ss_point *p, const struct ss_job *job, const struct ss_costs *costs,
                       const struct ss_measure *measure) {
   const struct ss_cost *cost = ss_costs_find(costs, &job->setting);
-  struct ss_symbols symbols = {.alpha = job->cluster.inter.alpha, .beta = job->cluster.inter.beta};
+  /* one flat link class: the links inside the node when all ranks live in one */
+  const struct ss_link *link = job->ranks <= job->cluster.gpus_per_node ? &job->cluster.intra : &job->cluster.inter;
+  struct ss_symbols symbols = {.alpha = link->alpha, .beta = link->beta};
   struct ss_measure sent = *measure;
   struct ss_cost_values values;
   struct ss_input shape;
@@ -214,7 +216,8 @@ static bool arrange(const struct ss_job *jobs, const struct ss_point *points, si
   if (!out->point) return ss_fail_memory(error, "listing results");
   for (size_t i = 0, end; i < count; i = end) {
     uint32_t tensors = jobs[i].siblings;
-    for (end = i; end < count && jobs[end].at == jobs[i].at && jobs[end].ranks == jobs[i].ranks; end += tensors) continue;
+    for (end = i; end < count && jobs[end].at == jobs[i].at && jobs[end].ranks == jobs[i].ranks; end += tensors)
+      continue;
     for (uint32_t k = 0; k < tensors; k++)
       for (size_t j = i; j < end; j += tensors) out->point[n++] = points[j + k];
     for (size_t j = i; tensors > 1 && j < end; j += tensors) out->point[n++] = together(points + j, tensors);
@@ -223,18 +226,21 @@ static bool arrange(const struct ss_job *jobs, const struct ss_point *points, si
   return true;
 }
 
-bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs, const struct ss_points_wish *wish,
-                   struct ss_points *out, struct ss_error *error) {
+static int thread_count(unsigned jobs, size_t points) {
+  size_t wanted = jobs ? jobs : (size_t)omp_get_num_procs();
+  return (int)(wanted < points ? wanted : points);
+}
+
+bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
+                   const struct ss_points_wish *wish, struct ss_points *out, struct ss_error *error) {
   size_t count, failed = SIZE_MAX;
   const struct ss_job *jobs = ss_scenario_jobs(scenario, &count);
   SS_AUTO_FREE struct ss_point *points = ss_alloc_zero(count, sizeof *points);
   struct progress progress = {.all = count, .wanted = !wish->quiet && isatty(STDERR_FILENO)};
-  int threads = wish->jobs ? (int)wish->jobs : omp_get_num_procs();
   *out = (struct ss_points){0};
   if (!points) return ss_fail_memory(error, "listing results");
-  if ((size_t)threads > count) threads = (int)count;
   clock_gettime(CLOCK_MONOTONIC, &progress.begin);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(thread_count(wish->jobs, count))
   {
     struct worker worker = {0};
 #pragma omp for schedule(dynamic, 1)

@@ -14,10 +14,12 @@ struct ss_points_wish {
 
 /* One point for each job, and behind those of a trace with several tensors one ("*") for all together. `costs` must
  * outlive the points. */
-bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs, const struct ss_points_wish *wish,
-                   struct ss_points *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
+                   const struct ss_points_wish *wish, struct ss_points *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_points_free(struct ss_points *points);
 
+/* Reads the scenario's "expect" without points: what is wrong with it is known before anything is simulated. */
+bool ss_expect_check(const struct ss_scenario *scenario, struct ss_error *error) SS_MUST_CHECK;
 /* Holds the points against the scenario's "expect". What fails is described in `error`. */
 bool ss_points_expect(const struct ss_points *points, struct ss_node expect, struct ss_error *error) SS_MUST_CHECK;
 

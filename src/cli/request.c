@@ -1,5 +1,6 @@
 #include "cli/request.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,10 +44,10 @@ static const char **text_option(struct ss_call *call, const char *name) {
   struct ss_request *r = &call->request;
   const struct {
     const char *name, **place;
-  } texts[] = {{"trace", &r->trace},         {"scheme", &r->schemes}, {"cluster", &r->cluster},
-               {"ranks", &r->ranks},         {"bandwidth", &r->bandwidth}, {"latency", &r->latency},
-               {"iterations", &r->iterations}, {"merge", &r->merge},  {"device", &r->device},
-               {"o", &call->output}};
+  } texts[] = {
+      {"trace", &r->trace},         {"scheme", &r->schemes},  {"cluster", &r->cluster},       {"ranks", &r->ranks},
+      {"bandwidth", &r->bandwidth}, {"latency", &r->latency}, {"iterations", &r->iterations}, {"merge", &r->merge},
+      {"device", &r->device},       {"o", &call->output}};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (strcmp(texts[i].name, name) == 0) return texts[i].place;
   return NULL;
@@ -63,6 +64,7 @@ static bool *flag_option(struct ss_call *call, const char *name) {
 static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
   struct parsing *p = context;
   struct ss_call *call = p->call;
+  assert(call);
   if (!name) return add_text(&call->operand, &call->operands, value, error);
   const char **text = text_option(call, name);
   bool *flag = flag_option(call, name);

@@ -22,7 +22,9 @@ struct ss_call {
   {"trace", true}, {"scheme", true}, {"cluster", true}, {"ranks", true}, {"bandwidth", true}, {"latency", true},     \
       {"iterations", true}, {"merge", true}, {"device", true}, {"set", true}, {"no-verify", false},                  \
       {"format", true}, {"o", true}, {"jobs", true}, {"quiet", false}, {"per-rank", false},                          \
-      {"per-iteration", false}, {"help", false}, {.name = NULL}
+      {"per-iteration", false}, {"help", false}, {                                                                   \
+    .name = NULL                                                                                                     \
+  }
 
 extern const char ss_common_help[];
 

@@ -24,26 +24,36 @@ struct ss_scenario {
   size_t places;
 };
 
-static const char *const keys[] = {"name",       "summary", "trace",       "cluster", "ranks",      "device",
-                                   "index_bytes", "granularity", "verify", "sizes",   "schemes",    "iterations",
-                                   "sweep",      "expect",  "merge",       "notes",   NULL};
+static const char *const keys[] = {"name",        "summary",     "trace",  "cluster", "ranks",   "device",
+                                   "index_bytes", "granularity", "verify", "sizes",   "schemes", "iterations",
+                                   "sweep",       "expect",      "merge",  "notes",   NULL};
 
 /* --- the document --------------------------------------------------------------------------------------- */
+
+/* A model is read once from its own file, so that what is wrong with it names that file. */
+static bool check_model(struct ss_node root, bool is_device, struct ss_error *error) {
+  struct ss_cluster cluster;
+  struct ss_device device;
+  return is_device ? ss_device_read(root, &device, error) : ss_cluster_read(root, &cluster, error);
+}
 
 /* Turns "cluster": "NAME" into the object that the file holds, so that --set and sweeps can reach into it. */
 static bool resolve(struct ss_scenario *s, const char *key, const char *kind, struct ss_error *error) {
   struct ss_node node = ss_node_get(ss_doc_root(s->doc), key);
   struct ss_doc *doc;
   const char *name;
-  char path[PATH_MAX];
+  char found[PATH_MAX], path[PATH_MAX];
   if (!ss_node_is_text(node)) return true;
   if (!ss_node_text(node, &name, error)) return false;
   if (strcmp(kind, "devices") == 0 && strcmp(name, "none") == 0) return true;
-  if (!ss_data_find(kind, name, path, sizeof path, error))
+  if (!ss_data_find(kind, name, found, sizeof found, error))
     return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), key);
+  ss_scenario_locate(found, s->file, path, sizeof path);
   if (!ss_doc_read(path, 1 << 20, &doc, error)) return false;
-  cJSON *copy = cJSON_Duplicate(ss_doc_root(doc).at, 1);
+  bool good = check_model(ss_doc_root(doc), strcmp(kind, "devices") == 0, error);
+  cJSON *copy = good ? cJSON_Duplicate(ss_doc_root(doc).at, 1) : NULL;
   ss_doc_free(doc);
+  if (!good) return false;
   return copy ? ss_doc_set_item(s->doc, key, copy, error) : ss_fail_memory(error, "reading a model");
 }
 
@@ -124,7 +134,8 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count,
   return true;
 }
 
-static bool read_ranks(struct ss_node node, uint32_t available, uint32_t *out, size_t *count, struct ss_error *error) {
+static bool read_ranks(struct ss_node node, uint32_t available, uint32_t *out, size_t *count,
+                       struct ss_error *error) {
   const char *text;
   uint64_t rank;
   *count = 0;
@@ -141,7 +152,8 @@ static bool read_ranks(struct ss_node node, uint32_t available, uint32_t *out, s
   if (!ss_node_is_array(node) || ss_node_size(node) == 0)
     return ss_node_fail(node, error, "expected a list of rank counts (say [4, 8, 16] or \"4..64\")");
   for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
-    if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, RANKS_MAX, count, error)) return false;
+    if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, RANKS_MAX, count, error))
+      return false;
   return true;
 }
 
@@ -205,8 +217,10 @@ static bool read_place(struct ss_scenario *s, struct place *p, struct ss_error *
                  verify = ss_node_get(root, "verify");
   uint64_t group = 1;
   if (!ss_node_keys(root, keys, error)) return false;
-  if (!ss_node_present(trace)) return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
-  if (!read_models(s, root, p, error) || !ss_sources_find(&s->sources, trace, s->file, &p->source, error)) return false;
+  if (!ss_node_present(trace))
+    return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
+  if (!read_models(s, root, p, error) || !ss_sources_find(&s->sources, trace, s->file, &p->source, error))
+    return false;
   if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
   if (group > 1 && !p->source->trace) return ss_node_fail(merge, error, "a uniform tensor has no ranks to merge");
   p->merge = (uint32_t)group;
@@ -240,9 +254,10 @@ static bool append(struct ss_scenario *s, const struct ss_job *job, struct ss_er
 static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
   char merged[64] = "";
   if (p->merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->merge);
-  return ss_node_fail(ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root, error,
-                      "%u ranks, but %s has %u%s (capture more ranks, or make a wider trace with sparsync trace synth)",
-                      ranks, p->source->name, p->available, merged);
+  return ss_node_fail(
+      ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root, error,
+      "%u ranks, but %s has %u%s (capture more ranks, or make a wider trace with sparsync trace synth)", ranks,
+      p->source->name, p->available, merged);
 }
 
 /* One scheme at one rank count: a job for each tensor. */
@@ -250,15 +265,24 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
                      struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
   uint32_t nodes = ss_cluster_nodes(&p->cluster, ranks);
-  struct ss_job job = {.cluster = p->cluster, .cluster_name = p->cluster_name, .device_name = p->device_name,
-                       .device = p->device, .trace_name = p->source->name, .tensor_name = "tensor",
-                       .trace_hash = p->source->hash, .ranks = ranks, .first = p->first, .end = p->end,
-                       .seed = p->source->seed, .verify = p->verify, .at = p->at, .siblings = 1};
+  struct ss_job job = {.cluster = p->cluster,
+                       .cluster_name = p->cluster_name,
+                       .device_name = p->device_name,
+                       .device = p->device,
+                       .trace_name = p->source->name,
+                       .tensor_name = "tensor",
+                       .trace_hash = p->source->hash,
+                       .ranks = ranks,
+                       .first = p->first,
+                       .end = p->end,
+                       .seed = p->source->seed,
+                       .verify = p->verify,
+                       .at = p->at,
+                       .siblings = 1};
   job.origin = (struct ss_origin){.trace = trace, .merge = p->merge, .uniform = p->source->uniform};
   if (!ss_setting_read(scheme, &p->defaults, &job.setting, error)) return false;
   job.servers = ss_setting_servers(&job.setting, ranks, nodes);
-  if (!ss_setting_check(&job.setting, ranks, nodes, error))
-    return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  if (!ss_setting_check(&job.setting, ranks, nodes, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   if (trace) {
     job.siblings = (uint32_t)ss_trace_tensors(trace);
   } else {
@@ -288,7 +312,8 @@ static bool unique_labels(const struct ss_scenario *s, size_t from, struct ss_er
   for (size_t i = from; i < s->count; i++)
     for (size_t k = from; k < i; k++) {
       const struct ss_job *a = &s->job[i], *b = &s->job[k];
-      if (a->ranks == b->ranks && a->origin.tensor == b->origin.tensor && strcmp(a->setting.label, b->setting.label) == 0)
+      if (a->ranks == b->ranks && a->origin.tensor == b->origin.tensor &&
+          strcmp(a->setting.label, b->setting.label) == 0)
         return ss_fail(error, SS_BAD_INPUT, "%s: two schemes are called \"%s\": give one a \"label\"",
                        ss_doc_name(s->doc), a->setting.label);
     }
@@ -354,6 +379,22 @@ static bool visit(struct ss_scenario *s, const struct axis *axes, size_t n, size
   return true;
 }
 
+/* An axis must change something that is played, and no later axis may undo an earlier one. */
+static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, struct ss_error *error) {
+  static const char *const fixed[] = {"sweep", "expect", "name", "summary", "notes"};
+  const char *path = ss_node_key(node);
+  size_t length = strlen(path);
+  if (!ss_node_is_array(node) || ss_node_size(node) == 0)
+    return ss_node_fail(node, error, "expected a list of values");
+  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+    if (strncmp(path, fixed[i], strlen(fixed[i])) == 0 && strcspn(path, ".[") == strlen(fixed[i]))
+      return ss_node_fail(node, error, "\"%s\" cannot be swept", fixed[i]);
+  for (size_t i = 0; i < n; i++)
+    if (strncmp(axes[i].path, path, length) == 0 && strchr(".[", axes[i].path[length]))
+      return ss_node_fail(node, error, "would undo \"%s\": list it first", axes[i].path);
+  return true;
+}
+
 static bool sweep(struct ss_scenario *s, struct ss_error *error) {
   struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
   struct axis axes[AXES_MAX];
@@ -363,10 +404,8 @@ static bool sweep(struct ss_scenario *s, struct ss_error *error) {
   if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
     return ss_node_fail(node, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
   for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
-    if (!ss_node_is_array(a) || ss_node_size(a) == 0) {
-      ok = ss_node_fail(a, error, "expected a list of values");
-      break;
-    }
+    ok = check_axis(a, axes, n, error);
+    if (!ok) break;
     axes[n] = (struct axis){strdup(ss_node_key(a)), cJSON_Duplicate(a.at, 1)};
     n++;
   }

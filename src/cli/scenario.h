@@ -1,13 +1,13 @@
 /* Scenarios: what to run, from a JSON file, command-line options, or both (docs/scenarios.md).
  *
- * Options are edits of the document; a sweep edits it once for each place of its grid. What comes out is a flat list of
- * jobs, each complete in itself, in a fixed order. */
+ * Options are edits of the document; a sweep edits it once for each place of its grid. What comes out is a flat list
+ * of jobs, each complete in itself, in a fixed order. */
 #ifndef SS_CLI_SCENARIO_H
 #define SS_CLI_SCENARIO_H
 
 #include "base/json.h"
 #include "net/device.h"
-#include "schemes/simulate.h"
+#include "schemes/schemes.h"
 
 struct cJSON;
 
@@ -23,7 +23,7 @@ struct ss_job {
   uint32_t ranks, servers;
   uint64_t first, end, seed; /* iterations [first, end) */
   bool verify;
-  struct cJSON *at; /* shared by all jobs of one place; NULL without a sweep */
+  struct cJSON *at;  /* shared by all jobs of one place; NULL without a sweep */
   uint32_t siblings; /* tensors of the trace: jobs of one scheme and place follow each other */
 };
 
@@ -38,13 +38,15 @@ struct ss_request {
 
 struct ss_scenario;
 
-bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out,
+                      struct ss_error *error) SS_MUST_CHECK;
 void ss_scenario_close(struct ss_scenario *scenario);
 const char *ss_scenario_name(const struct ss_scenario *scenario);
 const struct ss_job *ss_scenario_jobs(const struct ss_scenario *scenario, size_t *count);
 struct ss_node ss_scenario_expect(const struct ss_scenario *scenario);
 
 /* "4,8,16", "4..64" (doubling) or both mixed, into out[room]. */
-bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count, struct ss_error *error) SS_MUST_CHECK;
+bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count,
+                    struct ss_error *error) SS_MUST_CHECK;
 
 #endif

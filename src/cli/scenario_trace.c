@@ -54,8 +54,8 @@ static bool read_ratio(struct ss_node parent, const char *key, double *out, stru
 }
 
 static bool read_synth(struct ss_node node, struct ss_source *out, struct ss_error *error) {
-  static const char *const keys[] = {"tensor", "rows", "row_width", "dtype",    "iterations", "ranks", "tokens",
-                                     "zipf",   "hot",  "hot_rows",  "ids",      "seed",       NULL};
+  static const char *const keys[] = {"tensor", "rows", "row_width", "dtype", "iterations", "ranks", "tokens",
+                                     "zipf",   "hot",  "hot_rows",  "ids",   "seed",       NULL};
   static const char *const ids[] = {"shuffled", "popularity", NULL};
   struct ss_synth s;
   struct ss_node tensor = ss_node_get(node, "tensor"), order = ss_node_get(node, "ids");
@@ -81,8 +81,7 @@ static bool read_synth(struct ss_node node, struct ss_source *out, struct ss_err
   return ss_trace_synth(&s, &out->trace, error) || ss_fail_prefix(error, "%s: trace.synth", ss_doc_name(node.doc));
 }
 
-/* A path that is not there from here may be meant from the scenario's folder, or the one above. */
-static void locate(const char *name, const char *base, char *path, size_t size) {
+void ss_scenario_locate(const char *name, const char *base, char *path, size_t size) {
   static const char *const steps[] = {"", "../"};
   snprintf(path, size, "%s", name);
   if (access(path, F_OK) == 0 || name[0] == '/' || !base) return;
@@ -100,7 +99,7 @@ static bool read_file(struct ss_node node, const char *base, struct ss_source *o
   char path[PATH_MAX];
   const char *name;
   if (!ss_node_text(node, &name, error)) return false;
-  locate(name, base, path, sizeof path);
+  ss_scenario_locate(name, base, path, sizeof path);
   if (!ss_trace_open(path, &out->trace, error)) return false;
   out->hash = ss_trace_hash(out->trace);
   return true;

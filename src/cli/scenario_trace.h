@@ -3,12 +3,12 @@
 #define SS_CLI_SCENARIO_TRACE_H
 
 #include "base/json.h"
-#include "schemes/input.h"
+#include "trace/input.h"
 
 struct ss_source {
-  char *key;               /* the JSON text that names it */
-  char *name;              /* the path, "uniform" or "synth" */
-  struct ss_trace *trace;  /* NULL: uniform */
+  char *key;              /* the JSON text that names it */
+  char *name;             /* the path, "uniform" or "synth" */
+  struct ss_trace *trace; /* NULL: uniform */
   struct ss_uniform uniform;
   uint64_t hash, seed;
 };
@@ -19,10 +19,13 @@ struct ss_sources {
   size_t count;
 };
 
-/* `base` is the scenario's path (NULL: none): a trace that is not found from here is looked for beside it and one folder
- * up. */
+/* `base` is the scenario's path (NULL: none): a trace that is not found from here is looked for beside it and one
+ * folder up. */
 bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char *base, const struct ss_source **out,
                      struct ss_error *error) SS_MUST_CHECK;
+/* A path as a scenario means it: from here, or else from the scenario's folder (`base` is its path), or the one
+ * above. */
+void ss_scenario_locate(const char *name, const char *base, char *path, size_t size);
 void ss_sources_close(struct ss_sources *sources);
 
 #endif

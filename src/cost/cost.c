@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const keys[] = {"scheme",     "summary",    "when",    "exact",   "paper", "paper_low", "paper_high",
-                                   "printed_in", "assumes",    "erratum", "grid",    "notes", NULL};
+static const char *const keys[] = {"scheme",     "summary", "when",    "exact", "paper", "paper_low", "paper_high",
+                                   "printed_in", "assumes", "erratum", "grid",  "notes", NULL};
 
 static bool optional_text(struct ss_node node, const char *key, const char **out, struct ss_error *error) {
   struct ss_node text = ss_node_get(node, key);

@@ -9,7 +9,7 @@
 struct ss_cost {
   const char *file;
   const struct ss_scheme *scheme;
-  const char *exact; /* what the schedule gives under `assumes`; NULL: none */
+  const char *exact;                          /* what the schedule gives under `assumes`; NULL: none */
   const char *paper, *paper_low, *paper_high; /* as printed; NULL: none */
   const char *printed_in, *assumes, *erratum; /* NULL: none */
   struct ss_node when, grid;
@@ -21,11 +21,12 @@ struct ss_costs {
   size_t count;
   struct ss_doc **doc;
 };
-bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
+                   struct ss_error *error) SS_MUST_CHECK;
 void ss_costs_close(struct ss_costs *costs);
 
-/* The first cost whose `when` (options, "granularity", "sizes") the setting meets; NULL: the scheme has no closed form
- * for it. */
+/* The first cost whose `when` (options, "granularity", "sizes") the setting meets; NULL: the scheme has no closed
+ * form for it. */
 const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct ss_setting *setting);
 
 /* Values of a cost's forms, NaN where it has none. */

@@ -15,11 +15,13 @@ static const struct {
   const char *name;
   size_t offset;
 } variables[] = {
-#define GIVEN(name) {#name, offsetof(struct values, given.name)}
-#define DERIVED(name) {#name, offsetof(struct values, name)}
-    GIVEN(P),   GIVEN(alpha),   GIVEN(beta),        GIVEN(M),   GIVEN(R),   GIVEN(w),     GIVEN(v),
-    GIVEN(nnz), GIVEN(lookups), GIVEN(index_bytes), GIVEN(S),   GIVEN(s_1), GIVEN(s_P),   DERIVED(L),
-    DERIVED(Q), DERIVED(q),     DERIVED(f),         DERIVED(x), DERIVED(y), DERIVED(d),   DERIVED(gamma),
+#define GIVEN(name)                                                                                                  \
+  { #name, offsetof(struct values, given.name) }
+#define DERIVED(name)                                                                                                \
+  { #name, offsetof(struct values, name) }
+    GIVEN(P),   GIVEN(alpha),   GIVEN(beta),        GIVEN(M),   GIVEN(R),   GIVEN(w),   GIVEN(v),
+    GIVEN(nnz), GIVEN(lookups), GIVEN(index_bytes), GIVEN(S),   GIVEN(s_1), GIVEN(s_P), DERIVED(L),
+    DERIVED(Q), DERIVED(q),     DERIVED(f),         DERIVED(x), DERIVED(y), DERIVED(d), DERIVED(gamma),
 #undef GIVEN
 #undef DERIVED
 };
@@ -32,7 +34,7 @@ static muFloat_t call_gamma(void *context, muFloat_t k) {
 /* ZEN Eq. 2's sum over the stages of recursive doubling: gamma(2^(i-1)), i = 1..log2 P. */
 static muFloat_t call_gamma_sum(void *context, muFloat_t P) {
   double sum = 0;
-  for (double k = 1; k < P; k *= 2) sum += call_gamma(context, k);
+  for (uint64_t k = 1; (double)k < P; k *= 2) sum += call_gamma(context, (double)k);
   return sum;
 }
 
@@ -40,7 +42,7 @@ static muFloat_t call_gamma_sum(void *context, muFloat_t P) {
 static muFloat_t call_fold_sum(void *context, muFloat_t P) {
   const struct values *v = context;
   double sum = 0;
-  for (double step = 1; step < v->Q && step < P; step *= 2) sum += fmin(v->q, step);
+  for (uint64_t step = 1; (double)step < fmin(v->Q, P); step *= 2) sum += fmin(v->q, (double)step);
   return sum;
 }
 

@@ -1,8 +1,9 @@
 /* Closed forms as text, evaluated by muParser.
  *
- * Symbols (docs/model.md, "Closed forms"; nnz counts the rows that a rank sends: its lookups where `coalesce` is false): P, L, Q, q, f (powers of two on any P), alpha, beta, M, R, w, v, nnz,
- * lookups, x, y, d, S, index_bytes, gamma, s_1, s_P; functions gamma(k), gamma_sum(P), fold_sum(P), ceil, floor and
- * what muParser has (log2, min, max, sqrt, ...). */
+ * Symbols (docs/model.md, "Closed forms"; nnz counts the rows that a rank sends: its lookups where `coalesce` is
+ * false): P, L, Q, q, f (powers of two on any P), alpha, beta, M, R, w, v, nnz, lookups, x, y, d, S, index_bytes,
+ * gamma, s_1, s_P; functions gamma(k), gamma_sum(P), fold_sum(P), ceil, floor and what muParser has (log2, min, max,
+ * sqrt, ...). */
 #ifndef SS_COST_FORMULA_H
 #define SS_COST_FORMULA_H
 
@@ -14,8 +15,8 @@ struct ss_symbols {
   double P, alpha, beta;
   double M, R, w, v; /* the dense tensor: bytes, rows, elements a row, bytes an element */
   double nnz, lookups, index_bytes;
-  double S;        /* servers */
-  double s_1, s_P; /* skewness ratio over P even parts: of one rank, of the union */
+  double S;                                       /* servers */
+  double s_1, s_P;                                /* skewness ratio over P even parts: of one rank, of the union */
   double (*gamma)(const void *context, double k); /* densification ratio after k ranks */
   const void *gamma_context;
 };

@@ -86,10 +86,11 @@ static bool fit(const struct ss_cost *cost, const struct axes *axes, struct ss_g
   unit *= (uint64_t)p->ranks * ss_fold_of(p->ranks).Q;
   uint64_t rows = ss_uniform_rows((uint64_t)ceil(M / (double)(4 * axes->width)), d, unit);
   if (rows == 0)
-    return ss_fail(error, SS_BAD_INPUT, "%s: grid: no size near %g B divides over %u ranks at density %g", cost->file, M,
-                   p->ranks, d);
+    return ss_fail(error, SS_BAD_INPUT, "%s: grid: no size near %g B divides over %u ranks at density %g", cost->file,
+                   M, p->ranks, d);
   return ss_uniform_make(rows, d, (uint32_t)axes->width, 4, overlap, 1, &p->uniform, error) &&
-         (ss_uniform_divides(&p->uniform, p->ranks, p->ranks, error) || ss_fail_prefix(error, "%s: grid", cost->file));
+         (ss_uniform_divides(&p->uniform, p->ranks, p->ranks, error) ||
+          ss_fail_prefix(error, "%s: grid", cost->file));
 }
 
 static bool add_networks(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,
@@ -133,12 +134,14 @@ bool ss_grid_add(struct ss_grid *grid, const struct ss_cost *cost, struct ss_err
   static const char *const keys[] = {"P", "d", "M", "alpha", "beta", "row_width", "overlap", "options", NULL};
   struct ss_node width, options = ss_node_get(cost->grid, "options");
   struct axes axes;
-  if (!ss_node_present(cost->grid)) return ss_fail(error, SS_BAD_INPUT, "%s: \"exact\" without a \"grid\"", cost->file);
+  if (!ss_node_present(cost->grid))
+    return ss_fail(error, SS_BAD_INPUT, "%s: \"exact\" without a \"grid\"", cost->file);
   if (!ss_node_keys(cost->grid, keys, error) || !read_list(cost->grid, "P", SS_NUMBER, &axes.P, error) ||
-      !read_list(cost->grid, "d", SS_RATIO, &axes.d, error) || !read_list(cost->grid, "M", SS_BYTES, &axes.M, error) ||
+      !read_list(cost->grid, "d", SS_RATIO, &axes.d, error) ||
+      !read_list(cost->grid, "M", SS_BYTES, &axes.M, error) ||
       !read_list(cost->grid, "alpha", SS_TIME, &axes.alpha, error) ||
-      !read_list(cost->grid, "beta", SS_RATIO, &axes.beta, error) || !read_overlaps(cost->grid, &axes.overlap, error) ||
-      !ss_node_need(cost->grid, "row_width", &width, error) ||
+      !read_list(cost->grid, "beta", SS_RATIO, &axes.beta, error) ||
+      !read_overlaps(cost->grid, &axes.overlap, error) || !ss_node_need(cost->grid, "row_width", &width, error) ||
       !ss_node_count(width, 1, 1u << 20, &axes.width, error))
     return false;
   if (!ss_node_present(options)) return add_setting(grid, cost, &axes, (struct ss_node){0}, error);

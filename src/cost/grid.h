@@ -3,7 +3,7 @@
 #define SS_COST_GRID_H
 
 #include "cost/cost.h"
-#include "schemes/simulate.h"
+#include "schemes/schemes.h"
 
 /* One place of a grid, ready to be played. */
 struct ss_grid_point {

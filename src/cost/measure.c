@@ -41,7 +41,8 @@ static double mean_skewness(const struct ss_input *in, uint64_t *by_part) {
     if (in->count[r] == 0) continue;
     for (uint32_t j = 0; j < in->ranks; j++) {
       uint64_t first;
-      by_part[j] = ss_chunk_find(&rows, ss_share(in->rows, in->ranks, j), ss_share(in->rows, in->ranks, j + 1), &first);
+      by_part[j] =
+          ss_chunk_find(&rows, ss_share(in->rows, in->ranks, j), ss_share(in->rows, in->ranks, j + 1), &first);
     }
     sum += skewness(in, by_part, in->count[r]);
     ranks++;

@@ -3,7 +3,7 @@
 #define SS_COST_MEASURE_H
 
 #include "cost/formula.h"
-#include "schemes/input.h"
+#include "trace/input.h"
 
 /* Means over one iteration's ranks; averaged over iterations by ss_measure_add. NaN where lists are not known and the
  * counts do not say. */

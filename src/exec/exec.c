@@ -2,7 +2,7 @@
 
 #include "exec/dense_proof.h"
 #include "exec/mpi_player.h"
-#include "schemes/simulate.h"
+#include "schemes/schemes.h"
 
 #include <stdio.h>
 #include <string.h>

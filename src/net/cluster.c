@@ -25,8 +25,8 @@ static bool read_nic(struct ss_node node, bool *per_node, struct ss_error *error
 }
 
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) {
-  static const char *const known[] = {"name", "summary", "model", "latency", "bandwidth", "gpus_per_node",
-                                      "nic",  "intra",   "source", "notes",  NULL};
+  static const char *const known[] = {"name", "summary", "model",  "latency", "bandwidth", "gpus_per_node",
+                                      "nic",  "intra",   "source", "notes",   NULL};
   static const char *const link_keys[] = {"latency", "bandwidth", NULL};
   *out = (struct ss_cluster){.name = "inline", .model = "alpha-beta", .gpus_per_node = 1};
   if (!ss_node_keys(node, known, error)) return false;

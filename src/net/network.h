@@ -2,8 +2,8 @@
  *
  * A model is one file and one constant table; `ss_network_open` finds it by the cluster's "model". The caller (the
  * engine in sim/) hands over lists of messages in the global order (round, place in list), with the time from which
- * each endpoint may take part, and asks now and then when endpoints are through. Between two calls of `settle` a model
- * may play the messages in any order that its rules allow, so models that need events (LogGP, shared links) fit
+ * each endpoint may take part, and asks now and then when endpoints are through. Between two calls of `settle` a
+ * model may play the messages in any order that its rules allow, so models that need events (LogGP, shared links) fit
  * behind the same four calls. */
 #ifndef SS_NET_NETWORK_H
 #define SS_NET_NETWORK_H

@@ -36,7 +36,9 @@ static const struct field {
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static double value_of(const struct ss_point *point, const struct field *field) {
-  return *(const double *)((const char *)point + field->offset);
+  double value;
+  memcpy(&value, (const char *)point + field->offset, sizeof value);
+  return value;
 }
 
 bool ss_point_field(const struct ss_point *point, const char *name, double *out, const char **near) {
@@ -54,24 +56,18 @@ bool ss_point_field(const struct ss_point *point, const char *name, double *out,
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void add_number(cJSON *object, const char *name, double value) {
-  if (isfinite(value))
-    cJSON_AddNumberToObject(object, name, value);
-  else
-    cJSON_AddNullToObject(object, name);
+  if (isfinite(value)) cJSON_AddNumberToObject(object, name, value);
+  else cJSON_AddNullToObject(object, name);
 }
 
 static void add_text(cJSON *object, const char *name, const char *text) {
-  if (text)
-    cJSON_AddStringToObject(object, name, text);
-  else
-    cJSON_AddNullToObject(object, name);
+  if (text) cJSON_AddStringToObject(object, name, text);
+  else cJSON_AddNullToObject(object, name);
 }
 
 static void add_verdict(cJSON *object, const char *name, enum ss_verdict verdict) {
-  if (verdict == SS_UNKNOWN)
-    cJSON_AddNullToObject(object, name);
-  else
-    cJSON_AddBoolToObject(object, name, verdict == SS_YES);
+  if (verdict == SS_UNKNOWN) cJSON_AddNullToObject(object, name);
+  else cJSON_AddBoolToObject(object, name, verdict == SS_YES);
 }
 
 static void add_options(cJSON *object, const struct ss_setting *s) {
@@ -80,10 +76,8 @@ static void add_options(cJSON *object, const struct ss_setting *s) {
   for (size_t i = 0; option && option[i].name; i++) {
     if (option[i].kind == SS_OPTION_CHOICE)
       cJSON_AddStringToObject(options, option[i].name, option[i].choices[s->value[i]]);
-    else if (option[i].kind == SS_OPTION_FLAG)
-      cJSON_AddBoolToObject(options, option[i].name, s->value[i] != 0);
-    else if (s->given[i])
-      cJSON_AddNumberToObject(options, option[i].name, (double)s->value[i]);
+    else if (option[i].kind == SS_OPTION_FLAG) cJSON_AddBoolToObject(options, option[i].name, s->value[i] != 0);
+    else if (s->given[i]) cJSON_AddNumberToObject(options, option[i].name, (double)s->value[i]);
   }
   cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
   cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");
@@ -146,14 +140,10 @@ bool ss_points_json(const struct ss_points *points, const char *scenario, FILE *
 /* --- CSV ------------------------------------------------------------------------------------------------ */
 
 static void flat_cell(struct ss_table *table, const cJSON *value) {
-  if (cJSON_IsString(value))
-    ss_table_cell(table, "%s", value->valuestring);
-  else if (cJSON_IsBool(value))
-    ss_table_cell(table, "%s", cJSON_IsTrue(value) ? "true" : "false");
-  else if (cJSON_IsNumber(value))
-    ss_table_cell(table, "%.17g", value->valuedouble);
-  else
-    ss_table_cell(table, "%s", "");
+  if (cJSON_IsString(value)) ss_table_cell(table, "%s", value->valuestring);
+  else if (cJSON_IsBool(value)) ss_table_cell(table, "%s", cJSON_IsTrue(value) ? "true" : "false");
+  else if (cJSON_IsNumber(value)) ss_table_cell(table, "%.17g", value->valuedouble);
+  else ss_table_cell(table, "%s", "");
 }
 
 /* Columns: the fields of all points, "options.x" and "at.x" flattened, in order of first appearance. */

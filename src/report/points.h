@@ -14,20 +14,20 @@ enum ss_verdict { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
 struct ss_point {
   struct ss_setting setting;
   uint32_t ranks;
-  const char *tensor;      /* "*": all of them together */
-  struct cJSON *at;        /* where in the sweep: an object, shared, or NULL */
+  const char *tensor; /* "*": all of them together */
+  struct cJSON *at;   /* where in the sweep: an object, shared, or NULL */
   const char *cluster, *device, *trace;
-  uint64_t trace_hash;     /* 0: the trace is no file */
+  uint64_t trace_hash; /* 0: the trace is no file */
   uint64_t seed, iterations;
-  double time, time_min, time_max, kernel;       /* s */
-  double messages, rounds;                       /* means over iterations, as are bytes */
+  double time, time_min, time_max, kernel;          /* s */
+  double messages, rounds;                          /* means over iterations, as are bytes */
   double bytes, sent_max, received_max, server_max; /* B */
   double density, gamma, push_imbalance, pull_imbalance;
   bool lossless;
   enum ss_verdict exact;
   const char *formula, *paper, *erratum; /* NULL: none */
   double formula_s, paper_s, paper_low_s, paper_high_s;
-  double *iteration_s;         /* [iterations], or NULL */
+  double *iteration_s;               /* [iterations], or NULL */
   double *rank_sent, *rank_received; /* [ranks] means over iterations, or NULL */
 };
 

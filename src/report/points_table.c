@@ -15,14 +15,11 @@ static void print_place(const struct ss_point *p, FILE *stream) {
   fprintf(stream, "%u rank%s on %s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster);
   for (const cJSON *a = p->at ? p->at->child : NULL; a; a = a->next) {
     char text[64];
-    if (!cJSON_IsNumber(a))
-      snprintf(text, sizeof text, "%s", cJSON_IsString(a) ? a->valuestring : "...");
-    else if (strstr(a->string, "bandwidth"))
-      ss_units_format(text, sizeof text, SS_RATE, a->valuedouble);
-    else if (strstr(a->string, "latency"))
-      ss_units_format(text, sizeof text, SS_TIME, a->valuedouble);
-    else
-      snprintf(text, sizeof text, "%g", a->valuedouble);
+    if (strcmp(a->string, "cluster") == 0) continue;
+    if (!cJSON_IsNumber(a)) snprintf(text, sizeof text, "%s", cJSON_IsString(a) ? a->valuestring : "...");
+    else if (strstr(a->string, "bandwidth")) ss_units_format(text, sizeof text, SS_RATE, a->valuedouble);
+    else if (strstr(a->string, "latency")) ss_units_format(text, sizeof text, SS_TIME, a->valuedouble);
+    else snprintf(text, sizeof text, "%g", a->valuedouble);
     fprintf(stream, ", %s = %s", a->string, text);
   }
   fprintf(stream, ", %s%s", strcmp(p->tensor, "*") == 0 ? "all tensors together" : "tensor ",
@@ -42,10 +39,8 @@ static void print_words(const struct ss_point *points, size_t n, FILE *stream) {
     fprintf(stream, ": %s takes %s", best->setting.label, time);
   } else {
     fprintf(stream, ": %s is fastest, %s; ", best->setting.label, time);
-    if (next->time == best->time)
-      fprintf(stream, "so is %s", next->setting.label);
-    else
-      fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
+    if (next->time == best->time) fprintf(stream, "so is %s", next->setting.label);
+    else fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
   }
   fprintf(stream, ". %s is %s%s.\n", best->setting.label, best->lossless ? "lossless" : "lossy",
           best->setting.scheme->model_parallel ? " and needs the table cut over ranks (model parallelism)" : "");
@@ -54,8 +49,7 @@ static void print_words(const struct ss_point *points, size_t n, FILE *stream) {
 static void percent_cell(struct ss_table *table, double value, double reference) {
   if (isfinite(value) && isfinite(reference) && reference > 0)
     ss_table_cell(table, "%+.1f%%", 100 * (value / reference - 1));
-  else
-    ss_table_cell(table, "-");
+  else ss_table_cell(table, "-");
 }
 
 static void unit_cell(struct ss_table *table, enum ss_dimension dimension, double value) {
@@ -78,16 +72,12 @@ static void add_row(struct ss_table *table, const struct ss_point *p, double den
   ss_table_cell(table, "%s", p->setting.label);
   unit_cell(table, SS_TIME, p->time);
   if (strcmp(p->device, "none") != 0) unit_cell(table, SS_TIME, p->kernel);
-  if (isfinite(dense) && p->time > 0)
-    ss_table_cell(table, "%.2fx", dense / p->time);
-  else
-    ss_table_cell(table, "-");
+  if (isfinite(dense) && p->time > 0) ss_table_cell(table, "%.2fx", dense / p->time);
+  else ss_table_cell(table, "-");
   unit_cell(table, SS_BYTES, p->sent_max);
   unit_cell(table, SS_BYTES, p->received_max);
-  if (isfinite(p->push_imbalance))
-    ss_table_cell(table, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
-  else
-    ss_table_cell(table, "-");
+  if (isfinite(p->push_imbalance)) ss_table_cell(table, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
+  else ss_table_cell(table, "-");
   ss_table_cell(table, "%s", verdict(p));
   unit_cell(table, SS_TIME, p->formula_s);
   percent_cell(table, p->time, p->formula_s);
@@ -95,8 +85,9 @@ static void add_row(struct ss_table *table, const struct ss_point *p, double den
 }
 
 static bool print_block(const struct ss_point *points, size_t n, FILE *stream, struct ss_error *error) {
-  static const char *const with_kernels[] = {"<scheme",     "time",  "kernels",     "vs dense", "sent/rank", "recv/rank",
-                                             "imbalance", "exact", "closed form", "off by", "as printed"};
+  static const char *const with_kernels[] = {"<scheme",     "time",      "kernels",   "vs dense",
+                                             "sent/rank",   "recv/rank", "imbalance", "exact",
+                                             "closed form", "off by",    "as printed"};
   const char *heads[11];
   bool kernels = strcmp(points->device, "none") != 0;
   size_t columns = 0;
@@ -121,7 +112,8 @@ static void print_notes(const struct ss_points *points, FILE *stream) {
                                        : "Kernels run on the device given. ",
         stream);
   fputs("exact: every rank's result equals the brute-force sum of this run. closed form: models/costs with this "
-        "trace's mean nnz and gamma on one flat link class; off by: the price of imbalance, of shared NICs and of links "
+        "trace's mean nnz and gamma on one flat link class; off by: the price of imbalance, of shared NICs and of "
+        "links "
         "inside nodes. as printed: the paper's form.\n",
         stream);
   for (size_t i = 0; i < points->count; i++) {

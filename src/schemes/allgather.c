@@ -2,7 +2,7 @@
  *
  * `separate`: a whole all-gather of indices, then a whole one of values, as PyTorch does. `coalesce: false`: lookups
  * travel with their duplicates, as Horovod sends them. */
-#include "schemes/schemes.h"
+#include "schemes/registry.h"
 
 enum algorithm { RING, RECURSIVE_DOUBLING, BRUCK, DIRECT };
 static const char *const algorithms[] = {"ring", "recursive-doubling", "bruck", "direct", NULL};
@@ -41,7 +41,8 @@ static bool add_up(struct ss_run *run, const struct ss_gather *gather, struct ss
   struct ss_chunk shared = {0}, sum = {0};
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
-    if (!ss_run_sum(run, &gather->receipts, r, gather->block, 0, run->input->rows, &shared, &sum, error)) return false;
+    if (!ss_run_sum(run, &gather->receipts, r, gather->block, 0, run->input->rows, &shared, &sum, error))
+      return false;
     ss_run_sparse(run, &sum, 0, NULL);
   }
   uint64_t moved = ss_wire_bytes(&run->coo, &sum);

@@ -3,7 +3,7 @@
  * ring          reduce-scatter, then all-gather, of P parts (EmbRace §4.1.2, Table 2; Patarasuk & Yuan 2009)
  * rabenseifner  recursive halving, then doubling (SparDL, Table 1's "Dense")
  * tree          binomial reduce to rank 0, binomial broadcast */
-#include "schemes/schemes.h"
+#include "schemes/registry.h"
 
 enum algorithm { RING, RABENSEIFNER, TREE };
 static const char *const algorithms[] = {"ring", "rabenseifner", "tree", NULL};
@@ -30,10 +30,8 @@ static void prove_parts(struct dense_run *d, const struct ss_gather *gather) {
     if (!ss_run_resident(d->run, r) || ss_receipts_regular(&gather->receipts, r)) continue;
     for (uint32_t p = 0; p < P; p++) {
       const struct ss_chunk *held = ss_receipts_held(&gather->receipts, r, p, &gather->block[p]);
-      if (held)
-        ss_run_dense(d->run, held, P);
-      else
-        ss_run_inexact(d->run, "rank %u never received part %u", r, p);
+      if (held) ss_run_dense(d->run, held, P);
+      else ss_run_inexact(d->run, "rank %u never received part %u", r, p);
     }
   }
 }

@@ -3,8 +3,9 @@
  * By columns (default) rank j owns columns [floor(j*w/P), floor((j+1)*w/P)) of every row; by rows, EmbRace's
  * counter-example, an even range of rows. Lookups: i -> j carries what j looked up of i's part, without indices (ids
  * are known to all). Gradients: i -> j carries i's gradient of j's part, with indices. Own parts do not travel. */
-#include "schemes/schemes.h"
+#include "schemes/registry.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum exchange { BOTH, LOOKUPS, GRADIENTS };
@@ -42,7 +43,8 @@ static struct ss_chunk owned(const struct alltoall *a, const struct ss_chunk *ch
 /* --- lookups -------------------------------------------------------------------------------------------- */
 
 /* Parameters of the listed rows, in a real run. */
-static bool fill_parameters(const struct alltoall *a, uint32_t owner, struct ss_chunk *chunk, struct ss_error *error) {
+static bool fill_parameters(const struct alltoall *a, uint32_t owner, struct ss_chunk *chunk,
+                            struct ss_error *error) {
   uint32_t first = a->by_row ? 0 : column_of(a, owner);
   float *values = ss_arena_alloc(a->run->play.arena, chunk->count * chunk->width, sizeof *values);
   if (!values) return ss_fail_memory(error, "looking up parameters");
@@ -111,6 +113,7 @@ static bool prove_lookups(struct alltoall *a, const struct ss_receipts *receipts
 static void shorten(const struct alltoall *a, struct ss_exchange *x, struct ss_error *error) {
   const struct ss_input *input = a->run->input;
   struct ss_chunk chunk;
+  assert(a->run->ranks > 0);
   x->uniform = !a->run->play.payloads && input->even &&
                (a->by_row ? !input->row && input->count[0] % a->run->ranks == 0 : input->width % a->run->ranks == 0);
   if (x->uniform && x->give(x->context, 0, 1, &chunk, error)) x->each = ss_wire_bytes(x->wire, &chunk);
@@ -125,8 +128,8 @@ static bool exchange_lookups(struct alltoall *a, struct ss_error *error) {
   x.receipts = &receipts;
   shorten(a, &x, error);
   if (!gather_ids(a, error)) return false;
-  bool ok = ss_receipts_open(&receipts, run->ranks, run->ranks, error) &&
-            ss_pairwise(&run->play, &a->everyone, &x, error);
+  bool ok =
+      ss_receipts_open(&receipts, run->ranks, run->ranks, error) && ss_pairwise(&run->play, &a->everyone, &x, error);
   for (uint32_t j = 0; ok && run->proof && j < run->ranks; j++)
     if (ss_run_resident(run, j) && !prove_lookups(a, &receipts, j)) break;
   ss_receipts_close(&receipts);
@@ -177,8 +180,7 @@ static bool exchange_gradients(struct alltoall *a, struct ss_error *error) {
   shorten(a, &x, error);
   if (!ss_announce_sizes(&run->play, &a->everyone, error)) return false;
   bool ok = ss_receipts_open(&receipts, run->ranks, run->ranks, error) &&
-            ss_pairwise(&run->play, &a->everyone, &x, error) &&
-            (!run->play.payloads || add_up(a, &receipts, error));
+            ss_pairwise(&run->play, &a->everyone, &x, error) && (!run->play.payloads || add_up(a, &receipts, error));
   ss_receipts_close(&receipts);
   return ok;
 }
@@ -214,11 +216,12 @@ static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nod
   (void)ranks;
   (void)nodes;
   if (ss_setting_value(setting, "exchange") == GRADIENTS && ss_setting_value(setting, "gather_ids"))
-    return ss_fail(error, SS_BAD_INPUT, "%s: \"gather_ids\" belongs to the lookup exchange, which \"gradients\" leaves out",
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: \"gather_ids\" belongs to the lookup exchange, which \"gradients\" leaves out",
                    setting->label);
   if (ss_setting_value(setting, "exchange") == LOOKUPS && !ss_setting_value(setting, "coalesce"))
-    return ss_fail(error, SS_BAD_INPUT, "%s: \"coalesce\" belongs to the gradient exchange, which \"lookups\" leaves out",
-                   setting->label);
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: \"coalesce\" belongs to the gradient exchange, which \"lookups\" leaves out", setting->label);
   return true;
 }
 

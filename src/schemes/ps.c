@@ -4,7 +4,7 @@
  * pull: union     every rank gets the whole aggregate
  *       rows      a rank gets the rows it pushed: parameters, as EmbRace and Parallax have it
  *       broadcast-binomial, broadcast-scatter   ZEN B.1's broadcasts, the owners in turn (colocated only) */
-#include "schemes/schemes.h"
+#include "schemes/registry.h"
 
 #include <math.h>
 
@@ -21,13 +21,13 @@ struct ps {
   struct ss_run *run;
   bool colocated, dense, announced;
   enum pull pull;
-  uint32_t parts;              /* servers, or ranks when colocated */
+  uint32_t parts; /* servers, or ranks when colocated */
   struct ss_groups everyone;
-  struct ss_receipts pushed;   /* receiver: part; block: rank */
-  struct ss_receipts pulled;   /* receiver: rank; block: part */
-  struct ss_chunk *aggregate;  /* [parts] */
-  struct ss_chunk *slice;      /* [ranks] what each rank has for one part */
-  uint64_t *moved;             /* [parts] bytes that a server's sum reads and writes */
+  struct ss_receipts pushed;  /* receiver: part; block: rank */
+  struct ss_receipts pulled;  /* receiver: rank; block: part */
+  struct ss_chunk *aggregate; /* [parts] */
+  struct ss_chunk *slice;     /* [ranks] what each rank has for one part */
+  uint64_t *moved;            /* [parts] bytes that a server's sum reads and writes */
 };
 
 static uint64_t low_of(const struct ps *ps, uint32_t part) {
@@ -78,7 +78,9 @@ static bool give_pull(void *context, uint32_t part, uint32_t rank, struct ss_chu
     return true;
   }
   if (!ss_run_resident(ps->run, owner(ps, part))) return true;
-  return ss_chunk_select(&ps->aggregate[part], &wanted, ps->run->play.arena, out, error);
+  /* what came, not what was sent */
+  const struct ss_chunk *asked = ss_receipts_held(&ps->pushed, part, rank, &wanted);
+  return ss_chunk_select(&ps->aggregate[part], asked ? asked : &wanted, ps->run->play.arena, out, error);
 }
 
 static bool announce(struct ps *ps, struct ss_error *error) {
@@ -86,11 +88,10 @@ static bool announce(struct ps *ps, struct ss_error *error) {
 }
 
 static struct ss_exchange exchange_of(struct ps *ps, struct ss_receipts *receipts,
-                                      bool (*give)(void *, uint32_t, uint32_t, struct ss_chunk *, struct ss_error *)) {
-  return (struct ss_exchange){.context = ps,
-                              .give = give,
-                              .wire = ps->dense ? &ps->run->dense : &ps->run->coo,
-                              .receipts = receipts};
+                                      bool (*give)(void *, uint32_t, uint32_t, struct ss_chunk *,
+                                                   struct ss_error *)) {
+  return (struct ss_exchange){
+      .context = ps, .give = give, .wire = ps->dense ? &ps->run->dense : &ps->run->coo, .receipts = receipts};
 }
 
 static bool push(struct ps *ps, struct ss_error *error) {
@@ -111,10 +112,8 @@ static bool add_dense(struct ps *ps, uint32_t part, struct ss_error *error) {
       ss_play_mismatch(&ps->run->play, "server of part %u never received the part of rank %u", part, r);
       continue;
     }
-    if (first)
-      sum = *held;
-    else if (!ss_chunk_add_dense(&sum, held, ps->run->play.arena, &sum, error))
-      return false;
+    if (first) sum = *held;
+    else if (!ss_chunk_add_dense(&sum, held, ps->run->play.arena, &sum, error)) return false;
     first = false;
   }
   ps->aggregate[part] = sum;
@@ -281,10 +280,8 @@ static bool pull(struct ps *ps, struct ss_error *error) {
 static void prove_dense(struct ps *ps, uint32_t r) {
   for (uint32_t j = 0; j < ps->parts; j++) {
     const struct ss_chunk *held = ss_receipts_held(&ps->pulled, r, j, &ps->aggregate[j]);
-    if (held)
-      ss_run_dense(ps->run, held, ps->parts);
-    else
-      ss_run_inexact(ps->run, "rank %u never received part %u", r, j);
+    if (held) ss_run_dense(ps->run, held, ps->parts);
+    else ss_run_inexact(ps->run, "rank %u never received part %u", r, j);
   }
 }
 
@@ -294,10 +291,8 @@ static bool prove_rows(struct ps *ps, uint32_t r, struct ss_error *error) {
     struct ss_chunk sent, wanted;
     if (!slice_of(ps, r, j, &wanted, error) || !give_pull(ps, j, r, &sent, error)) return false;
     const struct ss_chunk *held = ss_receipts_held(&ps->pulled, r, j, &sent);
-    if (held)
-      ss_run_sparse(ps->run, held, 0, &wanted);
-    else
-      ss_run_inexact(ps->run, "rank %u never received its rows of part %u", r, j);
+    if (held) ss_run_sparse(ps->run, held, 0, &wanted);
+    else ss_run_inexact(ps->run, "rank %u never received its rows of part %u", r, j);
   }
   return true;
 }

@@ -2,7 +2,7 @@
  *
  * Made from the input's lists, row by row into a table as long as the tensor, without chunks, merges or parts: the
  * obvious way, so that it shares no code with what it judges. */
-#include "schemes/simulate.h"
+#include "schemes/schemes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 struct reference {
   struct ss_proof proof;
   const struct ss_input *input;
-  uint64_t *sum;     /* [rows] */
-  uint8_t *touched;  /* [rows] some rank contributed */
-  uint64_t *upto;    /* [rows / STEP + 2] touched rows before row i * STEP: how many a range has is found quickly */
-  uint64_t *dense;   /* [units] */
+  uint64_t *sum;    /* [rows] */
+  uint8_t *touched; /* [rows] some rank contributed */
+  uint64_t *upto;   /* [rows / STEP + 2] touched rows before row i * STEP: how many a range has is found quickly */
+  uint64_t *dense;  /* [units] */
   uint32_t units;
   struct ss_chunk last; /* the last chunk found right: ranks share sums */
 };

@@ -1,5 +1,5 @@
 /* The one list of schemes. */
-#include "schemes/schemes.h"
+#include "schemes/registry.h"
 
 #include <string.h>
 

@@ -58,10 +58,8 @@ static bool sum_held(struct ss_run *run, const struct ss_receipts *receipts, uin
   if (!held) return ss_fail_memory(error, "summing what a rank received");
   for (uint32_t b = 0; b < receipts->blocks; b++) {
     const struct ss_chunk *block = ss_receipts_held(receipts, receiver, b, &blocks[b]);
-    if (block)
-      held[n++] = *block;
-    else
-      ss_play_mismatch(&run->play, "endpoint %u never received block %u", receiver, b);
+    if (block) held[n++] = *block;
+    else ss_play_mismatch(&run->play, "endpoint %u never received block %u", receiver, b);
   }
   return ss_chunk_sum(held, n, low, high, run->play.arena, &run->play.scratch, out, error);
 }

@@ -6,8 +6,8 @@
 #ifndef SS_SCHEMES_SCHEME_H
 #define SS_SCHEMES_SCHEME_H
 
-#include "schemes/input.h"
 #include "sim/collectives.h"
+#include "trace/input.h"
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
@@ -27,8 +27,8 @@ enum { SS_OPTIONS_MAX = 8 };
 /* A scheme with its options, as a scenario names it. */
 struct ss_setting {
   const struct ss_scheme *scheme;
-  char label[96];                  /* what tables and `expect` call it: the scheme's name unless given */
-  uint64_t value[SS_OPTIONS_MAX];  /* by place in the scheme's option table */
+  char label[96];                 /* what tables and `expect` call it: the scheme's name unless given */
+  uint64_t value[SS_OPTIONS_MAX]; /* by place in the scheme's option table */
   bool given[SS_OPTIONS_MAX];
   uint32_t index_bytes;
   bool element;        /* "granularity": "element" */
@@ -95,8 +95,8 @@ void ss_run_sparse(struct ss_run *run, const struct ss_chunk *chunk, uint32_t co
 void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t units);
 void ss_run_inexact(struct ss_run *run, const char *format, ...) SS_PRINTF(2, 3);
 
-/* Fills in what `rank` contributes to a dense part whose rows and units (part, count) are set: a proof integer a unit,
- * and in a real run its rows among zeros. */
+/* Fills in what `rank` contributes to a dense part whose rows and units (part, count) are set: a proof integer a
+ * unit, and in a real run its rows among zeros. */
 bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena, struct ss_chunk *part,
                        struct ss_error *error) SS_MUST_CHECK;
 
@@ -110,8 +110,8 @@ bool ss_run_sum(struct ss_run *run, const struct ss_receipts *receipts, uint32_t
 const struct ss_scheme *const *ss_schemes(void);
 const struct ss_scheme *ss_scheme_find(const char *name);
 
-/* A scheme's name, or {"name", "label", OPTION...: value, "index_bytes", "granularity", "sizes"}. `defaults` gives the
- * last three where the node does not. */
+/* A scheme's name, or {"name", "label", OPTION...: value, "index_bytes", "granularity", "sizes"}. `defaults` gives
+ * the last three where the node does not. */
 bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, struct ss_setting *out,
                      struct ss_error *error) SS_MUST_CHECK;
 /* "index_bytes", "granularity" and "sizes" of an object that has other keys too: a scheme, or the scenario. */

@@ -1,4 +1,4 @@
-#include "schemes/simulate.h"
+#include "schemes/schemes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,11 +82,17 @@ static void describe_wires(struct ss_run *run) {
 }
 
 bool ss_run_play(const struct ss_setting *setting, const struct ss_input *input, uint32_t servers,
-                 struct ss_player *player, const struct ss_device *device, bool payloads,
-                 const struct ss_chunk *own, struct ss_proof *proof, struct ss_arena *arena, struct ss_outcome *out,
-                 struct ss_error *error) {
-  struct ss_run run = {.setting = setting, .input = input, .ranks = input->ranks, .servers = servers, .own = own,
-                       .proof = proof, .exact = true, .push_imbalance = NAN, .pull_imbalance = NAN};
+                 struct ss_player *player, const struct ss_device *device, bool payloads, const struct ss_chunk *own,
+                 struct ss_proof *proof, struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) {
+  struct ss_run run = {.setting = setting,
+                       .input = input,
+                       .ranks = input->ranks,
+                       .servers = servers,
+                       .own = own,
+                       .proof = proof,
+                       .exact = true,
+                       .push_imbalance = NAN,
+                       .pull_imbalance = NAN};
   if (!ss_play_open(&run.play, player, input->ranks, servers, error)) return false;
   run.play.payloads = payloads;
   run.play.exchange_sizes = setting->exchange_sizes;
@@ -120,9 +126,10 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
   struct ss_engine engine;
   const struct ss_chunk *own;
   if (!ss_engine_open(&engine, world->cluster, input->ranks, servers, error)) return false;
-  bool ok = ss_run_own(setting, input, world->verify, NULL, arena, &own, error) &&
-            (!world->verify || ss_reference_open(setting, input, &proof, error)) &&
-            ss_run_play(setting, input, servers, &engine.player, world->device, payloads, own, proof, arena, out, error);
+  bool ok =
+      ss_run_own(setting, input, world->verify, NULL, arena, &own, error) &&
+      (!world->verify || ss_reference_open(setting, input, &proof, error)) &&
+      ss_run_play(setting, input, servers, &engine.player, world->device, payloads, own, proof, arena, out, error);
   if (ok) out->tally = ss_engine_tally(&engine);
   if (ok) per_rank(&engine, out);
   ss_reference_close(proof);

@@ -113,8 +113,8 @@ struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, u
 /* units = P. Step s: r sends part (r - s) mod P to r + 1, which adds its own; r ends with part r in part[r]. */
 bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
                             struct ss_error *error) SS_MUST_CHECK;
-/* units = Q, the power of two not above P. Recursive halving, then doubling. whole[p] is what p contributes (all units,
- * without content where p does not live here), and in the end the sum that it holds. */
+/* units = Q, the power of two not above P. Recursive halving, then doubling. whole[p] is what p contributes (all
+ * units, without content where p does not live here), and in the end the sum that it holds. */
 bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                                struct ss_error *error) SS_MUST_CHECK;
 /* units = 1. Step t: p with p mod 2^(t+1) = 2^t sends its sum to p - 2^t; whole[p] is what p contributes, and in

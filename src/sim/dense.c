@@ -1,6 +1,7 @@
 /* Sums of dense tensors: ring reduce-scatter and Rabenseifner's all-reduce. */
 #include "sim/collectives.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count) {
@@ -39,8 +40,8 @@ bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32
   return play->player->play(play->player, &round, error);
 }
 
-bool ss_dense_take(struct ss_play *play, uint32_t at, const struct ss_chunk *due,
-                   struct ss_chunk *held, struct ss_error *error) {
+bool ss_dense_take(struct ss_play *play, uint32_t at, const struct ss_chunk *due, struct ss_chunk *held,
+                   struct ss_error *error) {
   const struct ss_chunk *got = play->payload[at].chunks;
   if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
   if (got->origin != play->from[at] || got->part != due->part || got->count != due->count) {
@@ -53,6 +54,7 @@ bool ss_dense_take(struct ss_play *play, uint32_t at, const struct ss_chunk *due
 
 static bool ring_without_payloads(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_error *error) {
   uint32_t size = sum->groups.size;
+  assert(size > 0);
   bool uniform = sum->rows % size == 0;
   struct ss_chunk first = ss_dense_units(sum, 0, 1);
   uint64_t each = ss_wire_bytes(sum->wire, &first);
@@ -139,8 +141,8 @@ static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struc
     if (ss_play_resident(play, play->to[i])) {
       const struct ss_chunk *got = play->payload[i].chunks;
       if (got->origin != play->from[i])
-        ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i], got->origin,
-                         play->from[i]);
+        ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i],
+                         got->origin, play->from[i]);
       whole[2 * i] = *got;
     }
   return true;
@@ -204,8 +206,7 @@ static bool double_up(struct ss_play *play, const struct ss_dense_sum *sum, stru
   for (uint32_t p = 0; p < fold.Q; p++) ss_gather_set(&gather, 0, p, &whole[ss_fold_member(fold, p)]);
   bool ok = ss_gather_seal(play, &gather, error) && ss_allgather_doubling(play, &gather, error);
   for (uint32_t p = 0; ok && play->payloads && p < fold.Q; p++)
-    if (ss_play_resident(play, core[p]))
-      ok = join(play, sum, &gather, p, &whole[ss_fold_member(fold, p)], error);
+    if (ss_play_resident(play, core[p])) ok = join(play, sum, &gather, p, &whole[ss_fold_member(fold, p)], error);
   ss_gather_close(&gather);
   return ok;
 }

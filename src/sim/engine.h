@@ -6,8 +6,8 @@
 
 /* What a run amounted to. Endpoints are ranks, then servers. */
 struct ss_tally {
-  double time;     /* s: when the last endpoint was done */
-  double kernel;   /* s: kernel time of the endpoint that computed longest */
+  double time;   /* s: when the last endpoint was done */
+  double kernel; /* s: kernel time of the endpoint that computed longest */
   uint64_t messages, rounds, bytes;
   uint64_t sent_max, received_max; /* B: over ranks */
   uint64_t server_max;             /* B: over servers, sent or received, the larger */
@@ -18,12 +18,12 @@ struct ss_engine {
   const struct ss_network_model *model;
   struct ss_network *network;
   uint32_t ranks, endpoints;
-  double *ready;    /* [endpoints] of the current dependent round and the independent ones behind it */
-  double *done;     /* [endpoints] end of everything so far, as far as settled */
-  double *computed; /* [endpoints] when the compute stream is free */
-  double *busy;     /* [endpoints] kernel time */
+  double *ready;             /* [endpoints] of the current dependent round and the independent ones behind it */
+  double *done;              /* [endpoints] end of everything so far, as far as settled */
+  double *computed;          /* [endpoints] when the compute stream is free */
+  double *busy;              /* [endpoints] kernel time */
   uint64_t *sent, *received; /* [endpoints] B, except what went to everyone alike: */
-  uint64_t everyone; /* B that each rank both sent and received in shift rounds */
+  uint64_t everyone;         /* B that each rank both sent and received in shift rounds */
   uint64_t messages, rounds;
 };
 

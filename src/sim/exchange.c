@@ -17,7 +17,8 @@ static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, 
   play->bytes[at] = ss_wire_bytes(x->wire, chunk);
   if (!play->payloads) return true;
   play->payload[at] = (struct ss_payload){.chunks = chunk, .count = 1};
-  if (x->known && ss_play_resident(play, play->to[at])) play->payload[at].known = x->known(x->context, ends.from, ends.to);
+  if (x->known && ss_play_resident(play, play->to[at]))
+    play->payload[at].known = x->known(x->context, ends.from, ends.to);
   return true;
 }
 

@@ -68,8 +68,7 @@ static bool put(struct ss_play *play, struct ss_gather *g, uint32_t at, uint32_t
     struct ss_chunk *own = ss_arena_alloc(play->arena, count, sizeof *own);
     if (!own) return ss_fail_memory(error, "gathering blocks");
     for (uint32_t i = 0; i < count; i++) {
-      const struct ss_chunk *held =
-          ss_receipts_held(&g->receipts, group * size + from, (first + i) % size, &run[i]);
+      const struct ss_chunk *held = ss_receipts_held(&g->receipts, group * size + from, (first + i) % size, &run[i]);
       own[i] = held ? *held : run[i];
     }
     run = own;

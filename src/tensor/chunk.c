@@ -36,7 +36,9 @@ struct ss_chunk ss_chunk_slice(const struct ss_chunk *chunk, uint64_t low, uint6
     count = ss_chunk_find(chunk, low, high, &first);
   } else {
     uint64_t range = chunk->high - chunk->low;
-    count = range == 0 ? 0 : ss_share(chunk->count, range, high - chunk->low) - ss_share(chunk->count, range, low - chunk->low);
+    count = range == 0
+                ? 0
+                : ss_share(chunk->count, range, high - chunk->low) - ss_share(chunk->count, range, low - chunk->low);
   }
   struct ss_chunk view = ss_chunk_entries(chunk, first, count);
   view.low = low;
@@ -89,8 +91,7 @@ bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *wanted,
   uint32_t *rows = ss_arena_alloc(arena, most, sizeof *rows);
   uint64_t *marks = from->marks ? ss_arena_alloc(arena, most, sizeof *marks) : NULL;
   float *values = from->values ? ss_arena_alloc(arena, most * from->width, sizeof *values) : NULL;
-  if (!rows || (from->marks && !marks) || (from->values && !values))
-    return ss_fail_memory(error, "selecting rows");
+  if (!rows || (from->marks && !marks) || (from->values && !values)) return ss_fail_memory(error, "selecting rows");
   for (uint64_t i = 0, j = 0; i < from->count && j < wanted->count;) {
     if (from->rows[i] < wanted->rows[j]) {
       i++;

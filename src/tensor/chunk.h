@@ -4,8 +4,8 @@
  * owns them. It can be as little as a count (when sizes are all that is asked), and as much as rows, proof integers
  * and values.
  *
- * Proof: every row carries one 64-bit integer, its mark; what rank r contributes to row i is ss_contribution(r, i, 0).
- * Marks are summed mod 2^64, so any order gives the same bits, and a lost, doubled or swapped row shows. */
+ * Proof: every row carries one 64-bit integer, its mark; what rank r contributes to row i is ss_contribution(r, i,
+ * 0). Marks are summed mod 2^64, so any order gives the same bits, and a lost, doubled or swapped row shows. */
 #ifndef SS_TENSOR_CHUNK_H
 #define SS_TENSOR_CHUNK_H
 

@@ -103,10 +103,8 @@ static void radix_sort(const uint32_t *rows, uint64_t count, uint64_t range, uin
 }
 
 void ss_sort_rows(const uint32_t *rows, uint64_t count, uint64_t range, uint32_t *out, uint32_t *spare) {
-  if (count <= FEW)
-    insertion_sort(rows, count, out);
-  else
-    radix_sort(rows, count, range, out, spare);
+  if (count <= FEW) insertion_sort(rows, count, out);
+  else radix_sort(rows, count, range, out, spare);
 }
 
 static uint64_t drop_repeats(uint32_t *sorted, uint64_t count) {

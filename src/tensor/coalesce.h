@@ -27,8 +27,8 @@ void ss_coalesce_free(struct ss_coalesce_scratch *scratch);
 uint64_t ss_coalesce(const uint32_t *rows, uint64_t count, uint64_t range, uint32_t *out,
                      struct ss_coalesce_scratch *scratch);
 
-/* Sorts rows[count], each below `range`, into out[count], duplicates kept; `spare` has room for as many. No two of the
- * arrays may overlap. */
+/* Sorts rows[count], each below `range`, into out[count], duplicates kept; `spare` has room for as many. No two of
+ * the arrays may overlap. */
 void ss_sort_rows(const uint32_t *rows, uint64_t count, uint64_t range, uint32_t *out, uint32_t *spare);
 
 /* True when each id is above the one before: the list is its own coalesced form. */

@@ -127,6 +127,7 @@ bool ss_chunk_sum(const struct ss_chunk *operands, uint32_t n, uint64_t low, uin
   uint64_t most = entries < high - low ? entries : high - low;
   s.span = high - low < BLOCK ? (uint32_t)(high - low) : BLOCK;
   s.words = s.span / 64 + 1;
+  if (s.span == 0) s.span = 1; /* an empty range: nothing comes */
   ss_arena_reset(&scratch->arena);
   if (!reserve(&s, most, marks, values, arena, &scratch->arena, &until))
     return ss_fail_memory(error, "summing sparse gradients");
@@ -139,7 +140,13 @@ bool ss_chunk_sum(const struct ss_chunk *operands, uint32_t n, uint64_t low, uin
     memset(s.block.present, 0, s.words * sizeof *s.block.present);
     memcpy(s.cursor, until, n * sizeof *until);
   }
-  *out = (struct ss_chunk){.rows = s.rows, .marks = s.marks, .values = s.values, .count = s.count,
-                           .low = low, .high = high, .width = s.width, .stride = s.width};
+  *out = (struct ss_chunk){.rows = s.rows,
+                           .marks = s.marks,
+                           .values = s.values,
+                           .count = s.count,
+                           .low = low,
+                           .high = high,
+                           .width = s.width,
+                           .stride = s.width};
   return true;
 }

@@ -25,6 +25,7 @@ ENVIRONMENT = {
     "OMPI_MCA_odls_base_sigkill_timeout": "0",
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
     "OMP_NUM_THREADS": "1",
+    "SPARSYNC_DATA": os.environ.get("SPARSYNC_DATA", str(ROOT)),
     "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0",
 }
 # Two ranks a node, so that `ps` has several servers unless told otherwise.
@@ -169,10 +170,28 @@ def shipped_trace_in_a_table(_folder):
 
 
 @test
+def help_without_mpi(_folder):
+    out, _ = execute(0, "--help")
+    assert out.startswith("usage: mpirun") and "--iterations" in out
+
+
+@test
 def without_mpirun(folder):
     out, _ = execute(0, scenario(folder, ["allgather", "ps"]), "--format", "json")
     for point in json.loads(out)["points"]:
         check_point(point, 1)
+
+
+@test
+def simulated_as_by_run(folder):
+    path = scenario(folder, all_options(3), ranks=3)
+    out, _ = execute(3, path, "--format", "json")
+    done = subprocess.run([PROGRAM, "run", path, "--format", "json"], capture_output=True, timeout=60, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    for ours, theirs in zip(json.loads(out)["points"], json.loads(done.stdout)["points"], strict=True):
+        assert ours["label"] == theirs["label"]
+        for key in ("time_s", "bytes_sent_max", "bytes_received_max"):
+            assert abs(ours[key] - theirs[key]) <= 1e-9 * abs(theirs[key]), (ours["label"], key, ours[key], theirs[key])
 
 
 @test
@@ -204,7 +223,7 @@ def refused(ranks, *arguments, says, status=2):
     out, err = execute(ranks, *arguments, status=status, timeout=30)
     assert out == "", f"wrote {out[:80]!r}"
     assert says in err, f"said {err!r}, not {says!r}"
-    assert sum(line.startswith("sparsync: ") for line in err.splitlines()) == 1, f"several ranks spoke: {err!r}"
+    assert sum(line.startswith("sparsync exec: ") for line in err.splitlines()) == 1, f"several ranks spoke: {err!r}"
 
 
 @test

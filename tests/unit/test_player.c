@@ -58,7 +58,7 @@ struct slow {
 };
 
 static uint32_t slow_node(const struct schedule *s, uint32_t endpoint) {
-  uint32_t per_node = s->cluster.gpus_per_node, nodes = s->ranks / per_node + (s->ranks % per_node != 0);
+  uint32_t per_node = s->cluster.gpus_per_node, nodes = (s->ranks - 1) / per_node + 1;
   return endpoint < s->ranks ? endpoint / per_node : (endpoint - s->ranks) % nodes;
 }
 

@@ -1,4 +1,4 @@
-#include "schemes/input.h"
+#include "trace/input.h"
 
 #include <math.h>
 
@@ -14,10 +14,11 @@ uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts) {
 static bool refuse(uint64_t rows, double density, uint64_t parts, struct ss_error *error) {
   uint64_t next = ss_uniform_rows(rows + 1, density, parts);
   if (next == 0)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "uniform: %llu rows at density %g do not give each of %llu parts the same whole number of rows, and "
-                   "no near number of rows does (say a density like 1/32)",
-                   (unsigned long long)rows, density, (unsigned long long)parts);
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "uniform: %llu rows at density %g do not give each of %llu parts the same whole number of rows, and "
+        "no near number of rows does (say a density like 1/32)",
+        (unsigned long long)rows, density, (unsigned long long)parts);
   return ss_fail(error, SS_BAD_INPUT,
                  "uniform: %llu rows at density %g do not give each of %llu parts the same whole number of rows (the "
                  "next number of rows that does is %llu)",
@@ -38,8 +39,9 @@ bool ss_uniform_divides(const struct ss_uniform *u, uint64_t parts, uint32_t ran
   if (u->rows % parts != 0 || u->nnz % parts != 0)
     return refuse(u->rows, (double)u->nnz / (double)u->rows, parts, error);
   if (u->overlap == SS_OVERLAP_NONE && u->rows / u->nnz < ranks)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "uniform: %u ranks without overlap at density %g need more rows than there are (density at most %g)",
-                   ranks, (double)u->nnz / (double)u->rows, 1.0 / ranks);
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "uniform: %u ranks without overlap at density %g need more rows than there are (density at most %g)", ranks,
+        (double)u->nnz / (double)u->rows, 1.0 / ranks);
   return true;
 }

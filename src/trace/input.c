@@ -1,4 +1,4 @@
-#include "schemes/input.h"
+#include "trace/input.h"
 
 #include "tensor/chunk.h"
 
@@ -112,7 +112,8 @@ static bool from_uniform(const struct maker *m, uint32_t rank) {
 bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *wish, struct ss_arena *arena,
                    struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
   struct ss_input rows;
-  if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, wish->element, out, error)) return false;
+  if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, wish->element, out, error))
+    return false;
   struct maker m = {.origin = origin, .wish = wish, .arena = arena, .scratch = scratch};
   m.factor = wish->element ? rows.width : 1;
   m.count = ss_arena_alloc(arena, wish->ranks, sizeof *m.count);

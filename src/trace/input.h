@@ -1,0 +1,64 @@
+/* What one synchronisation starts from: the rows that each rank has for one tensor in one iteration. */
+#ifndef SS_TRACE_INPUT_H
+#define SS_TRACE_INPUT_H
+
+#include "base/memory.h"
+#include "tensor/coalesce.h"
+#include "trace/trace.h"
+
+struct ss_input {
+  uint32_t ranks;
+  uint64_t rows;
+  uint32_t width;        /* elements a row */
+  uint32_t value_bytes;  /* of an element */
+  bool even;             /* every rank and every even partition that divides holds the same: the counts say it all */
+  const uint64_t *count; /* [ranks] distinct rows */
+  const uint32_t *const *row;    /* [ranks][count] ascending; NULL: only the counts are known */
+  const uint64_t *lookups;       /* [ranks] rows as looked up, duplicates counted */
+  const uint32_t *const *lookup; /* [ranks][lookups] ascending, duplicates kept; NULL unless asked for */
+};
+
+/* The idealised tensor of the closed forms: every rank and every even partition into parts that divide `nnz` and
+ * `rows` holds the same number of rows. */
+enum ss_overlap { SS_OVERLAP_FULL, SS_OVERLAP_NONE, SS_OVERLAP_RANDOM };
+struct ss_uniform {
+  uint64_t rows, nnz;
+  uint32_t width, value_bytes;
+  enum ss_overlap overlap;
+  uint64_t seed;
+};
+
+/* Checks that `nnz` = density * rows is whole and that `parts` divides rows and nnz; the error names the next number
+ * of rows that does. */
+bool ss_uniform_make(uint64_t rows, double density, uint32_t width, uint32_t value_bytes, enum ss_overlap overlap,
+                     uint64_t seed, struct ss_uniform *out, struct ss_error *error) SS_MUST_CHECK;
+/* The least number of rows, from `rows` on, of which `density` is a whole number that `parts` divides, together with
+ * the rows themselves; 0 when none is near. */
+uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts);
+bool ss_uniform_divides(const struct ss_uniform *uniform, uint64_t parts, uint32_t ranks,
+                        struct ss_error *error) SS_MUST_CHECK;
+
+/* Where inputs come from: a tensor of a trace (with each `merge` consecutive ranks as one), or a uniform tensor. */
+struct ss_origin {
+  const struct ss_trace *trace; /* NULL: uniform */
+  size_t tensor;
+  uint32_t merge; /* at least 1 */
+  struct ss_uniform uniform;
+};
+
+struct ss_input_wish {
+  uint32_t ranks;
+  uint64_t iteration;
+  bool lists;   /* rows are needed, not only counts (a trace gives them always) */
+  bool lookups; /* the looked-up rows too */
+  bool element; /* element granularity: rows * width rows of one element */
+};
+
+/* Rows, widths and bytes of the tensor as the wish has them, without content. */
+bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out,
+                    struct ss_error *error) SS_MUST_CHECK;
+/* Arrays are `arena`'s; `scratch` is kept between calls. The caller has checked that the trace has the ranks. */
+bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *wish, struct ss_arena *arena,
+                   struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

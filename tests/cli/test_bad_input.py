@@ -1,0 +1,343 @@
+#!/usr/bin/python3
+"""Bad input through the whole program: each case ends with its exit status and one line that a person can act on,
+prints no result, leaves no file behind and touches no old one. Arguments: the program, the source tree. Prints TAP.
+
+Also run under valgrind and with sanitizers, where a call costs half a second: a case is one call, and no more of them
+than say something new. What is wrong with single bytes of traces is for tests/unit/test_trace.c."""
+import json
+import os
+import pathlib
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+BIBLE = str(ROOT / "traces" / "bible-kjv-16.safetensors")
+FLAT = {"latency": "10us", "bandwidth": "1GB/s"}
+UNIFORM = {"uniform": {"rows": 64, "row_width": 4, "density": "1/4", "overlap": "full"}}
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+CASES = []
+
+
+class Bad:
+    """One call: `arguments` behind the program's name, the exit status, and what the message must say."""
+
+    def __init__(self, name, arguments, *says, status=2, prints=False, prepare=None, **options):
+        self.name, self.arguments, self.says, self.status = name, [str(a) for a in arguments], says, status
+        self.prints, self.prepare, self.options = prints, prepare, options
+        CASES.append(self)
+
+    def run(self, folder):
+        before = contents(folder)
+        done = subprocess.run([PROGRAM, *self.arguments], stdin=subprocess.DEVNULL, capture_output=True, cwd=folder,
+                              timeout=120, env=ENVIRONMENT, **self.options)
+        out, err = done.stdout, done.stderr.decode(errors="backslashreplace")
+        assert "Sanitizer" not in err and "runtime error" not in err and "==ERROR" not in err, err[:2000]
+        assert done.returncode == self.status, f"status {done.returncode}, not {self.status}: {err[:600]!r} {out[:300]!r}"
+        assert err.count("\n") == 1 and err.endswith("\n"), f"not one line: {err[:600]!r}"
+        assert len(err) < 1500, f"{len(err)} bytes of message: {err[:300]!r}..."
+        assert self.prints or out == b"", f"wrote {out[:200]!r}"
+        for word in self.says:
+            assert word in err, f"says {err!r}, without {word!r}"
+        assert not (changed := restore(folder, before)), f"changed {changed}"
+
+
+def contents(folder):
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def restore(folder, before):
+    """Undoes what a call has changed, so that the next case starts clean; returns the names of what it was."""
+    after = contents(folder)
+    changed = [p for p in before.keys() | after.keys() if before.get(p) != after.get(p)]
+    for path in changed:
+        path.unlink(missing_ok=True)
+        if path in before:
+            path.write_bytes(before[path])
+    return sorted(p.name for p in changed)
+
+
+# --- traces ---------------------------------------------------------------------------------------------------------
+
+TRACES = {}
+
+
+def entry(dtype, count, begin, end):
+    return {"dtype": dtype, "shape": [count], "data_offsets": [begin, end]}
+
+
+def trace_bytes(ids=(1, 2, 3, 9), offsets=(0, 1, 2, 3, 4), change=None, tail=b""):
+    """A file of one tensor of 10 rows, two iterations, two ranks; `change` edits the header."""
+    data = struct.pack(f"<{len(offsets)}q", *offsets)
+    split = len(data)
+    data += struct.pack(f"<{len(ids)}q", *ids)
+    header = {
+        "__metadata__": {"sparsync.version": "1", "iterations": "2", "ranks": "2",
+                         "tensors": json.dumps([{"name": "T", "rows": 10, "row_width": 4, "dtype": "F32"}])},
+        "T.offsets": entry("I64", len(offsets), 0, split),
+        "T.rows": entry("I64", len(ids), split, len(data)),
+    }
+    if change:
+        change(header)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data + tail
+
+
+def edit(key, value):
+    return lambda header: header.__setitem__(key, value)
+
+
+def meta(key, value):
+    return lambda header: header["__metadata__"].__setitem__(key, value)
+
+
+def flip(data, at, bit):
+    return data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1:]
+
+
+def trace_case(name, data, *says, both=False):
+    """The bad file through `run` and, a kind of each, also through `trace stats`."""
+    file = name.replace(" ", "-") + ".safetensors"
+    if data is not None:
+        TRACES[file] = data
+    Bad(f"run: trace {name}", ["run", "--trace", file, "--cluster", "p3.16xlarge-25g", "-o", "result"], file, *says)
+    if both:
+        Bad(f"trace stats: {name}", ["trace", "stats", file, "-o", "result"], file, *says)
+
+
+GOOD = trace_bytes()
+HEADER = struct.unpack("<Q", GOOD[:8])[0]
+I64_MAX = 2**63 - 1
+trace_case("missing", None, "No such file", both=True)
+trace_case("empty", b"", "0 bytes")
+trace_case("a directory", "directory", "directory", both=True)
+trace_case("cut in the header", GOOD[:40])
+trace_case("cut in the data", GOOD[:-1], "data", both=True)
+trace_case("bit flipped in the length", flip(GOOD, 3, 0), "header")
+trace_case("bit flipped in the header", flip(GOOD, 8, 2), "JSON", both=True)
+trace_case("bit flipped in an offset", flip(GOOD, 8 + HEADER + 8, 7), "T.offsets")
+trace_case("header beyond the file", struct.pack("<Q", len(GOOD)) + GOOD[8:], "header")
+trace_case("header of 2^64-1 bytes", struct.pack("<Q", 2**64 - 1) + GOOD[8:], "header")
+trace_case("header beyond the cap", struct.pack("<Q", (4 << 20) + 1) + b" " * ((4 << 20) + 99), "header")
+trace_case("overlapping entries", trace_bytes(change=edit("T.rows", entry("I64", 4, 32, 64)), tail=b""), "T.rows", "overlaps")
+trace_case("a hole between entries", trace_bytes(change=edit("T.rows", entry("I64", 4, 48, 80)), tail=b"01234567"), "T.rows")
+trace_case("reversed entry", trace_bytes(change=edit("T.rows", entry("I64", 4, 72, 40))), "T.rows", "begins at 72")
+trace_case("entry out of range", trace_bytes(change=edit("T.rows", entry("I64", 5, 40, 80))), "T.rows")
+trace_case("wrong shape", trace_bytes(change=edit("T.rows", entry("I64", 3, 40, 72))), "T.rows", "shape")
+trace_case("overflowing shape", trace_bytes(change=edit("T.rows", entry("I64", 2**61 + 4, 40, 72))), "T.rows", both=True)
+trace_case("decreasing offsets", trace_bytes(offsets=(0, 2, 1, 3, 4)), "T.offsets", both=True)
+trace_case("jumping offsets", trace_bytes(offsets=(0, 1, 2, I64_MAX, 4)), "T.offsets")
+trace_case("id of rows", trace_bytes(ids=(1, 2, 10, 3)), "T.rows", "10", both=True)
+trace_case("id of -1", trace_bytes(ids=(1, 2, -1, 3)), "T.rows", "-1")
+trace_case("iterations of 0", trace_bytes(change=meta("iterations", "0")), "iterations")
+trace_case("ranks of 2^63", trace_bytes(change=meta("ranks", str(2**63))), "ranks")
+trace_case("ranks in words", trace_bytes(change=meta("ranks", "two")), "ranks", "two")
+trace_case("unknown dtype", trace_bytes(change=edit("T.rows", entry("I63", 4, 40, 72))), "T.rows", "I63")
+
+# --- scenarios --------------------------------------------------------------------------------------------------------
+
+SCENARIOS = {}
+
+
+def scenario(change=None, **fields):
+    document = {"trace": UNIFORM, "cluster": dict(FLAT), "ranks": 4, "schemes": ["allgather", "ps"], **fields}
+    if change:
+        change(document)
+    return document
+
+
+def scenario_case(name, text, *says, verb="run", **options):
+    file = name.replace(" ", "-").replace("/", "-") + ".json"
+    SCENARIOS[file] = text if isinstance(text, (str, bytes)) else json.dumps(text)
+    Bad(f"scenario: {name}", [verb, file, "-o", "result"] if verb == "run" else [verb, file], file, *says, **options)
+
+
+def without(key):
+    return lambda document: document.pop(key)
+
+
+scenario_case("not JSON", "ranks: 4\n", "byte 0", "JSON")
+scenario_case("cut", json.dumps(scenario())[:-5], "byte")
+scenario_case("empty file", "", "byte 0")
+scenario_case("nested 100000 deep", '{"sweep": ' + "[" * 100000 + "]" * 100000 + "}", "1000 deep", "byte")
+scenario_case("an array", "[1, 2]", "object")
+scenario_case("not UTF-8", b'{"name": "\xff"}', "byte 10", "UTF-8")
+scenario_case("NaN", '{"cluster": {"latency": NaN}}', "byte 24")
+scenario_case("NaN as text", scenario(cluster={**FLAT, "latency": "nan"}), "cluster.latency", '"nan"', "is not a time")
+scenario_case("negative bandwidth", scenario(cluster={**FLAT, "bandwidth": -1}), "cluster.bandwidth", "-1")
+scenario_case("zero bandwidth", scenario(cluster={**FLAT, "bandwidth": "0Gbps"}), "cluster.bandwidth", '"0Gbps"')
+scenario_case("negative latency", scenario(cluster={**FLAT, "latency": "-1us"}), "cluster.latency", '"-1us"')
+scenario_case("bad unit", scenario(cluster={**FLAT, "bandwidth": "25 Gb/z"}), 'cluster.bandwidth: "25 Gb/z" is not a rate',
+              "25Gbps")
+scenario_case("unit of another kind", scenario(cluster={**FLAT, "latency": "10kB"}), "cluster.latency", '"10kB"')
+scenario_case("unknown key", scenario(rank=[4]), 'rank: unknown key', '"ranks"')
+scenario_case("unknown cluster key", scenario(cluster={**FLAT, "bandwith": 1}), 'cluster.bandwith', '"bandwidth"')
+scenario_case("duplicate key", '{"ranks": 4, "trace": "x", "ranks": 8}', '"ranks"', "twice")
+scenario_case("wrong type of schemes", scenario(schemes="allgather"), "schemes", "list")
+scenario_case("wrong type of a scheme", scenario(schemes=["ps", 7]), "schemes[1]")
+scenario_case("wrong type of verify", scenario(verify="yes"), "verify", '"yes"')
+scenario_case("wrong type of cluster", scenario(cluster=7), "cluster")
+scenario_case("unknown scheme", scenario(schemes=["allgater"]), "schemes[0]", '"allgater"', '"allgather"')
+scenario_case("unknown option", scenario(schemes=[{"name": "ps", "server": 2}]), 'schemes[0].server', '"servers"')
+scenario_case("unknown value of an option", scenario(schemes=[{"name": "allgather", "algorithm": "brook"}]),
+              "schemes[0].algorithm", '"brook"', "bruck")
+scenario_case("servers above ranks", scenario(schemes=[{"name": "ps", "servers": 5}]), "5", "4")
+scenario_case("unknown cluster", scenario(cluster="p3.16xlarge-25"), "cluster", "p3.16xlarge-25g")
+scenario_case("ranks of 0", scenario(ranks=[4, 0]), "ranks[1]", "0")
+scenario_case("ranks of 2^63", scenario(ranks=2**63), "ranks")
+scenario_case("ranks in words", scenario(ranks="four"), "ranks", '"four"')
+scenario_case("more ranks than the trace", scenario(trace=BIBLE, ranks=[4, 17]), "ranks", "17", "16")
+scenario_case("iterations of 0", scenario(iterations=0), "iterations", "0")
+scenario_case("iterations of 2^63", scenario(trace=BIBLE, iterations=f"0:{2**63}"), "iterations", str(2**63), "50")
+scenario_case("iterations in words", scenario(trace=BIBLE, iterations="all"), "iterations", '"all"')
+scenario_case("iterations backwards", scenario(trace=BIBLE, iterations="9:3"), "iterations", '"9:3"')
+scenario_case("merge of 0", scenario(trace=BIBLE, ranks=2, merge=0), "merge", "0")
+scenario_case("uniform that does not divide", scenario(ranks=3), "next", "72")
+scenario_case("uniform of 2^63 rows", scenario(trace={"uniform": {"rows": 2**63, "density": 1}}), "trace.uniform.rows")
+scenario_case("sweep of a number", scenario(sweep={"ranks": 4}), "sweep.ranks", "list")
+scenario_case("sweep as a list", scenario(sweep=["ranks"]), "sweep", "object")
+scenario_case("sweep of wrong values", scenario(sweep={"cluster.bandwidth": ["1GB/s", True]}), "cluster.bandwidth", "true")
+scenario_case("sweep of an unknown key", scenario(sweep={"cluster.band": ["1GB/s"]}), 'cluster.band:')
+scenario_case("sweep that undoes another axis", scenario(sweep={
+    "cluster.bandwidth": ["1GB/s", "2GB/s"], "cluster": ["p3.16xlarge-25g", "rtx3090-1gbe"]}), "sweep")
+scenario_case("sweep of itself", scenario(sweep={"sweep": [{"ranks": [1]}]}), "sweep")
+scenario_case("two schemes with one label", scenario(schemes=["ps", {"name": "ps", "pull": "rows"}]), '"ps"', "label")
+scenario_case("line break in a name", scenario(schemes=["a\nb\x1b[2J"]), "schemes[0]")
+
+# --- expectations -----------------------------------------------------------------------------------------------------
+
+
+def expecting(**fields):
+    return scenario(expect=[{"that": "time_s", "of": "allgather", "is": "<", "than": "ps", **fields}])
+
+
+for verb in ("run", "check"):
+    SCENARIOS["fails.json"] = json.dumps(expecting(**{"is": ">"}))
+    Bad(f"{verb}: an expectation that fails", [verb, "fails.json"], "fails.json", "expect[0]", "time_s", "allgather",
+        status=1, prints=True)
+scenario_case("expectation of no point", expecting(at={"ranks": 5}), "expect[0]", "no point", status=1, verb="check")
+scenario_case("expectation of no label", expecting(of="zen"), "expect[0]", "zen", status=1, verb="check")
+scenario_case("equality without within", expecting(**{"is": "="}), "expect[0]", "within")
+scenario_case("expectation of an unknown number", expecting(that="times"), "expect[0]", '"times"', "time_s")
+scenario_case("expectation of an unknown relation", expecting(**{"is": "=="}), "expect[0].is", '"=="')
+scenario_case("expectation against nothing", expecting(than="pss"), "expect[0]", '"pss"')
+scenario_case("expectations as an object", scenario(expect={"that": "time_s"}), "expect", "list")
+
+# --- closed forms -----------------------------------------------------------------------------------------------------
+
+FORMS = {}
+GRID = {"P": [2], "d": [0.5], "M": ["1kB"], "row_width": 4, "alpha": ["1us"], "beta": ["1/1000000000"]}
+
+
+def form_case(name, document, *says, check=True, cost=True):
+    file = "form-" + name.replace(" ", "-") + ".json"
+    FORMS[file] = json.dumps(document)
+    if cost:
+        Bad(f"cost: {name}", ["cost", "--M", "1MB", "--density", "1%", "--file", file, "-o", "result"], file, *says)
+    if check:
+        Bad(f"check: {name}", ["check", file, "-o", "result"], file, *says)
+
+
+def form(exact, **fields):
+    return {"scheme": "allreduce", "exact": exact, "grid": GRID, **fields}
+
+
+form_case("syntax error", form("2*(P-1*alpha"), "2*(P-1*alpha")
+form_case("unknown symbol", form("2*(P-1)*alhpa"), "alhpa")
+form_case("not finite", form("alpha/(P-P)"), "finite", cost=False)
+form_case("without a grid", {"scheme": "allreduce", "exact": "alpha"}, "grid", cost=False)
+
+# --- usage ------------------------------------------------------------------------------------------------------------
+
+HERE = ["--trace", BIBLE, "--cluster", "p3.16xlarge-25g"]
+Bad("unknown command", ["rnu"], '"rnu"', '"run"')
+Bad("unknown option", ["run", "--rank", "4"], '"--rank"', "--ranks")
+Bad("option without a value", ["run", "--scheme", "--ranks", "4"], "--scheme", "value")
+Bad("flag with a value", ["run", *HERE, "--quiet=1"], "--quiet")
+Bad("jobs of 0", ["run", *HERE, "--jobs", "0"], "--jobs", '"0"')
+Bad("format of xml", ["run", *HERE, "--format", "xml"], "--format", '"xml"', "json")
+Bad("set without a value", ["run", *HERE, "--set", "ranks"], "--set", "PATH=VALUE")
+Bad("set of an unknown key", ["run", *HERE, "--set", "cluster.bandwith=1"], "cluster", '"bandwidth"')
+Bad("set into a number", ["run", *HERE, "--set", "ranks=4", "--set", "ranks.x=1"], "ranks")
+Bad("two scenarios", ["run", "a.json", "b.json"], "b.json")
+Bad("scenario that is missing", ["run", "none.json"], "none.json", "No such file")
+Bad("scenario that is a directory", ["run", "folder"], "folder", "directory")
+Bad("no trace", ["run", "--cluster", "p3.16xlarge-25g"], "--trace")
+Bad("no cluster", ["run", "--trace", BIBLE], "--cluster", "rtx3090-1gbe")
+Bad("bandwidth of 0", ["run", *HERE, "--bandwidth", "0"], "bandwidth")
+Bad("cost: density above 1", ["cost", "--M", "1MB", "--density", "101%"], "--density")
+Bad("cost: negative size", ["cost", "--M", "-1MB", "--density", "1%"], "--M", "-1MB")
+Bad("cost: unknown scheme", ["cost", "alltoal", "--M", "1MB", "--density", "1%"], '"alltoal"', '"alltoall"')
+Bad("check: missing file", ["check", "none.json"], "none.json")
+Bad("list: unknown thing", ["list", "cluster"], "clusters")
+
+# --- output -----------------------------------------------------------------------------------------------------------
+
+
+def no_growth():
+    """A file that may not grow stands for a disk that fills up half-way."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+
+TINY = ["run", "tiny.json", "--format", "json", "-o"]
+SCENARIOS["tiny.json"] = json.dumps(scenario())
+Bad("full disk", [*TINY, "/dev/full"], "/dev/full", status=3)
+Bad("disk that fills up", [*TINY, "old"], "old", status=3, preexec_fn=no_growth)
+Bad("output into a missing folder", [*TINY, "nowhere/result"], "nowhere/result", status=3)
+Bad("output over a folder", [*TINY, "folder"], "folder", "directory")
+Bad("output over a read-only file", [*TINY, "locked"], "locked", status=3, prepare="not root")
+Bad("output into a read-only folder", [*TINY, "sealed/result"], "sealed/result", status=3, prepare="not root")
+Bad("output through a file", [*TINY, "old/result"], "old/result", status=3)
+
+
+def as_user():
+    """Root may write anywhere: become nobody, who owns the folder."""
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+
+def furnish(folder):
+    for name, data in TRACES.items():
+        if data == "directory":
+            (folder / name).mkdir()
+        else:
+            (folder / name).write_bytes(data)
+    for name, text in {**SCENARIOS, **FORMS}.items():
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (folder / "folder").mkdir()
+    (folder / "old").write_text("what was here before\n")
+    (folder / "locked").write_text("what was here before\n")
+    (folder / "sealed").mkdir()
+    os.chmod(folder / "locked", 0o444)
+    os.chmod(folder / "sealed", 0o555)
+    if os.geteuid() == 0:
+        for path in (folder, folder / "locked", folder / "sealed"):
+            os.chown(path, 65534, 65534)
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES)}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        furnish(folder)
+        for number, case in enumerate(CASES, 1):
+            if case.prepare and os.geteuid() == 0:
+                case.options["preexec_fn"] = as_user
+            try:
+                case.run(folder)
+                print(f"ok {number} - {case.name}")
+            except Exception as reason:  # a case that breaks has failed; the others still run
+                failed += 1
+                print(f"not ok {number} - {case.name}")
+                print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
+            sys.stdout.flush()
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,149 @@
+/* What the tests of schemes share: every setting of every scheme, enumerated from the option tables alone, and ragged
+ * inputs. A scheme that registry.c comes to list is covered without a word here. */
+#ifndef SS_TESTS_SCHEME_CASES_H
+#define SS_TESTS_SCHEME_CASES_H
+
+#include "support.h"
+
+#include "schemes/simulate.h"
+
+/* --- settings ------------------------------------------------------------------------------------------- */
+
+/* All combinations of one scheme's options, as an odometer. */
+struct cases {
+  const struct ss_scheme *scheme;
+  uint32_t ranks, nodes;
+  uint32_t place[SS_OPTIONS_MAX];
+  bool begun, over;
+  uint32_t refused; /* combinations that ss_setting_check turned down, each with a message */
+};
+
+/* Value number `place` that the tests give an option; false when there is none. */
+static inline bool case_value(const struct ss_option *option, uint32_t place, uint32_t ranks, uint64_t *out) {
+  uint64_t counts[4] = {option->otherwise, option->low, 2, ranks}, value;
+  uint32_t n = 0;
+  switch (option->kind) {
+  case SS_OPTION_CHOICE: *out = place; return option->choices[place] != NULL;
+  case SS_OPTION_FLAG: *out = place; return place < 2;
+  case SS_OPTION_COUNT:
+    for (uint32_t i = 0; i < COUNT(counts); i++) {
+      bool seen = false;
+      value = counts[i];
+      for (uint32_t k = 0; k < i; k++) seen = seen || counts[k] == value;
+      if (seen || (i > 0 && (value < option->low || value > option->high))) continue;
+      *out = value;
+      if (n++ == place) return true;
+    }
+    return false;
+  }
+  return false;
+}
+
+static inline bool cases_turn(struct cases *c) {
+  for (uint32_t i = 0; c->scheme->options && c->scheme->options[i].name; i++) {
+    uint64_t value;
+    assert_true(i < SS_OPTIONS_MAX);
+    c->place[i]++;
+    if (case_value(&c->scheme->options[i], c->place[i], c->ranks, &value)) return true;
+    c->place[i] = 0;
+  }
+  return false;
+}
+
+/* The next combination that the scheme accepts, with 4 bytes an index, by rows, sizes free. */
+static inline bool cases_next(struct cases *c, struct ss_setting *out) {
+  while (!c->over) {
+    struct ss_error error = {.status = SS_OK};
+    if (c->begun && !cases_turn(c)) break;
+    c->begun = true;
+    *out = (struct ss_setting){.scheme = c->scheme, .index_bytes = 4};
+    snprintf(out->label, sizeof out->label, "%s", c->scheme->name);
+    for (uint32_t i = 0; c->scheme->options && c->scheme->options[i].name; i++)
+      assert_true(case_value(&c->scheme->options[i], c->place[i], c->ranks, &out->value[i]));
+    if (ss_setting_check(out, c->ranks, c->nodes, &error)) return true;
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    assert_non_null(strstr(error.text, out->label));
+    assert_true(strlen(error.text) > strlen(out->label) + 10);
+    c->refused++;
+  }
+  c->over = true;
+  return false;
+}
+
+/* The setting in words, for failures. */
+static inline const char *setting_text(const struct ss_setting *s, char *buffer, size_t size) {
+  int n = snprintf(buffer, size, "%s index_bytes %u%s%s", s->scheme->name, s->index_bytes,
+                   s->element ? " by elements" : "", s->exchange_sizes ? " sizes exchanged" : "");
+  for (uint32_t i = 0; s->scheme->options && s->scheme->options[i].name && n > 0 && (size_t)n < size; i++) {
+    const struct ss_option *o = &s->scheme->options[i];
+    if (o->kind == SS_OPTION_CHOICE)
+      n += snprintf(buffer + n, size - (size_t)n, " %s %s", o->name, o->choices[s->value[i]]);
+    else n += snprintf(buffer + n, size - (size_t)n, " %s %llu", o->name, (unsigned long long)s->value[i]);
+  }
+  return buffer;
+}
+
+/* --- inputs --------------------------------------------------------------------------------------------- */
+
+enum shape { SCATTERED, HOT, SOME_EMPTY, ONE_HAS_ALL, ALL_EMPTY, ALIKE, SHAPES };
+
+static inline uint32_t shape_count(struct dice *dice, enum shape shape, uint32_t rank, uint32_t giver,
+                                   uint32_t rows) {
+  switch (shape) {
+  case ONE_HAS_ALL: return rank == giver ? rows + dice_below(dice, rows) : 0;
+  case ALL_EMPTY: return 0;
+  case SOME_EMPTY: return dice_one_in(dice, 2) ? 0 : dice_below(dice, rows + 2);
+  case ALIKE: return rows;
+  default: return dice_below(dice, 2 * rows + 1);
+  }
+}
+
+/* Looked-up row number i of a rank. */
+static inline uint32_t shape_row(struct dice *dice, enum shape shape, uint32_t i, uint32_t rows) {
+  switch (shape) {
+  case HOT: return dice_below(dice, 1 + dice_below(dice, rows));
+  case ONE_HAS_ALL: return i < rows ? rows - 1 - i : dice_below(dice, rows);
+  case ALIKE: return i / 2 * 2 % rows;
+  default: return dice_below(dice, rows);
+  }
+}
+
+/* A trace of one iteration in which ranks look up rows in no order, some of them twice. */
+static inline struct ss_trace *ragged_trace(struct dice *dice, enum shape shape, uint32_t ranks, uint32_t rows,
+                                            uint32_t width, enum ss_dtype dtype) {
+  uint64_t *offsets = calloc(ranks + 1, sizeof *offsets);
+  uint32_t *ids = calloc(ranks * 2ull * rows + 1, sizeof *ids), giver = dice_below(dice, ranks);
+  struct ss_tensor tensor = {.name = "t", .rows = rows, .row_width = width, .dtype = dtype};
+  struct ss_trace_content content = {.source = "test", .iterations = 1, .ranks = ranks, .tensors = 1, .pad_id = -1};
+  struct ss_trace *trace;
+  struct ss_error error;
+  assert_non_null(offsets);
+  assert_non_null(ids);
+  for (uint32_t r = 0; r < ranks; r++) {
+    uint32_t n = shape_count(dice, shape, r, giver, rows);
+    offsets[r + 1] = offsets[r] + n;
+    for (uint32_t i = 0; i < n; i++) ids[offsets[r] + i] = shape_row(dice, shape, i, rows);
+  }
+  content.tensor = &tensor;
+  content.offsets = (const uint64_t *const[]){offsets};
+  content.rows = (const uint32_t *const[]){ids};
+  if (!ss_trace_build("ragged", &content, &trace, &error)) fail_msg("%s", error.text);
+  free(offsets);
+  free(ids);
+  return trace;
+}
+
+/* What a setting wants of a trace. */
+static inline struct ss_input ragged_input(const struct ss_trace *trace, uint32_t merge,
+                                           const struct ss_setting *setting, bool verify, struct ss_arena *arena) {
+  struct ss_origin origin = {.trace = trace, .merge = merge};
+  struct ss_input_wish wish = ss_setting_wish(setting, ss_trace_ranks(trace) / merge, verify, false);
+  struct ss_coalesce_scratch scratch = {0};
+  struct ss_input input;
+  struct ss_error error;
+  if (!ss_input_make(&origin, &wish, arena, &scratch, &input, &error)) fail_msg("%s", error.text);
+  ss_coalesce_free(&scratch);
+  return input;
+}
+
+#endif
