@@ -4,6 +4,8 @@
  * travel with their duplicates, as Horovod sends them. */
 #include "schemes/registry.h"
 
+#include <string.h>
+
 enum algorithm { RING, RECURSIVE_DOUBLING, BRUCK, DIRECT };
 static const char *const algorithms[] = {"ring", "recursive-doubling", "bruck", "direct", NULL};
 static const struct ss_option options[] = {
@@ -31,7 +33,9 @@ static void compare_halves(struct ss_run *run, const struct ss_gather *indices) 
     if (!ss_run_resident(run, r) || ss_receipts_regular(&indices->receipts, r)) continue;
     for (uint32_t b = 0; b < run->ranks; b++) {
       const struct ss_chunk *held = ss_receipts_held(&indices->receipts, r, b, &indices->block[b]);
-      if (!held || held->count != indices->block[b].count)
+      const struct ss_chunk *sent = &indices->block[b];
+      if (!held || held->count != sent->count ||
+          (held->rows != sent->rows && memcmp(held->rows, sent->rows, sent->count * sizeof *sent->rows) != 0))
         ss_run_inexact(run, "rank %u did not receive the indices of rank %u", r, b);
     }
   }

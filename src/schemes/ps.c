@@ -247,8 +247,10 @@ static bool pull_scatter(struct ps *ps, struct ss_error *error) {
          ss_receipts_open(&scattered, run->ranks, run->ranks, error) &&
          scatter_part(ps, j, &p, &gather, &scattered, error);
     for (uint32_t r = 0; ok && run->play.payloads && r < run->ranks; r++) {
-      if (r == j || !ss_run_resident(run, r)) continue;
+      if (!ss_run_resident(run, r)) continue;
       ok = ss_run_sum(run, &gather.receipts, r, gather.block, low_of(ps, j), low_of(ps, j + 1), &shared, &sum, error);
+      if (ok && r == j) ss_run_sparse(run, &sum, 0, NULL); /* has its part already, and gets it back by the ring */
+      if (r == j) continue;
       sum.origin = owner(ps, j);
       sum.part = j;
       bool as_sent = ss_run_resident(run, j) && ss_chunk_equal(&sum, &ps->aggregate[j]);

@@ -42,8 +42,9 @@ bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32
 
 bool ss_dense_take(struct ss_play *play, uint32_t at, const struct ss_chunk *due, struct ss_chunk *held,
                    struct ss_error *error) {
-  const struct ss_chunk *got = play->payload[at].chunks;
   if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
+  const struct ss_chunk *got = ss_play_got(play, at);
+  if (!got) return true;
   if (got->origin != play->from[at] || got->part != due->part || got->count != due->count) {
     ss_play_mismatch(play, "endpoint %u received units from %u on of %u where those from %u on of %u were due",
                      play->to[at], got->part, got->origin, due->part, play->from[at]);
@@ -139,8 +140,9 @@ static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struc
   if (!ss_play_messages(play, fold.q, true, sum->wire, error)) return false;
   for (uint32_t i = 0; play->payloads && i < fold.q; i++)
     if (ss_play_resident(play, play->to[i])) {
-      const struct ss_chunk *got = play->payload[i].chunks;
-      if (got->origin != play->from[i])
+      const struct ss_chunk *got = ss_play_got(play, i);
+      if (!got) continue;
+      if (got->origin != play->from[i] || got->part != 0 || got->count != sum->units)
         ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i],
                          got->origin, play->from[i]);
       whole[2 * i] = *got;

@@ -25,7 +25,8 @@ static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, 
 static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ends ends,
                  struct ss_error *error) {
   if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
-  return ss_receipts_add(play, x->receipts, ends.to, ends.from, &play->given[at], play->payload[at].chunks, error);
+  const struct ss_chunk *got = ss_play_got(play, at);
+  return !got || ss_receipts_add(play, x->receipts, ends.to, ends.from, &play->given[at], got, error);
 }
 
 bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss_exchange *x,

@@ -56,6 +56,14 @@ bool ss_play_kernels(struct ss_play *play, uint32_t first, uint32_t count, const
   return play->player->play(play->player, &round, error);
 }
 
+const struct ss_chunk *ss_play_got(struct ss_play *play, uint32_t at) {
+  const struct ss_payload *payload = &play->payload[at];
+  if (payload->count == 1) return payload->chunks;
+  ss_play_mismatch(play, "endpoint %u received %u chunks of endpoint %u where one was due", play->to[at],
+                   payload->count, play->from[at]);
+  return NULL;
+}
+
 void ss_play_mismatch(struct ss_play *play, const char *format, ...) {
   if (play->mismatches++ > 0) return;
   va_list arguments;

@@ -83,6 +83,8 @@ bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const u
  * is complete; `bytes` holds endpoints first .. first+count-1. Nothing when the device counts no kernels. */
 bool ss_play_kernels(struct ss_play *play, uint32_t first, uint32_t count, const uint64_t *bytes,
                      struct ss_error *error) SS_MUST_CHECK;
+/* The one chunk that the receiver of message `at` got; NULL when it got none, or several: a mismatch then. */
+const struct ss_chunk *ss_play_got(struct ss_play *play, uint32_t at);
 /* Records a mismatch: the run is not exact. */
 void ss_play_mismatch(struct ss_play *play, const char *format, ...) SS_PRINTF(2, 3);
 

@@ -36,7 +36,7 @@ bool ss_receipts_add(struct ss_play *play, struct ss_receipts *r, uint32_t recei
                      const struct ss_chunk *due, const struct ss_chunk *got, struct ss_error *error) {
   mark(play, r, receiver, block);
   if (ss_chunk_same(due, got)) return true;
-  if (due->origin != got->origin || due->part != got->part)
+  if (due->origin != got->origin || due->part != got->part || (due->dense && due->count != got->count))
     ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", receiver, got->part,
                      got->origin, due->part, due->origin);
   if (r->others == r->room) {

@@ -20,9 +20,12 @@ bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups,
     for (uint32_t p = 0; p < size; p++) {
       uint32_t v = (p + size - root) % size, to = (p + step) % size;
       if (v % (2 * step) != 0 || v + step >= size) continue;
-      const struct ss_chunk *got = play->payload[n++].chunks;
+      uint32_t at = n++;
       if (!play->payloads || !ss_play_resident(play, ss_member(groups, 0, to))) continue;
-      if (got->origin != held[to].origin || got->part != held[to].part)
+      const struct ss_chunk *got = ss_play_got(play, at);
+      if (!got) continue;
+      if (got->origin != held[to].origin || got->part != held[to].part ||
+          (held[to].dense && got->count != held[to].count))
         ss_play_mismatch(play, "position %u received part %u of %u where part %u of %u was due", to, got->part,
                          got->origin, held[to].part, held[to].origin);
       held[to] = *got;
