@@ -1,0 +1,824 @@
+/* Every scheme, under every combination of its options, on random ragged inputs: ends with the exact sum, takes the
+ * same time and bytes with payloads as without, and sends what the model's pages say, rank by rank. What they say is
+ * written out again here from sets of rows alone ("definitions"). */
+#include "scheme_cases.h"
+
+#include "tensor/chunk.h"
+
+enum { MOST_RANKS = 33, MOST_ENDS = 2 * MOST_RANKS };
+
+/* --- what ranks look up, obviously ----------------------------------------------------------------------- */
+
+/* n[rank * rows + row]: how often the rank looked the row up. */
+struct truth {
+  uint32_t ranks, rows, width, value_bytes;
+  uint32_t *n;
+};
+
+static struct truth truth_of(const struct ss_trace *trace, uint32_t merge, bool element) {
+  const struct ss_tensor *tensor = ss_trace_tensor(trace, 0);
+  uint32_t factor = element ? tensor->row_width : 1, rows = (uint32_t)tensor->rows;
+  struct truth t = {.ranks = ss_trace_ranks(trace) / merge, .rows = rows * factor};
+  t.width = element ? 1 : tensor->row_width;
+  t.value_bytes = ss_dtype_bytes(tensor->dtype);
+  t.n = calloc((size_t)t.ranks * t.rows + 1, sizeof *t.n);
+  assert_non_null(t.n);
+  for (uint32_t r = 0; r < t.ranks * merge; r++) {
+    uint64_t count = ss_trace_count(trace, 0, 0, r);
+    uint32_t *ids = calloc(count + 1, sizeof *ids);
+    assert_non_null(ids);
+    ss_trace_rows(trace, 0, 0, r, ids);
+    for (uint64_t i = 0; i < count; i++)
+      for (uint32_t c = 0; c < factor; c++) t.n[r / merge * t.rows + ids[i] * factor + c]++;
+    free(ids);
+  }
+  return t;
+}
+
+/* Rows of [low, high) that the rank has: distinct ones, or all lookups. */
+static uint64_t rows_in(const struct truth *t, uint32_t rank, uint64_t low, uint64_t high, bool lookups) {
+  uint64_t n = 0;
+  for (uint64_t row = low; row < high; row++) {
+    uint32_t times = t->n[rank * t->rows + row];
+    n += lookups ? times : times > 0;
+  }
+  return n;
+}
+
+static uint64_t union_in(const struct truth *t, uint64_t low, uint64_t high) {
+  uint64_t n = 0;
+  for (uint64_t row = low; row < high; row++) {
+    bool any = false;
+    for (uint32_t r = 0; r < t->ranks; r++) any = any || t->n[r * t->rows + row];
+    n += any;
+  }
+  return n;
+}
+
+/* floor(n * j / p) */
+static uint64_t cut(uint64_t n, uint32_t p, uint32_t j) {
+  return n * j / p;
+}
+
+/* --- definitions: who sends whom how much ---------------------------------------------------------------- */
+
+struct traffic {
+  uint32_t ranks;
+  uint64_t messages, sent[MOST_ENDS], received[MOST_ENDS];
+};
+
+static void say(struct traffic *t, uint32_t from, uint32_t to, uint64_t bytes) {
+  assert_true(from != to && from < MOST_ENDS && to < MOST_ENDS);
+  t->messages++;
+  t->sent[from] += bytes;
+  t->received[to] += bytes;
+}
+
+static void announce(struct traffic *t, const struct ss_setting *setting) {
+  uint32_t P = t->ranks;
+  for (uint32_t step = 1; setting->exchange_sizes && step < P; step *= 2)
+    for (uint32_t r = 0; r < P; r++) say(t, r, (r + P - step) % P, 8ull * (step < P - step ? step : P - step));
+}
+
+static void gather_ring(struct traffic *t, const uint64_t *block) {
+  uint32_t P = t->ranks;
+  for (uint32_t s = 1; s < P; s++)
+    for (uint32_t r = 0; r < P; r++) say(t, r, (r + 1) % P, block[(r + P - s + 1) % P]);
+}
+
+static void gather_direct(struct traffic *t, const uint64_t *block) {
+  uint32_t P = t->ranks;
+  for (uint32_t s = 1; s < P; s++)
+    for (uint32_t r = 0; r < P; r++) say(t, r, (r + s) % P, block[r]);
+}
+
+static void gather_bruck(struct traffic *t, const uint64_t *block) {
+  uint32_t P = t->ranks;
+  for (uint32_t step = 1; step < P; step *= 2)
+    for (uint32_t r = 0; r < P; r++) {
+      uint64_t bytes = 0;
+      for (uint32_t i = 0; i < step && i < P - step; i++) bytes += block[(r + i) % P];
+      say(t, r, (r + P - step) % P, bytes);
+    }
+}
+
+/* The ranks that go on when P is no power of two: not the even ones of the first q pairs. */
+static uint32_t core_ranks(uint32_t P, uint32_t *core, uint32_t *q) {
+  uint32_t Q = 1, n = 0;
+  while (2 * Q <= P) Q *= 2;
+  *q = P - Q;
+  for (uint32_t r = 0; r < P; r++)
+    if (r >= 2 * *q || r % 2 == 1) core[n++] = r;
+  assert_int_equal(n, Q);
+  return Q;
+}
+
+static void gather_doubling(struct traffic *t, const uint64_t *block) {
+  uint32_t P = t->ranks, core[MOST_RANKS], q, Q = core_ranks(P, core, &q);
+  uint64_t held[MOST_RANKS], all = 0;
+  for (uint32_t r = 0; r < P; r++) all += held[r] = block[r];
+  for (uint32_t i = 0; i < q; i++) {
+    say(t, 2 * i, 2 * i + 1, block[2 * i]);
+    held[2 * i + 1] += block[2 * i];
+  }
+  for (uint32_t step = 1; step < Q; step *= 2) {
+    for (uint32_t p = 0; p < Q; p++) say(t, core[p], core[p ^ step], held[core[p]]);
+    for (uint32_t p = 0; p < Q; p++)
+      if (p < (p ^ step)) held[core[p]] = held[core[p ^ step]] = held[core[p]] + held[core[p ^ step]];
+  }
+  for (uint32_t i = 0; i < q; i++) say(t, 2 * i + 1, 2 * i, all - block[2 * i]);
+}
+
+static const char *choice(const struct ss_setting *s, const char *name) {
+  for (uint32_t i = 0; s->scheme->options[i].name; i++)
+    if (strcmp(s->scheme->options[i].name, name) == 0) return s->scheme->options[i].choices[s->value[i]];
+  fail_msg("no option %s", name);
+  return NULL;
+}
+
+static bool chosen(const struct ss_setting *s, const char *name, const char *value) {
+  return strcmp(choice(s, name), value) == 0;
+}
+
+static void define_allgather(struct traffic *t, const struct truth *a, const struct ss_setting *s) {
+  bool separate = ss_setting_value(s, "separate"), lookups = !ss_setting_value(s, "coalesce");
+  for (uint32_t half = 0; half < 1u + separate; half++) {
+    uint64_t block[MOST_RANKS];
+    for (uint32_t r = 0; r < a->ranks; r++) {
+      uint64_t n = rows_in(a, r, 0, a->rows, lookups), index = s->index_bytes, values = a->width * a->value_bytes;
+      block[r] = n * (!separate ? index + values : half == 0 ? index : values);
+    }
+    announce(t, s);
+    if (chosen(s, "algorithm", "ring")) gather_ring(t, block);
+    if (chosen(s, "algorithm", "direct")) gather_direct(t, block);
+    if (chosen(s, "algorithm", "bruck")) gather_bruck(t, block);
+    if (chosen(s, "algorithm", "recursive-doubling")) gather_doubling(t, block);
+  }
+}
+
+static uint64_t dense_bytes(const struct truth *a, uint32_t parts, uint32_t first, uint32_t end) {
+  return (cut(a->rows, parts, end) - cut(a->rows, parts, first)) * a->width * a->value_bytes;
+}
+
+static void reduce_ring(struct traffic *t, const struct truth *a) {
+  uint32_t P = t->ranks;
+  uint64_t part[MOST_RANKS];
+  for (uint32_t j = 0; j < P; j++) part[j] = dense_bytes(a, P, j, j + 1);
+  for (uint32_t s = 1; s < P; s++)
+    for (uint32_t r = 0; r < P; r++) say(t, r, (r + 1) % P, part[(r + P - s) % P]);
+  gather_ring(t, part);
+}
+
+static void reduce_rabenseifner(struct traffic *t, const struct truth *a) {
+  uint32_t core[MOST_RANKS], q, Q = core_ranks(t->ranks, core, &q);
+  for (uint32_t i = 0; i < q; i++) say(t, 2 * i, 2 * i + 1, dense_bytes(a, 1, 0, 1));
+  for (uint32_t half = Q / 2; half > 0; half /= 2)
+    for (uint32_t p = 0; p < Q; p++) { /* halving: the half of the parts that the partner keeps */
+      uint32_t theirs = (p ^ half) / half * half;
+      say(t, core[p], core[p ^ half], dense_bytes(a, Q, theirs, theirs + half));
+    }
+  for (uint32_t half = 1; half < Q; half *= 2)
+    for (uint32_t p = 0; p < Q; p++) /* doubling: all that it holds */
+      say(t, core[p], core[p ^ half], dense_bytes(a, Q, p / half * half, p / half * half + half));
+  for (uint32_t i = 0; i < q; i++) say(t, 2 * i + 1, 2 * i, dense_bytes(a, 1, 0, 1));
+}
+
+static void broadcast(struct traffic *t, uint32_t root, uint64_t bytes) {
+  for (uint32_t v = 1; v < t->ranks; v++) { /* v receives from v without its lowest bit */
+    uint32_t from = v & (v - 1);
+    say(t, (from + root) % t->ranks, (v + root) % t->ranks, bytes);
+  }
+}
+
+static void define_allreduce(struct traffic *t, const struct truth *a, const struct ss_setting *s) {
+  if (chosen(s, "algorithm", "ring")) reduce_ring(t, a);
+  if (chosen(s, "algorithm", "rabenseifner")) reduce_rabenseifner(t, a);
+  if (!chosen(s, "algorithm", "tree")) return;
+  for (uint32_t r = 1; r < t->ranks; r++) say(t, r, r & (r - 1), dense_bytes(a, 1, 0, 1));
+  broadcast(t, 0, dense_bytes(a, 1, 0, 1));
+}
+
+static void define_ps(struct traffic *t, const struct truth *a, const struct ss_setting *s, uint32_t nodes) {
+  uint32_t P = t->ranks;
+  bool colocated = ss_setting_value(s, "colocated"), dense = ss_setting_value(s, "dense");
+  bool rows = chosen(s, "pull", "rows");
+  uint32_t parts = colocated ? P : ss_setting_value(s, "servers") ? (uint32_t)ss_setting_value(s, "servers") : nodes;
+  uint64_t entry = a->width * a->value_bytes + s->index_bytes;
+  if (!dense) announce(t, s);
+  if (!dense) announce(t, s);
+  for (uint32_t j = 0; j < parts; j++) {
+    uint64_t low = cut(a->rows, parts, j), high = cut(a->rows, parts, j + 1), all = union_in(a, low, high),
+             piece[MOST_RANKS];
+    uint32_t owner = colocated ? j : P + j;
+    for (uint32_t r = 0; r < P; r++) {
+      uint64_t mine = dense ? dense_bytes(a, parts, j, j + 1) : rows_in(a, r, low, high, false) * entry;
+      piece[r] = (cut(all, P, r + 1) - cut(all, P, r)) * entry;
+      if (r == owner) continue;
+      say(t, r, owner, mine);
+      if (chosen(s, "pull", "union") || rows) say(t, owner, r, dense || rows ? mine : all * entry);
+      if (chosen(s, "pull", "broadcast-scatter")) say(t, owner, r, piece[r]);
+    }
+    if (chosen(s, "pull", "broadcast-binomial")) broadcast(t, j, all * entry);
+    if (chosen(s, "pull", "broadcast-scatter")) gather_ring(t, piece);
+  }
+}
+
+static void define_alltoall(struct traffic *t, const struct truth *a, const struct ss_setting *s) {
+  uint32_t P = t->ranks;
+  bool by_row = chosen(s, "partition", "row"), again = !ss_setting_value(s, "coalesce");
+  uint64_t ids[MOST_RANKS];
+  for (uint32_t r = 0; r < P; r++) ids[r] = 8 * rows_in(a, r, 0, a->rows, true);
+  if (ss_setting_value(s, "gather_ids")) gather_ring(t, ids);
+  if (!chosen(s, "exchange", "lookups")) announce(t, s);
+  for (uint32_t i = 0; i < P; i++)
+    for (uint32_t j = 0; j < P; j++) {
+      /* i owns what it sends as parameters, and gets as gradients */
+      uint64_t low = by_row ? cut(a->rows, P, i) : 0, high = by_row ? cut(a->rows, P, i + 1) : a->rows;
+      uint64_t w = by_row ? a->width : cut(a->width, P, i + 1) - cut(a->width, P, i);
+      uint64_t index = s->index_bytes * (s->element ? w : 1);
+      if (i == j) continue;
+      if (!chosen(s, "exchange", "gradients")) say(t, i, j, rows_in(a, j, low, high, true) * w * a->value_bytes);
+      if (!chosen(s, "exchange", "lookups"))
+        say(t, j, i, w ? rows_in(a, j, low, high, again) * (w * a->value_bytes + index) : 0);
+    }
+}
+
+/* False for a scheme that has no definition here. */
+static bool define(struct traffic *t, const struct truth *a, const struct ss_setting *s, uint32_t nodes) {
+  const char *name = s->scheme->name;
+  *t = (struct traffic){.ranks = a->ranks};
+  if (strcmp(name, "allreduce") == 0) define_allreduce(t, a, s);
+  else if (strcmp(name, "allgather") == 0) define_allgather(t, a, s);
+  else if (strcmp(name, "ps") == 0) define_ps(t, a, s, nodes);
+  else if (strcmp(name, "alltoall") == 0) define_alltoall(t, a, s);
+  else return false;
+  return true;
+}
+
+/* --- the property ---------------------------------------------------------------------------------------- */
+
+struct trial {
+  const struct ss_trace *trace;
+  uint32_t merge, ranks;
+  struct ss_cluster cluster;
+  struct ss_device device;
+  struct ss_setting setting;
+  uint64_t seed;
+  struct ss_arena arena;
+  char words[500];
+};
+
+static uint64_t most(const uint64_t *values, uint32_t from, uint32_t to) {
+  uint64_t m = 0;
+  for (uint32_t i = from; i < to; i++) m = values[i] > m ? values[i] : m;
+  return m;
+}
+
+static void compare_traffic(const struct trial *x, const struct traffic *t, const struct ss_outcome *o) {
+  uint64_t bytes = 0;
+  for (uint32_t e = 0; e < MOST_ENDS; e++) bytes += t->sent[e];
+  if (o->tally.bytes != bytes || o->tally.messages != t->messages)
+    fail_msg("%s: %llu bytes in %llu messages, by definition %llu in %llu", x->words,
+             (unsigned long long)o->tally.bytes, (unsigned long long)o->tally.messages, (unsigned long long)bytes,
+             (unsigned long long)t->messages);
+  for (uint32_t r = 0; r < x->ranks; r++)
+    if (o->rank_sent[r] != t->sent[r] || o->rank_received[r] != t->received[r])
+      fail_msg("%s: rank %u sent %llu and received %llu bytes, by definition %llu and %llu", x->words, r,
+               (unsigned long long)o->rank_sent[r], (unsigned long long)o->rank_received[r],
+               (unsigned long long)t->sent[r], (unsigned long long)t->received[r]);
+  uint64_t sent = most(t->sent, x->ranks, MOST_ENDS), received = most(t->received, x->ranks, MOST_ENDS);
+  assert_int_equal(o->tally.sent_max, most(t->sent, 0, x->ranks));
+  assert_int_equal(o->tally.received_max, most(t->received, 0, x->ranks));
+  assert_int_equal(o->tally.server_max, sent > received ? sent : received);
+}
+
+static void compare_runs(const struct trial *x, const struct ss_tally *proven, const struct ss_tally *bare) {
+  if (bare->bytes != proven->bytes || bare->messages != proven->messages || bare->rounds != proven->rounds ||
+      bare->sent_max != proven->sent_max || bare->received_max != proven->received_max ||
+      bare->server_max != proven->server_max || !close_to(bare->time, proven->time, 1e-12) ||
+      !close_to(bare->kernel, proven->kernel, 1e-12))
+    fail_msg("%s: %.17g s, %llu bytes, %llu rounds with payloads, %.17g s, %llu bytes, %llu rounds without", x->words,
+             proven->time, (unsigned long long)proven->bytes, (unsigned long long)proven->rounds, bare->time,
+             (unsigned long long)bare->bytes, (unsigned long long)bare->rounds);
+}
+
+static void simulate(struct trial *x, bool verify, struct ss_outcome *out) {
+  struct ss_world world = {.cluster = &x->cluster, .device = &x->device, .verify = verify};
+  struct ss_input input = ragged_input(x->trace, x->merge, &x->setting, verify, &x->arena);
+  struct ss_error error;
+  if (!ss_simulate(&x->setting, &world, &input, &x->arena, out, &error)) fail_msg("%s: %s", x->words, error.text);
+}
+
+static void try_setting(struct trial *x) {
+  char words[400];
+  uint64_t sent[MOST_RANKS], received[MOST_RANKS];
+  struct ss_outcome proven = {.rank_sent = sent, .rank_received = received}, bare = {.exact = false};
+  struct traffic traffic;
+  uint32_t nodes = ss_cluster_nodes(&x->cluster, x->ranks);
+  snprintf(x->words, sizeof x->words, "seed %llu P %u rows %llu x %u: %s", (unsigned long long)x->seed, x->ranks,
+           (unsigned long long)ss_trace_tensor(x->trace, 0)->rows, ss_trace_tensor(x->trace, 0)->row_width,
+           setting_text(&x->setting, words, sizeof words));
+  ss_arena_reset(&x->arena);
+  simulate(x, true, &proven);
+  assert_true(proven.proven);
+  if (proven.exact != x->setting.scheme->lossless && x->ranks > 1 && !proven.exact)
+    fail_msg("%s: not exact: %s", x->words, proven.mismatch);
+  simulate(x, false, &bare);
+  assert_false(bare.proven);
+  compare_runs(x, &proven.tally, &bare.tally);
+  if (x->ranks == 1) {
+    assert_true(proven.exact && proven.tally.messages == 0 && proven.tally.bytes == 0 && !(proven.tally.time > 0));
+    return;
+  }
+  struct truth truth = truth_of(x->trace, x->merge, x->setting.element && !x->setting.scheme->keeps_rows);
+  if (define(&traffic, &truth, &x->setting, nodes)) compare_traffic(x, &traffic, &proven);
+  free(truth.n);
+}
+
+static struct ss_cluster random_cluster(struct dice *dice) {
+  struct ss_cluster cluster = flat_cluster(1e-6 * (1 + dice_below(dice, 50)), 1e-9 / (1 + dice_below(dice, 20)));
+  if (dice_one_in(dice, 3)) return cluster;
+  cluster.gpus_per_node = dice_between(dice, 1, 5);
+  cluster.has_intra = dice_one_in(dice, 2);
+  if (cluster.has_intra) cluster.intra = (struct ss_link){1e-7, 1e-11};
+  cluster.nic_per_node = dice_one_in(dice, 2);
+  return cluster;
+}
+
+/* One trace, one cluster, every setting; with `common`, also every way of the settings that all schemes share. */
+static void try_trace(uint64_t seed, uint32_t ranks, enum shape shape, bool common) {
+  struct dice dice = {.seed = seed};
+  static const uint32_t index_bytes[] = {4, 0, 8};
+  struct trial x = {.ranks = ranks, .merge = dice_one_in(&dice, 3) ? 2 : 1, .seed = seed};
+  uint32_t rows = dice_one_in(&dice, 3) ? dice_between(&dice, 1, ranks) : dice_between(&dice, 1, 150);
+  uint32_t width = dice_one_in(&dice, 3) ? 1 : dice_between(&dice, 1, dice_one_in(&dice, 2) ? ranks : 40);
+  if (rows * width > 1500) rows = 1 + 1500 / width;
+  struct ss_trace *trace =
+      ragged_trace(&dice, shape, ranks * x.merge, rows, width, dice_one_in(&dice, 3) ? SS_BF16 : SS_F32);
+  x.trace = trace;
+  x.cluster = random_cluster(&dice);
+  x.device = ss_device_none();
+  if (dice_one_in(&dice, 3))
+    x.device = (struct ss_device){.name = "d", .counted = true, .launch = 1e-6, .per_byte = 1e-10};
+  for (size_t i = 0; ss_schemes()[i]; i++) {
+    struct cases cases = {.scheme = ss_schemes()[i], .ranks = ranks, .nodes = ss_cluster_nodes(&x.cluster, ranks)};
+    while (cases_next(&cases, &x.setting))
+      for (uint32_t way = 0; way < (common ? 12u : 1u); way++) {
+        uint32_t pick = common ? way : dice_below(&dice, 12);
+        x.setting.index_bytes = index_bytes[pick % 3];
+        x.setting.element = pick / 3 % 2;
+        x.setting.exchange_sizes = pick / 6;
+        try_setting(&x);
+      }
+  }
+  ss_arena_free(&x.arena);
+  ss_trace_close(trace);
+}
+
+static void schemes_are_exact_and_send_what_is_defined(void **state) {
+  (void)state;
+  for (uint32_t ranks = 1; ranks <= MOST_RANKS; ranks++)
+    for (int shape = 0; shape < SHAPES; shape++)
+      if (ranks <= 12 || shape % 3 == (int)ranks % 3)
+        try_trace(1000 * ranks + (uint32_t)shape, ranks, (enum shape)shape, false);
+}
+
+static void so_they_do_under_every_common_setting(void **state) {
+  static const uint32_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 12};
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(sizes); i++) {
+    try_trace(100 + i, sizes[i], SCATTERED, true);
+    try_trace(200 + i, sizes[i], SOME_EMPTY, true);
+  }
+}
+
+/* A duplicate whose elements lie in two blocks of 2^16, which sums are made in. */
+static void duplicates_by_elements_across_blocks_add_up(void **state) {
+  const uint64_t offsets[] = {0, 3, 5}, *const all_offsets[] = {offsets};
+  const uint32_t ids[] = {21845, 21845, 7, 21845, 21846}, *const all_ids[] = {ids};
+  const struct ss_tensor tensor = {.name = "t", .rows = 21900, .row_width = 3, .dtype = SS_F32};
+  const struct ss_trace_content content = {.source = "test",
+                                           .iterations = 1,
+                                           .ranks = 2,
+                                           .tensors = 1,
+                                           .tensor = &tensor,
+                                           .offsets = all_offsets,
+                                           .rows = all_ids,
+                                           .pad_id = -1};
+  struct trial x = {.merge = 1, .ranks = 2, .cluster = flat_cluster(1e-6, 1e-9), .device = ss_device_none()};
+  struct ss_trace *trace;
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_trace_build("test", &content, &trace, &error));
+  x.trace = trace;
+  for (size_t i = 0; ss_schemes()[i]; i++) {
+    struct cases cases = {.scheme = ss_schemes()[i], .ranks = 2, .nodes = 2};
+    while (cases_next(&cases, &x.setting)) {
+      x.setting.element = true;
+      try_setting(&x);
+    }
+  }
+  ss_arena_free(&x.arena);
+  ss_trace_close(trace);
+}
+
+/* --- inputs ---------------------------------------------------------------------------------------------- */
+
+static void check_rank(const struct truth *t, const struct ss_input *in, uint32_t r) {
+  uint64_t at = 0, all = 0;
+  for (uint32_t row = 0; row < t->rows; row++) {
+    uint32_t times = t->n[r * t->rows + row];
+    if (times) assert_int_equal(in->row[r][at++], row);
+    for (uint32_t i = 0; i < times && in->lookup; i++) assert_int_equal(in->lookup[r][all + i], row);
+    all += times;
+  }
+  assert_int_equal(in->count[r], at);
+  assert_int_equal(in->lookups[r], all);
+}
+
+static void inputs_are_the_sorted_rows_of_merged_ranks(void **state) {
+  struct ss_coalesce_scratch scratch = {0};
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  (void)state;
+  for (uint32_t seed = 1; seed <= 120; seed++) {
+    struct dice dice = {.seed = seed};
+    uint32_t merge = dice_between(&dice, 1, 4), ranks = dice_between(&dice, 1, 9), width = dice_between(&dice, 1, 5);
+    struct ss_trace *trace =
+        ragged_trace(&dice, (enum shape)(seed % SHAPES), ranks * merge, dice_between(&dice, 1, 200), width, SS_F16);
+    struct ss_origin origin = {.trace = trace, .merge = merge};
+    struct ss_input_wish wish = {.ranks = ranks, .element = seed % 2, .lookups = seed % 3 > 0};
+    struct ss_input input, shape;
+    ss_arena_reset(&arena);
+    assert_true(ss_input_make(&origin, &wish, &arena, &scratch, &input, &error));
+    assert_true(ss_input_shape(&origin, wish.element, &shape, &error));
+    struct truth truth = truth_of(trace, merge, wish.element);
+    assert_true(input.ranks == ranks && input.rows == truth.rows && input.width == truth.width && !input.even);
+    assert_true(shape.rows == truth.rows && shape.width == truth.width && input.value_bytes == 2);
+    assert_true(input.row && (input.lookup != NULL) == wish.lookups);
+    for (uint32_t r = 0; r < ranks; r++) check_rank(&truth, &input, r);
+    free(truth.n);
+    ss_trace_close(trace);
+  }
+  ss_coalesce_free(&scratch);
+  ss_arena_free(&arena);
+}
+
+/* Rows of the input in [low, high), summed over the ranks' lists or over their union. */
+static uint64_t count_in(const struct ss_input *in, uint32_t rank, uint64_t low, uint64_t high) {
+  uint64_t n = 0;
+  for (uint64_t i = 0; i < in->count[rank]; i++) n += in->row[rank][i] >= low && in->row[rank][i] < high;
+  return n;
+}
+
+static void uniform_inputs_hold_the_same_everywhere(void **state) {
+  struct ss_coalesce_scratch scratch = {0};
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  (void)state;
+  for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++)
+    for (uint32_t parts = 1; parts <= 8; parts *= 2) {
+      struct ss_origin origin = {.merge = 1};
+      struct ss_input_wish wish = {.ranks = 8, .lists = true, .lookups = true, .iteration = 3};
+      struct ss_input in;
+      assert_true(ss_uniform_make(512, 1.0 / 16, 3, 4, (enum ss_overlap)overlap, 5, &origin.uniform, &error));
+      assert_true(ss_uniform_divides(&origin.uniform, parts, 8, &error));
+      assert_int_equal(origin.uniform.nnz, 32);
+      assert_true(ss_input_make(&origin, &wish, &arena, &scratch, &in, &error));
+      assert_true(in.even);
+      uint32_t seen = 0;
+      for (uint32_t row = 0; row < 512; row++) {
+        bool any = false;
+        for (uint32_t r = 0; r < 8; r++) any = any || count_in(&in, r, row, row + 1);
+        seen += any;
+      }
+      if (overlap == SS_OVERLAP_FULL) assert_int_equal(seen, 32);
+      if (overlap == SS_OVERLAP_NONE) assert_int_equal(seen, 8 * 32);
+      if (overlap == SS_OVERLAP_RANDOM) assert_true(seen > 100 && seen < 8 * 32);
+      for (uint32_t r = 0; r < 8; r++) {
+        assert_true(in.count[r] == 32 && in.lookups[r] == 32 && ss_increasing(in.row[r], 32));
+        for (uint32_t j = 0; j < parts; j++)
+          assert_int_equal(count_in(&in, r, cut(512, parts, j), cut(512, parts, j + 1)), 32 / parts);
+      }
+      ss_arena_reset(&arena);
+    }
+  ss_coalesce_free(&scratch);
+  ss_arena_free(&arena);
+}
+
+static void uniform_inputs_that_do_not_divide_are_refused(void **state) {
+  struct ss_uniform u;
+  struct ss_error error;
+  (void)state;
+  assert_false(ss_uniform_make(100, 0, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  assert_false(ss_uniform_make(100, 1.5, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  assert_false(ss_uniform_make(100, NAN, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  assert_false(ss_uniform_make(100, 1.0 / 32, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  assert_non_null(strstr(error.text, "128"));
+  assert_false(ss_uniform_make(5, 0.1, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  assert_true(ss_uniform_make(96, 1.0 / 32, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  assert_int_equal(u.nnz, 3);
+  assert_false(ss_uniform_divides(&u, 2, 4, &error)); /* 3 rows */
+  assert_true(ss_uniform_divides(&u, 3, 4, &error));
+  assert_false(ss_uniform_divides(&u, 5, 4, &error)); /* 96 rows */
+  u.overlap = SS_OVERLAP_NONE;
+  assert_true(ss_uniform_divides(&u, 3, 32, &error));
+  assert_false(ss_uniform_divides(&u, 3, 33, &error));
+  assert_int_equal(ss_uniform_rows(1, 0.25, 3), 12);
+  assert_int_equal(ss_uniform_rows(13, 0.25, 3), 24);
+  assert_int_equal(ss_uniform_rows(12, 0.25, 3), 12);
+  assert_int_equal(ss_uniform_rows(100, 0.123456789012345, 7), 0);
+}
+
+/* --- the proof can fail ---------------------------------------------------------------------------------- */
+
+/* Plays on the engine with marks and a reference of the caller's choice. */
+static struct ss_outcome play_against(const struct ss_setting *setting, const struct ss_input *input,
+                                      const struct ss_chunk *own, struct ss_proof *proof, struct ss_arena *arena) {
+  struct ss_cluster cluster = flat_cluster(1e-6, 1e-9);
+  struct ss_outcome outcome = {.exact = false};
+  struct ss_engine engine;
+  struct ss_error error;
+  uint32_t servers = ss_setting_servers(setting, input->ranks, input->ranks);
+  assert_true(ss_engine_open(&engine, &cluster, input->ranks, servers, &error));
+  assert_true(ss_run_play(setting, input, servers, &engine.player, NULL, true, own, proof, arena, &outcome, &error));
+  ss_engine_close(&engine);
+  return outcome;
+}
+
+/* Schemes sum `input`, the reference `other`. */
+static bool exact_against(const struct ss_setting *setting, const struct ss_input *input,
+                          const struct ss_input *other) {
+  struct ss_arena arena = {0};
+  const struct ss_chunk *own;
+  struct ss_proof *proof;
+  struct ss_error error;
+  assert_true(ss_run_own(setting, input, true, NULL, &arena, &own, &error));
+  assert_true(ss_reference_open(setting, other, &proof, &error));
+  struct ss_outcome outcome = play_against(setting, input, own, proof, &arena);
+  ss_reference_close(proof);
+  ss_arena_free(&arena);
+  return outcome.exact;
+}
+
+static bool sums_rows(const struct ss_setting *s) {
+  if (strcmp(s->scheme->name, "alltoall") == 0) return !chosen(s, "exchange", "lookups");
+  return strcmp(s->scheme->name, "allreduce") != 0 &&
+         !(strcmp(s->scheme->name, "ps") == 0 && ss_setting_value(s, "dense"));
+}
+
+static const uint32_t rows_a[] = {1, 4, 6}, rows_b[] = {0, 4, 7}, rows_c[] = {4, 5, 9}, rows_d[] = {0, 4, 8},
+                      rows_e[] = {0, 4};
+
+static struct ss_input small_input(uint32_t ranks, const uint32_t *const *row, const uint64_t *count) {
+  return (struct ss_input){.ranks = ranks,
+                           .rows = 10,
+                           .width = 4,
+                           .value_bytes = 4,
+                           .count = count,
+                           .row = row,
+                           .lookups = count,
+                           .lookup = row};
+}
+
+static void another_sum_is_not_the_sum(void **state) {
+  const uint32_t *const three[] = {rows_a, rows_b, rows_c}, *const changed[] = {rows_a, rows_d, rows_c},
+                        *const fewer[] = {rows_a, rows_e, rows_c}, *const more[] = {rows_a, rows_b, rows_c, rows_b},
+                        *const moved[] = {rows_b, rows_a, rows_c};
+  const uint64_t threes[] = {3, 3, 3, 3}, counts_fewer[] = {3, 2, 3};
+  struct ss_input input = small_input(3, three, threes), other[4];
+  uint32_t tried = 0;
+  (void)state;
+  other[0] = small_input(4, more, threes);
+  other[1] = small_input(3, changed, threes);
+  other[2] = small_input(3, fewer, counts_fewer);
+  other[3] = small_input(3, moved, threes); /* the same union, from other ranks */
+  for (size_t i = 0; ss_schemes()[i]; i++) {
+    struct cases cases = {.scheme = ss_schemes()[i], .ranks = 3, .nodes = 3};
+    struct ss_setting setting;
+    char words[400];
+    while (cases_next(&cases, &setting)) {
+      setting_text(&setting, words, sizeof words);
+      if (!exact_against(&setting, &input, &input)) fail_msg("%s: not exact", words);
+      if (strcmp(setting.scheme->name, "alltoall") == 0 && !sums_rows(&setting)) continue;
+      for (uint32_t k = 0; k < (sums_rows(&setting) ? COUNT(other) : 1); k++, tried++)
+        if (exact_against(&setting, &input, &other[k])) fail_msg("%s: wrong sum %u passes", words, k);
+    }
+  }
+  assert_true(tried > 100);
+}
+
+/* One wrong proof integer among what one rank contributes. */
+static void a_tampered_mark_shows(void **state) {
+  const uint32_t *const three[] = {rows_a, rows_b, rows_c};
+  const uint64_t threes[] = {3, 3, 3};
+  struct ss_input input = small_input(3, three, threes);
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  (void)state;
+  for (size_t i = 0; ss_schemes()[i]; i++) {
+    struct cases cases = {.scheme = ss_schemes()[i], .ranks = 3, .nodes = 3};
+    struct ss_setting setting;
+    char words[400];
+    while (cases_next(&cases, &setting))
+      for (uint32_t at = 0; at < 9 && sums_rows(&setting); at++) {
+        const struct ss_chunk *own;
+        struct ss_proof *proof;
+        uint64_t marks[3];
+        ss_arena_reset(&arena);
+        assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &own, &error));
+        assert_true(ss_reference_open(&setting, &input, &proof, &error));
+        struct ss_chunk tampered[] = {own[0], own[1], own[2]};
+        memcpy(marks, own[at / 3].marks, sizeof marks);
+        marks[at % 3]++;
+        tampered[at / 3].marks = marks;
+        struct ss_outcome outcome = play_against(&setting, &input, tampered, proof, &arena);
+        if (outcome.exact || !outcome.mismatch[0])
+          fail_msg("%s: tampered mark %u passes", setting_text(&setting, words, sizeof words), at);
+        ss_reference_close(proof);
+      }
+  }
+  ss_arena_free(&arena);
+}
+
+static void the_reference_refuses_what_is_not_the_sum(void **state) {
+  const uint32_t *const three[] = {rows_a, rows_b, rows_c};
+  const uint64_t threes[] = {3, 3, 3};
+  struct ss_input input = small_input(3, three, threes);
+  struct ss_setting setting = {.scheme = ss_scheme_find("allgather"), .value = {0, 0, 1}};
+  struct ss_proof *proof;
+  struct ss_error error;
+  uint32_t rows[] = {0, 1, 4, 5, 6, 7, 9};
+  uint64_t marks[7] = {0}, dense[2] = {0};
+  (void)state;
+  for (uint32_t i = 0; i < 7; i++)
+    for (uint32_t r = 0; r < 3; r++)
+      for (uint32_t k = 0; k < 3; k++)
+        if (three[r][k] == rows[i]) marks[i] += ss_contribution(r, rows[i], 0);
+  for (uint32_t u = 0; u < 2; u++)
+    for (uint32_t r = 0; r < 3; r++) dense[u] += ss_contribution(r, u, 0);
+  assert_true(ss_reference_open(&setting, &input, &proof, &error));
+  struct ss_chunk sum = {.rows = rows, .marks = marks, .count = 7, .high = 10}, c;
+  assert_true(proof->sparse(proof, &sum, 0, NULL));
+  c = sum, c.count = 6;
+  assert_false(proof->sparse(proof, &c, 0, NULL));
+  c = sum, c.rows++, c.marks++, c.count--;
+  assert_false(proof->sparse(proof, &c, 0, NULL));
+  c = sum, c.rows += 2, c.marks += 2, c.count = 3, c.low = 2, c.high = 7; /* 4, 5, 6 of [2, 7) */
+  assert_true(proof->sparse(proof, &c, 0, NULL));
+  c.low = 1;
+  assert_false(proof->sparse(proof, &c, 0, NULL));
+  c.low = 5, c.high = 7, c.count = 2; /* 4, 5 of [5, 7): outside */
+  assert_false(proof->sparse(proof, &c, 0, NULL));
+  c = (struct ss_chunk){.low = 2, .high = 4};
+  assert_true(proof->sparse(proof, &c, 0, NULL));
+  c = (struct ss_chunk){.low = 2, .high = 5};
+  assert_false(proof->sparse(proof, &c, 0, NULL));
+  struct ss_chunk only = {.rows = (const uint32_t[]){4, 6}, .count = 2, .high = 10};
+  c = (struct ss_chunk){.rows = only.rows, .marks = (const uint64_t[]){marks[2], marks[4]}, .count = 2, .high = 10};
+  assert_true(proof->sparse(proof, &c, 0, &only));
+  assert_false(proof->sparse(proof, &sum, 0, &only));
+  c.marks = (const uint64_t[]){marks[4], marks[2]};
+  assert_false(proof->sparse(proof, &c, 0, &only));
+  c = (struct ss_chunk){.dense = true, .marks = dense, .count = 2, .high = 10};
+  assert_true(proof->dense(proof, &c, 2));
+  c.count = 1, c.high = 5;
+  assert_true(proof->dense(proof, &c, 2));
+  c.high = 6;
+  assert_false(proof->dense(proof, &c, 2));
+  c.high = 10, c.low = 5, c.part = 1;
+  assert_false(proof->dense(proof, &c, 2)); /* unit 0's integer as unit 1 */
+  c.marks = NULL;
+  assert_false(proof->dense(proof, &c, 2));
+  ss_reference_close(proof);
+}
+
+/* --- imbalance -------------------------------------------------------------------------------------------- */
+
+/* ZEN Def. 8: n times the largest share of one part, of a rank's rows in the push and of the union's in the pull. */
+static void ps_tells_how_uneven_its_parts_are(void **state) {
+  struct ss_arena arena = {0};
+  (void)state;
+  for (uint32_t seed = 1; seed <= 20; seed++) {
+    struct dice dice = {.seed = seed};
+    uint32_t P = dice_between(&dice, 2, 9);
+    struct ss_trace *trace = ragged_trace(&dice, seed % 2 ? HOT : SCATTERED, P, 40, 3, SS_F32);
+    struct cases cases = {.scheme = ss_scheme_find("ps"), .ranks = P, .nodes = P};
+    struct ss_cluster cluster = flat_cluster(1e-6, 1e-9);
+    struct ss_world world = {.cluster = &cluster, .verify = true};
+    struct truth t = truth_of(trace, 1, false);
+    struct ss_setting setting;
+    while (cases_next(&cases, &setting)) {
+      struct ss_input input = ragged_input(trace, 1, &setting, true, &arena);
+      struct ss_outcome o = {.exact = false};
+      struct ss_error error;
+      uint32_t parts = ss_setting_servers(&setting, P, P) ? ss_setting_servers(&setting, P, P) : P;
+      double push = 0, pull = 0;
+      assert_true(ss_simulate(&setting, &world, &input, &arena, &o, &error));
+      for (uint32_t j = 0; j < parts; j++) {
+        uint64_t low = cut(40, parts, j), high = cut(40, parts, j + 1);
+        for (uint32_t r = 0; r < P; r++)
+          push = fmax(push, parts * (double)rows_in(&t, r, low, high, false) /
+                                fmax(1, (double)rows_in(&t, r, 0, 40, false)));
+        pull = fmax(pull, parts * (double)union_in(&t, low, high) / (double)union_in(&t, 0, 40));
+      }
+      if (ss_setting_value(&setting, "dense")) {
+        assert_true(isnan(o.push_imbalance) && isnan(o.pull_imbalance));
+      } else {
+        assert_true(close_to(o.push_imbalance, push, 1e-12) && close_to(o.pull_imbalance, pull, 1e-12));
+      }
+      ss_arena_reset(&arena);
+    }
+    free(t.n);
+    ss_trace_close(trace);
+  }
+  ss_arena_free(&arena);
+}
+
+/* --- settings --------------------------------------------------------------------------------------------- */
+
+static void impossible_settings_are_refused(void **state) {
+  static const struct {
+    const char *json;
+    uint32_t ranks, nodes;
+    const char *says; /* NULL: allowed */
+  } settings[] = {
+      {"{\"name\": \"ps\", \"servers\": 4}", 4, 1, NULL},
+      {"{\"name\": \"ps\", \"servers\": 5}", 4, 1, "at most as many servers as ranks"},
+      {"{\"name\": \"ps\", \"servers\": 2, \"colocated\": true}", 4, 1, "leave \"servers\" out"},
+      {"{\"name\": \"ps\", \"pull\": \"broadcast-scatter\"}", 4, 1, "needs \"colocated\""},
+      {"{\"name\": \"ps\", \"pull\": \"broadcast-binomial\", \"colocated\": true}", 4, 1, NULL},
+      {"{\"name\": \"ps\", \"pull\": \"rows\", \"dense\": true}", 4, 1, "pulled whole"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"gradients\", \"gather_ids\": true}", 4, 1, "gather_ids"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"coalesce\": false}", 4, 1, "coalesce"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"gather_ids\": true}", 4, 1, NULL},
+  };
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(settings); i++) {
+    struct ss_setting defaults = {.index_bytes = 4}, setting;
+    struct ss_error error;
+    struct ss_doc *doc;
+    assert_true(ss_doc_parse("test", settings[i].json, strlen(settings[i].json), &doc, &error));
+    if (!ss_setting_read(ss_doc_root(doc), &defaults, &setting, &error)) fail_msg("%s", error.text);
+    bool ok = ss_setting_check(&setting, settings[i].ranks, settings[i].nodes, &error);
+    assert_int_equal(ok, settings[i].says == NULL);
+    if (!ok && !strstr(error.text, settings[i].says))
+      fail_msg("\"%s\" does not say \"%s\"", error.text, settings[i].says);
+    ss_doc_free(doc);
+  }
+}
+
+static void settings_read_as_written(void **state) {
+  static const struct {
+    const char *json, *says;
+  } wrong[] = {
+      {"3", "a scheme is a name"},
+      {"\"allgater\"", "did you mean \"allgather\""},
+      {"{\"label\": \"x\"}", "name"},
+      {"{\"name\": \"allgather\", \"algoritm\": \"ring\"}", "algorithm"},
+      {"{\"name\": \"allgather\", \"algorithm\": \"rings\"}", "recursive-doubling"},
+      {"{\"name\": \"allgather\", \"separate\": 1}", "separate"},
+      {"{\"name\": \"ps\", \"servers\": 0}", "servers"},
+      {"{\"name\": \"ps\", \"servers\": 1.5}", "servers"},
+      {"{\"name\": \"ps\", \"index_bytes\": 17}", "index_bytes"},
+      {"{\"name\": \"ps\", \"granularity\": \"rows\"}", "element"},
+      {"{\"name\": \"ps\", \"sizes\": \"none\"}", "exchanged"},
+      {"{\"name\": \"ps\", \"label\": \"\"}", "label"},
+  };
+  static const char right[] = "{\"name\": \"ps\", \"label\": \"mine\", \"pull\": \"rows\", \"servers\": 7, "
+                              "\"index_bytes\": 8, \"granularity\": \"element\", \"sizes\": \"exchanged\"}";
+  struct ss_setting defaults = {.index_bytes = 4}, setting;
+  struct ss_error error;
+  struct ss_doc *doc;
+  (void)state;
+  assert_true(ss_doc_parse("test", right, strlen(right), &doc, &error));
+  assert_true(ss_setting_read(ss_doc_root(doc), &defaults, &setting, &error));
+  assert_string_equal(setting.label, "mine");
+  assert_true(chosen(&setting, "pull", "rows") && ss_setting_value(&setting, "servers") == 7);
+  assert_true(setting.index_bytes == 8 && setting.element && setting.exchange_sizes);
+  ss_doc_free(doc);
+  for (uint32_t i = 0; i < COUNT(wrong); i++) {
+    assert_true(ss_doc_parse("test", wrong[i].json, strlen(wrong[i].json), &doc, &error));
+    assert_false(ss_setting_read(ss_doc_root(doc), &defaults, &setting, &error));
+    if (!strstr(error.text, wrong[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, wrong[i].says);
+    ss_doc_free(doc);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(inputs_are_the_sorted_rows_of_merged_ranks),
+      cmocka_unit_test(uniform_inputs_hold_the_same_everywhere),
+      cmocka_unit_test(uniform_inputs_that_do_not_divide_are_refused),
+      cmocka_unit_test(settings_read_as_written),
+      cmocka_unit_test(impossible_settings_are_refused),
+      cmocka_unit_test(schemes_are_exact_and_send_what_is_defined),
+      cmocka_unit_test(so_they_do_under_every_common_setting),
+      cmocka_unit_test(duplicates_by_elements_across_blocks_add_up),
+      cmocka_unit_test(another_sum_is_not_the_sum),
+      cmocka_unit_test(a_tampered_mark_shows),
+      cmocka_unit_test(the_reference_refuses_what_is_not_the_sum),
+      cmocka_unit_test(ps_tells_how_uneven_its_parts_are),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
