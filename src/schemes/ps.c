@@ -141,8 +141,8 @@ static bool aggregate_part(struct ps *ps, uint32_t part, struct ss_error *error)
   watch_push(ps, part);
   if (ps->dense) {
     if (!add_dense(ps, part, error)) return false;
-  } else if (!ss_run_sum(run, &ps->pushed, part, ps->slice, low_of(ps, part), low_of(ps, part + 1), &shared, sum,
-                         error)) {
+  } else if (!ss_receipts_sum(&run->play, &ps->pushed, part, ps->slice, low_of(ps, part), low_of(ps, part + 1),
+                              &shared, sum, error)) {
     return false;
   }
   ps->moved[part] = bytes + ss_wire_bytes(ps->dense ? &run->dense : &run->coo, sum);
@@ -190,76 +190,24 @@ static bool pull_direct(struct ps *ps, struct ss_error *error) {
   return ok;
 }
 
-static bool pull_binomial(struct ps *ps, struct ss_error *error) {
+/* The owners in turn. */
+static bool pull_broadcast(struct ps *ps, struct ss_error *error) {
   struct ss_run *run = ps->run;
   struct ss_chunk *held = ss_arena_alloc(run->play.arena, run->ranks, sizeof *held);
   if (!held) return ss_fail_memory(error, "broadcasting parts");
   for (uint32_t j = 0; j < ps->parts; j++) {
-    for (uint32_t r = 0; r < run->ranks; r++) held[r] = ps->aggregate[j];
-    for (uint32_t r = 0; run->play.payloads && r < run->ranks; r++) held[r].count = r == j ? held[r].count : 0;
-    if (!ss_broadcast_binomial(&run->play, &ps->everyone, j, &run->coo, held, error)) return false;
-    for (uint32_t r = 0; run->play.payloads && r < run->ranks; r++)
-      if (r != j && ss_run_resident(run, r) && !got_part(ps, r, j, &held[r], error)) return false;
-  }
-  return true;
-}
-
-struct pieces {
-  struct ss_chunk *piece; /* [ranks] even shares of the part's entries */
-};
-
-static bool give_piece(void *context, uint32_t from, uint32_t to, struct ss_chunk *out, struct ss_error *error) {
-  const struct pieces *p = context;
-  (void)from;
-  (void)error;
-  *out = p->piece[to];
-  return true;
-}
-
-static bool scatter_part(struct ps *ps, uint32_t j, struct pieces *p, struct ss_gather *gather,
-                         struct ss_receipts *scattered, struct ss_error *error) {
-  struct ss_run *run = ps->run;
-  uint32_t P = run->ranks;
-  struct ss_exchange x = {.context = p, .give = give_piece, .wire = &run->coo, .receipts = scattered};
-  for (uint32_t i = 0; i < P; i++) {
-    uint64_t n = ps->aggregate[j].count, first = ss_share(n, P, i);
-    p->piece[i] = ss_chunk_entries(&ps->aggregate[j], first, ss_share(n, P, i + 1) - first);
-    p->piece[i].part = i;
-  }
-  if (!ss_scatter(&run->play, &ps->everyone, j, &x, error)) return false;
-  for (uint32_t i = 0; i < P; i++) {
-    const struct ss_chunk *held = i == j ? &p->piece[i] : ss_receipts_held(scattered, i, j, &p->piece[i]);
-    ss_gather_set(gather, 0, i, held && ss_run_resident(run, i) ? held : &p->piece[i]);
-  }
-  return ss_gather_seal(&run->play, gather, error) && ss_allgather_ring(&run->play, gather, error);
-}
-
-static bool pull_scatter(struct ps *ps, struct ss_error *error) {
-  struct ss_run *run = ps->run;
-  struct pieces p = {.piece = ss_arena_alloc(run->play.arena, run->ranks, sizeof *p.piece)};
-  if (!p.piece) return ss_fail_memory(error, "scattering parts");
-  bool ok = true;
-  for (uint32_t j = 0; ok && j < ps->parts; j++) {
-    struct ss_gather gather = {0};
-    struct ss_receipts scattered = {0};
-    struct ss_chunk shared = {0}, sum;
-    ok = ss_gather_open(&gather, ps->everyone, &run->coo, error) &&
-         ss_receipts_open(&scattered, run->ranks, run->ranks, error) &&
-         scatter_part(ps, j, &p, &gather, &scattered, error);
-    for (uint32_t r = 0; ok && run->play.payloads && r < run->ranks; r++) {
-      if (!ss_run_resident(run, r)) continue;
-      ok = ss_run_sum(run, &gather.receipts, r, gather.block, low_of(ps, j), low_of(ps, j + 1), &shared, &sum, error);
-      if (ok && r == j) ss_run_sparse(run, &sum, 0, NULL); /* has its part already, and gets it back by the ring */
-      if (r == j) continue;
-      sum.origin = owner(ps, j);
-      sum.part = j;
-      bool as_sent = ss_run_resident(run, j) && ss_chunk_equal(&sum, &ps->aggregate[j]);
-      ok = ok && got_part(ps, r, j, as_sent ? &ps->aggregate[j] : &sum, error);
+    for (uint32_t r = 0; r < run->ranks; r++) {
+      held[r] = ps->aggregate[j];
+      if (run->play.payloads && r != j) held[r].count = 0;
     }
-    ss_gather_close(&gather);
-    ss_receipts_close(&scattered);
+    bool ok = ps->pull == BROADCAST_BINOMIAL
+                  ? ss_broadcast_binomial(&run->play, &ps->everyone, j, &run->coo, held, error)
+                  : ss_broadcast_scatter(&run->play, &ps->everyone, j, &run->coo, held, error);
+    for (uint32_t r = 0; ok && run->play.payloads && r < run->ranks; r++)
+      if (r != j && ss_run_resident(run, r)) ok = got_part(ps, r, j, &held[r], error);
+    if (!ok) return false;
   }
-  return ok;
+  return true;
 }
 
 static bool pull(struct ps *ps, struct ss_error *error) {
@@ -271,8 +219,8 @@ static bool pull(struct ps *ps, struct ss_error *error) {
   switch (ps->pull) {
   case UNION: return pull_direct(ps, error);
   case ROWS: return ss_pairwise(play, &ps->everyone, &x, error);
-  case BROADCAST_BINOMIAL: return pull_binomial(ps, error);
-  case BROADCAST_SCATTER: return pull_scatter(ps, error);
+  case BROADCAST_BINOMIAL:
+  case BROADCAST_SCATTER: return pull_broadcast(ps, error);
   }
   return false;
 }
@@ -309,7 +257,8 @@ static bool prove(struct ps *ps, struct ss_error *error) {
     } else if (ps->pull == ROWS) {
       if (!prove_rows(ps, r, error)) return false;
     } else {
-      if (!ss_run_sum(run, &ps->pulled, r, ps->aggregate, 0, run->input->rows, &shared, &sum, error)) return false;
+      if (!ss_receipts_sum(&run->play, &ps->pulled, r, ps->aggregate, 0, run->input->rows, &shared, &sum, error))
+        return false;
       ss_run_sparse(run, &sum, 0, NULL);
     }
   }

@@ -100,12 +100,6 @@ void ss_run_inexact(struct ss_run *run, const char *format, ...) SS_PRINTF(2, 3)
 bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena, struct ss_chunk *part,
                        struct ss_error *error) SS_MUST_CHECK;
 
-/* The sum of all blocks that `receiver` holds, over rows [low, high). Those who hold every block as sent share one
- * sum, computed once: `*shared` (zeroed at first) remembers it. */
-bool ss_run_sum(struct ss_run *run, const struct ss_receipts *receipts, uint32_t receiver,
-                const struct ss_chunk *blocks, uint64_t low, uint64_t high, struct ss_chunk *shared,
-                struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-
 /* All schemes, in the order of `list schemes`; NULL-terminated. */
 const struct ss_scheme *const *ss_schemes(void);
 const struct ss_scheme *ss_scheme_find(const char *name);

@@ -85,6 +85,11 @@ bool ss_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t o
 bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
                            const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
 
+/* The same by a scatter of even shares of the root's entries (root sends to root + s mod P in round s, the first
+ * dependent, the rest independent) and a ring all-gather of the shares. */
+bool ss_broadcast_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
+                          const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
+
 /* --- dense sums ------------------------------------------------------------------------------------------ */
 
 /* A dense tensor being summed. Its smallest parts, the proof units, are `units` even shares of its rows. */

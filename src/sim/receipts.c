@@ -65,3 +65,28 @@ const struct ss_chunk *ss_receipts_held(const struct ss_receipts *r, uint32_t re
     if (r->other[i].receiver == receiver && r->other[i].block == block) return &r->other[i].chunk;
   return sent;
 }
+
+static bool sum_held(struct ss_play *play, const struct ss_receipts *receipts, uint32_t receiver,
+                     const struct ss_chunk *blocks, uint64_t low, uint64_t high, struct ss_chunk *out,
+                     struct ss_error *error) {
+  struct ss_chunk *held = ss_arena_alloc(play->arena, receipts->blocks, sizeof *held);
+  uint32_t n = 0;
+  if (!held) return ss_fail_memory(error, "summing what a rank received");
+  for (uint32_t b = 0; b < receipts->blocks; b++) {
+    const struct ss_chunk *block = ss_receipts_held(receipts, receiver, b, &blocks[b]);
+    if (block) held[n++] = *block;
+    else ss_play_mismatch(play, "endpoint %u never received block %u", receiver, b);
+  }
+  return ss_chunk_sum(held, n, low, high, play->arena, &play->scratch, out, error);
+}
+
+bool ss_receipts_sum(struct ss_play *play, const struct ss_receipts *receipts, uint32_t receiver,
+                     const struct ss_chunk *blocks, uint64_t low, uint64_t high, struct ss_chunk *shared,
+                     struct ss_chunk *out, struct ss_error *error) {
+  if (!ss_receipts_regular(receipts, receiver))
+    return sum_held(play, receipts, receiver, blocks, low, high, out, error);
+  if (!shared->rows && !ss_chunk_sum(blocks, receipts->blocks, low, high, play->arena, &play->scratch, shared, error))
+    return false;
+  *out = *shared;
+  return true;
+}

@@ -40,4 +40,10 @@ bool ss_receipts_regular(const struct ss_receipts *receipts, uint32_t receiver);
 const struct ss_chunk *ss_receipts_held(const struct ss_receipts *receipts, uint32_t receiver, uint32_t block,
                                         const struct ss_chunk *sent);
 
+/* The sum of all blocks that `receiver` holds, over rows [low, high); blocks that never came are mismatches. Those
+ * who hold every block as sent share one sum, computed once: `*shared` (zeroed at first) remembers it. */
+bool ss_receipts_sum(struct ss_play *play, const struct ss_receipts *receipts, uint32_t receiver,
+                     const struct ss_chunk *blocks, uint64_t low, uint64_t high, struct ss_chunk *shared,
+                     struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+
 #endif

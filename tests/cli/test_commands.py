@@ -65,7 +65,9 @@ def version_and_help(folder):
     for name in COMMANDS:
         assert f"  {name} " in out, f"--help does not list {name}"
         text, err = call(name, "--help")
-        assert f"usage: sparsync {name}" in text and "examples:" in text and f"  sparsync {name}" in text and err == ""
+        first = text.split("\n")[0]
+        assert first.startswith("usage: ") and f"sparsync {name}" in first, f"{name}: {first}"
+        assert f"sparsync {name}" in text.split("examples:")[1] and err == "", f"{name} --help has no example"
     out, err = call(status=2)
     assert out == "" and "usage:" in err
 
@@ -204,7 +206,8 @@ def the_demo(folder):
     assert {(p["label"], p["at"]["cluster"]) for p in found} >= {("alltoall", "rtx3090-10gbe"), ("ps", "p3.16xlarge-25g")}
     assert len(found) == 12 and all(p["exact"] is True and p["iterations"] == 50 for p in found)
     out = call("run", "scenarios/demo.json")[0]
-    assert "fastest" in out.split("\n")[0] and "lossless" in out.split("\n")[0], "the table does not answer first"
+    first = out.split("\nscheme")[0]
+    assert "fastest" in first and "times as long" in first and "lossless" in first, "the table does not answer first"
     assert "kernels not counted" in out
 
 
@@ -246,12 +249,22 @@ def csv_and_table_tell_the_same(folder):
             if isinstance(value, bool):
                 assert line[key] == str(value).lower(), key
             elif isinstance(value, (int, float)):
-                assert float(line[key]) == value, f"{key}: {line[key]}, not {value!r}"
+                near(float(line[key]), value, key, 1e-15 * 4)
             else:
                 assert line[key] == (value or ""), f"{key}: {line[key]!r}, not {value!r}"
     table = call("run", scenario)[0]
     for label in ("allreduce", "allgather", "ps", "alltoall"):
         assert table.count(f"\n{label} ") + table.count(f"\n  {label} ") >= 4, f"no rows of {label}:\n{table}"
+
+
+@test
+def means_are_exact(folder):
+    """What is the same in every iteration is the same in the mean, to the last bit (CSV has them all)."""
+    text = call("run", on_bible(folder, iterations="0:7"), "--format", "csv")[0]
+    for line in csv.DictReader(io.StringIO(text)):
+        for key in ("messages", "rounds", "bytes_total", "bytes_sent_max") if line["scheme"] == "allreduce" else ("messages", "rounds"):
+            assert float(line[key]).is_integer(), f"{line['label']}: {key} is {line[key]}"
+        assert float(line["time_min_s"]) <= float(line["time_s"]) <= float(line["time_max_s"]), line["label"]
 
 
 @test
@@ -475,7 +488,12 @@ def cost_examples(folder):
                                                 "4..64", "--format", "csv")[0])))
     assert len(rows) == len(found)
     for row in rows:
-        assert float(row["exact"]) == found[row["form"], int(row["ranks"])]["formula_s"]
+        point = found[row["form"], int(row["ranks"])]
+        for key in ("formula_s", "paper_s", "gamma", "density"):
+            assert (row[key] == "") == (point[key] is None), key
+            if row[key]:
+                near(float(row[key]), point[key], key)
+        assert row["scheme"] == point["scheme"] and row["formula"] == point["formula"]
 
 
 @test
@@ -520,6 +538,16 @@ def check_says_where_papers_differ(folder):
     assert "paper" in out and "EmbRace" in out
     checks = json.loads(call("check", "allgather-ring", "--format", "json")[0])["checks"]
     assert any(c["paper_s"] < c["exact_s"] * 0.999 for c in checks)
+
+
+@test
+def check_csv(folder):
+    checks = json.loads(call("check", "ps-union", "--format", "json")[0])["checks"]
+    rows = list(csv.DictReader(io.StringIO(call("check", "ps-union", "--format", "csv")[0])))
+    assert len(rows) == len(checks), f"{len(rows)} lines for {len(checks)} checks"
+    for row, check in zip(rows, checks):
+        near(float(row["simulated_s"]), check["simulated_s"], "simulated_s")
+        assert row["ok"] == "true" and int(row["point.P"]) == check["point"]["P"] and row["scheme"] == "ps"
 
 
 @test
