@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/request.h"
 #include "cost/grid.h"
+#include "report/flat.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -86,15 +87,19 @@ static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_res
   return o;
 }
 
-static bool print_json(const struct checks *c, FILE *stream, struct ss_error *error) {
+static bool print_list(const struct checks *c, enum ss_format format, FILE *stream, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "checks");
+  bool ok = true;
   for (size_t i = 0; i < c->grid.count; i++) cJSON_AddItemToArray(list, point_json(&c->grid.point[i], &c->result[i]));
-  char *text = cJSON_PrintUnformatted(root);
+  if (format == SS_CSV) {
+    ok = ss_flat_csv(list, stream, error);
+  } else {
+    char *text = cJSON_PrintUnformatted(root);
+    ok = text ? fprintf(stream, "%s\n", text) > 0 : ss_fail_memory(error, "printing checks");
+    free(text);
+  }
   cJSON_Delete(root);
-  if (!text) return ss_fail_memory(error, "printing checks");
-  fprintf(stream, "%s\n", text);
-  free(text);
-  return true;
+  return ok;
 }
 
 struct summary {
@@ -131,7 +136,7 @@ static void summary_cells(struct ss_table *table, const struct ss_cost *cost, co
   ss_table_cell(table, "%s", cost->exact);
 }
 
-static bool print_rows(const struct checks *c, enum ss_format format, FILE *stream, struct ss_error *error) {
+static bool print_rows(const struct checks *c, FILE *stream, struct ss_error *error) {
   static const char *const heads[] = {"<form", "points", "worst", "ok", "paper/exact", "<exact form"};
   struct ss_table *table = ss_table_new(6, heads);
   if (!table) return ss_fail_memory(error, "printing checks");
@@ -139,9 +144,8 @@ static bool print_rows(const struct checks *c, enum ss_format format, FILE *stre
     struct summary s = summarise(c, i, &next);
     summary_cells(table, c->grid.point[i].cost, &s);
   }
-  bool ok = format == SS_CSV ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
+  bool ok = ss_table_print(table, stream, error);
   ss_table_free(table);
-  if (format == SS_CSV) return ok;
   for (size_t i = 0, next; i < c->grid.count; i = next) {
     const struct ss_cost *cost = c->grid.point[i].cost;
     char form[128];
@@ -156,8 +160,8 @@ static bool print_rows(const struct checks *c, enum ss_format format, FILE *stre
 static bool print(const struct ss_call *call, const struct checks *c, struct ss_error *error) {
   struct ss_output output;
   if (!ss_output_open(call->output, &output, error)) return false;
-  bool ok = call->format == SS_JSON ? print_json(c, output.stream, error)
-                                    : print_rows(c, call->format, output.stream, error);
+  bool ok = call->format == SS_TABLE ? print_rows(c, output.stream, error)
+                                     : print_list(c, call->format, output.stream, error);
   if (ok) return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/request.h"
+#include "report/flat.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -172,44 +173,41 @@ static const char *time_text(const cJSON *value, char *buffer, size_t size) {
   return cJSON_IsNumber(value) ? ss_units_format(buffer, size, SS_TIME, value->valuedouble) : "-";
 }
 
-static bool print_rows(const cJSON *points, enum ss_format format, FILE *stream, struct ss_error *error) {
+static bool print_rows(const cJSON *points, FILE *stream, struct ss_error *error) {
   static const char *const heads[] = {"<form", "ranks", "exact", "as printed", "<formula"};
   struct ss_table *table = ss_table_new(5, heads);
   char text[64];
   if (!table) return ss_fail_memory(error, "printing costs");
   for (const cJSON *p = points->child; p; p = p->next) {
-    const cJSON *exact = cJSON_GetObjectItemCaseSensitive(p, "formula_s"),
-                *paper = cJSON_GetObjectItemCaseSensitive(p, "paper_s"),
-                *formula = cJSON_GetObjectItemCaseSensitive(p, "formula");
+    const cJSON *formula = cJSON_GetObjectItemCaseSensitive(p, "formula");
     ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(p, "form")->valuestring);
     ss_table_cell(table, "%.0f", cJSON_GetObjectItemCaseSensitive(p, "ranks")->valuedouble);
-    if (format == SS_CSV) {
-      ss_table_cell(table, "%.17g", exact->valuedouble);
-      if (cJSON_IsNumber(paper)) ss_table_cell(table, "%.17g", paper->valuedouble);
-      else ss_table_cell(table, "%s", "");
-    } else {
-      ss_table_cell(table, "%s", time_text(exact, text, sizeof text));
-      ss_table_cell(table, "%s", time_text(paper, text, sizeof text));
-    }
+    ss_table_cell(table, "%s", time_text(cJSON_GetObjectItemCaseSensitive(p, "formula_s"), text, sizeof text));
+    ss_table_cell(table, "%s", time_text(cJSON_GetObjectItemCaseSensitive(p, "paper_s"), text, sizeof text));
     ss_table_cell(table, "%s", cJSON_IsString(formula) ? formula->valuestring : "");
   }
-  bool ok = format == SS_CSV ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
+  bool ok = ss_table_print(table, stream, error);
   ss_table_free(table);
+  fputs("\nClosed forms on one flat link class; no kernels, no imbalance. --format json adds sources and errata.\n",
+        stream);
   return ok;
 }
 
-static bool print(const struct ss_call *call, cJSON *root, struct ss_error *error) {
+static bool print_json(const cJSON *root, FILE *stream, struct ss_error *error) {
+  char *text = cJSON_Print(root);
+  if (!text) return ss_fail_memory(error, "printing costs");
+  fprintf(stream, "%s\n", text);
+  free(text);
+  return true;
+}
+
+static bool print(const struct ss_call *call, const cJSON *root, struct ss_error *error) {
+  const cJSON *points = cJSON_GetObjectItemCaseSensitive(root, "points");
   struct ss_output output;
   if (!ss_output_open(call->output, &output, error)) return false;
-  char *text = call->format == SS_JSON ? cJSON_Print(root) : NULL;
-  bool ok = call->format != SS_JSON
-                ? print_rows(cJSON_GetObjectItemCaseSensitive(root, "points"), call->format, output.stream, error)
-            : text ? fprintf(output.stream, "%s\n", text) > 0
-                   : ss_fail_memory(error, "printing costs");
-  free(text);
-  if (ok && call->format == SS_TABLE)
-    fputs("\nClosed forms on one flat link class; no kernels, no imbalance. --format json adds sources and errata.\n",
-          output.stream);
+  bool ok = call->format == SS_JSON  ? print_json(root, output.stream, error)
+            : call->format == SS_CSV ? ss_flat_csv(points, output.stream, error)
+                                     : print_rows(points, output.stream, error);
   if (ok) return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;

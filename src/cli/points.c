@@ -54,27 +54,41 @@ static bool point_arrays(struct ss_point *p, const struct ss_points_wish *wish, 
   return ss_fail_memory(error, "recording ranks");
 }
 
-/* Adds one iteration's outcome to the means. */
+/* The fields that are means over iterations: summed first, divided once, so that equal iterations give their own
+ * value.
+ */
+static void mean_fields(struct ss_point *p, double *fields[10]) {
+  double *const all[10] = {&p->time,     &p->kernel,       &p->messages,   &p->rounds,         &p->bytes,
+                           &p->sent_max, &p->received_max, &p->server_max, &p->push_imbalance, &p->pull_imbalance};
+  memcpy(fields, all, sizeof all);
+}
+
 static void accumulate(struct ss_point *p, const struct ss_outcome *o, const struct worker *w, uint64_t i) {
   const struct ss_tally *t = &o->tally;
-  double share = 1.0 / (double)p->iterations;
-  p->time += t->time * share;
-  p->kernel += t->kernel * share;
+  const double values[10] = {t->time,           t->kernel,           (double)t->messages,     (double)t->rounds,
+                             (double)t->bytes,  (double)t->sent_max, (double)t->received_max, (double)t->server_max,
+                             o->push_imbalance, o->pull_imbalance};
+  double *fields[10];
+  mean_fields(p, fields);
+  for (size_t k = 0; k < 10; k++) *fields[k] += values[k];
   if (i == 0 || t->time < p->time_min) p->time_min = t->time;
   if (i == 0 || t->time > p->time_max) p->time_max = t->time;
-  p->messages += (double)t->messages * share;
-  p->rounds += (double)t->rounds * share;
-  p->bytes += (double)t->bytes * share;
-  p->sent_max += (double)t->sent_max * share;
-  p->received_max += (double)t->received_max * share;
-  p->server_max += (double)t->server_max * share;
-  p->push_imbalance += o->push_imbalance * share;
-  p->pull_imbalance += o->pull_imbalance * share;
   if (o->proven) p->exact = p->exact == SS_NO || !o->exact ? SS_NO : SS_YES;
   if (p->iteration_s) p->iteration_s[i] = t->time;
   for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
-    p->rank_sent[r] += (double)w->sent[r] * share;
-    p->rank_received[r] += (double)w->received[r] * share;
+    p->rank_sent[r] += (double)w->sent[r];
+    p->rank_received[r] += (double)w->received[r];
+  }
+}
+
+static void divide(struct ss_point *p) {
+  double n = (double)p->iterations, *fields[10];
+  mean_fields(p, fields);
+  for (size_t k = 0; k < 10; k++) *fields[k] /= n;
+  p->time = fmin(fmax(p->time, p->time_min), p->time_max);
+  for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
+    p->rank_sent[r] /= n;
+    p->rank_received[r] /= n;
   }
 }
 
@@ -171,6 +185,7 @@ static bool run_job(const struct ss_job *job, const struct ss_costs *costs, cons
     add_measure(&means, &measure);
     accumulate(p, &outcome, w, t - job->first);
   }
+  divide(p);
   struct ss_measure mean = mean_of(&means);
   p->density = mean.density;
   p->gamma = mean.gamma;

@@ -1,7 +1,7 @@
 #include "report/points.h"
 
 #include "base/memory.h"
-#include "report/table.h"
+#include "report/flat.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -137,79 +137,11 @@ bool ss_points_json(const struct ss_points *points, const char *scenario, FILE *
   return true;
 }
 
-/* --- CSV ------------------------------------------------------------------------------------------------ */
-
-static void flat_cell(struct ss_table *table, const cJSON *value) {
-  if (cJSON_IsString(value)) ss_table_cell(table, "%s", value->valuestring);
-  else if (cJSON_IsBool(value)) ss_table_cell(table, "%s", cJSON_IsTrue(value) ? "true" : "false");
-  else if (cJSON_IsNumber(value)) ss_table_cell(table, "%.17g", value->valuedouble);
-  else ss_table_cell(table, "%s", "");
-}
-
-/* Columns: the fields of all points, "options.x" and "at.x" flattened, in order of first appearance. */
-struct columns {
-  char **name;
-  size_t count, room;
-};
-
-static bool add_column(struct columns *c, const char *outer, const char *name) {
-  char full[256];
-  snprintf(full, sizeof full, "%s%s%s", outer, *outer ? "." : "", name);
-  for (size_t i = 0; i < c->count; i++)
-    if (strcmp(c->name[i], full) == 0) return true;
-  if (c->count == c->room) {
-    char **grown = ss_realloc(c->name, 2 * c->room + 32, sizeof *grown);
-    if (!grown) return false;
-    c->name = grown;
-    c->room = 2 * c->room + 32;
-  }
-  c->name[c->count] = strdup(full);
-  return c->name[c->count++] != NULL;
-}
-
-static bool add_columns(struct columns *c, const cJSON *point) {
-  bool ok = true;
-  for (const cJSON *f = point->child; ok && f; f = f->next) {
-    if (cJSON_IsArray(f)) continue;
-    if (!cJSON_IsObject(f)) ok = add_column(c, "", f->string);
-    for (const cJSON *g = cJSON_IsObject(f) ? f->child : NULL; ok && g; g = g->next)
-      ok = add_column(c, f->string, g->string);
-  }
-  return ok;
-}
-
-static const cJSON *cell_of(const cJSON *point, const char *column) {
-  static const char *const outer[] = {"options", "at"};
-  for (size_t i = 0; i < 2; i++) {
-    size_t n = strlen(outer[i]);
-    if (strncmp(column, outer[i], n) == 0 && column[n] == '.')
-      return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(point, outer[i]), column + n + 1);
-  }
-  return cJSON_GetObjectItemCaseSensitive(point, column);
-}
-
-static bool write_csv(const struct columns *c, cJSON **json, size_t count, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = ss_table_new(c->count, (const char *const *)c->name);
-  if (!table) return ss_fail_memory(error, "writing results");
-  for (size_t i = 0; i < count; i++)
-    for (size_t k = 0; k < c->count; k++) flat_cell(table, cell_of(json[i], c->name[k]));
-  bool ok = ss_table_csv(table, stream, error);
-  ss_table_free(table);
-  return ok;
-}
-
 bool ss_points_csv(const struct ss_points *points, FILE *stream, struct ss_error *error) {
-  struct columns columns = {0};
-  cJSON **json = ss_alloc_zero(points->count, sizeof *json);
-  bool ok = json;
-  for (size_t i = 0; ok && i < points->count; i++) {
-    json[i] = ss_point_json(&points->point[i]);
-    ok = json[i] && add_columns(&columns, json[i]);
-  }
-  ok = ok ? write_csv(&columns, json, points->count, stream, error) : ss_fail_memory(error, "writing results");
-  for (size_t i = 0; json && i < points->count; i++) cJSON_Delete(json[i]);
-  for (size_t i = 0; i < columns.count; i++) free(columns.name[i]);
-  free(columns.name);
-  free(json);
+  cJSON *list = cJSON_CreateArray();
+  if (!list) return ss_fail_memory(error, "writing results");
+  for (size_t i = 0; i < points->count; i++) cJSON_AddItemToArray(list, ss_point_json(&points->point[i]));
+  bool ok = ss_flat_csv(list, stream, error);
+  cJSON_Delete(list);
   return ok;
 }

@@ -30,10 +30,13 @@ bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_inpu
   return true;
 }
 
-/* Row i becomes elements i*width .. i*width + width - 1. */
+/* Row i becomes elements i*width .. i*width + width - 1; the list stays ascending where rows stand several times. */
 static void expand(const uint32_t *rows, uint64_t count, uint32_t width, uint32_t *out) {
-  for (uint64_t i = 0; i < count; i++)
-    for (uint32_t c = 0; c < width; c++) *out++ = rows[i] * width + c;
+  for (uint64_t i = 0, end; i < count; i = end) {
+    for (end = i + 1; end < count && rows[end] == rows[i];) end++;
+    for (uint32_t c = 0; c < width; c++)
+      for (uint64_t copy = i; copy < end; copy++) *out++ = rows[i] * width + c;
+  }
 }
 
 struct maker {

@@ -16,6 +16,7 @@ import sys
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 GOLDEN = ROOT / "tests" / "cli" / "golden"
 CLOSE = 1e-9
+UNTOLD = ("formula", "paper", "erratum", "push_", "pull_")
 
 
 # --- the trace --------------------------------------------------------------------------------------------------------
@@ -314,9 +315,9 @@ def run(name):
 
 
 def record(name):
-    """A point a line, without the prose of models/costs."""
+    """A point a line, without the numbers and the prose of models/costs and what else the model below does not tell."""
     document = run(name)
-    points = [{key: value for key, value in point.items() if key != "erratum"} for point in document["points"]]
+    points = [{key: value for key, value in point.items() if not key.startswith(UNTOLD)} for point in document["points"]]
     lines = ",\n".join(json.dumps(point) for point in points)
     (GOLDEN / f"{name}.result.json").write_text(f'{{"scenario": {json.dumps(document["scenario"])}, "points": [\n{lines}\n]}}\n')
 

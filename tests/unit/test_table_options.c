@@ -211,7 +211,6 @@ static void wrong_usage_is_explained(void **state) {
       {"--bandwith 5", "", "unknown option \"--bandwith\" (did you mean --bandwidth?)"},
       {"--bandwith=5", "", "unknown option \"--bandwith\" (did you mean --bandwidth?)"},
       {"-quiet", "", "unknown option \"-quiet\" (did you mean --quiet?)"},
-      {"--o x", "", "unknown option \"--o\" (did you mean -o?)"},
       {"-oout", "", "unknown option \"-oout\" (--help lists them)"},
       {"--xyzzy", "", "unknown option \"--xyzzy\" (--help lists them)"},
       {"-5", "", "unknown option \"-5\" (--help lists them)"},

@@ -1,0 +1,78 @@
+#include "report/flat.h"
+
+#include "base/memory.h"
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void flat_cell(struct ss_table *table, const cJSON *value) {
+  if (cJSON_IsString(value)) ss_table_cell(table, "%s", value->valuestring);
+  else if (cJSON_IsBool(value)) ss_table_cell(table, "%s", cJSON_IsTrue(value) ? "true" : "false");
+  else if (cJSON_IsNumber(value)) ss_table_cell(table, "%.17g", value->valuedouble);
+  else ss_table_cell(table, "%s", "");
+}
+
+/* In order of first appearance; a name is known by its text. */
+struct columns {
+  char **name;
+  size_t count, room;
+};
+
+static bool add_column(struct columns *c, const char *outer, const char *name) {
+  char full[256];
+  snprintf(full, sizeof full, "%s%s%s", outer, *outer ? "." : "", name);
+  for (size_t i = 0; i < c->count; i++)
+    if (strcmp(c->name[i], full) == 0) return true;
+  if (c->count == c->room) {
+    char **grown = ss_realloc(c->name, 2 * c->room + 32, sizeof *grown);
+    if (!grown) return false;
+    c->name = grown;
+    c->room = 2 * c->room + 32;
+  }
+  c->name[c->count] = strdup(full);
+  return c->name[c->count++] != NULL;
+}
+
+static bool add_columns(struct columns *c, const cJSON *point) {
+  bool ok = true;
+  for (const cJSON *f = point->child; ok && f; f = f->next) {
+    if (cJSON_IsArray(f)) continue;
+    if (!cJSON_IsObject(f)) ok = add_column(c, "", f->string);
+    for (const cJSON *g = cJSON_IsObject(f) ? f->child : NULL; ok && g; g = g->next)
+      ok = add_column(c, f->string, g->string);
+  }
+  return ok;
+}
+
+/* "outer.name" is looked for in the member `outer`, which may have dots in its members' names. */
+static const cJSON *cell_of(const cJSON *entry, const char *column) {
+  const cJSON *plain = cJSON_GetObjectItemCaseSensitive(entry, column);
+  const char *dot = strchr(column, '.');
+  if (plain || !dot) return plain;
+  for (const cJSON *outer = entry->child; outer; outer = outer->next)
+    if (strncmp(outer->string, column, (size_t)(dot - column)) == 0 && outer->string[dot - column] == '\0')
+      return cJSON_GetObjectItemCaseSensitive(outer, dot + 1);
+  return NULL;
+}
+
+static bool write_rows(const struct columns *c, const cJSON *list, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = ss_table_new(c->count, (const char *const *)c->name);
+  if (!table) return ss_fail_memory(error, "writing results");
+  for (const cJSON *entry = list->child; entry; entry = entry->next)
+    for (size_t k = 0; k < c->count; k++) flat_cell(table, cell_of(entry, c->name[k]));
+  bool ok = ss_table_csv(table, stream, error);
+  ss_table_free(table);
+  return ok;
+}
+
+bool ss_flat_csv(const cJSON *list, FILE *stream, struct ss_error *error) {
+  struct columns columns = {0};
+  bool ok = true;
+  for (const cJSON *entry = list->child; ok && entry; entry = entry->next) ok = add_columns(&columns, entry);
+  ok = ok ? write_rows(&columns, list, stream, error) : ss_fail_memory(error, "writing results");
+  for (size_t i = 0; i < columns.count; i++) free(columns.name[i]);
+  free(columns.name);
+  return ok;
+}

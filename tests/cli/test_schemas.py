@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""docs/schemas against the program: what it prints fits them, what it takes fits them, what it refuses does not.
+Arguments: the program, the source tree. Prints TAP."""
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import jsonschema
+except ImportError:
+    print("1..0 # SKIP python3-jsonschema is not installed")
+    sys.exit(0)
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+SCHEMAS = ROOT / "docs" / "schemas"
+BIBLE = str(ROOT / "traces" / "bible-kjv-16.safetensors")
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0, cwd=ROOT):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd, env=ENVIRONMENT)
+    assert status is None or done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done
+
+
+def output(*arguments, **options):
+    return json.loads(call(*arguments, "--format", "json", **options).stdout)
+
+
+def validator(name):
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    kind = jsonschema.validators.validator_for(schema)
+    kind.check_schema(schema)
+    return kind(schema)
+
+
+def fits(name, document, what):
+    for error in validator(name).iter_errors(document):
+        raise AssertionError(f"{what} against {name}: {'.'.join(map(str, error.absolute_path))}: {error.message[:300]}")
+
+
+def misfits(name, document, what):
+    assert not validator(name).is_valid(document), f"{name} takes {what}"
+
+
+def changed(document, path, value=None, drop=False):
+    """A copy in which the field at the path has the value, or is gone."""
+    result = at = copy.deepcopy(document)
+    for step in path[:-1]:
+        at = at[step]
+    if drop:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return result
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_hash seed iterations time_s time_min_s time_max_s
+    kernel_s messages rounds bytes_total bytes_sent_max bytes_received_max server_bytes_max density gamma push_imbalance
+    pull_imbalance lossless exact error_l2 error_mean energy k formula_s formula paper_s paper_low_s paper_high_s""".split()
+
+
+@test
+def schemas_are_schemas(folder):
+    found = sorted(path.name for path in SCHEMAS.glob("*.json"))
+    for name in ("run", "cost", "check", "list", "trace-stats", "trace-info", "exec", "scenario", "cluster", "device", "cost-model"):
+        assert f"{name}.schema.json" in found, f"{name} has no schema"
+        validator(name)
+
+
+@test
+def run_prints_what_it_says(folder):
+    short = ["--trace", BIBLE, "--cluster", "p3.16xlarge-25g", "--iterations", "0:2"]
+    uniform = {"trace": {"uniform": {"rows": 64, "density": "1/4", "overlap": "none"}}, "cluster": {"latency": 0, "bandwidth": 1},
+               "ranks": [2, 4], "sweep": {"index_bytes": [0, 8], "cluster.bandwidth": ["1Gbps"], "device": ["none", "quick"]},
+               "schemes": ["ps", {"name": "ps", "label": "2", "servers": 2, "pull": "rows"}]}
+    (folder / "u.json").write_text(json.dumps(uniform))
+    for arguments in (short, [*short, "--ranks", "1..16"], [*short, "--no-verify"], [*short, "--per-rank", "--per-iteration"],
+                      [*short, "--merge", "2", "--device", "quick"], ["scenarios/demo.json"], [folder / "u.json"],
+                      [*short, "--set", "granularity=element", "--set", "sizes=exchanged"],
+                      ["--trace", ROOT / "traces" / "wordnet-64.safetensors", "--cluster", "rtx3090-1gbe", "--ranks", "3,64",
+                       "--iterations", "1"]):
+        fits("run", output("run", *arguments), f"run {arguments}")
+
+
+@test
+def run_schema_notices(folder):
+    document = output("run", "--trace", BIBLE, "--cluster", "rtx3090-1gbe", "--iterations", "1", "--scheme", "ps")
+    for field in RUN_FIELDS:
+        misfits("run", changed(document, ["points", 0, field], drop=True), f"a point without {field}")
+    for field, value in (("time_s", "1"), ("time_s", None), ("exact", 1), ("ranks", 0), ("ranks", 2.5), ("trace_hash", "xxh64:12"),
+                         ("at", None), ("messages", -1), ("options", {}), ("label", "")):
+        misfits("run", changed(document, ["points", 0, field], value), f"{field} = {value!r}")
+    misfits("run", changed(document, ["points"], []), "no points")
+    misfits("run", changed(document, ["scenario"], drop=True), "no scenario")
+    fits("run", changed(document, ["points", 0, "new"], 1), "an added field")
+
+
+@test
+def cost_prints_what_it_says(folder):
+    size = ["--M", "1MB", "--density", "1%"]
+    for arguments in ([], ["--row-width", "64", "--ranks", "1,2,5", "--gamma", "full"], ["ps", "--servers", "3"],
+                      ["allgather", "--index-bytes", "0", "--cluster", "h100-8x8-400g", "--gamma", "1,2,2.5"]):
+        if "1,2,5" in arguments:  # forms are for P >= 2; below, a refusal or a result, but never anything else
+            done = call("cost", *arguments, *size, "--format", "json", status=None)
+            assert done.returncode in (0, 2)
+            if done.returncode == 2:
+                continue
+        fits("cost", output("cost", *arguments, *size), f"cost {arguments}")
+    document = output("cost", "ps", *size)
+    for field in ("scheme", "ranks", "cluster", "density", "gamma", "formula_s", "formula", "paper_s", "printed_in", "erratum"):
+        misfits("cost", changed(document, ["points", 0, field], drop=True), f"a point without {field}")
+    misfits("cost", changed(document, ["points", 0, "formula_s"], "1 s"), "text for a time")
+
+
+@test
+def check_prints_what_it_says(folder):
+    document = output("check", "ps-union", "allreduce-tree")
+    fits("check", document, "check")
+    for field in ("scheme", "point", "simulated_s", "exact_s", "relative", "ok"):
+        misfits("check", changed(document, ["checks", 0, field], drop=True), f"a check without {field}")
+    misfits("check", changed(document, ["checks", 0, "ok"], "yes"), "ok = yes")
+    form = json.loads((ROOT / "models" / "costs" / "allreduce-ring.json").read_text())
+    (folder / "wrong.json").write_text(json.dumps({**form, "exact": "P*alpha"}))
+    fits("check", output("check", folder / "wrong.json", status=1), "a check that fails")
+
+
+@test
+def list_prints_what_it_says(folder):
+    for things in ("schemes", "costs", "clusters", "devices", "workloads", "systems"):
+        fits("list", output("list", things), f"list {things}")
+    document = output("list", "schemes")
+    misfits("list", changed(document, ["schemes", 0, "name"], drop=True), "a scheme without a name")
+    misfits("list", changed(document, ["schemes", 0, "options"], "none"), "text for options")
+    misfits("list", {"things": []}, "unknown things")
+
+
+@test
+def trace_prints_what_it_says(folder):
+    for verb in ("stats", "info"):
+        document = output("trace", verb, BIBLE)
+        fits(f"trace-{verb}", document, f"trace {verb}")
+        misfits(f"trace-{verb}", changed(document, ["trace"], drop=True), "no name of the trace")
+
+
+# --- inputs -----------------------------------------------------------------------------------------------------------
+
+
+@test
+def shipped_files_fit(folder):
+    for name, files in (("cluster", "models/clusters"), ("device", "models/devices"), ("cost-model", "models/costs"),
+                        ("scenario", "scenarios"), ("scenario", "tests/bench")):
+        paths = [p for p in sorted((ROOT / files).glob("*.json")) if p.name != "instructions.json"]
+        assert paths or files == "tests/bench", f"no files in {files}"
+        for path in paths:
+            fits(name, json.loads(path.read_text()), path.relative_to(ROOT))
+    for path in (ROOT / "tests" / "cli" / "golden").glob("*.json"):
+        if not path.name.endswith(".result.json"):
+            fits("scenario", json.loads(path.read_text()), path.name)
+
+
+SCENARIO = {
+    "name": "all", "summary": "every key", "notes": ["any", 1], "trace": {"uniform": {
+        "rows": 64, "row_width": 8, "density": "1/4", "overlap": "full", "dtype": "F16", "seed": 3}},
+    "cluster": {"name": "c", "summary": "s", "model": "alpha-beta", "latency": "10us", "bandwidth": "25Gbps", "gpus_per_node": 2,
+                "nic": "per-node", "intra": {"latency": 1e-6, "bandwidth": "0.1 TB/s"}, "source": {"any": "thing"}, "notes": ""},
+    "device": {"name": "d", "memory_bandwidth": "900GB/s", "efficiency": "50%", "launch": "5us"},
+    "ranks": [1, 2, 4], "index_bytes": 4, "granularity": "row", "verify": True, "sizes": "free", "iterations": "0:2", "merge": 1,
+    "schemes": ["allreduce", {"name": "allgather", "algorithm": "bruck", "separate": True, "coalesce": False, "label": "x"},
+                {"name": "ps", "servers": 1, "pull": "rows", "index_bytes": 8, "granularity": "element", "sizes": "exchanged"},
+                {"name": "alltoall", "exchange": "both", "gather_ids": True, "partition": "column"}],
+    "sweep": {"cluster.bandwidth": ["1Gbps", 5e8], "index_bytes": [0, 4]},
+    "expect": [{"that": "time_s", "of": "ps", "is": ">", "than": 0, "at": {"ranks": 4}, "tensor": "tensor", "notes": ""},
+               {"that": "time_s", "of": "x", "is": "=", "than": "x", "within": "1%"}],
+}
+# What scenarios may say, and may not: program and schema are of one mind.
+TAKEN = [(["ranks"], 4), (["ranks"], "1..4"), (["iterations"], 2), (["iterations"], ":2"), (["device"], "none"),
+         (["device"], "quick"), (["cluster"], "rtx3090-1gbe"), (["cluster", "latency"], 0), (["cluster", "latency"], "0.5 ms"),
+         (["cluster", "bandwidth"], "3.1GB/s"), (["cluster", "bandwidth"], "1e9"), (["cluster", "bandwidth"], "100 Mibit/s"),
+         (["trace", "uniform", "density"], "25%"), (["trace", "uniform", "density"], 0.25), (["index_bytes"], "8"),
+         (["trace"], {"synth": {"rows": 100, "ranks": 4, "iterations": 2, "tokens": 9, "zipf": 1.1, "hot": "10%", "hot_rows": 5,
+                                "ids": "popularity"}}), (["expect", 0, "at"], {"cluster.bandwidth": "1Gbps", "ranks": 4})]
+REFUSED = [(["rank"], 4), (["ranks"], []), (["ranks"], 0), (["ranks"], "few"), (["ranks"], [4, "x"]), (["ranks"], True),
+           (["iterations"], 0), (["iterations"], "all"), (["iterations"], [1]), (["merge"], 0), (["verify"], 1), (["name"], 7),
+           (["index_bytes"], 17), (["index_bytes"], -1), (["granularity"], "rows"), (["sizes"], "none"), (["schemes"], []),
+           (["schemes"], "ps"), (["schemes", 0], "zen2"), (["schemes", 0], {"algorithm": "ring"}), (["schemes", 1, "separate"], 1),
+           (["schemes", 1, "algorithm"], "fast"), (["schemes", 1, "servers"], 2), (["schemes", 2, "servers"], 0),
+           (["schemes", 1, "label"], ""), (["schemes", 1, "label"], "x" * 64), (["sweep"], {}), (["sweep"], {"ranks": 4}),
+           (["sweep"], {"ranks": []}), (["sweep"], []), (["cluster", "bandwidth"], 0), (["cluster", "bandwidth"], "-1Gbps"),
+           (["cluster", "bandwidth"], "1Gb/z"), (["cluster", "bandwidth"], "10us"), (["cluster", "latency"], -1),
+           (["cluster", "latency"], "1 minute"), (["cluster", "nic"], "both"), (["cluster", "gpus_per_node"], 0),
+           (["cluster", "model"], "loggp"), (["cluster", "intra"], {"latency": 1}), (["cluster", "intra", "nic"], "per-rank"),
+           (["cluster"], []), (["device", "efficiency"], 0), (["device", "speed"], 1), (["trace"], 7), (["trace"], {}),
+           (["trace"], {"uniform": {"rows": 64}}), (["trace", "uniform", "density"], 0), (["trace", "uniform", "dtype"], "F64"),
+           (["trace", "uniform", "rows"], 2**32), (["trace", "uniform", "overlap"], "some"), (["expect"], {}),
+           (["expect", 0, "is"], "=="), (["expect", 0, "is"], "="), (["expect", 0, "that"], "times"), (["expect", 0, "of"], 1),
+           (["expect", 0, "at"], 4), (["expect", 0, "than"], True), (["expect", 1, "within"], "-1%"), (["expect", 0, "when"], 1)]
+
+
+def program_takes(folder, document):
+    (folder / "s.json").write_text(json.dumps(document))
+    done = call("run", folder / "s.json", status=None)
+    assert done.returncode in (0, 1, 2), done
+    return done.returncode != 2, done.stderr
+
+
+@test
+def scenarios_alike(folder):
+    fits("scenario", SCENARIO, "the sample")
+    taken, why = program_takes(folder, SCENARIO)
+    assert taken, why
+    wrong = []
+    for wanted, changes in ((True, TAKEN), (False, REFUSED)):
+        for path, value in changes:
+            document = changed(SCENARIO, path, value)
+            if path[0] not in ("sweep", "expect"):  # it may hide the change
+                document.pop("sweep")
+            if path[0] in ("sweep", "trace"):
+                document["expect"] = []
+            taken, why = program_takes(folder, document)
+            if taken != wanted:
+                wrong.append(f"the program {'takes' if taken else 'refuses'} {'.'.join(map(str, path))} = {value!r} {why.strip()}")
+            if validator("scenario").is_valid(document) != wanted:
+                wrong.append(f"the schema {'refuses' if wanted else 'takes'} {'.'.join(map(str, path))} = {value!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+@test
+def models_alike(folder):
+    """Broken models: neither the program nor the schema takes them."""
+    cluster = json.loads((ROOT / "models" / "clusters" / "p3.16xlarge-25g.json").read_text())
+    device = json.loads((ROOT / "models" / "devices" / "quick.json").read_text())
+    form = json.loads((ROOT / "models" / "costs" / "ps-rows.json").read_text())
+    cases = [("cluster", cluster, ["latency"], None), ("cluster", cluster, ["bandwith"], 1), ("cluster", cluster, ["bandwidth"], 0),
+             ("cluster", cluster, ["intra", "bandwidth"], "fast"), ("device", device, ["launch"], None),
+             ("device", device, ["efficiency"], -1), ("device", device, ["kernel"], {}), ("cost-model", form, ["scheme"], "pss"),
+             ("cost-model", form, ["scheme"], None), ("cost-model", form, ["grid"], None), ("cost-model", form, ["exact"], 7),
+             ("cost-model", form, ["formula"], "x"), ("cost-model", form, ["grid", "P"], []), ("cost-model", form, ["grid", "P"], [1]),
+             ("cost-model", form, ["grid", "d"], ["much"]), ("cost-model", form, ["grid", "step"], 1), ("cost-model", form, ["when"], []),
+             ("cost-model", form, ["when", "pulls"], "rows"), ("cost-model", form, ["when", "pull"], "row")]
+    wrong = []
+    for kind, document, path, value in cases:
+        broken = changed(document, path, value, drop=value is None)
+        (folder / "m.json").write_text(json.dumps(broken))
+        run = ["run", "--trace", BIBLE, "--iterations", "1", "--scheme", "ps", "--cluster"]
+        command = {"cluster": [*run, folder / "m.json"], "device": [*run, "rtx3090-1gbe", "--device", folder / "m.json"],
+                   "cost-model": ["check", folder / "m.json"]}[kind]
+        fits(kind, document, kind)
+        done = call(*command, status=None)
+        what = f"{kind} with {'.'.join(path)} = {value!r}"
+        if done.returncode != 2 or "m.json" not in done.stderr:
+            wrong.append(f"the program: status {done.returncode} for a {what}: {done.stderr.strip()}")
+        if validator(kind).is_valid(broken):
+            wrong.append(f"the schema takes a {what}")
+    assert not wrong, "\n".join(wrong)
+
+
+def main():
+    failed = 0
+    print(f"1..{len(TESTS)}")
+    for number, function in enumerate(TESTS, 1):
+        name = function.__name__.replace("_", " ")
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                function(pathlib.Path(folder))
+                print(f"ok {number} - {name}")
+            except Exception as reason:  # a test that breaks has failed; the others still run
+                failed += 1
+                print(f"not ok {number} - {name}")
+                print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
+        sys.stdout.flush()
+    return failed > 0
+
+
+sys.exit(main())
