@@ -1,6 +1,7 @@
 /* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/request.h"
 #include "cost/grid.h"
 #include "report/flat.h"
@@ -30,27 +31,32 @@ struct checks {
   struct ss_grid_result *result;
 };
 
-static bool play_all(struct checks *c, unsigned jobs, struct ss_error *error) {
+static bool play_all(struct checks *c, const struct ss_points_wish *wish, struct ss_error *error) {
   size_t failed = SIZE_MAX;
+  struct ss_progress progress = ss_progress_begin("points", c->grid.count, wish->quiet);
   c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
   if (!c->result) return ss_fail_memory(error, "checking");
-#pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
+#pragma omp parallel num_threads(wish->jobs ? (int)wish->jobs : omp_get_num_procs())
   {
     struct ss_arena arena = {0};
     struct ss_coalesce_scratch scratch = {0};
 #pragma omp for schedule(dynamic, 4)
     for (size_t i = 0; i < c->grid.count; i++) {
       struct ss_error mine;
-      if (ss_grid_play(&c->grid.point[i], &arena, &scratch, &c->result[i], &mine)) continue;
+      bool ok = ss_grid_play(&c->grid.point[i], &arena, &scratch, &c->result[i], &mine);
 #pragma omp critical
-      if (i < failed) {
-        failed = i;
-        if (error) *error = mine;
+      {
+        if (!ok && i < failed) {
+          failed = i;
+          if (error) *error = mine;
+        }
+        ss_progress_step(&progress);
       }
     }
     ss_arena_free(&arena);
     ss_coalesce_free(&scratch);
   }
+  ss_progress_end(&progress);
   return failed == SIZE_MAX;
 }
 
@@ -217,7 +223,7 @@ static bool check_forms(const struct ss_call *call, const struct ss_costs *costs
   bool ok = true;
   for (size_t i = 0; ok && i < costs->count; i++)
     if (costs->cost[i].exact) ok = ss_grid_add(&c.grid, &costs->cost[i], error);
-  ok = ok && play_all(&c, call->wish.jobs, error) && print(call, &c, error) && verdict(&c, error);
+  ok = ok && play_all(&c, &call->wish, error) && print(call, &c, error) && verdict(&c, error);
   ss_grid_free(&c.grid);
   free(c.result);
   return ok;

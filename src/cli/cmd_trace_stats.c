@@ -3,6 +3,7 @@
 #include "base/units.h"
 #include "cli/cmd_trace.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "trace/stats.h"
 
 #include <cjson/cJSON.h>
@@ -264,9 +265,21 @@ static bool print_to(const struct arguments *a, struct result result, struct ss_
   return false;
 }
 
+static void tick(void *context) {
+  ss_progress_step(context);
+}
+
 static bool measure(const struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_stats *stats;
-  if (!ss_trace_stats(trace, a->window, &stats, error)) return false;
+  struct ss_stats_window window = a->window;
+  const uint64_t end = window.end ? window.end : ss_trace_iterations(trace);
+  const uint64_t iterations = end > window.first ? end - window.first : 1;
+  struct ss_progress progress = ss_progress_begin("iterations", iterations * ss_trace_tensors(trace), false);
+  window.tick = tick;
+  window.context = &progress;
+  const bool measured = ss_trace_stats(trace, window, &stats, error);
+  ss_progress_end(&progress);
+  if (!measured) return false;
   const bool good = print_to(a, (struct result){trace, stats}, error);
   ss_stats_free(stats);
   return good;

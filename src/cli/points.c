@@ -1,13 +1,12 @@
 #include "cli/points.h"
 
+#include "cli/progress.h"
 #include "cost/measure.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 /* What one thread keeps from point to point. */
 struct worker {
@@ -15,31 +14,6 @@ struct worker {
   struct ss_coalesce_scratch scratch;
   uint64_t *sent, *received; /* [ranks] of one iteration */
 };
-
-struct progress {
-  size_t done, all;
-  struct timespec begin;
-  bool shown, wanted;
-};
-
-static double seconds_since(const struct timespec *begin) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)(now.tv_sec - begin->tv_sec) + 1e-9 * (double)(now.tv_nsec - begin->tv_nsec);
-}
-
-/* Shows itself on a terminal once a second has passed. Called under the lock. */
-static void advance(struct progress *p) {
-  p->done++;
-  double elapsed = p->wanted ? seconds_since(&p->begin) : 0;
-  if (elapsed < 1) return;
-  double left = elapsed * (double)(p->all - p->done) / (double)p->done;
-  int filled = (int)(30 * p->done / p->all);
-  fprintf(stderr, "\r[%.*s%*s] %zu/%zu points, about %.0f s left ", filled, "##############################",
-          30 - filled, "", p->done, p->all, left);
-  p->shown = true;
-  if (p->done == p->all) fputs("\r\033[K", stderr);
-}
 
 static bool point_arrays(struct ss_point *p, const struct ss_points_wish *wish, struct worker *w,
                          struct ss_error *error) {
@@ -251,10 +225,9 @@ bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *co
   size_t count, failed = SIZE_MAX;
   const struct ss_job *jobs = ss_scenario_jobs(scenario, &count);
   SS_AUTO_FREE struct ss_point *points = ss_alloc_zero(count, sizeof *points);
-  struct progress progress = {.all = count, .wanted = !wish->quiet && isatty(STDERR_FILENO)};
+  struct ss_progress progress = ss_progress_begin("points", count, wish->quiet);
   *out = (struct ss_points){0};
   if (!points) return ss_fail_memory(error, "listing results");
-  clock_gettime(CLOCK_MONOTONIC, &progress.begin);
 #pragma omp parallel num_threads(thread_count(wish->jobs, count))
   {
     struct worker worker = {0};
@@ -272,7 +245,7 @@ bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *co
           failed = i; /* the first in order, whatever the threads did */
           if (error) *error = mine;
         }
-        advance(&progress);
+        ss_progress_step(&progress);
       }
     }
     ss_arena_free(&worker.arena);
@@ -280,6 +253,7 @@ bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *co
     free(worker.sent);
     free(worker.received);
   }
+  ss_progress_end(&progress);
   if (failed == SIZE_MAX && arrange(jobs, points, count, out, error)) return true;
   for (size_t i = 0; i < count; i++) {
     free(points[i].iteration_s);

@@ -206,7 +206,7 @@ static void job_result(const struct job *job, struct ss_tensor_stats *out) {
 }
 
 static bool measure_tensor(const struct ss_trace *trace, size_t tensor, const struct ss_stats *window,
-                           struct ss_tensor_stats *out) {
+                           const struct ss_stats_window *asked, struct ss_tensor_stats *out) {
   struct pair pairs[PAIRS_MOST];
   struct job job = {.trace = trace,
                     .tensor = tensor,
@@ -215,7 +215,10 @@ static bool measure_tensor(const struct ss_trace *trace, size_t tensor, const st
                     .parts = out->parts,
                     .part = out->part};
   bool good = job_init(&job, pairs);
-  for (uint64_t t = window->first; good && t < window->end; t++) good = add_iteration(&job, t);
+  for (uint64_t t = window->first; good && t < window->end; t++) {
+    good = add_iteration(&job, t);
+    if (asked->tick) asked->tick(asked->context);
+  }
   if (good) job_result(&job, out);
   job_free(&job);
   return good;
@@ -255,13 +258,13 @@ static bool check_window(const struct ss_trace *trace, struct ss_stats_window *w
   return true;
 }
 
-static bool measure(const struct ss_trace *trace, struct ss_stats *stats) {
+static bool measure(const struct ss_trace *trace, const struct ss_stats_window *asked, struct ss_stats *stats) {
   stats->tensor = ss_alloc_zero(ss_trace_tensors(trace), sizeof *stats->tensor);
   if (!stats->tensor) return false;
   for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
     stats->tensors++;
     if (!tensor_init(ss_trace_tensor(trace, i), stats->ranks, &stats->tensor[i])) return false;
-    if (!measure_tensor(trace, i, stats, &stats->tensor[i])) return false;
+    if (!measure_tensor(trace, i, stats, asked, &stats->tensor[i])) return false;
   }
   return true;
 }
@@ -274,7 +277,7 @@ bool ss_trace_stats(const struct ss_trace *trace, struct ss_stats_window window,
   stats->first = window.first;
   stats->end = window.end;
   stats->ranks = window.ranks;
-  if (measure(trace, stats)) {
+  if (measure(trace, &window, stats)) {
     *out = stats;
     return true;
   }

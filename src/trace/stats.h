@@ -8,6 +8,8 @@
 struct ss_stats_window {
   uint64_t first, end;
   uint32_t ranks;
+  void (*tick)(void *context); /* called after each iteration of each tensor; NULL: not */
+  void *context;
 };
 
 /* Where every set that enters a mean is empty, the mean is NaN. */

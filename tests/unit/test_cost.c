@@ -261,12 +261,12 @@ static const char *chosen(const struct ss_setting *s, const char *option) {
   return "";
 }
 
-/* The name of the file whose form holds, from the model's table; "" for none. */
+/* The name of the file whose form holds, from the model's table; "" for none. Forms hold for sizes that come free. */
 static void name_form(const struct ss_setting *s, char *name, size_t size) {
   const char *scheme = s->scheme->name;
   *name = '\0';
-  if (s->exchange_sizes && strcmp(scheme, "allreduce") != 0) return;
-  if (strcmp(scheme, "allreduce") == 0 && !s->exchange_sizes)
+  if (s->exchange_sizes) return;
+  if (strcmp(scheme, "allreduce") == 0)
     snprintf(name, size, "allreduce-%s", chosen(s, "algorithm"));
   else if (strcmp(scheme, "allgather") == 0)
     snprintf(name, size, "allgather-%s%s", chosen(s, "algorithm"), is(s, "separate") ? "-separate" : "");
@@ -298,7 +298,6 @@ static void a_setting_has_the_form_of_its_options(void **state) {
         char wanted[100], words[400];
         s.element = way % 2;
         s.exchange_sizes = way / 2;
-        /* forms hold for sizes that come free; a dense tensor has none to announce, but they do not tell it apart */
         name_form(&s, wanted, sizeof wanted);
         const struct ss_cost *cost = ss_costs_find(&costs, &s);
         const char *file = cost ? strrchr(cost->file, '/') + 1 : ".json";

@@ -380,7 +380,8 @@ static void test_threads(void **state) {
 static void test_bad_window(void **state) {
   (void)state;
   struct ss_trace *trace = random_trace((struct shape){3, 10, 5, 4, false}, 5);
-  static const struct ss_stats_window windows[] = {{0, 4, 0}, {3, 0, 0}, {2, 1, 0}, {1, 1, 0}, {0, 0, 5}};
+  static const struct ss_stats_window windows[] = {
+      {.end = 4}, {.first = 3}, {.first = 2, .end = 1}, {.first = 1, .end = 1}, {.ranks = 5}};
   struct ss_stats *stats;
   struct ss_error error;
   for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {

@@ -1,0 +1,111 @@
+/* Scenarios: an input is a document, or, when its first byte is '+', edits "PATH=VALUE" of a good one, a line each.
+ * Whatever is taken has complete jobs; nothing is simulated. What would only be slow (many points, large synthetic
+ * traces), or would read files outside the working folder, is left out. */
+#include "cli/points.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { POINTS_MAX = 3000, EDITS_MAX = 16 };
+
+static const char good[] =
+    "{\"trace\": {\"uniform\": {\"rows\": 64, \"row_width\": 4, \"density\": \"1/4\", \"overlap\": \"full\"}},"
+    "\"cluster\": {\"latency\": \"10us\", \"bandwidth\": \"1GB/s\"}, \"ranks\": [1, 4], \"iterations\": \"0:2\","
+    "\"schemes\": [\"allreduce\", {\"name\": \"ps\", \"label\": \"x\"}], \"sweep\": {\"index_bytes\": [0, 4]},"
+    "\"expect\": [{\"that\": \"time_s\", \"of\": \"x\", \"is\": \">\", \"than\": \"allreduce\"}]}";
+
+static bool leads_outside(const char *text) {
+  return text[0] == '/' || strstr(text, "..") != NULL;
+}
+
+/* Walks all of the document; *points: how many the largest grid over its arrays could have. */
+static bool harmless(const cJSON *item, double *points) {
+  if (item->string && (strstr(item->string, "synth") || leads_outside(item->string))) return false;
+  if (cJSON_IsString(item) && leads_outside(item->valuestring) && !(item->string && strcmp(item->string, "ranks") == 0))
+    return false;
+  double members = 0;
+  for (const cJSON *child = item->child; child; child = child->next) {
+    members++;
+    if (!harmless(child, points)) return false;
+  }
+  if (cJSON_IsArray(item) && members > 1) *points *= members;
+  return *points <= POINTS_MAX;
+}
+
+static bool tame(const char *text, size_t size, double *points) {
+  struct ss_doc *doc;
+  if (!ss_doc_parse("tame", text, size, &doc, NULL)) return true;
+  const bool yes = harmless(ss_doc_root(doc).at, points);
+  ss_doc_free(doc);
+  return yes;
+}
+
+static void check_jobs(const struct ss_scenario *scenario) {
+  size_t count;
+  const struct ss_job *job = ss_scenario_jobs(scenario, &count);
+  if (count == 0) abort();
+  for (size_t i = 0; i < count; i++) {
+    if (job[i].ranks < 1 || job[i].first >= job[i].end || job[i].siblings < 1 || !job[i].setting.scheme) abort();
+    if (!job[i].cluster_name || !job[i].device_name || !job[i].trace_name || !*job[i].setting.label) abort();
+    if (!(job[i].cluster.inter.alpha >= 0 && job[i].cluster.inter.beta > 0 && job[i].cluster.gpus_per_node >= 1)) abort();
+    if (job[i].servers > job[i].ranks) abort();
+  }
+}
+
+static void open_scenario(const struct ss_request *request) {
+  struct ss_scenario *scenario;
+  struct ss_error error = {0};
+  if (!ss_scenario_open(request, &scenario, &error)) {
+    if (error.status != SS_BAD_INPUT || strlen(error.text) < 10 || strchr(error.text, '\n')) abort();
+    return;
+  }
+  check_jobs(scenario);
+  if (!ss_scenario_name(scenario)) abort();
+  if (!ss_expect_check(scenario, &error) && error.status != SS_BAD_INPUT) abort();
+  ss_scenario_close(scenario);
+}
+
+/* The text as a file that lies nowhere. */
+static int in_memory(const char *text, size_t size, char *path, size_t room) {
+  const int file = memfd_create("scenario", MFD_CLOEXEC);
+  if (file < 0 || write(file, text, size) != (ssize_t)size) abort();
+  snprintf(path, room, "/proc/self/fd/%d", file);
+  return file;
+}
+
+static bool tame_edit(const char *edit, double *points) {
+  const char *value = strchr(edit, '=');
+  if (strstr(edit, "synth") || leads_outside(edit)) return false;
+  return !value || (!leads_outside(value + 1) && tame(value + 1, strlen(value + 1), points));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct ss_request request = {0};
+  const char *edits[EDITS_MAX];
+  char path[64], *text = strndup((const char *)data, size), *rest = text;
+  if (text == NULL) abort();
+  double points = 1;
+  int file, wanted = 0;
+  if (size > 0 && data[0] == '+') {
+    rest++;
+    for (char *edit; wanted == 0 && request.sets < EDITS_MAX && (edit = strsep(&rest, "\n"));)
+      if (tame_edit(edit, &points)) edits[request.sets++] = edit;
+      else wanted = -1;
+    file = in_memory(good, sizeof good - 1, path, sizeof path);
+    request.set = edits;
+  } else {
+    if (!tame((const char *)data, size, &points)) wanted = -1;
+    file = in_memory((const char *)data, size, path, sizeof path);
+  }
+  request.file = path;
+  if (wanted == 0) open_scenario(&request);
+  close(file);
+  free(text);
+  return wanted;
+}
