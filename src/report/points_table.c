@@ -106,21 +106,22 @@ static bool print_block(const struct ss_point *points, size_t n, FILE *stream, s
 
 static void print_notes(const struct ss_points *points, FILE *stream) {
   const struct ss_point *p = points->point;
-  fprintf(stream, "time: mean over %llu iteration%s for one synchronisation of the tensor. ",
-          (unsigned long long)p->iterations, p->iterations == 1 ? "" : "s");
-  fputs(strcmp(p->device, "none") == 0 ? "Kernels not counted (--set device=quick counts them). "
-                                       : "Kernels run on the device given. ",
-        stream);
-  fputs("exact: every rank's result equals the brute-force sum of this run. closed form: models/costs with this "
-        "trace's mean nnz and gamma on one flat link class; off by: the price of imbalance, of shared NICs and of "
-        "links "
-        "inside nodes. as printed: the paper's form.\n",
+  fprintf(stream, "time         one synchronisation of the tensor, mean over %llu iteration%s; %s\n",
+          (unsigned long long)p->iterations, p->iterations == 1 ? "" : "s",
+          strcmp(p->device, "none") == 0 ? "kernels not counted (--device quick counts them)"
+                                         : "kernels included, on the device given");
+  fputs("vs dense     how many times faster than the all-reduce of the dense tensor\n"
+        "imbalance    ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration\n"
+        "exact        every rank's result equals the brute-force sum, made in this run\n"
+        "closed form  models/costs with this trace's mean nnz and gamma, on one flat class of links\n"
+        "off by       simulated against closed form: the price of imbalance, shared NICs, links inside nodes\n"
+        "as printed   the paper's own form\n",
         stream);
   for (size_t i = 0; i < points->count; i++) {
     const struct ss_point *q = &points->point[i];
     bool seen = !q->erratum;
     for (size_t k = 0; k < i && !seen; k++) seen = points->point[k].erratum == q->erratum;
-    if (!seen) fprintf(stream, "%s, as printed: %s\n", q->setting.label, q->erratum);
+    if (!seen) fprintf(stream, "  of %s: %s\n", q->setting.label, q->erratum);
   }
 }
 

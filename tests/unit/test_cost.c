@@ -266,8 +266,7 @@ static void name_form(const struct ss_setting *s, char *name, size_t size) {
   const char *scheme = s->scheme->name;
   *name = '\0';
   if (s->exchange_sizes) return;
-  if (strcmp(scheme, "allreduce") == 0)
-    snprintf(name, size, "allreduce-%s", chosen(s, "algorithm"));
+  if (strcmp(scheme, "allreduce") == 0) snprintf(name, size, "allreduce-%s", chosen(s, "algorithm"));
   else if (strcmp(scheme, "allgather") == 0)
     snprintf(name, size, "allgather-%s%s", chosen(s, "algorithm"), is(s, "separate") ? "-separate" : "");
   else if (strcmp(scheme, "ps") == 0 && is(s, "dense"))

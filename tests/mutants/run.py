@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Plants each mistake of mutants.py in a copy of the tree and says what turns red.
+
+usage: tests/mutants/run.py [--write FILE] [--keep] [WORD...]
+
+With WORDs, only mutants whose name or file has one of them. Red may turn: the compiler (not counted as caught), `sparsync
+check` on the closed forms and on scenarios/, and the fast unit tests. Status 1 when a mutant survives that is not argued
+equivalent, when an "equivalent" one is caught, or when a replacement no longer fits its file.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from mutants import MUTANTS  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TESTS = ["test_" + name for name in ("base", "sim", "player", "collectives", "chunk", "schemes", "faults", "cost",
+                                     "trace", "trace_make", "trace_stats")]
+TIMEOUT = 120  # seconds, for one program: a mutant may well never end
+
+
+def copy_tree(to):
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True,
+                           stdout=subprocess.PIPE).stdout.decode().split("\0")
+    for name in filter(None, names):
+        source = ROOT / name
+        if source.is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, to / name)
+
+
+def build(tree, targets):
+    return subprocess.run(["ninja", "-C", tree / "build", *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def fails(tree, command):
+    env = dict(os.environ, SPARSYNC_DATA=str(tree))
+    try:
+        return subprocess.run(command, cwd=tree, env=env, timeout=TIMEOUT, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+def programs(tree):
+    """What may turn red, as (name, command)."""
+    sparsync = str(tree / "build" / "src" / "sparsync")
+    if not pathlib.Path(sparsync).exists():
+        sparsync = str(tree / "build" / "sparsync")
+    yield "check", [sparsync, "check"]
+    scenarios = [str(p) for p in sorted((tree / "scenarios").glob("*.json")) if '"expect"' in p.read_text()]
+    if scenarios:
+        yield "check scenarios", [sparsync, "check", *scenarios]
+    for test in TESTS:
+        path = tree / "build" / "tests" / test
+        if path.exists():
+            yield test, [str(path)]
+
+
+def red(tree):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(programs(tree))
+        return [name for (name, _), bad in zip(found, pool.map(lambda p: fails(tree, p[1]), found)) if bad]
+
+
+def try_mutant(tree, mutant):
+    """(verdict, what turned red)"""
+    path = tree / mutant.file
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        return "does not fit", [f"the text stands {text.count(mutant.old)} times in the file"]
+    path.write_text(text.replace(mutant.old, mutant.new))
+    try:
+        if build(tree, []).returncode != 0:
+            return "does not build", []
+        caught = red(tree)
+        return ("caught" if caught else "survived"), caught
+    finally:
+        path.write_text(text)
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def write_table(path, results):
+    """Replaces what stands between the two marks of docs/mutants.md."""
+    begin, end = "<!-- results: begin -->", "<!-- results: end -->"
+    rows = ["| mutant | file | caught by |", "|---|---|---|"]
+    for mutant, verdict, caught in results:
+        by = ", ".join(c.replace("test_", "") if c.startswith("test_") else f"`{c}`" for c in caught)
+        rows.append(f"| {cell(mutant.name)} | `{mutant.file}` | {by if verdict == 'caught' else '**' + verdict + '**'} |")
+    equivalent = [f"- **{m.name}** (`{m.file}`): {m.equivalent}." for m, v, _ in results if m.equivalent]
+    if equivalent:
+        rows += ["", "Argued equivalent:", "", *equivalent]
+    text = path.read_text()
+    head, tail = text.split(begin)[0], text.split(end)[1]
+    n = sum(v == "caught" for _, v, _ in results)
+    path.write_text(f"{head}{begin}\n{n} of {len(results)} caught.\n\n" + "\n".join(rows) + f"\n{end}{tail}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="plants mistakes, says what turns red")
+    parser.add_argument("--write", type=pathlib.Path, help="put the table into this file (docs/mutants.md)")
+    parser.add_argument("--keep", action="store_true", help="leave the copy of the tree")
+    parser.add_argument("words", nargs="*")
+    args = parser.parse_args()
+    chosen = [m for m in MUTANTS if not args.words or any(w in m.name or w in m.file for w in args.words)]
+    tree = pathlib.Path(tempfile.mkdtemp(prefix="sparsync-mutants-"))
+    try:
+        copy_tree(tree)
+        subprocess.run(["meson", "setup", tree / "build", tree, "-Dmpi=disabled", "-Doptimization=1", "-Dwerror=false"],
+                       check=True, stdout=subprocess.DEVNULL)
+        made = build(tree, [])
+        if made.returncode != 0:
+            sys.exit(made.stdout.decode())
+        before = red(tree)
+        if before:
+            sys.exit(f"red without any mutant: {', '.join(before)}")
+        results, wrong = [], 0
+        for mutant in chosen:
+            verdict, caught = try_mutant(tree, mutant)
+            results.append((mutant, verdict, caught))
+            expected = "survived" if mutant.equivalent else "caught"
+            wrong += verdict != expected
+            print(f"{verdict:14} {mutant.name} [{mutant.file}] {', '.join(caught)}"
+                  f"{' (argued equivalent)' if mutant.equivalent else ''}", flush=True)
+        print(f"{sum(v == 'caught' for _, v, _ in results)} of {len(results)} caught, {wrong} not as expected")
+        if args.write:
+            write_table(args.write, results)
+        return 1 if wrong else 0
+    finally:
+        if args.keep:
+            print(tree)
+        else:
+            shutil.rmtree(tree)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
