@@ -15,6 +15,7 @@ enum { AXES_MAX = 8, RANKS_MAX = 256, SCENARIO_BYTES = 16 << 20 };
 struct ss_scenario {
   struct ss_doc *doc;
   const char *file; /* NULL: none */
+  const struct ss_request *request;
   const char *name;
   struct ss_sources sources;
   struct ss_arena arena; /* names of places */
@@ -355,6 +356,28 @@ static cJSON *plain(const cJSON *value) {
   return cJSON_Duplicate(value, 1);
 }
 
+/* Does `path` lie inside the field at `outer`? */
+static bool inside(const char *path, const char *outer) {
+  size_t length = strlen(outer);
+  return strncmp(path, outer, length) == 0 && (path[length] == '.' || path[length] == '[');
+}
+
+/* What the command line says of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds at every
+ * place.
+ */
+static bool edit_again(struct ss_scenario *s, const struct axis *axes, size_t n, struct ss_error *error) {
+  const struct ss_request *r = s->request;
+  for (size_t a = 0; a < n; a++) {
+    if (!resolve_all(s, error)) return false;
+    if (strcmp(axes[a].path, "cluster") == 0 &&
+        !(set_text(s, "cluster.bandwidth", r->bandwidth, error) && set_text(s, "cluster.latency", r->latency, error)))
+      return false;
+    for (size_t i = 0; i < r->sets; i++)
+      if (inside(r->set[i], axes[a].path) && !set_one(s, r->set[i], error)) return false;
+  }
+  return true;
+}
+
 static bool visit(struct ss_scenario *s, const struct axis *axes, size_t n, size_t depth, cJSON *at,
                   struct ss_error *error) {
   if (depth == n) {
@@ -366,7 +389,7 @@ static bool visit(struct ss_scenario *s, const struct axis *axes, size_t n, size
       return ss_fail_memory(error, "sweeping");
     }
     s->at[s->places++] = copy;
-    return add_place(s, copy, error);
+    return edit_again(s, axes, n, error) && add_place(s, copy, error);
   }
   for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
     cJSON *copy = cJSON_Duplicate(value, 1);
@@ -383,14 +406,13 @@ static bool visit(struct ss_scenario *s, const struct axis *axes, size_t n, size
 static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, struct ss_error *error) {
   static const char *const fixed[] = {"sweep", "expect", "name", "summary", "notes"};
   const char *path = ss_node_key(node);
-  size_t length = strlen(path);
   if (!ss_node_is_array(node) || ss_node_size(node) == 0)
     return ss_node_fail(node, error, "expected a list of values");
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
     if (strncmp(path, fixed[i], strlen(fixed[i])) == 0 && strcspn(path, ".[") == strlen(fixed[i]))
       return ss_node_fail(node, error, "\"%s\" cannot be swept", fixed[i]);
   for (size_t i = 0; i < n; i++)
-    if (strncmp(axes[i].path, path, length) == 0 && strchr(".[", axes[i].path[length]))
+    if (inside(axes[i].path, path))
       return ss_node_fail(node, error, "would undo \"%s\": list it first", axes[i].path);
   return true;
 }
@@ -433,6 +455,7 @@ bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out
   struct ss_scenario *s = ss_alloc_zero(1, sizeof *s);
   if (!s) return ss_fail_memory(error, "reading a scenario");
   s->name = "command line";
+  s->request = request;
   bool ok = open_doc(s, request, error) && edit(s, request, error) && sweep(s, error);
   struct ss_node name = ok ? ss_node_get(ss_doc_root(s->doc), "name") : (struct ss_node){0};
   if (ok && ss_node_present(name)) ok = ss_node_text(name, &s->name, error);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Plants each mistake of mutants.py in a copy of the tree and says what turns red.
 
-usage: tests/mutants/run.py [--write FILE] [--keep] [WORD...]
+usage: tests/mutants/run.py [--write FILE] [--all] [--keep] [WORD...]
 
-With WORDs, only mutants whose name or file has one of them. Red may turn: the compiler (not counted as caught), `sparsync
-check` on the closed forms and on scenarios/, and the fast unit tests. Status 1 when a mutant survives that is not argued
-equivalent, when an "equivalent" one is caught, or when a replacement no longer fits its file.
+With WORDs, only mutants whose name or file has one of them. The fast unit tests go first; `sparsync check`, on the closed
+forms and on scenarios/, when they see nothing, or with --all. What does not build is not counted as caught. Status 1 when
+a mutant survives that is not argued equivalent, when an "equivalent" one is caught, or when a replacement no longer fits
+its file.
 """
 import argparse
 import concurrent.futures
@@ -22,6 +23,7 @@ from mutants import MUTANTS  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = ["test_" + name for name in ("base", "sim", "player", "collectives", "chunk", "schemes", "faults", "cost",
                                      "trace", "trace_make", "trace_stats")]
+TARGETS = ["sparsync", *("tests/" + test for test in TESTS)]
 TIMEOUT = 120  # seconds, for one program: a mutant may well never end
 
 
@@ -48,28 +50,25 @@ def fails(tree, command):
         return True
 
 
-def programs(tree):
-    """What may turn red, as (name, command)."""
-    sparsync = str(tree / "build" / "src" / "sparsync")
-    if not pathlib.Path(sparsync).exists():
-        sparsync = str(tree / "build" / "sparsync")
+def checks(tree):
+    sparsync = str(tree / "build" / "sparsync")
     yield "check", [sparsync, "check"]
     scenarios = [str(p) for p in sorted((tree / "scenarios").glob("*.json")) if '"expect"' in p.read_text()]
     if scenarios:
         yield "check scenarios", [sparsync, "check", *scenarios]
-    for test in TESTS:
-        path = tree / "build" / "tests" / test
-        if path.exists():
-            yield test, [str(path)]
 
 
-def red(tree):
+def tests(tree):
+    return [(test, [str(tree / "build" / "tests" / test)]) for test in TESTS]
+
+
+def red(tree, programs):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(programs(tree))
+        found = list(programs)
         return [name for (name, _), bad in zip(found, pool.map(lambda p: fails(tree, p[1]), found)) if bad]
 
 
-def try_mutant(tree, mutant):
+def try_mutant(tree, mutant, everything):
     """(verdict, what turned red)"""
     path = tree / mutant.file
     text = path.read_text()
@@ -77,9 +76,11 @@ def try_mutant(tree, mutant):
         return "does not fit", [f"the text stands {text.count(mutant.old)} times in the file"]
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        if build(tree, []).returncode != 0:
+        if build(tree, TARGETS).returncode != 0:
             return "does not build", []
-        caught = red(tree)
+        caught = red(tree, tests(tree))
+        if everything or not caught:
+            caught += red(tree, checks(tree))
         return ("caught" if caught else "survived"), caught
     finally:
         path.write_text(text)
@@ -108,6 +109,7 @@ def write_table(path, results):
 def main():
     parser = argparse.ArgumentParser(description="plants mistakes, says what turns red")
     parser.add_argument("--write", type=pathlib.Path, help="put the table into this file (docs/mutants.md)")
+    parser.add_argument("--all", action="store_true", help="check also what a unit test has seen")
     parser.add_argument("--keep", action="store_true", help="leave the copy of the tree")
     parser.add_argument("words", nargs="*")
     args = parser.parse_args()
@@ -117,15 +119,15 @@ def main():
         copy_tree(tree)
         subprocess.run(["meson", "setup", tree / "build", tree, "-Dmpi=disabled", "-Doptimization=1", "-Dwerror=false"],
                        check=True, stdout=subprocess.DEVNULL)
-        made = build(tree, [])
+        made = build(tree, TARGETS)
         if made.returncode != 0:
             sys.exit(made.stdout.decode())
-        before = red(tree)
+        before = red(tree, [*tests(tree), *checks(tree)])
         if before:
             sys.exit(f"red without any mutant: {', '.join(before)}")
         results, wrong = [], 0
         for mutant in chosen:
-            verdict, caught = try_mutant(tree, mutant)
+            verdict, caught = try_mutant(tree, mutant, args.all)
             results.append((mutant, verdict, caught))
             expected = "survived" if mutant.equivalent else "caught"
             wrong += verdict != expected
