@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AXES_MAX = 8, RANKS_MAX = 256, SCENARIO_BYTES = 16 << 20 };
+enum { AXES_MAX = 8, RANKS_MAX = 256, SCHEMES_MAX = 1024, PLACES_MAX = 100000, SCENARIO_BYTES = 16 << 20 };
 
 struct ss_scenario {
   struct ss_doc *doc;
@@ -330,8 +330,9 @@ static bool add_place(struct ss_scenario *s, cJSON *at, struct ss_error *error) 
   if (!resolve_all(s, error) || !read_place(s, &p, error)) return false;
   if (!ss_setting_read_common(root, &p.defaults, error)) return false;
   if (!read_ranks(ss_node_get(root, "ranks"), p.available, ranks, &count, error)) return false;
-  if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0)
-    return ss_node_fail(schemes, error, "expected a list of schemes (say [\"allgather\", \"ps\"])");
+  if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
+    return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",
+                        SCHEMES_MAX);
   for (size_t i = 0; i < count; i++) {
     if (p.available && ranks[i] > p.available) return too_many(&p, ranks[i], root, error);
     for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n))
@@ -420,7 +421,7 @@ static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, s
 static bool sweep(struct ss_scenario *s, struct ss_error *error) {
   struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
   struct axis axes[AXES_MAX];
-  size_t n = 0;
+  size_t n = 0, places = 1;
   bool ok = true;
   if (!ss_node_present(node)) return add_place(s, NULL, error);
   if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
@@ -428,6 +429,11 @@ static bool sweep(struct ss_scenario *s, struct ss_error *error) {
   for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
     ok = check_axis(a, axes, n, error);
     if (!ok) break;
+    places *= ss_node_size(a);
+    if (places > PLACES_MAX) {
+      ok = ss_node_fail(node, error, "more than %d places: sweep fewer values", PLACES_MAX);
+      break;
+    }
     axes[n] = (struct axis){strdup(ss_node_key(a)), cJSON_Duplicate(a.at, 1)};
     n++;
   }

@@ -66,8 +66,11 @@ static void derive(struct values *v) {
 }
 
 static void define(muParserHandle_t parser, struct values *v) {
-  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-    mupDefineVar(parser, variables[i].name, (muFloat_t *)((char *)v + variables[i].offset));
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    double value; /* constants: a formula cannot assign to them */
+    memcpy(&value, (const char *)v + variables[i].offset, sizeof value);
+    mupDefineConst(parser, variables[i].name, value);
+  }
   mupDefineFun1(parser, "ceil", call_ceil, 1);
   mupDefineFun1(parser, "floor", call_floor, 1);
   mupDefineFunUserData1(parser, "gamma", call_gamma, v, 0);
@@ -91,10 +94,10 @@ bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, 
   mupSetExpr(parser, formula);
   double value = mupError(parser) ? NAN : mupEval(parser);
   if (mupError(parser)) {
-    ok = ss_fail(error, SS_BAD_INPUT, "formula \"%s\": %s (character %d)", formula, mupGetErrorMsg(parser),
-                 mupGetErrorPos(parser));
+    ok = ss_fail(error, SS_BAD_INPUT, "formula: %.200s (character %d) in \"%.600s\"", mupGetErrorMsg(parser),
+                 mupGetErrorPos(parser), formula);
   } else if (!isfinite(value)) {
-    ok = ss_fail(error, SS_BAD_INPUT, "formula \"%s\" is not finite here", formula);
+    ok = ss_fail(error, SS_BAD_INPUT, "formula \"%.600s\" is not finite here", formula);
   } else {
     *out = value;
     ok = true;

@@ -261,26 +261,38 @@ static const char *chosen(const struct ss_setting *s, const char *option) {
   return "";
 }
 
+static bool has(const struct ss_setting *s, const char *option, const char *choice) {
+  return strcmp(chosen(s, option), choice) == 0;
+}
+
+static void name_ps(const struct ss_setting *s, char *name, size_t size) {
+  const char *colocated = is(s, "colocated") ? "-colocated" : "";
+  if (is(s, "dense")) snprintf(name, size, "ps%s-dense", colocated);
+  else if (has(s, "pull", "rows")) snprintf(name, size, "ps%s-rows", colocated);
+  else if (has(s, "pull", "union")) snprintf(name, size, is(s, "colocated") ? "ps-colocated" : "ps-union");
+}
+
+static void name_alltoall(const struct ss_setting *s, char *name, size_t size) {
+  const char *ids = is(s, "gather_ids") ? "-ids" : "", *element = s->element ? "-element" : "";
+  if (has(s, "partition", "row")) {
+    if (!is(s, "gather_ids") && !s->element && has(s, "exchange", "both")) snprintf(name, size, "alltoall-row");
+  } else if (has(s, "exchange", "lookups")) {
+    snprintf(name, size, "alltoall-lookups%s", ids);
+  } else {
+    snprintf(name, size, "alltoall-%s%s%s", chosen(s, "exchange"), ids, element);
+  }
+}
+
 /* The name of the file whose form holds, from the model's table; "" for none. Forms hold for sizes that come free. */
 static void name_form(const struct ss_setting *s, char *name, size_t size) {
   const char *scheme = s->scheme->name;
   *name = '\0';
   if (s->exchange_sizes) return;
   if (strcmp(scheme, "allreduce") == 0) snprintf(name, size, "allreduce-%s", chosen(s, "algorithm"));
-  else if (strcmp(scheme, "allgather") == 0)
+  if (strcmp(scheme, "allgather") == 0)
     snprintf(name, size, "allgather-%s%s", chosen(s, "algorithm"), is(s, "separate") ? "-separate" : "");
-  else if (strcmp(scheme, "ps") == 0 && is(s, "dense"))
-    snprintf(name, size, "ps%s-dense", is(s, "colocated") ? "-colocated" : "");
-  else if (strcmp(scheme, "ps") == 0 && strncmp(chosen(s, "pull"), "broadcast", 9) != 0)
-    snprintf(name, size,
-             is(s, "colocated") ? (strcmp(chosen(s, "pull"), "rows") ? "ps-colocated" : "ps-colocated-rows")
-                                : (strcmp(chosen(s, "pull"), "rows") ? "ps-union" : "ps-rows"));
-  else if (strcmp(scheme, "alltoall") == 0 && strcmp(chosen(s, "partition"), "column") == 0)
-    snprintf(name, size, "alltoall-%s%s%s", chosen(s, "exchange"), is(s, "gather_ids") ? "-ids" : "",
-             s->element && strcmp(chosen(s, "exchange"), "lookups") ? "-element" : "");
-  else if (strcmp(scheme, "alltoall") == 0 && !is(s, "gather_ids") && !s->element &&
-           strcmp(chosen(s, "exchange"), "both") == 0)
-    snprintf(name, size, "alltoall-row");
+  if (strcmp(scheme, "ps") == 0) name_ps(s, name, size);
+  if (strcmp(scheme, "alltoall") == 0) name_alltoall(s, name, size);
 }
 
 static void a_setting_has_the_form_of_its_options(void **state) {
