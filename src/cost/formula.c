@@ -34,7 +34,7 @@ static muFloat_t call_gamma(void *context, muFloat_t k) {
 /* ZEN Eq. 2's sum over the stages of recursive doubling: gamma(2^(i-1)), i = 1..log2 P. */
 static muFloat_t call_gamma_sum(void *context, muFloat_t P) {
   double sum = 0;
-  for (uint64_t k = 1; (double)k < P; k *= 2) sum += call_gamma(context, (double)k);
+  for (int stage = 0; exp2(stage) < P; stage++) sum += call_gamma(context, exp2(stage));
   return sum;
 }
 
@@ -42,7 +42,7 @@ static muFloat_t call_gamma_sum(void *context, muFloat_t P) {
 static muFloat_t call_fold_sum(void *context, muFloat_t P) {
   const struct values *v = context;
   double sum = 0;
-  for (uint64_t step = 1; (double)step < fmin(v->Q, P); step *= 2) sum += fmin(v->q, (double)step);
+  for (int round = 0; exp2(round) < fmin(v->Q, P); round++) sum += fmin(v->q, exp2(round));
   return sum;
 }
 
