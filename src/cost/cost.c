@@ -2,6 +2,7 @@
 
 #include "base/data.h"
 
+#include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,8 +23,7 @@ static const struct ss_option *option_of(const struct ss_scheme *scheme, const c
   return NULL;
 }
 
-/* Every key of `when` must be an option of the scheme, or a common one, with a value that it can have: a setting with
- * those options must read. */
+/* Every key of `when` must be an option of the scheme, or a common one. */
 static bool check_when(struct ss_cost *cost, struct ss_error *error) {
   if (!ss_node_present(cost->when)) return true;
   if (!ss_node_is_object(cost->when)) return ss_node_fail(cost->when, error, "expected an object of options");
@@ -36,8 +36,32 @@ static bool check_when(struct ss_cost *cost, struct ss_error *error) {
   return true;
 }
 
+bool ss_cost_setting(const struct ss_cost *cost, struct ss_node options, struct ss_setting *out,
+                     struct ss_error *error) {
+  const struct ss_setting defaults = {.index_bytes = 4};
+  struct ss_doc *doc;
+  cJSON *object = cJSON_CreateObject();
+  cJSON_AddStringToObject(object, "name", cost->scheme->name);
+  for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
+    cJSON_AddItemToObject(object, ss_node_key(n), cJSON_Duplicate(n.at, 1));
+  for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n)) {
+    cJSON_DeleteItemFromObjectCaseSensitive(object, ss_node_key(n));
+    cJSON_AddItemToObject(object, ss_node_key(n), cJSON_Duplicate(n.at, 1));
+  }
+  char *text = cJSON_PrintUnformatted(object);
+  cJSON_Delete(object);
+  if (!text) return ss_fail_memory(error, "reading a grid");
+  bool ok = ss_doc_parse(cost->file, text, strlen(text), &doc, error);
+  free(text);
+  if (!ok) return false;
+  ok = ss_setting_read(ss_doc_root(doc), &defaults, out, error);
+  ss_doc_free(doc);
+  return ok;
+}
+
 static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *error) {
   struct ss_node root = ss_doc_root(doc), scheme;
+  struct ss_setting setting;
   const char *name;
   *out = (struct ss_cost){.file = ss_doc_name(doc)};
   if (!ss_node_keys(root, keys, error) || !ss_node_need(root, "scheme", &scheme, error) ||
@@ -52,7 +76,8 @@ static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *
          optional_text(root, "paper_high", &out->paper_high, error) &&
          optional_text(root, "printed_in", &out->printed_in, error) &&
          optional_text(root, "assumes", &out->assumes, error) &&
-         optional_text(root, "erratum", &out->erratum, error) && check_when(out, error);
+         optional_text(root, "erratum", &out->erratum, error) && check_when(out, error) &&
+         ss_cost_setting(out, (struct ss_node){0}, &setting, error);
 }
 
 bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out, struct ss_error *error) {

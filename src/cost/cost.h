@@ -29,6 +29,10 @@ void ss_costs_close(struct ss_costs *costs);
  * form for it. */
 const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct ss_setting *setting);
 
+/* The cost's scheme with the options of its `when`, and over them those of `options` (absent: none). */
+bool ss_cost_setting(const struct ss_cost *cost, struct ss_node options, struct ss_setting *out,
+                     struct ss_error *error) SS_MUST_CHECK;
+
 /* Values of a cost's forms, NaN where it has none. */
 struct ss_cost_values {
   double exact, paper, paper_low, paper_high;

@@ -1,9 +1,7 @@
 #include "cost/grid.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { LIST_MAX = 64 };
 
@@ -36,30 +34,6 @@ static bool read_overlaps(struct ss_node grid, struct list *out, struct ss_error
     out->value[out->count++] = (double)choice;
   }
   return out->count > 0 || ss_node_fail(node, error, "expected a list of overlaps");
-}
-
-/* The scheme with the options of `when` and of one entry of "options". */
-static bool read_setting(const struct ss_cost *cost, struct ss_node options, struct ss_setting *out,
-                         struct ss_error *error) {
-  const struct ss_setting defaults = {.index_bytes = 4};
-  struct ss_doc *doc;
-  cJSON *object = cJSON_CreateObject();
-  cJSON_AddStringToObject(object, "name", cost->scheme->name);
-  for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
-    cJSON_AddItemToObject(object, ss_node_key(n), cJSON_Duplicate(n.at, 1));
-  for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n)) {
-    cJSON_DeleteItemFromObjectCaseSensitive(object, ss_node_key(n));
-    cJSON_AddItemToObject(object, ss_node_key(n), cJSON_Duplicate(n.at, 1));
-  }
-  char *text = cJSON_PrintUnformatted(object);
-  cJSON_Delete(object);
-  if (!text) return ss_fail_memory(error, "reading a grid");
-  bool ok = ss_doc_parse(cost->file, text, strlen(text), &doc, error);
-  free(text);
-  if (!ok) return false;
-  ok = ss_setting_read(ss_doc_root(doc), &defaults, out, error);
-  ss_doc_free(doc);
-  return ok;
 }
 
 /* --- enumeration ---------------------------------------------------------------------------------------- */
@@ -119,7 +93,7 @@ static bool add_sizes(struct ss_grid *grid, const struct ss_cost *cost, const st
 static bool add_setting(struct ss_grid *grid, const struct ss_cost *cost, const struct axes *axes,
                         struct ss_node options, struct ss_error *error) {
   struct ss_grid_point p = {.cost = cost};
-  if (!read_setting(cost, options, &p.setting, error)) return false;
+  if (!ss_cost_setting(cost, options, &p.setting, error)) return false;
   for (size_t r = 0; r < axes->P.count; r++) {
     p.ranks = (uint32_t)axes->P.value[r];
     if (p.ranks < 2 || p.ranks > 65536 || p.ranks != axes->P.value[r])
