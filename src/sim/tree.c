@@ -1,6 +1,17 @@
 /* From one and to one: broadcasts, and the binomial reduction of a dense sum. */
 #include "sim/collectives.h"
 
+/* The receiver of message `at` now holds what came; `held` described what was due. */
+static void take_whole(struct ss_play *play, uint32_t at, struct ss_chunk *held) {
+  if (!play->payloads || !ss_play_resident(play, play->to[at])) return;
+  const struct ss_chunk *got = ss_play_got(play, at);
+  if (!got) return;
+  if (got->origin != held->origin || got->part != held->part || (held->dense && got->count != held->count))
+    ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", play->to[at], got->part,
+                     got->origin, held->part, held->origin);
+  *held = *got;
+}
+
 bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
                            const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) {
   uint32_t size = groups->size, top = 1;
@@ -20,15 +31,7 @@ bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups,
     for (uint32_t p = 0; p < size; p++) {
       uint32_t v = (p + size - root) % size, to = (p + step) % size;
       if (v % (2 * step) != 0 || v + step >= size) continue;
-      uint32_t at = n++;
-      if (!play->payloads || !ss_play_resident(play, ss_member(groups, 0, to))) continue;
-      const struct ss_chunk *got = ss_play_got(play, at);
-      if (!got) continue;
-      if (got->origin != held[to].origin || got->part != held[to].part ||
-          (held[to].dense && got->count != held[to].count))
-        ss_play_mismatch(play, "position %u received part %u of %u where part %u of %u was due", to, got->part,
-                         got->origin, held[to].part, held[to].origin);
-      held[to] = *got;
+      take_whole(play, n++, &held[to]);
     }
   }
   return true;

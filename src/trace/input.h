@@ -7,8 +7,8 @@
 #include "trace/trace.h"
 
 struct ss_input {
-  uint32_t ranks;
   uint64_t rows;
+  uint32_t ranks;
   uint32_t width;        /* elements a row */
   uint32_t value_bytes;  /* of an element */
   bool even;             /* every rank and every even partition that divides holds the same: the counts say it all */

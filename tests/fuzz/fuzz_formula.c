@@ -1,4 +1,5 @@
-/* Formulas: whatever text comes, the answer is a finite number or a message that quotes it, and the same one twice. */
+/* Formulas: whatever text comes, the answer is a finite number or a message that quotes it, and the same one twice.
+ */
 #include "cost/formula.h"
 
 #include <math.h>
@@ -12,8 +13,19 @@ static double gamma_of(const void *context, double k) {
   return sqrt(k);
 }
 
-static const struct ss_symbols symbols = {.P = 6, .alpha = 1e-5, .beta = 1e-9, .M = 4096, .R = 64, .w = 16, .v = 4,
-                                          .nnz = 8, .lookups = 12, .index_bytes = 4, .S = 2, .s_1 = 1.5, .s_P = 2,
+static const struct ss_symbols symbols = {.P = 6,
+                                          .alpha = 1e-5,
+                                          .beta = 1e-9,
+                                          .M = 4096,
+                                          .R = 64,
+                                          .w = 16,
+                                          .v = 4,
+                                          .nnz = 8,
+                                          .lookups = 12,
+                                          .index_bytes = 4,
+                                          .S = 2,
+                                          .s_1 = 1.5,
+                                          .s_P = 2,
                                           .gamma = gamma_of};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -26,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const bool ok = ss_formula_evaluate(text, &symbols, &first, &error);
   if (ok && !isfinite(first)) abort();
   if (!ok && (error.status != SS_BAD_INPUT || strstr(error.text, "formula \"") == NULL)) abort();
-  if (ss_formula_evaluate(text, &symbols, &second, NULL) != ok || (ok && memcmp(&first, &second, sizeof first) != 0)) abort();
+  if (ss_formula_evaluate(text, &symbols, &second, NULL) != ok || (ok && memcmp(&first, &second, sizeof first) != 0))
+    abort();
   if (memcmp(&before, &symbols, sizeof before) != 0) abort();
   free(text);
   return 0;

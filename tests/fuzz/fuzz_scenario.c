@@ -27,7 +27,8 @@ static bool leads_outside(const char *text) {
 /* Walks all of the document; *points: how many the largest grid over its arrays could have. */
 static bool harmless(const cJSON *item, double *points) {
   if (item->string && (strstr(item->string, "synth") || leads_outside(item->string))) return false;
-  if (cJSON_IsString(item) && leads_outside(item->valuestring) && !(item->string && strcmp(item->string, "ranks") == 0))
+  if (cJSON_IsString(item) && leads_outside(item->valuestring) &&
+      !(item->string && strcmp(item->string, "ranks") == 0))
     return false;
   double members = 0;
   for (const cJSON *child = item->child; child; child = child->next) {
@@ -53,7 +54,8 @@ static void check_jobs(const struct ss_scenario *scenario) {
   for (size_t i = 0; i < count; i++) {
     if (job[i].ranks < 1 || job[i].first >= job[i].end || job[i].siblings < 1 || !job[i].setting.scheme) abort();
     if (!job[i].cluster_name || !job[i].device_name || !job[i].trace_name || !*job[i].setting.label) abort();
-    if (!(job[i].cluster.inter.alpha >= 0 && job[i].cluster.inter.beta > 0 && job[i].cluster.gpus_per_node >= 1)) abort();
+    if (!(job[i].cluster.inter.alpha >= 0 && job[i].cluster.inter.beta > 0 && job[i].cluster.gpus_per_node >= 1))
+      abort();
     if (job[i].servers > job[i].ranks) abort();
   }
 }

@@ -43,6 +43,7 @@ struct meddler {
   enum fault fault;
   uint64_t target;   /* the message to meddle with, counted over those that carry rows */
   uint32_t partner;  /* SWAP: which of the later messages of its round */
+  bool every;        /* count messages without rows too */
   uint64_t carriers; /* messages so far that carry rows */
   bool done;         /* the fault applied to the target */
   bool partners;     /* SWAP: there was such a partner, alike or not */
@@ -191,7 +192,7 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
   if (!m->engine.player.play(&m->engine.player, round, error)) return false;
   uint32_t target = UINT32_MAX;
   for (uint32_t i = 0; round->payloads && i < round->messages.count; i++)
-    if (carries(&round->payloads[i]) && m->carriers++ == m->target) target = i;
+    if ((m->every || carries(&round->payloads[i])) && m->carriers++ == m->target) target = i;
   if (target != UINT32_MAX && m->fault != NOTHING) m->done = meddle(m, round, target);
   return true;
 }
@@ -252,6 +253,18 @@ static void try_swaps(struct bench *b, struct meddler *m, uint32_t most) {
   }
 }
 
+/* That a message did not come, or came twice, shows even when it carries nothing. */
+static void try_all_messages(struct bench *b, struct meddler *m) {
+  static const enum fault faults[] = {DROP_PAYLOAD, REPEAT};
+  m->every = true;
+  for (uint32_t i = 0; i < COUNT(faults); i++) {
+    m->fault = faults[i];
+    m->carriers = 1;
+    for (m->target = 0; m->target < m->carriers; m->target++) try_fault(b, m);
+  }
+  m->every = false;
+}
+
 static void try_setting(struct bench *b, uint32_t swaps) {
   struct meddler m = {.fault = NOTHING, .target = UINT64_MAX};
   struct ss_error error;
@@ -271,6 +284,7 @@ static void try_setting(struct bench *b, uint32_t swaps) {
     }
     try_swaps(b, &m, swaps);
   }
+  try_all_messages(b, &m);
   ss_arena_free(&m.arena);
   ss_reference_close(b->proof);
 }
