@@ -653,6 +653,27 @@ static void a_tampered_mark_shows(void **state) {
   ss_arena_free(&arena);
 }
 
+/* So that one lookup of a row cannot stand for another. */
+static void every_occurrence_contributes_another_integer(void **state) {
+  const uint32_t lookups[] = {4, 4, 4, 7}, *const lists[] = {lookups, lookups};
+  const uint64_t fours[] = {4, 4};
+  struct ss_input input = small_input(2, lists, fours);
+  struct ss_setting setting = {.scheme = ss_scheme_find("allgather")}; /* coalesce: false */
+  struct ss_arena arena = {0};
+  const struct ss_chunk *own;
+  struct ss_error error;
+  uint64_t marks[8];
+  (void)state;
+  assert_false(ss_setting_value(&setting, "coalesce"));
+  assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &own, &error));
+  for (uint32_t i = 0; i < 8; i++) {
+    marks[i] = own[i / 4].marks[i % 4];
+    assert_true(marks[i] == ss_contribution(i / 4, lookups[i % 4], i % 4 % 3));
+    for (uint32_t k = 0; k < i; k++) assert_true(marks[i] != marks[k]);
+  }
+  ss_arena_free(&arena);
+}
+
 static void the_reference_refuses_what_is_not_the_sum(void **state) {
   const uint32_t *const three[] = {rows_a, rows_b, rows_c};
   const uint64_t threes[] = {3, 3, 3};
@@ -829,6 +850,7 @@ int main(void) {
       cmocka_unit_test(duplicates_by_elements_across_blocks_add_up),
       cmocka_unit_test(another_sum_is_not_the_sum),
       cmocka_unit_test(a_tampered_mark_shows),
+      cmocka_unit_test(every_occurrence_contributes_another_integer),
       cmocka_unit_test(the_reference_refuses_what_is_not_the_sum),
       cmocka_unit_test(ps_tells_how_uneven_its_parts_are),
   };
