@@ -1,1 +1,0 @@
-#include "schemes/schemes.h"
