@@ -24,7 +24,7 @@ static const char help[] =
     "  --gamma G            densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list\n"
     "                       gamma(1),gamma(2),... of which the last goes on\n"
     "  --index-bytes N      bytes an index (4)               --file FILE       a form of your own (repeatable)\n"
-    "  --cluster NAME       alpha and beta (p3.16xlarge-25g) --latency TIME --bandwidth RATE\n"
+    "  --cluster NAME       alpha, beta between nodes (p3.16xlarge-25g) --latency TIME --bandwidth RATE\n"
     "  --format table|json|csv, -o FILE\n"
     "\n"
     "examples:\n"

@@ -199,7 +199,7 @@ static bool read_models(struct ss_scenario *s, struct ss_node root, struct place
     struct ss_error list;
     char nowhere[PATH_MAX];
     if (!ss_data_find("clusters", "?", nowhere, sizeof nowhere, &list))
-      return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME): %s", ss_doc_name(s->doc),
+      return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given: say --cluster NAME %s", ss_doc_name(s->doc),
                      strchr(list.text, '(') ? strchr(list.text, '(') : list.text);
     return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(s->doc));
   }

@@ -106,10 +106,11 @@ static bool print_block(const struct ss_point *points, size_t n, FILE *stream, s
 
 static void print_notes(const struct ss_points *points, FILE *stream) {
   const struct ss_point *p = points->point;
+  bool counted = false;
+  for (size_t i = 0; i < points->count; i++) counted = counted || strcmp(points->point[i].device, "none") != 0;
   fprintf(stream, "time         one synchronisation of the tensor, mean over %llu iteration%s; %s\n",
           (unsigned long long)p->iterations, p->iterations == 1 ? "" : "s",
-          strcmp(p->device, "none") == 0 ? "kernels not counted (--device quick counts them)"
-                                         : "kernels included, on the device given");
+          counted ? "kernels included where a device is given" : "kernels not counted (--device quick counts them)");
   fputs("vs dense     how many times faster than the all-reduce of the dense tensor\n"
         "imbalance    ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration\n"
         "exact        every rank's result equals the brute-force sum, made in this run\n"

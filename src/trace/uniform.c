@@ -1,6 +1,7 @@
 #include "trace/input.h"
 
 #include <math.h>
+#include <stdio.h>
 
 uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts) {
   uint64_t first = (rows + parts - 1) / parts * parts;
@@ -12,17 +13,18 @@ uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts) {
 }
 
 static bool refuse(uint64_t rows, double density, uint64_t parts, struct ss_error *error) {
+  char each[64] = "";
+  if (parts > 1) snprintf(each, sizeof each, " for each of %llu even parts", (unsigned long long)parts);
   uint64_t next = ss_uniform_rows(rows + 1, density, parts);
   if (next == 0)
-    return ss_fail(
-        error, SS_BAD_INPUT,
-        "uniform: %llu rows at density %g do not give each of %llu parts the same whole number of rows, and "
-        "no near number of rows does (say a density like 1/32)",
-        (unsigned long long)rows, density, (unsigned long long)parts);
+    return ss_fail(error, SS_BAD_INPUT,
+                   "uniform: %llu rows at density %g do not make a whole number of non-zero rows%s, and "
+                   "no near number of rows does (say a density like 1/32)",
+                   (unsigned long long)rows, density, each);
   return ss_fail(error, SS_BAD_INPUT,
-                 "uniform: %llu rows at density %g do not give each of %llu parts the same whole number of rows (the "
+                 "uniform: %llu rows at density %g do not make a whole number of non-zero rows%s (the "
                  "next number of rows that does is %llu)",
-                 (unsigned long long)rows, density, (unsigned long long)parts, (unsigned long long)next);
+                 (unsigned long long)rows, density, each, (unsigned long long)next);
 }
 
 bool ss_uniform_make(uint64_t rows, double density, uint32_t width, uint32_t value_bytes, enum ss_overlap overlap,
