@@ -197,7 +197,7 @@ REFUSED = [(["rank"], 4), (["ranks"], []), (["ranks"], 0), (["ranks"], "few"), (
            (["index_bytes"], 17), (["index_bytes"], -1), (["granularity"], "rows"), (["sizes"], "none"), (["schemes"], []),
            (["schemes"], "ps"), (["schemes", 0], "zen2"), (["schemes", 0], {"algorithm": "ring"}), (["schemes", 1, "separate"], 1),
            (["schemes", 1, "algorithm"], "fast"), (["schemes", 1, "servers"], 2), (["schemes", 2, "servers"], 0),
-           (["schemes", 1, "label"], ""), (["schemes", 1, "label"], "x" * 64), (["sweep"], {}), (["sweep"], {"ranks": 4}),
+           (["schemes", 1, "label"], ""), (["schemes", 1, "label"], "x" * 96), (["sweep"], {}), (["sweep"], {"ranks": 4}),
            (["sweep"], {"ranks": []}), (["sweep"], []), (["cluster", "bandwidth"], 0), (["cluster", "bandwidth"], "-1Gbps"),
            (["cluster", "bandwidth"], "1Gb/z"), (["cluster", "bandwidth"], "10us"), (["cluster", "latency"], -1),
            (["cluster", "latency"], "1 minute"), (["cluster", "nic"], "both"), (["cluster", "gpus_per_node"], 0),
