@@ -19,7 +19,7 @@ static const struct ss_option options[] = {
 
 struct ps {
   struct ss_run *run;
-  bool colocated, dense, announced;
+  bool colocated, dense;
   enum pull pull;
   uint32_t parts; /* servers, or ranks when colocated */
   struct ss_groups everyone;

@@ -9,7 +9,8 @@ import pathlib
 import struct
 import subprocess
 import sys
-import tempfile
+
+import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
@@ -582,21 +583,4 @@ def shipped_scenarios_hold(folder):
         call("check", path)
 
 
-def main():
-    failed = 0
-    print(f"1..{len(TESTS)}")
-    for number, function in enumerate(TESTS, 1):
-        name = function.__name__.replace("_", " ")
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                function(pathlib.Path(folder))
-                print(f"ok {number} - {name}")
-            except Exception as reason:  # a test that breaks has failed; the others still run
-                failed += 1
-                print(f"not ok {number} - {name}")
-                print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
-        sys.stdout.flush()
-    return failed > 0
-
-
-sys.exit(main())
+sys.exit(tap.run(TESTS))

@@ -12,7 +12,8 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
+
+import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
@@ -32,10 +33,6 @@ ENVIRONMENT = {
 CLUSTER = {"name": "pairs", "model": "alpha-beta", "latency": "10us", "bandwidth": "10Gbps", "gpus_per_node": 2}
 ROWS, WIDTH, RANKS, ITERATIONS = 61, 9, 6, 2
 TESTS = []
-
-
-class Skip(Exception):
-    pass
 
 
 def test(function):
@@ -289,24 +286,4 @@ def why_not():
     return None
 
 
-def main():
-    failed, missing = 0, why_not()
-    print(f"1..{len(TESTS)}")
-    for number, (name, function) in enumerate(TESTS, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                if missing:
-                    raise Skip(missing)
-                function(pathlib.Path(folder))
-                print(f"ok {number} - {name}")
-            except Skip as reason:
-                print(f"ok {number} - {name} # SKIP {reason}")
-            except Exception as reason:  # a test that breaks has failed; the others still run
-                failed += 1
-                print(f"not ok {number} - {name}")
-                print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
-        sys.stdout.flush()
-    return failed > 0
-
-
-sys.exit(main())
+sys.exit(tap.run(TESTS, why_not()))

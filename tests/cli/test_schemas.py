@@ -7,7 +7,8 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
+
+import tap
 
 try:
     import jsonschema
@@ -267,21 +268,4 @@ def models_alike(folder):
     assert not wrong, "\n".join(wrong)
 
 
-def main():
-    failed = 0
-    print(f"1..{len(TESTS)}")
-    for number, function in enumerate(TESTS, 1):
-        name = function.__name__.replace("_", " ")
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                function(pathlib.Path(folder))
-                print(f"ok {number} - {name}")
-            except Exception as reason:  # a test that breaks has failed; the others still run
-                failed += 1
-                print(f"not ok {number} - {name}")
-                print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
-        sys.stdout.flush()
-    return failed > 0
-
-
-sys.exit(main())
+sys.exit(tap.run(TESTS))

@@ -12,15 +12,12 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
+
+import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE, WORDNET = (ROOT / "traces" / name for name in ("bible-kjv-16.safetensors", "wordnet-64.safetensors"))
 TESTS = []
-
-
-class Skip(Exception):
-    pass
 
 
 def test(function):
@@ -66,7 +63,7 @@ def validate(document, schema):
     try:
         import jsonschema
     except ImportError as missing:
-        raise Skip("python3-jsonschema is not installed") from missing
+        raise tap.Skip("python3-jsonschema is not installed") from missing
     schema = json.loads((ROOT / "docs" / "schemas" / schema).read_text())
     validator = jsonschema.validators.validator_for(schema)
     validator.check_schema(schema)
@@ -170,7 +167,7 @@ def merge_of_halves(folder):
 def shipped_traces_as_told(folder):
     """The lines of traces/README.md make the shipped files, bit for bit."""
     if not (shutil.which("bible") and os.path.exists("/usr/share/dictd/wn.dict.dz")):
-        raise Skip("needs the packages bible-kjv and dict-wn")
+        raise tap.Skip("needs the packages bible-kjv and dict-wn")
     block = re.search(r"```sh\n(.*?)```", (ROOT / "traces" / "README.md").read_text(), re.S).group(1)
     script = "set -e\n" + "\n".join(line for line in block.split("\n") if not line.startswith("apt-get"))
     (folder / "bin").mkdir()
@@ -312,23 +309,4 @@ def no_place_to_write(folder):
     refused(folder, "stats", BIBLE, "-o", folder, says="directory")
 
 
-def main():
-    failed = 0
-    print(f"1..{len(TESTS)}")
-    for number, function in enumerate(TESTS, 1):
-        name = function.__name__.replace("_", " ")
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                function(pathlib.Path(folder))
-                print(f"ok {number} - {name}")
-            except Skip as reason:
-                print(f"ok {number} - {name} # SKIP {reason}")
-            except Exception as reason:  # a test that breaks has failed; the others still run
-                failed += 1
-                print(f"not ok {number} - {name}")
-                print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
-        sys.stdout.flush()
-    return failed > 0
-
-
-sys.exit(main())
+sys.exit(tap.run(TESTS))
