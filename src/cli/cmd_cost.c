@@ -15,7 +15,9 @@
 static const char help[] =
     "usage: sparsync cost [SCHEME...] --M SIZE --density SHARE [OPTION...]\n"
     "\n"
-    "Evaluates the closed forms of models/costs: what the schedule gives (exact) and what the paper prints.\n"
+    "Evaluates the closed forms of models/costs: what the schedule gives (exact, or bounds) and what the paper "
+    "prints.\n"
+    "Without SCHEME: of all but the points of ZEN's design space (say \"design\").\n"
     "\n"
     "  --M SIZE             bytes of the dense tensor        --density SHARE   share of non-zero rows on a rank\n"
     "  --row-width N        elements a row (1)               --value-bytes N   bytes an element (4)\n"
@@ -23,6 +25,8 @@ static const char help[] =
     "  --ranks 4..64        rank counts (.. doubles; 4..64)  --servers N       parameter servers (nodes)\n"
     "  --gamma G            densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list\n"
     "                       gamma(1),gamma(2),... of which the last goes on\n"
+    "  --k N                entries that a rank selects (what the density makes of all elements)\n"
+    "  --teams N            SparDL's teams (1)               --block N         elements of a block (256)\n"
     "  --index-bytes N      bytes an index (4)               --file FILE       a form of your own (repeatable)\n"
     "  --cluster NAME       alpha, beta between nodes (p3.16xlarge-25g) --latency TIME --bandwidth RATE\n"
     "  --format table|json|csv, -o FILE\n"
@@ -36,8 +40,8 @@ enum gamma_kind { GAMMA_RANDOM, GAMMA_FULL, GAMMA_NONE, GAMMA_LIST };
 enum { GAMMAS_MAX = 4096 };
 
 struct cost_call {
-  double bytes, density, lookups; /* lookups NaN: as density */
-  uint64_t row_width, value_bytes, index_bytes, servers;
+  double bytes, density, lookups;                                         /* lookups NaN: as density */
+  uint64_t row_width, value_bytes, index_bytes, servers, k, teams, block; /* the last four 0: not said */
   enum gamma_kind kind;
   double gamma[GAMMAS_MAX];
   size_t gammas;
@@ -82,6 +86,9 @@ static bool own(void *context, const char *name, const char *value, struct ss_er
   if (strcmp(name, "value-bytes") == 0) return ss_count_parse(value, "--value-bytes", 1, 16, &c->value_bytes, error);
   if (strcmp(name, "index-bytes") == 0) return ss_count_parse(value, "--index-bytes", 0, 16, &c->index_bytes, error);
   if (strcmp(name, "servers") == 0) return ss_count_parse(value, "--servers", 1, 1u << 20, &c->servers, error);
+  if (strcmp(name, "k") == 0) return ss_count_parse(value, "--k", 1, UINT32_MAX, &c->k, error);
+  if (strcmp(name, "teams") == 0) return ss_count_parse(value, "--teams", 1, 1u << 20, &c->teams, error);
+  if (strcmp(name, "block") == 0) return ss_count_parse(value, "--block", 1, 1u << 20, &c->block, error);
   if (c->files == sizeof c->file / sizeof *c->file) return ss_fail(error, SS_BAD_INPUT, "--file: too many");
   c->file[c->files++] = value;
   return true;
@@ -118,20 +125,45 @@ static bool read_cluster(const struct ss_call *call, struct ss_cluster *cluster,
   return ok;
 }
 
-static struct ss_symbols symbols_of(const struct cost_call *c, const struct ss_cluster *cluster, uint32_t ranks) {
+/* What one form is evaluated with. */
+struct place {
+  const struct cost_call *call;
+  struct ss_symbols symbols;
+};
+
+/* Blocks expected when rows stand anywhere alike, as `gamma` has it. */
+static double blocks_of(const void *context, double k) {
+  const struct place *p = context;
+  const struct ss_symbols *s = &p->symbols;
+  const double density = fmin(1, gamma_of(p->call, k) * p->call->density), rows = fmax(1, s->b / s->w);
+  return s->R * s->w / s->b * fmax(1, s->b / s->w) / rows * -expm1(rows * log1p(-density));
+}
+
+static bool make_place(const struct cost_call *c, const struct ss_cost *cost, const struct ss_cluster *cluster,
+                       uint32_t ranks, struct place *out, struct ss_error *error) {
   double row = (double)c->row_width * (double)c->value_bytes;
-  struct ss_symbols s = {.P = ranks, .alpha = cluster->inter.alpha, .beta = cluster->inter.beta, .M = c->bytes};
-  s.R = c->bytes / row;
-  s.w = (double)c->row_width;
-  s.v = (double)c->value_bytes;
-  s.nnz = c->density * s.R;
-  s.lookups = isnan(c->lookups) ? s.nnz : c->lookups * s.R;
-  s.index_bytes = (double)c->index_bytes;
-  s.S = c->servers ? (double)c->servers : ss_cluster_nodes(cluster, ranks);
-  s.s_1 = s.s_P = 1;
-  s.gamma = gamma_of;
-  s.gamma_context = c;
-  return s;
+  struct ss_symbols *s = &out->symbols;
+  struct ss_setting setting;
+  if (!ss_cost_setting(cost, (struct ss_node){0}, &setting, error)) return false;
+  *out = (struct place){.call = c};
+  *s = (struct ss_symbols){.P = ranks, .alpha = cluster->inter.alpha, .beta = cluster->inter.beta, .M = c->bytes};
+  s->R = s->rows = c->bytes / row;
+  s->w = (double)c->row_width;
+  s->v = (double)c->value_bytes;
+  s->nnz = c->density * s->R;
+  s->lookups = isnan(c->lookups) ? s->nnz : c->lookups * s->R;
+  ss_setting_symbols(&setting, s);
+  s->index_bytes = (double)c->index_bytes;
+  s->k = c->k ? (double)c->k : s->nnz * s->w;
+  if (c->teams) s->D = (double)c->teams;
+  if (c->block) s->b = (double)c->block;
+  s->S = c->servers ? (double)c->servers : ss_cluster_nodes(cluster, ranks);
+  s->s_1 = s->s_P = 1;
+  s->gamma = gamma_of;
+  s->gamma_context = c;
+  s->blocks = blocks_of;
+  s->blocks_context = out;
+  return true;
 }
 
 static void add_number(cJSON *o, const char *name, double value) {
@@ -140,6 +172,18 @@ static void add_number(cJSON *o, const char *name, double value) {
 
 static void add_text(cJSON *o, const char *name, const char *text) {
   cJSON_AddItemToObject(o, name, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+}
+
+/* Servers and aggregators that nobody asked for are none. */
+static bool holds(const struct cost_call *c, const struct ss_cost *cost, const struct ss_symbols *s, bool *out,
+                  struct ss_error *error) {
+  struct ss_symbols asked = *s;
+  double value = 1;
+  asked.S = (double)c->servers;
+  if (cost->where && !ss_formula_evaluate(cost->where, &asked, &value, error))
+    return ss_fail_prefix(error, "%s: where", cost->file);
+  *out = value != 0;
+  return true;
 }
 
 static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss_symbols *s,
@@ -158,6 +202,10 @@ static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss
   add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
   add_number(o, "formula_s", values.exact);
   add_text(o, "formula", cost->exact);
+  add_number(o, "formula_low_s", values.exact_low);
+  add_number(o, "formula_high_s", values.exact_high);
+  add_text(o, "formula_low", cost->exact_low);
+  add_text(o, "formula_high", cost->exact_high);
   add_number(o, "paper_s", values.paper);
   add_number(o, "paper_low_s", values.paper_low);
   add_number(o, "paper_high_s", values.paper_high);
@@ -169,22 +217,34 @@ static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss
   return true;
 }
 
-static const char *time_text(const cJSON *value, char *buffer, size_t size) {
-  return cJSON_IsNumber(value) ? ss_units_format(buffer, size, SS_TIME, value->valuedouble) : "-";
+/* The time of the point's field `name` + "_s"; or of its bounds, `name` + "_low_s" and "_high_s". */
+static void time_cell(struct ss_table *table, const cJSON *point, const char *name) {
+  static const char *const ends[] = {"_s", "_low_s", "_high_s"};
+  char text[3][64] = {"-", "-", "-"}, field[32];
+  for (int i = 0; i < 3; i++) {
+    snprintf(field, sizeof field, "%s%s", name, ends[i]);
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(point, field);
+    if (cJSON_IsNumber(value)) ss_units_format(text[i], sizeof text[i], SS_TIME, value->valuedouble);
+  }
+  if (strcmp(text[0], "-") != 0 || strcmp(text[1], "-") == 0) ss_table_cell(table, "%s", text[0]);
+  else ss_table_cell(table, "%s..%s", text[1], text[2]);
 }
 
 static bool print_rows(const cJSON *points, FILE *stream, struct ss_error *error) {
   static const char *const heads[] = {"<form", "ranks", "exact", "as printed", "<formula"};
   struct ss_table *table = ss_table_new(5, heads);
-  char text[64];
   if (!table) return ss_fail_memory(error, "printing costs");
   for (const cJSON *p = points->child; p; p = p->next) {
-    const cJSON *formula = cJSON_GetObjectItemCaseSensitive(p, "formula");
+    const cJSON *formula = cJSON_GetObjectItemCaseSensitive(p, "formula"),
+                *low = cJSON_GetObjectItemCaseSensitive(p, "formula_low"),
+                *high = cJSON_GetObjectItemCaseSensitive(p, "formula_high");
     ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(p, "form")->valuestring);
     ss_table_cell(table, "%.0f", cJSON_GetObjectItemCaseSensitive(p, "ranks")->valuedouble);
-    ss_table_cell(table, "%s", time_text(cJSON_GetObjectItemCaseSensitive(p, "formula_s"), text, sizeof text));
-    ss_table_cell(table, "%s", time_text(cJSON_GetObjectItemCaseSensitive(p, "paper_s"), text, sizeof text));
-    ss_table_cell(table, "%s", cJSON_IsString(formula) ? formula->valuestring : "");
+    time_cell(table, p, "formula");
+    time_cell(table, p, "paper");
+    if (cJSON_IsString(low) && !cJSON_IsString(formula))
+      ss_table_cell(table, "%s .. %s", low->valuestring, high->valuestring);
+    else ss_table_cell(table, "%s", cJSON_IsString(formula) ? formula->valuestring : "");
   }
   bool ok = ss_table_print(table, stream, error);
   ss_table_free(table);
@@ -213,10 +273,11 @@ static bool print(const struct ss_call *call, const cJSON *root, struct ss_error
   return false;
 }
 
-static bool wanted(const struct ss_call *call, const struct ss_cost *cost) {
+/* The design space's many points are shown when asked for. */
+static bool wanted(const struct ss_call *call, const struct cost_call *c, const struct ss_cost *cost) {
   for (size_t i = 0; i < call->operands; i++)
     if (strcmp(call->operand[i], cost->scheme->name) == 0) return true;
-  return call->operands == 0;
+  return call->operands == 0 && (c->files > 0 || strcmp(cost->scheme->name, "design") != 0);
 }
 
 static bool known_schemes(const struct ss_call *call, struct ss_error *error) {
@@ -244,9 +305,14 @@ static bool evaluate(const struct ss_call *call, const struct cost_call *c, stru
   cJSON *root = cJSON_CreateObject(), *points = cJSON_AddArrayToObject(root, "points");
   bool ok = true;
   for (size_t r = 0; ok && r < count; r++) {
-    struct ss_symbols symbols = symbols_of(c, &cluster, ranks[r]);
-    for (size_t i = 0; ok && i < costs.count; i++)
-      if (wanted(call, &costs.cost[i])) ok = add_point(points, &costs.cost[i], &symbols, &cluster, error);
+    for (size_t i = 0; ok && i < costs.count; i++) {
+      const struct ss_cost *cost = &costs.cost[i];
+      struct place place;
+      bool here;
+      if (!wanted(call, c, cost)) continue;
+      ok = make_place(c, cost, &cluster, ranks[r], &place, error) && holds(c, cost, &place.symbols, &here, error) &&
+           (!here || add_point(points, cost, &place.symbols, &cluster, error));
+    }
   }
   ok = ok && print(call, root, error);
   cJSON_Delete(root);
@@ -258,8 +324,8 @@ static bool run(int argc, char **argv, struct ss_error *error) {
   static const struct ss_option_spec specs[] = {
       {"M", true},           {"density", true}, {"row-width", true}, {"value-bytes", true}, {"lookups", true},
       {"index-bytes", true}, {"servers", true}, {"gamma", true},     {"file", true},        {"ranks", true},
-      {"cluster", true},     {"latency", true}, {"bandwidth", true}, {"format", true},      {"o", true},
-      {"help", false},       {.name = NULL}};
+      {"k", true},           {"teams", true},   {"block", true},     {"cluster", true},     {"latency", true},
+      {"bandwidth", true},   {"format", true},  {"o", true},         {"help", false},       {.name = NULL}};
   struct ss_call call;
   SS_AUTO_FREE struct cost_call *c = ss_alloc_zero(1, sizeof *c);
   if (!c) return ss_fail_memory(error, "reading options");

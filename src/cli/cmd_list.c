@@ -31,6 +31,10 @@ static void describe_option(const struct ss_option *o, char *text, size_t size) 
              o->help);
     return;
   }
+  if (o->kind == SS_OPTION_REAL) {
+    snprintf(text + used, size - used, "above 0, at most %llu (%s)", (unsigned long long)o->high, o->help);
+    return;
+  }
   for (size_t i = 0; o->choices[i] && used < size; i++)
     used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "|" : "", o->choices[i]);
   if (used < size) snprintf(text + used, size - used, " (%s)", o->help);

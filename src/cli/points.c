@@ -12,6 +12,9 @@
 struct worker {
   struct ss_arena arena;
   struct ss_coalesce_scratch scratch;
+  struct ss_memory memory;
+  struct ss_selector selector;
+  struct ss_measures measures;
   uint64_t *sent, *received; /* [ranks] of one iteration */
 };
 
@@ -31,23 +34,37 @@ static bool point_arrays(struct ss_point *p, const struct ss_points_wish *wish, 
 /* The fields that are means over iterations: summed first, divided once, so that equal iterations give their own
  * value.
  */
-static void mean_fields(struct ss_point *p, double *fields[10]) {
-  double *const all[10] = {&p->time,     &p->kernel,       &p->messages,   &p->rounds,         &p->bytes,
-                           &p->sent_max, &p->received_max, &p->server_max, &p->push_imbalance, &p->pull_imbalance};
+enum { MEANS = 15 };
+static void mean_fields(struct ss_point *p, double *fields[MEANS]) {
+  double *const all[MEANS] = {&p->time,     &p->kernel,       &p->messages,   &p->rounds,         &p->bytes,
+                              &p->sent_max, &p->received_max, &p->server_max, &p->push_imbalance, &p->pull_imbalance,
+                              &p->error_l2, &p->error_mean,   &p->energy,     &p->energy_lost,    &p->k};
   memcpy(fields, all, sizeof all);
 }
 
 static void accumulate(struct ss_point *p, const struct ss_outcome *o, const struct worker *w, uint64_t i) {
   const struct ss_tally *t = &o->tally;
-  const double values[10] = {t->time,           t->kernel,           (double)t->messages,     (double)t->rounds,
-                             (double)t->bytes,  (double)t->sent_max, (double)t->received_max, (double)t->server_max,
-                             o->push_imbalance, o->pull_imbalance};
-  double *fields[10];
+  const double values[MEANS] = {t->time,
+                                t->kernel,
+                                (double)t->messages,
+                                (double)t->rounds,
+                                (double)t->bytes,
+                                (double)t->sent_max,
+                                (double)t->received_max,
+                                (double)t->server_max,
+                                o->push_imbalance,
+                                o->pull_imbalance,
+                                o->error_l2,
+                                o->error_mean,
+                                o->energy,
+                                o->energy_lost,
+                                o->k ? (double)o->k : NAN};
+  double *fields[MEANS];
   mean_fields(p, fields);
-  for (size_t k = 0; k < 10; k++) *fields[k] += values[k];
+  for (size_t k = 0; k < MEANS; k++) *fields[k] += values[k];
   if (i == 0 || t->time < p->time_min) p->time_min = t->time;
   if (i == 0 || t->time > p->time_max) p->time_max = t->time;
-  if (o->proven) p->exact = p->exact == SS_NO || !o->exact ? SS_NO : SS_YES;
+  if (o->proven && p->lossless) p->exact = p->exact == SS_NO || !o->exact ? SS_NO : SS_YES;
   if (p->iteration_s) p->iteration_s[i] = t->time;
   for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
     p->rank_sent[r] += (double)w->sent[r];
@@ -56,9 +73,9 @@ static void accumulate(struct ss_point *p, const struct ss_outcome *o, const str
 }
 
 static void divide(struct ss_point *p) {
-  double n = (double)p->iterations, *fields[10];
+  double n = (double)p->iterations, *fields[MEANS];
   mean_fields(p, fields);
-  for (size_t k = 0; k < 10; k++) *fields[k] /= n;
+  for (size_t k = 0; k < MEANS; k++) *fields[k] /= n;
   p->time = fmin(fmax(p->time, p->time_min), p->time_max);
   for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
     p->rank_sent[r] /= n;
@@ -66,50 +83,23 @@ static void divide(struct ss_point *p) {
   }
 }
 
-/* Means over the iterations in which the quantity is defined. */
-struct means {
-  struct ss_measure sum, count;
-};
-
-static void add_mean(double value, double *sum, double *count) {
-  if (!isfinite(value)) return;
-  *sum += value;
-  *count += 1;
-}
-
-static void add_measure(struct means *m, const struct ss_measure *x) {
-  add_mean(x->nnz, &m->sum.nnz, &m->count.nnz);
-  add_mean(x->lookups, &m->sum.lookups, &m->count.lookups);
-  add_mean(x->density, &m->sum.density, &m->count.density);
-  add_mean(x->gamma, &m->sum.gamma, &m->count.gamma);
-  add_mean(x->s_1, &m->sum.s_1, &m->count.s_1);
-  add_mean(x->s_P, &m->sum.s_P, &m->count.s_P);
-}
-
-static struct ss_measure mean_of(const struct means *m) {
-  return (struct ss_measure){m->sum.nnz / m->count.nnz,         m->sum.lookups / m->count.lookups,
-                             m->sum.density / m->count.density, m->sum.gamma / m->count.gamma,
-                             m->sum.s_1 / m->count.s_1,         m->sum.s_P / m->count.s_P};
-}
-
 /* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
-static void add_forms(struct ss_point *p, const struct ss_job *job, const struct ss_costs *costs,
+static void add_forms(struct ss_point *p, const struct ss_job *job, const struct ss_cost *cost,
                       const struct ss_measure *measure) {
-  const struct ss_cost *cost = ss_costs_find(costs, &job->setting);
   /* one flat link class: the links inside the node when all ranks live in one */
   const struct ss_link *link = job->ranks <= job->cluster.gpus_per_node ? &job->cluster.intra : &job->cluster.inter;
   struct ss_symbols symbols = {.alpha = link->alpha, .beta = link->beta};
-  struct ss_measure sent = *measure;
   struct ss_cost_values values;
   struct ss_input shape;
   struct ss_error ignored;
   const struct ss_scheme *scheme = job->setting.scheme;
+  const bool element = scheme->by_elements || (job->setting.element && !scheme->keeps_rows);
   p->formula_s = p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
   if (!cost || job->ranks == 1) return;
-  if (!ss_input_shape(&job->origin, job->setting.element && !scheme->keeps_rows, &shape, &ignored)) return;
-  if (scheme->uncoalesced && scheme->uncoalesced(&job->setting)) sent.nnz = sent.lookups;
+  if (!ss_input_shape(&job->origin, element || job->selection.selects, &shape, &ignored)) return;
+  ss_selection_shape(&job->selection, element, &shape);
   symbols.S = job->servers;
-  ss_measure_symbols(&sent, &shape, job->ranks, job->setting.index_bytes, &symbols);
+  ss_measure_symbols(measure, &shape, &job->setting, &symbols);
   if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
   p->formula = cost->exact;
   p->paper = cost->paper;
@@ -135,35 +125,61 @@ static void begin_point(struct ss_point *p, const struct ss_job *job) {
                          .exact = SS_UNKNOWN};
 }
 
+/* What the scenario selects of a gradient, before the scheme sees it. */
+static bool select_entries(const struct ss_job *job, bool element, struct worker *w, struct ss_input *input,
+                           struct ss_error *error) {
+  return !job->selection.selects || ss_selector_apply(&w->selector, element, input, &w->arena, error);
+}
+
+/* What the exact sum applies is all there is, or all that was selected of it. */
+static void weigh(const struct ss_job *job, const struct worker *w, struct ss_outcome *o) {
+  const bool lossless = job->setting.scheme->lossless;
+  if (lossless && o->proven) {
+    o->error_l2 = o->error_mean = o->energy_lost = 0;
+    o->energy = 1;
+  }
+  if (job->selection.selects && o->proven) o->energy = lossless ? w->selector.energy : o->energy * w->selector.energy;
+  if (job->selection.selects)
+    o->k = ss_selection_k(&job->selection, job->selection.block ? w->selector.blocks : w->selector.elements);
+}
+
 static bool run_job(const struct ss_job *job, const struct ss_costs *costs, const struct ss_points_wish *wish,
                     struct worker *w, struct ss_point *p, struct ss_error *error) {
-  struct ss_world world = {.cluster = &job->cluster, .device = &job->device, .verify = job->verify};
+  struct ss_world world = {
+      .cluster = &job->cluster, .device = &job->device, .verify = job->verify, .memory = &w->memory};
   struct ss_input_wish input_wish = ss_setting_wish(&job->setting, job->ranks, job->verify, job->device.counted);
-  struct means means = {0};
+  const struct ss_input_wish wish_of_scheme = input_wish;
+  const struct ss_cost *cost = ss_costs_find(costs, &job->setting, job->ranks, job->servers);
+  const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
+  ss_memory_free(&w->memory); /* each point begins with nothing kept */
+  ss_selector_free(&w->selector);
+  w->selector = (struct ss_selector){.selection = job->selection};
+  if (job->selection.selects) input_wish.element = input_wish.values = input_wish.lists = true;
   begin_point(p, job);
-  if (!point_arrays(p, wish, w, error)) return false;
+  if (!point_arrays(p, wish, w, error) || !ss_measure_begin(&w->measures, job->ranks, block, error)) return false;
   for (uint64_t t = job->first; t < job->end; t++) {
     struct ss_outcome outcome = {.rank_sent = wish->per_rank ? w->sent : NULL, .rank_received = w->received};
     struct ss_input input;
-    struct ss_measure measure;
     input_wish.iteration = t;
     ss_arena_reset(&w->arena);
     if (!ss_input_make(&job->origin, &input_wish, &w->arena, &w->scratch, &input, error) ||
-        !ss_measure_input(&input, &job->origin, &measure, error) ||
+        !select_entries(job, wish_of_scheme.element, w, &input, error) ||
+        !ss_measure_add(&w->measures, &input, &job->origin, error) ||
         !ss_simulate(&job->setting, &world, &input, &w->arena, &outcome, error))
       return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
                             (unsigned long long)t);
-    if (p->lossless && outcome.proven && !outcome.exact)
-      return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %llu: not the exact sum: %s", job->setting.label,
-                     job->ranks, (unsigned long long)t, outcome.mismatch);
-    add_measure(&means, &measure);
+    if (outcome.proven && !outcome.sound)
+      return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %llu: %s: %s", job->setting.label, job->ranks,
+                     (unsigned long long)t, p->lossless ? "not the exact sum" : "not what it should be",
+                     outcome.mismatch);
+    weigh(job, w, &outcome);
     accumulate(p, &outcome, w, t - job->first);
   }
   divide(p);
-  struct ss_measure mean = mean_of(&means);
-  p->density = mean.density;
-  p->gamma = mean.gamma;
-  add_forms(p, job, costs, &mean);
+  const struct ss_measure *mean = ss_measure_mean(&w->measures);
+  p->density = mean->density;
+  p->gamma = mean->gamma;
+  add_forms(p, job, cost, mean);
   return true;
 }
 
@@ -180,6 +196,7 @@ static void add_tensor(struct ss_point *all, const struct ss_point *p) {
   all->sent_max += p->sent_max;
   all->received_max += p->received_max;
   all->server_max += p->server_max;
+  all->k += p->k;
   all->formula_s += p->formula_s;
   all->paper_s += p->paper_s;
   if (all->exact != SS_NO) all->exact = p->exact == SS_YES ? all->exact : p->exact;
@@ -190,6 +207,7 @@ static struct ss_point together(const struct ss_point *parts, uint32_t n) {
   all.tensor = "*";
   all.iteration_s = all.rank_sent = all.rank_received = NULL;
   all.density = all.gamma = all.push_imbalance = all.pull_imbalance = NAN;
+  all.error_l2 = all.error_mean = all.energy = all.energy_lost = NAN;
   all.formula = all.paper = NULL;
   all.paper_low_s = all.paper_high_s = NAN;
   for (uint32_t i = 1; i < n; i++) add_tensor(&all, &parts[i]);
@@ -250,6 +268,9 @@ bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *co
     }
     ss_arena_free(&worker.arena);
     ss_coalesce_free(&worker.scratch);
+    ss_memory_free(&worker.memory);
+    ss_selector_free(&worker.selector);
+    ss_measure_free(&worker.measures);
     free(worker.sent);
     free(worker.received);
   }

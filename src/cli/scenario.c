@@ -21,13 +21,14 @@ struct ss_scenario {
   struct ss_arena arena; /* names of places */
   struct ss_job *job;
   size_t count, room;
-  cJSON **at; /* one a place */
+  bool chosen_for_user; /* no schemes were named: all that can run */
+  cJSON **at;           /* one a place */
   size_t places;
 };
 
-static const char *const keys[] = {"name",        "summary",     "trace",  "cluster", "ranks",   "device",
-                                   "index_bytes", "granularity", "verify", "sizes",   "schemes", "iterations",
-                                   "sweep",       "expect",      "merge",  "notes",   NULL};
+static const char *const keys[] = {
+    "name",    "summary",    "trace", "cluster", "ranks", "device", "index_bytes", "granularity", "verify", "sizes",
+    "schemes", "iterations", "sweep", "expect",  "merge", "notes",  "select",      "hierarchy",   NULL};
 
 /* --- the document --------------------------------------------------------------------------------------- */
 
@@ -169,8 +170,54 @@ struct place {
   uint64_t first, end;
   bool verify;
   struct ss_setting defaults;
+  struct ss_selection selection;
   cJSON *at;
 };
+
+static bool has_values(const struct ss_source *source) {
+  if (!source->trace) return true;
+  bool all = true;
+  for (size_t i = 0; i < ss_trace_tensors(source->trace); i++) all = all && ss_trace_has_values(source->trace, i);
+  return all;
+}
+
+static bool read_blocks(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
+  struct ss_node share = ss_node_get(node, "blocks"), size = ss_node_get(node, "block");
+  uint64_t block = 256;
+  if (!ss_node_present(share)) {
+    if (!ss_node_present(size)) return true;
+    return ss_node_fail(size, error, "belongs to \"blocks\", the share of them that is kept");
+  }
+  if (ss_node_present(size) && !ss_node_count(size, 1, 1u << 20, &block, error)) return false;
+  out->block = (uint32_t)block;
+  return ss_node_positive(share, SS_RATIO, &out->density, error);
+}
+
+/* "select": {"topk": share}, {"k": entries} or {"blocks": share, "block": elements}, each with "residual". */
+static bool read_select(struct ss_node node, const struct place *p, struct ss_selection *out,
+                        struct ss_error *error) {
+  static const char *const known[] = {"topk", "k", "blocks", "block", "residual", NULL};
+  struct ss_node topk = ss_node_get(node, "topk"), k = ss_node_get(node, "k"),
+                 residual = ss_node_get(node, "residual");
+  *out = (struct ss_selection){.residual = true};
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_is_object(node) ||
+      ss_node_present(topk) + ss_node_present(k) + ss_node_present(ss_node_get(node, "blocks")) != 1)
+    return ss_node_fail(
+        node, error, "expected one of {\"topk\": \"5%%\"}, {\"k\": 1000} and {\"blocks\": \"1/32\", \"block\": 256}");
+  out->selects = true;
+  if (!ss_node_keys(node, known, error) || !read_blocks(node, out, error) ||
+      (ss_node_present(topk) && !ss_node_positive(topk, SS_RATIO, &out->density, error)) ||
+      (ss_node_present(k) && !ss_node_count(k, 1, UINT32_MAX, &out->k, error)) ||
+      (ss_node_present(residual) && !ss_node_flag(residual, &out->residual, error)))
+    return false;
+  if (out->density > 1) return ss_node_fail(node, error, "a share of %g is more than all", out->density);
+  if (has_values(p->source)) return true;
+  return ss_node_fail(
+      node, error,
+      "%s has no values to select from: capture them, or say \"trace\": {\"gradient\": {\"elements\": n}}",
+      p->source->name);
+}
 
 static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first, uint64_t *end,
                             struct ss_error *error) {
@@ -223,7 +270,8 @@ static bool read_place(struct ss_scenario *s, struct place *p, struct ss_error *
   if (!read_models(s, root, p, error) || !ss_sources_find(&s->sources, trace, s->file, &p->source, error))
     return false;
   if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
-  if (group > 1 && !p->source->trace) return ss_node_fail(merge, error, "a uniform tensor has no ranks to merge");
+  if (group > 1 && !p->source->trace)
+    return ss_node_fail(merge, error, "only a captured or synthesised trace has ranks to merge");
   p->merge = (uint32_t)group;
   p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->merge : 0;
   if (p->source->trace && p->available == 0)
@@ -231,12 +279,14 @@ static bool read_place(struct ss_scenario *s, struct place *p, struct ss_error *
                         (unsigned long long)group);
   p->verify = true;
   if (ss_node_present(verify) && !ss_node_flag(verify, &p->verify, error)) return false;
-  uint64_t most = p->source->trace ? ss_trace_iterations(p->source->trace) : UINT64_C(1) << 20;
+  uint64_t most = UINT64_C(1) << 20;
+  if (p->source->trace) most = ss_trace_iterations(p->source->trace);
+  else if (p->source->is_gradient) most = p->source->gradient.iterations;
   struct ss_node iterations = ss_node_get(root, "iterations");
   if (!read_iterations(iterations, most, &p->first, &p->end, error)) return false;
-  if (!p->source->trace && !ss_node_present(iterations)) p->end = 1;
+  if (!p->source->trace && !p->source->is_gradient && !ss_node_present(iterations)) p->end = 1;
   p->defaults = (struct ss_setting){.index_bytes = 4};
-  return true;
+  return read_select(ss_node_get(root, "select"), p, &p->selection, error);
 }
 
 /* --- jobs ----------------------------------------------------------------------------------------------- */
@@ -261,11 +311,61 @@ static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root,
       p->source->name, p->available, merged);
 }
 
+/* Schemes that aggregate values need some; and what is selected already is not selected again. */
+static bool values_at_hand(const struct ss_job *job, const struct place *p, struct ss_node scheme,
+                           struct ss_error *error) {
+  const struct ss_scheme *what = job->setting.scheme;
+  if (!what->valued) return true;
+  if (!has_values(p->source))
+    return ss_node_fail(scheme, error,
+                        "%s aggregates values, and %s has none: capture them, or say \"trace\": {\"gradient\": "
+                        "{\"elements\": n}}",
+                        job->setting.label, p->source->name);
+  if (p->selection.selects && !what->estimates)
+    return ss_node_fail(scheme, error, "%s selects by itself: leave the scenario's \"select\" out",
+                        job->setting.label);
+  return true;
+}
+
+/* An explicit k is at most the elements there are. */
+static bool k_fits(const struct ss_job *job, const struct ss_input *shape, struct ss_node scheme,
+                   struct ss_error *error) {
+  const struct ss_option *o = job->setting.scheme->options;
+  uint64_t k = job->selection.k;
+  for (; o && o->name; o++)
+    if (strcmp(o->name, "k") == 0) k = ss_setting_value(&job->setting, "k");
+  if (k <= shape->rows) return true;
+  return ss_node_fail(scheme, error, "%s: k %llu is more than the %llu elements of %s", job->setting.label,
+                      (unsigned long long)k, (unsigned long long)shape->rows, job->tensor_name);
+}
+
+/* Once for each tensor: a pass over all its values. */
+static bool find_exponent(const struct ss_scenario *s, struct ss_job *job, struct ss_error *error) {
+  if (!job->setting.scheme->valued && !job->selection.selects) return true;
+  for (size_t i = 0; i < s->count; i++) {
+    const struct ss_job *b = &s->job[i];
+    if (b->origin.trace != job->origin.trace || b->origin.tensor != job->origin.tensor) continue;
+    if (!b->setting.scheme->valued && !b->selection.selects) continue;
+    job->origin.exponent = b->origin.exponent;
+    return true;
+  }
+  return ss_origin_exponent(&job->origin, &job->origin.exponent, error) ||
+         ss_fail_prefix(error, "%s", job->trace_name);
+}
+
+/* Can the scheme run here? Asked of schemes that nobody named. */
+static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout) {
+  struct ss_error why;
+  const struct ss_scheme *scheme = setting->scheme;
+  if (scheme->valued && (!has_values(p->source) || (p->selection.selects && !scheme->estimates))) return false;
+  return ss_setting_check(setting, layout, &why);
+}
+
 /* One scheme at one rank count: a job for each tensor. */
 static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_node scheme, uint32_t ranks,
                      struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
-  uint32_t nodes = ss_cluster_nodes(&p->cluster, ranks);
+  const struct ss_layout layout = ss_layout_of(&p->cluster, ranks);
   struct ss_job job = {.cluster = p->cluster,
                        .cluster_name = p->cluster_name,
                        .device_name = p->device_name,
@@ -278,16 +378,22 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
                        .end = p->end,
                        .seed = p->source->seed,
                        .verify = p->verify,
+                       .selection = p->selection,
                        .at = p->at,
                        .siblings = 1};
-  job.origin = (struct ss_origin){.trace = trace, .merge = p->merge, .uniform = p->source->uniform};
+  job.origin = (struct ss_origin){.trace = trace,
+                                  .merge = p->merge,
+                                  .gradient = p->source->is_gradient ? &p->source->gradient : NULL,
+                                  .uniform = p->source->uniform};
   if (!ss_setting_read(scheme, &p->defaults, &job.setting, error)) return false;
-  job.servers = ss_setting_servers(&job.setting, ranks, nodes);
-  if (!ss_setting_check(&job.setting, ranks, nodes, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  if (s->chosen_for_user && !applies(&job.setting, p, layout)) return true;
+  job.servers = ss_setting_servers(&job.setting, layout);
+  if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  if (!values_at_hand(&job, p, scheme, error)) return false;
   if (trace) {
     job.siblings = (uint32_t)ss_trace_tensors(trace);
-  } else {
-    uint64_t parts = job.setting.scheme->parts ? job.setting.scheme->parts(&job.setting, ranks, nodes) : 1;
+  } else if (!p->source->is_gradient) {
+    const uint64_t parts = ss_setting_parts(&job.setting, layout);
     if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))
       return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job.setting.label);
   }
@@ -295,8 +401,10 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
     struct ss_input shape;
     job.origin.tensor = i;
     if (trace) job.tensor_name = ss_trace_tensor(trace, i)->name;
-    if (!ss_input_shape(&job.origin, job.setting.element && !job.setting.scheme->keeps_rows, &shape, error) ||
-        !append(s, &job, error))
+    const struct ss_scheme *what = job.setting.scheme;
+    const bool element = what->by_elements || job.selection.selects || (job.setting.element && !what->keeps_rows);
+    if (!ss_input_shape(&job.origin, element, &shape, error) || !k_fits(&job, &shape, scheme, error) ||
+        !find_exponent(s, &job, error) || !append(s, &job, error))
       return false;
   }
   return true;
@@ -304,8 +412,10 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
 
 static bool default_schemes(struct ss_scenario *s, struct ss_error *error) {
   cJSON *all = cJSON_CreateArray();
+  s->chosen_for_user = true;
   for (size_t i = 0; all && ss_schemes()[i]; i++)
-    cJSON_AddItemToArray(all, cJSON_CreateString(ss_schemes()[i]->name));
+    if (!ss_schemes()[i]->parse) /* a family of schemes is for the user to choose from */
+      cJSON_AddItemToArray(all, cJSON_CreateString(ss_schemes()[i]->name));
   return all ? ss_doc_set_item(s->doc, "schemes", all, error) : ss_fail_memory(error, "listing schemes");
 }
 

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "net/device.h"
 #include "schemes/schemes.h"
+#include "trace/select.h"
 
 struct cJSON;
 
@@ -18,6 +19,7 @@ struct ss_job {
   const char *cluster_name, *device_name; /* shared by all jobs of one place */
   struct ss_device device;
   struct ss_origin origin;
+  struct ss_selection selection;
   const char *trace_name, *tensor_name;
   uint64_t trace_hash;
   uint32_t ranks, servers;

@@ -81,6 +81,35 @@ static bool read_synth(struct ss_node node, struct ss_source *out, struct ss_err
   return ss_trace_synth(&s, &out->trace, error) || ss_fail_prefix(error, "%s: trace.synth", ss_doc_name(node.doc));
 }
 
+static bool read_gradient(struct ss_node node, struct ss_source *out, struct ss_error *error) {
+  static const char *const keys[] = {"elements", "seed",         "rho",        "scale", "sigma",
+                                     "layers",   "distribution", "iterations", NULL};
+  static const char *const distributions[] = {"normal", "laplace", NULL};
+  struct ss_gradient *g = &out->gradient;
+  struct ss_node elements, rho = ss_node_get(node, "rho"), scale = ss_node_get(node, "scale"),
+                           distribution = ss_node_get(node, "distribution");
+  ss_gradient_defaults(g);
+  uint64_t layers = g->layers;
+  size_t choice = 0;
+  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "elements", &elements, error) ||
+      !ss_node_count(elements, 1, UINT32_MAX, &g->elements, error) ||
+      !read_count(node, "seed", 0, UINT64_C(1) << 53, &g->seed, error) || !read_ratio(node, "rho", &g->rho, error) ||
+      (ss_node_present(scale) && !ss_node_positive(scale, SS_RATIO, &g->scale, error)) ||
+      !read_ratio(node, "sigma", &g->sigma, error) || !read_count(node, "layers", 1, 1u << 20, &layers, error) ||
+      (ss_node_present(distribution) && !ss_node_choice(distribution, distributions, &choice, error)) ||
+      !read_count(node, "iterations", 1, UINT64_C(1) << 40, &g->iterations, error))
+    return false;
+  if (g->rho > 1) return ss_node_fail(rho, error, "a correlation of %g is more than 1", g->rho);
+  if (layers > g->elements)
+    return ss_node_fail(node, error, "%llu layers of %llu elements", (unsigned long long)layers,
+                        (unsigned long long)g->elements);
+  g->layers = (uint32_t)layers;
+  g->laplace = choice == 1;
+  out->seed = g->seed;
+  out->is_gradient = true;
+  return true;
+}
+
 void ss_scenario_locate(const char *name, const char *base, char *path, size_t size) {
   static const char *const steps[] = {"", "../"};
   snprintf(path, size, "%s", name);
@@ -106,18 +135,23 @@ static bool read_file(struct ss_node node, const char *base, struct ss_source *o
 }
 
 static bool read_source(struct ss_node node, const char *base, struct ss_source *out, struct ss_error *error) {
-  static const char *const keys[] = {"uniform", "synth", NULL};
+  static const char *const keys[] = {"uniform", "synth", "gradient", NULL};
   const char *name = "uniform";
   out->seed = 1;
   if (ss_node_is_object(node)) {
     if (!ss_node_keys(node, keys, error)) return false;
-    struct ss_node uniform = ss_node_get(node, "uniform"), synth = ss_node_get(node, "synth");
-    if (ss_node_size(node) != 1) return ss_node_fail(node, error, "say one of \"uniform\" and \"synth\"");
-    if (ss_node_present(synth)) name = "synth";
-    if (!(ss_node_present(synth) ? read_synth(synth, out, error) : read_uniform(uniform, out, error))) return false;
+    struct ss_node inside = ss_node_first(node);
+    if (ss_node_size(node) != 1)
+      return ss_node_fail(node, error, "say one of \"uniform\", \"synth\" and \"gradient\"");
+    name = ss_node_key(inside);
+    if (strcmp(name, "synth") == 0      ? !read_synth(inside, out, error)
+        : strcmp(name, "gradient") == 0 ? !read_gradient(inside, out, error)
+                                        : !read_uniform(inside, out, error))
+      return false;
   } else {
     if (!ss_node_is_text(node))
-      return ss_node_fail(node, error, "a trace is a path, {\"uniform\": ...} or {\"synth\": ...}");
+      return ss_node_fail(node, error,
+                          "a trace is a path, {\"uniform\": ...}, {\"synth\": ...} or {\"gradient\": ...}");
     if (!read_file(node, base, out, error) || !ss_node_text(node, &name, error)) return false;
   }
   out->name = strdup(name);

@@ -7,8 +7,10 @@
 
 struct ss_source {
   char *key;              /* the JSON text that names it */
-  char *name;             /* the path, "uniform" or "synth" */
-  struct ss_trace *trace; /* NULL: uniform */
+  char *name;             /* the path, "uniform", "synth" or "gradient" */
+  struct ss_trace *trace; /* NULL: a gradient, or uniform */
+  bool is_gradient;
+  struct ss_gradient gradient;
   struct ss_uniform uniform;
   uint64_t hash, seed;
 };

@@ -8,7 +8,7 @@
 /* What the parser sees: the symbols, and those that follow from them. */
 struct values {
   struct ss_symbols given;
-  double L, Q, q, f, x, y, d, gamma;
+  double L, Q, q, f, x, y, d, gamma, B_1, B_P;
 };
 
 static const struct {
@@ -19,33 +19,88 @@ static const struct {
   { #name, offsetof(struct values, given.name) }
 #define DERIVED(name)                                                                                                \
   { #name, offsetof(struct values, name) }
-    GIVEN(P),   GIVEN(alpha),   GIVEN(beta),        GIVEN(M),   GIVEN(R),   GIVEN(w),   GIVEN(v),
-    GIVEN(nnz), GIVEN(lookups), GIVEN(index_bytes), GIVEN(S),   GIVEN(s_1), GIVEN(s_P), DERIVED(L),
-    DERIVED(Q), DERIVED(q),     DERIVED(f),         DERIVED(x), DERIVED(y), DERIVED(d), DERIVED(gamma),
+    GIVEN(P),       GIVEN(alpha),       GIVEN(beta),  GIVEN(M),     GIVEN(R),    GIVEN(w),   GIVEN(v),   GIVEN(nnz),
+    GIVEN(lookups), GIVEN(index_bytes), GIVEN(S),     GIVEN(s_1),   GIVEN(s_P),  GIVEN(k),   GIVEN(D),   GIVEN(b),
+    GIVEN(c),       GIVEN(r),           DERIVED(L),   DERIVED(Q),   DERIVED(q),  DERIVED(f), DERIVED(x), DERIVED(y),
+    DERIVED(d),     DERIVED(gamma),     DERIVED(B_1), DERIVED(B_P), GIVEN(rows),
 #undef GIVEN
 #undef DERIVED
 };
+
+/* --- what a union of ranks holds -------------------------------------------------------------------------- */
 
 static muFloat_t call_gamma(void *context, muFloat_t k) {
   const struct values *v = context;
   return v->given.gamma ? v->given.gamma(v->given.gamma_context, k) : (muFloat_t)NAN;
 }
 
-/* ZEN Eq. 2's sum over the stages of recursive doubling: gamma(2^(i-1)), i = 1..log2 P. */
-static muFloat_t call_gamma_sum(void *context, muFloat_t P) {
+static muFloat_t call_blocks(void *context, muFloat_t k) {
+  const struct values *v = context;
+  return v->given.blocks ? v->given.blocks(v->given.blocks_context, k) : (muFloat_t)NAN;
+}
+
+/* Their sums over the steps of a scheme. Arguments beyond the ranks add nothing: sums over any argument end. */
+typedef muFloat_t union_size(void *context, muFloat_t k);
+
+static double least(double most, double P) {
+  return most < P ? most : P; /* NaN: no steps */
+}
+
+static double sum_doubling(struct values *v, double P, union_size *size) {
   double sum = 0;
-  for (int stage = 0; exp2(stage) < P; stage++) sum += call_gamma(context, exp2(stage));
+  for (int stage = 0; exp2(stage) < least(v->given.P, P); stage++) sum += size(v, exp2(stage));
   return sum;
 }
+
+static double sum_ring(struct values *v, double P, union_size *size) {
+  const double end = least(v->given.P, P);
+  double sum = 0;
+  for (uint64_t stage = 1; (double)stage < end; stage++) sum += size(v, (double)stage);
+  return sum;
+}
+
+static double sum_halving(struct values *v, double P, union_size *size) {
+  double sum = 0;
+  for (int stage = 0; exp2(stage) < least(v->given.P, P); stage++) sum += size(v, exp2(stage)) / exp2(stage + 1);
+  return sum;
+}
+
+/* Position 0 of recursive doubling stands for a folded pair, and so do the next q - 1. */
+static double sum_fold(struct values *v, double P, union_size *size) {
+  double sum = 0;
+  for (int stage = 0; exp2(stage) < least(v->Q, P); stage++) sum += size(v, exp2(stage) + fmin(v->q, exp2(stage)));
+  return sum;
+}
+
+#define SUMS(name)                                                                                                   \
+  static muFloat_t call_##name##_sum(void *v, muFloat_t P) {                                                         \
+    return sum_doubling(v, P, call_##name);                                                                          \
+  }                                                                                                                  \
+  static muFloat_t call_##name##_ring(void *v, muFloat_t P) {                                                        \
+    return sum_ring(v, P, call_##name);                                                                              \
+  }                                                                                                                  \
+  static muFloat_t call_##name##_halving(void *v, muFloat_t P) {                                                     \
+    return sum_halving(v, P, call_##name);                                                                           \
+  }                                                                                                                  \
+  static muFloat_t call_##name##_fold(void *v, muFloat_t P) {                                                        \
+    return sum_fold(v, P, call_##name);                                                                              \
+  }
+SUMS(gamma)
+SUMS(blocks)
+#undef SUMS
 
 /* Blocks of folded ranks that recursive doubling carries besides one a position: sum over i < L of min(q, 2^i). */
 static muFloat_t call_fold_sum(void *context, muFloat_t P) {
   const struct values *v = context;
   double sum = 0;
-  for (int round = 0; exp2(round) < fmin(v->Q, P); round++) sum += fmin(v->q, exp2(round));
+  for (int round = 0; exp2(round) < least(v->Q, P); round++) sum += fmin(v->q, exp2(round));
   return sum;
 }
 
+static muFloat_t call_pow2(muFloat_t n) {
+  int exponent;
+  return n >= 1 && frexp(n, &exponent) <= 0.5; /* not for NaN */
+}
 static muFloat_t call_ceil(muFloat_t x) {
   return ceil(x);
 }
@@ -63,7 +118,26 @@ static void derive(struct values *v) {
   v->x = s->nnz * (s->w * s->v + s->index_bytes);
   v->d = s->R > 0 ? s->nnz / s->R : 0;
   v->gamma = call_gamma(v, s->P);
+  v->B_1 = call_blocks(v, 1);
+  v->B_P = call_blocks(v, s->P);
 }
+
+static const struct {
+  const char *name;
+  union_size *call;
+} functions[] = {
+    {"gamma", call_gamma},
+    {"gamma_sum", call_gamma_sum},
+    {"gamma_ring", call_gamma_ring},
+    {"gamma_halving", call_gamma_halving},
+    {"gamma_fold", call_gamma_fold},
+    {"blocks", call_blocks},
+    {"blocks_sum", call_blocks_sum},
+    {"blocks_ring", call_blocks_ring},
+    {"blocks_halving", call_blocks_halving},
+    {"blocks_fold", call_blocks_fold},
+    {"fold_sum", call_fold_sum},
+};
 
 static void define(muParserHandle_t parser, struct values *v) {
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
@@ -73,9 +147,9 @@ static void define(muParserHandle_t parser, struct values *v) {
   }
   mupDefineFun1(parser, "ceil", call_ceil, 1);
   mupDefineFun1(parser, "floor", call_floor, 1);
-  mupDefineFunUserData1(parser, "gamma", call_gamma, v, 0);
-  mupDefineFunUserData1(parser, "gamma_sum", call_gamma_sum, v, 0);
-  mupDefineFunUserData1(parser, "fold_sum", call_fold_sum, v, 0);
+  mupDefineFun1(parser, "pow2", call_pow2, 1);
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    mupDefineFunUserData1(parser, functions[i].name, functions[i].call, v, 0);
 }
 
 /* muParser calls this instead of throwing; mupError then tells. */

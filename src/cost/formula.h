@@ -1,9 +1,16 @@
 /* Closed forms as text, evaluated by muParser.
  *
  * Symbols (docs/model.md, "Closed forms"; nnz counts the rows that a rank sends: its lookups where `coalesce` is
- * false): P, L, Q, q, f (powers of two on any P), alpha, beta, M, R, w, v, nnz, lookups, x, y, d, S, index_bytes,
- * gamma, s_1, s_P; functions gamma(k), gamma_sum(P), fold_sum(P), ceil, floor and what muParser has (log2, min, max,
- * sqrt, ...). */
+ * false): P, L, Q, q, f (powers of two on any P), alpha, beta, M, R, w, v, rows, nnz, lookups, x, y, d, S,
+ * index_bytes, gamma, s_1, s_P, k, D, b, c, r, B_1, B_P. Functions, of which the sums are over a scheme's steps:
+ *   gamma(k), blocks(k)                 of the union of k ranks
+ *   gamma_sum(P), blocks_sum(P)         of 2^i ranks, i = 0..ceil(log2 P) - 1 (ZEN Eq. 2)
+ *   gamma_ring(P), blocks_ring(P)       of 1..P-1 ranks
+ *   gamma_halving(P), blocks_halving(P) of 2^i ranks, each over 2^(i+1)
+ *   gamma_fold(P), blocks_fold(P)       of 2^i + min(q, 2^i) ranks, i < L: recursive doubling on any P
+ *   fold_sum(P)                         min(q, 2^i), i < L
+ *   pow2(n)                             1 for a power of two, else 0
+ *   ceil, floor, and what muParser has (log2, min, max, sqrt, ...). */
 #ifndef SS_COST_FORMULA_H
 #define SS_COST_FORMULA_H
 
@@ -14,11 +21,17 @@
 struct ss_symbols {
   double P, alpha, beta;
   double M, R, w, v; /* the dense tensor: bytes, rows, elements a row, bytes an element */
+  double rows;       /* of the tensor, where R counts elements */
   double nnz, lookups, index_bytes;
-  double S;                                       /* servers */
+  double S;                                       /* servers, or aggregators of their own */
   double s_1, s_P;                                /* skewness ratio over P even parts: of one rank, of the union */
+  double k, D;                                    /* entries that a rank selects; teams */
+  double b;                                       /* elements of a block */
+  double c, r;                                    /* a sketch's buckets, in each of its hashes */
   double (*gamma)(const void *context, double k); /* densification ratio after k ranks */
   const void *gamma_context;
+  double (*blocks)(const void *context, double k); /* non-zero blocks of k ranks' union: B_1 and B_P at 1 and P */
+  const void *blocks_context;
 };
 
 /* The value in seconds. Syntax errors, unknown symbols and results that are not finite are errors that quote the

@@ -1,15 +1,22 @@
-/* A closed form's grid: the uniform inputs and flat networks on which `check` plays its scheme. */
+/* A closed form's grid: the uniform inputs and synthetic gradients, on flat networks, on which `check` plays its
+ * scheme. */
 #ifndef SS_COST_GRID_H
 #define SS_COST_GRID_H
 
 #include "cost/cost.h"
 #include "schemes/schemes.h"
 
+/* Which bound a point was built to reach. */
+enum ss_touch { SS_TOUCH_NONE, SS_TOUCH_LOW, SS_TOUCH_HIGH };
+
 /* One place of a grid, ready to be played. */
 struct ss_grid_point {
   const struct ss_cost *cost;
   struct ss_setting setting;
   struct ss_uniform uniform;
+  struct ss_gradient gradient; /* in place of the uniform tensor when it has elements */
+  uint64_t iterations;         /* one after the other, with what schemes keep between them */
+  enum ss_touch touches;       /* by the last of them */
   uint32_t ranks;
   double alpha, beta;
   bool verify;
@@ -20,17 +27,25 @@ struct ss_grid {
   size_t count;
 };
 
-/* Appends the points of a cost that has `exact`. "P", "d", "M", "alpha", "beta" are lists; "row_width" a count;
- * "overlap" (["full"]) and "options" ([{}]) lists. M is rounded up to the next size that divides. */
+/* Appends the points of a cost that has `exact` or bounds. Its grid is an entry or a list of entries. "P", "alpha"
+ * and "beta" are lists; "options" (a list, [{}]), "iterations" (1) and "touches" ("low" or "high") may follow.
+ * Uniform inputs: lists "d" and "M", "row_width" a count; "overlap" a list (["full"]); M is rounded up to the next
+ * size of which every part of every algorithm has the same whole number of rows, and of non-zero ones, and the
+ * "multiple" (1) divides both numbers.
+ * Gradients: "gradient" a list of objects ("seed", "rho", "scale", "sigma", "layers"), "n" a list of their elements.
+ */
 bool ss_grid_add(struct ss_grid *grid, const struct ss_cost *cost, struct ss_error *error) SS_MUST_CHECK;
 void ss_grid_free(struct ss_grid *grid);
 
 struct ss_grid_result {
-  double simulated, exact, paper; /* s; paper NaN when not printed */
-  double relative;                /* |simulated - exact| / exact */
-  bool ok;                        /* within 1e-9, and proven where the point verifies */
+  double simulated;        /* s; of the last iteration */
+  double exact, low, high; /* NaN where the cost has none */
+  double paper;            /* NaN when not printed */
+  double relative;         /* the worst iteration's distance to `exact`, the bounds, or the bound that it touches */
+  bool proven;             /* nothing was found wrong with results */
+  bool ok;                 /* within 1e-9, and proven where the point verifies */
 };
-/* Plays the point and evaluates the form from the grid's own numbers (nothing is measured). */
+/* Plays the point and evaluates the forms from the grid's own numbers (nothing is measured). */
 bool ss_grid_play(const struct ss_grid_point *point, struct ss_arena *arena, struct ss_coalesce_scratch *scratch,
                   struct ss_grid_result *out, struct ss_error *error) SS_MUST_CHECK;
 

@@ -1,27 +1,62 @@
 #include "cost/measure.h"
 
+#include "cost/cost.h"
 #include "tensor/chunk.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Rows of the union in each of `parts` even ranges; returns how many in all. */
-static uint64_t union_by_part(const struct ss_input *in, uint64_t *present, uint64_t *by_part) {
-  uint64_t all = 0;
-  for (uint32_t r = 0; r < in->ranks; r++)
-    for (uint64_t i = 0; i < in->count[r]; i++) {
-      uint32_t row = in->row[r][i];
-      uint64_t bit = UINT64_C(1) << (row % 64);
-      if (present[row / 64] & bit) continue;
-      present[row / 64] |= bit;
-      all++;
-    }
-  for (uint32_t j = 0; j < in->ranks; j++) {
-    uint64_t low = ss_share(in->rows, in->ranks, j), high = ss_share(in->rows, in->ranks, j + 1), n = 0;
-    for (uint64_t row = low; row < high; row++) n += present[row / 64] >> (row % 64) & 1;
-    by_part[j] = n;
+/* --- what the union of ranks holds ----------------------------------------------------------------------- */
+
+/* The bits that were not set before, of [from, to]. */
+static uint64_t mark(uint64_t *present, uint64_t from, uint64_t to) {
+  uint64_t fresh = 0;
+  for (uint64_t i = from; i <= to; i++) {
+    const uint64_t bit = UINT64_C(1) << (i % 64);
+    fresh += !(present[i / 64] & bit);
+    present[i / 64] |= bit;
   }
-  return all;
+  return fresh;
 }
+
+static uint64_t mark_rows(const struct ss_input *in, uint32_t rank, uint64_t *present) {
+  uint64_t fresh = 0;
+  for (uint64_t i = 0; i < in->count[rank]; i++) fresh += mark(present, in->row[rank][i], in->row[rank][i]);
+  return fresh;
+}
+
+/* The blocks that the rank's elements lie in, and how many of them nobody before had. */
+static uint64_t mark_blocks(const struct ss_input *in, uint32_t rank, uint32_t block, uint64_t *present,
+                            uint64_t *own) {
+  uint64_t fresh = 0, next = 0;
+  for (uint64_t i = 0; i < in->count[rank]; i++) {
+    const uint64_t element = (uint64_t)in->row[rank][i] * in->width, last = (element + in->width - 1) / block;
+    uint64_t first = element / block;
+    if (first < next) first = next; /* counted with the row before */
+    if (first > last) continue;
+    *own += last + 1 - first;
+    fresh += mark(present, first, last);
+    next = last + 1;
+  }
+  return fresh;
+}
+
+static uint64_t bits_before(uint64_t word, uint64_t n) {
+  return (uint64_t)__builtin_popcountll(n < 64 ? word & ((UINT64_C(1) << n) - 1) : word);
+}
+
+/* Rows of the union in [low, high). */
+static uint64_t count_rows(const uint64_t *present, uint64_t low, uint64_t high) {
+  uint64_t n = 0;
+  for (uint64_t w = low / 64; w * 64 < high; w++) {
+    n += bits_before(present[w], high - w * 64);
+    if (w == low / 64) n -= bits_before(present[w], low % 64);
+  }
+  return n;
+}
+
+/* --- skew ------------------------------------------------------------------------------------------------ */
 
 /* Densest of P even ranges, over the density of the whole. */
 static double skewness(const struct ss_input *in, const uint64_t *by_part, uint64_t all) {
@@ -50,47 +85,162 @@ static double mean_skewness(const struct ss_input *in, uint64_t *by_part) {
   return ranks ? sum / ranks : NAN;
 }
 
-bool ss_measure_input(const struct ss_input *in, const struct ss_origin *origin, struct ss_measure *out,
-                      struct ss_error *error) {
-  *out = (struct ss_measure){.gamma = NAN, .s_1 = NAN, .s_P = NAN};
-  for (uint32_t r = 0; r < in->ranks; r++) {
-    out->nnz += (double)in->count[r] / in->ranks;
-    out->lookups += (double)in->lookups[r] / in->ranks;
-  }
-  out->density = out->nnz / (double)in->rows;
-  if (!in->row) {
-    out->s_1 = out->s_P = 1;
-    if (origin->uniform.overlap == SS_OVERLAP_FULL) out->gamma = 1;
-    if (origin->uniform.overlap == SS_OVERLAP_NONE) out->gamma = in->ranks;
-    return true;
-  }
-  SS_AUTO_FREE uint64_t *present = ss_alloc_zero(in->rows / 64 + 1, sizeof *present);
-  SS_AUTO_FREE uint64_t *by_part = ss_alloc(in->ranks, sizeof *by_part);
-  if (!present || !by_part) return ss_fail_memory(error, "measuring an iteration");
-  uint64_t all = union_by_part(in, present, by_part);
-  out->gamma = out->nnz > 0 ? (double)all / out->nnz : NAN;
-  out->s_P = skewness(in, by_part, all);
-  out->s_1 = mean_skewness(in, by_part);
+static double union_skewness(const struct ss_input *in, const uint64_t *present, uint64_t all, uint64_t *by_part) {
+  for (uint32_t j = 0; j < in->ranks; j++)
+    by_part[j] = count_rows(present, ss_share(in->rows, in->ranks, j), ss_share(in->rows, in->ranks, j + 1));
+  return skewness(in, by_part, all);
+}
+
+/* --- iterations ------------------------------------------------------------------------------------------ */
+
+bool ss_measure_begin(struct ss_measures *m, uint32_t ranks, uint32_t block, struct ss_error *error) {
+  double *curve = ss_realloc(m->curve, 4 * (size_t)ranks, sizeof *curve);
+  if (curve) m->curve = curve;
+  uint64_t *by_part = ss_realloc(m->by_part, ranks, sizeof *by_part);
+  if (by_part) m->by_part = by_part;
+  if (!curve || !by_part) return ss_fail_memory(error, "measuring iterations");
+  memset(curve, 0, 4 * (size_t)ranks * sizeof *curve);
+  m->ranks = ranks;
+  m->block = block;
+  m->sum = m->count = (struct ss_measure){0};
+  m->unions = 0;
   return true;
 }
 
-static double gamma_of(const void *context, double k) {
-  const struct ss_measure *m = context;
-  return k <= 1 ? 1 : m->gamma;
+void ss_measure_free(struct ss_measures *m) {
+  free(m->curve);
+  free(m->present);
+  free(m->by_part);
+  *m = (struct ss_measures){0};
 }
 
-void ss_measure_symbols(const struct ss_measure *measure, const struct ss_input *shape, uint32_t ranks,
-                        uint32_t index_bytes, struct ss_symbols *out) {
-  out->P = ranks;
+static bool clear_bits(struct ss_measures *m, uint64_t bits, struct ss_error *error) {
+  const uint64_t words = bits / 64 + 1;
+  if (words > m->words) {
+    uint64_t *present = ss_realloc(m->present, words, sizeof *present);
+    if (!present) return ss_fail_memory(error, "measuring an iteration");
+    m->present = present;
+    m->words = words;
+  }
+  memset(m->present, 0, words * sizeof *m->present);
+  return true;
+}
+
+static bool add_blocks(struct ss_measures *m, const struct ss_input *in, struct ss_error *error) {
+  uint64_t all = 0, own = 0;
+  if (!clear_bits(m, in->rows * in->width / m->block + 1, error)) return false;
+  for (uint32_t r = 0; r < in->ranks; r++) {
+    all += mark_blocks(in, r, m->block, m->present, &own);
+    if (r > 0) m->curve[m->ranks + r] += (double)all;
+  }
+  m->curve[m->ranks] += (double)own / in->ranks;
+  return true;
+}
+
+static bool add_lists(struct ss_measures *m, const struct ss_input *in, struct ss_measure *now,
+                      struct ss_error *error) {
+  uint64_t all = 0;
+  if (!clear_bits(m, in->rows, error)) return false;
+  for (uint32_t r = 0; r < in->ranks; r++) {
+    if (all < in->rows) all += mark_rows(in, r, m->present);
+    if (now->nnz > 0) m->curve[r] += (double)all / now->nnz;
+  }
+  now->gamma = now->nnz > 0 ? (double)all / now->nnz : NAN;
+  now->s_P = union_skewness(in, m->present, all, m->by_part);
+  now->s_1 = mean_skewness(in, m->by_part);
+  m->unions += now->nnz > 0;
+  return m->block == 0 || add_blocks(m, in, error);
+}
+
+/* A uniform tensor of which only the counts are known. */
+static void add_uniform(struct ss_measures *m, const struct ss_origin *origin, struct ss_measure *now) {
+  now->s_1 = now->s_P = 1;
+  for (uint32_t r = 0; r < m->ranks; r++) {
+    now->gamma = NAN;
+    if (origin->uniform.overlap == SS_OVERLAP_FULL) now->gamma = 1;
+    if (origin->uniform.overlap == SS_OVERLAP_NONE) now->gamma = r + 1;
+    m->curve[r] += now->gamma;
+    m->curve[m->ranks + r] = NAN;
+  }
+  m->unions++;
+}
+
+static void add_mean(double value, double *sum, double *count) {
+  if (!isfinite(value)) return;
+  *sum += value;
+  *count += 1;
+}
+
+bool ss_measure_add(struct ss_measures *m, const struct ss_input *in, const struct ss_origin *origin,
+                    struct ss_error *error) {
+  struct ss_measure now = {.gamma = NAN, .s_1 = NAN, .s_P = NAN};
+  for (uint32_t r = 0; r < in->ranks; r++) {
+    now.nnz += (double)in->count[r] / in->ranks;
+    now.lookups += (double)in->lookups[r] / in->ranks;
+  }
+  now.density = now.nnz / (double)in->rows;
+  if (!in->row) add_uniform(m, origin, &now);
+  else if (!add_lists(m, in, &now, error)) return false;
+  add_mean(now.nnz, &m->sum.nnz, &m->count.nnz);
+  add_mean(now.lookups, &m->sum.lookups, &m->count.lookups);
+  add_mean(now.density, &m->sum.density, &m->count.density);
+  add_mean(now.gamma, &m->sum.gamma, &m->count.gamma);
+  add_mean(now.s_1, &m->sum.s_1, &m->count.s_1);
+  add_mean(now.s_P, &m->sum.s_P, &m->count.s_P);
+  return true;
+}
+
+const struct ss_measure *ss_measure_mean(struct ss_measures *m) {
+  double *gammas = m->curve + 2 * (size_t)m->ranks, *blocks = gammas + m->ranks;
+  for (uint32_t r = 0; r < m->ranks; r++) {
+    gammas[r] = m->curve[r] / m->unions;
+    blocks[r] = m->block ? m->curve[m->ranks + r] / m->count.nnz : NAN;
+  }
+  m->mean = (struct ss_measure){.nnz = m->sum.nnz / m->count.nnz,
+                                .lookups = m->sum.lookups / m->count.lookups,
+                                .density = m->sum.density / m->count.density,
+                                .gamma = m->sum.gamma / m->count.gamma,
+                                .s_1 = m->sum.s_1 / m->count.s_1,
+                                .s_P = m->sum.s_P / m->count.s_P,
+                                .ranks = m->ranks,
+                                .gammas = gammas,
+                                .blocks = blocks};
+  return &m->mean;
+}
+
+/* --- symbols --------------------------------------------------------------------------------------------- */
+
+static double of_ranks(const struct ss_measure *m, const double *curve, double k) {
+  return curve[k >= m->ranks ? m->ranks - 1 : k < 1 ? 0 : (uint32_t)k - 1];
+}
+
+/* One rank's densification is 1: its nnz is the mean's, not rank 0's. */
+static double gamma_of(const void *context, double k) {
+  const struct ss_measure *m = context;
+  if (k <= 1) return 1;
+  return k >= m->ranks ? m->gamma : of_ranks(m, m->gammas, k);
+}
+
+static double blocks_of(const void *context, double k) {
+  const struct ss_measure *m = context;
+  return of_ranks(m, m->blocks, k);
+}
+
+void ss_measure_symbols(const struct ss_measure *measure, const struct ss_input *shape,
+                        const struct ss_setting *setting, struct ss_symbols *out) {
+  const struct ss_scheme *scheme = setting->scheme;
+  out->P = measure->ranks;
   out->R = (double)shape->rows;
   out->w = shape->width;
   out->v = shape->value_bytes;
+  out->rows = out->R * out->w / shape->row_width;
   out->M = out->R * out->w * out->v;
-  out->nnz = measure->nnz;
   out->lookups = measure->lookups;
-  out->index_bytes = index_bytes;
+  out->nnz = scheme->uncoalesced && scheme->uncoalesced(setting) ? measure->lookups : measure->nnz;
   out->s_1 = measure->s_1;
   out->s_P = measure->s_P;
   out->gamma = gamma_of;
-  out->gamma_context = measure;
+  out->blocks = blocks_of;
+  out->gamma_context = out->blocks_context = measure;
+  ss_setting_symbols(setting, out);
 }

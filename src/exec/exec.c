@@ -16,6 +16,7 @@ struct execution {
   struct ss_device device;
   uint32_t servers;
   struct ss_chunk *own; /* [ranks] with rows and values for this rank, without content for the others */
+  struct ss_memory memory;
   struct ss_mpi_player player;
   struct ss_dense_proof proof;
   struct ss_traffic *executed, *simulated;
@@ -25,6 +26,10 @@ bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *s
   if (shape->value_bytes != sizeof(float))
     return ss_fail(error, SS_BAD_INPUT, "exec sends single-precision floats: %u-byte elements can only be simulated",
                    shape->value_bytes);
+  if (!ss_setting_executes(setting))
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: exec cannot run this scheme with these options, only simulate it (sparsync run)",
+                   setting->label);
   if (setting->index_bytes != 4 && setting->index_bytes != 8)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: exec sends indices of 4 or 8 bytes: \"index_bytes\" %u can only be simulated", setting->label,
@@ -58,7 +63,7 @@ static bool make_own(struct execution *x, struct ss_error *error) {
 static bool prepare(struct execution *x, struct ss_error *error) {
   uint32_t P = x->crew->size;
   x->device = ss_device_none();
-  x->servers = ss_setting_servers(x->setting, P, ss_cluster_nodes(x->cluster, P));
+  x->servers = ss_setting_servers(x->setting, ss_layout_of(x->cluster, P));
   x->executed = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->executed);
   x->simulated = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->simulated);
   if (!x->executed || !x->simulated) return ss_fail_memory(error, "counting bytes");
@@ -103,6 +108,17 @@ static bool judge(const struct execution *x, const struct ss_outcome *outcome, s
   return true;
 }
 
+static struct ss_stage stage_of(struct execution *x) {
+  return (struct ss_stage){.setting = x->setting,
+                           .input = x->input,
+                           .servers = x->servers,
+                           .per_node = x->cluster->gpus_per_node,
+                           .device = &x->device,
+                           .payloads = true,
+                           .memory = &x->memory,
+                           .arena = x->arena};
+}
+
 /* The scheme itself, between two clocks. */
 static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   struct ss_outcome outcome = {0};
@@ -110,8 +126,11 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
       !ss_mpi_check(MPI_Barrier(MPI_COMM_WORLD), "waiting for all ranks", error))
     return false;
   double start = MPI_Wtime();
-  if (!ss_run_play(x->setting, x->input, x->servers, &x->player.player, &x->device, true, x->own, &x->proof.proof,
-                   x->arena, &outcome, error))
+  struct ss_stage stage = stage_of(x);
+  stage.player = &x->player.player;
+  stage.own = x->own;
+  stage.proof = &x->proof.proof;
+  if (!ss_memory_begin(&x->memory, x->crew->size, error) || !ss_stage_run(&stage, NULL, &outcome, error))
     return false;
   double seconds = MPI_Wtime() - start - x->proof.seconds;
   if (!ss_mpi_check(MPI_Allreduce(&seconds, &out->measured, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD), "timing", error))
@@ -136,8 +155,10 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   uint32_t P = x->crew->size;
   if (!ss_run_own(x->setting, x->input, false, NULL, x->arena, &own, error)) return false;
   if (!ss_engine_open(&engine, x->cluster, P, x->servers, error)) return false;
-  bool ok = ss_run_play(x->setting, x->input, x->servers, &engine.player, &x->device, true, own, NULL, x->arena,
-                        &outcome, error);
+  struct ss_stage stage = stage_of(x);
+  stage.player = &engine.player;
+  stage.own = own;
+  bool ok = ss_memory_begin(&x->memory, P, error) && ss_stage_run(&stage, NULL, &outcome, error);
   out->predicted = ok ? ss_engine_tally(&engine).time : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
@@ -173,6 +194,7 @@ bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, co
   struct execution x = {.crew = crew, .setting = setting, .cluster = cluster, .input = input, .arena = arena};
   *out = (struct ss_executed){0};
   bool ok = execute(&x, out, error);
+  ss_memory_free(&x.memory);
   ss_mpi_player_close(&x.player);
   ss_dense_proof_close(&x.proof);
   return ok;

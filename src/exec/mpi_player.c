@@ -52,7 +52,7 @@ static bool post_send(struct ss_mpi_player *p, const void *bytes, uint64_t size,
 
 static bool has_content(const struct ss_wire *wire, const struct ss_chunk *c) {
   uint64_t entries = wire->format == SS_WIRE_DENSE ? c->high - c->low : c->count;
-  bool wants_rows = wire->format == SS_WIRE_COO || wire->format == SS_WIRE_INDICES;
+  bool wants_rows = wire->format != SS_WIRE_DENSE && wire->format != SS_WIRE_VALUES;
   bool wants_values = wire->format != SS_WIRE_INDICES && c->width > 0;
   return entries == 0 || ((c->rows || !wants_rows) && (c->values || !wants_values));
 }

@@ -28,6 +28,11 @@ static const struct field {
     {"gamma", offsetof(struct ss_point, gamma)},
     {"push_imbalance", offsetof(struct ss_point, push_imbalance)},
     {"pull_imbalance", offsetof(struct ss_point, pull_imbalance)},
+    {"error_l2", offsetof(struct ss_point, error_l2)},
+    {"error_mean", offsetof(struct ss_point, error_mean)},
+    {"energy", offsetof(struct ss_point, energy)},
+    {"energy_lost", offsetof(struct ss_point, energy_lost)},
+    {"k", offsetof(struct ss_point, k)},
     {"formula_s", offsetof(struct ss_point, formula_s)},
     {"paper_s", offsetof(struct ss_point, paper_s)},
     {"paper_low_s", offsetof(struct ss_point, paper_low_s)},
@@ -70,6 +75,8 @@ static void add_verdict(cJSON *object, const char *name, enum ss_verdict verdict
   else cJSON_AddBoolToObject(object, name, verdict == SS_YES);
 }
 
+static const char *const hierarchies[] = {"none", "shard", "leader"};
+
 static void add_options(cJSON *object, const struct ss_setting *s) {
   cJSON *options = cJSON_AddObjectToObject(object, "options");
   const struct ss_option *option = s->scheme->options;
@@ -77,11 +84,13 @@ static void add_options(cJSON *object, const struct ss_setting *s) {
     if (option[i].kind == SS_OPTION_CHOICE)
       cJSON_AddStringToObject(options, option[i].name, option[i].choices[s->value[i]]);
     else if (option[i].kind == SS_OPTION_FLAG) cJSON_AddBoolToObject(options, option[i].name, s->value[i] != 0);
+    else if (option[i].kind == SS_OPTION_REAL) cJSON_AddNumberToObject(options, option[i].name, s->real[i]);
     else if (s->given[i]) cJSON_AddNumberToObject(options, option[i].name, (double)s->value[i]);
   }
   cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
   cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");
   cJSON_AddStringToObject(options, "sizes", s->exchange_sizes ? "exchanged" : "free");
+  cJSON_AddStringToObject(options, "hierarchy", hierarchies[s->hierarchy]);
 }
 
 static void add_array(cJSON *object, const char *name, const double *values, uint64_t count) {
@@ -109,10 +118,6 @@ cJSON *ss_point_json(const struct ss_point *p) {
   for (size_t i = 0; i < FIELDS; i++) add_number(o, fields[i].name, value_of(p, &fields[i]));
   cJSON_AddBoolToObject(o, "lossless", p->lossless);
   add_verdict(o, "exact", p->exact);
-  add_number(o, "error_l2", p->lossless && p->exact == SS_YES ? 0.0 : NAN);
-  add_number(o, "error_mean", p->lossless && p->exact == SS_YES ? 0.0 : NAN);
-  add_number(o, "energy", p->lossless && p->exact == SS_YES ? 1.0 : NAN);
-  cJSON_AddNullToObject(o, "k");
   add_text(o, "formula", p->formula);
   add_text(o, "paper", p->paper);
   add_text(o, "erratum", p->erratum);

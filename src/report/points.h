@@ -23,6 +23,9 @@ struct ss_point {
   double messages, rounds;                          /* means over iterations, as are bytes */
   double bytes, sent_max, received_max, server_max; /* B */
   double density, gamma, push_imbalance, pull_imbalance;
+  double error_l2, error_mean; /* of an estimated sum; 0 where it is exact */
+  double energy, energy_lost;  /* of what ranks had: applied, and gone for good */
+  double k;                    /* entries that a rank selects; NaN: none are selected */
   bool lossless;
   enum ss_verdict exact;
   const char *formula, *paper, *erratum; /* NULL: none */

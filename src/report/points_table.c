@@ -79,19 +79,21 @@ static void add_row(struct ss_table *table, const struct ss_point *p, double den
   if (isfinite(p->push_imbalance)) ss_table_cell(table, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
   else ss_table_cell(table, "-");
   ss_table_cell(table, "%s", verdict(p));
+  if (isfinite(p->energy)) ss_table_cell(table, "%.1f%%", 100 * p->energy);
+  else ss_table_cell(table, "-");
   unit_cell(table, SS_TIME, p->formula_s);
   percent_cell(table, p->time, p->formula_s);
   unit_cell(table, SS_TIME, p->paper_s);
 }
 
 static bool print_block(const struct ss_point *points, size_t n, FILE *stream, struct ss_error *error) {
-  static const char *const with_kernels[] = {"<scheme",     "time",      "kernels",   "vs dense",
-                                             "sent/rank",   "recv/rank", "imbalance", "exact",
-                                             "closed form", "off by",    "as printed"};
-  const char *heads[11];
+  static const char *const with_kernels[] = {"<scheme",   "time",        "kernels",   "vs dense",
+                                             "sent/rank", "recv/rank",   "imbalance", "exact",
+                                             "energy",    "closed form", "off by",    "as printed"};
+  const char *heads[12];
   bool kernels = strcmp(points->device, "none") != 0;
   size_t columns = 0;
-  for (size_t i = 0; i < 11; i++)
+  for (size_t i = 0; i < 12; i++)
     if (kernels || i != 2) heads[columns++] = with_kernels[i];
   struct ss_table *table = ss_table_new(columns, heads);
   if (!table) return ss_fail_memory(error, "printing results");
@@ -114,6 +116,7 @@ static void print_notes(const struct ss_points *points, FILE *stream) {
   fputs("vs dense     how many times faster than the all-reduce of the dense tensor\n"
         "imbalance    ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration\n"
         "exact        every rank's result equals the brute-force sum, made in this run\n"
+        "energy       of what ranks had (gradients and old residuals), the share that was applied\n"
         "closed form  models/costs with this trace's mean nnz and gamma, on one flat class of links\n"
         "off by       simulated against closed form: the price of imbalance, shared NICs, links inside nodes\n"
         "as printed   the paper's own form\n",

@@ -45,9 +45,9 @@ static bool add_up(struct ss_run *run, const struct ss_gather *gather, struct ss
   struct ss_chunk shared = {0}, sum = {0};
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, 0, run->input->rows, &shared, &sum, error))
+    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
       return false;
-    ss_run_sparse(run, &sum, 0, NULL);
+    ss_run_sparse(run, r, &sum, 0, NULL);
   }
   uint64_t moved = ss_wire_bytes(&run->coo, &sum);
   for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);

@@ -22,6 +22,19 @@ static bool give(void *context, uint32_t position, uint32_t first, uint32_t coun
   return ss_run_dense_part(d->run, position, arena, out, error);
 }
 
+/* Parts that carry lists: every rank joins those that it holds. */
+static bool join_lists(struct dense_run *d, const struct ss_gather *gather, struct ss_error *error) {
+  struct ss_run *run = d->run;
+  struct ss_chunk shared = {0}, sum;
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
+      return false;
+    ss_run_sparse(run, r, &sum, 0, NULL);
+  }
+  return true;
+}
+
 /* Every rank holds every part, as its owner summed it. */
 static void prove_parts(struct dense_run *d, const struct ss_gather *gather) {
   uint32_t P = d->run->ranks;
@@ -49,7 +62,8 @@ static bool ring(struct dense_run *d, struct ss_error *error) {
     ss_gather_set(&gather, 0, r, &part[r]);
   }
   bool ok = ss_gather_seal(&run->play, &gather, error) && ss_allgather_ring(&run->play, &gather, error);
-  if (ok && run->proof) prove_parts(d, &gather);
+  if (ok && run->dense_lists) ok = join_lists(d, &gather, error);
+  else if (ok && run->proof) prove_parts(d, &gather);
   ss_gather_close(&gather);
   return ok;
 }
@@ -73,8 +87,11 @@ static bool whole_tensor(struct dense_run *d, bool tree, struct ss_error *error)
   } else if (!ss_allreduce_rabenseifner(&run->play, &d->sum, whole, error)) {
     return false;
   }
-  for (uint32_t r = 0; run->proof && r < P; r++)
-    if (ss_run_resident(run, r)) ss_run_dense(run, &whole[r], d->sum.units);
+  for (uint32_t r = 0; ss_run_reports(run) && r < P; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    if (run->dense_lists) ss_run_sparse(run, r, &whole[r], 0, NULL);
+    else ss_run_dense(run, &whole[r], d->sum.units);
+  }
   return true;
 }
 
@@ -83,7 +100,9 @@ static bool run_allreduce(struct ss_run *run, struct ss_error *error) {
   struct dense_run d = {.run = run};
   d.sum = (struct ss_dense_sum){.groups = ss_everyone(run->ranks),
                                 .wire = &run->dense,
-                                .rows = run->input->rows,
+                                .low = run->low,
+                                .high = run->high,
+                                .lists = run->dense_lists,
                                 .width = run->input->width,
                                 .context = &d,
                                 .give = give};
@@ -97,5 +116,6 @@ const struct ss_scheme ss_scheme_allreduce = {
     .source = "EmbRace §4.1.2, Table 2; ZEN §2; SparDL Table 1",
     .options = options,
     .lossless = true,
+    .dense = true,
     .run = run_allreduce,
 };

@@ -164,7 +164,7 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
     if (a->by_row) shared = (struct ss_chunk){0};
     uint64_t low = a->by_row ? ss_share(rows, P, j) : 0, high = a->by_row ? ss_share(rows, P, j + 1) : rows;
     if (!ss_receipts_sum(&run->play, receipts, j, block, low, high, &shared, &sum, error)) return false;
-    ss_run_sparse(run, &sum, a->by_row ? 0 : column_of(a, j), NULL);
+    ss_run_sparse(run, j, &sum, a->by_row ? 0 : column_of(a, j), NULL);
     struct ss_chunk slice = sum;
     slice.width = a->by_row ? run->input->width : column_of(a, j + 1) - column_of(a, j);
     for (uint32_t i = 0; i < P; i++) run->play.bytes[j] += ss_wire_bytes(&run->coo, &block[i]);
@@ -215,6 +215,10 @@ static bool uncoalesced(const struct ss_setting *setting) {
 static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
   (void)ranks;
   (void)nodes;
+  if (setting->hierarchy)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: a table cut over ranks has no hierarchy: leave \"hierarchy\" out for this scheme",
+                   setting->label);
   if (ss_setting_value(setting, "exchange") == GRADIENTS && ss_setting_value(setting, "gather_ids"))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: \"gather_ids\" belongs to the lookup exchange, which \"gradients\" leaves out",

@@ -41,7 +41,7 @@ static bool right(const struct reference *r, const struct ss_chunk *c) {
   for (uint64_t i = 0; i < c->count; i++) {
     uint32_t row = c->rows[i];
     if (row < c->low || row >= c->high || (i > 0 && row <= c->rows[i - 1])) return false;
-    if (!r->touched[row] || c->marks[i] != r->sum[row]) return false;
+    if (!r->touched[row] || ss_chunk_mark(c, i) != r->sum[row]) return false;
   }
   return true;
 }
@@ -49,10 +49,12 @@ static bool right(const struct reference *r, const struct ss_chunk *c) {
 static bool sparse(struct ss_proof *proof, const struct ss_chunk *c, uint32_t column, const struct ss_chunk *only) {
   struct reference *r = (struct reference *)proof;
   (void)column; /* a row's proof integer stands for all its columns */
-  if (c->count > 0 && (!c->rows || !c->marks)) return false;
+  if (c->count > 0 && (!c->rows || !ss_chunk_marked(c))) return false;
   if (only && (c->count != only->count || memcmp(c->rows, only->rows, c->count * sizeof *c->rows) != 0)) return false;
   if (!only && c->count != touched_before(r, c->high) - touched_before(r, c->low)) return false;
-  if (c->count > 0 && r->last.rows == c->rows && r->last.marks == c->marks && r->last.count == c->count) return true;
+  if (c->count > 0 && r->last.rows == c->rows && r->last.marks == c->marks && r->last.author == c->author &&
+      r->last.count == c->count)
+    return true;
   if (!right(r, c)) return false;
   r->last = *c;
   return true;

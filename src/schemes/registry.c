@@ -4,7 +4,23 @@
 #include <string.h>
 
 static const struct ss_scheme *const schemes[] = {
-    &ss_scheme_allreduce, &ss_scheme_allgather, &ss_scheme_ps, &ss_scheme_alltoall, NULL,
+    &ss_scheme_allreduce,
+    &ss_scheme_allgather,
+    &ss_scheme_ps,
+    &ss_scheme_alltoall,
+    &ss_scheme_sparcml_rd,
+    &ss_scheme_sparcml_split,
+    &ss_scheme_sparcml_dsar,
+    &ss_scheme_omnireduce,
+    &ss_scheme_zen,
+    &ss_scheme_topka,
+    &ss_scheme_topkdsa,
+    &ss_scheme_gtopk,
+    &ss_scheme_oktopk,
+    &ss_scheme_s2,
+    &ss_scheme_spardl,
+    &ss_scheme_design,
+    NULL,
 };
 
 const struct ss_scheme *const *ss_schemes(void) {
@@ -12,7 +28,10 @@ const struct ss_scheme *const *ss_schemes(void) {
 }
 
 const struct ss_scheme *ss_scheme_find(const char *name) {
+  const size_t length = strcspn(name, ":");
   for (size_t i = 0; schemes[i]; i++)
-    if (strcmp(schemes[i]->name, name) == 0) return schemes[i];
+    if (strlen(schemes[i]->name) == length && strncmp(schemes[i]->name, name, length) == 0 &&
+        (!name[length] || schemes[i]->parse))
+      return schemes[i];
   return NULL;
 }

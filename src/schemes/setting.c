@@ -10,8 +10,20 @@ static int place_of(const struct ss_scheme *scheme, const char *option) {
   return -1;
 }
 
+bool ss_setting_has(const struct ss_setting *setting, const char *option) {
+  return place_of(setting->scheme, option) >= 0;
+}
+
 uint64_t ss_setting_value(const struct ss_setting *setting, const char *option) {
   return setting->value[place_of(setting->scheme, option)];
+}
+
+double ss_setting_real(const struct ss_setting *setting, const char *option) {
+  return setting->real[place_of(setting->scheme, option)];
+}
+
+bool ss_setting_given(const struct ss_setting *setting, const char *option) {
+  return setting->given[place_of(setting->scheme, option)];
 }
 
 static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struct ss_error *error) {
@@ -27,7 +39,14 @@ static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struc
   return ss_node_fail(node, error, "no scheme is called \"%s\" (sparsync list schemes shows them)", name);
 }
 
-static bool read_option(struct ss_node node, const struct ss_option *option, uint64_t *out, struct ss_error *error) {
+static bool read_real(struct ss_node node, const struct ss_option *option, double *out, struct ss_error *error) {
+  if (!ss_node_positive(node, SS_RATIO, out, error)) return false;
+  if (*out <= (double)option->high) return true;
+  return ss_node_fail(node, error, "%g is not in (0, %llu]", *out, (unsigned long long)option->high);
+}
+
+static bool read_option(struct ss_node node, const struct ss_option *option, uint64_t *out, double *real,
+                        struct ss_error *error) {
   size_t choice = 0;
   bool flag = false;
   switch (option->kind) {
@@ -40,14 +59,16 @@ static bool read_option(struct ss_node node, const struct ss_option *option, uin
     *out = flag;
     return true;
   case SS_OPTION_COUNT: return ss_node_count(node, option->low, option->high, out, error);
+  case SS_OPTION_REAL: return read_real(node, option, real, error);
   }
   return false;
 }
 
 bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
-  static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL};
+  static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL},
+                           *const hierarchies[] = {"none", "shard", "leader", NULL};
   struct ss_node bytes = ss_node_get(node, "index_bytes"), grain = ss_node_get(node, "granularity"),
-                 size = ss_node_get(node, "sizes");
+                 size = ss_node_get(node, "sizes"), hierarchy = ss_node_get(node, "hierarchy");
   uint64_t count;
   size_t choice;
   if (ss_node_present(bytes)) {
@@ -62,6 +83,10 @@ bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct 
     if (!ss_node_choice(size, sizes, &choice, error)) return false;
     out->exchange_sizes = choice == 1;
   }
+  if (ss_node_present(hierarchy)) {
+    if (!ss_node_choice(hierarchy, hierarchies, &choice, error)) return false;
+    out->hierarchy = (enum ss_hierarchy)choice;
+  }
   return true;
 }
 
@@ -75,6 +100,24 @@ static bool read_label(struct ss_node node, struct ss_setting *out, struct ss_er
   return true;
 }
 
+/* Defaults, and what the name says behind its colon. */
+static bool begin_setting(struct ss_node name, struct ss_setting *out, struct ss_error *error) {
+  const char *text, *rest;
+  if (!find_scheme(name, &out->scheme, error) || !ss_node_text(name, &text, error)) return false;
+  if (strlen(text) >= sizeof out->label) return ss_node_fail(name, error, "a scheme's name is shorter");
+  snprintf(out->label, sizeof out->label, "%s", text);
+  const struct ss_option *options = out->scheme->options;
+  for (size_t i = 0; options && options[i].name; i++) {
+    out->value[i] = (uint64_t)options[i].otherwise;
+    out->real[i] = options[i].otherwise;
+    out->given[i] = false;
+  }
+  rest = strchr(text, ':');
+  struct ss_error why;
+  if (rest && !out->scheme->parse(rest + 1, out, &why)) return ss_node_fail(name, error, "%s", why.text);
+  return true;
+}
+
 bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, struct ss_setting *out,
                      struct ss_error *error) {
   struct ss_node name = node;
@@ -82,24 +125,19 @@ bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, str
   if (!ss_node_is_text(node) && !ss_node_is_object(node))
     return ss_node_fail(node, error, "a scheme is a name or an object with a \"name\"");
   if (ss_node_is_object(node) && !ss_node_need(node, "name", &name, error)) return false;
-  if (!find_scheme(name, &out->scheme, error)) return false;
-  snprintf(out->label, sizeof out->label, "%s", out->scheme->name);
+  if (!begin_setting(name, out, error)) return false;
 
   const struct ss_option *options = out->scheme->options;
-  const char *known[SS_OPTIONS_MAX + 6] = {"name", "label", "index_bytes", "granularity", "sizes"};
-  size_t n = 5;
-  for (size_t i = 0; options && options[i].name; i++) {
-    out->value[i] = options[i].otherwise;
-    out->given[i] = false;
-    known[n++] = options[i].name;
-  }
+  const char *known[SS_OPTIONS_MAX + 7] = {"name", "label", "index_bytes", "granularity", "sizes", "hierarchy"};
+  size_t n = 6;
+  for (size_t i = 0; options && options[i].name; i++) known[n++] = options[i].name;
   if (!ss_node_is_object(node)) return true;
   if (!ss_node_keys(node, known, error) || !read_label(ss_node_get(node, "label"), out, error)) return false;
   for (size_t i = 0; options && options[i].name; i++) {
     struct ss_node option = ss_node_get(node, options[i].name);
     if (!ss_node_present(option)) continue;
     out->given[i] = true;
-    if (!read_option(option, &options[i], &out->value[i], error)) return false;
+    if (!read_option(option, &options[i], &out->value[i], &out->real[i], error)) return false;
   }
   return ss_setting_read_common(node, out, error);
 }

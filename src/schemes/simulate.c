@@ -6,25 +6,66 @@
 struct ss_input_wish ss_setting_wish(const struct ss_setting *setting, uint32_t ranks, bool verify, bool device) {
   const struct ss_scheme *scheme = setting->scheme;
   struct ss_input even = {.even = true};
+  bool sparse_inside = setting->hierarchy && !scheme->dense;
   return (struct ss_input_wish){
       .ranks = ranks,
-      .lists = verify || device || (scheme->counts_suffice && !scheme->counts_suffice(setting, &even)),
+      .lists = verify || device || scheme->valued || sparse_inside ||
+               (scheme->counts_suffice && !scheme->counts_suffice(setting, &even)),
       .lookups = scheme->wants_lookups && scheme->wants_lookups(setting),
-      .element = setting->element && !scheme->keeps_rows,
+      .element = scheme->by_elements || (setting->element && !scheme->keeps_rows),
+      .values = scheme->valued,
   };
 }
 
-uint32_t ss_setting_servers(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes) {
-  return setting->scheme->servers && ranks > 1 ? setting->scheme->servers(setting, ranks, nodes) : 0;
+struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks) {
+  return (struct ss_layout){ranks, ss_cluster_nodes(cluster, ranks), cluster->gpus_per_node};
 }
 
-bool ss_setting_check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
-  return !setting->scheme->check || setting->scheme->check(setting, ranks, nodes, error);
+/* Ranks and nodes as the scheme's own code sees them. */
+static struct ss_layout inside(const struct ss_setting *setting, struct ss_layout layout) {
+  if (setting->hierarchy == SS_FLAT) return layout;
+  return (struct ss_layout){layout.nodes, layout.nodes, 1};
+}
+
+uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout) {
+  struct ss_layout in = inside(setting, layout);
+  if (!setting->scheme->servers || in.ranks == 1) return 0;
+  return setting->scheme->servers(setting, in.ranks, in.nodes) * ss_hierarchy_groups(setting->hierarchy, layout);
+}
+
+uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout layout) {
+  struct ss_layout in = inside(setting, layout);
+  uint64_t parts = setting->scheme->parts ? setting->scheme->parts(setting, in.ranks, in.nodes) : 1;
+  return parts * ss_hierarchy_groups(setting->hierarchy, layout);
+}
+
+bool ss_setting_executes(const struct ss_setting *setting) {
+  const struct ss_scheme *scheme = setting->scheme;
+  return !scheme->valued && !setting->hierarchy && (!scheme->executes || scheme->executes(setting));
+}
+
+bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  struct ss_layout in = inside(setting, layout);
+  const uint32_t g = layout.per_node;
+  if (setting->hierarchy && g < 2)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: a hierarchy needs nodes of several GPUs; this cluster has one a node (cluster.gpus_per_node)",
+                   setting->label);
+  if (setting->hierarchy == SS_SHARD && layout.ranks > g && layout.ranks % g != 0)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: hierarchy \"shard\" needs full nodes: %u ranks are not a multiple of %u GPUs a node (say "
+                   "\"leader\", or %u ranks)",
+                   setting->label, layout.ranks, g, (layout.ranks / g + 1) * g);
+  return !setting->scheme->check || setting->scheme->check(setting, in.ranks, in.nodes, error);
 }
 
 /* --- what ranks contribute ------------------------------------------------------------------------------ */
 
-static bool add_marks(struct ss_chunk *chunk, struct ss_arena *arena) {
+static bool add_marks(struct ss_chunk *chunk, bool uncoalesced, struct ss_arena *arena) {
+  if (!uncoalesced) {
+    chunk->author = chunk->origin + 1;
+    return true;
+  }
   uint64_t *marks = ss_arena_alloc(arena, chunk->count, sizeof *marks), again = 0;
   if (!marks) return false;
   for (uint64_t i = 0; i < chunk->count; i++) {
@@ -63,7 +104,12 @@ bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, 
                                  .width = input->width,
                                  .stride = input->width,
                                  .origin = r};
-    ok = !marks || add_marks(&chunk[r], arena);
+    if (setting->scheme->valued) {
+      chunk[r].marks = (const uint64_t *)input->value[r];
+      chunk[r].distinct = true;
+      continue;
+    }
+    ok = !marks || add_marks(&chunk[r], uncoalesced, arena);
     if (ok && values && values[r]) ok = add_values(&chunk[r], arena);
   }
   *own = chunk;
@@ -81,30 +127,44 @@ static void describe_wires(struct ss_run *run) {
                               .index_per_element = s->element && s->scheme->keeps_rows};
 }
 
-bool ss_run_play(const struct ss_setting *setting, const struct ss_input *input, uint32_t servers,
-                 struct ss_player *player, const struct ss_device *device, bool payloads, const struct ss_chunk *own,
-                 struct ss_proof *proof, struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) {
+bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct ss_outcome *out,
+                  struct ss_error *error) {
+  const struct ss_setting *setting = stage->setting;
+  const struct ss_input *input = stage->input;
   struct ss_run run = {.setting = setting,
                        .input = input,
                        .ranks = input->ranks,
-                       .servers = servers,
-                       .own = own,
-                       .proof = proof,
+                       .servers = stage->servers,
+                       .high = input->rows,
+                       .shards = 1,
+                       .own = stage->own,
+                       .memory = stage->memory,
+                       .proof = stage->proof,
                        .exact = true,
+                       .agreed = true,
+                       .grain = 1,
                        .push_imbalance = NAN,
                        .pull_imbalance = NAN};
-  if (!ss_play_open(&run.play, player, input->ranks, servers, error)) return false;
-  run.play.payloads = payloads;
+  if (!ss_play_open(&run.play, stage->player, input->ranks, stage->servers, error)) return false;
+  run.play.payloads = stage->payloads;
   run.play.exchange_sizes = setting->exchange_sizes;
-  run.play.device = device;
-  run.play.arena = arena;
+  run.play.watchful = setting->scheme->valued;
+  run.play.device = stage->device;
+  run.play.arena = stage->arena;
   describe_wires(&run);
-  bool ok = input->ranks == 1 || setting->scheme->run(&run, error);
-  out->proven = proof != NULL;
+  bool ok = true;
+  if (setting->hierarchy && input->ranks > 1) ok = ss_hierarchy_run(&run, stage->per_node, error);
+  else if (input->ranks > 1 || setting->scheme->valued) ok = setting->scheme->run(&run, error);
+  out->proven = stage->proof != NULL;
   out->exact = run.exact && run.play.mismatches == 0;
+  out->sound = out->exact && run.agreed;
+  out->k = ss_run_k(&run);
   out->push_imbalance = run.push_imbalance;
   out->pull_imbalance = run.pull_imbalance;
   snprintf(out->mismatch, sizeof out->mismatch, "%s", run.play.mismatch);
+  if (!run.agreed && !out->mismatch[0])
+    snprintf(out->mismatch, sizeof out->mismatch, "ranks end with different values");
+  if (final) *final = (struct ss_final){run.final, run.grain};
   ss_play_close(&run.play);
   return ok;
 }
@@ -116,23 +176,59 @@ static void per_rank(const struct ss_engine *engine, struct ss_outcome *out) {
   }
 }
 
+static bool needs_payloads(const struct ss_setting *setting, const struct ss_world *world,
+                           const struct ss_input *input) {
+  const struct ss_scheme *scheme = setting->scheme;
+  return world->verify || scheme->valued || setting->hierarchy ||
+         (scheme->counts_suffice && !scheme->counts_suffice(setting, input)) ||
+         (world->device && world->device->counted);
+}
+
+/* Lossless schemes are held against the brute-force sum, those of values against what ranks had. */
+static bool judged_run(struct ss_stage *stage, bool verify, struct ss_outcome *out, struct ss_error *error) {
+  const struct ss_scheme *scheme = stage->setting->scheme;
+  struct ss_mass mass = {0};
+  struct ss_final final;
+  bool weigh = verify && scheme->valued;
+  out->energy = out->energy_lost = out->error_l2 = out->error_mean = NAN;
+  if (verify && !scheme->valued && !ss_reference_open(stage->setting, stage->input, &stage->proof, error))
+    return false;
+  bool ok = (!weigh || ss_mass_open(&mass, stage->input->rows, stage->own, stage->memory, error)) &&
+            ss_stage_run(stage, &final, out, error);
+  if (ok && weigh) {
+    ss_mass_judge(&mass, stage->setting, &final, stage->memory, out);
+    out->proven = true;
+  }
+  ss_mass_close(&mass);
+  ss_reference_close(stage->proof);
+  stage->proof = NULL;
+  return ok;
+}
+
 bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
                  struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) {
-  uint32_t nodes = ss_cluster_nodes(world->cluster, input->ranks);
-  uint32_t servers = ss_setting_servers(setting, input->ranks, nodes);
-  bool counts = !setting->scheme->counts_suffice || setting->scheme->counts_suffice(setting, input);
-  bool payloads = world->verify || !counts || (world->device && world->device->counted);
-  struct ss_proof *proof = NULL;
+  struct ss_layout layout = ss_layout_of(world->cluster, input->ranks);
+  struct ss_memory alone = {0}, *memory = world->memory ? world->memory : &alone;
   struct ss_engine engine;
-  const struct ss_chunk *own;
-  if (!ss_engine_open(&engine, world->cluster, input->ranks, servers, error)) return false;
-  bool ok =
-      ss_run_own(setting, input, world->verify, NULL, arena, &own, error) &&
-      (!world->verify || ss_reference_open(setting, input, &proof, error)) &&
-      ss_run_play(setting, input, servers, &engine.player, world->device, payloads, own, proof, arena, out, error);
-  if (ok) out->tally = ss_engine_tally(&engine);
-  if (ok) per_rank(&engine, out);
-  ss_reference_close(proof);
+  struct ss_stage stage = {.setting = setting,
+                           .input = input,
+                           .servers = ss_setting_servers(setting, layout),
+                           .per_node = layout.per_node,
+                           .player = &engine.player,
+                           .device = world->device,
+                           .payloads = needs_payloads(setting, world, input),
+                           .memory = memory,
+                           .arena = arena};
+  if (!ss_engine_open(&engine, world->cluster, input->ranks, stage.servers, error)) return false;
+  bool ok = ss_memory_begin(memory, input->ranks, error) &&
+            ss_run_own(setting, input, world->verify || setting->scheme->valued, NULL, arena, &stage.own, error) &&
+            judged_run(&stage, world->verify, out, error);
+  if (ok) {
+    ss_memory_end(memory);
+    out->tally = ss_engine_tally(&engine);
+    per_rank(&engine, out);
+  }
+  ss_memory_free(&alone);
   ss_engine_close(&engine);
   return ok;
 }

@@ -92,27 +92,36 @@ bool ss_broadcast_scatter(struct ss_play *play, const struct ss_groups *groups, 
 
 /* --- dense sums ------------------------------------------------------------------------------------------ */
 
-/* A dense tensor being summed. Its smallest parts, the proof units, are `units` even shares of its rows. */
+/* A dense tensor being summed, rows [low, high). Its smallest parts, the proof units, are `units` even shares of
+ * them. What travels takes the bytes of the dense rows; inside it has a proof integer a unit and/or all values, or,
+ * with `lists`, only the rows that are not zero. */
 struct ss_dense_sum {
   struct ss_groups groups; /* one group */
   const struct ss_wire *wire;
-  uint64_t rows;
+  uint64_t low, high;
   uint32_t width, units;
+  bool lists;
   void *context;
-  /* What the rank contributes to units [first, first + count): a dense chunk with marks and/or values. Without
+  /* For payloads of another make, or NULL: the chunk of units [first, first + count) without content, and a + b of
+   * two of them. */
+  struct ss_chunk (*range)(const void *context, uint32_t first, uint32_t count);
+  bool (*add)(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
+              struct ss_error *error);
+  /* What the rank contributes to units [first, first + count): a chunk over their rows, part `first`. Without
    * payloads it is not asked. */
   bool (*give)(void *context, uint32_t position, uint32_t first, uint32_t count, struct ss_arena *arena,
                struct ss_chunk *out, struct ss_error *error);
 };
 
-/* For the blocks themselves: a dependent round of dense chunks, whose receivers then add what they got, and what the
- * receiver of message `at` does with it: it was to get `due`, and adds it to `held`. */
+/* For the blocks themselves: the rows of units [first, first + count); a dependent round of dense chunks, whose
+ * receivers then add what they got, and what the receiver of message `at` does with it: it was to get `due`, and adds
+ * it to `held`. */
 bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count,
                     struct ss_error *error) SS_MUST_CHECK;
-bool ss_dense_take(struct ss_play *play, uint32_t at, const struct ss_chunk *due, struct ss_chunk *held,
-                   struct ss_error *error) SS_MUST_CHECK;
+bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
+                   struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
 
-/* The chunk of units [first, first + count), without content. */
+/* The chunk of units [first, first + count), without content: origin 0, part `first`. */
 struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count);
 
 /* units = P. Step s: r sends part (r - s) mod P to r + 1, which adds its own; r ends with part r in part[r]. */
@@ -122,8 +131,8 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
  * units, without content where p does not live here), and in the end the sum that it holds. */
 bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                                struct ss_error *error) SS_MUST_CHECK;
-/* units = 1. Step t: p with p mod 2^(t+1) = 2^t sends its sum to p - 2^t; whole[p] is what p contributes, and in
- * the end whole[0] is the sum. */
+/* units = 1. Step t: p with p mod 2^(t+1) = 2^t sends its sum to p - 2^t; whole[p] is what p contributes (origin p),
+ * and in the end whole[0] is the sum. */
 bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                         struct ss_error *error) SS_MUST_CHECK;
 

@@ -40,7 +40,9 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
   (void)error;
   if (round->dependent) {
     settle(e);
-    memcpy(e->ready, e->done, e->endpoints * sizeof *e->ready);
+    if (!round->settled) memcpy(e->ready, e->done, e->endpoints * sizeof *e->ready);
+    for (uint32_t i = 0; round->settled && i < round->settled_count; i++)
+      e->ready[round->settled[i]] = e->done[round->settled[i]];
   }
   if (round->messages.count > 0) {
     e->model->play(e->network, &round->messages, e->ready);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks, uint32_t servers,
                   struct ss_error *error) {
@@ -12,9 +13,11 @@ bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks
   play->to = ss_alloc(room, sizeof *play->to);
   play->bytes = ss_alloc(room, sizeof *play->bytes);
   play->payload = ss_alloc(room, sizeof *play->payload);
+  play->sent = ss_alloc(room, sizeof *play->sent);
   play->given = ss_alloc(room, sizeof *play->given);
   play->kernel = ss_alloc(room, sizeof *play->kernel);
-  if (play->from && play->to && play->bytes && play->payload && play->given && play->kernel) return true;
+  if (play->from && play->to && play->bytes && play->payload && play->sent && play->given && play->kernel)
+    return true;
   ss_play_close(play);
   return ss_fail_memory(error, "making room for a round");
 }
@@ -24,9 +27,25 @@ void ss_play_close(struct ss_play *play) {
   free(play->to);
   free(play->bytes);
   free(play->payload);
+  free(play->sent);
   free(play->given);
   free(play->kernel);
   ss_sum_scratch_free(&play->scratch);
+}
+
+bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error *error) {
+  const bool watch = play->watchful && round->payloads;
+  const uint32_t count = round->messages.count;
+  if (watch && count > 0) memcpy(play->sent, round->payloads, count * sizeof *play->sent);
+  if (!play->player->play(play->player, round, error)) return false;
+  for (uint32_t i = 0; watch && i < count; i++) {
+    const uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
+    const bool same =
+        round->payloads[i].chunks == play->sent[i].chunks && round->payloads[i].count == play->sent[i].count;
+    if (!same && ss_play_resident(play, from) && ss_play_resident(play, to))
+      ss_play_mismatch(play, "endpoint %u received other than %u sent", to, from);
+  }
+  return true;
 }
 
 bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
@@ -37,7 +56,7 @@ bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, cons
       .payloads = play->payloads && wire ? play->payload : NULL,
       .wire = play->payloads ? wire : NULL,
   };
-  return play->player->play(play->player, &round, error);
+  return ss_play_round(play, &round, error);
 }
 
 bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const uint64_t *bytes, uint64_t each,

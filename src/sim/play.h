@@ -30,6 +30,8 @@ struct ss_round {
   /* A dependent round's messages are ready at an endpoint once all that endpoint did in earlier rounds is complete;
    * an independent round's when those of the nearest dependent round before it were. */
   bool dependent;
+  const uint32_t *settled; /* [settled_count] a dependent round of these endpoints alone; NULL: of all */
+  uint32_t settled_count;
   struct ss_payload *payloads;   /* [messages.count]; NULL: only sizes are played */
   const struct ss_wire *wire;    /* how the payloads travel; NULL with payloads NULL */
   const struct ss_kernel *after; /* kernels that run when an endpoint has what this round sends it */
@@ -49,6 +51,7 @@ struct ss_play {
   uint32_t ranks, servers;
   bool payloads;       /* chunks carry rows and marks or values; false: counts and bytes only */
   bool exchange_sizes; /* "sizes": "exchanged" */
+  bool watchful;       /* what comes must be what was sent: for results that no sum can be held against */
   const struct ss_device *device;
   struct ss_arena *arena; /* lives as long as the iteration */
   struct ss_sum_scratch scratch;
@@ -57,8 +60,8 @@ struct ss_play {
   uint32_t room;
   uint32_t *from, *to;
   uint64_t *bytes;
-  struct ss_payload *payload;
-  struct ss_chunk *given; /* [room] chunks made for one round */
+  struct ss_payload *payload, *sent; /* sent: of a watchful play, to compare with */
+  struct ss_chunk *given;            /* [room] chunks made for one round */
   struct ss_kernel *kernel;
 
   uint64_t mismatches; /* messages whose sender or part was not the one due, or that came twice */
@@ -73,6 +76,8 @@ void ss_play_close(struct ss_play *play);
 static inline bool ss_play_resident(const struct ss_play *play, uint32_t endpoint) {
   return !play->player->resident || play->player->resident(play->player, endpoint);
 }
+/* Plays a round, and watches. */
+bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error *error) SS_MUST_CHECK;
 /* Plays `count` messages from play->from/to/bytes with play->payload (when play->payloads). */
 bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
                       struct ss_error *error) SS_MUST_CHECK;

@@ -81,7 +81,7 @@ static bool join_pieces(struct ss_play *play, const struct ss_gather *gather, ui
   if (!ss_receipts_sum(play, &gather->receipts, p, gather->block, whole->low, whole->high, shared, &sum, error))
     return false;
   bool as_sent = ss_play_resident(play, whole->origin) && ss_chunk_equal(&sum, whole);
-  if (root && whole->marks && !as_sent)
+  if (root && ss_chunk_marked(whole) && !as_sent)
     ss_play_mismatch(play, "position %u got back other pieces than it scattered", p);
   if (root) return true;
   sum.origin = whole->origin;
@@ -122,7 +122,7 @@ bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, st
     if (!ss_dense_round(play, sum, n, error)) return false;
     n = 0;
     for (uint32_t p = step; p < size; p += 2 * step, n++)
-      if (!ss_dense_take(play, n, &whole[p], &whole[p - step], error)) return false;
+      if (!ss_dense_take(play, sum, n, &whole[p], &whole[p - step], error)) return false;
   }
   return true;
 }

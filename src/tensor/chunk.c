@@ -56,9 +56,12 @@ struct ss_chunk ss_chunk_columns(const struct ss_chunk *chunk, uint32_t first, u
 bool ss_chunk_equal(const struct ss_chunk *a, const struct ss_chunk *b) {
   if (a->count != b->count || a->dense != b->dense) return false;
   if (a->count == 0) return true;
-  if (!a->marks || !b->marks || (!a->dense && (!a->rows || !b->rows))) return false;
+  if (!ss_chunk_marked(a) || !ss_chunk_marked(b) || (!a->dense && (!a->rows || !b->rows))) return false;
   if (!a->dense && memcmp(a->rows, b->rows, a->count * sizeof *a->rows) != 0) return false;
-  return memcmp(a->marks, b->marks, a->count * sizeof *a->marks) == 0;
+  if (a->marks && b->marks) return memcmp(a->marks, b->marks, a->count * sizeof *a->marks) == 0;
+  for (uint64_t i = 0; i < a->count; i++)
+    if (ss_chunk_mark(a, i) != ss_chunk_mark(b, i)) return false;
+  return true;
 }
 
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,

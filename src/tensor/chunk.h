@@ -18,7 +18,7 @@
 struct ss_chunk {
   const uint32_t *rows;  /* [count] ascending; equal neighbours only where a scheme sends uncoalesced rows. NULL for a
                             dense chunk, or when only the count is known */
-  const uint64_t *marks; /* [count], or NULL: unproven */
+  const uint64_t *marks; /* [count], or NULL: unproven, or what `author` says */
   const float *values;   /* element c of entry i is values[i * stride + c], c < width; NULL in simulation */
   uint64_t count;        /* entries: rows, or the proof units of a dense chunk */
   uint64_t low, high;    /* the rows it covers: [low, high) */
@@ -26,12 +26,22 @@ struct ss_chunk {
   uint32_t stride;
   uint32_t origin; /* the rank that sends it first, and */
   uint32_t part;   /* which part of its tensor it is: receivers check both */
+  uint32_t author; /* rank + 1 whose contribution every entry is, so that marks need no memory; 0: see `marks` */
+  bool distinct;   /* it is known that no row comes twice */
   bool dense;      /* every row of [low, high) is there; `values`, if any, are by row, `marks` by proof unit */
 };
 
 /* What rank `rank` contributes to row (or dense proof unit) `row`; `occurrence` counts the duplicates of a lookup. */
 static inline uint64_t ss_contribution(uint32_t rank, uint64_t row, uint64_t occurrence) {
   return ss_mix(((uint64_t)rank << 32) | occurrence, row);
+}
+
+/* Every entry has a mark. */
+static inline bool ss_chunk_marked(const struct ss_chunk *c) {
+  return c->marks || c->author || c->count == 0;
+}
+static inline uint64_t ss_chunk_mark(const struct ss_chunk *c, uint64_t entry) {
+  return c->marks ? c->marks[entry] : ss_contribution(c->author - 1, c->rows[entry], 0);
 }
 
 /* The "rank" whose contributions stand for the parameters that lookups fetch. */
@@ -57,8 +67,8 @@ bool ss_chunk_equal(const struct ss_chunk *a, const struct ss_chunk *b);
 /* Same arrays: true only if nobody replaced the payload on the way. */
 static inline bool ss_chunk_same(const struct ss_chunk *a, const struct ss_chunk *b) {
   return a->rows == b->rows && a->marks == b->marks && a->values == b->values && a->count == b->count &&
-         a->low == b->low && a->high == b->high && a->origin == b->origin && a->part == b->part &&
-         a->width == b->width;
+         a->author == b->author && a->low == b->low && a->high == b->high && a->origin == b->origin &&
+         a->part == b->part && a->width == b->width;
 }
 
 /* Even shares, the rule everywhere: part j of n in p is [floor(j*n/p), floor((j+1)*n/p)). */
@@ -76,7 +86,8 @@ void ss_sum_scratch_free(struct ss_sum_scratch *scratch);
 
 /* The sum of `n` sparse chunks (all with rows) as one chunk over [low, high): the union of their rows, marks and
  * values added where they meet. Equal rows inside one operand are added too. Marks and values are summed when every
- * operand has them. Cost: linear in the entries; the arrays are `arena`'s. */
+ * operand has them. Cost: linear in the entries; long sums use all threads, and give the same whatever their number.
+ * The arrays are `arena`'s. */
 bool ss_chunk_sum(const struct ss_chunk *operands, uint32_t n, uint64_t low, uint64_t high, struct ss_arena *arena,
                   struct ss_sum_scratch *scratch, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 

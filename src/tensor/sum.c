@@ -1,30 +1,41 @@
-/* The sum of many sorted chunks, block by block.
+/* The sum of many sorted chunks, strip by strip and block by block.
  *
- * A block is 2^16 rows: its marks (512 KiB) stay in cache while every operand's entries in it are added, whatever
- * their number. Blocks that no operand touches are skipped by looking at the operands' next rows. */
+ * A strip is an even share of the rows, summed by one thread; there is a fixed number of them in a long sum, so that
+ * threads change nothing. Two operands are merged. More are added up block by block: a block is 2^16 rows, whose
+ * marks (512 KiB) stay in cache while every operand's entries in it are added, whatever their number. Blocks that no
+ * operand touches are skipped by looking at the operands' next rows. */
 #include "tensor/chunk.h"
 
 #include <string.h>
 
-enum { BLOCK = 1 << 16 };
+enum { BLOCK = 1 << 16, STRIPS = 16, LONG = 1 << 20 };
 
+/* Working arrays of one strip. */
 struct accumulator {
   uint64_t *marks;   /* [span] zero between blocks, NULL when operands have none */
   uint64_t *present; /* [words] one bit a row, zero between blocks */
   uint64_t *ahead;   /* [words] rows present before this word */
+  uint64_t *cursor;  /* [n] next entry of each operand */
+  uint64_t *until;   /* [n] its last entry in the block */
+  uint64_t *end;     /* [n] its last entry in the strip */
 };
 
 struct sum {
   const struct ss_chunk *operands;
-  uint32_t n;
-  uint64_t *cursor; /* [n] next entry of each operand */
-  struct accumulator block;
+  uint32_t n, width;
+  uint64_t low, high;
+  bool marked, valued;
   uint32_t span, words; /* rows of a block, and its bitset's words: BLOCK, or the whole range when it is smaller */
+  /* the result's arrays; a strip writes from its own place on */
   uint32_t *rows;
   uint64_t *marks;
   float *values;
-  uint64_t count; /* entries written */
-  uint32_t width;
+};
+
+struct strip {
+  uint64_t low, high;
+  uint64_t place, count; /* where its entries begin in the result's arrays, and how many came */
+  struct accumulator block;
 };
 
 void ss_sum_scratch_free(struct ss_sum_scratch *scratch) {
@@ -32,121 +43,224 @@ void ss_sum_scratch_free(struct ss_sum_scratch *scratch) {
 }
 
 /* The lowest row that any operand still has to give. */
-static bool next_row(const struct sum *s, uint32_t *row) {
+static bool next_row(const struct sum *s, const struct accumulator *a, uint32_t *row) {
   bool found = false;
   *row = 0;
   for (uint32_t i = 0; i < s->n; i++) {
-    const struct ss_chunk *c = &s->operands[i];
-    if (s->cursor[i] == c->count) continue;
-    uint32_t next = c->rows[s->cursor[i]];
+    if (a->cursor[i] == a->end[i]) continue;
+    uint32_t next = s->operands[i].rows[a->cursor[i]];
     if (!found || next < *row) *row = next;
     found = true;
   }
   return found;
 }
 
-static void add_marks(struct sum *s, uint64_t base, uint64_t end, uint64_t *until) {
+static void set_present(struct accumulator *a, uint32_t at) {
+  a->present[at / 64] |= UINT64_C(1) << (at % 64);
+}
+
+static void add_marks(const struct sum *s, struct accumulator *a, uint64_t base, uint64_t limit) {
   for (uint32_t i = 0; i < s->n; i++) {
     const struct ss_chunk *c = &s->operands[i];
-    uint64_t e = s->cursor[i];
-    for (; e < c->count && c->rows[e] < end; e++) {
-      uint32_t at = (uint32_t)(c->rows[e] - base);
-      s->block.present[at / 64] |= UINT64_C(1) << (at % 64);
-      if (s->block.marks) s->block.marks[at] += c->marks[e];
+    uint64_t e = a->cursor[i], end = a->end[i];
+    if (!s->marked) {
+      for (; e < end && c->rows[e] < limit; e++) set_present(a, (uint32_t)(c->rows[e] - base));
+    } else if (c->marks) {
+      for (; e < end && c->rows[e] < limit; e++) {
+        uint32_t at = (uint32_t)(c->rows[e] - base);
+        set_present(a, at);
+        a->marks[at] += c->marks[e];
+      }
+    } else {
+      for (; e < end && c->rows[e] < limit; e++) {
+        uint32_t at = (uint32_t)(c->rows[e] - base);
+        set_present(a, at);
+        a->marks[at] += ss_contribution(c->author - 1, c->rows[e], 0);
+      }
     }
-    until[i] = e;
+    a->until[i] = e;
   }
 }
 
 /* Writes the block's rows and marks, and clears it. `ahead` is left for the values to find their place. */
-static void flush_rows(struct sum *s, uint64_t base) {
-  uint64_t n = s->count;
+static void flush_rows(const struct sum *s, struct strip *strip, uint64_t base) {
+  struct accumulator *a = &strip->block;
+  uint64_t n = strip->place + strip->count;
   for (uint32_t w = 0; w < s->words; w++) {
-    uint64_t bits = s->block.present[w];
-    s->block.ahead[w] = n;
+    uint64_t bits = a->present[w];
+    a->ahead[w] = n;
     for (; bits; bits &= bits - 1, n++) {
       uint32_t at = w * 64 + (uint32_t)__builtin_ctzll(bits);
       s->rows[n] = (uint32_t)(base + at);
       if (!s->marks) continue;
-      s->marks[n] = s->block.marks[at];
-      s->block.marks[at] = 0;
+      s->marks[n] = a->marks[at];
+      a->marks[at] = 0;
     }
   }
-  s->count = n;
+  strip->count = n - strip->place;
 }
 
-static void add_values(struct sum *s, uint64_t base, uint64_t first, const uint64_t *until) {
-  memset(s->values + first * s->width, 0, (s->count - first) * s->width * sizeof *s->values);
+static void add_values(const struct sum *s, const struct strip *strip, uint64_t base, uint64_t first) {
+  const struct accumulator *a = &strip->block;
+  uint64_t n = strip->place + strip->count - first;
+  memset(s->values + first * s->width, 0, n * s->width * sizeof *s->values);
   for (uint32_t i = 0; i < s->n; i++) {
     const struct ss_chunk *c = &s->operands[i];
-    for (uint64_t e = s->cursor[i]; e < until[i]; e++) {
+    for (uint64_t e = a->cursor[i]; e < a->until[i]; e++) {
       uint32_t at = (uint32_t)(c->rows[e] - base), w = at / 64;
-      uint64_t below = s->block.present[w] & ((UINT64_C(1) << (at % 64)) - 1);
-      float *sum = s->values + (s->block.ahead[w] + (uint64_t)__builtin_popcountll(below)) * s->width;
+      uint64_t below = a->present[w] & ((UINT64_C(1) << (at % 64)) - 1);
+      float *sum = s->values + (a->ahead[w] + (uint64_t)__builtin_popcountll(below)) * s->width;
       const float *value = c->values + e * c->stride;
       for (uint32_t k = 0; k < s->width; k++) sum[k] += value[k];
     }
   }
 }
 
-static bool reserve(struct sum *s, uint64_t most, bool marks, bool values, struct ss_arena *arena,
-                    struct ss_arena *scratch, uint64_t **until) {
-  s->cursor = ss_arena_alloc(scratch, s->n, sizeof *s->cursor);
-  *until = ss_arena_alloc(scratch, s->n, sizeof **until);
-  s->block.present = ss_arena_alloc(scratch, s->words, sizeof *s->block.present);
-  s->block.ahead = ss_arena_alloc(scratch, s->words, sizeof *s->block.ahead);
+static void sum_blocks(const struct sum *s, struct strip *strip) {
+  struct accumulator *a = &strip->block;
+  for (uint32_t row; next_row(s, a, &row);) {
+    uint64_t base = row - (row - strip->low) % s->span, limit = base + s->span;
+    uint64_t first = strip->place + strip->count;
+    add_marks(s, a, base, limit < strip->high ? limit : strip->high);
+    flush_rows(s, strip, base);
+    if (s->values) add_values(s, strip, base, first);
+    memset(a->present, 0, s->words * sizeof *a->present);
+    memcpy(a->cursor, a->until, s->n * sizeof *a->until);
+  }
+}
+
+/* Two lists of distinct rows, without values. */
+static void merge_two(const struct sum *s, struct strip *strip) {
+  const struct accumulator *block = &strip->block;
+  const struct ss_chunk *a = &s->operands[0], *b = &s->operands[1];
+  uint64_t i = block->cursor[0], j = block->cursor[1], n = strip->place;
+  const uint64_t last_i = block->end[0], last_j = block->end[1];
+  while (i < last_i && j < last_j) {
+    const uint32_t x = a->rows[i], y = b->rows[j];
+    const bool from_a = x <= y, from_b = y <= x;
+    s->rows[n] = from_a ? x : y;
+    if (s->marks) s->marks[n] = (from_a ? ss_chunk_mark(a, i) : 0) + (from_b ? ss_chunk_mark(b, j) : 0);
+    i += from_a;
+    j += from_b;
+    n++;
+  }
+  const struct ss_chunk *rest = i < last_i ? a : b;
+  const uint64_t last = i < last_i ? last_i : last_j;
+  for (uint64_t e = i < last_i ? i : j; e < last; e++, n++) {
+    s->rows[n] = rest->rows[e];
+    if (s->marks) s->marks[n] = ss_chunk_mark(rest, e);
+  }
+  strip->count = n - strip->place;
+}
+
+static bool distinct(const struct ss_chunk *c) {
+  return c->author || c->distinct;
+}
+
+static bool reserve_block(const struct sum *s, bool blocks, struct accumulator *a, struct ss_arena *scratch) {
+  a->cursor = ss_arena_alloc(scratch, s->n, sizeof *a->cursor);
+  a->until = ss_arena_alloc(scratch, s->n, sizeof *a->until);
+  a->end = ss_arena_alloc(scratch, s->n, sizeof *a->end);
+  if (!a->cursor || !a->until || !a->end) return false;
+  if (!blocks) return true;
+  a->present = ss_arena_alloc(scratch, s->words, sizeof *a->present);
+  a->ahead = ss_arena_alloc(scratch, s->words, sizeof *a->ahead);
+  if (!a->present || !a->ahead) return false;
+  memset(a->present, 0, s->words * sizeof *a->present);
+  if (!s->marked) return true;
+  a->marks = ss_arena_alloc(scratch, s->span, sizeof *a->marks);
+  if (a->marks) memset(a->marks, 0, s->span * sizeof *a->marks);
+  return a->marks != NULL;
+}
+
+/* Cuts the range in `strips`, and finds every operand's entries in each. Returns how many entries may come, or false
+ * when memory is short. */
+static bool cut(const struct sum *s, struct strip *strip, uint32_t strips, bool blocks, struct ss_arena *scratch,
+                uint64_t *most) {
+  *most = 0;
+  for (uint32_t k = 0; k < strips; k++) {
+    uint64_t entries = 0;
+    strip[k] = (struct strip){.low = s->low + ss_share(s->high - s->low, strips, k),
+                              .high = s->low + ss_share(s->high - s->low, strips, k + 1),
+                              .place = *most};
+    if (!reserve_block(s, blocks, &strip[k].block, scratch)) return false;
+    for (uint32_t i = 0; i < s->n; i++) {
+      uint64_t count = 0, *first = &strip[k].block.cursor[i];
+      *first = 0;
+      if (s->operands[i].count > 0) count = ss_chunk_find(&s->operands[i], strip[k].low, strip[k].high, first);
+      strip[k].block.end[i] = *first + count;
+      entries += count;
+    }
+    *most += entries < strip[k].high - strip[k].low ? entries : strip[k].high - strip[k].low;
+  }
+  return true;
+}
+
+static bool reserve_result(struct sum *s, uint64_t most, struct ss_arena *arena) {
+  uint64_t size;
   s->rows = ss_arena_alloc(arena, most, sizeof *s->rows);
-  if (!s->cursor || !*until || !s->block.present || !s->block.ahead || !s->rows) return false;
-  memset(s->cursor, 0, s->n * sizeof *s->cursor);
-  memset(s->block.present, 0, s->words * sizeof *s->block.present);
-  if (marks) {
-    s->block.marks = ss_arena_alloc(scratch, s->span, sizeof *s->block.marks);
-    s->marks = ss_arena_alloc(arena, most, sizeof *s->marks);
-    if (!s->block.marks || !s->marks) return false;
-    memset(s->block.marks, 0, s->span * sizeof *s->block.marks);
+  if (s->marked) s->marks = ss_arena_alloc(arena, most, sizeof *s->marks);
+  if (!s->rows || (s->marked && !s->marks)) return false;
+  if (!s->valued) return true;
+  if (!ss_mul_u64(most, s->width, &size)) return false;
+  s->values = ss_arena_alloc(arena, size, sizeof *s->values);
+  return s->values != NULL;
+}
+
+/* Closes the gaps between strips; returns how many entries there are. */
+static uint64_t close_up(const struct sum *s, const struct strip *strip, uint32_t strips) {
+  uint64_t n = strip[0].count;
+  for (uint32_t k = 1; k < strips; n += strip[k++].count) {
+    uint64_t from = strip[k].place, count = strip[k].count;
+    if (from == n) continue;
+    memmove(s->rows + n, s->rows + from, count * sizeof *s->rows);
+    if (s->marks) memmove(s->marks + n, s->marks + from, count * sizeof *s->marks);
+    if (s->values)
+      memmove(s->values + n * s->width, s->values + from * s->width, count * s->width * sizeof *s->values);
   }
-  if (values) {
-    uint64_t size;
-    if (!ss_mul_u64(most, s->width, &size)) return false;
-    s->values = ss_arena_alloc(arena, size, sizeof *s->values);
+  return n;
+}
+
+static uint64_t describe(struct sum *s) {
+  uint64_t entries = 0;
+  s->marked = s->valued = s->n > 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const struct ss_chunk *c = &s->operands[i];
+    entries += c->count;
+    s->marked = s->marked && ss_chunk_marked(c);
+    s->valued = s->valued && (c->values || c->count == 0);
   }
-  return !values || s->values;
+  s->valued = s->valued && entries > 0;
+  return entries;
 }
 
 bool ss_chunk_sum(const struct ss_chunk *operands, uint32_t n, uint64_t low, uint64_t high, struct ss_arena *arena,
                   struct ss_sum_scratch *scratch, struct ss_chunk *out, struct ss_error *error) {
-  struct sum s = {.operands = operands, .n = n, .width = n > 0 ? operands[0].width : 0};
-  uint64_t entries = 0, *until = NULL;
-  bool marks = n > 0, values = n > 0;
-  for (uint32_t i = 0; i < n; i++) {
-    entries += operands[i].count;
-    marks = marks && (operands[i].marks || operands[i].count == 0);
-    values = values && (operands[i].values || operands[i].count == 0);
-  }
-  values = values && entries > 0;
-  uint64_t most = entries < high - low ? entries : high - low;
-  s.span = high - low < BLOCK ? (uint32_t)(high - low) : BLOCK;
+  struct sum s = {.operands = operands, .n = n, .width = n > 0 ? operands[0].width : 0, .low = low, .high = high};
+  struct strip strip[STRIPS];
+  uint64_t entries = describe(&s), most;
+  uint32_t strips = entries >= LONG ? STRIPS : 1;
+  bool merge = n == 2 && !s.valued && distinct(&operands[0]) && distinct(&operands[1]);
+  uint64_t range = (high - low + strips - 1) / strips;
+  s.span = range < BLOCK ? (uint32_t)range : BLOCK;
   s.words = s.span / 64 + 1;
   if (s.span == 0) s.span = 1; /* an empty range: nothing comes */
   ss_arena_reset(&scratch->arena);
-  if (!reserve(&s, most, marks, values, arena, &scratch->arena, &until))
+  if (!cut(&s, strip, strips, !merge, &scratch->arena, &most) || !reserve_result(&s, most, arena))
     return ss_fail_memory(error, "summing sparse gradients");
-
-  for (uint32_t row; next_row(&s, &row);) {
-    uint64_t base = row - (row - low) % s.span, first = s.count;
-    add_marks(&s, base, base + s.span, until);
-    flush_rows(&s, base);
-    if (values) add_values(&s, base, first, until);
-    memset(s.block.present, 0, s.words * sizeof *s.block.present);
-    memcpy(s.cursor, until, n * sizeof *until);
+#pragma omp parallel for schedule(dynamic, 1) if (strips > 1)
+  for (uint32_t k = 0; k < strips; k++) {
+    if (merge) merge_two(&s, &strip[k]);
+    else sum_blocks(&s, &strip[k]);
   }
   *out = (struct ss_chunk){.rows = s.rows,
                            .marks = s.marks,
                            .values = s.values,
-                           .count = s.count,
+                           .count = close_up(&s, strip, strips),
                            .low = low,
                            .high = high,
                            .width = s.width,
-                           .stride = s.width};
+                           .stride = s.width,
+                           .distinct = true};
   return true;
 }

@@ -1,6 +1,60 @@
 #include "tensor/wire.h"
 
+#include "tensor/wire_maps.h"
+
 #include <string.h>
+
+static uint64_t dense_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
+  return (c->high - c->low) * c->width * wire->value_bytes;
+}
+
+static uint64_t domain_size(const struct ss_wire *wire, const struct ss_chunk *c) {
+  return wire->domains && c->part < wire->domains->parts ? wire->domains->size[c->part] : c->high - c->low;
+}
+
+/* Dense where that takes fewer bytes; decided by what both ends know. */
+static bool dense_is_smaller(const struct ss_wire *wire, const struct ss_chunk *c) {
+  return dense_bytes(wire, c) < c->count * ((uint64_t)c->width * wire->value_bytes + wire->index_bytes);
+}
+
+struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chunk *c) {
+  const uint64_t all = (c->high - c->low) * c->width, last_block = all ? (all - 1) / wire->block : 0;
+  struct ss_blocks blocks = {0, 0};
+  uint64_t next = 0; /* the first block not counted yet */
+  for (uint64_t i = 0; i < c->count && c->width > 0; i++) {
+    uint64_t first = (c->rows[i] - c->low) * c->width, end = first + c->width - 1;
+    first = first / wire->block > next ? first / wire->block : next;
+    end = end / wire->block;
+    if (end < first) continue;
+    blocks.count += end - first + 1;
+    next = end + 1;
+  }
+  blocks.elements = blocks.count * wire->block;
+  if (next == last_block + 1 && all % wire->block) blocks.elements -= wire->block - all % wire->block;
+  return blocks;
+}
+
+uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
+  uint64_t values = c->count * c->width * wire->value_bytes;
+  uint64_t indices = c->count * wire->index_bytes * (wire->index_per_element ? c->width : 1);
+  struct ss_blocks blocks;
+  switch (wire->format) {
+  case SS_WIRE_DENSE: return dense_bytes(wire, c);
+  case SS_WIRE_COO: return indices + values;
+  case SS_WIRE_INDICES: return indices;
+  case SS_WIRE_VALUES: return values;
+  case SS_WIRE_BITMAP: return (c->high - c->low + 7) / 8 + values;
+  case SS_WIRE_HASH_BITMAP: return (domain_size(wire, c) + 7) / 8 + values;
+  case SS_WIRE_BLOCK:
+    blocks = ss_wire_blocks(wire, c);
+    return blocks.elements * wire->value_bytes + blocks.count * SS_WIRE_BLOCK_NUMBER;
+  case SS_WIRE_SKETCH: return (c->high - c->low) * wire->value_bytes + (c->count - (c->high - c->low));
+  case SS_WIRE_SMALLER: return dense_is_smaller(wire, c) ? dense_bytes(wire, c) : indices + values;
+  }
+  return 0;
+}
+
+/* --- encoding ------------------------------------------------------------------------------------------- */
 
 static unsigned char *put_indices(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   for (uint64_t i = 0; i < c->count; i++, out += wire->index_bytes) {
@@ -15,14 +69,37 @@ static void put_values(const struct ss_chunk *c, uint64_t entries, unsigned char
   for (uint64_t i = 0; i < entries; i++, out += row) memcpy(out, c->values + i * c->stride, row);
 }
 
-void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
-  if (wire->format == SS_WIRE_DENSE) {
-    put_values(c, c->high - c->low, out);
-    return;
-  }
-  if (wire->format != SS_WIRE_VALUES) out = put_indices(wire, c, out);
-  if (wire->format != SS_WIRE_INDICES) put_values(c, c->count, out);
+/* The listed rows of a sparse chunk among zeros. */
+static void put_among_zeros(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
+  size_t row = c->width * sizeof(float);
+  memset(out, 0, dense_bytes(wire, c));
+  for (uint64_t i = 0; i < c->count; i++) memcpy(out + (c->rows[i] - c->low) * row, c->values + i * c->stride, row);
 }
+
+void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
+  switch (wire->format) {
+  case SS_WIRE_DENSE:
+    if (c->dense) put_values(c, c->high - c->low, out);
+    else put_among_zeros(wire, c, out);
+    return;
+  case SS_WIRE_SMALLER:
+    if (dense_is_smaller(wire, c)) put_among_zeros(wire, c, out);
+    else put_values(c, c->count, put_indices(wire, c, out));
+    return;
+  case SS_WIRE_COO: put_values(c, c->count, put_indices(wire, c, out)); return;
+  case SS_WIRE_INDICES: put_indices(wire, c, out); return;
+  case SS_WIRE_VALUES: put_values(c, c->count, out); return;
+  case SS_WIRE_BITMAP: put_values(c, c->count, ss_wire_put_bits(c, NULL, c->high - c->low, out)); return;
+  case SS_WIRE_HASH_BITMAP:
+    put_values(c, c->count,
+               ss_wire_put_bits(c, wire->domains ? wire->domains->rows[c->part] : NULL, domain_size(wire, c), out));
+    return;
+  case SS_WIRE_BLOCK: ss_wire_put_blocks(wire, c, out); return;
+  case SS_WIRE_SKETCH: ss_wire_put_sketch(wire, c, out); return;
+  }
+}
+
+/* --- decoding ------------------------------------------------------------------------------------------- */
 
 static bool get_indices(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes,
                         struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
@@ -52,18 +129,60 @@ static bool get_values(uint64_t entries, const unsigned char *bytes, struct ss_a
   return true;
 }
 
+/* A dense image of a sparse chunk: its rows are those that are not zero. */
+static bool get_nonzeros(const struct ss_chunk *known, const unsigned char *bytes, struct ss_arena *arena,
+                         struct ss_chunk *out, struct ss_error *error) {
+  const uint64_t range = known->high - known->low;
+  struct ss_chunk image = *out;
+  uint32_t *rows = ss_arena_alloc(arena, range, sizeof *rows);
+  uint64_t n = 0;
+  if (!rows) return ss_fail_memory(error, "decoding rows");
+  if (!get_values(range, bytes, arena, &image, error)) return false;
+  float *values = (float *)image.values;
+  for (uint64_t r = 0; r < range; r++) {
+    bool zero = true;
+    for (uint32_t c = 0; c < out->width; c++) zero = zero && values[r * out->width + c] == 0;
+    if (zero) continue;
+    memmove(values + n * out->width, values + r * out->width, out->width * sizeof *values);
+    rows[n++] = (uint32_t)(known->low + r);
+  }
+  *out = image;
+  out->rows = rows;
+  out->count = n;
+  return true;
+}
+
 bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes, size_t size,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+  *out = *known;
+  out->marks = NULL;
+  out->author = 0;
+  out->values = NULL;
+  if (wire->format == SS_WIRE_BLOCK) return ss_wire_get_blocks(wire, bytes, size, arena, out, error);
   if (size != ss_wire_bytes(wire, known))
     return ss_fail(error, SS_UNPROVEN, "received %zu bytes where %llu were due", size,
                    (unsigned long long)ss_wire_bytes(wire, known));
-  *out = *known;
-  out->marks = NULL;
-  out->values = NULL;
-  if (wire->format == SS_WIRE_DENSE) return get_values(known->high - known->low, bytes, arena, out, error);
-  if (wire->format != SS_WIRE_VALUES) {
-    if (!get_indices(wire, known, bytes, arena, out, error)) return false;
-    bytes += known->count * wire->index_bytes;
+  switch (wire->format) {
+  case SS_WIRE_BLOCK: break;
+  case SS_WIRE_SKETCH: return ss_wire_get_sketch(bytes, arena, out, error);
+  case SS_WIRE_DENSE:
+    return known->dense ? get_values(known->high - known->low, bytes, arena, out, error)
+                        : get_nonzeros(known, bytes, arena, out, error);
+  case SS_WIRE_SMALLER:
+    if (dense_is_smaller(wire, known)) return get_nonzeros(known, bytes, arena, out, error);
+    __attribute__((fallthrough));
+  case SS_WIRE_COO:
+    return get_indices(wire, known, bytes, arena, out, error) &&
+           get_values(known->count, bytes + known->count * wire->index_bytes, arena, out, error);
+  case SS_WIRE_INDICES: return get_indices(wire, known, bytes, arena, out, error);
+  case SS_WIRE_VALUES: return get_values(known->count, bytes, arena, out, error);
+  case SS_WIRE_BITMAP:
+  case SS_WIRE_HASH_BITMAP: {
+    const bool hashed = wire->format == SS_WIRE_HASH_BITMAP && wire->domains;
+    const uint64_t domain = hashed ? domain_size(wire, known) : known->high - known->low;
+    return ss_wire_get_bits(hashed ? wire->domains->rows[known->part] : NULL, domain, bytes, arena, out, error) &&
+           get_values(known->count, bytes + (domain + 7) / 8, arena, out, error);
   }
-  return wire->format == SS_WIRE_INDICES || get_values(known->count, bytes, arena, out, error);
+  }
+  return false;
 }

@@ -7,37 +7,49 @@
 #include "tensor/chunk.h"
 
 enum ss_wire_format {
-  SS_WIRE_DENSE,   /* every element of the range */
-  SS_WIRE_COO,     /* indices, then values */
-  SS_WIRE_INDICES, /* the indices alone (AGsparse's first all-gather) */
-  SS_WIRE_VALUES   /* the values alone, of rows that the receiver knows */
+  SS_WIRE_DENSE,       /* every element of the range */
+  SS_WIRE_COO,         /* indices, then values */
+  SS_WIRE_INDICES,     /* the indices alone (AGsparse's first all-gather) */
+  SS_WIRE_VALUES,      /* the values alone, of rows that the receiver knows */
+  SS_WIRE_BITMAP,      /* a bit for every row of the range, then values (ZEN §3.3) */
+  SS_WIRE_HASH_BITMAP, /* a bit for every row of the part's domain, then values (ZEN §3.3, Algorithm 2) */
+  SS_WIRE_BLOCK,       /* blocks of elements that hold a listed row, each with its number (OmniReduce, ZEN §2.4) */
+  SS_WIRE_SKETCH,      /* high - low buckets of a count-sketch, then bytes of a bitmap; a mark each (S2) */
+  SS_WIRE_SMALLER      /* COO, or dense where that is smaller (SparCML's DSAR) */
+};
+
+/* The rows that each part of a hashed tensor may hold. */
+struct ss_domains {
+  uint32_t parts;
+  const uint64_t *size;        /* [parts] */
+  const uint32_t *const *rows; /* [parts][size] ascending; NULL unless bytes are to be made */
 };
 
 struct ss_wire {
   enum ss_wire_format format;
-  uint32_t value_bytes;   /* bytes of an element: 4 or 2 */
-  uint32_t index_bytes;   /* bytes of an index: 4; 8 is PyTorch's, 0 EmbRace's Table 2 */
-  bool index_per_element; /* element granularity on row slices: an index an element */
+  uint32_t value_bytes;             /* bytes of an element: 4 or 2 */
+  uint32_t index_bytes;             /* bytes of an index: 4; 8 is PyTorch's, 0 EmbRace's Table 2 */
+  bool index_per_element;           /* element granularity on row slices: an index an element */
+  uint32_t block;                   /* elements of a block (SS_WIRE_BLOCK) */
+  const struct ss_domains *domains; /* of hashed parts (SS_WIRE_HASH_BITMAP); NULL: a part's domain is its range */
 };
 
-static inline uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
-  uint64_t values = c->count * c->width * wire->value_bytes;
-  uint64_t indices = c->count * wire->index_bytes * (wire->index_per_element ? c->width : 1);
-  switch (wire->format) {
-  case SS_WIRE_DENSE: return (c->high - c->low) * c->width * wire->value_bytes;
-  case SS_WIRE_COO: return indices + values;
-  case SS_WIRE_INDICES: return indices;
-  case SS_WIRE_VALUES: return values;
-  }
-  return 0;
-}
+/* Blocks of SS_WIRE_BLOCK that hold a listed row, and the elements in them. Blocks are aligned to the start of the
+ * chunk's range; the last one is short. */
+struct ss_blocks {
+  uint64_t count, elements;
+};
+struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chunk *chunk);
+
+uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *chunk);
 
 /* Writes the ss_wire_bytes(wire, chunk) bytes of a chunk that has values (where the format needs them). Needs
  * value_bytes 4, index_bytes 4 or 8, one index a row. */
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *chunk, unsigned char *out);
 
 /* The inverse. `known` says count, range, width, origin and part, and for SS_WIRE_VALUES also the rows. `size` must
- * be the bytes of `known`; rows that are out of range or not ascending are an error. Arrays are `arena`'s. */
+ * be the bytes of `known` (of blocks: what came; rows that lie wholly in them count as listed); rows that are out of
+ * range or not ascending are an error. Arrays are `arena`'s. */
 bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes, size_t size,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 

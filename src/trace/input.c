@@ -2,6 +2,7 @@
 
 #include "tensor/chunk.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ROWS_MAX_BITS = 32 };
@@ -13,12 +14,18 @@ bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_inpu
     out->rows = tensor->rows;
     out->width = tensor->row_width;
     out->value_bytes = ss_dtype_bytes(tensor->dtype);
+  } else if (origin->gradient) {
+    out->rows = origin->gradient->elements;
+    out->width = 1;
+    out->value_bytes = sizeof(float);
   } else {
     out->rows = origin->uniform.rows;
     out->width = origin->uniform.width;
     out->value_bytes = origin->uniform.value_bytes;
     out->even = true;
   }
+  out->row_width = out->width;
+  out->elements = out->rows * out->width;
   if (!element) return true;
   uint64_t elements;
   if (!ss_mul_u64(out->rows, out->width, &elements) || elements >> ROWS_MAX_BITS)
@@ -39,6 +46,28 @@ static void expand(const uint32_t *rows, uint64_t count, uint32_t width, uint32_
   }
 }
 
+bool ss_origin_exponent(const struct ss_origin *o, int *out, struct ss_error *error) {
+  double most = 0;
+  *out = 0;
+  if (!o->trace || !ss_trace_has_values(o->trace, o->tensor)) return true;
+  const uint32_t width = ss_trace_tensor(o->trace, o->tensor)->row_width;
+  for (uint64_t t = 0; t < ss_trace_iterations(o->trace); t++)
+    for (uint32_t r = 0; r < ss_trace_ranks(o->trace); r++) {
+      enum ss_dtype dtype = SS_F32;
+      const void *values = ss_trace_values(o->trace, o->tensor, t, r, &dtype);
+      const uint64_t n = ss_trace_count(o->trace, o->tensor, t, r) * width;
+      for (uint64_t i = 0; i < n; i++) {
+        const double magnitude = fabs(ss_dtype_value(dtype, values, i));
+        if (!isfinite(magnitude))
+          return ss_fail(error, SS_BAD_INPUT, "tensor %s: a value of rank %u in iteration %llu is not finite",
+                         ss_trace_tensor(o->trace, o->tensor)->name, r, (unsigned long long)t);
+        most = fmax(most, magnitude);
+      }
+    }
+  if (most > 0) *out = SS_VALUE_MAGNITUDE - 1 - ilogb(most);
+  return true;
+}
+
 struct maker {
   const struct ss_origin *origin;
   const struct ss_input_wish *wish;
@@ -47,6 +76,7 @@ struct maker {
   uint32_t factor; /* elements a row becomes: 1, or the width under element granularity */
   uint64_t *count, *lookups;
   uint32_t **row, **lookup;
+  int64_t **value; /* NULL: not wanted */
 };
 
 /* Rows of a merged rank as looked up: its members' one after the other. */
@@ -73,6 +103,33 @@ static bool expanded(const struct maker *m, uint32_t **rows, uint64_t *count) {
   return true;
 }
 
+/* Values of the distinct rows: those of its lookups, added up. */
+static bool add_values(const struct maker *m, uint32_t rank) {
+  const struct ss_origin *o = m->origin;
+  const uint32_t width = ss_trace_tensor(o->trace, o->tensor)->row_width;
+  struct ss_chunk distinct = {.rows = m->row[rank], .count = m->count[rank]};
+  int64_t *sum = ss_arena_alloc(m->arena, distinct.count * width, sizeof *sum);
+  if (!sum) return false;
+  memset(sum, 0, distinct.count * width * sizeof *sum);
+  for (uint32_t i = 0; i < o->merge; i++) {
+    const uint32_t from = rank * o->merge + i;
+    const uint64_t count = ss_trace_count(o->trace, o->tensor, m->wish->iteration, from);
+    enum ss_dtype dtype = SS_F32;
+    const void *values = ss_trace_values(o->trace, o->tensor, m->wish->iteration, from, &dtype);
+    uint32_t *rows = ss_arena_alloc(m->arena, count, sizeof *rows);
+    if (!rows) return false;
+    ss_trace_rows(o->trace, o->tensor, m->wish->iteration, from, rows);
+    for (uint64_t e = 0; e < count; e++) {
+      uint64_t at;
+      ss_chunk_find(&distinct, rows[e], (uint64_t)rows[e] + 1, &at);
+      for (uint32_t c = 0; c < width; c++)
+        sum[at * width + c] += ss_value_units(ss_dtype_value(dtype, values, e * width + c), o->exponent);
+    }
+  }
+  m->value[rank] = sum;
+  return true;
+}
+
 static bool from_trace(const struct maker *m, uint32_t rank) {
   uint64_t range = ss_trace_tensor(m->origin->trace, m->origin->tensor)->rows, count;
   uint32_t *rows = looked_up(m, rank, &count);
@@ -81,6 +138,7 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   m->lookups[rank] = count * m->factor;
   m->row[rank] = distinct;
   m->count[rank] = ss_coalesce(rows, count, range, distinct, m->scratch);
+  if (m->value && !add_values(m, rank)) return false;
   if (!expanded(m, &m->row[rank], &m->count[rank])) return false;
   if (!m->wish->lookups) return true;
   uint32_t *sorted = ss_arena_alloc(m->arena, count, sizeof *sorted);
@@ -89,6 +147,18 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   ss_sort_rows(rows, count, range, sorted, spare);
   m->lookup[rank] = sorted;
   return expanded(m, &m->lookup[rank], &count);
+}
+
+/* Values of a uniform tensor, never zero: the same on every rank under full overlap. */
+static bool made_up(const struct maker *m, uint32_t rank) {
+  const struct ss_uniform *u = &m->origin->uniform;
+  const uint64_t key = ss_mix(u->seed, u->overlap == SS_OVERLAP_FULL ? 0 : rank + 1);
+  int64_t *value = ss_arena_alloc(m->arena, m->count[rank], sizeof *value);
+  if (!value) return false;
+  for (uint64_t i = 0; i < m->count[rank]; i++)
+    value[i] = INT64_C(1) << SS_VALUE_BITS | (int64_t)(ss_mix(key, m->row[rank][i]) >> (64 - SS_VALUE_BITS));
+  m->value[rank] = value;
+  return true;
 }
 
 /* One row in each of nnz even strata: the first, the rank's own, or one at random. */
@@ -109,6 +179,23 @@ static bool from_uniform(const struct maker *m, uint32_t rank) {
   m->row[rank] = rows;
   if (!expanded(m, &m->row[rank], &count)) return false;
   if (m->wish->lookups) m->lookup[rank] = m->row[rank];
+  return !m->value || made_up(m, rank);
+}
+
+/* All ranks list all elements. */
+static bool from_gradient(const struct maker *m) {
+  const struct ss_gradient *g = m->origin->gradient;
+  uint32_t *all = ss_arena_alloc(m->arena, g->elements, sizeof *all);
+  if (!all) return false;
+  for (uint64_t i = 0; i < g->elements; i++) all[i] = (uint32_t)i;
+  for (uint32_t r = 0; r < m->wish->ranks; r++) {
+    m->count[r] = m->lookups[r] = g->elements;
+    m->row[r] = m->lookup[r] = all;
+    if (!m->value) continue;
+    m->value[r] = ss_arena_alloc(m->arena, g->elements, sizeof **m->value);
+    if (!m->value[r]) return false;
+  }
+  if (m->value) ss_gradient_make(g, m->wish->iteration, m->wish->ranks, m->value);
   return true;
 }
 
@@ -123,17 +210,20 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *w
   m.lookups = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookups);
   m.row = ss_arena_alloc(arena, wish->ranks, sizeof *m.row);
   m.lookup = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookup);
-  bool ok = m.count && m.lookups && m.row && m.lookup;
-  bool lists = origin->trace || wish->lists;
-  for (uint32_t r = 0; ok && r < wish->ranks; r++) {
+  if (wish->values) m.value = ss_arena_alloc(arena, wish->ranks, sizeof *m.value);
+  bool ok = m.count && m.lookups && m.row && m.lookup && (m.value || !wish->values);
+  bool lists = origin->trace || origin->gradient || wish->lists;
+  for (uint32_t r = 0; ok && !origin->gradient && r < wish->ranks; r++) {
     m.row[r] = m.lookup[r] = NULL;
     ok = origin->trace ? from_trace(&m, r) : from_uniform(&m, r);
   }
+  if (ok && origin->gradient) ok = from_gradient(&m);
   if (!ok) return ss_fail_memory(error, "reading an iteration");
   out->ranks = wish->ranks;
   out->count = m.count;
   out->lookups = m.lookups;
   out->row = lists ? (const uint32_t *const *)m.row : NULL;
+  out->value = (const int64_t *const *)m.value;
   out->lookup = wish->lookups && lists ? (const uint32_t *const *)m.lookup : NULL;
   return true;
 }

@@ -3,19 +3,24 @@
 #define SS_TRACE_INPUT_H
 
 #include "base/memory.h"
+#include "tensor/chunk.h"
 #include "tensor/coalesce.h"
+#include "trace/gradient.h"
 #include "trace/trace.h"
 
 struct ss_input {
   uint64_t rows;
   uint32_t ranks;
   uint32_t width;        /* elements a row */
+  uint64_t elements;     /* that are there: rows * width, without what pads a last block */
+  uint32_t row_width;    /* elements a row had before it was turned into rows of one */
   uint32_t value_bytes;  /* of an element */
   bool even;             /* every rank and every even partition that divides holds the same: the counts say it all */
   const uint64_t *count; /* [ranks] distinct rows */
   const uint32_t *const *row;    /* [ranks][count] ascending; NULL: only the counts are known */
   const uint64_t *lookups;       /* [ranks] rows as looked up, duplicates counted */
   const uint32_t *const *lookup; /* [ranks][lookups] ascending, duplicates kept; NULL unless asked for */
+  const int64_t *const *value;   /* [ranks][count * width] in units of 2^-20; NULL unless asked for */
 };
 
 /* The idealised tensor of the closed forms: every rank and every even partition into parts that divide `nnz` and
@@ -38,11 +43,14 @@ uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts);
 bool ss_uniform_divides(const struct ss_uniform *uniform, uint64_t parts, uint32_t ranks,
                         struct ss_error *error) SS_MUST_CHECK;
 
-/* Where inputs come from: a tensor of a trace (with each `merge` consecutive ranks as one), or a uniform tensor. */
+/* Where inputs come from: a tensor of a trace (with each `merge` consecutive ranks as one), a synthetic gradient, or
+ * a uniform tensor. */
 struct ss_origin {
-  const struct ss_trace *trace; /* NULL: uniform */
+  const struct ss_trace *trace; /* NULL: */
   size_t tensor;
-  uint32_t merge; /* at least 1 */
+  uint32_t merge;                     /* at least 1 */
+  const struct ss_gradient *gradient; /* NULL: uniform */
+  int exponent;                       /* of the power of two that the trace's values are multiplied by */
   struct ss_uniform uniform;
 };
 
@@ -52,7 +60,15 @@ struct ss_input_wish {
   bool lists;   /* rows are needed, not only counts (a trace gives them always) */
   bool lookups; /* the looked-up rows too */
   bool element; /* element granularity: rows * width rows of one element */
+  bool values;  /* values too, by elements: of a trace that has them, a gradient, or (made up) a uniform tensor */
 };
+
+/* The exponent that puts the largest magnitude of the tensor's values in [2^9, 2^10); values that are not finite are
+ * an error. 0 for other origins. */
+bool ss_origin_exponent(const struct ss_origin *origin, int *out, struct ss_error *error) SS_MUST_CHECK;
+static inline bool ss_origin_has_values(const struct ss_origin *origin) {
+  return origin->trace ? ss_trace_has_values(origin->trace, origin->tensor) : true;
+}
 
 /* Rows, widths and bytes of the tensor as the wish has them, without content. */
 bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out,

@@ -9,6 +9,20 @@ uint32_t ss_dtype_bytes(enum ss_dtype dtype) {
   return dtype == SS_F32 ? 4 : 2;
 }
 
+double ss_dtype_value(enum ss_dtype dtype, const void *values, uint64_t i) {
+  uint32_t bits;
+  float single;
+  switch (dtype) {
+  case SS_F32: return (double)((const float *)values)[i];
+  case SS_F16: return (double)((const _Float16 *)values)[i];
+  case SS_BF16: /* the upper half of a single */
+    bits = (uint32_t)((const uint16_t *)values)[i] << 16;
+    memcpy(&single, &bits, sizeof single);
+    return (double)single;
+  }
+  return 0;
+}
+
 const char *ss_dtype_name(enum ss_dtype dtype) {
   static const char *const names[] = {[SS_F32] = "F32", [SS_F16] = "F16", [SS_BF16] = "BF16"};
   return names[dtype];

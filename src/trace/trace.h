@@ -16,6 +16,8 @@ enum ss_dtype { SS_F32, SS_F16, SS_BF16 };
 uint32_t ss_dtype_bytes(enum ss_dtype dtype);
 /* "F32", "F16", "BF16" */
 const char *ss_dtype_name(enum ss_dtype dtype);
+/* Element i of an array of that type. */
+double ss_dtype_value(enum ss_dtype dtype, const void *values, uint64_t i);
 
 struct ss_tensor {
   const char *name;

@@ -12,19 +12,33 @@
 /* All combinations of one scheme's options, as an odometer. */
 struct cases {
   const struct ss_scheme *scheme;
-  uint32_t ranks, nodes;
+  struct ss_layout layout;
+  enum ss_hierarchy hierarchy;
+  bool brief; /* numbers have at most two values: the default and another */
   uint32_t place[SS_OPTIONS_MAX];
   bool begun, over;
   uint32_t refused; /* combinations that ss_setting_check turned down, each with a message */
 };
 
+static inline struct ss_layout flat_layout(uint32_t ranks) {
+  return (struct ss_layout){.ranks = ranks, .nodes = ranks, .per_node = 1};
+}
+
 /* Value number `place` that the tests give an option; false when there is none. */
-static inline bool case_value(const struct ss_option *option, uint32_t place, uint32_t ranks, uint64_t *out) {
-  uint64_t counts[4] = {option->otherwise, option->low, 2, ranks}, value;
+static inline bool case_value(const struct cases *c, const struct ss_option *option, uint32_t place, uint64_t *out,
+                              double *real) {
+  uint64_t counts[4] = {(uint64_t)option->otherwise, 2, option->low, c->layout.ranks}, value;
+  double reals[3] = {option->otherwise, option->otherwise / 2, (double)option->high};
   uint32_t n = 0;
+  *out = 0;
+  *real = option->otherwise;
   switch (option->kind) {
   case SS_OPTION_CHOICE: *out = place; return option->choices[place] != NULL;
   case SS_OPTION_FLAG: *out = place; return place < 2;
+  case SS_OPTION_REAL:
+    if (place >= (c->brief ? 2 : COUNT(reals))) return false;
+    *real = reals[place];
+    return true;
   case SS_OPTION_COUNT:
     for (uint32_t i = 0; i < COUNT(counts); i++) {
       bool seen = false;
@@ -32,7 +46,7 @@ static inline bool case_value(const struct ss_option *option, uint32_t place, ui
       for (uint32_t k = 0; k < i; k++) seen = seen || counts[k] == value;
       if (seen || (i > 0 && (value < option->low || value > option->high))) continue;
       *out = value;
-      if (n++ == place) return true;
+      if (n++ == place) return !c->brief || place < 2;
     }
     return false;
   }
@@ -42,25 +56,31 @@ static inline bool case_value(const struct ss_option *option, uint32_t place, ui
 static inline bool cases_turn(struct cases *c) {
   for (uint32_t i = 0; c->scheme->options && c->scheme->options[i].name; i++) {
     uint64_t value;
+    double real;
     assert_true(i < SS_OPTIONS_MAX);
     c->place[i]++;
-    if (case_value(&c->scheme->options[i], c->place[i], c->ranks, &value)) return true;
+    if (case_value(c, &c->scheme->options[i], c->place[i], &value, &real)) return true;
     c->place[i] = 0;
   }
   return false;
 }
 
-/* The next combination that the scheme accepts, with 4 bytes an index, by rows, sizes free. */
+/* The next combination that the scheme accepts, with 4 bytes an index, by rows, sizes free. Options that are not at
+ * their default count as given. */
 static inline bool cases_next(struct cases *c, struct ss_setting *out) {
   while (!c->over) {
     struct ss_error error = {.status = SS_OK};
     if (c->begun && !cases_turn(c)) break;
     c->begun = true;
-    *out = (struct ss_setting){.scheme = c->scheme, .index_bytes = 4};
+    *out = (struct ss_setting){.scheme = c->scheme, .index_bytes = 4, .hierarchy = c->hierarchy};
     snprintf(out->label, sizeof out->label, "%s", c->scheme->name);
-    for (uint32_t i = 0; c->scheme->options && c->scheme->options[i].name; i++)
-      assert_true(case_value(&c->scheme->options[i], c->place[i], c->ranks, &out->value[i]));
-    if (ss_setting_check(out, c->ranks, c->nodes, &error)) return true;
+    for (uint32_t i = 0; c->scheme->options && c->scheme->options[i].name; i++) {
+      const struct ss_option *o = &c->scheme->options[i];
+      assert_true(case_value(c, o, c->place[i], &out->value[i], &out->real[i]));
+      out->given[i] = o->kind == SS_OPTION_REAL ? out->real[i] < o->otherwise || out->real[i] > o->otherwise
+                                                : out->value[i] != (uint64_t)o->otherwise;
+    }
+    if (ss_setting_check(out, c->layout, &error)) return true;
     assert_int_equal(error.status, SS_BAD_INPUT);
     assert_non_null(strstr(error.text, out->label));
     assert_true(strlen(error.text) > strlen(out->label) + 10);
@@ -70,14 +90,27 @@ static inline bool cases_next(struct cases *c, struct ss_setting *out) {
   return false;
 }
 
+/* The setting in JSON's terms, as a scenario would have it. */
+static inline void setting_of(const char *json, struct ss_setting *out) {
+  struct ss_setting defaults = {.index_bytes = 4};
+  struct ss_error error;
+  struct ss_doc *doc;
+  assert_true(ss_doc_parse("test", json, strlen(json), &doc, &error));
+  if (!ss_setting_read(ss_doc_root(doc), &defaults, out, &error)) fail_msg("%s: %s", json, error.text);
+  ss_doc_free(doc);
+}
+
 /* The setting in words, for failures. */
 static inline const char *setting_text(const struct ss_setting *s, char *buffer, size_t size) {
-  int n = snprintf(buffer, size, "%s index_bytes %u%s%s", s->scheme->name, s->index_bytes,
-                   s->element ? " by elements" : "", s->exchange_sizes ? " sizes exchanged" : "");
+  static const char *const hierarchies[] = {"", " shards", " leaders"};
+  int n = snprintf(buffer, size, "%s index_bytes %u%s%s%s", s->scheme->name, s->index_bytes,
+                   s->element ? " by elements" : "", s->exchange_sizes ? " sizes exchanged" : "",
+                   hierarchies[s->hierarchy]);
   for (uint32_t i = 0; s->scheme->options && s->scheme->options[i].name && n > 0 && (size_t)n < size; i++) {
     const struct ss_option *o = &s->scheme->options[i];
     if (o->kind == SS_OPTION_CHOICE)
       n += snprintf(buffer + n, size - (size_t)n, " %s %s", o->name, o->choices[s->value[i]]);
+    else if (o->kind == SS_OPTION_REAL) n += snprintf(buffer + n, size - (size_t)n, " %s %g", o->name, s->real[i]);
     else n += snprintf(buffer + n, size - (size_t)n, " %s %llu", o->name, (unsigned long long)s->value[i]);
   }
   return buffer;
@@ -108,21 +141,23 @@ static inline uint32_t shape_row(struct dice *dice, enum shape shape, uint32_t i
   }
 }
 
-/* A trace of one iteration in which ranks look up rows in no order, some of them twice. */
-static inline struct ss_trace *ragged_trace(struct dice *dice, enum shape shape, uint32_t ranks, uint32_t rows,
-                                            uint32_t width, enum ss_dtype dtype) {
-  uint64_t *offsets = calloc(ranks + 1, sizeof *offsets);
-  uint32_t *ids = calloc(ranks * 2ull * rows + 1, sizeof *ids), giver = dice_below(dice, ranks);
+/* A trace in which ranks look up rows in no order, some of them twice. */
+static inline struct ss_trace *ragged_iterations(struct dice *dice, enum shape shape, uint32_t iterations,
+                                                 uint32_t ranks, uint32_t rows, uint32_t width, enum ss_dtype dtype) {
+  const uint32_t segments = iterations * ranks;
+  uint64_t *offsets = calloc(segments + 1, sizeof *offsets);
+  uint32_t *ids = calloc(segments * 2ull * rows + 1, sizeof *ids), giver = dice_below(dice, ranks);
   struct ss_tensor tensor = {.name = "t", .rows = rows, .row_width = width, .dtype = dtype};
-  struct ss_trace_content content = {.source = "test", .iterations = 1, .ranks = ranks, .tensors = 1, .pad_id = -1};
+  struct ss_trace_content content = {
+      .source = "test", .iterations = iterations, .ranks = ranks, .tensors = 1, .pad_id = -1};
   struct ss_trace *trace;
   struct ss_error error;
   assert_non_null(offsets);
   assert_non_null(ids);
-  for (uint32_t r = 0; r < ranks; r++) {
-    uint32_t n = shape_count(dice, shape, r, giver, rows);
-    offsets[r + 1] = offsets[r] + n;
-    for (uint32_t i = 0; i < n; i++) ids[offsets[r] + i] = shape_row(dice, shape, i, rows);
+  for (uint32_t s = 0; s < segments; s++) {
+    uint32_t n = shape_count(dice, shape, s % ranks, giver, rows);
+    offsets[s + 1] = offsets[s] + n;
+    for (uint32_t i = 0; i < n; i++) ids[offsets[s] + i] = shape_row(dice, shape, i, rows);
   }
   content.tensor = &tensor;
   content.offsets = (const uint64_t *const[]){offsets};
@@ -133,17 +168,28 @@ static inline struct ss_trace *ragged_trace(struct dice *dice, enum shape shape,
   return trace;
 }
 
-/* What a setting wants of a trace. */
-static inline struct ss_input ragged_input(const struct ss_trace *trace, uint32_t merge,
-                                           const struct ss_setting *setting, bool verify, struct ss_arena *arena) {
+static inline struct ss_trace *ragged_trace(struct dice *dice, enum shape shape, uint32_t ranks, uint32_t rows,
+                                            uint32_t width, enum ss_dtype dtype) {
+  return ragged_iterations(dice, shape, 1, ranks, rows, width, dtype);
+}
+
+/* What a setting wants of an iteration of a trace. */
+static inline struct ss_input iteration_input(const struct ss_trace *trace, uint64_t iteration, uint32_t merge,
+                                              const struct ss_setting *setting, bool verify, struct ss_arena *arena) {
   struct ss_origin origin = {.trace = trace, .merge = merge};
   struct ss_input_wish wish = ss_setting_wish(setting, ss_trace_ranks(trace) / merge, verify, false);
   struct ss_coalesce_scratch scratch = {0};
   struct ss_input input;
   struct ss_error error;
+  wish.iteration = iteration;
   if (!ss_input_make(&origin, &wish, arena, &scratch, &input, &error)) fail_msg("%s", error.text);
   ss_coalesce_free(&scratch);
   return input;
+}
+
+static inline struct ss_input ragged_input(const struct ss_trace *trace, uint32_t merge,
+                                           const struct ss_setting *setting, bool verify, struct ss_arena *arena) {
+  return iteration_input(trace, 0, merge, setting, verify, arena);
 }
 
 #endif

@@ -737,6 +737,9 @@ enum dense { RING_REDUCE_SCATTER, RABENSEIFNER, TREE, DENSES };
 static const char *const dense_name[] = {"ring reduce-scatter", "Rabenseifner", "binomial reduce"};
 enum content { MARKS = 1, VALUES = 2 };
 
+/* Tensors begin at this row, as shards do. */
+enum { LOW = 7 };
+
 struct dense_world {
   struct world *w;
   struct ss_dense_sum sum;
@@ -795,7 +798,8 @@ static void check_sum(const struct dense_world *d, const struct ss_chunk *got, u
 
 /* Bytes of unit j: an even share of the rows. */
 static uint64_t unit_bytes(const struct dense_world *d, uint32_t unit) {
-  return (d->sum.rows * (unit + 1) / d->sum.units - d->sum.rows * unit / d->sum.units) * WIDTH * 4;
+  uint64_t rows = d->sum.high - d->sum.low;
+  return (rows * (unit + 1) / d->sum.units - rows * unit / d->sum.units) * WIDTH * 4;
 }
 static void carry_units(struct script *s, const struct dense_world *d, uint64_t set) {
   for (uint32_t u = 0; u < d->sum.units; u++)
@@ -868,7 +872,8 @@ static struct dense_world dense_in(struct world *w, enum dense which, uint64_t r
   struct dense_world d = {.w = w, .content = content};
   d.sum = (struct ss_dense_sum){.groups = w->groups,
                                 .wire = &dense_wire,
-                                .rows = rows,
+                                .low = LOW,
+                                .high = LOW + rows,
                                 .width = WIDTH,
                                 .units = which == TREE           ? 1
                                          : which == RABENSEIFNER ? core_of(P, core)

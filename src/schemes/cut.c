@@ -1,0 +1,116 @@
+/* ZEN's ways to cut a tensor over its owners, for the schemes that push parts to them. */
+#include "schemes/scheme.h"
+
+#include "tensor/hash.h"
+
+#include <string.h>
+
+/* What is kept between iterations: the sizes of hashed parts, or boundaries and when they were found. */
+struct notes {
+  uint64_t *size, *boundary;
+  uint64_t found; /* iteration + 1; 0: never */
+};
+
+static bool lasting(struct ss_run *run, uint64_t **array, uint32_t count, struct ss_error *error) {
+  *array = ss_arena_alloc(&run->memory->lasting, count, sizeof **array);
+  return *array ? true : ss_fail_memory(error, "cutting a tensor into parts");
+}
+
+static bool cut_hashed(struct ss_run *run, struct ss_cut *cut, struct notes *notes, uint32_t count,
+                       struct ss_error *error) {
+  if (!notes->size) {
+    if (!lasting(run, &notes->size, count, error)) return false;
+    if (!ss_hash_sizes(run->low, run->high, cut->seed, count, notes->size, error)) return false;
+  }
+  return ss_parts_hash(cut->own, run->ranks, run->low, run->high, count, cut->seed, notes->size, run->play.arena,
+                       &cut->parts, error);
+}
+
+/* Boundaries that cut the union of this iteration evenly. */
+static bool find_boundaries(struct ss_run *run, uint32_t count, uint64_t *boundary, struct ss_error *error) {
+  struct ss_chunk all;
+  if (!ss_chunk_sum(run->own, run->ranks, run->low, run->high, run->play.arena, &run->play.scratch, &all, error))
+    return false;
+  for (uint32_t j = 1; j < count; j++)
+    boundary[j] =
+        all.count > 0 ? all.rows[ss_share(all.count, count, j)] : run->low + ss_share(run->high - run->low, count, j);
+  boundary[0] = run->low;
+  boundary[count] = run->high;
+  return true;
+}
+
+static bool cut_sorted(struct ss_run *run, struct ss_cut *cut, struct notes *notes, uint32_t count,
+                       struct ss_error *error) {
+  const uint64_t now = run->memory->iteration + 1;
+  if (!notes->boundary && !lasting(run, &notes->boundary, count + 1, error)) return false;
+  if (notes->found == 0 || now - notes->found >= cut->refresh) {
+    if (!find_boundaries(run, count, notes->boundary, error)) return false;
+    notes->found = now;
+  }
+  cut->parts = (struct ss_parts){.count = count, .low = run->low, .high = run->high, .boundary = notes->boundary};
+  return true;
+}
+
+static struct ss_chunk range(const void *context, uint32_t part) {
+  const struct ss_cut *cut = context;
+  struct ss_chunk chunk = ss_parts_range(&cut->parts, part);
+  chunk.width = chunk.stride = cut->run->input->width;
+  return chunk;
+}
+
+static bool slice(void *context, uint32_t rank, uint32_t part, struct ss_chunk *out, struct ss_error *error) {
+  const struct ss_cut *cut = context;
+  (void)error;
+  *out = ss_parts_slice(&cut->parts, &cut->own[rank], rank, part);
+  return true;
+}
+
+static void choose_wires(struct ss_cut *cut) {
+  const struct ss_run *run = cut->run;
+  cut->push = cut->pull = run->coo;
+  cut->push.block = cut->pull.block = cut->block;
+  switch (cut->format) {
+  case SS_PULL_HASH_BITMAP: cut->pull.format = SS_WIRE_HASH_BITMAP; break;
+  case SS_PULL_COO: break;
+  case SS_PULL_BITMAP: cut->pull.format = SS_WIRE_BITMAP; break;
+  case SS_PULL_BLOCK: cut->push.format = cut->pull.format = SS_WIRE_BLOCK; break;
+  }
+  if (cut->balance == SS_BALANCE_HASH) cut->pull.domains = &cut->parts.domains;
+}
+
+bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
+  const uint32_t count = cut->servers ? cut->servers : run->ranks;
+  void *memory;
+  cut->run = run;
+  if (!cut->own) cut->own = run->own;
+  if (!ss_memory_notes(run->memory, sizeof(struct notes), &memory, error)) return false;
+  struct notes *notes = memory;
+  bool ok = false;
+  switch (cut->balance) {
+  case SS_BALANCE_HASH: ok = cut_hashed(run, cut, notes, count, error); break;
+  case SS_BALANCE_EVEN: ok = ss_parts_even(run->low, run->high, count, run->play.arena, &cut->parts, error); break;
+  case SS_BALANCE_SORTED: ok = cut_sorted(run, cut, notes, count, error); break;
+  }
+  if (!ok) return false;
+  choose_wires(cut);
+  cut->owners = (struct ss_owners){.parts = count,
+                                   .servers = cut->servers > 0,
+                                   .counted = true,
+                                   .push = &cut->push,
+                                   .pull = &cut->pull,
+                                   .context = cut,
+                                   .range = range,
+                                   .slice = slice};
+  return true;
+}
+
+bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) {
+  struct ss_chunk sum;
+  ss_run_imbalance(run, owners);
+  for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    if (!ss_owners_whole(owners, r, run->low, run->high, &sum, error)) return false;
+    ss_run_sparse(run, r, &sum, 0, NULL);
+  }
+  return true;
+}

@@ -1,0 +1,101 @@
+/* gTopk (SparDL §1, Table 1; Shi et al. 2019): local top-k; up a binomial tree, in which every receiver adds and
+ * selects k again; the root's k go back by broadcast. What is dropped on the way is lost: a rank forgets only what it
+ * selected and the result has too. */
+#include "schemes/registry.h"
+
+#include "tensor/topk.h"
+
+static const struct ss_option options[] = {SS_OPTION_DENSITY, SS_OPTION_K, {.name = NULL}};
+
+struct gtopk {
+  struct ss_run *run;
+  uint64_t k;
+  struct ss_chunk *copy, *selected; /* [ranks] */
+  struct ss_chunk *held;            /* [ranks] what each has added up; then the result */
+};
+
+/* Receiver of message `at` adds what came, and selects. */
+static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
+  struct ss_play *play = &g->run->play;
+  const uint32_t to = play->to[at], from = play->from[at];
+  if (!ss_play_resident(play, to)) return true;
+  const struct ss_chunk *got = ss_play_got(play, at);
+  if (!got) return true;
+  if (got->origin != from || got->part != 0)
+    ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", to, got->origin, from);
+  const struct ss_chunk both[2] = {g->held[to], *got};
+  struct ss_chunk sum;
+  if (!ss_chunk_sum(both, 2, g->run->low, g->run->high, play->arena, &play->scratch, &sum, error) ||
+      !ss_topk(&sum, g->k, play->arena, &g->held[to], error))
+    return false;
+  g->held[to].origin = to;
+  g->held[to].width = g->held[to].stride = 1;
+  return true;
+}
+
+static bool reduce(struct gtopk *g, struct ss_error *error) {
+  struct ss_play *play = &g->run->play;
+  const struct ss_groups everyone = ss_everyone(g->run->ranks);
+  for (uint32_t step = 1; step < g->run->ranks; step *= 2) {
+    uint32_t n = 0;
+    if (!ss_announce_sizes(play, &everyone, error)) return false;
+    for (uint32_t p = step; p < g->run->ranks; p += 2 * step, n++) {
+      play->from[n] = p;
+      play->to[n] = p - step;
+      play->given[n] = g->held[p];
+      play->bytes[n] = ss_wire_bytes(&g->run->coo, &play->given[n]);
+      play->payload[n] = (struct ss_payload){.chunks = &play->given[n], .count = 1};
+    }
+    if (!ss_play_messages(play, n, true, &g->run->coo, error)) return false;
+    for (uint32_t i = 0; i < n; i++)
+      if (!merge(g, i, error)) return false;
+  }
+  return true;
+}
+
+static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
+  struct gtopk g = {.run = run, .k = ss_run_k(run)};
+  const struct ss_groups everyone = ss_everyone(run->ranks);
+  g.copy = ss_arena_alloc(run->play.arena, run->ranks, sizeof *g.copy);
+  g.selected = ss_arena_alloc(run->play.arena, run->ranks, sizeof *g.selected);
+  g.held = ss_arena_alloc(run->play.arena, run->ranks, sizeof *g.held);
+  if (!g.copy || !g.selected || !g.held) return ss_fail_memory(error, "selecting entries");
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_select(run, r, g.k, &g.copy[r], &g.selected[r], error)) return false;
+    g.held[r] = g.selected[r];
+    g.held[r].origin = r;
+  }
+  if (!reduce(&g, error)) return false;
+  for (uint32_t r = 1; r < run->ranks; r++) {
+    g.held[r].origin = 0;
+    g.held[r].count = 0; /* the content is the root's */
+  }
+  if (!ss_announce_sizes(&run->play, &everyone, error) ||
+      !ss_broadcast_binomial(&run->play, &everyone, 0, &run->coo, g.held, error))
+    return false;
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    ss_run_sparse(run, r, &g.held[r], 0, NULL);
+    if (!ss_run_keep_unapplied(run, r, &g.copy[r], &g.selected[r], &g.held[r], error)) return false;
+  }
+  return true;
+}
+
+static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
+  (void)nodes;
+  if ((ranks & (ranks - 1)) != 0)
+    return ss_fail(error, SS_BAD_INPUT, "%s: gTopk's tree takes a power of two, not %u ranks (say %u or %u)",
+                   setting->label, ranks, ss_fold_of(ranks).Q, 2 * ss_fold_of(ranks).Q);
+  return ss_setting_check_k(setting, error);
+}
+
+const struct ss_scheme ss_scheme_gtopk = {
+    .name = "gtopk",
+    .summary = "Local top-k up a binomial tree, selected again at every step, and broadcast",
+    .source = "Shi et al. 2019 (gTopk); SparDL Table 1",
+    .options = options,
+    .valued = true,
+    .by_elements = true,
+    .check = check,
+    .run = run_gtopk,
+};

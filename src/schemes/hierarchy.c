@@ -1,0 +1,221 @@
+#include "schemes/schemes.h"
+
+#include "sim/together.h"
+
+#include <string.h>
+
+uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layout) {
+  if (hierarchy != SS_SHARD) return 1;
+  return layout.ranks < layout.per_node ? layout.ranks : layout.per_node;
+}
+
+uint32_t ss_hierarchy_ranks(enum ss_hierarchy hierarchy, struct ss_layout layout) {
+  return hierarchy == SS_FLAT ? layout.ranks : layout.nodes;
+}
+
+struct hierarchy {
+  struct ss_run *run;
+  bool shard;
+  uint32_t nodes, per_node, shards; /* shards: 1 with leaders */
+  uint32_t *rank;                   /* 0, 1, ...: node k's are rank[k * per_node ...] */
+  uint32_t *across;                 /* [shards * nodes] rank i of every node */
+  uint32_t *server;                 /* [servers] */
+  struct ss_group *node, *team;     /* [nodes], [shards] */
+  struct ss_chunk *inside;          /* [ranks] sums of nodes: leader k's, or what rank has of its shard */
+  struct ss_chunk *outside;         /* [ranks] sums of all, likewise */
+};
+
+static uint32_t size_of(const struct hierarchy *h, uint32_t node) {
+  return h->node[node].ranks;
+}
+
+static bool lay_out(struct hierarchy *h, struct ss_error *error) {
+  struct ss_run *run = h->run;
+  struct ss_arena *arena = run->play.arena;
+  const uint32_t P = run->ranks, g = h->per_node, servers = run->servers / h->shards;
+  h->rank = ss_arena_alloc(arena, P, sizeof *h->rank);
+  h->across = ss_arena_alloc(arena, (size_t)h->shards * h->nodes, sizeof *h->across);
+  h->server = ss_arena_alloc(arena, run->servers, sizeof *h->server);
+  h->node = ss_arena_alloc(arena, h->nodes, sizeof *h->node);
+  h->team = ss_arena_alloc(arena, h->shards, sizeof *h->team);
+  h->inside = ss_arena_alloc(arena, P, sizeof *h->inside);
+  h->outside = ss_arena_alloc(arena, P, sizeof *h->outside);
+  if (!h->rank || !h->across || !h->server || !h->node || !h->team || !h->inside || !h->outside)
+    return ss_fail_memory(error, "laying out a hierarchy");
+  memset(h->inside, 0, P * sizeof *h->inside);
+  memset(h->outside, 0, P * sizeof *h->outside);
+  for (uint32_t r = 0; r < P; r++) h->rank[r] = r;
+  for (uint32_t s = 0; s < run->servers; s++) h->server[s] = P + s;
+  for (uint32_t k = 0; k < h->nodes; k++)
+    h->node[k] = (struct ss_group){.ranks = P - k * g < g ? P - k * g : g, .rank = h->rank + (size_t)k * g};
+  for (uint32_t i = 0; i < h->shards; i++) {
+    uint32_t *ranks = h->across + (size_t)i * h->nodes;
+    for (uint32_t k = 0; k < h->nodes; k++) ranks[k] = k * g + i;
+    h->team[i] = (struct ss_group){
+        .ranks = h->nodes, .servers = servers, .rank = ranks, .server = h->server + (size_t)i * servers};
+  }
+  return true;
+}
+
+/* --- inside a node -------------------------------------------------------------------------------------- */
+
+struct node {
+  const struct hierarchy *h;
+  uint32_t number;
+  struct ss_dense_sum sum;
+};
+
+static struct node node_of(struct hierarchy *h, uint32_t number) {
+  return (struct node){.h = h,
+                       .number = number,
+                       .sum = {.groups = ss_everyone(size_of(h, number)),
+                               .wire = &h->run->dense,
+                               .low = h->run->low,
+                               .high = h->run->high,
+                               .width = h->run->input->width,
+                               .units = h->shards,
+                               .lists = true}};
+}
+
+static bool give(void *context, uint32_t position, uint32_t first, uint32_t count, struct ss_arena *arena,
+                 struct ss_chunk *out, struct ss_error *error) {
+  const struct node *n = context;
+  const struct ss_chunk range = ss_dense_units(&n->sum, first, count);
+  (void)arena;
+  (void)error;
+  *out = ss_chunk_slice(&n->h->run->own[n->number * n->h->per_node + position], range.low, range.high);
+  out->origin = position;
+  out->part = first;
+  return true;
+}
+
+/* The node's ranks end with a shard each, or its first with all. */
+static bool reduce(void *context, uint32_t number, struct ss_play *play, struct ss_error *error) {
+  struct hierarchy *h = context;
+  struct ss_chunk *inside = h->inside + (size_t)number * h->per_node;
+  struct node n = node_of(h, number);
+  n.sum.context = &n;
+  n.sum.give = give;
+  if (size_of(h, number) == 1) return give(&n, 0, 0, 1, play->arena, inside, error);
+  if (h->shard) return ss_reduce_scatter_ring(play, &n.sum, inside, error);
+  for (uint32_t p = 0; p < size_of(h, number); p++) {
+    inside[p] = ss_dense_units(&n.sum, 0, 1);
+    inside[p].origin = p;
+    if (play->payloads && ss_play_resident(play, p) && !give(&n, p, 0, 1, play->arena, &inside[p], error))
+      return false;
+  }
+  return ss_reduce_binomial(play, &n.sum, inside, error);
+}
+
+/* The shards of the node's ranks go round; each rank joins what it holds. */
+static bool gather_shards(struct hierarchy *h, const struct node *n, struct ss_play *play, struct ss_error *error) {
+  const uint32_t size = size_of(h, n->number);
+  const struct ss_chunk *outside = h->outside + (size_t)n->number * h->per_node;
+  struct ss_chunk shared = {0}, sum;
+  struct ss_gather gather;
+  if (!ss_gather_open(&gather, ss_everyone(size), &h->run->dense, error)) return false;
+  for (uint32_t p = 0; p < size; p++) {
+    struct ss_chunk part = outside[p], range = ss_dense_units(&n->sum, p, 1);
+    part.origin = part.part = p;
+    part.low = range.low;
+    part.high = range.high;
+    part.width = range.width;
+    ss_gather_set(&gather, 0, p, &part);
+  }
+  bool ok = ss_gather_seal(play, &gather, error) && ss_allgather_ring(play, &gather, error);
+  for (uint32_t p = 0; ok && p < size; p++) {
+    if (!ss_play_resident(play, p)) continue;
+    ok = ss_receipts_sum(play, &gather.receipts, p, gather.block, h->run->low, h->run->high, &shared, &sum, error);
+    if (ok) h->inside[n->number * h->per_node + p] = sum;
+  }
+  ss_gather_close(&gather);
+  return ok;
+}
+
+/* Every rank of the node ends with the whole sum, in inside[]. */
+static bool spread(void *context, uint32_t number, struct ss_play *play, struct ss_error *error) {
+  struct hierarchy *h = context;
+  struct node n = node_of(h, number);
+  struct ss_chunk *inside = h->inside + (size_t)number * h->per_node;
+  const struct ss_chunk root = h->outside[(size_t)number * h->per_node];
+  if (h->shard && size_of(h, number) > 1) return gather_shards(h, &n, play, error);
+  for (uint32_t p = 0; p < size_of(h, number); p++) {
+    inside[p] = ss_dense_units(&n.sum, 0, 1);
+    if (p > 0) continue;
+    inside[p] = root;
+    inside[p].origin = inside[p].part = 0;
+    inside[p].low = h->run->low;
+    inside[p].high = h->run->high;
+    inside[p].width = h->run->input->width;
+  }
+  return ss_broadcast_binomial(play, &n.sum.groups, 0, n.sum.wire, inside, error);
+}
+
+/* --- among nodes ---------------------------------------------------------------------------------------- */
+
+/* What the scheme reported, back into the run around it. */
+static void report(struct ss_run *run, const struct ss_run *part) {
+  run->exact = run->exact && part->exact;
+  run->agreed = run->agreed && part->agreed;
+  run->grain = part->grain;
+  if (part->push_imbalance > run->push_imbalance || run->push_imbalance != run->push_imbalance)
+    run->push_imbalance = part->push_imbalance;
+  if (part->pull_imbalance > run->pull_imbalance || run->pull_imbalance != run->pull_imbalance)
+    run->pull_imbalance = part->pull_imbalance;
+}
+
+static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct ss_error *error) {
+  struct hierarchy *h = context;
+  struct ss_run *run = h->run, part = *run;
+  const uint64_t rows = run->high - run->low;
+  struct ss_chunk *own = ss_arena_alloc(play->arena, h->nodes, sizeof *own);
+  struct ss_chunk *result = ss_arena_alloc(play->arena, h->nodes, sizeof *result);
+  if (!own || !result) return ss_fail_memory(error, "running a scheme among nodes");
+  memset(result, 0, h->nodes * sizeof *result);
+  part.play = *play;
+  part.ranks = h->nodes;
+  part.servers = h->team[shard].servers;
+  part.low = run->low + ss_share(rows, h->shards, shard);
+  part.high = run->low + ss_share(rows, h->shards, shard + 1);
+  part.shard = shard;
+  part.shards = h->shards;
+  part.own = own;
+  part.dense_lists = true;
+  part.proof = NULL;
+  part.result = result;
+  part.memory = &run->memory->shard[shard];
+  for (uint32_t k = 0; k < h->nodes; k++) {
+    own[k] = h->inside[k * h->per_node + shard];
+    own[k].origin = k;
+    own[k].part = 0;
+    own[k].low = part.low;
+    own[k].high = part.high;
+    own[k].width = own[k].stride = run->input->width;
+  }
+  if (!ss_memory_begin(part.memory, h->nodes, error)) return false;
+  bool sends = h->nodes > 1 || run->setting->scheme->valued;
+  bool ok = !sends || run->setting->scheme->run(&part, error);
+  *play = part.play;
+  for (uint32_t k = 0; ok && k < h->nodes; k++) h->outside[k * h->per_node + shard] = sends ? result[k] : own[k];
+  report(run, &part);
+  return ok;
+}
+
+bool ss_hierarchy_run(struct ss_run *run, uint32_t per_node, struct ss_error *error) {
+  struct hierarchy h = {.run = run, .shard = run->setting->hierarchy == SS_SHARD, .per_node = per_node};
+  const struct ss_layout layout = {run->ranks, (run->ranks + per_node - 1) / per_node, per_node};
+  h.nodes = layout.nodes;
+  h.shards = ss_hierarchy_groups(run->setting->hierarchy, layout);
+  if (!lay_out(&h, error) || !ss_memory_split(run->memory, h.shards, error)) return false;
+  if (!ss_together(&run->play, h.nodes, h.node, reduce, &h, error) ||
+      !ss_together(&run->play, h.shards, h.team, run_team, &h, error) ||
+      !ss_together(&run->play, h.nodes, h.node, spread, &h, error))
+    return false;
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    h.inside[r].low = run->low; /* what it covers is known, whatever came */
+    h.inside[r].high = run->high;
+    ss_run_sparse(run, r, &h.inside[r], 0, NULL);
+  }
+  return true;
+}

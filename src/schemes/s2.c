@@ -1,0 +1,237 @@
+/* S2 Reducer (§2): every rank puts its gradient into a count-sketch and the rows that it has into a bitmap; sketch
+ * and bitmap travel in one ring all-reduce, in which buckets add up and bits are OR-ed; everyone decodes the rows of
+ * the union. An unbiased estimate: E[error_l2^2] = (n_union - 1) / c for one hash. */
+#include "schemes/registry.h"
+
+#include "tensor/sketch.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct ss_option options[] = {
+    {"lambda", SS_OPTION_REAL, NULL, 0, 1000, 0.5,
+     "buckets for each non-zero element of a rank (mean, an iteration ago)"},
+    {"hashes", SS_OPTION_COUNT, NULL, 1, SS_SKETCH_HASHES, 1, "rows of the sketch"},
+    {"buckets", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "of each row (instead of lambda)"},
+    {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hashes, another one each iteration"},
+    {.name = NULL}};
+
+/* Where the memory counts elements of the iteration before: their mean over ranks. */
+enum { MEAN = 0 };
+
+struct s2 {
+  struct ss_run *run;
+  struct ss_sketch sketch;
+  struct ss_wire wire;
+  uint64_t buckets;         /* of all rows of the sketch */
+  uint64_t first_row, rows; /* what the bitmap stands for */
+  uint32_t width;           /* elements of such a row */
+  uint64_t bytes;           /* of the bitmap */
+  const uint64_t **packed;  /* [ranks] part after part: its buckets, then its bytes of the bitmap, one a mark */
+  struct ss_dense_sum sum;
+};
+
+/* How many buckets, from the mean number of elements a rank had in the iteration before. */
+static void choose_size(struct s2 *s) {
+  struct ss_run *run = s->run;
+  const uint64_t given = ss_setting_value(run->setting, "buckets");
+  double sum = 0;
+  for (uint32_t r = 0; r < run->ranks; r++) sum += (double)run->own[r].count;
+  const double now = sum / run->ranks, mean = run->memory->iteration > 0 ? run->memory->number[MEAN] : now;
+  const double wanted = ceil(ss_setting_real(run->setting, "lambda") * mean / s->sketch.hashes);
+  run->memory->number[MEAN] = now;
+  s->sketch.buckets = given ? given : wanted > 1 ? (uint64_t)wanted : 1;
+  s->buckets = s->sketch.hashes * s->sketch.buckets;
+}
+
+/* --- parts ---------------------------------------------------------------------------------------------- */
+
+/* Marks before part j. */
+static uint64_t place(const struct s2 *s, uint32_t j) {
+  return ss_share(s->buckets, s->run->ranks, j) + ss_share(s->bytes, s->run->ranks, j);
+}
+
+static struct ss_chunk range(const void *context, uint32_t first, uint32_t count) {
+  const struct s2 *s = context;
+  return (struct ss_chunk){.dense = true,
+                           .low = ss_share(s->buckets, s->run->ranks, first),
+                           .high = ss_share(s->buckets, s->run->ranks, first + count),
+                           .count = place(s, first + count) - place(s, first),
+                           .width = 1,
+                           .part = first};
+}
+
+static bool give(void *context, uint32_t rank, uint32_t first, uint32_t count, struct ss_arena *arena,
+                 struct ss_chunk *out, struct ss_error *error) {
+  const struct s2 *s = context;
+  (void)arena;
+  (void)error;
+  *out = range(s, first, count);
+  out->origin = rank;
+  out->marks = s->packed[rank] + place(s, first);
+  return true;
+}
+
+/* Buckets add up, bytes of the bitmap are OR-ed. */
+static bool add(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
+                struct ss_error *error) {
+  const uint64_t buckets = a->high - a->low;
+  uint64_t *marks = ss_arena_alloc(arena, a->count, sizeof *marks);
+  if (!marks) return ss_fail_memory(error, "adding sketches");
+  for (uint64_t i = 0; i < buckets; i++) marks[i] = a->marks[i] + b->marks[i];
+  for (uint64_t i = buckets; i < a->count; i++) marks[i] = a->marks[i] | b->marks[i];
+  *out = *a;
+  out->marks = marks;
+  return true;
+}
+
+/* --- sketches ------------------------------------------------------------------------------------------- */
+
+static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char *bitmap, struct ss_error *error) {
+  const struct ss_chunk *own = &s->run->own[rank];
+  const uint32_t P = s->run->ranks;
+  const struct ss_sketch_rows elements = {own->rows, own->count, 1};
+  uint64_t *packed = ss_arena_alloc(s->run->play.arena, s->buckets + s->bytes, sizeof *packed);
+  if (!packed) return ss_fail_memory(error, "making sketches");
+  memset(buckets, 0, s->buckets * sizeof *buckets);
+  memset(bitmap, 0, s->bytes);
+  ss_sketch_add(&s->sketch, &elements, (const int64_t *)own->marks, buckets);
+  for (uint64_t i = 0; i < own->count; i++) {
+    const uint64_t bit = own->rows[i] / s->width - s->first_row;
+    bitmap[bit / 8] |= (unsigned char)(1u << (bit % 8));
+  }
+  for (uint32_t j = 0; j < P; j++) {
+    uint64_t *to = packed + place(s, j);
+    for (uint64_t i = ss_share(s->buckets, P, j); i < ss_share(s->buckets, P, j + 1); i++)
+      *to++ = (uint64_t)buckets[i];
+    for (uint64_t i = ss_share(s->bytes, P, j); i < ss_share(s->bytes, P, j + 1); i++) *to++ = bitmap[i];
+  }
+  s->packed[rank] = packed;
+  return true;
+}
+
+/* Takes apart the parts that the rank holds; those that never came are zero. */
+static void unpack(const struct s2 *s, const struct ss_gather *gather, uint32_t rank, int64_t *buckets,
+                   unsigned char *bitmap) {
+  const uint32_t P = s->run->ranks;
+  for (uint32_t j = 0; j < P; j++) {
+    const struct ss_chunk *part = ss_receipts_held(&gather->receipts, rank, j, &gather->block[j]);
+    const uint64_t first = ss_share(s->buckets, P, j), n = ss_share(s->buckets, P, j + 1) - first;
+    const uint64_t first_byte = ss_share(s->bytes, P, j), bytes = ss_share(s->bytes, P, j + 1) - first_byte;
+    const bool whole = part && part->marks && part->count == n + bytes;
+    if (!whole) ss_play_mismatch(&s->run->play, "endpoint %u never received part %u", rank, j);
+    for (uint64_t i = 0; i < n; i++) buckets[first + i] = whole ? (int64_t)part->marks[i] : 0;
+    for (uint64_t i = 0; i < bytes; i++) bitmap[first_byte + i] = whole ? (unsigned char)part->marks[n + i] : 0;
+  }
+}
+
+/* Estimates of the elements of all rows in the bitmap. */
+static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned char *bitmap, struct ss_chunk *out,
+                   struct ss_error *error) {
+  struct ss_run *run = s->run;
+  uint64_t rows = 0, n = 0;
+  for (uint64_t i = 0; i < s->bytes; i++) rows += (uint64_t)__builtin_popcount(bitmap[i]);
+  uint32_t *element = ss_arena_alloc(run->play.arena, rows * s->width, sizeof *element);
+  uint64_t *marks = ss_arena_alloc(run->play.arena, rows * s->width, sizeof *marks);
+  SS_AUTO_FREE double *estimate = ss_alloc(rows * s->width, sizeof *estimate);
+  if (!element || !marks || !estimate) return ss_fail_memory(error, "decoding sketches");
+  for (uint64_t row = 0; row < s->rows; row++) {
+    if (!(bitmap[row / 8] >> (row % 8) & 1)) continue;
+    for (uint64_t e = (s->first_row + row) * s->width; e < (s->first_row + row + 1) * s->width; e++)
+      if (e >= run->low && e < run->high && e < run->input->elements) element[n++] = (uint32_t)e;
+  }
+  const struct ss_sketch_rows elements = {element, n, 1};
+  ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
+  for (uint64_t i = 0; i < n; i++) marks[i] = (uint64_t)llrint(estimate[i] / run->grain);
+  *out = (struct ss_chunk){.rows = element,
+                           .marks = marks,
+                           .count = n,
+                           .low = run->low,
+                           .high = run->high,
+                           .width = 1,
+                           .stride = 1,
+                           .distinct = true};
+  return true;
+}
+
+static bool report(struct s2 *s, const struct ss_gather *gather, int64_t *buckets, unsigned char *bitmap,
+                   struct ss_error *error) {
+  struct ss_run *run = s->run;
+  struct ss_chunk shared = {0};
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    struct ss_chunk result = shared;
+    const bool regular = ss_receipts_regular(&gather->receipts, r);
+    if (!ss_run_resident(run, r)) continue;
+    if (!regular || !shared.rows) {
+      unpack(s, gather, r, buckets, bitmap);
+      if (!decode(s, buckets, bitmap, &result, error)) return false;
+      if (regular) shared = result;
+    }
+    ss_run_sparse(run, r, &result, 0, NULL);
+  }
+  return true;
+}
+
+static bool all_reduce(struct s2 *s, struct ss_gather *gather, struct ss_error *error) {
+  struct ss_run *run = s->run;
+  struct ss_chunk *part = ss_arena_alloc(run->play.arena, run->ranks, sizeof *part);
+  if (!part) return ss_fail_memory(error, "adding sketches");
+  if (!ss_reduce_scatter_ring(&run->play, &s->sum, part, error)) return false;
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    part[r].origin = part[r].part = r;
+    ss_gather_set(gather, 0, r, &part[r]);
+  }
+  return ss_gather_seal(&run->play, gather, error) && ss_allgather_ring(&run->play, gather, error);
+}
+
+static bool run_s2(struct ss_run *run, struct ss_error *error) {
+  struct s2 s = {.run = run, .wire = run->dense};
+  struct ss_gather gather;
+  s.sketch.hashes = (uint32_t)ss_setting_value(run->setting, "hashes");
+  s.sketch.seed = ss_setting_value(run->setting, "seed") + 2 * s.sketch.hashes * run->memory->iteration;
+  choose_size(&s);
+  s.wire.format = SS_WIRE_SKETCH;
+  s.width = run->setting->element ? 1 : run->input->row_width;
+  s.first_row = run->low / s.width;
+  s.rows = run->high > run->low ? (run->high - 1) / s.width - s.first_row + 1 : 0;
+  s.bytes = (s.rows + 7) / 8;
+  s.sum = (struct ss_dense_sum){.groups = ss_everyone(run->ranks),
+                                .wire = &s.wire,
+                                .units = run->ranks,
+                                .context = &s,
+                                .range = range,
+                                .add = add,
+                                .give = give};
+  run->grain = s.sketch.hashes % 2 ? 1 : 0.5;
+  s.packed = ss_arena_alloc(run->play.arena, run->ranks, sizeof *s.packed);
+  SS_AUTO_FREE int64_t *buckets = ss_alloc(s.buckets, sizeof *buckets);
+  SS_AUTO_FREE unsigned char *bitmap = ss_alloc(s.bytes, 1);
+  if (!s.packed || !buckets || !bitmap) return ss_fail_memory(error, "making sketches");
+  for (uint32_t r = 0; r < run->ranks; r++)
+    if (ss_run_resident(run, r) && !encode(&s, r, buckets, bitmap, error)) return false;
+  if (!ss_gather_open(&gather, s.sum.groups, &s.wire, error)) return false;
+  bool ok = all_reduce(&s, &gather, error) && report(&s, &gather, buckets, bitmap, error);
+  ss_gather_close(&gather);
+  return ok;
+}
+
+static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
+  (void)ranks;
+  (void)nodes;
+  if (ss_setting_given(setting, "lambda") && ss_setting_given(setting, "buckets"))
+    return ss_fail(error, SS_BAD_INPUT, "%s: \"lambda\" and \"buckets\" both say how large the sketch is: give one",
+                   setting->label);
+  return true;
+}
+
+const struct ss_scheme ss_scheme_s2 = {
+    .name = "s2",
+    .summary = "Count-sketches and bitmaps through a dense ring all-reduce; an unbiased estimate",
+    .source = "S2 Reducer §2",
+    .options = options,
+    .valued = true,
+    .estimates = true,
+    .by_elements = true,
+    .check = check,
+    .run = run_s2,
+};

@@ -1,0 +1,119 @@
+/* ZEN's Balanced Parallelism (§2.3, §3): every row has one owner, chosen so that all own alike; ranks push their rows
+ * to the owners (COO, pairwise), which sum; then all pull all sums, in the format chosen.
+ *
+ * balance: hash     h0(row), the same on every rank (§3.1)
+ *          even     ranges, as Sparse PS has them: what skew does to them is §2.3's point
+ *          sorted   ranges that cut the union of one iteration evenly (§3.1's strawman), refreshed now and then
+ * plan: auto        Eq. 1 against Eq. 2 on the first iterations, then this or Hierarchical Centralization. */
+#include "schemes/registry.h"
+
+#include <math.h>
+
+static const char *const formats[] = {"hash-bitmap", "coo", "bitmap", "block", NULL};
+static const char *const balances[] = {"hash", "even", "sorted", NULL};
+static const char *const plans[] = {"zen", "auto", NULL};
+static const struct ss_option options[] = {
+    {"format", SS_OPTION_CHOICE, formats, 0, 0, SS_PULL_HASH_BITMAP, "how the sums travel"},
+    {"balance", SS_OPTION_CHOICE, balances, 0, 0, SS_BALANCE_HASH, "who owns a row"},
+    {"refresh", SS_OPTION_COUNT, NULL, 1, 1u << 30, 1000, "iterations that sorted boundaries last"},
+    {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hash"},
+    {"plan", SS_OPTION_CHOICE, plans, 0, 0, 0, "zen, or the cheaper of it and sparcml-rd after 5 iterations"},
+    {.name = NULL}};
+
+/* Iterations in which `plan: auto` watches. */
+enum { WATCHED = 5 };
+
+static bool run_balanced(struct ss_run *run, struct ss_error *error) {
+  struct ss_cut cut = {.balance = (enum ss_balance)ss_setting_value(run->setting, "balance"),
+                       .format = (enum ss_pull_format)ss_setting_value(run->setting, "format"),
+                       .seed = ss_setting_value(run->setting, "seed"),
+                       .refresh = ss_setting_value(run->setting, "refresh"),
+                       .block = 256};
+  if (!ss_run_cut(run, &cut, error)) return false;
+  bool ok = ss_owners_open(&run->play, &cut.owners, error) && ss_owners_push(&cut.owners, error) &&
+            ss_owners_sum(&cut.owners, error) && ss_owners_pull(&cut.owners, error) &&
+            ss_run_pulled(run, &cut.owners, error);
+  ss_owners_close(&cut.owners);
+  return ok;
+}
+
+static bool run_centralised(struct ss_run *run, struct ss_error *error) {
+  struct ss_running sums;
+  bool ok = ss_running_open(&run->play, &run->coo, run->low, run->high, run->own, &sums, error) &&
+            ss_running_doubling(&sums, error);
+  for (uint32_t r = 0; ok && ss_run_reports(run) && r < run->ranks; r++)
+    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
+  ss_running_close(&sums);
+  return ok;
+}
+
+/* --- plan: auto ----------------------------------------------------------------------------------------- */
+
+/* Rows that Eq. 1 and Eq. 2 move, added up over the watched iterations: places in the memory's numbers. */
+enum { BALANCED, CENTRALISED };
+
+/* Eq. 1: (n-1)/n (1 + gamma(n)) nnz. Eq. 2: the sum over i = 1..log2 n of gamma(2^(i-1)) nnz. gamma(k) nnz is the
+ * union of the first k ranks. */
+static bool watch(struct ss_run *run, double *moved, struct ss_error *error) {
+  const double n = run->ranks;
+  double nnz = 0;
+  struct ss_chunk all;
+  for (uint32_t r = 0; r < run->ranks; r++) nnz += (double)run->own[r].count / n;
+  moved[CENTRALISED] += nnz; /* gamma(1) = 1, whichever rank comes first */
+  for (uint32_t k = 2; k < run->ranks; k *= 2) {
+    if (!ss_chunk_sum(run->own, k, run->low, run->high, run->play.arena, &run->play.scratch, &all, error))
+      return false;
+    moved[CENTRALISED] += (double)all.count;
+  }
+  if (!ss_chunk_sum(run->own, run->ranks, run->low, run->high, run->play.arena, &run->play.scratch, &all, error))
+    return false;
+  moved[BALANCED] += (n - 1) / n * (nnz + (double)all.count);
+  return true;
+}
+
+static bool run_zen(struct ss_run *run, struct ss_error *error) {
+  if (ss_setting_value(run->setting, "plan") == 0) return run_balanced(run, error);
+  double *moved = run->memory->number;
+  if (run->memory->iteration < WATCHED) return watch(run, moved, error) && run_balanced(run, error);
+  return moved[CENTRALISED] < moved[BALANCED] ? run_centralised(run, error) : run_balanced(run, error);
+}
+
+static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
+  (void)ranks;
+  (void)nodes;
+  if (ss_setting_given(setting, "refresh") && ss_setting_value(setting, "balance") != SS_BALANCE_SORTED)
+    return ss_fail(error, SS_BAD_INPUT, "%s: \"refresh\" belongs to balance \"sorted\"", setting->label);
+  return true;
+}
+
+static uint64_t parts(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes) {
+  (void)nodes;
+  return ss_setting_value(setting, "balance") == SS_BALANCE_EVEN ? ranks : 1;
+}
+
+static bool never(const struct ss_setting *setting, const struct ss_input *input) {
+  (void)setting;
+  (void)input;
+  return false;
+}
+
+/* What a process cannot know alone: the union (sorted), gamma (plan), which rows a part may hold (hash bitmap), which
+ * blocks come. */
+static bool executes(const struct ss_setting *setting) {
+  const uint64_t format = ss_setting_value(setting, "format");
+  return (format == SS_PULL_COO || format == SS_PULL_BITMAP) && ss_setting_value(setting, "plan") == 0 &&
+         ss_setting_value(setting, "balance") != SS_BALANCE_SORTED;
+}
+
+const struct ss_scheme ss_scheme_zen = {
+    .name = "zen",
+    .summary = "Balanced Parallelism: rows hashed to owners, sums pulled with a hash bitmap",
+    .source = "ZEN §2.3, §3, Eq. 1, Algorithms 1 and 2",
+    .options = options,
+    .lossless = true,
+    .executes = executes,
+    .check = check,
+    .parts = parts,
+    .counts_suffice = never,
+    .run = run_zen,
+};

@@ -1,0 +1,288 @@
+#include "tensor/hash.h"
+
+#include "base/memory.h"
+#include "tensor/chunk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks are fixed by the input, so that what is counted and where it goes does not depend on the threads. */
+enum { CHUNKS = 64, LEAST_CHUNK = 1 << 14, SPAN = 1 << 16 };
+
+/* --- partition ----------------------------------------------------------------------------------------------- */
+
+struct partition {
+  const uint32_t *rows;
+  const uint64_t *marks;
+  uint64_t count, seed;
+  uint32_t parts, chunks;
+  uint16_t *part_of; /* [count] h0 of each row: kept, as hashing it twice takes longer */
+  uint64_t *place;   /* [chunks][parts] entries, then where the chunk's next one goes */
+};
+
+/* The loops take what they need into variables of their own: a store of the same type as one of the struct's fields
+ * would make the compiler read the field again for every row. */
+static void count_parts(const struct partition *p, uint32_t chunk) {
+  const uint64_t begin = ss_share(p->count, p->chunks, chunk), end = ss_share(p->count, p->chunks, chunk + 1);
+  const uint64_t seed = p->seed;
+  const uint32_t *rows = p->rows, parts = p->parts;
+  uint16_t *restrict part_of = p->part_of;
+  uint64_t *restrict counts = p->place + (uint64_t)chunk * parts;
+  memset(counts, 0, parts * sizeof *counts);
+  for (uint64_t i = begin; i < end; i++) part_of[i] = (uint16_t)ss_hash_part(rows[i], seed, parts);
+  for (uint64_t i = begin; i < end; i++) counts[part_of[i]]++;
+}
+
+/* Part by part, and in a part chunk by chunk: that keeps the order of the input. */
+static void find_places(const struct partition *p, uint64_t *offsets) {
+  uint64_t sum = 0;
+  for (uint32_t part = 0; part < p->parts; part++) {
+    offsets[part] = sum;
+    for (uint32_t chunk = 0; chunk < p->chunks; chunk++) {
+      uint64_t *place = &p->place[(uint64_t)chunk * p->parts + part];
+      const uint64_t here = *place;
+      *place = sum;
+      sum += here;
+    }
+  }
+  offsets[p->parts] = sum;
+}
+
+static void scatter(const struct partition *p, uint32_t chunk, uint32_t *restrict rows_out,
+                    uint64_t *restrict marks_out) {
+  const uint64_t begin = ss_share(p->count, p->chunks, chunk), end = ss_share(p->count, p->chunks, chunk + 1);
+  const uint32_t *restrict rows = p->rows;
+  const uint64_t *restrict marks = p->marks;
+  const uint16_t *restrict part_of = p->part_of;
+  uint64_t *restrict place = p->place + (uint64_t)chunk * p->parts;
+  if (!marks) {
+    for (uint64_t i = begin; i < end; i++) rows_out[place[part_of[i]]++] = rows[i];
+    return;
+  }
+  for (uint64_t i = begin; i < end; i++) {
+    const uint64_t to = place[part_of[i]]++;
+    rows_out[to] = rows[i];
+    marks_out[to] = marks[i];
+  }
+}
+
+static bool few_enough(uint32_t parts, struct ss_error *error) {
+  if (parts <= SS_HASH_PARTS) return true;
+  return ss_fail(error, SS_BAD_INPUT, "hashing: %u parts, at most %u can be had", parts, (unsigned)SS_HASH_PARTS);
+}
+
+bool ss_hash_partition(const uint32_t *rows, const uint64_t *marks, uint64_t count, uint64_t seed, uint32_t parts,
+                       uint32_t *rows_out, uint64_t *marks_out, uint64_t *offsets, struct ss_error *error) {
+  /* a chunk must pay for its table of counts */
+  const uint64_t least = parts > LEAST_CHUNK / 4 ? (uint64_t)parts * 4 : LEAST_CHUNK, most = count / least + 1;
+  struct partition p = {.rows = rows,
+                        .marks = marks,
+                        .count = count,
+                        .seed = seed,
+                        .parts = parts,
+                        .chunks = most < CHUNKS ? (uint32_t)most : CHUNKS};
+  if (!few_enough(parts, error)) return false;
+  SS_AUTO_FREE uint16_t *part_of = ss_alloc(count, sizeof *part_of);
+  SS_AUTO_FREE uint64_t *place = ss_alloc((size_t)p.chunks * parts, sizeof *place);
+  if (!part_of || !place) return ss_fail_memory(error, "partitioning rows by hash");
+  p.part_of = part_of;
+  p.place = place;
+#pragma omp parallel if (p.chunks > 1)
+  {
+    /* static: a thread's chunks are neighbours, and so are the places it writes to */
+#pragma omp for schedule(static)
+    for (uint32_t chunk = 0; chunk < p.chunks; chunk++) count_parts(&p, chunk);
+#pragma omp single
+    find_places(&p, offsets);
+#pragma omp for schedule(static)
+    for (uint32_t chunk = 0; chunk < p.chunks; chunk++) scatter(&p, chunk, rows_out, marks_out);
+  }
+  return true;
+}
+
+bool ss_hash_sizes(uint64_t low, uint64_t high, uint64_t seed, uint32_t parts, uint64_t *sizes,
+                   struct ss_error *error) {
+  bool good = true;
+  memset(sizes, 0, parts * sizeof *sizes);
+#pragma omp parallel reduction(&& : good) if (high - low > SPAN)
+  {
+    SS_AUTO_FREE uint64_t *mine = ss_alloc_zero(parts, sizeof *mine);
+    good = mine != NULL;
+#pragma omp for schedule(dynamic)
+    for (uint64_t begin = low; begin < high; begin += SPAN) {
+      const uint64_t end = high - begin < SPAN ? high : begin + SPAN;
+      for (uint64_t row = begin; mine && row < end; row++) mine[ss_hash_part(row, seed, parts)]++;
+    }
+#pragma omp critical
+    for (uint32_t part = 0; mine && part < parts; part++) sizes[part] += mine[part];
+  }
+  if (!good) return ss_fail_memory(error, "counting rows by hash");
+  return true;
+}
+
+/* --- ZEN's Algorithm 1 --------------------------------------------------------------------------------------- */
+
+/* Rows whose slots are fetched together: enough to hide the way to memory. */
+enum { BATCH = 64 };
+
+enum outcome { COMPLETE, OVERFLOWN, LOSSY };
+
+/* One partition's memory and what went into it. */
+struct hierarchy {
+  uint32_t *parallel, *serial; /* ids; 0 is empty */
+  uint64_t parallel_slots, serial_slots, in_serial, seed;
+  uint64_t placed[SS_HASH_PROBES];
+  uint32_t probes;
+  enum outcome outcome;
+};
+
+struct ss_hash_memory ss_hash_memory_zen(uint32_t parts, uint64_t count) {
+  return (struct ss_hash_memory){
+      .seed = 1, .parts = parts, .probes = 3, .parallel_slots = 2 * count, .serial_slots = 2 * count / 10};
+}
+
+/* h_i into a partition's slots. */
+static uint64_t slot_of(const struct hierarchy *h, uint32_t row, uint32_t probe) {
+  return ss_below(ss_hash_row(row, h->seed + probe), h->parallel_slots);
+}
+
+/* Writes where there is room, and reads it again: on a GPU another thread may have written in between (ZEN's
+ * technique 4), and then this row goes on to its next probe. Here one thread has the partition to itself. */
+static bool write_checked(volatile uint32_t *slot, uint32_t id) {
+  if (*slot != 0) return false;
+  *slot = id;
+  return *slot == id;
+}
+
+static bool place_row(struct hierarchy *h, uint32_t row, uint64_t first_slot) {
+  for (uint32_t probe = 1; probe <= h->probes && h->parallel_slots > 0; probe++) {
+    const uint64_t slot = probe == 1 ? first_slot : slot_of(h, row, probe);
+    if (!write_checked(&h->parallel[slot], row + 1)) continue;
+    h->placed[probe - 1]++;
+    return true;
+  }
+  if (h->in_serial == h->serial_slots) return false;
+  h->serial[h->in_serial++] = row + 1;
+  return true;
+}
+
+/* Fetches the slots of the first probe, then, where those are taken, of the second. What is fetched decides nothing:
+ * rows are placed one after the other, each through all its probes, as Algorithm 1 does when one thread runs it. */
+static bool place_batch(struct hierarchy *h, const uint32_t *rows, uint32_t count) {
+  uint64_t first[BATCH];
+  for (uint32_t i = 0; i < count; i++) {
+    first[i] = slot_of(h, rows[i], 1);
+    __builtin_prefetch(&h->parallel[first[i]], 1);
+  }
+  uint32_t taken[BATCH], n = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    taken[n] = rows[i];
+    n += h->parallel[first[i]] != 0;
+  }
+  for (uint32_t i = 0; i < n; i++) __builtin_prefetch(&h->parallel[slot_of(h, taken[i], 2)], 1);
+  for (uint32_t i = 0; i < count; i++)
+    if (!place_row(h, rows[i], first[i])) return false;
+  return true;
+}
+
+/* The rows of the non-empty slots, in the order of the memory, at most `most`; returns how many they are. */
+static uint64_t extract(const uint32_t *slots, uint64_t count, uint32_t *out, uint64_t most) {
+  uint64_t n = 0;
+  for (uint64_t i = 0; i < count && n < most; i++) {
+    out[n] = slots[i] - 1;
+    n += slots[i] != 0;
+  }
+  return n;
+}
+
+/* Out of rows[count] into the memory, and from there back, in its order. */
+static enum outcome hash_rows(struct hierarchy *h, uint32_t *rows, uint64_t count) {
+  memset(h->parallel, 0, (h->parallel_slots + 1) * sizeof *h->parallel);
+  for (uint64_t i = 0; i < count; i += BATCH)
+    if (!place_batch(h, rows + i, count - i < BATCH ? (uint32_t)(count - i) : BATCH)) return OVERFLOWN;
+  uint64_t found = extract(h->parallel, h->parallel_slots, rows, count);
+  found += extract(h->serial, h->in_serial, rows + found, count - found);
+  return found == count ? COMPLETE : LOSSY;
+}
+
+static uint64_t share_of(uint64_t slots, uint32_t parts, uint32_t part) {
+  return ss_share(slots, parts, part + 1) - ss_share(slots, parts, part);
+}
+
+/* Partitions first, and then each by one thread, in the order of the rows: where many threads probe one memory, as on
+ * a GPU, who comes first changes from run to run, and with it the probes that are counted and the order of what is
+ * extracted. Partitions share nothing, so as many threads are busy as there are partitions. */
+static bool hash_parts(const struct ss_hash_memory *m, uint32_t *rows, const uint64_t *offsets,
+                       struct hierarchy *hierarchies) {
+  bool good = true;
+#pragma omp parallel reduction(&& : good) if (offsets[m->parts] > LEAST_CHUNK)
+  {
+    /* one more slot than the largest share: what is fetched ahead may be the slot of no probe */
+    SS_AUTO_FREE uint32_t *parallel = ss_alloc(m->parallel_slots / m->parts + 2, sizeof *parallel);
+    SS_AUTO_FREE uint32_t *serial = ss_alloc(m->serial_slots / m->parts + 1, sizeof *serial);
+    good = parallel && serial;
+#pragma omp for schedule(dynamic)
+    for (uint32_t p = 0; p < m->parts; p++) {
+      if (!parallel || !serial) continue;
+      hierarchies[p] = (struct hierarchy){.parallel = parallel,
+                                          .serial = serial,
+                                          .parallel_slots = share_of(m->parallel_slots, m->parts, p),
+                                          .serial_slots = share_of(m->serial_slots, m->parts, p),
+                                          .seed = m->seed,
+                                          .probes = m->probes};
+      hierarchies[p].outcome = hash_rows(&hierarchies[p], rows + offsets[p], offsets[p + 1] - offsets[p]);
+    }
+  }
+  return good;
+}
+
+/* Adds up what the partitions tallied; an error for the first that failed. */
+static bool tally_parts(const struct ss_hash_memory *m, const uint64_t *offsets, const struct hierarchy *hierarchies,
+                        struct ss_hash_tally *tally, struct ss_error *error) {
+  *tally = (struct ss_hash_tally){0};
+  for (uint32_t p = 0; p < m->parts; p++) {
+    const struct hierarchy *h = &hierarchies[p];
+    const unsigned long long count = offsets[p + 1] - offsets[p];
+    if (h->outcome == OVERFLOWN)
+      return ss_fail(error, SS_BAD_INPUT,
+                     "hierarchical hashing: the %llu rows of partition %u overflow its %llu slots of serial memory "
+                     "(behind %llu parallel slots and %u probes)",
+                     count, p, (unsigned long long)h->serial_slots, (unsigned long long)h->parallel_slots, h->probes);
+    if (h->outcome == LOSSY)
+      return ss_fail(error, SS_UNPROVEN, "hierarchical hashing lost some of the %llu rows of partition %u", count, p);
+    for (uint32_t i = 0; i < m->probes; i++) tally->placed[i] += h->placed[i];
+    tally->serial += h->in_serial;
+    if (h->in_serial > tally->serial_fullest) tally->serial_fullest = h->in_serial;
+  }
+  return true;
+}
+
+bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const uint32_t *rows, uint64_t count,
+                          uint32_t *rows_out, uint64_t *offsets, struct ss_hash_tally *tally,
+                          struct ss_error *error) {
+  if (memory->probes > SS_HASH_PROBES)
+    return ss_fail(error, SS_BAD_INPUT, "hierarchical hashing: %u probes, at most %u can be had", memory->probes,
+                   (unsigned)SS_HASH_PROBES);
+  SS_AUTO_FREE struct hierarchy *hierarchies = ss_alloc(memory->parts, sizeof *hierarchies);
+  if (!hierarchies) return ss_fail_memory(error, "hierarchical hashing");
+  if (!ss_hash_partition(rows, NULL, count, memory->seed, memory->parts, rows_out, NULL, offsets, error))
+    return false;
+  if (!hash_parts(memory, rows_out, offsets, hierarchies)) return ss_fail_memory(error, "hierarchical hashing");
+  return tally_parts(memory, offsets, hierarchies, tally, error);
+}
+
+/* --- ZEN's Algorithm 3 --------------------------------------------------------------------------------------- */
+
+bool ss_hash_lossy(const uint32_t *rows, uint64_t count, uint64_t seed, uint32_t parts, uint64_t slots,
+                   uint32_t *rows_out, uint64_t *offsets, struct ss_error *error) {
+  uint64_t total;
+  if (!few_enough(parts, error)) return false;
+  if (!ss_mul_u64(parts, slots, &total)) return ss_fail_memory(error, "hashing with loss");
+  SS_AUTO_FREE uint32_t *memory = ss_alloc_zero(total, sizeof *memory);
+  if (!memory) return ss_fail_memory(error, "hashing with loss");
+  for (uint64_t i = 0; i < count && total > 0; i++) memory[ss_below(ss_hash_row(rows[i], seed), total)] = rows[i] + 1;
+  offsets[0] = 0;
+  for (uint32_t p = 0; p < parts; p++)
+    offsets[p + 1] = offsets[p] + extract(memory + p * slots, slots, rows_out + offsets[p], count - offsets[p]);
+  return true;
+}

@@ -1,0 +1,84 @@
+/* Hashing rows to parts: ZEN's h0 and what is built on it.
+ *
+ * ZEN's hierarchical hashing (Algorithm 1) does two things: h0 says which partition a row belongs to, on every rank
+ * the same, and h1..hk find a place in that partition's memory, so that thousands of GPU threads can write without
+ * agreeing. Only the first has a meaning for the traffic; ss_hash_partition does it, stably. The second is a kernel
+ * whose memory, probes and losses can be looked at: ss_hash_hierarchical, and ss_hash_lossy, the strawman
+ * (Algorithm 3) that it is held against.
+ *
+ * Rows are distinct; every result is the same at any number of threads. */
+#ifndef SS_TENSOR_HASH_H
+#define SS_TENSOR_HASH_H
+
+#include "base/error.h"
+#include "base/random.h"
+
+#include <endian.h>
+#include <stdint.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* XXH64 of the row as 8 little-endian bytes. (flatten: GCC would call XXH64's last rounds, at a third of the speed.)
+ */
+__attribute__((flatten)) static inline uint64_t ss_hash_row(uint64_t row, uint64_t seed) {
+  const uint64_t bytes = htole64(row);
+  return XXH64(&bytes, sizeof bytes, seed);
+}
+
+/* ZEN's h0: the part, of `parts` > 0, that a row belongs to. */
+static inline uint32_t ss_hash_part(uint64_t row, uint64_t seed, uint32_t parts) {
+  return (uint32_t)ss_below(ss_hash_row(row, seed), parts);
+}
+
+/* More parts than there can be ranks with a list of rows each; the kernels below refuse more. */
+enum { SS_HASH_PARTS = 1 << 16 };
+
+/* rows[count], and marks[count] unless NULL, part after part into rows_out and marks_out: part p is entries
+ * [offsets[p], offsets[p + 1]), in the order of the input. `offsets` has parts + 1 places; outputs overlap no
+ * inputs. */
+bool ss_hash_partition(const uint32_t *rows, const uint64_t *marks, uint64_t count, uint64_t seed, uint32_t parts,
+                       uint32_t *rows_out, uint64_t *marks_out, uint64_t *offsets,
+                       struct ss_error *error) SS_MUST_CHECK;
+
+/* How many of the rows [low, high) each part has, into sizes[parts]. */
+bool ss_hash_sizes(uint64_t low, uint64_t high, uint64_t seed, uint32_t parts, uint64_t *sizes,
+                   struct ss_error *error) SS_MUST_CHECK;
+
+/* --- ZEN's Algorithm 1 ------------------------------------------------------------------------------------- */
+
+enum { SS_HASH_PROBES = 8 };
+
+/* Algorithm 1's parameters. The memories are totals, shared evenly over the partitions: ZEN's pseudocode makes them
+ * per partition, its section 5.2 and its "< 150 MB" need totals. */
+struct ss_hash_memory {
+  uint64_t seed;           /* of h0; h_i has seed + i */
+  uint32_t parts;          /* n */
+  uint32_t probes;         /* k, at most SS_HASH_PROBES; ZEN takes 3 */
+  uint64_t parallel_slots; /* r1 */
+  uint64_t serial_slots;   /* r2 */
+};
+
+/* ZEN's setting for `count` rows: r1 = 2 count, r2 = r1/10, three probes; seed 1. */
+struct ss_hash_memory ss_hash_memory_zen(uint32_t parts, uint64_t count);
+
+struct ss_hash_tally {
+  uint64_t placed[SS_HASH_PROBES]; /* rows that found room at the first, second, ... probe */
+  uint64_t serial;                 /* rows that found none and went to serial memory */
+  uint64_t serial_fullest;         /* of them, in the fullest partition */
+};
+
+/* Algorithm 1 on rows[count], each below UINT32_MAX (an id is stored as row + 1, so that 0 is an empty slot): part p
+ * is rows_out[offsets[p] .. offsets[p + 1]), in the order of its memory. No row is lost: a serial memory that would
+ * overflow is an SS_BAD_INPUT error that says what it had room for. */
+bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const uint32_t *rows, uint64_t count,
+                          uint32_t *rows_out, uint64_t *offsets, struct ss_hash_tally *tally,
+                          struct ss_error *error) SS_MUST_CHECK;
+
+/* Algorithm 3 on rows[count], each below UINT32_MAX: one hash into `slots` slots a part, the last to come overwrites.
+ * What survives is rows_out[0 .. offsets[parts]), part by part in the order of the memory; the rest is lost. rows_out
+ * has room for `count`. */
+bool ss_hash_lossy(const uint32_t *rows, uint64_t count, uint64_t seed, uint32_t parts, uint64_t slots,
+                   uint32_t *rows_out, uint64_t *offsets, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,76 @@
+#include "tensor/parts.h"
+
+#include "tensor/hash.h"
+
+#include <string.h>
+
+bool ss_parts_even(uint64_t low, uint64_t high, uint32_t count, struct ss_arena *arena, struct ss_parts *out,
+                   struct ss_error *error) {
+  uint64_t *boundary = ss_arena_alloc(arena, (size_t)count + 1, sizeof *boundary);
+  if (!boundary) return ss_fail_memory(error, "cutting a tensor into parts");
+  for (uint32_t j = 0; j <= count; j++) boundary[j] = low + ss_share(high - low, count, j);
+  *out = (struct ss_parts){.count = count, .low = low, .high = high, .boundary = boundary};
+  return true;
+}
+
+/* The values of each entry to where its row went. */
+static bool move_values(const struct ss_chunk *own, struct ss_arena *arena, struct ss_chunk *cut,
+                        struct ss_error *error) {
+  float *values = ss_arena_alloc(arena, own->count * own->width, sizeof *values);
+  if (!values) return ss_fail_memory(error, "cutting a tensor into parts");
+  for (uint64_t i = 0, from; i < own->count; i++) {
+    ss_chunk_find(own, cut->rows[i], (uint64_t)cut->rows[i] + 1, &from);
+    memcpy(values + i * own->width, own->values + from * own->stride, own->width * sizeof *values);
+  }
+  cut->values = values;
+  cut->stride = own->width;
+  return true;
+}
+
+static bool cut_one(struct ss_parts *p, const struct ss_chunk *own, uint32_t owner, struct ss_arena *arena,
+                    struct ss_error *error) {
+  uint64_t *offset = p->offset + (size_t)owner * (p->count + 1);
+  struct ss_chunk *cut = &p->cut[owner];
+  *cut = *own;
+  for (uint32_t j = 0; j <= p->count; j++) offset[j] = 0;
+  if (!own->rows || own->count == 0) return true;
+  uint32_t *rows = ss_arena_alloc(arena, own->count, sizeof *rows);
+  uint64_t *marks = own->marks ? ss_arena_alloc(arena, own->count, sizeof *marks) : NULL;
+  if (!rows || (own->marks && !marks)) return ss_fail_memory(error, "cutting a tensor into parts");
+  if (!ss_hash_partition(own->rows, own->marks, own->count, p->seed, p->count, rows, marks, offset, error))
+    return false;
+  cut->rows = rows;
+  cut->marks = marks;
+  return !own->values || move_values(own, arena, cut, error);
+}
+
+bool ss_parts_hash(const struct ss_chunk *own, uint32_t owners, uint64_t low, uint64_t high, uint32_t count,
+                   uint64_t seed, const uint64_t *sizes, struct ss_arena *arena, struct ss_parts *out,
+                   struct ss_error *error) {
+  *out = (struct ss_parts){.count = count, .low = low, .high = high, .seed = seed, .owners = owners};
+  out->domains = (struct ss_domains){.parts = count, .size = sizes};
+  out->cut = ss_arena_alloc(arena, owners, sizeof *out->cut);
+  out->offset = ss_arena_alloc(arena, (size_t)owners * ((size_t)count + 1), sizeof *out->offset);
+  if (!out->cut || !out->offset) return ss_fail_memory(error, "cutting a tensor into parts");
+  for (uint32_t r = 0; r < owners; r++)
+    if (!cut_one(out, &own[r], r, arena, error)) return false;
+  return true;
+}
+
+struct ss_chunk ss_parts_range(const struct ss_parts *p, uint32_t part) {
+  return (struct ss_chunk){.low = p->boundary ? p->boundary[part] : p->low,
+                           .high = p->boundary ? p->boundary[part + 1] : p->high,
+                           .part = part};
+}
+
+struct ss_chunk ss_parts_slice(const struct ss_parts *p, const struct ss_chunk *own, uint32_t owner, uint32_t part) {
+  struct ss_chunk slice;
+  if (p->boundary) {
+    slice = ss_chunk_slice(own, p->boundary[part], p->boundary[part + 1]);
+  } else {
+    const uint64_t *offset = p->offset + (size_t)owner * (p->count + 1);
+    slice = ss_chunk_entries(&p->cut[owner], offset[part], offset[part + 1] - offset[part]);
+  }
+  slice.part = part;
+  return slice;
+}

@@ -1,0 +1,102 @@
+#include "tensor/sets.h"
+
+#include <string.h>
+
+/* From this ratio of lengths on, a binary search for each row of the shorter list beats reading the longer one. */
+enum { FAR_LONGER = 64 };
+
+/* A merge whose steps are arithmetic: which list comes next is a coin toss that no branch predictor wins. */
+static uint64_t common_by_merge(const uint32_t *a, uint64_t a_count, const uint32_t *b, uint64_t b_count) {
+  uint64_t i = 0, j = 0, common = 0;
+  while (i < a_count && j < b_count) {
+    const uint32_t x = a[i], y = b[j];
+    common += x == y;
+    i += x <= y;
+    j += y <= x;
+  }
+  return common;
+}
+
+static uint64_t common_by_search(const uint32_t *few, uint64_t few_count, const uint32_t *many, uint64_t many_count) {
+  uint64_t common = 0;
+  struct ss_chunk left = {.rows = many, .count = many_count};
+  for (uint64_t i = 0; i < few_count && left.count > 0; i++) {
+    uint64_t first;
+    const uint64_t found = ss_chunk_find(&left, few[i], (uint64_t)few[i] + 1, &first);
+    common += found;
+    left = ss_chunk_entries(&left, first + found, left.count - first - found);
+  }
+  return common;
+}
+
+uint64_t ss_rows_common(const uint32_t *a, uint64_t a_count, const uint32_t *b, uint64_t b_count) {
+  if (a_count / FAR_LONGER > b_count) return common_by_search(b, b_count, a, a_count);
+  if (b_count / FAR_LONGER > a_count) return common_by_search(a, a_count, b, b_count);
+  /* Two halves side by side: the steps of one merge wait for each other. */
+  if (a_count == 0) return 0;
+  const uint64_t middle = a_count / 2;
+  const struct ss_chunk other = {.rows = b, .count = b_count};
+  uint64_t cut, common = 0, i = 0, j = 0, k = middle;
+  (void)ss_chunk_find(&other, a[middle], a[middle], &cut);
+  uint64_t l = cut;
+  while (i < middle && j < cut && k < a_count && l < b_count) {
+    const uint32_t x = a[i], y = b[j], u = a[k], v = b[l];
+    common += (uint64_t)(x == y) + (u == v);
+    i += x <= y;
+    j += y <= x;
+    k += u <= v;
+    l += v <= u;
+  }
+  common += common_by_merge(a + i, middle - i, b + j, cut - j);
+  return common + common_by_merge(a + k, a_count - k, b + l, b_count - l);
+}
+
+bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
+                      struct ss_chunk *out, struct ss_error *error) {
+  const uint64_t most = from->count - ss_rows_common(from->rows, from->count, other->rows, other->count);
+  uint64_t elements, n = 0;
+  if (!ss_mul_u64(most, from->width, &elements)) return ss_fail_memory(error, "taking rows away");
+  uint32_t *rows = ss_arena_alloc(arena, most, sizeof *rows);
+  uint64_t *marks = from->marks ? ss_arena_alloc(arena, most, sizeof *marks) : NULL;
+  float *values = from->values ? ss_arena_alloc(arena, elements, sizeof *values) : NULL;
+  if (!rows || (from->marks && !marks) || (from->values && !values)) return ss_fail_memory(error, "taking rows away");
+  for (uint64_t i = 0, j = 0; n < most; i++) {
+    while (j < other->count && other->rows[j] < from->rows[i]) j++;
+    if (j < other->count && other->rows[j] == from->rows[i]) continue;
+    rows[n] = from->rows[i];
+    if (marks) marks[n] = from->marks[i];
+    if (values) memcpy(values + n * from->width, from->values + i * from->stride, from->width * sizeof *values);
+    n++;
+  }
+  *out = *from;
+  out->rows = rows;
+  out->marks = marks;
+  out->values = values;
+  out->stride = from->width;
+  out->count = n;
+  return true;
+}
+
+bool ss_chunk_minus(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
+                    struct ss_error *error) {
+  const uint64_t most = ss_rows_union(a->rows, a->count, b->rows, b->count);
+  /* one more than needed: what became zero is written, and overwritten by the next */
+  uint32_t *rows = ss_arena_alloc(arena, most + 1, sizeof *rows);
+  uint64_t *marks = ss_arena_alloc(arena, most + 1, sizeof *marks);
+  if (!rows || !marks) return ss_fail_memory(error, "subtracting values");
+  uint64_t i = 0, j = 0, n = 0;
+  while (i < a->count || j < b->count) {
+    const uint64_t x = i < a->count ? a->rows[i] : UINT64_MAX, y = j < b->count ? b->rows[j] : UINT64_MAX;
+    rows[n] = (uint32_t)(x < y ? x : y);
+    marks[n] = (x <= y ? a->marks[i] : 0) - (y <= x ? b->marks[j] : 0);
+    n += marks[n] != 0;
+    i += x <= y;
+    j += y <= x;
+  }
+  *out = *a;
+  out->rows = rows;
+  out->marks = marks;
+  out->values = NULL;
+  out->count = n;
+  return true;
+}

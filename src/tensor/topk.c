@@ -1,0 +1,397 @@
+#include "tensor/topk.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Up to here sorting beats clearing a histogram. */
+enum { FEW = 48 };
+enum { DIGIT = 11, GROUP = 32 };
+/* See log_bucket; below the last of EXACT each bucket is one magnitude. */
+enum { LOG_BUCKETS = 58 * 32 + 64, EXACT = 64 };
+
+/* What to keep: all above the threshold, and the first `ties` that equal it. */
+struct cut {
+  uint64_t threshold, ties;
+};
+
+static const struct cut KEEP_ALL = {0, 0}, KEEP_NONE = {UINT64_MAX, 0};
+
+/* --- the k-th largest ------------------------------------------------------------------------------------- */
+
+/* The bucket that holds the k-th from above, which must be there; *k becomes its place within it. */
+static uint32_t bucket_of_kth(const uint64_t *histogram, uint32_t buckets, uint64_t *k) {
+  uint32_t bucket = buckets - 1;
+  for (; histogram[bucket] < *k; bucket--) *k -= histogram[bucket];
+  return bucket;
+}
+
+static uint64_t kth_of_few(uint64_t *keys, uint64_t count, uint64_t *k) {
+  for (uint64_t i = 1; i < count; i++) {
+    const uint64_t key = keys[i];
+    uint64_t place = i;
+    for (; place > 0 && keys[place - 1] < key; place--) keys[place] = keys[place - 1];
+    keys[place] = key;
+  }
+  const uint64_t found = keys[*k - 1];
+  uint64_t above = 0;
+  while (keys[above] > found) above++;
+  *k -= above;
+  return found;
+}
+
+/* One step of the radix select: keeps, in front, the keys that share their leading digit with the k-th largest, and
+ * returns how many they are. The digit is taken from the keys' own range, so that no step is spent on leading bits in
+ * which they agree. */
+static uint64_t narrow(uint64_t *keys, uint64_t count, uint64_t low, uint64_t high, uint64_t *k) {
+  uint64_t histogram[1 << DIGIT] = {0}, kept = 0;
+  const unsigned bits = 64u - (unsigned)__builtin_clzll(high - low), shift = bits > DIGIT ? bits - DIGIT : 0;
+  for (uint64_t i = 0; i < count; i++) histogram[(keys[i] - low) >> shift]++;
+  const uint32_t bucket = bucket_of_kth(histogram, 1 << DIGIT, k);
+  for (uint64_t i = 0; i < count; i++) {
+    const uint64_t key = keys[i];
+    keys[kept] = key;
+    kept += (key - low) >> shift == bucket;
+  }
+  return kept;
+}
+
+/* The k-th largest of keys[count], 1 <= k <= count. *k becomes its place among the keys that equal it; `keys` is
+ * overwritten. */
+static uint64_t kth_largest(uint64_t *keys, uint64_t count, uint64_t *k) {
+  while (count > FEW) {
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint64_t i = 0; i < count; i++) {
+      low = keys[i] < low ? keys[i] : low;
+      high = keys[i] > high ? keys[i] : high;
+    }
+    if (low == high) return low;
+    count = narrow(keys, count, low, high, k);
+  }
+  return kth_of_few(keys, count, k);
+}
+
+/* --- entries of a chunk ------------------------------------------------------------------------------------ */
+
+/* Monotone in the magnitude, 32 buckets an octave: gradients spread over many octaves, where a linear histogram would
+ * find nearly all of them in its lowest bucket. Below 64 a bucket is one magnitude. */
+static uint32_t log_bucket(uint64_t magnitude) {
+  const unsigned shift = 58u - (unsigned)__builtin_clzll(magnitude | 32);
+  return (shift << 5) + (uint32_t)(magnitude >> shift);
+}
+
+static struct cut cut_of_few(const uint64_t *marks, uint64_t count, uint64_t k) {
+  uint64_t magnitudes[FEW], nonzero = 0;
+  for (uint64_t i = 0; i < count; i++)
+    if (marks[i]) magnitudes[nonzero++] = ss_magnitude(marks[i]);
+  if (nonzero < k) return KEEP_ALL;
+  const uint64_t threshold = kth_of_few(magnitudes, nonzero, &k);
+  return (struct cut){threshold, k};
+}
+
+static bool find_cut(const uint64_t *marks, uint64_t count, uint64_t k, struct cut *cut, struct ss_error *error) {
+  *cut = k == 0 ? KEEP_NONE : KEEP_ALL;
+  if (k == 0 || count < k) return true;
+  if (count <= FEW) {
+    *cut = cut_of_few(marks, count, k);
+    return true;
+  }
+  uint64_t histogram[LOG_BUCKETS] = {0};
+  for (uint64_t i = 0; i < count; i++) histogram[log_bucket(ss_magnitude(marks[i]))]++;
+  if (count - histogram[0] < k) return true;
+
+  const uint32_t bucket = bucket_of_kth(histogram, LOG_BUCKETS, &k);
+  if (bucket < EXACT) {
+    *cut = (struct cut){bucket, k};
+    return true;
+  }
+  /* one more than needed: what does not belong is written behind and overwritten */
+  SS_AUTO_FREE uint64_t *candidates = ss_alloc(histogram[bucket] + 1, sizeof *candidates);
+  if (!candidates) return ss_fail_memory(error, "selecting the largest values");
+  for (uint64_t i = 0, n = 0; i < count; i++) {
+    candidates[n] = ss_magnitude(marks[i]);
+    n += log_bucket(candidates[n]) == bucket;
+  }
+  cut->threshold = kth_largest(candidates, histogram[bucket], &k);
+  cut->ties = k;
+  return true;
+}
+
+struct kept {
+  uint32_t *rows;
+  uint64_t *marks;
+  float *values; /* NULL when there are none */
+  uint64_t count;
+};
+
+/* Room for `most` entries, and one more that is written but does not count. */
+static bool reserve(const struct ss_chunk *from, uint64_t most, struct ss_arena *arena, struct kept *kept,
+                    struct ss_error *error) {
+  uint64_t elements = 0;
+  *kept = (struct kept){0};
+  if (!ss_mul_u64(most, from->width, &elements)) return ss_fail_memory(error, "selecting the largest values");
+  kept->rows = ss_arena_alloc(arena, most + 1, sizeof *kept->rows);
+  kept->marks = ss_arena_alloc(arena, most + 1, sizeof *kept->marks);
+  if (from->values) kept->values = ss_arena_alloc(arena, elements, sizeof *kept->values);
+  if (!kept->rows || !kept->marks || (from->values && !kept->values))
+    return ss_fail_memory(error, "selecting the largest values");
+  return true;
+}
+
+static bool any_kept(const uint64_t *marks, uint64_t count, uint64_t threshold) {
+  bool any = false;
+  for (uint64_t i = 0; i < count; i++) any |= ss_magnitude(marks[i]) >= threshold;
+  return any;
+}
+
+/* Groups of which nothing stays, as most do where little is selected, are passed over. */
+static void keep(const struct ss_chunk *from, struct cut cut, struct kept *kept) {
+  uint64_t n = kept->count;
+  for (uint64_t begin = 0; begin < from->count; begin += GROUP) {
+    const uint64_t end = from->count - begin < GROUP ? from->count : begin + GROUP;
+    if (!any_kept(from->marks + begin, end - begin, cut.threshold)) continue;
+    for (uint64_t i = begin; i < end; i++) {
+      const uint64_t magnitude = ss_magnitude(from->marks[i]);
+      const bool tie = (magnitude == cut.threshold) & (cut.ties > 0), stays = (magnitude > cut.threshold) | tie;
+      kept->rows[n] = from->rows[i];
+      kept->marks[n] = from->marks[i];
+      if (kept->values && stays)
+        memcpy(kept->values + n * from->width, from->values + i * from->stride, from->width * sizeof *kept->values);
+      n += stays;
+      cut.ties -= tie;
+    }
+  }
+  kept->count = n;
+}
+
+static struct ss_chunk chunk_of(const struct ss_chunk *from, const struct kept *kept) {
+  struct ss_chunk out = *from;
+  out.rows = kept->rows;
+  out.marks = kept->marks;
+  out.values = kept->values;
+  out.stride = from->width;
+  out.count = kept->count;
+  return out;
+}
+
+bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, struct ss_chunk *out,
+             struct ss_error *error) {
+  struct cut cut;
+  struct kept kept;
+  if (!find_cut(from->marks, from->count, k, &cut, error)) return false;
+  if (!reserve(from, k < from->count ? k : from->count, arena, &kept, error)) return false;
+  keep(from, cut, &kept);
+  *out = chunk_of(from, &kept);
+  return true;
+}
+
+bool ss_topk_threshold(const struct ss_chunk *from, uint64_t k, uint64_t *threshold, struct ss_error *error) {
+  struct cut cut;
+  if (!find_cut(from->marks, from->count, k, &cut, error)) return false;
+  *threshold = cut.threshold;
+  return true;
+}
+
+bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_arena *arena, struct ss_chunk *out,
+                 struct ss_error *error) {
+  const struct cut cut = {threshold > 0 ? threshold - 1 : 0, 0};
+  struct kept kept;
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < from->count; i++) count += ss_magnitude(from->marks[i]) > cut.threshold;
+  if (!reserve(from, count, arena, &kept, error)) return false;
+  keep(from, cut, &kept);
+  *out = chunk_of(from, &kept);
+  return true;
+}
+
+bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, struct ss_arena *arena,
+                   struct ss_chunk *out, struct ss_error *error) {
+  const uint64_t range = from->high - from->low;
+  struct kept kept;
+  if (!reserve(from, k < from->count ? k : from->count, arena, &kept, error)) return false;
+  for (uint64_t b = 0; b < parts; b++) {
+    const struct ss_chunk part =
+        ss_chunk_slice(from, from->low + ss_share(range, parts, b), from->low + ss_share(range, parts, b + 1));
+    struct cut cut;
+    if (!find_cut(part.marks, part.count, ss_share(k, parts, b + 1) - ss_share(k, parts, b), &cut, error))
+      return false;
+    keep(&part, cut, &kept);
+  }
+  *out = chunk_of(from, &kept);
+  return true;
+}
+
+/* --- blocks of a dense tensor ------------------------------------------------------------------------------- */
+
+typedef unsigned __int128 square_sum;
+
+static square_sum sum_of_squares(const int64_t *values, uint64_t n) {
+  square_sum sum = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t m = ss_magnitude((uint64_t)values[i]);
+    sum += (square_sum)m * m;
+  }
+  return sum;
+}
+
+/* The k-th largest norm, 1 <= k <= blocks, a byte at a time from the top; *k becomes its place among its equals. The
+ * norms are so few against the values that sixteen plain passes do not show. */
+static square_sum kth_norm(const square_sum *norms, uint64_t blocks, uint64_t *k) {
+  square_sum prefix = 0;
+  for (unsigned shift = 128; shift > 0;) {
+    uint64_t histogram[256] = {0};
+    shift -= 8;
+    for (uint64_t b = 0; b < blocks; b++)
+      if (shift == 120 || norms[b] >> (shift + 8) == prefix) histogram[(uint8_t)(norms[b] >> shift)]++;
+    prefix = prefix << 8 | bucket_of_kth(histogram, 256, k);
+  }
+  return prefix;
+}
+
+bool ss_top_blocks(const int64_t *values, uint64_t n, uint32_t block, uint64_t keep, struct ss_arena *arena,
+                   uint32_t **rows, uint64_t *count, struct ss_error *error) {
+  const uint64_t blocks = n / block + (n % block > 0);
+  SS_AUTO_FREE square_sum *norms = ss_alloc(blocks, sizeof *norms);
+  if (!norms) return ss_fail_memory(error, "selecting blocks");
+  uint64_t nonzero = 0;
+#pragma omp parallel for reduction(+ : nonzero)
+  for (uint64_t b = 0; b < blocks; b++) {
+    norms[b] = sum_of_squares(values + b * block, n - b * block < block ? n - b * block : block);
+    nonzero += norms[b] > 0;
+  }
+
+  const uint64_t kept = keep < nonzero ? keep : nonzero;
+  uint32_t *found = ss_arena_alloc(arena, kept, sizeof *found);
+  if (!found) return ss_fail_memory(error, "selecting blocks");
+  uint64_t ties = kept, place = 0;
+  const square_sum threshold = kept > 0 ? kth_norm(norms, blocks, &ties) : 0;
+  for (uint64_t b = 0; b < blocks && place < kept; b++) {
+    const bool tie = norms[b] == threshold && ties > 0;
+    if (norms[b] > threshold || tie) found[place++] = (uint32_t)b;
+    ties -= tie;
+  }
+  *rows = found;
+  *count = kept;
+  return true;
+}
+
+/* --- floats ------------------------------------------------------------------------------------------------- */
+
+/* A sample of the floats gives a magnitude that fewer than k of them should be below of, one pass counts those at or
+ * above it, one gathers them; the exact selection is among these. A guess that was too high shows in the count, and
+ * then every non-zero is a candidate. */
+enum { SAMPLE = 1 << 16, SMALL = 4 * SAMPLE, CHUNK = 1 << 16 };
+/* A float without its sign, as an integer, orders as its magnitude does. */
+enum { INFINITE = 0x7f800000 };
+
+static int32_t key_of(const float *value) {
+  uint32_t bits;
+  memcpy(&bits, value, sizeof bits);
+  return (int32_t)(bits & INT32_MAX);
+}
+
+static int32_t guess_bound(const float *values, uint64_t n, uint64_t k, uint64_t *keys) {
+  const double expected = (double)k / (double)n * SAMPLE;
+  uint64_t place = (uint64_t)(expected + 4 * sqrt(expected) + 8);
+  if (n <= SMALL || place > SAMPLE) return 1;
+  for (uint64_t i = 0; i < SAMPLE; i++) {
+    /* anywhere in its stratum: a fixed stride would see but some columns of a tensor */
+    const uint64_t low = ss_share(n, SAMPLE, i), high = ss_share(n, SAMPLE, i + 1);
+    keys[i] = (uint64_t)key_of(&values[low + ss_below(ss_mix(0, i), high - low)]);
+  }
+  const uint64_t bound = kth_largest(keys, SAMPLE, &place);
+  if (bound == 0) return 1;
+  return bound > INFINITE ? INFINITE + 1 : (int32_t)bound; /* every NaN is to be a candidate */
+}
+
+static uint64_t count_candidates(const float *values, uint64_t n, int32_t bound) {
+  uint32_t count = 0; /* n is at most CHUNK: a narrow sum, that more lanes fit */
+  for (uint64_t i = 0; i < n; i++) count += key_of(&values[i]) >= bound;
+  return count;
+}
+
+/* A candidate is its key above the complement of its index, so that candidates are distinct and order by the rule. */
+static uint64_t candidate_of(int32_t key, uint64_t index) {
+  return (uint64_t)key << 32 | (uint32_t)~index;
+}
+
+/* Writes the candidates of values[first .. end). */
+static void gather_candidates(const float *values, uint64_t first, uint64_t end, int32_t bound, uint64_t *out) {
+  for (uint64_t begin = first; begin < end; begin += GROUP) {
+    const uint64_t stop = end - begin < GROUP ? end : begin + GROUP;
+    int32_t any = 0;
+    for (uint64_t i = begin; i < stop; i++) any |= key_of(&values[i]) >= bound;
+    if (!any) continue;
+    for (uint64_t i = begin; i < stop; i++)
+      if (key_of(&values[i]) >= bound) *out++ = candidate_of(key_of(&values[i]), i);
+  }
+}
+
+struct candidates {
+  uint64_t *ends; /* [chunks + 1] candidates before chunk c, from the second on: an end each */
+  uint64_t *list;
+  uint64_t chunks;
+};
+
+/* How many there are at or above the bound; c->ends set. */
+static uint64_t count_all(const float *values, uint64_t n, int32_t bound, const struct candidates *c) {
+  c->ends[0] = 0;
+#pragma omp parallel for schedule(static)
+  for (uint64_t chunk = 0; chunk < c->chunks; chunk++) {
+    const uint64_t first = chunk * CHUNK, size = n - first < CHUNK ? n - first : CHUNK;
+    c->ends[chunk + 1] = count_candidates(values + first, size, bound);
+  }
+  for (uint64_t chunk = 0; chunk < c->chunks; chunk++) c->ends[chunk + 1] += c->ends[chunk];
+  return c->ends[c->chunks];
+}
+
+static void gather_all(const float *values, uint64_t n, int32_t bound, const struct candidates *c) {
+#pragma omp parallel for schedule(static)
+  for (uint64_t chunk = 0; chunk < c->chunks; chunk++) {
+    const uint64_t first = chunk * CHUNK, size = n - first < CHUNK ? n - first : CHUNK;
+    if (c->ends[chunk] < c->ends[chunk + 1])
+      gather_candidates(values, first, first + size, bound, c->list + c->ends[chunk]);
+  }
+}
+
+static uint32_t index_of(uint64_t candidate) {
+  return ~(uint32_t)candidate;
+}
+
+static bool refuse_nan(const uint64_t *list, uint64_t count, struct ss_error *error) {
+  for (uint64_t i = 0; i < count; i++)
+    if (list[i] >> 32 > INFINITE)
+      return ss_fail(error, SS_BAD_INPUT, "element %u is not a number: there is no top-k with it", index_of(list[i]));
+  return true;
+}
+
+bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, uint32_t *rows,
+                    uint64_t *count, struct ss_error *error) {
+  *count = 0;
+  if (k == 0 || n == 0) return true;
+  ss_arena_reset(scratch);
+  struct candidates c = {.chunks = n / CHUNK + (n % CHUNK > 0)};
+  uint64_t *keys = ss_arena_alloc(scratch, SAMPLE, sizeof *keys);
+  c.ends = ss_arena_alloc(scratch, c.chunks + 1, sizeof *c.ends);
+  if (!keys || !c.ends) return ss_fail_memory(error, "selecting the largest floats");
+
+  int32_t bound = guess_bound(values, n, k, keys);
+  uint64_t found = count_all(values, n, bound, &c);
+  if (found < k && bound > 1) {
+    bound = 1;
+    found = count_all(values, n, bound, &c);
+  }
+  c.list = ss_arena_alloc(scratch, found, sizeof *c.list);
+  keys = ss_arena_alloc(scratch, found, sizeof *keys);
+  if (!c.list || !keys) return ss_fail_memory(error, "selecting the largest floats");
+  gather_all(values, n, bound, &c);
+  if (!refuse_nan(c.list, found, error)) return false;
+
+  uint64_t least = 0, place = k;
+  if (found > k) {
+    memcpy(keys, c.list, found * sizeof *keys);
+    least = kth_largest(keys, found, &place);
+  }
+  for (uint64_t i = 0; i < found; i++)
+    if (c.list[i] >= least) rows[(*count)++] = index_of(c.list[i]);
+  return true;
+}

@@ -1,0 +1,49 @@
+/* Selection by magnitude: top-k, thresholds, top-k by blocks, and the blocks of largest norm.
+ *
+ * A value is a 64-bit signed integer (units of 2^-20), kept in a chunk's marks as two's complement; a value chunk has
+ * rows and marks. One rule everywhere: the larger magnitude first, ties to the lower index, zeros never; where fewer
+ * non-zeros than asked for are there, all of them. (docs/model.md, "Selection") */
+#ifndef SS_TENSOR_TOPK_H
+#define SS_TENSOR_TOPK_H
+
+#include "tensor/chunk.h"
+
+/* The magnitude of a value; 2^63 for the lowest. */
+static inline uint64_t ss_magnitude(uint64_t mark) {
+  return mark >> 63 ? 0 - mark : mark;
+}
+
+/* The k entries of `from` that come first by the rule, ascending by row; all other fields as in `from`. Cost: three
+ * passes over `from`, whatever the values. The arrays are `arena`'s. */
+bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, struct ss_chunk *out,
+             struct ss_error *error) SS_MUST_CHECK;
+
+/* The magnitude of the k-th entry by the rule: 0 when there are fewer than k non-zeros, UINT64_MAX for k = 0. */
+bool ss_topk_threshold(const struct ss_chunk *from, uint64_t k, uint64_t *threshold,
+                       struct ss_error *error) SS_MUST_CHECK;
+
+/* All non-zero entries whose magnitude is `threshold` or more. */
+bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_arena *arena, struct ss_chunk *out,
+                 struct ss_error *error) SS_MUST_CHECK;
+
+/* Block-wise: part b of the `parts` even shares of [low, high) keeps its own first floor((b+1)k/parts) -
+ * floor(bk/parts) entries. */
+bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, struct ss_arena *arena,
+                   struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* Blocks of a dense tensor (S2 section 2.2): n values in blocks of `block` (the last may be short); the `keep` blocks
+ * of largest l2 norm, ascending, into *rows (the arena's) and *count. Sums of squares are compared exactly and must
+ * stay below 2^128: for block = 256, magnitudes below 2^60. Ties to the lower block, zero blocks never. There must be
+ * at most 2^32 blocks. */
+bool ss_top_blocks(const int64_t *values, uint64_t n, uint32_t block, uint64_t keep, struct ss_arena *arena,
+                   uint32_t **rows, uint64_t *count, struct ss_error *error) SS_MUST_CHECK;
+
+/* The same rule on n floats (at most 2^32), in parallel; the result does not depend on the number of threads. `rows`
+ * has room for min(k, n) indices; they come ascending. `scratch` is reset and used: what it held before is void.
+ *
+ * Infinities are larger than every number. A NaN has no magnitude, and a gradient that holds one is lost: for k > 0
+ * that is an SS_BAD_INPUT error, which names the first. */
+bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, uint32_t *rows,
+                    uint64_t *count, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,154 @@
+#include "tensor/wire_maps.h"
+
+#include <math.h>
+#include <string.h>
+
+unsigned char *ss_wire_put_bits(const struct ss_chunk *c, const uint32_t *domain, uint64_t size, unsigned char *out) {
+  memset(out, 0, (size + 7) / 8);
+  for (uint64_t i = 0, at = 0; i < c->count; i++, at++) {
+    if (!domain) at = c->rows[i] - c->low;
+    else
+      while (domain[at] != c->rows[i]) at++;
+    out[at / 8] |= (unsigned char)(1u << (at % 8));
+  }
+  return out + (size + 7) / 8;
+}
+
+bool ss_wire_get_bits(const uint32_t *domain, uint64_t size, const unsigned char *bits, struct ss_arena *arena,
+                      struct ss_chunk *out, struct ss_error *error) {
+  uint32_t *rows = ss_arena_alloc(arena, out->count, sizeof *rows);
+  uint64_t n = 0;
+  if (!rows) return ss_fail_memory(error, "decoding a bitmap");
+  for (uint64_t at = 0; at < size; at++) {
+    if (!(bits[at / 8] >> (at % 8) & 1)) continue;
+    if (n < out->count) rows[n] = domain ? domain[at] : (uint32_t)(out->low + at);
+    n++;
+  }
+  if (n != out->count)
+    return ss_fail(error, SS_UNPROVEN, "received a bitmap of %llu rows where %llu were due", (unsigned long long)n,
+                   (unsigned long long)out->count);
+  out->rows = rows;
+  return true;
+}
+
+/* --- sketches ------------------------------------------------------------------------------------------- */
+
+void ss_wire_put_sketch(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
+  const uint64_t buckets = c->high - c->low;
+  for (uint64_t i = 0; i < buckets; i++, out += wire->value_bytes) {
+    const float value = (float)ldexp((double)(int64_t)c->marks[i], -20);
+    memcpy(out, &value, sizeof value);
+  }
+  for (uint64_t i = buckets; i < c->count; i++) *out++ = (unsigned char)c->marks[i];
+}
+
+bool ss_wire_get_sketch(const unsigned char *bytes, struct ss_arena *arena, struct ss_chunk *out,
+                        struct ss_error *error) {
+  const uint64_t buckets = out->high - out->low;
+  uint64_t *marks = ss_arena_alloc(arena, out->count, sizeof *marks);
+  if (!marks) return ss_fail_memory(error, "decoding a sketch");
+  for (uint64_t i = 0; i < buckets; i++, bytes += sizeof(float)) {
+    float value;
+    memcpy(&value, bytes, sizeof value);
+    if (!(fabsf(value) < 0x1p42F)) return ss_fail(error, SS_UNPROVEN, "received a bucket that is no sum of values");
+    marks[i] = (uint64_t)llrint(ldexp((double)value, 20));
+  }
+  for (uint64_t i = buckets; i < out->count; i++) marks[i] = *bytes++;
+  out->marks = marks;
+  return true;
+}
+
+/* --- blocks --------------------------------------------------------------------------------------------- */
+
+/* Elements of block `number` of a range of `all` elements. */
+static uint64_t block_length(const struct ss_wire *wire, uint64_t all, uint64_t number) {
+  uint64_t rest = all - number * wire->block;
+  return rest < wire->block ? rest : wire->block;
+}
+
+/* The part of entry i that lies in elements [first, first + length). */
+static void put_row(const struct ss_chunk *c, uint64_t i, uint64_t first, uint64_t length, unsigned char *out) {
+  const uint64_t begin = (c->rows[i] - c->low) * c->width, end = begin + c->width;
+  const uint64_t from = begin > first ? begin : first, to = end < first + length ? end : first + length;
+  memcpy(out + (from - first) * sizeof(float), c->values + i * c->stride + (from - begin),
+         (to - from) * sizeof(float));
+}
+
+void ss_wire_put_blocks(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
+  const uint64_t all = (c->high - c->low) * c->width;
+  uint64_t next = 0;
+  for (uint64_t i = 0; i < c->count && c->width > 0; i++) {
+    const uint64_t begin = (c->rows[i] - c->low) * c->width, end = begin + c->width;
+    uint64_t number = begin / wire->block > next ? begin / wire->block : next;
+    for (; number * wire->block < end; number++) {
+      const uint64_t first = number * wire->block, length = block_length(wire, all, number);
+      const uint32_t written = (uint32_t)number;
+      memcpy(out, &written, sizeof written);
+      out += SS_WIRE_BLOCK_NUMBER;
+      memset(out, 0, length * sizeof(float));
+      uint64_t e = i; /* rows that begin before the block were looked at with the block before */
+      for (; e < c->count && (c->rows[e] - c->low) * c->width < first + length; e++)
+        put_row(c, e, first, length, out);
+      out += length * sizeof(float);
+      next = number + 1;
+    }
+  }
+}
+
+struct blocks {
+  const struct ss_wire *wire;
+  uint64_t all; /* elements of the range */
+  uint32_t *rows;
+  float *values;
+  uint64_t count;  /* rows so far */
+  uint64_t filled; /* elements of the last row so far, when it is not complete */
+  uint32_t width;
+};
+
+/* The elements of a block go to the rows that they are of. A row of which an element is missing is none. */
+static void take_block(struct blocks *b, uint64_t low, uint64_t number, const unsigned char *bytes) {
+  const uint64_t first = number * b->wire->block, end = first + block_length(b->wire, b->all, number);
+  for (uint64_t at = first; at < end;) {
+    const uint64_t row = at / b->width, column = at % b->width;
+    const uint64_t take = b->width - column < end - at ? b->width - column : end - at;
+    if (column == 0) b->filled = 0;
+    if (column == b->filled) {
+      memcpy(b->values + b->count * b->width + column, bytes + (at - first) * sizeof(float), take * sizeof(float));
+      b->filled += take;
+      if (b->filled == b->width) {
+        b->rows[b->count++] = (uint32_t)(low + row);
+        b->filled = 0;
+      }
+    }
+    at += take;
+  }
+}
+
+bool ss_wire_get_blocks(const struct ss_wire *wire, const unsigned char *bytes, size_t size, struct ss_arena *arena,
+                        struct ss_chunk *out, struct ss_error *error) {
+  const uint64_t range = out->high - out->low;
+  uint64_t room;
+  struct blocks b = {.wire = wire, .all = range * out->width, .width = out->width};
+  if (!ss_mul_u64(range + 1, out->width, &room)) return ss_fail_memory(error, "decoding blocks");
+  b.rows = ss_arena_alloc(arena, range, sizeof *b.rows);
+  b.values = ss_arena_alloc(arena, room, sizeof *b.values);
+  if (!b.rows || !b.values) return ss_fail_memory(error, "decoding blocks");
+  uint64_t next = 0;
+  for (size_t at = 0; at < size;) {
+    uint32_t number = 0;
+    if (size - at >= SS_WIRE_BLOCK_NUMBER) memcpy(&number, bytes + at, sizeof number);
+    if (size - at < SS_WIRE_BLOCK_NUMBER || number < next || number * (uint64_t)wire->block >= b.all ||
+        size - at - SS_WIRE_BLOCK_NUMBER < block_length(wire, b.all, number) * sizeof(float))
+      return ss_fail(error, SS_UNPROVEN, "received a block that is cut short, out of range or out of order");
+    if (number != next) b.filled = 0;
+    take_block(&b, out->low, number, bytes + at + SS_WIRE_BLOCK_NUMBER);
+    at += SS_WIRE_BLOCK_NUMBER + block_length(wire, b.all, number) * sizeof(float);
+    next = (uint64_t)number + 1;
+  }
+  out->rows = b.rows;
+  out->values = b.values;
+  out->stride = out->width;
+  out->count = b.count;
+  out->distinct = true;
+  return true;
+}

@@ -1,0 +1,941 @@
+"""A second model of the schemes: written from the design alone (docs/model.md and the pages it copies), slow, and sharing
+nothing with the program but the trace file and the generator's definition. Rows and elements are keys of dicts, payloads are
+dicts too, and a scheme is a function that returns the rounds it plays and what every rank ends with.
+
+The port model, the trace reader and the building blocks of the first four schemes are test_golden.py's."""
+import ast
+import functools
+import itertools
+import math
+import pathlib
+import random
+import statistics
+import struct
+import sys
+import types
+
+
+def golden_model():
+    """test_golden.py as a module: all of it but the call of its main."""
+    path = pathlib.Path(__file__).with_name("test_golden.py")
+    tree = ast.parse(path.read_text())
+    tree.body = [node for node in tree.body if not ast.unparse(node).startswith("sys.exit(")]
+    module, argv = types.ModuleType("golden_model"), sys.argv
+    sys.argv = [str(path), "sparsync", str(path.parents[2])]
+    try:
+        exec(compile(tree, path, "exec"), module.__dict__)
+    finally:
+        sys.argv = argv
+    return module
+
+
+golden = golden_model()
+Cluster, play, rank, share, shares, mean = golden.Cluster, golden.play, golden.rank, golden.share, golden.shares, golden.mean
+bruck, pairwise, ring_gather, ring_reduce_scatter = golden.bruck, golden.pairwise, golden.ring_gather, golden.ring_reduce_scatter
+M64 = 2**64 - 1
+UNIT = 2.0**20
+
+
+# --- hashing and synthetic gradients ------------------------------------------------------------------------------------
+
+
+def rotl(x, r):
+    return (x << r | x >> 64 - r) & M64
+
+
+def xxh64(data, seed):
+    """XXH64 of fewer than 32 bytes."""
+    p1, p2, p3, p4, p5 = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579,
+                          2870177450012600261)
+    assert len(data) < 32
+    h = (seed + p5 + len(data)) & M64
+    while len(data) >= 8:
+        lane, = struct.unpack("<Q", data[:8])
+        h ^= rotl(lane * p2 & M64, 31) * p1 & M64
+        h = (rotl(h, 27) * p1 + p4) & M64
+        data = data[8:]
+    if len(data) >= 4:
+        lane, = struct.unpack("<I", data[:4])
+        h = (rotl(h ^ lane * p1 & M64, 23) * p2 + p3) & M64
+        data = data[4:]
+    for byte in data:
+        h = rotl(h ^ byte * p5 & M64, 11) * p1 & M64
+    h = (h ^ h >> 33) * p2 & M64
+    h = (h ^ h >> 29) * p3 & M64
+    return h ^ h >> 32
+
+
+@functools.lru_cache(None)
+def hash64(i, seed):
+    return xxh64(struct.pack("<Q", i), seed)
+
+
+def mulhi(x, n):
+    return x * n >> 64
+
+
+def mix(a, b):
+    z = (b + (a + 1) * 0x9e3779b97f4a7c15) & M64
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & M64
+    z = (z ^ z >> 27) * 0x94d049bb133111eb & M64
+    z ^= z >> 31
+    z = (z ^ z >> 33) * 0xff51afd7ed558ccd & M64
+    return z ^ z >> 32
+
+
+NORMAL = statistics.NormalDist().inv_cdf
+
+
+def laplace(u):
+    return math.log(2 * u) / math.sqrt(2) if u < 0.5 else -math.log(2 * (1 - u)) / math.sqrt(2)
+
+
+class Gradient:
+    """Design §7, Gradients; /tmp/spec.md: a dense synthetic gradient. `units(t, r)`: element -> multiples of 2^-20."""
+    width, bytes, ranks = 1, 4, 10**6
+
+    def __init__(self, elements, seed=1, rho=0.5, scale=1, sigma=1, layers=8, distribution="normal", iterations=4):
+        self.rows, self.seed, self.rho, self.scale, self.iterations = elements, seed, rho, scale, iterations
+        self.inverse = {"normal": NORMAL, "laplace": laplace}[distribution]
+        self.a = [0.0] * elements
+        for layer in range(layers):
+            height = math.exp(sigma * NORMAL(self.uniform(mix(mix(seed, 0), layer))))
+            for i in range(share(elements, layers, layer), share(elements, layers, layer + 1)):
+                self.a[i] = height
+        self.made = {}
+
+    @staticmethod
+    def uniform(x):
+        return ((x >> 11) + 0.5) * 2.0**-53
+
+    def units(self, t, r):
+        if (t, r) not in self.made:
+            common, own = mix(mix(self.seed, 1), t), mix(mix(mix(self.seed, 2), t), r)
+            values = {}
+            for i in range(self.rows):
+                s = self.inverse(self.uniform(mix(common, i)))
+                n = self.inverse(self.uniform(mix(own, i)))
+                g = self.scale * self.a[i] * (self.rho * s + math.sqrt(1 - self.rho**2) * n)
+                values[i] = round(min(max(g, -1024.0), 1024.0) * UNIT)
+            self.made[t, r] = values
+        return self.made[t, r]
+
+    def row_ids(self, t, r):
+        return sorted(i for i, value in self.units(t, r).items() if value)
+
+    lookups = None
+
+
+class Rows:
+    """A trace file, with values or without. Values are multiplied by the power of two that puts the largest magnitude of the
+    tensor in [2^9, 2^10), rounded half-even to units, duplicates of a row then added (design §2)."""
+
+    def __init__(self, path):
+        self.trace = golden.Trace(path)
+        self.rows, self.width, self.bytes, self.lookups = self.trace.rows, self.trace.width, self.trace.bytes, self.trace.lookups
+        self.ranks, self.iterations = len(self.lookups[0]), len(self.lookups)
+        self.values = None
+        data = path.read_bytes()
+        size, = struct.unpack("<Q", data[:8])
+        header, body = golden.json.loads(data[8:8 + size]), data[8 + size:]
+        entry = header.get(f"{self.trace.name}.values")
+        if entry:
+            assert entry["dtype"] == "F32"
+            begin, end = entry["data_offsets"]
+            flat = struct.unpack(f"<{(end - begin) // 4}f", body[begin:end])
+            largest = max((abs(x) for x in flat), default=0.0)
+            power = 10 - math.frexp(largest)[1] if largest else 0
+            self.values = [round(math.ldexp(x, power) * UNIT) for x in flat]
+            self.first = {}
+            at = 0
+            for t, iteration in enumerate(self.lookups):
+                for r, ids in enumerate(iteration):
+                    self.first[t, r] = at
+                    at += len(ids)
+
+    def row_ids(self, t, r):
+        return sorted(set(self.lookups[t][r]))
+
+    def units(self, t, r):
+        if self.values is None:
+            return None
+        values, w = {}, self.width
+        for number, row in enumerate(self.lookups[t][r], self.first[t, r]):
+            for column in range(w):
+                e = row * w + column
+                values[e] = values.get(e, 0) + self.values[number * w + column]
+        return values
+
+
+# --- chunks ---------------------------------------------------------------------------------------------------------------
+
+
+def add(*chunks):
+    """Sum; an index whose values cancel stays."""
+    total = {}
+    for chunk in chunks:
+        for i, value in chunk.items():
+            total[i] = total.get(i, 0) + value
+    return total
+
+
+def within(chunk, low, high):
+    return {i: value for i, value in chunk.items() if low <= i < high}
+
+
+def top(chunk, k):
+    """Larger magnitude first, ties to the lower index, zeros never."""
+    order = sorted((i for i, value in chunk.items() if value), key=lambda i: (-abs(chunk[i]), i))
+    return {i: chunk[i] for i in order[:k]}
+
+
+def less(chunk, taken):
+    return {i: value for i, value in chunk.items() if i not in taken}
+
+
+def subset_count(options, n):
+    """k = max(1, floor(density·n + 0.5)) or `k`."""
+    return options["k"] if options.get("k") else max(1, math.floor(ratio(options.get("density", 0.01)) * n + 0.5))
+
+
+def ratio(value):
+    if isinstance(value, str):
+        if value.endswith("%"):
+            return float(value[:-1]) / 100
+        if "/" in value:
+            above, below = value.split("/")
+            return float(above) / float(below)
+        return float(value)
+    return value
+
+
+class Problem:
+    """One synchronisation: `data[r]` of each of p members, rows [low, high) of w elements of v bytes."""
+
+    def __init__(self, data, low, high, w, v, index_bytes, exchanged, state, iteration, nodes):
+        self.p, self.data, self.low, self.high, self.w, self.v = len(data), data, low, high, w, v
+        self.index_bytes, self.exchanged, self.state, self.iteration, self.nodes = index_bytes, exchanged, state, iteration, nodes
+        self.total = add(*data)
+
+    def even(self, parts, j):
+        n = self.high - self.low
+        return self.low + share(n, parts, j), self.low + share(n, parts, j + 1)
+
+    def coo(self, chunk):
+        return len(chunk) * (self.w * self.v + self.index_bytes)
+
+    def dense(self, low, high):
+        return (high - low) * self.w * self.v
+
+    def maps(self, chunk, positions):
+        return -(-positions // 8) + len(chunk) * self.w * self.v
+
+    def blocks(self, chunk, low, high, b):
+        """Blocks of b elements from the start of the range on, the last one short; 4 bytes each beside their elements."""
+        n = (high - low) * self.w
+        touched = {((i - low) * self.w + column) // b for i in chunk for column in range(self.w)}
+        return sum((min((j + 1) * b, n) - j * b) * self.v + 4 for j in touched)
+
+    def announce(self):
+        return announce(self.p) if self.exchanged else []
+
+
+def announce(p):
+    """Design §1, Sizes: a Bruck all-gather of 8 bytes a rank."""
+    return bruck([8] * p)
+
+
+def together(groups):
+    """Rounds of groups that run at once: group after group in each round."""
+    rounds = []
+    for step in itertools.zip_longest(*groups):
+        step = [one for one in step if one is not None]
+        rounds.append((step[0][0], [message for _, messages in step for message in messages]))
+    return rounds
+
+
+def placed(rounds, ranks, first_server=0):
+    """Positions become ranks, servers of a group servers of the cluster."""
+    def place(endpoint):
+        kind, number = endpoint
+        return (kind, ranks[number]) if kind == "rank" else (kind, first_server + number)
+    return [(dependent, [(place(a), place(b), size) for a, b, size in messages]) for dependent, messages in rounds]
+
+
+class Parts:
+    """Who owns a row: even ranges, hashed rows, or ranges between given boundaries. `span(j)`: the range that a chunk of part
+    j covers; `positions(j)`: |I_j| of the hash bitmap."""
+
+    def __init__(self, problem, kind, seed=1, boundaries=None):
+        self.problem, self.kind, self.seed = problem, kind, seed
+        p = problem.p
+        self.cuts = boundaries or [problem.low] + [problem.even(p, j)[1] for j in range(p)]
+
+    def cut(self, chunk, j):
+        if self.kind == "hash":
+            return {i: value for i, value in chunk.items() if mulhi(hash64(i, self.seed), self.problem.p) == j}
+        return within(chunk, self.cuts[j], self.cuts[j + 1])
+
+    def span(self, j):
+        return (self.problem.low, self.problem.high) if self.kind == "hash" else (self.cuts[j], self.cuts[j + 1])
+
+    def positions(self, j):
+        if self.kind == "hash":
+            return sum(mulhi(hash64(i, self.seed), self.problem.p) == j for i in range(self.problem.low, self.problem.high))
+        return self.cuts[j + 1] - self.cuts[j]
+
+    def encoder(self, form, b=256):
+        problem = self.problem
+        lengths = [self.positions(j) for j in range(problem.p)] if form == "hash-bitmap" else None
+
+        def size(chunk, j):
+            low, high = self.span(j)
+            if form == "coo":
+                return problem.coo(chunk)
+            if form == "bitmap":
+                return problem.maps(chunk, high - low)
+            if form == "hash-bitmap":
+                return problem.maps(chunk, lengths[j])
+            return problem.blocks(chunk, low, high, b)
+        return size
+
+
+# --- lossless schemes: (problem, options) -> rounds, result of each member ----------------------------------------------
+
+
+def push_pull(problem, parts, push, pull, gather=None):
+    """Part j of each to j pairwise, sum, and the sums to all pairwise; or by `gather` of their sizes."""
+    p, data = problem.p, problem.data
+    cut = [[parts.cut(data[r], j) for j in range(p)] for r in range(p)]
+    summed = [add(*(cut[r][j] for r in range(p))) for j in range(p)]
+    size = [pull(summed[j], j) for j in range(p)]
+    rounds = problem.announce() + pairwise(p, lambda r, to: push(cut[r][to], to)) + problem.announce()
+    rounds += gather(size) if gather else pairwise(p, lambda r, to: size[r])
+    return rounds, [add(*summed)] * p
+
+
+def running_doubling(problem, size):
+    """Recursive doubling of the running sum on any P: fold, exchange with p xor 2^t, fold back (design §3)."""
+    fold, held = golden.Fold(problem.p), [dict(chunk) for chunk in problem.data]
+    rounds = []
+    if fold.pairs:
+        rounds += problem.announce() + fold.inwards(lambda even: size(held[even]))
+        for i in range(fold.pairs):
+            held[2 * i + 1] = add(held[2 * i], held[2 * i + 1])
+    for t in range(fold.levels):
+        rounds += problem.announce()
+        rounds.append((True, [(rank(r), rank(fold.ranks[i ^ 2**t]), size(held[r])) for i, r in enumerate(fold.ranks)]))
+        new = {r: add(held[r], held[fold.ranks[i ^ 2**t]]) for i, r in enumerate(fold.ranks)}
+        for r in fold.ranks:
+            held[r] = new[r]
+    if fold.pairs:
+        rounds += problem.announce() + fold.outwards(lambda even: size(held[even + 1]))
+        for i in range(fold.pairs):
+            held[2 * i] = held[2 * i + 1]
+    return rounds, held
+
+
+def sparcml_rd(problem, options):
+    """Design §4 sparcml-rd."""
+    return running_doubling(problem, problem.coo)
+
+
+def sparcml_split(problem, options):
+    """Design §4 sparcml-split: even ranges pairwise, Bruck all-gather of the sums."""
+    return push_pull(problem, Parts(problem, "even"), lambda chunk, j: problem.coo(chunk), lambda chunk, j: problem.coo(chunk),
+                     bruck)
+
+
+def sparcml_dsar(problem, options):
+    """Design §4 sparcml-dsar: the same, a part dense where that is smaller."""
+    parts = Parts(problem, "even")
+    return push_pull(problem, parts, lambda chunk, j: problem.coo(chunk),
+                     lambda chunk, j: min(problem.coo(chunk), problem.dense(*parts.span(j))), bruck)
+
+
+def omnireduce(problem, options):
+    """Design §4 omnireduce: non-zero blocks of even ranges to aggregators, the union's to all."""
+    b, a = options.get("block", 256), options.get("aggregators", 0)
+    if not a:
+        encode = Parts(problem, "even").encoder("block", b)
+        return push_pull(problem, Parts(problem, "even"), encode, encode)
+    p, span = problem.p, [problem.even(a, j) for j in range(a)]
+    pushed = [[problem.blocks(within(chunk, *span[j]), *span[j], b) for j in range(a)] for chunk in problem.data]
+    pulled = [problem.blocks(within(problem.total, *span[j]), *span[j], b) for j in range(a)]
+    return (problem.announce() + golden.servers(p, a, True, lambda r, j: pushed[r][j]) + problem.announce() +
+            golden.servers(p, a, False, lambda r, j: pulled[j])), [problem.total] * p
+
+
+def zen(problem, options):
+    """Design §4 zen: Balanced Parallelism and its variants."""
+    form, balance = options.get("format", "hash-bitmap"), options.get("balance", "hash")
+    boundaries = None
+    if balance == "sorted":
+        refresh = options.get("refresh", 1000)
+        if problem.state.setdefault("age", 0) % refresh == 0:
+            union, p = sorted(problem.total), problem.p
+            problem.state["cuts"] = ([problem.low] + [union[j * len(union) // p] for j in range(1, p)] + [problem.high]
+                                     if union else None)
+        problem.state["age"] += 1
+        boundaries = problem.state["cuts"]
+    parts = Parts(problem, "hash" if balance == "hash" else "ranges", options.get("seed", 1), boundaries)
+    return push_pull(problem, parts, parts.encoder("block" if form == "block" else "coo", options.get("block", 256)),
+                     parts.encoder(form, options.get("block", 256)))
+
+
+def design(problem, options):
+    """Design §4.4: design:C/A/P/B/F."""
+    point = options["name"].removeprefix("design:").split("/")
+    pattern, aggregation, partition, form = point[0], point[1], point[2], point[-1]
+    p, b = problem.p, options.get("block", 256)
+    once = aggregation == "one-shot"
+    if partition == "central":
+        return central(problem, pattern, once, lambda chunk: {
+            "coo": lambda: problem.coo(chunk), "bitmap": lambda: problem.maps(chunk, problem.high - problem.low),
+            "block": lambda: problem.blocks(chunk, problem.low, problem.high, b)}[form]())
+    parts = Parts(problem, "hash" if point[3] == "balanced" else "even")
+    push, pull = parts.encoder("block" if form == "block" else "coo", b), parts.encoder(form, b)
+    if pattern == "p2p":
+        return push_pull(problem, parts, push, pull)
+    # bags[r][j]: the tensors of part j that r holds, one (the running sum) if aggregation is incremental
+    bags = [[[parts.cut(problem.data[r], j)] for j in range(p)] for r in range(p)]
+    weigh = lambda bag, j: sum(push(chunk, j) for chunk in bag)
+    merge = (lambda a, c: a + c) if once else (lambda a, c: [add(*a, *c)])
+    rounds = problem.announce() if once else []
+    each = [] if once else problem.announce()
+    if pattern == "ring":
+        for s in range(1, p):
+            moved = [((r - s) % p, bags[r][(r - s) % p]) for r in range(p)]
+            rounds += each + [(True, [(rank(r), rank((r + 1) % p), weigh(bag, j)) for r, (j, bag) in enumerate(moved)])]
+            for r, (j, bag) in enumerate(moved):
+                bags[(r + 1) % p][j] = merge(bag, bags[(r + 1) % p][j])
+    else:
+        rounds += halving(p, bags, weigh, merge, each)
+    summed = [add(*bags[j][j]) for j in range(p)]
+    rounds += problem.announce() + pairwise(p, lambda r, to: pull(summed[r], r))
+    return rounds, [add(*summed)] * p
+
+
+def halving(p, bags, weigh, merge, each):
+    """Sparse recursive halving of P parts on any P: the odd rank of a folded pair stands for both its parts."""
+    fold, rounds = golden.Fold(p), []
+    owns = [[2 * i, 2 * i + 1] if i < fold.pairs else [r] for i, r in enumerate(fold.ranks)]
+    if fold.pairs:
+        rounds += each + fold.inwards(lambda even: sum(weigh(bags[even][j], j) for j in range(p)))
+        for i in range(fold.pairs):
+            bags[2 * i + 1] = [merge(bags[2 * i][j], bags[2 * i + 1][j]) for j in range(p)]
+    for t in range(fold.levels):
+        bit, sent = fold.positions >> t + 1, []
+        for i, r in enumerate(fold.ranks):
+            low = (i ^ bit) // bit * bit
+            away = [j for position in range(low, low + bit) for j in owns[position]]
+            sent.append((r, fold.ranks[i ^ bit], {j: bags[r][j] for j in away}))
+        rounds += each + [(True, [(rank(r), rank(to), sum(weigh(bag, j) for j, bag in bag_of.items())) for r, to, bag_of in sent])]
+        for r, to, bag_of in sent:
+            for j, bag in bag_of.items():
+                bags[to][j] = merge(bag, bags[to][j])
+    if fold.pairs:
+        for i in range(fold.pairs):
+            bags[2 * i][2 * i] = [add(*bags[2 * i + 1][2 * i])]
+        rounds += each + fold.outwards(lambda even: weigh(bags[even][even], even))
+    return rounds
+
+
+def central(problem, pattern, once, size):
+    """Every rank receives everything."""
+    p, data = problem.p, problem.data
+    own = [size(chunk) for chunk in data]
+    if pattern == "p2p":
+        return problem.announce() + pairwise(p, lambda r, to: own[r]), [problem.total] * p
+    if pattern == "hierarchy":
+        if once:
+            return problem.announce() + golden.doubling_gather(own), [problem.total] * p
+        return running_doubling(problem, size)
+    if once:
+        return problem.announce() + ring_gather(own), [problem.total] * p
+    rounds, carried = [], list(data)
+    for s in range(1, p):
+        rounds += problem.announce() + [(True, [(rank(r), rank((r + 1) % p), size(carried[r])) for r in range(p)])]
+        carried = [add(data[r], carried[(r - 1) % p]) for r in range(p)]
+    return rounds, carried
+
+
+class StepOf:
+    """A problem as test_golden.py's first four schemes see it."""
+
+    def __init__(self, problem, lookups=None):
+        self.p, self.rows, self.width, self.value = problem.p, problem.high - problem.low, problem.w, problem.v
+        self.ids = [sorted(i - problem.low for i in chunk) for chunk in problem.data]
+        self.nnz = [len(ids) for ids in self.ids]
+        self.lookups = lookups or self.nnz
+        self.union = sorted(i - problem.low for i in problem.total)
+        self.row_bytes = self.width * self.value
+
+    within, dense_parts = golden.Step.within, golden.Step.dense_parts
+
+
+class GroupNodes:
+    def __init__(self, nodes):
+        self.count = nodes
+
+    def nodes(self, ranks):
+        return self.count
+
+
+def first_four(problem, options):
+    """allreduce, allgather, ps as the first model has them (indices of 4 bytes), and sizes exchanged."""
+    step, cluster = StepOf(problem), GroupNodes(problem.nodes)
+    assert problem.index_bytes == 4
+    name = options["name"]
+    if name == "allreduce":
+        return golden.allreduce(step, options, cluster), [problem.total] * problem.p
+    if name == "allgather":
+        rounds = golden.allgather(step, options, cluster)
+        halves = [rounds[:len(rounds) // 2], rounds[len(rounds) // 2:]] if options.get("separate") else [rounds]
+    else:
+        rounds = golden.ps(step, options, cluster)
+        halves = [rounds[:len(rounds) // 2], rounds[len(rounds) // 2:]]
+        if options.get("dense"):
+            return rounds, [problem.total] * problem.p
+    return [one for half in halves for one in problem.announce() + half], [problem.total] * problem.p
+
+
+LOSSLESS = {"allreduce": first_four, "allgather": first_four, "ps": first_four, "sparcml-rd": sparcml_rd,
+            "sparcml-split": sparcml_split, "sparcml-dsar": sparcml_dsar, "omnireduce": omnireduce, "zen": zen, "design": design}
+
+
+def binomial_in_nodes(sizes, per_node, p):
+    """Binomial reduce inside each node, all nodes at once; its reverse is the broadcast."""
+    nodes = [range(first, min(first + per_node, p)) for first in range(0, p, per_node)]
+    steps = []
+    for t in range((min(per_node, p) - 1).bit_length()):
+        steps.append([(rank(node[i]), rank(node[i - 2**t]), sizes) for node in nodes for i in range(len(node))
+                      if i % 2**(t + 1) == 2**t])
+    return steps
+
+
+def lossless(make, data, rows, scheme, cluster, states):
+    """Any lossless scheme, under a hierarchy or none (design §4 hierarchy). make(data, low, high, state, nodes) is a problem."""
+    p, g = len(data), cluster.per_node
+    function = LOSSLESS[scheme["name"].split(":")[0]]
+    state = lambda key: states.setdefault(key, {})
+    total = add(*data)
+    hierarchy = scheme.get("hierarchy", "none") if g > 1 else "none"
+    if p == 1:
+        return []
+    if hierarchy == "none":
+        rounds, results = function(make(data, 0, rows, state(0), cluster.nodes(p)), scheme)
+        assert all(result == total for result in results), f"{scheme}: not the sum"
+        return rounds
+    if hierarchy == "leader":
+        nodes = [range(first, min(first + g, p)) for first in range(0, p, g)]
+        whole = make(data, 0, rows, {}, 1).dense(0, rows)
+        steps = binomial_in_nodes(whole, g, p)
+        rounds = [(True, step) for step in steps]
+        summed = [add(*(data[r] for r in node)) for node in nodes]
+        if len(nodes) > 1:
+            inner, results = function(make(summed, 0, rows, state(0), len(nodes)), scheme)
+            assert all(result == total for result in results), f"{scheme}: not the sum"
+            rounds += placed(inner, [node[0] for node in nodes])
+        return rounds + [(True, sorted((b, a, size) for a, b, size in step)) for step in reversed(steps)]
+    g = min(g, p)
+    assert p % g == 0
+    nodes = p // g
+    part = [n * make(data, 0, 1, {}, 1).dense(0, 1) for n in shares(rows, g)]
+    inside = lambda block: together([placed(block(part), range(node * g, node * g + g)) for node in range(nodes)])
+    rounds = inside(ring_reduce_scatter)
+    groups = []
+    for i in range(g):
+        low, high = share(rows, g, i), share(rows, g, i + 1)
+        shards = [within(add(*data[node * g:node * g + g]), low, high) for node in range(nodes)]
+        if nodes > 1:
+            inner, results = function(make(shards, low, high, state(i), nodes), scheme)
+            assert all(result == within(total, low, high) for result in results), f"{scheme}: not the sum"
+            s = scheme.get("servers") or scheme.get("aggregators") or nodes
+            groups.append(placed(inner, [node * g + i for node in range(nodes)], i * s))
+    return rounds + together(groups) + inside(ring_gather)
+
+
+# --- schemes of values: (problem, options) -> rounds, result, residuals -----------------------------------------------------
+# problem.data[r] is gradient + old residual, dense, of element -> units.
+
+
+def topka(problem, options):
+    """Design §4 topka: recursive-doubling all-gather of local top-k."""
+    k = subset_count(options, problem.high)
+    chosen = [top(chunk, k) for chunk in problem.data]
+    rounds = problem.announce() + golden.doubling_gather([problem.coo(chunk) for chunk in chosen]) if problem.p > 1 else []
+    return rounds, add(*chosen), [less(chunk, taken) for chunk, taken in zip(problem.data, chosen)]
+
+
+def topkdsa(problem, options):
+    """Design §4 topkdsa: sparcml-dsar of local top-k."""
+    k = subset_count(options, problem.high)
+    chosen = [top(chunk, k) for chunk in problem.data]
+    inner = Problem(chosen, 0, problem.high, 1, problem.v, problem.index_bytes, problem.exchanged, {}, 0, 1)
+    rounds = sparcml_dsar(inner, {})[0] if problem.p > 1 else []
+    return rounds, add(*chosen), [less(chunk, taken) for chunk, taken in zip(problem.data, chosen)]
+
+
+def cleared(problem, chosen, result):
+    """Residuals cleared only at own selected ∩ final."""
+    return [{i: value for i, value in chunk.items() if not (i in taken and i in result)}
+            for chunk, taken in zip(problem.data, chosen)]
+
+
+def gtopk(problem, options):
+    """Design §4 gtopk: binomial tree, the receiver sums and re-selects k; broadcast."""
+    p, k = problem.p, subset_count(options, problem.high)
+    assert p & p - 1 == 0
+    chosen = [top(chunk, k) for chunk in problem.data]
+    held, rounds = list(chosen), []
+    levels = (p - 1).bit_length()
+    for t in range(levels):
+        senders = [r for r in range(p) if r % 2**(t + 1) == 2**t]
+        rounds += problem.announce() + [(True, [(rank(r), rank(r - 2**t), problem.coo(held[r])) for r in senders])]
+        for r in senders:
+            held[r - 2**t] = top(add(held[r - 2**t], held[r]), k)
+    rounds += problem.announce() if p > 1 else []
+    for t in reversed(range(levels)):
+        rounds.append((True, [(rank(r - 2**t), rank(r), problem.coo(held[0])) for r in range(p) if r % 2**(t + 1) == 2**t]))
+    return rounds, held[0], cleared(problem, chosen, held[0])
+
+
+def split_units(units, g, team, lowest):
+    """Of a sum that g ranks drop, each keeps floor(units/g), the lowest team the rest."""
+    return units - (g - 1) * (units // g) if team == lowest else units // g
+
+
+def spardl(problem, options):
+    """Design §4.2."""
+    p, n, k = problem.p, problem.high, subset_count(options, problem.high)
+    d = options.get("teams", 1)
+    assert p % d == 0
+    q = p // d
+    span = [(share(n, q, b), share(n, q, b + 1)) for b in range(q)]
+    quota = shares(k, q)
+    after_sum = options.get("timing", "before-send") == "after-sum"
+    xi = [{} for _ in range(p)]
+    held = [{b: within(problem.data[r], *span[b]) for b in range(q)} for r in range(p)]
+
+    def drop(r, chunk, taken):
+        for i, value in less(chunk, taken).items():
+            xi[r][i] = xi[r].get(i, 0) + value
+
+    def select(r, b, count):
+        taken = top(held[r][b], count)
+        drop(r, held[r][b], taken)
+        held[r][b] = taken
+
+    def announced(p_of_group, groups):
+        return together([placed(announce(p_of_group), group) for group in groups]) if problem.exchanged else []
+
+    teams = [range(t * q, t * q + q) for t in range(d)]
+    positions = [range(w, p, q) for w in range(q)]
+    rounds = []
+    if after_sum:
+        for r in range(p):
+            for b in range(q):
+                select(r, b, quota[b])
+    levels = (q - 1).bit_length()
+    for i in range(1, levels + 1):
+        reach = 2**(levels - i)
+        count = q - reach if i == 1 else reach
+        messages = []
+        for team in teams:
+            for w in range(q):
+                bag = [(w + reach + j) % q for j in range(count)]
+                if not after_sum:
+                    for b in bag:
+                        select(team[w], b, quota[b])
+                messages.append((team[w], team[(w + reach) % q], {b: held[team[w]].pop(b) for b in bag}))
+        rounds += announced(q, teams)
+        rounds.append((True, [(rank(a), rank(to), sum(problem.coo(chunk) for chunk in bag.values())) for a, to, bag in messages]))
+        for _, to, bag in messages:
+            for b, chunk in bag.items():
+                held[to][b] = add(held[to][b], chunk)
+                if after_sum:
+                    select(to, b, quota[b])
+    if not after_sum:
+        for r in range(p):
+            select(r, r % q, quota[r % q])
+    assert all(list(held[r]) == [r % q] for r in range(p))
+    if d > 1:
+        rounds += spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions, announced)
+    rounds += announced(q, teams) if q > 1 else []
+    if q > 1:
+        rounds += together([placed(bruck([problem.coo(held[r][r % q]) for r in team]), team) for team in teams])
+    for w in range(q):
+        assert all(held[r][w] == held[w][w] for r in positions[w])
+    result = add(*(held[w][w] for w in range(q)))
+    mode = options.get("residuals", "global")
+    residuals = []
+    for r in range(p):
+        copy = problem.data[r]
+        if mode == "local":
+            own = set().union(*(top(within(copy, *span[b]), quota[b]) for b in range(q)))
+            residuals.append(less(copy, own))
+        else:
+            residuals.append({**less(copy, result), **({i: xi[r][i] for i in result if i in xi[r]} if mode == "global" else {})})
+    return rounds, result, residuals
+
+
+def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions, announced):
+    """Design §4.2, Spar-All-Gather and Algorithm 2."""
+    p, kind = problem.p, options.get("sag", "auto")
+    if kind == "auto":
+        kind = "bruck" if d & d - 1 else "recursive"
+    rounds = []
+
+    def settle(groups, w, total, g):
+        """Members of a group hold the same sum: select, and share what is dropped."""
+        taken = top(total, quota[w])
+        for group in groups:
+            for i, value in less(total, taken).items():
+                part = split_units(value, g, group, groups[0])
+                xi[group * q + w][i] = xi[group * q + w].get(i, 0) + part
+            held[group * q + w][w] = taken
+
+    if kind == "recursive":
+        assert d & d - 1 == 0
+        for t in range(d.bit_length() - 1):
+            rounds += announced(d, positions)
+            rounds.append((True, [(rank(r), rank((x ^ 2**t) * q + w), problem.coo(held[r][w]))
+                                  for w, group in enumerate(positions) for x, r in enumerate(group)]))
+            for w in range(q):
+                for first in range(0, d, 2**(t + 1)):
+                    a, b = held[first * q + w][w], held[(first + 2**t) * q + w][w]
+                    settle(range(first, first + 2**(t + 1)), w, add(a, b), 2**(t + 1))
+        return rounds
+    rounds += announced(d, positions)
+    sizes = []
+    for w in range(q):
+        control = problem.state.setdefault(w, {"h": k / p, "step": 0.01 * k * (d - 1) / p, "flag": False})
+        for r in positions[w]:
+            taken = top(held[r][w], math.floor(control["h"]))
+            drop(r, held[r][w], taken)
+            held[r][w] = taken
+        sizes.append([problem.coo(held[r][w]) for r in positions[w]])
+        total = add(*(held[r][w] for r in positions[w]))
+        settle(range(d), w, total, d)
+        adapt(control, len(total), quota[w], k, p, d)
+    return rounds + together([placed(bruck(sizes[w]), positions[w]) for w in range(q)])
+
+
+def adapt(control, distinct, limit, k, p, d):
+    """Algorithm 2 as the design mends it."""
+    if (distinct > limit) != (control["step"] > 0):
+        if control["flag"]:
+            control["step"], control["flag"] = 2 * control["step"], False
+        else:
+            control["flag"] = True
+    else:
+        control["step"] = -control["step"] / 2 if abs(control["step"]) >= 1 else -control["step"]
+        control["flag"] = False
+    bound = k * (d - 1) / p
+    control["step"] = min(max(control["step"], -bound), bound)
+    control["h"] = min(max(control["h"] + control["step"], k / p), d * k / p)
+
+
+def oktopk(problem, options):
+    """Design §4.3."""
+    p, n, k = problem.p, problem.high, subset_count(options, problem.high)
+    state, reused = problem.state, options.get("thresholds", "exact") == "reused"
+    age = state.setdefault("age", 0)
+    state["age"] += 1
+    fresh = age % 32 == 0
+    passing = lambda chunk, threshold: {i: value for i, value in chunk.items() if value and abs(value) >= threshold}
+    smallest = lambda chunk: min((abs(value) for value in chunk.values()), default=0)
+    chosen = []
+    for r in range(p):
+        if not reused or fresh:
+            chosen.append(top(problem.data[r], k))
+            state["local", r] = float(smallest(chosen[r]))
+            continue
+        threshold = state["local", r]
+        for _ in range(5):
+            if 3 * len(passing(problem.data[r], threshold)) <= 4 * k:
+                break
+            threshold *= 1.03
+        chosen.append(passing(problem.data[r], threshold))
+        if 4 * len(chosen[r]) > 5 * k:
+            threshold *= 1.012
+        elif 3 * len(chosen[r]) < 2 * k:
+            threshold /= 1.012
+        state["local", r] = threshold
+    rounds = []
+    if age % 64 == 0:
+        cuts = []
+        for j in range(1, p):
+            own = [sorted(chunk)[j * len(chunk) // p] if chunk else j * n // p for chunk in chosen]
+            cuts.append(sum(own) // p)
+        state["cuts"] = [0] + cuts + [n]
+        if p > 1:
+            part = [8 * m for m in shares(p - 1, p)]
+            rounds += ring_reduce_scatter(part) + ring_gather(part)
+    cuts = state["cuts"]
+    sent = [[within(chunk, cuts[j], cuts[j + 1]) for j in range(p)] for chunk in chosen]
+    reduced = [add(*(sent[r][j] for r in range(p))) for j in range(p)]
+    if p > 1:
+        rounds += problem.announce() + pairwise(p, lambda r, to: problem.coo(sent[r][to]))
+    if not reused or fresh:
+        result = top(add(*reduced), k)
+        state["global"] = float(smallest(result))
+    else:
+        result = passing(add(*reduced), state["global"])
+        if 3 * len(result) > 4 * k:
+            state["global"] *= 1.008
+        elif 3 * len(result) < 2 * k:
+            state["global"] /= 1.008
+    if p > 1 and fresh:
+        rounds += problem.announce() + bruck([problem.coo(chunk) for chunk in reduced])
+    elif p > 1:
+        count = [sum(i in result for i in chunk) for chunk in reduced]
+        rounds += bruck([8] * p)
+        entry = problem.v + problem.index_bytes
+        if max(count) > 4 * sum(count) / p:
+            begin = [sum(count[:r]) for r in range(p + 1)]
+            run = [share(sum(count), p, j) for j in range(p + 1)]
+            overlap = lambda r, to: max(0, min(begin[r + 1], run[to + 1]) - max(begin[r], run[to]))
+            rounds += pairwise(p, lambda r, to: overlap(r, to) * entry)
+            count = shares(sum(count), p)
+        rounds += bruck([entry * m for m in count])
+    return rounds, result, cleared(problem, chosen, result)
+
+
+VALUES = {"topka": topka, "topkdsa": topkdsa, "gtopk": gtopk, "spardl": spardl, "oktopk": oktopk}
+
+
+def s2(problem, options, values, elements, trace_iteration):
+    """Design §4.1. `values[r]`: element -> units. Returns rounds, the decoded elements and their true values."""
+    p, r, w, rows = problem.p, options.get("hashes", 1), problem.w, problem.high - problem.low
+    m = mean([len(chunk) * w for chunk in problem.data])
+    before = problem.state.get("m", m)
+    problem.state["m"] = m
+    c = options.get("buckets") or max(1, math.ceil(ratio(options.get("lambda", 0.5)) * before / r))
+    s = options.get("seed", 1) + 2 * r * trace_iteration
+    bucket = lambda e, j: mulhi(hash64(e, (s + 2 * j) & M64), c)
+    sign = lambda e, j: -1 if hash64(e, (s + 2 * j + 1) & M64) & 1 else 1
+    sketch = [[0] * c for _ in range(r)]
+    truth = add(*values)
+    for e, value in truth.items():
+        for j in range(r):
+            sketch[j][bucket(e, j)] += sign(e, j) * value
+    decoded = {}
+    for row in problem.total:
+        for e in range(row * w, row * w + w):
+            if e < elements:
+                decoded[e] = statistics.median(sign(e, j) * sketch[j][bucket(e, j)] for j in range(r))
+    part = [a * problem.v + b for a, b in zip(shares(r * c, p), shares(-(-rows // 8), p))]
+    rounds = ring_reduce_scatter(part) + ring_gather(part) if p > 1 else []
+    return rounds, decoded, {e: truth.get(e, 0) for e in decoded}
+
+
+# --- a point -----------------------------------------------------------------------------------------------------------------
+
+
+def square(chunk):
+    return sum(value * value for value in chunk.values())
+
+
+def scrambled(r, i):
+    return mix(r + 77, i) | 1
+
+
+class Selection:
+    """Design §4 Selection: what each rank keeps of gradient + residual, and the tensor that it makes."""
+
+    def __init__(self, select, n):
+        self.select, self.n, self.keep = select, n, select.get("residual", True)
+        self.blocks = "blocks" in select
+        self.b = select.get("block", 256) if self.blocks else 1
+        self.rows = -(-n // self.b)
+        if self.blocks:
+            self.k = max(1, math.floor(ratio(select["blocks"]) * self.rows + 0.5))
+        else:
+            self.k = select["k"] if "k" in select else max(1, math.floor(ratio(select["topk"]) * n + 0.5))
+
+    def rows_of(self, chunk):
+        if not self.blocks:
+            return sorted(top(chunk, self.k))
+        norm = {}
+        for i, value in chunk.items():
+            norm[i // self.b] = norm.get(i // self.b, 0) + value * value
+        return sorted(top(norm, self.k))
+
+
+def expected(source, cluster, scheme, ranks, iterations, scenario):
+    """The fields of a point of `sparsync run`."""
+    scheme = {"name": scheme} if isinstance(scheme, str) else scheme
+    option = lambda key, default: scheme.get(key, scenario.get(key, default))
+    scheme = {**scheme, "hierarchy": option("hierarchy", "none")}
+    index_bytes, exchanged = option("index_bytes", 4), option("sizes", "free") == "exchanged"
+    states, residuals, played = {}, [{} for _ in range(ranks)], []
+    n = source.rows * source.width
+    select = Selection(scenario["select"], n) if "select" in scenario else None
+    for number, t in enumerate(iterations):
+        if (number == 5 and scheme["name"] == "zen" and scheme.get("plan") == "auto" and
+                doubling_is_cheaper(source, ranks, list(iterations)[:5])):
+            scheme = {**scheme, "name": "sparcml-rd"}
+        acc = None
+        if source.units(t, 0) is not None:
+            acc = [add(source.units(t, r), residuals[r]) for r in range(ranks)]
+        energy, error = 1.0, (None, None)
+        if scheme["name"] in VALUES:
+            problem = Problem(acc, 0, n, 1, source.bytes, index_bytes, exchanged, states, t, 1)
+            rounds, result, new = VALUES[scheme["name"]](problem, scheme)
+            check_conservation(scheme, acc, result, new)
+            residuals, energy = new, square(result) / square(add(*acc)) if square(add(*acc)) else 1.0
+        else:
+            rows, w = (select.rows, select.b) if select else (source.rows, source.width)
+            values = acc
+            ids = [select.rows_of(acc[r]) if select else source.row_ids(t, r) for r in range(ranks)]
+            if select:
+                b = select.b
+                sets = [set(one) for one in ids]
+                values = [{i: v for i, v in acc[r].items() if i // b in sets[r]} for r in range(ranks)]
+                if select.keep:
+                    residuals = [{i: v for i, v in acc[r].items() if i // b not in sets[r]} for r in range(ranks)]
+                energy = square(add(*values)) / square(add(*acc)) if square(add(*acc)) else 1.0
+            if option("granularity", "row") == "element":
+                ids = [[i * w + column for i in one for column in range(w)] for one in ids]
+                rows, w = rows * w, 1
+            data = [{i: scrambled(r, i) for i in one} for r, one in enumerate(ids)]
+            make = lambda data, low, high, state, nodes: Problem(data, low, high, w, source.bytes, index_bytes, exchanged,
+                                                                 state, t, nodes)
+            if scheme["name"] == "s2":
+                rounds, decoded, truth = s2(make(data, 0, rows, states, 1), scheme, values, n, t)
+                off = {e: decoded[e] - truth[e] for e in decoded}
+                whole = square(truth)
+                error = (math.sqrt(square(off) / whole) if whole else 0.0,
+                         sum(off.values()) / sum(map(abs, truth.values())) if whole else 0.0)
+                energy = square(decoded) / square(add(*acc)) if square(add(*acc)) else 1.0
+            else:
+                rounds, error = lossless(make, data, rows, scheme, cluster, states), (0.0, 0.0)
+        time, sent, received = play(cluster, ranks, rounds)
+        played.append({
+            "time_s": time, "messages": sum(len(messages) for _, messages in rounds),
+            "bytes_total": sum(sent.values()), "bytes_sent_max": golden.largest(sent, "rank"),
+            "bytes_received_max": golden.largest(received, "rank"),
+            "server_bytes_max": max(golden.largest(sent, "server"), golden.largest(received, "server")),
+            "energy": energy, "error_l2": error[0], "error_mean": error[1]})
+    return {key: None if played[0][key] is None else mean([one[key] for one in played]) for key in played[0]}
+
+
+def doubling_is_cheaper(source, p, iterations):
+    """Design §4 zen, `plan: auto`: Eq. 2 below Eq. 1 by the mean gamma of the first five iterations, which play zen; gamma(1)
+    is 1."""
+    def gamma(k):
+        if k == 1:
+            return 1
+        rows = [[set(source.row_ids(t, r)) for r in range(p)] for t in iterations]
+        return mean([len(set().union(*ids[:k])) / mean([len(one) for one in ids]) for ids in rows])
+    return p > 1 and sum(gamma(2**i) for i in range((p - 1).bit_length())) < (p - 1) / p * (gamma(p) + 1)
+
+
+def check_conservation(scheme, acc, result, residuals):
+    """Design §4.2's invariant, bitwise, wherever the design promises it."""
+    if scheme["name"] in ("topka", "topkdsa") or scheme["name"] == "spardl" and scheme.get("residuals", "global") == "global":
+        before, after = add(*acc), add(result, *residuals)
+        wrong = [i for i in before.keys() | after.keys() if before.get(i, 0) != after.get(i, 0)]
+        assert not wrong, f"{scheme}: mass lost at {wrong[:3]}"

@@ -1,0 +1,897 @@
+/* The numeric kernels against plain references: selection, hashing, sketches, sets. Every kernel that works in
+ * parallel meets its reference at 1, 2, 3 and 7 threads. */
+#include "support.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "tensor/chunk.h"
+#include "tensor/hash.h"
+#include "tensor/sets.h"
+#include "tensor/sketch.h"
+#include "tensor/topk.h"
+
+#include <omp.h>
+
+static void use_threads(uint64_t seed) {
+  static const int threads[] = {1, 2, 3, 7};
+  omp_set_num_threads(threads[seed % COUNT(threads)]);
+}
+
+/* --- inputs ---------------------------------------------------------------------------------------------- */
+
+enum kind { ZEROS, EQUAL, SMALL_NUMBERS, SKEWED, ANY_BITS, MOSTLY_ZERO, KINDS };
+
+static uint64_t random_mark(struct dice *d, enum kind kind) {
+  const uint64_t sign = dice_one_in(d, 2) ? UINT64_MAX : 1;
+  switch (kind) {
+  case ZEROS: return 0;
+  case EQUAL: return sign * 12345;
+  case SMALL_NUMBERS: return sign * dice_below(d, 40);
+  case SKEWED: return sign * (dice_next(d) >> dice_between(d, 1, 63));
+  case ANY_BITS: return dice_one_in(d, 50) ? UINT64_C(1) << 63 : dice_next(d);
+  default: return dice_one_in(d, 10) ? sign * dice_below(d, 100000) : 0;
+  }
+}
+
+/* A value chunk of about `count` ascending distinct rows from `low` on. */
+static struct ss_chunk value_chunk(struct dice *d, struct ss_arena *arena, uint64_t low, uint64_t count,
+                                   enum kind kind, bool values) {
+  uint32_t *rows = ss_arena_alloc(arena, count, sizeof *rows);
+  uint64_t *marks = ss_arena_alloc(arena, count, sizeof *marks), row = low + dice_below(d, 3);
+  const uint32_t width = dice_between(d, 1, 3), stride = width + dice_below(d, 2);
+  float *floats = ss_arena_alloc(arena, count * stride, sizeof *floats);
+  for (uint64_t i = 0; i < count; i++) {
+    rows[i] = (uint32_t)row;
+    row += 1 + (dice_one_in(d, 4) ? dice_below(d, 9) : 0);
+    marks[i] = random_mark(d, kind);
+    for (uint32_t c = 0; c < stride; c++) floats[i * stride + c] = (float)(i + c);
+  }
+  return (struct ss_chunk){.rows = rows,
+                           .marks = marks,
+                           .values = values ? floats : NULL,
+                           .count = count,
+                           .low = low,
+                           .high = row + dice_below(d, 5),
+                           .width = width,
+                           .stride = stride,
+                           .origin = 3,
+                           .part = 4};
+}
+
+static uint64_t random_count(struct dice *d) {
+  static const uint64_t special[] = {0, 1, 2, 47, 48, 49, 50, 2000};
+  if (dice_one_in(d, 3)) return special[dice_below(d, COUNT(special))];
+  return dice_below(d, 3000);
+}
+
+static uint64_t random_k(struct dice *d, uint64_t count) {
+  switch (dice_below(d, 5)) {
+  case 0: return dice_below(d, 3);
+  case 1: return count + dice_below(d, 3);
+  case 2: return count / 100;
+  default: return dice_below(d, (uint32_t)count + 1);
+  }
+}
+
+/* --- selection ------------------------------------------------------------------------------------------- */
+
+struct entry {
+  uint64_t magnitude, place;
+};
+
+/* The rule: larger magnitude first, ties to the lower place. */
+static int by_rule(const void *a, const void *b) {
+  const struct entry *x = a, *y = b;
+  if (x->magnitude != y->magnitude) return x->magnitude > y->magnitude ? -1 : 1;
+  return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int by_place(const void *a, const void *b) {
+  const struct entry *x = a, *y = b;
+  return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Sorts entries[count] by the rule, cuts it after k non-zeros, and puts what is left in order of place. */
+static uint64_t plain_topk(struct entry *entries, uint64_t count, uint64_t k) {
+  qsort(entries, count, sizeof *entries, by_rule);
+  uint64_t kept = 0;
+  while (kept < count && kept < k && entries[kept].magnitude > 0) kept++;
+  qsort(entries, kept, sizeof *entries, by_place);
+  return kept;
+}
+
+static uint64_t plain_magnitude(uint64_t mark) {
+  const __int128 value = (int64_t)mark;
+  return (uint64_t)(value < 0 ? -value : value);
+}
+
+static struct entry *entries_of(const struct ss_chunk *c) {
+  struct entry *entries = malloc((c->count + 1) * sizeof *entries);
+  for (uint64_t i = 0; i < c->count; i++) entries[i] = (struct entry){plain_magnitude(c->marks[i]), i};
+  return entries;
+}
+
+/* `got` is the `count` entries of `from` at these places. */
+static void check_entries(const struct ss_chunk *got, const struct ss_chunk *from, const struct entry *entries,
+                          uint64_t count, uint64_t seed) {
+  if (got->count != count)
+    fail_msg("seed %llu: %llu entries instead of %llu", (unsigned long long)seed, (unsigned long long)got->count,
+             (unsigned long long)count);
+  for (uint64_t i = 0; i < count; i++) {
+    const uint64_t at = entries[i].place;
+    if (got->rows[i] != from->rows[at] || got->marks[i] != from->marks[at])
+      fail_msg("seed %llu: entry %llu is row %u instead of %u", (unsigned long long)seed, (unsigned long long)i,
+               got->rows[i], from->rows[at]);
+    for (uint32_t c = 0; from->values && c < from->width; c++)
+      assert_true(got->values[i * got->stride + c] == from->values[at * from->stride + c]);
+  }
+  assert_true((got->values != NULL) == (from->values != NULL));
+  assert_true(got->low == from->low && got->high == from->high && got->width == from->width);
+  assert_true(got->origin == 3 && got->part == 4 && !got->dense);
+}
+
+static void topk_once(uint64_t seed, struct ss_arena *arena) {
+  struct dice d = {.seed = seed};
+  struct ss_error error;
+  struct ss_chunk from =
+                      value_chunk(&d, arena, dice_below(&d, 100), random_count(&d), seed % KINDS, dice_one_in(&d, 2)),
+                  got;
+  const uint64_t k = random_k(&d, from.count);
+  struct entry *entries = entries_of(&from);
+  const uint64_t kept = plain_topk(entries, from.count, k);
+  assert_true(ss_topk(&from, k, arena, &got, &error));
+  check_entries(&got, &from, entries, kept, seed);
+
+  uint64_t wanted = k == 0 ? UINT64_MAX : kept < k ? 0 : UINT64_MAX, threshold;
+  for (uint64_t i = 0; k > 0 && kept == k && i < kept; i++)
+    if (entries[i].magnitude < wanted) wanted = entries[i].magnitude;
+  assert_true(ss_topk_threshold(&from, k, &threshold, &error));
+  if (threshold != wanted) fail_msg("seed %llu: another threshold", (unsigned long long)seed);
+
+  free(entries);
+  entries = entries_of(&from);
+  uint64_t n = 0;
+  for (uint64_t i = 0; i < from.count; i++)
+    if (entries[i].magnitude > 0 && entries[i].magnitude >= threshold) entries[n++] = entries[i];
+  assert_true(ss_at_least(&from, threshold, arena, &got, &error));
+  check_entries(&got, &from, entries, n, seed);
+  free(entries);
+}
+
+static void topk_is_the_front_of_the_sorted_list(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  for (uint64_t seed = 1; seed <= 1200; seed++) {
+    topk_once(seed, &arena);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+static void topk_breaks_ties_by_row(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  const uint32_t rows[] = {2, 3, 5, 8, 9, 11};
+  const int64_t values[] = {-4, 7, 4, 0, 4, INT64_MIN};
+  uint64_t marks[6];
+  memcpy(marks, values, sizeof marks);
+  const struct ss_chunk from = {.rows = rows, .marks = marks, .count = 6, .high = 12, .width = 1, .stride = 1};
+  struct ss_chunk got;
+  assert_true(ss_topk(&from, 3, &arena, &got, &error));
+  assert_true(got.count == 3 && got.rows[0] == 2 && got.rows[1] == 3 && got.rows[2] == 11);
+  assert_true(ss_topk(&from, 6, &arena, &got, &error));
+  assert_true(got.count == 5 && got.rows[3] == 9 && got.marks[4] == UINT64_C(1) << 63); /* the zero never */
+  ss_arena_free(&arena);
+}
+
+static void parts_once(uint64_t seed, struct ss_arena *arena) {
+  struct dice d = {.seed = seed};
+  struct ss_error error;
+  const uint32_t parts = dice_between(&d, 1, dice_one_in(&d, 3) ? 400 : 9);
+  const uint64_t low = dice_one_in(&d, 4) ? UINT32_MAX - 40000 : dice_below(&d, 100);
+  struct ss_chunk from = value_chunk(&d, arena, low, random_count(&d), seed % KINDS, dice_one_in(&d, 3)), got;
+  const uint64_t k = random_k(&d, from.count), range = from.high - from.low;
+  struct entry *entries = entries_of(&from), *kept = malloc((from.count + 1) * sizeof *kept);
+  uint64_t n = 0, first = 0;
+  for (uint64_t b = 0; b < parts; b++) {
+    uint64_t end = first;
+    while (end < from.count && from.rows[end] < low + (b + 1) * range / parts) end++;
+    const uint64_t quota = (b + 1) * k / parts - b * k / parts;
+    const uint64_t count = plain_topk(entries + first, end - first, quota);
+    memcpy(kept + n, entries + first, count * sizeof *kept);
+    n += count;
+    first = end;
+  }
+  assert_true(ss_topk_parts(&from, k, parts, arena, &got, &error));
+  check_entries(&got, &from, kept, n, seed);
+  free(entries);
+  free(kept);
+}
+
+static void parts_keep_their_own_topk(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  for (uint64_t seed = 1; seed <= 900; seed++) {
+    parts_once(seed, &arena);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+/* SparDL's Fig. 3: six blocks; rank 1's bags are {2}, {3, 4} and {5, 6}. The bags are runs of blocks, so what a bag
+ * carries is a slice of the block-wise selection, with its blocks' quotas and nothing of its neighbours'. */
+static void bags_are_slices_of_the_selected_blocks(void **state) {
+  (void)state;
+  enum { EACH = 10, BLOCKS = 6, QUOTA = 2 };
+  static const uint32_t bag_first[] = {1, 2, 4}, bag_blocks[] = {1, 2, 2};
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  uint32_t rows[EACH * BLOCKS];
+  uint64_t marks[EACH * BLOCKS];
+  for (uint32_t i = 0; i < EACH * BLOCKS; i++) {
+    rows[i] = i;
+    marks[i] = (i / EACH + 1) * 1000 + i * 7 % EACH; /* later blocks are larger: a whole top-k would be all theirs */
+  }
+  const struct ss_chunk from = {
+      .rows = rows, .marks = marks, .count = EACH * BLOCKS, .high = EACH * BLOCKS, .width = 1, .stride = 1};
+  struct ss_chunk got;
+  assert_true(ss_topk_parts(&from, (uint64_t)QUOTA * BLOCKS, BLOCKS, &arena, &got, &error));
+  for (uint32_t bag = 0; bag < 3; bag++) {
+    const uint64_t first = (uint64_t)bag_first[bag] * EACH, end = first + (uint64_t)bag_blocks[bag] * EACH;
+    const struct ss_chunk slice = ss_chunk_slice(&got, first, end);
+    assert_int_equal(slice.count, QUOTA * bag_blocks[bag]);
+    for (uint64_t i = 0; i < slice.count; i++) /* 7i mod 10 is 9 and 8 at i = 7 and 4 */
+      assert_int_equal(slice.rows[i], first + i / QUOTA * EACH + (i % QUOTA ? 7 : 4));
+  }
+  ss_arena_free(&arena);
+}
+
+/* --- blocks ---------------------------------------------------------------------------------------------- */
+
+struct norm {
+  unsigned __int128 sum;
+  uint64_t place;
+};
+
+static int by_norm(const void *a, const void *b) {
+  const struct norm *x = a, *y = b;
+  if (x->sum != y->sum) return x->sum > y->sum ? -1 : 1;
+  return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int by_block(const void *a, const void *b) {
+  const struct norm *x = a, *y = b;
+  return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static void blocks_once(uint64_t seed, struct ss_arena *arena) {
+  struct dice d = {.seed = seed};
+  struct ss_error error;
+  const uint32_t block = dice_one_in(&d, 2) ? 256 : dice_between(&d, 1, 20);
+  const uint64_t n = dice_one_in(&d, 9) ? 0 : dice_below(&d, dice_one_in(&d, 5) ? 100000 : 3000);
+  const uint64_t blocks = (n + block - 1) / block;
+  const enum kind kind = seed % KINDS;
+  int64_t *values = calloc(n + 1, sizeof *values);
+  struct norm *norms = calloc(blocks + 1, sizeof *norms);
+  for (uint64_t i = 0; i < n; i++) {
+    values[i] = (int64_t)random_mark(&d, kind);
+    if (kind == ANY_BITS || kind == SKEWED) values[i] /= 16; /* below 2^60 */
+    const __int128 v = values[i];
+    norms[i / block].sum += (unsigned __int128)(v * v);
+  }
+  for (uint64_t b = 0; b < blocks; b++) norms[b].place = b;
+  const uint64_t keep = random_k(&d, blocks);
+  qsort(norms, blocks, sizeof *norms, by_norm);
+  uint64_t kept = 0, count;
+  while (kept < keep && kept < blocks && norms[kept].sum > 0) kept++;
+  qsort(norms, kept, sizeof *norms, by_block);
+  uint32_t *rows;
+  assert_true(ss_top_blocks(values, n, block, keep, arena, &rows, &count, &error));
+  if (count != kept) fail_msg("seed %llu: another number of blocks", (unsigned long long)seed);
+  for (uint64_t i = 0; i < kept; i++)
+    if (rows[i] != norms[i].place) fail_msg("seed %llu: another block", (unsigned long long)seed);
+  free(values);
+  free(norms);
+}
+
+static void blocks_of_largest_norm_are_kept(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  for (uint64_t seed = 1; seed <= 600; seed++) {
+    use_threads(seed / KINDS);
+    blocks_once(seed, &arena);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+/* Norms that differ in their last bit only, far beyond what a double could tell apart. */
+static void norms_are_compared_exactly(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  const int64_t big = INT64_C(1) << 59;
+  const int64_t values[] = {big, 1, 0, -big, 1, 1, big, 0, 0, big, -1, 0};
+  uint32_t *rows;
+  uint64_t count;
+  assert_true(ss_top_blocks(values, COUNT(values), 3, 3, &arena, &rows, &count, &error));
+  assert_true(count == 3 && rows[0] == 0 && rows[1] == 1 && rows[2] == 3);
+  assert_true(ss_top_blocks(values, COUNT(values), 3, 2, &arena, &rows, &count, &error));
+  assert_true(count == 2 && rows[0] == 0 && rows[1] == 1); /* blocks 0 and 3 tie */
+  ss_arena_free(&arena);
+}
+
+/* --- floats ---------------------------------------------------------------------------------------------- */
+
+enum float_kind { FLAT, LAYERED, FEW_NONZERO, SAME, TINY, SAMPLED_HIGH, FLOAT_KINDS };
+
+static float random_float(struct dice *d, enum float_kind kind, uint64_t place, uint64_t n) {
+  const float value = (float)(dice_unit(d) - 0.5);
+  const uint64_t layer = place * 8 / n;
+  switch (kind) {
+  case LAYERED: return value * (float)exp2((double)layer * 9 - 40);
+  case FEW_NONZERO: return dice_one_in(d, 3000) ? value : -0.0f;
+  case SAME: return value < 0 ? -3.0f : 3.0f;
+  case TINY: return value * 0x1p-140f;
+  default: return value;
+  }
+}
+
+/* Puts large values where the kernel samples, if it samples as it does today: its guess is then too high. */
+static void raise_sample(float *values, uint64_t n) {
+  enum { SAMPLE = 1 << 16 };
+  for (uint64_t i = 0; i < SAMPLE; i++) {
+    const uint64_t low = ss_share(n, SAMPLE, i), high = ss_share(n, SAMPLE, i + 1);
+    values[low + ss_below(ss_mix(0, i), high - low)] *= 1000;
+  }
+}
+
+static uint64_t bits_of(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits & INT32_MAX;
+}
+
+static void check_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, uint64_t seed) {
+  struct ss_error error;
+  struct entry *entries = malloc((n + 1) * sizeof *entries);
+  uint32_t *rows = malloc(((k < n ? k : n) + 1) * sizeof *rows);
+  uint64_t count;
+  for (uint64_t i = 0; i < n; i++) entries[i] = (struct entry){bits_of(values[i]), i};
+  const uint64_t kept = plain_topk(entries, n, k);
+  for (uint64_t t = 0; t < 4; t++) {
+    use_threads(t);
+    assert_true(ss_topk_floats(values, n, k, scratch, rows, &count, &error));
+    if (count != kept) fail_msg("seed %llu: another number of floats", (unsigned long long)seed);
+    for (uint64_t i = 0; i < kept; i++)
+      if (rows[i] != entries[i].place) fail_msg("seed %llu: another float", (unsigned long long)seed);
+  }
+  free(entries);
+  free(rows);
+}
+
+static void floats_once(uint64_t seed, uint64_t n, uint64_t k, struct ss_arena *scratch) {
+  struct dice d = {.seed = seed};
+  const enum float_kind kind = seed % FLOAT_KINDS;
+  float *values = malloc((n + 1) * sizeof *values);
+  for (uint64_t i = 0; i < n; i++) values[i] = random_float(&d, kind, i, n);
+  if (kind == SAMPLED_HIGH && n > 1 << 17) raise_sample(values, n);
+  if (n > 100) values[n / 2] = INFINITY, values[n / 3] = -INFINITY;
+  check_floats(values, n, k, scratch, seed);
+  free(values);
+}
+
+static void floats_are_selected_by_the_same_rule(void **state) {
+  (void)state;
+  struct ss_arena scratch = {0};
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    struct dice d = {.seed = seed + 1000};
+    const uint64_t n = random_count(&d);
+    floats_once(seed, n, random_k(&d, n), &scratch);
+  }
+  static const uint64_t sizes[] = {262144, 262145, 300000, 400001}; /* the sample begins above 2^18 */
+  for (uint64_t seed = 1; seed <= 18; seed++) {
+    const uint64_t n = sizes[seed % COUNT(sizes)], part[] = {100, 1000, 3};
+    floats_once(seed, n, n / part[seed / FLOAT_KINDS % 3], &scratch);
+  }
+  ss_arena_free(&scratch);
+}
+
+static void floats_that_are_no_numbers_are_refused(void **state) {
+  (void)state;
+  enum { N = 300000 };
+  struct ss_arena scratch = {0};
+  struct ss_error error;
+  float *values = calloc(N, sizeof *values);
+  uint32_t rows[10];
+  uint64_t count;
+  for (uint32_t i = 0; i < N; i++) values[i] = (float)(i % 1000);
+  values[1234] = NAN, values[299999] = -NAN;
+  for (uint64_t t = 0; t < 4; t++) {
+    use_threads(t);
+    assert_false(ss_topk_floats(values, N, 10, &scratch, rows, &count, &error));
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    assert_string_equal(error.text, "element 1234 is not a number: there is no top-k with it");
+  }
+  assert_false(ss_topk_floats(values, 2000, 10, &scratch, rows, &count, &error));
+  /* NaNs have magnitudes too; however many there are, the larger must not hide the others */
+  const uint32_t least = 0x7f800001;
+  for (uint32_t i = 0; i < N; i++) values[i] = NAN;
+  memcpy(&values[0], &least, sizeof least);
+  assert_false(ss_topk_floats(values, N, 10, &scratch, rows, &count, &error));
+  assert_string_equal(error.text, "element 0 is not a number: there is no top-k with it");
+  assert_true(ss_topk_floats(values, N, 0, &scratch, rows, &count, &error));
+  assert_int_equal(count, 0);
+  ss_arena_free(&scratch);
+  free(values);
+}
+
+/* --- hashing --------------------------------------------------------------------------------------------- */
+
+/* Computed by a few lines of Python after XXH64's specification, with integers of any length and no library:
+ *   k = rotl(x * P2, 31) * P1;  h = rotl((seed + P5 + 8) ^ k, 27) * P1 + P4
+ *   h ^= h >> 33;  h *= P2;  h ^= h >> 29;  h *= P3;  h ^= h >> 32          (all mod 2^64) */
+static void rows_are_hashed_by_xxh64(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t row, seed, hash;
+  } known[] = {
+      {UINT64_C(0x0), UINT64_C(0x0), UINT64_C(0x34c96acdcadb1bbb)},
+      {UINT64_C(0x1), UINT64_C(0x0), UINT64_C(0x9f29cb17a2a49995)},
+      {UINT64_C(0x0), UINT64_C(0x1), UINT64_C(0x22c76afd15f0110f)},
+      {UINT64_C(0x7), UINT64_C(0x1), UINT64_C(0x64fae65ddbfac0c8)},
+      {UINT64_C(0x75bcd15), UINT64_C(0x1), UINT64_C(0x98732ca0e8c9123e)},
+      {UINT64_C(0xffffffff), UINT64_C(0x1), UINT64_C(0x8813685977e0bb71)},
+      {UINT64_C(0x123456789abcdef), UINT64_C(0x2a), UINT64_C(0x1af0a5abee8ed12e)},
+      {UINT64_MAX, UINT64_MAX, UINT64_C(0x1a158c94abf6a8b1)},
+  };
+  for (uint32_t i = 0; i < COUNT(known); i++) {
+    assert_true(ss_hash_row(known[i].row, known[i].seed) == known[i].hash);
+    assert_int_equal(ss_hash_part(known[i].row, known[i].seed, 1), 0);
+    assert_int_equal(ss_hash_part(known[i].row, known[i].seed, 16), known[i].hash >> 60);
+    assert_int_equal(ss_hash_part(known[i].row, known[i].seed, UINT32_C(1) << 31), known[i].hash >> 33);
+  }
+  static const uint32_t of_sixteen[] = {2, 8, 2, 4, 13, 0, 0, 6, 8, 12, 9, 6};
+  for (uint32_t row = 0; row < COUNT(of_sixteen); row++) assert_int_equal(ss_hash_part(row, 1, 16), of_sixteen[row]);
+}
+
+/* ZEN's Fig. 10: 15 indices, three servers. With our h0 (and the Python above) the servers have these; the paper's
+ * hash is not known. */
+static void fifteen_rows_go_to_three_servers(void **state) {
+  (void)state;
+  static const uint32_t wanted[] = {2, 3, 5, 6, 1, 7, 8, 10, 11, 13, 14, 4, 9, 12, 15};
+  struct ss_error error;
+  uint32_t rows[15], out[15];
+  uint64_t marks[15], marks_out[15], offsets[4], sizes[3];
+  for (uint32_t i = 0; i < 15; i++) rows[i] = i + 1, marks[i] = UINT64_MAX - i;
+  assert_true(ss_hash_partition(rows, marks, 15, 1, 3, out, marks_out, offsets, &error));
+  assert_true(offsets[0] == 0 && offsets[1] == 4 && offsets[2] == 11 && offsets[3] == 15);
+  for (uint32_t i = 0; i < 15; i++) assert_true(out[i] == wanted[i] && marks_out[i] == UINT64_MAX - (wanted[i] - 1));
+  assert_true(ss_hash_sizes(1, 16, 1, 3, sizes, &error));
+  assert_true(sizes[0] == 4 && sizes[1] == 7 && sizes[2] == 4);
+}
+
+/* Distinct rows in any order. */
+static uint32_t *shuffled_rows(struct dice *d, uint64_t count) {
+  uint32_t *rows = malloc((count + 1) * sizeof *rows);
+  const uint32_t base = dice_below(d, 1000), step = dice_between(d, 1, 20);
+  for (uint64_t i = 0; i < count; i++) rows[i] = base + (uint32_t)i * step;
+  if (dice_one_in(d, 2)) return rows;
+  for (uint64_t i = count; i > 1; i--) {
+    const uint64_t other = ss_below(dice_next(d), i);
+    const uint32_t row = rows[i - 1];
+    rows[i - 1] = rows[other];
+    rows[other] = row;
+  }
+  return rows;
+}
+
+static void partition_once(uint64_t seed, uint64_t count, uint32_t parts, bool with_marks) {
+  struct dice d = {.seed = seed};
+  struct ss_error error;
+  uint32_t *rows = shuffled_rows(&d, count), *out = calloc(count + 1, sizeof *out);
+  uint64_t *marks = calloc(count + 1, sizeof *marks), *marks_out = calloc(count + 1, sizeof *marks_out);
+  uint64_t *offsets = calloc((size_t)parts + 1, sizeof *offsets), *next = calloc(parts, sizeof *next);
+  for (uint64_t i = 0; i < count; i++) marks[i] = dice_next(&d);
+  assert_true(ss_hash_partition(rows, with_marks ? marks : NULL, count, seed, parts, out,
+                                with_marks ? marks_out : NULL, offsets, &error));
+  assert_true(offsets[0] == 0 && offsets[parts] == count);
+  memcpy(next, offsets, parts * sizeof *next);
+  for (uint64_t i = 0; i < count; i++) { /* row by row: each is the next of its part */
+    const uint64_t part = (uint64_t)(((unsigned __int128)ss_hash_row(rows[i], seed) * parts) >> 64),
+                   at = next[part]++;
+    if (at >= offsets[part + 1] || out[at] != rows[i] || (with_marks && marks_out[at] != marks[i]))
+      fail_msg("seed %llu: row %u is not the next of its part", (unsigned long long)seed, rows[i]);
+  }
+  free(rows), free(out), free(marks), free(marks_out), free(offsets), free(next);
+}
+
+static void partitions_are_stable(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    struct dice d = {.seed = seed};
+    use_threads(seed);
+    partition_once(seed, random_count(&d), dice_between(&d, 1, 40), seed / 4 % 2);
+  }
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    use_threads(seed);
+    partition_once(seed, 200000 + seed, seed % 3 ? 16 : 30000, seed > 4);
+  }
+  partition_once(1, 1000, SS_HASH_PARTS, true);
+}
+
+static void sizes_are_counted(void **state) {
+  (void)state;
+  struct ss_error error;
+  for (uint64_t seed = 1; seed <= 80; seed++) {
+    struct dice d = {.seed = seed};
+    const uint32_t parts = dice_between(&d, 1, 70);
+    const uint64_t low = dice_one_in(&d, 3) ? UINT32_MAX - 100000 : dice_below(&d, 1000);
+    const uint64_t high = low + dice_below(&d, dice_one_in(&d, 4) ? 1000 : 200000);
+    uint64_t sizes[70], wanted[70] = {0};
+    for (uint64_t row = low; row < high; row++) wanted[ss_hash_part(row, seed, parts)]++;
+    use_threads(seed);
+    assert_true(ss_hash_sizes(low, high, seed, parts, sizes, &error));
+    assert_memory_equal(sizes, wanted, parts * sizeof *sizes);
+  }
+}
+
+/* Algorithm 1 as it is printed, one row after the other: memory x, a cell a slot, 0 when empty. */
+struct plain_memory {
+  uint64_t *cells[16], slots[16], serial[16], in_serial[16], placed[SS_HASH_PROBES];
+  bool overflown;
+};
+
+static void plain_insert(struct plain_memory *x, const struct ss_hash_memory *m, uint32_t row) {
+  const uint32_t p = ss_hash_part(row, m->seed, m->parts);
+  for (uint32_t i = 1; i <= m->probes && x->slots[p] > 0; i++) {
+    const uint64_t q = ss_below(ss_hash_row(row, m->seed + i), x->slots[p]);
+    if (x->cells[p][q] != 0) continue;
+    x->cells[p][q] = row + UINT64_C(1);
+    x->placed[i - 1]++;
+    return;
+  }
+  if (x->in_serial[p] == x->serial[p]) x->overflown = true;
+  else x->cells[p][x->slots[p] + x->in_serial[p]++] = row + UINT64_C(1);
+}
+
+static struct plain_memory plain_hierarchical(const struct ss_hash_memory *m, const uint32_t *rows, uint64_t count) {
+  struct plain_memory x = {0};
+  for (uint32_t p = 0; p < m->parts; p++) {
+    x.slots[p] = (p + 1) * m->parallel_slots / m->parts - p * m->parallel_slots / m->parts;
+    x.serial[p] = (p + 1) * m->serial_slots / m->parts - p * m->serial_slots / m->parts;
+    x.cells[p] = calloc(x.slots[p] + x.serial[p] + 1, sizeof *x.cells[p]);
+  }
+  for (uint64_t i = 0; i < count; i++) plain_insert(&x, m, rows[i]);
+  return x;
+}
+
+static void check_hierarchical(const struct ss_hash_memory *m, const struct plain_memory *x, const uint32_t *out,
+                               const uint64_t *offsets, const struct ss_hash_tally *tally) {
+  uint64_t n = 0, serial = 0, fullest = 0;
+  for (uint32_t p = 0; p < m->parts; p++) {
+    assert_int_equal(offsets[p], n);
+    for (uint64_t q = 0; q < x->slots[p] + x->serial[p]; q++)
+      if (x->cells[p][q]) assert_int_equal(out[n++], x->cells[p][q] - 1);
+    serial += x->in_serial[p];
+    if (x->in_serial[p] > fullest) fullest = x->in_serial[p];
+  }
+  assert_int_equal(offsets[m->parts], n);
+  assert_true(tally->serial == serial && tally->serial_fullest == fullest);
+  assert_memory_equal(tally->placed, x->placed, sizeof x->placed);
+}
+
+static void hierarchical_once(uint64_t seed, uint64_t count, uint32_t *overflows) {
+  struct dice d = {.seed = seed};
+  struct ss_error error;
+  struct ss_hash_memory m = ss_hash_memory_zen(dice_between(&d, 1, 16), count);
+  struct ss_hash_tally tally;
+  if (dice_one_in(&d, 2)) {
+    m.seed = seed, m.probes = dice_below(&d, SS_HASH_PROBES + 1);
+    m.parallel_slots = dice_below(&d, 3 * (uint32_t)count + 1),
+    m.serial_slots = dice_below(&d, 2 * (uint32_t)count + 1);
+  }
+  uint32_t *rows = shuffled_rows(&d, count), *out = calloc(count + 1, sizeof *out);
+  uint64_t offsets[17];
+  struct plain_memory x = plain_hierarchical(&m, rows, count);
+  use_threads(seed);
+  if (ss_hash_hierarchical(&m, rows, count, out, offsets, &tally, &error)) {
+    assert_false(x.overflown);
+    check_hierarchical(&m, &x, out, offsets, &tally);
+  } else {
+    assert_true(x.overflown);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    assert_non_null(strstr(error.text, "serial memory"));
+    ++*overflows;
+  }
+  for (uint32_t p = 0; p < m.parts; p++) free(x.cells[p]);
+  free(rows);
+  free(out);
+}
+
+static void hierarchical_hashing_is_algorithm_1(void **state) {
+  (void)state;
+  uint32_t overflows = 0;
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    struct dice d = {.seed = seed};
+    hierarchical_once(seed, random_count(&d), &overflows);
+  }
+  assert_in_range(overflows, 20, 380); /* both ends are tried */
+  overflows = 0;
+  for (uint64_t seed = 1; seed <= 8; seed++) hierarchical_once(seed, 60000 + seed * 7, &overflows);
+  assert_in_range(overflows, 0, 5);
+}
+
+/* What sequential probing leaves over goes down by the factor that docs/model.md works out: about load^k / (k+1). */
+static void few_rows_go_to_serial_memory(void **state) {
+  (void)state;
+  enum { N = 400000 };
+  struct dice d = {.seed = 5};
+  struct ss_error error;
+  struct ss_hash_tally tally;
+  uint32_t *rows = shuffled_rows(&d, N), *out = calloc(N, sizeof *out);
+  uint64_t offsets[17];
+  struct ss_hash_memory m = ss_hash_memory_zen(16, N);
+  for (uint32_t probes = 1; probes <= 4; probes++) {
+    m.probes = probes;
+    m.serial_slots = N;
+    assert_true(ss_hash_hierarchical(&m, rows, N, out, offsets, &tally, &error));
+    const double left = (double)tally.serial / N, leading = pow(0.5, probes) / (probes + 1);
+    assert_true(left < leading && left > 0.8 * leading); /* less: rows in serial memory fill no slot */
+    assert_int_equal(offsets[16], N);
+  }
+  free(rows);
+  free(out);
+}
+
+static void hierarchical_hashing_says_what_it_cannot(void **state) {
+  (void)state;
+  struct ss_error error;
+  struct ss_hash_tally tally;
+  const uint32_t rows[] = {1, 2, UINT32_MAX};
+  uint32_t out[3];
+  uint64_t offsets[2];
+  struct ss_hash_memory m = {.seed = 1, .parts = 1, .probes = 2, .parallel_slots = 1, .serial_slots = 1};
+  assert_true(ss_hash_hierarchical(&m, rows, 2, out, offsets, &tally, &error));
+  m.serial_slots = 0;
+  assert_false(ss_hash_hierarchical(&m, rows, 2, out, offsets, &tally, &error));
+  assert_string_equal(error.text, "hierarchical hashing: the 2 rows of partition 0 overflow its 0 slots of serial "
+                                  "memory (behind 1 parallel slots and 2 probes)");
+  m.parallel_slots = 100;
+  assert_false(ss_hash_hierarchical(&m, rows, 3, out, offsets, &tally, &error)); /* an id that cannot be stored */
+  assert_int_equal(error.status, SS_UNPROVEN);
+  m.probes = SS_HASH_PROBES + 1;
+  assert_false(ss_hash_hierarchical(&m, rows, 2, out, offsets, &tally, &error));
+  assert_int_equal(error.status, SS_BAD_INPUT);
+  assert_false(ss_hash_partition(rows, NULL, 2, 1, SS_HASH_PARTS + 1, out, NULL, offsets, &error));
+  assert_int_equal(error.status, SS_BAD_INPUT);
+}
+
+static void lossy_once(uint64_t seed) {
+  struct dice d = {.seed = seed};
+  struct ss_error error;
+  const uint64_t count = random_count(&d), slots = dice_below(&d, 400);
+  const uint32_t parts = dice_between(&d, 1, 16);
+  uint32_t *rows = shuffled_rows(&d, count), *out = calloc(count + 1, sizeof *out);
+  uint64_t offsets[17], *cells = calloc(parts * slots + 1, sizeof *cells), n = 0;
+  for (uint64_t i = 0; slots > 0 && i < count; i++)
+    cells[ss_below(ss_hash_row(rows[i], seed), parts * slots)] = rows[i] + UINT64_C(1);
+  assert_true(ss_hash_lossy(rows, count, seed, parts, slots, out, offsets, &error));
+  for (uint64_t q = 0; q < parts * slots; q++) {
+    if (q % slots == 0) assert_int_equal(offsets[q / slots], n);
+    if (cells[q]) assert_int_equal(out[n++], cells[q] - 1);
+  }
+  assert_int_equal(offsets[parts], n);
+  free(rows);
+  free(out);
+  free(cells);
+}
+
+static void the_strawman_loses_what_collides(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 200; seed++) lossy_once(seed);
+  enum { N = 200000 };
+  static const double loads[] = {0.1, 0.4};
+  struct dice d = {.seed = 1};
+  struct ss_error error;
+  uint32_t *rows = shuffled_rows(&d, N), *out = calloc(N, sizeof *out);
+  uint64_t offsets[17];
+  for (uint32_t i = 0; i < COUNT(loads); i++) { /* loss 1 - (1 - e^-load) / load: 4.8% and 17.6% */
+    assert_true(ss_hash_lossy(rows, N, 1, 16, (uint64_t)(N / loads[i] / 16), out, offsets, &error));
+    const double loss = 1 - (double)offsets[16] / N, wanted = 1 - (1 - exp(-loads[i])) / loads[i];
+    assert_true(fabs(loss - wanted) < 0.003);
+  }
+  free(rows);
+  free(out);
+}
+
+/* --- sketches -------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+  const double *x = a, *y = b;
+  return *x < *y ? -1 : *x > *y;
+}
+
+struct sketched {
+  struct ss_sketch shape;
+  struct ss_sketch_rows rows;
+  int64_t *values, *buckets, *wanted;
+  double *decoded;
+};
+
+static struct sketched random_sketch(struct dice *d, uint64_t elements) {
+  struct sketched s = {.rows.width = dice_one_in(d, 2) ? 1 : dice_between(d, 1, 300)};
+  s.rows.count = elements / s.rows.width;
+  s.shape.hashes = dice_between(d, 1, dice_one_in(d, 20) ? SS_SKETCH_HASHES : 5);
+  s.shape.buckets = 1 + dice_below(d, (uint32_t)elements + 1);
+  s.shape.seed = dice_one_in(d, 5) ? UINT64_MAX - 1 : dice_next(d);
+  const uint64_t n = s.rows.count * s.rows.width, size = s.shape.hashes * s.shape.buckets;
+  s.rows.rows = shuffled_rows(d, s.rows.count);
+  s.values = calloc(n + 1, sizeof *s.values);
+  s.decoded = calloc(n + 1, sizeof *s.decoded);
+  s.buckets = calloc(size, sizeof *s.buckets);
+  s.wanted = calloc(size, sizeof *s.wanted);
+  for (uint64_t i = 0; i < n; i++) s.values[i] = (int64_t)dice_next(d) >> 24; /* sums stay exact in double */
+  for (uint64_t i = 0; i < size; i++) s.buckets[i] = s.wanted[i] = (int64_t)dice_below(d, 1000);
+  return s;
+}
+
+static void sketch_free(struct sketched *s) {
+  free((void *)(uintptr_t)s->rows.rows);
+  free(s->values), free(s->decoded), free(s->buckets), free(s->wanted);
+}
+
+/* Sketch row j's bucket of the element at a flat position, and its sign. */
+static uint64_t plain_bucket(const struct sketched *s, uint64_t position, uint64_t j, int64_t *sign) {
+  const uint64_t width = s->rows.width, element = s->rows.rows[position / width] * width + position % width;
+  const uint64_t hash = XXH64(&element, 8, s->shape.seed + 2 * j);
+  *sign = XXH64(&element, 8, s->shape.seed + 2 * j + 1) % 2 == 0 ? 1 : -1;
+  return j * s->shape.buckets + (uint64_t)(((unsigned __int128)hash * s->shape.buckets) >> 64);
+}
+
+static void sketch_once(uint64_t seed, uint64_t elements) {
+  struct dice d = {.seed = seed};
+  struct sketched s = random_sketch(&d, elements);
+  const uint64_t n = s.rows.count * s.rows.width, r = s.shape.hashes;
+  int64_t sign;
+  for (uint64_t i = 0; i < n; i++)
+    for (uint64_t j = 0; j < r; j++) {
+      const uint64_t at = plain_bucket(&s, i, j, &sign);
+      s.wanted[at] += sign * s.values[i];
+    }
+  use_threads(seed);
+  ss_sketch_add(&s.shape, &s.rows, s.values, s.buckets);
+  if (memcmp(s.buckets, s.wanted, r * s.shape.buckets * sizeof *s.buckets) != 0)
+    fail_msg("seed %llu: another sketch", (unsigned long long)seed);
+  ss_sketch_decode(&s.shape, &s.rows, s.buckets, s.decoded);
+  for (uint64_t i = 0; i < n; i++) {
+    double found[SS_SKETCH_HASHES] = {0};
+    for (uint64_t j = 0; j < r; j++) {
+      const uint64_t at = plain_bucket(&s, i, j, &sign);
+      found[j] = (double)(sign * s.wanted[at]);
+    }
+    qsort(found, r, sizeof *found, by_value);
+    if (s.decoded[i] != (found[(r - 1) / 2] + found[r / 2]) / 2)
+      fail_msg("seed %llu: element %llu is decoded as %g", (unsigned long long)seed, (unsigned long long)i,
+               s.decoded[i]);
+  }
+  sketch_free(&s);
+}
+
+static void sketches_are_sums_by_hash(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    struct dice d = {.seed = seed};
+    sketch_once(seed, random_count(&d));
+  }
+  for (uint64_t seed = 1; seed <= 24; seed++) sketch_once(seed, 60000 + 1000 * seed); /* in parallel */
+  for (uint64_t seed = 1; seed <= 4; seed++) sketch_once(seed, 1200000);              /* in several rounds */
+}
+
+/* For one hash and any g, E[|decoded - g|^2 / |g|^2] = (n - 1) / buckets. */
+static void sketches_err_as_they_should(void **state) {
+  (void)state;
+  enum { N = 2000, BUCKETS = 800, SEEDS = 100 };
+  uint32_t row = 0;
+  const struct ss_sketch_rows rows = {&row, 1, N};
+  struct dice d = {.seed = 3};
+  int64_t values[N], buckets[BUCKETS];
+  double decoded[N], errors[SEEDS], mean = 0, variance = 0, length = 0;
+  for (uint32_t i = 0; i < N; i++) values[i] = (int64_t)dice_below(&d, 1u << 20) - (1 << 19);
+  for (uint32_t i = 0; i < N; i++) length += (double)values[i] * (double)values[i];
+  for (uint32_t s = 0; s < SEEDS; s++) {
+    const struct ss_sketch shape = {1, BUCKETS, 2 * s};
+    memset(buckets, 0, sizeof buckets);
+    ss_sketch_add(&shape, &rows, values, buckets);
+    ss_sketch_decode(&shape, &rows, buckets, decoded);
+    errors[s] = 0;
+    for (uint32_t i = 0; i < N; i++) errors[s] += pow(decoded[i] - (double)values[i], 2) / length;
+    mean += errors[s] / SEEDS;
+  }
+  for (uint32_t s = 0; s < SEEDS; s++) variance += pow(errors[s] - mean, 2) / (SEEDS - 1);
+  assert_true(fabs(mean - (N - 1.0) / BUCKETS) < 4 * sqrt(variance / SEEDS));
+}
+
+/* --- sets ------------------------------------------------------------------------------------------------ */
+
+/* Two chunks over the same range: alike, of very different lengths, empty, equal. */
+static void two_chunks(struct dice *d, struct ss_arena *arena, enum kind kind, struct ss_chunk *a,
+                       struct ss_chunk *b) {
+  *a = value_chunk(d, arena, dice_below(d, 100), random_count(d), kind, dice_one_in(d, 2));
+  *b = value_chunk(d, arena, a->low, dice_one_in(d, 2) ? random_count(d) : dice_below(d, 20), kind, false);
+  if (dice_one_in(d, 8)) *b = *a;
+  if (dice_one_in(d, 2)) return;
+  const struct ss_chunk c = *a; /* the other way round */
+  *a = *b, *b = c;
+}
+
+static void sets_once(uint64_t seed, struct ss_arena *arena) {
+  struct dice d = {.seed = seed};
+  struct ss_error error;
+  struct ss_chunk a, b, got;
+  two_chunks(&d, arena, seed % KINDS, &a, &b);
+  struct entry *left = malloc((a.count + 1) * sizeof *left);
+  uint64_t common = 0, kept = 0, n = 0;
+  for (uint64_t i = 0, j = 0; i < a.count; i++) {
+    while (j < b.count && b.rows[j] < a.rows[i]) j++;
+    if (j < b.count && b.rows[j] == a.rows[i]) common++;
+    else left[kept++] = (struct entry){0, i};
+  }
+  if (ss_rows_common(a.rows, a.count, b.rows, b.count) != common)
+    fail_msg("seed %llu: another number of common rows", (unsigned long long)seed);
+  assert_int_equal(ss_rows_union(a.rows, a.count, b.rows, b.count), a.count + b.count - common);
+  assert_true(ss_chunk_without(&a, &b, arena, &got, &error));
+  check_entries(&got, &a, left, kept, seed);
+  free(left);
+
+  assert_true(ss_chunk_minus(&a, &b, arena, &got, &error));
+  const uint64_t high = a.high > b.high ? a.high : b.high;
+  uint64_t *table = calloc(high + 1, sizeof *table);
+  for (uint64_t i = 0; i < a.count; i++) table[a.rows[i]] += a.marks[i];
+  for (uint64_t i = 0; i < b.count; i++) table[b.rows[i]] -= b.marks[i];
+  for (uint64_t row = 0; row < high; row++) {
+    if (table[row] == 0) continue;
+    if (n >= got.count || got.rows[n] != row || got.marks[n] != table[row])
+      fail_msg("seed %llu: another difference at row %llu", (unsigned long long)seed, (unsigned long long)row);
+    n++;
+  }
+  assert_int_equal(got.count, n);
+  assert_true(!got.values && got.low == a.low && got.high == a.high && got.origin == 3 && got.part == 4);
+  free(table);
+}
+
+static void sets_and_differences_equal_the_table(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  for (uint64_t seed = 1; seed <= 1500; seed++) {
+    sets_once(seed, &arena);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(topk_is_the_front_of_the_sorted_list),
+      cmocka_unit_test(topk_breaks_ties_by_row),
+      cmocka_unit_test(parts_keep_their_own_topk),
+      cmocka_unit_test(bags_are_slices_of_the_selected_blocks),
+      cmocka_unit_test(blocks_of_largest_norm_are_kept),
+      cmocka_unit_test(norms_are_compared_exactly),
+      cmocka_unit_test(floats_are_selected_by_the_same_rule),
+      cmocka_unit_test(floats_that_are_no_numbers_are_refused),
+      cmocka_unit_test(rows_are_hashed_by_xxh64),
+      cmocka_unit_test(fifteen_rows_go_to_three_servers),
+      cmocka_unit_test(partitions_are_stable),
+      cmocka_unit_test(sizes_are_counted),
+      cmocka_unit_test(hierarchical_hashing_is_algorithm_1),
+      cmocka_unit_test(few_rows_go_to_serial_memory),
+      cmocka_unit_test(hierarchical_hashing_says_what_it_cannot),
+      cmocka_unit_test(the_strawman_loses_what_collides),
+      cmocka_unit_test(sketches_are_sums_by_hash),
+      cmocka_unit_test(sketches_err_as_they_should),
+      cmocka_unit_test(sets_and_differences_equal_the_table),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* Schemes that are points of ZEN's design space equal their points; and ZEN over several iterations, whose plans and
+ * boundaries rest on those before. */
+#include "scheme_cases.h"
+#include "scheme_traffic.h"
+
+struct pair {
+  const char *name, *point;
+};
+
+static const struct pair pairs[] = {
+    {"{\"name\": \"zen\", \"format\": \"coo\"}", "\"design:p2p/incremental/parallel/balanced/coo\""},
+    {"{\"name\": \"zen\", \"format\": \"bitmap\"}", "\"design:p2p/incremental/parallel/balanced/bitmap\""},
+    {"{\"name\": \"zen\", \"format\": \"block\"}", "\"design:p2p/incremental/parallel/balanced/block\""},
+    {"\"zen\"", "\"design:p2p/incremental/parallel/balanced/hash-bitmap\""},
+    {"{\"name\": \"zen\", \"balance\": \"even\", \"format\": \"coo\"}",
+     "\"design:p2p/incremental/parallel/even/coo\""},
+    {"{\"name\": \"zen\", \"balance\": \"even\", \"format\": \"bitmap\"}",
+     "\"design:p2p/incremental/parallel/even/bitmap\""},
+    {"{\"name\": \"zen\", \"balance\": \"even\", \"format\": \"block\"}",
+     "\"design:p2p/incremental/parallel/even/block\""},
+    {"{\"name\": \"ps\", \"colocated\": true}", "\"design:p2p/incremental/parallel/even/coo\""},
+    {"\"omnireduce\"", "\"design:p2p/incremental/parallel/even/block\""},
+    {"\"sparcml-rd\"", "\"design:hierarchy/incremental/central/coo\""},
+    {"{\"name\": \"allgather\", \"algorithm\": \"direct\"}", "\"design:p2p/one-shot/central/coo\""},
+    {"\"allgather\"", "\"design:ring/one-shot/central/coo\""},
+    {"{\"name\": \"allgather\", \"algorithm\": \"recursive-doubling\"}", "\"design:hierarchy/one-shot/central/coo\""},
+    {"\"design:p2p/one-shot/parallel/balanced/coo\"", "\"design:p2p/incremental/parallel/balanced/coo\""},
+    {"\"design:p2p/one-shot/parallel/balanced/hash-bitmap\"",
+     "\"design:p2p/incremental/parallel/balanced/hash-bitmap\""},
+    {"\"design:p2p/one-shot/parallel/even/block\"", "\"design:p2p/incremental/parallel/even/block\""},
+    {"\"design:p2p/one-shot/central/bitmap\"", "\"design:p2p/incremental/central/bitmap\""},
+    {"\"design:p2p/one-shot/central/block\"", "\"design:p2p/incremental/central/block\""},
+};
+
+struct scene {
+  struct ss_cluster cluster;
+  struct ss_trace *trace;
+  bool element, exchanged;
+  struct ss_arena arena;
+};
+
+static struct ss_outcome simulate(struct scene *x, const char *json) {
+  struct ss_device none = ss_device_none();
+  struct ss_world world = {.cluster = &x->cluster, .device = &none, .verify = true};
+  struct ss_outcome outcome = {.exact = false};
+  struct ss_setting setting;
+  struct ss_error error;
+  setting_of(json, &setting);
+  setting.element = x->element;
+  setting.exchange_sizes = x->exchanged;
+  assert_true(ss_setting_check(&setting, ss_layout_of(&x->cluster, ss_trace_ranks(x->trace)), &error));
+  struct ss_input input = ragged_input(x->trace, 1, &setting, true, &x->arena);
+  if (!ss_simulate(&setting, &world, &input, &x->arena, &outcome, &error)) fail_msg("%s: %s", json, error.text);
+  assert_true(outcome.exact);
+  return outcome;
+}
+
+static bool same_bits(double a, double b) {
+  return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static void named_schemes_equal_their_points(void **state) {
+  uint32_t messages = 0;
+  (void)state;
+  for (uint32_t seed = 1; seed <= 120; seed++) {
+    struct dice dice = {.seed = seed};
+    struct scene x = {.cluster = flat_cluster(1e-6 * (1 + dice_below(&dice, 50)), 1e-9)};
+    x.cluster.gpus_per_node = dice_between(&dice, 1, 4);
+    x.cluster.nic_per_node = dice_one_in(&dice, 2);
+    x.element = dice_one_in(&dice, 2);
+    x.exchanged = dice_one_in(&dice, 2);
+    x.trace = ragged_trace(&dice, (enum shape)(seed % SHAPES), 1 + seed % 17, dice_between(&dice, 1, 200),
+                           dice_between(&dice, 1, 9), SS_F32);
+    for (uint32_t i = 0; i < COUNT(pairs); i++) {
+      struct ss_outcome a = simulate(&x, pairs[i].name), b = simulate(&x, pairs[i].point);
+      ss_arena_reset(&x.arena);
+      if (!same_bits(a.tally.time, b.tally.time) || a.tally.bytes != b.tally.bytes ||
+          a.tally.messages != b.tally.messages || a.tally.rounds != b.tally.rounds ||
+          a.tally.sent_max != b.tally.sent_max || a.tally.received_max != b.tally.received_max)
+        fail_msg(
+            "seed %u, P %u: %s takes %g s, %llu B in %llu messages of %llu rounds, %s %g s, %llu B in %llu of %llu",
+            seed, ss_trace_ranks(x.trace), pairs[i].name, a.tally.time, (unsigned long long)a.tally.bytes,
+            (unsigned long long)a.tally.messages, (unsigned long long)a.tally.rounds, pairs[i].point, b.tally.time,
+            (unsigned long long)b.tally.bytes, (unsigned long long)b.tally.messages,
+            (unsigned long long)b.tally.rounds);
+      messages += a.tally.messages > 0;
+    }
+    ss_arena_free(&x.arena);
+    ss_trace_close(x.trace);
+  }
+  assert_true(messages > 1000);
+}
+
+/* Points that differ do so in what they send: else the comparison above would say nothing. */
+static void other_points_differ(void **state) {
+  static const char *const points[] = {
+      "\"design:p2p/incremental/parallel/balanced/coo\"",
+      "\"design:p2p/incremental/parallel/balanced/bitmap\"",
+      "\"design:p2p/incremental/parallel/balanced/block\"",
+      "\"design:p2p/incremental/parallel/even/coo\"",
+      "\"design:ring/incremental/parallel/balanced/coo\"",
+      "\"design:ring/one-shot/parallel/balanced/coo\"",
+      "\"design:hierarchy/one-shot/parallel/even/coo\"",
+      "\"design:hierarchy/incremental/parallel/even/coo\"",
+      "\"design:ring/incremental/central/coo\"",
+      "\"design:hierarchy/incremental/central/coo\"",
+      "\"design:ring/one-shot/central/coo\"",
+  };
+  struct dice dice = {.seed = 9};
+  struct scene x = {.cluster = flat_cluster(1e-6, 1e-9)};
+  (void)state;
+  x.trace = ragged_trace(&dice, HOT, 8, 300, 4, SS_F32);
+  for (uint32_t i = 0; i < COUNT(points); i++)
+    for (uint32_t k = 0; k < i; k++) {
+      struct ss_outcome a = simulate(&x, points[i]), b = simulate(&x, points[k]);
+      if (same_bits(a.tally.time, b.tally.time)) fail_msg("%s takes as long as %s", points[i], points[k]);
+    }
+  ss_arena_free(&x.arena);
+  ss_trace_close(x.trace);
+}
+
+static void wrong_points_are_refused(void **state) {
+  static const struct {
+    const char *json, *says;
+  } wrong[] = {
+      {"\"design:p2p\"", "aggregation"},
+      {"\"design:\"", "communication"},
+      {"\"design:p2p/incremental/parallel/coo\"", "balance"},
+      {"\"design:p2p/incremental/central/balanced/coo\"", "format"},
+      {"\"design:p2p/incremental/parallel/even/dense\"", "format"},
+      {"\"design:p2p/incremental/parallel/even/coo/x\"", "nothing more"},
+      {"\"design:mesh/incremental/parallel/even/coo\"", "communication"},
+      {"\"zen:coo\"", "no scheme"},
+  };
+  static const char *const refused[] = {
+      "\"design:p2p/incremental/parallel/even/hash-bitmap\"", "\"design:ring/one-shot/central/hash-bitmap\"",
+      "{\"name\": \"zen\", \"refresh\": 3}", "{\"name\": \"omnireduce\", \"aggregators\": 5}"};
+  struct ss_setting defaults = {.index_bytes = 4}, setting;
+  struct ss_error error;
+  struct ss_doc *doc;
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(wrong); i++) {
+    assert_true(ss_doc_parse("test", wrong[i].json, strlen(wrong[i].json), &doc, &error));
+    if (ss_setting_read(ss_doc_root(doc), &defaults, &setting, &error)) fail_msg("%s is read", wrong[i].json);
+    if (!strstr(error.text, wrong[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, wrong[i].says);
+    ss_doc_free(doc);
+  }
+  for (uint32_t i = 0; i < COUNT(refused); i++) {
+    setting_of(refused[i], &setting);
+    if (ss_setting_check(&setting, flat_layout(4), &error)) fail_msg("%s passes", refused[i]);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+  }
+}
+
+/* --- iterations ------------------------------------------------------------------------------------------- */
+
+enum { ITERATIONS = 7, WATCHED = 5 };
+
+/* Eq. 1 and Eq. 2 in rows: (n-1)/n (1 + gamma(n)) nnz, and the sum over i of gamma(2^(i-1)) nnz. */
+static void watch(const struct truth *t, double *balanced, double *centralised) {
+  const double n = t->ranks;
+  double nnz = 0;
+  for (uint32_t r = 0; r < t->ranks; r++) nnz += (double)rows_in(t, r, 0, t->rows, false) / n;
+  *balanced += (n - 1) / n * (nnz + (double)union_in(t, 0, t->rows));
+  for (uint32_t k = 1; k < t->ranks; k *= 2) {
+    struct truth first = *t;
+    first.ranks = k;
+    *centralised += (double)union_in(&first, 0, t->rows);
+  }
+}
+
+struct story {
+  struct ss_trace *trace;
+  struct ss_cluster cluster;
+  struct ss_setting setting;
+  struct ss_arena arena;
+};
+
+static struct ss_outcome play_iteration(struct story *x, uint32_t t, struct ss_memory *memory, uint64_t *sent,
+                                        uint64_t *received) {
+  struct ss_device none = ss_device_none();
+  struct ss_world world = {.cluster = &x->cluster, .device = &none, .verify = true, .memory = memory};
+  struct ss_outcome outcome = {.rank_sent = sent, .rank_received = received};
+  struct ss_error error;
+  ss_arena_reset(&x->arena);
+  struct ss_input input = iteration_input(x->trace, t, 1, &x->setting, true, &x->arena);
+  if (!ss_simulate(&x->setting, &world, &input, &x->arena, &outcome, &error)) fail_msg("%s", error.text);
+  if (!outcome.exact) fail_msg("iteration %u: %s", t, outcome.mismatch);
+  return outcome;
+}
+
+/* In five iterations ZEN watches; then it takes what would have been cheaper. */
+static void zen_plans_by_what_five_iterations_moved(void **state) {
+  uint32_t turned = 0, stayed = 0;
+  uint64_t sent[MOST_RANKS], received[MOST_RANKS];
+  (void)state;
+  for (uint32_t seed = 1; seed <= 60; seed++) {
+    struct dice dice = {.seed = seed};
+    uint32_t P = dice_between(&dice, 2, 17);
+    enum shape shape = (enum shape)(seed % SHAPES);
+    struct story x = {.cluster = flat_cluster(1e-6, 1e-9)};
+    struct ss_memory memory = {0};
+    struct ss_setting doubling;
+    double balanced = 0, centralised = 0;
+    x.trace = ragged_iterations(&dice, shape, ITERATIONS, P, 60, 3, SS_F32);
+    setting_of("{\"name\": \"zen\", \"plan\": \"auto\"}", &x.setting);
+    setting_of("\"sparcml-rd\"", &doubling);
+    for (uint32_t t = 0; t < ITERATIONS; t++) {
+      char words[100];
+      struct ss_outcome o = play_iteration(&x, t, &memory, sent, received);
+      struct truth truth = truth_of(x.trace, t, 1, false);
+      struct traffic traffic;
+      bool turn = t >= WATCHED && centralised < balanced;
+      assert_true(define_flat(&traffic, &truth, turn ? &doubling : &x.setting, P));
+      snprintf(words, sizeof words, "seed %u P %u iteration %u, %g against %g", seed, P, t, balanced, centralised);
+      check_traffic(&traffic, &o, words);
+      if (t < WATCHED) watch(&truth, &balanced, &centralised);
+      turned += turn;
+      stayed += t >= WATCHED && !turn;
+      free(truth.n);
+    }
+    ss_memory_free(&memory);
+    ss_arena_free(&x.arena);
+    ss_trace_close(x.trace);
+  }
+  assert_true(turned > 10 && stayed > 10);
+}
+
+/* Boundaries last `refresh` iterations. */
+static void sorted_boundaries_last(void **state) {
+  uint64_t sent[MOST_RANKS], received[MOST_RANKS];
+  (void)state;
+  for (uint32_t seed = 1; seed <= 60; seed++) {
+    struct dice dice = {.seed = seed};
+    uint32_t P = dice_between(&dice, 2, 12), refresh = dice_between(&dice, 1, 4), since = 0;
+    static const char *const formats[] = {"hash-bitmap", "coo", "bitmap", "block"};
+    struct story x = {.cluster = flat_cluster(1e-6, 1e-9)};
+    struct ss_memory memory = {0};
+    char json[200];
+    x.trace = ragged_iterations(&dice, (enum shape)(seed % SHAPES), ITERATIONS, P, 90, 3, SS_F32);
+    snprintf(json, sizeof json, "{\"name\": \"zen\", \"balance\": \"sorted\", \"refresh\": %u, \"format\": \"%s\"}",
+             refresh, formats[seed % 4]);
+    setting_of(json, &x.setting);
+    for (uint32_t t = 0; t < ITERATIONS; t++) {
+      if (t % refresh == 0) since = t;
+      struct ss_outcome o = play_iteration(&x, t, &memory, sent, received);
+      struct truth truth = truth_of(x.trace, t, 1, false), found = truth_of(x.trace, since, 1, false);
+      struct traffic traffic;
+      define_zen(&traffic, &truth, &found, &x.setting);
+      check_traffic(&traffic, &o, json);
+      free(truth.n);
+      free(found.n);
+    }
+    ss_memory_free(&memory);
+    ss_arena_free(&x.arena);
+    ss_trace_close(x.trace);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(named_schemes_equal_their_points), cmocka_unit_test(other_points_differ),
+      cmocka_unit_test(wrong_points_are_refused),         cmocka_unit_test(zen_plans_by_what_five_iterations_moved),
+      cmocka_unit_test(sorted_boundaries_last),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

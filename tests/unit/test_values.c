@@ -1,0 +1,445 @@
+/* Schemes that aggregate values: over iterations with residuals, for any number of ranks, nothing is lost that must
+ * not be, all ranks end alike, and a message that is lost or changed on the way shows. Plain references for the
+ * simple schemes; tests/cli/second_model.py is the reference of them all. */
+#include "scheme_cases.h"
+
+#include "schemes/registry.h"
+
+#include <math.h>
+
+enum { ELEMENTS = 60, ITERATIONS = 3 };
+
+/* --- gradients ------------------------------------------------------------------------------------------ */
+
+/* Dense tables of values, most of them different; ragged shapes have ranks without any. */
+static void fill(struct dice *dice, enum shape shape, uint32_t ranks, int64_t *g) {
+  const uint32_t giver = dice_below(dice, ranks);
+  for (uint32_t r = 0; r < ranks; r++) {
+    const bool empty =
+        shape == ALL_EMPTY || (shape == ONE_HAS_ALL && r != giver) || (shape == SOME_EMPTY && dice_one_in(dice, 2));
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+      int64_t v = (int64_t)dice_below(dice, 2001) - 1000;
+      if (shape == HOT) v *= i < ELEMENTS / 8 ? 50 : 1;
+      if (shape == ALIKE && r > 0) v = g[i];
+      if (empty || (shape == SCATTERED && dice_one_in(dice, 3))) v = 0;
+      g[(size_t)r * ELEMENTS + i] = v;
+    }
+  }
+}
+
+static struct ss_input input_of(const int64_t *g, uint32_t ranks, struct ss_arena *arena) {
+  uint64_t *count = ss_arena_alloc(arena, ranks, sizeof *count);
+  const uint32_t **row = ss_arena_alloc(arena, ranks, sizeof *row);
+  const int64_t **value = ss_arena_alloc(arena, ranks, sizeof *value);
+  for (uint32_t r = 0; r < ranks; r++) {
+    uint32_t *rows = ss_arena_alloc(arena, ELEMENTS, sizeof *rows);
+    int64_t *values = ss_arena_alloc(arena, ELEMENTS, sizeof *values);
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+      if (g[(size_t)r * ELEMENTS + i] == 0) continue;
+      rows[n] = i;
+      values[n++] = g[(size_t)r * ELEMENTS + i];
+    }
+    count[r] = n;
+    row[r] = rows;
+    value[r] = values;
+  }
+  return (struct ss_input){.rows = ELEMENTS,
+                           .elements = ELEMENTS,
+                           .ranks = ranks,
+                           .width = 1,
+                           .row_width = 4,
+                           .value_bytes = 4,
+                           .count = count,
+                           .lookups = count,
+                           .row = row,
+                           .value = value};
+}
+
+static const struct ss_cluster flat = {
+    .name = "flat", .model = "alpha-beta", .inter = {1e-6, 1e-9}, .intra = {1e-6, 1e-9}, .gpus_per_node = 1};
+
+/* --- every scheme, every option, any number of ranks -------------------------------------------------------- */
+
+static void run_iterations(struct dice *dice, const struct ss_setting *setting, const struct ss_cluster *cluster,
+                           enum shape shape, uint32_t ranks) {
+  int64_t *g = calloc((size_t)ranks * ELEMENTS, sizeof *g);
+  struct ss_memory memory = {0};
+  struct ss_arena arena = {0};
+  struct ss_world world = {.cluster = cluster, .verify = true, .memory = &memory};
+  char text[300];
+  for (uint32_t t = 0; t < ITERATIONS; t++) {
+    struct ss_outcome out = {0};
+    struct ss_error error;
+    fill(dice, shape, ranks, g);
+    ss_arena_reset(&arena);
+    struct ss_input input = input_of(g, ranks, &arena);
+    if (!ss_simulate(setting, &world, &input, &arena, &out, &error))
+      fail_msg("%s, %u ranks: %s", setting_text(setting, text, sizeof text), ranks, error.text);
+    if (!out.sound)
+      fail_msg("%s, %u ranks, shape %d, iteration %u: %s", setting_text(setting, text, sizeof text), ranks,
+               (int)shape, t, out.mismatch);
+    const struct ss_scheme *s = setting->scheme;
+    if (s->conserves && s->conserves(setting)) assert_true(out.energy_lost == 0);
+    assert_true(out.energy >= 0);
+    if (ranks == 1) assert_int_equal(out.tally.messages, 0);
+  }
+  ss_memory_free(&memory);
+  ss_arena_free(&arena);
+  free(g);
+}
+
+static void every_scheme_keeps_its_word(void **state) {
+  struct dice dice = {.seed = 7};
+  (void)state;
+  for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
+    for (uint32_t P = 1; (*s)->valued && P <= 33; P++) {
+      struct cases c = {.scheme = *s, .layout = flat_layout(P), .brief = P > 8};
+      struct ss_setting setting;
+      for (uint32_t n = 0; cases_next(&c, &setting); n++) {
+        setting.exchange_sizes = n % 2;
+        run_iterations(&dice, &setting, &flat, (enum shape)((n + P) % SHAPES), P);
+      }
+    }
+}
+
+static void so_they_do_among_nodes(void **state) {
+  static const struct ss_layout layouts[] = {{4, 2, 2}, {8, 2, 4}, {8, 4, 2}, {3, 1, 8}, {7, 3, 3}, {16, 4, 4}};
+  struct dice dice = {.seed = 8};
+  (void)state;
+  for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
+    for (size_t i = 0; (*s)->valued && i < COUNT(layouts); i++)
+      for (int h = SS_SHARD; h <= SS_LEADER; h++) {
+        struct ss_cluster cluster = flat;
+        struct cases c = {.scheme = *s, .layout = layouts[i], .hierarchy = (enum ss_hierarchy)h, .brief = true};
+        struct ss_setting setting;
+        cluster.gpus_per_node = layouts[i].per_node;
+        for (uint32_t n = 0; cases_next(&c, &setting); n++)
+          run_iterations(&dice, &setting, &cluster, (enum shape)(n % SHAPES), layouts[i].ranks);
+      }
+}
+
+/* --- plain top-k ---------------------------------------------------------------------------------------- */
+
+/* Moves the k largest of `from` (ties to the lower index, zeros never) to `to`, added. */
+static void move_top(int64_t *from, uint64_t k, int64_t *to) {
+  for (uint64_t n = 0; n < k; n++) {
+    uint32_t best = ELEMENTS;
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+      if (from[i] != 0 && (best == ELEMENTS || llabs(from[i]) > llabs(from[best]))) best = i;
+    if (best == ELEMENTS) return;
+    to[best] += from[best];
+    from[best] = 0;
+  }
+}
+
+/* The result and all residuals of topka and topkdsa, written down with loops over tables. */
+static void plain_topk(const struct ss_scheme *scheme) {
+  struct dice dice = {.seed = 9};
+  for (uint32_t P = 1; P <= 9; P++) {
+    struct ss_setting setting = {.scheme = scheme, .index_bytes = 4, .value = {0, 5}};
+    int64_t *g = calloc((size_t)P * ELEMENTS, sizeof *g), *left = calloc((size_t)P * ELEMENTS, sizeof *left);
+    struct ss_memory memory = {0};
+    struct ss_arena arena = {0};
+    for (uint32_t t = 0; t < ITERATIONS; t++) {
+      struct ss_final final;
+      struct ss_outcome out = {0};
+      struct ss_engine engine;
+      struct ss_error error;
+      int64_t sum[ELEMENTS] = {0};
+      fill(&dice, SCATTERED, P, g);
+      for (uint32_t r = 0; r < P; r++) {
+        int64_t *mine = left + (size_t)r * ELEMENTS;
+        for (uint32_t i = 0; i < ELEMENTS; i++) mine[i] += g[(size_t)r * ELEMENTS + i];
+        move_top(mine, 5, sum);
+      }
+      ss_arena_reset(&arena);
+      struct ss_input input = input_of(g, P, &arena);
+      assert_true(ss_engine_open(&engine, &flat, P, 0, &error));
+      struct ss_stage stage = {.setting = &setting,
+                               .input = &input,
+                               .per_node = 1,
+                               .player = &engine.player,
+                               .payloads = true,
+                               .memory = &memory,
+                               .arena = &arena};
+      assert_true(ss_memory_begin(&memory, P, &error));
+      assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &stage.own, &error));
+      assert_true(ss_stage_run(&stage, &final, &out, &error));
+      ss_memory_end(&memory);
+      for (uint64_t i = 0; i < final.chunk.count; i++) sum[final.chunk.rows[i]] -= (int64_t) final.chunk.marks[i];
+      for (uint32_t i = 0; i < ELEMENTS; i++) assert_true(sum[i] == 0);
+      for (uint32_t r = 0; r < P; r++) {
+        int64_t rest[ELEMENTS];
+        memcpy(rest, left + (size_t)r * ELEMENTS, sizeof rest);
+        const struct ss_chunk *kept = &memory.residual[r];
+        for (uint64_t i = 0; i < kept->count; i++) rest[kept->rows[i]] -= (int64_t)kept->marks[i];
+        for (uint32_t i = 0; i < ELEMENTS; i++) assert_true(rest[i] == 0);
+      }
+      ss_engine_close(&engine);
+    }
+    ss_memory_free(&memory);
+    ss_arena_free(&arena);
+    free(g);
+    free(left);
+  }
+}
+
+static void topk_baselines_by_plain_loops(void **state) {
+  (void)state;
+  plain_topk(&ss_scheme_topka);
+  plain_topk(&ss_scheme_topkdsa);
+}
+
+/* --- SparDL's Fig. 3 ------------------------------------------------------------------------------------ */
+
+struct witness {
+  struct ss_player player; /* first: a player is the witness it stands in */
+  uint32_t round;
+  uint32_t from[3], blocks[3],
+      first[3]; /* what rank 0 received from whom, and what it sent: how many, from which on */
+};
+
+static bool watch(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct witness *w = (struct witness *)player;
+  (void)error;
+  for (uint32_t i = 0; w->round < 3 && i < round->messages.count; i++) {
+    if (ss_message_to(&round->messages, i) == 0) w->from[w->round] = ss_message_from(&round->messages, i);
+    if (ss_message_from(&round->messages, i) != 0) continue;
+    w->blocks[w->round] = round->payloads[i].count;
+    w->first[w->round] = round->payloads[i].chunks[0].part;
+  }
+  w->round++;
+  return true;
+}
+
+/* Six ranks. Rank 1 (here 0) has bags {2}, {3,4}, {5,6} (here 1; 2, 3; 4, 5), sends the last first, and receives from
+ * 3, 5, 6 (here 2, 4, 5). */
+static void spardl_figure_3(void **state) {
+  struct ss_setting setting = {.scheme = &ss_scheme_spardl, .index_bytes = 4, .value = {0, 12, 1}};
+  struct witness w = {.player = {.play = watch}};
+  struct dice dice = {.seed = 3};
+  int64_t g[6 * ELEMENTS];
+  struct ss_memory memory = {0};
+  struct ss_arena arena = {0};
+  struct ss_outcome out = {0};
+  struct ss_error error;
+  (void)state;
+  fill(&dice, HOT, 6, g);
+  struct ss_input input = input_of(g, 6, &arena);
+  struct ss_stage stage = {.setting = &setting,
+                           .input = &input,
+                           .per_node = 1,
+                           .player = &w.player,
+                           .payloads = true,
+                           .memory = &memory,
+                           .arena = &arena};
+  assert_true(ss_memory_begin(&memory, 6, &error));
+  assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &stage.own, &error));
+  assert_true(ss_stage_run(&stage, NULL, &out, &error));
+  const uint32_t from[3] = {2, 4, 5}, blocks[3] = {2, 2, 1}, first[3] = {4, 2, 1};
+  assert_memory_equal(w.from, from, sizeof from);
+  assert_memory_equal(w.blocks, blocks, sizeof blocks);
+  assert_memory_equal(w.first, first, sizeof first);
+  ss_memory_free(&memory);
+  ss_arena_free(&arena);
+}
+
+/* --- S2: the error of the estimate ------------------------------------------------------------------------ */
+
+/* E[error_l2^2] = (n_union - 1) / c for one hash, half of it for two: the mean over 100 seeds within 4 sigma, and the
+ * mean of error_mean within 4 sigma of 0 (docs/model.md, "S2"). */
+static void s2_error_is_as_predicted(void **state) {
+  enum { SEEDS = 100, BUCKETS = 37 };
+  (void)state;
+  for (uint32_t hashes = 1; hashes <= 2; hashes++) {
+    struct dice dice = {.seed = 11};
+    int64_t g[4 * ELEMENTS];
+    double sum = 0, squares = 0, bias = 0, bias_squares = 0;
+    fill(&dice, SOME_EMPTY, 4, g);
+    g[0] = 77; /* somebody has something */
+    uint64_t rows = 0;
+    for (uint32_t row = 0; row < ELEMENTS / 4;
+         row++) { /* the bitmap's rows of four; a row has all its elements decoded */
+      bool any = false;
+      for (uint32_t r = 0; r < 4; r++)
+        for (uint32_t c = 0; c < 4; c++) any = any || g[(size_t)r * ELEMENTS + row * 4 + c] != 0;
+      rows += any;
+    }
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+      struct ss_setting setting = {
+          .scheme = &ss_scheme_s2, .index_bytes = 4, .real = {0.5}, .value = {0, hashes, BUCKETS, 1000 * seed}};
+      struct ss_arena arena = {0};
+      struct ss_world world = {.cluster = &flat, .verify = true};
+      struct ss_outcome out = {0};
+      struct ss_error error;
+      struct ss_input input = input_of(g, 4, &arena);
+      assert_true(ss_simulate(&setting, &world, &input, &arena, &out, &error));
+      const double square = out.error_l2 * out.error_l2;
+      sum += square, squares += square * square;
+      bias += out.error_mean, bias_squares += out.error_mean * out.error_mean;
+      ss_arena_free(&arena);
+    }
+    const double mean = sum / SEEDS, sigma = sqrt((squares / SEEDS - mean * mean) / SEEDS);
+    const double expected = ((double)rows * 4 - 1) / BUCKETS / hashes;
+    const double off = bias / SEEDS, off_sigma = sqrt((bias_squares / SEEDS - off * off) / SEEDS);
+    if (fabs(mean - expected) > 4 * sigma)
+      fail_msg("%u hashes: error^2 %g +- %g, expected %g", hashes, mean, sigma, expected);
+    if (fabs(off) > 4 * off_sigma) fail_msg("%u hashes: biased by %g +- %g", hashes, off, off_sigma);
+  }
+}
+
+/* --- faults --------------------------------------------------------------------------------------------- */
+
+enum fault { NOTHING, DROP, TWICE, EMPTY, OTHER_MARK, OTHER_ROW, FAULTS };
+
+struct meddler {
+  struct ss_player player; /* first: a player is the meddler it stands in */
+  struct ss_engine engine;
+  struct ss_arena arena;
+  enum fault fault;
+  uint64_t target, seen; /* among the messages that carry something */
+  bool done;
+};
+
+static void meddle(struct meddler *m, struct ss_payload *p) {
+  struct ss_chunk *copy = ss_arena_alloc(&m->arena, 2 * (size_t)p->count, sizeof *copy);
+  uint32_t at = 0;
+  memcpy(copy, p->chunks, p->count * sizeof *copy);
+  memcpy(copy + p->count, p->chunks, p->count * sizeof *copy);
+  while (copy[at].count == 0) at++;
+  struct ss_chunk *c = &copy[at];
+  uint64_t k = m->target % c->count;
+  uint64_t *marks = ss_arena_alloc(&m->arena, c->count, sizeof *marks);
+  memcpy(marks, c->marks, c->count * sizeof *marks);
+  p->chunks = copy;
+  m->done = true;
+  switch (m->fault) {
+  case NOTHING:
+  case FAULTS: break;
+  case DROP: p->count = 0; break;
+  case TWICE: p->count *= 2; break;
+  case EMPTY:
+    c->count = 0;
+    if (c->dense) c->low = c->high;
+    break;
+  case OTHER_MARK: /* one that says something: a bucket that no element is in changes nothing */
+    while (k < c->count && marks[k] == 0) k++;
+    m->done = k < c->count;
+    if (m->done) marks[k] ^= 2;
+    c->marks = marks;
+    break;
+  case OTHER_ROW:
+    m->done = !c->dense && c->rows[c->count - 1] + 1 < c->high;
+    if (m->done) {
+      uint32_t *rows = ss_arena_alloc(&m->arena, c->count, sizeof *rows);
+      memcpy(rows, c->rows, c->count * sizeof *rows);
+      rows[c->count - 1]++;
+      c->rows = rows;
+    }
+    break;
+  }
+}
+
+static bool play_meddled(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct meddler *m = (struct meddler *)player;
+  if (!m->engine.player.play(&m->engine.player, round, error)) return false;
+  for (uint32_t i = 0; round->payloads && i < round->messages.count; i++) {
+    uint64_t entries = 0;
+    for (uint32_t k = 0; k < round->payloads[i].count; k++) entries += round->payloads[i].chunks[k].count;
+    if (entries > 0 && m->seen++ == m->target && m->fault != NOTHING) meddle(m, &round->payloads[i]);
+  }
+  return true;
+}
+
+/* One run with one fault; returns how many messages carried something. */
+static uint64_t try_fault(const struct ss_setting *setting, const struct ss_cluster *cluster, const int64_t *g,
+                          uint32_t ranks, enum fault fault, uint64_t target) {
+  struct meddler m = {.player = {.play = play_meddled}, .fault = fault, .target = target};
+  struct ss_memory memory = {0};
+  struct ss_arena arena = {0};
+  struct ss_mass mass = {0};
+  struct ss_final final = {.grain = 1};
+  struct ss_outcome out = {0};
+  struct ss_error error;
+  char text[300];
+  struct ss_input input = input_of(g, ranks, &arena);
+  assert_true(ss_engine_open(&m.engine, cluster, ranks, 0, &error));
+  struct ss_stage stage = {.setting = setting,
+                           .input = &input,
+                           .per_node = cluster->gpus_per_node,
+                           .player = &m.player,
+                           .payloads = true,
+                           .memory = &memory,
+                           .arena = &arena};
+  assert_true(ss_memory_begin(&memory, ranks, &error));
+  assert_true(ss_run_own(setting, &input, true, NULL, &arena, &stage.own, &error));
+  assert_true(ss_mass_open(&mass, ELEMENTS, stage.own, &memory, &error));
+  assert_true(ss_stage_run(&stage, &final, &out, &error));
+  ss_mass_judge(&mass, setting, &final, &memory, &out);
+  if (m.done && out.sound)
+    fail_msg("%s, %u ranks: fault %d of message %llu went unseen", setting_text(setting, text, sizeof text), ranks,
+             (int)fault, (unsigned long long)target);
+  ss_mass_close(&mass);
+  ss_engine_close(&m.engine);
+  ss_memory_free(&memory);
+  ss_arena_free(&arena);
+  ss_arena_free(&m.arena);
+  return m.seen;
+}
+
+static void meddle_with(struct dice *dice, struct cases *c, const struct ss_cluster *cluster) {
+  struct ss_setting setting;
+  const uint32_t ranks = c->layout.ranks;
+  int64_t *g = calloc((size_t)ranks * ELEMENTS, sizeof *g);
+  while (cases_next(c, &setting)) {
+    if (setting.scheme == &ss_scheme_oktopk) continue; /* test_oktopk.c has its own */
+    fill(dice, HOT, ranks, g);
+    const uint64_t messages = try_fault(&setting, cluster, g, ranks, NOTHING, 0);
+    for (int fault = DROP; fault < FAULTS; fault++)
+      for (uint64_t target = 0; target < messages; target++)
+        try_fault(&setting, cluster, g, ranks, (enum fault)fault, target);
+  }
+  free(g);
+}
+
+static void every_fault_shows(void **state) {
+  static const uint32_t ranks[] = {2, 3, 4, 6, 8};
+  struct dice dice = {.seed = 13};
+  (void)state;
+  for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
+    for (size_t i = 0; (*s)->valued && i < COUNT(ranks); i++) {
+      struct cases c = {.scheme = *s, .layout = flat_layout(ranks[i]), .brief = true};
+      meddle_with(&dice, &c, &flat);
+    }
+}
+
+static bool teams_of(uint64_t teams, uint32_t ranks, struct ss_error *error) {
+  struct ss_setting setting = {.scheme = &ss_scheme_spardl, .label = "spardl", .value = {0, 5, teams}};
+  return ss_setting_check(&setting, flat_layout(ranks), error);
+}
+
+static void impossible_settings_say_why(void **state) {
+  struct ss_setting gtopk = {.scheme = &ss_scheme_gtopk, .label = "gtopk", .value = {0, 5}};
+  struct ss_error error;
+  (void)state;
+  assert_false(ss_setting_check(&gtopk, flat_layout(6), &error));
+  assert_non_null(strstr(error.text, "power of two"));
+  assert_true(ss_setting_check(&gtopk, flat_layout(8), &error));
+  assert_false(teams_of(4, 6, &error));
+  assert_non_null(strstr(error.text, "do not divide"));
+  assert_true(teams_of(3, 6, &error));
+  gtopk.given[0] = gtopk.given[1] = true;
+  assert_false(ss_setting_check(&gtopk, flat_layout(8), &error));
+  assert_non_null(strstr(error.text, "give one"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_scheme_keeps_its_word),   cmocka_unit_test(so_they_do_among_nodes),
+      cmocka_unit_test(topk_baselines_by_plain_loops), cmocka_unit_test(spardl_figure_3),
+      cmocka_unit_test(s2_error_is_as_predicted),      cmocka_unit_test(every_fault_shows),
+      cmocka_unit_test(impossible_settings_say_why),
+  };
+  return cmocka_run_group_tests_name("values", tests, NULL, NULL);
+}

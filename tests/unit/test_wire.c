@@ -1,0 +1,362 @@
+/* Wire formats that say by position which rows come, and those that choose: as many bytes as counted, there and back,
+ * and bytes that were cut short or changed on the way are refused, or give rows in order and in range. Every buffer
+ * ends where its bytes do, so that a sanitizer sees a step too far. */
+#include "support.h"
+
+#include "base/memory.h"
+#include "tensor/wire.h"
+
+enum { ROWS = 400 };
+
+/* A chunk of some rows of `domain`, its values none of them zero unless `zeros`. */
+struct scene {
+  struct dice dice;
+  struct ss_arena arena;
+  struct ss_wire wire;
+  struct ss_chunk sent, known;
+  struct ss_domains domains;
+  uint64_t domain_size;
+  const uint32_t *domain_rows;
+  bool listed[ROWS]; /* by row - low */
+};
+
+static const enum ss_wire_format formats[] = {SS_WIRE_BITMAP,  SS_WIRE_HASH_BITMAP, SS_WIRE_BLOCK,
+                                              SS_WIRE_SMALLER, SS_WIRE_DENSE,       SS_WIRE_COO};
+
+static uint64_t pick_domain(struct scene *x, uint64_t low, uint64_t high, uint32_t *rows) {
+  uint64_t n = 0;
+  bool hashed = x->wire.format == SS_WIRE_HASH_BITMAP && dice_one_in(&x->dice, 2);
+  uint32_t one_in = hashed ? dice_between(&x->dice, 2, 6) : 1;
+  for (uint64_t row = low; row < high; row++)
+    if (dice_one_in(&x->dice, one_in)) rows[n++] = (uint32_t)row;
+  if (!hashed) return n;
+  x->domain_size = n;
+  x->domain_rows = rows;
+  x->domains = (struct ss_domains){.parts = 1, .size = &x->domain_size, .rows = &x->domain_rows};
+  x->wire.domains = &x->domains;
+  return n;
+}
+
+static void make_scene(struct scene *x, uint64_t seed, enum ss_wire_format format, bool zeros) {
+  x->dice = (struct dice){.seed = seed};
+  ss_arena_reset(&x->arena);
+  x->wire = (struct ss_wire){.format = format, .value_bytes = 4, .index_bytes = dice_one_in(&x->dice, 2) ? 4 : 8};
+  uint64_t low = dice_one_in(&x->dice, 2) ? 0 : dice_below(&x->dice, 1000);
+  uint64_t range = dice_one_in(&x->dice, 8) ? 0 : dice_between(&x->dice, 1, ROWS);
+  uint32_t width = dice_between(&x->dice, 1, 9), stride = width + dice_below(&x->dice, 2), n = 0;
+  uint32_t *domain = ss_arena_alloc(&x->arena, range, sizeof *domain);
+  uint32_t *rows = ss_arena_alloc(&x->arena, range, sizeof *rows);
+  float *values = ss_arena_alloc(&x->arena, range * stride, sizeof *values);
+  uint64_t size = pick_domain(x, low, low + range, domain);
+  uint32_t one_in = dice_one_in(&x->dice, 3) ? 1 : dice_between(&x->dice, 1, 40);
+  x->wire.block = dice_between(&x->dice, 1, dice_one_in(&x->dice, 2) ? 2 * width : 300);
+  memset(x->listed, 0, sizeof x->listed);
+  for (uint64_t i = 0; i < size; i++)
+    if (dice_one_in(&x->dice, one_in)) rows[n++] = domain[i];
+  for (uint32_t i = 0; i < n; i++) {
+    x->listed[rows[i] - low] = true;
+    bool zero = zeros && dice_one_in(&x->dice, 3);
+    for (uint32_t c = 0; c < stride; c++) values[i * stride + c] = zero ? 0 : (float)dice_between(&x->dice, 1, 99);
+  }
+  x->sent = (struct ss_chunk){.rows = rows,
+                              .values = values,
+                              .count = n,
+                              .low = low,
+                              .high = low + range,
+                              .width = width,
+                              .stride = stride,
+                              .origin = 5,
+                              .distinct = true};
+  x->known = x->sent;
+  x->known.rows = NULL;
+  x->known.values = NULL;
+}
+
+/* The bytes, in a buffer of just that size; the two bytes around them must stay as they are. */
+static unsigned char *encoded(const struct scene *x, uint64_t *size) {
+  *size = ss_wire_bytes(&x->wire, &x->sent);
+  for (unsigned fill = 0; fill < 256; fill += 0xa5) {
+    unsigned char *room = malloc(*size + 2), *out = malloc(*size ? *size : 1);
+    memset(room, (int)fill, *size + 2);
+    ss_wire_encode(&x->wire, &x->sent, room + 1);
+    if (room[0] != fill || room[*size + 1] != fill)
+      fail_msg("wrote beyond the %llu bytes", (unsigned long long)*size);
+    memcpy(out, room + 1, *size);
+    free(room);
+    if (fill > 0) return out;
+    room = malloc(*size + 2);
+    memset(room, 0xff, *size + 2);
+    ss_wire_encode(&x->wire, &x->sent, room + 1);
+    if (memcmp(room + 1, out, *size) != 0) fail_msg("not every byte is written");
+    free(room);
+    free(out);
+  }
+  return NULL;
+}
+
+/* --- what must come out ---------------------------------------------------------------------------------- */
+
+static const float *values_of(const struct ss_chunk *c, uint64_t row) {
+  for (uint64_t i = 0; i < c->count; i++)
+    if (c->rows[i] == row) return c->values + i * c->stride;
+  return NULL;
+}
+
+static bool all_zero(const float *values, uint32_t width) {
+  for (uint32_t c = 0; values && c < width; c++)
+    if (values[c] < 0 || values[c] > 0) return false;
+  return true;
+}
+
+/* Every element of the row lies in a block that holds an element of a listed row. */
+static bool covered(const struct scene *x, uint64_t row) {
+  const uint64_t w = x->sent.width;
+  for (uint64_t e = row * w; e < (row + 1) * w; e++) {
+    uint64_t first = e / x->wire.block * x->wire.block;
+    bool found = false;
+    for (uint64_t other = first; other < first + x->wire.block && other < (x->sent.high - x->sent.low) * w; other++)
+      found = found || x->listed[other / w];
+    if (!found) return false;
+  }
+  return true;
+}
+
+static bool dense_is_less(const struct scene *x) {
+  const struct ss_chunk *c = &x->sent;
+  return (c->high - c->low) * c->width * 4 < c->count * (c->width * 4 + x->wire.index_bytes);
+}
+
+static bool expected(const struct scene *x, uint64_t row) {
+  switch (x->wire.format) {
+  case SS_WIRE_BLOCK: return covered(x, row);
+  case SS_WIRE_DENSE: return x->listed[row] && !all_zero(values_of(&x->sent, x->sent.low + row), x->sent.width);
+  case SS_WIRE_SMALLER:
+    return x->listed[row] && (!dense_is_less(x) || !all_zero(values_of(&x->sent, x->sent.low + row), x->sent.width));
+  default: return x->listed[row];
+  }
+}
+
+static void check(const struct scene *x, const struct ss_chunk *got, const char *words) {
+  uint64_t n = 0;
+  static const float zeros[16];
+  assert_true(got->low == x->sent.low && got->high == x->sent.high && got->width == x->sent.width);
+  assert_true(got->origin == 5 && !got->marks && !got->author && !got->dense);
+  for (uint64_t row = 0; row < x->sent.high - x->sent.low; row++) {
+    if (!expected(x, row)) continue;
+    if (n >= got->count || got->rows[n] != x->sent.low + row)
+      fail_msg("%s: row %llu of [%llu, %llu) is missing", words, (unsigned long long)(x->sent.low + row),
+               (unsigned long long)x->sent.low, (unsigned long long)x->sent.high);
+    const float *wanted = values_of(&x->sent, x->sent.low + row);
+    if (memcmp(got->values + n * got->stride, wanted ? wanted : zeros, got->width * sizeof(float)) != 0)
+      fail_msg("%s: wrong values of row %llu", words, (unsigned long long)(x->sent.low + row));
+    n++;
+  }
+  if (n != got->count) fail_msg("%s: %llu rows too many", words, (unsigned long long)(got->count - n));
+}
+
+/* Bytes by the definitions of the model's page. */
+static uint64_t bytes_due(const struct scene *x) {
+  const struct ss_chunk *c = &x->sent;
+  const uint64_t range = c->high - c->low, elements = range * c->width, values = c->count * c->width * 4;
+  uint64_t bytes = 0;
+  switch (x->wire.format) {
+  case SS_WIRE_BITMAP: return (range + 7) / 8 + values;
+  case SS_WIRE_HASH_BITMAP: return ((x->wire.domains ? x->domain_size : range) + 7) / 8 + values;
+  case SS_WIRE_SMALLER: return dense_is_less(x) ? elements * 4 : values + c->count * x->wire.index_bytes;
+  case SS_WIRE_DENSE: return elements * 4;
+  case SS_WIRE_BLOCK:
+    for (uint64_t first = 0; first < elements; first += x->wire.block) {
+      uint64_t end = first + x->wire.block < elements ? first + x->wire.block : elements;
+      bool found = false;
+      for (uint64_t e = first; e < end; e++) found = found || x->listed[e / c->width];
+      if (found) bytes += (end - first) * 4 + 4;
+    }
+    return bytes;
+  default: return values + c->count * x->wire.index_bytes;
+  }
+}
+
+static void formats_go_there_and_back(void **state) {
+  static struct scene x;
+  uint32_t dense = 0, cut = 0;
+  (void)state;
+  for (uint32_t f = 0; f < COUNT(formats); f++)
+    for (uint64_t seed = 1; seed <= 600; seed++) {
+      struct ss_error error;
+      struct ss_chunk got;
+      uint64_t size;
+      char words[100];
+      make_scene(&x, seed, formats[f], seed % 3 == 0);
+      snprintf(words, sizeof words, "format %d, seed %llu", (int)formats[f], (unsigned long long)seed);
+      unsigned char *bytes = encoded(&x, &size);
+      if (size != bytes_due(&x))
+        fail_msg("%s: %llu bytes, not %llu", words, (unsigned long long)size, (unsigned long long)bytes_due(&x));
+      if (formats[f] != SS_WIRE_BLOCK) assert_int_equal(ss_wire_bytes(&x.wire, &x.known), size);
+      if (!ss_wire_decode(&x.wire, &x.known, bytes, size, &x.arena, &got, &error))
+        fail_msg("%s: %s", words, error.text);
+      check(&x, &got, words);
+      dense += formats[f] == SS_WIRE_SMALLER && dense_is_less(&x);
+      cut += formats[f] == SS_WIRE_BLOCK && x.wire.block % x.sent.width != 0 && got.count > 0;
+      free(bytes);
+    }
+  assert_true(dense > 50 && dense < 550 && cut > 100);
+  ss_arena_free(&x.arena);
+}
+
+/* Ten rows from 3 on, rows 3, 4 and 12: bits 0, 1 and 9; of the domain {4, 6, 12}, bits 0 and 2 for 4 and 12. */
+static void bits_stand_for_rows_in_order(void **state) {
+  const uint32_t rows[] = {3, 4, 12}, domain[] = {4, 6, 12}, *const domain_rows[] = {domain};
+  const uint64_t size = 3;
+  const float values[] = {1, 2, 3};
+  const struct ss_domains domains = {.parts = 1, .size = &size, .rows = domain_rows};
+  struct ss_wire wire = {.format = SS_WIRE_BITMAP, .value_bytes = 4};
+  struct ss_chunk c = {.rows = rows, .values = values, .count = 3, .low = 3, .high = 13, .width = 1, .stride = 1};
+  unsigned char out[64];
+  (void)state;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 2 + 12);
+  ss_wire_encode(&wire, &c, out);
+  assert_true(out[0] == 3 && out[1] == 2 && memcmp(out + 2, values, sizeof values) == 0);
+  wire.format = SS_WIRE_HASH_BITMAP;
+  wire.domains = &domains;
+  c.rows++, c.values++, c.count--;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 1 + 8);
+  ss_wire_encode(&wire, &c, out);
+  assert_true(out[0] == 5 && memcmp(out + 1, values + 1, 8) == 0);
+  /* 10 elements in blocks of 4: rows 4 and 12 are elements 1 and 9, of block 0 and of the short block 2 */
+  wire.format = SS_WIRE_BLOCK;
+  wire.block = 4;
+  const struct ss_blocks blocks = ss_wire_blocks(&wire, &c);
+  assert_true(blocks.count == 2 && blocks.elements == 6);
+  assert_int_equal(ss_wire_bytes(&wire, &c), 2 * 4 + 6 * 4);
+  ss_wire_encode(&wire, &c, out);
+  const float image[] = {0, 2, 0, 0}, tail[] = {0, 3};
+  assert_true(memcmp(out, "\0\0\0\0", 4) == 0 && memcmp(out + 4, image, 16) == 0);
+  assert_true(memcmp(out + 20, "\2\0\0\0", 4) == 0 && memcmp(out + 24, tail, 8) == 0);
+}
+
+/* --- hostile bytes ---------------------------------------------------------------------------------------- */
+
+static void check_sane(const struct scene *x, const struct ss_chunk *got) {
+  float sum = 0;
+  for (uint64_t i = 0; i < got->count; i++) {
+    bool in_domain = !x->wire.domains;
+    assert_true(got->rows[i] >= x->sent.low && got->rows[i] < x->sent.high);
+    /* index lists may repeat a row: lookups that were not coalesced do */
+    assert_true(i == 0 || got->rows[i - 1] < got->rows[i] || (got->rows[i - 1] == got->rows[i] && !got->distinct) ||
+                x->wire.format == SS_WIRE_COO || x->wire.format == SS_WIRE_SMALLER);
+    for (uint64_t d = 0; x->wire.domains && d < x->domain_size; d++)
+      in_domain = in_domain || x->domain_rows[d] == got->rows[i];
+    assert_true(in_domain);
+    for (uint32_t c = 0; c < got->width; c++) sum += got->values[i * got->stride + c];
+  }
+  assert_true(sum >= 0 || sum < 0 || sum != sum);
+}
+
+/* The first `size` of the bytes, in a buffer of just that size. */
+static bool decodes(struct scene *x, const unsigned char *bytes, uint64_t size, struct ss_chunk *got) {
+  unsigned char *just = malloc(size ? size : 1);
+  struct ss_error error = {.status = SS_OK};
+  memcpy(just, bytes, size);
+  bool ok = ss_wire_decode(&x->wire, &x->known, just, size, &x->arena, got, &error);
+  free(just);
+  if (!ok) assert_true(error.status == SS_UNPROVEN && strncmp(error.text, "received", 8) == 0);
+  return ok;
+}
+
+/* Lengths at which a list of blocks ends. */
+static bool block_ends(const struct scene *x, const unsigned char *bytes, uint64_t length) {
+  const uint64_t elements = (x->sent.high - x->sent.low) * x->sent.width;
+  uint64_t at = 0;
+  while (at < length) {
+    uint32_t number;
+    memcpy(&number, bytes + at, 4);
+    uint64_t rest = elements - (uint64_t)number * x->wire.block;
+    at += 4 + 4 * (rest < x->wire.block ? rest : x->wire.block);
+  }
+  return at == length;
+}
+
+static void bytes_cut_short_are_refused(void **state) {
+  static struct scene x;
+  (void)state;
+  for (uint32_t f = 0; f < COUNT(formats); f++)
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+      struct ss_chunk got;
+      uint64_t size;
+      make_scene(&x, seed, formats[f], false);
+      unsigned char *bytes = encoded(&x, &size), *more = calloc(size + 1, 1);
+      memcpy(more, bytes, size);
+      for (uint64_t length = 0; length < size; length += 1 + length / 40) {
+        bool ok = decodes(&x, bytes, length, &got),
+             whole = formats[f] == SS_WIRE_BLOCK && block_ends(&x, bytes, length);
+        if (ok != whole)
+          fail_msg("format %d, seed %llu: %llu of %llu bytes %s", (int)formats[f], (unsigned long long)seed,
+                   (unsigned long long)length, (unsigned long long)size, ok ? "pass" : "are refused");
+        if (ok) check_sane(&x, &got);
+      }
+      assert_false(decodes(&x, more, size + 1, &got));
+      free(bytes);
+      free(more);
+    }
+  ss_arena_free(&x.arena);
+}
+
+static void changed_bytes_are_refused_or_in_range(void **state) {
+  static struct scene x;
+  uint32_t refused = 0, passed = 0;
+  (void)state;
+  for (uint32_t f = 0; f < COUNT(formats); f++)
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+      struct ss_chunk got;
+      uint64_t size;
+      make_scene(&x, seed, formats[f], false);
+      unsigned char *bytes = encoded(&x, &size);
+      /* most often at the head, where indices, bits and the first block's number are */
+      for (uint32_t i = dice_between(&x.dice, 1, 3); i > 0 && size > 0; i--)
+        bytes[dice_one_in(&x.dice, 2) ? ss_below(dice_next(&x.dice), size) : dice_below(&x.dice, 4) % size] ^=
+            (unsigned char)dice_between(&x.dice, 1, 255);
+      if (decodes(&x, bytes, size, &got)) {
+        check_sane(&x, &got);
+        passed++;
+      } else {
+        refused++;
+      }
+      free(bytes);
+    }
+  assert_true(passed > 1000 && refused > 1000);
+  ss_arena_free(&x.arena);
+}
+
+static void wrong_blocks_are_refused(void **state) {
+  static struct scene x;
+  struct ss_chunk got;
+  uint32_t bytes[] = {0, 1, 2, 1, 3, 4}; /* block 0: elements 1, 2; block 1: elements 3, 4 */
+  (void)state;
+  make_scene(&x, 1, SS_WIRE_BLOCK, false);
+  x.wire.block = 2;
+  x.sent.low = x.known.low = 0;
+  x.sent.high = x.known.high = 5; /* blocks 0, 1 and a short 2 */
+  x.sent.width = x.known.width = 1;
+  assert_true(decodes(&x, (unsigned char *)bytes, 24, &got) && got.count == 4);
+  bytes[3] = 0; /* twice */
+  assert_false(decodes(&x, (unsigned char *)bytes, 24, &got));
+  bytes[0] = 1; /* falling */
+  assert_false(decodes(&x, (unsigned char *)bytes, 24, &got));
+  bytes[0] = 0, bytes[3] = 2; /* the last is short */
+  assert_false(decodes(&x, (unsigned char *)bytes, 24, &got));
+  assert_true(decodes(&x, (unsigned char *)bytes, 20, &got) && got.count == 3 && got.rows[2] == 4);
+  bytes[3] = 3;
+  assert_false(decodes(&x, (unsigned char *)bytes, 20, &got));
+  bytes[3] = UINT32_MAX;
+  assert_false(decodes(&x, (unsigned char *)bytes, 20, &got));
+  ss_arena_free(&x.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(formats_go_there_and_back),   cmocka_unit_test(bits_stand_for_rows_in_order),
+      cmocka_unit_test(bytes_cut_short_are_refused), cmocka_unit_test(changed_bytes_are_refused_or_in_range),
+      cmocka_unit_test(wrong_blocks_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
