@@ -23,7 +23,7 @@ static const char *const things[] = {"schemes", "costs", "clusters", "devices", 
 static void describe_option(const struct ss_option *o, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
   if (o->kind == SS_OPTION_FLAG) {
-    snprintf(text + used, size - used, "%s (%s)", o->otherwise ? "true|false" : "false|true", o->help);
+    snprintf(text + used, size - used, "%s (%s)", o->otherwise > 0 ? "true|false" : "false|true", o->help);
     return;
   }
   if (o->kind == SS_OPTION_COUNT) {
@@ -63,6 +63,14 @@ static void list_schemes(cJSON *list) {
   }
 }
 
+/* What a file says of itself: its summary, or the first of a cost's forms. */
+static struct ss_node summary_of(struct ss_node root, bool cost) {
+  static const char *const forms[] = {"exact", "exact_low", "paper_low", NULL};
+  struct ss_node node = ss_node_get(root, "summary");
+  for (size_t i = 0; cost && forms[i] && !ss_node_is_text(node); i++) node = ss_node_get(root, forms[i]);
+  return node;
+}
+
 static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
   char **names, path[PATH_MAX];
   size_t count;
@@ -73,7 +81,7 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
     const char *summary = "";
     ok = ss_data_find(kind, names[i], path, sizeof path, error) && ss_doc_read(path, 1 << 20, &doc, error);
     if (!ok) break;
-    struct ss_node node = ss_node_get(ss_doc_root(doc), strcmp(kind, "costs") == 0 ? "exact" : "summary");
+    struct ss_node node = summary_of(ss_doc_root(doc), strcmp(kind, "costs") == 0);
     if (ss_node_is_text(node) && !ss_node_text(node, &summary, NULL)) summary = "";
     entry(list, names[i], summary);
     ss_doc_free(doc);

@@ -1,4 +1,4 @@
-/* ZEN's ways to cut a tensor over its owners, for the schemes that push parts to them. */
+/* What several lossless schemes share: ZEN's ways to cut a tensor over its owners, and running sums. */
 #include "schemes/scheme.h"
 
 #include "tensor/hash.h"
@@ -74,6 +74,7 @@ static void choose_wires(struct ss_cut *cut) {
   case SS_PULL_COO: break;
   case SS_PULL_BITMAP: cut->pull.format = SS_WIRE_BITMAP; break;
   case SS_PULL_BLOCK: cut->push.format = cut->pull.format = SS_WIRE_BLOCK; break;
+  case SS_PULL_SMALLER: cut->pull.format = SS_WIRE_SMALLER; break;
   }
   if (cut->balance == SS_BALANCE_HASH) cut->pull.domains = &cut->parts.domains;
 }
@@ -113,4 +114,29 @@ bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error
     ss_run_sparse(run, r, &sum, 0, NULL);
   }
   return true;
+}
+
+bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
+  if (!ss_run_cut(run, cut, error)) return false;
+  struct ss_owners *owners = &cut->owners;
+  bool ok = ss_owners_open(&run->play, owners, error) && ss_owners_push(owners, error) &&
+            ss_owners_sum(owners, error) &&
+            (cut->bruck ? ss_owners_pull_bruck(owners, error) : ss_owners_pull(owners, error)) &&
+            ss_run_pulled(run, owners, error);
+  ss_owners_close(owners);
+  return ok;
+}
+
+void ss_run_summed(struct ss_run *run, const struct ss_running *sums) {
+  for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++)
+    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums->held[r], 0, NULL);
+}
+
+bool ss_run_doubling(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) {
+  struct ss_running sums;
+  bool ok = ss_running_open(&run->play, wire, run->low, run->high, run->own, &sums, error) &&
+            ss_running_doubling(&sums, error);
+  if (ok) ss_run_summed(run, &sums);
+  ss_running_close(&sums);
+  return ok;
 }

@@ -85,13 +85,11 @@ static bool gather_all(struct ss_run *run, enum communication how, const struct 
   return ok;
 }
 
-static bool pass_sums(struct ss_run *run, enum communication how, const struct ss_wire *wire,
-                      struct ss_error *error) {
+static bool pass_round(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) {
   struct ss_running sums;
   bool ok = ss_running_open(&run->play, wire, run->low, run->high, run->own, &sums, error) &&
-            (how == RING ? ss_running_ring(&sums, run->own, error) : ss_running_doubling(&sums, error));
-  for (uint32_t r = 0; ok && ss_run_reports(run) && r < run->ranks; r++)
-    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
+            ss_running_ring(&sums, run->own, error);
+  if (ok) ss_run_summed(run, &sums);
   ss_running_close(&sums);
   return ok;
 }
@@ -120,7 +118,8 @@ static bool run_design(struct ss_run *run, struct ss_error *error) {
   const bool incremental = ss_setting_value(run->setting, "aggregation") == INCREMENTAL;
   const struct ss_wire wire = central_wire(run);
   if (ss_setting_value(run->setting, "partition") == PARALLEL) return run_parallel(run, how, incremental, error);
-  if (incremental && how != P2P) return pass_sums(run, how, &wire, error);
+  if (incremental && how == RING) return pass_round(run, &wire, error);
+  if (incremental && how == HIERARCHY) return ss_run_doubling(run, &wire, error);
   return gather_all(run, how, &wire, error);
 }
 
@@ -146,12 +145,6 @@ static uint64_t parts(const struct ss_setting *setting, uint32_t ranks, uint32_t
                                                                                                             : 1;
 }
 
-static bool never(const struct ss_setting *setting, const struct ss_input *input) {
-  (void)setting;
-  (void)input;
-  return false;
-}
-
 /* Points in which ranks must know nothing of each other's lists beforehand. */
 static bool executes(const struct ss_setting *setting) {
   const uint64_t format = ss_setting_value(setting, "format");
@@ -168,6 +161,6 @@ const struct ss_scheme ss_scheme_design = {
     .parse = parse,
     .check = check,
     .parts = parts,
-    .counts_suffice = never,
+    .counts_suffice = ss_counts_never_suffice,
     .run = run_design,
 };

@@ -82,11 +82,10 @@ static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
 }
 
 static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
-  (void)nodes;
   if ((ranks & (ranks - 1)) != 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: gTopk's tree takes a power of two, not %u ranks (say %u or %u)",
                    setting->label, ranks, ss_fold_of(ranks).Q, 2 * ss_fold_of(ranks).Q);
-  return ss_setting_check_k(setting, error);
+  return ss_check_k(setting, ranks, nodes, error);
 }
 
 const struct ss_scheme ss_scheme_gtopk = {

@@ -297,17 +297,6 @@ static bool run_oktopk(struct ss_run *run, struct ss_error *error) {
   return ok;
 }
 
-static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
-  (void)ranks;
-  (void)nodes;
-  return ss_setting_check_k(setting, error);
-}
-
-static bool always(const struct ss_setting *setting) {
-  (void)setting;
-  return true;
-}
-
 const struct ss_scheme ss_scheme_oktopk = {
     .name = "oktopk",
     .summary = "Local top-k; regions of even load are summed and cut by a global threshold",
@@ -315,7 +304,7 @@ const struct ss_scheme ss_scheme_oktopk = {
     .options = options,
     .valued = true,
     .by_elements = true,
-    .conserves = always,
-    .check = check,
+    .conserves = ss_conserves_always,
+    .check = ss_check_k,
     .run = run_oktopk,
 };

@@ -13,12 +13,7 @@ static bool run_omnireduce(struct ss_run *run, struct ss_error *error) {
                        .format = SS_PULL_BLOCK,
                        .block = (uint32_t)ss_setting_value(run->setting, "block"),
                        .servers = run->servers};
-  if (!ss_run_cut(run, &cut, error)) return false;
-  bool ok = ss_owners_open(&run->play, &cut.owners, error) && ss_owners_push(&cut.owners, error) &&
-            ss_owners_sum(&cut.owners, error) && ss_owners_pull(&cut.owners, error) &&
-            ss_run_pulled(run, &cut.owners, error);
-  ss_owners_close(&cut.owners);
-  return ok;
+  return ss_run_owners(run, &cut, error);
 }
 
 static uint32_t servers_of(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes) {
@@ -39,12 +34,6 @@ static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nod
                  servers, ranks);
 }
 
-static bool never(const struct ss_setting *setting, const struct ss_input *input) {
-  (void)setting;
-  (void)input;
-  return false;
-}
-
 /* A receiver learns which blocks come only from the blocks. */
 static bool executes(const struct ss_setting *setting) {
   (void)setting;
@@ -61,6 +50,6 @@ const struct ss_scheme ss_scheme_omnireduce = {
     .check = check,
     .servers = servers_of,
     .parts = parts,
-    .counts_suffice = never,
+    .counts_suffice = ss_counts_never_suffice,
     .run = run_omnireduce,
 };

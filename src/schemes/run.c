@@ -25,6 +25,17 @@ struct ss_chunk ss_run_slice(const struct ss_run *run, uint32_t rank, uint32_t p
   return slice;
 }
 
+bool ss_counts_never_suffice(const struct ss_setting *setting, const struct ss_input *input) {
+  (void)setting;
+  (void)input;
+  return false;
+}
+
+bool ss_conserves_always(const struct ss_setting *setting) {
+  (void)setting;
+  return true;
+}
+
 /* --- what ranks end with -------------------------------------------------------------------------------- */
 
 void ss_run_inexact(struct ss_run *run, const char *format, ...) {
@@ -143,7 +154,9 @@ uint64_t ss_run_k(const struct ss_run *run) {
   return k > 0 ? k : 1;
 }
 
-bool ss_setting_check_k(const struct ss_setting *setting, struct ss_error *error) {
+bool ss_check_k(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
+  (void)ranks;
+  (void)nodes;
   if (!ss_setting_given(setting, "k") || !ss_setting_given(setting, "density")) return true;
   return ss_fail(error, SS_BAD_INPUT, "%s: \"k\" and \"density\" both say how many to select: give one",
                  setting->label);

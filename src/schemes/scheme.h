@@ -115,6 +115,10 @@ struct ss_scheme {
   bool (*run)(struct ss_run *run, struct ss_error *error);
 };
 
+/* For the tables of schemes: sizes always depend on which rows there are; nothing is ever lost. */
+bool ss_counts_never_suffice(const struct ss_setting *setting, const struct ss_input *input);
+bool ss_conserves_always(const struct ss_setting *setting);
+
 /* Value of the option, which exists: a count, the place of a choice, a flag; or a real number. */
 bool ss_setting_has(const struct ss_setting *setting, const char *option);
 uint64_t ss_setting_value(const struct ss_setting *setting, const char *option);
@@ -155,7 +159,7 @@ bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena
 
 /* Push parts to the ranks that own them, sum, pull, in ZEN's ways to cut a tensor and its formats (§2.2, §3). */
 enum ss_balance { SS_BALANCE_HASH, SS_BALANCE_EVEN, SS_BALANCE_SORTED };
-enum ss_pull_format { SS_PULL_HASH_BITMAP, SS_PULL_COO, SS_PULL_BITMAP, SS_PULL_BLOCK };
+enum ss_pull_format { SS_PULL_HASH_BITMAP, SS_PULL_COO, SS_PULL_BITMAP, SS_PULL_BLOCK, SS_PULL_SMALLER };
 
 struct ss_cut {
   enum ss_balance balance;
@@ -164,6 +168,7 @@ struct ss_cut {
   uint64_t refresh;           /* iterations that sorted boundaries last */
   uint32_t block;             /* elements of a block */
   uint32_t servers;           /* owners of their own; 0: the ranks */
+  bool bruck;                 /* the pull is Bruck's all-gather instead of pairwise */
 
   const struct ss_chunk *own; /* [ranks] what is cut; NULL: what the run's ranks have */
 
@@ -176,6 +181,12 @@ struct ss_cut {
 bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
 /* Reports what every rank holds after the pull. */
 bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) SS_MUST_CHECK;
+/* All of it: cut, push, sum, pull, report. */
+bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
+/* Recursive doubling of the running sum, in that format, and the report. */
+bool ss_run_doubling(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) SS_MUST_CHECK;
+/* What every rank has added up, after a running sum. */
+void ss_run_summed(struct ss_run *run, const struct ss_running *sums);
 
 /* --- values that wait ----------------------------------------------------------------------------------- */
 
@@ -195,7 +206,7 @@ bool ss_run_keep_without(struct ss_run *run, uint32_t rank, const struct ss_chun
 #define SS_OPTION_K                                                                                                  \
   { "k", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "elements that a rank selects (instead of density)" }
 uint64_t ss_run_k(const struct ss_run *run);
-bool ss_setting_check_k(const struct ss_setting *setting, struct ss_error *error) SS_MUST_CHECK;
+bool ss_check_k(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error);
 /* The rank's copy and its `k` largest entries (ties to the lower index). */
 bool ss_run_select(struct ss_run *run, uint32_t rank, uint64_t k, struct ss_chunk *copy, struct ss_chunk *selected,
                    struct ss_error *error) SS_MUST_CHECK;

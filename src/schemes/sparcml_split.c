@@ -3,23 +3,14 @@
  * smaller. */
 #include "schemes/registry.h"
 
-static bool run_with(struct ss_run *run, enum ss_wire_format pull, struct ss_error *error) {
-  struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_COO};
-  if (!ss_run_cut(run, &cut, error)) return false;
-  cut.pull.format = pull;
-  bool ok = ss_owners_open(&run->play, &cut.owners, error) && ss_owners_push(&cut.owners, error) &&
-            ss_owners_sum(&cut.owners, error) && ss_owners_pull_bruck(&cut.owners, error) &&
-            ss_run_pulled(run, &cut.owners, error);
-  ss_owners_close(&cut.owners);
-  return ok;
-}
-
 static bool run_split(struct ss_run *run, struct ss_error *error) {
-  return run_with(run, SS_WIRE_COO, error);
+  struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_COO, .bruck = true};
+  return ss_run_owners(run, &cut, error);
 }
 
 static bool run_dsar(struct ss_run *run, struct ss_error *error) {
-  return run_with(run, SS_WIRE_SMALLER, error);
+  struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_SMALLER, .bruck = true};
+  return ss_run_owners(run, &cut, error);
 }
 
 static uint64_t parts(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes) {
@@ -28,19 +19,13 @@ static uint64_t parts(const struct ss_setting *setting, uint32_t ranks, uint32_t
   return ranks;
 }
 
-static bool never(const struct ss_setting *setting, const struct ss_input *input) {
-  (void)setting;
-  (void)input;
-  return false;
-}
-
 const struct ss_scheme ss_scheme_sparcml_split = {
     .name = "sparcml-split",
     .summary = "Parts to their owners pairwise, sums by Bruck's all-gather (COO)",
     .source = "Renggli et al. 2019 (SparCML); SparDL Table 1 (TopkDSA's low end)",
     .lossless = true,
     .parts = parts,
-    .counts_suffice = never,
+    .counts_suffice = ss_counts_never_suffice,
     .run = run_split,
 };
 
@@ -50,6 +35,6 @@ const struct ss_scheme ss_scheme_sparcml_dsar = {
     .source = "Renggli et al. 2019 (SparCML, dynamic sparse all-reduce); SparDL Table 1 (TopkDSA)",
     .lossless = true,
     .parts = parts,
-    .counts_suffice = never,
+    .counts_suffice = ss_counts_never_suffice,
     .run = run_dsar,
 };

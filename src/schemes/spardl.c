@@ -390,13 +390,12 @@ static bool conserves(const struct ss_setting *setting) {
 
 static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
   const uint32_t teams = (uint32_t)ss_setting_value(setting, "teams");
-  (void)nodes;
   if (ranks % teams != 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: %u teams do not divide %u ranks", setting->label, teams, ranks);
   if (ss_setting_value(setting, "sag") == RECURSIVE && (teams & (teams - 1)) != 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: sag \"recursive\" takes a power of two of teams, not %u (say \"bruck\")",
                    setting->label, teams);
-  return ss_setting_check_k(setting, error);
+  return ss_check_k(setting, ranks, nodes, error);
 }
 
 const struct ss_scheme ss_scheme_spardl = {

@@ -40,25 +40,8 @@ static bool run_topka(struct ss_run *run, struct ss_error *error) {
 static bool run_topkdsa(struct ss_run *run, struct ss_error *error) {
   struct ss_chunk *selected;
   if (!select_all(run, &selected, error)) return false;
-  struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_COO, .own = selected};
-  if (!ss_run_cut(run, &cut, error)) return false;
-  cut.pull.format = SS_WIRE_SMALLER;
-  bool ok = ss_owners_open(&run->play, &cut.owners, error) && ss_owners_push(&cut.owners, error) &&
-            ss_owners_sum(&cut.owners, error) && ss_owners_pull_bruck(&cut.owners, error) &&
-            ss_run_pulled(run, &cut.owners, error);
-  ss_owners_close(&cut.owners);
-  return ok;
-}
-
-static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
-  (void)ranks;
-  (void)nodes;
-  return ss_setting_check_k(setting, error);
-}
-
-static bool always(const struct ss_setting *setting) {
-  (void)setting;
-  return true;
+  struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_SMALLER, .own = selected, .bruck = true};
+  return ss_run_owners(run, &cut, error);
 }
 
 const struct ss_scheme ss_scheme_topka = {
@@ -68,8 +51,8 @@ const struct ss_scheme ss_scheme_topka = {
     .options = options,
     .valued = true,
     .by_elements = true,
-    .conserves = always,
-    .check = check,
+    .conserves = ss_conserves_always,
+    .check = ss_check_k,
     .run = run_topka,
 };
 
@@ -80,7 +63,7 @@ const struct ss_scheme ss_scheme_topkdsa = {
     .options = options,
     .valued = true,
     .by_elements = true,
-    .conserves = always,
-    .check = check,
+    .conserves = ss_conserves_always,
+    .check = ss_check_k,
     .run = run_topkdsa,
 };

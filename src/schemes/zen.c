@@ -29,22 +29,7 @@ static bool run_balanced(struct ss_run *run, struct ss_error *error) {
                        .seed = ss_setting_value(run->setting, "seed"),
                        .refresh = ss_setting_value(run->setting, "refresh"),
                        .block = 256};
-  if (!ss_run_cut(run, &cut, error)) return false;
-  bool ok = ss_owners_open(&run->play, &cut.owners, error) && ss_owners_push(&cut.owners, error) &&
-            ss_owners_sum(&cut.owners, error) && ss_owners_pull(&cut.owners, error) &&
-            ss_run_pulled(run, &cut.owners, error);
-  ss_owners_close(&cut.owners);
-  return ok;
-}
-
-static bool run_centralised(struct ss_run *run, struct ss_error *error) {
-  struct ss_running sums;
-  bool ok = ss_running_open(&run->play, &run->coo, run->low, run->high, run->own, &sums, error) &&
-            ss_running_doubling(&sums, error);
-  for (uint32_t r = 0; ok && ss_run_reports(run) && r < run->ranks; r++)
-    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
-  ss_running_close(&sums);
-  return ok;
+  return ss_run_owners(run, &cut, error);
 }
 
 /* --- plan: auto ----------------------------------------------------------------------------------------- */
@@ -75,7 +60,7 @@ static bool run_zen(struct ss_run *run, struct ss_error *error) {
   if (ss_setting_value(run->setting, "plan") == 0) return run_balanced(run, error);
   double *moved = run->memory->number;
   if (run->memory->iteration < WATCHED) return watch(run, moved, error) && run_balanced(run, error);
-  return moved[CENTRALISED] < moved[BALANCED] ? run_centralised(run, error) : run_balanced(run, error);
+  return moved[CENTRALISED] < moved[BALANCED] ? ss_run_doubling(run, &run->coo, error) : run_balanced(run, error);
 }
 
 static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
@@ -89,12 +74,6 @@ static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nod
 static uint64_t parts(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes) {
   (void)nodes;
   return ss_setting_value(setting, "balance") == SS_BALANCE_EVEN ? ranks : 1;
-}
-
-static bool never(const struct ss_setting *setting, const struct ss_input *input) {
-  (void)setting;
-  (void)input;
-  return false;
 }
 
 /* What a process cannot know alone: the union (sorted), gamma (plan), which rows a part may hold (hash bitmap), which
@@ -114,6 +93,6 @@ const struct ss_scheme ss_scheme_zen = {
     .executes = executes,
     .check = check,
     .parts = parts,
-    .counts_suffice = never,
+    .counts_suffice = ss_counts_never_suffice,
     .run = run_zen,
 };

@@ -1,6 +1,7 @@
 #include "trace/internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -9,12 +10,21 @@ uint32_t ss_dtype_bytes(enum ss_dtype dtype) {
   return dtype == SS_F32 ? 4 : 2;
 }
 
+/* IEEE 754 binary16. */
+static double half(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  double magnitude = ldexp(1024 + mantissa, exponent - 25);
+  if (exponent == 0) magnitude = ldexp(mantissa, -24);
+  if (exponent == 31) magnitude = mantissa ? NAN : INFINITY;
+  return bits >> 15 ? -magnitude : magnitude;
+}
+
 double ss_dtype_value(enum ss_dtype dtype, const void *values, uint64_t i) {
   uint32_t bits;
   float single;
   switch (dtype) {
   case SS_F32: return (double)((const float *)values)[i];
-  case SS_F16: return (double)((const _Float16 *)values)[i];
+  case SS_F16: return half(((const uint16_t *)values)[i]);
   case SS_BF16: /* the upper half of a single */
     bits = (uint32_t)((const uint16_t *)values)[i] << 16;
     memcpy(&single, &bits, sizeof single);

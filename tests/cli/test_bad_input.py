@@ -181,6 +181,40 @@ scenario_case("wrong type of schemes", scenario(schemes="allgather"), "schemes",
 scenario_case("wrong type of a scheme", scenario(schemes=["ps", 7]), "schemes[1]")
 scenario_case("wrong type of verify", scenario(verify="yes"), "verify", '"yes"')
 scenario_case("wrong type of cluster", scenario(cluster=7), "cluster")
+GRADIENT = {"gradient": {"elements": 600}}
+scenario_case("gtopk on six ranks", scenario(trace=GRADIENT, ranks=6, schemes=["gtopk"]), "gtopk", "power of two", "8")
+scenario_case("teams that do not divide", scenario(trace=GRADIENT, ranks=6, schemes=[{"name": "spardl", "teams": 4}]),
+              "spardl", "4 teams", "6 ranks")
+scenario_case("sag for other teams",
+              scenario(trace=GRADIENT, ranks=6, schemes=[{"name": "spardl", "teams": 3, "sag": "recursive"}]),
+              "spardl", "power of two", "bruck")
+scenario_case("k of 0", scenario(trace=GRADIENT, schemes=[{"name": "topka", "k": 0}]), "schemes[0].k", "1")
+scenario_case("k above n", scenario(trace=GRADIENT, schemes=[{"name": "topka", "k": 601}]), "k 601", "600")
+scenario_case("k and density", scenario(trace=GRADIENT, schemes=[{"name": "oktopk", "k": 6, "density": 0.1}]), "oktopk",
+              "give one")
+scenario_case("density above 1", scenario(trace=GRADIENT, schemes=[{"name": "topka", "density": 1.5}]), "density")
+scenario_case("lambda of 0", scenario(trace=GRADIENT, schemes=[{"name": "s2", "lambda": 0}]), "schemes[0].lambda")
+scenario_case("lambda below 0", scenario(trace=GRADIENT, schemes=[{"name": "s2", "lambda": -1}]), "schemes[0].lambda")
+scenario_case("values of a trace without", scenario(schemes=["ps", "spardl"], trace={"synth": {"ranks": 4}}), "schemes[1]",
+              "spardl", "values", "gradient")
+scenario_case("selection without values", scenario(select={"topk": "5%"}, trace={"synth": {"ranks": 4}}), "select",
+              "values")
+scenario_case("selection twice", scenario(trace=GRADIENT, select={"topk": "5%"}, schemes=["topka"]), "topka", "select")
+scenario_case("selection of nothing", scenario(trace=GRADIENT, select={"topk": 0}), "select.topk")
+scenario_case("selection of two kinds", scenario(trace=GRADIENT, select={"topk": "5%", "k": 3}), "select", "one of")
+scenario_case("hierarchy of single GPUs", scenario(hierarchy="shard"), "hierarchy", "gpus_per_node")
+scenario_case("hierarchy of a cut table", scenario(hierarchy="leader", schemes=["alltoall"],
+                                                   cluster={**FLAT, "gpus_per_node": 2}), "alltoall", "hierarchy")
+scenario_case("hierarchy of parts of nodes", scenario(hierarchy="shard", ranks=6, cluster={**FLAT, "gpus_per_node": 4}),
+              "shard", "multiple of 4")
+scenario_case("hierarchy of another kind", scenario(hierarchy="tree"), "hierarchy", "shard")
+scenario_case("option of another scheme", scenario(schemes=[{"name": "zen", "block": 4}]), "schemes[0].block")
+scenario_case("point outside the design space", scenario(schemes=["design:p2p/one-shot/parallel/even/hash-bitmap"]),
+              "hash bitmap", "balanced")
+scenario_case("design of no such part", scenario(schemes=["design:star/one-shot/central/coo"]), "star", "communication")
+scenario_case("rest of a name", scenario(schemes=["zen:fast"]), "schemes[0]", "zen:fast")
+scenario_case("gradient without elements", scenario(trace={"gradient": {}}), "elements")
+scenario_case("gradient of too close a kind", scenario(trace={"gradient": {"elements": 9, "rho": 1.5}}), "rho")
 scenario_case("unknown scheme", scenario(schemes=["allgater"]), "schemes[0]", '"allgater"', '"allgather"')
 scenario_case("unknown option", scenario(schemes=[{"name": "ps", "server": 2}]), 'schemes[0].server', '"servers"')
 scenario_case("unknown value of an option", scenario(schemes=[{"name": "allgather", "algorithm": "brook"}]),

@@ -313,8 +313,22 @@ static void ranks_select_what_plain_loops_do(void **state) {
   ss_arena_free(&arena);
 }
 
+/* Bit patterns from the formats' definitions (IEEE 754 binary16; bfloat16 is the upper half of a single). */
+static void half_precision_values(void **state) {
+  static const uint16_t halves[] = {0x0000, 0x3C00, 0xC000, 0x7BFF, 0x0001, 0x0400, 0x3555, 0xFC00};
+  static const double values[] = {0, 1, -2, 65504, 0x1p-24, 0x1p-14, 0.333251953125, -INFINITY};
+  static const uint16_t brains[] = {0x3F80, 0xC040, 0x0080};
+  (void)state;
+  for (size_t i = 0; i < COUNT(halves); i++) assert_true(ss_dtype_value(SS_F16, halves, i) == values[i]);
+  assert_true(isnan(ss_dtype_value(SS_F16, (const uint16_t[]){0x7E00}, 0)));
+  assert_true(ss_dtype_value(SS_BF16, brains, 0) == 1);
+  assert_true(ss_dtype_value(SS_BF16, brains, 1) == -3);
+  assert_true(ss_dtype_value(SS_BF16, brains, 2) == 0x1p-126);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(half_precision_values),
       cmocka_unit_test(elements_follow_from_their_index),
       cmocka_unit_test(threads_change_nothing),
       cmocka_unit_test(values_are_clipped),
