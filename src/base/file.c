@@ -40,6 +40,14 @@ bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *erro
   return mapped;
 }
 
+void ss_release_mapped(const struct ss_mapping *mapping, const void *data, size_t size) {
+  const uintptr_t begin = (uintptr_t)data, file = (uintptr_t)mapping->data;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), skip = (page - begin % page) % page;
+  if (mapping->data == NULL || begin < file || begin - file > mapping->size) return;
+  if (size < skip + page || size > mapping->size - (begin - file)) return;
+  (void)madvise((char *)(begin + skip), (size - skip) / page * page, MADV_DONTNEED);
+}
+
 void ss_unmap_file(struct ss_mapping *mapping) {
   if (mapping->data != NULL) munmap((void *)(uintptr_t)mapping->data, mapping->size);
   *mapping = (struct ss_mapping){0};

@@ -14,6 +14,8 @@ struct ss_mapping {
 
 /* Maps a regular file read-only; directories, devices and unreadable files are SS_BAD_INPUT errors that name it. */
 bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) SS_MUST_CHECK;
+/* The whole pages of data[size] leave this process's memory until they are read again, if they are of the mapping. */
+void ss_release_mapped(const struct ss_mapping *mapping, const void *data, size_t size);
 void ss_unmap_file(struct ss_mapping *mapping);
 
 /* A file being written beside its place. Nothing is at `path` until ss_output_commit has flushed, synced and renamed

@@ -6,7 +6,8 @@
 #include <string.h>
 
 static const struct ss_command *const commands[] = {
-    &ss_command_run, &ss_command_cost, &ss_command_check, &ss_command_trace, &ss_command_exec, &ss_command_list,
+    &ss_command_run,   &ss_command_plan, &ss_command_cost, &ss_command_check,
+    &ss_command_trace, &ss_command_exec, &ss_command_list,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -1,6 +1,7 @@
 #include "cli/scenario.h"
 
 #include "base/data.h"
+#include "cli/candidates.h"
 #include "cli/scenario_trace.h"
 
 #include <cjson/cJSON.h>
@@ -354,11 +355,46 @@ static bool find_exponent(const struct ss_scenario *s, struct ss_job *job, struc
 }
 
 /* Can the scheme run here? Asked of schemes that nobody named. */
-static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout) {
+static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
   const struct ss_scheme *scheme = setting->scheme;
   if (scheme->valued && (!has_values(p->source) || (p->selection.selects && !scheme->estimates))) return false;
-  return ss_setting_check(setting, layout, &why);
+  if (!ss_setting_check(setting, layout, &why)) return false;
+  return !plan || ((setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
+                   (p->source->trace || p->source->is_gradient ||
+                    ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
+}
+
+/* May `plan` choose it? */
+static bool admitted(const struct ss_request *r, const struct ss_scheme *scheme) {
+  return !r->plan || ((r->lossy || scheme->lossless) && (r->model_parallel || !scheme->model_parallel));
+}
+
+static void add_name(char *list, size_t room, const char *name) {
+  const char *found = strstr(list, name);
+  const size_t used = strlen(list), length = strlen(name);
+  if (found && (found[length] == ',' || !found[length])) return;
+  snprintf(list + used, room - used, "%s%s", used ? ", " : "", name);
+}
+
+/* Which options would have left some. */
+static bool none_left(const struct ss_scenario *s, const struct place *p, struct ss_node schemes, uint32_t ranks,
+                      struct ss_error *error) {
+  char lossy[200] = "", cut[200] = "";
+  for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_setting setting;
+    if (!ss_setting_read(n, &p->defaults, &setting, error)) return false;
+    if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->cluster, ranks), true)) continue;
+    if (!setting.scheme->lossless && !s->request->lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
+    if (setting.scheme->model_parallel && !s->request->model_parallel)
+      add_name(cut, sizeof cut, setting.scheme->name);
+  }
+  if (!lossy[0] && !cut[0])
+    return ss_node_fail(schemes, error, "no scheme can run here on %u ranks (--scheme NAME tells why one cannot)",
+                        ranks);
+  return ss_node_fail(schemes, error, "nothing is left to choose from at %u ranks: %s%s%s%s%s", ranks,
+                      lossy[0] ? "--lossy admits " : "", lossy, lossy[0] && cut[0] ? "; " : "",
+                      cut[0] ? "--model-parallel admits " : "", cut);
 }
 
 /* One scheme at one rank count: a job for each tensor. */
@@ -386,7 +422,8 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
                                   .gradient = p->source->is_gradient ? &p->source->gradient : NULL,
                                   .uniform = p->source->uniform};
   if (!ss_setting_read(scheme, &p->defaults, &job.setting, error)) return false;
-  if (s->chosen_for_user && !applies(&job.setting, p, layout)) return true;
+  if (!admitted(s->request, job.setting.scheme)) return true;
+  if (s->chosen_for_user && !applies(&job.setting, p, layout, s->request->plan)) return true;
   job.servers = ss_setting_servers(&job.setting, layout);
   if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   if (!values_at_hand(&job, p, scheme, error)) return false;
@@ -411,9 +448,11 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
 }
 
 static bool default_schemes(struct ss_scenario *s, struct ss_error *error) {
-  cJSON *all = cJSON_CreateArray();
+  const bool plan = s->request->plan;
+  cJSON *all =
+      plan ? ss_candidates(!ss_node_present(ss_node_get(ss_doc_root(s->doc), "hierarchy"))) : cJSON_CreateArray();
   s->chosen_for_user = true;
-  for (size_t i = 0; all && ss_schemes()[i]; i++)
+  for (size_t i = 0; all && !plan && ss_schemes()[i]; i++)
     if (!ss_schemes()[i]->parse) /* a family of schemes is for the user to choose from */
       cJSON_AddItemToArray(all, cJSON_CreateString(ss_schemes()[i]->name));
   return all ? ss_doc_set_item(s->doc, "schemes", all, error) : ss_fail_memory(error, "listing schemes");
@@ -444,9 +483,11 @@ static bool add_place(struct ss_scenario *s, cJSON *at, struct ss_error *error) 
     return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",
                         SCHEMES_MAX);
   for (size_t i = 0; i < count; i++) {
+    const size_t before = s->count;
     if (p.available && ranks[i] > p.available) return too_many(&p, ranks[i], root, error);
     for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n))
       if (!add_jobs(s, &p, n, ranks[i], error)) return false;
+    if (s->request->plan && s->count == before) return none_left(s, &p, schemes, ranks[i], error);
   }
   return unique_labels(s, from, error);
 }

@@ -34,7 +34,9 @@ struct ss_request {
   const char *file; /* NULL: none */
   const char *trace, *cluster, *schemes, *ranks, *bandwidth, *latency, *iterations, *merge, *device;
   bool no_verify;
-  const char **set; /* "PATH=VALUE" */
+  bool plan; /* schemes that nobody named are ss_candidates; of all only lossless, data-parallel ones */
+  bool lossy, model_parallel; /* are played, and these */
+  const char **set;           /* "PATH=VALUE" */
   size_t sets;
 };
 

@@ -31,10 +31,11 @@ static uint64_t mark_blocks(const struct ss_input *in, uint32_t rank, uint32_t b
                             uint64_t *own) {
   uint64_t fresh = 0, next = 0;
   for (uint64_t i = 0; i < in->count[rank]; i++) {
-    const uint64_t element = (uint64_t)in->row[rank][i] * in->width, last = (element + in->width - 1) / block;
+    const uint64_t element = (uint64_t)in->row[rank][i] * in->width, end = element + in->width - 1;
+    if (end < next * block) continue; /* counted with the row before: no division for each */
+    const uint64_t last = end / block;
     uint64_t first = element / block;
-    if (first < next) first = next; /* counted with the row before */
-    if (first > last) continue;
+    if (first < next) first = next;
     *own += last + 1 - first;
     fresh += mark(present, first, last);
     next = last + 1;

@@ -45,6 +45,9 @@ bool ss_point_field(const struct ss_point *point, const char *name, double *out,
 /* The point as a JSON object, the caller's; NULL when memory is short. */
 struct cJSON *ss_point_json(const struct ss_point *point);
 
+/* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
+void ss_point_print_place(const struct ss_point *point, FILE *stream);
+
 bool ss_points_json(const struct ss_points *points, const char *scenario, FILE *stream,
                     struct ss_error *error) SS_MUST_CHECK;
 bool ss_points_csv(const struct ss_points *points, FILE *stream, struct ss_error *error) SS_MUST_CHECK;

@@ -10,8 +10,7 @@ static bool same_place(const struct ss_point *a, const struct ss_point *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
 }
 
-/* "at 16 ranks, cluster.bandwidth = 10 Gbit/s, tensor embedding, on CLUSTER" */
-static void print_place(const struct ss_point *p, FILE *stream) {
+void ss_point_print_place(const struct ss_point *p, FILE *stream) {
   fprintf(stream, "%u rank%s on %s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster);
   for (const cJSON *a = p->at ? p->at->child : NULL; a; a = a->next) {
     char text[64];
@@ -22,6 +21,10 @@ static void print_place(const struct ss_point *p, FILE *stream) {
     else snprintf(text, sizeof text, "%g", a->valuedouble);
     fprintf(stream, ", %s = %s", a->string, text);
   }
+}
+
+static void print_place(const struct ss_point *p, FILE *stream) {
+  ss_point_print_place(p, stream);
   fprintf(stream, ", %s%s", strcmp(p->tensor, "*") == 0 ? "all tensors together" : "tensor ",
           strcmp(p->tensor, "*") == 0 ? "" : p->tensor);
 }

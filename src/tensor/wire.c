@@ -23,9 +23,9 @@ struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chun
   uint64_t next = 0; /* the first block not counted yet */
   for (uint64_t i = 0; i < c->count && c->width > 0; i++) {
     uint64_t first = (c->rows[i] - c->low) * c->width, end = first + c->width - 1;
+    if (end < next * wire->block) continue; /* counted: no division for each entry */
     first = first / wire->block > next ? first / wire->block : next;
     end = end / wire->block;
-    if (end < first) continue;
     blocks.count += end - first + 1;
     next = end + 1;
   }

@@ -72,6 +72,7 @@ struct maker {
   const struct ss_origin *origin;
   const struct ss_input_wish *wish;
   struct ss_arena *arena;
+  struct ss_arena *passing; /* what is needed for one rank only */
   struct ss_coalesce_scratch *scratch;
   uint32_t factor; /* elements a row becomes: 1, or the width under element granularity */
   uint64_t *count, *lookups;
@@ -84,11 +85,12 @@ static uint32_t *looked_up(const struct maker *m, uint32_t rank, uint64_t *count
   const struct ss_origin *o = m->origin;
   uint64_t t = m->wish->iteration, total = 0;
   for (uint32_t i = 0; i < o->merge; i++) total += ss_trace_count(o->trace, o->tensor, t, rank * o->merge + i);
-  uint32_t *rows = ss_arena_alloc(m->arena, total, sizeof *rows);
+  uint32_t *rows = ss_arena_alloc(m->passing, total, sizeof *rows);
   *count = total;
   for (uint32_t i = 0, *at = rows; rows && i < o->merge; i++) {
     ss_trace_rows(o->trace, o->tensor, t, rank * o->merge + i, at);
     at += ss_trace_count(o->trace, o->tensor, t, rank * o->merge + i);
+    ss_trace_release(o->trace, o->tensor, t, rank * o->merge + i);
   }
   return rows;
 }
@@ -132,6 +134,7 @@ static bool add_values(const struct maker *m, uint32_t rank) {
 
 static bool from_trace(const struct maker *m, uint32_t rank) {
   uint64_t range = ss_trace_tensor(m->origin->trace, m->origin->tensor)->rows, count;
+  ss_arena_reset(m->passing);
   uint32_t *rows = looked_up(m, rank, &count);
   uint32_t *distinct = ss_arena_alloc(m->arena, count, sizeof *distinct);
   if (!rows || !distinct || !ss_coalesce_reserve(m->scratch, count, range)) return false;
@@ -142,7 +145,7 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   if (!expanded(m, &m->row[rank], &m->count[rank])) return false;
   if (!m->wish->lookups) return true;
   uint32_t *sorted = ss_arena_alloc(m->arena, count, sizeof *sorted);
-  uint32_t *spare = ss_arena_alloc(m->arena, count, sizeof *spare);
+  uint32_t *spare = ss_arena_alloc(m->passing, count, sizeof *spare);
   if (!sorted || !spare) return false;
   ss_sort_rows(rows, count, range, sorted, spare);
   m->lookup[rank] = sorted;
@@ -204,7 +207,8 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *w
   struct ss_input rows;
   if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, wish->element, out, error))
     return false;
-  struct maker m = {.origin = origin, .wish = wish, .arena = arena, .scratch = scratch};
+  struct ss_arena passing = {0};
+  struct maker m = {.origin = origin, .wish = wish, .arena = arena, .passing = &passing, .scratch = scratch};
   m.factor = wish->element ? rows.width : 1;
   m.count = ss_arena_alloc(arena, wish->ranks, sizeof *m.count);
   m.lookups = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookups);
@@ -218,6 +222,7 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *w
     ok = origin->trace ? from_trace(&m, r) : from_uniform(&m, r);
   }
   if (ok && origin->gradient) ok = from_gradient(&m);
+  ss_arena_free(&passing);
   if (!ok) return ss_fail_memory(error, "reading an iteration");
   out->ranks = wish->ranks;
   out->count = m.count;

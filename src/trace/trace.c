@@ -138,6 +138,13 @@ const uint32_t *ss_trace_rows_mapped(const struct ss_trace *trace, size_t tensor
   return t->rows32 ? t->rows32 + t->offsets[segment(trace, iteration, rank)] : NULL;
 }
 
+void ss_trace_release(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank) {
+  enum { LONG = 1 << 18 };
+  const uint32_t *rows = ss_trace_rows_mapped(trace, tensor, iteration, rank);
+  const uint64_t count = ss_trace_count(trace, tensor, iteration, rank);
+  if (rows && count >= LONG) ss_release_mapped(&trace->mapping, rows, count * sizeof *rows);
+}
+
 uint64_t ss_trace_total(const struct ss_trace *trace, size_t tensor) {
   assert(tensor < trace->tensors);
   return trace->tensor[tensor].total;

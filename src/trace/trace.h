@@ -68,6 +68,8 @@ uint64_t ss_trace_count(const struct ss_trace *trace, size_t tensor, uint64_t it
 void ss_trace_rows(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank, uint32_t *out);
 /* The segment in place when the file holds aligned 32-bit ids, else NULL. */
 const uint32_t *ss_trace_rows_mapped(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank);
+/* A long list has been read: its pages of the file need not stay in memory. Harmless for traces in memory. */
+void ss_trace_release(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank);
 /* Lookups of a tensor over all segments. */
 uint64_t ss_trace_total(const struct ss_trace *trace, size_t tensor);
 bool ss_trace_has_values(const struct ss_trace *trace, size_t tensor);

@@ -70,13 +70,13 @@ def changed(document, path, value=None, drop=False):
 
 RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_hash seed iterations time_s time_min_s time_max_s
     kernel_s messages rounds bytes_total bytes_sent_max bytes_received_max server_bytes_max density gamma push_imbalance
-    pull_imbalance lossless exact error_l2 error_mean energy k formula_s formula paper_s paper_low_s paper_high_s""".split()
+    pull_imbalance lossless exact error_l2 error_mean energy energy_lost k formula_s formula paper_s paper_low_s paper_high_s""".split()
 
 
 @test
 def schemas_are_schemas(folder):
     found = sorted(path.name for path in SCHEMAS.glob("*.json"))
-    for name in ("run", "cost", "check", "list", "trace-stats", "trace-info", "exec", "scenario", "cluster", "device", "cost-model"):
+    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "exec", "scenario", "cluster", "device", "cost-model"):
         assert f"{name}.schema.json" in found, f"{name} has no schema"
         validator(name)
 
@@ -88,11 +88,13 @@ def run_prints_what_it_says(folder):
                "ranks": [2, 4], "sweep": {"index_bytes": [0, 8], "cluster.bandwidth": ["1Gbps"], "device": ["none", "quick"]},
                "schemes": ["ps", {"name": "ps", "label": "2", "servers": 2, "pull": "rows"}]}
     (folder / "u.json").write_text(json.dumps(uniform))
+    (folder / "v.json").write_text(json.dumps({**VALUES, "expect": []}))
     for arguments in (short, [*short, "--ranks", "1..16"], [*short, "--no-verify"], [*short, "--per-rank", "--per-iteration"],
                       [*short, "--merge", "2", "--device", "quick"], ["scenarios/demo.json"], [folder / "u.json"],
                       [*short, "--set", "granularity=element", "--set", "sizes=exchanged"],
                       ["--trace", ROOT / "traces" / "wordnet-64.safetensors", "--cluster", "rtx3090-1gbe", "--ranks", "3,64",
-                       "--iterations", "1"]):
+                       "--iterations", "1"], [folder / "v.json"], [folder / "v.json", "--no-verify"],
+                      [folder / "v.json", "--set", 'select={"topk":"5%"}', "--scheme", "zen,s2"]):
         fits("run", output("run", *arguments), f"run {arguments}")
 
 
@@ -186,6 +188,28 @@ SCENARIO = {
     "expect": [{"that": "time_s", "of": "ps", "is": ">", "than": 0, "at": {"ranks": 4}, "tensor": "tensor", "notes": ""},
                {"that": "time_s", "of": "x", "is": "=", "than": "x", "within": "1%"}],
 }
+SELECTING = [{"name": "topka", "k": 5}, {"name": "topkdsa", "density": "2%"}, "gtopk", {"name": "oktopk", "thresholds": "reused"},
+             {"name": "spardl", "teams": 2, "sag": "bruck", "residuals": "partial", "timing": "after-sum"}]
+VALUES = {"trace": {"gradient": {"elements": 600, "seed": 2, "rho": "30%", "scale": 2, "sigma": 0, "layers": 3, "distribution": "laplace",
+                                 "iterations": 2}}, "cluster": "p3.16xlarge-25g", "ranks": [16, 32], "hierarchy": "none",
+          "schemes": [*SELECTING, {"name": "s2", "lambda": 2, "hashes": 2, "seed": 0, "hierarchy": "leader"}, "sparcml-rd",
+                      {"name": "zen", "format": "coo", "balance": "sorted", "refresh": 2, "seed": 3, "hierarchy": "shard"},
+                      {"name": "omnireduce", "block": 16, "aggregators": 1}, "design:ring/incremental/central/bitmap",
+                      {"name": "design:p2p/one-shot/parallel/balanced/hash-bitmap", "label": "a point"}],
+          "expect": [{"that": "energy_lost", "of": "topka", "is": "=", "than": 0, "within": 0}]}
+PLAIN = ["sparcml-split", "s2"]  # with "select"
+VALUES_TAKEN = [(["schemes", 0], "sparcml-dsar"), (["schemes", 0, "k"], "5"), (["hierarchy"], "shard"), (["trace", "gradient", "rho"], 1),
+                (["schemes", 0], {"name": "zen", "label": "auto", "plan": "auto"}), (["schemes", 0], {"name": "design", "partition": "central"})]
+VALUES_REFUSED = [(["schemes", 0, "k"], 0), (["schemes", 0, "density"], "1%"), (["schemes", 0, "teams"], 2), (["schemes", 4, "sag"], "ring"),
+                  (["schemes", 4, "teams"], 0), (["schemes", 5, "lambda"], 0), (["schemes", 5, "buckets"], 9),
+                  (["schemes", 5, "hashes"], 33), (["schemes", 7, "balance"], "hash"), (["schemes", 7, "format"], "dense"),
+                  (["schemes", 8, "block"], 0), (["schemes", 9], "design:ring"), (["schemes", 9], "design:p2p/one-shot/central/even/coo"),
+                  (["schemes", 9], "design:p2p/one-shot/parallel/even/hash-bitmap"), (["hierarchy"], "nodes"),
+                  (["schemes", 0, "hierarchy"], True), (["trace", "gradient", "elements"], 0), (["trace", "gradient", "mean"], 0),
+                  (["trace", "gradient", "distribution"], "cauchy"), (["trace", "gradient", "layers"], 0), (["trace", "gradient", "rho"], -1)]
+SELECT_TAKEN = [{"topk": "5%"}, {"k": 7, "residual": False}, {"blocks": 0.5}, {"blocks": "1/4", "block": 16}]
+SELECT_REFUSED = ["5%", {}, {"topk": 0}, {"k": 0}, {"topk": "5%", "k": 7}, {"block": 16}, {"topk": "5%", "block": 16},
+                  {"blocks": 0.5, "block": 0}, {"k": 7, "residual": 1}, {"top": 1}]
 # What scenarios may say, and may not: program and schema are of one mind.
 TAKEN = [(["ranks"], 4), (["ranks"], "1..4"), (["iterations"], 2), (["iterations"], ":2"), (["device"], "none"),
          (["device"], "quick"), (["cluster"], "rtx3090-1gbe"), (["cluster", "latency"], 0), (["cluster", "latency"], "0.5 ms"),
@@ -235,6 +259,24 @@ def scenarios_alike(folder):
                 wrong.append(f"the program {'takes' if taken else 'refuses'} {'.'.join(map(str, path))} = {value!r} {why.strip()}")
             if validator("scenario").is_valid(document) != wanted:
                 wrong.append(f"the schema {'refuses' if wanted else 'takes'} {'.'.join(map(str, path))} = {value!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+@test
+def value_scenarios_alike(folder):
+    cases = [(True, VALUES)]
+    cases += [(wanted, changed(VALUES, path, value)) for wanted, changes in ((True, VALUES_TAKEN), (False, VALUES_REFUSED))
+              for path, value in changes]
+    cases += [(wanted, {**VALUES, "schemes": PLAIN, "select": value}) for wanted, values in ((True, SELECT_TAKEN), (False, SELECT_REFUSED))
+              for value in values]
+    wrong = []
+    for wanted, document in cases:
+        document = {**document, "expect": VALUES["expect"] if document is VALUES else []}
+        taken, why = program_takes(folder, document)
+        if taken != wanted:
+            wrong.append(f"the program {'takes' if taken else 'refuses'} {json.dumps(document)} {why.strip()}")
+        if validator("scenario").is_valid(document) != wanted:
+            wrong.append(f"the schema {'refuses' if wanted else 'takes'} {json.dumps(document)}")
     assert not wrong, "\n".join(wrong)
 
 

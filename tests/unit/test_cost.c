@@ -1072,7 +1072,7 @@ static void bounds_hold_the_time_and_are_touched(void **state) {
 static struct ss_grid_result play_oktopk(uint32_t iterations, double high) {
   struct ss_arena arena = {0};
   struct ss_coalesce_scratch scratch = {0};
-  struct ss_grid_result r;
+  struct ss_grid_result r = {0};
   struct ss_error error;
   struct ss_grid grid;
   struct ss_costs costs;

@@ -1,0 +1,246 @@
+#!/usr/bin/python3
+"""sparsync plan against the least of what `sparsync run` finds. Arguments: the program, the source tree. Prints TAP."""
+import csv
+import io
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+import tap
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
+NODES = {**FLAT, "name": "nodes", "gpus_per_node": 4, "nic": "per-node", "intra": {"latency": "1us", "bandwidth": "50GB/s"}}
+GRADIENT = {"gradient": {"elements": 4096, "iterations": 2}}
+LOSSY = {"topka", "topkdsa", "gtopk", "oktopk", "spardl", "s2"}
+# What plan is to try when nobody names schemes: (scheme, its option, choices).
+VARIANTS = [("allreduce", "algorithm", ("ring", "rabenseifner", "tree")),
+            ("allgather", "algorithm", ("ring", "recursive-doubling", "bruck", "direct")),
+            ("ps", None, (None,)), ("ps", "colocated", (True,)), ("sparcml-rd", None, (None,)), ("sparcml-split", None, (None,)),
+            ("sparcml-dsar", None, (None,)), ("omnireduce", None, (None,)),
+            ("zen", "format", ("hash-bitmap", "coo", "bitmap", "block"))]
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=ROOT,
+                          env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done.stdout, done.stderr
+
+
+def once(pairs):
+    """JSON objects name a key once."""
+    assert len({key for key, _ in pairs}) == len(pairs), f"a key stands twice in {[key for key, _ in pairs]}"
+    return dict(pairs)
+
+
+def plan(*arguments):
+    document = json.loads(call("plan", *arguments, "--format", "json")[0], object_pairs_hook=once)
+    if jsonschema:
+        schema = json.loads((ROOT / "docs" / "schemas" / "plan.schema.json").read_text())
+        jsonschema.validators.validator_for(schema)(schema).validate(document)
+    return document["plan"]
+
+
+def points(*arguments):
+    return json.loads(call("run", *arguments, "--format", "json")[0], object_pairs_hook=once)["points"]
+
+
+def scenario(folder, name="s.json", **fields):
+    (folder / name).write_text(json.dumps({"trace": str(BIBLE), "cluster": FLAT, "ranks": 4, "iterations": "0:3", **fields}))
+    return folder / name
+
+
+def candidates(hierarchies=(None,)):
+    return [{"name": name, "label": f"{name} {option} {choice} {hierarchy}", **({option: choice} if option else {}),
+             **({"hierarchy": hierarchy} if hierarchy else {})}
+            for hierarchy in hierarchies for name, option, choices in VARIANTS for choice in choices]
+
+
+def same(left, right, what):
+    assert left == right, f"{what}: {left!r}, not {right!r}"
+
+
+def agrees(rows, found, what):
+    """Each row is the least of the points at its place; labels are not compared, ties make them a matter of order."""
+    places = {(r["ranks"], json.dumps(r["at"]), r["tensor"]) for r in rows}
+    assert len(places) == len(rows), f"{what}: a place stands twice"
+    same(places, {(p["ranks"], json.dumps(p["at"]), p["tensor"]) for p in found}, f"{what}: places")
+    for row in rows:
+        here = [p for p in found if (p["ranks"], p["at"], p["tensor"]) == (row["ranks"], row["at"], row["tensor"])]
+        times = sorted(p["time_s"] for p in here)
+        if row["tensor"] == "*":
+            parts = [r for r in rows if (r["ranks"], r["at"]) == (row["ranks"], row["at"]) and r is not row]
+            assert abs(row["time_s"] - sum(r["time_s"] for r in parts)) <= 1e-12 * row["time_s"], f"{what}: the sum"
+            same((row["scheme"], row["label"], row["options"]), (None, None, {}), f"{what}: tensor *")
+            times = [row["time_s"], *times]
+        else:
+            assert any(p["time_s"] == times[0] and p["scheme"] == row["scheme"] and p["options"] == row["options"]
+                       for p in here), f"{what}: no such point was the cheapest: {row}"
+        same(row["time_s"], times[0], f"{what}: time")
+        same(row["next_time_s"], times[1] if len(times) > 1 else None, f"{what}: the next")
+        same(row["candidates"], len(here), f"{what}: candidates")
+        dense = [p["time_s"] for p in here if p["scheme"] == "allreduce"]
+        same(row["dense_s"], dense[0] if dense else None, f"{what}: dense")
+        if len(times) > 1 and times[0] > 0:
+            assert abs(row["margin"] - (times[1] / times[0] - 1)) <= 1e-12, f"{what}: margin {row['margin']}"
+        else:
+            same(row["margin"], None, f"{what}: margin")
+
+
+@test
+def named_schemes_are_the_candidates(folder):
+    file = scenario(folder, ranks=[1, 3, 16], schemes=["allreduce", "allgather", {"name": "zen", "format": "coo", "label": "z"}],
+                    sweep={"cluster.bandwidth": ["1MB/s", "1GB/s", "100GB/s"]})
+    rows, found = plan(file), points(file)
+    agrees(rows, found, "named")
+    for row in rows:
+        if row["margin"]:
+            at_place = [p for p in found if (p["ranks"], p["at"]) == (row["ranks"], row["at"])]
+            same(row["label"], min(at_place, key=lambda p: p["time_s"])["label"], "label")
+            same(row["next"], sorted(at_place, key=lambda p: p["time_s"])[1]["label"], "next")
+    assert len({row["label"] for row in rows if row["ranks"] == 16}) > 1, "one scheme wins everywhere: the test shows nothing"
+    same(plan(file, "--scheme", "ps")[0]["next"], None, "the next of one")
+
+
+@test
+def nobody_names_schemes(folder):
+    flat, nodes = scenario(folder), scenario(folder, "n.json", cluster=NODES, ranks=[3, 12])
+    agrees(plan(flat), points(flat, "--set", f"schemes={json.dumps(candidates())}"), "flat")
+    rows = plan(nodes)
+    every = json.dumps(candidates((None, "shard", "leader")))
+    agrees(rows[:1], points(nodes, "--ranks", 3, "--set", f"schemes={json.dumps(candidates())}"), "one node")
+    agrees(rows[1:], points(nodes, "--ranks", 12, "--set", f"schemes={every}"), "nodes")
+    same(rows[1]["options"]["hierarchy"] != "none", True, "a shared card asks for a hierarchy")
+    assert rows[1]["label"].endswith(", " + rows[1]["options"]["hierarchy"]), rows[1]["label"]
+    fixed = plan(nodes, "--ranks", 12, "--set", "hierarchy=leader")
+    same((fixed[0]["options"]["hierarchy"], fixed[0]["candidates"]), ("leader", len(candidates())), "the scenario's hierarchy")
+    assert plan(nodes, "--no-verify")[1]["time_s"] == rows[1]["time_s"]
+
+
+@test
+def model_parallel(folder):
+    file = scenario(folder, ranks=16)
+    without, with_it = plan(file)[0], plan(file, "--model-parallel")[0]
+    same(with_it["candidates"], without["candidates"] + 1, "alltoall is admitted")
+    same(without["scheme"] != "alltoall", True, "not asked for")
+    agrees([with_it], points(file, "--set", f"schemes={json.dumps([*candidates(), 'alltoall'])}"), "alltoall")
+    named = scenario(folder, ranks=16, schemes=["allreduce", "alltoall"])
+    same([plan(named)[0]["scheme"], plan(named, "--model-parallel")[0]["scheme"]], ["allreduce", "alltoall"], "named")
+
+
+@test
+def lossy(folder):
+    file = scenario(folder, trace=GRADIENT, cluster={**FLAT, "bandwidth": "1MB/s"}, iterations=2)
+    without, with_it = plan(file)[0], plan(file, "--lossy")[0]
+    same((without["lossless"], without["energy"]), (True, 1), "lossless by default")
+    same((with_it["lossless"], with_it["scheme"] in LOSSY), (False, True), "the cheapest of all")
+    agrees([with_it], points(file, "--set", f"schemes={json.dumps(candidates() + sorted(LOSSY))}"), "lossy")
+    chosen = next(p for p in points(file, "--scheme", with_it["scheme"]))
+    assert chosen["energy"] is not None and with_it["energy"] == chosen["energy"], (with_it["energy"], chosen["energy"])
+    text = call("plan", file, "--lossy")[0]
+    assert "LOSSY: " in text and "energy" in text and "--model-parallel" in text and "(--lossy)" not in text, text
+
+
+@test
+def candidates_that_cannot_run_are_left_out(folder):
+    """1000 rows do not divide over 7 ranks: even ranges drop out; hashing needs none."""
+    file = scenario(folder, trace={"uniform": {"rows": 1000, "density": "1/10"}}, ranks=7, iterations=1)
+    assert 0 < plan(file)[0]["candidates"] < len(candidates())
+
+
+def two_tensors(path):
+    """A wide tensor and a narrow one with all its rows, in the format of docs/traces.md."""
+    tensors, header, data = [("wide", 100000, 8, [[1, 2, 2], [3]]), ("full", 8, 64, [list(range(8))] * 2)], {}, b""
+    about = {"sparsync.version": "1", "iterations": "1", "ranks": "2", "tensors": json.dumps(
+        [{"name": n, "rows": rows, "row_width": width, "dtype": "F32"} for n, rows, width, _ in tensors])}
+    for name, _, _, ids in tensors:
+        rows = [i for segment in ids for i in segment]
+        for key, kind, letter, numbers in (("offsets", "I64", "q", [0, len(ids[0]), len(rows)]), ("rows", "I32", "i", rows)):
+            raw = struct.pack(f"<{len(numbers)}{letter}", *numbers)
+            header[f"{name}.{key}"] = {"dtype": kind, "shape": [len(numbers)], "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+    text = json.dumps({"__metadata__": about, **header}).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+@test
+def several_tensors(folder):
+    """Each has its own winner, and all together cost less than with any one scheme. Merged from parts, it is the same."""
+    two_tensors(folder / "two.safetensors")
+    file = scenario(folder, trace=str(folder / "two.safetensors"), ranks=2, iterations=1, cluster={**FLAT, "latency": 0},
+                    schemes=["allreduce", "allgather", {"name": "ps", "colocated": True, "label": "ps"}])
+    rows = plan(file)
+    agrees(rows, points(file), "two tensors")
+    same([r["tensor"] for r in rows], ["wide", "full", "*"], "tensors")
+    same([r["scheme"] for r in rows], ["allgather", "allreduce", None], "winners")
+    assert rows[2]["margin"] > 0, "choosing by tensor gains nothing: the test shows nothing"
+    text = call("plan", file)[0]
+    assert "all tensors, each with its own" in text and "wide: allgather" in text and "full: allreduce" in text, text
+    whole = folder / "whole.safetensors"
+    call("trace", "merge", folder / "two.safetensors", folder / "two.safetensors", "-o", whole)
+    agrees(plan(file, "--trace", whole, "--ranks", "2,4"), points(file, "--trace", whole, "--ranks", "2,4"), "merged")
+
+
+@test
+def synthetic(folder):
+    call("trace", "synth", "--rows", 5000, "--row-width", 16, "--ranks", 8, "--iterations", 3, "--tokens", 200, "-o",
+         folder / "z.safetensors")
+    file = scenario(folder, trace=str(folder / "z.safetensors"), ranks=8)
+    agrees(plan(file), points(file, "--set", f"schemes={json.dumps(candidates())}"), "synthetic")
+
+
+@test
+def formats_tell_the_same(folder):
+    file = scenario(folder, ranks=[2, 16], schemes=["allreduce", "allgather"])
+    rows = plan(file)
+    lines = list(csv.DictReader(io.StringIO(call("plan", file, "--format", "csv")[0])))
+    same([(l["tensor"], l["label"], l["next"], l["lossless"]) for l in lines],
+         [(r["tensor"], r["label"], r["next"], "true") for r in rows], "csv")
+    for line, row in zip(lines, rows):  # CSV has more digits
+        for key in ("time_s", "next_time_s", "margin", "dense_s"):
+            assert abs(float(line[key]) - row[key]) <= 1e-14 * row[key], f"csv: {key} {line[key]}, not {row[key]!r}"
+    text = call("plan", file)[0]
+    first = text.split("\ntensor ")[0]
+    for word in ("16 ranks" if "16 ranks" in first else "2 ranks", rows[0]["label"], rows[0]["next"], "longer", "Lossless"):
+        assert word in first, f"the table does not answer first: {word} is missing in\n{text}"
+    assert "dense all-reduce" in text
+    assert "kernels not counted" in text and "(--lossy)" in text and "(--model-parallel)" in text
+    same(*(call("plan", file, "--jobs", jobs)[0] for jobs in (1, 7)), "--jobs")
+    call("plan", file, "--quiet", "-o", folder / "plan.txt")
+    same((folder / "plan.txt").read_text(), text, "-o")
+
+
+@test
+def wrong_inputs(folder):
+    for arguments, says in (
+            ((scenario(folder), "--scheme", "alltoall"), ("nothing is left", "--model-parallel admits alltoall")),
+            ((scenario(folder, trace=GRADIENT), "--scheme", "s2,topka", "--iterations", "1"), ("--lossy admits s2, topka",)),
+            ((scenario(folder, trace=GRADIENT), "--scheme", "s2,alltoall", "--iterations", "1"),
+             ("--lossy admits s2; --model-parallel admits alltoall",)),
+            ((scenario(folder), "--lossless"), ("--lossless",)),
+            ((scenario(folder), "two.json"), ("one scenario is enough",)),
+            ((scenario(folder), "--scheme", "topka", "--lossy"), ("topka aggregates values",)),
+            ((scenario(folder), "--ranks", "99"), ("99 ranks, but",)),
+            (("--trace", BIBLE), ("no cluster given", "p3.16xlarge-25g"))):
+        out, err = call("plan", *arguments, status=2)
+        assert out == "" and all(part in err for part in says), f"{arguments}: {err}"
+
+
+sys.exit(tap.run(TESTS))
