@@ -41,20 +41,6 @@ static void compare_halves(struct ss_run *run, const struct ss_gather *indices) 
   }
 }
 
-static bool add_up(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
-  struct ss_chunk shared = {0}, sum = {0};
-  for (uint32_t r = 0; r < run->ranks; r++) {
-    if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
-      return false;
-    ss_run_sparse(run, r, &sum, 0, NULL);
-  }
-  uint64_t moved = ss_wire_bytes(&run->coo, &sum);
-  for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
-  for (uint32_t r = 0; r < run->ranks; r++) run->play.bytes[r] = moved;
-  return ss_play_kernels(&run->play, 0, run->ranks, run->play.bytes, error);
-}
-
 static bool run_allgather(struct ss_run *run, struct ss_error *error) {
   bool separate = ss_setting_value(run->setting, "separate");
   struct ss_wire indices_wire = run->coo, values_wire = run->coo;
@@ -70,7 +56,7 @@ static bool run_allgather(struct ss_run *run, struct ss_error *error) {
   }
   ok = ok && gather_all(run, &gather, error);
   if (ok && separate && run->play.payloads) compare_halves(run, &indices);
-  if (ok && run->play.payloads) ok = add_up(run, &gather, error);
+  if (ok && run->play.payloads) ok = ss_run_gathered(run, &gather, error);
   ss_gather_close(&indices);
   ss_gather_close(&gather);
   return ok;

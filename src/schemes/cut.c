@@ -140,3 +140,17 @@ bool ss_run_doubling(struct ss_run *run, const struct ss_wire *wire, struct ss_e
   ss_running_close(&sums);
   return ok;
 }
+
+bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
+  struct ss_chunk shared = {0}, sum = {0};
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
+      return false;
+    ss_run_sparse(run, r, &sum, 0, NULL);
+  }
+  uint64_t moved = ss_wire_bytes(&run->coo, &sum);
+  for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
+  for (uint32_t r = 0; r < run->ranks; r++) run->play.bytes[r] = moved;
+  return ss_play_kernels(&run->play, 0, run->ranks, run->play.bytes, error);
+}

@@ -68,7 +68,6 @@ static struct ss_wire central_wire(const struct ss_run *run) {
 static bool gather_all(struct ss_run *run, enum communication how, const struct ss_wire *wire,
                        struct ss_error *error) {
   struct ss_gather gather;
-  struct ss_chunk shared = {0}, sum;
   const struct ss_groups everyone = ss_everyone(run->ranks);
   if (!ss_gather_open(&gather, everyone, wire, error)) return false;
   for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(&gather, 0, r, &run->own[r]);
@@ -76,11 +75,7 @@ static bool gather_all(struct ss_run *run, enum communication how, const struct 
   if (ok && how == P2P) ok = ss_allgather_direct(&run->play, &gather, error);
   if (ok && how == RING) ok = ss_allgather_ring(&run->play, &gather, error);
   if (ok && how == HIERARCHY) ok = ss_allgather_doubling(&run->play, &gather, error);
-  for (uint32_t r = 0; ok && run->play.payloads && r < run->ranks; r++) {
-    if (!ss_run_resident(run, r)) continue;
-    ok = ss_receipts_sum(&run->play, &gather.receipts, r, gather.block, run->low, run->high, &shared, &sum, error);
-    if (ok) ss_run_sparse(run, r, &sum, 0, NULL);
-  }
+  ok = ok && ss_run_gathered(run, &gather, error);
   ss_gather_close(&gather);
   return ok;
 }

@@ -185,6 +185,8 @@ bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error
 bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
 /* Recursive doubling of the running sum, in that format, and the report. */
 bool ss_run_doubling(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) SS_MUST_CHECK;
+/* Every rank adds up the blocks that it holds after an all-gather, and the report. */
+bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 /* What every rank has added up, after a running sum. */
 void ss_run_summed(struct ss_run *run, const struct ss_running *sums);
 

@@ -136,6 +136,7 @@ bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, str
   for (size_t i = 0; options && options[i].name; i++) {
     struct ss_node option = ss_node_get(node, options[i].name);
     if (!ss_node_present(option)) continue;
+    if (out->given[i]) return ss_node_fail(option, error, "the scheme's name says it already");
     out->given[i] = true;
     if (!read_option(option, &options[i], &out->value[i], &out->real[i], error)) return false;
   }

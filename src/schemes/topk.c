@@ -22,17 +22,13 @@ static bool select_all(struct ss_run *run, struct ss_chunk **out, struct ss_erro
 
 static bool run_topka(struct ss_run *run, struct ss_error *error) {
   const struct ss_groups everyone = ss_everyone(run->ranks);
-  struct ss_chunk *selected, shared = {0}, sum;
+  struct ss_chunk *selected;
   struct ss_gather gather;
   if (!select_all(run, &selected, error) || !ss_gather_open(&gather, everyone, &run->coo, error)) return false;
   for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(&gather, 0, r, &selected[r]);
   bool ok = ss_announce_sizes(&run->play, &everyone, error) && ss_gather_seal(&run->play, &gather, error) &&
             ss_allgather_doubling(&run->play, &gather, error);
-  for (uint32_t r = 0; ok && r < run->ranks; r++) {
-    if (!ss_run_resident(run, r)) continue;
-    ok = ss_receipts_sum(&run->play, &gather.receipts, r, gather.block, run->low, run->high, &shared, &sum, error);
-    if (ok) ss_run_sparse(run, r, &sum, 0, NULL);
-  }
+  ok = ok && ss_run_gathered(run, &gather, error);
   ss_gather_close(&gather);
   return ok;
 }
