@@ -169,24 +169,35 @@ static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *err
   return true;
 }
 
+static bool play_srs_round(const struct srs *x, struct ss_error *error) {
+  const struct ss_groups everyone = ss_everyone(x->s->q);
+  if (!ss_announce_sizes(x->play, &everyone, error)) return false;
+  for (uint32_t w = 0; w < x->s->q; w++)
+    if (!put_blocks(x, w, error)) return false;
+  if (!ss_play_messages(x->play, x->s->q, true, &x->s->run->coo, error)) return false;
+  for (uint32_t w = 0; w < x->s->q; w++)
+    if (!take_blocks(x, w, error)) return false;
+  return true;
+}
+
+/* after-sum: every block once before the first round. */
+static bool select_all_blocks(struct spardl *s, uint32_t team, struct ss_error *error) {
+  for (uint32_t w = 0; w < s->q; w++)
+    for (uint32_t b = 0; b < s->q; b++)
+      if (!select_own(s, team * s->q + w, b, quota(s, b), error)) return false;
+  return true;
+}
+
 static bool reduce_scatter(void *context, uint32_t team, struct ss_play *play, struct ss_error *error) {
   struct spardl *s = context;
   struct srs x = {.s = s, .play = play, .team = team};
-  const struct ss_groups everyone = ss_everyone(s->q);
   uint32_t l = 0;
   while (1u << l < s->q) l++;
-  for (uint32_t w = 0; s->after_sum && w < s->q; w++)
-    for (uint32_t b = 0; b < s->q; b++)
-      if (!select_own(s, team * s->q + w, b, quota(s, b), error)) return false;
+  if (s->after_sum && !select_all_blocks(s, team, error)) return false;
   for (uint32_t i = 1; i <= l; i++) {
     x.offset = 1u << (l - i);
     x.count = i == 1 ? s->q - x.offset : x.offset;
-    if (!ss_announce_sizes(play, &everyone, error)) return false;
-    for (uint32_t w = 0; w < s->q; w++)
-      if (!put_blocks(&x, w, error)) return false;
-    if (!ss_play_messages(play, s->q, true, &s->run->coo, error)) return false;
-    for (uint32_t w = 0; w < s->q; w++)
-      if (!take_blocks(&x, w, error)) return false;
+    if (!play_srs_round(&x, error)) return false;
   }
   for (uint32_t w = 0; !s->after_sum && w < s->q; w++)
     if (!select_own(s, team * s->q + w, w, quota(s, w), error)) return false;

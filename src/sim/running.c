@@ -16,12 +16,12 @@ bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, uint64_t 
   return true;
 }
 
-void ss_running_close(struct ss_running *x) {
-  for (uint32_t i = 0; x->arena && i < 2 * x->play->ranks; i++) ss_arena_free(&x->arena[i]);
-  free(x->arena);
-  free(x->held);
-  free(x->came);
-  free(x->moved);
+void ss_running_close(struct ss_running *running) {
+  for (uint32_t i = 0; running->arena && i < 2 * running->play->ranks; i++) ss_arena_free(&running->arena[i]);
+  free(running->arena);
+  free(running->held);
+  free(running->came);
+  free(running->moved);
 }
 
 /* Rank `from` sends what it holds to `to`, as message `at` of a round. */

@@ -28,7 +28,10 @@ static double draw(const struct ss_gradient *g, uint64_t key, uint64_t i) {
   return g->laplace ? gsl_cdf_laplace_Pinv(u, M_SQRT1_2) : gsl_cdf_ugaussian_Pinv(u);
 }
 
-void ss_gradient_make(const struct ss_gradient *g, uint64_t t, uint32_t ranks, int64_t *const *values) {
+void ss_gradient_make(const struct ss_gradient *gradient, uint64_t iteration, uint32_t ranks,
+                      int64_t *const *values) {
+  const struct ss_gradient *g = gradient;
+  const uint64_t t = iteration;
   const uint64_t layer_key = ss_mix(g->seed, LAYERS), common_key = ss_mix(ss_mix(g->seed, COMMON), t);
   const uint64_t own_key = ss_mix(ss_mix(g->seed, OWN), t);
   const double independent = sqrt(1 - g->rho * g->rho);

@@ -43,8 +43,7 @@ bool define(struct traffic *traffic, const struct truth *truth, const struct ss_
             struct ss_layout layout);
 
 /* ZEN in an iteration whose sorted boundaries were found on `found`. */
-void define_zen(struct traffic *traffic, const struct truth *truth, const struct truth *found,
-                const struct ss_setting *setting);
+void define_zen(struct traffic *t, const struct truth *a, const struct truth *found, const struct ss_setting *s);
 
 /* The outcome, with bytes by rank, has just those bytes. */
 void check_traffic(const struct traffic *traffic, const struct ss_outcome *outcome, const char *words);

@@ -85,7 +85,9 @@ static void schemes_among_nodes_are_exact(void **state) {
 static const uint64_t offsets[] = {0, 2, 4, 5, 7};
 static const uint32_t ids[] = {0, 1, 1, 7, 2, 9, 1};
 
-static struct ss_outcome by_hand(const char *json, uint64_t *sent, uint64_t *received) {
+static struct ss_outcome by_hand(
+    const char *json, uint64_t *sent, // NOLINT(readability-non-const-parameter): the outcome writes through it
+    uint64_t *received) {             // NOLINT(readability-non-const-parameter): likewise
   const struct ss_tensor tensor = {.name = "t", .rows = 10, .row_width = 3, .dtype = SS_F32};
   const struct ss_trace_content content = {.source = "test",
                                            .iterations = 1,
@@ -191,7 +193,7 @@ static void impossible_hierarchies_are_refused(void **state) {
     bool ok = ss_setting_check(&setting, settings[i].layout, &error);
     if (ok != (settings[i].says == NULL))
       fail_msg("case %u, %s: %s", i, settings[i].json, ok ? "passes" : error.text);
-    if (!ok && !strstr(error.text, settings[i].says))
+    if (!ok && settings[i].says && !strstr(error.text, settings[i].says))
       fail_msg("\"%s\" does not say \"%s\"", error.text, settings[i].says);
   }
 }

@@ -133,6 +133,14 @@ static void move_top(int64_t *from, uint64_t k, int64_t *to) {
   }
 }
 
+/* The chunk holds what the table does. */
+static void assert_table(const struct ss_chunk *chunk, const int64_t *table) {
+  int64_t rest[ELEMENTS];
+  memcpy(rest, table, sizeof rest);
+  for (uint64_t i = 0; i < chunk->count; i++) rest[chunk->rows[i]] -= (int64_t)chunk->marks[i];
+  for (uint32_t i = 0; i < ELEMENTS; i++) assert_true(rest[i] == 0);
+}
+
 /* The result and all residuals of topka and topkdsa, written down with loops over tables. */
 static void plain_topk(const struct ss_scheme *scheme) {
   struct dice dice = {.seed = 9};
@@ -167,15 +175,8 @@ static void plain_topk(const struct ss_scheme *scheme) {
       assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &stage.own, &error));
       assert_true(ss_stage_run(&stage, &final, &out, &error));
       ss_memory_end(&memory);
-      for (uint64_t i = 0; i < final.chunk.count; i++) sum[final.chunk.rows[i]] -= (int64_t) final.chunk.marks[i];
-      for (uint32_t i = 0; i < ELEMENTS; i++) assert_true(sum[i] == 0);
-      for (uint32_t r = 0; r < P; r++) {
-        int64_t rest[ELEMENTS];
-        memcpy(rest, left + (size_t)r * ELEMENTS, sizeof rest);
-        const struct ss_chunk *kept = &memory.residual[r];
-        for (uint64_t i = 0; i < kept->count; i++) rest[kept->rows[i]] -= (int64_t)kept->marks[i];
-        for (uint32_t i = 0; i < ELEMENTS; i++) assert_true(rest[i] == 0);
-      }
+      assert_table(&final.chunk, sum);
+      for (uint32_t r = 0; r < P; r++) assert_table(&memory.residual[r], left + (size_t)r * ELEMENTS);
       ss_engine_close(&engine);
     }
     ss_memory_free(&memory);

@@ -203,6 +203,17 @@ static void formats_go_there_and_back(void **state) {
   ss_arena_free(&x.arena);
 }
 
+/* The bytes are those of these floats. */
+static bool are_floats(const unsigned char *bytes, const float *values, size_t count) {
+  bool same = true;
+  for (size_t i = 0; i < count; i++) {
+    float value;
+    memcpy(&value, bytes + i * sizeof value, sizeof value);
+    same = same && value == values[i];
+  }
+  return same;
+}
+
 /* Ten rows from 3 on, rows 3, 4 and 12: bits 0, 1 and 9; of the domain {4, 6, 12}, bits 0 and 2 for 4 and 12. */
 static void bits_stand_for_rows_in_order(void **state) {
   const uint32_t rows[] = {3, 4, 12}, domain[] = {4, 6, 12}, *const domain_rows[] = {domain};
@@ -215,13 +226,13 @@ static void bits_stand_for_rows_in_order(void **state) {
   (void)state;
   assert_int_equal(ss_wire_bytes(&wire, &c), 2 + 12);
   ss_wire_encode(&wire, &c, out);
-  assert_true(out[0] == 3 && out[1] == 2 && memcmp(out + 2, values, sizeof values) == 0);
+  assert_true(out[0] == 3 && out[1] == 2 && are_floats(out + 2, values, COUNT(values)));
   wire.format = SS_WIRE_HASH_BITMAP;
   wire.domains = &domains;
   c.rows++, c.values++, c.count--;
   assert_int_equal(ss_wire_bytes(&wire, &c), 1 + 8);
   ss_wire_encode(&wire, &c, out);
-  assert_true(out[0] == 5 && memcmp(out + 1, values + 1, 8) == 0);
+  assert_true(out[0] == 5 && are_floats(out + 1, values + 1, 2));
   /* 10 elements in blocks of 4: rows 4 and 12 are elements 1 and 9, of block 0 and of the short block 2 */
   wire.format = SS_WIRE_BLOCK;
   wire.block = 4;
@@ -230,14 +241,14 @@ static void bits_stand_for_rows_in_order(void **state) {
   assert_int_equal(ss_wire_bytes(&wire, &c), 2 * 4 + 6 * 4);
   ss_wire_encode(&wire, &c, out);
   const float image[] = {0, 2, 0, 0}, tail[] = {0, 3};
-  assert_true(memcmp(out, "\0\0\0\0", 4) == 0 && memcmp(out + 4, image, 16) == 0);
-  assert_true(memcmp(out + 20, "\2\0\0\0", 4) == 0 && memcmp(out + 24, tail, 8) == 0);
+  assert_true(memcmp(out, "\0\0\0\0", 4) == 0 && are_floats(out + 4, image, 4));
+  assert_true(memcmp(out + 20, "\2\0\0\0", 4) == 0 && are_floats(out + 24, tail, 2));
 }
 
 /* --- hostile bytes ---------------------------------------------------------------------------------------- */
 
 static void check_sane(const struct scene *x, const struct ss_chunk *got) {
-  float sum = 0;
+  volatile float sum = 0; /* every value is to be read */
   for (uint64_t i = 0; i < got->count; i++) {
     bool in_domain = !x->wire.domains;
     assert_true(got->rows[i] >= x->sent.low && got->rows[i] < x->sent.high);
@@ -249,7 +260,6 @@ static void check_sane(const struct scene *x, const struct ss_chunk *got) {
     assert_true(in_domain);
     for (uint32_t c = 0; c < got->width; c++) sum += got->values[i * got->stride + c];
   }
-  assert_true(sum >= 0 || sum < 0 || sum != sum);
 }
 
 /* The first `size` of the bytes, in a buffer of just that size. */
