@@ -1,21 +1,17 @@
 /* sparsync: one table of subcommands. */
-#include "base/json.h"
-#include "cli/command.h"
+#include "cli/commands.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct ss_command *const commands[] = {
-    &ss_command_run,   &ss_command_plan, &ss_command_cost, &ss_command_check,
-    &ss_command_trace, &ss_command_exec, &ss_command_list,
-};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { ROOM = 32 }; /* more than there are subcommands */
 
 static void print_help(FILE *stream) {
   fputs("usage: sparsync COMMAND [OPTION...]\n\n"
         "How long does synchronising sparse gradients take, under which scheme, on which cluster, and why?\n\n",
         stream);
-  for (size_t i = 0; i < COMMANDS; i++) fprintf(stream, "  %-7s %s\n", commands[i]->name, commands[i]->summary);
+  for (size_t i = 0; ss_commands[i]; i++)
+    fprintf(stream, "  %-9s %s\n", ss_commands[i]->name, ss_commands[i]->summary);
   fputs(
       "\nsparsync COMMAND --help tells more; sparsync --version prints the version.\n\n"
       "exit status: 0 done; 1 a check, expectation or proof failed; 2 bad usage or input; 3 the machine failed us\n",
@@ -23,8 +19,8 @@ static void print_help(FILE *stream) {
 }
 
 static int unknown(const char *name) {
-  const char *names[COMMANDS + 1] = {NULL};
-  for (size_t i = 0; i < COMMANDS; i++) names[i] = commands[i]->name;
+  const char *names[ROOM] = {NULL};
+  for (size_t i = 0; ss_commands[i] && i + 1 < ROOM; i++) names[i] = ss_commands[i]->name;
   const char *near = ss_nearest(name, names);
   if (near) fprintf(stderr, "sparsync: no command is called \"%s\" (did you mean \"%s\"?)\n", name, near);
   else fprintf(stderr, "sparsync: no command is called \"%s\" (sparsync --help lists them)\n", name);
@@ -56,7 +52,6 @@ int main(int argc, char **argv) {
     print_help(stdout);
     return SS_OK;
   }
-  for (size_t i = 0; i < COMMANDS; i++)
-    if (strcmp(commands[i]->name, argv[1]) == 0) return run(commands[i], argc - 1, argv + 1);
-  return unknown(argv[1]);
+  const struct ss_command *command = ss_command_find(argv[1]);
+  return command ? run(command, argc - 1, argv + 1) : unknown(argv[1]);
 }
