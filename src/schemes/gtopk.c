@@ -28,6 +28,7 @@ static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
   if (!ss_chunk_sum(both, 2, g->run->low, g->run->high, play->arena, &play->scratch, &sum, error) ||
       !ss_topk(&sum, g->k, play->arena, &g->held[to], error))
     return false;
+  ss_play_note_sum(play, to, &g->run->coo, both, 2, &sum);
   g->held[to].origin = to;
   g->held[to].width = g->held[to].stride = 1;
   return true;
@@ -49,6 +50,7 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
     if (!ss_play_messages(play, n, true, &g->run->coo, error)) return false;
     for (uint32_t i = 0; i < n; i++)
       if (!merge(g, i, error)) return false;
+    if (!ss_play_charge_sums(play, error)) return false;
   }
   return true;
 }

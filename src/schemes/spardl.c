@@ -113,13 +113,15 @@ static bool drop_share(struct spardl *s, uint32_t rank, const struct ss_chunk *l
   return drop(s, rank, &share, error);
 }
 
-static bool add(struct spardl *s, struct ss_play *play, struct ss_chunk *to, const struct ss_chunk *what,
+/* Endpoint `at` of the play adds `what` to a block. */
+static bool add(struct spardl *s, struct ss_play *play, uint32_t at, struct ss_chunk *to, const struct ss_chunk *what,
                 struct ss_error *error) {
   const struct ss_chunk both[2] = {*to, *what}, was = *to;
   if (!ss_chunk_sum(both, 2, was.low, was.high, play->arena, &s->run->play.scratch, to, error)) return false;
   to->origin = was.origin;
   to->part = was.part;
   to->width = to->stride = 1;
+  ss_play_note_sum(play, at, &s->run->coo, both, 2, to);
   return true;
 }
 
@@ -163,7 +165,7 @@ static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *err
     if (got->part != b || got->origin != from)
       ss_play_mismatch(x->play, "position %u received block %u of %u where block %u of %u was due", w, got->part,
                        got->origin, b, from);
-    if (!add(s, x->play, block_of(s, rank, b), got, error)) return false;
+    if (!add(s, x->play, w, block_of(s, rank, b), got, error)) return false;
     if (s->after_sum && !select_own(s, rank, b, quota(s, b), error)) return false;
   }
   return true;
@@ -177,7 +179,7 @@ static bool play_srs_round(const struct srs *x, struct ss_error *error) {
   if (!ss_play_messages(x->play, x->s->q, true, &x->s->run->coo, error)) return false;
   for (uint32_t w = 0; w < x->s->q; w++)
     if (!take_blocks(x, w, error)) return false;
-  return true;
+  return ss_play_charge_sums(x->play, error);
 }
 
 /* after-sum: every block once before the first round. */
@@ -227,11 +229,12 @@ static bool recursive(struct spardl *s, uint32_t w, struct ss_play *play, struct
       if (got->part != w || got->origin != t)
         ss_play_mismatch(play, "team %u received block %u of %u where block %u of %u was due", to, got->part,
                          got->origin, w, t);
-      if (!add(s, play, block_of(s, rank, w), got, error) ||
+      if (!add(s, play, to, block_of(s, rank, w), got, error) ||
           !select_in(s, block_of(s, rank, w), quota(s, w), &left, error) ||
           !drop_share(s, rank, &left, 2 * step, to % (2 * step) == 0, error))
         return false;
     }
+    if (!ss_play_charge_sums(play, error)) return false;
   }
   return true;
 }
@@ -269,6 +272,7 @@ static bool bruck(struct spardl *s, uint32_t w, struct ss_play *play, struct ss_
     struct ss_chunk *mine = block_of(s, t * s->q + w, w);
     const struct ss_chunk was = *mine;
     ok = ss_receipts_sum(play, &gather.receipts, t, gather.block, was.low, was.high, &shared, &sum, error);
+    if (ok) ss_play_note_sum(play, t, &s->run->coo, gather.block, s->D, &sum);
     if (ok && t == 0) adapt(s, &s->steps[w], sum.count, quota(s, w));
     *mine = sum;
     mine->part = w;
@@ -276,6 +280,7 @@ static bool bruck(struct spardl *s, uint32_t w, struct ss_play *play, struct ss_
     ok = ok && select_in(s, mine, quota(s, w), &left, error) &&
          drop_share(s, t * s->q + w, &left, s->D, t == 0, error);
   }
+  ok = ok && ss_play_charge_sums(play, error);
   ss_gather_close(&gather);
   return ok;
 }

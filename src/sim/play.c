@@ -16,7 +16,9 @@ bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks
   play->sent = ss_alloc(room, sizeof *play->sent);
   play->given = ss_alloc(room, sizeof *play->given);
   play->kernel = ss_alloc(room, sizeof *play->kernel);
-  if (play->from && play->to && play->bytes && play->payload && play->sent && play->given && play->kernel)
+  play->summing = ss_alloc_zero(ranks, sizeof *play->summing);
+  if (play->from && play->to && play->bytes && play->payload && play->sent && play->given && play->kernel &&
+      play->summing)
     return true;
   ss_play_close(play);
   return ss_fail_memory(error, "making room for a round");
@@ -30,6 +32,7 @@ void ss_play_close(struct ss_play *play) {
   free(play->sent);
   free(play->given);
   free(play->kernel);
+  free(play->summing);
   ss_sum_scratch_free(&play->scratch);
 }
 
@@ -72,6 +75,25 @@ bool ss_play_kernels(struct ss_play *play, uint32_t first, uint32_t count, const
   for (uint32_t i = 0; i < count; i++)
     play->kernel[i] = (struct ss_kernel){first + i, ss_device_time(play->device, bytes[i])};
   struct ss_round round = {.dependent = true, .after = play->kernel, .after_count = count};
+  return play->player->play(play->player, &round, error);
+}
+
+void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire,
+                      const struct ss_chunk *operands, uint32_t count, const struct ss_chunk *sum) {
+  struct ss_summing *s = &play->summing[rank];
+  if (!play->device || !play->device->counted) return;
+  s->any = true;
+  s->moved += ss_wire_bytes(wire, sum);
+  for (uint32_t i = 0; i < count; i++) s->moved += ss_wire_bytes(wire, &operands[i]);
+}
+
+bool ss_play_charge_sums(struct ss_play *play, struct ss_error *error) {
+  struct ss_round round = {.dependent = true, .after = play->kernel};
+  if (!play->device || !play->device->counted) return true;
+  for (uint32_t r = 0; r < play->ranks; r++)
+    if (play->summing[r].any)
+      play->kernel[round.after_count++] = (struct ss_kernel){r, ss_device_time(play->device, play->summing[r].moved)};
+  memset(play->summing, 0, play->ranks * sizeof *play->summing);
   return play->player->play(play->player, &round, error);
 }
 

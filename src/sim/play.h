@@ -46,6 +46,12 @@ struct ss_player {
   bool (*resident)(const struct ss_player *player, uint32_t endpoint);
 };
 
+/* What an endpoint added up: bytes of memory traffic, operands and sum as they travel. */
+struct ss_summing {
+  uint64_t moved;
+  bool any;
+};
+
 struct ss_play {
   struct ss_player *player;
   uint32_t ranks, servers;
@@ -63,6 +69,7 @@ struct ss_play {
   struct ss_payload *payload, *sent; /* sent: of a watchful play, to compare with */
   struct ss_chunk *given;            /* [room] chunks made for one round */
   struct ss_kernel *kernel;
+  struct ss_summing *summing; /* [ranks] sums made since the last ss_play_charge_sums */
 
   uint64_t mismatches; /* messages whose sender or part was not the one due, or that came twice */
   char mismatch[160];  /* the first, in words */
@@ -88,6 +95,11 @@ bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const u
  * is complete; `bytes` holds endpoints first .. first+count-1. Nothing when the device counts no kernels. */
 bool ss_play_kernels(struct ss_play *play, uint32_t first, uint32_t count, const uint64_t *bytes,
                      struct ss_error *error) SS_MUST_CHECK;
+/* Notes that `rank` made a sum: its operands, and what came out. */
+void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire,
+                      const struct ss_chunk *operands, uint32_t count, const struct ss_chunk *sum);
+/* A round without messages in which every rank that made sums computes them, all in one kernel. */
+bool ss_play_charge_sums(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;
 /* The one chunk that the receiver of message `at` got; NULL when it got none, or several: a mismatch then. */
 const struct ss_chunk *ss_play_got(struct ss_play *play, uint32_t at);
 /* Records a mismatch: the run is not exact. */

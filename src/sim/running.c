@@ -10,8 +10,7 @@ bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, uint64_t 
   x->held = ss_alloc_zero(n, sizeof *x->held);
   x->came = ss_alloc_zero(n, sizeof *x->came);
   x->arena = ss_alloc_zero(2 * (size_t)n, sizeof *x->arena);
-  x->moved = ss_alloc_zero(n, sizeof *x->moved);
-  if (!x->held || !x->came || !x->arena || !x->moved) return ss_fail_memory(error, "summing sparse gradients");
+  if (!x->held || !x->came || !x->arena) return ss_fail_memory(error, "summing sparse gradients");
   memcpy(x->held, own, n * sizeof *own);
   return true;
 }
@@ -21,7 +20,6 @@ void ss_running_close(struct ss_running *running) {
   free(running->arena);
   free(running->held);
   free(running->came);
-  free(running->moved);
 }
 
 /* Rank `from` sends what it holds to `to`, as message `at` of a round. */
@@ -86,22 +84,15 @@ static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t coun
       continue;
     }
     const struct ss_chunk both[2] = {before[r], x->came[r]};
-    x->moved[r] += ss_wire_bytes(x->wire, &both[0]) + ss_wire_bytes(x->wire, &both[1]);
     if (i > 0 && x->came[rank[0]].part == 1 && alike(x, before, rank[0], r)) x->held[r] = x->held[rank[0]];
     else if (!ss_chunk_sum(both, 2, x->low, x->high, arena_of(x, r), &x->play->scratch, &x->held[r], error))
       return false;
     x->held[r].width = x->held[r].stride = before[r].width;
-    x->moved[r] += ss_wire_bytes(x->wire, &x->held[r]);
+    ss_play_note_sum(x->play, r, x->wire, both, 2, &x->held[r]);
   }
   for (uint32_t i = 0; x->as_sent && i < count; i++) /* nobody else has their sums of before */
     ss_arena_free(&x->arena[(1 - x->turn) * n + rank[i]]);
   return true;
-}
-
-static bool kernels(struct ss_running *x, struct ss_error *error) {
-  bool ok = ss_play_kernels(x->play, 0, x->play->ranks, x->moved, error);
-  memset(x->moved, 0, x->play->ranks * sizeof *x->moved);
-  return ok;
 }
 
 static bool announce(struct ss_running *x, struct ss_error *error) {
@@ -122,7 +113,7 @@ static bool fold_in(struct ss_running *x, struct ss_fold fold, struct ss_chunk *
     if (!add_family(x, &odd, 1, before, error)) return false;
   }
   x->turn = 1 - x->turn;
-  return kernels(x, error);
+  return ss_play_charge_sums(x->play, error);
 }
 
 static bool fold_out(struct ss_running *x, struct ss_fold fold, struct ss_error *error) {
@@ -151,7 +142,7 @@ static bool double_once(struct ss_running *x, struct ss_fold fold, uint32_t step
     if (!add_family(x, family, 2 * step, before, error)) return false;
   }
   x->turn = 1 - x->turn;
-  return kernels(x, error);
+  return ss_play_charge_sums(x->play, error);
 }
 
 bool ss_running_doubling(struct ss_running *x, struct ss_error *error) {
@@ -184,14 +175,13 @@ bool ss_running_ring(struct ss_running *x, const struct ss_chunk *own, struct ss
       if (x->came[r].part == 1) {
         const struct ss_chunk both[2] = {own[r], x->came[r]};
         struct ss_arena *arena = arena_of(x, r);
-        x->moved[r] += ss_wire_bytes(x->wire, &both[0]) + ss_wire_bytes(x->wire, &both[1]);
         if (!x->last) ss_arena_reset(arena);
         if (!ss_chunk_sum(both, 2, x->low, x->high, arena, &x->play->scratch, &x->held[r], error)) return false;
-        x->moved[r] += ss_wire_bytes(x->wire, &x->held[r]);
         x->held[r].width = x->held[r].stride = own[r].width;
+        ss_play_note_sum(x->play, r, x->wire, both, 2, &x->held[r]);
       }
     x->turn = 1 - x->turn;
-    if (!kernels(x, error)) return false;
+    if (!ss_play_charge_sums(x->play, error)) return false;
   }
   return true;
 }

@@ -15,7 +15,6 @@ struct ss_running {
   struct ss_chunk *held;  /* [ranks] what each has added up so far; origin is the rank, part 0 */
   struct ss_chunk *came;  /* [ranks] in the round just played; `part` is 1 where something came */
   struct ss_arena *arena; /* [2 * ranks] in turn */
-  uint64_t *moved;        /* [ranks] bytes of memory that adding takes */
   uint32_t turn;
   bool as_sent; /* in the round just played, everything came as it was sent */
   bool last;    /* the sums made now are the result */

@@ -74,6 +74,7 @@ static bool sum_pile(struct scatter *x, uint32_t rank, uint32_t part, struct ss_
   out->origin = rank;
   out->part = part;
   out->width = out->stride = range.width;
+  if (pile->count > 1) ss_play_note_sum(x->play, rank, x->o->push, pile->chunk, pile->count, out);
   return true;
 }
 
@@ -121,6 +122,13 @@ static bool settle(struct scatter *x, uint32_t rank, uint32_t part, struct ss_er
   return true;
 }
 
+static bool settle_all(struct scatter *x, struct ss_error *error) {
+  for (uint32_t r = 0; r < x->P; r++)
+    if (!settle(x, r, r, error)) return false;
+  ss_owners_watch(x->o);
+  return ss_play_charge_sums(x->play, error);
+}
+
 bool ss_owners_push_ring(struct ss_owners *o, bool incremental, struct ss_error *error) {
   struct scatter x;
   if (!begin(o, incremental, &x, error)) return false;
@@ -132,11 +140,9 @@ bool ss_owners_push_ring(struct ss_owners *o, bool incremental, struct ss_error 
     if (!ss_play_messages(x.play, P, true, o->push, error)) return false;
     for (uint32_t r = 0; r < P; r++)
       if (!take(&x, r, (r + P - s) % P, 1, error)) return false;
+    if (incremental && !ss_play_charge_sums(x.play, error)) return false;
   }
-  for (uint32_t r = 0; r < P; r++)
-    if (!settle(&x, r, r, error)) return false;
-  ss_owners_watch(o);
-  return true;
+  return settle_all(&x, error);
 }
 
 /* --- halving -------------------------------------------------------------------------------------------- */
@@ -154,7 +160,7 @@ static bool fold_in(struct scatter *x, struct ss_fold fold, struct ss_error *err
   if (!ss_play_messages(x->play, fold.q, true, x->o->push, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
     if (!take(x, i, 0, x->P, error)) return false;
-  return true;
+  return !x->incremental || ss_play_charge_sums(x->play, error);
 }
 
 static bool halve(struct scatter *x, struct ss_fold fold, uint32_t step, struct ss_error *error) {
@@ -170,7 +176,7 @@ static bool halve(struct scatter *x, struct ss_fold fold, uint32_t step, struct 
     const uint32_t theirs = (p & ~(step - 1)) ^ step, first = begin_of(fold, theirs);
     if (!take(x, p, first, begin_of(fold, theirs + step) - first, error)) return false;
   }
-  return true;
+  return !x->incremental || ss_play_charge_sums(x->play, error);
 }
 
 /* Odd ranks of folded pairs sum the even ones' parts, and send them. */
@@ -179,7 +185,10 @@ static bool fold_out(struct scatter *x, struct ss_fold fold, struct ss_error *er
   if (fold.q == 0) return true;
   if (!announce(x, x->incremental, error)) return false; /* before the round is put together: it uses the same room */
   for (uint32_t i = 0; i < fold.q; i++)
-    if (!settle(x, 2 * i + 1, 2 * i, error) || !put(x, i, 2 * i + 1, 2 * i, 2 * i, 1, error)) return false;
+    if (!settle(x, 2 * i + 1, 2 * i, error)) return false;
+  if (!ss_play_charge_sums(play, error)) return false;
+  for (uint32_t i = 0; i < fold.q; i++)
+    if (!put(x, i, 2 * i + 1, 2 * i, 2 * i, 1, error)) return false;
   if (!ss_play_messages(play, fold.q, true, x->o->push, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++) {
     struct pile *mine = pile_of(x, 2 * i, 2 * i);
@@ -203,9 +212,5 @@ bool ss_owners_push_halving(struct ss_owners *o, bool incremental, struct ss_err
   if (!fold_in(&x, fold, error)) return false;
   for (uint32_t step = fold.Q / 2; step > 0; step /= 2)
     if (!halve(&x, fold, step, error)) return false;
-  if (!fold_out(&x, fold, error)) return false;
-  for (uint32_t r = 0; r < x.P; r++)
-    if (!settle(&x, r, r, error)) return false;
-  ss_owners_watch(o);
-  return true;
+  return fold_out(&x, fold, error) && settle_all(&x, error);
 }

@@ -321,6 +321,32 @@ def kernels_are_counted(folder):
 
 
 @test
+def sums_are_counted(folder):
+    """A device of one second a kernel counts the sums on the busiest rank: one for each round that brings something to
+    add, one at the end where all is added at once."""
+    device = {"name": "one second a kernel", "memory_bandwidth": 1e300, "efficiency": 1, "launch": "1s"}
+    point = "design:{}/{}/{}/coo".format
+    sums = {  # by scheme: of 8 ranks, of 6 (a core of 4, of which two stand for a pair)
+        point("ring", "incremental", "parallel/even"): (7, 5), point("ring", "one-shot", "parallel/even"): (1, 1),
+        point("hierarchy", "incremental", "parallel/even"): (3, 3),
+        point("hierarchy", "one-shot", "parallel/even"): (1, 2),
+        point("ring", "incremental", "central"): (7, 5), point("hierarchy", "incremental", "central"): (3, 3),
+        point("p2p", "one-shot", "parallel/even"): (1, 1), "sparcml-rd": (3, 3), "zen": (1, 1), "allgather": (1, 1)}
+    selecting = {"spardl": (3, 3), "spardl, R-SAG": (3, 3), "spardl, B-SAG": (3, 3), "gtopk": (3, None)}
+    options = {"spardl, R-SAG": {"teams": 2, "sag": "recursive"}, "spardl, B-SAG": {"teams": 2, "sag": "bruck"}}
+    for place, ranks in enumerate((8, 6)):
+        for wanted, schemes, trace in (
+                (sums, list(sums), str(BIBLE)),
+                (selecting, [{"name": s.split(",")[0], "label": s, **options.get(s, {})} for s in selecting],
+                 {"gradient": {"elements": 4800}})):
+            if place and wanted is selecting:
+                schemes = [s for s in schemes if s["name"] != "gtopk"]
+            for p in points("run", on_bible(folder, trace=trace, ranks=ranks, schemes=schemes, iterations=2,
+                                            device=device)):
+                assert abs(p["kernel_s"] - wanted[p["label"]][place]) < 1e-9, (p["label"], ranks, p["kernel_s"])
+
+
+@test
 def merged_ranks(folder):
     """16 ranks merged by 4 are 4 ranks that hold the unions."""
     merged = points("run", on_bible(folder, ranks=4, merge=4, schemes=["allgather", "allreduce"]))

@@ -141,55 +141,118 @@ static void assert_table(const struct ss_chunk *chunk, const int64_t *table) {
   for (uint32_t i = 0; i < ELEMENTS; i++) assert_true(rest[i] == 0);
 }
 
-/* The result and all residuals of topka and topkdsa, written down with loops over tables. */
-static void plain_topk(const struct ss_scheme *scheme) {
-  struct dice dice = {.seed = 9};
-  for (uint32_t P = 1; P <= 9; P++) {
-    struct ss_setting setting = {.scheme = scheme, .index_bytes = 4, .value = {0, 5}};
-    int64_t *g = calloc((size_t)P * ELEMENTS, sizeof *g), *left = calloc((size_t)P * ELEMENTS, sizeof *left);
-    struct ss_memory memory = {0};
-    struct ss_arena arena = {0};
-    for (uint32_t t = 0; t < ITERATIONS; t++) {
-      struct ss_final final;
-      struct ss_outcome out = {0};
-      struct ss_engine engine;
-      struct ss_error error;
-      int64_t sum[ELEMENTS] = {0};
-      fill(&dice, SCATTERED, P, g);
-      for (uint32_t r = 0; r < P; r++) {
-        int64_t *mine = left + (size_t)r * ELEMENTS;
-        for (uint32_t i = 0; i < ELEMENTS; i++) mine[i] += g[(size_t)r * ELEMENTS + i];
-        move_top(mine, 5, sum);
-      }
-      ss_arena_reset(&arena);
-      struct ss_input input = input_of(g, P, &arena);
-      assert_true(ss_engine_open(&engine, &flat, P, 0, &error));
-      struct ss_stage stage = {.setting = &setting,
-                               .input = &input,
-                               .per_node = 1,
-                               .player = &engine.player,
-                               .payloads = true,
-                               .memory = &memory,
-                               .arena = &arena};
-      assert_true(ss_memory_begin(&memory, P, &error));
-      assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &stage.own, &error));
-      assert_true(ss_stage_run(&stage, &final, &out, &error));
-      ss_memory_end(&memory);
-      assert_table(&final.chunk, sum);
-      for (uint32_t r = 0; r < P; r++) assert_table(&memory.residual[r], left + (size_t)r * ELEMENTS);
-      ss_engine_close(&engine);
-    }
-    ss_memory_free(&memory);
-    ss_arena_free(&arena);
-    free(g);
-    free(left);
+/* One iteration, played without a judge: what all end with, and in `memory` what ranks keep. */
+static void play_once(const struct ss_setting *setting, const struct ss_cluster *cluster, const int64_t *g,
+                      uint32_t ranks, struct ss_memory *memory, struct ss_arena *arena, struct ss_final *final) {
+  struct ss_outcome out = {0};
+  struct ss_engine engine;
+  struct ss_error error;
+  ss_arena_reset(arena);
+  struct ss_input input = input_of(g, ranks, arena);
+  assert_true(ss_engine_open(&engine, cluster, ranks, 0, &error));
+  struct ss_stage stage = {.setting = setting,
+                           .input = &input,
+                           .per_node = cluster->gpus_per_node,
+                           .player = &engine.player,
+                           .payloads = true,
+                           .memory = memory,
+                           .arena = arena};
+  assert_true(ss_memory_begin(memory, ranks, &error));
+  assert_true(ss_run_own(setting, &input, true, NULL, arena, &stage.own, &error));
+  assert_true(ss_stage_run(&stage, final, &out, &error));
+  ss_memory_end(memory);
+  ss_engine_close(&engine);
+}
+
+enum { K = 5 };
+
+/* sum[] becomes the result and left[] the residuals, given what ranks have of gradient and residual in left[]. */
+typedef void plain_scheme(uint32_t ranks, int64_t *left, int64_t *sum);
+
+/* topka and topkdsa: the sum of the tops. */
+static void plain_sum(uint32_t ranks, int64_t *left, int64_t *sum) {
+  for (uint32_t r = 0; r < ranks; r++) move_top(left + (size_t)r * ELEMENTS, K, sum);
+}
+
+/* gtopk: neighbours' tops are added, and the top of that goes on; a rank keeps what it selected and the result has
+ * not. */
+static void plain_gtopk(uint32_t ranks, int64_t *left, int64_t *sum) {
+  int64_t(*top)[ELEMENTS] = calloc(ranks, sizeof *top), (*own)[ELEMENTS] = calloc(ranks, sizeof *own);
+  for (uint32_t r = 0; r < ranks; r++) {
+    move_top(left + (size_t)r * ELEMENTS, K, top[r]);
+    memcpy(own[r], top[r], sizeof own[r]);
   }
+  for (uint32_t n = ranks; n > 1; n /= 2)
+    for (uint32_t r = 0; r < n / 2; r++) {
+      int64_t both[ELEMENTS];
+      for (uint32_t i = 0; i < ELEMENTS; i++) both[i] = top[2 * r][i] + top[2 * r + 1][i];
+      memset(top[r], 0, sizeof top[r]);
+      move_top(both, K, top[r]);
+    }
+  memcpy(sum, top[0], sizeof top[0]);
+  for (uint32_t r = 0; r < ranks; r++)
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+      if (sum[i] == 0) left[(size_t)r * ELEMENTS + i] += own[r][i];
+  free(top);
+  free(own);
+}
+
+static void held_against(plain_scheme *plain, const struct ss_scheme *scheme, uint32_t P) {
+  struct dice dice = {.seed = 9 + P};
+  struct ss_setting setting = {.scheme = scheme, .index_bytes = 4, .value = {0, K}};
+  int64_t *g = calloc((size_t)P * ELEMENTS, sizeof *g), *left = calloc((size_t)P * ELEMENTS, sizeof *left);
+  struct ss_memory memory = {0};
+  struct ss_arena arena = {0};
+  for (uint32_t t = 0; t < ITERATIONS; t++) {
+    struct ss_final final;
+    int64_t sum[ELEMENTS] = {0};
+    fill(&dice, SCATTERED, P, g);
+    for (size_t i = 0; i < (size_t)P * ELEMENTS; i++) left[i] += g[i];
+    plain(P, left, sum);
+    play_once(&setting, &flat, g, P, &memory, &arena, &final);
+    assert_table(&final.chunk, sum);
+    for (uint32_t r = 0; r < P; r++) assert_table(&memory.residual[r], left + (size_t)r * ELEMENTS);
+  }
+  ss_memory_free(&memory);
+  ss_arena_free(&arena);
+  free(g);
+  free(left);
 }
 
 static void topk_baselines_by_plain_loops(void **state) {
   (void)state;
-  plain_topk(&ss_scheme_topka);
-  plain_topk(&ss_scheme_topkdsa);
+  for (uint32_t P = 1; P <= 9; P++) {
+    held_against(plain_sum, &ss_scheme_topka, P);
+    held_against(plain_sum, &ss_scheme_topkdsa, P);
+  }
+  for (uint32_t P = 1; P <= 16; P *= 2) held_against(plain_gtopk, &ss_scheme_gtopk, P);
+}
+
+/* Ranks alike all select the same: k entries in all, whether one group selects them or each shard its part. */
+static void shards_share_k_out(void **state) {
+  struct ss_cluster cluster = flat;
+  struct dice dice = {.seed = 21};
+  struct ss_arena arena = {0};
+  (void)state;
+  for (uint32_t per_node = 1; per_node <= 8; per_node++) {
+    const uint32_t P = 2 * per_node;
+    const struct ss_setting setting = {.scheme = &ss_scheme_topka,
+                                       .index_bytes = 4,
+                                       .value = {0, 8 * K},
+                                       .hierarchy = per_node > 1 ? SS_SHARD : SS_FLAT};
+    int64_t *g = calloc((size_t)P * ELEMENTS, sizeof *g);
+    struct ss_memory memory = {0};
+    struct ss_final final;
+    cluster.gpus_per_node = per_node;
+    fill(&dice, ALIKE, P, g);
+    for (size_t i = 0; i < (size_t)P * ELEMENTS; i++)
+      if (g[i] == 0) g[i] = 1;
+    play_once(&setting, &cluster, g, P, &memory, &arena, &final);
+    assert_int_equal(final.chunk.count, 8 * K);
+    ss_memory_free(&memory);
+    free(g);
+  }
+  ss_arena_free(&arena);
 }
 
 /* --- SparDL's Fig. 3 ------------------------------------------------------------------------------------ */
@@ -437,9 +500,13 @@ static void impossible_settings_say_why(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_scheme_keeps_its_word),   cmocka_unit_test(so_they_do_among_nodes),
-      cmocka_unit_test(topk_baselines_by_plain_loops), cmocka_unit_test(spardl_figure_3),
-      cmocka_unit_test(s2_error_is_as_predicted),      cmocka_unit_test(every_fault_shows),
+      cmocka_unit_test(every_scheme_keeps_its_word),
+      cmocka_unit_test(so_they_do_among_nodes),
+      cmocka_unit_test(topk_baselines_by_plain_loops),
+      cmocka_unit_test(shards_share_k_out),
+      cmocka_unit_test(spardl_figure_3),
+      cmocka_unit_test(s2_error_is_as_predicted),
+      cmocka_unit_test(every_fault_shows),
       cmocka_unit_test(impossible_settings_say_why),
   };
   return cmocka_run_group_tests_name("values", tests, NULL, NULL);
