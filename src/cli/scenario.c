@@ -202,17 +202,20 @@ static bool read_select(struct ss_node node, const struct place *p, struct ss_se
                  residual = ss_node_get(node, "residual");
   *out = (struct ss_selection){.residual = true};
   if (!ss_node_present(node)) return true;
+  if (ss_node_is_object(node) && !ss_node_keys(node, known, error)) return false;
   if (!ss_node_is_object(node) ||
       ss_node_present(topk) + ss_node_present(k) + ss_node_present(ss_node_get(node, "blocks")) != 1)
     return ss_node_fail(
         node, error, "expected one of {\"topk\": \"5%%\"}, {\"k\": 1000} and {\"blocks\": \"1/32\", \"block\": 256}");
   out->selects = true;
-  if (!ss_node_keys(node, known, error) || !read_blocks(node, out, error) ||
+  if (!read_blocks(node, out, error) ||
       (ss_node_present(topk) && !ss_node_positive(topk, SS_RATIO, &out->density, error)) ||
       (ss_node_present(k) && !ss_node_count(k, 1, UINT32_MAX, &out->k, error)) ||
       (ss_node_present(residual) && !ss_node_flag(residual, &out->residual, error)))
     return false;
-  if (out->density > 1) return ss_node_fail(node, error, "a share of %g is more than all", out->density);
+  if (out->density > 1)
+    return ss_node_fail(ss_node_present(topk) ? topk : ss_node_get(node, "blocks"), error,
+                        "a share of %g is more than all", out->density);
   if (has_values(p->source)) return true;
   return ss_node_fail(
       node, error,

@@ -34,7 +34,9 @@ static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struc
   if (*out) return true;
   for (; ss_schemes()[n] && n < 63; n++) names[n] = ss_schemes()[n]->name;
   names[n] = NULL;
-  const char *near = ss_nearest(name, names);
+  char before[32]; /* what stands before the point of a design */
+  snprintf(before, sizeof before, "%.*s", (int)strcspn(name, ":"), name);
+  const char *near = ss_nearest(before, names);
   if (near) return ss_node_fail(node, error, "no scheme is called \"%s\" (did you mean \"%s\"?)", name, near);
   return ss_node_fail(node, error, "no scheme is called \"%s\" (sparsync list schemes shows them)", name);
 }
