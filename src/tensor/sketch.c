@@ -32,13 +32,29 @@ static void fill_batch(const struct ss_sketch_rows *rows, uint64_t begin, uint64
   }
 }
 
+static inline __attribute__((always_inline)) void hash_elements(struct batch *batch, uint64_t seed,
+                                                                uint64_t buckets) {
+  for (uint64_t i = 0; i < batch->count; i++) batch->bucket[i] = ss_hash_row(batch->element[i], seed);
+  for (uint64_t i = 0; i < batch->count; i++) batch->minus[i] = -(ss_hash_row(batch->element[i], seed + 1) & 1);
+  for (uint64_t i = 0; i < batch->count; i++) batch->bucket[i] = ss_below(batch->bucket[i], buckets);
+}
+
+#ifdef __x86_64__
+/* The same, where vectors of 64-bit integers can be multiplied: nearly twice as fast. */
+__attribute__((target("avx512f,avx512dq,avx512vl"))) static void hash_wide(struct batch *batch, uint64_t seed,
+                                                                           uint64_t buckets) {
+  hash_elements(batch, seed, buckets);
+}
+#endif
+
 /* `row` has the buckets that are to be fetched; NULL when they are not wanted now. */
 static void hash_batch(struct batch *batch, uint64_t seed, uint64_t buckets, const void *row) {
-  for (uint64_t i = 0; i < batch->count; i++) {
-    batch->bucket[i] = ss_below(ss_hash_row(batch->element[i], seed), buckets);
-    batch->minus[i] = -(ss_hash_row(batch->element[i], seed + 1) & 1);
-    if (row) __builtin_prefetch((const uint64_t *)row + batch->bucket[i], 1);
-  }
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) hash_wide(batch, seed, buckets);
+  else
+#endif
+    hash_elements(batch, seed, buckets);
+  for (uint64_t i = 0; row && i < batch->count; i++) __builtin_prefetch((const uint64_t *)row + batch->bucket[i], 1);
 }
 
 /* The value, or its negative: by arithmetic, since no branch predictor can guess a hash. */
@@ -97,10 +113,19 @@ static void post_batch(const struct addition *a, struct batch *batch, uint64_t j
         (struct posting){batch->bucket[i], with_sign((uint64_t)a->values[batch->begin + i], batch->minus[i])};
 }
 
+/* A lane's share of the leaf after next; no hardware guesses strides of a leaf. */
+static void fetch_share(const struct leaf *leaf, uint32_t lane) {
+  const char *from = (const char *)&leaf->posted[leaf->starts[lane]];
+  const char *until = (const char *)&leaf->posted[leaf->starts[lane + 1]];
+  for (; from < until; from += 64) __builtin_prefetch(from);
+}
+
 static void add_lane(const struct leaf *leaves, uint64_t count, uint32_t lane, uint64_t *buckets) {
-  for (uint64_t l = 0; l < count; l++)
+  for (uint64_t l = 0; l < count; l++) {
+    if (l + 2 < count) fetch_share(&leaves[l + 2], lane);
     for (uint32_t i = leaves[l].starts[lane]; i < leaves[l].starts[lane + 1]; i++)
       buckets[leaves[l].posted[i].position] += leaves[l].posted[i].value;
+  }
 }
 
 static void add_by_lanes(const struct addition *a, struct leaf *leaves, uint64_t *buckets) {
