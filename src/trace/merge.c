@@ -86,6 +86,8 @@ struct job {
   size_t count;
   uint64_t iterations, ranks;
   struct ss_arena *data;
+  const size_t *kept; /* [tensors] places in every part */
+  size_t tensors;
 };
 
 static void copy_tokens(const struct job *job, uint64_t *out) {
@@ -147,7 +149,7 @@ static bool merge_tensor(const struct job *job, size_t tensor, const uint64_t **
 static bool merge(const struct job *job, const char *source, struct ss_trace **out, struct ss_error *error) {
   const struct ss_trace *first = job->parts[0];
   struct ss_arena lists __attribute__((cleanup(ss_arena_free))) = {0};
-  const size_t n = first->tensors;
+  const size_t n = job->tensors;
   struct ss_tensor *tensor = ss_arena_alloc(&lists, n, sizeof *tensor);
   const uint64_t **offsets = ss_arena_alloc(&lists, n, sizeof *offsets);
   const uint32_t **rows = ss_arena_alloc(&lists, n, sizeof *rows);
@@ -155,9 +157,10 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
   uint64_t *tokens = ss_arena_alloc(&lists, job->iterations * job->ranks, sizeof *tokens);
   if (!tensor || !offsets || !rows || !values || !tokens) return ss_fail_memory(error, "merging traces");
   for (size_t i = 0; i < n; i++) {
-    tensor[i] = first->tensor[i].tensor;
+    tensor[i] = first->tensor[job->kept[i]].tensor;
     values[i] = (struct ss_values){0};
-    if (!merge_tensor(job, i, &offsets[i], &rows[i], &values[i])) return ss_fail_memory(error, "merging traces");
+    if (!merge_tensor(job, job->kept[i], &offsets[i], &rows[i], &values[i]))
+      return ss_fail_memory(error, "merging traces");
   }
   if (first->tokens) copy_tokens(job, tokens);
   const struct ss_trace_content content = {.source = source ? source : first->source,
@@ -176,20 +179,43 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
   return trace_adopt("merged", &content, job->data, out, error);
 }
 
-bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const char *source, struct ss_trace **out,
-                    struct ss_error *error) {
+/* Those of the wish's tensors in the order of the trace: a name that it has not is an error. */
+static bool keep(const struct ss_trace *trace, const struct ss_merge_wish *wish, size_t *kept, size_t *count,
+                 struct ss_error *error) {
+  *count = 0;
+  for (size_t i = 0; i < trace->tensors; i++) {
+    bool wanted = wish->tensors == 0;
+    for (size_t k = 0; k < wish->tensors; k++)
+      wanted = wanted || strcmp(wish->tensor[k], trace->tensor[i].tensor.name) == 0;
+    if (wanted) kept[(*count)++] = i;
+  }
+  for (size_t k = 0; k < wish->tensors; k++) {
+    size_t i = 0;
+    while (i < trace->tensors && strcmp(wish->tensor[k], trace->tensor[i].tensor.name) != 0) i++;
+    if (i == trace->tensors)
+      return ss_fail(error, SS_BAD_INPUT, "%.200s: no tensor is called \"%.100s\" (sparsync trace info lists them)",
+                     trace->name, wish->tensor[k]);
+  }
+  return true;
+}
+
+bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const struct ss_merge_wish *wish,
+                    struct ss_trace **out, struct ss_error *error) {
   struct ss_arena data = {0};
   struct job job = {.parts = parts, .count = count, .data = &data};
   if (count < 1) return ss_fail(error, SS_BAD_INPUT, "nothing to merge");
   job.iterations = parts[0]->iterations;
   for (size_t p = 0; p < count; p++) {
-    if (!check_agree(parts[0], parts[p], source == NULL, error)) return false;
+    if (!check_agree(parts[0], parts[p], wish->source == NULL, error)) return false;
     job.ranks += parts[p]->ranks;
   }
   if (job.ranks > SS_RANKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "the parts have %" PRIu64 " ranks together; a trace has at most %" PRIu32,
                    job.ranks, SS_RANKS_MAX);
-  const bool good = merge(&job, source, out, error);
+  SS_AUTO_FREE size_t *kept = ss_alloc(parts[0]->tensors, sizeof *kept);
+  if (!kept) return ss_fail_memory(error, "merging traces");
+  job.kept = kept;
+  const bool good = keep(parts[0], wish, kept, &job.tensors, error) && merge(&job, wish->source, out, error);
   ss_arena_free(&data);
   return good;
 }
