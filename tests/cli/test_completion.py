@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+"""Completion for bash and zsh: what it offers, held against the program. Arguments: the program, the source tree. TAP."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT), "TERM": "dumb"}
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def bash(folder, *words):
+    """What bash offers for the last of the words."""
+    if not shutil.which("bash"):
+        raise tap.Skip("needs bash")
+    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sparsync; '
+              'for word in "${COMPREPLY[@]}"; do echo "$word"; done')
+    done = subprocess.run(["bash", "-c", script, "-", str(ROOT / "completion" / "sparsync.bash"), PROGRAM, *words],
+                          capture_output=True, text=True, cwd=folder, env=ENVIRONMENT, timeout=60)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+# Types a line and Tab into a real zsh, in a terminal of zsh's own making, and prints what the list shows.
+ZSH = r"""
+zmodload zsh/zpty
+TRAPALRM() { exit 1 }
+TMOUT=50
+zpty shell zsh -f -i
+zpty -w shell 'PS1=; PS2=; stty cols 200 rows 100; unsetopt zle_bracketed_paste; fpath=('$1' $fpath); autoload -Uz compinit; compinit -u -D'
+zpty -w shell 'zstyle ":completion:*" list-grouped no; zstyle ":completion:*:default" list-prompt ""; setopt no_list_beep no_always_last_prompt; PATH='$2':$PATH; cd '$3'; LISTMAX=1000'
+zpty -w shell "bindkey '^X' list-choices; echo READY''NOW"
+while zpty -r shell line; do [[ $line == *READYNOW* ]] && break; done
+zpty -n -w shell "$4"$'\C-X'
+sleep 1.5
+zpty -n -w shell $'\C-U'"echo DONE''NOW"$'\n'
+while zpty -r shell line; do print -r -- "$line"; [[ $line == *DONENOW* ]] && break; done
+zpty -d shell
+"""
+
+
+def zsh(folder, line):
+    if not shutil.which("zsh"):
+        raise tap.Skip("needs zsh")
+    (folder / "bin").mkdir(exist_ok=True)
+    if not (folder / "bin" / "sparsync").exists():
+        (folder / "bin" / "sparsync").symlink_to(PROGRAM)
+    done = subprocess.run(["zsh", "-f", "-c", ZSH, "-", str(ROOT / "completion"), str(folder / "bin"), str(folder), line],
+                          capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    return done.stdout.replace("\r", "").split()
+
+
+def commands():
+    text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
+    return [line.split()[0] for line in text.split("\n") if line.startswith("  ")]
+
+
+def names(things):
+    text = subprocess.run([PROGRAM, "list", things, "--format", "json"], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    return [item["name"] for item in json.loads(text.stdout)[things]]
+
+
+@test
+def bash_commands(folder):
+    assert set(bash(folder, "")) == {*commands(), "--help", "--version"}
+    assert bash(folder, "ch") == ["check"]
+    assert set(bash(folder, "trace", "")) >= {"import", "synth", "merge", "stats", "info"}
+
+
+@test
+def bash_options_are_known_to_the_program(folder):
+    verbs = [[name] for name in commands() if name != "trace"]
+    verbs += [["trace", verb] for verb in bash(folder, "trace", "") if verb != "--help"]
+    for verb in verbs:
+        offered = bash(folder, *verb, "-")
+        assert "--help" in offered and len(offered) == len(set(offered)), (verb, offered)
+        for option in offered:
+            done = subprocess.run([PROGRAM, *verb, option], capture_output=True, text=True, env=ENVIRONMENT, timeout=100,
+                                  stdin=subprocess.DEVNULL, cwd=folder)
+            assert "unknown option" not in done.stderr, f"{verb} {option}: {done.stderr}"
+    run = set(bash(folder, "run", "--"))
+    assert run >= {"--set", "--trace", "--cluster", "--scheme", "--ranks", "--bandwidth", "--latency", "--iterations", "--merge",
+                   "--device", "--no-verify", "--format", "--per-rank", "--per-iteration", "--jobs", "--quiet", "--help"}, run
+    assert set(bash(folder, "trace", "merge", "--")) == {"--tensor", "--source", "--help"}
+
+
+@test
+def bash_names(folder):
+    assert sorted(bash(folder, "run", "--scheme", "")) == sorted(names("schemes"))
+    assert bash(folder, "run", "--scheme", "zen,allg") == ["zen,allgather"]
+    assert bash(folder, "run", "--scheme", "=", "gto") == ["gtopk"]
+    assert sorted(bash(folder, "plan", "--cluster", "")) == sorted(names("clusters"))
+    assert set(bash(folder, "run", "--device", "")) == {*names("devices"), "none"}
+    assert sorted(bash(folder, "cost", "sparc")) == sorted(n for n in names("schemes") if n.startswith("sparc"))
+    assert set(bash(folder, "run", "--format", "")) == {"table", "json", "csv"}
+    assert set(bash(folder, "trace", "import", "--layout", "")) == {"stream", "sentence"}
+    assert set(bash(folder, "trace", "synth", "--dtype", "")) == {"F32", "F16", "BF16"}
+    assert set(bash(folder, "list", "")) >= {"schemes", "costs", "clusters", "devices"}
+
+
+@test
+def bash_files(folder):
+    (folder / "mine.safetensors").write_text("")
+    (folder / "mine.json").write_text("")
+    assert bash(folder, "run", "--trace", "mine.s") == ["mine.safetensors"]
+    assert sorted(bash(folder, "run", "mi")) == ["mine.json", "mine.safetensors"]
+    assert bash(folder, "run", "--cluster", "mine.j") == ["mine.json"]
+    assert bash(folder, "run", "--bogus", "mine.j") == ["mine.json"]
+
+
+@test
+def zsh_offers_the_same(folder):
+    (folder / "mine.safetensors").write_text("")
+    assert set(zsh(folder, "sparsync ")) >= set(commands())
+    assert set(zsh(folder, "sparsync trace ")) >= {"import", "synth", "merge", "stats", "info"}
+    assert set(zsh(folder, "sparsync run --")) >= {"--set", "--trace", "--scheme", "--per-iteration", "--help"}
+    assert set(zsh(folder, "sparsync run --scheme sparc")) >= {n for n in names("schemes") if n.startswith("sparc")}
+    assert set(zsh(folder, "sparsync run --scheme zen,sparcml-")) >= {n for n in names("schemes") if n.startswith("sparcml-")}
+    assert set(zsh(folder, "sparsync run --cluster=")) >= set(names("clusters"))
+    assert set(zsh(folder, "sparsync list ")) >= {"schemes", "costs", "clusters"}
+    (folder / "mine.json").write_text("")
+    assert set(zsh(folder, "sparsync run --trace mi")) >= {"mine.safetensors", "mine.json"}
+
+
+sys.exit(tap.run(TESTS))
