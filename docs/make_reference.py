@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+"""Writes docs/reference.md: the schemes as the program lists them, the closed forms as models/costs has them.
+
+    docs/make_reference.py build/sparsync > docs/reference.md
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HEAD = """# Reference: schemes and their closed forms
+
+Written by `docs/make_reference.py` from `sparsync list schemes` and `models/costs/*.json`; a test holds it against both.
+[model.md](model.md) defines the schemes and the [symbols](model.md#symbols), and tells
+[how forms are evaluated](model.md#closed-forms).
+
+*Exact* is what the schedule gives under the assumptions, on one flat class of links, or the bounds between which it lies:
+`sparsync check` plays them to 1e-9. *As printed* is the paper's own. Where a paper is wrong or loose, it is said below the table.
+"""
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def code(text):
+    return f"`{cell(text)}`"
+
+
+def row(*cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def formula(form, kind):
+    if form.get(kind):
+        return code(form[kind])
+    low, high = form.get(f"{kind}_low"), form.get(f"{kind}_high")
+    return f"from {code(low)} to {code(high)}" if low and high else "-"
+
+
+def holds_for(form):
+    words = [f"{key} {' or '.join(map(str, v)) if isinstance(v, list) else json.dumps(v).strip(chr(34))}"
+             for key, v in form.get("when", {}).items()]
+    return ", ".join(words + ([code(form["where"])] if form.get("where") else [])) or "always"
+
+
+def notes(forms, key):
+    """Each text once, behind the names of the forms that share it."""
+    shared = {}
+    for name, form in forms:
+        if form.get(key):
+            shared.setdefault(form[key], []).append(code(name))
+    return [f"- {', '.join(names)}: {text}" for text, names in shared.items()]
+
+
+def options(scheme):
+    if not scheme["options"]:
+        return ["No options."]
+    lines = [row("option", "values, the default first", "meaning"), row("---", "---", "---")]
+    for text in scheme["options"]:
+        name, values, meaning = re.fullmatch(r"(\S+): (.*?) \((.*)\)", text).groups()
+        lines.append(row(code(name), ", ".join(map(code, values.split("|"))) if "|" in values else values, cell(meaning)))
+    return lines
+
+
+def closed_forms(forms):
+    if not forms:
+        return ["No closed form."]
+    lines = [row("form", "holds for", "exact, in seconds", "as printed", "where"), row(*["---"] * 5)]
+    for name, form in forms:
+        lines.append(row(code(name), holds_for(form), formula(form, "exact"), formula(form, "paper"), cell(form["printed_in"] or "-")))
+    for title, key in (("Assumed:", "assumes"), ("Errata, and what to know of the printed form:", "erratum")):
+        found = notes(forms, key)
+        lines += ["", title, "", *found] if found else []
+    return lines
+
+
+def main(program):
+    listed = subprocess.run([program, "list", "schemes", "--format", "json"], capture_output=True, check=True,
+                            env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+    schemes = json.loads(listed.stdout)["schemes"]
+    forms = [(path.stem, json.loads(path.read_text())) for path in sorted((ROOT / "models" / "costs").glob("*.json"))]
+    lines = [HEAD, row("scheme", "what it does", "ends with", "from"), row(*["---"] * 4)]
+    for scheme in schemes:
+        name = scheme["name"]
+        ends = "the exact sum" if scheme["lossless"] else "a part of it, or an estimate"
+        ends += ", of its slice of the table" if scheme["model_parallel"] else ""
+        lines.append(row(f"[`{name}`](#{name})", cell(scheme["summary"]), ends, cell(scheme["source"])))
+    for scheme in schemes:
+        own = [(name, form) for name, form in forms if form["scheme"] == scheme["name"]]
+        lines += ["", f"## {scheme['name']}", "", f"{scheme['summary']} ({scheme['source']}).", "", *options(scheme), "", *closed_forms(own)]
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
