@@ -76,7 +76,7 @@ RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_
 @test
 def schemas_are_schemas(folder):
     found = sorted(path.name for path in SCHEMAS.glob("*.json"))
-    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "exec", "scenario", "cluster", "device", "cost-model"):
+    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "exec", "scenario", "cluster", "device", "cost-model"):
         assert f"{name}.schema.json" in found, f"{name} has no schema"
         validator(name)
 
@@ -152,7 +152,7 @@ def list_prints_what_it_says(folder):
 
 @test
 def trace_prints_what_it_says(folder):
-    for verb in ("stats", "info"):
+    for verb in ("stats", "info", "fit"):
         document = output("trace", verb, BIBLE)
         fits(f"trace-{verb}", document, f"trace {verb}")
         misfits(f"trace-{verb}", changed(document, ["trace"], drop=True), "no name of the trace")
