@@ -110,8 +110,12 @@ static double value_of(enum ss_form form, const struct ss_cost_values *values) {
   return NAN;
 }
 
-/* The symbols as the setting has them: elements for rows under element granularity, lookups for rows where duplicates
- * are sent. */
+static bool said(const struct ss_setting *setting, const char *option) {
+  return ss_setting_has(setting, option) && ss_setting_given(setting, option);
+}
+
+/* The symbols as the setting has them: its own options before those of the command line, elements for rows under
+ * element granularity, lookups for rows where duplicates are sent. */
 static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss_symbols *s) {
   const struct ss_scheme *scheme = setting->scheme;
   if (scheme->uncoalesced && scheme->uncoalesced(setting)) s->nnz = s->lookups;
@@ -121,13 +125,18 @@ static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss
     s->lookups *= s->w;
     s->w = 1;
   }
+  struct ss_symbols own = *s;
+  ss_setting_symbols(setting, &own);
+  if (said(setting, "k") || said(setting, "density")) s->k = own.k;
+  if (said(setting, "teams")) s->D = own.D;
+  if (said(setting, "block")) s->b = own.b;
   s->index_bytes = setting->index_bytes;
   s->S = servers;
 }
 
 static uint32_t servers_of(const struct ss_duel *duel, const struct ss_setting *setting, struct ss_layout layout) {
-  const bool asked = duel->forms->servers > 0 && ss_setting_has(setting, "servers");
-  if (asked && !ss_setting_given(setting, "servers")) return (uint32_t)duel->forms->servers;
+  const bool free_to_say = ss_setting_has(setting, "servers") && !said(setting, "servers");
+  if (duel->forms->servers > 0 && free_to_say) return (uint32_t)duel->forms->servers;
   return ss_setting_servers(setting, layout);
 }
 
