@@ -1,12 +1,11 @@
 /* Where two schemes cost the same, over one quantity. */
 #include "base/file.h"
-#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/crossover_print.h"
 #include "cli/duel.h"
 #include "cli/progress.h"
 
-#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,12 +127,12 @@ static bool read_range(const struct arguments *a, const struct axis *axis, doubl
   *low = axis->low;
   *high = axis->high;
   if (!a->range) return true;
-  SS_AUTO_FREE char *copy = strdup(a->range);
-  if (!copy) return ss_fail_memory(error, "reading options");
-  char *dots = strstr(copy, "..");
-  if (!dots) return ss_fail(error, SS_BAD_INPUT, "--range: \"%s\" is not LOW..HIGH", a->range);
-  *dots = '\0';
-  if (!read_end(copy, axis, low, error) || !read_end(dots + 2, axis, high, error)) return false;
+  char first[64];
+  const char *dots = strstr(a->range, "..");
+  if (!dots || dots - a->range >= (ptrdiff_t)sizeof first)
+    return ss_fail(error, SS_BAD_INPUT, "--range: \"%s\" is not LOW..HIGH", a->range);
+  snprintf(first, sizeof first, "%.*s", (int)(dots - a->range), a->range);
+  if (!read_end(first, axis, low, error) || !read_end(dots + 2, axis, high, error)) return false;
   if (*low >= *high) return ss_fail(error, SS_BAD_INPUT, "--range: %s is not from low to high", a->range);
   if (axis->dimension == SS_RATIO && *high > 1)
     return ss_fail(error, SS_BAD_INPUT, "--range: a density above 1 is none");
@@ -186,54 +185,68 @@ static void tick(void *context) {
   if (progress->done < progress->all) ss_progress_step(progress); /* refining goes on beyond the grid */
 }
 
-static bool print_to(const struct ss_call *call, const struct ss_crossover_told *told, struct ss_error *error) {
+/* All that one search needs, and what comes of it. */
+struct session {
+  const struct ss_call *call;
+  const struct arguments *arguments;
+  struct ss_duel duel;
+  struct ss_progress progress;
+  struct ss_crossover found;
+  struct ss_crossover_told told;
+};
+
+static bool print_to(const struct session *s, struct ss_error *error) {
   struct ss_output output;
-  if (!ss_output_open(call->output, &output, error)) return false;
-  if (ss_crossover_print(told, call->format, output.stream, error)) return ss_output_commit(&output, error);
+  if (!ss_output_open(s->call->output, &output, error)) return false;
+  if (ss_crossover_print(&s->told, s->call->format, output.stream, error)) return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;
 }
 
-static bool search(const struct arguments *a, struct ss_duel *duel, struct ss_crossover_told *told,
-                   struct ss_error *error) {
+static bool search(struct session *s, struct ss_error *error) {
+  const struct arguments *a = s->arguments;
   const uint32_t usual = a->simulate ? PROBES_SIMULATED : PROBES_FORMS;
-  struct ss_crossover found;
-  struct ss_crossover_search search = {.low = told->low,
-                                       .high = told->high,
-                                       .whole = duel->over == SS_OVER_RANKS,
-                                       .probes = a->probes ? (uint32_t)a->probes : usual,
-                                       .precision = a->simulate ? precision_simulated : precision_forms,
-                                       .same = 1e-12,
-                                       .costs = a->simulate ? ss_duel_simulate : ss_duel_forms,
-                                       .context = duel};
-  struct ss_progress progress = ss_progress_begin("places", search.probes, duel->call->wish.quiet || !a->simulate);
-  duel->tick = tick;
-  duel->tick_context = &progress;
-  const bool ok = ss_crossover_find(&search, &found, error);
-  ss_progress_end(&progress);
-  if (!ok) return ss_fail_prefix(error, "nowhere in the range");
-  told->found = &found;
-  const bool printed = print_to(duel->call, told, error);
-  ss_crossover_free(&found);
+  const struct ss_crossover_search search = {.low = s->told.low,
+                                             .high = s->told.high,
+                                             .whole = s->duel.over == SS_OVER_RANKS,
+                                             .probes = a->probes ? (uint32_t)a->probes : usual,
+                                             .precision = a->simulate ? precision_simulated : precision_forms,
+                                             .same = 1e-12,
+                                             .costs = a->simulate ? ss_duel_simulate : ss_duel_forms,
+                                             .context = &s->duel};
+  s->progress = ss_progress_begin("places", search.probes, s->call->wish.quiet || !a->simulate);
+  s->duel.tick = tick;
+  s->duel.tick_context = &s->progress;
+  const bool found = ss_crossover_find(&search, &s->found, error);
+  ss_progress_end(&s->progress);
+  if (!found) return ss_fail_prefix(error, "nowhere in the range");
+  const bool printed = print_to(s, error);
+  ss_crossover_free(&s->found);
   return printed;
 }
 
+static bool read_session(struct session *s, struct ss_error *error) {
+  const struct arguments *a = s->arguments;
+  if (s->call->operands != 2) return ss_fail(error, SS_BAD_INPUT, "name two schemes, A and B (--help tells more)");
+  if (!read_over(a, &s->duel.over, error) || !read_form(a, &s->duel.form, error)) return false;
+  const struct axis *axis = &axes[s->duel.over];
+  s->told.over = axis->name;
+  s->told.dimension = axis->dimension;
+  s->told.density = a->forms->density;
+  s->told.bytes = a->forms->bytes;
+  return read_range(a, axis, &s->told.low, &s->told.high, error) &&
+         check_axis(s->call, a->forms, s->duel.over, error) && check_simulation(a, error) &&
+         read_ranks(s->call, &s->duel.ranks, error) && ss_forms_cluster(s->call, &s->duel.cluster, error);
+}
+
 static bool cross(const struct ss_call *call, const struct arguments *a, struct ss_error *error) {
-  struct ss_duel duel = {.forms = a->forms, .call = call};
-  struct ss_crossover_told told = {.duel = &duel, .simulated = a->simulate};
-  if (call->operands != 2) return ss_fail(error, SS_BAD_INPUT, "name two schemes, A and B (--help tells more)");
-  if (!read_over(a, &duel.over, error) || !read_form(a, &duel.form, error)) return false;
-  const struct axis *axis = &axes[duel.over];
-  if (!read_range(a, axis, &told.low, &told.high, error) || !check_axis(call, a->forms, duel.over, error) ||
-      !check_simulation(a, error) || !read_ranks(call, &duel.ranks, error) ||
-      !ss_forms_cluster(call, &duel.cluster, error))
-    return false;
-  told.over = axis->name;
-  told.dimension = axis->dimension;
-  told.density = a->forms->density;
-  told.bytes = a->forms->bytes;
-  const bool ok = ss_duel_open(&duel, call->operand[0], call->operand[1], error) && search(a, &duel, &told, error);
-  ss_duel_close(&duel);
+  struct session s = {.call = call, .arguments = a, .duel = {.forms = a->forms, .call = call}};
+  s.told.duel = &s.duel;
+  s.told.found = &s.found;
+  s.told.simulated = a->simulate;
+  if (!read_session(&s, error)) return false;
+  const bool ok = ss_duel_open(&s.duel, call->operand[0], call->operand[1], error) && search(&s, error);
+  ss_duel_close(&s.duel);
   return ok;
 }
 

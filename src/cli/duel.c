@@ -52,8 +52,9 @@ static bool set_options(struct ss_doc *doc, char *options, struct ss_error *erro
 
 static bool read_scheme(const struct ss_duel *duel, const char *text, struct ss_doc **doc, struct ss_error *error) {
   if (text[0] == '{') return ss_doc_parse(text, text, strlen(text), doc, error);
-  SS_AUTO_FREE char *copy = strdup(text);
-  if (!copy) return ss_fail_memory(error, "reading schemes");
+  char copy[1024];
+  if (strlen(text) >= sizeof copy) return ss_fail(error, SS_BAD_INPUT, "a scheme and its options are shorter");
+  memcpy(copy, text, strlen(text) + 1);
   char *colon = strchr(copy, ':');
   if (colon && !strchr(colon, '=')) colon = NULL; /* design:C/A/P is a name */
   if (colon) *colon = '\0';
@@ -197,13 +198,14 @@ static bool round_size(struct ss_duel *duel, double x, struct ss_rounding *out, 
   for (int i = 0; i < 2; i++) {
     const struct ss_duelist *side = &duel->side[i];
     if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
-    unit = common_multiple(unit, ss_setting_parts(&side->setting, layout));
+    const uint64_t parts = ss_setting_parts(&side->setting, layout);
+    if (parts > 1) unit = common_multiple(unit, parts);
   }
   *out = (struct ss_rounding){.at = x, .rows_wanted = c->bytes / row, .density_wanted = c->density};
   out->rows = nearest_multiple(out->rows_wanted, (double)unit);
   out->density = fmin(nearest_multiple(out->rows * c->density, (double)unit) / out->rows, 1);
   if (out->rows <= UINT32_MAX) return true;
-  return ss_fail(error, SS_BAD_INPUT, "%.0f rows are more than can be played (--row-width says how wide they are)",
+  return ss_fail(error, SS_BAD_INPUT, "%.3g rows are more than can be played (--row-width says how wide they are)",
                  out->rows);
 }
 

@@ -146,11 +146,11 @@ static double refine_edge(struct finding *f, const struct probe *a, const struct
 
 /* A whole place between the two that has costs, the middle first. */
 static bool whole_between(struct finding *f, double low, double high, struct probe *out) {
-  const double middle = floor((low + high) / 2);
-  for (double x = middle; x < high && !f->short_of_memory; x++)
-    if (x > low && costs_at(f, x, out)) return true;
-  for (double x = middle - 1; x > low && !f->short_of_memory; x--)
-    if (costs_at(f, x, out)) return true;
+  const uint64_t first = (uint64_t)low + 1, end = (uint64_t)high, middle = (first + end) / 2;
+  for (uint64_t x = middle; x < end && !f->short_of_memory; x++)
+    if (costs_at(f, (double)x, out)) return true;
+  for (uint64_t x = middle; x > first && !f->short_of_memory; x--)
+    if (costs_at(f, (double)(x - 1), out)) return true;
   return false;
 }
 

@@ -246,7 +246,7 @@ bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_wish *wish, 
 
 void ss_fit_free(struct ss_fit *fit) {
   if (!fit) return;
-  for (size_t i = 0; i < fit->tensors; i++) {
+  for (size_t i = 0; fit->tensor && i < fit->tensors; i++) {
     free(fit->tensor[i].backtest);
     free(fit->tensor[i].point);
   }

@@ -142,7 +142,7 @@ static double misfit(struct fitting *f, const struct popularity *p, double *mass
 static double objective(const gsl_vector *at, void *context) {
   struct fitting *f = context;
   double x[3] = {0, 0, 0}, outside = 0, mass;
-  for (size_t i = 0; i < at->size; i++) {
+  for (size_t i = 0; i < at->size && i < 3; i++) {
     const double wanted = gsl_vector_get(at, i);
     x[i] = fmin(fmax(wanted, lowest[i]), highest[i]);
     outside += (wanted - x[i]) * (wanted - x[i]);
