@@ -1,13 +1,11 @@
 /* Closed forms only: no trace, no simulation. */
-#include "base/data.h"
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/request.h"
+#include "cli/forms.h"
 #include "report/flat.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,136 +34,6 @@ static const char help[] =
     "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth "
     "100Gbps\n";
 
-enum gamma_kind { GAMMA_RANDOM, GAMMA_FULL, GAMMA_NONE, GAMMA_LIST };
-enum { GAMMAS_MAX = 4096 };
-
-struct cost_call {
-  double bytes, density, lookups;                                         /* lookups NaN: as density */
-  uint64_t row_width, value_bytes, index_bytes, servers, k, teams, block; /* the last four 0: not said */
-  enum gamma_kind kind;
-  double gamma[GAMMAS_MAX];
-  size_t gammas;
-  const char *file[64];
-  size_t files;
-};
-
-static bool read_gamma(struct cost_call *c, const char *text, struct ss_error *error) {
-  static const char *const names[] = {"random", "full", "none"};
-  for (int i = 0; i < 3; i++)
-    if (strcmp(text, names[i]) == 0) {
-      c->kind = (enum gamma_kind)i;
-      return true;
-    }
-  c->kind = GAMMA_LIST;
-  char *copy = strdup(text), *rest = copy;
-  bool ok = copy != NULL;
-  for (char *word; ok && (word = strsep(&rest, ","));) {
-    ok = c->gammas < GAMMAS_MAX && ss_units_parse(word, SS_NUMBER, &c->gamma[c->gammas], NULL) &&
-         c->gamma[c->gammas] > 0;
-    c->gammas++;
-  }
-  free(copy);
-  return ok || ss_fail(error, SS_BAD_INPUT, "--gamma: \"%s\" is not random, full, none or a list of positive numbers",
-                       text);
-}
-
-static bool positive(const char *text, enum ss_dimension dimension, const char *name, double *out,
-                     struct ss_error *error) {
-  if (!ss_units_parse(text, dimension, out, error)) return ss_fail_prefix(error, "--%s", name);
-  return *out > 0 || ss_fail(error, SS_BAD_INPUT, "--%s: \"%s\" is not above zero", name, text);
-}
-
-static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct cost_call *c = context;
-  if (strcmp(name, "M") == 0) return positive(value, SS_BYTES, name, &c->bytes, error);
-  if (strcmp(name, "density") == 0) return positive(value, SS_RATIO, name, &c->density, error);
-  if (strcmp(name, "lookups") == 0) return positive(value, SS_RATIO, name, &c->lookups, error);
-  if (strcmp(name, "gamma") == 0) return read_gamma(c, value, error);
-  if (strcmp(name, "row-width") == 0)
-    return ss_count_parse(value, "--row-width", 1, UINT32_MAX, &c->row_width, error);
-  if (strcmp(name, "value-bytes") == 0) return ss_count_parse(value, "--value-bytes", 1, 16, &c->value_bytes, error);
-  if (strcmp(name, "index-bytes") == 0) return ss_count_parse(value, "--index-bytes", 0, 16, &c->index_bytes, error);
-  if (strcmp(name, "servers") == 0) return ss_count_parse(value, "--servers", 1, 1u << 20, &c->servers, error);
-  if (strcmp(name, "k") == 0) return ss_count_parse(value, "--k", 1, UINT32_MAX, &c->k, error);
-  if (strcmp(name, "teams") == 0) return ss_count_parse(value, "--teams", 1, 1u << 20, &c->teams, error);
-  if (strcmp(name, "block") == 0) return ss_count_parse(value, "--block", 1, 1u << 20, &c->block, error);
-  if (c->files == sizeof c->file / sizeof *c->file) return ss_fail(error, SS_BAD_INPUT, "--file: too many");
-  c->file[c->files++] = value;
-  return true;
-}
-
-static double gamma_of(const void *context, double k) {
-  const struct cost_call *c = context;
-  switch (c->kind) {
-  case GAMMA_RANDOM: return -expm1(k * log1p(-c->density)) / c->density;
-  case GAMMA_FULL: return 1;
-  case GAMMA_NONE: return k;
-  case GAMMA_LIST: break;
-  }
-  size_t at = k < 1 ? 0 : (size_t)k - 1;
-  return c->gamma[at < c->gammas ? at : c->gammas - 1];
-}
-
-static bool read_cluster(const struct ss_call *call, struct ss_cluster *cluster, struct ss_error *error) {
-  struct ss_doc *doc;
-  char path[PATH_MAX];
-  double rate;
-  if (!ss_data_find("clusters", call->request.cluster ? call->request.cluster : "p3.16xlarge-25g", path, sizeof path,
-                    error) ||
-      !ss_doc_read(path, 1 << 20, &doc, error))
-    return false;
-  bool ok = ss_cluster_read(ss_doc_root(doc), cluster, error);
-  ss_doc_free(doc);
-  if (ok && call->request.latency)
-    ok = positive(call->request.latency, SS_TIME, "latency", &cluster->inter.alpha, error);
-  if (ok && call->request.bandwidth) {
-    ok = positive(call->request.bandwidth, SS_RATE, "bandwidth", &rate, error);
-    if (ok) cluster->inter.beta = 1 / rate;
-  }
-  return ok;
-}
-
-/* What one form is evaluated with. */
-struct place {
-  const struct cost_call *call;
-  struct ss_symbols symbols;
-};
-
-/* Blocks expected when rows stand anywhere alike, as `gamma` has it. */
-static double blocks_of(const void *context, double k) {
-  const struct place *p = context;
-  const struct ss_symbols *s = &p->symbols;
-  const double density = fmin(1, gamma_of(p->call, k) * p->call->density), rows = fmax(1, s->b / s->w);
-  return s->R * s->w / s->b * fmax(1, s->b / s->w) / rows * -expm1(rows * log1p(-density));
-}
-
-static bool make_place(const struct cost_call *c, const struct ss_cost *cost, const struct ss_cluster *cluster,
-                       uint32_t ranks, struct place *out, struct ss_error *error) {
-  double row = (double)c->row_width * (double)c->value_bytes;
-  struct ss_symbols *s = &out->symbols;
-  struct ss_setting setting;
-  if (!ss_cost_setting(cost, (struct ss_node){0}, &setting, error)) return false;
-  *out = (struct place){.call = c};
-  *s = (struct ss_symbols){.P = ranks, .alpha = cluster->inter.alpha, .beta = cluster->inter.beta, .M = c->bytes};
-  s->R = s->rows = c->bytes / row;
-  s->w = (double)c->row_width;
-  s->v = (double)c->value_bytes;
-  s->nnz = c->density * s->R;
-  s->lookups = isnan(c->lookups) ? s->nnz : c->lookups * s->R;
-  ss_setting_symbols(&setting, s);
-  s->index_bytes = (double)c->index_bytes;
-  s->k = c->k ? (double)c->k : s->nnz * s->w;
-  if (c->teams) s->D = (double)c->teams;
-  if (c->block) s->b = (double)c->block;
-  s->S = c->servers ? (double)c->servers : ss_cluster_nodes(cluster, ranks);
-  s->s_1 = s->s_P = 1;
-  s->gamma = gamma_of;
-  s->gamma_context = c;
-  s->blocks = blocks_of;
-  s->blocks_context = out;
-  return true;
-}
-
 static void add_number(cJSON *o, const char *name, double value) {
   cJSON_AddItemToObject(o, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
@@ -175,7 +43,7 @@ static void add_text(cJSON *o, const char *name, const char *text) {
 }
 
 /* Servers and aggregators that nobody asked for are none. */
-static bool holds(const struct cost_call *c, const struct ss_cost *cost, const struct ss_symbols *s, bool *out,
+static bool holds(const struct ss_forms_call *c, const struct ss_cost *cost, const struct ss_symbols *s, bool *out,
                   struct ss_error *error) {
   struct ss_symbols asked = *s;
   double value = 1;
@@ -274,7 +142,7 @@ static bool print(const struct ss_call *call, const cJSON *root, struct ss_error
 }
 
 /* The design space's many points are shown when asked for. */
-static bool wanted(const struct ss_call *call, const struct cost_call *c, const struct ss_cost *cost) {
+static bool wanted(const struct ss_call *call, const struct ss_forms_call *c, const struct ss_cost *cost) {
   for (size_t i = 0; i < call->operands; i++)
     if (strcmp(call->operand[i], cost->scheme->name) == 0) return true;
   return call->operands == 0 && (c->files > 0 || strcmp(cost->scheme->name, "design") != 0);
@@ -293,12 +161,12 @@ static bool known_schemes(const struct ss_call *call, struct ss_error *error) {
   return true;
 }
 
-static bool evaluate(const struct ss_call *call, const struct cost_call *c, struct ss_error *error) {
+static bool evaluate(const struct ss_call *call, const struct ss_forms_call *c, struct ss_error *error) {
   uint32_t ranks[256];
   size_t count;
   struct ss_cluster cluster;
   struct ss_costs costs;
-  if (!known_schemes(call, error) || !read_cluster(call, &cluster, error) ||
+  if (!known_schemes(call, error) || !ss_forms_cluster(call, &cluster, error) ||
       !ss_ranks_parse(call->request.ranks ? call->request.ranks : "4..64", ranks, 256, &count, error) ||
       !ss_costs_open(c->file, c->files, &costs, error))
     return false;
@@ -307,10 +175,13 @@ static bool evaluate(const struct ss_call *call, const struct cost_call *c, stru
   for (size_t r = 0; ok && r < count; r++) {
     for (size_t i = 0; ok && i < costs.count; i++) {
       const struct ss_cost *cost = &costs.cost[i];
-      struct place place;
+      struct ss_forms_place place;
+      struct ss_setting setting;
       bool here;
       if (!wanted(call, c, cost)) continue;
-      ok = make_place(c, cost, &cluster, ranks[r], &place, error) && holds(c, cost, &place.symbols, &here, error) &&
+      ok = ss_cost_setting(cost, (struct ss_node){0}, &setting, error);
+      if (ok) ss_forms_place(c, &setting, &cluster, ranks[r], &place);
+      ok = ok && holds(c, cost, &place.symbols, &here, error) &&
            (!here || add_point(points, cost, &place.symbols, &cluster, error));
     }
   }
@@ -320,16 +191,15 @@ static bool evaluate(const struct ss_call *call, const struct cost_call *c, stru
   return ok;
 }
 
+static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
+  return ss_forms_option(context, name, value, error);
+}
+
 static bool run(int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {
-      {"M", true},           {"density", true}, {"row-width", true}, {"value-bytes", true}, {"lookups", true},
-      {"index-bytes", true}, {"servers", true}, {"gamma", true},     {"file", true},        {"ranks", true},
-      {"k", true},           {"teams", true},   {"block", true},     {"cluster", true},     {"latency", true},
-      {"bandwidth", true},   {"format", true},  {"o", true},         {"help", false},       {.name = NULL}};
+  static const struct ss_option_spec specs[] = {SS_FORMS_OPTIONS};
   struct ss_call call;
-  SS_AUTO_FREE struct cost_call *c = ss_alloc_zero(1, sizeof *c);
+  SS_AUTO_FREE struct ss_forms_call *c = ss_forms_new();
   if (!c) return ss_fail_memory(error, "reading options");
-  *c = (struct cost_call){.lookups = NAN, .row_width = 1, .value_bytes = 4, .index_bytes = 4};
   if (!ss_call_parse(argc, argv, specs, own, c, &call, error)) return false;
   bool ok;
   if (call.help) ok = fputs(help, stdout) >= 0;

@@ -1,23 +1,25 @@
 #include "cli/cmd_trace.h"
 
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/units.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <string.h>
 
-static const struct ss_command *const verbs[] = {&trace_import, &trace_synth, &trace_merge, &trace_stats,
-                                                 &trace_info};
+static const struct ss_command *const verbs[] = {&trace_import, &trace_synth, &trace_fit,
+                                                 &trace_merge,  &trace_stats, &trace_info};
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static const char help[] =
-    "usage: sparsync trace import|synth|merge|stats|info ...\n"
+    "usage: sparsync trace import|synth|fit|merge|stats|info ...\n"
     "\n"
     "Sparsity traces: which rows of each embedding table every rank looked up, iteration by iteration.\n"
     "\n"
     "  import   make a trace from text: one row a word\n"
     "  synth    make a trace with Zipf-distributed lookups\n"
+    "  fit      gamma, density and bytes beyond the captured ranks, with an error bar\n"
     "  merge    join traces that each hold some of the ranks\n"
     "  stats    density, overlap, densification and skewness\n"
     "  info     what a trace file holds\n"
@@ -54,6 +56,16 @@ bool trace_parse_u32(const char *value, const char *what, uint32_t low, uint32_t
   if (!ss_count_parse(value, what, low, high, &count, error)) return false;
   *out = (uint32_t)count;
   return true;
+}
+
+bool trace_parse_span(const char *value, uint64_t *first, uint64_t *end, struct ss_error *error) {
+  const char *colon = strchr(value, ':');
+  if (!colon) return ss_fail(error, SS_BAD_INPUT, "--iterations: \"%s\" is not a range A:B (say 0:50)", value);
+  SS_AUTO_FREE char *before = strndup(value, (size_t)(colon - value));
+  if (!before) return ss_fail_memory(error, "reading options");
+  const uint64_t most = UINT64_C(1) << 53;
+  if (*before && !ss_count_parse(before, "--iterations", 0, most, first, error)) return false;
+  return !colon[1] || ss_count_parse(colon + 1, "--iterations", 1, most, end, error);
 }
 
 bool trace_one_operand(const char **operand, const char *value, struct ss_error *error) {
@@ -98,14 +110,14 @@ static bool fail_verb(const char *name, struct ss_error *error) {
   const char *names[VERBS + 1] = {0};
   for (size_t i = 0; i < VERBS; i++) names[i] = verbs[i]->name;
   const char *near = ss_nearest(name, names);
-  return ss_fail(error, SS_BAD_INPUT, "trace: \"%s\" is not import, synth, merge, stats or info%s%s%s", name,
+  return ss_fail(error, SS_BAD_INPUT, "trace: \"%s\" is not import, synth, fit, merge, stats or info%s%s%s", name,
                  near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {
   if (argc < 2)
     return ss_fail(error, SS_BAD_INPUT,
-                   "trace: say what to do: import, synth, merge, stats or info (--help tells more)");
+                   "trace: say what to do: import, synth, fit, merge, stats or info (--help tells more)");
   if (strcmp(argv[1], "--help") == 0) return print_help(help, error);
   for (size_t i = 0; i < VERBS; i++) {
     if (strcmp(argv[1], verbs[i]->name) != 0) continue;

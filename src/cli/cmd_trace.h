@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-extern const struct ss_command trace_import, trace_synth, trace_merge, trace_stats, trace_info;
+extern const struct ss_command trace_import, trace_synth, trace_fit, trace_merge, trace_stats, trace_info;
 
 enum trace_format { TRACE_TABLE, TRACE_JSON, TRACE_CSV };
 
@@ -18,6 +18,8 @@ bool trace_parse_format(const char *value, enum trace_format *out, struct ss_err
 bool trace_parse_dtype(const char *value, enum ss_dtype *out, struct ss_error *error) SS_MUST_CHECK;
 bool trace_parse_u32(const char *value, const char *what, uint32_t low, uint32_t high, uint32_t *out,
                      struct ss_error *error) SS_MUST_CHECK;
+/* "A:B", "A:" or ":B"; what is left out stays as it is. */
+bool trace_parse_span(const char *value, uint64_t *first, uint64_t *end, struct ss_error *error) SS_MUST_CHECK;
 /* An operand beyond the first. */
 bool trace_one_operand(const char **operand, const char *value, struct ss_error *error) SS_MUST_CHECK;
 

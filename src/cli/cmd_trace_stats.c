@@ -48,21 +48,10 @@ struct result {
 static const struct ss_option_spec specs[] = {{"iterations", true}, {"ranks", true}, {"format", true},
                                               {"o", true},          {"help", false}, {NULL, false}};
 
-/* "A:B", "A:" or ":B" */
-static bool parse_window(const char *value, struct ss_stats_window *window, struct ss_error *error) {
-  const char *colon = strchr(value, ':');
-  if (!colon) return ss_fail(error, SS_BAD_INPUT, "--iterations: \"%s\" is not a range A:B (say 0:50)", value);
-  SS_AUTO_FREE char *first = strndup(value, (size_t)(colon - value));
-  if (!first) return ss_fail_memory(error, "reading options");
-  const uint64_t most = UINT64_C(1) << 53;
-  if (*first && !ss_count_parse(first, "--iterations", 0, most, &window->first, error)) return false;
-  return !colon[1] || ss_count_parse(colon + 1, "--iterations", 1, most, &window->end, error);
-}
-
 static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
   struct arguments *a = context;
   if (!name) return trace_one_operand(&a->file, value, error);
-  if (strcmp(name, "iterations") == 0) return parse_window(value, &a->window, error);
+  if (strcmp(name, "iterations") == 0) return trace_parse_span(value, &a->window.first, &a->window.end, error);
   if (strcmp(name, "ranks") == 0) return trace_parse_u32(value, "--ranks", 1, SS_RANKS_MAX, &a->window.ranks, error);
   if (strcmp(name, "format") == 0) return trace_parse_format(value, &a->format, error);
   if (strcmp(name, "o") == 0) a->out = value;

@@ -307,12 +307,17 @@ static bool append(struct ss_scenario *s, const struct ss_job *job, struct ss_er
 }
 
 static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
-  char merged[64] = "";
+  struct ss_node node = ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root;
+  char merged[64] = "", expect[512] = "";
+  const uint64_t wanted = (uint64_t)ranks * (p->merge > 1 ? p->merge : 1);
   if (p->merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->merge);
-  return ss_node_fail(
-      ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root, error,
-      "%u ranks, but %s has %u%s (capture more ranks, or make a wider trace with sparsync trace synth)", ranks,
-      p->source->name, p->available, merged);
+  if (p->source->hash) /* a file */
+    snprintf(expect, sizeof expect, "`sparsync trace fit %.400s --ranks %llu` estimates what to expect there; ",
+             p->source->name, (unsigned long long)wanted);
+  return ss_node_fail(node, error,
+                      "%u ranks, but %s has %u%s (%scapture more ranks, or make a wider trace with `sparsync trace "
+                      "synth --ranks %llu -o FILE`)",
+                      ranks, p->source->name, p->available, merged, expect, (unsigned long long)wanted);
 }
 
 /* Schemes that aggregate values need some; and what is selected already is not selected again. */

@@ -76,7 +76,7 @@ RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_
 @test
 def schemas_are_schemas(folder):
     found = sorted(path.name for path in SCHEMAS.glob("*.json"))
-    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "exec", "scenario", "cluster", "device", "cost-model"):
+    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec", "scenario", "cluster", "device", "cost-model"):
         assert f"{name}.schema.json" in found, f"{name} has no schema"
         validator(name)
 
@@ -151,8 +151,18 @@ def list_prints_what_it_says(folder):
 
 
 @test
+def crossover_prints_what_it_says(folder):
+    common = ["crossover", "zen-coo", "allreduce", "--M", "1MB", "--row-width", "4"]
+    for more in (["--over", "density"], ["--over", "density", "--simulate", "--probes", "3"], ["--over", "ranks", "--density", "1"],
+                 ["--over", "latency", "--density", "1", "--form", "paper"]):
+        document = output(*common, *more)
+        fits("crossover", document, f"crossover {more}")
+        misfits("crossover", changed(document, ["winner_below"], 1), "a number for a name")
+
+
+@test
 def trace_prints_what_it_says(folder):
-    for verb in ("stats", "info"):
+    for verb in ("stats", "info", "fit"):
         document = output("trace", verb, BIBLE)
         fits(f"trace-{verb}", document, f"trace {verb}")
         misfits(f"trace-{verb}", changed(document, ["trace"], drop=True), "no name of the trace")

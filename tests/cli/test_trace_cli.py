@@ -75,7 +75,7 @@ def validate(document, schema):
 
 @test
 def help_of_each(folder):
-    for verb in ([], ["import"], ["synth"], ["merge"], ["stats"], ["info"]):
+    for verb in ([], ["import"], ["synth"], ["fit"], ["merge"], ["stats"], ["info"]):
         out, err = trace(*verb, "--help")
         assert b"usage: sparsync trace" in out and b"example" in out and err == b""
 

@@ -1,0 +1,344 @@
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "cli/cmd_trace.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/scenario.h"
+#include "trace/fit.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: sparsync trace fit FILE [options]\n"
+    "\n"
+    "What more ranks would bring: gamma(k), density and bytes beyond the ranks that a trace has. How popular rows "
+    "are\n"
+    "over ranks is fitted to how many ranks have each row, in one iteration and in any of them; rows that nobody "
+    "has\n"
+    "seen yet are part of the fit. The bar (low, high) is where 95% of the truths should lie, judged by what the "
+    "same\n"
+    "method makes of quarters of the ranks; estimates are marked ~ in the table and stand apart in the JSON.\n"
+    "It supposes that the ranks to come are like those that are here: docs/model.md has the formulas and how far "
+    "off\n"
+    "it was where the truth is known.\n"
+    "\n"
+    "  --ranks LIST         rank counts to tell of, 8,16 or 8..512 (.. doubles; default: those of the fit, and 2, 4\n"
+    "                       and 8 times as many)\n"
+    "  --from N             fit on the first N ranks only (default all; at least 4, at most 1024)\n"
+    "  --iterations A:B     only iterations A to B-1 (default all)\n"
+    "  --tensor NAME        only this tensor (default all)\n"
+    "  --format FORMAT      table (default), json, or csv: one line for each tensor and rank count\n"
+    "  -o FILE              write there instead of to standard output\n"
+    "\n"
+    "examples:\n"
+    "  sparsync trace fit traces/bible-kjv-16.safetensors --ranks 16..256\n"
+    "  sparsync trace fit traces/wordnet-64.safetensors --from 16 --ranks 64 --format json\n";
+
+enum { TARGETS_MAX = 256 };
+
+struct arguments {
+  const char *file, *out;
+  enum trace_format format;
+  struct ss_fit_wish wish;
+  uint32_t target[TARGETS_MAX];
+};
+
+/* A trace and what was fitted to it. */
+struct result {
+  const struct ss_trace *trace;
+  const struct ss_fit *fit;
+};
+
+static const struct ss_option_spec specs[] = {{"ranks", true},  {"from", true},   {"iterations", true},
+                                              {"tensor", true}, {"format", true}, {"o", true},
+                                              {"help", false},  {NULL, false}};
+
+static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
+  struct arguments *a = context;
+  if (!name) return trace_one_operand(&a->file, value, error);
+  if (strcmp(name, "ranks") == 0) {
+    a->wish.target = a->target;
+    return ss_ranks_parse(value, a->target, TARGETS_MAX, &a->wish.targets, error);
+  }
+  if (strcmp(name, "from") == 0) return trace_parse_u32(value, "--from", 1, SS_RANKS_MAX, &a->wish.ranks, error);
+  if (strcmp(name, "iterations") == 0) return trace_parse_span(value, &a->wish.first, &a->wish.end, error);
+  if (strcmp(name, "format") == 0) return trace_parse_format(value, &a->format, error);
+  if (strcmp(name, "tensor") == 0) a->wish.tensor = value;
+  if (strcmp(name, "o") == 0) a->out = value;
+  return true;
+}
+
+/* --- what is told of a rank count ------------------------------------------------------------------------- */
+
+/* The quantities of a point, in the order of the CSV. */
+enum { QUANTITIES = 7 };
+static const char *const quantity[QUANTITIES] = {"gamma",      "nnz",           "density",    "bytes",
+                                                 "union_rows", "union_density", "union_bytes"};
+
+static struct ss_estimate scaled(struct ss_estimate e, double factor) {
+  return (struct ss_estimate){e.value * factor, e.low * factor, e.high * factor};
+}
+
+static void list_quantities(const struct ss_tensor *t, const struct ss_fit_point *p, struct ss_estimate *out) {
+  const double row_bytes = (double)t->row_width * ss_dtype_bytes(t->dtype), share = 1 / (double)t->rows;
+  out[0] = p->gamma;
+  out[1] = p->nnz;
+  out[2] = scaled(p->nnz, share);
+  out[3] = scaled(p->nnz, row_bytes);
+  out[4] = p->rows;
+  out[5] = scaled(p->rows, share);
+  out[6] = scaled(p->rows, row_bytes);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------------------- */
+
+static bool add_number(cJSON *object, const char *key, double value) {
+  return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
+                         : cJSON_AddNullToObject(object, key) != NULL;
+}
+
+static bool add_measured(cJSON *object, const struct ss_estimate *values) {
+  bool good = object != NULL;
+  for (size_t i = 0; good && i < QUANTITIES; i++) good = add_number(object, quantity[i], values[i].value);
+  return good;
+}
+
+static bool add_extrapolated(cJSON *object, const struct ss_estimate *values) {
+  bool good = object != NULL;
+  for (size_t i = 0; good && i < QUANTITIES; i++) {
+    cJSON *bar = cJSON_AddObjectToObject(object, quantity[i]);
+    good = bar && add_number(bar, "value", values[i].value) && add_number(bar, "low", values[i].low) &&
+           add_number(bar, "high", values[i].high);
+  }
+  return good;
+}
+
+static bool add_point(cJSON *list, const struct ss_tensor *tensor, const struct ss_fit_point *p) {
+  struct ss_estimate values[QUANTITIES];
+  cJSON *item = cJSON_CreateObject();
+  if (!cJSON_AddItemToArray(list, item) || !cJSON_AddNumberToObject(item, "ranks", p->ranks)) return false;
+  list_quantities(tensor, p, values);
+  if (p->measured)
+    return add_measured(cJSON_AddObjectToObject(item, "measured"), values) &&
+           cJSON_AddNullToObject(item, "extrapolated");
+  return cJSON_AddNullToObject(item, "measured") &&
+         add_extrapolated(cJSON_AddObjectToObject(item, "extrapolated"), values);
+}
+
+static bool add_model(cJSON *item, const struct ss_tensor_fit *t) {
+  if (!t->fitted) return cJSON_AddNullToObject(item, "model") != NULL;
+  cJSON *model = cJSON_AddObjectToObject(item, "model");
+  return model && add_number(model, "a", t->a) && add_number(model, "b", t->b) && add_number(model, "phi", t->phi) &&
+         add_number(model, "misfit", expm1(t->misfit));
+}
+
+/* Relative errors: what the part made of all ranks, over what was measured, less 1. */
+static bool add_backtest(cJSON *list, const struct ss_tensor_fit *t, const struct ss_fit_backtest *b) {
+  cJSON *item = cJSON_CreateObject();
+  return cJSON_AddItemToArray(list, item) && cJSON_AddNumberToObject(item, "first_rank", b->first) &&
+         cJSON_AddNumberToObject(item, "ranks", t->held_out) && add_number(item, "gamma", expm1(b->gamma));
+}
+
+static bool add_tensor(cJSON *list, const struct ss_tensor_fit *t) {
+  cJSON *item = cJSON_CreateObject();
+  if (!cJSON_AddItemToArray(list, item)) return false;
+  bool good = cJSON_AddStringToObject(item, "name", t->tensor.name) &&
+              cJSON_AddNumberToObject(item, "rows", (double)t->tensor.rows) &&
+              cJSON_AddNumberToObject(item, "row_width", t->tensor.row_width) &&
+              cJSON_AddStringToObject(item, "dtype", ss_dtype_name(t->tensor.dtype)) && add_model(item, t);
+  cJSON *points = good ? cJSON_AddArrayToObject(item, "points") : NULL;
+  for (size_t i = 0; points && good && i < t->points; i++) good = add_point(points, &t->tensor, &t->point[i]);
+  cJSON *backtests = points && good ? cJSON_AddArrayToObject(item, "backtests") : NULL;
+  for (size_t i = 0; backtests && good && i < t->backtests; i++) good = add_backtest(backtests, t, &t->backtest[i]);
+  return backtests && good;
+}
+
+static bool fill_json(cJSON *root, struct result result) {
+  char hash[32];
+  const struct ss_fit *fit = result.fit;
+  bool good = cJSON_AddStringToObject(root, "sparsync", SS_VERSION) &&
+              cJSON_AddStringToObject(root, "trace", ss_trace_name(result.trace)) &&
+              cJSON_AddStringToObject(root, "trace_hash", trace_hash_text(result.trace, hash, sizeof hash)) &&
+              cJSON_AddNumberToObject(root, "first_iteration", (double)fit->first) &&
+              cJSON_AddNumberToObject(root, "iterations", (double)(fit->end - fit->first)) &&
+              cJSON_AddNumberToObject(root, "from_ranks", fit->ranks);
+  cJSON *tensors = good ? cJSON_AddArrayToObject(root, "tensors") : NULL;
+  good = tensors != NULL;
+  for (size_t i = 0; good && i < fit->tensors; i++) good = add_tensor(tensors, &fit->tensor[i]);
+  return good;
+}
+
+static bool print_json(struct result result, FILE *stream, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject();
+  if (root && fill_json(root, result)) return trace_print_json(root, stream, error);
+  cJSON_Delete(root);
+  return trace_print_json(NULL, stream, error);
+}
+
+/* --- CSV -------------------------------------------------------------------------------------------------- */
+
+/* "gamma" holds what was measured; "gamma.low", "gamma.extrapolated" and "gamma.high" what was not. */
+static struct ss_table *csv_table(void) {
+  static const char *const ends[] = {"", ".low", ".extrapolated", ".high"};
+  char names[4 * QUANTITIES][32];
+  const char *heads[2 + 4 * QUANTITIES] = {"tensor", "ranks"};
+  for (size_t i = 0; i < 4 * (size_t)QUANTITIES; i++) {
+    (void)snprintf(names[i], sizeof names[i], "%s%s", quantity[i / 4], ends[i % 4]);
+    heads[2 + i] = names[i];
+  }
+  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+  return table;
+}
+
+static void real_cell(struct ss_table *table, bool here, double value) {
+  if (here && isfinite(value)) ss_table_cell(table, "%.17g", value);
+  else ss_table_cell(table, "%s", "");
+}
+
+static void csv_row(struct ss_table *table, const struct ss_tensor_fit *t, const struct ss_fit_point *p) {
+  struct ss_estimate values[QUANTITIES];
+  list_quantities(&t->tensor, p, values);
+  ss_table_cell(table, "%s", t->tensor.name);
+  ss_table_cell(table, "%" PRIu32, p->ranks);
+  for (size_t i = 0; i < QUANTITIES; i++) {
+    real_cell(table, p->measured, values[i].value);
+    real_cell(table, !p->measured, values[i].low);
+    real_cell(table, !p->measured, values[i].value);
+    real_cell(table, !p->measured, values[i].high);
+  }
+}
+
+static bool print_csv(struct result result, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = csv_table();
+  for (size_t i = 0; table && i < result.fit->tensors; i++)
+    for (size_t k = 0; k < result.fit->tensor[i].points; k++)
+      csv_row(table, &result.fit->tensor[i], &result.fit->tensor[i].point[k]);
+  return trace_print_table(table, true, stream, error);
+}
+
+/* --- table ------------------------------------------------------------------------------------------------ */
+
+static void bar_cells(struct ss_table *table, bool measured, enum ss_dimension dimension, struct ss_estimate e) {
+  char text[3][32];
+  const double values[] = {e.low, e.value, e.high};
+  if (isnan(e.value)) {
+    ss_table_cell(table, "-");
+    ss_table_cell(table, "%s", "");
+    return;
+  }
+  for (int i = 0; i < 3; i++) {
+    if (dimension == SS_BYTES) (void)ss_units_format(text[i], sizeof text[i], SS_BYTES, values[i]);
+    else if (dimension == SS_RATIO) (void)snprintf(text[i], sizeof text[i], "%.3g%%", 100 * values[i]);
+    else (void)snprintf(text[i], sizeof text[i], "%.4g", values[i]);
+  }
+  ss_table_cell(table, "%s%s", measured ? "" : "~", text[1]);
+  if (measured) ss_table_cell(table, "%s", "");
+  else ss_table_cell(table, "%s..%s", text[0], text[2]);
+}
+
+static bool print_tensor(const struct ss_tensor_fit *t, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"ranks",      "gamma",        "<low..high", "density of a rank",
+                                      "<low..high", "of the union", "<low..high", "bytes of the union",
+                                      "<low..high"};
+  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+  for (size_t i = 0; table && i < t->points; i++) {
+    const struct ss_fit_point *p = &t->point[i];
+    struct ss_estimate values[QUANTITIES];
+    list_quantities(&t->tensor, p, values);
+    ss_table_cell(table, "%s%" PRIu32, p->measured ? "" : "~", p->ranks);
+    bar_cells(table, p->measured, SS_NUMBER, values[0]);
+    bar_cells(table, p->measured, SS_RATIO, values[2]);
+    bar_cells(table, p->measured, SS_RATIO, values[5]);
+    bar_cells(table, p->measured, SS_BYTES, values[6]);
+  }
+  return trace_print_table(table, false, stream, error);
+}
+
+static void print_fit(const struct ss_tensor_fit *t, uint32_t ranks, FILE *stream) {
+  double worst = 0;
+  if (!t->fitted) {
+    (void)fputs("nobody looks anything up: there is nothing to extrapolate\n", stream);
+    return;
+  }
+  for (size_t i = 0; i < t->backtests; i++)
+    if (fabs(t->backtest[i].gamma) > fabs(worst)) worst = t->backtest[i].gamma;
+  (void)fprintf(stream, "fit: a %.3g, b %.3g, phi ", t->a, t->b);
+  if (isinf(t->phi)) (void)fputs("not told by one iteration", stream);
+  else (void)fprintf(stream, "%.3g", t->phi);
+  (void)fprintf(stream, "; fitted on %" PRIu32 " ranks only, gamma(%" PRIu32 ") was at worst %+.1f%% off\n",
+                t->held_out, ranks, 100 * expm1(worst));
+}
+
+static bool print_table(struct result result, FILE *stream, struct ss_error *error) {
+  const struct ss_fit *fit = result.fit;
+  (void)fprintf(stream,
+                "iterations %" PRIu64 " to %" PRIu64 ", fitted on %" PRIu32 " ranks; ~ marks what is extrapolated\n",
+                fit->first, fit->end - 1, fit->ranks);
+  for (size_t i = 0; i < fit->tensors; i++) {
+    (void)fprintf(stream, "\n%s, %" PRIu64 " x %" PRIu32 " %s\n", fit->tensor[i].tensor.name,
+                  fit->tensor[i].tensor.rows, fit->tensor[i].tensor.row_width,
+                  ss_dtype_name(fit->tensor[i].tensor.dtype));
+    if (!print_tensor(&fit->tensor[i], stream, error)) return false;
+    print_fit(&fit->tensor[i], fit->ranks, stream);
+  }
+  (void)fputs("\ngamma: unique rows of all ranks together, in units of one rank's\n"
+              "low..high: where 95% of the truths should lie, if the ranks to come are like those that are here\n",
+              stream);
+  return true;
+}
+
+/* --- command ---------------------------------------------------------------------------------------------- */
+
+static bool print_to(const struct arguments *a, struct result result, struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(a->out, &output, error)) return false;
+  const bool good = a->format == TRACE_JSON  ? print_json(result, output.stream, error)
+                    : a->format == TRACE_CSV ? print_csv(result, output.stream, error)
+                                             : print_table(result, output.stream, error);
+  if (good) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+/* The ranks of the fit, and 2, 4 and 8 times as many. */
+static void default_targets(struct arguments *a, uint32_t ranks) {
+  if (a->wish.targets > 0) return;
+  a->wish.target = a->target;
+  for (uint32_t times = 1; times <= 8; times *= 2) a->target[a->wish.targets++] = times * ranks;
+}
+
+static void tick(void *context) {
+  ss_progress_step(context);
+}
+
+static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
+  struct ss_fit *fit;
+  struct ss_progress progress = ss_progress_begin("tensors", a->wish.tensor ? 1 : ss_trace_tensors(trace), false);
+  default_targets(a, a->wish.ranks ? a->wish.ranks : ss_trace_ranks(trace));
+  a->wish.tick = tick;
+  a->wish.context = &progress;
+  const bool fitted = ss_trace_fit(trace, &a->wish, &fit, error);
+  ss_progress_end(&progress);
+  if (!fitted) return false;
+  const bool good = print_to(a, (struct result){trace, fit}, error);
+  ss_fit_free(fit);
+  return good;
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  struct arguments a = {0};
+  struct ss_trace *trace;
+  if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
+  if (!a.file) return ss_fail(error, SS_BAD_INPUT, "trace fit: name a trace");
+  if (!ss_trace_open(a.file, &trace, error)) return false;
+  const bool good = fit_trace(&a, trace, error);
+  ss_trace_close(trace);
+  return good;
+}
+
+const struct ss_command trace_fit = {
+    .name = "fit", .summary = "gamma, density and bytes beyond the captured ranks", .help = help, .run = run};

@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+"""`sparsync crossover` against crossings by hand and by brute force. Arguments: the program, the source tree. Prints TAP."""
+import csv
+import io
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+TESTS = []
+ALPHA, RATE, MIB = 25e-6, 25e9 / 8, 2 ** 20
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0):
+    done = subprocess.run([PROGRAM, "crossover", *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=ROOT, env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr!r}"
+    return done
+
+
+def find(*arguments):
+    return json.loads(call(*arguments, "--format", "json").stdout)
+
+
+def only(document, wanted, relative=1e-9):
+    """The one crossing, which is at `wanted`."""
+    assert len(document["crossings"]) == 1, document["crossings"]
+    crossing = document["crossings"][0]
+    assert abs(crossing["at"] / wanted - 1) < relative, f"{crossing['at']}, not {wanted}"
+    assert not crossing["jump"]
+    return crossing
+
+
+def link(latency=ALPHA, rate=RATE):
+    return ["--latency", repr(latency), "--bandwidth", repr(rate)]
+
+
+def flat(folder):
+    """A cluster of one rank a node, on which simulation and closed forms agree."""
+    path = folder / "flat.json"
+    path.write_text(json.dumps({"name": "flat", "model": "alpha-beta", "latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 1,
+                                "source": "made for this test"}))
+    return ["--cluster", path]
+
+
+# --- by hand ----------------------------------------------------------------------------------------------------------
+
+
+@test
+def alltoall_against_allgather_as_embrace_has_it(folder):
+    """EmbRace 4.1.2: AlltoAll below AllGather if and only if d*M*beta*(1 - 2/P) > alpha, without indices."""
+    size, density, ranks = 252.5 * MIB, 0.001, 16
+    common = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024]
+
+    def check(document, wanted):
+        crossing = only(document, wanted)
+        below, above = document["winner_below"], document["winner_above"]
+        assert (crossing["winner_below"], crossing["winner_above"]) == (below, above)
+        assert abs(crossing["a_s"] / crossing["b_s"] - 1) < 1e-9
+        return below, above
+
+    share = 1 - 2 / ranks
+    mass = ["--M", size, "--ranks", ranks]
+    assert check(find(*common, "--over", "density", *mass, *link()), ALPHA * RATE / size / share) == ("allgather", "alltoall")
+    found = find(*common, "--over", "M", "--density", density, "--ranks", ranks, *link())
+    assert check(found, ALPHA * RATE / density / share) == ("allgather", "alltoall")
+    found = find(*common, "--over", "latency", "--density", density, *mass, "--bandwidth", RATE, "--range", "1us..1s")
+    assert check(found, density * size / RATE * share) == ("alltoall", "allgather")
+    found = find(*common, "--over", "bandwidth", "--density", density, *mass, "--latency", ALPHA)
+    assert check(found, density * size / ALPHA * share) == ("alltoall", "allgather")
+    # at P = 2 never, and by the share 2/P more than that
+    found = find(*common, "--over", "density", "--M", size, "--ranks", 2, *link())
+    assert found["crossings"] == [] and found["winner_below"] == found["winner_above"] == "allgather"
+    # over ranks: d*M*beta*(1 - 2/P) > alpha from P = 2/(1 - alpha/(d*M*beta)) on
+    small = 1.5 * ALPHA * RATE / size
+    found = find(*common, "--over", "ranks", "--density", repr(small), "--M", size, *link(), "--range", "2..50")
+    crossing, = found["crossings"]
+    assert crossing["at"] == 7 and crossing["before"] == 6, "d*M*beta = 1.5 alpha: 1 - 2/P > 2/3, P > 6"
+    assert crossing["winner_above"] == "alltoall"
+
+
+def ring(ranks, size):
+    return 2 * (ranks - 1) * (ALPHA + size / ranks / RATE)
+
+
+def rabenseifner(ranks, size):
+    power = 2 ** int(math.log2(ranks))
+    fold = ranks > power
+    return 2 * (math.log2(power) + fold) * ALPHA + (2 * (power - 1) / power + 2 * fold) * size / RATE
+
+
+@test
+def every_change_over_rank_counts(folder):
+    size = 1e6
+    wanted, last = [], None
+    for ranks in range(2, 71):
+        a, b = ring(ranks, size), rabenseifner(ranks, size)
+        winner = last if math.isclose(a, b, rel_tol=1e-12) else "allreduce-ring" if a < b else "allreduce-rabenseifner"
+        if last and winner != last:
+            wanted.append((ranks - 1, ranks, last, winner))
+        last = winner
+    assert len(wanted) > 6
+    document = find("allreduce-ring", "allreduce-rabenseifner", "--over", "ranks", "--M", size, "--density", 1, *link(), "--range", "2..70")
+    found = [(c["before"], c["at"], c["winner_below"], c["winner_above"]) for c in document["crossings"]]
+    assert found == wanted, f"{found}, not {wanted}"
+    same = find("allreduce", "allreduce:algorithm=rabenseifner", "--over", "ranks", "--M", size, "--density", 1, *link(), "--range", "2..70")
+    assert [c["at"] for c in same["crossings"]] == [at for _, at, _, _ in wanted]
+    assert same["b"] == "allreduce:algorithm=rabenseifner"
+
+
+@test
+def one_always_wins_and_by_how_much(folder):
+    size, ranks = 1e8, 16
+    document = find("allreduce", "allreduce:algorithm=tree", "--over", "latency", "--M", size, "--density", 1, "--ranks", ranks,
+                    "--bandwidth", RATE, "--range", "1us..100us")
+
+    def ratio(alpha):
+        return 2 * math.log2(ranks) * (alpha + size / RATE) / (2 * (ranks - 1) * (alpha + size / ranks / RATE))
+
+    assert document["crossings"] == [] and document["winner_below"] == document["winner_above"] == "allreduce"
+    # the tree's fewer start-ups count the more the dearer they are
+    for name, alpha in (("max", 1e-6), ("min", 1e-4)):
+        assert abs(document["ratio"][name] / ratio(alpha) - 1) < 1e-9 and document["ratio"][f"{name}_at"] == alpha
+    part, = document["ranges"]
+    assert abs(part["ratio_max"] / ratio(1e-6) - 1) < 1e-9 and abs(part["ratio_min"] / ratio(1e-4) - 1) < 1e-9
+    words = call("allreduce", "allreduce:algorithm=tree", "--over", "latency", "--M", size, "--density", 1, "--ranks", ranks,
+                 "--bandwidth", RATE, "--range", "1us..100us").stdout
+    assert "allreduce is cheaper everywhere in the range: allreduce:algorithm=tree takes" in words
+    turned = find("allreduce:algorithm=tree", "allreduce", "--over", "latency", "--M", size, "--density", 1, "--ranks", ranks,
+                  "--bandwidth", RATE, "--range", "1us..100us")
+    assert abs(turned["ratio"]["min"] * document["ratio"]["max"] - 1) < 1e-12
+
+
+@test
+def zen_against_the_ring_where_overlap_is_random(folder):
+    """The formulas of the table in docs/model.md, solved by bisection here."""
+    ranks, width, size = 16, 64, 856e6
+    rows = size / (4 * width)
+
+    def difference(density):
+        x, gamma = density * rows * (4 * width + 4), (1 - (1 - density) ** ranks) / density
+        return 2 * (ranks - 1) * ALPHA + (ranks - 1) / ranks * (1 + gamma) * x / RATE - ring(ranks, size)
+
+    low, high = 1e-4, 1.0
+    assert difference(low) < 0 < difference(high)
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if difference(middle) < 0 else (low, middle)
+    only(find("zen:format=coo", "allreduce", "--over", "density", "--M", size, "--row-width", width, *link()), low)
+    only(find("zen-coo", "allreduce", "--over", "density", "--M", size, "--row-width", width, *link()), low)
+    only(find('{"name": "zen", "format": "coo"}', "allreduce", "--over", "density", "--M", size, "--row-width", width, *link()), low)
+
+
+@test
+def costs_that_are_the_same(folder):
+    common = ["--M", "10MB", "--density", "1%"]
+    for a, b in (("zen", "zen"), ("allgather", "allgather-direct")):
+        document = find(a, b, "--over", "latency", *common)
+        assert document["crossings"] == [] and document["winner_below"] is None and document["winner_above"] is None
+        assert [p["winner"] for p in document["ranges"]] == [None] and document["ratio"]["min"] == document["ratio"]["max"] == 1
+        assert "Both cost the same everywhere" in call(a, b, "--over", "latency", *common).stdout
+
+
+@test
+def the_same_up_to_a_point(folder):
+    """SparCML sends a part dense when that is smaller: from gamma*x = M on, 1 - (1 - d)^P = w*v/(w*v + 4)."""
+    ranks, row = 8, 4 * 4
+    wanted = 1 - (1 - row / (row + 4)) ** (1 / ranks)
+    document = find("sparcml-dsar", "sparcml-split", "--over", "density", "--M", "64MB", "--row-width", 4, "--ranks", ranks)
+    crossing = only(document, wanted, 1e-6)
+    assert crossing["winner_below"] is None and crossing["winner_above"] == "sparcml-dsar"
+    assert document["winner_below"] is None and document["winner_above"] == "sparcml-dsar"
+
+
+@test
+def where_a_cost_jumps(folder):
+    for name, algorithm, form in (("steps", "ring", "1 + 9*floor(M/1000000)"), ("level", "tree", "4 + 0*M")):
+        (folder / f"{name}.json").write_text(json.dumps({"scheme": "allreduce", "when": {"algorithm": algorithm}, "exact": form}))
+    document = find("steps", "level", "--over", "M", "--range", "1kB..1.9MB", "--density", 1, "--file", folder / "steps.json",
+                    "--file", folder / "level.json")
+    crossing, = document["crossings"]
+    assert crossing["jump"] and abs(crossing["at"] / 1e6 - 1) < 1e-9, crossing
+    assert "jumps" in call("steps", "level", "--over", "M", "--range", "1kB..1.9MB", "--density", 1, "--file", folder / "steps.json",
+                           "--file", folder / "level.json").stdout
+
+
+@test
+def places_without_a_form_are_left_out(folder):
+    common = ["gtopk", "allreduce", "--over", "ranks", "--range", "2..20", "--M", "10MB", "--density", "5%"]
+    document = find(*common)
+    assert [g["at"] for g in document["skipped"]] == [p for p in range(2, 21) if p not in (2, 4, 8, 16)]
+    assert document["probes"] == 4 and "gtopk" in document["skipped"][0]["why"]
+    assert "Left out: 15 places, such as ranks 3: gtopk" in call(*common).stdout
+    said = call("gtopk", "allreduce", "--over", "density", "--ranks", 6, "--M", "10MB", status=2).stderr
+    assert said.startswith("sparsync crossover: nowhere in the range: gtopk"), said
+
+
+@test
+def printed_forms_and_bounds(folder):
+    size, ranks = 252.5 * MIB, 16
+    paper = find("alltoall", "allgather", "--form", "paper", "--over", "density", "--M", size, "--row-width", 1024, "--ranks", ranks, *link())
+    only(paper, ALPHA * RATE / size / (1 - 2 / ranks))  # printed without indices, whatever --index-bytes says
+    assert "only bounds" in call("topkdsa", "allreduce", "--over", "density", "--M", size, status=2).stderr
+    low, high = (find("topkdsa", "allreduce", "--form", form, "--over", "density", "--M", size, *link()) for form in ("low", "high"))
+    # both end where 8 bytes an entry and the dense second half make up for the ring's start-ups
+    wanted = 0.5 * (1 + (ranks - 1 - math.log2(ranks)) * ALPHA * RATE * ranks / (ranks - 1) / size)
+    only(low, wanted)
+    only(high, wanted)
+    assert low["ratio"]["max"] > high["ratio"]["max"]
+    given = find("topkdsa:k=1000", "allreduce", "--form", "low", "--over", "M", "--density", 1, *link(1e-8), "--range", "1kB..1MB")
+    only(given, 8 * 1000 - (ranks - 1 - math.log2(ranks)) * 1e-8 * RATE * ranks / (ranks - 1))
+
+
+# --- by simulation ----------------------------------------------------------------------------------------------------
+
+
+@test
+def simulation_agrees_with_the_closed_form(folder):
+    size, density, ranks = 2 ** 23, 1 / 64, 8
+    common = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 64, "--gamma", "full", *flat(folder)]
+    wanted = density * size / RATE * (1 - 2 / ranks)
+    found = find(*common, "--over", "latency", "--density", density, "--M", size, "--ranks", ranks, "--simulate")
+    assert found["method"] == "simulation" and found["rounded"] == []
+    only(found, wanted, 1e-3)
+    found = find(*common, "--over", "bandwidth", "--density", density, "--M", size, "--ranks", ranks, "--simulate", "--range", "1Gbps..1Tbps")
+    only(found, density * size / ALPHA * (1 - 2 / ranks), 1e-3)
+    small = 1.5 * ALPHA * RATE / density
+    found = find(*common, "--over", "ranks", "--density", density, "--M", repr(small), "--simulate", "--range", "2..40")
+    crossing, = found["crossings"]
+    assert crossing["at"] == 7 and crossing["before"] == 6, crossing
+
+
+@test
+def sizes_that_do_not_divide_are_told(folder):
+    common = ["zen:balance=even,format=coo", "allreduce", "--row-width", 3, "--index-bytes", 16, "--gamma", "none", "--simulate", *flat(folder)]
+    document = find(*common, "--over", "density", "--range", "0.1%..16%", "--M", 999999, "--ranks", 6)
+    assert document["rounded"] and document["crossings"]
+    for r in document["rounded"]:
+        assert r["rows"] % 6 == 0 and round(r["rows"] * r["density"]) % 6 == 0
+        assert abs(r["rows"] - r["rows_wanted"]) <= 3 and abs(r["rows"] * (r["density"] - r["density_wanted"])) <= 6
+    exact = find(*common[:-3], *flat(folder), "--over", "density", "--range", "0.1%..16%", "--M", 999999, "--ranks", 6)
+    assert abs(document["crossings"][0]["at"] / exact["crossings"][0]["at"] - 1) < 0.01
+    assert "were rounded" in call(*common, "--over", "density", "--range", "0.1%..16%", "--M", 999999, "--ranks", 6).stdout
+
+
+@test
+def densities_that_cannot_be_without_overlap_are_left_out(folder):
+    document = find("zen:balance=even,format=coo", "allreduce", "--gamma", "none", "--simulate", *flat(folder), "--over", "density",
+                    "--range", "1%..100%", "--M", "4MB", "--ranks", 8)
+    assert document["skipped"] and all(g["at"] > 0.12 for g in document["skipped"])
+
+
+# --- what it prints, and what it refuses ------------------------------------------------------------------------------
+
+
+@test
+def words_and_csv(folder):
+    common = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--over", "density", "--M", "252.5MiB", *link()]
+    assert "allgather is cheaper below density 0.03372%, alltoall above" in call(*common).stdout
+    rows = list(csv.DictReader(io.StringIO(call(*common, "--format", "csv").stdout)))
+    assert [r["winner"] for r in rows] == ["allgather", "alltoall"] and rows[0]["to"] == rows[1]["from"]
+    out = folder / "out.json"
+    assert call(*common, "--format", "json", "-o", out).stdout == ""
+    assert json.loads(out.read_text())["over"] == "density"
+    said = call("allreduce", "sparcml-rd", "--over", "ranks", "--M", "856MB", "--density", "2.8%", "--row-width", 64).stdout
+    assert "allreduce is cheaper from" in said and "sparcml-rd up to" in said
+
+
+@test
+def wrong_inputs(folder):
+    good = ["zen", "allreduce", "--M", "1MB", "--density", "1%"]
+    for arguments, says in (
+            (["zen", "--over", "M"], "name two schemes"), (good, "say --over"), ([*good, "--over", "time"], "\"time\" is not"),
+            ([*good, "--over", "M"], "--M varies"), ([*good, "--over", "density"], "--density varies"),
+            ([*good, "--over", "ranks", "--ranks", "4"], "--ranks varies"),
+            (["zen", "allreduce", "--over", "ranks", "--M", "1MB"], "say --density"),
+            (["zen", "allreduce", "--over", "ranks", "--density", "1%"], "say --M"),
+            (["zen", "allreduce", "--over", "ranks", "--density", "2", "--M", "1MB"], "say --density"),
+            ([*good, "--over", "latency", "--range", "5us"], "not LOW..HIGH"),
+            ([*good, "--over", "latency", "--range", "5us..2us"], "not from low to high"),
+            ([*good, "--over", "latency", "--range", "0..2us"], "not above zero"),
+            ([*good, "--over", "ranks", "--range", "2..1e9"], "--range"),
+            (["zen", "allreduce", "--M", "1MB", "--over", "density", "--range", "1%..200%"], "above 1"),
+            (["zenn", *good[1:], "--over", "latency"], "did you mean \"zen\""),
+            (["zen:fromat=coo", *good[1:], "--over", "latency"], "format"),
+            (["zen:format=cooo", *good[1:], "--over", "latency"], "coo"),
+            (["zen:,", *good[1:], "--over", "latency"], "no scheme"),
+            (["zen:a=1,b", *good[1:], "--over", "latency"], "not an option with its value"),
+            (["{", *good[1:], "--over", "latency"], "{"),
+            ([*good, "--over", "latency", "--form", "best"], "\"best\" is not exact"),
+            ([*good, "--over", "latency", "--simulate", "--form", "paper"], "not with --simulate"),
+            ([*good, "--over", "latency", "--simulate", "--teams", "2"], "--teams is of closed forms"),
+            ([*good, "--over", "latency", "--simulate", "--gamma", "1,2"], "not a list"),
+            ([*good, "--over", "latency", "--simulate", "--value-bytes", "8"], "4 bytes or 2"),
+            ([*good, "--over", "latency", "--probes", "1"], "--probes"), ([*good, "--over", "latency", "--cluster", "none"], "none")):
+        done = call(*arguments, status=2)
+        assert says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"{arguments}: {done.stderr!r}"
+
+
+sys.exit(tap.run([(f.__name__.replace("_", " "), f) for f in TESTS]))

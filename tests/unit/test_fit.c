@@ -1,0 +1,256 @@
+/* Counting who has a row, fitting popularities to such counts, and finding crossings: against closed forms and slow
+ * references. */
+#include "support.h"
+
+#include "base/memory.h"
+#include "cost/crossover.h"
+#include "trace/fit.h"
+#include "trace/incidence.h"
+#include "trace/popularity.h"
+
+#include <gsl/gsl_sf_gamma.h>
+
+/* --- incidence -------------------------------------------------------------------------------------------- */
+
+enum { RANKS = 7, ITERATIONS = 5, ROWS = 200000 };
+
+/* Lists of random lengths around both ends of a chunk of counters, some empty, with duplicates. */
+static struct ss_trace *make_trace(uint64_t seed, uint32_t **rows, uint64_t *offsets) {
+  struct dice dice = {.seed = seed};
+  const struct ss_tensor tensor = {"T", ROWS, 1, SS_F32};
+  struct ss_trace *trace;
+  struct ss_error error;
+  uint64_t total = 0;
+  *rows = ss_alloc(RANKS * ITERATIONS * 400, sizeof **rows);
+  assert_non_null(*rows);
+  for (uint32_t i = 0; i < RANKS * ITERATIONS; i++) {
+    const uint32_t count = dice_one_in(&dice, 6) ? 0 : dice_below(&dice, 400);
+    offsets[i] = total;
+    for (uint32_t k = 0; k < count; k++)
+      (*rows)[total++] = dice_one_in(&dice, 2) ? 65400 + dice_below(&dice, 200) : dice_below(&dice, ROWS);
+  }
+  offsets[RANKS * ITERATIONS] = total;
+  const uint64_t *const all_offsets[] = {offsets};
+  const uint32_t *const all_rows[] = {*rows};
+  const struct ss_trace_content content = {.source = "dice",
+                                           .iterations = ITERATIONS,
+                                           .ranks = RANKS,
+                                           .tensors = 1,
+                                           .tensor = &tensor,
+                                           .offsets = all_offsets,
+                                           .rows = all_rows,
+                                           .pad_id = -1};
+  assert_true(ss_trace_build("dice", &content, &trace, &error));
+  return trace;
+}
+
+/* holders[row] counts the ranks of the window that have it in iterations [first, end). */
+static void count_slowly(const uint32_t *rows, const uint64_t *offsets, const struct incidence *w,
+                         const uint64_t span[2], double *hist) {
+  static unsigned char has[ROWS][RANKS];
+  memset(has, 0, sizeof has);
+  for (uint64_t t = span[0]; t < span[1]; t++)
+    for (uint32_t r = w->first; r < w->first + w->ranks; r++)
+      for (uint64_t i = offsets[t * RANKS + r]; i < offsets[t * RANKS + r + 1]; i++) has[rows[i]][r] = 1;
+  for (uint32_t i = 0; i < ROWS; i++) {
+    uint32_t holders = 0;
+    for (uint32_t r = 0; r < RANKS; r++) holders += has[i][r];
+    if (holders) hist[holders] += 1;
+  }
+}
+
+static void check_window(const uint32_t *rows, const uint64_t *offsets, const struct incidence *w) {
+  double ever[RANKS + 1] = {0}, once[RANKS + 1] = {0}, gamma = 0;
+  count_slowly(rows, offsets, w, (uint64_t[]){1, ITERATIONS}, ever);
+  double all_rows = 0, all_nnz = 0, gammas = 0;
+  for (uint64_t t = 1; t < ITERATIONS; t++) {
+    double here[RANKS + 1] = {0}, unions = 0, nnz = 0;
+    count_slowly(rows, offsets, w, (uint64_t[]){t, t + 1}, here);
+    for (uint32_t j = 1; j <= w->ranks; j++) {
+      once[j] += here[j] / (ITERATIONS - 1);
+      unions += here[j];
+      nnz += j * here[j];
+    }
+    all_rows += unions / (ITERATIONS - 1);
+    all_nnz += nnz / w->ranks / (ITERATIONS - 1);
+    if (nnz <= 0) continue;
+    gamma += unions * w->ranks / nnz;
+    gammas++;
+  }
+  for (uint32_t j = 1; j <= w->ranks; j++) {
+    assert_true(close_to(w->once[j], once[j], 1e-12));
+    assert_true(close_to(w->ever[j], ever[j], 0));
+  }
+  assert_true(close_to(w->rows, all_rows, 1e-12));
+  assert_true(close_to(w->nnz, all_nnz, 1e-12));
+  if (gammas > 0) assert_true(close_to(w->gamma, gamma / gammas, 1e-12));
+  else assert_true(isnan(w->gamma));
+}
+
+static void test_incidence(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    uint64_t offsets[RANKS * ITERATIONS + 1];
+    uint32_t *rows;
+    struct ss_trace *trace = make_trace(seed, &rows, offsets);
+    struct incidence windows[] = {{.ranks = RANKS}, {.first = 2, .ranks = 3}, {.first = 6, .ranks = 1}};
+    assert_true(incidence_count(trace, 0, 1, ITERATIONS, windows, COUNT(windows)));
+    for (size_t i = 0; i < COUNT(windows); i++) check_window(rows, offsets, &windows[i]);
+    incidence_free(windows, COUNT(windows));
+    ss_trace_close(trace);
+    free(rows);
+  }
+}
+
+/* --- popularity ------------------------------------------------------------------------------------------- */
+
+/* C(n, j) B(j + a, n - j + b): what the integral over q comes to. */
+static double expected(uint32_t n, uint32_t j, double a, double b) {
+  return exp(gsl_sf_lnchoose(n, j) + gsl_sf_lnbeta(j + a, n - j + b));
+}
+
+/* One iteration: expected counts have a closed form, from which the fit must find its way back. */
+static void test_fit_finds_the_parameters(void **state) {
+  (void)state;
+  static const double parameters[][2] = {{-0.5, 2}, {-0.8, 0.7}, {0.3, 5}, {2, 40}};
+  for (size_t i = 0; i < COUNT(parameters); i++) {
+    const double a = parameters[i][0], b = parameters[i][1], mass = 1000;
+    double once[17] = {0}, ever[17] = {0};
+    struct popularity found;
+    for (uint32_t j = 1; j <= 16; j++) once[j] = mass * expected(16, j, a, b);
+    const struct incidence window = {.ranks = 16, .once = once, .ever = ever};
+    assert_true(popularity_fit(&window, 1, NULL, &found));
+    assert_true(fabs(found.a - a) < 0.02 * (1 + fabs(a)));
+    assert_true(close_to(found.b, b, 0.02));
+    assert_true(isinf(found.phi));
+    double more = 0;
+    for (uint32_t k = 16; k < 128; k++) more += mass * exp(gsl_sf_lnbeta(1 + a, b + k));
+    assert_true(close_to(popularity_more(&found, 16, 128), more, 0.01));
+  }
+}
+
+/* Many iterations: the chance of never in T is B(phi q, phi (1 - q) + T) / B(phi q, phi (1 - q)); counts by an
+ * independent sum over a finer grid. T below and above what is summed term by term. */
+static void test_fit_finds_phi(void **state) {
+  (void)state;
+  static const uint64_t iterations[] = {12, 300};
+  static const double phis[] = {5, 80};
+  for (size_t i = 0; i < 4; i++) {
+    const uint32_t n = 16;
+    const double a = -0.5, b = 3, phi = phis[i % 2], all = (double)iterations[i > 1], step = 1e-3;
+    double once[17] = {0}, ever[17] = {0};
+    struct popularity found;
+    for (int u = 0; u < 30000; u++) { /* q = exp(-u / 1000), dq = q du / 1000 */
+      const double q = exp(-(u + 0.5) * step), weight = 500 * pow(q, a) * pow(1 - q, b - 1) * step;
+      const double never = exp(gsl_sf_lnbeta(phi * q, phi * (1 - q) + all) - gsl_sf_lnbeta(phi * q, phi * (1 - q)));
+      for (uint32_t j = 1; j <= n; j++) {
+        once[j] += weight * exp(gsl_sf_lnchoose(n, j)) * pow(q, j) * pow(1 - q, n - j);
+        ever[j] += weight * exp(gsl_sf_lnchoose(n, j)) * pow(1 - never, j) * pow(never, n - j);
+      }
+    }
+    const struct incidence window = {.ranks = n, .once = once, .ever = ever};
+    assert_true(popularity_fit(&window, iterations[i > 1], NULL, &found));
+    assert_true(close_to(found.phi, phi, 0.05));
+    assert_true(fabs(found.a - a) < 0.02);
+    assert_true(close_to(found.b, b, 0.05));
+  }
+}
+
+/* --- crossings -------------------------------------------------------------------------------------------- */
+
+struct curve {
+  int kind;
+};
+
+static bool costs(void *context, double x, double cost[2], struct ss_error *error) {
+  const struct curve *c = context;
+  cost[0] = 1;
+  cost[1] = 1;
+  if (c->kind == 0) cost[1] = 1 + 0.5 * sin(log(x)); /* roots at exp(k pi) */
+  if (c->kind == 1) cost[1] = x < 7 ? 0.5 : 2;
+  if (c->kind == 2) cost[1] = fmax(1, x / 10); /* the same up to 10 */
+  if (c->kind == 3) {                          /* whole: only multiples of 3 have costs */
+    if ((uint32_t)x % 3 != 0) return ss_fail(error, SS_BAD_INPUT, "not a multiple of 3");
+    cost[1] = x < 500 ? 0.9 : 1.1;
+  }
+  if (c->kind == 4) return ss_fail(error, SS_BAD_INPUT, "nowhere at all");
+  if (c->kind == 5) cost[1] = 1 + (x - 4) * (x - 4); /* touches at 4 */
+  return true;
+}
+
+static struct ss_crossover search(int kind, double low, double high, bool whole, uint32_t probes) {
+  struct curve curve = {kind};
+  const struct ss_crossover_search s = {.low = low,
+                                        .high = high,
+                                        .whole = whole,
+                                        .probes = probes,
+                                        .precision = 1e-12,
+                                        .same = 1e-12,
+                                        .costs = costs,
+                                        .context = &curve};
+  struct ss_crossover found;
+  struct ss_error error;
+  assert_true(ss_crossover_find(&s, &found, &error));
+  assert_int_equal(found.parts, found.crossings + 1);
+  return found;
+}
+
+static void test_crossings(void **state) {
+  (void)state;
+  struct ss_crossover all = search(0, 2, 1e5, false, 100);
+  assert_int_equal(all.crossings, 3);
+  for (size_t i = 0; i < 3; i++) {
+    assert_true(close_to(all.crossing[i].at, exp((double)(i + 1) * M_PI), 1e-10));
+    assert_int_equal(all.crossing[i].below, i % 2 ? 1 : -1);
+    assert_int_equal(all.crossing[i].above, i % 2 ? -1 : 1);
+    assert_false(all.crossing[i].jump);
+  }
+  ss_crossover_free(&all);
+  struct ss_crossover jump = search(1, 1, 100, false, 10);
+  assert_int_equal(jump.crossings, 1);
+  assert_true(jump.crossing[0].jump && close_to(jump.crossing[0].at, 7, 1e-10));
+  ss_crossover_free(&jump);
+  struct ss_crossover edge = search(2, 1, 100, false, 20);
+  assert_int_equal(edge.crossings, 1);
+  assert_true(close_to(edge.crossing[0].at, 10, 1e-10) && edge.crossing[0].below == 0);
+  assert_int_equal(edge.crossing[0].above, -1);
+  ss_crossover_free(&edge);
+  struct ss_crossover touch = search(5, 1, 16, false, 5); /* 4 is one of the probes */
+  assert_int_equal(touch.crossings, 0);
+  assert_true(close_to(touch.ratio_min, 1, 1e-12) && close_to(touch.ratio_min_at, 4, 1e-12));
+  ss_crossover_free(&touch);
+}
+
+static void test_whole_crossings(void **state) {
+  (void)state;
+  for (uint32_t probes = 5; probes <= 2000; probes = probes * 2 + 1) { /* the last ones probe every number */
+    struct ss_crossover found = search(3, 3, 1200, true, probes);
+    assert_int_equal(found.crossings, 1);
+    assert_true(found.crossing[0].at >= 501 && found.crossing[0].at <= 501);
+    assert_true(found.crossing[0].before >= 498 && found.crossing[0].before <= 498);
+    assert_true(found.gaps > 0);
+    for (size_t i = 1; i < found.gaps; i++)
+      for (size_t k = 0; k < i; k++) assert_false(close_to(found.gap[i].at, found.gap[k].at, 0));
+    ss_crossover_free(&found);
+  }
+}
+
+static void test_nowhere(void **state) {
+  (void)state;
+  struct curve curve = {4};
+  const struct ss_crossover_search s = {
+      .low = 1, .high = 2, .probes = 9, .precision = 1e-9, .same = 1e-12, .costs = costs, .context = &curve};
+  struct ss_crossover found;
+  struct ss_error error;
+  assert_false(ss_crossover_find(&s, &found, &error));
+  assert_string_equal(error.text, "nowhere at all");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_incidence),       cmocka_unit_test(test_fit_finds_the_parameters),
+      cmocka_unit_test(test_fit_finds_phi),   cmocka_unit_test(test_crossings),
+      cmocka_unit_test(test_whole_crossings), cmocka_unit_test(test_nowhere),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
