@@ -1,5 +1,6 @@
 #include "schemes/schemes.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -205,30 +206,40 @@ static bool judged_run(struct ss_stage *stage, bool verify, struct ss_outcome *o
   return ok;
 }
 
-bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
-                 struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) {
-  struct ss_layout layout = ss_layout_of(world->cluster, input->ranks);
+bool ss_simulate_all(const struct ss_setting *setting, const struct ss_world *world,
+                     const struct ss_cluster *const *clusters, uint32_t count, const struct ss_input *input,
+                     struct ss_arena *arena, struct ss_outcome *out, struct ss_tally *tallies,
+                     struct ss_error *error) {
+  struct ss_layout layout = ss_layout_of(clusters[0], input->ranks);
   struct ss_memory alone = {0}, *memory = world->memory ? world->memory : &alone;
-  struct ss_engine engine;
+  struct ss_engines engines;
   struct ss_stage stage = {.setting = setting,
                            .input = input,
                            .servers = ss_setting_servers(setting, layout),
                            .per_node = layout.per_node,
-                           .player = &engine.player,
                            .device = world->device,
                            .payloads = needs_payloads(setting, world, input),
                            .memory = memory,
                            .arena = arena};
-  if (!ss_engine_open(&engine, world->cluster, input->ranks, stage.servers, error)) return false;
+  for (uint32_t i = 1; i < count; i++) assert(clusters[i]->gpus_per_node == layout.per_node);
+  if (!ss_engines_open(&engines, clusters, count, input->ranks, stage.servers, error)) return false;
+  stage.player = ss_engines_player(&engines);
   bool ok = ss_memory_begin(memory, input->ranks, error) &&
             ss_run_own(setting, input, world->verify || setting->scheme->valued, NULL, arena, &stage.own, error) &&
             judged_run(&stage, world->verify, out, error);
   if (ok) {
     ss_memory_end(memory);
-    out->tally = ss_engine_tally(&engine);
-    per_rank(&engine, out);
+    ss_engines_tally(&engines, tallies);
+    out->tally = tallies[0];
+    per_rank(&engines.engine[0], out);
   }
   ss_memory_free(&alone);
-  ss_engine_close(&engine);
+  ss_engines_close(&engines);
   return ok;
+}
+
+bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
+                 struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) {
+  struct ss_tally tally;
+  return ss_simulate_all(setting, world, &world->cluster, 1, input, arena, out, &tally, error);
 }

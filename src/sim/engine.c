@@ -35,21 +35,29 @@ static void run_kernels(struct ss_engine *e, const struct ss_kernel *kernels, ui
   }
 }
 
-static bool play(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
-  struct ss_engine *e = (struct ss_engine *)player;
-  (void)error;
+/* The round's times, without its bytes. */
+static inline void advance(struct ss_engine *e, const struct ss_round *round) {
   if (round->dependent) {
     settle(e);
     if (!round->settled) memcpy(e->ready, e->done, e->endpoints * sizeof *e->ready);
     for (uint32_t i = 0; round->settled && i < round->settled_count; i++)
       e->ready[round->settled[i]] = e->done[round->settled[i]];
   }
-  if (round->messages.count > 0) {
-    e->model->play(e->network, &round->messages, e->ready);
-    count_bytes(e, &round->messages);
-    e->rounds++;
-  }
+  if (round->messages.count > 0) e->model->play(e->network, &round->messages, e->ready);
   if (round->after_count > 0) run_kernels(e, round->after, round->after_count);
+}
+
+static void count(struct ss_engine *e, const struct ss_round *round) {
+  if (round->messages.count == 0) return;
+  count_bytes(e, &round->messages);
+  e->rounds++;
+}
+
+static bool play(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct ss_engine *e = (struct ss_engine *)player;
+  (void)error;
+  advance(e, round);
+  count(e, round);
   return true;
 }
 
@@ -106,4 +114,46 @@ struct ss_tally ss_engine_tally(struct ss_engine *e) {
     if (received > t.received_max) t.received_max = received;
   }
   return t;
+}
+
+/* --- several networks ------------------------------------------------------------------------------------ */
+
+static bool play_all(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct ss_engines *all = (struct ss_engines *)player;
+  (void)error;
+  for (uint32_t i = 0; i < all->count; i++) advance(&all->engine[i], round);
+  count(&all->engine[0], round);
+  return true;
+}
+
+bool ss_engines_open(struct ss_engines *all, const struct ss_cluster *const *clusters, uint32_t count, uint32_t ranks,
+                     uint32_t servers, struct ss_error *error) {
+  *all = (struct ss_engines){.player = {.play = play_all}};
+  all->engine = ss_alloc_zero(count, sizeof *all->engine);
+  if (!all->engine) return ss_fail_memory(error, "making room for the networks");
+  for (; all->count < count; all->count++)
+    if (!ss_engine_open(&all->engine[all->count], clusters[all->count], ranks, servers, error)) {
+      ss_engines_close(all);
+      return false;
+    }
+  return true;
+}
+
+void ss_engines_close(struct ss_engines *all) {
+  for (uint32_t i = 0; i < all->count; i++) ss_engine_close(&all->engine[i]);
+  free(all->engine);
+  *all = (struct ss_engines){0};
+}
+
+struct ss_player *ss_engines_player(struct ss_engines *all) {
+  return all->count == 1 ? &all->engine->player : &all->player;
+}
+
+void ss_engines_tally(struct ss_engines *all, struct ss_tally *tallies) {
+  for (uint32_t i = 0; i < all->count; i++) {
+    const struct ss_tally own = ss_engine_tally(&all->engine[i]);
+    tallies[i] = i == 0 ? own : tallies[0];
+    tallies[i].time = own.time;
+    tallies[i].kernel = own.kernel;
+  }
 }

@@ -36,4 +36,21 @@ struct ss_tally ss_engine_tally(struct ss_engine *engine);
 uint64_t ss_engine_sent(const struct ss_engine *engine, uint32_t endpoint);
 uint64_t ss_engine_received(const struct ss_engine *engine, uint32_t endpoint);
 
+/* The same rounds on several networks at once: what a scheme sends does not depend on how long it takes, so one run of
+ * it serves every cluster that has the same nodes. Rounds are not kept: each is played on one network after the other.
+ * The first engine counts bytes and messages for all. */
+struct ss_engines {
+  struct ss_player player; /* first: a player is the engines it stands in */
+  struct ss_engine *engine;
+  uint32_t count;
+};
+
+bool ss_engines_open(struct ss_engines *engines, const struct ss_cluster *const *clusters, uint32_t count,
+                     uint32_t ranks, uint32_t servers, struct ss_error *error) SS_MUST_CHECK;
+void ss_engines_close(struct ss_engines *engines);
+/* What to hand rounds to: of a single network its engine itself. The engines must stay where they are. */
+struct ss_player *ss_engines_player(struct ss_engines *engines);
+/* [count] tallies, each as its network alone would have it. */
+void ss_engines_tally(struct ss_engines *engines, struct ss_tally *tallies);
+
 #endif
