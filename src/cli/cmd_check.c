@@ -247,7 +247,7 @@ static bool check_scenario(const struct ss_call *call, const char *file, const s
   struct ss_points points = {0};
   if (!ss_scenario_open(&request, &scenario, error)) return false;
   struct ss_node expect = ss_scenario_expect(scenario);
-  bool ok = ss_expect_check(scenario, error) && ss_points_run(scenario, costs, &call->wish, &points, error) &&
+  bool ok = ss_expect_check(scenario, error) && ss_points_run(scenario, costs, &call->wish, NULL, &points, error) &&
             ss_points_expect(&points, expect, error);
   if (ok) fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
   ss_points_free(&points);

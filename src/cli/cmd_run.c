@@ -39,7 +39,7 @@ static bool run_scenario(const struct ss_call *call, struct ss_error *error) {
     ss_scenario_close(scenario);
     return false;
   }
-  bool ok = ss_expect_check(scenario, error) && ss_points_run(scenario, &costs, &call->wish, &points, error) &&
+  bool ok = ss_expect_check(scenario, error) && ss_points_run(scenario, &costs, &call->wish, NULL, &points, error) &&
             print(call, scenario, &points, error) && ss_points_expect(&points, ss_scenario_expect(scenario), error);
   ss_points_free(&points);
   ss_costs_close(&costs);

@@ -12,10 +12,25 @@ struct ss_points_wish {
   bool per_rank, per_iteration;
 };
 
-/* One point for each job, and behind those of a trace with several tensors one ("*") for all together. `costs` must
- * outlive the points. */
+/* Somebody who wants to know while points are computed. Calls come one at a time, from any thread; a function that
+ * returns false ends the run with its error. */
+struct ss_points_listener {
+  /* Is the point known already? `point` has its names, and gets its values. NULL: none is. */
+  bool (*recall)(struct ss_points_listener *self, const struct ss_job *job, struct ss_point *point);
+  /* A point was computed: in any order, "*" never. NULL: no matter. */
+  bool (*computed)(struct ss_points_listener *self, const struct ss_point *point, struct ss_error *error);
+  /* Before the first is computed: all points in the order in which they will be printed, without values. */
+  bool (*begin)(struct ss_points_listener *self, const struct ss_points *blank, struct ss_error *error);
+  /* The next `count` points in that order: all of one place and rank count. */
+  bool (*ready)(struct ss_points_listener *self, const struct ss_point *points, size_t count, struct ss_error *error);
+};
+
+/* One point for each job, and behind those of a trace with several tensors one ("*") for all together. Points that
+ * differ in nothing but their network are simulated in one go. `costs` must outlive the points. `listener` may be
+ * NULL. */
 bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
-                   const struct ss_points_wish *wish, struct ss_points *out, struct ss_error *error) SS_MUST_CHECK;
+                   const struct ss_points_wish *wish, struct ss_points_listener *listener, struct ss_points *out,
+                   struct ss_error *error) SS_MUST_CHECK;
 void ss_points_free(struct ss_points *points);
 
 /* Reads the scenario's "expect" without points: what is wrong with it is known before anything is simulated. */

@@ -11,18 +11,39 @@ struct ss_progress ss_progress_begin(const char *what, size_t all, bool quiet) {
   return p;
 }
 
-void ss_progress_step(struct ss_progress *p) {
-  struct timespec now;
-  p->done++;
-  if (!p->wanted) return;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  double elapsed = (double)(now.tv_sec - p->begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - p->begin.tv_nsec);
-  if (elapsed < 1) return;
-  double left = elapsed * (double)(p->all - p->done) / (double)p->done;
-  int filled = (int)(BAR * p->done / p->all);
-  fprintf(stderr, "\r[%.*s%*s] %zu of %zu %s, about %.0f s left ", filled, "##############################",
-          BAR - filled, "", p->done, p->all, p->what, left);
+static double seconds_between(struct timespec a, struct timespec b) {
+  return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+}
+
+/* "40 s", "12 min", "3 h": an estimate has no more digits. */
+static void draw(struct ss_progress *p, double share, double elapsed) {
+  const double left = elapsed * (1 - share) / share;
+  const int filled = (int)(BAR * share);
+  const char *unit = left < 100 ? "s" : left < 6000 ? "min" : "h";
+  fprintf(stderr, "\r\033[K[%.*s%*s] %zu of %zu %s, about %.0f %s left ", filled, "##############################",
+          BAR - filled, "", p->done, p->all, p->what,
+          left / (left < 100    ? 1
+                  : left < 6000 ? 60
+                                : 3600),
+          unit);
   p->shown = true;
+}
+
+void ss_progress_advance(struct ss_progress *p, size_t steps, double work, double whole) {
+  struct timespec now;
+  p->done += steps;
+  p->work += work;
+  p->whole = whole;
+  if (!p->wanted || !(p->work > 0)) return;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double elapsed = seconds_between(p->begin, now);
+  if (elapsed < 1 || (p->shown && seconds_between(p->drawn, now) < 0.1)) return;
+  p->drawn = now;
+  draw(p, p->work < p->whole ? p->work / p->whole : 1, elapsed);
+}
+
+void ss_progress_step(struct ss_progress *p) {
+  ss_progress_advance(p, 1, 1, (double)p->all);
 }
 
 void ss_progress_end(struct ss_progress *p) {

@@ -9,13 +9,16 @@
 struct ss_progress {
   const char *what; /* "points" */
   size_t done, all;
-  struct timespec begin;
+  double work, whole; /* where steps are not alike: of what they take */
+  struct timespec begin, drawn;
   bool wanted, shown;
 };
 
 struct ss_progress ss_progress_begin(const char *what, size_t all, bool quiet);
 /* One more is done. Not to be called by two threads at once. */
 void ss_progress_step(struct ss_progress *progress);
+/* `steps` more are done, which are `work` of `whole`: for the time that is left. */
+void ss_progress_advance(struct ss_progress *progress, size_t steps, double work, double whole);
 /* Clears the line. */
 void ss_progress_end(struct ss_progress *progress);
 

@@ -351,7 +351,7 @@ static bool k_fits(const struct ss_job *job, const struct ss_input *shape, struc
 /* Once for each tensor: a pass over all its values. */
 static bool find_exponent(const struct ss_scenario *s, struct ss_job *job, struct ss_error *error) {
   if (!job->setting.scheme->valued && !job->selection.selects) return true;
-  for (size_t i = 0; i < s->count; i++) {
+  for (size_t i = s->count; i-- > 0;) { /* the nearest are the likeliest */
     const struct ss_job *b = &s->job[i];
     if (b->origin.trace != job->origin.trace || b->origin.tensor != job->origin.tensor) continue;
     if (!b->setting.scheme->valued && !b->selection.selects) continue;
@@ -415,6 +415,7 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
                        .device_name = p->device_name,
                        .device = p->device,
                        .trace_name = p->source->name,
+                       .trace_key = p->source->key,
                        .tensor_name = "tensor",
                        .trace_hash = p->source->hash,
                        .ranks = ranks,

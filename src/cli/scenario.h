@@ -20,7 +20,7 @@ struct ss_job {
   struct ss_device device;
   struct ss_origin origin;
   struct ss_selection selection;
-  const char *trace_name, *tensor_name;
+  const char *trace_name, *trace_key, *tensor_name; /* key: the JSON that names the trace */
   uint64_t trace_hash;
   uint32_t ranks, servers;
   uint64_t first, end, seed; /* iterations [first, end) */

@@ -28,8 +28,10 @@ struct ss_point {
   double k;                    /* entries that a rank selects; NaN: none are selected */
   bool lossless;
   enum ss_verdict exact;
-  const char *formula, *paper, *erratum; /* NULL: none */
-  double formula_s, paper_s, paper_low_s, paper_high_s;
+  const char *formula, *paper, *erratum;  /* NULL: none */
+  const char *formula_low, *formula_high; /* where the form is a pair of bounds */
+  double formula_s, formula_low_s, formula_high_s, paper_s, paper_low_s, paper_high_s;
+  uint64_t hash[2]; /* of all that decides the point; 0 of "*" */
   double *iteration_s;               /* [iterations], or NULL */
   double *rank_sent, *rank_received; /* [ranks] means over iterations, or NULL */
 };

@@ -64,8 +64,9 @@ bool ss_setting_executes(const struct ss_setting *setting);
  * may be reset by the caller afterwards. */
 bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
                  struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) SS_MUST_CHECK;
-/* On `count` clusters at once, which differ in nothing but their links and network models (the same gpus_per_node; the
- * world's own is not looked at). tallies[count]: bit by bit those of each cluster alone; the outcome's is the first. */
+/* On `count` clusters at once, which differ in nothing but their links and network models (the same gpus_per_node;
+ * the world's own is not looked at). tallies[count]: bit by bit those of each cluster alone; the outcome's is the
+ * first. */
 bool ss_simulate_all(const struct ss_setting *setting, const struct ss_world *world,
                      const struct ss_cluster *const *clusters, uint32_t count, const struct ss_input *input,
                      struct ss_arena *arena, struct ss_outcome *out, struct ss_tally *tallies,

@@ -36,9 +36,9 @@ struct ss_tally ss_engine_tally(struct ss_engine *engine);
 uint64_t ss_engine_sent(const struct ss_engine *engine, uint32_t endpoint);
 uint64_t ss_engine_received(const struct ss_engine *engine, uint32_t endpoint);
 
-/* The same rounds on several networks at once: what a scheme sends does not depend on how long it takes, so one run of
- * it serves every cluster that has the same nodes. Rounds are not kept: each is played on one network after the other.
- * The first engine counts bytes and messages for all. */
+/* The same rounds on several networks at once: what a scheme sends does not depend on how long it takes, so one run
+ * of it serves every cluster that has the same nodes. Rounds are not kept: each is played on one network after the
+ * other. The first engine counts bytes and messages for all. */
 struct ss_engines {
   struct ss_player player; /* first: a player is the engines it stands in */
   struct ss_engine *engine;
