@@ -17,15 +17,16 @@ static const char examples[] =
     "csv\n"
     "  sparsync run --trace traces/wordnet-64.safetensors --scheme allgather,ps --cluster h100-8x8-400g --ranks 64\n";
 
+static const struct ss_points_form *form_of(const struct ss_call *call) {
+  return call->format == SS_JSON ? &ss_points_json : call->format == SS_CSV ? &ss_points_csv : &ss_points_table;
+}
+
 static bool print(const struct ss_call *call, const struct ss_scenario *scenario, const struct ss_points *points,
                   struct ss_error *error) {
   struct ss_output output;
   const char *name = ss_scenario_name(scenario);
   if (!ss_output_open(call->output, &output, error)) return false;
-  bool ok = call->format == SS_JSON  ? ss_points_json(points, name, output.stream, error)
-            : call->format == SS_CSV ? ss_points_csv(points, output.stream, error)
-                                     : ss_points_table(points, name, output.stream, error);
-  if (ok) return ss_output_commit(&output, error);
+  if (ss_points_print(form_of(call), points, name, output.stream, error)) return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;
 }

@@ -14,13 +14,7 @@ static void flat_cell(struct ss_table *table, const cJSON *value) {
   else ss_table_cell(table, "%s", "");
 }
 
-/* In order of first appearance; a name is known by its text. */
-struct columns {
-  char **name;
-  size_t count, room;
-};
-
-static bool add_column(struct columns *c, const char *outer, const char *name) {
+static bool add_column(struct ss_columns *c, const char *outer, const char *name) {
   char full[256];
   snprintf(full, sizeof full, "%s%s%s", outer, *outer ? "." : "", name);
   for (size_t i = 0; i < c->count; i++)
@@ -35,7 +29,7 @@ static bool add_column(struct columns *c, const char *outer, const char *name) {
   return c->name[c->count++] != NULL;
 }
 
-static bool add_columns(struct columns *c, const cJSON *point) {
+bool ss_columns_add(struct ss_columns *c, const cJSON *point, struct ss_error *error) {
   bool ok = true;
   for (const cJSON *f = point->child; ok && f; f = f->next) {
     if (cJSON_IsArray(f)) continue;
@@ -43,7 +37,13 @@ static bool add_columns(struct columns *c, const cJSON *point) {
     for (const cJSON *g = cJSON_IsObject(f) ? f->child : NULL; ok && g; g = g->next)
       ok = add_column(c, f->string, g->string);
   }
-  return ok;
+  return ok || ss_fail_memory(error, "writing results");
+}
+
+void ss_columns_free(struct ss_columns *c) {
+  for (size_t i = 0; i < c->count; i++) free(c->name[i]);
+  free(c->name);
+  *c = (struct ss_columns){0};
 }
 
 /* "outer.name" is looked for in the member `outer`, which may have dots in its members' names. */
@@ -57,22 +57,22 @@ static const cJSON *cell_of(const cJSON *entry, const char *column) {
   return NULL;
 }
 
-static bool write_rows(const struct columns *c, const cJSON *list, FILE *stream, struct ss_error *error) {
+bool ss_flat_rows(const struct ss_columns *c, const cJSON *list, bool head, FILE *stream, struct ss_error *error) {
   struct ss_table *table = ss_table_new(c->count, (const char *const *)c->name);
   if (!table) return ss_fail_memory(error, "writing results");
   for (const cJSON *entry = list->child; entry; entry = entry->next)
     for (size_t k = 0; k < c->count; k++) flat_cell(table, cell_of(entry, c->name[k]));
-  bool ok = ss_table_csv(table, stream, error);
+  bool ok = head ? ss_table_csv(table, stream, error) : ss_table_csv_more(table, stream, error);
   ss_table_free(table);
   return ok;
 }
 
 bool ss_flat_csv(const cJSON *list, FILE *stream, struct ss_error *error) {
-  struct columns columns = {0};
+  struct ss_columns columns = {0};
   bool ok = true;
-  for (const cJSON *entry = list->child; ok && entry; entry = entry->next) ok = add_columns(&columns, entry);
-  ok = ok ? write_rows(&columns, list, stream, error) : ss_fail_memory(error, "writing results");
-  for (size_t i = 0; i < columns.count; i++) free(columns.name[i]);
-  free(columns.name);
+  for (const cJSON *entry = list->child; ok && entry; entry = entry->next)
+    ok = ss_columns_add(&columns, entry, error);
+  ok = ok && ss_flat_rows(&columns, list, true, stream, error);
+  ss_columns_free(&columns);
   return ok;
 }

@@ -12,4 +12,16 @@ struct cJSON;
  * are left out, null and absent members are empty. Numbers have 17 digits. */
 bool ss_flat_csv(const struct cJSON *list, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 
+/* The same in parts, for lists that come bit by bit: the columns of all objects must be known first. A zeroed struct
+ * has none; they stand in order of first appearance. */
+struct ss_columns {
+  char **name;
+  size_t count, room;
+};
+bool ss_columns_add(struct ss_columns *columns, const struct cJSON *entry, struct ss_error *error) SS_MUST_CHECK;
+void ss_columns_free(struct ss_columns *columns);
+/* `head`: names first. */
+bool ss_flat_rows(const struct ss_columns *columns, const struct cJSON *list, bool head, FILE *stream,
+                  struct ss_error *error) SS_MUST_CHECK;
+
 #endif

@@ -1,6 +1,7 @@
 #include "report/points.h"
 
 #include "base/memory.h"
+#include "report/exact.h"
 #include "report/flat.h"
 
 #include <cjson/cJSON.h>
@@ -34,6 +35,8 @@ static const struct field {
     {"energy_lost", offsetof(struct ss_point, energy_lost)},
     {"k", offsetof(struct ss_point, k)},
     {"formula_s", offsetof(struct ss_point, formula_s)},
+    {"formula_low_s", offsetof(struct ss_point, formula_low_s)},
+    {"formula_high_s", offsetof(struct ss_point, formula_high_s)},
     {"paper_s", offsetof(struct ss_point, paper_s)},
     {"paper_low_s", offsetof(struct ss_point, paper_low_s)},
     {"paper_high_s", offsetof(struct ss_point, paper_high_s)},
@@ -100,7 +103,7 @@ static void add_array(cJSON *object, const char *name, const double *values, uin
 
 cJSON *ss_point_json(const struct ss_point *p) {
   cJSON *o = cJSON_CreateObject();
-  char hash[32];
+  char hash[32], whole[64];
   if (!o) return NULL;
   cJSON_AddStringToObject(o, "scheme", p->setting.scheme->name);
   cJSON_AddStringToObject(o, "label", p->setting.label);
@@ -115,10 +118,15 @@ cJSON *ss_point_json(const struct ss_point *p) {
   add_text(o, "trace_hash", p->trace_hash ? hash : NULL);
   cJSON_AddNumberToObject(o, "seed", (double)p->seed);
   cJSON_AddNumberToObject(o, "iterations", (double)p->iterations);
+  snprintf(whole, sizeof whole, "xxh128:%016llx%016llx", (unsigned long long)p->hash[0],
+           (unsigned long long)p->hash[1]);
+  add_text(o, "point_hash", p->hash[0] || p->hash[1] ? whole : NULL);
   for (size_t i = 0; i < FIELDS; i++) add_number(o, fields[i].name, value_of(p, &fields[i]));
   cJSON_AddBoolToObject(o, "lossless", p->lossless);
   add_verdict(o, "exact", p->exact);
   add_text(o, "formula", p->formula);
+  add_text(o, "formula_low", p->formula_low);
+  add_text(o, "formula_high", p->formula_high);
   add_text(o, "paper", p->paper);
   add_text(o, "erratum", p->erratum);
   add_array(o, "iteration_s", p->iteration_s, p->iterations);
@@ -127,26 +135,96 @@ cJSON *ss_point_json(const struct ss_point *p) {
   return o;
 }
 
-bool ss_points_json(const struct ss_points *points, const char *scenario, FILE *stream, struct ss_error *error) {
+/* What cJSON prints of the document, up to the list's first or from behind its last entry on. */
+static bool print_frame(const struct ss_points_writer *w, bool opening, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
   if (!root) return ss_fail_memory(error, "writing results");
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", scenario);
-  cJSON *list = cJSON_AddArrayToObject(root, "points");
-  for (size_t i = 0; i < points->count; i++) cJSON_AddItemToArray(list, ss_point_json(&points->point[i]));
-  char *text = cJSON_Print(root);
+  cJSON_AddStringToObject(root, "scenario", w->scenario);
+  cJSON_AddArrayToObject(root, "points");
+  SS_AUTO_FREE char *text = cJSON_Print(root);
   cJSON_Delete(root);
-  if (!text) return ss_fail_memory(error, "writing results");
-  fprintf(stream, "%s\n", text);
-  free(text);
+  const char *gap = text ? strrchr(text, ']') : NULL;
+  if (!gap) return ss_fail_memory(error, "writing results");
+  if (opening) fprintf(w->stream, "%.*s", (int)(gap - text), text);
+  else fprintf(w->stream, "%s\n", gap);
   return true;
 }
 
-bool ss_points_csv(const struct ss_points *points, FILE *stream, struct ss_error *error) {
+static bool json_begin(struct ss_points_writer *w, const struct ss_points *blank, struct ss_error *error) {
+  (void)blank;
+  return print_frame(w, true, error);
+}
+
+/* The point as it stands in a list in an object, so that it is indented as there. */
+static bool print_point(struct ss_points_writer *w, const struct ss_point *p, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "points"), *point = ss_point_json(p);
+  if (point && !cJSON_AddItemToArray(list, point)) cJSON_Delete(point);
+  SS_AUTO_FREE char *text = root && list && point ? ss_json_exact(root, true) : NULL;
+  cJSON_Delete(root);
+  const char *from = text ? strchr(text, '[') : NULL, *to = text ? strrchr(text, ']') : NULL;
+  if (!from || !to) return ss_fail_memory(error, "writing results");
+  fprintf(w->stream, "%s%.*s", w->written++ ? ", " : "", (int)(to - from - 1), from + 1);
+  return true;
+}
+
+static bool json_more(struct ss_points_writer *w, const struct ss_point *points, size_t count,
+                      struct ss_error *error) {
+  for (size_t i = 0; i < count; i++)
+    if (!print_point(w, &points[i], error)) return false;
+  return true;
+}
+
+static bool json_end(struct ss_points_writer *w, const struct ss_points *points, struct ss_error *error) {
+  (void)points;
+  return print_frame(w, false, error);
+}
+
+const struct ss_points_form ss_points_json = {json_begin, json_more, json_end};
+
+/* --- CSV ------------------------------------------------------------------------------------------------ */
+
+static bool csv_begin(struct ss_points_writer *w, const struct ss_points *blank, struct ss_error *error) {
+  for (size_t i = 0; i < blank->count; i++) {
+    cJSON *point = ss_point_json(&blank->point[i]);
+    const bool ok = point ? ss_columns_add(&w->columns, point, error) : ss_fail_memory(error, "writing results");
+    cJSON_Delete(point);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+static bool csv_more(struct ss_points_writer *w, const struct ss_point *points, size_t count,
+                     struct ss_error *error) {
   cJSON *list = cJSON_CreateArray();
   if (!list) return ss_fail_memory(error, "writing results");
-  for (size_t i = 0; i < points->count; i++) cJSON_AddItemToArray(list, ss_point_json(&points->point[i]));
-  bool ok = ss_flat_csv(list, stream, error);
+  for (size_t i = 0; i < count; i++) cJSON_AddItemToArray(list, ss_point_json(&points[i]));
+  bool ok = ss_flat_rows(&w->columns, list, w->written == 0, w->stream, error);
+  w->written += count;
   cJSON_Delete(list);
+  return ok;
+}
+
+static bool csv_end(struct ss_points_writer *w, const struct ss_points *points, struct ss_error *error) {
+  (void)w;
+  (void)points;
+  (void)error;
+  return true;
+}
+
+const struct ss_points_form ss_points_csv = {csv_begin, csv_more, csv_end};
+
+/* --- all at once ---------------------------------------------------------------------------------------- */
+
+void ss_points_writer_free(struct ss_points_writer *w) {
+  ss_columns_free(&w->columns);
+}
+
+bool ss_points_print(const struct ss_points_form *form, const struct ss_points *points, const char *scenario,
+                     FILE *stream, struct ss_error *error) {
+  struct ss_points_writer writer = {.stream = stream, .scenario = scenario};
+  const bool ok = form->begin(&writer, points, error) && form->more(&writer, points->point, points->count, error) &&
+                  form->end(&writer, points, error);
+  ss_points_writer_free(&writer);
   return ok;
 }

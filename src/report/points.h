@@ -3,6 +3,7 @@
 #ifndef SS_REPORT_POINTS_H
 #define SS_REPORT_POINTS_H
 
+#include "report/flat.h"
 #include "schemes/scheme.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ struct ss_point {
   const char *formula, *paper, *erratum;  /* NULL: none */
   const char *formula_low, *formula_high; /* where the form is a pair of bounds */
   double formula_s, formula_low_s, formula_high_s, paper_s, paper_low_s, paper_high_s;
-  uint64_t hash[2]; /* of all that decides the point; 0 of "*" */
+  uint64_t hash[2];                  /* of all that decides the point; 0 of "*" */
   double *iteration_s;               /* [iterations], or NULL */
   double *rank_sent, *rank_received; /* [ranks] means over iterations, or NULL */
 };
@@ -50,10 +51,25 @@ struct cJSON *ss_point_json(const struct ss_point *point);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
 void ss_point_print_place(const struct ss_point *point, FILE *stream);
 
-bool ss_points_json(const struct ss_points *points, const char *scenario, FILE *stream,
-                    struct ss_error *error) SS_MUST_CHECK;
-bool ss_points_csv(const struct ss_points *points, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_points_table(const struct ss_points *points, const char *scenario, FILE *stream,
-                     struct ss_error *error) SS_MUST_CHECK;
+/* Points written as they come, in the printed order. */
+struct ss_points_writer {
+  FILE *stream;
+  const char *scenario; /* its name */
+  size_t written;
+  struct ss_columns columns; /* of CSV */
+};
+struct ss_points_form {
+  /* `blank`: all points, their values may be missing yet. */
+  bool (*begin)(struct ss_points_writer *writer, const struct ss_points *blank, struct ss_error *error);
+  /* All of some places and rank counts. */
+  bool (*more)(struct ss_points_writer *writer, const struct ss_point *points, size_t count, struct ss_error *error);
+  bool (*end)(struct ss_points_writer *writer, const struct ss_points *points, struct ss_error *error);
+};
+extern const struct ss_points_form ss_points_table, ss_points_json, ss_points_csv;
+void ss_points_writer_free(struct ss_points_writer *writer);
+
+/* All at once. */
+bool ss_points_print(const struct ss_points_form *form, const struct ss_points *points, const char *scenario,
+                     FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

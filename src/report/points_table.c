@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+/* As in `check`. */
+static const double ROUNDING = 1e-9;
+
 static bool same_place(const struct ss_point *a, const struct ss_point *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
 }
@@ -29,6 +32,13 @@ static void print_place(const struct ss_point *p, FILE *stream) {
           strcmp(p->tensor, "*") == 0 ? "" : p->tensor);
 }
 
+/* What ranks had and the winner leaves out: selected away by the scenario, or by the scheme. */
+static void print_energy(const struct ss_point *p, FILE *stream) {
+  if (!(p->energy < 1)) return;
+  if (p->energy < 0.9995) fprintf(stream, "; it applies %.1f%% of the energy of what ranks had", 100 * p->energy);
+  else fputs("; it applies more than 99.9% of the energy of what ranks had", stream);
+}
+
 static void print_words(const struct ss_point *points, size_t n, FILE *stream) {
   const struct ss_point *best = points, *next = NULL;
   char time[32];
@@ -45,8 +55,10 @@ static void print_words(const struct ss_point *points, size_t n, FILE *stream) {
     if (next->time == best->time) fprintf(stream, "so is %s", next->setting.label);
     else fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
   }
-  fprintf(stream, ". %s is %s%s.\n", best->setting.label, best->lossless ? "lossless" : "lossy",
+  fprintf(stream, ". %s is %s%s", best->setting.label, best->lossless ? "lossless" : "lossy",
           best->setting.scheme->model_parallel ? " and needs the table cut over ranks (model parallelism)" : "");
+  print_energy(best, stream);
+  fputs(".\n", stream);
 }
 
 static void percent_cell(struct ss_table *table, double value, double reference) {
@@ -58,6 +70,20 @@ static void percent_cell(struct ss_table *table, double value, double reference)
 static void unit_cell(struct ss_table *table, enum ss_dimension dimension, double value) {
   char text[32];
   ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, dimension, value) : "-");
+}
+
+/* The form and how far the time is from it: of a pair of bounds, whether it lies between them. */
+static void form_cells(struct ss_table *table, const struct ss_point *p) {
+  char low[32], high[32];
+  if (isfinite(p->formula_s) || !isfinite(p->formula_low_s) || !isfinite(p->formula_high_s)) {
+    unit_cell(table, SS_TIME, p->formula_s);
+    percent_cell(table, p->time, p->formula_s);
+    return;
+  }
+  const bool within = p->time >= p->formula_low_s * (1 - ROUNDING) && p->time <= p->formula_high_s * (1 + ROUNDING);
+  ss_table_cell(table, "%s..%s", ss_units_format(low, sizeof low, SS_TIME, p->formula_low_s),
+                ss_units_format(high, sizeof high, SS_TIME, p->formula_high_s));
+  ss_table_cell(table, "%s", within ? "within" : "outside");
 }
 
 static const char *verdict(const struct ss_point *p) {
@@ -84,8 +110,7 @@ static void add_row(struct ss_table *table, const struct ss_point *p, double den
   ss_table_cell(table, "%s", verdict(p));
   if (isfinite(p->energy)) ss_table_cell(table, "%.1f%%", 100 * p->energy);
   else ss_table_cell(table, "-");
-  unit_cell(table, SS_TIME, p->formula_s);
-  percent_cell(table, p->time, p->formula_s);
+  form_cells(table, p);
   unit_cell(table, SS_TIME, p->paper_s);
 }
 
@@ -121,7 +146,8 @@ static void print_notes(const struct ss_points *points, FILE *stream) {
         "exact        every rank's result equals the brute-force sum, made in this run\n"
         "energy       of what ranks had (gradients and old residuals), the share that was applied\n"
         "closed form  models/costs with this trace's mean nnz and gamma, on one flat class of links\n"
-        "off by       simulated against closed form: the price of imbalance, shared NICs, links inside nodes\n"
+        "off by       simulated against closed form: the price of imbalance, shared NICs, links inside nodes;\n"
+        "             or whether it lies within the bounds\n"
         "as printed   the paper's own form\n",
         stream);
   for (size_t i = 0; i < points->count; i++) {
@@ -132,13 +158,25 @@ static void print_notes(const struct ss_points *points, FILE *stream) {
   }
 }
 
-bool ss_points_table(const struct ss_points *points, const char *scenario, FILE *stream, struct ss_error *error) {
-  if (points->count == 0) return true;
-  fprintf(stream, "%s: %s\n\n", scenario, points->point->trace);
-  for (size_t i = 0, n; i < points->count; i += n) {
-    for (n = 1; i + n < points->count && same_place(&points->point[i], &points->point[i + n]);) n++;
-    if (!print_block(points->point + i, n, stream, error)) return false;
-  }
-  print_notes(points, stream);
+static bool table_begin(struct ss_points_writer *w, const struct ss_points *blank, struct ss_error *error) {
+  (void)error;
+  if (blank->count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, blank->point->trace);
   return true;
 }
+
+static bool table_more(struct ss_points_writer *w, const struct ss_point *points, size_t count,
+                       struct ss_error *error) {
+  for (size_t i = 0, n; i < count; i += n) {
+    for (n = 1; i + n < count && same_place(&points[i], &points[i + n]);) n++;
+    if (!print_block(points + i, n, w->stream, error)) return false;
+  }
+  return true;
+}
+
+static bool table_end(struct ss_points_writer *w, const struct ss_points *points, struct ss_error *error) {
+  (void)error;
+  if (points->count > 0) print_notes(points, w->stream);
+  return true;
+}
+
+const struct ss_points_form ss_points_table = {table_begin, table_more, table_end};

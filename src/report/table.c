@@ -168,11 +168,11 @@ static void put_csv_field(const char *text, FILE *stream) {
   fputc('"', stream);
 }
 
-bool ss_table_csv(const struct ss_table *table, FILE *stream, struct ss_error *error) {
+static bool put_csv(const struct ss_table *table, size_t from, FILE *stream, struct ss_error *error) {
   if (table == NULL || table->failed) return ss_fail_memory(error, "making a table");
   errno = 0;
   const size_t rows = row_count(table);
-  for (size_t row = 0; row < rows; row++) {
+  for (size_t row = from; row < rows; row++) {
     for (size_t column = 0; column < table->columns; column++) {
       if (column > 0) fputc(',', stream);
       put_csv_field(cell_at(table, row, column), stream);
@@ -180,4 +180,12 @@ bool ss_table_csv(const struct ss_table *table, FILE *stream, struct ss_error *e
     fputc('\n', stream);
   }
   return check_written(stream, error);
+}
+
+bool ss_table_csv(const struct ss_table *table, FILE *stream, struct ss_error *error) {
+  return put_csv(table, 0, stream, error);
+}
+
+bool ss_table_csv_more(const struct ss_table *table, FILE *stream, struct ss_error *error) {
+  return put_csv(table, 1, stream, error);
 }

@@ -19,5 +19,7 @@ void ss_table_cell(struct ss_table *table, const char *format, ...) SS_PRINTF(2,
 bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* RFC 4180: quotes where needed, CRLF-free lines. */
 bool ss_table_csv(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+/* The same without the heads: more lines of a file that has them. */
+bool ss_table_csv_more(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -1,0 +1,29 @@
+#include "report/exact.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 15 digits where they are the number, else 17. */
+static bool make_exact(cJSON *item) {
+  char text[40];
+  if (cJSON_IsNumber(item) && isfinite(item->valuedouble)) {
+    snprintf(text, sizeof text, "%.15g", item->valuedouble);
+    if (strtod(text, NULL) == item->valuedouble) return true;
+    snprintf(text, sizeof text, "%.17g", item->valuedouble);
+    item->valuestring = strdup(text);
+    if (!item->valuestring) return false;
+    item->type = (item->type & ~0xff) | cJSON_Raw;
+    return true;
+  }
+  for (cJSON *child = item->child; child; child = child->next)
+    if (!make_exact(child)) return false;
+  return true;
+}
+
+char *ss_json_exact(cJSON *tree, bool formatted) {
+  if (!make_exact(tree)) return NULL;
+  return formatted ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);
+}
