@@ -1,12 +1,25 @@
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/journal.h"
 #include "cli/request.h"
+#include "report/baseline.h"
+#include "report/points_read.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
 
 static const char help[] =
     "usage: sparsync run [SCENARIO.json] [OPTION...]\n"
     "\n"
     "Simulates every scheme of the scenario at every point of its grid, proves each result against the brute-force\n"
-    "sum, and prints the times beside the closed forms.\n"
+    "sum, and prints the times beside the closed forms. Results appear place by place, in the scenario's order.\n"
+    "\n"
+    "  --resume             go on where a run with the same -o FILE was stopped: it kept its finished points in\n"
+    "                       FILE.partial; what FILE itself holds is not computed again either (json and csv)\n"
+    "  --save-baseline FILE store the results, as JSON, to compare with later\n"
+    "  --baseline FILE      print what moved since then instead; status 1 when a point moved or is missing\n"
+    "  --tolerance SHARE    how far times may move (1e-9); bytes and messages may not\n"
     "\n";
 static const char examples[] =
     "\n"
@@ -15,43 +28,217 @@ static const char examples[] =
     "  sparsync run --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g --ranks 4..16\n"
     "  sparsync run scenarios/demo.json --set 'sweep={\"cluster.bandwidth\": [\"10Gbps\", \"100Gbps\"]}' --format "
     "csv\n"
-    "  sparsync run --trace traces/wordnet-64.safetensors --scheme allgather,ps --cluster h100-8x8-400g --ranks 64\n";
+    "  sparsync run --trace traces/wordnet-64.safetensors --scheme allgather,ps --cluster h100-8x8-400g --ranks 64\n"
+    "  sparsync run scenarios/llm-8x8.json --format csv -o llm.csv --resume\n"
+    "  sparsync run scenarios/demo.json --save-baseline demo-baseline.json\n"
+    "  sparsync run scenarios/demo.json --baseline demo-baseline.json\n";
 
-static const struct ss_points_form *form_of(const struct ss_call *call) {
-  return call->format == SS_JSON ? &ss_points_json : call->format == SS_CSV ? &ss_points_csv : &ss_points_table;
+/* What only this command has. */
+struct wishes {
+  const char *save, *baseline;
+  double tolerance;
+  bool resume, tolerates;
+};
+
+/* One run: it hears of points, keeps them and prints them. */
+struct session {
+  struct ss_points_listener listener; /* first: a listener is the session it stands in */
+  const struct ss_call *call;
+  const struct wishes *wishes;
+  const struct ss_points_form *form;
+  struct ss_scenario *scenario;
+  struct ss_costs costs;
+  struct ss_points points;
+  struct ss_journal *journal; /* NULL: none */
+  struct ss_doc *stored;      /* the baseline; NULL: none */
+  struct ss_output output;    /* standard output, while points are computed */
+  struct ss_points_writer writer;
+  size_t recalled;
+};
+
+/* --- while points are computed ---------------------------------------------------------------------------- */
+
+static bool recall(struct ss_points_listener *self, struct ss_point *point, bool *known, struct ss_error *error) {
+  struct session *s = (struct session *)self;
+  if (!ss_journal_recall(s->journal, &s->call->wish, point, known, error)) return false;
+  s->recalled += *known;
+  return true;
 }
 
-static bool print(const struct ss_call *call, const struct ss_scenario *scenario, const struct ss_points *points,
+static bool computed(struct ss_points_listener *self, const struct ss_point *point, struct ss_error *error) {
+  return ss_journal_add(((struct session *)self)->journal, point, error);
+}
+
+static bool begin(struct ss_points_listener *self, const struct ss_points *blank, struct ss_error *error) {
+  struct session *s = (struct session *)self;
+  s->writer = (struct ss_points_writer){.stream = s->output.stream, .scenario = ss_scenario_name(s->scenario)};
+  return s->form->begin(&s->writer, blank, error);
+}
+
+static bool ready(struct ss_points_listener *self, const struct ss_point *points, size_t count,
                   struct ss_error *error) {
+  struct session *s = (struct session *)self;
+  if (!s->form->more(&s->writer, points, count, error)) return false;
+  return fflush(s->output.stream) == 0 || ss_fail(error, SS_MACHINE, "cannot write to standard output");
+}
+
+/* --- where results go ------------------------------------------------------------------------------------- */
+
+static bool to_stdout(const struct ss_call *call) {
+  return !call->output || strcmp(call->output, "-") == 0;
+}
+
+/* A file that can be renamed over, so that something can stand beside it. */
+static bool has_place(const struct ss_call *call) {
+  struct stat info;
+  return !to_stdout(call) && *call->output && (stat(call->output, &info) != 0 || S_ISREG(info.st_mode));
+}
+
+static bool check_wishes(const struct ss_call *call, const struct wishes *w, struct ss_error *error) {
+  if (w->tolerates && !w->baseline) return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
+  if (!w->resume) return true;
+  if (w->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
+  if (!has_place(call))
+    return ss_fail(error, SS_BAD_INPUT, "--resume needs the -o FILE of the run that it is to go on with");
+  if (call->format == SS_TABLE)
+    return ss_fail(error, SS_BAD_INPUT, "--resume needs --format json or csv: a table cannot be read back");
+  return true;
+}
+
+static bool open_journal(struct session *s, struct ss_error *error) {
+  size_t dropped;
+  if (s->call->format == SS_TABLE || s->wishes->baseline || !has_place(s->call)) return true;
+  if (!ss_journal_open(s->call->output, s->wishes->resume, &s->journal, &dropped, error)) return false;
+  if (dropped > 0)
+    fprintf(stderr, "sparsync run: beginning anew: %s held %zu finished points (--resume would have kept them)\n",
+            ss_journal_path(s->journal), dropped);
+  s->listener.recall = s->wishes->resume ? recall : NULL;
+  s->listener.computed = computed;
+  return true;
+}
+
+/* Standard output gets points as they come; a file appears whole. */
+static bool open_stream(struct session *s, struct ss_error *error) {
+  if (s->wishes->baseline || !to_stdout(s->call)) return true;
+  if (!ss_output_open(NULL, &s->output, error)) return false;
+  s->listener.begin = begin;
+  s->listener.ready = ready;
+  return true;
+}
+
+static bool read_baseline(struct session *s, struct ss_error *error) {
+  if (!s->wishes->baseline) return true;
+  if (!ss_results_read(s->wishes->baseline, &s->stored, error)) return ss_fail_prefix(error, "--baseline");
+  return ss_node_present(ss_node_get(ss_doc_root(s->stored), "sparsync")) ||
+         ss_fail(error, SS_BAD_INPUT, "--baseline: %s: CSV does not say enough (--save-baseline FILE writes JSON)",
+                 s->wishes->baseline);
+}
+
+static bool open_session(struct session *s, struct ss_error *error) {
+  const struct ss_call *call = s->call;
+  s->form = call->format == SS_JSON ? &ss_points_json : call->format == SS_CSV ? &ss_points_csv : &ss_points_table;
+  return check_wishes(call, s->wishes, error) && read_baseline(s, error) &&
+         ss_scenario_open(&call->request, &s->scenario, error) && ss_expect_check(s->scenario, error) &&
+         ss_costs_open(NULL, 0, &s->costs, error) && open_journal(s, error) && open_stream(s, error);
+}
+
+static void close_session(struct session *s, bool ok, const struct ss_error *error) {
+  /* A result that was found wrong says that the program is: its other points are worth as little. */
+  const bool keep = !ok && error->status != SS_UNPROVEN;
+  if (s->journal) {
+    if (keep && ss_journal_points(s->journal) > 0)
+      fprintf(stderr, "sparsync run: %zu finished points are kept in %s (--resume goes on from there)\n",
+              ss_journal_points(s->journal), ss_journal_path(s->journal));
+    ss_journal_close(s->journal, keep);
+  }
+  if (s->stored) ss_doc_free(s->stored);
+  ss_points_writer_free(&s->writer);
+  ss_points_free(&s->points);
+  ss_costs_close(&s->costs);
+  ss_scenario_close(s->scenario);
+}
+
+/* --- results ---------------------------------------------------------------------------------------------- */
+
+static bool print_points(struct session *s, const struct ss_points_form *form, const char *path,
+                         struct ss_error *error) {
   struct ss_output output;
-  const char *name = ss_scenario_name(scenario);
-  if (!ss_output_open(call->output, &output, error)) return false;
-  if (ss_points_print(form_of(call), points, name, output.stream, error)) return ss_output_commit(&output, error);
+  if (!ss_output_open(path, &output, error)) return false;
+  if (ss_points_print(form, &s->points, ss_scenario_name(s->scenario), output.stream, error))
+    return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;
 }
 
-static bool run_scenario(const struct ss_call *call, struct ss_error *error) {
-  struct ss_scenario *scenario;
-  struct ss_costs costs;
-  struct ss_points points = {0};
-  if (!ss_scenario_open(&call->request, &scenario, error)) return false;
-  if (!ss_costs_open(NULL, 0, &costs, error)) {
-    ss_scenario_close(scenario);
-    return false;
-  }
-  bool ok = ss_expect_check(scenario, error) && ss_points_run(scenario, &costs, &call->wish, NULL, &points, error) &&
-            print(call, scenario, &points, error) && ss_points_expect(&points, ss_scenario_expect(scenario), error);
-  ss_points_free(&points);
-  ss_costs_close(&costs);
-  ss_scenario_close(scenario);
+static bool finish_stream(struct session *s, struct ss_error *error) {
+  return s->form->end(&s->writer, &s->points, error) && ss_output_commit(&s->output, error);
+}
+
+static bool print_diff(struct session *s, const struct ss_diff *diff, struct ss_error *error) {
+  const char *name = ss_scenario_name(s->scenario);
+  struct ss_output output;
+  if (!ss_output_open(s->call->output, &output, error)) return false;
+  const bool ok = s->call->format == SS_JSON  ? ss_diff_json(diff, name, output.stream, error)
+                  : s->call->format == SS_CSV ? ss_diff_csv(diff, output.stream, error)
+                                              : ss_diff_table(diff, name, output.stream, error);
+  if (ok) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool compare(struct session *s, struct ss_error *error) {
+  struct ss_diff diff;
+  if (!ss_diff_make(s->stored, &s->points, s->wishes->tolerance, &diff, error)) return false;
+  bool ok = print_diff(s, &diff, error);
+  if (ok && diff.moved + diff.missing > 0)
+    ok = ss_fail(error, SS_UNPROVEN,
+                 "%s: %zu points moved, %zu are missing (if that is right, --save-baseline %s stores what is now)",
+                 s->wishes->baseline, diff.moved, diff.missing, s->wishes->baseline);
+  ss_diff_free(&diff);
   return ok;
 }
 
+static bool run_session(struct session *s, struct ss_error *error) {
+  if (!open_session(s, error) ||
+      !ss_points_run(s->scenario, &s->costs, &s->call->wish, &s->listener, &s->points, error))
+    return false;
+  if (s->wishes->resume && !s->call->wish.quiet)
+    fprintf(stderr, "sparsync run: %zu points were known, the others are computed\n", s->recalled);
+  const bool printed = s->listener.ready     ? finish_stream(s, error)
+                       : s->wishes->baseline ? true
+                                             : print_points(s, s->form, s->call->output, error);
+  if (!printed) return false;
+  if (s->wishes->save && !print_points(s, &ss_points_json, s->wishes->save, error)) return false;
+  return (!s->wishes->baseline || compare(s, error)) &&
+         ss_points_expect(&s->points, ss_scenario_expect(s->scenario), error);
+}
+
+static bool run_scenario(const struct ss_call *call, const struct wishes *wishes, struct ss_error *error) {
+  struct session session = {.call = call, .wishes = wishes};
+  const bool ok = run_session(&session, error);
+  close_session(&session, ok, error);
+  return ok;
+}
+
+/* --- options ---------------------------------------------------------------------------------------------- */
+
+static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
+  struct wishes *w = context;
+  if (strcmp(name, "resume") == 0) w->resume = true;
+  if (strcmp(name, "save-baseline") == 0) w->save = value;
+  if (strcmp(name, "baseline") == 0) w->baseline = value;
+  if (strcmp(name, "tolerance") != 0) return true;
+  w->tolerates = true;
+  if (!ss_units_parse(value, SS_RATIO, &w->tolerance, error)) return ss_fail_prefix(error, "--tolerance");
+  return w->tolerance >= 0 || ss_fail(error, SS_BAD_INPUT, "--tolerance: %s is less than nothing", value);
+}
+
 static bool run(int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {SS_COMMON_OPTIONS};
+  static const struct ss_option_spec specs[] = {
+      {"resume", false}, {"save-baseline", true}, {"baseline", true}, {"tolerance", true}, SS_COMMON_OPTIONS};
+  struct wishes wishes = {.tolerance = 1e-9};
   struct ss_call call;
-  if (!ss_call_parse(argc, argv, specs, NULL, NULL, &call, error)) return false;
+  if (!ss_call_parse(argc, argv, specs, own, &wishes, &call, error)) return false;
   bool ok;
   if (call.help) {
     ok = printf("%s%s%s", help, ss_common_help, examples) > 0;
@@ -59,7 +246,7 @@ static bool run(int argc, char **argv, struct ss_error *error) {
     ok = ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", call.operand[1]);
   } else {
     call.request.file = call.operands ? call.operand[0] : NULL;
-    ok = run_scenario(&call, error);
+    ok = run_scenario(&call, &wishes, error);
   }
   ss_call_free(&call);
   return ok;

@@ -96,6 +96,7 @@ struct ss_identity ss_job_identity(const struct ss_job *job) {
   char *at = job->at ? cJSON_PrintUnformatted(job->at) : NULL;
   XXH3_INITSTATE(&state);
   (void)XXH3_128bits_reset(&state);
+  feed_text(&state, SS_VERSION); /* another program may compute otherwise */
   feed_payloads(&state, job);
   feed_cluster(&state, &job->cluster);
   feed_text(&state, job->setting.label);

@@ -366,16 +366,17 @@ static bool announce(struct run *run, struct ss_error *error) {
 /* --- runs ----------------------------------------------------------------------------------------------- */
 
 /* What is known of earlier is not computed again, unless its closed form has changed since. */
-static bool recalled(const struct run *run, size_t i) {
+static bool recall(const struct run *run, size_t i, bool *known, struct ss_error *error) {
   struct ss_points_listener *l = run->listener;
   const struct ss_job *job = &run->jobs[i];
   const struct ss_cost *cost = job->ranks > 1 ? cost_of(job, run->costs) : NULL;
   struct ss_point *p = &run->points[i];
-  if (!l || !l->recall) return false;
+  *known = false;
+  if (!l || !l->recall) return true;
   if (cost) add_texts(p, cost);
-  if (l->recall(l, job, p)) return true;
-  begin_point(p, job);
-  return false;
+  if (!l->recall(l, p, known, error)) return false;
+  if (!*known) begin_point(p, job);
+  return true;
 }
 
 static double work_of(const struct ss_job *job) {
@@ -392,9 +393,11 @@ static bool open_run(struct run *run, struct ss_error *error) {
   for (size_t i = 0; i < run->count; i++) begin_point(&run->points[i], &run->jobs[i]);
   if (!open_blocks(run, error) || !announce(run, error)) return false;
   for (size_t i = 0; i < run->count; i++) {
-    run->wanted[i] = !recalled(run, i);
-    run->blocks[run->block_of[i]].missing += run->wanted[i];
-    known += !run->wanted[i];
+    bool found;
+    if (!recall(run, i, &found, error)) return false;
+    run->wanted[i] = !found;
+    run->blocks[run->block_of[i]].missing += !found;
+    known += found;
   }
   if (!ss_jobs_group(run->jobs, run->count, run->wanted, &run->groups, error)) return false;
   for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->jobs[run->groups.group[g].job[0]]);

@@ -16,7 +16,7 @@ struct ss_points_wish {
  * returns false ends the run with its error. */
 struct ss_points_listener {
   /* Is the point known already? `point` has its names, and gets its values. NULL: none is. */
-  bool (*recall)(struct ss_points_listener *self, const struct ss_job *job, struct ss_point *point);
+  bool (*recall)(struct ss_points_listener *self, struct ss_point *point, bool *known, struct ss_error *error);
   /* A point was computed: in any order, "*" never. NULL: no matter. */
   bool (*computed)(struct ss_points_listener *self, const struct ss_point *point, struct ss_error *error);
   /* Before the first is computed: all points in the order in which they will be printed, without values. */

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 15 digits where they are the number, else 17. */
+/* As few digits as are the number. */
 static bool make_exact(cJSON *item) {
   char text[40];
   if (cJSON_IsNumber(item) && isfinite(item->valuedouble)) {
-    snprintf(text, sizeof text, "%.15g", item->valuedouble);
-    if (strtod(text, NULL) == item->valuedouble) return true;
-    snprintf(text, sizeof text, "%.17g", item->valuedouble);
+    for (int digits = 15; digits <= 17; digits++) {
+      snprintf(text, sizeof text, "%.*g", digits, item->valuedouble);
+      if (strtod(text, NULL) == item->valuedouble) break;
+    }
     item->valuestring = strdup(text);
     if (!item->valuestring) return false;
     item->type = (item->type & ~0xff) | cJSON_Raw;

@@ -61,6 +61,14 @@ bool ss_point_field(const struct ss_point *point, const char *name, double *out,
   return false;
 }
 
+const char *ss_point_field_name(size_t place) {
+  return place < FIELDS ? fields[place].name : NULL;
+}
+
+void ss_point_set_field(struct ss_point *point, size_t place, double value) {
+  memcpy((char *)point + fields[place].offset, &value, sizeof value);
+}
+
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void add_number(cJSON *object, const char *name, double value) {
@@ -151,9 +159,12 @@ static bool print_frame(const struct ss_points_writer *w, bool opening, struct s
   return true;
 }
 
+/* The frame waits for the first point: a run that fails at once prints nothing. */
 static bool json_begin(struct ss_points_writer *w, const struct ss_points *blank, struct ss_error *error) {
+  (void)w;
   (void)blank;
-  return print_frame(w, true, error);
+  (void)error;
+  return true;
 }
 
 /* The point as it stands in a list in an object, so that it is indented as there. */
@@ -170,6 +181,7 @@ static bool print_point(struct ss_points_writer *w, const struct ss_point *p, st
 
 static bool json_more(struct ss_points_writer *w, const struct ss_point *points, size_t count,
                       struct ss_error *error) {
+  if (w->written == 0 && count > 0 && !print_frame(w, true, error)) return false;
   for (size_t i = 0; i < count; i++)
     if (!print_point(w, &points[i], error)) return false;
   return true;
@@ -177,7 +189,7 @@ static bool json_more(struct ss_points_writer *w, const struct ss_point *points,
 
 static bool json_end(struct ss_points_writer *w, const struct ss_points *points, struct ss_error *error) {
   (void)points;
-  return print_frame(w, false, error);
+  return (w->written > 0 || print_frame(w, true, error)) && print_frame(w, false, error);
 }
 
 const struct ss_points_form ss_points_json = {json_begin, json_more, json_end};

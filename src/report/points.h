@@ -45,6 +45,9 @@ struct ss_points {
 /* The numeric field of that name as JSON has it ("time_s", "bytes_sent_max", ...), NaN when null; false when no field
  * has the name. `near` gets the nearest name, or NULL. */
 bool ss_point_field(const struct ss_point *point, const char *name, double *out, const char **near);
+/* The names of those fields, in their order; NULL behind the last. */
+const char *ss_point_field_name(size_t place);
+void ss_point_set_field(struct ss_point *point, size_t place, double value);
 /* The point as a JSON object, the caller's; NULL when memory is short. */
 struct cJSON *ss_point_json(const struct ss_point *point);
 

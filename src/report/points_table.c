@@ -159,13 +159,16 @@ static void print_notes(const struct ss_points *points, FILE *stream) {
 }
 
 static bool table_begin(struct ss_points_writer *w, const struct ss_points *blank, struct ss_error *error) {
+  (void)w;
+  (void)blank;
   (void)error;
-  if (blank->count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, blank->point->trace);
   return true;
 }
 
 static bool table_more(struct ss_points_writer *w, const struct ss_point *points, size_t count,
                        struct ss_error *error) {
+  if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, points->trace);
+  w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
     for (n = 1; i + n < count && same_place(&points[i], &points[i + n]);) n++;
     if (!print_block(points + i, n, w->stream, error)) return false;
