@@ -288,32 +288,48 @@ bool ss_diff_csv(const struct ss_diff *diff, FILE *stream, struct ss_error *erro
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
 
+/* With the digits in which small moves show. */
 static void value_cell(struct ss_table *table, const char *name, double value) {
-  char text[32];
   const size_t length = strlen(name);
+  const bool is_time = length > 2 && strcmp(name + length - 2, "_s") == 0;
   if (!isfinite(value)) ss_table_cell(table, "-");
-  else if (counted(name) && value == floor(value) && fabs(value) < 1e15) ss_table_cell(table, "%.0f", value);
-  else if (length > 2 && strcmp(name + length - 2, "_s") == 0)
-    ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, value));
+  else if (counted(name)) ss_table_cell(table, "%.15g", value);
+  else if (is_time) ss_table_cell(table, "%.6g ms", 1e3 * value);
   else ss_table_cell(table, "%.6g", value);
 }
 
-static void add_place(struct ss_table *table, const cJSON *change) {
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(change, "at");
-  char *text = at && at->child ? cJSON_PrintUnformatted(at) : NULL;
-  ss_table_cell(table, "%s", cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(change, "change")));
-  ss_table_cell(table, "%s", cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(change, "label")));
-  ss_table_cell(table, "%.0f", cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(change, "ranks")));
-  ss_table_cell(table, "%s", cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(change, "tensor")));
-  ss_table_cell(table, "%s", text ? text : "-");
+static void at_cell(struct ss_table *table, const cJSON *at) {
+  char *text = NULL;
+  size_t length;
+  FILE *stream = open_memstream(&text, &length);
+  if (stream) {
+    ss_at_print(at, true, stream);
+    fclose(stream);
+  }
+  ss_table_cell(table, "%s", text && *text ? text : "-");
   free(text);
 }
 
-/* The field that moved most: of those with a value before and after, the largest relative change; else the first. */
+static const char *text_of(const cJSON *change, const char *name) {
+  const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(change, name));
+  return text ? text : "-";
+}
+
+static void add_place(struct ss_table *table, const cJSON *change) {
+  ss_table_cell(table, "%s", text_of(change, "change"));
+  ss_table_cell(table, "%s", text_of(change, "label"));
+  ss_table_cell(table, "%.0f", cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(change, "ranks")));
+  ss_table_cell(table, "%s", text_of(change, "tensor"));
+  at_cell(table, cJSON_GetObjectItemCaseSensitive(change, "at"));
+}
+
+/* The time, if it moved; else the field that did most: of those with a value before and after. */
 static const struct ss_moved_field *most_moved(const struct ss_changed_point *c) {
   const struct ss_moved_field *most = c->fields ? c->field : NULL;
-  for (size_t i = 1; i < c->fields; i++)
+  for (size_t i = 0; i < c->fields; i++) {
+    if (strcmp(c->field[i].name, "time_s") == 0) return &c->field[i];
     if (!isfinite(relative(most)) || fabs(relative(&c->field[i])) > fabs(relative(most))) most = &c->field[i];
+  }
   return most;
 }
 
@@ -327,9 +343,7 @@ static void add_move(struct ss_table *table, const struct ss_changed_point *c) {
   ss_table_cell(table, "%s", most->name);
   value_cell(table, most->name, most->was);
   value_cell(table, most->name, most->now);
-  if (isfinite(relative(most)))
-    ss_table_cell(table, fabs(relative(most)) < 1e-3 ? "%+.2g" : "%+.3g%%",
-                  fabs(relative(most)) < 1e-3 ? relative(most) : 100 * relative(most));
+  if (isfinite(relative(most))) ss_table_cell(table, "%+.3g%%", 100 * relative(most));
   else ss_table_cell(table, "-");
   ss_table_cell(table, "%zu", c->fields - 1 + c->judged_otherwise);
 }
@@ -347,8 +361,8 @@ static void print_differing(const struct ss_changed_point *c, FILE *stream) {
 }
 
 bool ss_diff_table(const struct ss_diff *diff, const char *scenario, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<change",     "<scheme", "ranks", "<tensor", "<at",
-                                      "<moved most", "was",     "now",   "by",      "others"};
+  static const char *const heads[] = {"<change", "<scheme", "ranks", "<tensor", "<at",
+                                      "<moved",  "was",     "now",   "by",      "others"};
   fprintf(stream, "%s against %s: %zu point%s the same, %zu moved, %zu new, %zu missing.\n", scenario, diff->baseline,
           diff->same, diff->same == 1 ? "" : "s", diff->moved, diff->fresh, diff->missing);
   if (diff->count == 0) return true;

@@ -51,6 +51,8 @@ void ss_point_set_field(struct ss_point *point, size_t place, double value);
 /* The point as a JSON object, the caller's; NULL when memory is short. */
 struct cJSON *ss_point_json(const struct ss_point *point);
 
+/* "cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a place in the sweep. */
+void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
 void ss_point_print_place(const struct ss_point *point, FILE *stream);
 

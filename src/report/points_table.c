@@ -13,17 +13,34 @@ static bool same_place(const struct ss_point *a, const struct ss_point *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
 }
 
-void ss_point_print_place(const struct ss_point *p, FILE *stream) {
-  fprintf(stream, "%u rank%s on %s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster);
-  for (const cJSON *a = p->at ? p->at->child : NULL; a; a = a->next) {
-    char text[64];
-    if (strcmp(a->string, "cluster") == 0) continue;
-    if (!cJSON_IsNumber(a)) snprintf(text, sizeof text, "%s", cJSON_IsString(a) ? a->valuestring : "...");
-    else if (strstr(a->string, "bandwidth")) ss_units_format(text, sizeof text, SS_RATE, a->valuedouble);
-    else if (strstr(a->string, "latency")) ss_units_format(text, sizeof text, SS_TIME, a->valuedouble);
-    else snprintf(text, sizeof text, "%g", a->valuedouble);
-    fprintf(stream, ", %s = %s", a->string, text);
+static void print_at(const cJSON *a, FILE *stream) {
+  char text[64];
+  if (!cJSON_IsNumber(a)) snprintf(text, sizeof text, "...");
+  else if (strstr(a->string, "bandwidth")) ss_units_format(text, sizeof text, SS_RATE, a->valuedouble);
+  else if (strstr(a->string, "latency")) ss_units_format(text, sizeof text, SS_TIME, a->valuedouble);
+  else snprintf(text, sizeof text, "%g", a->valuedouble);
+  fprintf(stream, "%s = %s", a->string, cJSON_IsString(a) ? a->valuestring : text);
+}
+
+void ss_at_print(const cJSON *at, bool cluster_too, FILE *stream) {
+  const char *between = "";
+  for (const cJSON *a = at ? at->child : NULL; a; a = a->next) {
+    if (!cluster_too && strcmp(a->string, "cluster") == 0) continue;
+    fputs(between, stream);
+    print_at(a, stream);
+    between = ", ";
   }
+}
+
+static bool says_more(const cJSON *at) {
+  for (const cJSON *a = at ? at->child : NULL; a; a = a->next)
+    if (strcmp(a->string, "cluster") != 0) return true;
+  return false;
+}
+
+void ss_point_print_place(const struct ss_point *p, FILE *stream) {
+  fprintf(stream, "%u rank%s on %s%s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster, says_more(p->at) ? ", " : "");
+  ss_at_print(p->at, false, stream);
 }
 
 static void print_place(const struct ss_point *p, FILE *stream) {
