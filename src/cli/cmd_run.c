@@ -142,15 +142,18 @@ static bool open_session(struct session *s, struct ss_error *error) {
          ss_costs_open(NULL, 0, &s->costs, error) && open_journal(s, error) && open_stream(s, error);
 }
 
-static void close_session(struct session *s, bool ok, const struct ss_error *error) {
-  /* A result that was found wrong says that the program is: its other points are worth as little. */
+/* A result that was found wrong says that the program is: its other points are worth as little. */
+static void close_journal(struct ss_journal *journal, bool ok, struct ss_error *error) {
   const bool keep = !ok && error->status != SS_UNPROVEN;
-  if (s->journal) {
-    if (keep && ss_journal_points(s->journal) > 0)
-      fprintf(stderr, "sparsync run: %zu finished points are kept in %s (--resume goes on from there)\n",
-              ss_journal_points(s->journal), ss_journal_path(s->journal));
-    ss_journal_close(s->journal, keep);
-  }
+  const size_t points = ss_journal_points(journal), length = strlen(error->text);
+  if (keep && points > 0)
+    snprintf(error->text + length, sizeof error->text - length,
+             " (%zu finished points are kept in %s: --resume goes on from there)", points, ss_journal_path(journal));
+  ss_journal_close(journal, keep);
+}
+
+static void close_session(struct session *s, bool ok, struct ss_error *error) {
+  if (s->journal) close_journal(s->journal, ok, error);
   if (s->stored) ss_doc_free(s->stored);
   ss_points_writer_free(&s->writer);
   ss_points_free(&s->points);
@@ -215,8 +218,10 @@ static bool run_session(struct session *s, struct ss_error *error) {
 
 static bool run_scenario(const struct ss_call *call, const struct wishes *wishes, struct ss_error *error) {
   struct session session = {.call = call, .wishes = wishes};
-  const bool ok = run_session(&session, error);
-  close_session(&session, ok, error);
+  struct ss_error own = {.status = SS_OK};
+  const bool ok = run_session(&session, &own);
+  close_session(&session, ok, &own);
+  if (!ok && error) *error = own;
   return ok;
 }
 

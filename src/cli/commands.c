@@ -54,5 +54,7 @@ bool ss_command_json(const char *const *arguments, size_t count, struct ss_doc *
   if (!temporary(path, sizeof path, error)) return false;
   bool ok = call(arguments, count, path, error) && ss_doc_read(path, LIMIT, out, error);
   unlink(path);
+  strncat(path, ".partial", sizeof path - strlen(path) - 1); /* what a run that failed keeps for --resume */
+  unlink(path);
   return ok;
 }

@@ -159,8 +159,20 @@ static void free_journal(struct ss_journal *j) {
   free(j);
 }
 
+static void remove_empty(const struct ss_journal *j) {
+  struct stat info;
+  if (fstat(fileno(j->stream), &info) == 0 && info.st_size == 0) (void)unlink(j->path);
+}
+
+/* What could not be written when all is done is better known at once. */
+static bool check_place(const char *path, struct ss_error *error) {
+  if (access(path, F_OK) != 0 || access(path, W_OK) == 0) return true;
+  return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", path, strerror(errno));
+}
+
 bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, size_t *dropped,
                      struct ss_error *error) {
+  if (!check_place(path, error)) return false;
   struct ss_journal *j = ss_alloc_zero(1, sizeof *j);
   if (!j) return ss_fail_memory(error, "opening a journal");
   if (asprintf(&j->path, "%s.partial", path) < 0) {
@@ -172,8 +184,8 @@ bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, siz
     return false;
   }
   if (!read_known(j, path, resume, dropped, error)) {
-    /* What could not be read stays as it is for its owner to look at; what was empty was ours. */
-    ss_journal_close(j, true);
+    remove_empty(j); /* what could not be read stays as it is, for its owner to look at */
+    free_journal(j);
     return false;
   }
   *out = j;
@@ -181,10 +193,8 @@ bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, siz
 }
 
 void ss_journal_close(struct ss_journal *j, bool keep) {
-  struct stat info;
   if (!j) return;
-  const bool empty = fflush(j->stream) == 0 && fstat(fileno(j->stream), &info) == 0 && info.st_size == 0;
-  if (!keep || empty) (void)unlink(j->path); /* while it is locked: nobody else's */
+  if (!keep || j->points == 0) (void)unlink(j->path); /* while it is locked: nobody else's */
   free_journal(j);
 }
 

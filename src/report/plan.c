@@ -1,6 +1,7 @@
 #include "report/plan.h"
 
 #include "base/memory.h"
+#include "report/exact.h"
 #include "report/flat.h"
 #include "report/table.h"
 
@@ -114,7 +115,7 @@ bool ss_plan_json(const struct ss_plan *plan, const char *scenario, FILE *stream
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
   cJSON_AddStringToObject(root, "scenario", scenario);
   cJSON_AddItemToObject(root, "plan", rows_json(plan));
-  char *text = cJSON_Print(root);
+  char *text = root ? ss_json_exact(root, true) : NULL;
   cJSON_Delete(root);
   if (!text) return ss_fail_memory(error, "writing a plan");
   fprintf(stream, "%s\n", text);

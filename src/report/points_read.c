@@ -135,14 +135,19 @@ static bool check_results(struct ss_doc *doc, struct ss_error *error) {
 
 bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *error) {
   struct ss_mapping file;
+  struct ss_doc *doc;
   if (!ss_map_file(path, &file, error)) return false;
   bool ok = file.size <= LIMIT;
   if (!ok) ok = ss_fail(error, SS_BAD_INPUT, "%s: larger than %d bytes", path, LIMIT);
-  else ok = looks_like_csv(&file) ? parse_csv(path, &file, out, error) : ss_doc_read(path, LIMIT, out, error);
+  else ok = looks_like_csv(&file) ? parse_csv(path, &file, &doc, error) : ss_doc_read(path, LIMIT, &doc, error);
   ss_unmap_file(&file);
-  if (!ok || check_results(*out, error)) return ok;
-  ss_doc_free(*out);
-  return false;
+  if (!ok) return false;
+  if (!check_results(doc, error)) {
+    ss_doc_free(doc);
+    return false;
+  }
+  *out = doc;
+  return true;
 }
 
 /* --- points --------------------------------------------------------------------------------------------- */

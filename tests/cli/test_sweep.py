@@ -1,0 +1,477 @@
+#!/usr/bin/python3
+"""Sweeps: what is computed together equals what is computed alone; runs go on after a kill; results are held against
+stored ones. Arguments: the program, the source tree. Prints TAP."""
+import csv
+import fcntl
+import io
+import json
+import os
+import pathlib
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+BIBLE, WORDNET = (str(ROOT / "traces" / f"{name}.safetensors") for name in ("bible-kjv-16", "wordnet-64"))
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+# Names and places: they differ by what a run says of itself.
+PLACE = ("at", "point_hash")
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0, cwd=ROOT):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=250, cwd=cwd,
+                          env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done.stdout, done.stderr
+
+
+def fails(*arguments, says, status=2, cwd=ROOT):
+    out, err = call(*arguments, status=status, cwd=cwd)
+    assert out == "" and err.count("\n") == 1, f"{arguments}: {out[:200]!r} {err!r}"
+    for word in (says,) if isinstance(says, str) else says:
+        assert word in err, f"{arguments}: {err!r} does not say {word!r}"
+
+
+def points(*arguments):
+    return json.loads(call("run", *arguments, "--format", "json", "--quiet")[0])["points"]
+
+
+def write(folder, document, name="s.json"):
+    (folder / name).write_text(json.dumps(document))
+    return folder / name
+
+
+def small(**fields):
+    return {"name": "small", "trace": BIBLE, "cluster": "p3.16xlarge-25g", "ranks": [2, 8, 16], "iterations": "0:2",
+            "schemes": ["allreduce", "allgather", "ps", "zen"],
+            "sweep": {"cluster.bandwidth": ["10Gbps", "25Gbps", "100Gbps"]}, **fields}
+
+
+def large(**fields):
+    """A second or more on one core."""
+    synth = {"synth": {"rows": 60000, "row_width": 64, "ranks": 32, "iterations": 6, "tokens": 40000, "seed": 3}}
+    return {"name": "large", "trace": synth, "cluster": "rtx3090-1gbe", "ranks": [2, 4, 8, 16, 32],
+            "schemes": ["allreduce", "allgather", "ps", "sparcml-rd", "omnireduce", "zen"],
+            "sweep": {"cluster.latency": ["1us", "30us"]}, **fields}
+
+
+def plain(point):
+    return {key: value for key, value in point.items() if key not in PLACE}
+
+
+# --- together and alone -----------------------------------------------------------------------------------------------
+
+
+def equals_single_runs(folder, document, *options):
+    """Every place of the sweep alone, one rank count and one scheme at a time, on one thread: no two points of such a
+    run can share anything."""
+    swept = points(write(folder, document), *options)
+    axes, alone, places = document["sweep"], [], 1
+    paths = list(axes)
+    grid = [()]
+    for path in paths:
+        grid = [chosen + (value,) for chosen in grid for value in axes[path]]
+    for chosen in grid:
+        for ranks in document["ranks"]:
+            for scheme in document["schemes"]:
+                one = {**document, "ranks": [ranks], "schemes": [scheme]}
+                del one["sweep"]
+                sets = []
+                for path, value in zip(paths, chosen):
+                    sets += ["--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}"]
+                alone += points(write(folder, one, "one.json"), *options, *sets, "--jobs", "1")
+    assert len(swept) == len(alone) > 1, f"{len(swept)} and {len(alone)}"
+
+    def order(point):
+        return json.dumps([point[key] for key in ("label", "ranks", "tensor", "time_s", "cluster", "trace", "iterations")])
+
+    for a, b in zip(sorted(map(plain, swept), key=order), sorted(map(plain, alone), key=order)):
+        for key in a:
+            assert a[key] == b[key], f"{a['label']} on {a['ranks']} ranks: {key} {a[key]!r} in the sweep, {b[key]!r} alone"
+    return swept
+
+
+@test
+def networks_share_payloads(folder):
+    found = equals_single_runs(folder, small(sweep={"cluster.bandwidth": ["1Gbps", "25Gbps"], "cluster.latency": ["0us", "1ms"]}))
+    assert len({p["time_s"] for p in found if p["label"] == "zen" and p["ranks"] == 16}) == 4
+
+
+@test
+def clusters_with_other_nodes_do_not(folder):
+    clusters = ["p3.16xlarge-25g", "rtx3090-1gbe", "h100-8x8-400g",
+                {"latency": "5us", "bandwidth": "1GB/s", "gpus_per_node": 3, "nic": "per-node"},
+                {"latency": "5us", "bandwidth": "1GB/s", "gpus_per_node": 3, "intra": {"latency": "1us", "bandwidth": "9GB/s"}}]
+    equals_single_runs(folder, small(sweep={"cluster": clusters}, ranks=[6, 16], schemes=[
+        "ps", "allgather", {"name": "zen", "hierarchy": "leader", "label": "h"}]))
+
+
+@test
+def values_and_residuals(folder):
+    gradient = {"gradient": {"elements": 900, "iterations": 3}}
+    equals_single_runs(folder, small(trace=gradient, ranks=[4, 16], iterations=3, cluster="rtx3090-1gbe", schemes=[
+        "topka", "oktopk", {"name": "spardl", "teams": 2}, "s2"]), "--per-rank", "--per-iteration")
+    equals_single_runs(folder, small(trace=gradient, ranks=[4], iterations=3, select={"topk": "5%"}, schemes=["allgather", "zen"],
+                                     sweep={"cluster.bandwidth": ["1Gbps", "9Gbps"], "select.topk": ["5%", "10%"]}))
+
+
+@test
+def everything_else_that_is_swept(folder):
+    equals_single_runs(folder, small(ranks=[3], schemes=["allgather", "ps"], device="quick", sweep={
+        "trace": [BIBLE, WORDNET], "index_bytes": [0, 8], "iterations": ["0:2", "1:2"], "cluster.nic": ["per-rank", "per-node"]}))
+
+
+@test
+def threads_do_not_matter(folder):
+    scenario = write(folder, small(sweep={"cluster.bandwidth": ["10Gbps", "25Gbps"], "trace": [BIBLE, WORDNET]}))
+    for form in ("json", "csv", "table"):
+        one = call("run", scenario, "--format", form, "--jobs", "1")[0]
+        for jobs in (2, 5):
+            assert call("run", scenario, "--format", form, "--jobs", jobs)[0] == one, f"{form}, {jobs} threads"
+        call("run", scenario, "--format", form, "-o", folder / "out")
+        assert (folder / "out").read_text() == one, f"{form}: the file is not what standard output gets"
+        assert sorted(os.listdir(folder)) == ["out", "s.json"], os.listdir(folder)
+
+
+@test
+def results_appear_before_the_end(folder):
+    with subprocess.Popen([PROGRAM, "run", write(folder, large()), "--format", "csv", "--jobs", "1"], env=ENVIRONMENT,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:
+        head, first = run.stdout.readline(), run.stdout.readline()
+        assert run.poll() is None, "it was over when the first line came"
+        rest = run.stdout.read()
+    assert head.startswith("scheme,label,") and first.startswith("allreduce,") and run.returncode == 0
+    rows = list(csv.DictReader(io.StringIO(head + first + rest)))
+    assert len(rows) == 60 and [row["label"] for row in rows[:6]] == large()["schemes"]
+
+
+@test
+def progress_on_a_terminal(folder):
+    scenario = write(folder, large(iterations=6, merge=1, sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32]}))
+    ours, theirs = pty.openpty()
+    shown = b""
+    with subprocess.Popen([PROGRAM, "run", scenario, "-o", folder / "out", "--jobs", "1"], env=ENVIRONMENT, stderr=theirs) as run:
+        os.close(theirs)
+        while True:
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:  # the terminal is gone
+                break
+    os.close(ours)
+    assert run.returncode == 0 and b" of 180 points, about " in shown and b" left" in shown, shown[:200]
+    assert shown.endswith(b"\r\x1b[K"), shown[-40:]
+    assert call("run", scenario, "-o", folder / "out", "--jobs", "1")[1] == "", "a bar where there is no terminal"
+
+
+# --- stopped and gone on ----------------------------------------------------------------------------------------------
+
+
+def killed(scenario, output, form, lines=3):
+    """Starts a run and kills it when its journal holds some points."""
+    journal = pathlib.Path(f"{output}.partial")
+    with subprocess.Popen([PROGRAM, "run", scenario, "--format", form, "-o", output, "--jobs", "1"], env=ENVIRONMENT) as run:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not (journal.exists() and journal.read_bytes().count(b"\n") >= lines):
+            assert run.poll() is None, f"it ended first: {run.returncode}"
+            time.sleep(0.01)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    assert run.returncode == -signal.SIGKILL and journal.exists() and not output.exists()
+    return journal.read_bytes().count(b"\n")
+
+
+@test
+def goes_on_after_a_kill(folder):
+    scenario = write(folder, large())
+    for form in ("json", "csv"):
+        whole = call("run", scenario, "--format", form)[0]
+        output = folder / f"out.{form}"
+        known = killed(scenario, output, form)
+        assert 3 <= known < 60, known
+        err = call("run", scenario, "--format", form, "-o", output, "--resume")[1]
+        assert f"{known} points were known" in err, err
+        assert output.read_text() == whole, f"{form}: not what an uninterrupted run writes"
+        assert sorted(os.listdir(folder)) == sorted({"s.json", "out.json", output.name}), os.listdir(folder)
+
+
+@test
+def goes_on_after_two_kills_with_a_torn_line(folder):
+    scenario, output = write(folder, large()), folder / "out.json"
+    whole = call("run", scenario, "--format", "json")[0]
+    first = killed(scenario, output, "json")
+    journal = pathlib.Path(f"{output}.partial")
+    journal.write_bytes(journal.read_bytes() + b'{"scheme": "allreduce", "lab')
+    with subprocess.Popen([PROGRAM, "run", scenario, "--format", "json", "-o", output, "--resume", "--jobs", "1"],
+                          env=ENVIRONMENT, stderr=subprocess.DEVNULL) as run:
+        while journal.read_bytes().count(b"\n") < first + 3:
+            time.sleep(0.01)
+            assert run.poll() is None
+        run.kill()
+        run.wait()
+    for line in journal.read_bytes().splitlines(keepends=True):
+        assert not line.endswith(b"\n") or json.loads(line)["point_hash"], "the torn line was left in"
+    call("run", scenario, "--format", "json", "-o", output, "--resume")
+    assert output.read_text() == whole and not journal.exists()
+
+
+@test
+def a_wider_scenario_computes_what_is_new(folder):
+    """The known points are recognised by a value that only the file has."""
+    for form in ("json", "csv"):
+        output = folder / f"out.{form}"
+        narrow, wide = small(ranks=[2, 8]), small(sweep={"cluster.bandwidth": ["5Gbps", "10Gbps", "25Gbps", "100Gbps"]})
+        call("run", write(folder, narrow), "--format", form, "-o", output)
+        fresh = call("run", write(folder, wide), "--format", form)[0]
+        err = call("run", write(folder, wide), "--format", form, "-o", output, "--resume")[1]
+        assert "24 points were known" in err and output.read_text() == fresh, form
+    document = json.loads((folder / "out.json").read_text())
+    document["points"][5]["time_s"] = 123.5
+    (folder / "out.json").write_text(json.dumps(document))
+    call("run", write(folder, wide), "--format", "json", "-o", folder / "out.json", "--resume")
+    assert [p["time_s"] for p in json.loads((folder / "out.json").read_text())["points"]].count(123.5) == 1
+
+
+def two_tensors(path):
+    """Two tensors of ragged lists, in the format of docs/traces.md."""
+    ranks, iterations, header, data = 4, 3, {}, b""
+    tensors = [("wide", 5000, 8), ("narrow", 70, 3)]
+    about = {"sparsync.version": "1", "iterations": str(iterations), "ranks": str(ranks), "tensors": json.dumps(
+        [{"name": n, "rows": rows, "row_width": width, "dtype": "F32"} for n, rows, width in tensors])}
+    for name, count, _ in tensors:
+        lists = [[(7 * i * i + 13 * s) % count for i in range(5 + 9 * s % 23)] for s in range(ranks * iterations)]
+        offsets = [sum(map(len, lists[:i])) for i in range(len(lists) + 1)]
+        for key, kind, letter, numbers in (("offsets", "I64", "q", offsets), ("rows", "I32", "i", sum(lists, []))):
+            raw = struct.pack(f"<{len(numbers)}{letter}", *numbers)
+            header[f"{name}.{key}"] = {"dtype": kind, "shape": [len(numbers)], "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+    text = json.dumps({"__metadata__": about, **header}).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+@test
+def several_tensors_and_arrays(folder):
+    """The sums over tensors are made again, of known points as of new ones; arrays that a file lacks are computed."""
+    two_tensors(folder / "two.safetensors")
+    document = small(trace=str(folder / "two.safetensors"), ranks=[2, 4], iterations=3)
+    equals_single_runs(folder, document, "--per-iteration")
+    scenario, output, all_points = write(folder, document), folder / "out.json", ["--per-rank", "--per-iteration"]
+    whole, lean = (call("run", scenario, "--format", "json", *more)[0] for more in (all_points, []))
+    assert {p["tensor"] for p in json.loads(lean)["points"]} == {"wide", "narrow", "*"}
+    for text, more, known in ((whole, [], 48), (lean, all_points, 0), (whole, all_points, 48)):
+        output.write_text(text)
+        err = call("run", scenario, "--format", "json", *more, "-o", output, "--resume")[1]
+        assert f"{known} points were known" in err and output.read_text() == (whole if more else lean), (err, more)
+    narrow = call("run", write(folder, {**document, "ranks": [4]}), "--format", "csv")[0]
+    output.write_text(narrow)
+    err = call("run", scenario, "--format", "csv", "-o", output, "--resume")[1]
+    assert "24 points were known" in err and output.read_text() == call("run", scenario, "--format", "csv")[0]
+
+
+@test
+def what_changes_a_point_is_noticed(folder):
+    """A result under the same name is not taken for that of another input."""
+    output = folder / "out.json"
+    base = small(ranks=[16], trace={"synth": {"rows": 3000, "ranks": 16, "iterations": 4, "tokens": 500, "seed": 1}})
+    cluster = json.loads((ROOT / "models" / "clusters" / "p3.16xlarge-25g.json").read_text())
+    changes = [["--latency", "30us"], ["--set", "cluster.nic=per-rank"], ["--set", "cluster.intra.bandwidth=99GB/s"],
+               ["--set", "trace.synth.seed=2"], ["--iterations", "1:3"], ["--no-verify"], ["--set", "index_bytes=8"],
+               ["--set", "granularity=element"], ["--set", "sizes=exchanged"], ["--device", "quick"], ["--merge", "1"]]
+    write(folder, {**cluster, "latency": "31us"}, "p3.json")
+    for change in changes:
+        call("run", write(folder, base), "--format", "json", "-o", output)
+        err = call("run", write(folder, base), *change, "--format", "json", "-o", output, "--resume")[1]
+        known = 12 if change == ["--merge", "1"] else 0
+        assert f"{known} points were known" in err, f"{change}: {err}"
+        assert output.read_text() == call("run", write(folder, base), *change, "--format", "json")[0], change
+
+
+@test
+def an_edited_formula_is_noticed(folder):
+    data = folder / "data"
+    for part in ("clusters", "costs", "devices"):
+        (data / "models" / part).mkdir(parents=True)
+        for path in (ROOT / "models" / part).glob("*.json"):
+            (data / "models" / part / path.name).write_text(path.read_text())
+    form = data / "models" / "costs" / "allreduce-ring.json"
+
+    def run(*more):
+        done = subprocess.run([PROGRAM, "run", folder / "s.json", "--format", "json", "-o", folder / "out.json", *more], capture_output=True,
+                              text=True, timeout=100, env={**ENVIRONMENT, "SPARSYNC_DATA": str(data)}, check=True)
+        return done.stderr
+
+    write(folder, small(schemes=["allreduce", "allgather"]))
+    run()
+    document = json.loads(form.read_text())
+    form.write_text(json.dumps({**document, "exact": f"2*({document['exact']})"}))
+    assert "9 points were known" in run("--resume")
+    found = json.loads((folder / "out.json").read_text())["points"]
+    ratios = {round(p["formula_s"] / p["paper_s"], 9) for p in found if p["label"] == "allreduce"}
+    assert ratios == {2.0}, ratios
+
+
+@test
+def a_journal_is_begun_anew_without_resume(folder):
+    scenario, output = write(folder, large(ranks=[16, 32])), folder / "out.json"
+    known = killed(scenario, output, "json", lines=2)
+    err = call("run", scenario, "--format", "json", "-o", output)[1]
+    assert f"held {known} finished points" in err and "--resume" in err, err
+    assert output.read_text() == call("run", scenario, "--format", "json")[0]
+
+
+@test
+def wrong_ways_to_resume(folder):
+    scenario = write(folder, small(ranks=[2]))
+    out, journal = folder / "out.json", folder / "out.json.partial"
+    call("run", scenario, "--format", "json", "-o", out)
+    whole = out.read_text()
+    good = json.dumps(json.loads(whole)["points"][0])
+    run = ["run", scenario, "--resume"]
+    fails(*run, says=["--resume", "-o FILE"])
+    fails(*run, "--format", "json", says="-o FILE")
+    fails(*run, "--format", "json", "-o", "-", says="-o FILE")
+    fails(*run, "--format", "json", "-o", "/dev/null", says="-o FILE")
+    fails(*run, "-o", out, says=["--format json or csv"])
+    fails(*run, "--format", "json", "-o", out, "--baseline", out, says="--baseline")
+    for text, says in (("[1]\n", "not a point"), (good + "\n{\n", "line 2"), ("\0\0\0\n", "line 1"), (good[:-1] + "\n" + good + "\n", "line 1"),
+                       ("\n", "line 1"), (json.dumps({**json.loads(good), "time_s": "x"}) + "\n", "time_s"),
+                       (json.dumps({**json.loads(good), "exact": 3}) + "\n", "exact"), (good.replace('"time_s"', '"time"') + "\n", "time_s"),
+                       (good.replace("xxh128:", "xxh64:") + "\n", "not a point")):
+        journal.write_text(text)
+        fails(*run, "--format", "json", "-o", out, says=[str(journal), says])
+        assert journal.read_text() == text and out.read_text() == whole, "a bad journal was changed"
+    journal.unlink()
+    for text, says in (("scheme,label,ranks\na,b\n", "line 2"), ("scheme,label,ranks\na,b,3,4\n", "line 2"), ("a table\n", "out.json"),
+                       ("{}", "not what"), ('{"points": 3}', "not what"), ('{"points": [3]}', "object"), (whole[:-200], "out.json"),
+                       ("scheme,label,\0\n", "not a text")):
+        out.write_text(text)
+        fails(*run, "--format", "json", "-o", out, says=["--resume", says])
+        assert out.read_text() == text and not journal.exists()
+    out.unlink()
+    journal.mkdir()
+    fails(*run, "--format", "json", "-o", out, says=str(journal), status=3)
+    journal.rmdir()
+    journal.write_text("")
+    with open(journal, "r+", encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        fails("run", scenario, "--format", "json", "-o", out, says="another run")
+
+
+# --- baselines --------------------------------------------------------------------------------------------------------
+
+
+@test
+def nothing_moves_by_itself(folder):
+    scenario, stored = write(folder, small()), folder / "b.json"
+    out = call("run", scenario, "--save-baseline", stored)[0]
+    assert "zen" in out and stored.read_text() == call("run", scenario, "--format", "json")[0]
+    out, err = call("run", scenario, "--baseline", stored)
+    assert out == f"small against {stored}: 36 points the same, 0 moved, 0 new, 0 missing.\n" and err == "", (out, err)
+    diff = json.loads(call("run", scenario, "--baseline", stored, "--format", "json")[0])
+    assert (diff["same"], diff["moved"], diff["new"], diff["missing"], diff["changes"]) == (36, 0, 0, 0, [])
+
+
+@test
+def what_moved_is_shown(folder):
+    scenario, stored = write(folder, small()), folder / "b.json"
+    call("run", scenario, "--save-baseline", stored)
+    document = json.loads(stored.read_text())
+    changes = [(3, "time_s", 1 + 2e-9), (7, "bytes_total", 1 + 1e-12), (9, "formula_s", 1.5), (11, "time_s", 1 + 1e-10)]
+    was = [(document["points"][i][field], factor) for i, field, factor in changes]
+    for (i, field, factor), (value, _) in zip(changes, was):
+        document["points"][i][field] = value * factor
+    stored.write_text(json.dumps(document))
+    out, err = call("run", scenario, "--baseline", stored, "--format", "json", status=1)
+    diff = json.loads(out)
+    assert (diff["same"], diff["moved"]) == (33, 3) and "3 points moved" in err, (out, err)
+    for change, (i, field, factor), (value, _) in zip(diff["changes"], changes, was):
+        point = document["points"][i]
+        assert change["change"] == "moved" and all(change[key] == point[key] for key in ("label", "ranks", "tensor", "at"))
+        [moved] = change["fields"]
+        assert moved["field"] == field and moved["now"] == value and moved["was"] == value * factor, moved
+        assert abs(moved["relative"] - (1 / factor - 1)) < 1e-9
+    rows = list(csv.DictReader(io.StringIO(call("run", scenario, "--baseline", stored, "--format", "csv", status=1)[0])))
+    assert [(row["change"], row["field"]) for row in rows] == [("moved", field) for _, field, _ in changes[:3]]
+    table = call("run", scenario, "--baseline", stored, status=1)[0]
+    assert "33 points the same, 3 moved" in table and "formula_s" in table and "-33.3%" in table, table
+    loose = json.loads(call("run", scenario, "--baseline", stored, "--tolerance", "1e-6", "--format", "json", status=1)[0])
+    assert loose["moved"] == 2, "bytes move at any tolerance, times by more than it"
+    assert json.loads(call("run", scenario, "--baseline", stored, "--tolerance", "60%", "--format", "json", status=1)[0])["moved"] == 1
+
+
+@test
+def new_and_missing_points(folder):
+    scenario, stored = write(folder, small()), folder / "b.json"
+    call("run", scenario, "--save-baseline", stored)
+    diff = json.loads(call("run", scenario, "--baseline", stored, "--ranks", "2,8,16,4", "--format", "json")[0])
+    assert (diff["same"], diff["new"], diff["missing"]) == (36, 12, 0), "new points alone are no failure"
+    out, err = call("run", scenario, "--baseline", stored, "--ranks", "2,8", "--format", "json", status=1)
+    diff = json.loads(out)
+    assert (diff["same"], diff["new"], diff["missing"]) == (24, 0, 12) and "12 are missing" in err
+    assert {c["ranks"] for c in diff["changes"]} == {16} and {c["change"] for c in diff["changes"]} == {"missing"}
+
+
+@test
+def why_it_moved(folder):
+    scenario, stored = write(folder, small(trace=BIBLE)), folder / "b.json"
+    call("run", scenario, "--save-baseline", stored)
+    change = json.loads(call("run", scenario, "--baseline", stored, "--trace", WORDNET, "--format", "json", status=1)[0])["changes"][0]
+    assert {"trace", "trace_hash"} <= set(change["differs"]), change["differs"]
+    document = json.loads(stored.read_text())
+    document["points"][0]["exact"] = None
+    document["points"][1].pop("gamma")  # a field that the stored points do not have is no move
+    stored.write_text(json.dumps(document))
+    diff = json.loads(call("run", scenario, "--baseline", stored, "--format", "json", status=1)[0])
+    assert diff["moved"] == 1 and diff["changes"][0]["differs"] == ["exact"]
+
+
+@test
+def wrong_baselines(folder):
+    scenario = write(folder, small(ranks=[2]))
+    bad = folder / "bad.json"
+    for text, says in (("{}", "not what"), ('{"sparsync": "1", "points": [{}]}', "label"), ("scheme,label,ranks\na,b,3\n", "CSV"),
+                       ('{"sparsync": "1", "points": [{"label": "a", "ranks": 0, "tensor": "t", "at": {}}]}', "ranks"),
+                       ('{"sparsync": "1", "points": [{"label": "a", "ranks": 2, "tensor": "t", "at": 3}]}', "at")):
+        bad.write_text(text)
+        fails("run", scenario, "--baseline", bad, says=["bad.json", says])
+    call("run", scenario, "--save-baseline", bad)
+    document = json.loads(bad.read_text())
+    document["points"][0]["time_s"] = "1 ms"
+    bad.write_text(json.dumps(document))
+    fails("run", scenario, "--baseline", bad, says=["bad.json", "time_s"])
+    fails("run", scenario, "--baseline", folder / "none.json", says="none.json")
+    fails("run", scenario, "--tolerance", "1%", says="--baseline")
+    fails("run", scenario, "--baseline", bad, "--tolerance", "-1", says="--tolerance")
+    fails("run", scenario, "--baseline", bad, "--tolerance", "much", says="--tolerance")
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+@test
+def forms_that_are_bounds(folder):
+    scenario = write(folder, small(trace={"gradient": {"elements": 20000}}, ranks=[4], cluster="rtx3090-1gbe", schemes=["topka", "topkdsa"]))
+    for p in points(scenario):
+        low, high = p["formula_low_s"], p["formula_high_s"]
+        assert (p["formula_s"] is None) == (p["label"] == "topkdsa") and (low is None) == (high is None) == (p["label"] == "topka")
+        assert low is None or 0 < low < high
+        assert low is None or (p["formula_low"] and p["formula_high"])
+    table = call("run", scenario)[0]
+    for line in table.splitlines():
+        if line.startswith("topkdsa"):
+            assert line.split()[-2] in ("within", "outside"), line
+    assert "topka is lossy; it applies" in table and "% of the energy" in table
+    assert "energy of what" not in call("run", write(folder, small()))[0], "lossless schemes apply all"
+
+
+sys.exit(tap.run(TESTS))
