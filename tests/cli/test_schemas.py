@@ -112,6 +112,22 @@ def run_schema_notices(folder):
 
 
 @test
+def baselines_print_what_they_say(folder):
+    run = ["run", "--trace", BIBLE, "--cluster", "p3.16xlarge-25g", "--iterations", "1", "--scheme", "ps,zen"]
+    call(*run, "--ranks", "2,16", "--save-baseline", folder / "b.json")
+    fits("run", json.loads((folder / "b.json").read_text()), "a stored baseline")
+    same = output(*run, "--ranks", "2,16", "--baseline", folder / "b.json")
+    fits("baseline", same, "nothing moved")
+    document = output(*run, "--ranks", "16,4", "--latency", "1ms", "--baseline", folder / "b.json", status=1)
+    fits("baseline", document, "moved, new and missing points")
+    assert {c["change"] for c in document["changes"]} == {"moved", "new", "missing"}
+    for field in ("change", "label", "ranks", "tensor", "at", "fields", "differs"):
+        misfits("baseline", changed(document, ["changes", 0, field], drop=True), f"a change without {field}")
+    misfits("baseline", changed(document, ["changes", 0, "change"], "gone"), "change = gone")
+    misfits("baseline", changed(document, ["moved"], "1"), "text for a count")
+
+
+@test
 def cost_prints_what_it_says(folder):
     size = ["--M", "1MB", "--density", "1%"]
     for arguments in ([], ["--row-width", "64", "--ranks", "1,2,5", "--gamma", "full"], ["ps", "--servers", "3"],

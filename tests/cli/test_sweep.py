@@ -158,7 +158,7 @@ def results_appear_before_the_end(folder):
 
 @test
 def progress_on_a_terminal(folder):
-    scenario = write(folder, large(iterations=6, merge=1, sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32]}))
+    scenario = write(folder, large(sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32, 64, 128, 3, 5, 6, 7]}))
     ours, theirs = pty.openpty()
     shown = b""
     with subprocess.Popen([PROGRAM, "run", scenario, "-o", folder / "out", "--jobs", "1"], env=ENVIRONMENT, stderr=theirs) as run:
@@ -169,7 +169,7 @@ def progress_on_a_terminal(folder):
             except OSError:  # the terminal is gone
                 break
     os.close(ours)
-    assert run.returncode == 0 and b" of 180 points, about " in shown and b" left" in shown, shown[:200]
+    assert run.returncode == 0 and b" of 360 points, about " in shown and b" left" in shown, shown[:200]
     assert shown.endswith(b"\r\x1b[K"), shown[-40:]
     assert call("run", scenario, "-o", folder / "out", "--jobs", "1")[1] == "", "a bar where there is no terminal"
 
