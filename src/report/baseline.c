@@ -348,16 +348,40 @@ static void add_move(struct ss_table *table, const struct ss_changed_point *c) {
   ss_table_cell(table, "%zu", c->fields - 1 + c->judged_otherwise);
 }
 
-static void print_differing(const struct ss_changed_point *c, FILE *stream) {
+/* "zen: options, trace_hash"; the caller's, NULL when nothing differs. */
+static char *differing(const struct ss_changed_point *c) {
   cJSON *o = changed_json(c);
+  char *text = NULL;
+  size_t length;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "differs");
-  if (list && list->child) {
-    fprintf(stream, "%s at %.0f ranks: not what it was:", c->point ? c->point->setting.label : "",
-            cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(o, "ranks")));
+  FILE *stream = list && list->child ? open_memstream(&text, &length) : NULL;
+  if (stream) {
+    fprintf(stream, "%s:", text_of(o, "label"));
     for (const cJSON *n = list->child; n; n = n->next) fprintf(stream, " %s%s", n->valuestring, n->next ? "," : "");
-    fputc('\n', stream);
+    fclose(stream);
   }
   cJSON_Delete(o);
+  return text;
+}
+
+/* Each once, however many points it concerns. */
+static bool print_differing(const struct ss_diff *diff, FILE *stream, struct ss_error *error) {
+  SS_AUTO_FREE char **said = ss_alloc_zero(diff->count, sizeof(char *));
+  size_t n = 0;
+  if (!said) return ss_fail_memory(error, "printing results");
+  for (size_t i = 0; i < diff->count; i++) {
+    char *text = diff->changed[i].change == SS_MOVED ? differing(&diff->changed[i]) : NULL;
+    bool again = !text;
+    for (size_t k = 0; k < n && !again; k++) again = strcmp(said[k], text) == 0;
+    if (again) {
+      free(text);
+      continue;
+    }
+    fprintf(stream, "%s%s\n", n == 0 ? "\nnot what they were:\n  " : "  ", text);
+    said[n++] = text;
+  }
+  for (size_t k = 0; k < n; k++) free(said[k]);
+  return true;
 }
 
 bool ss_diff_table(const struct ss_diff *diff, const char *scenario, FILE *stream, struct ss_error *error) {
@@ -377,7 +401,5 @@ bool ss_diff_table(const struct ss_diff *diff, const char *scenario, FILE *strea
   fputc('\n', stream);
   bool ok = ss_table_print(table, stream, error);
   ss_table_free(table);
-  for (size_t i = 0; i < diff->count; i++)
-    if (diff->changed[i].change == SS_MOVED) print_differing(&diff->changed[i], stream);
-  return ok;
+  return ok && print_differing(diff, stream, error);
 }
