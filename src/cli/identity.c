@@ -38,7 +38,6 @@ static void feed_setting(XXH3_state_t *state, const struct ss_setting *s) {
 }
 
 static void feed_input(XXH3_state_t *state, const struct ss_job *job) {
-  const struct ss_selection *s = &job->selection;
   feed_text(state, job->trace_key);
   feed_count(state, job->trace_hash);
   feed_text(state, job->tensor_name);
@@ -47,6 +46,10 @@ static void feed_input(XXH3_state_t *state, const struct ss_job *job) {
   feed_count(state, job->seed);
   feed_count(state, job->first);
   feed_count(state, job->end);
+  feed_count(state, job->ranks);
+}
+
+static void feed_selection(XXH3_state_t *state, const struct ss_selection *s) {
   feed_count(state, s->selects);
   feed_count(state, s->residual);
   feed_count(state, s->k);
@@ -57,7 +60,7 @@ static void feed_input(XXH3_state_t *state, const struct ss_job *job) {
 static void feed_payloads(XXH3_state_t *state, const struct ss_job *job) {
   feed_setting(state, &job->setting);
   feed_input(state, job);
-  feed_count(state, job->ranks);
+  feed_selection(state, &job->selection);
   feed_count(state, job->servers);
   feed_count(state, job->verify);
   feed_text(state, job->device.name);
@@ -81,6 +84,19 @@ static void feed_cluster(XXH3_state_t *state, const struct ss_cluster *c) {
 static struct ss_identity digest(const XXH3_state_t *state) {
   const XXH128_hash_t hash = XXH3_128bits_digest(state);
   return (struct ss_identity){hash.high64, hash.low64};
+}
+
+struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_wish *wish) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  (void)XXH3_128bits_reset(&state);
+  feed_input(&state, job);
+  feed_count(&state, (uint64_t)(uint32_t)job->origin.exponent);
+  feed_count(&state, wish->lists);
+  feed_count(&state, wish->lookups);
+  feed_count(&state, wish->element);
+  feed_count(&state, wish->values);
+  return digest(&state);
 }
 
 struct ss_identity ss_job_payloads(const struct ss_job *job) {

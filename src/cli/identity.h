@@ -8,6 +8,8 @@ struct ss_identity {
   uint64_t high, low; /* XXH3, 128 bits: of a million points no two are taken for each other */
 };
 
+/* Of all that decides what its iterations start from, before anything is selected. */
+struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_wish *wish);
 /* Of all that decides what is sent, and to what effect: jobs that share it differ only in links, network models and
  * labels, and in where of the scenario they stand. */
 struct ss_identity ss_job_payloads(const struct ss_job *job);

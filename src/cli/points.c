@@ -1,6 +1,7 @@
 #include "cli/points.h"
 
 #include "cli/identity.h"
+#include "cli/inputs.h"
 #include "cli/progress.h"
 #include "cost/measure.h"
 
@@ -13,6 +14,7 @@
 struct worker {
   struct ss_arena arena;
   struct ss_coalesce_scratch scratch;
+  struct ss_inputs inputs;
   struct ss_memory memory;
   struct ss_selector selector;
   struct ss_measures measures;
@@ -179,7 +181,7 @@ static bool run_iteration(const struct ss_job *job, uint32_t networks, const str
   if (job->selection.selects) input_wish.element = input_wish.values = input_wish.lists = true;
   input_wish.iteration = t;
   ss_arena_reset(&w->arena);
-  if (!ss_input_make(&job->origin, &input_wish, &w->arena, &w->scratch, &input, error) ||
+  if (!ss_inputs_get(&w->inputs, job, &input_wish, &w->arena, &w->scratch, &input, error) ||
       !select_entries(job, element, w, &input, error) || !ss_measure_add(&w->measures, &input, &job->origin, error) ||
       !ss_simulate_all(&job->setting, &world, w->clusters, networks, &input, &w->arena, out, w->tallies, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
@@ -239,6 +241,7 @@ static bool run_group(const struct ss_job *jobs, const struct ss_job_group *grou
 static void free_worker(struct worker *w) {
   ss_arena_free(&w->arena);
   ss_coalesce_free(&w->scratch);
+  ss_inputs_free(&w->inputs);
   ss_memory_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_measure_free(&w->measures);
@@ -440,10 +443,14 @@ static int thread_count(unsigned jobs, size_t groups) {
   return (int)(wanted < groups ? wanted : groups < 1 ? 1 : groups);
 }
 
+/* B of inputs that all threads together keep: little beside what schemes need. */
+enum { INPUTS_ROOM = 1 << 29 };
+
 static bool compute_all(struct run *run, struct ss_error *error) {
-#pragma omp parallel num_threads(thread_count(run->wish->jobs, run->groups.count))
+  const int threads = thread_count(run->wish->jobs, run->groups.count);
+#pragma omp parallel num_threads(threads)
   {
-    struct worker worker = {0};
+    struct worker worker = {.inputs.room = INPUTS_ROOM / (size_t)threads};
 #pragma omp for schedule(dynamic, 1)
     for (size_t g = 0; g < run->groups.count; g++) compute(run, g, &worker);
     free_worker(&worker);
