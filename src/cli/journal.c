@@ -15,6 +15,7 @@
 
 struct known {
   uint64_t hash[2];
+  size_t place; /* in order of reading: the journal before the result */
   struct ss_node node;
 };
 
@@ -32,7 +33,19 @@ static int by_hash(const void *a, const void *b) {
   const struct known *x = a, *y = b;
   for (int i = 0; i < 2; i++)
     if (x->hash[i] != y->hash[i]) return x->hash[i] < y->hash[i] ? -1 : 1;
-  return 0;
+  return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* The first that was read of those with the hash; NULL: none. */
+static const struct known *find(const struct known *known, size_t count, const uint64_t hash[2]) {
+  const struct known wanted = {.hash = {hash[0], hash[1]}};
+  size_t low = 0, high = count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (by_hash(&known[middle], &wanted) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low < count && known[low].hash[0] == hash[0] && known[low].hash[1] == hash[1] ? &known[low] : NULL;
 }
 
 /* --- what is known ---------------------------------------------------------------------------------------- */
@@ -54,7 +67,7 @@ static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *e
 
 /* A point without a hash can be no one's: "*" is a sum that is made again. */
 static bool add_known(struct ss_journal *j, struct ss_node node, struct ss_error *error) {
-  struct known known = {.node = node};
+  struct known known = {.node = node, .place = j->count};
   if (!ss_point_read_hash(node, known.hash)) return true;
   if (j->count == j->room) {
     struct known *grown = ss_realloc(j->known, 2 * j->room + 256, sizeof *grown);
@@ -217,8 +230,7 @@ static void drop_arrays(struct ss_point *p) {
 
 bool ss_journal_recall(struct ss_journal *j, const struct ss_points_wish *wish, struct ss_point *point, bool *known,
                        struct ss_error *error) {
-  const struct known wanted = {.hash = {point->hash[0], point->hash[1]}};
-  const struct known *found = j->count > 0 ? bsearch(&wanted, j->known, j->count, sizeof *j->known, by_hash) : NULL;
+  const struct known *found = find(j->known, j->count, point->hash);
   *known = false;
   if (!found || !ss_point_alike(found->node, point)) return true;
   if (!ss_point_read(found->node, wish->per_rank, wish->per_iteration, point, error)) return false;

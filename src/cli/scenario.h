@@ -24,9 +24,9 @@ struct ss_job {
   uint64_t trace_hash;
   uint32_t ranks, servers;
   uint64_t first, end, seed; /* iterations [first, end) */
+  struct cJSON *at;          /* shared by all jobs of one place; NULL without a sweep */
+  uint32_t siblings;         /* tensors of the trace: jobs of one scheme and place follow each other */
   bool verify;
-  struct cJSON *at;  /* shared by all jobs of one place; NULL without a sweep */
-  uint32_t siblings; /* tensors of the trace: jobs of one scheme and place follow each other */
 };
 
 /* What the command line says; strings are the caller's. */

@@ -126,32 +126,32 @@ static bool play_all(struct ss_player *player, struct ss_round *round, struct ss
   return true;
 }
 
-bool ss_engines_open(struct ss_engines *all, const struct ss_cluster *const *clusters, uint32_t count, uint32_t ranks,
-                     uint32_t servers, struct ss_error *error) {
-  *all = (struct ss_engines){.player = {.play = play_all}};
-  all->engine = ss_alloc_zero(count, sizeof *all->engine);
-  if (!all->engine) return ss_fail_memory(error, "making room for the networks");
-  for (; all->count < count; all->count++)
-    if (!ss_engine_open(&all->engine[all->count], clusters[all->count], ranks, servers, error)) {
-      ss_engines_close(all);
+bool ss_engines_open(struct ss_engines *engines, const struct ss_cluster *const *clusters, uint32_t count,
+                     uint32_t ranks, uint32_t servers, struct ss_error *error) {
+  *engines = (struct ss_engines){.player = {.play = play_all}};
+  engines->engine = ss_alloc_zero(count, sizeof *engines->engine);
+  if (!engines->engine) return ss_fail_memory(error, "making room for the networks");
+  for (; engines->count < count; engines->count++)
+    if (!ss_engine_open(&engines->engine[engines->count], clusters[engines->count], ranks, servers, error)) {
+      ss_engines_close(engines);
       return false;
     }
   return true;
 }
 
-void ss_engines_close(struct ss_engines *all) {
-  for (uint32_t i = 0; i < all->count; i++) ss_engine_close(&all->engine[i]);
-  free(all->engine);
-  *all = (struct ss_engines){0};
+void ss_engines_close(struct ss_engines *engines) {
+  for (uint32_t i = 0; i < engines->count; i++) ss_engine_close(&engines->engine[i]);
+  free(engines->engine);
+  *engines = (struct ss_engines){0};
 }
 
-struct ss_player *ss_engines_player(struct ss_engines *all) {
-  return all->count == 1 ? &all->engine->player : &all->player;
+struct ss_player *ss_engines_player(struct ss_engines *engines) {
+  return engines->count == 1 ? &engines->engine->player : &engines->player;
 }
 
-void ss_engines_tally(struct ss_engines *all, struct ss_tally *tallies) {
-  for (uint32_t i = 0; i < all->count; i++) {
-    const struct ss_tally own = ss_engine_tally(&all->engine[i]);
+void ss_engines_tally(struct ss_engines *engines, struct ss_tally *tallies) {
+  for (uint32_t i = 0; i < engines->count; i++) {
+    const struct ss_tally own = ss_engine_tally(&engines->engine[i]);
     tallies[i] = i == 0 ? own : tallies[0];
     tallies[i].time = own.time;
     tallies[i].kernel = own.kernel;

@@ -68,7 +68,7 @@ static void each_network_is_as_it_is_alone(void **state) {
     struct ss_arena arena = {0};
     struct ss_trace *trace = ragged_trace(&dice, (enum shape)(seed % SHAPES), 1 + seed % 17,
                                           dice_between(&dice, 1, 200), dice_between(&dice, 1, 9), SS_F32);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < NETWORKS; i++) {
       cluster[i] = random_cluster(&dice, gpus);
       clusters[i] = &cluster[i];
     }
