@@ -120,7 +120,7 @@ def clusters_with_other_nodes_do_not(folder):
 @test
 def values_and_residuals(folder):
     gradient = {"gradient": {"elements": 900, "iterations": 3}}
-    equals_single_runs(folder, small(trace=gradient, ranks=[4, 16], iterations=3, cluster="rtx3090-1gbe", schemes=[
+    equals_single_runs(folder, small(trace=gradient, ranks=[4, 8], iterations=3, cluster="rtx3090-1gbe", schemes=[
         "topka", "oktopk", {"name": "spardl", "teams": 2}, "s2"]), "--per-rank", "--per-iteration")
     equals_single_runs(folder, small(trace=gradient, ranks=[4], iterations=3, select={"topk": "5%"}, schemes=["allgather", "zen"],
                                      sweep={"cluster.bandwidth": ["1Gbps", "9Gbps"], "select.topk": ["5%", "10%"]}))
@@ -158,7 +158,7 @@ def results_appear_before_the_end(folder):
 
 @test
 def progress_on_a_terminal(folder):
-    scenario = write(folder, large(sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32, 64, 128, 3, 5, 6, 7]}))
+    scenario = write(folder, large(sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32]}))
     ours, theirs = pty.openpty()
     shown = b""
     with subprocess.Popen([PROGRAM, "run", scenario, "-o", folder / "out", "--jobs", "1"], env=ENVIRONMENT, stderr=theirs) as run:
@@ -169,9 +169,9 @@ def progress_on_a_terminal(folder):
             except OSError:  # the terminal is gone
                 break
     os.close(ours)
-    assert run.returncode == 0 and b" of 360 points, about " in shown and b" left" in shown, shown[:200]
+    assert run.returncode == 0 and b" of 180 points, about " in shown and b" left" in shown, shown[:200]
     assert shown.endswith(b"\r\x1b[K"), shown[-40:]
-    assert call("run", scenario, "-o", folder / "out", "--jobs", "1")[1] == "", "a bar where there is no terminal"
+    assert call("run", write(folder, large()), "-o", folder / "out", "--jobs", "1")[1] == "", "a bar where there is no terminal"
 
 
 # --- stopped and gone on ----------------------------------------------------------------------------------------------
