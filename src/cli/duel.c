@@ -255,7 +255,7 @@ static bool play(const struct ss_request *request, const struct ss_duel *duel, d
   struct ss_scenario *scenario;
   struct ss_points points = {0};
   if (!ss_scenario_open(request, &scenario, error)) return false;
-  bool ok = ss_points_run(scenario, &duel->costs, &wish, &points, error);
+  bool ok = ss_points_run(scenario, &duel->costs, &wish, NULL, &points, error);
   if (ok && points.count != 2) ok = ss_fail(error, SS_BAD_INPUT, "%zu points for two schemes", points.count);
   for (int i = 0; ok && i < 2; i++) cost[i] = points.point[i].time;
   if (ok) ss_points_free(&points);
