@@ -266,17 +266,26 @@ static double base_at(const struct ss_plot_row *rows, size_t count, const char *
   return NAN;
 }
 
-/* "relative": {"to": SERIES, "as": "ratio"|"speedup"}: y over, or under, that of the series at the same x. The rows
- * are those of one entry, so that each has its own base. */
+static void leave_out(struct ss_plot_panel *panel, size_t first, const char *series) {
+  size_t kept = first;
+  for (size_t i = first; i < panel->rows; i++)
+    if (strcmp(panel->row[i].series, series) != 0) panel->row[kept++] = panel->row[i];
+  panel->rows = kept;
+}
+
+/* "relative": {"to": SERIES, "as": "ratio"|"speedup"}: y over, or under, that of the series at the same x; "shown"
+ * false leaves the series itself out. The rows are those of one entry, so that each has its own base. */
 static bool make_relative(struct ss_node node, struct ss_plot_panel *panel, size_t first, struct ss_error *error) {
-  static const char *const keys[] = {"to", "as", NULL}, *const ways[] = {"ratio", "speedup", NULL};
+  static const char *const keys[] = {"to", "as", "shown", NULL}, *const ways[] = {"ratio", "speedup", NULL};
   struct ss_node to, as;
   const char *series;
   size_t way;
+  bool shown = true;
   if (!ss_node_present(node)) return true;
   if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "to", &to, error) ||
       !ss_node_text(to, &series, error) || !ss_node_need(node, "as", &as, error) ||
-      !ss_node_choice(as, ways, &way, error))
+      !ss_node_choice(as, ways, &way, error) ||
+      (ss_node_present(ss_node_get(node, "shown")) && !ss_node_flag(ss_node_get(node, "shown"), &shown, error)))
     return false;
   const size_t count = panel->rows - first;
   struct ss_plot_row *rows = panel->row + first;
@@ -290,6 +299,7 @@ static bool make_relative(struct ss_node node, struct ss_plot_panel *panel, size
     r->y = way ? base[i] / r->y : r->y / base[i];
     r->low = low, r->high = high;
   }
+  if (!shown) leave_out(panel, first, series);
   return true;
 }
 

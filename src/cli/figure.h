@@ -33,8 +33,9 @@ const struct cJSON *ss_record_find(const struct cJSON *record, const char *path)
 
 /* --- measurements (figure_measure.c) --------------------------------------------------------------------------- */
 
-/* "measure": {"name": ..., parameters}: an array of objects, the caller's to delete. */
-bool ss_measure(struct ss_node measure, struct cJSON **out, struct ss_error *error) SS_MUST_CHECK;
+/* "measure": {"name": ..., parameters}: an array of objects, the caller's to delete. `made` is the path that
+ * the trace "$made" stands for. */
+bool ss_measure(struct ss_node measure, const char *made, struct cJSON **out, struct ss_error *error) SS_MUST_CHECK;
 /* A text of a figure; what begins with "$data/" is a path in the data folder. */
 bool ss_figure_path(const char *text, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 

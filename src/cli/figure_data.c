@@ -134,9 +134,7 @@ static bool run_command(struct ss_node entry, struct workshop *shop, struct ss_r
   const struct ss_node list = ss_node_get(entry, "command"), scenario = ss_node_get(entry, "scenario");
   const char *words[ARGUMENTS_MAX] = {NULL};
   size_t count = 0;
-  if (!make_trace(ss_node_get(entry, "make"), shop, error) || !read_arguments(list, shop, words, &count, error) ||
-      !may_run(list, words, count, error))
-    return false;
+  if (!read_arguments(list, shop, words, &count, error) || !may_run(list, words, count, error)) return false;
   if (ss_node_present(scenario)) {
     if (!write_scenario(scenario, shop, error)) return false;
     words[count++] = shop->scenario;
@@ -144,10 +142,14 @@ static bool run_command(struct ss_node entry, struct workshop *shop, struct ss_r
   return ss_command_json(words, count, &out->doc, error);
 }
 
-static bool from_command(struct ss_node entry, struct ss_records *out, struct ss_error *error) {
+static bool from_work(struct ss_node entry, struct ss_records *out, struct ss_error *error) {
+  const struct ss_node measure = ss_node_get(entry, "measure");
   struct workshop *shop = ss_alloc_zero(1, sizeof *shop);
   if (!shop) return ss_fail_memory(error, "running a command");
-  const bool ok = run_command(entry, shop, out, error);
+  bool ok = make_trace(ss_node_get(entry, "make"), shop, error);
+  if (ok)
+    ok = ss_node_present(measure) ? ss_measure(measure, shop->made, &out->made, error)
+                                  : run_command(entry, shop, out, error);
   sweep_out(shop);
   free(shop);
   if (ok) return true;
@@ -171,21 +173,16 @@ bool ss_records_get(struct ss_node entry, struct ss_records *out, struct ss_erro
   char path[PATH_MAX];
   const char *name;
   *out = (struct ss_records){0};
-  if (ss_node_present(measure)) {
-    if (!ss_measure(measure, &out->made, error)) return false;
-    out->list = out->made;
-    return true;
-  }
   if (ss_node_present(file)) {
     if (!ss_node_text(file, &name, error) || !ss_figure_path(name, path, sizeof path, error) ||
         !ss_doc_read(path, FILE_MAX, &out->doc, error))
       return false;
-  } else if (ss_node_present(command)) {
-    if (!from_command(entry, out, error)) return false;
+  } else if (ss_node_present(command) || ss_node_present(measure)) {
+    if (!from_work(entry, out, error)) return false;
   } else {
     return ss_node_fail(entry, error, "has no \"command\", \"file\" or \"measure\"");
   }
-  out->list = first_list(ss_doc_root(out->doc).at);
+  out->list = out->made ? out->made : first_list(ss_doc_root(out->doc).at);
   if (out->list && out->list->child) return true;
   ss_fail(error, SS_BAD_INPUT,
           "%s: holds no list of results (take what run, cost, plan or trace stats print with --format json)",

@@ -28,12 +28,13 @@ static bool need_count(struct ss_node node, const char *key, uint64_t low, uint6
   return ss_node_need(node, key, &at, error) && ss_node_count(at, low, high, out, error);
 }
 
-static bool open_trace(struct ss_node node, struct ss_trace **out, struct ss_error *error) {
+static bool open_trace(struct ss_node node, const char *made, struct ss_trace **out, struct ss_error *error) {
   char path[PATH_MAX];
   struct ss_node at;
   const char *name;
-  return ss_node_need(node, "trace", &at, error) && ss_node_text(at, &name, error) &&
-         ss_figure_path(name, path, sizeof path, error) && ss_trace_open(path, out, error);
+  if (!ss_node_need(node, "trace", &at, error) || !ss_node_text(at, &name, error)) return false;
+  if (strcmp(name, "$made") == 0) return ss_trace_open(made, out, error);
+  return ss_figure_path(name, path, sizeof path, error) && ss_trace_open(path, out, error);
 }
 
 /* --- of traces ---------------------------------------------------------------------------------------------- */
@@ -126,9 +127,9 @@ static bool shares(struct ss_node node, const struct ss_trace *trace, cJSON *lis
   return ok ? true : ss_fail_memory(error, "measuring shares");
 }
 
-static bool of_trace(struct ss_node node, bool pairs, cJSON *list, struct ss_error *error) {
+static bool of_trace(struct ss_node node, const char *made, bool pairs, cJSON *list, struct ss_error *error) {
   struct ss_trace *trace;
-  if (!open_trace(node, &trace, error)) return false;
+  if (!open_trace(node, made, &trace, error)) return false;
   const bool ok = pairs ? overlaps(node, trace, list, error) : shares(node, trace, list, error);
   ss_trace_close(trace);
   return ok;
@@ -304,7 +305,7 @@ static bool hashing(struct ss_node node, cJSON *list, struct ss_error *error) {
 
 /* ------------------------------------------------------------------------------------------------------------ */
 
-bool ss_measure(struct ss_node measure, struct cJSON **out, struct ss_error *error) {
+bool ss_measure(struct ss_node measure, const char *made, struct cJSON **out, struct ss_error *error) {
   static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
   static const char *const keys[] = {"name",      "trace",    "bins",    "parts",  "elements",  "servers",
                                      "row_width", "memories", "repeats", "probes", "densities", NULL};
@@ -314,7 +315,7 @@ bool ss_measure(struct ss_node measure, struct cJSON **out, struct ss_error *err
       !ss_node_choice(name, names, &chosen, error))
     return false;
   cJSON *list = cJSON_CreateArray();
-  const bool ok = chosen < 2    ? of_trace(measure, chosen == 0, list, error)
+  const bool ok = chosen < 2    ? of_trace(measure, made, chosen == 0, list, error)
                   : chosen == 2 ? formats(measure, list, error)
                                 : hashing(measure, list, error);
   if (ok && list && list->child) {

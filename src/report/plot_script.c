@@ -27,6 +27,7 @@ struct drawing {
   double x_factor, y_factor, z_factor;
   const char *x_unit, *y_unit, *z_unit; /* as shown */
   double width, height, left, bottom;
+  double below; /* what stands under the plot: tics, label, key */
 };
 
 /* --- text --------------------------------------------------------------------------------------------------- */
@@ -123,12 +124,18 @@ static double largest(const struct ss_plot_panel *panel, char axis) {
   return most;
 }
 
+static bool tics_have_unit(const struct ss_plot_axis *a) {
+  return a->scale == SS_SCALE_LOG &&
+         (strcmp(a->unit, "s") == 0 || strcmp(a->unit, "B") == 0 || strcmp(a->unit, "bit/s") == 0);
+}
+
 static void choose_units(struct drawing *d) {
   const struct ss_plot_panel *p = d->panel;
   const struct multiple x = multiple_of(p->x.unit, largest(p, 'x')), y = multiple_of(p->y.unit, largest(p, 'y')),
                         z = multiple_of(p->z.unit, largest(p, 'z'));
-  d->x_factor = x.factor, d->x_unit = x.name;
-  d->y_factor = y.factor, d->y_unit = y.name;
+  /* On a logarithmic axis each tic has the multiple that fits it. */
+  d->x_factor = tics_have_unit(&p->x) ? 1 : x.factor, d->x_unit = tics_have_unit(&p->x) ? "" : x.name;
+  d->y_factor = tics_have_unit(&p->y) ? 1 : y.factor, d->y_unit = tics_have_unit(&p->y) ? "" : y.name;
   d->z_factor = z.factor, d->z_unit = z.name;
 }
 
@@ -249,13 +256,20 @@ static bool has_key(const struct drawing *d) {
   return d->panel->kind != SS_PLOT_HEAT && (d->count > 1 || d->panel->kind == SS_PLOT_MAP);
 }
 
-static double panel_height(const struct drawing *d) {
-  double height = 175;
-  if (cells(d->panel)) height = fmin(420, fmax(120, 60 + 22 * (double)d->ys));
-  if (d->panel->title && d->panel->title[0]) height += 16;
-  if (has_key(d)) height += 15 * ceil((double)d->count / (double)key_columns(d));
-  if (turned(d)) height += fmin(130, 0.62 * letter * (double)longest_x(d));
-  return height;
+static double key_height(const struct drawing *d) {
+  return has_key(d) ? 14 * ceil((double)d->count / (double)key_columns(d)) + 4 : 0;
+}
+
+static double height_below(const struct drawing *d) {
+  return 42 + key_height(d) + (turned(d) ? fmin(130, 0.55 * letter * (double)longest_x(d)) : 0);
+}
+
+static double height_above(const struct drawing *d) {
+  return d->panel->title && d->panel->title[0] ? 20 : 8;
+}
+
+static double height_between(const struct drawing *d) {
+  return cells(d->panel) ? fmin(400, fmax(80, 24 * (double)d->ys)) : 135;
 }
 
 /* --- the script of a panel ---------------------------------------------------------------------------------- */
@@ -265,7 +279,7 @@ static void set_label(const char *axis, const struct ss_plot_axis *a, const char
   snprintf(text, sizeof text, unit[0] && a->label[0] ? "%s (%s)" : "%s%s", a->label, unit);
   fprintf(s, "set %slabel ", axis);
   ss_plot_quote(text, false, s);
-  fputs(" offset 0,0\n", s);
+  fprintf(s, " offset %s\n", axis[0] == 'x' ? "0,0.7" : axis[0] == 'y' ? "0.8,0" : "0,0");
 }
 
 /* Tics at every category; of many, at every so many-th. */
@@ -296,14 +310,16 @@ static void set_range(const char *axis, const struct ss_plot_axis *a, double fac
   if (!isnan(a->low)) snprintf(low, sizeof low, "%.17g", a->low * factor);
   else if (from_zero) snprintf(low, sizeof low, "0");
   if (!isnan(a->high)) snprintf(high, sizeof high, "%.17g", a->high * factor);
-  fprintf(s, "set %srange [%s:%s]\n", axis, low, high);
+  fprintf(s, "set %srange [%s:%s]%s\n", axis, low, high, axis[0] == 'x' ? " noextend" : "");
 }
 
 static void set_scale(const char *axis, const struct ss_plot_axis *a, FILE *s) {
   if (a->scale == SS_SCALE_LINEAR) return;
   fprintf(s, "set logscale %s %d\n", axis, a->scale == SS_SCALE_LOG ? 10 : 2);
+  if (a->scale == SS_SCALE_LOG) fprintf(s, "set m%stics 10\n", axis);
   /* 1e-05 is no way to write a time: 10 us */
-  if (a->scale == SS_SCALE_LOG) fprintf(s, "set format %s '%%.0s%s'\nset m%stics 10\n", axis, "%c", axis);
+  if (tics_have_unit(a)) fprintf(s, "set format %s '%%.0s %%c%s'\n", axis, a->unit);
+  else if (a->scale == SS_SCALE_LOG && strcmp(a->unit, "%") != 0) fprintf(s, "set format %s '%%g'\n", axis);
 }
 
 static bool any_below_zero(const struct ss_plot_panel *panel) {
@@ -331,15 +347,18 @@ static void set_axes(const struct drawing *d, FILE *s) {
   set_range("y", &p->y, d->y_factor, p->y.scale == SS_SCALE_LINEAR && !any_below_zero(p), s);
 }
 
-static void set_names(const struct drawing *d, FILE *s) {
+static void set_names(const struct drawing *d, double width, double height, FILE *s) {
   fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\n", d->count, d->count, d->count);
   for (size_t i = 0; i < d->count; i++) {
     fprintf(s, "style[%zu] = %zu\nname[%zu] = ", i + 1, d->mine[i] + 1, i + 1);
     ss_plot_quote(d->series[d->mine[i]], false, s);
     fputc('\n', s);
   }
-  if (has_key(d)) fprintf(s, "set key maxcols %zu\n", key_columns(d));
-  else fputs("unset key\n", s);
+  if (!has_key(d)) fputs("unset key\n", s);
+  else
+    fprintf(s, "set key at screen %.6f, screen %.6f bottom center vertical maxrows %zu\n",
+            (d->left + d->width / 2) / width, (d->bottom + 4) / height,
+            (d->count + key_columns(d) - 1) / key_columns(d));
 }
 
 static bool load_template(enum ss_plot_kind kind, FILE *s, struct ss_error *error) {
@@ -363,9 +382,12 @@ static bool write_panel(const struct drawing *d, size_t number, double width, do
   if (d->panel->title && d->panel->title[0]) {
     fputs("set title ", s);
     ss_plot_quote(d->panel->title, false, s);
-    fputs(" offset 0,-0.6\n", s);
+    fputs(" offset 0,-0.8\n", s);
   }
-  set_names(d, s);
+  /* gnuplot's own margin above a plot is made for larger type, and differs from panel to panel */
+  fprintf(s, "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
+          (d->bottom + d->height - height_above(d)) / height, (d->bottom + d->below) / height);
+  set_names(d, width, height, s);
   set_axes(d, s);
   if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z_unit, s);
   return load_template(d->panel->kind, s, error);
@@ -489,12 +511,17 @@ struct frame {
 static struct frame place_panels(const struct ss_plot *plot, struct drawing *d) {
   struct frame f = {.width = plot->wide ? PAGE : COLUMN};
   const double each = plot->wide ? f.width / (double)plot->panels : f.width;
-  double panels = 0;
+  double panels = 0, below = 0;
   f.title = plot->title ? 15 * (double)wrap(plot->title, f.width, big_letter, NULL, 0, 0, "", 1) + 8 : 4;
   f.note = plot->note ? 11.5 * (double)wrap(plot->note, f.width, small_letter, NULL, 0, 0, "", 1) + 8 : 4;
   for (size_t i = 0; i < plot->panels; i++) {
     d[i].width = each;
-    d[i].height = panel_height(&d[i]);
+    d[i].below = height_below(&d[i]);
+    below = fmax(below, d[i].below);
+  }
+  for (size_t i = 0; i < plot->panels; i++) {
+    if (plot->wide) d[i].below = below; /* side by side, axes stand on one line */
+    d[i].height = height_above(&d[i]) + height_between(&d[i]) + d[i].below;
     panels = plot->wide ? fmax(panels, d[i].height) : panels + d[i].height;
   }
   f.height = f.title + panels + f.note;
