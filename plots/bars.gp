@@ -2,7 +2,7 @@
 set style fill solid 0.9 noborder
 if (ranges) {
   plot for [i=1:n] data index (i - 1) using 1:2:6 with boxes linestyle style[i] title name[i], \
-       for [i=1:n] data index (i - 1) using 1:2:3:4 with yerrorbars linecolor rgb '#333333' linewidth 1 pointtype 0 notitle
+       for [i=1:n] data index (i - 1) using 1:3:(0):($4 - $3) with vectors nohead linecolor rgb '#333333' linewidth 1.2 notitle
 } else {
   plot for [i=1:n] data index (i - 1) using 1:2:6 with boxes linestyle style[i] title name[i]
 }

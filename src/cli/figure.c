@@ -135,8 +135,10 @@ static bool equals(const cJSON *found, const cJSON *wanted) {
 }
 
 static bool admitted(const struct record *r, struct ss_node where) {
+  cJSON index = {.type = cJSON_Number, .valuedouble = r->index};
   for (struct ss_node at = ss_node_first(where); ss_node_present(at); at = ss_node_next(at)) {
-    const cJSON *found = field_of(r, ss_node_key(at));
+    const bool by_index = r->member && strcmp(ss_node_key(at), "index") == 0;
+    const cJSON *found = by_index ? &index : field_of(r, ss_node_key(at));
     bool any = false;
     if (ss_node_is_array(at))
       for (const cJSON *item = at.at->child; item; item = item->next) any = any || equals(found, item);
@@ -226,25 +228,81 @@ static bool fail_search(const struct search *search, struct ss_error *error) {
   return ss_fail(error, SS_BAD_INPUT, "no result has a value for \"%s\"; there are %s", search->missing, fields);
 }
 
-static bool add_entry(struct ss_node entry, const struct mapping *of_panel, struct ss_plot *plot,
-                      struct ss_plot_panel *panel, struct ss_error *error) {
+/* --- entries ------------------------------------------------------------------------------------------------ */
+
+enum { KEPT = 32 };
+
+/* Results of a figure's entries: panels often show different fields of the same. */
+struct results {
+  char *key[KEPT]; /* the JSON of what was computed */
+  struct ss_records records[KEPT];
+  size_t count;
+};
+
+static void results_free(struct results *r) {
+  for (size_t i = 0; i < r->count; i++) {
+    free(r->key[i]);
+    ss_records_free(&r->records[i]);
+  }
+}
+
+static char *key_of(struct ss_node entry) {
+  static const char *const parts[] = {"command", "scenario", "make", "file", "measure", NULL};
+  cJSON *key = cJSON_CreateArray();
+  for (size_t i = 0; parts[i]; i++) {
+    const struct ss_node part = ss_node_get(entry, parts[i]);
+    cJSON_AddItemToArray(key, ss_node_present(part) ? cJSON_Duplicate(part.at, true) : cJSON_CreateNull());
+  }
+  char *text = cJSON_PrintUnformatted(key);
+  cJSON_Delete(key);
+  return text;
+}
+
+/* The oldest make room: figures of more entries compute some of them twice. */
+static bool results_of(struct results *r, struct ss_node entry, const cJSON **list, struct ss_error *error) {
+  char *key = key_of(entry);
+  if (!key) return ss_fail_memory(error, "computing a figure");
+  for (size_t i = 0; i < r->count; i++)
+    if (strcmp(r->key[i], key) == 0) {
+      free(key);
+      *list = r->records[i].list;
+      return true;
+    }
+  struct ss_records records;
+  if (!ss_records_get(entry, &records, error)) {
+    free(key);
+    return false;
+  }
+  if (r->count == KEPT) {
+    free(r->key[0]);
+    ss_records_free(&r->records[0]);
+    memmove(r->key, r->key + 1, (KEPT - 1) * sizeof *r->key);
+    memmove(r->records, r->records + 1, (KEPT - 1) * sizeof *r->records);
+    r->count--;
+  }
+  r->key[r->count] = key;
+  r->records[r->count++] = records;
+  *list = records.list;
+  return true;
+}
+
+static bool add_entry(struct ss_node entry, const struct mapping *of_panel, struct results *results,
+                      struct ss_plot *plot, struct ss_plot_panel *panel, struct ss_error *error) {
   static const char *const keys[] = {"command", "scenario", "make", "file",   "measure", "each",  "x", "y",
                                      "z",       "low",      "high", "series", "where",   "notes", NULL};
   struct mapping m = *of_panel;
-  struct ss_records records;
+  const cJSON *list;
   struct search search = {0};
   m.also_where = ss_node_get(entry, "where");
-  if (!ss_node_keys(entry, keys, error) || !read_mapping(entry, &m, error) || !ss_records_get(entry, &records, error))
+  if (!ss_node_keys(entry, keys, error) || !read_mapping(entry, &m, error) || !results_of(results, entry, &list, error))
     return false;
   bool ok = true;
-  for (const cJSON *item = records.list->child; ok && item; item = item->next) {
+  for (const cJSON *item = list->child; ok && item; item = item->next) {
     const struct record r = {.result = item};
     ok =
         m.each ? add_members(item, &m, plot, panel, &search, error) : add_record(&r, &m, plot, panel, &search, error);
   }
-  if (ok && search.rows == 0) ok = fail_search(&search, error);
-  ss_records_free(&records);
-  return ok;
+  return ok && (search.rows > 0 || fail_search(&search, error));
 }
 
 /* --- rows beside others ------------------------------------------------------------------------------------- */
@@ -330,7 +388,7 @@ static void keep_winners(struct ss_plot_panel *panel) {
 
 /* --- panels ------------------------------------------------------------------------------------------------- */
 
-static bool read_panel(struct ss_node node, struct ss_plot *plot, struct ss_error *error) {
+static bool read_panel(struct ss_node node, struct results *results, struct ss_plot *plot, struct ss_error *error) {
   static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",
                                      "series", "names", "where", "relative", "data", NULL};
   static const char *const kinds[] = {"lines", "bars", "heat", "map", NULL};
@@ -352,7 +410,7 @@ static bool read_panel(struct ss_node node, struct ss_plot *plot, struct ss_erro
     return false;
   for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
     const size_t first = panel->rows;
-    if (!add_entry(entry, &m, plot, panel, error) ||
+    if (!add_entry(entry, &m, results, plot, panel, error) ||
         !make_relative(ss_node_get(node, "relative"), panel, first, error))
       return false;
   }
@@ -398,7 +456,10 @@ bool ss_figure_plot(struct ss_doc *doc, struct ss_plot *plot, struct ss_error *e
   if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
   if (ss_node_size(panels) == 0 || ss_node_size(panels) > SS_PLOT_PANELS)
     return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
-  for (struct ss_node at = ss_node_first(panels); ss_node_present(at); at = ss_node_next(at))
-    if (!read_panel(at, plot, error)) return false;
-  return true;
+  struct results results = {0};
+  bool ok = true;
+  for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at))
+    ok = read_panel(at, &results, plot, error);
+  results_free(&results);
+  return ok;
 }

@@ -12,7 +12,7 @@
 
 enum { COLUMN = 317, PAGE = 672 }; /* 3.3 and 7 inches */
 enum { WORDS_MAX = 40, CATEGORIES_MAX = 4096 };
-static const double letter = 6.3, big_letter = 7.7, small_letter = 5.1; /* mean widths at 8, 9 and 6.5 points */
+static const double letter = 5.9, big_letter = 7.7, small_letter = 5.1; /* mean widths at 8, 9 and 6.5 points */
 
 /* What one panel's script is made from. */
 struct drawing {
@@ -261,7 +261,8 @@ static double key_height(const struct drawing *d) {
 }
 
 static double height_below(const struct drawing *d) {
-  return 42 + key_height(d) + (turned(d) ? fmin(130, 0.55 * letter * (double)longest_x(d)) : 0);
+  return (d->panel->x.label[0] ? 42 : 26) + key_height(d) +
+         (turned(d) ? fmin(130, 0.55 * letter * (double)longest_x(d)) : 0);
 }
 
 static double height_above(const struct drawing *d) {
@@ -302,7 +303,9 @@ static void set_log2_tics(const struct drawing *d, FILE *s) {
   const size_t step = 1 + (d->xs - 1) / 10;
   fputs("set xtics (", s);
   for (size_t i = 0; i < d->xs; i += step) fprintf(s, "%s%.17g", i ? ", " : "", d->x_values[i] * d->x_factor);
-  fputs(")\n", s);
+  /* a range of its own, a little wider: rounding would drop the tics at its ends */
+  fprintf(s, ")\nset xrange [%.17g:%.17g]\n", d->x_values[0] * d->x_factor * 0.9999,
+          d->x_values[d->xs - 1] * d->x_factor * 1.0001);
 }
 
 static void set_range(const char *axis, const struct ss_plot_axis *a, double factor, bool from_zero, FILE *s) {
@@ -375,8 +378,9 @@ static bool write_panel(const struct drawing *d, size_t number, double width, do
                         struct ss_error *error) {
   bool ranges = false;
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
-  fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\ncells = %zu\n", number, ranges,
-          d->xs * d->ys);
+  fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
+  fprintf(s, "most = %.17g\nroom = %d\n", largest(d->panel, 'z') * d->z_factor,
+          d->xs > 0 && (d->width - 90) / (double)d->xs >= 26);
   fprintf(s, "set origin %.6f, %.6f\nset size %.6f, %.6f\n", d->left / width, d->bottom / height, d->width / width,
           d->height / height);
   if (d->panel->title && d->panel->title[0]) {
