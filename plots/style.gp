@@ -6,7 +6,7 @@ set border 3 linecolor rgb '#333333' linewidth 0.8
 set tics nomirror out scale 0.5 textcolor rgb '#000000'
 set xtics offset 0,0.3
 set grid ytics linecolor rgb '#dddddd' linewidth 0.6 linetype 1
-set key below center horizontal Left reverse samplen 1.6 spacing 0.85 width 0
+set key below center horizontal Left reverse samplen 1.6 spacing key_spacing
 array colour[8] = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#f0e442']
 array mark[8] = [7, 5, 9, 13, 11, 4, 6, 8]
 do for [i=1:64] {

@@ -12,7 +12,7 @@
 
 enum { COLUMN = 317, PAGE = 672 }; /* 3.3 and 7 inches */
 enum { WORDS_MAX = 40, CATEGORIES_MAX = 4096 };
-static const double letter = 5.9, big_letter = 7.7, small_letter = 5.1; /* mean widths at 8, 9 and 6.5 points */
+static const double letter = 5.9, big_letter = 7.1, small_letter = 5.1; /* mean widths at 8, 9 and 6.5 points */
 
 /* What one panel's script is made from. */
 struct drawing {
@@ -218,7 +218,7 @@ static double y_place(const struct drawing *d, const struct ss_plot_row *r) {
 static void tic_text(char *text, size_t size, const char *const *texts, const double *values, size_t i,
                      const char *unit, double factor) {
   if (texts[i]) snprintf(text, size, "%s", texts[i]);
-  else snprintf(text, size, "%.4g%s", values[i] * factor, strcmp(unit, "%") == 0 ? "%" : "");
+  else snprintf(text, size, "%.3g%s", values[i] * factor, strcmp(unit, "%") == 0 ? "%" : "");
 }
 
 static const char *x_tic(const struct drawing *d, size_t i, char *text, size_t size) {
@@ -242,13 +242,17 @@ static bool turned(const struct drawing *d) {
 
 /* --- sizes -------------------------------------------------------------------------------------------------- */
 
-static size_t key_columns(const struct drawing *d) {
+static size_t longest_name(const struct drawing *d) {
   size_t most = 1;
   for (size_t i = 0; i < d->count; i++) {
     const size_t n = letters(d->series[d->mine[i]]);
     if (n > most) most = n;
   }
-  const double columns = floor((d->width - 20) / ((double)most * letter + 34));
+  return most;
+}
+
+static size_t key_columns(const struct drawing *d) {
+  const double columns = floor((d->width - 16) / ((double)longest_name(d) * letter + 36));
   return columns < 1 ? 1 : (size_t)columns;
 }
 
@@ -289,7 +293,7 @@ static void set_category_tics(const char *axis, const struct drawing *d, const c
   char text[200];
   const bool x = axis[0] == 'x';
   const size_t step = x && !texts[0] ? 1 + count / 24 : 1;
-  fprintf(s, "set %stics %sscale 0 (", axis, x && turned(d) ? "rotate by 35 right " : "");
+  fprintf(s, "set %stics %sscale 0 (", axis, x && turned(d) ? "rotate by 35 right offset 0,-0.2 " : "");
   for (size_t i = 0; i < count; i += step) {
     tic_text(text, sizeof text, texts, values, i, x ? d->x_unit : d->y_unit, x ? d->x_factor : d->y_factor);
     if (i) fputs(", ", s);
@@ -358,10 +362,10 @@ static void set_names(const struct drawing *d, double width, double height, FILE
     fputc('\n', s);
   }
   if (!has_key(d)) fputs("unset key\n", s);
-  else
-    fprintf(s, "set key at screen %.6f, screen %.6f bottom center vertical maxrows %zu\n",
+  else /* gnuplot takes letters for wider than they are */
+    fprintf(s, "set key at screen %.6f, screen %.6f bottom center vertical maxrows %zu width -key_narrow*%zu\n",
             (d->left + d->width / 2) / width, (d->bottom + 4) / height,
-            (d->count + key_columns(d) - 1) / key_columns(d));
+            (d->count + key_columns(d) - 1) / key_columns(d), longest_name(d));
 }
 
 static bool load_template(enum ss_plot_kind kind, FILE *s, struct ss_error *error) {
@@ -391,6 +395,7 @@ static bool write_panel(const struct drawing *d, size_t number, double width, do
   /* gnuplot's own margin above a plot is made for larger type, and differs from panel to panel */
   fprintf(s, "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
           (d->bottom + d->height - height_above(d)) / height, (d->bottom + d->below) / height);
+  if (d->panel->kind != SS_PLOT_HEAT) fprintf(s, "set rmargin at screen %.6f\n", (d->left + d->width - 16) / width);
   set_names(d, width, height, s);
   set_axes(d, s);
   if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z_unit, s);
@@ -483,18 +488,19 @@ static void finish(struct drawing *d) {
   free(d->y_values);
 }
 
+/* How gnuplot's terminals reckon the height and width of type differs: key_spacing and key_narrow make up for it. */
 static void write_terminal(enum ss_picture picture, double width, double height, FILE *s) {
   fputs("set encoding utf8\n", s);
   switch (picture) {
   case SS_PICTURE_SVG:
     fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded\n",
             width, height);
-    fputs("big = ',12'\nsmall = ',8.67'\n", s);
+    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.2\n", s);
     break;
   case SS_PICTURE_PDF:
     fprintf(s, "set terminal pdfcairo size %.4fin,%.4fin font 'Sans,8' noenhanced fontscale 1 rounded\n", width / 96,
             height / 96);
-    fputs("big = ',9'\nsmall = ',6.5'\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\n", s);
     break;
   case SS_PICTURE_PNG:
     /* 288 dots an inch: print at column width, and sharp on a dense screen */
@@ -502,7 +508,7 @@ static void write_terminal(enum ss_picture picture, double width, double height,
             "set terminal pngcairo size %.0f,%.0f font 'Sans,8' noenhanced fontscale 3 linewidth 3 pointscale 3 "
             "rounded\n",
             width * 3, height * 3);
-    fputs("big = ',9'\nsmall = ',6.5'\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\n", s);
     break;
   }
   fputs("set output 'picture'\n", s);
