@@ -196,7 +196,7 @@ static void set_scale(cJSON *panel, const char *axis, const char *scale) {
 
 static void set_scales(cJSON *panel, const struct arguments *a, const char *x) {
   if (a->log && strchr(a->log, 'x')) set_scale(panel, "x", "log");
-  else if ((a->log2 && strchr(a->log2, 'x')) || (!a->log && strcmp(x, "ranks") == 0)) set_scale(panel, "x", "log2");
+  else if ((a->log2 && strchr(a->log2, 'x')) || (!a->log2 && strcmp(x, "ranks") == 0)) set_scale(panel, "x", "log2");
   if (a->log && strchr(a->log, 'y')) set_scale(panel, "y", "log");
   else if (a->log2 && strchr(a->log2, 'y')) set_scale(panel, "y", "log2");
 }
@@ -224,7 +224,7 @@ static bool one_panel(cJSON *root, const struct arguments *a, const char *kind, 
   const char *y = a->y ? a->y : a->each ? "value" : cells ? default_x(list) : time;
   const char *z = a->z ? a->z : time;
   if (!y || (cells && !z)) return ss_fail(error, SS_BAD_INPUT, "%s: say what to draw with --y", a->what);
-  if (!a->kind && strcmp(x, "label") == 0) kind = "bars";
+  if (!a->kind && cJSON_IsString(ss_record_find(list->child, x))) kind = "bars";
   cJSON *panel = add_panel(root, kind, NULL, a);
   if (a->each) cJSON_AddStringToObject(cJSON_GetObjectItemCaseSensitive(panel, "data")->child, "each", a->each);
   add_axis(panel, "x", x, x);

@@ -225,7 +225,15 @@ static bool fail_search(const struct search *search, struct ss_error *error) {
   char fields[700] = "";
   if (!search->missing) return ss_fail(error, SS_BAD_INPUT, "no result is left by \"where\"");
   name_fields(search->sample, "", fields, sizeof fields);
-  return ss_fail(error, SS_BAD_INPUT, "no result has a value for \"%s\"; there are %s", search->missing, fields);
+  const char *names[128] = {NULL};
+  size_t count = 0;
+  for (const cJSON *item = search->sample->child; item && count < 127; item = item->next)
+    if (item->string) names[count++] = item->string;
+  const char *near = ss_nearest(search->missing, names);
+  return ss_fail(error, SS_BAD_INPUT, "no result has a value for \"%s\"%s%s%s; there are %s", search->missing,
+                 near && strcmp(near, search->missing) != 0 ? " (did you mean \"" : "",
+                 near && strcmp(near, search->missing) != 0 ? near : "",
+                 near && strcmp(near, search->missing) != 0 ? "\"?)" : "", fields);
 }
 
 /* --- entries ------------------------------------------------------------------------------------------------ */
@@ -294,7 +302,8 @@ static bool add_entry(struct ss_node entry, const struct mapping *of_panel, stru
   const cJSON *list;
   struct search search = {0};
   m.also_where = ss_node_get(entry, "where");
-  if (!ss_node_keys(entry, keys, error) || !read_mapping(entry, &m, error) || !results_of(results, entry, &list, error))
+  if (!ss_node_keys(entry, keys, error) || !read_mapping(entry, &m, error) ||
+      !results_of(results, entry, &list, error))
     return false;
   bool ok = true;
   for (const cJSON *item = list->child; ok && item; item = item->next) {

@@ -73,8 +73,10 @@ bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, char **by
 /* Writes FOLDER/figure.gp and the data it reads; the picture will be FOLDER/picture. */
 bool ss_plot_script(const struct ss_plot *plot, enum ss_picture picture, const char *folder,
                     struct ss_error *error) SS_MUST_CHECK;
-/* `text` as a single-quoted string of gnuplot: quotes doubled, control characters shown as '?'; in the labels of
- * tics, which gnuplot takes for formats, also percent signs are doubled. */
+/* `text` as a single-quoted string of gnuplot, in which nothing is special but the quote: that becomes an apostrophe
+ * (U+2019), since gnuplot ends a string at some doubled quotes and would run what follows. Control characters are
+ * shown as '?'; in the labels of tics, which gnuplot takes for formats, percent signs are doubled. "]]>" ends in
+ * U+203A: gnuplot's SVG has it as it is, which is no XML. */
 void ss_plot_quote(const char *text, bool tic, FILE *stream);
 
 #endif

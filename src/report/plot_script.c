@@ -33,6 +33,7 @@ struct drawing {
 /* --- text --------------------------------------------------------------------------------------------------- */
 
 void ss_plot_quote(const char *text, bool tic, FILE *stream) {
+  const char *const begin = text;
   fputc('\'', stream);
   for (size_t n; *text; text += n) {
     n = ss_utf8_printable(text, 4);
@@ -41,8 +42,10 @@ void ss_plot_quote(const char *text, bool tic, FILE *stream) {
       n = 1;
       continue;
     }
-    fwrite(text, 1, n, stream);
-    if (*text == '\'' || (tic && *text == '%')) fputc(*text, stream);
+    if (*text == '\'') fputs("\342\200\231", stream);
+    else if (*text == '>' && text - begin >= 2 && text[-1] == ']' && text[-2] == ']') fputs("\342\200\272", stream);
+    else fwrite(text, 1, n, stream);
+    if (tic && *text == '%') fputc(*text, stream);
   }
   fputc('\'', stream);
 }
@@ -251,9 +254,14 @@ static size_t longest_name(const struct drawing *d) {
   return most;
 }
 
+/* gnuplot stacks no more entries than fit beside the plot, and puts no more in a row than fit under it. */
+enum { STACKED = 7 };
+
 static size_t key_columns(const struct drawing *d) {
-  const double columns = floor((d->width - 16) / ((double)longest_name(d) * letter + 36));
-  return columns < 1 ? 1 : (size_t)columns;
+  const double entry = (double)longest_name(d) * letter + 36;
+  const double columns = fmax(1, floor((d->width - 16) / entry));
+  if (ceil((double)d->count / columns) <= STACKED) return (size_t)columns;
+  return (size_t)fmax(1, floor((d->width - 90) / (1.3 * entry)));
 }
 
 static bool has_key(const struct drawing *d) {
@@ -354,6 +362,14 @@ static void set_axes(const struct drawing *d, FILE *s) {
   set_range("y", &p->y, d->y_factor, p->y.scale == SS_SCALE_LINEAR && !any_below_zero(p), s);
 }
 
+static void set_key(const struct drawing *d, double width, double height, FILE *s) {
+  const size_t columns = key_columns(d), rows = (d->count + columns - 1) / columns;
+  fprintf(s, "set key at screen %.6f, screen %.6f bottom center %s %zu width -key_narrow*%zu\n",
+          (d->left + d->width / 2) / width, (d->bottom + 4) / height,
+          rows <= STACKED ? "vertical maxrows" : "horizontal maxcols", rows <= STACKED ? rows : columns,
+          longest_name(d));
+}
+
 static void set_names(const struct drawing *d, double width, double height, FILE *s) {
   fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\n", d->count, d->count, d->count);
   for (size_t i = 0; i < d->count; i++) {
@@ -362,24 +378,12 @@ static void set_names(const struct drawing *d, double width, double height, FILE
     fputc('\n', s);
   }
   if (!has_key(d)) fputs("unset key\n", s);
-  else /* gnuplot takes letters for wider than they are */
-    fprintf(s, "set key at screen %.6f, screen %.6f bottom center vertical maxrows %zu width -key_narrow*%zu\n",
-            (d->left + d->width / 2) / width, (d->bottom + 4) / height,
-            (d->count + key_columns(d) - 1) / key_columns(d), longest_name(d));
+  else set_key(d, width, height, s);
 }
 
-static bool load_template(enum ss_plot_kind kind, FILE *s, struct ss_error *error) {
-  static const char *const names[] = {"plots/lines.gp", "plots/bars.gp", "plots/heat.gp", "plots/map.gp"};
-  char path[PATH_MAX];
-  if (!ss_data_file(names[kind], path, sizeof path, error)) return false;
-  fputs("load ", s);
-  ss_plot_quote(path, false, s);
-  fputc('\n', s);
-  return true;
-}
+static const char *const templates[] = {"lines.gp", "bars.gp", "heat.gp", "map.gp"};
 
-static bool write_panel(const struct drawing *d, size_t number, double width, double height, FILE *s,
-                        struct ss_error *error) {
+static void write_panel(const struct drawing *d, size_t number, double width, double height, FILE *s) {
   bool ranges = false;
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
   fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
@@ -395,11 +399,13 @@ static bool write_panel(const struct drawing *d, size_t number, double width, do
   /* gnuplot's own margin above a plot is made for larger type, and differs from panel to panel */
   fprintf(s, "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
           (d->bottom + d->height - height_above(d)) / height, (d->bottom + d->below) / height);
-  if (d->panel->kind != SS_PLOT_HEAT) fprintf(s, "set rmargin at screen %.6f\n", (d->left + d->width - 16) / width);
+  if (d->panel->kind != SS_PLOT_HEAT)
+    fprintf(s, "set rmargin at screen %.6f\n",
+            (d->left + d->width - (by_category(d->panel) || !tics_have_unit(&d->panel->x) ? 16 : 30)) / width);
   set_names(d, width, height, s);
   set_axes(d, s);
   if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z_unit, s);
-  return load_template(d->panel->kind, s, error);
+  fprintf(s, "load '%s'\n", templates[d->panel->kind]);
 }
 
 /* --- data --------------------------------------------------------------------------------------------------- */
@@ -545,8 +551,7 @@ static struct frame place_panels(const struct ss_plot *plot, struct drawing *d) 
   return f;
 }
 
-static bool write_figure(const struct ss_plot *plot, enum ss_picture picture, struct drawing *d, FILE *s,
-                         struct ss_error *error) {
+static void write_figure(const struct ss_plot *plot, enum ss_picture picture, struct drawing *d, FILE *s) {
   const struct frame f = place_panels(plot, d);
   write_terminal(picture, f.width, f.height, s);
   fputs("set multiplot\n", s);
@@ -557,17 +562,16 @@ static bool write_figure(const struct ss_plot *plot, enum ss_picture picture, st
     wrap(plot->note, f.width, small_letter, s, f.height - f.note + 4, 11.5, "font small textcolor rgb '#444444'",
          f.height);
   fputs("set xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n", s);
-  for (size_t i = 0; i < plot->panels; i++)
-    if (!write_panel(&d[i], i, f.width, f.height, s, error)) return false;
+  for (size_t i = 0; i < plot->panels; i++) write_panel(&d[i], i, f.width, f.height, s);
   fputs("unset multiplot\nset output\n", s);
-  return true;
 }
 
-/* The style is copied: the script's folder is gnuplot's own. */
-static bool write_style(const char *folder, struct ss_error *error) {
-  char from[PATH_MAX], to[PATH_MAX], text[4096];
-  if (!ss_data_file("plots/style.gp", from, sizeof from, error)) return false;
-  snprintf(to, sizeof to, "%s/style.gp", folder);
+/* Templates are copied beside the script: its folder is all that gnuplot is told of, and no path needs quoting. */
+static bool copy_template(const char *name, const char *folder, struct ss_error *error) {
+  char relative[64], from[PATH_MAX], to[PATH_MAX], text[4096];
+  snprintf(relative, sizeof relative, "plots/%s", name);
+  if (!ss_data_file(relative, from, sizeof from, error)) return false;
+  snprintf(to, sizeof to, "%s/%s", folder, name);
   FILE *in = fopen(from, "r"), *out = fopen(to, "w");
   for (size_t n; in && out && (n = fread(text, 1, sizeof text, in)) > 0;) fwrite(text, 1, n, out);
   const bool ok = in && out && !ferror(in) && !ferror(out);
@@ -576,16 +580,23 @@ static bool write_style(const char *folder, struct ss_error *error) {
   return ok || ss_fail(error, SS_MACHINE, "cannot copy %s to %s", from, to);
 }
 
+static bool copy_templates(const char *folder, struct ss_error *error) {
+  for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
+    if (!copy_template(templates[i], folder, error)) return false;
+  return copy_template("style.gp", folder, error);
+}
+
 static bool write_all(const struct ss_plot *plot, enum ss_picture picture, struct drawing *d, const char *folder,
                       struct ss_error *error) {
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/figure.gp", folder);
   FILE *s = fopen(path, "w");
   if (!s) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);
-  bool ok = write_figure(plot, picture, d, s, error);
-  if (fclose(s) != 0 && ok) ok = ss_fail(error, SS_MACHINE, "%s: cannot write", path);
+  write_figure(plot, picture, d, s);
+  bool ok = !ferror(s);
+  if (fclose(s) != 0 || !ok) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);
   for (size_t i = 0; ok && i < plot->panels; i++) ok = write_data(&d[i], folder, i, error);
-  return ok && write_style(folder, error);
+  return ok && copy_templates(folder, error);
 }
 
 bool ss_plot_script(const struct ss_plot *plot, enum ss_picture picture, const char *folder, struct ss_error *error) {
