@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { COLUMN = 317, PAGE = 672 }; /* 3.3 and 7 inches */
-enum { WORDS_MAX = 40, CATEGORIES_MAX = 4096 };
+enum { WORDS_MAX = 40, CATEGORIES_MAX = 4096, TIC_LETTERS = 24 };
 static const double letter = 5.9, big_letter = 7.1, small_letter = 5.1; /* mean widths at 8, 9 and 6.5 points */
 
 /* What one panel's script is made from. */
@@ -54,6 +54,13 @@ static size_t letters(const char *text) {
   size_t n = 0;
   for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
   return n;
+}
+
+/* The whole of `text`, or its first letters and "...": long names would leave no room for the plot. */
+static void shorten(const char *text, size_t most, char *out, size_t size) {
+  size_t at = 0, n = 0;
+  for (; text[at] && n < most; at++) n += ((unsigned char)text[at + 1] & 0xc0) != 0x80;
+  snprintf(out, size, "%.*s%s", (int)at, text, text[at] ? "..." : "");
 }
 
 /* Where a line of at most `room` letters ends: behind a word if there is one. */
@@ -220,7 +227,7 @@ static double y_place(const struct drawing *d, const struct ss_plot_row *r) {
 
 static void tic_text(char *text, size_t size, const char *const *texts, const double *values, size_t i,
                      const char *unit, double factor) {
-  if (texts[i]) snprintf(text, size, "%s", texts[i]);
+  if (texts[i]) shorten(texts[i], TIC_LETTERS, text, size);
   else snprintf(text, size, "%.3g%s", values[i] * factor, strcmp(unit, "%") == 0 ? "%" : "");
 }
 
@@ -245,13 +252,17 @@ static bool turned(const struct drawing *d) {
 
 /* --- sizes -------------------------------------------------------------------------------------------------- */
 
+static size_t key_letters(const struct drawing *d) {
+  return (size_t)((d->width - 60) / letter);
+}
+
 static size_t longest_name(const struct drawing *d) {
   size_t most = 1;
   for (size_t i = 0; i < d->count; i++) {
     const size_t n = letters(d->series[d->mine[i]]);
     if (n > most) most = n;
   }
-  return most;
+  return most < key_letters(d) ? most : key_letters(d);
 }
 
 /* gnuplot stacks no more entries than fit beside the plot, and puts no more in a row than fit under it. */
@@ -371,10 +382,12 @@ static void set_key(const struct drawing *d, double width, double height, FILE *
 }
 
 static void set_names(const struct drawing *d, double width, double height, FILE *s) {
+  char text[600];
   fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\n", d->count, d->count, d->count);
   for (size_t i = 0; i < d->count; i++) {
     fprintf(s, "style[%zu] = %zu\nname[%zu] = ", i + 1, d->mine[i] + 1, i + 1);
-    ss_plot_quote(d->series[d->mine[i]], false, s);
+    shorten(d->series[d->mine[i]], key_letters(d) - 3, text, sizeof text);
+    ss_plot_quote(text, false, s);
     fputc('\n', s);
   }
   if (!has_key(d)) fputs("unset key\n", s);
