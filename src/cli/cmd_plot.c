@@ -214,6 +214,17 @@ static bool traffic_panels(cJSON *root, const struct arguments *a, const char *s
   return true;
 }
 
+static void set_relative(cJSON *panel, const char *series) {
+  cJSON *relative = cJSON_AddObjectToObject(panel, "relative"), *axis = cJSON_GetObjectItemCaseSensitive(panel, "y");
+  char label[300];
+  cJSON_AddStringToObject(relative, "to", series);
+  cJSON_AddStringToObject(relative, "as", "ratio");
+  snprintf(label, sizeof label, "%.120s / %.120s's", cJSON_GetObjectItemCaseSensitive(axis, "label")->valuestring,
+           series);
+  cJSON_ReplaceItemInObjectCaseSensitive(axis, "label", cJSON_CreateString(label));
+  cJSON_DeleteItemFromObjectCaseSensitive(axis, "unit");
+}
+
 /* One panel of the fields asked for, or guessed. */
 static bool one_panel(cJSON *root, const struct arguments *a, const char *kind, const cJSON *list, const char *series,
                       struct ss_error *error) {
@@ -231,17 +242,7 @@ static bool one_panel(cJSON *root, const struct arguments *a, const char *kind, 
   add_axis(panel, "y", y, a->each && !a->y ? a->each : y);
   if (cells) add_axis(panel, "z", z, z);
   cJSON_AddStringToObject(panel, "series", series);
-  if (a->relative) {
-    cJSON *relative = cJSON_AddObjectToObject(panel, "relative");
-    cJSON_AddStringToObject(relative, "to", a->relative);
-    cJSON_AddStringToObject(relative, "as", "ratio");
-    cJSON *axis = cJSON_GetObjectItemCaseSensitive(panel, "y");
-    char label[300];
-    snprintf(label, sizeof label, "%.120s / %.120s's", cJSON_GetObjectItemCaseSensitive(axis, "label")->valuestring,
-             a->relative);
-    cJSON_ReplaceItemInObjectCaseSensitive(axis, "label", cJSON_CreateString(label));
-    cJSON_DeleteItemFromObjectCaseSensitive(axis, "unit");
-  }
+  if (a->relative) set_relative(panel, a->relative);
   if (!cells && strcmp(kind, "bars") != 0) set_scales(panel, a, x);
   return add_wheres(panel, a, error);
 }
@@ -341,15 +342,17 @@ static bool figure_options(const struct arguments *a, struct ss_error *error) {
   return a->wheres == 0 || ss_fail(error, SS_BAD_INPUT, "%s is a figure: --where is for result files", a->what);
 }
 
-static bool plot_results(struct arguments *a, const char *path, struct ss_plot *plot, struct ss_error *error) {
+static bool plot_results(const struct arguments *asked, const char *path, struct ss_plot *plot,
+                         struct ss_error *error) {
   struct ss_doc *entry, *figure;
   struct ss_records records;
-  a->what = path;
+  struct arguments a = *asked;
+  a.what = path;
   if (!ss_doc_empty("plot", &entry, error)) return false;
   bool ok = ss_doc_set_item(entry, "file", cJSON_CreateString(path), error) &&
             ss_records_get(ss_doc_root(entry), &records, error);
   if (ok) {
-    ok = figure_of(a, &records, &figure, error);
+    ok = figure_of(&a, &records, &figure, error);
     ss_records_free(&records);
     if (ok) {
       ok = ss_figure_plot(figure, plot, error);
@@ -360,7 +363,7 @@ static bool plot_results(struct arguments *a, const char *path, struct ss_plot *
   return ok;
 }
 
-static bool make_plot(struct arguments *a, struct ss_error *error) {
+static bool make_plot(const struct arguments *a, struct ss_error *error) {
   char path[PATH_MAX];
   enum ss_picture picture;
   struct ss_doc *doc;

@@ -119,7 +119,8 @@ static const char *series_of(const struct record *r, const struct mapping *m, ch
   const char *words = words_of(r, &m->series);
   if (!words) {
     const double value = number_of(r, &m->series);
-    snprintf(buffer, size, isnan(value) ? "" : "%.6g", value);
+    buffer[0] = '\0';
+    if (!isnan(value)) snprintf(buffer, size, "%.6g", value);
     words = buffer;
   }
   return renamed(m->names, words);
@@ -193,7 +194,7 @@ static bool add_record(const struct record *r, const struct mapping *m, struct s
 static bool add_members(const cJSON *result, const struct mapping *m, struct ss_plot *plot,
                         struct ss_plot_panel *panel, struct search *search, struct ss_error *error) {
   const cJSON *list = ss_record_find(result, m->each);
-  double index = 0;
+  size_t index = 0;
   if (!list || !list->child) {
     search->records++;
     search->missing = m->each;
@@ -201,7 +202,7 @@ static bool add_members(const cJSON *result, const struct mapping *m, struct ss_
     return true;
   }
   for (const cJSON *item = list->child; item; item = item->next, index++) {
-    const struct record r = {result, item, cJSON_IsObject(list) ? strtod(item->string, NULL) : index};
+    const struct record r = {result, item, cJSON_IsObject(list) ? strtod(item->string, NULL) : (double)index};
     if (!add_record(&r, m, plot, panel, search, error)) return false;
   }
   return true;

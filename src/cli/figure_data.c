@@ -93,11 +93,12 @@ static bool read_arguments(struct ss_node list, struct workshop *shop, const cha
 
 static bool may_run(struct ss_node list, const char *const *words, size_t count, struct ss_error *error) {
   static const char *const commands[] = {"run", "cost", "plan", "crossover", NULL};
+  const char *first = count > 0 ? words[0] : "";
   for (size_t i = 0; commands[i]; i++)
-    if (strcmp(words[0], commands[i]) == 0) return true;
-  if (count > 1 && strcmp(words[0], "trace") == 0 && strcmp(words[1], "stats") == 0) return true;
+    if (strcmp(first, commands[i]) == 0) return true;
+  if (count > 1 && strcmp(first, "trace") == 0 && strcmp(words[1], "stats") == 0) return true;
   return ss_node_fail(list, error, "\"%s\" is no command for a figure (run, cost, plan, crossover or trace stats)",
-                      words[0]);
+                      first);
 }
 
 /* "make": the arguments of `trace synth`, for commands that need a trace in a file. */

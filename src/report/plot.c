@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* --- the table --------------------------------------------------------------------------------------------- */
 
 void ss_plot_free(struct ss_plot *plot) {

@@ -46,7 +46,8 @@ struct ss_plot_panel {
 
 struct ss_plot {
   const char *title, *note; /* NULL: none */
-  bool wide;                /* panels beside each other, for both columns of a page; else below each other, for one */
+  const char *id; /* letters and digits before the ids inside an SVG, so that a page can hold several; or NULL */
+  bool wide;      /* panels beside each other, for both columns of a page; else below each other, for one */
   struct ss_plot_panel panel[SS_PLOT_PANELS];
   size_t panels;
   struct ss_arena arena; /* of the texts */

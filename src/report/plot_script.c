@@ -508,12 +508,17 @@ static void finish(struct drawing *d) {
 }
 
 /* How gnuplot's terminals reckon the height and width of type differs: key_spacing and key_narrow make up for it. */
-static void write_terminal(enum ss_picture picture, double width, double height, FILE *s) {
+static void write_terminal(enum ss_picture picture, const char *id, double width, double height, FILE *s) {
   fputs("set encoding utf8\n", s);
   switch (picture) {
   case SS_PICTURE_SVG:
-    fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded\n",
+    fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded",
             width, height);
+    if (id) {
+      fputs(" name ", s);
+      ss_plot_quote(id, false, s);
+    }
+    fputc('\n', s);
     fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.2\n", s);
     break;
   case SS_PICTURE_PDF:
@@ -566,7 +571,7 @@ static struct frame place_panels(const struct ss_plot *plot, struct drawing *d) 
 
 static void write_figure(const struct ss_plot *plot, enum ss_picture picture, struct drawing *d, FILE *s) {
   const struct frame f = place_panels(plot, d);
-  write_terminal(picture, f.width, f.height, s);
+  write_terminal(picture, plot->id, f.width, f.height, s);
   fputs("set multiplot\n", s);
   /* The texts belong to a plot without anything in it: as labels of a panel they would be drawn with each. */
   fputs("reset\nset margins 0,0,0,0\nunset border\nunset tics\nunset key\n", s);
