@@ -177,13 +177,15 @@ static bool add_wheres(cJSON *panel, const struct arguments *a, struct ss_error 
   return true;
 }
 
-static cJSON *add_panel(cJSON *root, const char *kind, const char *title, const struct arguments *a) {
+static cJSON *add_panel(cJSON *root, const char *kind, const char *title, const char *each,
+                        const struct arguments *a) {
   cJSON *panels = cJSON_GetObjectItemCaseSensitive(root, "panels"), *panel = cJSON_CreateObject();
   if (!panels) panels = cJSON_AddArrayToObject(root, "panels");
   cJSON_AddItemToArray(panels, panel);
   cJSON_AddStringToObject(panel, "kind", kind);
   if (title) cJSON_AddStringToObject(panel, "title", title);
   cJSON *entry = cJSON_CreateObject();
+  if (each) cJSON_AddStringToObject(entry, "each", each);
   cJSON_AddItemToArray(cJSON_AddArrayToObject(panel, "data"), entry);
   cJSON_AddStringToObject(entry, "file", a->what);
   return panel;
@@ -204,8 +206,7 @@ static void set_scales(cJSON *panel, const struct arguments *a, const char *x) {
 static bool traffic_panels(cJSON *root, const struct arguments *a, const char *series, struct ss_error *error) {
   static const char *const ways[] = {"rank_bytes_sent", "rank_bytes_received"};
   for (size_t i = 0; i < 2; i++) {
-    cJSON *panel = add_panel(root, "lines", i ? "received" : "sent", a);
-    cJSON_AddStringToObject(cJSON_GetObjectItemCaseSensitive(panel, "data")->child, "each", ways[i]);
+    cJSON *panel = add_panel(root, "lines", i ? "received" : "sent", ways[i], a);
     add_axis(panel, "x", "index", "rank");
     add_axis(panel, "y", "value", ways[i]);
     cJSON_AddStringToObject(panel, "series", series);
@@ -236,8 +237,7 @@ static bool one_panel(cJSON *root, const struct arguments *a, const char *kind, 
   const char *z = a->z ? a->z : time;
   if (!y || (cells && !z)) return ss_fail(error, SS_BAD_INPUT, "%s: say what to draw with --y", a->what);
   if (!a->kind && cJSON_IsString(ss_record_find(list->child, x))) kind = "bars";
-  cJSON *panel = add_panel(root, kind, NULL, a);
-  if (a->each) cJSON_AddStringToObject(cJSON_GetObjectItemCaseSensitive(panel, "data")->child, "each", a->each);
+  cJSON *panel = add_panel(root, kind, NULL, a->each, a);
   add_axis(panel, "x", x, x);
   add_axis(panel, "y", y, a->each && !a->y ? a->each : y);
   if (cells) add_axis(panel, "z", z, z);

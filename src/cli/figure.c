@@ -95,10 +95,13 @@ static const cJSON *field_of(const struct record *r, const char *field) {
 }
 
 static double number_of(const struct record *r, const struct quantity *q) {
+  double value = NAN;
   if (!q->field) return q->value;
-  if (r->member && strcmp(q->field, "index") == 0) return q->factor * r->index + q->offset;
   const cJSON *item = field_of(r, q->field);
-  return cJSON_IsNumber(item) ? q->factor * item->valuedouble + q->offset : NAN;
+  if (r->member && strcmp(q->field, "index") == 0) value = r->index;
+  else if (cJSON_IsNumber(item)) value = item->valuedouble;
+  value = q->factor * value + q->offset;
+  return isfinite(value) ? value : NAN;
 }
 
 /* NULL: it is a number, or absent. */
@@ -371,6 +374,11 @@ static bool make_relative(struct ss_node node, struct ss_plot_panel *panel, size
   return true;
 }
 
+/* Of two at one place; equals go to the first. */
+static bool beats(const struct ss_plot_row *other, const struct ss_plot_row *row) {
+  return other->z < row->z || (other->z == row->z && other < row);
+}
+
 /* Of the rows at one place the least z wins: it stays, with what the next takes longer (%) as z. */
 static void keep_winners(struct ss_plot_panel *panel) {
   size_t kept = 0;
@@ -380,7 +388,7 @@ static void keep_winners(struct ss_plot_panel *panel) {
     double next = NAN;
     for (size_t j = 0; j < panel->rows; j++) {
       if (j == i || !same_place(&rows[i], &rows[j])) continue;
-      best = best && (rows[i].z < rows[j].z || (rows[i].z == rows[j].z && i < j));
+      best = best && !beats(&rows[j], &rows[i]);
       next = fmin(next, rows[j].z);
     }
     rows[i].low = best ? 100 * (next / rows[i].z - 1) : -1;

@@ -82,7 +82,7 @@ static size_t wrap(const char *text, double width, double letter_width, FILE *st
   const size_t room = (size_t)((width - 12) / letter_width);
   size_t lines = 0;
   char line[1000];
-  while (text && *text && lines < WORDS_MAX) {
+  while (*text && lines < WORDS_MAX) {
     size_t n = line_end(text, room);
     if (stream) {
       snprintf(line, sizeof line, "%.*s", (int)n, text);
@@ -203,6 +203,7 @@ static bool collect(struct drawing *d, struct ss_error *error) {
   const bool placed = by_category(d->panel) || d->panel->x.scale == SS_SCALE_LOG2;
   for (size_t i = 0; i < d->panel->rows; i++) {
     const struct ss_plot_row *r = &d->panel->row[i];
+    if (d->panel->x.scale == SS_SCALE_LOG2 && !by_category(d->panel) && !(r->x > 0)) continue;
     if (placed &&
         !(r->x_text ? add_text(d->x_texts, &d->xs, r->x_text, error) : add_value(d->x_values, &d->xs, r->x, error)))
       return false;
@@ -488,6 +489,15 @@ static bool series_of(const struct ss_plot *plot, const char **series, size_t *c
   return true;
 }
 
+static bool can_be_logarithmic(const struct drawing *d, const struct ss_plot_axis *a, char axis) {
+  bool above = a->scale == SS_SCALE_LINEAR || cells(d->panel) || (axis == 'x' && by_category(d->panel));
+  for (size_t i = 0; i < d->panel->rows; i++) {
+    const struct ss_plot_row *r = &d->panel->row[i];
+    above = above || (axis == 'x' ? r->x > 0 : r->y > 0 || r->high > 0);
+  }
+  return above;
+}
+
 static bool prepare(const struct ss_plot *plot, size_t at, const char *const *series, size_t all, struct drawing *d,
                     struct ss_error *error) {
   *d = (struct drawing){.plot = plot, .panel = &plot->panel[at], .series = series, .all = all};
@@ -497,6 +507,8 @@ static bool prepare(const struct ss_plot *plot, size_t at, const char *const *se
   d->y_values = ss_alloc(CATEGORIES_MAX, sizeof *d->y_values);
   if (!d->x_texts || !d->y_texts || !d->x_values || !d->y_values) return ss_fail_memory(error, "drawing");
   choose_units(d);
+  if (!can_be_logarithmic(d, &d->panel->x, 'x') || !can_be_logarithmic(d, &d->panel->y, 'y'))
+    return ss_fail(error, SS_BAD_INPUT, "a logarithmic axis needs a value above zero");
   return collect(d, error);
 }
 

@@ -324,6 +324,20 @@ def hostile_labels_stay_labels(folder):
 
 
 @test
+def odd_data_are_drawn_or_refused(folder):
+    need_gnuplot()
+    points = [{"label": "a", "ranks": x, "time_s": y} for x, y in ((1, 0), (2, 0))]
+    for data, arguments, status in ((points, [], 0), (points[:1], [], 0), (points, ["--log", "y"], 2), (points, ["--log", "x"], 0),
+                                    ([{**points[0], "ranks": 0}, points[1]], ["--log2", "x"], 0), ([{**points[0], "ranks": -1}], ["--x", "ranks", "--log2", "x"], 2),
+                                    ([{**p, "time_s": -1e200} for p in points], [], 0), (points[:1], ["--kind", "map", "--x", "ranks", "--y", "label"], 0),
+                                    ([{**points[0], "time_s": None}, points[1]], ["--kind", "bars"], 0)):
+        (folder / "r.json").write_text(json.dumps({"points": data}))
+        call("plot", folder / "r.json", "-o", folder / "f.svg", *arguments, status=status)
+        if status == 0:
+            texts_of(folder / "f.svg")
+
+
+@test
 def without_gnuplot_the_data_are_saved(folder):
     bare = {**ENVIRONMENT, "PATH": str(folder)}
     _, message = call("plot", "spardl-table1", "-o", folder / "f.pdf", status=3, environment=bare)
