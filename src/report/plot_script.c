@@ -531,7 +531,7 @@ static void write_terminal(enum ss_picture picture, const char *id, double width
       ss_plot_quote(id, false, s);
     }
     fputc('\n', s);
-    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.2\n", s);
+    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\n", s);
     break;
   case SS_PICTURE_PDF:
     fprintf(s, "set terminal pdfcairo size %.4fin,%.4fin font 'Sans,8' noenhanced fontscale 1 rounded\n", width / 96,
