@@ -534,8 +534,9 @@ static void write_terminal(enum ss_picture picture, const char *id, double width
     fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\n", s);
     break;
   case SS_PICTURE_PDF:
-    fprintf(s, "set terminal pdfcairo size %.4fin,%.4fin font 'Sans,8' noenhanced fontscale 1 rounded\n", width / 96,
-            height / 96);
+    fprintf(
+        s, "set terminal pdfcairo size %.4fin,%.4fin font 'Sans,8' noenhanced fontscale 0.75 linewidth 1.5 rounded\n",
+        width / 96, height / 96);
     fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\n", s);
     break;
   case SS_PICTURE_PNG:
