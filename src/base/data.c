@@ -46,6 +46,11 @@ static bool find_root(char *root, size_t size, struct ss_error *error) {
                  SS_INSTALLED_DATA);
 }
 
+/* Where files of a kind are: figures are scenarios, all else models. */
+static const char *room_of(const char *kind) {
+  return strcmp(kind, "figures") == 0 ? "scenarios" : "models";
+}
+
 static int by_name(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -87,7 +92,7 @@ bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_erro
   struct listing l = {0};
   bool ok = true;
   if (!find_root(root, sizeof root, error)) return false;
-  snprintf(folder, sizeof folder, "%s/models/%s", root, kind);
+  snprintf(folder, sizeof folder, "%s/%s/%s", root, room_of(kind), kind);
   DIR *dir = opendir(folder);
   for (struct dirent *entry; dir && ok && (entry = readdir(dir));) {
     size_t length = strlen(entry->d_name);
@@ -107,8 +112,8 @@ static bool unknown(const char *kind, const char *name, struct ss_error *error) 
   for (size_t i = 0, used = 0; i < count && used < sizeof all - 1; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
   const char *near = ss_nearest(name, (const char *const *)names);
-  ss_fail(error, SS_BAD_INPUT, "no file models/%s/%s.json%s%s%s (there are: %s; or give a path)", kind, name,
-          near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
+  ss_fail(error, SS_BAD_INPUT, "no file %s/%s/%s.json%s%s%s (there are: %s; or give a path)", room_of(kind), kind,
+          name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
   free(names);
   return false;
 }
@@ -124,7 +129,17 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
     return true;
   }
   if (!find_root(root, sizeof root, error)) return false;
-  int n = snprintf(path, size, "%s/models/%s/%s.json", root, kind, name);
+  int n = snprintf(path, size, "%s/%s/%s/%s.json", root, room_of(kind), kind, name);
   if (n < 0 || (size_t)n >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
   return stat(path, &status) == 0 || unknown(kind, name, error);
+}
+
+bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error *error) {
+  char root[PATH_MAX / 2], whole[PATH_MAX], found[PATH_MAX];
+  if (!find_root(root, sizeof root, error)) return false;
+  const int n = snprintf(whole, sizeof whole, "%s/%s", root, relative);
+  if (n < 0 || (size_t)n >= sizeof whole || !realpath(whole, found) || strlen(found) >= size)
+    return ss_fail(error, SS_BAD_INPUT, "no file %s in the data folder %s (set SPARSYNC_DATA)", relative, root);
+  snprintf(path, size, "%s", found);
+  return true;
 }

@@ -1,5 +1,5 @@
-/* The data folder: models/, found at $SPARSYNC_DATA, in a folder above the program, in the source tree it was built
- * from, or where `meson install` put it. */
+/* The data folder: models/, plots/, scenarios/ and traces/, found at $SPARSYNC_DATA, in a folder above the program,
+ * in the source tree it was built from, or where `meson install` put it. */
 #ifndef SS_BASE_DATA_H
 #define SS_BASE_DATA_H
 
@@ -7,12 +7,16 @@
 
 #include <stddef.h>
 
-/* "ROOT/models/KIND/NAME.json" into `path`. A `name` that has a '/' or ends in ".json" is a path already. An unknown
- * name is an error that suggests the nearest and lists what there is. */
+/* "ROOT/models/KIND/NAME.json" into `path`; of the kind "figures", "ROOT/scenarios/figures/NAME.json". A `name` that
+ * has a '/' or ends in ".json" is a path already. An unknown name is an error that suggests the nearest and lists
+ * what there is. */
 bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 
-/* The names in models/KIND, ascending, as a NULL-terminated array that one free() gives back. An absent folder is
- * empty. */
+/* "ROOT/RELATIVE", absolute, into `path`; a file that is not there is an error. */
+bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
+
+/* The names in models/KIND (scenarios/figures), ascending, as a NULL-terminated array that one free() gives back. An
+ * absent folder is empty. */
 bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

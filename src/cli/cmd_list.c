@@ -9,16 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: sparsync list schemes|costs|clusters|devices|workloads|systems [--format table|json|csv]\n"
-    "\n"
-    "What there is to choose from; \"list schemes\" shows their options too.\n"
-    "\n"
-    "examples:\n"
-    "  sparsync list schemes\n"
-    "  sparsync list clusters --format json\n";
+static const char help[] = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures\n"
+                           "                     [--format table|json|csv]\n"
+                           "\n"
+                           "What there is to choose from; \"list schemes\" shows their options too.\n"
+                           "\n"
+                           "examples:\n"
+                           "  sparsync list schemes\n"
+                           "  sparsync list figures\n"
+                           "  sparsync list clusters --format json\n";
 
-static const char *const things[] = {"schemes", "costs", "clusters", "devices", "workloads", "systems", NULL};
+static const char *const things[] = {"schemes",   "costs",   "clusters", "devices",
+                                     "workloads", "systems", "figures",  NULL};
 
 static void describe_option(const struct ss_option *o, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
@@ -83,19 +85,26 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
     if (!ok) break;
     struct ss_node node = summary_of(ss_doc_root(doc), strcmp(kind, "costs") == 0);
     if (ss_node_is_text(node) && !ss_node_text(node, &summary, NULL)) summary = "";
-    entry(list, names[i], summary);
+    cJSON *item = entry(list, names[i], summary);
+    const struct ss_node source = ss_node_get(ss_doc_root(doc), "source");
+    if (strcmp(kind, "figures") == 0)
+      cJSON_AddStringToObject(item, "source", ss_node_is_text(source) ? source.at->valuestring : "");
     ss_doc_free(doc);
   }
   free(names);
   return ok;
 }
 
-static bool print_table(const cJSON *list, enum ss_format format, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<name", "<summary"};
-  struct ss_table *table = ss_table_new(2, heads);
+static bool print_table(const char *kind, const cJSON *list, enum ss_format format, FILE *stream,
+                        struct ss_error *error) {
+  static const char *const heads[] = {"<name", "<summary"}, *const with_source[] = {"<name", "<source", "<summary"};
+  const bool figures = strcmp(kind, "figures") == 0;
+  struct ss_table *table = figures ? ss_table_new(3, with_source) : ss_table_new(2, heads);
   if (!table) return ss_fail_memory(error, "listing");
   for (const cJSON *item = list->child; item; item = item->next) {
     ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(item, "name")->valuestring);
+    const cJSON *source = figures ? cJSON_GetObjectItemCaseSensitive(item, "source") : NULL;
+    if (source) ss_table_cell(table, "%s", source->valuestring);
     ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(item, "summary")->valuestring);
     const cJSON *options = cJSON_GetObjectItemCaseSensitive(item, "options");
     for (const cJSON *o = options && format == SS_TABLE ? options->child : NULL; o; o = o->next) {
@@ -117,7 +126,7 @@ static bool print(const struct ss_call *call, const char *kind, cJSON *root, str
     ok = text ? fprintf(output.stream, "%s\n", text) > 0 : ss_fail_memory(error, "listing");
     free(text);
   } else {
-    ok = print_table(cJSON_GetObjectItemCaseSensitive(root, kind), call->format, output.stream, error);
+    ok = print_table(kind, cJSON_GetObjectItemCaseSensitive(root, kind), call->format, output.stream, error);
   }
   if (ok) return ss_output_commit(&output, error);
   ss_output_discard(&output);
@@ -131,7 +140,7 @@ static bool list(const struct ss_call *call, struct ss_error *error) {
   if (!known) {
     const char *near = kind ? ss_nearest(kind, things) : NULL;
     return ss_fail(error, SS_BAD_INPUT,
-                   "say what to list: schemes, costs, clusters, devices, workloads or systems%s%s%s",
+                   "say what to list: schemes, costs, clusters, devices, workloads, systems or figures%s%s%s",
                    near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
   }
   cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
@@ -152,5 +161,8 @@ static bool run(int argc, char **argv, struct ss_error *error) {
   return ok;
 }
 
-const struct ss_command ss_command_list = {
-    .name = "list", .summary = "what there is: schemes, closed forms, clusters, devices", .help = help, .run = run};
+const struct ss_command ss_command_list = {.name = "list",
+                                           .summary =
+                                               "what there is: schemes, closed forms, clusters, devices, figures",
+                                           .help = help,
+                                           .run = run};

@@ -158,7 +158,7 @@ def check_prints_what_it_says(folder):
 
 @test
 def list_prints_what_it_says(folder):
-    for things in ("schemes", "costs", "clusters", "devices", "workloads", "systems"):
+    for things in ("schemes", "costs", "clusters", "devices", "workloads", "systems", "figures"):
         fits("list", output("list", things), f"list {things}")
     document = output("list", "schemes")
     misfits("list", changed(document, ["schemes", 0, "name"], drop=True), "a scheme without a name")
@@ -190,11 +190,16 @@ def trace_prints_what_it_says(folder):
 @test
 def shipped_files_fit(folder):
     for name, files in (("cluster", "models/clusters"), ("device", "models/devices"), ("cost-model", "models/costs"),
-                        ("scenario", "scenarios"), ("scenario", "tests/bench")):
+                        ("scenario", "scenarios"), ("scenario", "tests/bench"), ("figure", "scenarios/figures")):
         paths = [p for p in sorted((ROOT / files).glob("*.json")) if p.name != "instructions.json"]
         assert paths or files == "tests/bench", f"no files in {files}"
         for path in paths:
             fits(name, json.loads(path.read_text()), path.relative_to(ROOT))
+    for path in (ROOT / "scenarios" / "figures").glob("*.json"):
+        for panel in json.loads(path.read_text())["panels"]:
+            for entry in panel["data"]:
+                if "scenario" in entry:
+                    fits("scenario", entry["scenario"], path.name)
     for path in (ROOT / "tests" / "cli" / "golden").glob("*.json"):
         if not path.name.endswith(".result.json"):
             fits("scenario", json.loads(path.read_text()), path.name)

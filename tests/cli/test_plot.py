@@ -1,0 +1,419 @@
+#!/usr/bin/python3
+"""sparsync plot: the numbers of figures against closed forms and hand calculation, the pictures against XML and hostile
+texts. Arguments: the program, the source tree. Prints TAP."""
+import csv
+import io
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+FIGURES = ROOT / "scenarios" / "figures"
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+GNUPLOT = shutil.which("gnuplot")
+KJV = ROOT / "traces" / "bible-kjv-16.safetensors"
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0, environment=ENVIRONMENT):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=ROOT, env=environment)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done.stdout, done.stderr
+
+
+def table(figure, *arguments):
+    """(panel's first letters, series, x) -> the row, numbers as numbers."""
+    text = call("plot", figure, "--data", "-", *arguments)[0]
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert rows, f"{figure} has no data"
+    found = {}
+    for row in rows:
+        for key in ("x", "y", "low", "high", "z"):
+            try:
+                row[key] = float(row[key]) if row[key] else None
+            except ValueError:
+                pass
+        x = round(row["x"], 9) if isinstance(row["x"], float) else row["x"]
+        key = (row["panel"][:3], row["series"], x)
+        assert key not in found or row["panel"][:3] == "(a)", f"{figure}: {key} stands twice"
+        found[key] = row
+    return found
+
+
+def near(found, wanted, what, relative=1e-9):
+    assert found is not None and abs(found - wanted) <= relative * abs(wanted), f"{what}: {found}, not {wanted}"
+
+
+def shrunk(name, folder, elements=None, iterations=None, hashing=None):
+    """The figure with a smaller gradient, so that its making is tested in seconds."""
+    document = json.loads((FIGURES / f"{name}.json").read_text())
+    for panel in document["panels"]:
+        for entry in panel["data"]:
+            trace = entry.get("scenario", {}).get("trace")
+            if isinstance(trace, dict):
+                for kind in trace.values():
+                    if elements and "elements" in kind:
+                        kind["elements"] = elements
+                    if iterations:
+                        kind["iterations"] = iterations
+            if hashing and "measure" in entry:
+                entry["measure"].update(hashing)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+@test
+def embrace_fig4_follows_the_closed_forms(folder):
+    rows = table("embrace-fig4")
+    P, alpha, beta, R, row, index = 4, 10e-6, 1 / 12.5e9, 64640, 4096, 8
+    for step in range(20):
+        d = 1 - 0.05 * step
+        nnz, x = d * R, round(1 - d, 9)
+        at = lambda series: rows["(b)", series, x]["y"]
+        near(at("AlltoAll"), 2 * (P - 1) * alpha + (P - 1) * (nnz * row / P + nnz * (row / P + index)) * beta, f"AlltoAll, {x}")
+        near(at("AllReduce"), 2 * (P - 1) * (alpha + R * row / P * beta), f"AllReduce, {x}")
+        near(at("AllGather"), (P - 1) * (alpha + nnz * (row + index) * beta), f"AllGather, {x}")
+        # a row is four blocks; the union of four random sets is known in the mean only
+        blocks = 4 * R * (d + 1 - (1 - d) ** 4)
+        near(at("OmniReduce"), 2 * (P - 1) * alpha + (P - 1) / P * blocks * (1024 + 4) * beta, f"OmniReduce, {x}", 0.02)
+        best = min(at(s) for s in ("AllReduce", "AllGather", "PS", "OmniReduce"))
+        assert at("AlltoAll") < best or d == 1, f"AlltoAll is not the best at sparsity {x}"
+        # (a): of a ring over two nodes most links are inside a node, and those are slower than the card
+        near(rows["(a)", "AllReduce", x]["y"], 14 * (alpha + R * row / 8 / 10e9), f"AllReduce on shared cards, {x}")
+
+
+@test
+def s2_fig6_follows_the_closed_forms(folder):
+    for (_, series, x), row in table("s2-fig6").items():
+        wanted = 15 * (10e-6 + x / 10e9) if series == "AllGather" else 30 * (10e-6 + x / 16 / 10e9)
+        near(row["y"], wanted, f"{series} of {x} B")
+
+
+@test
+def spardl_table1_is_as_calculated_by_hand(folder):
+    rows = table("spardl-table1")
+    printed = {"Dense": (8, 187.5), "TopkA": (4, 30), "TopkDSA": (24, (3.75, 95.625)), "gTopk": (8, 16), "Ok-Topk": (40, (1.875, 5.625)),
+               "SparDL": (8, 3.75), "R-SAG, d = 4": (6, 4), "B-SAG, d = 4": (6, (0.75, 4.5))}
+    exact = {"Dense": (8, 187.5), "TopkA": (4, 30), "TopkDSA": (19, (3.75, 31.875)), "gTopk": (8, 16), "SparDL": (8, 3.75),
+             "R-SAG, d = 4": (6, 4), "B-SAG, d = 4": (6, (2.25, 4.5))}
+    for series, wanted in (("as printed", printed), ("exact", exact)):
+        assert {x for _, s, x in rows if s == series} == set(wanted), f"{series}: other methods"
+        for method, (start_ups, words) in wanted.items():
+            row = rows["(a)", series, method]
+            near(row["y"] if row["y"] is not None else row["low"], start_ups, f"{method}, start-ups {series}")
+            row = rows["(b)", series, method]
+            if isinstance(words, tuple):
+                near(row["low"], words[0], f"{method}, least words {series}")
+                near(row["high"], words[1], f"{method}, most words {series}")
+            else:
+                near(row["y"], words, f"{method}, words {series}")
+
+
+@test
+def zen_fig8_follows_density_and_densification(folder):
+    rows = table("zen-fig8")
+    at = lambda series, P: rows["", series, P]["y"]
+    for P in (4, 8, 16, 32, 64, 128):
+        # (P-1) 2dM / (2(P-1)/P M) = dP; as the lists go round, each step waits for the largest
+        assert 0.98 * 0.0247 * P < at("AGsparse", P) < 1.1 * 0.0247 * P, f"AGsparse at {P}: {at('AGsparse', P)}"
+        near(at("BP without index", P) * 2, at("Balanced Parallelism", P), f"indices at {P}", 0.01)
+    # d + d^128; the trace was fitted to this
+    near(at("Balanced Parallelism", 128), 0.0247 * (1 + 24.9), "Balanced Parallelism at 128", 0.03)
+    assert at("AGsparse", 32) < 1 < at("AGsparse", 64), "AGsparse does not meet AllReduce at about 40 GPUs"
+    assert at("SparCML", 64) < 1 < at("SparCML", 128), "SparCML does not get worse than AllReduce"
+    assert at("OmniReduce", 4) < 0.2 and 0.7 < at("OmniReduce", 64) < at("OmniReduce", 128) < 1, "OmniReduce's gain"
+
+
+@test
+def zen_fig17a_follows_its_formulas(folder):
+    for (_, series, d), row in table("zen-fig17a").items():
+        wanted = {"COO": 2 * d, "bitmap": d + 16 / 32, "hash bitmap": d + 1 / 32, "blocks, scattered": (1 - (1 - d) ** 256) * (1 + 1 / 256),
+                  "blocks, whole rows": d * (1 + 1 / 256)}[series]
+        # density of a random draw: of 2048 whole rows four standard deviations, of 2^20 elements far less
+        spread = 4 * math.sqrt(d * (1 - d) / 2048) if series == "blocks, whole rows" else 0.005
+        assert abs(row["y"] - wanted) <= spread + 1e-3, f"{series} at {d}: {row['y']}, not {wanted}"
+
+
+@test
+def zen_fig2_is_a_distribution_and_has_the_overlap_of_trace_stats(folder):
+    rows = table("zen-fig2")
+    for series, file in (("KJV verses", KJV), ("WordNet stream", ROOT / "traces" / "wordnet-64.safetensors")):
+        stats = json.loads(call("trace", "stats", file, "--format", "json")[0])["tensors"][0]
+        density = [(x, row["y"]) for (panel, s, x), row in rows.items() if panel == "(a)" and s == series]
+        near(sum(y for _, y in density) / 50, 1, f"{series}: the integral")
+        mean = sum(x * y for x, y in density) / 50
+        assert abs(mean - stats["overlap"]) < 0.01, f"{series}: mean overlap {mean}, not {stats['overlap']}"
+        near(rows["(b)", series, 8]["y"], stats["gamma"][7], f"{series}: gamma(8)")
+    near(rows["(b)", "NMT-like", 128]["y"], 24.9, "what NMT-like was fitted to", 0.02)
+    near(rows["(b)", "DeepFM-like", 8]["y"], 5.2 / 2.8, "what DeepFM-like was fitted to", 0.03)
+
+
+@test
+def zen_fig3_shares_add_up(folder):
+    text = call("plot", "zen-fig3", "--data", "-")[0]
+    shares, skewness = {}, {}
+    for row in csv.DictReader(io.StringIO(text)):
+        if row["panel"].startswith("(a)"):
+            shares.setdefault(row["series"], []).append(float(row["z"]))
+        else:
+            skewness.setdefault(row["series"], {})[int(row["x"])] = float(row["y"])
+    for series, parts in shares.items():
+        near(sum(parts), 1, f"{series}: all shares")
+        assert len(parts) == 8 and parts[0] > 0.6, f"{series}: {parts}"
+        # the first part is the densest of 8 here: its density over the mean is what skewness says, but for other ranks' sizes
+        near(skewness[series][8], 8 * parts[0], f"{series}: skewness of 8", 0.03)
+    near(skewness["LSTM-like"][128], 70, "what LSTM-like was fitted to", 0.03)
+
+
+@test
+def s2_error_falls_with_the_root_of_lambda(folder):
+    rows = table(shrunk("s2-lambda", folder, elements=16384, iterations=6))
+    errors = {x: row["y"] * math.sqrt(x) for (panel, _, x), row in rows.items() if panel == "(a)"}
+    assert len(errors) == 11
+    mean = sum(errors.values()) / len(errors)
+    for x, value in errors.items():
+        assert abs(value / mean - 1) < 0.1, f"lambda {x}: {value} against {mean}"
+    assert all(abs(row["y"]) < 0.3 for (panel, _, _), row in rows.items() if panel == "(b)"), "there is a bias"
+
+
+@test
+def spardl_fig5_stays_between_the_bounds(folder):
+    for (_, series, x), row in table(shrunk("spardl-fig5", folder, elements=60000, iterations=6)).items():
+        D = 3 if "3 teams" in series else 2
+        if not series.startswith("B-SAG"):
+            near(row["y"], 2 * 5 / 6, f"{series}, iteration {x}", 1e-6)  # 4k(P-1)/P words, two an entry
+        else:
+            low, high = (6 * D + 6 - 2 * D) / (6 * D), (D * D + 12 - 3 * D) / 6
+            assert low - 1e-6 <= row["y"] <= high + 1e-6, f"{series}: {row['y']} is not within {low}..{high}"
+
+
+@test
+def spardl_fig7_scales_to_the_whole_model(folder):
+    rows = table(shrunk("spardl-fig7", folder, iterations=1))
+    k = 147200
+    near(rows["", "time", "no SAG"]["y"], 2 * 3 * 50e-6 + 4 * k * 5 / 6 * 4 / 125e6, "no SAG", 1e-3)
+    near(rows["", "time", "R-SAG, d = 2"]["y"], (2 * 2 + 1) * 50e-6 + 2 * k * (8 / 6 + 2 / 6) * 4 / 125e6, "R-SAG", 1e-3)
+
+
+@test
+def other_figures_can_be_made(folder):
+    speed_ups = table(shrunk("zen-fig15", folder, elements=40000, iterations=1))
+    for workload in {x for _, _, x in speed_ups}:
+        group = {s: row["y"] for (_, s, x), row in speed_ups.items() if x == workload}
+        assert set(group) == {"AGsparse", "Sparse PS", "SparCML", "OmniReduce", "ZEN"}, group
+        assert max(group, key=group.get) == "ZEN" or workload.startswith("LLM"), f"{workload}: {group}"
+    times = table(shrunk("zen-fig16", folder, hashing={"elements": 100000, "repeats": 1}))
+    assert {s for _, s, _ in times} == {"|G|d", "2|G|d", "4|G|d", "k = 1", "k = 2", "k = 3", "k = 4"}
+    assert all(row["y"] > 0 for row in times.values())
+    bars = table(shrunk("s2-fig7", folder, elements=32768))
+    assert all(bars["", "S2", x]["y"] < bars["", "AllGather", x]["y"] for _, _, x in bars)
+
+
+@test
+def maps_name_the_winner_and_its_margin(folder):
+    results = json.loads(call("run", "--trace", KJV, "--cluster", "p3.16xlarge-25g", "--ranks", "4,16", "--iterations", "2", "--scheme",
+                              "allreduce,allgather,sparcml-rd", "--set", 'sweep={"cluster.bandwidth":["1Gbps","25Gbps"]}', "--format", "json")[0])
+    (folder / "r.json").write_text(json.dumps(results))
+    text = call("plot", folder / "r.json", "--kind", "map", "--x", "ranks", "--y", "bandwidth", "--data", "-")[0]
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 4
+    for row in rows:
+        times = sorted((p["time_s"], p["label"]) for p in results["points"]
+                       if p["ranks"] == int(row["x"]) and 8 * p["at"]["cluster.bandwidth"] == float(row["y"]))
+        assert row["series"] == times[0][1], f"{row} against {times}"
+        near(float(row["z"]), 100 * (times[1][0] / times[0][0] - 1), f"margin of {row}")
+
+
+@test
+def traffic_is_that_of_every_rank(folder):
+    call("run", "--trace", KJV, "--cluster", "p3.16xlarge-25g", "--scheme", "zen,allgather", "--iterations", "2", "--per-rank", "--format", "json",
+         "-o", folder / "r.json")
+    points = json.loads((folder / "r.json").read_text())["points"]
+    text = call("plot", folder / "r.json", "--kind", "traffic", "--data", "-")[0]
+    rows = list(csv.DictReader(io.StringIO(text)))
+    for point in points:
+        for way in ("sent", "received"):
+            found = [float(r["y"]) for r in rows if r["panel"] == way and r["series"] == point["label"]]
+            assert found == point[f"rank_bytes_{way}"], f"{point['label']} {way}"
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def need_gnuplot():
+    if not GNUPLOT:
+        raise tap.Skip("gnuplot is not installed")
+
+
+def texts_of(path):
+    root = xml.parse(path).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg", root.tag
+    return ["".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+@test
+def quick_figures_are_drawn_with_their_labels(folder):
+    need_gnuplot()
+    for name in ("embrace-fig4", "s2-fig6", "spardl-table1", "zen-fig17a", "winner-map", "crossover-map", "rank-traffic"):
+        document = json.loads((FIGURES / f"{name}.json").read_text())
+        for width in ("column", "wide"):
+            call("plot", name, "-o", folder / f"{name}.svg", "--width", width)
+            texts = texts_of(folder / f"{name}.svg")
+            for panel in document["panels"]:
+                for axis in ("x", "y"):
+                    label = panel[axis].get("label", "").replace("'", "\u2019")
+                    assert any(t.startswith(label) for t in texts), f"{name}: no {label!r} in {texts}"
+            note = "After " + document["source"] if "source" in document else document["note"]
+            assert any(t.startswith(note[:20].replace("'", "\u2019")) for t in texts), f"{name} has no note: {texts}"
+
+
+@test
+def endings_choose_the_format(folder):
+    need_gnuplot()
+    for ending, begin in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
+        call("plot", "spardl-table1", "-o", folder / f"f.{ending}")
+        assert (folder / f"f.{ending}").read_bytes().startswith(begin), ending
+    assert call("plot", "spardl-table1")[0].startswith("<?xml"), "no SVG on standard output"
+    call("plot", "spardl-table1", "-o", folder / "f.svg", "--data", folder / "f.tsv")
+    assert (folder / "f.tsv").read_text().startswith("panel\tseries\tx\ty\tlow\thigh\tz\n")
+
+
+@test
+def hostile_labels_stay_labels(folder):
+    need_gnuplot()
+    mark = folder / "pwned"
+    nasty = [f"'; system('touch {mark}'); '", f'`touch {mark}`', f"'.system(\"touch {mark}\").'", "</text><script>x</script>&amp;\"'",
+             f"\'\'\'\'; system('touch {mark}') \'\'", "\'\'", "'", "a\'\' \'\'b", "{{{", "}", "a\\", "a\\'", '"', "#", "x]]>", "%s%n%d {/Symbol a}_b^c",
+             f"a\\nb\n!touch {mark}\n", f"\"; !touch {mark}", "@mouse $HOME \u202e \u00e9 100%"]
+    points = [{"label": label, "ranks": ranks, "time_s": 0.001 * (i + 1) * ranks, "name": label} for i, label in enumerate(nasty) for ranks in (2, 4)]
+    (folder / "r.json").write_text(json.dumps({"points": points}))
+    for arguments in ([], ["--kind", "bars", "--x", "label", "--series", "ranks"], ["--kind", "map", "--x", "label", "--y", "ranks", "--z", "time_s"],
+                      ["--title", nasty[0] + nasty[1]], ["--kind", "heat", "--x", "ranks", "--y", "label", "--z", "time_s"]):
+        for ending in ("svg", "pdf", "png"):
+            call("plot", folder / "r.json", "-o", folder / f"f.{ending}", *arguments)
+        texts = texts_of(folder / "f.svg")
+        assert any("%s%n%d {/Symbol a}_b^c" in t for t in texts) or "map" in arguments, texts
+        assert not mark.exists(), f"a label was run: {arguments}"
+    # a figure's own texts, and the name of its file
+    figure = {"title": nasty[0], "note": nasty[1], "panels": [{"kind": "lines", "title": nasty[2], "x": {"field": "ranks", "label": nasty[3], "unit": nasty[0]},
+              "y": {"field": "time_s", "label": nasty[4]}, "series": "label", "data": [{"file": str(folder / "r.json")}]}]}
+    path = folder / f"f'; system('touch x'); '.json"
+    path.write_text(json.dumps(figure))
+    call("plot", path, "-o", folder / "g'`x`.svg")
+    texts_of(folder / "g'`x`.svg")
+    assert not mark.exists() and not (ROOT / "x").exists()
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+@test
+def odd_data_are_drawn_or_refused(folder):
+    need_gnuplot()
+    points = [{"label": "a", "ranks": x, "time_s": y} for x, y in ((1, 0), (2, 0))]
+    for data, arguments, status in ((points, [], 0), (points[:1], [], 0), (points, ["--log", "y"], 2), (points, ["--log", "x"], 0),
+                                    ([{**points[0], "ranks": 0}, points[1]], ["--log2", "x"], 0), ([{**points[0], "ranks": -1}], ["--x", "ranks", "--log2", "x"], 2),
+                                    ([{**p, "time_s": -1e200} for p in points], [], 0), (points[:1], ["--kind", "map", "--x", "ranks", "--y", "label"], 0),
+                                    ([{**points[0], "time_s": None}, points[1]], ["--kind", "bars"], 0)):
+        (folder / "r.json").write_text(json.dumps({"points": data}))
+        call("plot", folder / "r.json", "-o", folder / "f.svg", *arguments, status=status)
+        if status == 0:
+            texts_of(folder / "f.svg")
+
+
+@test
+def without_gnuplot_the_data_are_saved(folder):
+    bare = {**ENVIRONMENT, "PATH": str(folder)}
+    _, message = call("plot", "spardl-table1", "-o", folder / "f.pdf", status=3, environment=bare)
+    assert "apt-get install gnuplot" in message and str(folder / "f.csv") in message, message
+    assert (folder / "f.csv").read_text().startswith("panel,series,x,y,low,high,z\n") and not (folder / "f.pdf").exists()
+    call("plot", "spardl-table1", "-o", folder / "g.pdf", "--data", folder / "d.csv", status=3, environment=bare)
+    assert (folder / "d.csv").exists() and not (folder / "g.csv").exists()
+    assert call("plot", "spardl-table1", "--data", "-", environment=bare)[0].startswith("panel,")
+
+
+@test
+def wrong_usage_says_what_would_do(folder):
+    call("run", "--trace", KJV, "--cluster", "p3.16xlarge-25g", "--scheme", "allgather", "--iterations", "1", "--format", "json", "-o", folder / "r.json")
+    (folder / "empty.json").write_text('{"points": []}')
+    (folder / "text.json").write_text("not JSON")
+    results = folder / "r.json"
+    for arguments, status, words in (
+            ([], 2, "name a figure"), (["zen-fg8"], 2, 'did you mean "zen-fig8"'), (["zen-fig8", "-o", "f.jpg"], 2, ".svg, .pdf or .png"),
+            (["zen-fig8", "-o", "f"], 2, ".svg, .pdf or .png"), (["zen-fig8", "extra"], 2, "left over"), (["zen-fig8", "--x", "ranks"], 2, "is for result files"),
+            (["zen-fig17a", "--width", "3in"], 2, "column or wide"), ([results, "--y", "tim_s"], 2, 'did you mean "time_s"'),
+            ([results, "--kind", "pie"], 2, "lines, bars, heat, map or traffic"), ([results, "--kind", "traffic"], 2, "rank_bytes_sent"),
+            ([results, "--where", "ranks"], 2, "FIELD=VALUE"), ([results, "--where", "ranks=3"], 2, 'no result is left by "where"'),
+            ([results, "--relative", "zen"], 2, "no time at every place"), ([folder / "empty.json"], 2, "no list of results"),
+            ([folder / "text.json"], 2, "not JSON"), ([folder / "absent.json"], 2, "cannot open"), ([results, "-o", folder / "no" / "f.svg"], 3, "cannot write"),
+            ([results, "--data", folder / "no" / "d.csv"], 3, "cannot write")):
+        if "-o" in arguments and status == 3 and not GNUPLOT:
+            continue
+        _, message = call("plot", *arguments, status=status)
+        assert words in message, f"{arguments}: {message!r} has no {words!r}"
+
+
+@test
+def figures_that_are_wrong_or_write_are_refused(folder):
+    good = {"panels": [{"kind": "lines", "x": "ranks", "y": "formula_s", "series": "form",
+                        "data": [{"command": ["cost", "allgather", "--M", "1MB", "--density", "1%"]}]}]}
+
+    def refused(change, words, status=2):
+        document = json.loads(json.dumps(good))
+        change(document)
+        (folder / "f.json").write_text(json.dumps(document))
+        _, message = call("plot", folder / "f.json", "--data", "-", status=status)
+        assert words in message, f"{message!r} has no {words!r}"
+
+    (folder / "f.json").write_text(json.dumps(good))
+    assert "allgather-ring,4," in call("plot", folder / "f.json", "--data", "-")[0]
+    entry = lambda document: document["panels"][0]["data"][0]
+    refused(lambda d: entry(d).update(command=["exec"]), "is no command for a figure")
+    refused(lambda d: entry(d).update(command=["trace", "synth"]), "is no command for a figure")
+    refused(lambda d: entry(d)["command"].extend(["-o", "x"]), "write nothing")
+    refused(lambda d: entry(d)["command"].append("--o=x"), "write nothing")
+    refused(lambda d: entry(d).update(command=[]), "is not a list of a command's words")
+    refused(lambda d: entry(d).update(command=["cost", "$made"]), 'no "make"')
+    refused(lambda d: entry(d).update(command=["run", "$data/../../../etc/nothing"]), "no file")
+    refused(lambda d: entry(d).update(comand=1), 'did you mean "command"')
+    refused(lambda d: d["panels"][0].update(kind="pie"), "kind")
+    refused(lambda d: d.update(panels=[]), "1 to 4 panels")
+    refused(lambda d: d.update(panels=d["panels"] * 5), "1 to 4 panels")
+    refused(lambda d: d["panels"][0].update(data=[]), "no list of entries")
+    refused(lambda d: d["panels"][0].update(x={"field": "ranks", "scale": "cubic"}), "scale")
+    refused(lambda d: entry(d).update(measure={"name": "hashing", "elements": 1e18}), "elements")
+    refused(lambda d: entry(d).update(command=["cost", "zzz", "--M", "1MB", "--density", "1%"]), "panels[0].data[0]")
+    assert not (ROOT / "x").exists()
+
+
+@test
+def every_figure_has_what_lists_need(folder):
+    listed = json.loads(call("list", "figures", "--format", "json")[0])["figures"]
+    assert [f["name"] for f in listed] == sorted(p.stem for p in FIGURES.glob("*.json"))
+    page = (ROOT / "docs" / "figures.md").read_text()
+    for figure in listed:
+        assert figure["summary"], figure
+        assert f"`{figure['name']}`" in page, f"docs/figures.md does not name {figure['name']}"
+    named = {"embrace-fig4", "s2-fig6", "s2-fig7", "s2-lambda", "zen-fig2", "zen-fig3", "zen-fig8", "zen-fig15", "zen-fig16", "zen-fig17a", "spardl-table1",
+             "spardl-fig5", "spardl-fig7"}
+    assert named <= {f["name"] for f in listed}
+    assert all(f["source"] for f in listed if f["name"] in named)
+
+
+sys.exit(tap.run(TESTS))
