@@ -1,5 +1,5 @@
-/* The data folder: models/, found at $SPARSYNC_DATA, in a folder above the program, in the source tree it was built
- * from, or where `meson install` put it. */
+/* The data folder: models/ and what lies beside it, found at $SPARSYNC_DATA, in a folder above the program, in the
+ * source tree it was built from, or where `meson install` put it. */
 #ifndef SS_BASE_DATA_H
 #define SS_BASE_DATA_H
 
@@ -14,5 +14,10 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
 /* The names in models/KIND, ascending, as a NULL-terminated array that one free() gives back. An absent folder is
  * empty. */
 bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
+
+/* "ROOT/RELATIVE" into `path`, there or not: "scenarios/claims", "traces". */
+bool ss_data_path(const char *relative, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
+/* The names (without ".json") in ROOT/RELATIVE, as ss_data_list has them. */
+bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
 
 #endif
