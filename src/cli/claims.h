@@ -1,5 +1,5 @@
-/* Claims as files (scenarios/claims/PAPER.json; docs/claims.schema.json says what may stand there), and what it takes
- * to judge one: the JSON of commands, values picked from it, expressions over those. */
+/* Claims as files (scenarios/claims/PAPER.json; docs/schemas/claims-file.schema.json says what may stand there), and
+ * what it takes to judge one: the JSON of commands, values picked from it, expressions over those. */
 #ifndef SS_CLI_CLAIMS_H
 #define SS_CLI_CLAIMS_H
 
@@ -11,12 +11,23 @@
 
 struct ss_claims_file {
   struct ss_doc *doc;
-  const char *paper; /* in doc */
+  const char *paper, *title; /* in doc */
   struct ss_node inputs, claims;
 };
 
 /* Reads and checks all but what only a computation can tell. */
 bool ss_claims_read(const char *path, struct ss_claims_file *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_claims_close(struct ss_claims_file *file);
+
+struct ss_claims_library {
+  struct ss_claims_file *file;
+  size_t count;
+};
+bool ss_claims_library_add(struct ss_claims_library *library, const char *path, struct ss_error *error) SS_MUST_CHECK;
+/* Adds all of scenarios/claims, by name. */
+bool ss_claims_library_shipped(struct ss_claims_library *library, struct ss_error *error) SS_MUST_CHECK;
+void ss_claims_library_close(struct ss_claims_library *library);
+
 /* What stands in the file of one claim; `ours`, `why` and `verdict` are still to come. */
 bool ss_claim_read(const struct ss_claims_file *file, struct ss_node node, struct ss_claim *out,
                    struct ss_error *error) SS_MUST_CHECK;

@@ -1,25 +1,66 @@
 /* Reading scenarios/claims/PAPER.json. */
 #include "cli/claims.h"
 
+#include "base/data.h"
+#include "base/memory.h"
+
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LIMIT = 1 << 22 };
 
 bool ss_claims_read(const char *path, struct ss_claims_file *out, struct ss_error *error) {
   static const char *const keys[] = {"paper", "title", "notes", "inputs", "claims", NULL};
-  struct ss_node paper;
+  struct ss_node paper, title;
   *out = (struct ss_claims_file){0};
   if (!ss_doc_read(path, LIMIT, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
   out->inputs = ss_node_get(root, "inputs");
   bool ok = ss_node_keys(root, keys, error) && ss_node_need(root, "paper", &paper, error) &&
-            ss_node_text(paper, &out->paper, error) && ss_node_need(root, "claims", &out->claims, error);
+            ss_node_text(paper, &out->paper, error) && ss_node_need(root, "title", &title, error) &&
+            ss_node_text(title, &out->title, error) && ss_node_need(root, "claims", &out->claims, error);
   if (ok && !ss_node_is_array(out->claims)) ok = ss_node_fail(out->claims, error, "expected a list of claims");
   if (ok && ss_node_present(out->inputs) && !ss_node_is_object(out->inputs))
     ok = ss_node_fail(out->inputs, error, "expected an object of inputs by name");
   if (!ok) ss_doc_free(out->doc);
   return ok;
+}
+
+void ss_claims_close(struct ss_claims_file *file) {
+  ss_doc_free(file->doc);
+  *file = (struct ss_claims_file){0};
+}
+
+bool ss_claims_library_add(struct ss_claims_library *library, const char *path, struct ss_error *error) {
+  struct ss_claims_file *grown = ss_realloc(library->file, library->count + 1, sizeof *grown);
+  if (!grown) return ss_fail_memory(error, "reading claims");
+  library->file = grown;
+  if (!ss_claims_read(path, &library->file[library->count], error)) return false;
+  library->count++;
+  return true;
+}
+
+bool ss_claims_library_shipped(struct ss_claims_library *library, struct ss_error *error) {
+  static const char folder[] = "scenarios/claims";
+  char **names, relative[PATH_MAX / 2], path[PATH_MAX];
+  size_t count;
+  if (!ss_data_list_in(folder, &names, &count, error)) return false;
+  bool ok = true;
+  for (size_t i = 0; ok && i < count; i++) {
+    snprintf(relative, sizeof relative, "%s/%s.json", folder, names[i]);
+    ok = ss_data_path(relative, path, sizeof path, error) && ss_claims_library_add(library, path, error);
+  }
+  free(names);
+  return ok;
+}
+
+void ss_claims_library_close(struct ss_claims_library *library) {
+  for (size_t i = 0; i < library->count; i++) ss_claims_close(&library->file[i]);
+  free(library->file);
+  *library = (struct ss_claims_library){0};
 }
 
 static bool need_text(struct ss_node node, const char *key, const char **out, struct ss_error *error) {
@@ -88,7 +129,7 @@ bool ss_claim_read(const struct ss_claims_file *file, struct ss_node node, struc
   static const char *const kinds[] = {"A", "B", NULL};
   struct ss_node kind, verdict, ours, unit = ss_node_get(node, "unit");
   size_t choice, pinned;
-  *out = (struct ss_claim){.paper = file->paper};
+  *out = (struct ss_claim){.paper = file->paper, .title = file->title};
   if (!ss_node_keys(node, keys, error) || !need_text(node, "id", &out->id, error) ||
       !need_text(node, "source", &out->source, error) || !need_text(node, "claim", &out->claim, error) ||
       !ss_node_need(node, "class", &kind, error) || !ss_node_choice(kind, kinds, &choice, error) ||

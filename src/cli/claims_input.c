@@ -105,12 +105,25 @@ static bool add_jobs(struct arguments *a, struct ss_node place, unsigned jobs, s
          (!jobs || (add_argument(a, place, "--jobs", error) && add_argument(a, place, text, error)));
 }
 
+/* Commands that compute and print: what writes files or runs claims again has no place here. */
+static bool allowed(struct ss_node command, struct ss_error *error) {
+  static const char *const commands[] = {"run", "plan", "cost", "check", "trace", NULL};
+  static const char *const measures[] = {"stats", "info", NULL};
+  struct ss_node first = ss_node_first(command);
+  size_t choice;
+  if (!ss_node_is_array(command) || !ss_node_present(first))
+    return ss_node_fail(command, error, "expected a command and its arguments, say [\"run\"]");
+  if (!ss_node_choice(first, commands, &choice, error)) return false;
+  if (strcmp(commands[choice], "trace") != 0) return true;
+  struct ss_node second = ss_node_next(first);
+  if (!ss_node_present(second)) return ss_node_fail(command, error, "trace needs to be told what: stats or info");
+  return ss_node_choice(second, measures, &choice, error);
+}
+
 static bool collect(struct arguments *a, struct ss_node input, const struct ss_claim_change *changes, size_t count,
                     unsigned jobs, struct ss_error *error) {
   struct ss_node command;
-  if (!ss_node_need(input, "command", &command, error)) return false;
-  if (ss_node_size(command) == 0 || !ss_node_is_array(command))
-    return ss_node_fail(command, error, "expected a command and its arguments, say [\"run\"]");
+  if (!ss_node_need(input, "command", &command, error) || !allowed(command, error)) return false;
   for (struct ss_node n = ss_node_first(command); ss_node_present(n); n = ss_node_next(n)) {
     const char *text;
     if (!ss_node_text(n, &text, error) || !add_argument(a, n, text, error)) return false;

@@ -127,7 +127,9 @@ static bool add_beside(struct fields *f, const struct wish *w, struct ss_node po
          p = ss_node_next(p))
       if (is_of(p, label) && same_place(p, point)) found = p;
     if (!ss_node_present(found)) return ss_node_fail(n, error, "no point of \"%s\" stands there", label);
-    add_field(f, "", ss_node_key(n), ss_node_get(found, "time_s").at->valuedouble);
+    struct ss_node time = ss_node_get(found, "time_s");
+    if (!ss_node_is_number(time)) return ss_node_fail(n, error, "the point of \"%s\" has no \"time_s\"", label);
+    add_field(f, "", ss_node_key(n), time.at->valuedouble);
   }
   return true;
 }

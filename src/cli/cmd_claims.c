@@ -1,5 +1,4 @@
 /* What the papers print, held against the model. */
-#include "base/data.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/claims.h"
@@ -44,11 +43,6 @@ struct call {
   unsigned jobs;
 };
 
-struct library {
-  struct ss_claims_file *file;
-  size_t count;
-};
-
 /* --- options --------------------------------------------------------------------------------------------------- */
 
 static bool read_format(const char *value, enum format *out, struct ss_error *error) {
@@ -88,42 +82,15 @@ static bool is_file(const char *word) {
   return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".json") == 0);
 }
 
-static bool open_file(struct library *l, const char *path, struct ss_error *error) {
-  struct ss_claims_file *grown = ss_realloc(l->file, l->count + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading claims");
-  l->file = grown;
-  if (!ss_claims_read(path, &l->file[l->count], error)) return false;
-  l->count++;
-  return true;
-}
-
-static bool open_shipped(struct library *l, struct ss_error *error) {
-  char **names, relative[PATH_MAX], path[PATH_MAX];
-  size_t count;
-  if (!ss_data_list_in("scenarios/claims", &names, &count, error)) return false;
-  bool ok = true;
-  for (size_t i = 0; ok && i < count; i++) {
-    snprintf(relative, sizeof relative, "scenarios/claims/%s.json", names[i]);
-    ok = ss_data_path(relative, path, sizeof path, error) && open_file(l, path, error);
-  }
-  free(names);
-  return ok;
-}
-
 /* Words that are files stand for themselves; when all are, what is shipped stays away. */
-static bool open_library(struct library *l, const struct call *call, struct ss_error *error) {
+static bool open_library(struct ss_claims_library *l, const struct call *call, struct ss_error *error) {
   size_t files = 0;
   for (size_t i = 0; i < call->words; i++) {
     if (!is_file(call->word[i])) continue;
     files++;
-    if (!open_file(l, call->word[i], error)) return false;
+    if (!ss_claims_library_add(l, call->word[i], error)) return false;
   }
-  return (files > 0 && files == call->words) || open_shipped(l, error);
-}
-
-static void close_library(struct library *l) {
-  for (size_t i = 0; i < l->count; i++) ss_doc_free(l->file[i].doc);
-  free(l->file);
+  return (files > 0 && files == call->words) || ss_claims_library_shipped(l, error);
 }
 
 /* --- which claims ---------------------------------------------------------------------------------------------- */
@@ -146,7 +113,7 @@ static bool unique(const struct entries *all, const struct entry *e, struct ss_e
   return true;
 }
 
-static bool read_all(const struct library *l, struct entries *out, struct ss_error *error) {
+static bool read_all(const struct ss_claims_library *l, struct entries *out, struct ss_error *error) {
   size_t room = 0;
   for (size_t i = 0; i < l->count; i++) room += ss_node_size(l->file[i].claims);
   *out = (struct entries){.entry = ss_alloc(room, sizeof *out->entry)};
@@ -249,7 +216,7 @@ static bool as_pinned(const struct ss_claims *claims, struct ss_error *error) {
 }
 
 static bool work(const struct call *call, struct ss_error *error) {
-  struct library library = {0};
+  struct ss_claims_library library = {0};
   struct entries all = {0};
   struct ss_claims claims = {0};
   bool ok = open_library(&library, call, error) && read_all(&library, &all, error) && choose(call, &all, error);
@@ -260,7 +227,7 @@ static bool work(const struct call *call, struct ss_error *error) {
   ok = ok && print(call, &all, &claims, error) && as_pinned(&claims, error);
   ss_claims_free(&claims);
   free(all.entry);
-  close_library(&library);
+  ss_claims_library_close(&library);
   return ok;
 }
 
@@ -269,6 +236,8 @@ static bool run(int argc, char **argv, struct ss_error *error) {
                                                 {"quiet", false}, {"help", false},  {.name = NULL}};
   struct call call = {0};
   bool ok = ss_options_parse(argc, argv, specs, seen, &call, error);
+  if (ok && call.list && call.format != TABLE)
+    ok = ss_fail(error, SS_BAD_INPUT, "--list prints a table (sparsync list claims has --format)");
   if (ok) ok = call.help ? fputs(help, stdout) >= 0 : work(&call, error);
   free(call.word);
   return ok;

@@ -259,7 +259,7 @@ bool ss_claims_markdown(const struct ss_claims *claims, FILE *stream, struct ss_
     fprintf(stream,
             "\n## %s\n\n| id | claim | where | class | printed | tolerance | ours | verdict | why |\n"
             "|---|---|---|---|---|---|---|---|---|\n",
-            paper);
+            claims->claim[i].title);
     for (size_t k = 0; k < n; k++) markdown_row(&claims->claim[i + k], stream);
     markdown_estimates(claims->claim + i, n, stream);
   }

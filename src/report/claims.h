@@ -31,6 +31,7 @@ struct ss_claim_estimate {
 
 /* Texts are somebody else's, `why` is the claim's own. */
 struct ss_claim {
+  const char *title; /* of its paper */
   const char *id, *paper, *source, *kind /* "A", "B" */, *claim /* in words */, *unit /* or NULL */;
   const char *printed_text; /* NULL: `printed` */
   struct ss_claim_range printed, ours;
