@@ -239,15 +239,17 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
   count_verdicts(claims, count);
   for (size_t v = 0; v < VERDICTS; v++)
     fprintf(stream, "| **%s** | %s | %zu |\n", ss_claim_verdicts[v], meanings[v], count[v]);
-  fputs("\nClass A follows from the algorithms alone; class B has hardware in it, and every estimated input of it is "
-        "also halved and\ndoubled. Claims that need computation beside communication (throughput, stalls) are not "
-        "here.\n\n"
-        "Tolerances were chosen before anything was computed, from how the paper prints: half a unit of the last "
-        "digit for what is\narithmetic on printed numbers; the unit printed for \"about\", \"over\", \"up to\" and "
-        "values read from a figure's text (5% where it\nsays nothing finer); 10% for times measured on hardware of "
-        "which latencies are estimates; 1e-9 for closed forms, and 1% where P does\nnot divide k. \"ranking\": the "
-        "paper prints no number, only what is faster or grows.\n",
-        stream);
+  fputs(
+      "\nClass A follows from the algorithms alone; class B has hardware in it, and every estimated input of it is "
+      "also halved and\ndoubled. Claims that need computation beside communication (throughput, stalls) are not "
+      "here.\n\n"
+      "Tolerances follow from how the paper prints, by one rule fixed before anything was computed: half a unit of "
+      "the "
+      "last digit for\narithmetic on printed numbers; nothing beyond a printed bound (\"over\", \"less than\"); 5% "
+      "for \"around\" and for what the text says\nof a figure; 10% for times measured on hardware of which latencies "
+      "are estimates; 1e-9 for closed forms, 1% where P does not\ndivide k. \"ranking\": no number is printed, only "
+      "what is faster or grows.\n",
+      stream);
 }
 
 bool ss_claims_markdown(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {

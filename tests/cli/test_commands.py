@@ -15,7 +15,7 @@ import tap
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-COMMANDS = ("run", "plan", "cost", "check", "trace", "exec", "list")
+COMMANDS = ("run", "plan", "cost", "check", "trace", "exec", "claims", "list")
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
 ALPHA, BETA = 10e-6, 1e-9
 TESTS = []
@@ -84,7 +84,7 @@ def common_options_are_explained(folder):
 @test
 def list_everything(folder):
     for things, some in (("schemes", "alltoall"), ("costs", "ps-union"), ("clusters", "rtx3090-1gbe"),
-                         ("devices", "quick"), ("workloads", None), ("systems", None)):
+                         ("devices", "quick"), ("workloads", None), ("systems", None), ("claims", "zen-fig8-gamma")):
         document = json.loads(call("list", things, "--format", "json")[0])
         names = [item["name"] for item in document[things]]
         assert all("summary" in item for item in document[things])
