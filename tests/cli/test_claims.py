@@ -319,7 +319,7 @@ def wrong_files(folder):
     one = {"from": "r", "of": "allreduce", "ranks": 2}
     hash_input = {"h": {"hash": "lossy", "nnz": 10, "parts": 2, "slots_per_row": 0}}
     for fields, where, what in (
-            ({"verdict": "maybe"}, "claims[0].verdict", "not reproduced"), ({"class": "C"}, "claims[0].class", '"A"'),
+            ({"verdict": "maybe"}, "claims[0].verdict", "not reproduced"), ({"class": "C"}, "claims[0].class", "A, B"),
             ({"why": None}, "claims[0]", "why"), ({"id": None}, "claims[0]", "id"), ({"prnted": 4}, "claims[0]", "printed"),
             ({"tolerance": None}, "claims[0]", "tolerance"), ({"tolerance": "-1"}, "claims[0].tolerance", "-1"),
             ({"printed": "much"}, "claims[0]", "tolerance"), ({"printed": "much", "tolerance": None}, "claims[0]", "order"),
@@ -328,7 +328,7 @@ def wrong_files(folder):
             ({"ours": "2+"}, "claims[0].ours", "2+"), ({"ours": "2+y"}, "claims[0].ours", "y"), ({"ours": "1/0"}, "claims[0].ours", "finite"),
             ({"ours": [1]}, "claims[0].ours", "[low, high]"), ({"ours": [1, "z"]}, "claims[0].ours[1]", "z"),
             ({"order": "ours >"}, "claims[0].order", "ours >"), ({"why": "it is {x}"}, "claims[0].why", '"x"'),
-            ({"let": {"v": {"from": "s"}}}, "claims[0].let.v.from", 'did you mean "r"'),
+            ({"let": {"v": {"from": "s"}}}, "claims[0].let.v.from", 'no input is called "s"'),
             ({"let": {"v": {"of": "allreduce"}}}, "claims[0].let.v", "from"), ({"let": {"v": one}}, "claims[0].let.v", "2 points fit"),
             ({"let": {"v": {**one, "of": "zen"}}}, "claims[0].let.v", "no point"), ({"let": {"v": {**one, "off": 1}}}, "claims[0].let.v", "of"),
             ({"let": {"v": {**one, "value": "tme_s", "reduce": "min"}}}, "claims[0].let.v.value", "tme_s"),
