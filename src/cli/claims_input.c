@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "tensor/hash.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <stdio.h>
@@ -89,6 +90,7 @@ static bool write_scenario(struct ss_node scenario, char *path, size_t size, str
 static bool add_change(struct arguments *a, struct ss_node place, const struct ss_claim_change *change,
                        struct ss_error *error) {
   char text[512];
+  assert(change->path);
   if (strncmp(change->path, "--", 2) == 0) {
     snprintf(text, sizeof text, "%.17g", change->value);
     return add_argument(a, place, change->path, error) && add_argument(a, place, text, error);
@@ -99,7 +101,7 @@ static bool add_change(struct arguments *a, struct ss_node place, const struct s
 
 static bool add_jobs(struct arguments *a, struct ss_node place, unsigned jobs, struct ss_error *error) {
   char text[NUMBER_TEXT];
-  if (strcmp(a->text[0], "run") != 0) return true;
+  if (a->count == 0 || strcmp(a->text[0], "run") != 0) return true;
   snprintf(text, sizeof text, "%u", jobs);
   return add_argument(a, place, "--quiet", error) &&
          (!jobs || (add_argument(a, place, "--jobs", error) && add_argument(a, place, text, error)));
@@ -154,7 +156,7 @@ static bool run_command(struct ss_node input, const struct ss_claim_change *chan
 enum { ROWS_MAX = 1 << 26 };
 
 struct hashing {
-  uint64_t nnz, parts, slots, serial, probes; /* slots of all parts together, per row that is hashed */
+  uint64_t nnz, parts, slots, probes; /* slots of all parts together, per row that is hashed */
   double per_row;
 };
 
@@ -238,18 +240,26 @@ static struct ss_doc *find_made(const struct ss_claims_cache *cache, const char 
   return NULL;
 }
 
-static bool make(struct ss_claims_cache *cache, struct ss_node input, const struct ss_claim_change *changes,
-                 size_t count, char *key, struct ss_doc **out, struct ss_error *error) {
-  char place[256];
+/* The document and the key are the cache's from then on. */
+static bool keep(struct ss_claims_cache *cache, struct ss_claims_made made, struct ss_error *error) {
   struct ss_claims_made *grown = ss_realloc(cache->made, cache->count + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "judging claims");
+  if (!grown) {
+    free(made.key);
+    ss_doc_free(made.doc);
+    return ss_fail_memory(error, "judging claims");
+  }
   cache->made = grown;
-  const bool ok = ss_node_present(ss_node_get(input, "hash"))
-                      ? run_hash(input, changes, count, out, error)
-                      : run_command(input, changes, count, cache->jobs, out, error);
-  if (!ok) return ss_fail_prefix(error, "%s: %s", ss_doc_name(input.doc), ss_node_path(input, place, sizeof place));
-  cache->made[cache->count++] = (struct ss_claims_made){key, *out};
+  cache->made[cache->count++] = made;
   return true;
+}
+
+static bool make(struct ss_node input, const struct ss_claim_change *changes, size_t count, unsigned jobs,
+                 struct ss_doc **out, struct ss_error *error) {
+  const bool hash = ss_node_present(ss_node_get(input, "hash"));
+  if (hash ? run_hash(input, changes, count, out, error) : run_command(input, changes, count, jobs, out, error))
+    return true;
+  char place[256];
+  return ss_fail_prefix(error, "%s: %s", ss_doc_name(input.doc), ss_node_path(input, place, sizeof place));
 }
 
 bool ss_claims_input(struct ss_claims_cache *cache, const struct ss_claims_file *file, struct ss_node from,
@@ -269,7 +279,8 @@ bool ss_claims_input(struct ss_claims_cache *cache, const struct ss_claims_file 
   char *key = make_key(input, changes, count);
   if (!key) return ss_fail_memory(error, "judging claims");
   *out = find_made(cache, key);
-  if (!*out && make(cache, input, changes, count, key, out, error)) return true; /* the cache has the key now */
+  if (!*out && make(input, changes, count, cache->jobs, out, error))
+    return keep(cache, (struct ss_claims_made){key, *out}, error);
   free(key);
   return *out != NULL;
 }

@@ -19,7 +19,8 @@ struct outcome {
 static const struct ss_claim_change *changed_value(const struct ss_claim_change *changes, size_t count,
                                                    const char *name) {
   for (size_t i = 0; i < count; i++)
-    if (!ss_node_present(changes[i].names) && strcmp(changes[i].path, name) == 0) return &changes[i];
+    if (changes[i].path && !ss_node_present(changes[i].names) && strcmp(changes[i].path, name) == 0)
+      return &changes[i];
   return NULL;
 }
 
