@@ -149,7 +149,9 @@ static bool fail_unknown(const char *word, const struct entries *all, struct ss_
 
 /* Keeps what the words name, in the order of the files. */
 static bool choose(const struct call *call, struct entries *all, struct ss_error *error) {
-  if (call->words == 0) return true;
+  if (call->words == 0)
+    return all->count > 0 || ss_fail(error, SS_BAD_INPUT,
+                                     "the data folder has no scenarios/claims (set SPARSYNC_DATA, or name a file)");
   for (size_t w = 0; w < call->words; w++) {
     bool found = is_file(call->word[w]);
     for (size_t i = 0; i < all->count && !found; i++) found = names(call->word[w], &all->entry[i]);

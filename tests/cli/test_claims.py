@@ -312,6 +312,9 @@ def wrong_words(folder):
     assert "sparsync list claims" in call("claims", "--list", "--format", "json", status=2).stderr
     assert "did you mean --list" in call("claims", "--lst", status=2).stderr
     assert "absent.json" in call("claims", folder / "absent.json", status=2).stderr
+    (folder / "models").mkdir()
+    bare = subprocess.run([PROGRAM, "claims"], capture_output=True, text=True, timeout=60, cwd=ROOT, env={**ENVIRONMENT, "SPARSYNC_DATA": str(folder)})
+    assert bare.returncode == 2 and "no scenarios/claims" in bare.stderr, bare.stderr
 
 
 @test
