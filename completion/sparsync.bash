@@ -37,7 +37,7 @@ _sparsync_operands() { # PROGRAM COMMAND...
     [a-z]*\|*) echo "${usage%% *}" | tr '|' '\n' ;;
     *SCHEME* | 'A B'*) _sparsync_list "$1" schemes ;;
     *FIGURE*) _sparsync_list "$1" figures ;;
-    *PAPER*) "$1" claims --format csv 2>/dev/null | sed -n '2,$p' | cut -d, -f2 | sort -u ;;
+    *PAPER*) _sparsync_list "$1" claims | sed "p; s/-.*//" | sort -u ;;
   esac
 }
 

@@ -87,12 +87,18 @@ static char **pack(const struct listing *l) {
   return names;
 }
 
-bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) {
-  char root[PATH_MAX / 2], folder[PATH_MAX];
+bool ss_data_path(const char *relative, char *path, size_t size, struct ss_error *error) {
+  char root[PATH_MAX / 2];
+  if (!find_root(root, sizeof root, error)) return false;
+  const int n = snprintf(path, size, "%s/%s", root, relative);
+  return (n >= 0 && (size_t)n < size) || ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", relative);
+}
+
+bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct ss_error *error) {
+  char folder[PATH_MAX];
   struct listing l = {0};
   bool ok = true;
-  if (!find_root(root, sizeof root, error)) return false;
-  snprintf(folder, sizeof folder, "%s/%s/%s", root, room_of(kind), kind);
+  if (!ss_data_path(relative, folder, sizeof folder, error)) return false;
   DIR *dir = opendir(folder);
   for (struct dirent *entry; dir && ok && (entry = readdir(dir));) {
     size_t length = strlen(entry->d_name);
@@ -103,6 +109,12 @@ bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_erro
   *count = l.count;
   free(l.text);
   return *names ? true : ss_fail_memory(error, "listing models");
+}
+
+bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) {
+  char relative[PATH_MAX / 4];
+  snprintf(relative, sizeof relative, "%s/%s", room_of(kind), kind);
+  return ss_data_list_in(relative, names, count, error);
 }
 
 static bool unknown(const char *kind, const char *name, struct ss_error *error) {
@@ -135,11 +147,10 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
 }
 
 bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error *error) {
-  char root[PATH_MAX / 2], whole[PATH_MAX], found[PATH_MAX];
-  if (!find_root(root, sizeof root, error)) return false;
-  const int n = snprintf(whole, sizeof whole, "%s/%s", root, relative);
-  if (n < 0 || (size_t)n >= sizeof whole || !realpath(whole, found) || strlen(found) >= size)
-    return ss_fail(error, SS_BAD_INPUT, "no file %s in the data folder %s (set SPARSYNC_DATA)", relative, root);
+  char whole[PATH_MAX], found[PATH_MAX];
+  if (!ss_data_path(relative, whole, sizeof whole, error)) return false;
+  if (!realpath(whole, found) || strlen(found) >= size)
+    return ss_fail(error, SS_BAD_INPUT, "no file %s (set SPARSYNC_DATA)", whole);
   snprintf(path, size, "%s", found);
   return true;
 }

@@ -19,4 +19,9 @@ bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error
  * absent folder is empty. */
 bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
 
+/* "ROOT/RELATIVE" into `path`, there or not: "scenarios/claims", "traces". */
+bool ss_data_path(const char *relative, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
+/* The names (without ".json") in ROOT/RELATIVE, as ss_data_list has them. */
+bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
+
 #endif

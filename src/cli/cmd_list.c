@@ -1,5 +1,6 @@
 #include "base/data.h"
 #include "base/file.h"
+#include "cli/claims.h"
 #include "cli/command.h"
 #include "cli/request.h"
 #include "report/table.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures\n"
+static const char help[] = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures|claims\n"
                            "                     [--format table|json|csv]\n"
                            "\n"
                            "What there is to choose from; \"list schemes\" shows their options too.\n"
@@ -19,8 +20,8 @@ static const char help[] = "usage: sparsync list schemes|costs|clusters|devices|
                            "  sparsync list figures\n"
                            "  sparsync list clusters --format json\n";
 
-static const char *const things[] = {"schemes",   "costs",   "clusters", "devices",
-                                     "workloads", "systems", "figures",  NULL};
+static const char *const things[] = {"schemes", "costs",   "clusters", "devices", "workloads",
+                                     "systems", "figures", "claims",   NULL};
 
 static void describe_option(const struct ss_option *o, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
@@ -95,6 +96,26 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
   return ok;
 }
 
+static bool list_claims(cJSON *list, struct ss_error *error) {
+  struct ss_claims_library library = {0};
+  bool ok = ss_claims_library_shipped(&library, error);
+  for (size_t i = 0; ok && i < library.count; i++) {
+    struct ss_node n = ss_node_first(library.file[i].claims);
+    for (; ok && ss_node_present(n); n = ss_node_next(n)) {
+      struct ss_claim claim;
+      ok = ss_claim_read(&library.file[i], n, &claim, error);
+      if (!ok) break;
+      cJSON *item = entry(list, claim.id, claim.claim);
+      cJSON_AddStringToObject(item, "paper", claim.paper);
+      cJSON_AddStringToObject(item, "source", claim.source);
+      cJSON_AddStringToObject(item, "class", claim.kind);
+      cJSON_AddStringToObject(item, "verdict", ss_claim_verdicts[claim.pinned]);
+    }
+  }
+  ss_claims_library_close(&library);
+  return ok;
+}
+
 static bool print_table(const char *kind, const cJSON *list, enum ss_format format, FILE *stream,
                         struct ss_error *error) {
   static const char *const heads[] = {"<name", "<summary"}, *const with_source[] = {"<name", "<source", "<summary"};
@@ -140,12 +161,13 @@ static bool list(const struct ss_call *call, struct ss_error *error) {
   if (!known) {
     const char *near = kind ? ss_nearest(kind, things) : NULL;
     return ss_fail(error, SS_BAD_INPUT,
-                   "say what to list: schemes, costs, clusters, devices, workloads, systems or figures%s%s%s",
+                   "say what to list: schemes, costs, clusters, devices, workloads, systems, figures or claims%s%s%s",
                    near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
   }
   cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
   bool ok = true;
   if (strcmp(kind, "schemes") == 0) list_schemes(items);
+  else if (strcmp(kind, "claims") == 0) ok = list_claims(items, error);
   else ok = list_models(items, kind, error);
   ok = ok && print(call, kind, root, error);
   cJSON_Delete(root);

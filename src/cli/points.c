@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Fields of a point that are means over iterations. */
+enum { MEANS = 15 };
+
 /* What one thread keeps from point to point. */
 struct worker {
   struct ss_arena arena;
@@ -21,6 +24,7 @@ struct worker {
   uint64_t *sent, *received;          /* [ranks] of one iteration */
   const struct ss_cluster **clusters; /* [jobs of the group] */
   struct ss_tally *tallies;
+  uint64_t counted[MEANS]; /* iterations that have a value, for each field */
 };
 
 static bool point_arrays(struct ss_point *p, const struct ss_points_wish *wish, struct ss_error *error) {
@@ -49,7 +53,6 @@ static bool worker_arrays(struct worker *w, uint32_t ranks, uint32_t networks, s
 /* The fields that are means over iterations: summed first, divided once, so that equal iterations give their own
  * value.
  */
-enum { MEANS = 15 };
 static void mean_fields(struct ss_point *p, double *fields[MEANS]) {
   double *const all[MEANS] = {&p->time,     &p->kernel,       &p->messages,   &p->rounds,         &p->bytes,
                               &p->sent_max, &p->received_max, &p->server_max, &p->push_imbalance, &p->pull_imbalance,
@@ -57,8 +60,7 @@ static void mean_fields(struct ss_point *p, double *fields[MEANS]) {
   memcpy(fields, all, sizeof all);
 }
 
-static void accumulate(struct ss_point *p, const struct ss_outcome *o, const struct ss_tally *t,
-                       const struct worker *w, uint64_t i) {
+static void values_of(const struct ss_outcome *o, const struct ss_tally *t, double out[MEANS]) {
   const double values[MEANS] = {t->time,
                                 t->kernel,
                                 (double)t->messages,
@@ -74,9 +76,18 @@ static void accumulate(struct ss_point *p, const struct ss_outcome *o, const str
                                 o->energy,
                                 o->energy_lost,
                                 o->k ? (double)o->k : NAN};
+  memcpy(out, values, sizeof values);
+}
+
+/* Adds an iteration. What it does not have (the balance of parts when nobody has rows) is not in the mean. */
+static void accumulate(struct ss_point *p, const struct ss_outcome *o, const struct ss_tally *t,
+                       const struct worker *w, uint64_t i) {
+  double values[MEANS];
+  values_of(o, t, values);
   double *fields[MEANS];
   mean_fields(p, fields);
-  for (size_t k = 0; k < MEANS; k++) *fields[k] += values[k];
+  for (size_t k = 0; k < MEANS; k++)
+    if (!isnan(values[k])) *fields[k] += values[k];
   if (i == 0 || t->time < p->time_min) p->time_min = t->time;
   if (i == 0 || t->time > p->time_max) p->time_max = t->time;
   if (o->proven && p->lossless) p->exact = p->exact == SS_NO || !o->exact ? SS_NO : SS_YES;
@@ -87,10 +98,16 @@ static void accumulate(struct ss_point *p, const struct ss_outcome *o, const str
   }
 }
 
-static void divide(struct ss_point *p) {
+static void count_values(struct worker *w, const struct ss_outcome *o) {
+  double values[MEANS];
+  values_of(o, &w->tallies[0], values);
+  for (size_t k = 0; k < MEANS; k++) w->counted[k] += isnan(values[k]) ? 0 : 1;
+}
+
+static void divide(struct ss_point *p, const struct worker *w) {
   double n = (double)p->iterations, *fields[MEANS];
   mean_fields(p, fields);
-  for (size_t k = 0; k < MEANS; k++) *fields[k] /= n;
+  for (size_t k = 0; k < MEANS; k++) *fields[k] = w->counted[k] ? *fields[k] / (double)w->counted[k] : NAN;
   p->time = fmin(fmax(p->time, p->time_min), p->time_max);
   for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
     p->rank_sent[r] /= n;
@@ -207,6 +224,7 @@ static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *gr
   ss_memory_free(&w->memory); /* each group begins with nothing kept */
   ss_selector_free(&w->selector);
   w->selector = (struct ss_selector){.selection = job->selection};
+  memset(w->counted, 0, sizeof w->counted);
   if (!worker_arrays(w, job->ranks, group->count, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
     w->clusters[i] = &jobs[group->job[i]].cluster;
@@ -224,13 +242,14 @@ static bool run_group(const struct ss_job *jobs, const struct ss_job_group *grou
   for (uint64_t t = job->first; t < job->end; t++) {
     struct ss_outcome outcome;
     if (!run_iteration(job, group->count, wish, t, w, &outcome, error)) return false;
+    count_values(w, &outcome);
     for (uint32_t i = 0; i < group->count; i++)
       accumulate(&points[group->job[i]], &outcome, &w->tallies[i], w, t - job->first);
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_point *p = &points[group->job[i]];
-    divide(p);
+    divide(p, w);
     p->density = mean->density;
     p->gamma = mean->gamma;
     add_forms(p, &jobs[group->job[i]], cost_of(job, costs), mean);

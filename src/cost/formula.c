@@ -145,26 +145,31 @@ static void define(muParserHandle_t parser, struct values *v) {
     memcpy(&value, (const char *)v + variables[i].offset, sizeof value);
     mupDefineConst(parser, variables[i].name, value);
   }
-  mupDefineFun1(parser, "ceil", call_ceil, 1);
-  mupDefineFun1(parser, "floor", call_floor, 1);
-  mupDefineFun1(parser, "pow2", call_pow2, 1);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     mupDefineFunUserData1(parser, functions[i].name, functions[i].call, v, 0);
 }
+
+/* --- muParser ----------------------------------------------------------------------------------------------- */
 
 /* muParser calls this instead of throwing; mupError then tells. */
 static void note_error(muParserHandle_t parser) {
   (void)parser;
 }
 
-bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, double *out, struct ss_error *error) {
-  struct values v = {.given = *symbols};
+/* NULL when memory is short. */
+static muParserHandle_t open_parser(void) {
   muParserHandle_t parser = mupCreate(muBASETYPE_FLOAT);
-  bool ok;
-  if (!parser) return ss_fail_memory(error, "reading a formula");
+  if (!parser) return NULL;
   mupSetErrorHandler(parser, note_error);
-  derive(&v);
-  define(parser, &v);
+  mupDefineFun1(parser, "ceil", call_ceil, 1);
+  mupDefineFun1(parser, "floor", call_floor, 1);
+  mupDefineFun1(parser, "pow2", call_pow2, 1);
+  return parser;
+}
+
+/* Evaluates, and gives the parser back. */
+static bool finish(muParserHandle_t parser, const char *formula, double *out, struct ss_error *error) {
+  bool ok;
   mupSetExpr(parser, formula);
   double value = mupError(parser) ? NAN : mupEval(parser);
   if (mupError(parser)) {
@@ -176,6 +181,27 @@ bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, 
     *out = value;
     ok = true;
   }
+  mupRelease(parser);
+  return ok;
+}
+
+bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, double *out, struct ss_error *error) {
+  struct values v = {.given = *symbols};
+  muParserHandle_t parser = open_parser();
+  if (!parser) return ss_fail_memory(error, "reading a formula");
+  derive(&v);
+  define(parser, &v);
+  return finish(parser, formula, out, error);
+}
+
+bool ss_expression_evaluate(const char *expression, const struct ss_variable *variable, size_t count, double *out,
+                            struct ss_error *error) {
+  muParserHandle_t parser = open_parser();
+  if (!parser) return ss_fail_memory(error, "reading a formula");
+  for (size_t i = count; i-- > 0;) mupDefineConst(parser, variable[i].name, variable[i].value);
+  if (!mupError(parser)) return finish(parser, expression, out, error);
+  const bool ok = ss_fail(error, SS_BAD_INPUT, "formula: %.200s, naming the values of \"%.600s\"",
+                          mupGetErrorMsg(parser), expression);
   mupRelease(parser);
   return ok;
 }

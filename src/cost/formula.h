@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct ss_symbols {
@@ -38,5 +39,14 @@ struct ss_symbols {
  * formula. */
 bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, double *out,
                          struct ss_error *error) SS_MUST_CHECK;
+
+/* The same language over names of the caller's own: no symbols, and of the functions above ceil, floor, pow2. A name
+ * is letters, digits and '_', and no digit first; of equal ones the first counts. */
+struct ss_variable {
+  const char *name;
+  double value;
+};
+bool ss_expression_evaluate(const char *expression, const struct ss_variable *variables, size_t count, double *out,
+                            struct ss_error *error) SS_MUST_CHECK;
 
 #endif

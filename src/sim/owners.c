@@ -99,7 +99,7 @@ void ss_owners_watch(struct ss_owners *o) {
 }
 
 static void watch_push(struct ss_owners *o, const uint64_t *pushed) {
-  o->push_imbalance = 0;
+  o->push_imbalance = NAN; /* also where nobody pushes anything */
   for (uint32_t r = 0; r < o->play->ranks; r++) {
     const uint64_t *own = &pushed[2 * (size_t)r];
     if (own[0] > 0) o->push_imbalance = fmax(o->push_imbalance, (double)own[1] * o->parts / (double)own[0]);

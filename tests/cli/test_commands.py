@@ -15,7 +15,7 @@ import tap
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-COMMANDS = ("run", "plan", "cost", "check", "trace", "exec", "list")
+COMMANDS = ("run", "plan", "cost", "check", "trace", "exec", "claims", "list")
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
 ALPHA, BETA = 10e-6, 1e-9
 TESTS = []
@@ -84,7 +84,7 @@ def common_options_are_explained(folder):
 @test
 def list_everything(folder):
     for things, some in (("schemes", "alltoall"), ("costs", "ps-union"), ("clusters", "rtx3090-1gbe"),
-                         ("devices", "quick"), ("workloads", None), ("systems", None)):
+                         ("devices", "quick"), ("workloads", None), ("systems", None), ("claims", "zen-fig8-gamma")):
         document = json.loads(call("list", things, "--format", "json")[0])
         names = [item["name"] for item in document[things]]
         assert all("summary" in item for item in document[things])
@@ -357,20 +357,37 @@ def merged_ranks(folder):
     near(merged[1]["bytes_total"], plain[1]["bytes_total"] * 3 / 15, "dense traffic")
 
 
-def two_tensors(path):
-    """A trace of two tensors, two ranks, one iteration, in the format of docs/traces.md."""
-    tensors, header, data = [("A", 10, 4, [[1, 2, 2], [3]]), ("B", 6, 8, [[], [5, 0]])], {}, b""
-    about = {"sparsync.version": "1", "iterations": "1", "ranks": "2", "tensors": json.dumps(
+def write_trace(path, tensors, iterations=1):
+    """Of tensors (name, rows, row width, segments), two ranks, in the format of docs/traces.md."""
+    header, data = {}, b""
+    about = {"sparsync.version": "1", "iterations": str(iterations), "ranks": "2", "tensors": json.dumps(
         [{"name": n, "rows": rows, "row_width": width, "dtype": "F32"} for n, rows, width, _ in tensors])}
     for name, _, _, ids in tensors:
         flat = [i for segment in ids for i in segment]
-        offsets = [0, len(ids[0]), len(flat)]
+        offsets = [sum(len(s) for s in ids[:k]) for k in range(len(ids) + 1)]
         for key, dtype, letter, numbers in (("offsets", "I64", "q", offsets), ("rows", "I32", "i", flat)):
             raw = struct.pack(f"<{len(numbers)}{letter}", *numbers)
             header[f"{name}.{key}"] = {"dtype": dtype, "shape": [len(numbers)], "data_offsets": [len(data), len(data) + len(raw)]}
             data += raw
     text = json.dumps({"__metadata__": about, **header}).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def two_tensors(path):
+    write_trace(path, [("A", 10, 4, [[1, 2, 2], [3]]), ("B", 6, 8, [[], [5, 0]])])
+
+
+@test
+def iterations_without_rows(folder):
+    """They have no balance, and are not in its mean. Halves of 16 rows: all pushed to one (2), 1 and 2 of 3 (4/3); the
+    unions lie 5 + 0 (2) and 2 + 2 (1)."""
+    write_trace(folder / "ragged.safetensors", [("T", 16, 4, [[1, 2, 3], [4, 5], [], [], [1], [7, 8, 9]])], iterations=3)
+    p, = points("run", on_bible(folder, trace=str(folder / "ragged.safetensors"), ranks=2, iterations=3,
+                                schemes=["sparcml-split"]))
+    assert (p["push_imbalance"], p["pull_imbalance"]) == (2, 1.5), p
+    p, = points("run", on_bible(folder, trace=str(folder / "ragged.safetensors"), ranks=2, iterations="1:2",
+                                schemes=["sparcml-split"]))
+    assert p["push_imbalance"] is None and p["pull_imbalance"] is None and p["exact"] is True
 
 
 @test

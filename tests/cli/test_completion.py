@@ -106,6 +106,7 @@ def bash_names(folder):
     assert set(bash(folder, "trace", "import", "--layout", "")) == {"stream", "sentence"}
     assert set(bash(folder, "trace", "synth", "--dtype", "")) == {"F32", "F16", "BF16"}
     assert set(bash(folder, "list", "")) >= {"schemes", "costs", "clusters", "devices"}
+    assert set(bash(folder, "claims", "z")) >= {"zen", "zen-fig8-gamma"}
 
 
 @test

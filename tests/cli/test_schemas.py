@@ -158,7 +158,7 @@ def check_prints_what_it_says(folder):
 
 @test
 def list_prints_what_it_says(folder):
-    for things in ("schemes", "costs", "clusters", "devices", "workloads", "systems", "figures"):
+    for things in ("schemes", "costs", "clusters", "devices", "workloads", "systems", "figures", "claims"):
         fits("list", output("list", things), f"list {things}")
     document = output("list", "schemes")
     misfits("list", changed(document, ["schemes", 0, "name"], drop=True), "a scheme without a name")

@@ -191,6 +191,30 @@ static void wrong_formulas_are_refused_and_quoted(void **state) {
   assert_false(ss_formula_evaluate("blocks_ring(P)", &s, &value, &error));
 }
 
+static void expressions_know_names_of_their_own(void **state) {
+  (void)state;
+  static const struct ss_variable values[] = {{"time_s", 3}, {"k", 4}, {"k", 5}, {"_x1", 0.5}};
+  static const struct {
+    const char *text;
+    double value;
+  } right[] = {
+      {"time_s*k", 12}, {"ceil(_x1) + floor(-_x1)", 0}, {"k > 3 && time_s < k", 1}, {"pow2(k)", 1}, {"7", 7}};
+  static const char *const wrong[] = {"", "k*", "P", "alpha", "gamma(2)", "k = 2", "1/0", "sqrt(0-k)"};
+  struct ss_error error;
+  double value = 0;
+  for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+    if (!ss_expression_evaluate(right[i].text, values, 4, &value, &error)) fail_msg("%s", error.text);
+    if (value != right[i].value) fail_msg("\"%s\" is %g", right[i].text, value);
+  }
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    if (ss_expression_evaluate(wrong[i], values, 4, &value, &error)) fail_msg("\"%s\" is %g", wrong[i], value);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+  }
+  const struct ss_variable bad = {"a b", 1};
+  assert_false(ss_expression_evaluate("1", &bad, 1, &value, &error));
+  assert_non_null(strstr(error.text, "naming the values"));
+}
+
 static void sums_over_huge_arguments_end(void **state) {
   struct ss_symbols s = some_symbols(6);
   struct ss_error error;
@@ -1143,6 +1167,7 @@ int main(void) {
       cmocka_unit_test(settings_say_some_symbols),
       cmocka_unit_test(blocks_are_counted_where_a_form_does),
       cmocka_unit_test(shipped_forms_are_those_worked_out_by_hand),
+      cmocka_unit_test(expressions_know_names_of_their_own),
       cmocka_unit_test(bounds_hold_the_time_and_are_touched),
       cmocka_unit_test(every_iteration_must_agree),
       cmocka_unit_test(entries_add_up),

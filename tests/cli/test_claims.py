@@ -1,0 +1,362 @@
+#!/usr/bin/python3
+"""sparsync claims: every printed number of the papers against ours. Arguments: the program, the source tree. Prints TAP."""
+import copy
+import csv
+import io
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import tap
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+SHIPPED = sorted((ROOT / "scenarios" / "claims").glob("*.json"))
+VERDICTS = {"reproduced", "same order", "not reproduced", "paper inconsistent", "input", "depends on estimate"}
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0, cwd=ROOT):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=280, cwd=cwd, env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:800]!r}"
+    return done
+
+
+def fits(name, document):
+    if jsonschema:
+        schema = json.loads((ROOT / "docs" / "schemas" / f"{name}.schema.json").read_text())
+        kind = jsonschema.validators.validator_for(schema)
+        kind.check_schema(schema)
+        kind(schema).validate(document)
+
+
+def claims(*arguments, **options):
+    document = json.loads(call("claims", *arguments, "--format", "json", **options).stdout)
+    fits("claims", document)
+    return {claim["id"]: claim for claim in document["claims"]}
+
+
+ALL = {}
+
+
+def everything():
+    """All shipped claims, computed once for all tests."""
+    if not ALL:
+        ALL.update(claims())
+    return ALL
+
+
+def near(found, expected, within=1e-9):
+    assert math.isclose(found, expected, rel_tol=within), f"{found}, not {expected}"
+
+
+def own(folder, name="own.json", inputs=None, **fields):
+    """A file with one claim, which is reproduced unless the fields say otherwise."""
+    claim = {"id": "own-claim", "source": "nowhere", "class": "A", "claim": "two and two", "printed": 4, "tolerance": "0.5",
+             "ours": "2+2", "verdict": "reproduced", "why": "because", **fields}
+    claim = {key: value for key, value in claim.items() if value is not None}
+    (folder / name).write_text(json.dumps({"paper": "own", "title": "Own", "inputs": inputs or {}, "claims": [claim]}))
+    return folder / name
+
+
+def verdict(folder, **fields):
+    """The verdict of one claim, whatever is pinned."""
+    path = own(folder, **fields)
+    done = subprocess.run([PROGRAM, "claims", str(path), "--format", "json"], capture_output=True, text=True, timeout=60, cwd=ROOT, env=ENVIRONMENT)
+    assert done.returncode in (0, 1), done.stderr
+    return json.loads(done.stdout)["claims"][0]
+
+
+# --- what is shipped ----------------------------------------------------------------------------------------------------
+
+
+@test
+def pinned_verdicts_hold(folder):
+    found = everything()
+    assert len(found) >= 100, f"{len(found)} claims"
+    for claim in found.values():
+        assert claim["verdict"] == claim["pinned"] and claim["verdict"] in VERDICTS, claim["id"]
+        assert claim["why"] and claim["source"] and "{" not in claim["why"], claim["id"]
+    assert {claim["paper"] for claim in found.values()} == {path.stem for path in SHIPPED}
+
+
+@test
+def entries_are_all_there(folder):
+    found = everything()
+    for beginning in """embrace-t1-ratio embrace-sparsity embrace-t2- embrace-alltoall-allreduce embrace-alltoall-ps
+            embrace-alltoall-allgather embrace-fig4a embrace-fig4b embrace-t3-coalescing embrace-t3-priority zen-fig8- zen-batch1-
+            zen-n16- zen-bert- zen-first-partition zen-skewness zen-imbalance zen-sorted zen-theorem2 zen-loss zen-collisions
+            zen-deepfm-bitmap zen-fig17a zen-opt-blocks zen-saving zen-hashing-share zen-fig15- spardl-t1-dense spardl-t1-topka
+            spardl-t1-topkdsa spardl-t1-gtopk spardl-t1-oktopk spardl-t1-spardl spardl-t1-rsag spardl-t1-bsag spardl-rsag
+            spardl-fig5 spardl-fig1 spardl-fig7 s2-unbiased s2-traffic s2-fig6 s2-b2-resnet s2-b2-gnmt8""".split():
+        assert any(name.startswith(beginning) for name in found), f"nothing begins with {beginning}"
+
+
+@test
+def files_fit_their_schema(folder):
+    if not jsonschema:
+        raise tap.Skip("python3-jsonschema is not installed")
+    for path in SHIPPED:
+        document = json.loads(path.read_text())
+        fits("claims-file", document)
+        for spoil in (lambda d: d["claims"][0].pop("why"), lambda d: d["claims"][0].update(verdict="maybe"),
+                      lambda d: d.update(papers=1), lambda d: d["claims"][0].update({"class": "C"})):
+            wrong = copy.deepcopy(document)
+            spoil(wrong)
+            try:
+                fits("claims-file", wrong)
+            except jsonschema.ValidationError:
+                continue
+            raise AssertionError("the schema takes a spoilt file")
+
+
+@test
+def estimates_are_tried_at_half_and_double(folder):
+    found = everything()
+    for claim in found.values():
+        assert claim["class"] == "A" or claim["estimates"], f"{claim['id']} has hardware in it and no estimate"
+        for estimate in claim["estimates"]:
+            assert estimate["halved"] < estimate["value"] < estimate["doubled"], claim["id"]
+    for name in [n for n in found if found[n]["verdict"] == "depends on estimate"]:
+        assert found[name]["estimates"], name
+
+
+@test
+def docs_are_up_to_date(folder):
+    rows = dict(re.findall(r"^\| `([^`]+)` \|.*\| \*\*([a-z ]+)\*\* \|.*$", (ROOT / "docs" / "claims.md").read_text(), re.MULTILINE))
+    assert rows == {name: claim["verdict"] for name, claim in everything().items()}, "make docs/claims.md anew"
+
+
+@test
+def hand_arithmetic(folder):
+    """Numbers worked out here from what the papers print, beside the program's."""
+    ours = {name: claim["ours"] for name, claim in everything().items()}
+    # EmbRace: Table 1 and Table 3
+    near(ours["embrace-t1-ratio-bert"], 100 * 89.4 / 417.7)
+    near(ours["embrace-t1-size-lm"], 2 * 793471 * 512 * 4 / 1024**2)
+    for model, gradient, embedding, printed in (("lm", 8.7, 3099.5, 99.7), ("gnmt", 26.0, 252.5, 89.7),
+                                                ("transformer", 35.2, 263.4, 86.6), ("bert", 36.0, 89.4, 59.7)):
+        near(ours[f"embrace-sparsity-{model}"], 100 - 100 * gradient / embedding)
+        assert round(ours[f"embrace-sparsity-{model}"], 1) == printed
+    # AlltoAll with indices at density 1, 64 ranks, rows of 64 F32 (one element, 4 B, of each on a rank), 10 us, 1 GB/s:
+    # lookups 4 B and gradients 8 B a row and partner, against twice the tensor's 1/64
+    rows, alpha, beta = 4096, 10e-6, 1e-9
+    alltoall = 63 * (2 * alpha + rows * (4 + 8) * beta)
+    near(ours["embrace-alltoall-allreduce-indices"], alltoall / (2 * 63 * (alpha + rows * 256 / 64 * beta)))
+    # AlltoAll below AllGather iff dM*beta*(1-2/P) > alpha, dM = 256 rows of 256 B, P = 4
+    for measured, start in zip(ours["embrace-alltoall-allgather"], (3.2440e-05, 3.3096e-05)):
+        near(measured, 6 * (start + 65536 / 4 * 1e-9) / (3 * (start + 65536e-9)))
+    # ZEN: d + d^128 of AllReduce; n = 16; batch 1
+    d, gamma = 0.0247, everything()["zen-fig8-gamma"]["ours"]
+    near(ours["zen-fig8-balanced-parallelism"], 100 * (1 - d - d * gamma), 1e-3)
+    near(ours["zen-n16-full-overlap"], 4 / (15 / 16 * 2))
+    near(ours["zen-n16-no-overlap"], 15 / (15 / 16 * 17))
+    independent = [(1 - 0.95**k) / 0.05 for k in range(17)]
+    near(ours["zen-n16-overlap-independent"], sum(independent[2**i] for i in range(4)) / (15 / 16 * (independent[16] + 1)))
+    near(ours["zen-n16-overlap-hot-set"], sum(0.05 + 0.95 * 2**i for i in range(4)) / (15 / 16 * (0.05 + 0.95 * 16 + 1)))
+    near(ours["zen-batch1-balanced-gamma-k"], 100 * (1 - 7 / (7 / 8 * 9)))
+    near(ours["zen-batch1-allgather-hot"], 100 * (1 - (1 + 1.93 + 3.79) / 7), 1e-6)
+    near(ours["zen-batch1-balanced-hot"], 100 * (1 - (1 + 1.93 + 3.79) / (7 / 8 * (1 + 7.51))), 1e-6)
+    # 856 MB at 16 x 25 Gbit/s, 2.10 times faster; 6 ms of hashing at 100 Gbit/s
+    dense = 2 * 15 * (25e-6 + 856e6 / 16 / 3.125e9)
+    near(ours["zen-saving-25g"], 1000 * dense * (1 - 1 / 2.1))
+    assert 265 < ours["zen-saving-25g"] < 275
+    near(ours["zen-hashing-share-100g"], 100 * 0.006 / (2 * 15 * (25e-6 + 856e6 / 16 / 12.5e9) * (1 - 1 / 2.1)))
+    near(ours["zen-theorem2-example"][0], math.sqrt(128 * math.log(128) / 5e6))
+    near(ours["zen-loss-as-tensor"], 100 * (1 - (1 - math.exp(-0.1)) / 0.1), 0.01)
+    near(ours["zen-collisions"], 100 * 0.5**4 / 5, 0.05)  # one after the other; rounds of probes differ a little
+    near(ours["zen-deepfm-bitmap"], 856 / 32)
+    near(ours["zen-deepfm-bitmap-naive"], 16 * 856 / 32)
+    for name, expected in (("hash-bitmap-95", 0.95 + 1 / 32), ("coo-above-50", 1.1), ("bitmap-above-50", 0.55 + 16 / 32)):
+        near(ours[f"zen-fig17a-{name}"], expected, 1e-4)
+    # SparDL: Eqs. 1 and 6 add up to another lower end; S2: 2*lambda/W and the bitmap's bit a row
+    near(ours["spardl-t1-bsag-low"], 2 * (12 - 3) / 12 + 2 * 2 / 12 + 2 * (12 - 3) / 36)
+    near(ours["spardl-t1-bsag-latency"][0], 2 - math.log2(3), 1e-6)
+    near(ours["spardl-oktopk-twice-topka"], 2 * (6 + math.log2(6)) / math.log2(6))
+    near(ours["s2-traffic"], 2 * 15 / 16 * (0.5 * 512 * 512 * 4 + 51200 / 8) / (15 * 512 * 512 * 4), 1e-3)
+    assert 6 < ours["s2-fig6"][0] < ours["s2-fig6"][1] < 8  # the limit is P/2
+
+
+@test
+def a_changed_verdict_ends_with_1(folder):
+    document = json.loads((ROOT / "scenarios" / "claims" / "embrace.json").read_text())
+    flipped = next(claim for claim in document["claims"] if claim["id"] == "embrace-t1-ratio-lm")
+    flipped["verdict"] = "same order"
+    (folder / "embrace.json").write_text(json.dumps(document))
+    done = call("claims", folder / "embrace.json", "--format", "json", status=1)
+    assert 'embrace-t1-ratio-lm is "reproduced" and pinned as "same order"' in done.stderr and "1 verdict has changed" in done.stderr
+    assert len(json.loads(done.stdout)["claims"]) == len(document["claims"])
+    assert "reproduced (CHANGED)" in call("claims", folder / "embrace.json", status=1).stdout
+    flipped["verdict"] = "reproduced"
+    (folder / "embrace.json").write_text(json.dumps(document))
+    call("claims", folder / "embrace.json")
+
+
+# --- choosing and printing ------------------------------------------------------------------------------------------------
+
+
+@test
+def words_choose(folder):
+    one = claims("embrace-t1-ratio-lm")
+    assert list(one) == ["embrace-t1-ratio-lm"] and one["embrace-t1-ratio-lm"]["ours"] == 100 * 3099.5 / 3186.5
+    both = claims("s2-table1-sparsity", "embrace-t1-ratio-lm")
+    assert list(both) == ["embrace-t1-ratio-lm", "s2-table1-sparsity"], "the order is that of the files"
+    assert set(claims(own(folder))) == {"own-claim"}
+    assert set(claims(own(folder), "embrace-t1-ratio-lm")) == {"own-claim", "embrace-t1-ratio-lm"}
+    listed = call("claims", "--list", "s2").stdout.splitlines()
+    assert listed and all(line.startswith("s2-") for line in listed)
+
+
+@test
+def list_claims(folder):
+    document = json.loads(call("list", "claims", "--format", "json").stdout)
+    fits("list", document)
+    assert {entry["name"]: entry["verdict"] for entry in document["claims"]} == {n: c["verdict"] for n, c in everything().items()}
+
+
+@test
+def formats(folder):
+    one = "zen-breakdown-llama"
+    rows = list(csv.DictReader(io.StringIO(call("claims", one, "--format", "csv").stdout)))
+    assert rows[0]["id"] == one and rows[0]["verdict"] == "paper inconsistent" and rows[0]["printed"] == "2.02 times"
+    table = call("claims", one).stdout
+    assert "1 claim: 1 paper inconsistent" in table and "1.53·1.34 = 2.05" in table
+    page = call("claims", one, "--format", "markdown").stdout
+    assert f"| `{one}` |" in page and "## ZEN (OSDI 2025)" in page and "**paper inconsistent**" in page
+    call("claims", one, "--format", "markdown", "-o", folder / "page.md")
+    assert (folder / "page.md").read_text() == page
+    assert call("claims", one, "--jobs", "1").stdout == table == call("claims", one, "--jobs", "2", "--quiet").stdout
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------------
+
+
+@test
+def rules(folder):
+    cases = (({"ours": 4.5}, "reproduced"), ({"ours": 4.51}, "not reproduced"), ({"ours": 4.51, "order": "ours > 1"}, "same order"),
+             ({"ours": 4.2, "order": "ours > 5"}, "not reproduced"), ({"ours": 4.41, "tolerance": "10%"}, "not reproduced"),
+             ({"ours": 4.4, "tolerance": "10%"}, "reproduced"), ({"ours": [3.6, 4.4], "tolerance": "10%"}, "reproduced"),
+             ({"ours": [3.5, 4.4], "tolerance": "10%"}, "not reproduced"), ({"printed": [3, None], "ours": 1e9}, "reproduced"),
+             ({"printed": [3, None], "ours": 2.4}, "not reproduced"), ({"printed": "small", "expect": [None, 3], "ours": 3.5}, "reproduced"),
+             ({"printed": "grows", "tolerance": None, "order": "1 < 2"}, "reproduced"),
+             ({"printed": "grows", "tolerance": None, "order": "2 < 1"}, "not reproduced"),
+             ({"input": True}, "input"), ({"input": False}, "reproduced"), ({"inconsistent": "ours == 4"}, "paper inconsistent"),
+             ({"inconsistent": "ours == 5"}, "reproduced"))
+    for fields, expected in cases:
+        assert verdict(folder, **fields)["verdict"] == expected, (fields, verdict(folder, **fields)["verdict"])
+    turning = [{"input": "x", "set": "x", "value": 2}]
+    claim = verdict(folder, let={"x": 2}, ours="2*x", order="x > 1.5", estimated=turning)
+    assert claim["verdict"] == "depends on estimate" and claim["ours"] == 4
+    assert (claim["estimates"][0]["ours_halved"], claim["estimates"][0]["ours_doubled"]) == (2, 8)
+    claim = verdict(folder, let={"x": 2}, ours="2*x", order="x > 0.5", estimated=turning)
+    assert claim["verdict"] == "reproduced"
+    claim = verdict(folder, let={"x": 2}, ours="2*x", order="x > 1.5", estimated=[{**turning[0], "halved": 1.6, "doubled": 3}])
+    assert claim["verdict"] == "reproduced" and claim["estimates"][0]["ours_halved"] == 3.2
+
+
+FLAT = {"latency": 1e-5, "bandwidth": 1e9}
+RUN = {"r": {"command": ["run"], "scenario": {
+    "trace": {"uniform": {"rows": 1024, "density": "1/16", "overlap": "full"}}, "cluster": FLAT, "ranks": [2, 4, 8],
+    "schemes": ["allreduce", {"name": "allgather", "label": "all of it"}], "sweep": {"cluster.bandwidth": [1e9, 2e9]}}}}
+
+
+@test
+def picks(folder):
+    def ours(pick, **fields):
+        return verdict(folder, inputs=RUN, let={"v": pick}, ours="v", **fields)["ours"]
+
+    def ring(ranks, rate=1e9):
+        return 2 * (ranks - 1) * (1e-5 + 4096 / ranks / rate)
+
+    def gather(ranks, rate=1e9):
+        return (ranks - 1) * (1e-5 + 64 * 8 / rate)
+
+    at = {"cluster.bandwidth": 2e9}
+    near(ours({"from": "r", "of": "allreduce", "ranks": 4, "at": at}), ring(4, 2e9))
+    near(ours({"from": "r", "of": "allreduce", "at": at, "reduce": "max"}), ring(8, 2e9))
+    near(ours({"from": "r", "of": "allreduce", "at": at, "reduce": "mean"}), sum(ring(p, 2e9) for p in (2, 4, 8)) / 3)
+    near(ours({"from": "r", "of": "allreduce", "at": at, "reduce": "deviation", "value": "ranks"}), math.sqrt(28 / 3))
+    assert ours({"from": "r", "reduce": "count"}) == 12 and ours({"from": "r", "reduce": "count", "where": "ranks > 2"}) == 8
+    near(ours({"from": "r", "of": "all of it", "ranks": 8, "at": at, "beside": {"dense": "allreduce"}, "value": "time_s/dense"}),
+         gather(8, 2e9) / ring(8, 2e9))
+    assert ours({"from": "r", "of": "allreduce", "ranks": 2, "at": at, "value": "cluster_bandwidth"}) == 2e9
+    assert ours({"from": "r", "path": "points.0.ranks"}) == 2
+    changed = verdict(folder, inputs=RUN, let={"v": {"from": "r", "of": "allreduce", "ranks": 2, "at": at}}, ours="v", order="v > 0",
+                      estimated=[{"input": "latency", "set": "cluster.latency", "of": ["r"], "value": 1e-5}])
+    near(changed["estimates"][0]["ours_halved"], 2 * (5e-6 + 2048 / 2e9))
+    near(changed["estimates"][0]["ours_doubled"], 2 * (2e-5 + 2048 / 2e9))
+
+
+# --- wrong input ------------------------------------------------------------------------------------------------------------
+
+
+@test
+def wrong_words(folder):
+    assert 'no paper or claim is called "zenn" (did you mean "zen"?)' in call("claims", "zenn", status=2).stderr
+    assert 'did you mean "zen-fig8-gamma"' in call("claims", "zen-fig8-gama", status=2).stderr
+    assert "--format" in call("claims", "--format", "xml", status=2).stderr
+    assert "sparsync list claims" in call("claims", "--list", "--format", "json", status=2).stderr
+    assert "did you mean --list" in call("claims", "--lst", status=2).stderr
+    assert "absent.json" in call("claims", folder / "absent.json", status=2).stderr
+    (folder / "models").mkdir()
+    bare = subprocess.run([PROGRAM, "claims"], capture_output=True, text=True, timeout=60, cwd=ROOT, env={**ENVIRONMENT, "SPARSYNC_DATA": str(folder)})
+    assert bare.returncode == 2 and "no scenarios/claims" in bare.stderr, bare.stderr
+
+
+@test
+def wrong_files(folder):
+    one = {"from": "r", "of": "allreduce", "ranks": 2}
+    hash_input = {"h": {"hash": "lossy", "nnz": 10, "parts": 2, "slots_per_row": 0}}
+    for fields, where, what in (
+            ({"verdict": "maybe"}, "claims[0].verdict", "not reproduced"), ({"class": "C"}, "claims[0].class", "A, B"),
+            ({"why": None}, "claims[0]", "why"), ({"id": None}, "claims[0]", "id"), ({"prnted": 4}, "claims[0]", "printed"),
+            ({"tolerance": None}, "claims[0]", "tolerance"), ({"tolerance": "-1"}, "claims[0].tolerance", "-1"),
+            ({"printed": "much"}, "claims[0]", "tolerance"), ({"printed": "much", "tolerance": None}, "claims[0]", "order"),
+            ({"class": "B"}, "claims[0]", "order"), ({"printed": [5, 4]}, "claims[0].printed", "above"),
+            ({"printed": [None, None]}, "claims[0].printed", "[low, high]"), ({"expect": 4}, "claims[0].expect", "printed"),
+            ({"ours": "2+"}, "claims[0].ours", "2+"), ({"ours": "2+y"}, "claims[0].ours", "y"), ({"ours": "1/0"}, "claims[0].ours", "finite"),
+            ({"ours": [1]}, "claims[0].ours", "[low, high]"), ({"ours": [1, "z"]}, "claims[0].ours[1]", "z"),
+            ({"order": "ours >"}, "claims[0].order", "ours >"), ({"why": "it is {x}"}, "claims[0].why", '"x"'),
+            ({"let": {"v": {"from": "s"}}}, "claims[0].let.v.from", 'no input is called "s"'),
+            ({"let": {"v": {"of": "allreduce"}}}, "claims[0].let.v", "from"), ({"let": {"v": one}}, "claims[0].let.v", "2 points fit"),
+            ({"let": {"v": {**one, "of": "zen"}}}, "claims[0].let.v", "no point"), ({"let": {"v": {**one, "off": 1}}}, "claims[0].let.v", "of"),
+            ({"let": {"v": {**one, "value": "tme_s", "reduce": "min"}}}, "claims[0].let.v.value", "tme_s"),
+            ({"let": {"v": {**one, "reduce": "least"}}}, "claims[0].let.v.reduce", "min"),
+            ({"let": {"v": {**one, "beside": {"b": "zen"}, "reduce": "min"}}}, "claims[0].let.v.beside.b", "zen"),
+            ({"let": {"v": {"from": "r", "path": "points.x"}}}, "claims[0].let.v.path", "x"),
+            ({"let": {"v": {"from": "r", "path": "points.99.ranks"}}}, "claims[0].let.v.path", "points.99"),
+            ({"let": {"v": 2}, "estimated": [{"input": "x", "set": "v", "value": 0}]}, "claims[0].estimated[0].value", "0"),
+            ({"let": {"v": {"from": "h", "path": "lost"}}, "inputs": hash_input}, "inputs.h.slots_per_row", "0"),
+            ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"command": ["exec"]}}}, "inputs.e.command[0]", "cost"),
+            ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"command": ["claims"]}}}, "inputs.e.command[0]", "cost"),
+            ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"command": ["trace", "synth", "-o", "x"]}}}, "inputs.e.command[1]", "stats"),
+            ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"command": ["cost", "zzz", "--M", "1MB", "--density", "1%"]}}}, "inputs.e", "zzz"),
+            ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"command": []}}}, "inputs.e.command", "run")):
+        inputs = fields.pop("inputs", RUN)
+        done = call("claims", own(folder, inputs=inputs, **fields), status=2)
+        assert "own.json: " + where in done.stderr and what in done.stderr, f"{fields}: {done.stderr!r}"
+        assert done.stdout == "", "nothing is printed of a file that is wrong"
+    (folder / "list.json").write_text('{"paper": "own", "title": "Own", "claims": {}}')
+    assert "claims: expected a list" in call("claims", folder / "list.json", status=2).stderr
+    twice = json.loads(own(folder).read_text())
+    twice["claims"] *= 2
+    (folder / "own.json").write_text(json.dumps(twice))
+    assert 'two claims are called "own-claim"' in call("claims", folder / "own.json", status=2).stderr
+    assert list(folder.glob("x")) == []
+
+
+sys.exit(tap.run(TESTS))
