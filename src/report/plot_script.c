@@ -304,7 +304,7 @@ static void set_label(const char *axis, const struct ss_plot_axis *a, const char
   snprintf(text, sizeof text, unit[0] && a->label[0] ? "%s (%s)" : "%s%s", a->label, unit);
   fprintf(s, "set %slabel ", axis);
   ss_plot_quote(text, false, s);
-  fprintf(s, " offset %s\n", axis[0] == 'x' ? "0,0.7" : axis[0] == 'y' ? "0.8,0" : "0,0");
+  fprintf(s, " offset %s\n", axis[0] == 'x' ? "0,0.7" : axis[0] == 'y' ? "0.3,0" : "0,0");
 }
 
 /* Tics at every category; of many, at every so many-th. */
@@ -545,7 +545,7 @@ static void write_terminal(enum ss_picture picture, const char *id, double width
             "set terminal pngcairo size %.0f,%.0f font 'Sans,8' noenhanced fontscale 3 linewidth 3 pointscale 3 "
             "rounded\n",
             width * 3, height * 3);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.02\n", s);
     break;
   }
   fputs("set output 'picture'\n", s);
