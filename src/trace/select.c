@@ -173,4 +173,5 @@ void ss_selector_free(struct ss_selector *s) {
   ss_arena_free(&s->arena[0]);
   ss_arena_free(&s->arena[1]);
   ss_sum_scratch_free(&s->scratch);
+  *s = (struct ss_selector){0};
 }
