@@ -115,11 +115,11 @@ enum { STEPS_MOST = 200 };
 /* The root between two places with other winners; false: no solver for want of memory. Where the costs cannot be had
  * in between, the second place itself. */
 static bool refine_root(struct finding *f, const struct probe *a, const struct probe *b, double *at) {
-  gsl_function function = {.function = difference, .params = f};
+  gsl_function gap = {.function = difference, .params = f};
   gsl_root_fsolver *solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
   if (!solver) return false;
   *at = b->x;
-  bool going = gsl_root_fsolver_set(solver, &function, log(a->x), log(b->x)) == GSL_SUCCESS;
+  bool going = gsl_root_fsolver_set(solver, &gap, log(a->x), log(b->x)) == GSL_SUCCESS;
   for (int i = 0; going && i < STEPS_MOST; i++) {
     going = gsl_root_fsolver_iterate(solver) == GSL_SUCCESS;
     if (going) *at = exp(gsl_root_fsolver_root(solver));
