@@ -139,6 +139,7 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
                        .high = input->rows,
                        .shards = 1,
                        .own = stage->own,
+                       .dense_lists = stage->lists,
                        .memory = stage->memory,
                        .proof = stage->proof,
                        .exact = true,
