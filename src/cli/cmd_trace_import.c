@@ -47,7 +47,7 @@ static const struct ss_option_spec specs[] = {
     {"vocab", true}, {"row-width", true}, {"dtype", true}, {"tensor", true}, {"source", true},
     {"o", true},     {"help", false},     {NULL, false}};
 
-static bool parse_layout(const char *value, enum ss_layout *out, struct ss_error *error) {
+static bool parse_layout(const char *value, enum ss_text_layout *out, struct ss_error *error) {
   if (strcmp(value, "stream") == 0) *out = SS_STREAM;
   else if (strcmp(value, "sentence") == 0) *out = SS_SENTENCE;
   else return ss_fail(error, SS_BAD_INPUT, "--layout: \"%s\" is not stream or sentence", value);

@@ -6,13 +6,13 @@
 
 /* How the words are dealt out. In both layouts rank r reads the contiguous share [floor(rn/P), floor((r+1)n/P)) of n
  * words or sentences, from its beginning on. */
-enum ss_layout {
+enum ss_text_layout {
   SS_STREAM,  /* one stream of words; batch * seq of them an iteration */
   SS_SENTENCE /* a line is a sentence; batch of them an iteration, padded with row 0 to the batch's longest */
 };
 
 struct ss_import {
-  enum ss_layout layout;
+  enum ss_text_layout layout;
   uint32_t ranks;
   uint64_t batch, seq; /* seq is for SS_STREAM only */
   uint64_t iterations; /* at most; 0: as many as every rank has in full */

@@ -36,7 +36,7 @@ static void expect_rows(const struct ss_trace *trace, uint64_t t, uint32_t r, ui
 
 /* --- import ----------------------------------------------------------------------------------------------- */
 
-static struct ss_import import_of(enum ss_layout layout, uint32_t ranks, uint64_t batch, uint64_t seq) {
+static struct ss_import import_of(enum ss_text_layout layout, uint32_t ranks, uint64_t batch, uint64_t seq) {
   return (struct ss_import){.layout = layout,
                             .ranks = ranks,
                             .batch = batch,
@@ -109,7 +109,7 @@ static void test_short_text(void **state) {
   (void)state;
   static const struct {
     const char *text;
-    enum ss_layout layout;
+    enum ss_text_layout layout;
     const char *message;
   } cases[] = {
       {"", SS_STREAM, "has 0 words; one iteration of 2 ranks takes 12"},

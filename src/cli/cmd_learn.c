@@ -1,0 +1,389 @@
+/* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/learn.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/request.h"
+#include "report/curves.h"
+#include "trace/import.h"
+#include "train/learn_capture.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: sparsync train --learn --text FILE [OPTION...]\n"
+    "\n"
+    "Trains a bag-of-words language model with sampled softmax on a text, once for each scheme: simulated workers "
+    "each\n"
+    "read their share, and the scheme's own code adds up their gradients, values and all. Prints the loss of every "
+    "step.\n"
+    "Gradients are rounded to whole units, so that sums are exact: all lossless schemes must give the identical "
+    "curve,\n"
+    "else the exit status is 1.\n"
+    "\n"
+    "  --text FILE          what to read (- for standard input); words as in `sparsync trace import`\n"
+    "  --scheme A,B         schemes by name, or a JSON object or list of them (repeatable; default allreduce);\n"
+    "                       \"lossless\" stands for all lossless ones\n"
+    "  --ranks P            workers (8)\n"
+    "  --layout stream      the text is one stream, batch x seq words of a rank in a step (default)\n"
+    "  --layout sentence    a line is a sentence; batches are padded to their longest\n"
+    "  --batch B            sequences or sentences (8)    --seq S        words of a sequence (32)\n"
+    "  --steps N            (200; the text is read again when it ends)\n"
+    "  --vocab N            rows of each table, rarer words become unknown (2000)\n"
+    "  --width W            elements a row (16)           --context C    words that predict the next (4)\n"
+    "  --samples K          of the sampled softmax, a rank and step (32)\n"
+    "  --optimizer NAME     sgd, adagrad (default), or adam: EmbRace's sparse Adam\n"
+    "  --lr RATE            learning rate (sgd 1, adagrad 0.1, adam 0.001)\n"
+    "  --split              update in two parts, what the next step needs first (EmbRace's vertical scheduling)\n"
+    "  --seed N             of first values and samples (1)\n"
+    "  --gpus-per-node G    for schemes with a hierarchy (1)\n"
+    "  --capture FILE       write the gradients as a trace with values; needs a single scheme\n"
+    "  --plot-data FILE     write the curves for gnuplot: gnuplot -e \"data='FILE'\" plots/learn.gp >curves.svg\n"
+    "  --every N            steps between lines of the table (a twentieth of all)\n"
+    "  --format table|json|csv, -o FILE           what and where to write (a file appears whole or not at all)\n"
+    "  --jobs N             threads (all cores)   --quiet            no progress bar\n"
+    "\n"
+    "examples:\n"
+    "  sparsync train --learn --text book.txt --scheme lossless\n"
+    "  sparsync train --learn --text book.txt --scheme allreduce,topka,oktopk,gtopk,spardl\n"
+    "  sparsync train --learn --text book.txt --scheme allgather --scheme '{\"name\": \"s2\", \"lambda\": 0.25}'\n"
+    "  sparsync train --learn --text book.txt --optimizer adam --split --scheme lossless\n";
+
+enum { SETTINGS_MAX = 64, INPUT_MAX = 1 << 30 };
+
+struct arguments {
+  struct ss_import import;
+  struct ss_course course;
+  struct ss_cluster cluster;
+  struct ss_setting setting[SETTINGS_MAX];
+  size_t settings;
+  const char *text, *output, *capture, *plot_data;
+  enum ss_format format;
+  uint64_t every;
+  unsigned jobs;
+  bool has_seq, has_rate, quiet, help;
+};
+
+static const struct ss_option_spec specs[] = {
+    {"learn", false},        {"text", true},    {"scheme", true},    {"ranks", true},
+    {"layout", true},        {"batch", true},   {"seq", true},       {"steps", true},
+    {"vocab", true},         {"width", true},   {"context", true},   {"samples", true},
+    {"optimizer", true},     {"lr", true},      {"split", false},    {"seed", true},
+    {"gpus-per-node", true}, {"capture", true}, {"plot-data", true}, {"every", true},
+    {"format", true},        {"o", true},       {"jobs", true},      {"quiet", false},
+    {"help", false},         {.name = NULL}};
+
+/* --- schemes -------------------------------------------------------------------------------------------- */
+
+static bool add_setting(struct arguments *a, struct ss_node node, struct ss_error *error) {
+  const struct ss_setting defaults = {.index_bytes = 4};
+  if (a->settings == SETTINGS_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "--scheme: more than %d schemes", SETTINGS_MAX);
+  struct ss_setting *setting = &a->setting[a->settings];
+  if (!ss_setting_read(node, &defaults, setting, error)) return false;
+  for (size_t i = 0; i < a->settings; i++)
+    if (strcmp(a->setting[i].label, setting->label) == 0)
+      return ss_fail(error, SS_BAD_INPUT, "--scheme: two schemes are called \"%s\": give one a \"label\"",
+                     setting->label);
+  a->settings++;
+  return true;
+}
+
+static bool add_json(struct arguments *a, const char *text, struct ss_error *error) {
+  struct ss_doc *doc;
+  if (!ss_doc_parse("--scheme", text, strlen(text), &doc, error)) return false;
+  const struct ss_node root = ss_doc_root(doc);
+  bool good = true;
+  if (ss_node_is_array(root)) {
+    for (struct ss_node n = ss_node_first(root); good && ss_node_present(n); n = ss_node_next(n))
+      good = add_setting(a, n, error);
+  } else {
+    good = add_setting(a, root, error);
+  }
+  ss_doc_free(doc);
+  return good;
+}
+
+/* A name as JSON, which says what is wrong with it. */
+static bool add_name(struct arguments *a, const char *name, struct ss_error *error) {
+  struct ss_doc *doc;
+  if (!ss_doc_empty("--scheme", &doc, error)) return false;
+  const bool good =
+      ss_doc_set(doc, "scheme", name, error) && add_setting(a, ss_node_get(ss_doc_root(doc), "scheme"), error);
+  ss_doc_free(doc);
+  return good;
+}
+
+static bool add_lossless(struct arguments *a, struct ss_error *error) {
+  for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
+    if ((*s)->lossless && !add_name(a, (*s)->name, error)) return false;
+  return true;
+}
+
+static bool add_schemes(struct arguments *a, const char *text, struct ss_error *error) {
+  if (text[0] == '{' || text[0] == '[') return add_json(a, text, error);
+  SS_AUTO_FREE char *copy = strdup(text);
+  if (!copy) return ss_fail_memory(error, "reading options");
+  for (char *rest = copy, *name; (name = strsep(&rest, ","));)
+    if (!(strcmp(name, "lossless") == 0 ? add_lossless(a, error) : add_name(a, name, error))) return false;
+  return true;
+}
+
+/* --- options -------------------------------------------------------------------------------------------- */
+
+static bool parse_choice(const char *option, const char *value, const char *const *choices, int *out,
+                         struct ss_error *error) {
+  char all[64] = "";
+  for (int i = 0; choices[i]; i++) {
+    if (strcmp(choices[i], value) == 0) {
+      *out = i;
+      return true;
+    }
+    (void)snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", choices[i]);
+  }
+  return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not one of %s", option, value, all);
+}
+
+static const char *const layouts[] = {"stream", "sentence", NULL};
+
+static bool choice_option(struct arguments *a, const char *name, const char *value, struct ss_error *error) {
+  int choice;
+  if (strcmp(name, "layout") == 0) {
+    if (!parse_choice("--layout", value, layouts, &choice, error)) return false;
+    a->import.layout = choice == 0 ? SS_STREAM : SS_SENTENCE;
+    return true;
+  }
+  if (strcmp(name, "format") == 0) return ss_format_parse(value, &a->format, error);
+  if (!parse_choice("--optimizer", value, ss_optimizer_names, &choice, error)) return false;
+  a->course.optimizer.kind = (enum ss_optimizer_kind)choice;
+  return true;
+}
+
+static bool parse_rate(struct arguments *a, const char *value, struct ss_error *error) {
+  if (!ss_units_parse(value, SS_NUMBER, &a->course.optimizer.rate, error)) return ss_fail_prefix(error, "--lr");
+  if (!(a->course.optimizer.rate > 0))
+    return ss_fail(error, SS_BAD_INPUT, "--lr: a learning rate is above 0, not %s", value);
+  a->has_rate = true;
+  return true;
+}
+
+/* Whole numbers, where each goes and how large it may be. */
+static bool count_option(struct arguments *a, const char *name, const char *value, struct ss_error *error) {
+  struct ss_model_shape *shape = &a->course.shape;
+  const struct {
+    const char *name;
+    uint64_t low, high, *wide;
+    uint32_t *narrow;
+  } counts[] = {{"--ranks", 1, SS_RANKS_MAX, NULL, &a->import.ranks},
+                {"--batch", 1, UINT32_MAX, &a->import.batch, NULL},
+                {"--seq", 2, UINT32_MAX, &a->import.seq, NULL},
+                {"--steps", 1, 10000000, &a->course.steps, NULL},
+                {"--vocab", 2, UINT32_MAX, &a->import.vocab, NULL},
+                {"--width", 1, 1 << 16, NULL, &shape->width},
+                {"--context", 1, 1 << 16, NULL, &shape->context},
+                {"--samples", 1, 1 << 20, NULL, &shape->samples},
+                {"--seed", 0, UINT64_C(1) << 53, &shape->seed, NULL},
+                {"--gpus-per-node", 1, SS_RANKS_MAX, NULL, &a->cluster.gpus_per_node},
+                {"--every", 1, 10000000, &a->every, NULL},
+                {"--jobs", 1, 1024, NULL, &a->jobs}};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    uint64_t count;
+    if (strcmp(counts[i].name + 2, name) != 0) continue;
+    if (!ss_count_parse(value, counts[i].name, counts[i].low, counts[i].high, &count, error)) return false;
+    if (counts[i].wide) *counts[i].wide = count;
+    else *counts[i].narrow = (uint32_t)count;
+  }
+  a->has_seq = a->has_seq || strcmp(name, "seq") == 0;
+  return true;
+}
+
+static const char **file_option(struct arguments *a, const char *name) {
+  if (strcmp(name, "text") == 0) return &a->text;
+  if (strcmp(name, "capture") == 0) return &a->capture;
+  if (strcmp(name, "plot-data") == 0) return &a->plot_data;
+  return strcmp(name, "o") == 0 ? &a->output : NULL;
+}
+
+static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
+  struct arguments *a = context;
+  if (!name)
+    return ss_fail(error, SS_BAD_INPUT, "train --learn reads a text, not \"%s\" (say --text %s?)", value, value);
+  if (!value) { /* flags */
+    a->course.split = a->course.split || strcmp(name, "split") == 0;
+    a->quiet = a->quiet || strcmp(name, "quiet") == 0;
+    a->help = a->help || strcmp(name, "help") == 0;
+    return true;
+  }
+  const char **file = file_option(a, name);
+  if (file) {
+    *file = value;
+    return true;
+  }
+  if (strcmp(name, "scheme") == 0) return add_schemes(a, value, error);
+  if (strcmp(name, "lr") == 0) return parse_rate(a, value, error);
+  if (strcmp(name, "layout") == 0 || strcmp(name, "format") == 0 || strcmp(name, "optimizer") == 0)
+    return choice_option(a, name, value, error);
+  return count_option(a, name, value, error);
+}
+
+static bool check(struct arguments *a, struct ss_error *error) {
+  if (!a->text)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "train --learn: say which text to read with --text FILE (or - for standard input)");
+  if (a->has_seq && a->import.layout == SS_SENTENCE)
+    return ss_fail(error, SS_BAD_INPUT, "--seq goes with --layout stream: sentences are as long as they are");
+  if (a->settings == 0 && !add_name(a, "allreduce", error)) return false;
+  if (a->capture && a->settings > 1)
+    return ss_fail(error, SS_BAD_INPUT, "--capture writes the gradients of one training: name one scheme, not %zu",
+                   a->settings);
+  if (!a->has_rate) a->course.optimizer.rate = ss_optimizer_rate(a->course.optimizer.kind);
+  return true;
+}
+
+/* --- training ------------------------------------------------------------------------------------------- */
+
+struct lesson {
+  struct ss_curve curve;
+  struct ss_error error;
+  bool good;
+};
+
+/* All schemes, several at once; each by itself does not know of the others. */
+static bool learn_all(const struct arguments *a, const struct ss_course *course, struct ss_capture *capture,
+                      struct lesson *lesson, struct ss_error *error) {
+  const struct ss_learn_watch watch = ss_capture_watch(capture);
+  struct ss_progress progress = ss_progress_begin("schemes", a->settings, a->quiet);
+  if (a->jobs) omp_set_num_threads((int)a->jobs);
+#pragma omp parallel for schedule(dynamic, 1) if (a->settings > 1)
+  for (size_t i = 0; i < a->settings; i++) {
+    struct lesson *l = &lesson[i];
+    l->good = ss_learn(course, &a->setting[i], a->capture ? &watch : NULL, &l->curve, &l->error);
+#pragma omp critical
+    ss_progress_step(&progress);
+  }
+  ss_progress_end(&progress);
+  for (size_t i = 0; i < a->settings; i++)
+    if (!lesson[i].good) {
+      *error = lesson[i].error;
+      return false;
+    }
+  return true;
+}
+
+static bool print(const struct arguments *a, const struct ss_curves *curves, struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(a->output, &output, error)) return false;
+  const bool good = a->format == SS_JSON  ? ss_curves_json(curves, output.stream, error)
+                    : a->format == SS_CSV ? ss_curves_csv(curves, output.stream, error)
+                                          : ss_curves_table(curves, output.stream, error);
+  if (good) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool write_plot_data(const struct arguments *a, const struct ss_curves *curves, struct ss_error *error) {
+  struct ss_output output;
+  if (!a->plot_data) return true;
+  if (!ss_output_open(a->plot_data, &output, error)) return false;
+  ss_curves_plot_data(curves, output.stream);
+  return ss_output_commit(&output, error);
+}
+
+static bool write_capture(const struct arguments *a, const struct ss_capture *capture, struct ss_error *error) {
+  char source[256];
+  if (!a->capture) return true;
+  (void)snprintf(source, sizeof source, "gradients of sparsync train --learn on %s, scheme %s, %s", a->import.source,
+                 a->setting[0].label, ss_optimizer_names[a->course.optimizer.kind]);
+  return ss_capture_write(capture, a->capture, source, error);
+}
+
+static bool report(const struct arguments *a, const struct ss_course *course, const struct lesson *lesson,
+                   const struct ss_capture *capture, struct ss_error *error) {
+  SS_AUTO_FREE struct ss_curve *curve = ss_alloc(a->settings, sizeof *curve);
+  if (!curve) return ss_fail_memory(error, "printing curves");
+  for (size_t i = 0; i < a->settings; i++) curve[i] = lesson[i].curve;
+  const struct ss_curves curves = {.course = course,
+                                   .text = a->import.source,
+                                   .layout = layouts[a->import.layout == SS_SENTENCE],
+                                   .seq = a->import.layout == SS_STREAM ? a->import.seq : 0,
+                                   .curve = curve,
+                                   .count = a->settings,
+                                   .every = a->every};
+  return write_capture(a, capture, error) && write_plot_data(a, &curves, error) && print(a, &curves, error) &&
+         ss_curves_check(&curves, error);
+}
+
+static bool learn(const struct arguments *a, const struct ss_trace *text, struct ss_error *error) {
+  struct ss_course course = a->course;
+  struct ss_capture capture;
+  SS_AUTO_FREE struct lesson *lesson = ss_alloc_zero(a->settings, sizeof *lesson);
+  if (!lesson) return ss_fail_memory(error, "training a model");
+  course.text = text;
+  course.batch = a->import.batch;
+  course.shape.vocab = ss_trace_tensor(text, 0)->rows;
+  course.cluster = &a->cluster;
+  ss_capture_begin(&capture, &course);
+  const bool good = learn_all(a, &course, &capture, lesson, error) && report(a, &course, lesson, &capture, error);
+  ss_capture_free(&capture);
+  for (size_t i = 0; i < a->settings; i++)
+    if (lesson[i].good) ss_curve_free(&lesson[i].curve);
+  return good;
+}
+
+static bool learn_text(struct arguments *a, const char *text, size_t size, struct ss_error *error) {
+  struct ss_trace *trace;
+  a->import.source = strcmp(a->text, "-") == 0 ? "standard input" : a->text;
+  a->import.row_width = a->course.shape.width;
+  if (!ss_trace_import(a->import.source, text, size, &a->import, &trace, error)) return false;
+  const bool good = learn(a, trace, error);
+  ss_trace_close(trace);
+  return good;
+}
+
+/* All of standard input; *out is the caller's. */
+static bool read_stdin(char **out, size_t *size, struct ss_error *error) {
+  size_t room = 1 << 16;
+  char *text = ss_alloc(room, 1);
+  *size = 0;
+  *out = text;
+  for (size_t got; text && (got = fread(text + *size, 1, room - *size, stdin)) > 0;) {
+    *size += got;
+    if (*size < room) continue;
+    text = room < INPUT_MAX ? ss_realloc(text, room *= 2, 1) : NULL;
+    if (text) *out = text;
+  }
+  if (!text) return ss_fail_memory(error, "reading standard input");
+  return !ferror(stdin) || ss_fail(error, SS_BAD_INPUT, "standard input: cannot be read");
+}
+
+bool ss_learn_run(int argc, char **argv, struct ss_error *error) {
+  SS_AUTO_FREE struct arguments *a = ss_alloc_zero(1, sizeof *a);
+  if (!a) return ss_fail_memory(error, "reading options");
+  a->import = (struct ss_import){.ranks = 8, .batch = 8, .seq = 32, .vocab = 2000, .tensor = "text"};
+  a->course = (struct ss_course){.steps = 200,
+                                 .shape = {.width = 16, .context = 4, .samples = 32, .seed = 1},
+                                 .optimizer = {.kind = SS_ADAGRAD}};
+  a->cluster = (struct ss_cluster){
+      .name = "flat", .model = "alpha-beta", .inter = {1e-5, 1e-9}, .intra = {1e-5, 1e-9}, .gpus_per_node = 1};
+  if (!ss_options_parse(argc, argv, specs, seen, a, error)) return false;
+  if (a->help) return fputs(help, stdout) >= 0;
+  if (!check(a, error)) return false;
+  if (strcmp(a->text, "-") == 0) {
+    SS_AUTO_FREE char *text = NULL;
+    size_t size = 0;
+    return read_stdin(&text, &size, error) && learn_text(a, text, size, error);
+  }
+  struct ss_mapping mapping;
+  if (!ss_map_file(a->text, &mapping, error)) return false;
+  const bool good = learn_text(a, (const char *)mapping.data, mapping.size, error);
+  ss_unmap_file(&mapping);
+  return good;
+}
+
+const struct ss_command ss_command_learn = {
+    .name = "learn", .summary = "learning curves under schemes (train --learn)", .help = help, .run = ss_learn_run};

@@ -1,0 +1,272 @@
+#include "report/curves.h"
+
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what curves say ------------------------------------------------------------------------------------ */
+
+static bool same(const struct ss_curve *a, const struct ss_curve *b) {
+  return a->steps == b->steps && a->diverged == b->diverged &&
+         memcmp(a->loss, b->loss, a->steps * sizeof *a->loss) == 0;
+}
+
+size_t ss_curves_same(const struct ss_curves *curves, size_t i) {
+  for (size_t k = 0; k < i; k++)
+    if (same(&curves->curve[k], &curves->curve[i])) return k;
+  return i;
+}
+
+static double mean_loss(const struct ss_curve *curve, uint64_t first, uint64_t end) {
+  double sum = 0;
+  for (uint64_t t = first; t < end; t++) sum += curve->loss[t];
+  return sum / (double)(end - first);
+}
+
+double ss_curve_end(const struct ss_curve *curve) {
+  if (curve->diverged || curve->steps == 0) return NAN;
+  return mean_loss(curve, curve->steps - (curve->steps + 9) / 10, curve->steps);
+}
+
+/* The first curve of a lossless scheme, or NULL. */
+static const struct ss_curve *exact_curve(const struct ss_curves *curves) {
+  for (size_t i = 0; i < curves->count; i++)
+    if (curves->curve[i].setting->scheme->lossless) return &curves->curve[i];
+  return NULL;
+}
+
+bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) {
+  const struct ss_curve *exact = exact_curve(curves);
+  for (size_t i = 0; i < curves->count; i++) {
+    const struct ss_curve *c = &curves->curve[i];
+    if (!c->sound)
+      return ss_fail(error, SS_UNPROVEN, "%s: %s", c->setting->label,
+                     c->mismatch[0] ? c->mismatch : "ranks end with different sums");
+    if (c->setting->scheme->lossless && !same(c, exact))
+      return ss_fail(error, SS_UNPROVEN, "%s and %s are lossless, but their curves differ", c->setting->label,
+                     exact->setting->label);
+  }
+  return true;
+}
+
+/* --- JSON and CSV --------------------------------------------------------------------------------------- */
+
+static void add_number(cJSON *o, const char *name, double value) {
+  cJSON_AddItemToObject(o, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
+static cJSON *options_json(const struct ss_setting *setting) {
+  cJSON *o = cJSON_CreateObject();
+  for (size_t i = 0; setting->scheme->options && setting->scheme->options[i].name; i++) {
+    const struct ss_option *option = &setting->scheme->options[i];
+    if (!setting->given[i]) continue;
+    switch (option->kind) {
+    case SS_OPTION_CHOICE: cJSON_AddStringToObject(o, option->name, option->choices[setting->value[i]]); break;
+    case SS_OPTION_FLAG: cJSON_AddBoolToObject(o, option->name, setting->value[i] != 0); break;
+    case SS_OPTION_COUNT: cJSON_AddNumberToObject(o, option->name, (double)setting->value[i]); break;
+    case SS_OPTION_REAL: cJSON_AddNumberToObject(o, option->name, setting->real[i]); break;
+    }
+  }
+  return o;
+}
+
+static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
+  const struct ss_curve *c = &curves->curve[i];
+  const size_t first = ss_curves_same(curves, i);
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "scheme", c->setting->scheme->name);
+  cJSON_AddStringToObject(o, "label", c->setting->label);
+  cJSON_AddItemToObject(o, "options", options_json(c->setting));
+  cJSON_AddBoolToObject(o, "lossless", c->setting->scheme->lossless);
+  cJSON_AddBoolToObject(o, "sound", c->sound);
+  if (first < i) cJSON_AddStringToObject(o, "same_as", curves->curve[first].setting->label);
+  else cJSON_AddNullToObject(o, "same_as");
+  cJSON_AddBoolToObject(o, "diverged", c->diverged);
+  cJSON_AddNumberToObject(o, "steps", (double)c->steps);
+  add_number(o, "loss_first", c->steps > 0 ? c->loss[0] : NAN);
+  add_number(o, "loss_end", ss_curve_end(c));
+  add_number(o, "bytes_sent_max", c->sent);
+  add_number(o, "energy", c->energy);
+  add_number(o, "energy_lost", c->energy_lost);
+  add_number(o, "error_l2", c->error_l2);
+  cJSON_AddItemToObject(o, "loss", cJSON_CreateDoubleArray(c->loss, (int)c->steps));
+  return o;
+}
+
+bool ss_curves_json(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+  const struct ss_course *course = curves->course;
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_CreateArray();
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "text", curves->text);
+  cJSON_AddStringToObject(root, "layout", curves->layout);
+  cJSON_AddNumberToObject(root, "ranks", ss_trace_ranks(course->text));
+  cJSON_AddNumberToObject(root, "iterations", (double)ss_trace_iterations(course->text));
+  cJSON_AddNumberToObject(root, "steps", (double)course->steps);
+  cJSON_AddNumberToObject(root, "batch", (double)course->batch);
+  add_number(root, "seq", curves->seq ? (double)curves->seq : NAN);
+  cJSON_AddNumberToObject(root, "vocab", (double)course->shape.vocab);
+  cJSON_AddNumberToObject(root, "width", course->shape.width);
+  cJSON_AddNumberToObject(root, "context", course->shape.context);
+  cJSON_AddNumberToObject(root, "samples", course->shape.samples);
+  cJSON_AddNumberToObject(root, "seed", (double)course->shape.seed);
+  cJSON_AddStringToObject(root, "optimizer", ss_optimizer_names[course->optimizer.kind]);
+  cJSON_AddNumberToObject(root, "lr", course->optimizer.rate);
+  cJSON_AddBoolToObject(root, "split", course->split);
+  for (size_t i = 0; i < curves->count; i++) cJSON_AddItemToArray(list, curve_json(curves, i));
+  cJSON_AddItemToObject(root, "curves", list);
+  char *text = root && list ? cJSON_Print(root) : NULL;
+  cJSON_Delete(root);
+  if (!text) return ss_fail_memory(error, "writing curves");
+  fprintf(stream, "%s\n", text);
+  free(text);
+  return true;
+}
+
+bool ss_curves_csv(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"scheme", "label", "step", "loss"};
+  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+  for (size_t i = 0; i < curves->count; i++)
+    for (uint64_t t = 0; t < curves->curve[i].steps; t++) {
+      ss_table_cell(table, "%s", curves->curve[i].setting->scheme->name);
+      ss_table_cell(table, "%s", curves->curve[i].setting->label);
+      ss_table_cell(table, "%" PRIu64, t);
+      ss_table_cell(table, "%.17g", curves->curve[i].loss[t]);
+    }
+  const bool ok = table ? ss_table_csv(table, stream, error) : ss_fail_memory(error, "writing curves");
+  ss_table_free(table);
+  return ok;
+}
+
+void ss_curves_plot_data(const struct ss_curves *curves, FILE *stream) {
+  const uint64_t window = (curves->course->steps + 49) / 50;
+  fprintf(stream, "# step  loss  mean of the last %" PRIu64 " losses\n", window);
+  for (size_t i = 0; i < curves->count; i++) {
+    const struct ss_curve *c = &curves->curve[i];
+    fputs("\"", stream);
+    for (const char *at = c->setting->label; *at; at++)
+      fputc(*at == '"' || *at == '\\' || (unsigned char)*at < ' ' ? '?' : *at, stream);
+    fputs("\"\n", stream);
+    for (uint64_t t = 0; t < c->steps; t++)
+      fprintf(stream, "%" PRIu64 " %.17g %.17g\n", t, c->loss[t],
+              mean_loss(c, t + 1 < window ? 0 : t + 1 - window, t + 1));
+    fputs("\n\n", stream);
+  }
+}
+
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+static void print_course(const struct ss_curves *curves, FILE *stream) {
+  const struct ss_course *c = curves->course;
+  const uint32_t ranks = ss_trace_ranks(c->text);
+  fprintf(stream,
+          "%s: a bag-of-words language model, two tables of %" PRIu64 " x %" PRIu32 ", context %" PRIu32 ", %" PRIu32
+          " samples; %" PRIu32 " rank%s, %" PRIu64 " steps; %s, lr %g%s\n",
+          curves->text, c->shape.vocab, c->shape.width, c->shape.context, c->shape.samples, ranks,
+          ranks == 1 ? "" : "s", c->steps, ss_optimizer_names[c->optimizer.kind], c->optimizer.rate,
+          c->split ? ", updates split into prior and delayed parts" : "");
+  if (c->steps > ss_trace_iterations(c->text))
+    fprintf(stream, "the text has %" PRIu64 " iterations, and is read again from there\n",
+            ss_trace_iterations(c->text));
+}
+
+static void print_lossless(const struct ss_curves *curves, FILE *stream) {
+  const struct ss_curve *exact = exact_curve(curves);
+  size_t lossless = 0, alike = 0;
+  for (size_t i = 0; i < curves->count; i++) {
+    const struct ss_curve *c = &curves->curve[i];
+    lossless += c->setting->scheme->lossless;
+    alike += c->setting->scheme->lossless && same(c, exact);
+  }
+  if (lossless < 2) return;
+  if (alike == lossless) fprintf(stream, "All %zu lossless schemes have the identical curve, bit by bit.\n", alike);
+  else
+    fprintf(stream, "LOSSLESS SCHEMES DIFFER: %zu of %zu have the curve of %s.\n", alike, lossless,
+            exact->setting->label);
+}
+
+static void share_cell(struct ss_table *table, double value) {
+  if (isfinite(value)) ss_table_cell(table, "%.4g%%", 100 * value);
+  else ss_table_cell(table, "-");
+}
+
+static void add_scheme(struct ss_table *table, const struct ss_curves *curves, size_t i) {
+  const struct ss_curve *c = &curves->curve[i], *exact = exact_curve(curves);
+  const size_t first = ss_curves_same(curves, i);
+  const double end = ss_curve_end(c), reference = exact ? ss_curve_end(exact) : NAN;
+  char sent[32];
+  ss_table_cell(table, "%s", c->setting->label);
+  if (c->steps > 0) ss_table_cell(table, "%.4f", c->loss[0]);
+  else ss_table_cell(table, "-");
+  if (isfinite(end)) ss_table_cell(table, "%.4f", end);
+  else ss_table_cell(table, "-");
+  if (isfinite(end - reference)) ss_table_cell(table, "%+.4f", end - reference);
+  else ss_table_cell(table, "-");
+  ss_table_cell(table, "%s", ss_units_format(sent, sizeof sent, SS_BYTES, c->sent));
+  share_cell(table, c->energy);
+  share_cell(table, c->energy_lost);
+  share_cell(table, c->error_l2);
+  if (!c->sound) ss_table_cell(table, "WRONG: %s", c->mismatch);
+  else if (c->diverged) ss_table_cell(table, "diverged at step %" PRIu64, c->steps);
+  else if (first < i) ss_table_cell(table, "that of %s", curves->curve[first].setting->label);
+  else ss_table_cell(table, "its own");
+}
+
+static bool print_schemes(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"<scheme", "first loss", "last loss", "vs exact", "sent a step",
+                                      "energy",  "lost",       "error",     "<curve"};
+  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+  for (size_t i = 0; i < curves->count; i++) add_scheme(table, curves, i);
+  const bool ok = table ? ss_table_print(table, stream, error) : ss_fail_memory(error, "printing curves");
+  ss_table_free(table);
+  return ok;
+}
+
+/* Losses by step, a column for each curve that no other before it has. */
+static bool print_steps(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+  const uint64_t steps = curves->course->steps, every = curves->every ? curves->every : (steps + 19) / 20;
+  SS_AUTO_FREE const char **heads = ss_alloc(curves->count + 1, sizeof *heads);
+  if (!heads) return ss_fail_memory(error, "printing curves");
+  size_t columns = 1;
+  heads[0] = "step";
+  for (size_t i = 0; i < curves->count; i++)
+    if (ss_curves_same(curves, i) == i) heads[columns++] = curves->curve[i].setting->label;
+  struct ss_table *table = ss_table_new(columns, heads);
+  for (uint64_t t = 0; t < steps; t = t + 1 < steps && steps - 1 - t < every ? steps - 1 : t + every) {
+    ss_table_cell(table, "%" PRIu64, t);
+    for (size_t i = 0; i < curves->count; i++) {
+      if (ss_curves_same(curves, i) != i) continue;
+      if (t < curves->curve[i].steps) ss_table_cell(table, "%.4f", curves->curve[i].loss[t]);
+      else ss_table_cell(table, "-");
+    }
+  }
+  const bool ok = table ? ss_table_print(table, stream, error) : ss_fail_memory(error, "printing curves");
+  ss_table_free(table);
+  return ok;
+}
+
+bool ss_curves_table(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+  bool lossy = false, estimates = false;
+  for (size_t i = 0; i < curves->count; i++) {
+    lossy = lossy || !curves->curve[i].setting->scheme->lossless;
+    estimates = estimates || curves->curve[i].setting->scheme->estimates;
+  }
+  print_course(curves, stream);
+  print_lossless(curves, stream);
+  fputc('\n', stream);
+  if (!print_schemes(curves, stream, error)) return false;
+  fputs(
+      "\nlosses: nats a word, among the word itself and the samples; last: mean over the last tenth of the steps; vs "
+      "exact:\nthe difference from the lossless curve. sent: by the rank that sends most, both tables, values of 4 "
+      "B.\n",
+      stream);
+  if (lossy)
+    fputs("energy: of the result over that of gradients and old residuals; lost: what is neither applied nor kept.\n",
+          stream);
+  if (estimates) fputs("error: of the estimate, relative, in l2 norm over decoded elements.\n", stream);
+  fputc('\n', stream);
+  return print_steps(curves, stream, error);
+}
