@@ -367,7 +367,7 @@ static bool run_values(struct ss_adder *a, const struct ss_learn_rows *own, stru
   bool good = ss_mass_open(&mass, input.rows, stage.own, &a->memory[0], error) &&
               play(a, &stage, 0, &final, out, error) && take_final(a, &final, out, error);
   if (good) {
-    struct ss_outcome judged = {.sound = true};
+    struct ss_outcome judged = {.sound = true, .energy_lost = NAN, .error_l2 = NAN};
     ss_mass_judge(&mass, a->setting, &final, &a->memory[0], &judged);
     if (out->sound && !judged.sound) memcpy(out->mismatch, judged.mismatch, sizeof out->mismatch);
     out->sound = out->sound && judged.sound;

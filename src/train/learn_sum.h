@@ -37,7 +37,7 @@ struct ss_added {
   uint64_t sent_max; /* B: the most that a rank sent */
   bool sound;        /* all ranks ended alike, no message was amiss, what must be conserved was */
   char mismatch[160];
-  double energy, energy_lost, error_l2; /* as in ss_outcome; 1, 0, 0 for schemes that apply everything */
+  double energy, energy_lost, error_l2; /* as in ss_outcome: NaN where the scheme has none; 1, 0, 0 of exact sums */
 };
 
 /* Checks that the scheme can carry a gradient of this shape. The adder is the caller's, to be closed. */

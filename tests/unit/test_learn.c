@@ -1,0 +1,697 @@
+/* Training: the model's gradient against finite differences, optimisers against plain dense ones, every lossless
+ * scheme against sums by plain loops, split updates against whole ones; and mistakes that must change the curve. */
+#include "scheme_cases.h"
+
+#include "schemes/registry.h"
+#include "trace/import.h"
+#include "train/learn.h"
+
+#include <omp.h>
+
+/* --- texts and courses ---------------------------------------------------------------------------------- */
+
+enum { WORDS = 40 };
+
+/* Words "aa", "ab", ...: a few often, most rarely, and each likely to be followed by its neighbour; lines of 3 to 14.
+ */
+static char *make_text(struct dice *dice, uint32_t words, uint32_t distinct) {
+  char *text = calloc((size_t)words * 4 + 1, 1), *at = text;
+  uint32_t word = 0, left = 5;
+  for (uint32_t i = 0; i < words; i++) {
+    word = dice_one_in(dice, 2) ? (word + 1) % distinct : dice_below(dice, 1 + dice_below(dice, distinct));
+    *at++ = (char)('a' + word / 26);
+    *at++ = (char)('a' + word % 26);
+    *at++ = left-- > 0 ? ' ' : '\n';
+    if (at[-1] == '\n') left = dice_between(dice, 2, 13);
+  }
+  return text;
+}
+
+static struct ss_trace *text_of(enum ss_text_layout layout, uint32_t ranks, uint32_t distinct) {
+  struct dice dice = {.seed = 5};
+  char *text = make_text(&dice, 6000, distinct);
+  const struct ss_import import = {
+      .layout = layout, .ranks = ranks, .batch = 3, .seq = 9, .tensor = "text", .row_width = 1, .source = "test"};
+  struct ss_trace *trace;
+  struct ss_error error;
+  if (!ss_trace_import("test", text, strlen(text), &import, &trace, &error)) fail_msg("%s", error.text);
+  free(text);
+  return trace;
+}
+
+static const struct ss_cluster flat = {
+    .name = "flat", .model = "alpha-beta", .inter = {1e-6, 1e-9}, .intra = {1e-6, 1e-9}, .gpus_per_node = 1};
+
+enum { STEPS = 6 };
+
+static struct ss_course course_of(const struct ss_trace *text, enum ss_optimizer_kind kind) {
+  static const double rates[] = {[SS_SGD] = 2, [SS_ADAGRAD] = 0.1, [SS_ADAM] = 0.02};
+  return (struct ss_course){.text = text,
+                            .batch = 3,
+                            .shape = {ss_trace_tensor(text, 0)->rows, 3, 2, 5, 1},
+                            .optimizer = {kind, rates[kind]},
+                            .steps = STEPS,
+                            .cluster = &flat};
+}
+
+/* --- the model ------------------------------------------------------------------------------------------ */
+
+/* Two sequences with padding, words read twice, and words that samples meet. */
+static const uint32_t tokens[] = {1, 2, 3, 2, 4, 1, 5, 1, 6, 0, 0, 0};
+static const struct ss_model_shape tiny = {8, 3, 2, 4, 7};
+static const struct ss_batch small = {tokens, COUNT(tokens), 6, 3, 2};
+
+static void distinct_rows(const struct ss_batch *batch, int table, struct ss_arena *arena,
+                          struct ss_model_gradient *out) {
+  struct ss_error error;
+  uint32_t *rows, *distinct = ss_arena_alloc(arena, tiny.vocab, sizeof *distinct);
+  uint64_t n;
+  assert_true(ss_batch_lookups(&tiny, batch, table, arena, &rows, &n, &error));
+  *out = (struct ss_model_gradient){.row = distinct};
+  for (uint32_t row = 0; row < tiny.vocab; row++)
+    for (uint64_t i = 0; i < n; i++)
+      if (rows[i] == row) {
+        distinct[out->count++] = row;
+        break;
+      }
+  out->value = ss_arena_alloc(arena, out->count * tiny.width, sizeof *out->value);
+  memset(out->value, 0, out->count * tiny.width * sizeof *out->value);
+}
+
+static double loss_of(const struct ss_model *model, struct ss_model_gradient *gradient, struct ss_arena *arena) {
+  struct ss_error error;
+  double loss = 0;
+  for (int table = 0; table < SS_TABLES; table++) distinct_rows(&small, table, arena, &gradient[table]);
+  assert_true(ss_model_learn(model, &small, 0.25, gradient, &loss, arena, &error));
+  return loss;
+}
+
+static double element_of(const struct ss_model_gradient *g, uint32_t row, uint32_t column) {
+  for (uint64_t i = 0; i < g->count; i++)
+    if (g->row[i] == row) return g->value[i * tiny.width + column];
+  return 0;
+}
+
+/* Central differences, h = 1e-5: their error is h^2 times a third derivative, and 1e-16 / h of rounding. */
+static void gradient_by_differences(void **state) {
+  struct ss_arena arena = {0};
+  struct ss_model model;
+  struct ss_error error;
+  struct ss_model_gradient gradient[SS_TABLES], other[SS_TABLES];
+  (void)state;
+  assert_true(ss_model_open(&tiny, &model, &error));
+  loss_of(&model, gradient, &arena);
+  for (int table = 0; table < SS_TABLES; table++)
+    for (uint32_t e = 0; e < tiny.vocab * tiny.width; e++) {
+      const double h = 1e-5, was = model.table[table][e];
+      model.table[table][e] = was + h;
+      const double above = loss_of(&model, other, &arena);
+      model.table[table][e] = was - h;
+      const double below = loss_of(&model, other, &arena);
+      model.table[table][e] = was;
+      const double slope = 0.25 * (above - below) / (2 * h);
+      const double got = element_of(&gradient[table], e / tiny.width, e % tiny.width);
+      if (fabs(got - slope) > 1e-8)
+        fail_msg("table %d, element %u: %.12g, differences say %.12g", table, e, got, slope);
+    }
+  ss_model_close(&model);
+  ss_arena_free(&arena);
+}
+
+static double score(const struct ss_model *model, const double *mean, uint32_t word) {
+  const double expected = tiny.samples * log((word + 1.0) / word) / log((double)tiny.vocab);
+  double sum = -log(expected);
+  for (uint32_t c = 0; c < tiny.width; c++) sum += mean[c] * model->table[SS_TABLE_OUTPUT][word * tiny.width + c];
+  return sum;
+}
+
+/* The loss as model.h has it, written out; the samples are the last that the output table looks up. */
+static void loss_by_definition(void **state) {
+  struct ss_arena arena = {0};
+  struct ss_model model;
+  struct ss_error error;
+  struct ss_model_gradient gradient[SS_TABLES];
+  uint32_t *rows, examples = 0;
+  uint64_t n;
+  double loss = 0;
+  (void)state;
+  assert_true(ss_model_open(&tiny, &model, &error));
+  assert_true(ss_batch_lookups(&tiny, &small, SS_TABLE_OUTPUT, &arena, &rows, &n, &error));
+  for (uint32_t at = 0; at < COUNT(tokens); at++) {
+    double mean[3] = {0}, words = 0, sum = 0;
+    if (at % 6 == 0 || tokens[at] == 0) continue;
+    for (uint32_t i = at % 6 < 2 ? at - 1 : at - 2; i < at; i++, words++)
+      for (uint32_t c = 0; c < 3; c++) mean[c] += model.table[SS_TABLE_INPUT][tokens[i] * 3 + c];
+    for (uint32_t c = 0; c < 3; c++) mean[c] /= words;
+    sum = exp(score(&model, mean, tokens[at]));
+    for (uint64_t k = n - tiny.samples; k < n; k++)
+      if (rows[k] != tokens[at]) sum += exp(score(&model, mean, rows[k]));
+    loss += log(sum) - score(&model, mean, tokens[at]);
+    examples++;
+  }
+  assert_int_equal(n, examples + tiny.samples);
+  assert_int_equal(ss_batch_examples(&tiny, &small), examples);
+  assert_true(close_to(loss_of(&model, gradient, &arena), loss, 1e-12));
+  ss_model_close(&model);
+  ss_arena_free(&arena);
+}
+
+/* q(id) = log((id+1)/id) / log V, each id's share of 4 x 25,000 draws within 5 sigma. */
+static void samples_are_log_uniform(void **state) {
+  enum { BATCHES = 25000 };
+  struct ss_arena arena = {0};
+  uint32_t drawn[8] = {0};
+  (void)state;
+  for (uint32_t i = 0; i < BATCHES; i++) {
+    const struct ss_batch batch = {tokens, 2, 2, i, i % 3};
+    struct ss_error error;
+    uint32_t *rows;
+    uint64_t n;
+    ss_arena_reset(&arena);
+    assert_true(ss_batch_lookups(&tiny, &batch, SS_TABLE_OUTPUT, &arena, &rows, &n, &error));
+    assert_int_equal(n, 1 + tiny.samples);
+    for (uint32_t k = 1; k < n; k++) drawn[rows[k]]++;
+  }
+  assert_int_equal(drawn[0], 0);
+  for (uint32_t id = 1; id < 8; id++) {
+    const double q = log((id + 1.0) / id) / log(8), all = 4.0 * BATCHES;
+    if (fabs(drawn[id] - all * q) > 5 * sqrt(all * q * (1 - q))) fail_msg("id %u: %u draws", id, drawn[id]);
+  }
+  ss_arena_free(&arena);
+}
+
+/* --- optimisers ----------------------------------------------------------------------------------------- */
+
+enum { ELEMENTS = 50, UPDATES = 40 };
+
+/* Textbook optimisers on whole tables, in long double; elements without a gradient stand still. */
+struct plain {
+  long double p[ELEMENTS], m[ELEMENTS], v[ELEMENTS];
+  uint32_t steps;
+};
+
+static void plain_step(struct plain *o, enum ss_optimizer_kind kind, long double rate, const bool *there,
+                       const double *g) {
+  o->steps++;
+  for (uint32_t e = 0; e < ELEMENTS; e++) {
+    if (!there[e]) continue;
+    if (kind == SS_SGD) o->p[e] -= rate * g[e];
+    if (kind == SS_ADAGRAD) o->v[e] += (long double)g[e] * g[e];
+    if (kind == SS_ADAGRAD) o->p[e] -= rate * g[e] / (sqrtl(o->v[e]) + 1e-10L);
+    if (kind != SS_ADAM) continue;
+    /* Kingma and Ba's second form, which is PyTorch's: eps beside the root of v before its correction */
+    o->m[e] = 0.9L * o->m[e] + 0.1L * g[e];
+    o->v[e] = 0.999L * o->v[e] + 0.001L * g[e] * g[e];
+    const long double corrected = rate * sqrtl(1 - powl(0.999L, o->steps)) / (1 - powl(0.9L, o->steps));
+    o->p[e] -= corrected * o->m[e] / (sqrtl(o->v[e]) + 1e-8L);
+  }
+}
+
+static void roll(struct dice *dice, bool *there, double *g) {
+  const uint32_t share = dice_between(dice, 1, 3);
+  for (uint32_t e = 0; e < ELEMENTS; e++) {
+    there[e] = dice_below(dice, 4) < share;
+    g[e] =
+        dice_one_in(dice, 9) ? 0 : dice_unit(dice) * exp(8 * dice_unit(dice) - 6) * (dice_one_in(dice, 2) ? 1 : -1);
+  }
+}
+
+static struct ss_update list(const bool *there, bool wanted, const double *g, uint32_t *element, double *value) {
+  struct ss_update u = {element, value, 0};
+  for (uint32_t e = 0; e < ELEMENTS; e++)
+    if (there[e] == wanted) {
+      element[u.count] = e;
+      value[u.count++] = g[e];
+    }
+  return u;
+}
+
+static void optimizers_by_plain_ones(void **state) {
+  (void)state;
+  for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
+    const struct ss_optimizer_wish wish = {(enum ss_optimizer_kind)kind, 0.05};
+    struct dice dice = {.seed = 31};
+    struct plain plain = {.steps = 0};
+    struct ss_optimizer optimizer;
+    struct ss_error error;
+    double parameters[ELEMENTS] = {0};
+    assert_true(ss_optimizer_open(&wish, ELEMENTS, &optimizer, &error));
+    for (uint32_t t = 0; t < UPDATES; t++) {
+      uint32_t element[ELEMENTS];
+      double g[ELEMENTS], value[ELEMENTS];
+      bool there[ELEMENTS];
+      roll(&dice, there, g);
+      const struct ss_update update = list(there, true, g, element, value);
+      ss_optimizer_apply(&optimizer, parameters, &update, SS_WHOLE);
+      plain_step(&plain, (enum ss_optimizer_kind)kind, 0.05L, there, g);
+      for (uint32_t e = 0; e < ELEMENTS; e++)
+        if (fabsl(parameters[e] - plain.p[e]) > 1e-12L * (1 + fabsl(plain.p[e])))
+          fail_msg("%s, update %u, element %u: %.17g, not %.17Lg", ss_optimizer_names[kind], t, e, parameters[e],
+                   plain.p[e]);
+    }
+    ss_optimizer_close(&optimizer);
+  }
+}
+
+/* Prior, then delayed, is the whole, bit by bit; also when either is empty. */
+static void two_parts_are_one(void **state) {
+  (void)state;
+  for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
+    const struct ss_optimizer_wish wish = {(enum ss_optimizer_kind)kind, 0.05};
+    struct dice dice = {.seed = 32};
+    struct ss_optimizer whole, split;
+    struct ss_error error;
+    double p[ELEMENTS] = {0}, q[ELEMENTS] = {0};
+    assert_true(ss_optimizer_open(&wish, ELEMENTS, &whole, &error));
+    assert_true(ss_optimizer_open(&wish, ELEMENTS, &split, &error));
+    for (uint32_t t = 0; t < UPDATES; t++) {
+      uint32_t element[ELEMENTS];
+      double g[ELEMENTS], value[ELEMENTS];
+      bool prior[ELEMENTS], all[ELEMENTS];
+      roll(&dice, prior, g);
+      for (uint32_t e = 0; e < ELEMENTS; e++) {
+        prior[e] = t % 4 == 1 || (t % 4 != 2 && prior[e]);
+        all[e] = true;
+      }
+      struct ss_update update = list(all, true, g, element, value);
+      ss_optimizer_apply(&whole, p, &update, SS_WHOLE);
+      update = list(prior, true, g, element, value);
+      ss_optimizer_apply(&split, q, &update, SS_PRIOR);
+      update = list(prior, false, g, element, value);
+      ss_optimizer_apply(&split, q, &update, SS_DELAYED);
+      assert_memory_equal(p, q, sizeof p);
+    }
+    ss_optimizer_close(&whole);
+    ss_optimizer_close(&split);
+  }
+}
+
+/* --- curves of lossless schemes ------------------------------------------------------------------------- */
+
+/* The curve by plain loops: units of all ranks added up in a table as long as the model's. */
+static void plain_curve(const struct ss_course *course, double *loss) {
+  struct ss_setting setting;
+  struct ss_learner l;
+  struct ss_error error;
+  const uint64_t n = course->shape.vocab * course->shape.width;
+  int64_t *sum = calloc(n, sizeof *sum);
+  uint32_t *element = calloc(n, sizeof *element);
+  double *value = calloc(n, sizeof *value);
+  setting_of("\"allreduce\"", &setting);
+  assert_true(ss_learner_open(course, &setting, &l, &error));
+  for (uint64_t t = 0; t < course->steps; t++) {
+    struct ss_gradients g;
+    assert_true(ss_learner_gradients(&l, t, &g, &error));
+    assert_true(g.finite);
+    loss[t] = g.loss;
+    for (int table = 0; table < SS_TABLES; table++) {
+      struct ss_update update = {element, value, 0};
+      bool *there = calloc(n, sizeof *there);
+      memset(sum, 0, n * sizeof *sum);
+      for (uint32_t r = 0; r < l.ranks; r++)
+        for (uint64_t i = 0; i < g.own[table][r].count; i++)
+          for (uint32_t c = 0; c < course->shape.width; c++) {
+            const size_t e = (size_t)g.own[table][r].row[i] * course->shape.width + c;
+            there[e] = true;
+            sum[e] += g.own[table][r].unit[i * course->shape.width + c];
+          }
+      for (uint64_t e = 0; e < n; e++)
+        if (there[e]) {
+          element[update.count] = (uint32_t)e;
+          value[update.count++] = ldexp((double)sum[e], -SS_VALUE_BITS - l.exponent[table]);
+        }
+      free(there);
+      ss_optimizer_apply(&l.optimizer[table], l.model.table[table], &update, SS_WHOLE);
+    }
+  }
+  ss_learner_close(&l);
+  free(sum);
+  free(element);
+  free(value);
+}
+
+static bool learns(const struct ss_course *course, const struct ss_setting *setting, struct ss_curve *out) {
+  struct ss_error error;
+  char text[300];
+  if (ss_learn(course, setting, NULL, out, &error)) return true;
+  if (error.status != SS_BAD_INPUT || !strstr(error.text, "gradients"))
+    fail_msg("%s: %s", setting_text(setting, text, sizeof text), error.text);
+  return false; /* it carries no gradients, or not as they come */
+}
+
+static void same_curve(const struct ss_course *course, const struct ss_setting *setting, const double *loss) {
+  struct ss_curve curve;
+  char text[300];
+  if (!learns(course, setting, &curve)) return;
+  if (!curve.sound) fail_msg("%s: %s", setting_text(setting, text, sizeof text), curve.mismatch);
+  if (curve.steps != course->steps || memcmp(curve.loss, loss, course->steps * sizeof *loss) != 0)
+    fail_msg("%s, %u ranks: not the curve of plain sums", setting_text(setting, text, sizeof text),
+             ss_trace_ranks(course->text));
+  ss_curve_free(&curve);
+}
+
+static void lossless_schemes_by_plain_sums(void **state) {
+  static const uint32_t ranks[] = {1, 2, 3, 5, 8};
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(ranks); i++) {
+    struct ss_trace *text = text_of(i % 2 ? SS_SENTENCE : SS_STREAM, ranks[i], WORDS);
+    struct ss_course course = course_of(text, (enum ss_optimizer_kind)(i % 3));
+    double loss[STEPS];
+    plain_curve(&course, loss);
+    for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
+      struct cases c = {.scheme = *s, .layout = flat_layout(ranks[i]), .brief = true};
+      struct ss_setting setting;
+      for (uint32_t n = 0; (*s)->lossless && cases_next(&c, &setting); n++) {
+        setting.element = n % 3 == 2;
+        course.split = n % 2;
+        same_curve(&course, &setting, loss);
+      }
+    }
+    ss_trace_close(text);
+  }
+}
+
+static void so_among_nodes(void **state) {
+  struct ss_trace *text = text_of(SS_STREAM, 8, WORDS);
+  struct ss_course course = course_of(text, SS_ADAM);
+  struct ss_cluster cluster = flat;
+  double loss[STEPS];
+  (void)state;
+  cluster.gpus_per_node = 4;
+  course.cluster = &cluster;
+  plain_curve(&course, loss);
+  for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
+    for (int h = SS_SHARD; h <= SS_LEADER; h++) {
+      struct cases c = {.scheme = *s, .layout = {8, 2, 4}, .hierarchy = (enum ss_hierarchy)h, .brief = true};
+      struct ss_setting setting;
+      if ((*s)->lossless && cases_next(&c, &setting)) same_curve(&course, &setting, loss);
+    }
+  ss_trace_close(text);
+}
+
+/* --- other schemes -------------------------------------------------------------------------------------- */
+
+static void learn(const struct ss_course *course, const char *scheme, struct ss_curve *out) {
+  static struct ss_setting setting;
+  struct ss_error error;
+  setting_of(scheme, &setting);
+  if (!ss_learn(course, &setting, NULL, out, &error)) fail_msg("%s: %s", scheme, error.text);
+}
+
+static bool alike(const struct ss_curve *a, const struct ss_curve *b) {
+  return a->steps == b->steps && memcmp(a->loss, b->loss, a->steps * sizeof *a->loss) == 0;
+}
+
+/* Who selects everything loses nothing: the curve of exact sums, for SGD, which does not ask what is listed. */
+static void all_selected_is_exact(void **state) {
+  static const char *const schemes[] = {
+      "{\"name\": \"topka\", \"density\": 1}", "{\"name\": \"topkdsa\", \"density\": 1}",
+      "{\"name\": \"gtopk\", \"density\": 1}", "{\"name\": \"spardl\", \"density\": 1}",
+      "{\"name\": \"oktopk\", \"density\": 1}"};
+  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
+  const struct ss_course course = course_of(text, SS_SGD);
+  struct ss_curve exact, curve;
+  (void)state;
+  learn(&course, "\"allgather\"", &exact);
+  for (uint32_t i = 0; i < COUNT(schemes); i++) {
+    learn(&course, schemes[i], &curve);
+    assert_true(curve.sound);
+    if (!alike(&curve, &exact)) fail_msg("%s", schemes[i]);
+    ss_curve_free(&curve);
+  }
+  ss_curve_free(&exact);
+  ss_trace_close(text);
+}
+
+/* topka and topkdsa add up the same selections; residual modes and lambdas each have a curve of their own. */
+static void lossy_schemes_have_their_own(void **state) {
+  static const char *const schemes[] = {"\"allgather\"",
+                                        "{\"name\": \"topka\", \"density\": 0.1}",
+                                        "{\"name\": \"gtopk\", \"density\": 0.1}",
+                                        "{\"name\": \"oktopk\", \"density\": 0.1}",
+                                        "{\"name\": \"spardl\", \"density\": 0.1}",
+                                        "{\"name\": \"spardl\", \"density\": 0.1, \"residuals\": \"partial\"}",
+                                        "{\"name\": \"spardl\", \"density\": 0.1, \"residuals\": \"local\"}",
+                                        "{\"name\": \"s2\", \"lambda\": 1}",
+                                        "{\"name\": \"s2\", \"lambda\": 0.1}"};
+  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
+  const struct ss_course course = course_of(text, SS_SGD);
+  struct ss_curve curve[COUNT(schemes)], dsa;
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(schemes); i++) {
+    learn(&course, schemes[i], &curve[i]);
+    assert_true(curve[i].sound);
+    for (uint32_t k = 0; k < i; k++)
+      if (alike(&curve[i], &curve[k])) fail_msg("%s has the curve of %s", schemes[i], schemes[k]);
+  }
+  learn(&course, "{\"name\": \"topkdsa\", \"density\": 0.1}", &dsa);
+  assert_true(alike(&dsa, &curve[1]));
+  assert_true(curve[4].energy_lost == 0 && curve[5].energy_lost > 0 && curve[6].energy_lost > curve[5].energy_lost);
+  for (uint32_t i = 0; i < COUNT(schemes); i++) ss_curve_free(&curve[i]);
+  ss_curve_free(&dsa);
+  ss_trace_close(text);
+}
+
+/* --- mistakes ------------------------------------------------------------------------------------------- */
+
+enum mistake {
+  NONE,
+  DROPPED_RESIDUAL, /* rank 0 forgets what it did not send */
+  DOUBLE_UPDATE,    /* the prior part is applied twice in one step */
+  STALE_ROW,        /* a row that the next step reads waits with the delayed ones */
+  LATE_DELAYED,     /* delayed(t) is applied after prior(t+1) */
+  SKIPPED_EMPTY     /* a delayed part without rows is not applied */
+};
+
+static bool is_empty(const struct ss_gradients *g, uint32_t ranks) {
+  for (int table = 0; table < SS_TABLES; table++)
+    for (uint32_t r = 0; r < ranks; r++)
+      if (g->own[table][r].count > 0) return false;
+  return true;
+}
+
+/* The row goes from one list to the other, where it takes its place in the order. */
+static void move_row(struct ss_learn_rows *from, struct ss_learn_rows *to, uint32_t row, uint32_t width,
+                     struct ss_arena *arena) {
+  uint32_t *rows = ss_arena_alloc(arena, to->count + 1, sizeof *rows);
+  int64_t *unit = ss_arena_alloc(arena, (to->count + 1) * width, sizeof *unit);
+  uint64_t before = 0;
+  if (from->count == 0 || from->row[0] != row) return;
+  while (before < to->count && to->row[before] < row) before++;
+  memcpy(rows, to->row, before * sizeof *rows);
+  memcpy(unit, to->unit, before * width * sizeof *unit);
+  rows[before] = row;
+  memcpy(unit + before * width, from->unit, width * sizeof *unit);
+  memcpy(rows + before + 1, to->row + before, (to->count - before) * sizeof *rows);
+  memcpy(unit + (before + 1) * width, to->unit + before * width, (to->count - before) * width * sizeof *unit);
+  *to = (struct ss_learn_rows){rows, to->count + 1, unit, rows, to->count + 1};
+  *from =
+      (struct ss_learn_rows){from->row + 1, from->count - 1, from->unit + width, from->lookup + 1, from->lookups - 1};
+}
+
+/* Moves the first prior row of the input table to the delayed part, on every rank that has it. */
+static void make_stale(struct ss_gradients *prior, struct ss_gradients *delayed, uint32_t ranks, uint32_t width,
+                       struct ss_arena *arena) {
+  uint32_t row = UINT32_MAX;
+  for (uint32_t r = 0; r < ranks; r++)
+    if (prior->own[SS_TABLE_INPUT][r].count > 0 && prior->own[SS_TABLE_INPUT][r].row[0] < row)
+      row = prior->own[SS_TABLE_INPUT][r].row[0];
+  assert_true(row != UINT32_MAX);
+  for (uint32_t r = 0; r < ranks; r++)
+    move_row(&prior->own[SS_TABLE_INPUT][r], &delayed->own[SS_TABLE_INPUT][r], row, width, arena);
+}
+
+/* A training as learn.h describes it, with one mistake. */
+static void drill(const struct ss_course *course, const char *scheme, enum mistake mistake, double *loss) {
+  struct ss_gradients whole, prior, delayed, before = {.finite = false};
+  struct ss_setting setting;
+  struct ss_arena arena = {0};
+  struct ss_learner l;
+  struct ss_error error;
+  setting_of(scheme, &setting);
+  assert_true(ss_learner_open(course, &setting, &l, &error));
+  for (uint64_t t = 0; t < course->steps; t++) {
+    assert_true(ss_learner_gradients(&l, t, &whole, &error));
+    loss[t] = whole.loss;
+    if (!course->split) {
+      assert_true(ss_learner_update(&l, &whole, SS_WHOLE, &error));
+      for (int table = 0; mistake == DROPPED_RESIDUAL && table < SS_TABLES; table++)
+        l.adder[table][0].memory[0].residual[0].count = 0;
+      continue;
+    }
+    const bool skip = t == 0 || (mistake == SKIPPED_EMPTY && is_empty(&before, l.ranks));
+    if (!skip && mistake != LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_DELAYED, &error));
+    assert_true(ss_learner_split(&l, t, &whole, &prior, &delayed, &error));
+    if (mistake == STALE_ROW && t == 1) make_stale(&prior, &delayed, l.ranks, course->shape.width, &arena);
+    assert_true(ss_learner_update(&l, &prior, SS_PRIOR, &error));
+    if (mistake == DOUBLE_UPDATE && t == 1) assert_true(ss_learner_update(&l, &prior, SS_PRIOR, &error));
+    if (!skip && mistake == LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_DELAYED, &error));
+    before = delayed;
+  }
+  ss_arena_free(&arena);
+  ss_learner_close(&l);
+}
+
+static void expect(const struct ss_course *course, const char *scheme, enum mistake mistake, bool seen) {
+  double right[STEPS], wrong[STEPS];
+  drill(course, scheme, NONE, right);
+  drill(course, scheme, mistake, wrong);
+  if ((memcmp(right, wrong, sizeof right) != 0) != seen)
+    fail_msg("mistake %d under %s is%s seen", (int)mistake, ss_optimizer_names[course->optimizer.kind],
+             seen ? " not" : "");
+}
+
+static void mistakes_change_curves(void **state) {
+  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
+  (void)state;
+  for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
+    struct ss_course course = course_of(text, (enum ss_optimizer_kind)kind);
+    expect(&course, "{\"name\": \"topka\", \"density\": 0.05}", DROPPED_RESIDUAL, true);
+    expect(&course, "{\"name\": \"spardl\", \"density\": 0.05}", DROPPED_RESIDUAL, true);
+    course.split = true;
+    expect(&course, "\"zen\"", DOUBLE_UPDATE, true);
+    expect(&course, "\"alltoall\"", STALE_ROW, true);
+    /* Delayed rows are not read in the next step, so only a count of steps can tell. */
+    expect(&course, "\"alltoall\"", LATE_DELAYED, kind == SS_ADAM);
+  }
+  ss_trace_close(text);
+}
+
+/* Four words, of which each step reads all: nothing is ever delayed. */
+static void empty_parts_count(void **state) {
+  struct ss_trace *text = text_of(SS_STREAM, 4, 4);
+  (void)state;
+  for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
+    struct ss_course course = course_of(text, (enum ss_optimizer_kind)kind);
+    course.shape.samples = 60;
+    course.split = true;
+    expect(&course, "\"alltoall\"", SKIPPED_EMPTY, kind == SS_ADAM);
+  }
+  ss_trace_close(text);
+}
+
+/* --- messages that are lost ----------------------------------------------------------------------------- */
+
+/* Loses everything that message number `target` of those that carry something carries. */
+struct loser {
+  struct ss_player player; /* first: a player is the loser it stands in */
+  uint64_t target, seen;
+};
+
+static bool lose(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct loser *l = (struct loser *)player;
+  (void)error;
+  for (uint32_t i = 0; round->payloads && i < round->messages.count; i++) {
+    uint64_t entries = 0;
+    for (uint32_t k = 0; k < round->payloads[i].count; k++) entries += round->payloads[i].chunks[k].count;
+    if (entries > 0 && l->seen++ == l->target) round->payloads[i].count = 0;
+  }
+  return true;
+}
+
+static bool sound_without(const struct ss_course *course, const struct ss_setting *setting, uint64_t target,
+                          uint64_t *messages) {
+  struct loser loser = {.player = {.play = lose}, .target = target};
+  struct ss_gradients g;
+  struct ss_learner l;
+  struct ss_error error;
+  assert_true(ss_learner_open(course, setting, &l, &error));
+  l.adder[SS_TABLE_INPUT][0].player = &loser.player;
+  assert_true(ss_learner_gradients(&l, 0, &g, &error));
+  assert_true(ss_learner_update(&l, &g, SS_WHOLE, &error));
+  const bool sound = l.sound;
+  *messages = loser.seen;
+  ss_learner_close(&l);
+  return sound;
+}
+
+static void lost_messages_are_found(void **state) {
+  static const char *const schemes[] = {"\"allreduce\"", "\"allgather\"", "\"sparcml-rd\"", "\"zen\"",
+                                        "\"alltoall\"",  "\"topka\"",     "\"spardl\"",     "\"s2\""};
+  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
+  const struct ss_course course = course_of(text, SS_SGD);
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(schemes); i++) {
+    struct ss_setting setting;
+    uint64_t messages, none;
+    setting_of(schemes[i], &setting);
+    assert_true(sound_without(&course, &setting, UINT64_MAX, &messages));
+    assert_true(messages > 0);
+    for (uint64_t m = 0; m < messages; m += 1 + messages / 20)
+      if (sound_without(&course, &setting, m, &none)) fail_msg("%s: message %u is lost", schemes[i], (unsigned)m);
+  }
+  ss_trace_close(text);
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------- */
+
+static void threads_change_nothing(void **state) {
+  struct ss_trace *text = text_of(SS_SENTENCE, 6, WORDS);
+  const struct ss_course course = course_of(text, SS_ADAM);
+  struct ss_curve one, four;
+  const int threads = omp_get_max_threads();
+  (void)state;
+  omp_set_num_threads(1);
+  learn(&course, "\"spardl\"", &one);
+  omp_set_num_threads(4);
+  learn(&course, "\"spardl\"", &four);
+  omp_set_num_threads(threads);
+  assert_true(alike(&one, &four));
+  ss_curve_free(&one);
+  ss_curve_free(&four);
+  ss_trace_close(text);
+}
+
+static void training_may_diverge(void **state) {
+  struct ss_trace *text = text_of(SS_STREAM, 2, WORDS);
+  struct ss_course course = course_of(text, SS_SGD);
+  struct ss_curve curve;
+  (void)state;
+  course.optimizer.rate = 1e200;
+  learn(&course, "\"allgather\"", &curve);
+  assert_true(curve.diverged && curve.steps < STEPS && curve.sound);
+  ss_curve_free(&curve);
+  ss_trace_close(text);
+}
+
+/* 300 steps at a good rate: the words follow each other half of the time, so there is something to learn. */
+static void losses_fall(void **state) {
+  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
+  (void)state;
+  for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
+    struct ss_course course = course_of(text, (enum ss_optimizer_kind)kind);
+    struct ss_curve curve;
+    double first = 0, last = 0;
+    course.steps = 300;
+    learn(&course, "\"allgather\"", &curve);
+    assert_int_equal(curve.steps, 300);
+    for (uint32_t i = 0; i < 20; i++) {
+      first += curve.loss[i] / 20;
+      last += curve.loss[280 + i] / 20;
+    }
+    if (last > 0.9 * first) fail_msg("%s: from %g to %g", ss_optimizer_names[kind], first, last);
+    ss_curve_free(&curve);
+  }
+  ss_trace_close(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gradient_by_differences),
+      cmocka_unit_test(loss_by_definition),
+      cmocka_unit_test(samples_are_log_uniform),
+      cmocka_unit_test(optimizers_by_plain_ones),
+      cmocka_unit_test(two_parts_are_one),
+      cmocka_unit_test(lossless_schemes_by_plain_sums),
+      cmocka_unit_test(so_among_nodes),
+      cmocka_unit_test(all_selected_is_exact),
+      cmocka_unit_test(lossy_schemes_have_their_own),
+      cmocka_unit_test(mistakes_change_curves),
+      cmocka_unit_test(empty_parts_count),
+      cmocka_unit_test(lost_messages_are_found),
+      cmocka_unit_test(threads_change_nothing),
+      cmocka_unit_test(training_may_diverge),
+      cmocka_unit_test(losses_fall),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
