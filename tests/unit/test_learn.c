@@ -570,13 +570,65 @@ static void empty_parts_count(void **state) {
   ss_trace_close(text);
 }
 
-/* --- messages that are lost ----------------------------------------------------------------------------- */
+/* Algorithm 1 by its words: what a rank has and any rank looks up next is prior, the rest is delayed. */
+static void split_by_definition(void **state) {
+  struct ss_trace *text = text_of(SS_SENTENCE, 3, WORDS);
+  const struct ss_course course = course_of(text, SS_SGD);
+  struct ss_gradients whole, prior, delayed, next;
+  struct ss_setting setting;
+  struct ss_learner l;
+  struct ss_error error;
+  uint64_t waiting = 0;
+  (void)state;
+  setting_of("\"allgather\"", &setting);
+  assert_true(ss_learner_open(&course, &setting, &l, &error));
+  assert_true(ss_learner_gradients(&l, 0, &whole, &error));
+  assert_true(ss_learner_split(&l, 0, &whole, &prior, &delayed, &error));
+  assert_true(ss_learner_gradients(&l, 1, &next, &error));
+  for (int table = 0; table < SS_TABLES; table++)
+    for (uint32_t r = 0; r < l.ranks; r++) {
+      const struct ss_learn_rows *own = &whole.own[table][r];
+      uint64_t place[2] = {0, 0};
+      for (uint64_t i = 0; i < own->count; i++) {
+        bool read = false;
+        for (uint32_t k = 0; k < l.ranks; k++)
+          for (uint64_t j = 0; j < next.own[table][k].count; j++)
+            read = read || next.own[table][k].row[j] == own->row[i];
+        const struct ss_learn_rows *part = read ? &prior.own[table][r] : &delayed.own[table][r];
+        const uint64_t at = place[read]++;
+        assert_true(at < part->count && part->row[at] == own->row[i]);
+        assert_memory_equal(part->unit + at * 3, own->unit + i * 3, 3 * sizeof *own->unit);
+      }
+      assert_int_equal(place[1], prior.own[table][r].count);
+      assert_int_equal(place[0], delayed.own[table][r].count);
+      waiting += place[0];
+    }
+  assert_true(waiting > 0);
+  ss_learner_close(&l);
+  ss_trace_close(text);
+}
 
-/* Loses everything that message number `target` of those that carry something carries. */
+/* --- messages that are lost or changed ------------------------------------------------------------------ */
+
+/* Loses everything that message number `target` of those that carry something carries, or changes its first value. */
 struct loser {
   struct ss_player player; /* first: a player is the loser it stands in */
   uint64_t target, seen;
+  bool changes;
+  struct ss_arena arena;
 };
+
+static void change(struct loser *l, struct ss_payload *payload) {
+  struct ss_chunk *copy = ss_arena_alloc(&l->arena, payload->count, sizeof *copy);
+  uint32_t at = 0;
+  memcpy(copy, payload->chunks, payload->count * sizeof *copy);
+  while (copy[at].count == 0) at++;
+  uint64_t *marks = ss_arena_alloc(&l->arena, copy[at].count, sizeof *marks);
+  memcpy(marks, copy[at].marks, copy[at].count * sizeof *marks);
+  marks[0] += UINT64_C(1) << 28;
+  copy[at].marks = marks;
+  payload->chunks = copy;
+}
 
 static bool lose(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
   struct loser *l = (struct loser *)player;
@@ -584,14 +636,23 @@ static bool lose(struct ss_player *player, struct ss_round *round, struct ss_err
   for (uint32_t i = 0; round->payloads && i < round->messages.count; i++) {
     uint64_t entries = 0;
     for (uint32_t k = 0; k < round->payloads[i].count; k++) entries += round->payloads[i].chunks[k].count;
-    if (entries > 0 && l->seen++ == l->target) round->payloads[i].count = 0;
+    if (entries == 0 || l->seen++ != l->target) continue;
+    if (l->changes) change(l, &round->payloads[i]);
+    else round->payloads[i].count = 0;
   }
   return true;
 }
 
-static bool sound_without(const struct ss_course *course, const struct ss_setting *setting, uint64_t target,
-                          uint64_t *messages) {
-  struct loser loser = {.player = {.play = lose}, .target = target};
+struct aftermath {
+  uint64_t messages;
+  bool sound;
+  uint64_t table; /* a hash of what the update made of it */
+};
+
+static struct aftermath without(const struct ss_course *course, const struct ss_setting *setting, uint64_t target,
+                                bool changes) {
+  struct loser loser = {.player = {.play = lose}, .target = target, .changes = changes};
+  struct aftermath after = {0};
   struct ss_gradients g;
   struct ss_learner l;
   struct ss_error error;
@@ -599,10 +660,16 @@ static bool sound_without(const struct ss_course *course, const struct ss_settin
   l.adder[SS_TABLE_INPUT][0].player = &loser.player;
   assert_true(ss_learner_gradients(&l, 0, &g, &error));
   assert_true(ss_learner_update(&l, &g, SS_WHOLE, &error));
-  const bool sound = l.sound;
-  *messages = loser.seen;
+  after.messages = loser.seen;
+  after.sound = l.sound;
+  for (uint64_t e = 0; e < course->shape.vocab * course->shape.width; e++) {
+    uint64_t bits;
+    memcpy(&bits, &l.model.table[SS_TABLE_INPUT][e], sizeof bits);
+    after.table = ss_mix(after.table, bits);
+  }
   ss_learner_close(&l);
-  return sound;
+  ss_arena_free(&loser.arena);
+  return after;
 }
 
 static void lost_messages_are_found(void **state) {
@@ -613,12 +680,37 @@ static void lost_messages_are_found(void **state) {
   (void)state;
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
     struct ss_setting setting;
-    uint64_t messages, none;
     setting_of(schemes[i], &setting);
-    assert_true(sound_without(&course, &setting, UINT64_MAX, &messages));
-    assert_true(messages > 0);
-    for (uint64_t m = 0; m < messages; m += 1 + messages / 20)
-      if (sound_without(&course, &setting, m, &none)) fail_msg("%s: message %u is lost", schemes[i], (unsigned)m);
+    const struct aftermath right = without(&course, &setting, UINT64_MAX, false);
+    assert_true(right.sound && right.messages > 0);
+    for (uint64_t m = 0; m < right.messages; m += 1 + right.messages / 20)
+      if (without(&course, &setting, m, false).sound) fail_msg("%s: message %u is lost", schemes[i], (unsigned)m);
+  }
+  ss_trace_close(text);
+}
+
+/* A value that changes while sums are made changes what is learned, on all ranks alike; while they are handed out,
+ * ranks no longer agree. (Of a table cut by columns every rank sums its own, so nobody else can tell.) */
+static void changed_values_show(void **state) {
+  static const char *const schemes[] = {"\"allreduce\"",     "\"allgather\"", "\"sparcml-rd\"", "\"zen\"",
+                                        "\"sparcml-split\"", "\"ps\"",        "\"alltoall\""};
+  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
+  const struct ss_course course = course_of(text, SS_SGD);
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(schemes); i++) {
+    struct ss_setting setting;
+    uint32_t unsound = 0;
+    setting_of(schemes[i], &setting);
+    if (strcmp(schemes[i], "\"ps\"") == 0) setting.value[0] = 4;       /* servers */
+    if (strcmp(schemes[i], "\"alltoall\"") == 0) setting.value[0] = 2; /* lookups carry no values */
+    const struct aftermath right = without(&course, &setting, UINT64_MAX, true);
+    for (uint64_t m = 0; m < right.messages; m++) {
+      const struct aftermath after = without(&course, &setting, m, true);
+      unsound += !after.sound;
+      if (after.sound && after.table == right.table && strcmp(schemes[i], "\"alltoall\"") != 0)
+        fail_msg("%s: message %u is changed", schemes[i], (unsigned)m);
+    }
+    if (strcmp(schemes[i], "\"alltoall\"") != 0) assert_true(unsound > 0);
   }
   ss_trace_close(text);
 }
@@ -689,6 +781,8 @@ int main(void) {
       cmocka_unit_test(mistakes_change_curves),
       cmocka_unit_test(empty_parts_count),
       cmocka_unit_test(lost_messages_are_found),
+      cmocka_unit_test(split_by_definition),
+      cmocka_unit_test(changed_values_show),
       cmocka_unit_test(threads_change_nothing),
       cmocka_unit_test(training_may_diverge),
       cmocka_unit_test(losses_fall),
