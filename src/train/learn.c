@@ -17,7 +17,10 @@ struct ss_learn_room {
   bool failed;
 };
 
-enum { VALUE_SUM_BITS = 33 }; /* sums below 2^33 are exact in doubles on the grid of 2^-20 */
+enum {
+  VALUE_SUM_BITS = 33,    /* sums below 2^33 are exact in doubles on the grid of 2^-20 */
+  WORTH_THREADS = 1 << 18 /* multiplications a pass, below which waking threads takes longer */
+};
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
@@ -195,7 +198,8 @@ bool ss_learner_gradients(struct ss_learner *l, uint64_t step, struct ss_gradien
   ss_arena_reset(&l->arena[step % 2]);
   if (!make_lists(l, step, out, error) || !count_examples(l, step, &examples, error)) return false;
   const double weight = examples ? 1 / (double)examples : 0;
-#pragma omp parallel for schedule(dynamic, 1) reduction(|| : failed)
+  const bool worth = (double)examples * l->course->shape.samples * l->course->shape.width > WORTH_THREADS;
+#pragma omp parallel for schedule(dynamic, 1) reduction(|| : failed) if (worth)
   for (uint32_t r = 0; r < l->ranks; r++) failed = !pass(l, step, r, weight, out, NULL) || failed;
   if (failed) return ss_fail_memory(error, "training a model");
   for (uint32_t r = 0; r < l->ranks; r++) out->loss += weight * room_of(l, step, r)->loss;
