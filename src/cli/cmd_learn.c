@@ -43,6 +43,7 @@ static const char help[] =
     "  --seed N             of first values and samples (1)\n"
     "  --gpus-per-node G    for schemes with a hierarchy (1)\n"
     "  --capture FILE       write the gradients as a trace with values; needs a single scheme\n"
+    "  --source TEXT        what to call the text in results and captures (the file's name)\n"
     "  --plot-data FILE     write the curves for gnuplot: gnuplot -e \"data='FILE'\" plots/learn.gp >curves.svg\n"
     "  --every N            steps between lines of the table (a twentieth of all)\n"
     "  --format table|json|csv, -o FILE           what and where to write (a file appears whole or not at all)\n"
@@ -70,13 +71,12 @@ struct arguments {
 };
 
 static const struct ss_option_spec specs[] = {
-    {"learn", false},        {"text", true},    {"scheme", true},    {"ranks", true},
-    {"layout", true},        {"batch", true},   {"seq", true},       {"steps", true},
-    {"vocab", true},         {"width", true},   {"context", true},   {"samples", true},
-    {"optimizer", true},     {"lr", true},      {"split", false},    {"seed", true},
-    {"gpus-per-node", true}, {"capture", true}, {"plot-data", true}, {"every", true},
-    {"format", true},        {"o", true},       {"jobs", true},      {"quiet", false},
-    {"help", false},         {.name = NULL}};
+    {"learn", false},  {"text", true},          {"scheme", true},    {"ranks", true},  {"layout", true},
+    {"batch", true},   {"seq", true},           {"steps", true},     {"vocab", true},  {"width", true},
+    {"context", true}, {"samples", true},       {"optimizer", true}, {"lr", true},     {"split", false},
+    {"seed", true},    {"gpus-per-node", true}, {"capture", true},   {"source", true}, {"plot-data", true},
+    {"every", true},   {"format", true},        {"o", true},         {"jobs", true},   {"quiet", false},
+    {"help", false},   {.name = NULL}};
 
 /* --- schemes -------------------------------------------------------------------------------------------- */
 
@@ -100,6 +100,7 @@ static bool add_json(struct arguments *a, const char *text, struct ss_error *err
   const struct ss_node root = ss_doc_root(doc);
   bool good = true;
   if (ss_node_is_array(root)) {
+    if (ss_node_size(root) == 0) good = ss_node_fail(root, error, "the list names no scheme");
     for (struct ss_node n = ss_node_first(root); good && ss_node_present(n); n = ss_node_next(n))
       good = add_setting(a, n, error);
   } else {
@@ -204,6 +205,7 @@ static bool count_option(struct arguments *a, const char *name, const char *valu
 
 static const char **file_option(struct arguments *a, const char *name) {
   if (strcmp(name, "text") == 0) return &a->text;
+  if (strcmp(name, "source") == 0) return &a->import.source;
   if (strcmp(name, "capture") == 0) return &a->capture;
   if (strcmp(name, "plot-data") == 0) return &a->plot_data;
   return strcmp(name, "o") == 0 ? &a->output : NULL;
@@ -337,9 +339,10 @@ static bool learn(const struct arguments *a, const struct ss_trace *text, struct
 
 static bool learn_text(struct arguments *a, const char *text, size_t size, struct ss_error *error) {
   struct ss_trace *trace;
-  a->import.source = strcmp(a->text, "-") == 0 ? "standard input" : a->text;
+  const char *name = strcmp(a->text, "-") == 0 ? "standard input" : a->text;
+  if (!a->import.source) a->import.source = name;
   a->import.row_width = a->course.shape.width;
-  if (!ss_trace_import(a->import.source, text, size, &a->import, &trace, error)) return false;
+  if (!ss_trace_import(name, text, size, &a->import, &trace, error)) return false;
   const bool good = learn(a, trace, error);
   ss_trace_close(trace);
   return good;

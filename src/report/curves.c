@@ -146,14 +146,13 @@ void ss_curves_plot_data(const struct ss_curves *curves, FILE *stream) {
   fprintf(stream, "# step  loss  mean of the last %" PRIu64 " losses\n", window);
   for (size_t i = 0; i < curves->count; i++) {
     const struct ss_curve *c = &curves->curve[i];
-    fputs("\"", stream);
+    fputs(i > 0 ? "\n\n\"" : "\"", stream);
     for (const char *at = c->setting->label; *at; at++)
       fputc(*at == '"' || *at == '\\' || (unsigned char)*at < ' ' ? '?' : *at, stream);
     fputs("\"\n", stream);
     for (uint64_t t = 0; t < c->steps; t++)
       fprintf(stream, "%" PRIu64 " %.17g %.17g\n", t, c->loss[t],
               mean_loss(c, t + 1 < window ? 0 : t + 1 - window, t + 1));
-    fputs("\n\n", stream);
   }
 }
 
