@@ -241,7 +241,7 @@ static bool pick(const struct ss_learn_rows *own, const uint8_t *next, uint8_t w
     memcpy(unit + n * width, own->unit + i * width, width * sizeof *unit);
     row[n++] = own->row[i];
   }
-  *out = (struct ss_learn_rows){.row = row, .count = n, .unit = unit, .lookup = row, .lookups = n};
+  *out = (struct ss_learn_rows){.row = row, .count = n, .unit = unit, .lookup = row};
   return true;
 }
 
@@ -261,6 +261,8 @@ bool ss_learner_split(struct ss_learner *l, uint64_t step, const struct ss_gradi
       if (!pick(own, next, 1, shape->width, arena, &prior->own[table][r], error) ||
           !pick(own, next, 0, shape->width, arena, &delayed->own[table][r], error))
         return false;
+      prior->own[table][r].lookup = own->lookup; /* parameters are looked up once */
+      prior->own[table][r].lookups = own->lookups;
     }
   }
   return true;

@@ -14,7 +14,7 @@ struct ss_learn_rows {
   const uint32_t *row; /* [count] ascending, distinct */
   uint64_t count;
   const int64_t *unit;    /* [count * width] */
-  const uint32_t *lookup; /* [lookups] ascending, duplicates kept; of a part of a gradient, its rows */
+  const uint32_t *lookup; /* [lookups] ascending, duplicates kept: whose parameters are to be fetched with it */
   uint64_t lookups;
 };
 
