@@ -9,7 +9,7 @@
 #include "trace/import.h"
 #include "train/learn_capture.h"
 
-#include <inttypes.h>
+#include <assert.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,7 +197,7 @@ static bool count_option(struct arguments *a, const char *name, const char *valu
     if (strcmp(counts[i].name + 2, name) != 0) continue;
     if (!ss_count_parse(value, counts[i].name, counts[i].low, counts[i].high, &count, error)) return false;
     if (counts[i].wide) *counts[i].wide = count;
-    else *counts[i].narrow = (uint32_t)count;
+    if (counts[i].narrow) *counts[i].narrow = (uint32_t)count;
   }
   a->has_seq = a->has_seq || strcmp(name, "seq") == 0;
   return true;
@@ -213,6 +213,7 @@ static const char **file_option(struct arguments *a, const char *name) {
 
 static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
   struct arguments *a = context;
+  assert(a);
   if (!name)
     return ss_fail(error, SS_BAD_INPUT, "train --learn reads a text, not \"%s\" (say --text %s?)", value, value);
   if (!value) { /* flags */

@@ -95,17 +95,19 @@ static bool read_batch(const struct ss_learner *l, uint64_t step, uint32_t rank,
 static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, int table, struct ss_learn_room *room,
                       struct ss_learn_rows *out, double **value, struct ss_error *error) {
   const struct ss_model_shape *shape = &l->course->shape;
-  uint32_t *lookup;
+  uint32_t *reads;
   uint64_t n;
-  if (!ss_batch_lookups(shape, batch, table, &room->passing, &lookup, &n, error)) return false;
-  uint32_t *row = ss_arena_alloc(&room->arena, n, sizeof *row),
-           *sorted = ss_arena_alloc(&room->arena, n, sizeof *row);
+  if (!ss_batch_lookups(shape, batch, table, &room->passing, &reads, &n, error)) return false;
+  uint32_t *distinct = ss_arena_alloc(&room->arena, n, sizeof *distinct),
+           *sorted = ss_arena_alloc(&room->arena, n, sizeof *sorted);
   uint32_t *spare = ss_arena_alloc(&room->passing, n, sizeof *spare);
-  if (!row || !sorted || !spare || !ss_coalesce_reserve(&room->scratch, n, shape->vocab))
+  if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&room->scratch, n, shape->vocab))
     return ss_fail_memory(error, "training a model");
-  ss_sort_rows(lookup, n, shape->vocab, sorted, spare);
-  *out = (struct ss_learn_rows){
-      .row = row, .count = ss_coalesce(lookup, n, shape->vocab, row, &room->scratch), .lookup = sorted, .lookups = n};
+  ss_sort_rows(reads, n, shape->vocab, sorted, spare);
+  *out = (struct ss_learn_rows){.row = distinct,
+                                .count = ss_coalesce(reads, n, shape->vocab, distinct, &room->scratch),
+                                .lookup = sorted,
+                                .lookups = n};
   *value = ss_arena_alloc(&room->arena, out->count * shape->width, sizeof **value);
   if (!*value) return ss_fail_memory(error, "training a model");
   memset(*value, 0, out->count * shape->width * sizeof **value);

@@ -81,11 +81,11 @@ struct ss_curve {
   const struct ss_setting *setting;
   double *loss;   /* [steps] before each step's update */
   uint64_t steps; /* that were made: fewer than wanted when the training diverged */
-  bool diverged;  /* gradients left the range of exact sums, or became no numbers */
   double sent;    /* B a step, of the rank that sends most; both tables */
   double energy;  /* means over steps and tables, as in ss_outcome */
   double energy_lost;
   double error_l2;
+  bool diverged;      /* gradients left the range of exact sums, or became no numbers */
   bool sound;         /* every sum was: see ss_added */
   char mismatch[160]; /* why not, when not */
 };

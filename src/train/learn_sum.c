@@ -265,23 +265,24 @@ static bool deliver(struct ss_player *player, struct ss_round *round, struct ss_
   return true;
 }
 
-static bool play(struct ss_adder *a, struct ss_stage *stage, uint32_t number, struct ss_final *final,
+static bool play(struct ss_adder *a, const struct ss_stage *input, uint32_t number, struct ss_final *final,
                  struct ss_added *out, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(a->cluster, a->ranks);
   struct ss_player silent = {.play = deliver};
+  struct ss_stage stage = *input;
   struct ss_outcome outcome = {0};
   struct ss_engine engine;
-  stage->setting = a->setting;
-  stage->servers = ss_setting_servers(a->setting, layout);
-  stage->per_node = layout.per_node;
-  stage->payloads = stage->lists = true;
-  stage->memory = &a->memory[number];
-  stage->arena = &a->arena;
-  stage->player = a->player ? a->player : &silent;
+  stage.setting = a->setting;
+  stage.servers = ss_setting_servers(a->setting, layout);
+  stage.per_node = layout.per_node;
+  stage.payloads = stage.lists = true;
+  stage.memory = &a->memory[number];
+  stage.arena = &a->arena;
+  stage.player = a->player ? a->player : &silent;
   const bool counted = number == 0 && !a->player;
-  if (counted && !ss_engine_open(&engine, a->cluster, a->ranks, stage->servers, error)) return false;
-  if (counted) stage->player = &engine.player;
-  const bool good = ss_stage_run(stage, final, &outcome, error);
+  if (counted && !ss_engine_open(&engine, a->cluster, a->ranks, stage.servers, error)) return false;
+  if (counted) stage.player = &engine.player;
+  const bool good = ss_stage_run(&stage, final, &outcome, error);
   if (counted) {
     out->sent_max = good ? ss_engine_tally(&engine).sent_max : 0;
     ss_engine_close(&engine);

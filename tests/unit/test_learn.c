@@ -138,9 +138,10 @@ static void loss_by_definition(void **state) {
   assert_true(ss_model_open(&tiny, &model, &error));
   assert_true(ss_batch_lookups(&tiny, &small, SS_TABLE_OUTPUT, &arena, &rows, &n, &error));
   for (uint32_t at = 0; at < COUNT(tokens); at++) {
-    double mean[3] = {0}, words = 0, sum = 0;
+    const uint32_t words = at % 6 < 2 ? 1 : 2;
+    double mean[3] = {0}, sum = 0;
     if (at % 6 == 0 || tokens[at] == 0) continue;
-    for (uint32_t i = at % 6 < 2 ? at - 1 : at - 2; i < at; i++, words++)
+    for (uint32_t i = at - words; i < at; i++)
       for (uint32_t c = 0; c < 3; c++) mean[c] += model.table[SS_TABLE_INPUT][tokens[i] * 3 + c];
     for (uint32_t c = 0; c < 3; c++) mean[c] /= words;
     sum = exp(score(&model, mean, tokens[at]));
@@ -398,8 +399,14 @@ static void learn(const struct ss_course *course, const char *scheme, struct ss_
   if (!ss_learn(course, &setting, NULL, out, &error)) fail_msg("%s: %s", scheme, error.text);
 }
 
+static bool same_losses(const double *a, const double *b, uint64_t steps) {
+  for (uint64_t t = 0; t < steps; t++)
+    if (a[t] < b[t] || a[t] > b[t]) return false;
+  return true;
+}
+
 static bool alike(const struct ss_curve *a, const struct ss_curve *b) {
-  return a->steps == b->steps && memcmp(a->loss, b->loss, a->steps * sizeof *a->loss) == 0;
+  return a->steps == b->steps && same_losses(a->loss, b->loss, a->steps);
 }
 
 /* Who selects everything loses nothing: the curve of exact sums, for SGD, which does not ask what is listed. */
@@ -536,7 +543,7 @@ static void expect(const struct ss_course *course, const char *scheme, enum mist
   double right[STEPS], wrong[STEPS];
   drill(course, scheme, NONE, right);
   drill(course, scheme, mistake, wrong);
-  if ((memcmp(right, wrong, sizeof right) != 0) != seen)
+  if (same_losses(right, wrong, STEPS) == seen)
     fail_msg("mistake %d under %s is%s seen", (int)mistake, ss_optimizer_names[course->optimizer.kind],
              seen ? " not" : "");
 }
