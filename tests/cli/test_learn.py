@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -234,13 +235,11 @@ def captured_gradients_are_those_of_the_training(folder):
 def the_shipped_capture_comes_out_again(folder):
     if not shutil.which("bible"):
         raise tap.Skip("Debian's bible-kjv is not installed")
-    lines = [line for line in (ROOT / "traces" / "README.md").read_text().splitlines() if "bible -f" in line]
-    assert lines, "traces/README.md does not say how"
-    text = subprocess.run("bible -f 'Genesis1:1-Revelation22:21' | cut -d' ' -f2-", shell=True, capture_output=True, timeout=60).stdout
-    again = folder / "again.safetensors"
-    source = "King James Bible (Debian bible-kjv-text 4.38)"
-    done = subprocess.run([PROGRAM, *COMMAND, "--text", "-", "--scheme", "allgather", "--steps", "16", "--source", source, "--capture", again],
-                          input=text, capture_output=True, timeout=60, env=ENVIRONMENT)
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "traces" / "README.md").read_text(), re.S)
+    line = next(block for block in blocks if "--learn" in block)
+    again = folder / "learn-kjv-8.safetensors"
+    done = subprocess.run(["bash", "-c", line.replace("sparsync train --learn", f"'{PROGRAM}' {' '.join(COMMAND)}")], cwd=folder,
+                          capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     (told, was), (tells, now) = read_trace(TRACE), read_trace(again)
     assert told == tells, (told, tells)
