@@ -76,7 +76,7 @@ RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_
 @test
 def schemas_are_schemas(folder):
     found = sorted(path.name for path in SCHEMAS.glob("*.json"))
-    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec", "scenario", "cluster", "device", "cost-model"):
+    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec", "learn", "scenario", "cluster", "device", "cost-model"):
         assert f"{name}.schema.json" in found, f"{name} has no schema"
         validator(name)
 
