@@ -181,7 +181,9 @@ static void print_lossless(const struct ss_curves *curves, FILE *stream) {
     alike += c->setting->scheme->lossless && same(c, exact);
   }
   if (lossless < 2) return;
-  if (alike == lossless) fprintf(stream, "All %zu lossless schemes have the identical curve, bit by bit.\n", alike);
+  if (alike == lossless && alike == 2) fputs("Both lossless schemes have the identical curve, bit by bit.\n", stream);
+  else if (alike == lossless)
+    fprintf(stream, "All %zu lossless schemes have the identical curve, bit by bit.\n", alike);
   else
     fprintf(stream, "LOSSLESS SCHEMES DIFFER: %zu of %zu have the curve of %s.\n", alike, lossless,
             exact->setting->label);
