@@ -109,7 +109,7 @@ ESTIMATES = (
 
 def inline(path):
     scenario = json.loads(path.read_text(encoding="utf-8"))
-    scenario["workloads"] = [model("workloads", name) for name in scenario["workloads"]]
+    scenario["workloads"] = [model("workloads", w) if isinstance(w, str) else w for w in scenario["workloads"]]
     scenario["systems"] = [model("systems", s) if isinstance(s, str) else s for s in scenario["systems"]]
     for kind in ("cluster", "device"):
         if isinstance(scenario.get(kind), str):

@@ -103,7 +103,8 @@ def files_fit_their_schemas(folder):
             raise tap.Skip(f"no {path.name}")
         schema = json.loads(path.read_text())
         checker = jsonschema.validators.validator_for(schema)(schema)
-        for name, document in files.items():
+        inside = {f"{name}: {item['name']}": item for name, scenario in SCENARIOS.items() for item in scenario[f"{kind}s"] if isinstance(item, dict)}
+        for name, document in {**files, **inside}.items():
             for error in checker.iter_errors(document):
                 raise AssertionError(f"{name}: {'.'.join(map(str, error.absolute_path))}: {error.message[:200]}")
 
@@ -130,11 +131,11 @@ def scenarios_name_what_ships(folder):
     clusters, devices = load("models/clusters"), load("models/devices")
     for name, scenario in SCENARIOS.items():
         for workload in scenario["workloads"]:
-            assert workload in WORKLOADS, f"{name}: {workload}"
+            assert isinstance(workload, dict) or workload in WORKLOADS, f"{name}: {workload}"
         for system in scenario["systems"]:
             assert isinstance(system, dict) or system in SYSTEMS, f"{name}: {system}"
         assert isinstance(scenario["cluster"], dict) or scenario["cluster"] in clusters, name
-        assert scenario["device"] in devices, name
+        assert isinstance(scenario["device"], dict) or scenario["device"] in devices, name
 
 
 # --- sources --------------------------------------------------------------------------------------------------------------
