@@ -4,9 +4,9 @@ exits 1 when a file differs. What ships are the JSON files: edit here, run, comm
 
 Three rules make every number:
 
-bytes       dtype times the shape, written as arithmetic in the module's source ("4*(8192*512 + ...)").
+bytes       dtype times the shape, written as arithmetic in the module's notes ("4*(8192*512 + ...)").
 forward_s   FLOPs over what the GPU reaches, plus kernel launches, plus the optimizer's memory traffic, written as arithmetic
-            too. A layer with n weights costs 2*n FLOPs a position forward, twice that backward.
+            there too. A layer with n weights costs 2*n FLOPs a position forward, twice that backward.
 lookups     what a paper prints, or Zipf's law with exponent, lookups and hot share solved for what it prints.
 """
 import json
@@ -74,9 +74,9 @@ class Workload:
         self.modules.append({
             "name": name, "kind": "embedding", "rows": rows, "row_width": width, kind: value,
             "forward_s": figure(evaluate(forward)), "backward_s": figure(evaluate(backward)),
-            "source": {"rows": source, "row_width": source, kind: feed_source,
-                       "forward_s": f"estimated: {forward}: launch, rows read and written",
-                       "backward_s": f"estimated: {backward}: launches, rows read and written"},
+            "source": {"rows": source, "row_width": source, kind: feed_source},
+            "notes": {"forward_s": f"{forward}: launch, rows read and written",
+                      "backward_s": f"{backward}: launches, rows read and written"},
         })
 
     def dense(self, name, shape, source, positions, after, efficiency=MATRIX, launches=3, weights=None, flops="0"):
@@ -92,10 +92,7 @@ class Workload:
             forward += f" + {OPTIMIZER[self.optimizer]}*({shape})/{memory}"
         module = {"name": name, "kind": "dense", "bytes": self.dtype_bytes * elements,
                   "forward_s": figure(evaluate(forward)), "backward_s": figure(evaluate(backward)), "after": after,
-                  "source": {"forward_s": f"estimated: {forward}", "backward_s": f"estimated: {backward}"}}
-        module["source"]["bytes"] = f"{self.dtype_bytes}*({shape}): {source}"
-        if not elements:
-            module["source"]["bytes"] = f"0: {source}"
+                  "notes": {"bytes": f"{self.dtype_bytes}*({shape}): {source}", "forward_s": forward, "backward_s": backward}}
         self.modules.append(module)
         return [name]
 
@@ -104,10 +101,10 @@ class Workload:
         total = sum(module["forward_s"] + module["backward_s"] for module in self.modules)
         for module in self.modules:
             for field in ("forward_s", "backward_s"):
-                text = module["source"][field].removeprefix("estimated: ").split(":")[0]
+                text = module["notes"][field].split(":")[0]
                 text = f"({text})*{figure(seconds / total, 9)}"
                 module[field] = figure(evaluate(text))
-                module["source"][field] = f"estimated: {text}"
+                module["notes"][field] = text
         for field in ("forward_s", "backward_s"):
             self.source[field] = f"estimated: {why}; shared out by FLOPs ({self.source[field].removeprefix('estimated: ')})"
 
@@ -261,6 +258,7 @@ def embrace_feed(model, rows, row_bytes, tables, gpu, lookups_2080=None, batch="
 def embrace_lm(gpu):
     w = Workload(f"embrace-lm-{gpu}", f"EmbRace's LM (LSTM 2048, projection 512, one billion words), batch 128 on {GPUS[gpu][2]}", gpu, "adam")
     lookups = table3_rows("lm", 2048, 2)[0]
+    w.source["bytes"] = "layers of PyTorch_GBW_LM's network at width 512; sum as EmbRace Table 1"
     feed = embrace_feed("lm", 793471, 2048, 2, gpu)
     where = "EmbRace Table 1: 2*793471*512*4 = 3099.5 MiB"
     bus = "0"
@@ -307,6 +305,7 @@ def embrace_gnmt(gpu):
     sentences = {"rtx3090": 128, "rtx2080": 32}[gpu]
     w = Workload(f"embrace-gnmt-8-{gpu}", f"EmbRace's GNMT-8 (WMT-16 En-De), batch {sentences} on {GPUS[gpu][2]}", gpu, "adam")
     feed = embrace_feed("gnmt-8", 32320, 4096, 2, gpu, sentences * 26, f"{sentences} sentences of 26 words, as Table 3's 6656 lookups of 2*128 sentences")
+    w.source["bytes"] = "layers of MLPerf's GNMT, four and four; sum as EmbRace Table 1"
     gnmt(w, 1024, 4, 32320, 1024, [feed, feed], "EmbRace Table 1: 2*32320*1024*4 = 252.5 MiB", sentences, 26)
     w.tokens = (round(0.8 * 2 * sentences * 26), "estimated: 80% of 2*26 positions a sentence are words")
     w.notes = ["Four encoder and four decoder layers: sum 739.16 MiB; EmbRace Table 1 prints 739.1.",
@@ -317,6 +316,7 @@ def embrace_gnmt(gpu):
 def embrace_transformer(gpu):
     limit = {"rtx3090": 5120, "rtx2080": 500}[gpu]
     w = Workload(f"embrace-transformer-{gpu}", f"EmbRace's Transformer (big, WMT-14 En-De), at most {limit} tokens a batch on {GPUS[gpu][2]}", gpu, "adam")
+    w.source["bytes"] = "layers of the big Transformer (Vaswani et al. 2017); sum as EmbRace Table 1"
     full = table3_rows("transformer", 4096, 2)[0]
     positions = full if limit == 5120 else round(full * limit / 5120)
     feed = embrace_feed("transformer", 33712, 4096, 2, gpu, positions, f"{full} lookups of at most 5120 tokens, scaled to {limit}")
@@ -347,6 +347,7 @@ def embrace_bert(gpu):
     questions = {"rtx3090": 32, "rtx2080": 4}[gpu]
     w = Workload(f"embrace-bert-base-{gpu}", f"EmbRace's BERT-base (SQuAD), batch {questions} on {GPUS[gpu][2]}", gpu, "adam")
     positions = questions * 384
+    w.source["bytes"] = "layers of BERT-base (Devlin et al. 2018); sum as EmbRace Table 1"
     feed = embrace_feed("bert-base", 30522, 3072, 1, gpu, positions, f"{questions} questions of 384 positions, as Table 3's 12288 lookups of 32")
     w.embedding("word-embedding", 30522, 768, feed, "EmbRace Table 1: 30522*768*4 = 89.4 MiB", positions)
     after = w.dense("position-embedding", "512*768 + 2*768 + 2*768", "positions, segments, layer norm: looked up whole, so dense", positions,
@@ -366,6 +367,7 @@ def embrace_bert(gpu):
 
 def zen_lstm():
     w = Workload("zen-lstm", "ZEN's LSTM (one billion words), batch 128 on a V100", "v100", "adagrad")
+    w.source["bytes"] = "layers of PyTorch_GBW_LM's network; sum as ZEN Table 1"
     distinct = round(0.0113 * 793471)
     lookups = round(math.exp(solve(lambda n: Zipf(793471, 1.0).distinct(math.exp(n)), 7, 14, distinct)))
     where = "ZEN Table 1: 406M = 2*793471*256 (PyTorch_GBW_LM's vocabulary and width)"
@@ -385,6 +387,7 @@ def zen_lstm():
 
 def zen_deepfm():
     w = Workload("zen-deepfm", "ZEN's DeepFM (Criteo), batch 1024 on a V100", "v100", "adam")
+    w.source["bytes"] = "estimated: three layers of the width that gives ZEN Table 1's 68M"
     rows, width, units = 835938, 256, 3846
     lookups = 39 * 1024
     hot, hot_rows = solve_hot(rows, lookups, 0.028 * rows, 8, 5.2 / 2.8)
@@ -405,6 +408,7 @@ def zen_deepfm():
 
 def zen_nmt():
     w = Workload("zen-nmt", "ZEN's NMT (IWSLT 2014 De-En), batch 64 on a V100", "v100", "adam")
+    w.source["bytes"] = "estimated: two and two LSTM layers and attention of the width that gives ZEN Table 1's 31M"
     rows, hidden, words = 54688, 930, 23
     # 36% below AllReduce on 128 GPUs: density + density of 128 = 0.64 (§2.4), so gamma(128) = (0.64 - 0.0247)/0.0247
     lookups, s = solve_densifying(rows, 0.0247 * rows, 128, (0.64 - 0.0247) / 0.0247)
@@ -428,6 +432,7 @@ def zen_llm(name, summary, hidden, layers, block, block_source, head, head_sourc
     """Tensor parallelism of 8 leaves each GPU an eighth of every matrix."""
     w = Workload(name, f"ZEN's {summary}, an eighth of it (tensor parallel 8), 1024 tokens on a V100", "v100", "adam",
                  share=8)
+    w.source["bytes"] = "ZEN Table 2 and the model's published configuration, tensor parallel 8 (ZEN §5.1)"
     positions = 1024
     after = w.dense("word-embedding", head, head_source, positions, [], launches=1, weights="0")
     for layer in range(1, layers + 1):
@@ -466,6 +471,7 @@ def zen_gemma():
 
 def s2_lstm():
     w = Workload("s2-lstm", "S2's LSTM (WikiText-2), batch 16 on an RTX 3090", "rtx3090", "sgd")
+    w.source["bytes"] = "estimated: three layers of pytorch/examples' word_language_model; sum as S2 Table 1"
     rows, lookups = 28869, 16 * 35
     distinct = round(0.009 * rows)
     s = figure(solve(lambda s: Zipf(rows, s).distinct(lookups), 0.0, 2.0, distinct), 4)
@@ -491,9 +497,7 @@ def s2_gnmt(layers):
     text = (f"estimated: sparsity 95.17% (S2 Table 1) is EmbRace's 12.2 of 252.5 MB, so its lookups (26.0 MB) and law: exponent {s}, {hot:.1%} padding (fitted to EmbRace Table 3)")
     feeds = [synth(lookups, s, text, hot, 1, seed) for seed in (1, 2)]
     gnmt(w, hidden, layers, 32320, 1024, feeds, "S2 Table 1: 265 MB = 2*32320*1024*4 (as EmbRace's)", 64, 26)
-    for module in w.modules:
-        if module["kind"] == "dense":
-            module["source"]["bytes"] += f" (estimated: width {hidden} solved for Table 1's {printed} MB; MLPerf's 1024 would give 510)"
+    w.source["bytes"] = f"estimated: layers of GNMT with the width ({hidden}) that gives S2 Table 1's {printed} MB; MLPerf's 1024 gives 510 MB for GNMT-8"
     w.tokens = (round(0.8 * 2 * 64 * 26), "estimated: 80% of 2*26 positions in 64 sentences (S2 appendix Table 2) are words")
     w.iterations = (8, "estimated: enough for means")
     w.notes = ["The printed sparsity belongs to twice the printed batch, if sentences are EmbRace's 26 positions: the rows follow the sparsity, the compute the batch."]
@@ -502,6 +506,7 @@ def s2_gnmt(layers):
 
 def s2_resnet50():
     w = Workload("s2-resnet-50", "S2's ResNet-50 (CIFAR-100), batch 128 on an RTX 3090", "rtx3090", "sgd")
+    w.source["bytes"] = "layers of ResNet-50 with CIFAR's stem; sum as S2 Table 1"
     after = w.dense("stem", "3*64*9 + 2*64", "3x3, 64 channels, batch norm", 128, [], weights="3*64*9*32*32")
     channels = 64
     for stage, (blocks, width) in enumerate(zip((3, 4, 6, 3), (64, 128, 256, 512)), 1):
@@ -523,6 +528,7 @@ def s2_resnet50():
 
 def s2_densenet():
     w = Workload("s2-densenet", "S2's DenseNet (CIFAR-100), batch 128 on an RTX 3090", "rtx3090", "sgd")
+    w.source["bytes"] = "estimated: DenseNet of 40 layers and growth 12, whose sum is S2 Table 1's 4.04 (in MiB)"
     after = w.dense("stem", "3*16*9", "3x3, 16 channels", 128, [], weights="3*16*9*32*32", launches=1)
     channels = 16
     for block in range(1, 4):
@@ -550,6 +556,7 @@ VGG = {16: (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512
 def spardl_vgg(depth, classes, total):
     w = Workload(f"spardl-vgg-{depth}", f"SparDL's VGG-{depth} (CIFAR-{classes}), batch 16 on an RTX 2080 Ti", "rtx2080ti", "sgd")
     channels, side, number, after = 3, 32, 0, []
+    w.source["bytes"] = f"layers of VGG-{depth} with batch norm for CIFAR; sum as SparDL Table 2"
     for out in VGG[depth]:
         if not out:
             side //= 2
@@ -566,6 +573,7 @@ def spardl_vgg(depth, classes, total):
 
 def spardl_resnet20():
     w = Workload("spardl-resnet-20", "SparDL's ResNet-20 (CIFAR-10), batch 16 on an RTX 2080 Ti", "rtx2080ti", "sgd")
+    w.source["bytes"] = "layers of ResNet-20 for CIFAR; sum as SparDL Table 2"
     after = w.dense("stem", "3*16*9 + 2*16", "3x3, 16 channels, batch norm", 16, [], weights="3*16*9*32*32")
     channels = 16
     for stage, out in enumerate((16, 32, 64), 1):
@@ -583,8 +591,9 @@ def spardl_resnet20():
 
 def spardl_lstm():
     w = Workload("spardl-lstm-imdb", "SparDL's LSTM (IMDB), batch 1 on an RTX 2080 Ti", "rtx2080ti", "sgd")
+    w.source["bytes"] = "estimated: a split of SparDL Table 2's 2561052 weights; SparDL selects from all of them together"
     words = 230
-    split = "estimated split; the sum is SparDL Table 2's 2561052, and SparDL selects from the whole gradient"
+    split = "estimated split"
     after = w.dense("embedding", "25280*100", f"25280 words of 100, gradient taken dense as SparDL does ({split})", words, [], launches=1, weights="0")
     after = w.dense("lstm", lstm(100, 50), f"LSTM 100 -> 50 ({split})", words, after, RECURRENT, words)
     after = w.dense("hidden", linear(50, 50), f"50 -> 50 ({split})", 1, after)
@@ -620,7 +629,7 @@ def sampled(workload):
     why = f"a sixteenth of models/workloads/{workload.name}.json, at a sixteenth of all bandwidths"
     modules = []
     for module in document["modules"]:
-        thin = {key: value for key, value in module.items() if key != "source"}
+        thin = {key: value for key, value in module.items() if key not in ("source", "notes")}
         if module["kind"] == "embedding":
             thin["row_width"] = module["row_width"] // SAMPLE
         else:

@@ -27,7 +27,7 @@ def load(folder):
 
 WORKLOADS, SYSTEMS, SCENARIOS = load("models/workloads"), load("models/systems"), load("scenarios/training")
 
-# --- arithmetic written in sources ------------------------------------------------------------------------------------
+# --- arithmetic written in notes --------------------------------------------------------------------------------------
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv}
 
@@ -150,6 +150,8 @@ def every_number_has_a_source(folder):
             if field in module and module[field] != 0:
                 text = module.get("source", {}).get(field) or workload["source"].get(field)
                 assert text, f"{what}: {field} has no source"
+                if field in ("forward_s", "backward_s"):
+                    assert field not in module.get("source", {}), f"{what}: {field}: the rule stands once, at the workload"
                 if field in ("forward_s", "backward_s", "synth"):
                     assert text.startswith("estimated: "), f"{what}: {field} is an estimate and does not say so"
     for name, workload in WORKLOADS.items():
@@ -179,7 +181,7 @@ def every_choice_of_a_system_has_a_source(folder):
 def bytes_are_the_product_of_the_shape(folder):
     shapes = 0
     for what, module, workload in modules("dense"):
-        text = module["source"]["bytes"].split(":")[0]
+        text = module["notes"]["bytes"].split(":")[0]
         assert value(text) == module["bytes"], f"{what}: {text} is {value(text)}, not {module['bytes']}"
         assert module["bytes"] % 4 == 0, what
         shapes += 1
@@ -300,7 +302,7 @@ def spardl_table_2(folder):
 def times_are_what_their_sources_calculate(folder):
     for what, module, workload in modules():
         for field in ("forward_s", "backward_s"):
-            text = module["source"][field].removeprefix("estimated: ").split(":")[0]
+            text = module["notes"][field].split(":")[0]
             near(module[field], value(text), 1e-5 * module[field], f"{what}: {field} = {text}")
         assert module["backward_s"] > 0 and module["forward_s"] > 0, what
 
@@ -311,7 +313,7 @@ def peaks_are_the_data_sheets(folder):
     for name, workload in WORKLOADS.items():
         card = next(card for card in sheets if f"{card}, " in workload["source"]["forward_s"])
         peak, memory = sheets[card]
-        text = " ".join(m["source"]["forward_s"] for m in workload["modules"])
+        text = " ".join(m["notes"]["forward_s"] for m in workload["modules"])
         assert f"*{peak / 1e12:g}e12" in text, f"{name}: {card}"
         for other, (rate, bandwidth) in sheets.items():
             if other != card:
