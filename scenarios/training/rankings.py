@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What halving and doubling each estimated input does to the ranking of systems, for every scenario in this folder. Writes the
-tables of docs/workloads.md between its two marks.
+"""What halving and doubling each estimated input does to the ranking of systems, for the scenarios of this folder. Writes
+their sections of docs/workloads.md, between its two marks.
 
-usage: rankings.py PROGRAM [SCENARIO...]      (all scenarios; --print: to standard output instead)
+usage: rankings.py PROGRAM [NAME...]      (all scenarios, which takes a quarter of an hour; --print: to standard output)
 """
 import copy
 import json
@@ -84,12 +84,17 @@ def scale_prior(scenario, factor):
 def scale_overlap(scenario, factor):
     for module in embeddings(scenario):
         if "counts" in module:
-            module["counts"]["overlap"] = "none" if factor < 1 else "full"
+            apart = max(scenario["ranks"]) * module["counts"]["coalesced"] <= module["rows"]
+            module["counts"]["overlap"] = "full" if factor > 1 else "none" if apart else "random"
+
+
+def fused_by_guess(system):
+    return "bucket" in system and estimated(system.get("source", {}), "bucket")
 
 
 def scale_bucket(scenario, factor):
     for system in scenario["systems"]:
-        if "bucket" in system and system["bucket"] != "1TB":
+        if fused_by_guess(system):
             system["bucket"] = quantity(system["bucket"], factor)
 
 
@@ -101,7 +106,7 @@ ESTIMATES = (
     ("rows looked up", scale_lookups, lambda s: any(estimated(m["source"], "counts", "synth") for m in embeddings(s))),
     ("prior rows", scale_prior, lambda s: any("counts" in m for m in embeddings(s))),
     ("overlap (none, full)", scale_overlap, lambda s: any("counts" in m for m in embeddings(s))),
-    ("buckets", scale_bucket, lambda s: any("bucket" in system and system["bucket"] != "1TB" for system in s["systems"])),
+    ("buckets", scale_bucket, lambda s: any(fused_by_guess(system) for system in s["systems"])),
 )
 
 
@@ -127,7 +132,7 @@ def play(program, scenario):
     if done.returncode:
         raise SystemExit(f"{scenario['name']}: {done.stderr.strip()}")
     result = {}
-    for point in json.loads(done.stdout)["points"]:
+    for point in json.loads(done.stdout)["training"]:
         result.setdefault((point["workload"], point["ranks"]), []).append((point["iteration_s"], point["system"]))
     return {key: sorted(times) for key, times in result.items()}
 
@@ -149,13 +154,13 @@ def cell(normal, other):
     if not turned:
         return "same"
     words = "; ".join(f"{b} passes {a}" for a, b in turned[:3]) + (f"; {len(turned) - 3} more" if len(turned) > 3 else "")
-    return ("**winner: " + other[0][1] + "**; " if normal[0][1] != other[0][1] and other[0][1] in {b for _, b in turned} else "") + words
+    return (f"**winner: {other[0][1]}**; " if (normal[0][1], other[0][1]) in turned else "") + words
 
 
 def table(program, path):
     base = inline(path)
     most = max(base["ranks"]) if isinstance(base["ranks"], list) else base["ranks"]
-    base["ranks"] = [most]
+    base["ranks"] = [most]  # scale_overlap reads it
     normal = play(program, base)
     lines = [f"### {path.stem}", "", f"{base['summary']}; {most} ranks.", "", "| workload | ranking, time of an iteration |", "|---|---|"]
     for (workload, _), ranking in normal.items():
@@ -185,21 +190,27 @@ def table(program, path):
     return "\n".join(lines)
 
 
+def sections(text):
+    """name -> section of the page."""
+    return {part.split("\n", 1)[0].strip(): "### " + part.strip() for part in text.split("### ")[1:]}
+
+
 def main():
     arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     if not arguments:
         print(__doc__, file=sys.stderr)
         return 2
     program = os.path.abspath(arguments[0])
-    paths = [pathlib.Path(a) for a in arguments[1:]] or sorted(HERE.glob("*.json"))
-    text = "\n\n".join(table(program, path) for path in paths)
-    if "--print" in sys.argv or len(arguments) > 1:
-        print(text)
-        return 0
-    page = PAGE.read_text(encoding="utf-8")
-    head, rest = page.split(BEGIN)
-    tail = rest.split(END)[1]
-    PAGE.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
+    names = arguments[1:] or [path.stem for path in sorted(HERE.glob("*.json"))]
+    for name in names:
+        text = table(program, HERE / f"{name}.json")
+        if "--print" in sys.argv:
+            print(text)
+            continue
+        head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+        middle, tail = rest.split(END)
+        found = {**sections(middle), name: text}
+        PAGE.write_text(head + BEGIN + "\n\n" + "\n\n".join(found[key] for key in sorted(found)) + "\n\n" + END + tail, encoding="utf-8")
     return 0
 
 
