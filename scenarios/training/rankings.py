@@ -41,7 +41,7 @@ def estimated(source, *fields):
 # --- the estimates: name -> function that changes a scenario whose models are inline ---------------------------------------
 
 def scale_compute(scenario, factor):
-    scenario["compute"] = factor
+    scenario["compute"] = scenario.get("compute", 1) * factor
 
 
 def scale_latency(scenario, factor):
