@@ -75,6 +75,11 @@ def scale_lookups(scenario, factor):
                 feed[key] = max(1, round(feed[key] * factor))
 
 
+def guessed_rows(scenario):
+    return any(estimated({**workload.get("source", {}), **module.get("source", {})}, "counts", "synth")
+               for workload in scenario["workloads"] for module in workload["modules"] if module["kind"] == "embedding")
+
+
 def scale_prior(scenario, factor):
     for module in embeddings(scenario):
         if "counts" in module:
@@ -103,7 +108,7 @@ ESTIMATES = (
     ("latency", scale_latency, lambda s: True),
     ("bandwidth inside a node", scale_intra, lambda s: "intra" in s["cluster"]),
     ("speed of kernels", scale_kernels, lambda s: isinstance(s.get("device"), dict)),
-    ("rows looked up", scale_lookups, lambda s: any(estimated(m["source"], "counts", "synth") for m in embeddings(s))),
+    ("rows looked up", scale_lookups, guessed_rows),
     ("prior rows", scale_prior, lambda s: any("counts" in m for m in embeddings(s))),
     ("overlap (none, full)", scale_overlap, lambda s: any("counts" in m for m in embeddings(s))),
     ("buckets", scale_bucket, lambda s: any(fused_by_guess(system) for system in s["systems"])),
