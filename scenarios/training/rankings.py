@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+"""What halving and doubling each estimated input does to the ranking of systems, for the scenarios of this folder. Writes
+their sections of docs/workloads.md, between its two marks.
+
+usage: rankings.py PROGRAM [NAME...]      (all but -select, which takes a quarter of an hour; --print: to standard output)
+"""
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PAGE = ROOT / "docs" / "workloads.md"
+BEGIN, END = "<!-- rankings: scenarios/training/rankings.py -->", "<!-- end of rankings -->"
+TIE = 0.005  # systems nearer than this are in no order
+
+
+def model(kind, name):
+    return json.loads((ROOT / "models" / kind / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def quantity(value, factor):
+    """A number or a string with a unit, times a factor."""
+    if not isinstance(value, str):
+        return value * factor
+    digits = len(value)
+    while digits and not value[digits - 1].isdigit():
+        digits -= 1
+    return f"{float(value[:digits]) * factor:g}{value[digits:]}"
+
+
+def estimated(source, *fields):
+    text = " ".join(str(source.get(field, "")) for field in fields)
+    return "estimated" in text
+
+
+# --- the estimates: name -> function that changes a scenario whose models are inline ---------------------------------------
+
+def scale_compute(scenario, factor):
+    scenario["compute"] = scenario.get("compute", 1) * factor
+
+
+def scale_latency(scenario, factor):
+    cluster = scenario["cluster"]
+    cluster["latency"] = quantity(cluster["latency"], factor)
+    if "intra" in cluster:
+        cluster["intra"]["latency"] = quantity(cluster["intra"]["latency"], factor)
+
+
+def scale_intra(scenario, factor):
+    scenario["cluster"]["intra"]["bandwidth"] = quantity(scenario["cluster"]["intra"]["bandwidth"], factor)
+
+
+def scale_kernels(scenario, factor):
+    scenario["device"]["memory_bandwidth"] = quantity(scenario["device"]["memory_bandwidth"], factor)
+    scenario["device"]["launch"] = quantity(scenario["device"]["launch"], 1 / factor)
+
+
+def embeddings(scenario):
+    for workload in scenario["workloads"]:
+        for module in workload["modules"]:
+            if module["kind"] == "embedding":
+                yield module
+
+
+def scale_lookups(scenario, factor):
+    for module in embeddings(scenario):
+        feed = module.get("counts") or module.get("synth")
+        for key in ("lookups", "coalesced", "prior"):
+            if key in feed:
+                feed[key] = max(1, round(feed[key] * factor))
+
+
+def guessed_rows(scenario):
+    return any(estimated({**workload.get("source", {}), **module.get("source", {})}, "counts", "synth")
+               for workload in scenario["workloads"] for module in workload["modules"] if module["kind"] == "embedding")
+
+
+def scale_prior(scenario, factor):
+    for module in embeddings(scenario):
+        if "counts" in module:
+            module["counts"]["prior"] = min(module["counts"]["coalesced"], round(module["counts"]["prior"] * factor))
+
+
+def scale_overlap(scenario, factor):
+    for module in embeddings(scenario):
+        if "counts" in module:
+            apart = max(scenario["ranks"]) * module["counts"]["coalesced"] <= module["rows"]
+            module["counts"]["overlap"] = "full" if factor > 1 else "none" if apart else "random"
+
+
+def fused_by_guess(system):
+    return "bucket" in system and estimated(system.get("source", {}), "bucket")
+
+
+def scale_bucket(scenario, factor):
+    for system in scenario["systems"]:
+        if fused_by_guess(system):
+            system["bucket"] = quantity(system["bucket"], factor)
+
+
+ESTIMATES = (
+    ("compute times", scale_compute, lambda s: True),
+    ("latency", scale_latency, lambda s: True),
+    ("bandwidth inside a node", scale_intra, lambda s: "intra" in s["cluster"]),
+    ("speed of kernels", scale_kernels, lambda s: isinstance(s.get("device"), dict)),
+    ("rows looked up", scale_lookups, guessed_rows),
+    ("prior rows", scale_prior, lambda s: any("counts" in m for m in embeddings(s))),
+    ("overlap (none, full)", scale_overlap, lambda s: any("counts" in m for m in embeddings(s))),
+    ("buckets", scale_bucket, lambda s: any(fused_by_guess(system) for system in s["systems"])),
+)
+
+
+# --- playing ----------------------------------------------------------------------------------------------------------------
+
+def inline(path):
+    scenario = json.loads(path.read_text(encoding="utf-8"))
+    scenario["workloads"] = [model("workloads", w) if isinstance(w, str) else w for w in scenario["workloads"]]
+    scenario["systems"] = [model("systems", s) if isinstance(s, str) else s for s in scenario["systems"]]
+    for kind in ("cluster", "device"):
+        if isinstance(scenario.get(kind), str):
+            scenario[kind] = model(f"{kind}s", scenario[kind])
+    return scenario
+
+
+def play(program, scenario):
+    """(workload, ranks) -> [(seconds, system)], fastest first."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(scenario, file)
+        file.flush()
+        done = subprocess.run([program, "train", file.name, "--format", "json"], capture_output=True, text=True,
+                              env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+    if done.returncode:
+        raise SystemExit(f"{scenario['name']}: {done.stderr.strip()}")
+    result = {}
+    for point in json.loads(done.stdout)["training"]:
+        result.setdefault((point["workload"], point["ranks"]), []).append((point["iteration_s"], point["system"]))
+    return {key: sorted(times) for key, times in result.items()}
+
+
+def flips(normal, other):
+    """Pairs of systems whose order turned, both times by more than a tie."""
+    before, after = {s: t for t, s in normal}, {s: t for t, s in other}
+    return [(a, b) for a in before for b in before
+            if before[a] < before[b] * (1 - TIE) and after[b] < after[a] * (1 - TIE)]
+
+
+def duration(seconds):
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def cell(normal, other):
+    """What became of the ranking, in few words."""
+    turned = flips(normal, other)
+    if not turned:
+        return "same"
+    words = "; ".join(f"{b} passes {a}" for a, b in turned[:3]) + (f"; {len(turned) - 3} more" if len(turned) > 3 else "")
+    return (f"**winner: {other[0][1]}**; " if (normal[0][1], other[0][1]) in turned else "") + words
+
+
+def table(program, path):
+    base = inline(path)
+    most = max(base["ranks"]) if isinstance(base["ranks"], list) else base["ranks"]
+    base["ranks"] = [most]  # scale_overlap reads it
+    normal = play(program, base)
+    lines = [f"### {path.stem}", "", f"{base['summary']}; {most} ranks.", "", "| workload | ranking, time of an iteration |", "|---|---|"]
+    for (workload, _), ranking in normal.items():
+        lines.append(f"| {workload} | {', '.join(f'{s} {duration(t)}' for t, s in ranking)} |")
+    lines += ["", "| workload | estimate | halved | doubled |", "|---|---|---|---|"]
+    same = {key: [] for key in normal}
+    rows = []
+    for name, change, applies in ESTIMATES:
+        if not applies(base):
+            continue
+        played = []
+        for factor in (0.5, 2):
+            scenario = copy.deepcopy(base)
+            change(scenario, factor)
+            played.append(play(program, scenario))
+            print(f"{path.stem}: {name} x {factor}", file=sys.stderr)
+        for key, ranking in normal.items():
+            cells = [cell(ranking, result[key]) for result in played]
+            if cells == ["same", "same"]:
+                same[key].append(name)
+            else:
+                rows.append((list(normal).index(key), f"| {key[0]} | {name} | {cells[0]} | {cells[1]} |"))
+    lines += [row for _, row in sorted(rows, key=lambda row: row[0])]
+    for key, names in same.items():
+        if names:
+            lines.append(f"| {key[0]} | {', '.join(names)} | same | same |")
+    return "\n".join(lines)
+
+
+def sections(text):
+    """name -> section of the page."""
+    return {part.split("\n", 1)[0].strip(): "### " + part.strip() for part in text.split("### ")[1:]}
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
+    if not arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
+    program = os.path.abspath(arguments[0])
+    names = arguments[1:] or [path.stem for path in sorted(HERE.glob("*.json")) if not path.stem.endswith("-select")]
+    for name in names:
+        text = table(program, HERE / f"{name}.json")
+        if "--print" in sys.argv:
+            print(text)
+            continue
+        head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+        middle, tail = rest.split(END)
+        found = {**sections(middle), name: text}
+        PAGE.write_text(head + BEGIN + "\n\n" + "\n\n".join(found[key] for key in sorted(found)) + "\n\n" + END + tail, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
