@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Dense tensors that are sent sparse: of larger ones a part is simulated, entries of all ranks together at most so
- * many, for as many iterations as a synthetic gradient has. */
+/* What is sent by value, entry by entry: of larger tensors a part is simulated, entries of all ranks together about
+ * so many. Of dense tensors, as many iterations as a synthetic gradient has. */
 enum { SAMPLE_ENTRIES = 1 << 21, SAMPLE_LEAST = 1 << 14, ITERATIONS_OF_GRADIENT = 4 };
 
 static bool same_setting(const struct ss_setting *a, const struct ss_setting *b) {
@@ -80,27 +80,6 @@ static bool simulate(struct worker *w, struct ss_duration *d, const struct ss_se
   return true;
 }
 
-static bool rows(struct worker *w, struct ss_duration *d, struct ss_error *error) {
-  const struct ss_carried *c = &d->carried;
-  const struct ss_world world = {&w->all->cluster, &w->all->device, w->all->verify, &w->memory};
-  const struct ss_input_wish needs = ss_setting_wish(&c->setting, c->ranks, true, true);
-  struct ss_lookups_wish wish = {.ranks = c->ranks,
-                                 .share = c->share,
-                                 .element = needs.element,
-                                 .lookups = needs.lookups,
-                                 .values = needs.values};
-  if (!reserve(d, c->lookups->iterations, error)) return false;
-  for (uint32_t t = 0; t < d->period; t++) {
-    struct ss_input input;
-    wish.iteration = t;
-    ss_arena_reset(&w->arena);
-    if (!ss_lookups_input(c->lookups, &wish, &w->arena, &input, error) ||
-        !simulate(w, d, &c->setting, &world, &input, t, error))
-      return false;
-  }
-  return true;
-}
-
 /* The bytes that travel do not depend on what is in them: no rows are listed, and nothing can be proven. */
 static bool whole(struct worker *w, struct ss_duration *d, struct ss_error *error) {
   const struct ss_carried *c = &d->carried;
@@ -134,6 +113,44 @@ static void scale_k(struct ss_setting *setting, struct ss_selection *select, dou
   for (size_t i = 0; o && o[i].name; i++)
     if (strcmp(o[i].name, "k") == 0) setting->value[i] = scaled(setting->value[i], sampled, n);
   select->k = scaled(select->k, sampled, n);
+}
+
+/* How many columns of a table to simulate: rows of all ranks, but no more entries than so many. */
+static uint32_t columns_of(const struct ss_lookups *l, uint32_t ranks) {
+  const uint64_t rows = ss_lookups_most(l, ranks), width = l->module->row_width;
+  const uint64_t most = rows ? SAMPLE_ENTRIES / rows : width;
+  if (most == 0) return 1;
+  return (uint32_t)(most < width ? most : width);
+}
+
+static bool rows(struct worker *w, struct ss_duration *d, struct ss_error *error) {
+  const struct ss_carried *c = &d->carried;
+  const struct ss_input_wish needs = ss_setting_wish(&c->setting, c->ranks, true, true);
+  struct ss_setting setting = c->setting;
+  struct ss_selection none = {0};
+  struct ss_lookups_wish wish = {.ranks = c->ranks,
+                                 .share = c->share,
+                                 .columns = c->lookups->module->row_width,
+                                 .element = needs.element,
+                                 .lookups = needs.lookups,
+                                 .values = needs.values};
+  if (needs.values && !c->lookups->valued) wish.columns = columns_of(c->lookups, c->ranks);
+  d->sampled = (double)c->lookups->module->row_width / wish.columns;
+  scale_k(&setting, &none, d->sampled, c->lookups->module->rows * wish.columns);
+  const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
+  struct ss_device device = w->all->device;
+  device.per_byte *= d->sampled;
+  const struct ss_world world = {&cluster, &device, w->all->verify, &w->memory};
+  if (!reserve(d, c->lookups->iterations, error)) return false;
+  for (uint32_t t = 0; t < d->period; t++) {
+    struct ss_input input;
+    wish.iteration = t;
+    ss_arena_reset(&w->arena);
+    if (!ss_lookups_input(c->lookups, &wish, &w->arena, &input, error) ||
+        !simulate(w, d, &setting, &world, &input, t, error))
+      return false;
+  }
+  return true;
 }
 
 /* A dense tensor that is sent sparse: entries of a synthetic gradient. */

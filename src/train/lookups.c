@@ -252,6 +252,16 @@ uint64_t ss_lookups_gathered(const struct ss_lookups *l, uint64_t iteration, uin
   return gathered;
 }
 
+uint64_t ss_lookups_most(const struct ss_lookups *l, uint32_t ranks) {
+  uint64_t most = 0;
+  for (uint64_t t = 0; t < l->iterations; t++) {
+    uint64_t rows = 0;
+    for (uint32_t r = 0; r < ranks; r++) rows += distinct_of(l, t, r).count;
+    most = rows > most ? rows : most;
+  }
+  return most;
+}
+
 uint64_t ss_lookups_split_bytes(const struct ss_lookups *l, uint64_t iteration, uint32_t rank, uint64_t next) {
   enum { INDEX = 4 };
   const uint64_t row = (uint64_t)l->module->row_width * ss_dtype_bytes(l->dtype);
@@ -292,18 +302,20 @@ static int64_t *make_values(const struct ss_lookups_wish *wish, uint32_t rank, u
   return value;
 }
 
-static bool set_shape(const struct ss_lookups *l, bool element, struct ss_input *out, struct ss_error *error) {
+static bool set_shape(const struct ss_lookups *l, const struct ss_lookups_wish *wish, struct ss_input *out,
+                      struct ss_error *error) {
   const struct ss_module *m = l->module;
+  const uint32_t width = wish->columns ? wish->columns : m->row_width;
   *out = (struct ss_input){.rows = m->rows,
-                           .width = m->row_width,
-                           .row_width = m->row_width,
-                           .elements = m->rows * m->row_width,
+                           .width = width,
+                           .row_width = width,
+                           .elements = m->rows * width,
                            .value_bytes = ss_dtype_bytes(l->dtype)};
-  if (!element) return true;
+  if (!wish->element) return true;
   if (out->elements >> 32)
     return ss_fail(error, SS_BAD_INPUT,
                    "module \"%s\": %llu x %u elements are more than 2^32 - 1 indices, which this scheme cannot count",
-                   m->name, (unsigned long long)m->rows, m->row_width);
+                   m->name, (unsigned long long)m->rows, width);
   out->rows = out->elements;
   out->width = 1;
   return true;
@@ -330,8 +342,9 @@ static bool traced_values(const struct ss_lookups *l, const struct ss_lookups_wi
 
 bool ss_lookups_input(const struct ss_lookups *l, const struct ss_lookups_wish *wish, struct ss_arena *arena,
                       struct ss_input *out, struct ss_error *error) {
-  const uint32_t P = wish->ranks, width = wish->element ? l->module->row_width : 1;
-  if (!set_shape(l, wish->element, out, error)) return false;
+  const uint32_t P = wish->ranks;
+  if (!set_shape(l, wish, out, error)) return false;
+  const uint32_t width = wish->element ? out->row_width : 1;
   if (wish->values && l->valued && wish->share == SS_ROWS_ALL) return traced_values(l, wish, arena, out, error);
   uint64_t *count = ss_arena_alloc(arena, P, sizeof *count), *lookups = ss_arena_alloc(arena, P, sizeof *lookups);
   uint32_t **row = ss_arena_alloc(arena, P, sizeof *row), **lookup = ss_arena_alloc(arena, P, sizeof *lookup);

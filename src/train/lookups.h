@@ -42,12 +42,16 @@ struct ss_lookups_wish {
   uint64_t iteration;
   uint32_t ranks;
   enum ss_share_of_rows share;
+  uint32_t columns; /* of the table that are looked at; 0: all */
   bool element, lookups, values;
 };
 
 /* What a scheme starts from, as ss_input_make has it; arrays are `arena`'s. */
 bool ss_lookups_input(const struct ss_lookups *lookups, const struct ss_lookups_wish *wish, struct ss_arena *arena,
                       struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* The most distinct rows that the first `ranks` ranks have together in any iteration. */
+uint64_t ss_lookups_most(const struct ss_lookups *lookups, uint32_t ranks);
 
 /* Bytes that Algorithm 1 moves through a rank's memory, where all ranks together look up `next` rows in the iteration
  * after (docs/training.md, "The split"). */
