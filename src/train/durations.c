@@ -7,7 +7,7 @@
 
 /* What is sent by value, entry by entry: of larger tensors a part is simulated, entries of all ranks together about
  * so many. Of dense tensors, as many iterations as a synthetic gradient has. */
-enum { SAMPLE_ENTRIES = 1 << 21, SAMPLE_LEAST = 1 << 14, ITERATIONS_OF_GRADIENT = 4 };
+enum { SAMPLE_ENTRIES = 1 << 19, SAMPLE_LEAST = 1 << 14, SAMPLE_OF_TABLES = 1 << 18, ITERATIONS_OF_VALUES = 4 };
 
 static bool same_setting(const struct ss_setting *a, const struct ss_setting *b) {
   return a->scheme == b->scheme && memcmp(a->value, b->value, sizeof a->value) == 0 &&
@@ -118,7 +118,7 @@ static void scale_k(struct ss_setting *setting, struct ss_selection *select, dou
 /* How many columns of a table to simulate: rows of all ranks, but no more entries than so many. */
 static uint32_t columns_of(const struct ss_lookups *l, uint32_t ranks) {
   const uint64_t rows = ss_lookups_most(l, ranks), width = l->module->row_width;
-  const uint64_t most = rows ? SAMPLE_ENTRIES / rows : width;
+  const uint64_t most = rows ? SAMPLE_OF_TABLES / rows : width;
   if (most == 0) return 1;
   return (uint32_t)(most < width ? most : width);
 }
@@ -141,7 +141,10 @@ static bool rows(struct worker *w, struct ss_duration *d, struct ss_error *error
   struct ss_device device = w->all->device;
   device.per_byte *= d->sampled;
   const struct ss_world world = {&cluster, &device, w->all->verify, &w->memory};
-  if (!reserve(d, c->lookups->iterations, error)) return false;
+  uint64_t period = c->lookups->iterations;
+  if (needs.values && !c->lookups->valued && !setting.scheme->estimates && period > ITERATIONS_OF_VALUES)
+    period = ITERATIONS_OF_VALUES;
+  if (!reserve(d, period, error)) return false;
   for (uint32_t t = 0; t < d->period; t++) {
     struct ss_input input;
     wish.iteration = t;
@@ -177,7 +180,7 @@ static bool entries(struct worker *w, struct ss_duration *d, struct ss_error *er
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
   const bool by_element = setting.scheme->by_elements || setting.element;
   struct ss_input_wish wish = {.ranks = c->ranks, .lists = true, .element = true, .values = true};
-  if (!reserve(d, ITERATIONS_OF_GRADIENT, error)) return false;
+  if (!reserve(d, ITERATIONS_OF_VALUES, error)) return false;
   for (uint32_t t = 0; t < d->period; t++) {
     struct ss_input input;
     wish.iteration = t;
