@@ -46,6 +46,10 @@ def close(a, b, relative=1e-12):
     return abs(a - b) <= relative * max(abs(a), abs(b), 1e-30)
 
 
+def all_close(a, b):
+    return len(a) == len(b) and all(close(x, y) for x, y in zip(a, b))
+
+
 # --- the timeline ------------------------------------------------------------------------------------------------------
 
 def random_module(dice, i, earlier):
@@ -201,11 +205,11 @@ def tasks_last_as_long_as_their_scheme(folder):
     for scheme in ("allgather", "zen", {"name": "allgather", "coalesce": False}, {"name": "ps", "pull": "rows"}):
         [point] = results(folder, scenario_of(tensor, BIBLE, scheme, "fifo", 8))
         [task] = point["tasks"]
-        assert task["times_s"] == by_run(BIBLE, scheme, 8), scheme
+        assert all_close(task["times_s"], by_run(BIBLE, scheme, 8)), scheme
     [point] = results(folder, scenario_of(tensor, BIBLE, "alltoall", "fifo", 8))
     found = {task["kind"]: task["times_s"] for task in point["tasks"]}
     for kind, exchange in (("gradient", "gradients"), ("lookups", "lookups")):
-        assert found[kind] == by_run(BIBLE, {"name": "alltoall", "exchange": exchange}, 8), kind
+        assert all_close(found[kind], by_run(BIBLE, {"name": "alltoall", "exchange": exchange}, 8)), kind
 
 
 @test
@@ -224,7 +228,7 @@ def algorithm_1_splits_the_traces_own_rows(folder):
     for kind, share in shares.items():
         write_trace(folder / f"{kind}.safetensors", tensor, share)
         again = by_run(folder / f"{kind}.safetensors", {"name": "alltoall", "exchange": "gradients"}, ranks, "--device", "quick")
-        assert found[kind] == again, f"{kind}: {found[kind][:3]} {again[:3]}"
+        assert all_close(found[kind], again), f"{kind}: {found[kind][:3]} {again[:3]}"
     # the split, of the rank that moves most, at the device's speed (docs/training.md)
     row, index = 4 * tensor["row_width"], 4
     for t in range(period):
@@ -246,13 +250,13 @@ def dense_tasks_follow_the_closed_form(folder):
 
 @test
 def a_part_of_a_large_selected_tensor_takes_as_long(folder):
-    """8 ranks simulate 2^18 entries of a tensor: one of four times as many takes four times the bytes' time."""
+    """8 ranks simulate 2^16 entries of a tensor: one of four times as many takes four times the bytes' time."""
     def run(entries, k):
         workload = {"name": "large", "modules": [{"name": "a", "kind": "dense", "bytes": 4 * entries}]}
         system = {"name": "s", "sparse": "allgather", "dense": {"name": "allgather"}, "select": {"k": k}, "schedule": "fifo"}
         [point] = results(folder, {"workload": workload, "systems": [system], "cluster": FLAT, "ranks": [8]})
         return point
-    small, large = run(1 << 18, 4096), run(1 << 20, 4 * 4096)
+    small, large = run(1 << 16, 4096), run(1 << 18, 4 * 4096)
     assert small["sampled"] == 1 and large["sampled"] == 4
     assert close(small["tasks"][0]["time_s"], 7 * (10e-6 + 4096 * 8 / 1.25e9))
     assert close(large["tasks"][0]["time_s"], 7 * (10e-6 + 4 * 4096 * 8 / 1.25e9))
