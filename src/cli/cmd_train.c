@@ -26,6 +26,7 @@ static const char help[] =
     "  --bandwidth RATE     of the cluster        --latency TIME     of the cluster\n"
     "  --set PATH=VALUE     change any field of the scenario (repeatable): --set jitter.lognormal=0.1\n"
     "  --timeline FILE      the last round of the trace as Chrome trace events: open it in ui.perfetto.dev\n"
+    "  --gantt FILE         the last iteration at the most ranks as a figure (.svg, .pdf or .png; needs gnuplot)\n"
     "  --sensitivity        who is fastest when all compute times are half, or twice, as long\n"
     "  --format table|json|csv, -o FILE           what and where to write (a file appears whole or not at all)\n"
     "  --per-iteration      add arrays to the JSON\n"
@@ -39,7 +40,7 @@ static const char help[] =
 static const double factors[] = {0.5, 1, 2};
 
 struct own {
-  const char *workloads, *systems, *timeline;
+  const char *workloads, *systems, *timeline, *gantt;
   bool sensitivity;
 };
 
@@ -49,6 +50,7 @@ static bool own_option(void *context, const char *name, const char *value, struc
   if (strcmp(name, "workload") == 0) own->workloads = value;
   if (strcmp(name, "system") == 0) own->systems = value;
   if (strcmp(name, "timeline") == 0) own->timeline = value;
+  if (strcmp(name, "gantt") == 0) own->gantt = value;
   if (strcmp(name, "sensitivity") == 0) own->sensitivity = true;
   return true;
 }
@@ -113,6 +115,23 @@ static bool write_timeline(const char *path, const struct ss_training *t, struct
   return false;
 }
 
+static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_error *error) {
+  struct ss_output output;
+  enum ss_picture picture;
+  char *bytes;
+  size_t size;
+  if (!path) return true;
+  if (!ss_picture_of(path, &picture, error)) return ss_fail_prefix(error, "--gantt");
+  if (!ss_training_gantt(t, picture, &bytes, &size, error)) return false;
+  bool ok = ss_output_open(path, &output, error);
+  if (ok) {
+    fwrite(bytes, 1, size, output.stream); /* ss_output_commit finds what went wrong */
+    ok = ss_output_commit(&output, error);
+  }
+  free(bytes);
+  return ok;
+}
+
 static bool run_scenario(const struct ss_call *call, const struct own *own, struct ss_train_scenario *s,
                          struct ss_error *error) {
   const struct ss_train_request request = {call->request, own->workloads, own->systems};
@@ -127,16 +146,17 @@ static bool run_scenario(const struct ss_call *call, const struct own *own, stru
                                     .per_iteration = call->wish.per_iteration};
   if (!best) return ss_fail_memory(error, "comparing systems");
   return simulate(t, call, error) && play_all(t, call, &names, error) && write_timeline(own->timeline, t, error) &&
-         print(call, t, &names, error);
+         draw_gantt(own->gantt, t, error) && print(call, t, &names, error);
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {
   static const struct ss_option_spec specs[] = {
-      {"workload", true}, {"system", true},         {"timeline", true}, {"sensitivity", false},
-      {"trace", true},    {"cluster", true},        {"ranks", true},    {"bandwidth", true},
-      {"latency", true},  {"iterations", true},     {"merge", true},    {"device", true},
-      {"set", true},      {"format", true},         {"o", true},        {"jobs", true},
-      {"quiet", false},   {"per-iteration", false}, {"help", false},    {.name = NULL}};
+      {"workload", true},     {"system", true},  {"timeline", true},       {"gantt", true},
+      {"sensitivity", false}, {"trace", true},   {"cluster", true},        {"ranks", true},
+      {"bandwidth", true},    {"latency", true}, {"iterations", true},     {"merge", true},
+      {"device", true},       {"set", true},     {"format", true},         {"o", true},
+      {"jobs", true},         {"quiet", false},  {"per-iteration", false}, {"help", false},
+      {.name = NULL}};
   struct ss_call call;
   struct own own = {0};
   struct ss_train_scenario scenario = {0};

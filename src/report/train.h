@@ -2,6 +2,7 @@
 #ifndef SS_REPORT_TRAIN_H
 #define SS_REPORT_TRAIN_H
 
+#include "report/plot.h"
 #include "train/training.h"
 
 #include <stdio.h>
@@ -24,6 +25,10 @@ bool ss_training_table(const struct ss_training *training, const struct ss_train
 /* The recorded iterations of every point as Chrome trace-event JSON, which Perfetto opens: a process a point, with
  * threads for compute and for communication. */
 bool ss_training_timeline(const struct ss_training *training, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+
+/* The last iteration of every system at the largest rank count, drawn by gnuplot; bytes as ss_plot_draw has them. */
+bool ss_training_gantt(const struct ss_training *training, enum ss_picture picture, char **bytes, size_t *size,
+                       struct ss_error *error) SS_MUST_CHECK;
 
 /* "forward of lstm", "Algorithm 1", "prior of embedding" */
 void ss_training_part_name(const struct ss_training_point *point, enum ss_span_kind kind, uint32_t what, char *out,
