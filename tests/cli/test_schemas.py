@@ -76,7 +76,8 @@ RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_
 @test
 def schemas_are_schemas(folder):
     found = sorted(path.name for path in SCHEMAS.glob("*.json"))
-    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec", "scenario", "cluster", "device", "cost-model"):
+    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec", "scenario", "cluster", "device", "cost-model",
+                 "train", "workload", "system"):
         assert f"{name}.schema.json" in found, f"{name} has no schema"
         validator(name)
 
@@ -154,6 +155,39 @@ def check_prints_what_it_says(folder):
     form = json.loads((ROOT / "models" / "costs" / "allreduce-ring.json").read_text())
     (folder / "wrong.json").write_text(json.dumps({**form, "exact": "P*alpha"}))
     fits("check", output("check", folder / "wrong.json", status=1), "a check that fails")
+
+
+@test
+def train_prints_what_it_says(folder):
+    common = ["train", "--workload", "embrace-lm-rtx3090", "--cluster", "rtx3090-100g-ib"]
+    for more in (["--ranks", "1,4"], ["--ranks", "4", "--per-iteration", "--sensitivity"],
+                 ["--ranks", "3", "--set", "jitter.lognormal=0.1", "--device", "quick", "--system", "embrace"]):
+        document = output(*common, *more)
+        fits("train", document, f"train {more}")
+    for field in ("workload", "system", "ranks", "iteration_s", "stall_s", "hidden", "speedup", "tasks", "critical_path"):
+        misfits("train", changed(document, ["training", 0, field], drop=True), f"a point without {field}")
+    misfits("train", changed(document, ["training", 0, "iteration_s"], "1 s"), "text for a time")
+    misfits("train", changed(document, ["training", 0, "tasks", 0, "kind"], "late"), "an unknown kind of task")
+    misfits("train", changed(document, ["estimates"], drop=True), "no estimates")
+
+
+@test
+def workloads_and_systems_fit(folder):
+    for kind in ("workload", "system"):
+        paths = sorted((ROOT / "models" / f"{kind}s").glob("*.json"))
+        assert paths, f"no {kind}s"
+        for path in paths:
+            fits(kind, json.loads(path.read_text()), path.name)
+    workload = json.loads((ROOT / "models" / "workloads" / "embrace-lm-rtx3090.json").read_text())
+    for path, value in ((["modules"], []), (["modules", 0, "rows"], 0), (["modules", 0, "forward_s"], -1), (["modules", 0, "forward_s"], "-1ms"),
+                        (["modules", 0, "tensor"], "embedding"), (["modules", 0, "after"], ["lstm"]), (["modules", 0, "kind"], "sparse"),
+                        (["modules", 0, "byte"], 1), (["dtype"], "F64"), (["source"], "a paper")):
+        misfits("workload", changed(workload, path, value), f"{path} = {value!r}")
+    system = json.loads((ROOT / "models" / "systems" / "horovod-allreduce.json").read_text())
+    for path, value in ((["schedule"], "lifo"), (["bucket"], -1), (["bucket"], "-1MB"), (["sparse"], {"teams": 2}), (["baseline"], 1),
+                        (["select"], {"topk": "5%", "k": 3})):
+        misfits("system", changed(system, path, value), f"{path} = {value!r}")
+    misfits("system", changed(system, ["dense"], drop=True), "no dense scheme")
 
 
 @test
