@@ -9,13 +9,6 @@
  * so many. Of dense tensors, as many iterations as a synthetic gradient has. */
 enum { SAMPLE_ENTRIES = 1 << 19, SAMPLE_LEAST = 1 << 14, SAMPLE_OF_TABLES = 1 << 18, ITERATIONS_OF_VALUES = 4 };
 
-static bool same_setting(const struct ss_setting *a, const struct ss_setting *b) {
-  return a->scheme == b->scheme && memcmp(a->value, b->value, sizeof a->value) == 0 &&
-         memcmp(a->real, b->real, sizeof a->real) == 0 && memcmp(a->given, b->given, sizeof a->given) == 0 &&
-         a->index_bytes == b->index_bytes && a->element == b->element && a->exchange_sizes == b->exchange_sizes &&
-         a->hierarchy == b->hierarchy;
-}
-
 static bool same_selection(const struct ss_selection *a, const struct ss_selection *b) {
   return a->selects == b->selects && a->residual == b->residual && a->density == b->density && a->k == b->k &&
          a->block == b->block;
@@ -23,7 +16,7 @@ static bool same_selection(const struct ss_selection *a, const struct ss_selecti
 
 static bool same(const struct ss_carried *a, const struct ss_carried *b) {
   return a->ranks == b->ranks && a->lookups == b->lookups && a->bytes == b->bytes && a->share == b->share &&
-         a->dtype == b->dtype && same_setting(&a->setting, &b->setting) && same_selection(&a->select, &b->select);
+         a->dtype == b->dtype && ss_setting_same(&a->setting, &b->setting) && same_selection(&a->select, &b->select);
 }
 
 bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried, uint32_t *out,

@@ -14,6 +14,14 @@ bool ss_setting_sends_dense(const struct ss_setting *setting) {
   return setting->scheme->dense || (ss_setting_has(setting, "dense") && ss_setting_value(setting, "dense"));
 }
 
+bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b) {
+  bool same = a->scheme == b->scheme && a->index_bytes == b->index_bytes && a->element == b->element &&
+              a->exchange_sizes == b->exchange_sizes && a->hierarchy == b->hierarchy;
+  for (size_t i = 0; i < SS_OPTIONS_MAX; i++)
+    same = same && a->value[i] == b->value[i] && a->real[i] == b->real[i] && a->given[i] == b->given[i];
+  return same;
+}
+
 static bool read_size(struct ss_node node, uint64_t *out, struct ss_error *error) {
   double bytes;
   *out = 0;

@@ -25,6 +25,8 @@ struct ss_system {
 const char *ss_schedule_name(enum ss_schedule schedule);
 /* The scheme sends dense payloads: what it is given counts as a dense tensor. */
 bool ss_setting_sends_dense(const struct ss_setting *setting);
+/* The same scheme with the same options; labels do not count. */
+bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b);
 bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -9,12 +9,6 @@ const char *ss_task_kind_name(enum ss_task_kind kind) {
   return names[kind];
 }
 
-static bool same_wire(const struct ss_setting *a, const struct ss_setting *b) {
-  return a->scheme == b->scheme && memcmp(a->value, b->value, sizeof a->value) == 0 &&
-         memcmp(a->real, b->real, sizeof a->real) == 0 && a->hierarchy == b->hierarchy &&
-         a->exchange_sizes == b->exchange_sizes;
-}
-
 struct ss_policy ss_system_policy(const struct ss_system *system) {
   const bool dense = ss_setting_sends_dense(&system->sparse);
   return (struct ss_policy){.schedule = system->schedule,
@@ -22,7 +16,7 @@ struct ss_policy ss_system_policy(const struct ss_system *system) {
                             .partition = system->partition,
                             .exchanges = system->exchanges,
                             .dense_tables = dense,
-                            .fuse_tables = dense && same_wire(&system->sparse, &system->dense)};
+                            .fuse_tables = dense && ss_setting_same(&system->sparse, &system->dense)};
 }
 
 void ss_timetable_free(struct ss_timetable *timetable) {

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -315,6 +316,27 @@ def timelines_open_in_perfetto(folder):
         spans = sorted((e["ts"], e["dur"]) for e in complete if e["tid"] == thread)
         for (a, lasts), (b, _) in zip(spans, spans[1:]):
             assert a + lasts <= b + 1e-6, (a, lasts, b)
+
+
+@test
+def the_last_iteration_is_drawn(folder):
+    if not shutil.which("gnuplot"):
+        raise tap.Skip("gnuplot is not installed")
+    for ending, begin in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
+        path = folder / f"gantt.{ending}"
+        train(folder, {**LM, "workload": hostile_names()}, "--gantt", path)
+        assert path.read_bytes().startswith(begin), ending
+    text = (folder / "gantt.svg").read_text()
+    for name in ("embrace", "horovod-allgather", "16 ranks", "looked-up rows", "bl`touch pwned`"):
+        assert name in text, name
+    assert not list(folder.glob("pwned*")) and not (ROOT / "pwned").exists()
+    assert "does not end in .svg" in train(folder, LM, "--gantt", folder / "gantt.jpg", status=2).stderr
+
+
+def hostile_names():
+    return {"name": "it's \"odd\"", "modules": [{"name": "bl`touch pwned`", "kind": "dense", "bytes": "40MB", "forward_s": "20ms", "backward_s": "40ms"},
+                                                {"name": "t\"\\'\n", "kind": "embedding", "rows": 1000, "row_width": 64, "forward_s": "9ms",
+                                                 "counts": {"lookups": 900, "coalesced": 800, "prior": 70}}]}
 
 
 @test
