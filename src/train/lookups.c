@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ITERATIONS_OF_SYNTH = 8, LOOKUPS_MAX_BITS = 36 };
+enum { ITERATIONS_OF_SYNTH = 8, LOOKUPS_MAX_BITS = 31 };
 
 static bool short_of_memory(struct ss_error *error) {
   return ss_fail_memory(error, "reading lookups");

@@ -77,7 +77,7 @@ RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_
 def schemas_are_schemas(folder):
     found = sorted(path.name for path in SCHEMAS.glob("*.json"))
     for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec", "scenario", "cluster", "device", "cost-model",
-                 "train", "workload", "system"):
+                 "train", "train-scenario", "workload", "system"):
         assert f"{name}.schema.json" in found, f"{name} has no schema"
         validator(name)
 
@@ -188,6 +188,22 @@ def workloads_and_systems_fit(folder):
                         (["select"], {"topk": "5%", "k": 3})):
         misfits("system", changed(system, path, value), f"{path} = {value!r}")
     misfits("system", changed(system, ["dense"], drop=True), "no dense scheme")
+
+
+@test
+def training_scenarios_fit(folder):
+    scenario = {"workload": "embrace-lm-rtx3090", "systems": ["embrace"], "cluster": "rtx3090-100g-ib", "ranks": "2..4", "iterations": 12,
+                "jitter": {"lognormal": "5%"}, "compute": 0.5, "baselines": ["embrace"], "device": "quick", "verify": True}
+    (folder / "s.json").write_text(json.dumps(scenario))
+    fits("train", output("train", folder / "s.json"), "a scenario with everything")
+    fits("train-scenario", scenario, "it")
+    for path in sorted((ROOT / "scenarios").glob("training/*.json")):
+        fits("train-scenario", json.loads(path.read_text()), path.name)
+    for path, value in ((["schemes"], ["zen"]), (["iterations"], "0:50"), (["iterations"], 1), (["jitter"], 0.1), (["jitter", "lognormal"], -1),
+                        (["workload"], 3), (["systems"], []), (["trace"], {"uniform": {"rows": 4, "density": 1}})):
+        (folder / "s.json").write_text(json.dumps(changed(scenario, path, value)))
+        call("train", folder / "s.json", status=2)
+        misfits("train-scenario", changed(scenario, path, value), f"{path} = {value!r}")
 
 
 @test

@@ -125,17 +125,34 @@ static void dense_gradients_overtake(void **state) {
   check_ends(&toy, ends);
 }
 
+/* A list that is not in forward order: d1, after d0, stands before it. Backward d0 [0,1], d1 [1,2]; gradients d0
+ * [1,2], d1 [2,4]. fifo: nothing begins before 4: forward d0 [4,5], d1 [5,6]. others: d0 [2,3]; d1 waits for its own:
+ * [4,5]. */
+static void fifo_waits_for_all_gradients(void **state) {
+  const struct toy toy = {.modules = 2,
+                          .module = {{.forward = 1, .backward = 1, .gradient = 2, .after = {1}, .afters = 1},
+                                     {.forward = 1, .backward = 1, .gradient = 1}}};
+  static const double ends[][3] = {{6, 12, 18}, {5, 10, 15}, {5, 10, 15}, {5, 10, 15}};
+  (void)state;
+  check_ends(&toy, ends);
+}
+
 /* One table e and a dense d behind it.
  * Backward: d [0,4], e [4,4.5]; d's gradient [4,7].
  * fifo, priority, horizontal: e's [7,9]; forward e [9,9.5], lookups [9.5,10.5], d [10.5,12.5].
  * 2d: split [4.5,4.75]; prior [7,8]; forward e [8,8.5]; the delayed rows wait, the lookups do not yet: delayed
  * [8,9.5]; lookups, made at 8.5, [9.5,10.5]; d [10.5,12.5]. What was gained is lost to the delayed rows. */
 static void one_table(void **state) {
-  const struct toy toy = {
-      .modules = 2,
-      .split = 0.25,
-      .module = {{.embedding = true, .forward = 0.5, .backward = 0.5, .gradient = 2, .lookups = 1, .prior = 1, .delayed = 1.5},
-                 {.forward = 2, .backward = 4, .gradient = 3, .after = {0}, .afters = 1}}};
+  const struct toy toy = {.modules = 2,
+                          .split = 0.25,
+                          .module = {{.embedding = true,
+                                      .forward = 0.5,
+                                      .backward = 0.5,
+                                      .gradient = 2,
+                                      .lookups = 1,
+                                      .prior = 1,
+                                      .delayed = 1.5},
+                                     {.forward = 2, .backward = 4, .gradient = 3, .after = {0}, .afters = 1}}};
   static const double ends[][3] = {{12.5, 25, 37.5}, {12.5, 25, 37.5}, {12.5, 25, 37.5}, {12.5, 25, 37.5}};
   (void)state;
   check_ends(&toy, ends);
@@ -144,11 +161,24 @@ static void one_table(void **state) {
 static const struct toy translation = {
     .modules = 4,
     .split = 0.25,
-    .module = {
-        {.name = "e1", .embedding = true, .forward = 0.25, .backward = 0.25, .gradient = 1, .lookups = 0.5, .prior = 0.5, .delayed = 0.5},
-        {.name = "d1", .forward = 1, .backward = 2, .gradient = 2, .after = {0}, .afters = 1},
-        {.name = "e2", .embedding = true, .forward = 0.25, .backward = 0.25, .gradient = 1, .lookups = 0.5, .prior = 0.5, .delayed = 0.5},
-        {.name = "d2", .forward = 1, .backward = 2, .gradient = 2, .after = {1, 2}, .afters = 2}}};
+    .module = {{.name = "e1",
+                .embedding = true,
+                .forward = 0.25,
+                .backward = 0.25,
+                .gradient = 1,
+                .lookups = 0.5,
+                .prior = 0.5,
+                .delayed = 0.5},
+               {.name = "d1", .forward = 1, .backward = 2, .gradient = 2, .after = {0}, .afters = 1},
+               {.name = "e2",
+                .embedding = true,
+                .forward = 0.25,
+                .backward = 0.25,
+                .gradient = 1,
+                .lookups = 0.5,
+                .prior = 0.5,
+                .delayed = 0.5},
+               {.name = "d2", .forward = 1, .backward = 2, .gradient = 2, .after = {1, 2}, .afters = 2}}};
 
 /* Encoder and decoder: e1, d1 after e1, e2, d2 after d1 and e2 (EmbRace, Fig. 5).
  * Backward: d2 [0,2], e2 [2,2.25], d1 [2.25,4.25], e1 [4.25,4.5].
@@ -224,8 +254,8 @@ static void spans_of_2d(void **state) {
 }
 
 /* Delayed rows that find no room until the next split. Forward of all and backward of d take no time.
- * 2d: d's gradient is made at 0: [0,2]; e backward [0,0.25], split [0.25,0.5]; prior [2,2.5]; lookups [2.5,3]; at 3 the
- *   last forward ends iteration 0, and d's backward at once makes its next gradient, which goes before the delayed
+ * 2d: d's gradient is made at 0: [0,2]; e backward [0,0.25], split [0.25,0.5]; prior [2,2.5]; lookups [2.5,3]; at 3
+ * the last forward ends iteration 0, and d's backward at once makes its next gradient, which goes before the delayed
  *   rows: [3,5]. Split(1) ends at 3.5: delayed(0) moves before prior(1): delayed(0) [5,6], prior(1) [6,6.5], lookups
  *   [6.5,7]. From then on 4 an iteration.
  * others: d [0,2], e (1.5) [2,3.5], lookups [3.5,4]. */
@@ -244,26 +274,30 @@ static void delayed_rows_come_before_the_next_prior(void **state) {
  * Backward d [0,1], e [1,1.5]; d's gradient [1,2].
  * fifo, priority, horizontal: e's [2,3]; forward e [3,3.5], d [3.5,4.5]; lookups [3.5,5.5]; backward(1) from 5.5 on:
  *   5.5 an iteration.
- * 2d: split [1.5,1.75]; prior [2,2.5]; forward e [2.5,3], d [3,4]; delayed [2.5,3.25]; lookups [3.25,5.25]; backward(1)
- *   from 5.25: d [5.25,6.25], e [6.25,6.75], split [6.75,7], d's gradient [6.25,7.25], prior [7.25,7.75], forward e
- *   [7.75,8.25], d [8.25,9.25]: 5.25 an iteration. */
+ * 2d: split [1.5,1.75]; prior [2,2.5]; forward e [2.5,3], d [3,4]; delayed [2.5,3.25]; lookups [3.25,5.25];
+ * backward(1) from 5.25: d [5.25,6.25], e [6.25,6.75], split [6.75,7], d's gradient [6.25,7.25], prior [7.25,7.75],
+ * forward e [7.75,8.25], d [8.25,9.25]: 5.25 an iteration. */
 static void lookups_that_nobody_names(void **state) {
-  const struct toy toy = {
-      .modules = 2,
-      .split = 0.25,
-      .module = {{.embedding = true, .forward = 0.5, .backward = 0.5, .gradient = 1, .lookups = 2, .prior = 0.5, .delayed = 0.75},
-                 {.forward = 1, .backward = 1, .gradient = 1}}};
+  const struct toy toy = {.modules = 2,
+                          .split = 0.25,
+                          .module = {{.embedding = true,
+                                      .forward = 0.5,
+                                      .backward = 0.5,
+                                      .gradient = 1,
+                                      .lookups = 2,
+                                      .prior = 0.5,
+                                      .delayed = 0.75},
+                                     {.forward = 1, .backward = 1, .gradient = 1}}};
   static const double ends[][3] = {{4.5, 10, 15.5}, {4.5, 10, 15.5}, {4.5, 10, 15.5}, {4, 9.25, 14.5}};
   (void)state;
   check_ends(&toy, ends);
 }
 
-/* Buckets of 8 bytes, parts of 4; a task lasts 1 + bytes/8. d0 and d1 have 4 bytes, d2 8. Backward d2 [0,1], d1 [1,2],
- * d0 [2,3].
- * fifo: buckets {d2} and {d1, d0}: [1,3], [3,5]; forward 5..8.
- * priority: four parts of 1.5: d2's first [1,2.5]; at 2.5 d1 goes before d2's second: [2.5,4]; d0 [4,5.5]; d2's second
- *   [5.5,7]; forward d0 [5.5,6.5], d1 [6.5,7.5], d2 [7.5,8.5].
- * horizontal, 2d: d2 [1,3]; at 3 d0 is made first: [3,4.5]; d1 [4.5,6]; forward d0 [4.5,5.5], d1 [6,7], d2 [7,8]. */
+/* Buckets of 8 bytes, parts of 4; a task lasts 1 + bytes/8. d0 and d1 have 4 bytes, d2 8. Backward d2 [0,1], d1
+ * [1,2], d0 [2,3]. fifo: buckets {d2} and {d1, d0}: [1,3], [3,5]; forward 5..8. priority: four parts of 1.5: d2's
+ * first [1,2.5]; at 2.5 d1 goes before d2's second: [2.5,4]; d0 [4,5.5]; d2's second [5.5,7]; forward d0 [5.5,6.5],
+ * d1 [6.5,7.5], d2 [7.5,8.5]. horizontal, 2d: d2 [1,3]; at 3 d0 is made first: [3,4.5]; d1 [4.5,6]; forward d0
+ * [4.5,5.5], d1 [6,7], d2 [7,8]. */
 static void buckets_and_partitions(void **state) {
   const struct toy toy = {.modules = 3,
                           .bucket = 8,
@@ -329,7 +363,8 @@ static void draw_module(struct dice *dice, struct toy *toy, uint32_t i, bool emb
     return;
   }
   for (uint32_t k = 0; k < i; k++)
-    if (m->afters < MODULES && (k + 1 == i || toy->module[k].embedding ? dice_below(dice, 4) > 0 : dice_one_in(dice, 4)))
+    if (m->afters < MODULES &&
+        (k + 1 == i || toy->module[k].embedding ? dice_below(dice, 4) > 0 : dice_one_in(dice, 4)))
       m->after[m->afters++] = k;
 }
 
@@ -385,7 +420,8 @@ static void compare_schedules(enum family family, uint32_t seed) {
   slower += horizontal.mean > fifo.mean + 1e-9;
   if (tables == 0) return;
   needed += both.mean > horizontal.mean + toy.split + toy.startup * tables;
-  const double bound = toy.split + toy.startup * tables + slack + (1 + tables) * fmax(horizontal.longest, both.longest);
+  const double bound =
+      toy.split + toy.startup * tables + slack + (1 + tables) * fmax(horizontal.longest, both.longest);
   if (both.mean > horizontal.mean + bound + 1e-9) {
     broken_2d++;
     printf("# 2d: %s, seed %u: %.6g > %.6g + %.6g\n", family_names[family], seed, both.mean, horizontal.mean, bound);
@@ -406,6 +442,7 @@ static void schedules_cost_no_more_than_their_bounds(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dense_gradients_overtake),
+      cmocka_unit_test(fifo_waits_for_all_gradients),
       cmocka_unit_test(one_table),
       cmocka_unit_test(encoder_and_decoder),
       cmocka_unit_test(spans_of_2d),
