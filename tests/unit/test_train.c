@@ -312,6 +312,35 @@ static void buckets_and_partitions(void **state) {
   check_ends(&toy, ends);
 }
 
+/* The order of the queue, were all tasks of the translation there at once. */
+static void the_queue_is_in_the_tables_order(void **state) {
+  static const char *const wanted[] = {
+      [SS_PRIORITY] =
+          "gradient of e1, gradient of d1, lookups of e1, gradient of e2, gradient of d2, lookups of e2, ",
+      [SS_HORIZONTAL] =
+          "gradient of e1, gradient of e2, lookups of e1, gradient of d1, lookups of e2, gradient of d2, ",
+      [SS_2D] =
+          "prior of e1, prior of e2, lookups of e1, gradient of d1, lookups of e2, gradient of d2, delayed of e1, "
+          "delayed of e2, "};
+  (void)state;
+  for (enum ss_schedule s = SS_PRIORITY; s <= SS_2D; s++) {
+    struct toy_run run;
+    char text[400] = "", name[100];
+    bool seen[16] = {false};
+    play_toy(&translation, s, 3, &run);
+    for (uint32_t n = 0; n < run.timetable.tasks; n++) {
+      uint32_t best = UINT32_MAX;
+      for (uint32_t i = 0; i < run.timetable.tasks; i++)
+        if (!seen[i] && (best == UINT32_MAX || run.timetable.task[i].key < run.timetable.task[best].key)) best = i;
+      seen[best] = true;
+      ss_task_name(&run.timetable, &run.timetable.task[best], name, sizeof name);
+      snprintf(text + strlen(text), sizeof text - strlen(text), "%s, ", name);
+    }
+    assert_string_equal(text, wanted[s]);
+    end_toy(&run);
+  }
+}
+
 /* --- the agenda -------------------------------------------------------------------------------------------- */
 
 static void events_come_by_time_then_by_insertion(void **state) {
@@ -449,6 +478,7 @@ int main(void) {
       cmocka_unit_test(delayed_rows_come_before_the_next_prior),
       cmocka_unit_test(lookups_that_nobody_names),
       cmocka_unit_test(buckets_and_partitions),
+      cmocka_unit_test(the_queue_is_in_the_tables_order),
       cmocka_unit_test(events_come_by_time_then_by_insertion),
       cmocka_unit_test(schedules_cost_no_more_than_their_bounds),
   };
