@@ -11,7 +11,7 @@ static void print_help(FILE *stream) {
         "How long does synchronising sparse gradients take, under which scheme, on which cluster, and why?\n\n",
         stream);
   for (size_t i = 0; ss_commands[i]; i++)
-    fprintf(stream, "  %-9s %s\n", ss_commands[i]->name, ss_commands[i]->summary);
+    fprintf(stream, "  %-10s %s\n", ss_commands[i]->name, ss_commands[i]->summary);
   fputs(
       "\nsparsync COMMAND --help tells more; sparsync --version prints the version.\n\n"
       "exit status: 0 done; 1 a check, expectation or proof failed; 2 bad usage or input; 3 the machine failed us\n",
