@@ -11,7 +11,7 @@
 
 static const char help[] =
     "usage: sparsync train [SCENARIO.json] [OPTION...]\n"
-    "       sparsync train --learn [OPTION...]    does training still learn? (train --learn --help)\n"
+    "       sparsync train --learn [OPTION...]    does training still learn? It has a help of its own\n"
     "\n"
     "Plays training iterations: backward passes, gradients on their way while computation goes on, forward passes "
     "that\n"
