@@ -187,14 +187,15 @@ static void define_part(struct traffic *t, const struct truth *a, const struct s
                         uint32_t j) {
   uint32_t P = t->ranks, owner = ss_setting_value(s, "colocated") ? j : P + j;
   bool dense = ss_setting_value(s, "dense"), rows = chosen(s, "pull", "rows"), all = chosen(s, "pull", "union");
+  bool again = !ss_setting_value(s, "coalesce");
   uint64_t entry = a->width * a->value_bytes + s->index_bytes, low = cut(a->rows, parts, j);
   uint64_t high = cut(a->rows, parts, j + 1), n = union_in(a, low, high), piece[MOST_RANKS] = {0};
   for (uint32_t r = 0; r < P; r++) {
-    uint64_t mine = dense ? dense_bytes(a, parts, j, j + 1) : rows_in(a, r, low, high, false) * entry;
+    uint64_t whole = dense_bytes(a, parts, j, j + 1), mine = rows_in(a, r, low, high, false) * entry;
     piece[r] = (cut(n, P, r + 1) - cut(n, P, r)) * entry;
     if (r == owner) continue;
-    say(t, r, owner, mine);
-    if (all || rows) say(t, owner, r, dense || rows ? mine : n * entry);
+    say(t, r, owner, dense ? whole : rows_in(a, r, low, high, again) * entry); /* each row comes back once */
+    if (all || rows) say(t, owner, r, dense ? whole : rows ? mine : n * entry);
     if (chosen(s, "pull", "broadcast-scatter")) say(t, owner, r, piece[r]);
   }
   if (chosen(s, "pull", "broadcast-binomial")) broadcast(t, j, n * entry);
