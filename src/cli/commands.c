@@ -17,6 +17,7 @@ const struct ss_command *const ss_commands[] = {
     &ss_command_exec,
     &ss_command_learn,
     &ss_command_plot,
+    &ss_command_report,
     &ss_command_claims,
     &ss_command_list,
     NULL,

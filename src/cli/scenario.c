@@ -25,6 +25,8 @@ struct ss_scenario {
   bool chosen_for_user; /* no schemes were named: all that can run */
   cJSON **at;           /* one a place */
   size_t places;
+  cJSON *resolved; /* the document after all edits, before the sweep's */
+  cJSON *models;   /* [{"kind", "model"}], each once */
 };
 
 static const char *const keys[] = {
@@ -244,6 +246,32 @@ static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first,
   return true;
 }
 
+/* Models that differ in numbers only, as in a sweep of them, are one. */
+static bool same_model(const cJSON *a, const cJSON *b) {
+  static const char *const texts[] = {"name", "source"};
+  for (size_t i = 0; i < 2; i++) {
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(a, texts[i]),
+                *y = cJSON_GetObjectItemCaseSensitive(b, texts[i]);
+    if ((x || y) && !cJSON_Compare(x, y, true)) return false;
+  }
+  return true;
+}
+
+static bool remember(struct ss_scenario *s, const char *kind, struct ss_node model, struct ss_error *error) {
+  const cJSON *known;
+  if (!ss_node_is_object(model)) return true;
+  cJSON_ArrayForEach(known, s->models) {
+    if (strcmp(cJSON_GetObjectItemCaseSensitive(known, "kind")->valuestring, kind) == 0 &&
+        same_model(cJSON_GetObjectItemCaseSensitive(known, "model"), model.at))
+      return true;
+  }
+  cJSON *entry = cJSON_CreateObject(), *copy = cJSON_Duplicate(model.at, true);
+  const bool ok = entry && copy && cJSON_AddStringToObject(entry, "kind", kind) &&
+                  cJSON_AddItemToObject(entry, "model", copy) && cJSON_AddItemToArray(s->models, entry);
+  if (!ok) cJSON_Delete(entry);
+  return ok ? true : ss_fail_memory(error, "reading a model");
+}
+
 static bool read_models(struct ss_scenario *s, struct ss_node root, struct place *p, struct ss_error *error) {
   struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
   if (!ss_node_present(cluster)) {
@@ -257,6 +285,7 @@ static bool read_models(struct ss_scenario *s, struct ss_node root, struct place
   if (!ss_cluster_read(cluster, &p->cluster, error)) return false;
   p->device = ss_device_none();
   if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->device, error)) return false;
+  if (!remember(s, "cluster", cluster, error) || !remember(s, "device", device, error)) return false;
   char *names = ss_arena_alloc(&s->arena, 2, sizeof p->cluster.name);
   if (!names) return ss_fail_memory(error, "reading a scenario");
   p->cluster_name = memcpy(names, p->cluster.name, sizeof p->cluster.name);
@@ -617,12 +646,18 @@ static bool open_doc(struct ss_scenario *s, const struct ss_request *request, st
   return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
 }
 
+static bool keep_resolved(struct ss_scenario *s, struct ss_error *error) {
+  s->models = cJSON_CreateArray();
+  s->resolved = cJSON_Duplicate(ss_doc_root(s->doc).at, true);
+  return (s->models && s->resolved) || ss_fail_memory(error, "reading a scenario");
+}
+
 bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out, struct ss_error *error) {
   struct ss_scenario *s = ss_alloc_zero(1, sizeof *s);
   if (!s) return ss_fail_memory(error, "reading a scenario");
   s->name = "command line";
   s->request = request;
-  bool ok = open_doc(s, request, error) && edit(s, request, error) && sweep(s, error);
+  bool ok = open_doc(s, request, error) && edit(s, request, error) && keep_resolved(s, error) && sweep(s, error);
   struct ss_node name = ok ? ss_node_get(ss_doc_root(s->doc), "name") : (struct ss_node){0};
   if (ok && ss_node_present(name)) ok = ss_node_text(name, &s->name, error);
   if (!ok) {
@@ -637,6 +672,8 @@ void ss_scenario_close(struct ss_scenario *s) {
   if (!s) return;
   for (size_t i = 0; i < s->places; i++) cJSON_Delete(s->at[i]);
   free(s->at);
+  cJSON_Delete(s->resolved);
+  cJSON_Delete(s->models);
   free(s->job);
   ss_sources_close(&s->sources);
   ss_arena_free(&s->arena);
@@ -655,4 +692,12 @@ const struct ss_job *ss_scenario_jobs(const struct ss_scenario *s, size_t *count
 
 struct ss_node ss_scenario_expect(const struct ss_scenario *s) {
   return ss_node_get(ss_doc_root(s->doc), "expect");
+}
+
+const cJSON *ss_scenario_resolved(const struct ss_scenario *s) {
+  return s->resolved;
+}
+
+const cJSON *ss_scenario_models(const struct ss_scenario *s) {
+  return s->models;
 }
