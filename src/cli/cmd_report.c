@@ -134,7 +134,8 @@ static bool fill_page(struct session *s, int argc, char **argv, struct ss_error 
   s->command = command_text(argc, argv);
   s->json = cJSON_Print(resolved);
   if (!s->command || !s->json) return ss_fail_memory(error, "writing a page");
-  s->page.name = ss_scenario_name(s->scenario);
+  s->page.name = cJSON_HasObjectItem(resolved, "name") || s->points.count == 0 ? ss_scenario_name(s->scenario)
+                                                                               : s->points.point->trace;
   s->page.summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(resolved, "summary"));
   s->page.command = s->command;
   s->page.scenario = s->json;

@@ -18,45 +18,6 @@ enum { OPEN_MAX = 6, SHOWN_MAX = 200, WINNERS_MAX = 1000 };
 
 /* --- head and question -------------------------------------------------------------------------------------- */
 
-static void write_head(const struct ss_page *page, FILE *s) {
-  fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta name=\"color-scheme\" content=\"light dark\">\n"
-        "<meta name=\"generator\" content=\"sparsync " SS_VERSION "\">\n<title>",
-        s);
-  ss_html_text(page->name, s);
-  fprintf(s, " - sparsync</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", ss_page_style);
-  ss_html_text(page->name, s);
-  fputs("</h1>\n", s);
-  if (page->summary) {
-    fputs("<p class=\"soft\">", s);
-    ss_html_text(page->summary, s);
-    fputs("</p>\n", s);
-  }
-  fputs("</header>\n", s);
-}
-
-/* Each text once, in order of appearance. */
-static void write_distinct(const struct ss_points *points, const char *(*text)(const struct ss_point *), FILE *s) {
-  enum { NAMED = 60 };
-  const char *seen[NAMED];
-  size_t count = 0, more = 0;
-  for (size_t i = 0; i < points->count; i++) {
-    const char *t = text(&points->point[i]);
-    size_t k = 0;
-    while (k < count && strcmp(seen[k], t) != 0) k++;
-    if (k < count) continue;
-    if (count == NAMED) {
-      more = 1;
-      continue;
-    }
-    fputs(count ? ", " : "", s);
-    ss_html_text(t, s);
-    seen[count++] = t;
-  }
-  fputs(more ? ", ..." : "", s);
-}
-
 static const char *trace_of(const struct ss_point *p) {
   return p->trace;
 }
@@ -73,6 +34,28 @@ static const char *device_of(const struct ss_point *p) {
   return strcmp(p->device, "none") == 0 ? "none: kernels are not counted" : p->device;
 }
 
+/* Each text once, in order of appearance. */
+static void write_distinct(const struct ss_points *points, const char *(*text)(const struct ss_point *),
+                           const char *between, FILE *s) {
+  enum { NAMED = 60 };
+  const char *seen[NAMED];
+  size_t count = 0, more = 0;
+  for (size_t i = 0; i < points->count; i++) {
+    const char *t = text(&points->point[i]);
+    size_t k = 0;
+    while (k < count && strcmp(seen[k], t) != 0) k++;
+    if (k < count) continue;
+    if (count == NAMED) {
+      more = 1;
+      continue;
+    }
+    fputs(count ? between : "", s);
+    ss_html_text(t, s);
+    seen[count++] = t;
+  }
+  if (more) fprintf(s, "%s...", between);
+}
+
 static void write_ranks(const struct ss_points *points, FILE *s) {
   uint32_t seen[256];
   size_t count = 0;
@@ -85,8 +68,17 @@ static void write_ranks(const struct ss_points *points, FILE *s) {
   }
 }
 
+/* Fields whose values the facts list anyway. */
+static bool stands_already(const char *path) {
+  static const char *const fields[] = {"trace", "cluster", "device", "schemes", "ranks"};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    if (strcmp(fields[i], path) == 0) return true;
+  return false;
+}
+
 static void write_sweep(const cJSON *sweep, FILE *s) {
   for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next) {
+    if (stands_already(axis->string)) continue;
     fputs("<dt>", s);
     ss_html_text(axis->string, s);
     fputs(" (swept)</dt><dd>", s);
@@ -100,6 +92,57 @@ static void write_sweep(const cJSON *sweep, FILE *s) {
   }
 }
 
+/* Labels repeat from place to place: most are met among those already seen. */
+static size_t count_labels(const struct ss_points *points) {
+  enum { ENOUGH = 1024 };
+  const char *seen[ENOUGH];
+  size_t count = 0;
+  for (size_t i = 0; i < points->count; i++) {
+    size_t k = 0;
+    while (k < count && strcmp(seen[k], label_of(&points->point[i])) != 0) k++;
+    if (k == count && count < ENOUGH) seen[count++] = label_of(&points->point[i]);
+  }
+  return count;
+}
+
+/* The question in one sentence. */
+static void write_lead(const struct ss_page *page, const struct ss_page_places *places, FILE *s) {
+  const size_t schemes = count_labels(page->points);
+  if (schemes > 1) fprintf(s, "<p>Which of %zu schemes synchronises the sparse gradients of ", schemes);
+  else fputs("<p>How long does it take to synchronise the sparse gradients of ", s);
+  write_distinct(page->points, trace_of, ", ", s);
+  fputs(schemes > 1 ? " fastest, on " : ", on ", s);
+  write_distinct(page->points, cluster_of, ", ", s);
+  fputs(", with ", s);
+  write_ranks(page->points, s);
+  fputs(" ranks", s);
+  for (size_t i = 0, n = 0; i < places->axes; i++) {
+    if (stands_already(places->axis[i].name)) continue;
+    fputs(n++ ? ", " : "; over ", s);
+    ss_html_text(places->axis[i].name, s);
+  }
+  fputs("?</p>\n", s);
+}
+
+static void write_head(const struct ss_page *page, const struct ss_page_places *places, FILE *s) {
+  fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n"
+        "<meta name=\"generator\" content=\"sparsync " SS_VERSION "\">\n<title>",
+        s);
+  ss_html_text(page->name, s);
+  fprintf(s, " - sparsync</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", ss_page_style);
+  ss_html_text(page->name, s);
+  fputs("</h1>\n", s);
+  if (page->summary) {
+    fputs("<p class=\"soft\">", s);
+    ss_html_text(page->summary, s);
+    fputs("</p>\n", s);
+  }
+  write_lead(page, places, s);
+  fputs("</header>\n", s);
+}
+
 static void write_question(const struct ss_page *page, FILE *s) {
   const struct {
     const char *name;
@@ -109,12 +152,10 @@ static void write_question(const struct ss_page *page, FILE *s) {
                {"cluster", cluster_of},
                {"device", device_of},
                {"schemes", label_of}};
-  fputs("<section id=\"question\">\n<h2>The question</h2>\n<p>How long does one synchronisation of these sparse "
-        "gradients take, under which scheme?</p>\n<dl class=\"facts\">\n",
-        s);
+  fputs("<section id=\"question\">\n<h2>What was asked</h2>\n<dl class=\"facts\">\n", s);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
     fprintf(s, "<dt>%s</dt><dd>", facts[i].name);
-    write_distinct(page->points, facts[i].text, s);
+    write_distinct(page->points, facts[i].text, facts[i].text == label_of ? "; " : ", ", s);
     fputs("</dd>\n", s);
   }
   fputs("<dt>ranks</dt><dd>", s);
@@ -127,13 +168,16 @@ static void write_question(const struct ss_page *page, FILE *s) {
 
 /* --- the answer --------------------------------------------------------------------------------------------- */
 
+/* Below it a margin is within what the model leaves out. */
+static const double CLOSE = 0.05;
+
 static const char *time_text(char text[32], double time) {
   return isfinite(time) ? ss_units_format(text, 32, SS_TIME, time) : "-";
 }
 
-/* "1.3 times as long", with as many digits as it takes to tell it from 1. */
+/* "1.3 times as long", or near 1 "4% longer". */
 static void write_times(double ratio, FILE *s) {
-  if (ratio < 1.005) fprintf(s, "%.2g%% longer", 100 * (ratio - 1));
+  if (ratio < 1 + CLOSE) fprintf(s, "%.2g%% longer", 100 * (ratio - 1));
   else fprintf(s, "%.2f times as long", ratio);
 }
 
@@ -149,6 +193,7 @@ static void write_one_answer(const struct ss_page_place *place, FILE *s) {
     if (place->next->time == best->time) fputs(", takes as long", s);
     else fputs(", takes ", s), write_times(place->next->time / best->time, s);
   }
+  if (place->next && best->time > 0 && place->next->time / best->time < 1 + CLOSE) fputs(": too close to call", s);
   fputs(".</p>\n<p>", s);
   if (isfinite(place->dense) && best->time > 0 && strcmp(best->setting.scheme->name, "allreduce") != 0)
     fprintf(s, "%.2f times as fast as the all-reduce of the dense tensor. ", place->dense / best->time);
@@ -188,31 +233,61 @@ static size_t count_wins(const struct ss_page_places *places, struct wins *wins)
 /* How far the winners are ahead, over all places. */
 static void write_range(const struct ss_page_places *places, FILE *s) {
   double low = INFINITY, high = 0;
+  size_t close = 0;
   for (size_t i = 0; i < places->count; i++) {
     const struct ss_page_place *place = &places->place[i];
     if (!place->decides || !place->next || !(place->best->time > 0)) continue;
-    low = fmin(low, place->next->time / place->best->time);
-    high = fmax(high, place->next->time / place->best->time);
+    const double ratio = place->next->time / place->best->time;
+    low = fmin(low, ratio);
+    high = fmax(high, ratio);
+    close += ratio < 1 + CLOSE;
   }
-  if (isfinite(low)) fprintf(s, "<p>The next takes %.2f to %.2f times as long.</p>\n", low, high);
+  if (!isfinite(low)) return;
+  if (high >= 2) fprintf(s, "<p>The next takes %.2f to %.2f times as long", low, high);
+  else if (high - low < 5e-4) fprintf(s, "<p>The next takes %.1f%% longer everywhere", 100 * (high - 1));
+  else fprintf(s, "<p>The next takes %.1f%% to %.1f%% longer", 100 * (low - 1), 100 * (high - 1));
+  if (close) fprintf(s, "; at %zu of the places less than 5%%, which is too close to call", close);
+  fputs(".</p>\n", s);
+}
+
+static void write_place_wins(const struct ss_page_places *places, FILE *s) {
+  const char *between = "<p>";
+  for (size_t i = 0; i < places->count; i++) {
+    const struct ss_page_place *place = &places->place[i];
+    if (!place->decides) continue;
+    fputs(between, s);
+    ss_html_text(place->text, s);
+    fputs(": <strong>", s);
+    ss_html_text(place->best->setting.label, s);
+    fputs("</strong>", s);
+    between = "; ";
+  }
+  fputs(". The answer turns.</p>\n", s);
+}
+
+static void write_counts(const struct ss_page_places *places, const struct wins *wins, size_t n, FILE *s) {
+  fputs("<p>The answer turns: ", s);
+  for (size_t i = 0; i < n; i++) {
+    fprintf(s, "%s<strong>", i == 0 ? "" : i + 1 == n ? " and " : ", ");
+    ss_html_text(wins[i].label, s);
+    fprintf(s, "</strong> %s %zu", i == 0 ? "is fastest at" : "at", wins[i].count);
+  }
+  fprintf(s, " of %zu places.</p>\n", places->deciding);
 }
 
 static bool write_many_answers(const struct ss_page_places *places, FILE *s, struct ss_error *error) {
+  enum { FEW = 4 };
   SS_AUTO_FREE struct wins *wins = ss_alloc_zero(places->deciding, sizeof *wins);
   if (!wins) return ss_fail_memory(error, "writing the answer");
   const size_t n = count_wins(places, wins);
-  if (n == 1) {
+  if (n > 1 && places->deciding <= FEW) {
+    write_place_wins(places, s);
+  } else if (n > 1) {
+    write_counts(places, wins, n, s);
+  } else {
     fputs("<p><strong>", s);
     ss_html_text(wins->label, s);
     fprintf(s, "</strong> is fastest at all %zu places.</p>\n", places->deciding);
-  } else {
-    fputs("<p>The answer turns: ", s);
-    for (size_t i = 0; i < n; i++) {
-      fprintf(s, "%s<strong>", i == 0 ? "" : i + 1 == n ? " and " : ", ");
-      ss_html_text(wins[i].label, s);
-      fprintf(s, "</strong> %s %zu", i == 0 ? "is fastest at" : "at", wins[i].count);
-    }
-    fprintf(s, " of %zu places.</p>\n", places->deciding);
   }
   write_range(places, s);
   return true;
@@ -410,7 +485,7 @@ static bool write_tables(const struct ss_page *page, const struct ss_page_places
 bool ss_page_print(struct ss_page *page, FILE *stream, struct ss_error *error) {
   struct ss_page_places places;
   if (!ss_page_places_make(page->points, &places, error)) return false;
-  write_head(page, stream);
+  write_head(page, &places, stream);
   bool ok = write_answer(page, &places, stream, error);
   if (ok) write_question(page, stream);
   ok = ok && write_figures(page, &places, stream, error);

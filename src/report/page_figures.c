@@ -184,6 +184,7 @@ static bool add_winner(struct maker *m, const struct ss_page_place *place, struc
   panel->kind = SS_PLOT_MAP;
   panel->x = value_axis(m->places, m->x);
   panel->y = value_axis(m->places, m->y);
+  panel->x.scale = panel->y.scale = SS_SCALE_LINEAR; /* cells stand side by side, whatever their values */
   panel->z = (struct ss_plot_axis){.label = "margin", .unit = "", .low = NAN, .high = NAN};
   return ss_plot_add(panel, &row, error);
 }
@@ -224,23 +225,46 @@ static bool fill_panels(struct maker *m, struct figure *f, struct ss_error *erro
   return true;
 }
 
+/* Few ranks are names: between them there is nothing. */
+static bool add_ranks(struct figure *f, struct ss_plot_panel *panel, const struct ss_point *p, const double *bytes,
+                      struct ss_error *error) {
+  enum { NAMED = 32 };
+  char name[16];
+  for (uint32_t r = 0; bytes && r < p->ranks; r++) {
+    snprintf(name, sizeof name, "%u", r);
+    const char *text = p->ranks <= NAMED ? ss_plot_text(&f->plot, name) : NULL;
+    if (p->ranks <= NAMED && !text) return ss_fail_memory(error, "drawing");
+    if (!add(panel, p->setting.label, text, text ? (double)NAN : (double)r, bytes[r], error)) return false;
+  }
+  return true;
+}
+
+static struct ss_plot_axis bytes_axis(const struct ss_plot_panel *panel, const char *label) {
+  double low = INFINITY, high = 0;
+  for (size_t i = 0; i < panel->rows; i++) {
+    low = fmin(low, panel->row[i].y);
+    high = fmax(high, panel->row[i].y);
+  }
+  const bool log = low > 0 && high / low > WIDE_RANGE;
+  return (struct ss_plot_axis){
+      .label = label, .unit = "B", .scale = log ? SS_SCALE_LOG : SS_SCALE_LINEAR, .low = log ? NAN : 0, .high = NAN};
+}
+
 static bool fill_traffic(const struct ss_page_place *place, struct figure *f, struct ss_error *error) {
   for (size_t way = 0; way < 2; way++) {
+    const char *label = way ? "received" : "sent";
     struct ss_plot_panel *panel = &f->plot.panel[f->plot.panels++];
-    *panel = (struct ss_plot_panel){.title = way ? "received" : "sent", .kind = SS_PLOT_LINES, .z = no_axis()};
+    *panel = (struct ss_plot_panel){.title = label, .kind = SS_PLOT_LINES, .z = no_axis()};
     panel->x = (struct ss_plot_axis){.label = "rank", .unit = "", .low = NAN, .high = NAN};
-    panel->y = (struct ss_plot_axis){.label = way ? "received" : "sent", .unit = "B", .low = 0, .high = NAN};
     for (size_t k = 0; k < place->count && k < LINES_MAX; k++) {
       const struct ss_point *p = &place->point[k];
-      const double *bytes = way ? p->rank_received : p->rank_sent;
-      for (uint32_t r = 0; bytes && r < p->ranks; r++)
-        if (!add(panel, p->setting.label, NULL, r, bytes[r], error)) return false;
+      if (!add_ranks(f, panel, p, way ? p->rank_received : p->rank_sent, error)) return false;
     }
+    panel->y = bytes_axis(panel, label);
   }
-  snprintf(f->caption, sizeof f->caption, "Bytes of each rank, %.60s%.200s%.60s%.200s.",
-           strcmp(place->point->tensor, "*") == 0 ? "all tensors" : "tensor ",
-           strcmp(place->point->tensor, "*") == 0 ? "" : place->point->tensor, place->text[0] ? ", " : "",
-           place->text);
+  const bool all = strcmp(place->point->tensor, "*") == 0;
+  snprintf(f->caption, sizeof f->caption, "Bytes of each rank, %s%.200s%s%.200s.", all ? "all tensors" : "tensor ",
+           all ? "" : place->point->tensor, place->text[0] ? ", " : "", place->text);
   return true;
 }
 

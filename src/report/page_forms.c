@@ -36,6 +36,18 @@ static const struct symbol {
                {"Q", "2^L"},
                {"q", "P - Q; of SparDL: ranks of a team, P/D"},
                {"f", "1 if q > 0, else 0"},
+               {"c", "buckets in each hash of a sketch"},
+               {"r", "hashes of a sketch"},
+               {"gamma_sum", "of P: the sum of gamma(2^i), 2^i < P"},
+               {"gamma_ring", "of P: the sum of gamma(1..P-1)"},
+               {"gamma_halving", "of P: the sum of gamma(2^i)/2^(i+1), 2^i < P"},
+               {"gamma_fold", "of P: the sum of gamma(2^i + min(q, 2^i)), i < L"},
+               {"blocks", "non-zero blocks of the union of k ranks"},
+               {"blocks_ring", "of P: the sum of blocks(1..P-1)"},
+               {"blocks_halving", "of P: the sum of blocks(2^i)/2^(i+1), 2^i < P"},
+               {"blocks_fold", "of P: the sum of blocks(2^i + min(q, 2^i)), i < L"},
+               {"fold_sum", "of P: the sum of min(q, 2^i), i < L"},
+               {"pow2", "1 for a power of two, else 0"},
                {NULL, NULL}};
 
 /* Several labels may share a form. */
@@ -122,7 +134,7 @@ static void write_remark(const char *head, const char *text, FILE *s) {
   fputs("</dd>\n", s);
 }
 
-static void write_remarks(const struct ss_points *points, const struct forms *forms, FILE *s) {
+static void write_remarks(const struct forms *forms, FILE *s) {
   for (size_t i = 0; i < forms->count; i++) {
     const struct form *f = &forms->form[i];
     if (!f->point->erratum && !(f->cost && (f->cost->assumes || f->cost->printed_in))) continue;
@@ -134,7 +146,6 @@ static void write_remarks(const struct ss_points *points, const struct forms *fo
     write_remark("erratum", f->point->erratum, s);
     fputs("</dl>\n", s);
   }
-  (void)points;
 }
 
 static bool in_word(char c) {
@@ -192,7 +203,7 @@ bool ss_page_forms(const struct ss_page *page, FILE *s, struct ss_error *error) 
     fputs("</tr>\n", s);
   }
   fputs("</tbody></table></div>\n", s);
-  write_remarks(page->points, &forms, s);
+  write_remarks(&forms, s);
   write_symbols(&forms, s);
   fputs("</section>\n", s);
   return true;

@@ -13,7 +13,17 @@ static bool is_estimate(const char *text) {
   return false;
 }
 
+/* An object as "latency 5us, bandwidth 130GB/s". */
 static void write_json(const cJSON *value, FILE *s) {
+  for (const cJSON *v = cJSON_IsObject(value) ? value->child : NULL; v; v = v->next) {
+    char *json = cJSON_IsString(v) ? NULL : cJSON_PrintUnformatted(v);
+    fputs(v == value->child ? "" : ", ", s);
+    ss_html_text(v->string, s);
+    fputc(' ', s);
+    ss_html_text(json ? json : cJSON_IsString(v) ? v->valuestring : "?", s);
+    free(json);
+  }
+  if (cJSON_IsObject(value)) return;
   char *text = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
   ss_html_text(text ? text : cJSON_IsString(value) ? value->valuestring : "?", s);
   free(text);
