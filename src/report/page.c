@@ -110,6 +110,7 @@ static void write_lead(const struct ss_page *page, const struct ss_page_places *
   const size_t schemes = count_labels(page->points);
   if (schemes > 1) fprintf(s, "<p>Which of %zu schemes synchronises the sparse gradients of ", schemes);
   else fputs("<p>How long does it take to synchronise the sparse gradients of ", s);
+  if (page->points->count && !page->points->point->trace_hash) fputs("a trace made for it: ", s);
   write_distinct(page->points, trace_of, ", ", s);
   fputs(schemes > 1 ? " fastest, on " : ", on ", s);
   write_distinct(page->points, cluster_of, ", ", s);
@@ -118,7 +119,7 @@ static void write_lead(const struct ss_page *page, const struct ss_page_places *
   fputs(" ranks", s);
   for (size_t i = 0, n = 0; i < places->axes; i++) {
     if (stands_already(places->axis[i].name)) continue;
-    fputs(n++ ? ", " : "; over ", s);
+    fprintf(s, "%s%zu values of ", n++ ? " and " : ", for ", places->axis[i].values);
     ss_html_text(places->axis[i].name, s);
   }
   fputs("?</p>\n", s);
@@ -181,12 +182,24 @@ static void write_times(double ratio, FILE *s) {
   else fprintf(s, "%.2f times as long", ratio);
 }
 
+/* Does a tensor by itself have another winner than all together? */
+static bool tensors_differ(const struct ss_page_places *places) {
+  for (size_t i = 0, first = 0; i < places->count; i++) {
+    if (!places->place[i].decides) continue;
+    for (; first < i; first++)
+      if (strcmp(places->place[first].best->setting.label, places->place[i].best->setting.label) != 0) return true;
+    first = i + 1;
+  }
+  return false;
+}
+
 static void write_one_answer(const struct ss_page_place *place, FILE *s) {
   char text[32];
   const struct ss_point *best = place->best;
   fputs("<p><strong>", s);
   ss_html_text(best->setting.label, s);
   fprintf(s, "</strong> %s <strong>%s</strong>", place->next ? "is fastest:" : "takes", time_text(text, best->time));
+  if (strcmp(best->tensor, "*") == 0) fputs(" for all tensors together", s);
   if (place->next && best->time > 0) {
     fputs(". The next, ", s);
     ss_html_text(place->next->setting.label, s);
@@ -318,7 +331,7 @@ static bool write_winners(struct ss_page_places *places, FILE *s, struct ss_erro
     snprintf(words[i], sizeof words[i], "%s%.70s", places->axis[i].numeric ? "" : "<", places->axis[i].word);
     heads[columns++] = words[i];
   }
-  const char *const rest[] = {"<fastest", "time", "<next", "it takes", "vs dense", "lossless"};
+  const char *const rest[] = {"<fastest", "time", "<next", "margin", "vs dense", "lossless"};
   for (size_t i = 0; i < 6; i++) heads[columns++] = rest[i];
   struct ss_table *table = ss_table_new(columns, heads);
   if (!table) return ss_fail_memory(error, "writing the answer");
@@ -359,6 +372,8 @@ static bool write_answer(const struct ss_page *page, struct ss_page_places *plac
   } else if (!write_many_answers(places, s, error)) {
     return false;
   }
+  if (tensors_differ(places))
+    fputs("<p>Single tensors have other winners: <code>sparsync plan</code> chooses for each.</p>\n", s);
   size_t failed = 0;
   for (size_t i = 0; i < page->expectations; i++) failed += page->expectation[i].found != NULL;
   if (failed)

@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum {
-  PANELS_MAX = 4,   /* of one figure */
-  GROUPS_MAX = 8,   /* of bars */
+  PANELS_MAX = 4, /* of one figure */
+  GROUPS_MAX = 8, /* of bars */
+  CROWD = 12,
   TOGETHER_MAX = 8, /* bars in a group */
   LINES_MAX = 12,   /* in a panel */
   BARS_MAX = 40,
@@ -21,6 +22,7 @@ static const double WIDE_RANGE = 20, WIDE_AXIS = 8;
 
 struct figure {
   struct ss_plot plot;
+  bool crowded; /* more categories than a phone's width has room for: drawn wide only, to be scrolled */
   char caption[600];
 };
 
@@ -115,6 +117,7 @@ static bool fill_bars(struct maker *m, struct figure *f, struct ss_error *error)
         return false;
     }
   }
+  f->crowded = (by_place ? places->deciding : most) > CROWD;
   snprintf(f->caption, sizeof f->caption, "Time of one synchronisation%s%s%s.",
            places->several_tensors ? ", all tensors together" : "",
            panel->y.scale == SS_SCALE_LOG ? "; the axis is logarithmic" : "",
@@ -320,7 +323,7 @@ static void write_svg(const char *svg, const char *caption_id, const char *look,
 static bool draw(struct maker *m, struct figure *f, FILE *stream, struct ss_error *error) {
   char id[32], caption_id[32];
   snprintf(caption_id, sizeof caption_id, "caption%u", m->figures);
-  for (int wide = 1; wide >= 0; wide--) {
+  for (int wide = 1; wide >= f->crowded; wide--) {
     char *svg = NULL;
     size_t size;
     struct ss_error why = {0};
@@ -329,7 +332,7 @@ static bool draw(struct maker *m, struct figure *f, FILE *stream, struct ss_erro
     f->plot.wide = wide && f->plot.panels <= 2;
     const bool ok = ss_plot_draw(&f->plot, SS_PICTURE_SVG, &svg, &size, &why);
     f->plot.id = NULL;
-    if (ok) write_svg(svg, caption_id, wide ? "wide" : "narrow", stream);
+    if (ok) write_svg(svg, caption_id, f->crowded ? "crowded" : wide ? "wide" : "narrow", stream);
     free(svg);
     if (ok) continue;
     snprintf(m->lacking, m->size, "%s", why.text);
