@@ -82,7 +82,23 @@ static bool set_list(struct ss_scenario *s, const char *key, const char *text, s
 
 static bool set_text(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
   cJSON *item = text ? cJSON_CreateString(text) : NULL;
-  return !text || (item ? ss_doc_set_item(s->doc, key, item, error) : ss_fail_memory(error, "reading options"));
+  if (!text) return true;
+  if (!item) return ss_fail_memory(error, "reading options");
+  return ss_doc_set_item(s->doc, key, item, error) && disown(s, key, error);
+}
+
+/* A model's source speaks of what its file says, not of what the command line put there. */
+static bool disown(struct ss_scenario *s, const char *path, struct ss_error *error) {
+  const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
+  if (m == 0 || (strncmp(path, "cluster.", n + 1) != 0 && strncmp(path, "device.", n + 1) != 0)) return true;
+  SS_AUTO_FREE char *model = strndup(path, n), *field = strndup(path + n + 1, m);
+  if (!model || !field) return ss_fail_memory(error, "reading options");
+  struct ss_node source = ss_node_get(ss_node_get(ss_doc_root(s->doc), model), "source");
+  if (!ss_node_present(ss_node_get(source, field))) return true;
+  cJSON *text = cJSON_CreateString("given on the command line");
+  if (text && cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)) return true;
+  cJSON_Delete(text);
+  return ss_fail_memory(error, "reading options");
 }
 
 static bool set_one(struct ss_scenario *s, const char *text, struct ss_error *error) {
@@ -91,7 +107,7 @@ static bool set_one(struct ss_scenario *s, const char *text, struct ss_error *er
     return ss_fail(error, SS_BAD_INPUT, "--set %s: expected PATH=VALUE (say cluster.bandwidth=100Gbps)", text);
   char *path = strndup(text, (size_t)(equals - text));
   if (!path) return ss_fail_memory(error, "reading options");
-  bool ok = resolve_all(s, error) && ss_doc_set(s->doc, path, equals + 1, error);
+  bool ok = resolve_all(s, error) && ss_doc_set(s->doc, path, equals + 1, error) && disown(s, path, error);
   free(path);
   return ok;
 }
@@ -646,10 +662,30 @@ static bool open_doc(struct ss_scenario *s, const struct ss_request *request, st
   return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
 }
 
-static bool keep_resolved(struct ss_scenario *s, struct ss_error *error) {
+/* What edit_again does at every place, said as one more axis of one value. */
+static void pin(cJSON *resolved, const char *path, const char *value) {
+  cJSON *sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
+  bool within = false;
+  for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next)
+    within = within || inside(path, axis->string);
+  if (!within || cJSON_GetObjectItemCaseSensitive(sweep, path)) return;
+  cJSON *list = cJSON_AddArrayToObject(sweep, path), *item = cJSON_ParseWithOpts(value, NULL, true);
+  cJSON_AddItemToArray(list, item ? item : cJSON_CreateString(value));
+}
+
+static bool keep_resolved(struct ss_scenario *s, const struct ss_request *r, struct ss_error *error) {
   s->models = cJSON_CreateArray();
   s->resolved = cJSON_Duplicate(ss_doc_root(s->doc).at, true);
-  return (s->models && s->resolved) || ss_fail_memory(error, "reading a scenario");
+  if (!s->models || !s->resolved) return ss_fail_memory(error, "reading a scenario");
+  if (r->bandwidth) pin(s->resolved, "cluster.bandwidth", r->bandwidth);
+  if (r->latency) pin(s->resolved, "cluster.latency", r->latency);
+  for (size_t i = 0; i < r->sets; i++) {
+    const char *equals = strchr(r->set[i], '=');
+    SS_AUTO_FREE char *path = equals ? strndup(r->set[i], (size_t)(equals - r->set[i])) : NULL;
+    if (!path) return ss_fail_memory(error, "reading a scenario");
+    pin(s->resolved, path, equals + 1);
+  }
+  return true;
 }
 
 bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out, struct ss_error *error) {
@@ -657,7 +693,8 @@ bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out
   if (!s) return ss_fail_memory(error, "reading a scenario");
   s->name = "command line";
   s->request = request;
-  bool ok = open_doc(s, request, error) && edit(s, request, error) && keep_resolved(s, error) && sweep(s, error);
+  bool ok =
+      open_doc(s, request, error) && edit(s, request, error) && keep_resolved(s, request, error) && sweep(s, error);
   struct ss_node name = ok ? ss_node_get(ss_doc_root(s->doc), "name") : (struct ss_node){0};
   if (ok && ss_node_present(name)) ok = ss_node_text(name, &s->name, error);
   if (!ok) {

@@ -311,12 +311,37 @@ static bool write_data(const struct figure *f, FILE *stream, struct ss_error *er
   return ok;
 }
 
-/* The picture without its XML declaration, which has no place inside HTML. */
-static void write_svg(const char *svg, const char *caption_id, const char *look, FILE *stream) {
-  const char *root = strstr(svg, "<svg");
-  if (!root) return;
-  fprintf(stream, "<div class=\"picture %s\"><svg role=\"img\" aria-labelledby=\"%s\"%s</div>\n", look, caption_id,
-          root + 4);
+/* gnuplot gives its marks the same names in every picture. On a page each picture has its own: inside tags, `prefix`
+ * comes before what is named and before what refers to it. Texts, in which "<" is escaped, stay as they are. */
+static void write_named(const char *svg, const char *prefix, FILE *stream) {
+  static const char *const before[] = {" id='", " id=\"", "href='#", "href=\"#", "url(#"};
+  bool tag = false;
+  while (*svg) {
+    size_t n = 0;
+    for (size_t i = 0; tag && n == 0 && i < sizeof before / sizeof *before; i++)
+      if (strncmp(svg, before[i], strlen(before[i])) == 0) n = strlen(before[i]);
+    if (n > 0) {
+      fprintf(stream, "%.*s%s", (int)n, svg, prefix);
+      svg += n;
+      continue;
+    }
+    if (*svg == '<') tag = true;
+    if (*svg == '>') tag = false;
+    fputc(*svg++, stream);
+  }
+}
+
+/* The picture without its XML declaration, which has no place inside HTML, and without gnuplot's title, which
+ * browsers would show under the pointer. */
+static void write_svg(const char *svg, const char *id, const char *caption_id, const char *look, FILE *stream) {
+  static const char last[] = "</desc>";
+  const char *root = strstr(svg, "<svg"), *end = root ? strchr(root, '>') : NULL,
+             *desc = end ? strstr(end, last) : NULL;
+  if (!end) return;
+  fprintf(stream, "<div class=\"picture %s\"><svg role=\"img\" aria-labelledby=\"%s\"%.*s", look, caption_id,
+          (int)(end - root - 3), root + 4);
+  write_named(desc ? desc + sizeof last - 1 : end + 1, id, stream);
+  fputs("</div>\n", stream);
 }
 
 /* Twice: for wide screens and paper, and for phones, where the wide one could not be read. */
@@ -327,12 +352,10 @@ static bool draw(struct maker *m, struct figure *f, FILE *stream, struct ss_erro
     char *svg = NULL;
     size_t size;
     struct ss_error why = {0};
-    snprintf(id, sizeof id, "figure%u%s", m->figures, wide ? "wide" : "narrow");
-    f->plot.id = id;
+    snprintf(id, sizeof id, "figure%u%s-", m->figures, wide ? "wide" : "narrow");
     f->plot.wide = wide && f->plot.panels <= 2;
     const bool ok = ss_plot_draw(&f->plot, SS_PICTURE_SVG, &svg, &size, &why);
-    f->plot.id = NULL;
-    if (ok) write_svg(svg, caption_id, f->crowded ? "crowded" : wide ? "wide" : "narrow", stream);
+    if (ok) write_svg(svg, id, caption_id, f->crowded ? "crowded" : wide ? "wide" : "narrow", stream);
     free(svg);
     if (ok) continue;
     snprintf(m->lacking, m->size, "%s", why.text);

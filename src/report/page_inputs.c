@@ -29,13 +29,15 @@ static void write_json(const cJSON *value, FILE *s) {
   free(text);
 }
 
-static bool is_swept(const struct ss_page *page, const char *kind, const char *field) {
+/* Values of the axis of that field; 0: there is none. */
+static int swept_values(const struct ss_page *page, const char *kind, const char *field) {
   char path[200];
   snprintf(path, sizeof path, "%s.%.100s", kind, field);
   const size_t n = strlen(path);
   for (const cJSON *axis = page->sweep ? page->sweep->child : NULL; axis; axis = axis->next)
-    if (strncmp(axis->string, path, n) == 0 && (axis->string[n] == '\0' || axis->string[n] == '.')) return true;
-  return false;
+    if (strncmp(axis->string, path, n) == 0 && (axis->string[n] == '\0' || axis->string[n] == '.'))
+      return cJSON_GetArraySize(axis);
+  return 0;
 }
 
 static void write_field(const struct ss_page *page, const char *kind, const cJSON *field, const cJSON *source,
@@ -44,12 +46,14 @@ static void write_field(const struct ss_page *page, const char *kind, const cJSO
   fputs("<tr><th scope=\"row\">", s);
   ss_html_text(field->string, s);
   fputs("</th><td>", s);
-  if (is_swept(page, kind, field->string)) {
-    fputs("swept</td><td>the scenario's sweep</td></tr>\n", s);
+  const int swept = swept_values(page, kind, field->string);
+  if (swept > 1) fputs("swept", s);
+  else write_json(field, s);
+  fputs("</td><td>", s);
+  if (swept) {
+    fputs(swept > 1 ? "the scenario's sweep</td></tr>\n" : "set for all places</td></tr>\n", s);
     return;
   }
-  write_json(field, s);
-  fputs("</td><td>", s);
   if (!cJSON_IsString(own)) {
     fputs("not stated", s);
   } else {

@@ -21,7 +21,7 @@ const char ss_page_style[] =
     ".facts{display:grid;grid-template-columns:minmax(6rem,max-content) minmax(0,1fr);gap:.25rem 1.2rem;margin:0}\n"
     ".facts dd{margin:0;min-width:0}\n"
     "a{color:var(--link)}\n"
-    "code,pre{font:.86rem/1.5 ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}\n"
+    "code,pre{font:.86em/1.5 ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}\n"
     "pre{background:var(--card);border:1px solid var(--line);border-radius:.3rem;padding:.7rem .9rem;margin:.5rem 0;"
     "overflow-x:auto;max-width:100%}\n"
     ".scroll{overflow-x:auto;max-width:100%;margin:.6rem 0 1rem;background:"
@@ -59,6 +59,8 @@ const char ss_page_style[] =
     "block}.facts{grid-template-columns:minmax(0,1fr);gap:0}.facts dd{margin-bottom:.5rem}}\n"
     "@media print{:root{color-scheme:light;--text:#000;--soft:#444;--ground:#fff;--card:#fff;--line:#bbb;--mark:#eee;"
     "--good:#000;--bad:#000;--note:#000}body{max-width:none;padding:0;font-size:10pt}.wide{display:block}"
-    ".narrow{display:none}.scroll,pre{overflow:visible}pre{white-space:pre-wrap}table{font-size:7.5pt}"
+    ".narrow,figure "
+    "details{display:none}.scroll,pre{overflow:visible}.scroll{background:none}pre{white-space:pre-wrap}table{font-"
+    "size:7.5pt}"
     "th,td{padding:.15rem .3rem}.texts{min-width:0}figure,tr,.answer{break-inside:avoid}h2,h3{break-after:avoid}"
     "details::details-content{content-visibility:visible;display:block}}\n";
