@@ -80,13 +80,6 @@ static bool set_list(struct ss_scenario *s, const char *key, const char *text, s
   return ss_doc_set_item(s->doc, key, list, error);
 }
 
-static bool set_text(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
-  cJSON *item = text ? cJSON_CreateString(text) : NULL;
-  if (!text) return true;
-  if (!item) return ss_fail_memory(error, "reading options");
-  return ss_doc_set_item(s->doc, key, item, error) && disown(s, key, error);
-}
-
 /* A model's source speaks of what its file says, not of what the command line put there. */
 static bool disown(struct ss_scenario *s, const char *path, struct ss_error *error) {
   const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
@@ -99,6 +92,13 @@ static bool disown(struct ss_scenario *s, const char *path, struct ss_error *err
   if (text && cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)) return true;
   cJSON_Delete(text);
   return ss_fail_memory(error, "reading options");
+}
+
+static bool set_text(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
+  cJSON *item = text ? cJSON_CreateString(text) : NULL;
+  if (!text) return true;
+  if (!item) return ss_fail_memory(error, "reading options");
+  return ss_doc_set_item(s->doc, key, item, error) && disown(s, key, error);
 }
 
 static bool set_one(struct ss_scenario *s, const char *text, struct ss_error *error) {
