@@ -47,7 +47,7 @@ const char *ss_page_value(struct ss_page_places *places, const struct ss_page_ax
     return keep(places, text);
   }
   if (strcmp(axis->name, "cluster") == 0) return point->cluster;
-  if (cJSON_IsString(value)) return value->valuestring;
+  if (value && cJSON_IsString(value)) return value->valuestring;
   SS_AUTO_FREE char *json = value ? cJSON_PrintUnformatted(value) : NULL;
   return keep(places, json ? json : "-");
 }
