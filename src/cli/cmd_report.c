@@ -174,8 +174,8 @@ static bool run_session(struct session *s, const struct ss_call *call, int argc,
       !ss_points_run(s->scenario, &s->costs, &call->wish, NULL, &s->points, error) ||
       !fill_page(s, argc, argv, error) || !write_page(s, call->output, error))
     return false;
-  if (s->page.lacking[0])
-    fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->page.lacking);
+  if (s->page.lacking.text[0])
+    fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->page.lacking.text);
   return ss_points_expect(&s->points, ss_scenario_expect(s->scenario), error);
 }
 

@@ -409,14 +409,14 @@ static bool write_figures(struct ss_page *page, struct ss_page_places *places, F
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   if (!stream) return ss_fail_memory(error, "drawing");
-  page->lacking[0] = '\0';
-  bool ok = ss_page_figures(places, stream, page->lacking, sizeof page->lacking, error);
+  page->lacking = (struct ss_error){0};
+  bool ok = ss_page_figures(places, stream, &page->lacking, error);
   if (fclose(stream) != 0 && ok) ok = ss_fail_memory(error, "drawing");
   if (ok) {
     fputs("<section id=\"figures\">\n<h2>Figures</h2>\n", s);
-    if (page->lacking[0]) {
+    if (page->lacking.text[0]) {
       fputs("<p class=\"note\">Nothing could be drawn, so the numbers stand here instead: ", s);
-      ss_html_text(page->lacking, s);
+      ss_html_text(page->lacking.text, s);
       fputs("</p>\n", s);
     }
     fprintf(s, "%s</section>\n", text);

@@ -23,7 +23,7 @@ struct ss_page {
   size_t expectations;
   const struct ss_costs *costs; /* whose forms the points have */
   const struct ss_points *points;
-  char lacking[1000]; /* out: why figures were not drawn; "" when they were */
+  struct ss_error lacking; /* out: why figures were not drawn; no text when they were */
 };
 
 /* Without gnuplot the page has the figures' data instead, and `lacking` says why. */

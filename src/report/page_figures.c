@@ -30,8 +30,7 @@ struct maker {
   struct ss_page_places *places;
   const struct ss_page_axis *x, *y; /* numeric; NULL: none */
   FILE *stream;
-  char *lacking;
-  size_t size;
+  struct ss_error *lacking;
   unsigned figures;
 };
 
@@ -358,7 +357,7 @@ static bool draw(struct maker *m, struct figure *f, FILE *stream, struct ss_erro
     if (ok) write_svg(svg, id, caption_id, f->crowded ? "crowded" : wide ? "wide" : "narrow", stream);
     free(svg);
     if (ok) continue;
-    snprintf(m->lacking, m->size, "%s", why.text);
+    *m->lacking = why;
     return why.status == SS_MACHINE ? true : ss_fail(error, why.status, "%s", why.text);
   }
   return true;
@@ -370,9 +369,9 @@ static bool write_figure(struct maker *m, struct figure *f, struct ss_error *err
   FILE *stream = open_memstream(&pictures, &size);
   if (!stream) return ss_fail_memory(error, "drawing");
   m->figures++;
-  bool ok = m->lacking[0] ? true : draw(m, f, stream, error);
+  bool ok = m->lacking->text[0] ? true : draw(m, f, stream, error);
   fclose(stream);
-  const bool drawn = ok && !m->lacking[0];
+  const bool drawn = ok && !m->lacking->text[0];
   fprintf(m->stream, "<figure id=\"figure%u\">\n%s", m->figures, drawn && pictures ? pictures : "");
   free(pictures);
   fprintf(m->stream, "<figcaption id=\"caption%u\">Figure %u. ", m->figures, m->figures);
@@ -408,9 +407,8 @@ static const struct ss_page_place *busiest(const struct ss_page_places *places) 
   return found;
 }
 
-bool ss_page_figures(struct ss_page_places *places, FILE *stream, char *lacking, size_t size,
-                     struct ss_error *error) {
-  struct maker m = {.places = places, .stream = stream, .lacking = lacking, .size = size};
+bool ss_page_figures(struct ss_page_places *places, FILE *stream, struct ss_error *lacking, struct ss_error *error) {
+  struct maker m = {.places = places, .stream = stream, .lacking = lacking};
   const struct ss_page_place *traffic = busiest(places);
   for (size_t i = 0; i < places->axes; i++) {
     const struct ss_page_axis *axis = &places->axis[i];

@@ -4,9 +4,9 @@
 
 #include "report/page_places.h"
 
-/* Writes the section. What keeps figures from being drawn goes into `lacking` ("" when they are); their data stand on
- * the page either way. */
-bool ss_page_figures(struct ss_page_places *places, FILE *stream, char *lacking, size_t size,
+/* Writes the section. What keeps figures from being drawn goes into `lacking` (no text when they are); their data
+ * stand on the page either way. */
+bool ss_page_figures(struct ss_page_places *places, FILE *stream, struct ss_error *lacking,
                      struct ss_error *error) SS_MUST_CHECK;
 
 #endif
