@@ -82,7 +82,7 @@ static void write_model(const struct ss_page *page, const cJSON *entry, FILE *s)
   ss_html_text(name ? name : "inline", s);
   fputs("</h3>\n", s);
   if (summary) fputs("<p class=\"soft\">", s), ss_html_text(summary, s), fputs("</p>\n", s);
-  fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts\">\n<thead><tr><th scope=\"col\">field</th>"
+  fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts inputs\">\n<thead><tr><th scope=\"col\">field</th>"
         "<th scope=\"col\">value</th><th scope=\"col\">source</th></tr></thead>\n<tbody>\n",
         s);
   for (const cJSON *f = model->child; f; f = f->next)
@@ -98,7 +98,7 @@ static void write_traces(const struct ss_points *points, FILE *s) {
   enum { NAMED = 100 };
   const struct ss_point *seen[NAMED];
   size_t count = 0;
-  fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts\">\n<thead><tr><th scope=\"col\">trace</th>"
+  fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts inputs\">\n<thead><tr><th scope=\"col\">trace</th>"
         "<th scope=\"col\">hash of the file</th><th scope=\"col\">iterations</th><th scope=\"col\">seed</th></tr>"
         "</thead>\n<tbody>\n",
         s);

@@ -37,6 +37,7 @@ const char ss_page_style[] =
     "thead th{color:var(--soft);border-bottom-width:2px}\n"
     ".left{text-align:left}\n"
     ".texts{min-width:34rem}\n"
+    ".inputs{min-width:0}\n"
     ".texts th,.texts td{text-align:left;white-space:normal;overflow-wrap:normal}\n"
     ".texts th{white-space:nowrap}\n"
     "tbody th,thead th:first-child{position:sticky;left:0;background:var(--ground)}\n"
