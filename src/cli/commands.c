@@ -10,12 +10,12 @@
 const struct ss_command *const ss_commands[] = {
     &ss_command_run,
     &ss_command_plan,
+    &ss_command_train,
     &ss_command_cost,
     &ss_command_crossover,
     &ss_command_check,
     &ss_command_trace,
     &ss_command_exec,
-    &ss_command_learn,
     &ss_command_plot,
     &ss_command_report,
     &ss_command_claims,

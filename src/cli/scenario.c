@@ -155,26 +155,25 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count,
   return true;
 }
 
-static bool read_ranks(struct ss_node node, uint32_t available, uint32_t *out, size_t *count,
-                       struct ss_error *error) {
+bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t room, size_t *count,
+                   struct ss_error *error) {
   const char *text;
   uint64_t rank;
   *count = 0;
   if (!ss_node_present(node)) {
     if (available == 0)
       return ss_node_fail(node, error, "say how many \"ranks\" (a uniform tensor has any number of them)");
-    return add_rank(available, out, RANKS_MAX, count, error);
+    return add_rank(available, out, room, count, error);
   }
   if (ss_node_is_text(node))
-    return (ss_node_text(node, &text, error) && ss_ranks_parse(text, out, RANKS_MAX, count, error)) ||
+    return (ss_node_text(node, &text, error) && ss_ranks_parse(text, out, room, count, error)) ||
            ss_fail_prefix(error, "%s: ranks", ss_doc_name(node.doc));
   if (ss_node_is_number(node))
-    return ss_node_count(node, 1, SS_RANKS_MAX, &rank, error) && add_rank(rank, out, RANKS_MAX, count, error);
+    return ss_node_count(node, 1, SS_RANKS_MAX, &rank, error) && add_rank(rank, out, room, count, error);
   if (!ss_node_is_array(node) || ss_node_size(node) == 0)
     return ss_node_fail(node, error, "expected a list of rank counts (say [4, 8, 16] or \"4..64\")");
   for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
-    if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, RANKS_MAX, count, error))
-      return false;
+    if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, room, count, error)) return false;
   return true;
 }
 
@@ -200,40 +199,12 @@ static bool has_values(const struct ss_source *source) {
   return all;
 }
 
-static bool read_blocks(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
-  struct ss_node share = ss_node_get(node, "blocks"), size = ss_node_get(node, "block");
-  uint64_t block = 256;
-  if (!ss_node_present(share)) {
-    if (!ss_node_present(size)) return true;
-    return ss_node_fail(size, error, "belongs to \"blocks\", the share of them that is kept");
-  }
-  if (ss_node_present(size) && !ss_node_count(size, 1, 1u << 20, &block, error)) return false;
-  out->block = (uint32_t)block;
-  return ss_node_positive(share, SS_RATIO, &out->density, error);
-}
-
-/* "select": {"topk": share}, {"k": entries} or {"blocks": share, "block": elements}, each with "residual". */
+/* The scenario's "select", of what has values. */
 static bool read_select(struct ss_node node, const struct place *p, struct ss_selection *out,
                         struct ss_error *error) {
-  static const char *const known[] = {"topk", "k", "blocks", "block", "residual", NULL};
-  struct ss_node topk = ss_node_get(node, "topk"), k = ss_node_get(node, "k"),
-                 residual = ss_node_get(node, "residual");
   *out = (struct ss_selection){.residual = true};
   if (!ss_node_present(node)) return true;
-  if (ss_node_is_object(node) && !ss_node_keys(node, known, error)) return false;
-  if (!ss_node_is_object(node) ||
-      ss_node_present(topk) + ss_node_present(k) + ss_node_present(ss_node_get(node, "blocks")) != 1)
-    return ss_node_fail(
-        node, error, "expected one of {\"topk\": \"5%%\"}, {\"k\": 1000} and {\"blocks\": \"1/32\", \"block\": 256}");
-  out->selects = true;
-  if (!read_blocks(node, out, error) ||
-      (ss_node_present(topk) && !ss_node_positive(topk, SS_RATIO, &out->density, error)) ||
-      (ss_node_present(k) && !ss_node_count(k, 1, UINT32_MAX, &out->k, error)) ||
-      (ss_node_present(residual) && !ss_node_flag(residual, &out->residual, error)))
-    return false;
-  if (out->density > 1)
-    return ss_node_fail(ss_node_present(topk) ? topk : ss_node_get(node, "blocks"), error,
-                        "a share of %g is more than all", out->density);
+  if (!ss_selection_read(node, out, error)) return false;
   if (has_values(p->source)) return true;
   return ss_node_fail(
       node, error,
@@ -532,7 +503,7 @@ static bool add_place(struct ss_scenario *s, cJSON *at, struct ss_error *error) 
   struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
   if (!resolve_all(s, error) || !read_place(s, &p, error)) return false;
   if (!ss_setting_read_common(root, &p.defaults, error)) return false;
-  if (!read_ranks(ss_node_get(root, "ranks"), p.available, ranks, &count, error)) return false;
+  if (!ss_ranks_read(ss_node_get(root, "ranks"), p.available, ranks, RANKS_MAX, &count, error)) return false;
   if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
     return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",
                         SCHEMES_MAX);
@@ -686,6 +657,16 @@ static bool keep_resolved(struct ss_scenario *s, const struct ss_request *r, str
     pin(s->resolved, path, equals + 1);
   }
   return true;
+}
+
+bool ss_scenario_document(const struct ss_request *request, struct ss_doc **out, struct ss_error *error) {
+  struct ss_scenario s = {.request = request};
+  if (open_doc(&s, request, error) && edit(&s, request, error)) {
+    *out = s.doc;
+    return true;
+  }
+  ss_doc_free(s.doc);
+  return false;
 }
 
 bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out, struct ss_error *error) {

@@ -187,12 +187,33 @@ static bool take_picture(const char *folder, char **bytes, size_t *size, struct 
   return copy ? true : ss_fail_memory(error, "reading a picture");
 }
 
-bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, char **bytes, size_t *size,
-                  struct ss_error *error) {
+bool ss_plot_draw_script(bool (*script)(const void *, enum ss_picture, const char *, struct ss_error *),
+                         const void *context, enum ss_picture picture, char **bytes, size_t *size,
+                         struct ss_error *error) {
   char folder[PATH_MAX / 2];
   if (!make_folder(folder, sizeof folder, error)) return false;
-  const bool ok = ss_plot_script(plot, picture, folder, error) && run_gnuplot(folder, error) &&
+  const bool ok = script(context, picture, folder, error) && run_gnuplot(folder, error) &&
                   take_picture(folder, bytes, size, error);
   remove_folder(folder);
   return ok;
+}
+
+static bool script_of(const void *context, enum ss_picture picture, const char *folder, struct ss_error *error) {
+  return ss_plot_script(context, picture, folder, error);
+}
+
+bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, char **bytes, size_t *size,
+                  struct ss_error *error) {
+  return ss_plot_draw_script(script_of, plot, picture, bytes, size, error);
+}
+
+bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) {
+  static const char *const endings[] = {".svg", ".pdf", ".png"};
+  const char *dot = strrchr(path, '.');
+  for (int i = 0; dot && i < 3; i++)
+    if (strcmp(dot, endings[i]) == 0) {
+      *out = (enum ss_picture)i;
+      return true;
+    }
+  return ss_fail(error, SS_BAD_INPUT, "%s: does not end in .svg, .pdf or .png", path);
 }

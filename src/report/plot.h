@@ -74,6 +74,18 @@ bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, char **by
 /* Writes FOLDER/figure.gp and the data it reads; the picture will be FOLDER/picture. */
 bool ss_plot_script(const struct ss_plot *plot, enum ss_picture picture, const char *folder,
                     struct ss_error *error) SS_MUST_CHECK;
+/* Begins a script: the terminal of the kind, `width` by `height` points of 1/96 inch, and FOLDER/picture; sets `big`
+ * and `small`, fonts, and the spacing of keys. `id` as in a plot. */
+void ss_plot_terminal(enum ss_picture picture, const char *id, double width, double height, FILE *stream);
+/* Copies plots/NAME into the folder, for the script to load. */
+bool ss_plot_template(const char *name, const char *folder, struct ss_error *error) SS_MUST_CHECK;
+/* Draws what is no plot of the above: `script` writes FOLDER/figure.gp and all that it reads. */
+bool ss_plot_draw_script(bool (*script)(const void *context, enum ss_picture picture, const char *folder,
+                                        struct ss_error *error),
+                         const void *context, enum ss_picture picture, char **bytes, size_t *size,
+                         struct ss_error *error) SS_MUST_CHECK;
+/* What a picture's name ends in: .svg, .pdf or .png. */
+bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) SS_MUST_CHECK;
 /* `text` as a single-quoted string of gnuplot, in which nothing is special but the quote: that becomes an apostrophe
  * (U+2019), since gnuplot ends a string at some doubled quotes and would run what follows. Control characters are
  * shown as '?'; in the labels of tics, which gnuplot takes for formats, percent signs are doubled. "]]>" ends in

@@ -520,7 +520,7 @@ static void finish(struct drawing *d) {
 }
 
 /* How gnuplot's terminals reckon the height and width of type differs: key_spacing and key_narrow make up for it. */
-static void write_terminal(enum ss_picture picture, const char *id, double width, double height, FILE *s) {
+void ss_plot_terminal(enum ss_picture picture, const char *id, double width, double height, FILE *s) {
   fputs("set encoding utf8\n", s);
   switch (picture) {
   case SS_PICTURE_SVG:
@@ -584,7 +584,7 @@ static struct frame place_panels(const struct ss_plot *plot, struct drawing *d) 
 
 static void write_figure(const struct ss_plot *plot, enum ss_picture picture, struct drawing *d, FILE *s) {
   const struct frame f = place_panels(plot, d);
-  write_terminal(picture, plot->id, f.width, f.height, s);
+  ss_plot_terminal(picture, plot->id, f.width, f.height, s);
   fputs("set multiplot\n", s);
   /* The texts belong to a plot without anything in it: as labels of a panel they would be drawn with each. */
   fputs("reset\nset margins 0,0,0,0\nunset border\nunset tics\nunset key\n", s);
@@ -598,7 +598,7 @@ static void write_figure(const struct ss_plot *plot, enum ss_picture picture, st
 }
 
 /* Templates are copied beside the script: its folder is all that gnuplot is told of, and no path needs quoting. */
-static bool copy_template(const char *name, const char *folder, struct ss_error *error) {
+bool ss_plot_template(const char *name, const char *folder, struct ss_error *error) {
   char relative[64], from[PATH_MAX], to[PATH_MAX], text[4096];
   snprintf(relative, sizeof relative, "plots/%s", name);
   if (!ss_data_file(relative, from, sizeof from, error)) return false;
@@ -613,8 +613,8 @@ static bool copy_template(const char *name, const char *folder, struct ss_error 
 
 static bool copy_templates(const char *folder, struct ss_error *error) {
   for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
-    if (!copy_template(templates[i], folder, error)) return false;
-  return copy_template("style.gp", folder, error);
+    if (!ss_plot_template(templates[i], folder, error)) return false;
+  return ss_plot_template("style.gp", folder, error);
 }
 
 static bool write_all(const struct ss_plot *plot, enum ss_picture picture, struct drawing *d, const char *folder,

@@ -13,6 +13,7 @@ static const struct ss_option options[] = {
     {"pull", SS_OPTION_CHOICE, pulls, 0, 0, UNION, "what a rank gets back, and how"},
     {"colocated", SS_OPTION_FLAG, NULL, 0, 1, 0, "the ranks are the servers; own part kept, exchanges pairwise"},
     {"dense", SS_OPTION_FLAG, NULL, 0, 1, 0, "dense parts travel: BytePS's traffic"},
+    {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before pushing"},
     {.name = NULL}};
 
 struct ps {
@@ -43,6 +44,25 @@ static bool slice_of(void *context, uint32_t rank, uint32_t part, struct ss_chun
 
 /* --- pulls ---------------------------------------------------------------------------------------------- */
 
+/* Every row of an ascending list once. */
+static bool list_once(const struct ps *ps, struct ss_chunk *chunk, struct ss_error *error) {
+  if (ss_setting_value(ps->run->setting, "coalesce")) return true;
+  uint32_t *rows = ss_arena_alloc(ps->run->play.arena, chunk->count, sizeof *rows);
+  uint64_t n = 0;
+  if (!rows) return ss_fail_memory(error, "listing rows to pull");
+  for (uint64_t i = 0; i < chunk->count; i++)
+    if (i == 0 || chunk->rows[i] != chunk->rows[i - 1]) rows[n++] = chunk->rows[i];
+  *chunk = (struct ss_chunk){.rows = rows,
+                             .count = n,
+                             .low = chunk->low,
+                             .high = chunk->high,
+                             .width = chunk->width,
+                             .stride = chunk->stride,
+                             .origin = chunk->origin,
+                             .part = chunk->part};
+  return true;
+}
+
 /* The rows of the part that the rank asked for. */
 static bool give_rows(void *context, uint32_t part, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
   const struct ps *ps = context;
@@ -57,7 +77,9 @@ static bool give_rows(void *context, uint32_t part, uint32_t rank, struct ss_chu
   if (!ss_run_resident(ps->run, ss_owners_endpoint(o, part))) return true;
   /* what came, not what was sent */
   const struct ss_chunk *asked = ss_receipts_held(&o->pushed, part, rank, &wanted);
-  return ss_chunk_select(&o->aggregate[part], asked ? asked : &wanted, ps->run->play.arena, out, error);
+  if (asked) wanted = *asked;
+  return list_once(ps, &wanted, error) &&
+         ss_chunk_select(&o->aggregate[part], &wanted, ps->run->play.arena, out, error);
 }
 
 static bool pull_rows(struct ps *ps, struct ss_error *error) {
@@ -118,7 +140,8 @@ static void prove_dense(struct ps *ps, uint32_t r) {
 static bool prove_rows(struct ps *ps, uint32_t r, struct ss_error *error) {
   for (uint32_t j = 0; j < ps->owners.parts; j++) {
     struct ss_chunk sent, wanted;
-    if (!slice_of(ps, r, j, &wanted, error) || !give_rows(ps, j, r, &sent, error)) return false;
+    if (!slice_of(ps, r, j, &wanted, error) || !list_once(ps, &wanted, error) || !give_rows(ps, j, r, &sent, error))
+      return false;
     const struct ss_chunk *held = ss_receipts_held(&ps->owners.pulled, r, j, &sent);
     if (held) ss_run_sparse(ps->run, r, held, 0, &wanted);
     else ss_run_inexact(ps->run, "rank %u never received its rows of part %u", r, j);
@@ -191,6 +214,9 @@ static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nod
     return ss_fail(error, SS_BAD_INPUT, "%s: pull \"%s\" needs \"colocated\": true", setting->label, pulls[pull]);
   if (dense && pull != UNION)
     return ss_fail(error, SS_BAD_INPUT, "%s: dense parts are pulled whole: leave \"pull\" out", setting->label);
+  if (dense && !ss_setting_value(setting, "coalesce"))
+    return ss_fail(error, SS_BAD_INPUT, "%s: dense parts have every row once: leave \"coalesce\" out",
+                   setting->label);
   if (pull == ROWS && setting->hierarchy)
     return ss_fail(
         error, SS_BAD_INPUT,
@@ -199,7 +225,17 @@ static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nod
   return true;
 }
 
+static bool uncoalesced(const struct ss_setting *setting) {
+  return !ss_setting_value(setting, "coalesce");
+}
+
+/* Only simulated: fewer rows come back than were pushed. */
+static bool executes(const struct ss_setting *setting) {
+  return !uncoalesced(setting);
+}
+
 static bool counts_suffice(const struct ss_setting *setting, const struct ss_input *input) {
+  if (uncoalesced(setting)) return false; /* pushed as looked up, pulled once each */
   return ss_setting_value(setting, "dense") ||
          (ss_setting_value(setting, "pull") == ROWS && (input->even || input->row));
 }
@@ -214,5 +250,8 @@ const struct ss_scheme ss_scheme_ps = {
     .servers = servers_of,
     .parts = parts_of,
     .counts_suffice = counts_suffice,
+    .wants_lookups = uncoalesced,
+    .uncoalesced = uncoalesced,
+    .executes = executes,
     .run = run_ps,
 };

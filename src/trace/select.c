@@ -21,6 +21,39 @@ void ss_selection_shape(const struct ss_selection *s, bool element, struct ss_in
   shape->width = 1;
 }
 
+static bool read_blocks(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
+  struct ss_node share = ss_node_get(node, "blocks"), size = ss_node_get(node, "block");
+  uint64_t block = 256;
+  if (!ss_node_present(share)) {
+    if (!ss_node_present(size)) return true;
+    return ss_node_fail(size, error, "belongs to \"blocks\", the share of them that is kept");
+  }
+  if (ss_node_present(size) && !ss_node_count(size, 1, 1u << 20, &block, error)) return false;
+  out->block = (uint32_t)block;
+  return ss_node_positive(share, SS_RATIO, &out->density, error);
+}
+
+bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
+  static const char *const known[] = {"topk", "k", "blocks", "block", "residual", NULL};
+  struct ss_node topk = ss_node_get(node, "topk"), k = ss_node_get(node, "k"),
+                 residual = ss_node_get(node, "residual");
+  *out = (struct ss_selection){.residual = true};
+  if (ss_node_is_object(node) && !ss_node_keys(node, known, error)) return false;
+  if (!ss_node_is_object(node) ||
+      ss_node_present(topk) + ss_node_present(k) + ss_node_present(ss_node_get(node, "blocks")) != 1)
+    return ss_node_fail(
+        node, error, "expected one of {\"topk\": \"5%%\"}, {\"k\": 1000} and {\"blocks\": \"1/32\", \"block\": 256}");
+  out->selects = true;
+  if (!read_blocks(node, out, error) ||
+      (ss_node_present(topk) && !ss_node_positive(topk, SS_RATIO, &out->density, error)) ||
+      (ss_node_present(k) && !ss_node_count(k, 1, UINT32_MAX, &out->k, error)) ||
+      (ss_node_present(residual) && !ss_node_flag(residual, &out->residual, error)))
+    return false;
+  if (out->density <= 1) return true;
+  return ss_node_fail(ss_node_present(topk) ? topk : ss_node_get(node, "blocks"), error,
+                      "a share of %g is more than all", out->density);
+}
+
 static bool begin(struct ss_selector *s, uint32_t ranks, struct ss_error *error) {
   if (s->ranks == 0) {
     s->residual = ss_alloc_zero(ranks, sizeof *s->residual);

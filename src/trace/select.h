@@ -5,6 +5,7 @@
 #ifndef SS_TRACE_SELECT_H
 #define SS_TRACE_SELECT_H
 
+#include "base/json.h"
 #include "trace/input.h"
 
 struct ss_selection {
@@ -14,6 +15,9 @@ struct ss_selection {
   uint64_t k;     /* entries that are kept */
   uint32_t block; /* elements of a block; 0: single entries */
 };
+
+/* {"topk": share}, {"k": entries} or {"blocks": share, "block": elements}, each with "residual" (true). */
+bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_error *error) SS_MUST_CHECK;
 
 struct ss_selector {
   struct ss_selection selection;

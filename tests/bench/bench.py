@@ -214,6 +214,23 @@ class Bench:
         self.table.add("four schemes, shipped trace, 16 ranks, 50 iterations", ours["wall_s"], 1, "s",
                        "one dense sum", reference)
 
+    def training(self):
+        """Twelve systems at five rank counts, 50 modules, a trace of 50 iterations cycled to 1,000."""
+        trace, path = os.path.join(self.scratch, "training.safetensors"), os.path.join(self.scratch, "training.json")
+        self.measure(1, "trace", "synth", "-o", trace, "--iterations", "50", "--ranks", "64", "--tokens", "2048",
+                     "--rows", "50000", "--row-width", "512")
+        with open(path, "w") as file:
+            json.dump(training_scenario(trace), file)
+        ours = self.measure(1, "train", path, "--format", "json", "--quiet", "--jobs", "2")
+        with open(self.out) as file:
+            found = json.load(file)["training"]
+        if len(found) != 60 or any(point["iterations"] != 1000 for point in found):
+            sys.exit("bench: training is not 60 points of 1,000 iterations")
+        short = self.measure(1, "train", path, "--format", "json", "--quiet", "--jobs", "2", "--iterations", "100")
+        self.table.add("train, 12 systems x 5 rank counts, 50 modules, 1,000 iterations", ours["wall_s"], 20, "s",
+                       "100 iterations", short["wall_s"], ratio_limit=10)
+        os.remove(trace)
+
     def sweep(self):
         """Five bandwidths share their payloads: they may cost little more than one."""
         ours = self.measure(1, "run", os.path.join(HERE, "sweep-2000.json"), "--format", "json", "--quiet", "--jobs", "2")
@@ -283,6 +300,27 @@ def read_offsets(path):
         return struct.unpack(f"<{(end - begin) // 8}q", file.read(end - begin)), tensor
 
 
+def training_scenario(trace):
+    def table(name):
+        return {"name": name, "kind": "embedding", "rows": 50000, "row_width": 512, "tensor": "embedding",
+                "forward_s": "0.2ms", "backward_s": "0.4ms"}
+
+    modules = [table("encoder table"), table("decoder table")]
+    for i in range(48):
+        after = [f"block {i - 1}"] if i else ["encoder table"]
+        modules.append({"name": f"block {i}", "kind": "dense", "bytes": 4 * (500000 + 20000 * (i % 7)), "forward_s": "1ms",
+                        "backward_s": "2ms", "after": after + (["decoder table"] if i == 24 else [])})
+    systems = [("fifo", "allreduce", {"bucket": "64MiB"}), ("fifo", {"name": "allgather", "coalesce": False}, {}),
+               ("fifo", {"name": "ps", "pull": "rows", "coalesce": False}, {}), ("fifo", "omnireduce", {}),
+               ("fifo", "sparcml-split", {}), ("fifo", "zen", {}), ("fifo", "s2", {}), ("fifo", "spardl", {}),
+               ("fifo", {"name": "alltoall", "coalesce": False}, {}), ("horizontal", "alltoall", {}), ("2d", "alltoall", {}),
+               ("priority", {"name": "ps", "dense": True}, {"partition": "4MB"})]
+    return {"workload": {"name": "fifty", "modules": modules}, "trace": trace, "cluster": "rtx3090-100g-ib",
+            "ranks": [4, 8, 16, 32, 64], "iterations": 1000,
+            "systems": [{"name": f"{i}", "sparse": sparse, "dense": "allreduce", "schedule": schedule, **more}
+                        for i, (schedule, sparse, more) in enumerate(systems)]}
+
+
 def lookup_bytes(path, ranks):
     """Bytes of a lookups message of each rank in iteration 0: its lookups x its receiver's slice of the columns."""
     offsets, tensor = read_offsets(path)
@@ -305,7 +343,7 @@ def main():
 
     bench, notes = Bench(options), []
     parts = [bench.kernels, bench.engine, bench.whole_runs, bench.proof, bench.lossless, bench.stats, bench.start_up,
-             bench.shipped, bench.sweep]
+             bench.shipped, bench.sweep, bench.training]
     if options.scale:
         parts = [bench.rows_as_elements, bench.scattered_elements]
     for part in parts:

@@ -76,7 +76,9 @@ RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_
 @test
 def schemas_are_schemas(folder):
     found = sorted(path.name for path in SCHEMAS.glob("*.json"))
-    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec", "learn", "scenario", "cluster", "device", "cost-model"):
+    for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec",
+                 "learn", "scenario", "cluster", "device", "cost-model", "train", "train-scenario", "workload",
+                 "system"):
         assert f"{name}.schema.json" in found, f"{name} has no schema"
         validator(name)
 
@@ -154,6 +156,55 @@ def check_prints_what_it_says(folder):
     form = json.loads((ROOT / "models" / "costs" / "allreduce-ring.json").read_text())
     (folder / "wrong.json").write_text(json.dumps({**form, "exact": "P*alpha"}))
     fits("check", output("check", folder / "wrong.json", status=1), "a check that fails")
+
+
+@test
+def train_prints_what_it_says(folder):
+    common = ["train", "--workload", "embrace-lm-rtx3090", "--cluster", "rtx3090-100g-ib"]
+    for more in (["--ranks", "1,4"], ["--ranks", "4", "--per-iteration", "--sensitivity"],
+                 ["--ranks", "3", "--set", "jitter.lognormal=0.1", "--device", "quick", "--system", "embrace"]):
+        document = output(*common, *more)
+        fits("train", document, f"train {more}")
+    for field in ("workload", "system", "ranks", "iteration_s", "stall_s", "hidden", "speedup", "tasks", "critical_path"):
+        misfits("train", changed(document, ["training", 0, field], drop=True), f"a point without {field}")
+    misfits("train", changed(document, ["training", 0, "iteration_s"], "1 s"), "text for a time")
+    misfits("train", changed(document, ["training", 0, "tasks", 0, "kind"], "late"), "an unknown kind of task")
+    misfits("train", changed(document, ["estimates"], drop=True), "no estimates")
+
+
+@test
+def workloads_and_systems_fit(folder):
+    for kind in ("workload", "system"):
+        paths = sorted((ROOT / "models" / f"{kind}s").glob("*.json"))
+        assert paths, f"no {kind}s"
+        for path in paths:
+            fits(kind, json.loads(path.read_text()), path.name)
+    workload = json.loads((ROOT / "models" / "workloads" / "embrace-lm-rtx3090.json").read_text())
+    for path, value in ((["modules"], []), (["modules", 0, "rows"], 0), (["modules", 0, "forward_s"], -1), (["modules", 0, "forward_s"], "-1ms"),
+                        (["modules", 0, "tensor"], "embedding"), (["modules", 0, "after"], ["lstm"]), (["modules", 0, "kind"], "sparse"),
+                        (["modules", 0, "byte"], 1), (["dtype"], "F64"), (["source"], "a paper")):
+        misfits("workload", changed(workload, path, value), f"{path} = {value!r}")
+    system = json.loads((ROOT / "models" / "systems" / "horovod-allreduce.json").read_text())
+    for path, value in ((["schedule"], "lifo"), (["bucket"], -1), (["bucket"], "-1MB"), (["sparse"], {"teams": 2}), (["baseline"], 1),
+                        (["select"], {"topk": "5%", "k": 3})):
+        misfits("system", changed(system, path, value), f"{path} = {value!r}")
+    misfits("system", changed(system, ["dense"], drop=True), "no dense scheme")
+
+
+@test
+def training_scenarios_fit(folder):
+    scenario = {"workload": "embrace-lm-rtx3090", "systems": ["embrace"], "cluster": "rtx3090-100g-ib", "ranks": "2..4", "iterations": 12,
+                "jitter": {"lognormal": "5%"}, "compute": 0.5, "baselines": ["embrace"], "device": "quick", "verify": True}
+    (folder / "s.json").write_text(json.dumps(scenario))
+    fits("train", output("train", folder / "s.json"), "a scenario with everything")
+    fits("train-scenario", scenario, "it")
+    for path in sorted((ROOT / "scenarios").glob("training/*.json")):
+        fits("train-scenario", json.loads(path.read_text()), path.name)
+    for path, value in ((["schemes"], ["zen"]), (["iterations"], "0:50"), (["iterations"], 1), (["jitter"], 0.1), (["jitter", "lognormal"], -1),
+                        (["workload"], 3), (["systems"], []), (["trace"], {"uniform": {"rows": 4, "density": 1}})):
+        (folder / "s.json").write_text(json.dumps(changed(scenario, path, value)))
+        call("train", folder / "s.json", status=2)
+        misfits("train-scenario", changed(scenario, path, value), f"{path} = {value!r}")
 
 
 @test

@@ -1,7 +1,6 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
-#include "base/file.h"
-#include "cli/command.h"
 #include "cli/learn.h"
+#include "base/file.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/request.h"
@@ -388,6 +387,3 @@ bool ss_learn_run(int argc, char **argv, struct ss_error *error) {
   ss_unmap_file(&mapping);
   return good;
 }
-
-const struct ss_command ss_command_learn = {
-    .name = "learn", .summary = "learning curves under schemes (train --learn)", .help = help, .run = ss_learn_run};

@@ -1,0 +1,183 @@
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/learn.h"
+#include "cli/progress.h"
+#include "cli/request.h"
+#include "cli/train_scenario.h"
+#include "report/train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: sparsync train [SCENARIO.json] [OPTION...]\n"
+    "       sparsync train --learn [OPTION...]    does training still learn? It has a help of its own\n"
+    "\n"
+    "Plays training iterations: backward passes, gradients on their way while computation goes on, forward passes "
+    "that\n"
+    "wait for them. Compares systems (which scheme for sparse and dense gradients, scheduled how) by iteration "
+    "time,\n"
+    "stall, and how much of the communication is hidden. Tasks last as long as their schemes take in simulation.\n"
+    "\n"
+    "  --workload A,B       what is trained: files of models/workloads, or paths\n"
+    "  --system A,B         files of models/systems, or paths (all that are shipped)\n"
+    "  --ranks 4,8|4..64    rank counts           --cluster NAME     a file of models/clusters, or a path\n"
+    "  --trace FILE         feeds the embeddings  --merge N          turn each N of its ranks into one\n"
+    "  --device NAME        count kernels         --iterations N     played, warm-up included (two rounds of the "
+    "trace)\n"
+    "  --bandwidth RATE     of the cluster        --latency TIME     of the cluster\n"
+    "  --set PATH=VALUE     change any field of the scenario (repeatable): --set jitter.lognormal=0.1\n"
+    "  --timeline FILE      the last round of the trace as Chrome trace events: open it in ui.perfetto.dev\n"
+    "  --gantt FILE         the last iteration at the most ranks as a figure (.svg, .pdf or .png; needs gnuplot)\n"
+    "  --sensitivity        who is fastest when all compute times are half, or twice, as long\n"
+    "  --format table|json|csv, -o FILE           what and where to write (a file appears whole or not at all)\n"
+    "  --per-iteration      add arrays to the JSON\n"
+    "  --jobs N             threads (all cores)   --quiet            no progress bar\n"
+    "\n"
+    "examples:\n"
+    "  sparsync train --workload embrace-lm-rtx3090 --cluster rtx3090-100g-ib --ranks 4,8,16\n"
+    "  sparsync train --workload embrace-lm-rtx3090 --system horovod-allgather,embrace --cluster rtx3090-100g-ib \\\n"
+    "    --ranks 16 --device quick --timeline lm.trace.json\n";
+
+static const double factors[] = {0.5, 1, 2};
+
+struct own {
+  const char *workloads, *systems, *timeline, *gantt;
+  bool sensitivity;
+};
+
+static bool own_option(void *context, const char *name, const char *value, struct ss_error *error) {
+  struct own *own = context;
+  (void)error;
+  if (strcmp(name, "workload") == 0) own->workloads = value;
+  if (strcmp(name, "system") == 0) own->systems = value;
+  if (strcmp(name, "timeline") == 0) own->timeline = value;
+  if (strcmp(name, "gantt") == 0) own->gantt = value;
+  if (strcmp(name, "sensitivity") == 0) own->sensitivity = true;
+  return true;
+}
+
+/* --- playing ---------------------------------------------------------------------------------------------- */
+
+static void step(void *context) {
+  ss_progress_step(context);
+}
+
+static bool simulate(struct ss_training *t, const struct ss_call *call, struct ss_error *error) {
+  struct ss_progress progress = ss_progress_begin("simulations", t->durations.count, call->wish.quiet);
+  const bool ok = ss_durations_make(&t->durations, call->wish.jobs, step, &progress, error);
+  ss_progress_end(&progress);
+  return ok;
+}
+
+/* The fastest system at the point's workload and ranks. */
+static const char *fastest(const struct ss_training *t, const struct ss_training_point *at) {
+  const struct ss_training_point *best = at;
+  for (size_t i = 0; i < t->points; i++) {
+    const struct ss_training_point *p = &t->point[i];
+    if (p->place == at->place && p->ranks == at->ranks && p->result.mean < best->result.mean) best = p;
+  }
+  return best->system->name;
+}
+
+static bool play_all(struct ss_training *t, const struct ss_call *call, struct ss_training_names *names,
+                     struct ss_error *error) {
+  const double compute = t->wish.compute;
+  static const size_t order[] = {0, 2, 1}; /* what stays is played last */
+  if (!names->best) return ss_training_play(t, call->wish.jobs, error);
+  for (size_t k = 0; k < 3; k++) {
+    names->factor[order[k]] = factors[order[k]];
+    t->wish.compute = compute * factors[order[k]];
+    if (!ss_training_play(t, call->wish.jobs, error)) return false;
+    for (size_t i = 0; i < t->points; i++) names->best[i][order[k]] = fastest(t, &t->point[i]);
+  }
+  return true;
+}
+
+/* --- writing ---------------------------------------------------------------------------------------------- */
+
+static bool print(const struct ss_call *call, const struct ss_training *t, const struct ss_training_names *names,
+                  struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(call->output, &output, error)) return false;
+  const bool ok = call->format == SS_JSON  ? ss_training_json(t, names, output.stream, error)
+                  : call->format == SS_CSV ? ss_training_csv(t, names, output.stream, error)
+                                           : ss_training_table(t, names, output.stream, error);
+  if (ok) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool write_timeline(const char *path, const struct ss_training *t, struct ss_error *error) {
+  struct ss_output output;
+  if (!path) return true;
+  if (!ss_output_open(path, &output, error)) return false;
+  if (ss_training_timeline(t, output.stream, error)) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_error *error) {
+  struct ss_output output;
+  enum ss_picture picture;
+  char *bytes;
+  size_t size;
+  if (!path) return true;
+  if (!ss_picture_of(path, &picture, error)) return ss_fail_prefix(error, "--gantt");
+  if (!ss_training_gantt(t, picture, &bytes, &size, error)) return false;
+  bool ok = ss_output_open(path, &output, error);
+  if (ok) {
+    fwrite(bytes, 1, size, output.stream); /* ss_output_commit finds what went wrong */
+    ok = ss_output_commit(&output, error);
+  }
+  free(bytes);
+  return ok;
+}
+
+static bool run_scenario(const struct ss_call *call, const struct own *own, struct ss_train_scenario *s,
+                         struct ss_error *error) {
+  const struct ss_train_request request = {call->request, own->workloads, own->systems};
+  if (!ss_train_scenario_open(&request, s, error)) return false;
+  struct ss_training *t = &s->training;
+  SS_AUTO_FREE const char *(*best)[3] = ss_alloc_zero(t->points, sizeof *best);
+  struct ss_training_names names = {.scenario = s->name,
+                                    .cluster = s->cluster,
+                                    .device = s->device,
+                                    .trace = s->trace,
+                                    .best = own->sensitivity ? best : NULL,
+                                    .per_iteration = call->wish.per_iteration};
+  if (!best) return ss_fail_memory(error, "comparing systems");
+  return simulate(t, call, error) && play_all(t, call, &names, error) && write_timeline(own->timeline, t, error) &&
+         draw_gantt(own->gantt, t, error) && print(call, t, &names, error);
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  static const struct ss_option_spec specs[] = {
+      {"workload", true},     {"system", true},  {"timeline", true},       {"gantt", true},
+      {"sensitivity", false}, {"trace", true},   {"cluster", true},        {"ranks", true},
+      {"bandwidth", true},    {"latency", true}, {"iterations", true},     {"merge", true},
+      {"device", true},       {"set", true},     {"format", true},         {"o", true},
+      {"jobs", true},         {"quiet", false},  {"per-iteration", false}, {"help", false},
+      {.name = NULL}};
+  struct ss_call call;
+  struct own own = {0};
+  struct ss_train_scenario scenario = {0};
+  for (int i = 1; i < argc; i++)
+    if (strcmp(argv[i], "--learn") == 0) return ss_learn_run(argc, argv, error);
+  if (!ss_call_parse(argc, argv, specs, own_option, &own, &call, error)) return false;
+  bool ok;
+  if (call.help) {
+    ok = fputs(help, stdout) >= 0;
+  } else if (call.operands > 1) {
+    ok = ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", call.operand[1]);
+  } else {
+    call.request.file = call.operands ? call.operand[0] : NULL;
+    ok = run_scenario(&call, &own, &scenario, error);
+    ss_train_scenario_close(&scenario);
+  }
+  ss_call_free(&call);
+  return ok;
+}
+
+const struct ss_command ss_command_train = {
+    .name = "train", .summary = "iteration time and stall of training systems", .help = help, .run = run};

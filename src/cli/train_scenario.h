@@ -1,0 +1,32 @@
+/* The scenarios of `sparsync train`: which workloads under which systems, where (docs/training.md). */
+#ifndef SS_CLI_TRAIN_SCENARIO_H
+#define SS_CLI_TRAIN_SCENARIO_H
+
+#include "cli/scenario.h"
+#include "cli/scenario_trace.h"
+#include "train/training.h"
+
+/* What the command line says beside the common options; strings are the caller's. */
+struct ss_train_request {
+  struct ss_request common;
+  const char *workloads, *systems; /* "a,b"; NULL: the scenario's */
+};
+
+enum { SS_TRAIN_RANKS = 64 };
+
+struct ss_train_scenario {
+  struct ss_doc *doc;
+  const char *file, *name;
+  char cluster[128], device[128];
+  const char *trace; /* NULL: none */
+  struct ss_sources sources;
+  uint32_t ranks[SS_TRAIN_RANKS];
+  struct ss_training training; /* prepared */
+};
+
+/* To be closed also after a failure. */
+bool ss_train_scenario_open(const struct ss_train_request *request, struct ss_train_scenario *out,
+                            struct ss_error *error) SS_MUST_CHECK;
+void ss_train_scenario_close(struct ss_train_scenario *scenario);
+
+#endif

@@ -1,0 +1,159 @@
+/* The last iteration of several systems, one below the other, as EmbRace's Fig. 6 shows it. */
+#include "base/units.h"
+#include "report/plot.h"
+#include "report/train.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 680, LANE = 20, POINTS_MAX = 16, NAME_LETTERS = 28 };
+
+enum shade { BACKWARD, FORWARD, SPLIT, DENSE, ROWS, PRIOR, LOOKUPS, DELAYED, SHADES };
+static const char *const shade_names[] = {"backward",        "forward",    "Algorithm 1",    "dense gradients",
+                                          "table gradients", "prior rows", "looked-up rows", "delayed rows"};
+
+struct gantt {
+  const struct ss_training_point *point[POINTS_MAX];
+  size_t points;
+  double longest; /* s */
+};
+
+/* The largest rank count of the first workload. */
+static void choose(const struct ss_training *t, struct gantt *g) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < t->points; i++)
+    if (t->point[i].place == t->point[0].place && t->point[i].ranks > most) most = t->point[i].ranks;
+  for (size_t i = 0; i < t->points && g->points < POINTS_MAX; i++)
+    if (t->point[i].place == t->point[0].place && t->point[i].ranks == most) g->point[g->points++] = &t->point[i];
+}
+
+static double begin_of(const struct ss_training_point *p) {
+  return p->result.end[p->wish.iterations - 2];
+}
+static double end_of(const struct ss_training_point *p) {
+  return p->result.end[p->wish.iterations - 1];
+}
+
+static enum shade shade_of(const struct ss_training_point *p, const struct ss_span *s) {
+  if (s->kind == SS_SPAN_BACKWARD) return BACKWARD;
+  if (s->kind == SS_SPAN_FORWARD) return FORWARD;
+  if (s->kind == SS_SPAN_SPLIT) return SPLIT;
+  const struct ss_task *task = &p->timetable.task[s->what];
+  switch (task->kind) {
+  case SS_TASK_LOOKUPS: return LOOKUPS;
+  case SS_TASK_PRIOR: return PRIOR;
+  case SS_TASK_DELAYED: return DELAYED;
+  case SS_TASK_GRADIENT: break;
+  }
+  return task->dense ? DENSE : ROWS;
+}
+
+/* What of a span lies in the last iteration; tasks that run beyond its end are cut there. */
+static bool visible(const struct ss_training_point *p, const struct ss_span *s, double *left, double *right) {
+  if (s->kind != SS_SPAN_TASK && s->stream > 0) return false;
+  *left = fmax(s->start, begin_of(p)) - begin_of(p);
+  *right = fmin(isfinite(s->end) ? s->end : end_of(p), end_of(p)) - begin_of(p);
+  return *right > *left;
+}
+
+static double lane_of(size_t point, bool task) {
+  return -2.6 * (double)point - task;
+}
+
+static void print_boxes(const struct gantt *g, enum shade shade, double factor, FILE *s) {
+  fputs("NaN NaN NaN NaN\n", s); /* a block of its own, also where the kind does not occur */
+  for (size_t i = 0; i < g->points; i++) {
+    const struct ss_training_point *p = g->point[i];
+    for (size_t k = 0; k < p->result.spans; k++) {
+      const struct ss_span *span = &p->result.span[k];
+      double left, right;
+      if (shade_of(p, span) != shade || !visible(p, span, &left, &right)) continue;
+      const double middle = lane_of(i, span->kind == SS_SPAN_TASK);
+      fprintf(s, "%.17g %.17g %.17g %.17g\n", left * factor, right * factor, middle - 0.45, middle + 0.45);
+    }
+  }
+  fputs("\n\n", s);
+}
+
+/* Names where there is room for them. */
+static void print_names(const struct gantt *g, double factor, FILE *s) {
+  fputs("NaN NaN \"\"\n", s);
+  for (size_t i = 0; i < g->points; i++) {
+    const struct ss_training_point *p = g->point[i];
+    for (size_t k = 0; k < p->result.spans; k++) {
+      const struct ss_span *span = &p->result.span[k];
+      double left, right;
+      if (span->kind == SS_SPAN_SPLIT || !visible(p, span, &left, &right)) continue;
+      const uint32_t module = span->kind == SS_SPAN_TASK ? *p->timetable.task[span->what].member : span->what;
+      const char *name = p->timetable.workload->module[module].name;
+      if ((double)strlen(name) * 6 > (right - left) / g->longest * (WIDTH - 200)) continue;
+      fprintf(s, "%.17g %.17g \"", (left + right) / 2 * factor, lane_of(i, span->kind == SS_SPAN_TASK));
+      for (const char *c = name; *c; c++) fputc(*c == '"' || *c == '\\' || (unsigned char)*c < ' ' ? '?' : *c, s);
+      fputs("\"\n", s);
+    }
+  }
+}
+
+static void print_tics(const struct gantt *g, FILE *s) {
+  fputs("set ytics (", s);
+  for (size_t i = 0; i < g->points; i++) {
+    char text[160];
+    snprintf(text, sizeof text, "%.*s", NAME_LETTERS, g->point[i]->system->name);
+    fputs(i ? ", " : "", s);
+    ss_plot_quote(text, true, s);
+    fprintf(s, " %.17g, 'channel' %.17g", lane_of(i, false), lane_of(i, true));
+  }
+  fputs(")\n", s);
+}
+
+static void print_script(const struct gantt *g, enum ss_picture picture, const char *unit, FILE *s) {
+  const struct ss_training_point *p = g->point[0];
+  char title[300];
+  snprintf(title, sizeof title, "%.120s on %u ranks: the last iteration", p->place->workload.name, p->ranks);
+  ss_plot_terminal(picture, NULL, WIDTH, 122 + LANE * 2.6 * (double)g->points, s);
+  fprintf(s, "load 'style.gp'\ndata = 'gantt.dat'\ntexts = 'names.dat'\nn = %d\narray name[%d] = [", SHADES, SHADES);
+  for (int i = 0; i < SHADES; i++) fprintf(s, "%s'%s'", i ? ", " : "", shade_names[i]);
+  fputs("]\nset title ", s);
+  ss_plot_quote(title, false, s);
+  fprintf(s, " font big\nset xlabel 'time in %s'\nset key maxrows 2\n", unit);
+  fprintf(s, "set yrange [%.17g:0.8]\nset xrange [0:*]\n", lane_of(g->points - 1, true) - 0.8);
+  print_tics(g, s);
+  fputs("load 'gantt.gp'\nset output\n", s);
+}
+
+static FILE *open_in(const char *folder, const char *name, struct ss_error *error) {
+  char path[PATH_MAX];
+  const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *s = n > 0 && (size_t)n < sizeof path ? fopen(path, "w") : NULL;
+  if (!s) ss_fail(error, SS_MACHINE, "%s: cannot be written", path);
+  return s;
+}
+
+static bool close_written(FILE *s, struct ss_error *error) {
+  const bool bad = ferror(s) != 0;
+  return (fclose(s) == 0 && !bad) || ss_fail(error, SS_MACHINE, "a figure's files cannot be written");
+}
+
+static bool script(const void *context, enum ss_picture picture, const char *folder, struct ss_error *error) {
+  const struct gantt *g = context;
+  const bool fine = g->longest < 1e-3;
+  const double factor = fine ? 1e6 : 1e3;
+  if (!ss_plot_template("style.gp", folder, error) || !ss_plot_template("gantt.gp", folder, error)) return false;
+  FILE *s = open_in(folder, "gantt.dat", error);
+  if (!s) return false;
+  for (int i = 0; i < SHADES; i++) print_boxes(g, (enum shade)i, factor, s);
+  if (!close_written(s, error) || !(s = open_in(folder, "names.dat", error))) return false;
+  print_names(g, factor, s);
+  if (!close_written(s, error) || !(s = open_in(folder, "figure.gp", error))) return false;
+  print_script(g, picture, fine ? "us" : "ms", s);
+  return close_written(s, error);
+}
+
+bool ss_training_gantt(const struct ss_training *t, enum ss_picture picture, char **bytes, size_t *size,
+                       struct ss_error *error) {
+  struct gantt g = {0};
+  choose(t, &g);
+  for (size_t i = 0; i < g.points; i++) g.longest = fmax(g.longest, end_of(g.point[i]) - begin_of(g.point[i]));
+  return ss_plot_draw_script(script, &g, picture, bytes, size, error);
+}

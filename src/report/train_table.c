@@ -1,0 +1,145 @@
+#include "base/units.h"
+#include "report/table.h"
+#include "report/train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct group {
+  const struct ss_training_point *point;
+  size_t count;
+};
+
+static void time_cell(struct ss_table *table, double value) {
+  char text[32];
+  ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, SS_TIME, value) : "-");
+}
+
+static void share_cell(struct ss_table *table, double value) {
+  if (isfinite(value)) ss_table_cell(table, "%.1f%%", 100 * value);
+  else ss_table_cell(table, "-");
+}
+
+static const struct ss_training_point *fastest(struct group g, const struct ss_training_point *but) {
+  const struct ss_training_point *best = NULL;
+  for (size_t i = 0; i < g.count; i++)
+    if (&g.point[i] != but && (!best || g.point[i].result.mean < best->result.mean)) best = &g.point[i];
+  return best;
+}
+
+/* What the iteration waits for: the largest part of the critical path. */
+static void print_path(const struct ss_training_point *p, FILE *stream) {
+  char name[200];
+  double of_tasks = 0, all = 0;
+  for (size_t i = 0; i < p->paths; i++) {
+    all += p->path[i].seconds;
+    if (p->path[i].kind == SS_SPAN_TASK) of_tasks += p->path[i].seconds;
+  }
+  if (p->paths == 0 || all <= 0) return;
+  ss_training_part_name(p, p->path[0].kind, p->path[0].what, name, sizeof name);
+  fprintf(stream, "  Critical path: %.0f%% communication; most of all %s, %.0f%%.\n", 100 * of_tasks / all, name,
+          100 * p->path[0].seconds / all);
+}
+
+static void print_words(struct group g, FILE *stream) {
+  const struct ss_training_point *best = fastest(g, NULL), *second = fastest(g, best);
+  char time[32], stall[32];
+  ss_units_format(time, sizeof time, SS_TIME, best->result.mean);
+  ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall);
+  fprintf(stream, "%u ranks: %s, %s an iteration, of which %s stall", best->ranks, best->system->name, time, stall);
+  if (second && second->result.mean > best->result.mean)
+    fprintf(stream, "; the next, %s, takes %.1f%% longer", second->system->name,
+            100 * (second->result.mean / best->result.mean - 1));
+  else if (second) fprintf(stream, ", and so does %s", second->system->name);
+  fprintf(stream, ".\n");
+  print_path(best, stream);
+}
+
+static void add_row(struct ss_table *table, const struct ss_training_point *p) {
+  const struct ss_iterated *r = &p->result;
+  char bytes[32];
+  ss_table_cell(table, "%s%s", p->system->name, p->system->baseline ? " *" : "");
+  ss_table_cell(table, "%s", ss_schedule_name(p->system->schedule));
+  time_cell(table, r->mean);
+  if (isfinite(p->tokens)) ss_table_cell(table, "%.0f", p->tokens);
+  else ss_table_cell(table, "-");
+  time_cell(table, r->own);
+  time_cell(table, r->stall);
+  time_cell(table, r->split);
+  time_cell(table, r->busy);
+  share_cell(table, r->hidden);
+  ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, r->sent / p->ranks));
+  if (isfinite(p->speedup)) ss_table_cell(table, "%.2fx", p->speedup);
+  else ss_table_cell(table, "-");
+  share_cell(table, p->scaling);
+}
+
+static bool print_group(struct group g, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"<system",     "<schedule", "iteration", "tokens/s",  "compute",   "stall",
+                                      "of it split", "comm.",     "hidden",    "sent/rank", "vs best *", "scaling"};
+  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+  if (!table) return ss_fail_memory(error, "printing results");
+  print_words(g, stream);
+  fputc('\n', stream);
+  for (size_t i = 0; i < g.count; i++) add_row(table, &g.point[i]);
+  bool ok = ss_table_print(table, stream, error);
+  ss_table_free(table);
+  fputc('\n', stream);
+  return ok;
+}
+
+static void print_estimates(const struct ss_training *t, FILE *stream) {
+  for (size_t i = 0; i < t->places; i++) {
+    const struct ss_workload *w = &t->place[i].workload;
+    for (size_t k = 0; k < w->estimates; k++)
+      fprintf(stream, "%s: %s%s%s: %s\n", w->name, w->estimate[k].module ? w->estimate[k].module : "",
+              w->estimate[k].module ? "." : "", w->estimate[k].field, w->estimate[k].how);
+  }
+}
+
+static void print_ranking(const struct ss_training *t, const struct ss_training_names *names, FILE *stream) {
+  for (size_t i = 0; i < t->points; i++) {
+    const struct ss_training_point *p = &t->point[i];
+    if (i > 0 && t->point[i - 1].place == p->place && t->point[i - 1].ranks == p->ranks) continue;
+    fprintf(stream, "%s, %u ranks: fastest", p->place->workload.name, p->ranks);
+    for (size_t k = 0; k < 3; k++)
+      fprintf(stream, "%s %s at %g times the compute times", k ? "," : "", names->best[i][k], names->factor[k]);
+    fprintf(stream, "\n");
+  }
+  fputc('\n', stream);
+}
+
+static void print_notes(const struct ss_training *t, const struct ss_training_names *names, FILE *stream) {
+  const struct ss_iterate_wish *w = &t->point->wish;
+  bool sampled = false;
+  for (size_t i = 0; i < t->points; i++) sampled = sampled || t->point[i].sampled > 1;
+  fprintf(stream, "iteration  mean over iterations %llu to %llu%s; kernels and Algorithm 1 %s\n",
+          (unsigned long long)w->warmup, (unsigned long long)w->iterations - 1, w->sigma > 0 ? " (with jitter)" : "",
+          t->durations.device.counted ? "counted" : "not counted (--device quick counts them)");
+  if (w->compute != 1) fprintf(stream, "compute    the workload's times, multiplied by %g\n", w->compute);
+  fputs("stall      iteration less own forward and backward passes, mean over ranks\n"
+        "comm.      time in which the channel is busy; hidden: share of it under forward or backward passes\n"
+        "vs best *  how many times faster than the fastest baseline (*)\n"
+        "scaling    share of linear scaling from the smallest rank count\n",
+        stream);
+  if (sampled)
+    fputs("sampled    of large dense tensors that are sent sparse, a part was simulated at a part of the bandwidth\n",
+          stream);
+  (void)names;
+}
+
+bool ss_training_table(const struct ss_training *t, const struct ss_training_names *names, FILE *stream,
+                       struct ss_error *error) {
+  for (size_t i = 0, n; i < t->points; i += n) {
+    const struct ss_training_point *p = &t->point[i];
+    for (n = 1; i + n < t->points && p[n].place == p->place && p[n].ranks == p->ranks;) n++;
+    if (i == 0 || t->point[i - 1].place != p->place)
+      fprintf(stream, "%s on %s%s%s\n\n", p->place->workload.name, names->cluster, names->trace ? ", fed by " : "",
+              names->trace ? names->trace : "");
+    if (!print_group((struct group){p, n}, stream, error)) return false;
+  }
+  if (names->best) print_ranking(t, names, stream);
+  print_notes(t, names, stream);
+  print_estimates(t, stream);
+  return true;
+}

@@ -1,0 +1,44 @@
+/* How long each task lasts: its scheme, simulated with the rows that it carries. Every question is asked once,
+ * however many systems ask it. */
+#ifndef SS_TRAIN_DURATIONS_H
+#define SS_TRAIN_DURATIONS_H
+
+#include "train/lookups.h"
+#include "train/system.h"
+
+/* What one task carries, and how. */
+struct ss_carried {
+  struct ss_setting setting;
+  uint32_t ranks;
+  const struct ss_lookups *lookups; /* rows of an embedding; NULL: `bytes` of a dense tensor */
+  enum ss_share_of_rows share;
+  uint64_t bytes;
+  enum ss_dtype dtype;
+  struct ss_selection select; /* of a dense tensor's entries, when the scheme does not send it whole */
+};
+
+struct ss_duration {
+  struct ss_carried carried;
+  uint32_t period;        /* iterations that differ */
+  double *seconds, *sent; /* [period]; sent: B over all ranks */
+  double sampled;         /* 1; or how many times larger the tensor is than what was simulated */
+};
+
+struct ss_durations {
+  struct ss_cluster cluster;
+  struct ss_device device;
+  bool verify; /* prove what can be proven; an unsound result is an error with status SS_UNPROVEN */
+  struct ss_duration *duration;
+  uint32_t count, room;
+};
+
+/* The place of the answer, which is there after ss_durations_make. */
+bool ss_durations_want(struct ss_durations *durations, const struct ss_carried *carried, uint32_t *out,
+                       struct ss_error *error) SS_MUST_CHECK;
+/* Simulates what was wanted, on `jobs` threads (0: one a core). `step` (may be NULL) is called after each, by one
+ * thread at a time. */
+bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*step)(void *context), void *context,
+                       struct ss_error *error) SS_MUST_CHECK;
+void ss_durations_free(struct ss_durations *durations);
+
+#endif

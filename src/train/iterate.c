@@ -1,0 +1,321 @@
+#include "train/iterate.h"
+
+#include "base/random.h"
+#include "sim/events.h"
+
+#include <gsl/gsl_cdf.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct stream {
+  uint64_t iteration;
+  uint32_t place; /* of the operation in the iteration: backward passes, split, forward passes */
+  double factor;  /* jitter of this iteration */
+  int64_t last;   /* span of the operation before, or of the one that runs */
+  double ended;   /* s: the operation before */
+};
+
+/* An instance of a task; of one task at most two are under way, of successive iterations. */
+struct instance {
+  uint64_t iteration;
+  double made, ended;
+  int64_t maker, span;
+};
+
+struct player {
+  const struct ss_timetable *t;
+  const struct ss_iterate_wish *wish;
+  struct ss_iterated *out;
+  struct ss_events events;
+  uint32_t operations; /* an iteration */
+  struct stream *stream;
+  uint32_t *made;            /* [tasks] ranks that made the instance that is due */
+  uint64_t *done;            /* [tasks] iteration of the last instance that ended, plus 1 */
+  struct instance *instance; /* [2 * tasks] by task and parity of the iteration */
+  uint64_t gradients_done;   /* of `fifo`: since time 0 */
+  uint32_t last_gradient;    /* instance that ended last of those */
+  uint64_t *finished;        /* [iterations] ranks that are through */
+  uint32_t computing;        /* ranks that are in a forward or backward pass */
+  bool in_window;            /* between the end of the warm-up and the last iteration's */
+  double busy, hidden, own, split;
+  int64_t channel; /* span of the last task on it */
+  size_t room;
+  uint64_t record_from;
+  bool short_of_memory;
+};
+
+double ss_jitter(uint64_t seed, double sigma, uint64_t iteration, uint32_t rank) {
+  if (sigma == 0) return 1;
+  const uint64_t draw = ss_mix(ss_mix(seed, iteration), rank) >> 11;
+  return exp(sigma * gsl_cdf_ugaussian_Pinv(((double)draw + 0.5) * 0x1p-53) - sigma * sigma / 2);
+}
+
+/* --- operations ----------------------------------------------------------------------------------------- */
+
+struct operation {
+  enum ss_span_kind kind;
+  uint32_t module;
+  uint64_t iteration;
+};
+
+static struct operation operation_of(const struct player *p, const struct stream *s) {
+  const uint32_t n = p->t->workload->modules, splits = p->t->splits;
+  if (s->place < n) return (struct operation){SS_SPAN_BACKWARD, n - 1 - s->place, s->iteration};
+  if (splits && s->place == n) return (struct operation){SS_SPAN_SPLIT, 0, s->iteration};
+  return (struct operation){SS_SPAN_FORWARD, p->t->forward[s->place - n - splits], s->iteration + 1};
+}
+
+static double seconds_of(const struct player *p, const struct stream *s, struct operation o) {
+  const struct ss_module *m = &p->t->workload->module[o.module];
+  if (o.kind == SS_SPAN_SPLIT) return p->t->split_period ? p->t->split[o.iteration % p->t->split_period] : 0;
+  return s->factor * (p->wish->compute * (o.kind == SS_SPAN_FORWARD ? m->forward : m->backward));
+}
+
+/* The iteration whose instance of the task gates the operation. */
+static uint64_t gating(const struct ss_task *task, struct operation o) {
+  return task->kind == SS_TASK_LOOKUPS ? o.iteration : o.iteration - 1;
+}
+
+static bool all_done(const struct player *p, const uint32_t *task, uint32_t count, struct operation o) {
+  for (uint32_t i = 0; i < count; i++)
+    if (p->done[task[i]] <= gating(&p->t->task[task[i]], o)) return false;
+  return true;
+}
+
+static bool may_start(const struct player *p, const struct stream *s, struct operation o) {
+  const struct ss_timetable *t = p->t;
+  const uint32_t *first = t->gates.first;
+  if (o.kind == SS_SPAN_BACKWARD)
+    return s->place > 0 || o.iteration == 0 || all_done(p, t->before_backward, t->befores, o);
+  if (o.kind == SS_SPAN_SPLIT) return true;
+  if (t->policy.schedule == SS_FIFO && p->gradients_done < o.iteration * t->gradients) return false;
+  return all_done(p, t->gates.task + first[o.module], first[o.module + 1] - first[o.module], o);
+}
+
+/* --- spans ---------------------------------------------------------------------------------------------- */
+
+static int64_t record(struct player *p, struct ss_span span) {
+  struct ss_iterated *out = p->out;
+  if (out->spans == p->room) {
+    struct ss_span *grown = ss_realloc(out->span, 2 * p->room + 256, sizeof *grown);
+    if (!grown) {
+      p->short_of_memory = true;
+      return -1;
+    }
+    out->span = grown;
+    p->room = 2 * p->room + 256;
+  }
+  out->span[out->spans] = span;
+  return (int64_t)out->spans++;
+}
+
+/* Of what an operation waited for, what ended last; the operation before it wins ties. */
+static int64_t predecessor(const struct player *p, const struct stream *s, struct operation o) {
+  const struct ss_timetable *t = p->t;
+  const bool backward = o.kind == SS_SPAN_BACKWARD;
+  const uint32_t *task = backward ? t->before_backward : t->gates.task + t->gates.first[o.module];
+  uint32_t count = backward ? t->befores : t->gates.first[o.module + 1] - t->gates.first[o.module];
+  int64_t best = s->last;
+  double ended = s->ended;
+  if (o.kind == SS_SPAN_SPLIT || (backward && (s->place > 0 || o.iteration == 0))) return best;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct instance *x = &p->instance[2 * task[i] + gating(&t->task[task[i]], o) % 2];
+    if (x->ended <= ended) continue;
+    best = x->span;
+    ended = x->ended;
+  }
+  if (t->policy.schedule == SS_FIFO && !backward && t->gradients > 0) {
+    const struct instance *x = &p->instance[p->last_gradient];
+    if (x->ended > ended) best = x->span;
+  }
+  return best;
+}
+
+/* --- what the events call ------------------------------------------------------------------------------- */
+
+static bool next(void *context, uint32_t stream, double now, double *seconds) {
+  struct player *p = context;
+  struct stream *s = &p->stream[stream];
+  if (s->iteration == p->wish->iterations) return false;
+  const struct operation o = operation_of(p, s);
+  if (!may_start(p, s, o)) return false;
+  if (s->place == 0) s->factor = ss_jitter(p->wish->seed, p->wish->sigma, s->iteration, stream);
+  *seconds = seconds_of(p, s, o);
+  p->computing += o.kind != SS_SPAN_SPLIT;
+  if (s->iteration >= p->wish->warmup) *(o.kind == SS_SPAN_SPLIT ? &p->split : &p->own) += *seconds;
+  if (s->iteration >= p->record_from)
+    s->last = record(
+        p, (struct ss_span){o.kind, stream, o.module, o.iteration, now, now, now + *seconds, predecessor(p, s, o)});
+  return true;
+}
+
+static bool submit(struct player *p, uint32_t task, uint64_t iteration, const struct stream *maker, double now,
+                   struct ss_error *error) {
+  const struct ss_task *what = &p->t->task[task];
+  const uint32_t slot = 2 * task + iteration % 2;
+  if (++p->made[task] < p->events.streams) return true;
+  p->made[task] = 0;
+  p->instance[slot] = (struct instance){iteration, now, now, maker->last, -1};
+  if (what->kind == SS_TASK_PRIOR)
+    ss_events_rekey(&p->events, 2 * what->delayed + (iteration + 1) % 2, p->t->task[what->delayed].late_key);
+  return ss_events_submit(&p->events, slot, what->key, what->period ? what->seconds[iteration % what->period] : 0,
+                          error);
+}
+
+static bool make_tasks(struct player *p, struct operation o, const struct stream *s, double now,
+                       struct ss_error *error) {
+  const struct ss_timetable *t = p->t;
+  const struct ss_task_lists *lists = o.kind == SS_SPAN_BACKWARD ? &t->by_backward : &t->by_forward;
+  if (o.kind == SS_SPAN_SPLIT) {
+    for (uint32_t k = 0; k < t->gradients; k++)
+      if (t->task[k].kind != SS_TASK_GRADIENT && !submit(p, k, o.iteration, s, now, error)) return false;
+    return true;
+  }
+  for (uint32_t i = lists->first[o.module]; i < lists->first[o.module + 1]; i++)
+    if (!submit(p, lists->task[i], o.iteration, s, now, error)) return false;
+  return true;
+}
+
+static void end_iteration(struct player *p, struct stream *s, double now) {
+  const uint64_t t = s->iteration++;
+  s->place = 0;
+  if (++p->finished[t] < p->events.streams) return;
+  p->out->end[t] = now;
+  p->out->last = s->last;
+  if (t + 1 == p->wish->warmup) p->in_window = true;
+  if (t + 1 == p->wish->iterations) p->in_window = false;
+}
+
+static bool ended(void *context, uint32_t stream, double now, struct ss_error *error) {
+  struct player *p = context;
+  struct stream *s = &p->stream[stream];
+  const struct operation o = operation_of(p, s);
+  p->computing -= o.kind != SS_SPAN_SPLIT;
+  s->ended = now;
+  if (!make_tasks(p, o, s, now, error)) return false;
+  if (++s->place == p->operations) end_iteration(p, s, now);
+  return true;
+}
+
+static void task_started(void *context, uint32_t slot, double now) {
+  struct player *p = context;
+  struct instance *x = &p->instance[slot];
+  const uint32_t task = slot / 2;
+  /* lookups(t+1) are played in iteration t */
+  if (x->iteration < p->record_from + (p->t->task[task].kind == SS_TASK_LOOKUPS)) {
+    p->channel = -1;
+    return;
+  }
+  /* it began when it was made, or else when the channel was free */
+  const int64_t before = x->made < now ? p->channel : x->maker;
+  x->span = record(p, (struct ss_span){SS_SPAN_TASK, 0, task, x->iteration, x->made, now, NAN, before});
+  p->channel = x->span;
+}
+
+static bool task_ended(void *context, uint32_t slot, double now, struct ss_error *error) {
+  struct player *p = context;
+  struct instance *x = &p->instance[slot];
+  (void)error;
+  p->done[slot / 2] = x->iteration + 1;
+  x->ended = now;
+  if (x->span >= 0) p->out->span[x->span].end = now;
+  if (slot / 2 < p->t->gradients) {
+    p->gradients_done++;
+    p->last_gradient = slot;
+  }
+  return true;
+}
+
+static void passed(void *context, double from, double to) {
+  struct player *p = context;
+  if (!p->in_window || !p->events.busy) return;
+  p->busy += to - from;
+  p->hidden += (to - from) * p->computing / p->events.streams;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+static void summarise(struct player *p) {
+  const struct ss_iterate_wish *w = p->wish;
+  struct ss_iterated *out = p->out;
+  const double n = (double)(w->iterations - w->warmup), streams = p->events.streams;
+  out->mean = (out->end[w->iterations - 1] - out->end[w->warmup - 1]) / n;
+  out->min = INFINITY;
+  out->max = 0;
+  for (uint64_t t = w->warmup; t < w->iterations; t++) {
+    out->min = fmin(out->min, out->end[t] - out->end[t - 1]);
+    out->max = fmax(out->max, out->end[t] - out->end[t - 1]);
+  }
+  out->own = p->own / streams / n;
+  out->split = p->split / streams / n;
+  out->stall = out->mean - out->own;
+  out->busy = p->busy / n;
+  out->hidden = p->busy > 0 ? p->hidden / p->busy : NAN;
+  for (uint32_t k = 0; k < p->t->tasks; k++) out->sent += ss_task_sent(&p->t->task[k], w);
+  out->window = w->recorded < w->iterations ? out->end[w->iterations - w->recorded - 1] : 0;
+}
+
+double ss_task_sent(const struct ss_task *task, const struct ss_iterate_wish *w) {
+  double sum = 0;
+  const uint64_t later = task->kind == SS_TASK_LOOKUPS;
+  for (uint64_t t = w->warmup; task->sent && t < w->iterations; t++) sum += task->sent[(t + later) % task->period];
+  return sum / (double)(w->iterations - w->warmup);
+}
+
+double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_wish *w) {
+  double sum = 0;
+  const uint64_t later = task->kind == SS_TASK_LOOKUPS;
+  for (uint64_t t = w->warmup; task->period && t < w->iterations; t++)
+    sum += task->seconds[(t + later) % task->period];
+  return sum / (double)(w->iterations - w->warmup);
+}
+
+static bool open_player(struct player *p, struct ss_error *error) {
+  const uint32_t tasks = p->t->tasks, streams = p->out->streams;
+  const struct ss_stage_client client = {p, next, ended, task_started, task_ended, passed};
+  p->operations = 2 * p->t->workload->modules + p->t->splits;
+  p->stream = ss_alloc_zero(streams, sizeof *p->stream);
+  p->made = ss_alloc_zero(tasks, sizeof *p->made);
+  p->done = ss_alloc_zero(tasks, sizeof *p->done);
+  p->instance = ss_alloc_zero(2 * (size_t)tasks, sizeof *p->instance);
+  p->finished = ss_alloc_zero(p->wish->iterations, sizeof *p->finished);
+  p->out->end = ss_alloc_zero(p->wish->iterations, sizeof *p->out->end);
+  if (!p->stream || !p->made || !p->done || !p->instance || !p->finished || !p->out->end)
+    return ss_fail_memory(error, "playing iterations");
+  for (uint32_t i = 0; i < streams; i++) p->stream[i].last = -1;
+  for (uint32_t i = 0; i < 2 * tasks; i++) p->instance[i].span = -1;
+  p->channel = p->out->last = -1;
+  return ss_events_open(&p->events, streams, client, error);
+}
+
+static void close_player(struct player *p) {
+  free(p->stream);
+  free(p->made);
+  free(p->done);
+  free(p->instance);
+  free(p->finished);
+  ss_events_close(&p->events);
+}
+
+bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_wish *wish, struct ss_iterated *out,
+                struct ss_error *error) {
+  struct player p = {.t = timetable, .wish = wish, .out = out};
+  *out = (struct ss_iterated){.streams = wish->sigma > 0 ? timetable->ranks : 1};
+  /* one more, of which delayed rows may still be under way */
+  if (wish->recorded + 1 < wish->iterations) p.record_from = wish->iterations - wish->recorded - 1;
+  bool ok = open_player(&p, error) && ss_events_run(&p.events, error);
+  if (ok && p.short_of_memory) ok = ss_fail_memory(error, "recording a timeline");
+  if (ok && p.finished[wish->iterations - 1] < out->streams)
+    ok = ss_fail(error, SS_MACHINE, "%s: the timeline stands still after %.9g s", timetable->workload->name,
+                 p.events.now);
+  if (ok) summarise(&p);
+  close_player(&p);
+  if (!ok) ss_iterated_free(out);
+  return ok;
+}
+
+void ss_iterated_free(struct ss_iterated *iterated) {
+  free(iterated->end);
+  free(iterated->span);
+  *iterated = (struct ss_iterated){0};
+}

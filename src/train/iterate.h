@@ -1,0 +1,60 @@
+/* Playing iterations of a timetable: when does each operation and task begin and end?
+ *
+ * Iteration t is backward(t), [split(t)], forward(t+1); it ends with the last forward pass on the last rank. Time 0
+ * is the start of the first backward pass, with nothing pending. Without jitter all ranks do the same at the same
+ * time, and one stands for all. */
+#ifndef SS_TRAIN_ITERATE_H
+#define SS_TRAIN_ITERATE_H
+
+#include "train/timetable.h"
+
+#include <math.h>
+
+struct ss_iterate_wish {
+  uint64_t iterations, warmup; /* warmup >= 1, below iterations; means are over the rest */
+  double compute;              /* factor on forward and backward times */
+  double sigma;                /* of the lognormal factor on them, one an iteration and rank; 0: no jitter */
+  uint64_t seed;               /* of that */
+  uint64_t recorded;           /* iterations, the last ones, whose spans are kept */
+};
+
+enum ss_span_kind { SS_SPAN_BACKWARD, SS_SPAN_SPLIT, SS_SPAN_FORWARD, SS_SPAN_TASK };
+
+struct ss_span {
+  enum ss_span_kind kind;
+  uint32_t stream;    /* rank; of tasks: 0 */
+  uint32_t what;      /* module, or task */
+  uint64_t iteration; /* t of backward(t), split(t), forward(t) and gradient(t), lookups(t), ... */
+  double made;        /* s: when it could begin, but for others: tasks only */
+  double start, end;  /* s; end is NaN where the play ended before */
+  int64_t before;     /* the span whose end it began at, -1: none that is kept */
+};
+
+struct ss_iterated {
+  double mean, min, max; /* s an iteration */
+  double own;            /* s: forward and backward times, mean over ranks */
+  double stall;          /* mean - own */
+  double split;          /* s: in the split, mean over ranks; part of the stall */
+  double busy;           /* s an iteration in which the channel is busy */
+  double hidden;         /* share of it under forward or backward passes, mean over ranks; NaN: it never is */
+  double sent;           /* B an iteration, all tasks and ranks */
+  double *end;           /* [iterations] s */
+  double window;         /* s: when the recorded iterations begin; spans of the one before are kept too */
+  struct ss_span *span;
+  size_t spans;
+  int64_t last; /* the span that ended the last iteration */
+  uint32_t streams;
+};
+
+bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_wish *wish, struct ss_iterated *out,
+                struct ss_error *error) SS_MUST_CHECK;
+void ss_iterated_free(struct ss_iterated *iterated);
+
+/* Means over the measured iterations: bytes that the task sends, seconds that it lasts. */
+double ss_task_sent(const struct ss_task *task, const struct ss_iterate_wish *wish);
+double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_wish *wish);
+
+/* exp(sigma z - sigma^2/2), z standard normal: of mean 1. */
+double ss_jitter(uint64_t seed, double sigma, uint64_t iteration, uint32_t rank);
+
+#endif

@@ -1,0 +1,375 @@
+#include "train/lookups.h"
+
+#include "base/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITERATIONS_OF_SYNTH = 8, LOOKUPS_MAX_BITS = 31 };
+
+static bool short_of_memory(struct ss_error *error) {
+  return ss_fail_memory(error, "reading lookups");
+}
+
+void ss_lookups_free(struct ss_lookups *l) {
+  free(l->first);
+  free(l->distinct_first);
+  free(l->row);
+  free(l->distinct);
+  ss_trace_close(l->own);
+  *l = (struct ss_lookups){0};
+}
+
+/* --- from a trace --------------------------------------------------------------------------------------- */
+
+struct gathering {
+  struct ss_lookups *l;
+  const struct ss_trace *trace;
+  const size_t *tensor; /* [tensors] of the trace: their lookups go into one table */
+  size_t tensors;
+  uint32_t merge;
+};
+
+static uint64_t count_of(const struct gathering *g, uint64_t t, uint32_t rank) {
+  uint64_t n = 0;
+  for (size_t k = 0; k < g->tensors; k++)
+    for (uint32_t i = 0; i < g->merge; i++) n += ss_trace_count(g->trace, g->tensor[k], t, rank * g->merge + i);
+  return n;
+}
+
+static void rows_of(const struct gathering *g, uint64_t t, uint32_t rank, uint32_t *out) {
+  for (size_t k = 0; k < g->tensors; k++)
+    for (uint32_t i = 0; i < g->merge; i++) {
+      const uint32_t from = rank * g->merge + i;
+      ss_trace_rows(g->trace, g->tensor[k], t, from, out);
+      out += ss_trace_count(g->trace, g->tensor[k], t, from);
+      ss_trace_release(g->trace, g->tensor[k], t, from);
+    }
+}
+
+static bool allocate(struct ss_lookups *l, uint64_t total, struct ss_error *error) {
+  const uint64_t segments = l->iterations * l->ranks;
+  if (total >> LOOKUPS_MAX_BITS)
+    return ss_fail(error, SS_BAD_INPUT, "%s: %llu lookups are more than 2^%d", l->module->name,
+                   (unsigned long long)total, LOOKUPS_MAX_BITS);
+  l->first = ss_alloc_zero(segments + 1, sizeof *l->first);
+  l->distinct_first = ss_alloc_zero(segments + 1, sizeof *l->distinct_first);
+  l->row = ss_alloc(total, sizeof *l->row);
+  l->distinct = ss_alloc(total, sizeof *l->distinct);
+  return l->first && l->distinct_first && l->row && l->distinct ? true : short_of_memory(error);
+}
+
+/* Sorts and coalesces segment after segment. */
+static bool gather(struct gathering *g, struct ss_error *error) {
+  struct ss_lookups *l = g->l;
+  const uint64_t range = l->module->rows;
+  uint64_t total = 0, longest = 0;
+  for (uint64_t s = 0; s < l->iterations * l->ranks; s++) {
+    const uint64_t n = count_of(g, s / l->ranks, (uint32_t)(s % l->ranks));
+    total += n;
+    longest = n > longest ? n : longest;
+  }
+  if (!allocate(l, total, error)) return false;
+  struct ss_coalesce_scratch scratch = {0};
+  SS_AUTO_FREE uint32_t *looked_up = ss_alloc(longest, sizeof *looked_up);
+  SS_AUTO_FREE uint32_t *spare = ss_alloc(longest, sizeof *spare);
+  bool ok = looked_up && spare && ss_coalesce_reserve(&scratch, longest, range);
+  for (uint64_t s = 0; ok && s < l->iterations * l->ranks; s++) {
+    const uint64_t n = count_of(g, s / l->ranks, (uint32_t)(s % l->ranks));
+    rows_of(g, s / l->ranks, (uint32_t)(s % l->ranks), looked_up);
+    ss_sort_rows(looked_up, n, range, l->row + l->first[s], spare);
+    l->first[s + 1] = l->first[s] + n;
+    l->distinct_first[s + 1] =
+        l->distinct_first[s] + ss_coalesce(looked_up, n, range, l->distinct + l->distinct_first[s], &scratch);
+  }
+  ss_coalesce_free(&scratch);
+  return ok ? true : short_of_memory(error);
+}
+
+static bool find_tensor(const struct ss_trace *trace, const char *name, size_t *out) {
+  for (*out = 0; *out < ss_trace_tensors(trace); ++*out)
+    if (strcmp(ss_trace_tensor(trace, *out)->name, name) == 0) return true;
+  return false;
+}
+
+static bool no_tensor(const struct ss_module *m, const struct ss_trace *trace, const char *name,
+                      struct ss_error *error) {
+  char list[300] = "";
+  for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
+    const size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%s%.60s", i ? ", " : "", ss_trace_tensor(trace, i)->name);
+  }
+  return ss_fail(
+      error, SS_BAD_INPUT,
+      "module \"%s\" is fed by tensor \"%s\", which %s lacks: it has %s (\"feeds\": {\"%s\": \"...\"} says "
+      "which to take)",
+      m->name, name, ss_trace_name(trace), list, m->name);
+}
+
+static bool from_trace(const struct ss_feeding *f, struct ss_lookups *l, struct ss_error *error) {
+  const struct ss_module *m = l->module;
+  const struct ss_trace *trace = f->trace;
+  SS_AUTO_FREE size_t *tensor = ss_alloc(m->feed.tensors, sizeof *tensor);
+  if (!tensor) return short_of_memory(error);
+  if (!trace)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "module \"%s\" is fed by tensor \"%s\" of a trace, and there is none (--trace FILE)", m->name,
+                   m->feed.tensor[0]);
+  for (size_t i = 0; i < m->feed.tensors; i++) {
+    const char *name = f->rename ? f->rename(f->context, m->name, m->feed.tensor[i]) : m->feed.tensor[i];
+    if (!find_tensor(trace, name, &tensor[i])) return no_tensor(m, trace, name, error);
+    const struct ss_tensor *found = ss_trace_tensor(trace, tensor[i]);
+    if (found->rows > m->rows)
+      return ss_fail(error, SS_BAD_INPUT,
+                     "module \"%s\" has %llu rows, but tensor \"%s\" of %s, which feeds it, looks up %llu", m->name,
+                     (unsigned long long)m->rows, name, ss_trace_name(trace), (unsigned long long)found->rows);
+    if (f->used) f->used[tensor[i]] = true;
+  }
+  l->iterations = ss_trace_iterations(trace);
+  const struct ss_tensor *only = ss_trace_tensor(trace, tensor[0]);
+  if (m->feed.tensors == 1 && ss_trace_has_values(trace, tensor[0]) && only->row_width == m->row_width) {
+    l->valued = trace;
+    l->tensor = tensor[0];
+  }
+  return gather(&(struct gathering){l, trace, tensor, m->feed.tensors, f->merge}, error);
+}
+
+static bool from_synth(const struct ss_workload *w, struct ss_lookups *l, struct ss_error *error) {
+  struct ss_synth synth = l->module->feed.synth;
+  const size_t first = 0;
+  synth.iterations = w->iterations ? w->iterations : ITERATIONS_OF_SYNTH;
+  synth.ranks = l->ranks;
+  if (!ss_trace_synth(&synth, &l->own, error)) return ss_fail_prefix(error, "%s: %s", w->name, l->module->name);
+  l->iterations = synth.iterations;
+  return gather(&(struct gathering){l, l->own, &first, 1, 1}, error);
+}
+
+/* --- from counts ---------------------------------------------------------------------------------------- */
+
+/* One row in each of so many even strata: the first, the rank's own, or one at random. */
+static uint32_t row_of(const struct ss_module *m, uint32_t rank, uint64_t i) {
+  const uint64_t low = ss_share(m->rows, m->feed.coalesced, i),
+                 size = ss_share(m->rows, m->feed.coalesced, i + 1) - low;
+  uint64_t at = 0;
+  if (m->feed.overlap == SS_OVERLAP_NONE) at = rank;
+  if (m->feed.overlap == SS_OVERLAP_RANDOM) at = ss_below(ss_mix(ss_mix(1, rank), i), size);
+  return (uint32_t)(low + at);
+}
+
+static bool from_counts(struct ss_lookups *l, struct ss_error *error) {
+  const struct ss_module *m = l->module;
+  const struct ss_feed *f = &m->feed;
+  if (f->overlap == SS_OVERLAP_NONE && f->coalesced && m->rows / f->coalesced < l->ranks)
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "module \"%s\": %u ranks with %llu rows each, none shared, need more than %llu rows (say \"overlap\": "
+        "\"random\")",
+        m->name, l->ranks, (unsigned long long)f->coalesced, (unsigned long long)m->rows);
+  l->iterations = 1;
+  uint64_t total;
+  if (!ss_mul_u64(f->lookups, l->ranks, &total)) return short_of_memory(error);
+  if (!allocate(l, total, error)) return false;
+  for (uint32_t r = 0; r < l->ranks; r++) {
+    uint32_t *distinct = l->distinct + l->distinct_first[r], *row = l->row + l->first[r];
+    for (uint64_t i = 0; i < f->coalesced; i++) {
+      distinct[i] = row_of(m, r, i);
+      for (uint64_t k = ss_share(f->lookups, f->coalesced, i); k < ss_share(f->lookups, f->coalesced, i + 1); k++)
+        row[k] = distinct[i];
+    }
+    l->distinct_first[r + 1] = l->distinct_first[r] + f->coalesced;
+    l->first[r + 1] = l->first[r] + f->lookups;
+  }
+  return true;
+}
+
+bool ss_lookups_make(const struct ss_workload *w, const struct ss_module *module, const struct ss_feeding *feeding,
+                     struct ss_lookups *out, struct ss_error *error) {
+  *out = (struct ss_lookups){.module = module, .dtype = w->dtype, .ranks = feeding->ranks, .merge = feeding->merge};
+  switch (module->feed.kind) {
+  case SS_FEED_TENSOR: return from_trace(feeding, out, error);
+  case SS_FEED_SYNTH: return from_synth(w, out, error);
+  case SS_FEED_COUNTS: return from_counts(out, error);
+  }
+  return false;
+}
+
+/* --- Algorithm 1 ---------------------------------------------------------------------------------------- */
+
+struct segment {
+  const uint32_t *row;
+  uint64_t count;
+};
+
+static struct segment distinct_of(const struct ss_lookups *l, uint64_t iteration, uint32_t rank) {
+  const uint64_t s = iteration % l->iterations * l->ranks + rank;
+  return (struct segment){l->distinct + l->distinct_first[s], l->distinct_first[s + 1] - l->distinct_first[s]};
+}
+
+static struct segment lookups_of(const struct ss_lookups *l, uint64_t iteration, uint32_t rank) {
+  const uint64_t s = iteration % l->iterations * l->ranks + rank;
+  return (struct segment){l->row + l->first[s], l->first[s + 1] - l->first[s]};
+}
+
+/* Which rows any rank looks up in the next iteration, as bits. */
+static uint64_t *next_rows(const struct ss_lookups *l, uint64_t iteration, uint32_t ranks) {
+  uint64_t *bits = ss_alloc_zero(l->module->rows / 64 + 1, sizeof *bits);
+  for (uint32_t r = 0; bits && r < ranks; r++) {
+    const struct segment s = distinct_of(l, iteration + 1, r);
+    for (uint64_t i = 0; i < s.count; i++) bits[s.row[i] / 64] |= UINT64_C(1) << (s.row[i] % 64);
+  }
+  return bits;
+}
+
+/* Row i of those that a rank has: is it in the share? Of printed counts, prior rows lie evenly among all. */
+static bool in_share(const struct ss_lookups *l, const uint64_t *next, enum ss_share_of_rows share, uint32_t row,
+                     uint64_t i) {
+  const struct ss_feed *f = &l->module->feed;
+  const bool prior = f->kind == SS_FEED_COUNTS
+                         ? ss_share(f->prior, f->coalesced, i + 1) > ss_share(f->prior, f->coalesced, i)
+                         : next[row / 64] >> (row % 64) & 1;
+  return prior == (share == SS_ROWS_PRIOR);
+}
+
+static bool select_rows(const struct ss_lookups *l, const struct ss_lookups_wish *wish, uint64_t *count,
+                        uint32_t **row, struct ss_arena *arena) {
+  SS_AUTO_FREE uint64_t *next = next_rows(l, wish->iteration, wish->ranks);
+  if (!next) return false;
+  for (uint32_t r = 0; r < wish->ranks; r++) {
+    const struct segment all = distinct_of(l, wish->iteration, r);
+    row[r] = ss_arena_alloc(arena, all.count, sizeof **row);
+    count[r] = 0;
+    for (uint64_t i = 0; row[r] && i < all.count; i++)
+      if (in_share(l, next, wish->share, all.row[i], i)) row[r][count[r]++] = all.row[i];
+    if (!row[r]) return false;
+  }
+  return true;
+}
+
+uint64_t ss_lookups_gathered(const struct ss_lookups *l, uint64_t iteration, uint32_t ranks) {
+  uint64_t gathered = 0;
+  for (uint32_t r = 0; r < ranks; r++) gathered += lookups_of(l, iteration, r).count;
+  return gathered;
+}
+
+uint64_t ss_lookups_most(const struct ss_lookups *l, uint32_t ranks) {
+  uint64_t most = 0;
+  for (uint64_t t = 0; t < l->iterations; t++) {
+    uint64_t rows = 0;
+    for (uint32_t r = 0; r < ranks; r++) rows += distinct_of(l, t, r).count;
+    most = rows > most ? rows : most;
+  }
+  return most;
+}
+
+uint64_t ss_lookups_split_bytes(const struct ss_lookups *l, uint64_t iteration, uint32_t rank, uint64_t next) {
+  enum { INDEX = 4 };
+  const uint64_t row = (uint64_t)l->module->row_width * ss_dtype_bytes(l->dtype);
+  const uint64_t looked_up = lookups_of(l, iteration, rank).count, own = distinct_of(l, iteration, rank).count;
+  return (looked_up + own) * (row + INDEX) /* COALESCE and UNIQUE: read lookups, write distinct rows */
+         + (2 * own + next) * INDEX        /* the intersection and the difference: read both sets, write two */
+         + 2 * own * row;                  /* INDEX_SELECT, twice: read and write each row once */
+}
+
+/* --- inputs --------------------------------------------------------------------------------------------- */
+
+/* Row i becomes elements i*width .. i*width + width - 1; equal rows stay together. */
+static bool by_elements(uint32_t **rows, uint64_t *count, uint32_t width, struct ss_arena *arena) {
+  uint64_t n;
+  if (!ss_mul_u64(*count, width, &n)) return false;
+  uint32_t *out = ss_arena_alloc(arena, n, sizeof *out), *at = out;
+  if (!out) return false;
+  for (uint64_t i = 0, end; i < *count; i = end) {
+    for (end = i + 1; end < *count && (*rows)[end] == (*rows)[i];) end++;
+    for (uint32_t c = 0; c < width; c++)
+      for (uint64_t copy = i; copy < end; copy++) *at++ = (*rows)[i] * width + c;
+  }
+  *rows = out;
+  *count = n;
+  return true;
+}
+
+/* Magnitudes in [1, 2), of either sign: never zero, and no two ranks alike. */
+static int64_t *make_values(const struct ss_lookups_wish *wish, uint32_t rank, uint64_t count,
+                            struct ss_arena *arena) {
+  int64_t *value = ss_arena_alloc(arena, count, sizeof *value);
+  const uint64_t key = ss_mix(ss_mix(1, wish->iteration), rank);
+  for (uint64_t i = 0; value && i < count; i++) {
+    const uint64_t draw = ss_mix(key, i);
+    value[i] = INT64_C(1) << SS_VALUE_BITS | (int64_t)(draw >> (64 - SS_VALUE_BITS));
+    if (draw & 1) value[i] = -value[i];
+  }
+  return value;
+}
+
+static bool set_shape(const struct ss_lookups *l, const struct ss_lookups_wish *wish, struct ss_input *out,
+                      struct ss_error *error) {
+  const struct ss_module *m = l->module;
+  const uint32_t width = wish->columns ? wish->columns : m->row_width;
+  *out = (struct ss_input){.rows = m->rows,
+                           .width = width,
+                           .row_width = width,
+                           .elements = m->rows * width,
+                           .value_bytes = ss_dtype_bytes(l->dtype)};
+  if (!wish->element) return true;
+  if (out->elements >> 32)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "module \"%s\": %llu x %u elements are more than 2^32 - 1 indices, which this scheme cannot count",
+                   m->name, (unsigned long long)m->rows, width);
+  out->rows = out->elements;
+  out->width = 1;
+  return true;
+}
+
+static bool traced_values(const struct ss_lookups *l, const struct ss_lookups_wish *wish, struct ss_arena *arena,
+                          struct ss_input *out, struct ss_error *error) {
+  struct ss_origin origin = {.trace = l->valued, .tensor = l->tensor, .merge = l->merge};
+  const struct ss_input_wish same = {.ranks = wish->ranks,
+                                     .iteration = wish->iteration % l->iterations,
+                                     .lists = true,
+                                     .lookups = wish->lookups,
+                                     .element = wish->element,
+                                     .values = true};
+  const struct ss_input shape = *out;
+  struct ss_coalesce_scratch scratch = {0};
+  const bool ok = ss_origin_exponent(&origin, &origin.exponent, error) &&
+                  ss_input_make(&origin, &same, arena, &scratch, out, error);
+  ss_coalesce_free(&scratch);
+  out->rows = shape.rows;
+  out->elements = shape.elements;
+  return ok;
+}
+
+bool ss_lookups_input(const struct ss_lookups *l, const struct ss_lookups_wish *wish, struct ss_arena *arena,
+                      struct ss_input *out, struct ss_error *error) {
+  const uint32_t P = wish->ranks;
+  if (!set_shape(l, wish, out, error)) return false;
+  const uint32_t width = wish->element ? out->row_width : 1;
+  if (wish->values && l->valued && wish->share == SS_ROWS_ALL) return traced_values(l, wish, arena, out, error);
+  uint64_t *count = ss_arena_alloc(arena, P, sizeof *count), *lookups = ss_arena_alloc(arena, P, sizeof *lookups);
+  uint32_t **row = ss_arena_alloc(arena, P, sizeof *row), **lookup = ss_arena_alloc(arena, P, sizeof *lookup);
+  int64_t **value = ss_arena_alloc(arena, P, sizeof *value);
+  if (!count || !lookups || !row || !lookup || !value) return short_of_memory(error);
+  if (wish->share != SS_ROWS_ALL && !select_rows(l, wish, count, row, arena)) return short_of_memory(error);
+  for (uint32_t r = 0; r < P; r++) {
+    const struct segment own = distinct_of(l, wish->iteration, r), all = lookups_of(l, wish->iteration, r);
+    if (wish->share == SS_ROWS_ALL) {
+      row[r] = (uint32_t *)own.row;
+      count[r] = own.count;
+    }
+    lookup[r] = (uint32_t *)all.row;
+    lookups[r] = all.count;
+    if (width > 1 && (!by_elements(&row[r], &count[r], width, arena) ||
+                      (wish->lookups && !by_elements(&lookup[r], &lookups[r], width, arena))))
+      return short_of_memory(error);
+    if (wish->values && !(value[r] = make_values(wish, r, count[r] * out->width, arena)))
+      return short_of_memory(error);
+  }
+  out->ranks = P;
+  out->count = count;
+  out->lookups = lookups;
+  out->row = (const uint32_t *const *)row;
+  out->lookup = wish->lookups ? (const uint32_t *const *)lookup : NULL;
+  out->value = wish->values ? (const int64_t *const *)value : NULL;
+  return true;
+}

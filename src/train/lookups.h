@@ -1,0 +1,62 @@
+/* The rows that each rank looks up in each iteration, of one embedding: what its gradients and exchanges carry. */
+#ifndef SS_TRAIN_LOOKUPS_H
+#define SS_TRAIN_LOOKUPS_H
+
+#include "train/workload.h"
+
+struct ss_lookups {
+  const struct ss_module *module;
+  enum ss_dtype dtype;
+  uint64_t iterations;
+  uint32_t ranks;
+  uint64_t *first, *distinct_first; /* [iterations * ranks + 1] */
+  uint32_t *row, *distinct;         /* as looked up, sorted, duplicates kept; and without them */
+  /* gradients with values, as the trace has them; NULL: values are made up where a scheme wants some */
+  const struct ss_trace *valued;
+  size_t tensor;
+  uint32_t merge;
+  struct ss_trace *own; /* synthetic, to be closed */
+};
+
+/* What feeds a workload: a trace, or NULL. `names` of its tensors may be changed by the scenario's "feeds". */
+struct ss_feeding {
+  const struct ss_trace *trace;
+  uint32_t merge; /* ranks that become one */
+  uint32_t ranks; /* the most that are played */
+  /* the trace's tensor for a module's: NULL: of the same name */
+  const char *(*rename)(void *context, const char *module, const char *tensor);
+  void *context;
+  bool *used; /* [tensors of the trace] set where a module names one; NULL: nobody asks */
+};
+
+/* A tensor that the trace lacks, a trace with more rows than the table, or with too few ranks is an error. To be
+ * freed also after a failure. */
+bool ss_lookups_make(const struct ss_workload *workload, const struct ss_module *module,
+                     const struct ss_feeding *feeding, struct ss_lookups *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_lookups_free(struct ss_lookups *lookups);
+
+/* Algorithm 1: prior rows are a rank's own distinct rows of t that any of the ranks looks up at t+1. */
+enum ss_share_of_rows { SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED };
+
+struct ss_lookups_wish {
+  uint64_t iteration;
+  uint32_t ranks;
+  enum ss_share_of_rows share;
+  uint32_t columns; /* of the table that are looked at; 0: all */
+  bool element, lookups, values;
+};
+
+/* What a scheme starts from, as ss_input_make has it; arrays are `arena`'s. */
+bool ss_lookups_input(const struct ss_lookups *lookups, const struct ss_lookups_wish *wish, struct ss_arena *arena,
+                      struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* The most distinct rows that the first `ranks` ranks have together in any iteration. */
+uint64_t ss_lookups_most(const struct ss_lookups *lookups, uint32_t ranks);
+
+/* Bytes that Algorithm 1 moves through a rank's memory, where all ranks together look up `next` rows in the iteration
+ * after (docs/training.md, "The split"). */
+uint64_t ss_lookups_split_bytes(const struct ss_lookups *lookups, uint64_t iteration, uint32_t rank, uint64_t next);
+/* Lookups of the first `ranks` ranks. */
+uint64_t ss_lookups_gathered(const struct ss_lookups *lookups, uint64_t iteration, uint32_t ranks);
+
+#endif

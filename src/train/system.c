@@ -1,0 +1,134 @@
+#include "train/system.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const schedules[] = {"fifo", "priority", "horizontal", "2d", NULL};
+
+const char *ss_schedule_name(enum ss_schedule schedule) {
+  return schedules[schedule];
+}
+
+bool ss_setting_sends_dense(const struct ss_setting *setting) {
+  return setting->scheme->dense || (ss_setting_has(setting, "dense") && ss_setting_value(setting, "dense"));
+}
+
+bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b) {
+  bool same = a->scheme == b->scheme && a->index_bytes == b->index_bytes && a->element == b->element &&
+              a->exchange_sizes == b->exchange_sizes && a->hierarchy == b->hierarchy;
+  for (size_t i = 0; i < SS_OPTIONS_MAX; i++)
+    same = same && a->value[i] == b->value[i] && a->real[i] == b->real[i] && a->given[i] == b->given[i];
+  return same;
+}
+
+static bool read_size(struct ss_node node, uint64_t *out, struct ss_error *error) {
+  double bytes;
+  *out = 0;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_nonnegative(node, SS_BYTES, &bytes, error)) return false;
+  if (bytes > (double)SS_TENSOR_BYTES_MAX || bytes != floor(bytes))
+    return ss_node_fail(node, error, "%g is not a whole number of bytes up to 2^53", bytes);
+  *out = (uint64_t)bytes;
+  return true;
+}
+
+/* Sizes that another schedule would ignore are errors. */
+static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error *error) {
+  struct ss_node bucket = ss_node_get(node, "bucket"), partition = ss_node_get(node, "partition");
+  if (!read_size(bucket, &s->bucket, error) || !read_size(partition, &s->partition, error)) return false;
+  if (s->bucket && s->schedule != SS_FIFO)
+    return ss_node_fail(bucket, error, "only the schedule \"fifo\" fuses tensors, not \"%s\"",
+                        ss_schedule_name(s->schedule));
+  if (s->partition && s->schedule != SS_PRIORITY)
+    return ss_node_fail(partition, error, "only the schedule \"priority\" cuts tensors, not \"%s\"",
+                        ss_schedule_name(s->schedule));
+  return true;
+}
+
+/* --- the two exchanges of a table that is cut over ranks -------------------------------------------------- */
+
+static void set_choice(struct ss_setting *setting, const char *option, const char *choice) {
+  const struct ss_option *o = setting->scheme->options;
+  for (size_t i = 0; o[i].name; i++)
+    for (size_t k = 0; strcmp(o[i].name, option) == 0 && o[i].choices[k]; k++)
+      if (strcmp(o[i].choices[k], choice) == 0) setting->value[i] = k;
+}
+
+static void reset_option(struct ss_setting *setting, const char *option) {
+  const struct ss_option *o = setting->scheme->options;
+  for (size_t i = 0; o[i].name; i++)
+    if (strcmp(o[i].name, option) == 0) setting->value[i] = (uint64_t)o[i].otherwise;
+}
+
+static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_error *error) {
+  static const char *const ours[] = {"exchange", "gather_ids"};
+  s->exchanges = ss_setting_has(&s->sparse, "exchange");
+  if (!s->exchanges) return true;
+  for (size_t i = 0; i < 2; i++)
+    if (ss_setting_given(&s->sparse, ours[i]))
+      return ss_node_fail(ss_node_get(node, ours[i]), error,
+                          i == 0 ? "both exchanges are played, each as a task of its own: leave it out"
+                                 : "ids are prefetched while the iteration before is computed: leave it out");
+  s->lookups = s->sparse;
+  set_choice(&s->sparse, "exchange", "gradients");
+  set_choice(&s->lookups, "exchange", "lookups");
+  reset_option(&s->lookups, "coalesce");
+  return true;
+}
+
+/* --- what goes together --------------------------------------------------------------------------------- */
+
+static bool coalesces(const struct ss_setting *setting) {
+  return !setting->scheme->uncoalesced || !setting->scheme->uncoalesced(setting);
+}
+
+static bool check_schemes(struct ss_node sparse, struct ss_node dense, const struct ss_system *s,
+                          struct ss_error *error) {
+  const struct ss_setting *a = &s->sparse, *b = &s->dense;
+  if (s->schedule == SS_2D && (ss_setting_sends_dense(a) || !a->scheme->lossless))
+    return ss_node_fail(sparse, error, "\"2d\" sends prior and delayed rows apart: %s %s", a->label,
+                        a->scheme->lossless ? "sends every row" : "is lossy");
+  if (s->schedule == SS_2D && !coalesces(a))
+    return ss_node_fail(sparse, error, "\"2d\" begins by coalescing (Algorithm 1): leave \"coalesce\" out");
+  if (b->scheme->model_parallel || !coalesces(b))
+    return ss_node_fail(dense, error, "%s is for looked-up rows; a dense module has none (say \"allreduce\")",
+                        b->label);
+  return true;
+}
+
+static bool read_select(struct ss_node node, struct ss_system *s, struct ss_error *error) {
+  if (!ss_node_present(node)) return true;
+  if (!ss_selection_read(node, &s->select, error)) return false;
+  if (ss_setting_sends_dense(&s->dense))
+    return ss_node_fail(node, error, "%s sends every element: nothing is gained by selecting some", s->dense.label);
+  if (s->dense.scheme->valued && !s->dense.scheme->estimates)
+    return ss_node_fail(node, error, "%s selects by itself: leave \"select\" out", s->dense.label);
+  return true;
+}
+
+bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error *error) {
+  static const char *const known[] = {"name",      "summary", "sparse",   "dense",  "schedule", "bucket",
+                                      "partition", "select",  "baseline", "source", "notes",    NULL};
+  const struct ss_setting defaults = {.index_bytes = 4};
+  struct ss_node name, sparse, dense, schedule, baseline = ss_node_get(node, "baseline");
+  const char *text;
+  size_t choice;
+  *out = (struct ss_system){0};
+  if (!ss_node_is_object(node))
+    return ss_node_fail(node, error, "a system is an object with \"sparse\" and \"dense\"");
+  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "name", &name, error) ||
+      !ss_node_need(node, "sparse", &sparse, error) || !ss_node_need(node, "dense", &dense, error) ||
+      !ss_node_need(node, "schedule", &schedule, error) || !ss_node_text(name, &text, error) ||
+      !ss_node_choice(schedule, schedules, &choice, error))
+    return false;
+  if (!*text || strlen(text) >= sizeof out->name)
+    return ss_node_fail(name, error, "a name has 1 to %zu bytes", sizeof out->name - 1);
+  snprintf(out->name, sizeof out->name, "%s", text);
+  out->schedule = (enum ss_schedule)choice;
+  return ss_setting_read(sparse, &defaults, &out->sparse, error) &&
+         ss_setting_read(dense, &defaults, &out->dense, error) && read_sizes(node, out, error) &&
+         check_schemes(sparse, dense, out, error) && split_exchanges(sparse, out, error) &&
+         read_select(ss_node_get(node, "select"), out, error) &&
+         (!ss_node_present(baseline) || ss_node_flag(baseline, &out->baseline, error));
+}

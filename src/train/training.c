@@ -1,0 +1,213 @@
+#include "train/training.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- feeding -------------------------------------------------------------------------------------------- */
+
+bool ss_workplace_feed(struct ss_workplace *place, const struct ss_feeding *feeding, struct ss_error *error) {
+  const struct ss_workload *w = &place->workload;
+  place->lookups = ss_alloc_zero(w->modules, sizeof *place->lookups);
+  place->cycle = 1;
+  if (!place->lookups) return ss_fail_memory(error, "reading lookups");
+  for (uint32_t i = 0; i < w->modules; i++) {
+    if (!w->module[i].embedding) continue;
+    if (!ss_lookups_make(w, &w->module[i], feeding, &place->lookups[i], error)) return false;
+    if (place->lookups[i].iterations > place->cycle) place->cycle = place->lookups[i].iterations;
+  }
+  return true;
+}
+
+static void free_place(struct ss_workplace *place) {
+  for (uint32_t i = 0; place->lookups && i < place->workload.modules; i++) ss_lookups_free(&place->lookups[i]);
+  free(place->lookups);
+  ss_workload_free(&place->workload);
+}
+
+/* --- what has to be simulated --------------------------------------------------------------------------- */
+
+static bool want(struct ss_training *training, struct ss_training_point *p, struct ss_task *task,
+                 struct ss_error *error) {
+  static const enum ss_share_of_rows shares[] = {SS_ROWS_ALL, SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED};
+  const struct ss_system *s = p->system;
+  const struct ss_workload *w = &p->place->workload;
+  const bool table = w->module[*task->member].embedding;
+  struct ss_carried carried = {.setting = table ? s->sparse : s->dense, .ranks = p->ranks, .dtype = w->dtype};
+  if (task->dense) {
+    carried.bytes = task->bytes;
+    if (!table) carried.select = s->select;
+  } else {
+    carried.lookups = &p->place->lookups[*task->member];
+    carried.share = shares[task->kind];
+    if (task->kind == SS_TASK_LOOKUPS) carried.setting = s->lookups;
+  }
+  return ss_durations_want(&training->durations, &carried, &task->duration, error);
+}
+
+static bool can_run(const struct ss_training *training, const struct ss_training_point *p, struct ss_error *error) {
+  const struct ss_layout layout = ss_layout_of(&training->durations.cluster, p->ranks);
+  if (p->ranks == 1) return true;
+  return (ss_setting_check(&p->system->sparse, layout, error) &&
+          ss_setting_check(&p->system->dense, layout, error)) ||
+         ss_fail_prefix(error, "%s at %u ranks", p->system->name, p->ranks);
+}
+
+static bool set_wish(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+  const uint64_t cycle = p->place->cycle > 4 ? p->place->cycle : 4;
+  p->wish = training->wish;
+  p->wish.warmup = p->wish.recorded = cycle;
+  if (p->wish.iterations == 0) p->wish.iterations = 2 * cycle;
+  if (p->wish.iterations > cycle) return true;
+  return ss_fail(
+      error, SS_BAD_INPUT,
+      "%s: %llu iterations, of which the first %llu are warm-up (one round of the trace, at least 4): play "
+      "more (--iterations %llu)",
+      p->place->workload.name, (unsigned long long)p->wish.iterations, (unsigned long long)cycle,
+      (unsigned long long)(2 * cycle));
+}
+
+static bool add_point(struct ss_training *training, const struct ss_workplace *place, const struct ss_system *system,
+                      uint32_t ranks, struct ss_error *error) {
+  struct ss_training_point *p = &training->point[training->points];
+  const struct ss_policy policy = ss_system_policy(system);
+  struct ss_error why;
+  *p = (struct ss_training_point){.place = place, .system = system, .ranks = ranks, .sampled = 1};
+  if (!can_run(training, p, &why)) {
+    if (training->skips) return true;
+    if (error) *error = why;
+    return false;
+  }
+  training->points++; /* from here on it is freed with the others */
+  if (!set_wish(training, p, error) || !ss_timetable_make(&place->workload, &policy, ranks, &p->timetable, error))
+    return false;
+  for (uint32_t i = 0; i < p->timetable.tasks; i++)
+    if (!want(training, p, &p->timetable.task[i], error)) return false;
+  return true;
+}
+
+bool ss_training_prepare(struct ss_training *t, struct ss_error *error) {
+  t->point = ss_alloc_zero(t->places * t->systems * t->rank_counts, sizeof *t->point);
+  if (!t->point) return ss_fail_memory(error, "listing training runs");
+  for (size_t w = 0; w < t->places; w++)
+    for (size_t r = 0; r < t->rank_counts; r++)
+      for (size_t s = 0; s < t->systems; s++)
+        if (!add_point(t, &t->place[w], &t->system[s], t->ranks[r], error)) return false;
+  if (t->points > 0) return true;
+  return ss_fail(error, SS_BAD_INPUT, "no system can run at these rank counts (--system NAME tells why one cannot)");
+}
+
+void ss_training_free(struct ss_training *t) {
+  for (size_t i = 0; i < t->points; i++) {
+    ss_timetable_free(&t->point[i].timetable);
+    ss_iterated_free(&t->point[i].result);
+    free(t->point[i].path);
+  }
+  free(t->point);
+  for (size_t i = 0; i < t->places; i++) free_place(&t->place[i]);
+  free(t->place);
+  free(t->system);
+  ss_durations_free(&t->durations);
+  *t = (struct ss_training){0};
+}
+
+/* --- the split ------------------------------------------------------------------------------------------ */
+
+/* Algorithm 1 for all tables, as one kernel; the slowest rank's. */
+static double split_time(const struct ss_training *training, const struct ss_training_point *p, uint64_t t,
+                         uint64_t *moved) {
+  const struct ss_workload *w = &p->place->workload;
+  uint64_t most = 0;
+  memset(moved, 0, p->ranks * sizeof *moved);
+  for (uint32_t i = 0; i < w->modules; i++) {
+    const struct ss_lookups *l = &p->place->lookups[i];
+    if (!w->module[i].embedding) continue;
+    const uint64_t next = ss_lookups_gathered(l, t + 1, p->ranks);
+    for (uint32_t r = 0; r < p->ranks; r++) moved[r] += ss_lookups_split_bytes(l, t, r, next);
+  }
+  for (uint32_t r = 0; r < p->ranks; r++) most = moved[r] > most ? moved[r] : most;
+  return ss_device_time(&training->durations.device, most);
+}
+
+static bool fill_split(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+  const struct ss_workplace *place = p->place;
+  uint64_t period = place->cycle;
+  if (!p->timetable.splits || p->timetable.split) return true;
+  for (uint32_t i = 0; i < place->workload.modules; i++)
+    if (place->workload.module[i].embedding && place->cycle % place->lookups[i].iterations != 0)
+      period = p->wish.iterations; /* feeds of lengths that do not divide each other */
+  double *split = ss_arena_alloc(&p->timetable.arena, period, sizeof *split);
+  SS_AUTO_FREE uint64_t *moved = ss_alloc(p->ranks, sizeof *moved);
+  if (!split || !moved) return ss_fail_memory(error, "timing Algorithm 1");
+  for (uint64_t t = 0; t < period; t++) split[t] = split_time(training, p, t, moved);
+  p->timetable.split = split;
+  p->timetable.split_period = (uint32_t)period;
+  return true;
+}
+
+/* --- playing -------------------------------------------------------------------------------------------- */
+
+static double tokens_of(const struct ss_training *training, const struct ss_training_point *p) {
+  const struct ss_trace *trace = training->trace;
+  uint64_t sum = 0;
+  if (!isnan(p->place->workload.tokens)) return p->place->workload.tokens * p->ranks / p->result.mean;
+  if (!trace) return NAN;
+  for (uint64_t t = 0; t < ss_trace_iterations(trace); t++)
+    for (uint32_t r = 0; r < p->ranks * training->merge; r++) sum += ss_trace_tokens(trace, t, r);
+  return sum > 0 ? (double)sum / (double)ss_trace_iterations(trace) / p->result.mean : NAN;
+}
+
+static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+  for (uint32_t i = 0; i < p->timetable.tasks; i++) {
+    struct ss_task *task = &p->timetable.task[i];
+    const struct ss_duration *d = &training->durations.duration[task->duration];
+    task->seconds = d->seconds;
+    task->sent = d->sent;
+    task->period = d->period;
+    p->sampled = fmax(p->sampled, d->sampled);
+  }
+  p->wish.compute = training->wish.compute;
+  ss_iterated_free(&p->result);
+  free(p->path);
+  p->path = NULL;
+  if (!fill_split(training, p, error) || !ss_iterate(&p->timetable, &p->wish, &p->result, error) ||
+      !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error))
+    return false;
+  p->tokens = tokens_of(training, p);
+  return true;
+}
+
+/* Points of one workload and system follow each other by rank count, those of one rank count by system. */
+static void compare(struct ss_training *t) {
+  for (size_t i = 0; i < t->points; i++) {
+    struct ss_training_point *p = &t->point[i];
+    double best = INFINITY;
+    const struct ss_training_point *least = p;
+    for (size_t k = 0; k < t->points; k++) {
+      const struct ss_training_point *q = &t->point[k];
+      if (q->place != p->place) continue;
+      if (q->ranks == p->ranks && q->system->baseline) best = fmin(best, q->result.mean);
+      if (q->system == p->system && q->ranks < least->ranks) least = q;
+    }
+    p->speedup = isfinite(best) ? best / p->result.mean : NAN;
+    p->scaling = least->result.mean / p->result.mean;
+  }
+}
+
+bool ss_training_play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
+  const int threads = jobs ? (int)jobs : omp_get_num_procs();
+  size_t failed = SIZE_MAX;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (size_t i = 0; i < t->points; i++) {
+    struct ss_error mine;
+    if (play(t, &t->point[i], &mine)) continue;
+#pragma omp critical
+    if (i < failed) {
+      failed = i;
+      if (error) *error = mine;
+    }
+  }
+  if (failed != SIZE_MAX) return false;
+  compare(t);
+  return true;
+}

@@ -1,0 +1,56 @@
+/* Training runs: every workload under every system at every rank count. */
+#ifndef SS_TRAIN_TRAINING_H
+#define SS_TRAIN_TRAINING_H
+
+#include "train/durations.h"
+#include "train/path.h"
+
+/* A workload with what feeds it. */
+struct ss_workplace {
+  struct ss_workload workload;
+  struct ss_lookups *lookups; /* [modules], of the embeddings */
+  uint64_t cycle;             /* iterations that differ: 1, or the longest feed */
+};
+
+struct ss_training_point {
+  const struct ss_workplace *place;
+  const struct ss_system *system;
+  uint32_t ranks;
+  struct ss_timetable timetable;
+  struct ss_iterate_wish wish;
+  struct ss_iterated result;
+  struct ss_path_part *path;
+  size_t paths;
+  double tokens;  /* a second, all ranks; NaN: not known */
+  double speedup; /* over the fastest baseline at these ranks; NaN: there is none */
+  double scaling; /* share of linear scaling from the smallest rank count */
+  double sampled; /* how many times larger the largest sampled tensor is; 1: none is sampled */
+};
+
+struct ss_training {
+  struct ss_workplace *place;
+  size_t places;
+  struct ss_system *system;
+  size_t systems;
+  const uint32_t *ranks; /* [rank_counts], the caller's */
+  size_t rank_counts;
+  bool skips;                   /* nobody named the systems: those that cannot run somewhere are left out there */
+  const struct ss_trace *trace; /* NULL: none */
+  uint32_t merge;
+  struct ss_iterate_wish wish;   /* iterations 0: two cycles; warmup and recorded are set here */
+  struct ss_durations durations; /* cluster, device and verify are the caller's to set */
+  struct ss_training_point *point;
+  size_t points;
+};
+
+/* Reads the lookups of a workload that was read into place->workload. */
+bool ss_workplace_feed(struct ss_workplace *place, const struct ss_feeding *feeding,
+                       struct ss_error *error) SS_MUST_CHECK;
+
+/* Lists points and what has to be simulated for them: systems that cannot run at some rank count are errors. */
+bool ss_training_prepare(struct ss_training *training, struct ss_error *error) SS_MUST_CHECK;
+/* Plays all points, after ss_durations_make. With another `compute` it may be called again. */
+bool ss_training_play(struct ss_training *training, unsigned jobs, struct ss_error *error) SS_MUST_CHECK;
+void ss_training_free(struct ss_training *training);
+
+#endif

@@ -1,0 +1,456 @@
+#!/usr/bin/python3
+"""sparsync train against a second implementation of its timelines, against `run` for how long tasks last, and against
+wrong input. Arguments: the program, the source tree. Prints TAP."""
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+import second_train
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+BIBLE = str(ROOT / "traces" / "bible-kjv-16.safetensors")
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+FLAT = {"name": "flat", "latency": "10us", "bandwidth": "10Gbps"}
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0, cwd=ROOT):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd, env=ENVIRONMENT)
+    assert status is None or done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done
+
+
+def train(folder, scenario, *arguments, **options):
+    path = folder / "scenario.json"
+    path.write_text(json.dumps(scenario))
+    return call("train", path, *arguments, **options)
+
+
+def results(folder, scenario, *arguments):
+    return json.loads(train(folder, scenario, "--format", "json", "--per-iteration", *arguments).stdout)["training"]
+
+
+def close(a, b, relative=1e-12):
+    if a is None or b is None:
+        return a is None and b is None
+    return abs(a - b) <= relative * max(abs(a), abs(b), 1e-30)
+
+
+def all_close(a, b):
+    return len(a) == len(b) and all(close(x, y) for x, y in zip(a, b))
+
+
+# --- the timeline ------------------------------------------------------------------------------------------------------
+
+def random_module(dice, i, earlier):
+    times = {"forward_s": dice.choice([0, 0.0005, 0.001, dice.uniform(0, 0.004)]), "backward_s": dice.choice([0, 0.001, dice.uniform(0, 0.006)])}
+    if dice.random() < 0.4:
+        rows = dice.randint(20, 4000)
+        module = {"name": f"table{i}", "kind": "embedding", "rows": rows, "row_width": dice.choice([1, 8, 33, 64]), **times}
+        if dice.random() < 0.5:
+            module["synth"] = {"lookups": dice.randint(1, 400), "zipf": 1, "seed": dice.randint(1, 99)}
+        else:
+            coalesced = dice.randint(1, rows)
+            module["counts"] = {"lookups": coalesced + dice.randint(0, 50), "coalesced": coalesced, "prior": dice.randint(0, coalesced)}
+        return module
+    module = {"name": f"dense{i}", "kind": "dense", **times}
+    if dice.random() < 0.85:
+        module["bytes"] = 4 * dice.randint(1, 400000)
+    after = [name for name in earlier if dice.random() < (0.7 if name.startswith("table") else 0.3)]
+    if after:
+        module["after"] = after
+    return module
+
+
+def random_workload(dice):
+    modules = []
+    for i in range(dice.randint(1, 7)):
+        modules.append(random_module(dice, i, [m["name"] for m in modules]))
+    dice.shuffle(modules)
+    return {"name": "random", "iterations": dice.randint(1, 5), "modules": modules}
+
+
+def random_system(dice, i):
+    schedule = dice.choice(["fifo", "priority", "horizontal", "2d"])
+    sparse = dice.choice(["alltoall", "allgather", "zen"] + ([] if schedule == "2d" else ["allreduce", {"name": "ps", "dense": True}]))
+    system = {"name": f"system{i}", "sparse": sparse, "dense": "allreduce", "schedule": schedule}
+    if schedule == "fifo" and dice.random() < 0.6:
+        system["bucket"] = dice.randint(1, 2000000)
+    if schedule == "priority" and dice.random() < 0.6:
+        system["partition"] = 4 * dice.randint(20000, 300000)
+    return system
+
+
+def durations_of(point):
+    return {(t["kind"], tuple(t["modules"]), t["part"]): t["times_s"] for t in point["tasks"]}
+
+
+def compare(scenario, point):
+    workload = scenario["workload"]
+    system = next(s for s in scenario["systems"] if s["name"] == point["system"])
+    jitter = scenario.get("jitter", {})
+    gradients, lookups = second_train.list_tasks(workload, system, point["ranks"])
+    durations = durations_of(point)
+    assert sorted(t.key() for t in gradients + lookups) == sorted(durations), f"tasks {sorted(durations)}"
+    played = second_train.play(workload, system, point["ranks"], durations, point["splits_s"] or [0.0], scenario["iterations"],
+                               scenario.get("compute", 1.0), jitter.get("lognormal", 0.0), jitter.get("seed", 1))
+    accuracy = 1e-9 if jitter else 1e-12
+    for t, (ours, theirs) in enumerate(zip(played[0], point["ends_s"])):
+        assert close(ours, theirs, accuracy), f"{system}: iteration {t} ends at {theirs!r}, here at {ours!r}"
+    for name, value in second_train.summarise(*played, point["warmup"]).items():
+        scale = point["iteration_s"] if name != "hidden" else 1
+        assert (value is None) == (point[name] is None), name
+        assert value is None or abs(value - point[name]) <= 1e-9 * scale, f"{system}: {name} is {point[name]!r}, here {value!r}"
+    path = sum(p["time_s"] for p in point["critical_path"]) * point["warmup"]
+    spent = point["ends_s"][-1] - point["ends_s"][-1 - point["warmup"]]
+    assert close(path, spent, 1e-9), f"{system}: the critical path is {path!r} of {spent!r} s"
+
+
+def random_scenario(dice, jitter):
+    scenario = {"workload": random_workload(dice), "systems": [random_system(dice, i) for i in range(4)], "cluster": FLAT,
+                "ranks": [dice.randint(1, 5)], "iterations": 16, "compute": dice.choice([1.0, 0.3])}
+    if dice.random() < 0.5:
+        scenario["device"] = "quick"
+    if jitter:
+        scenario["jitter"] = {"lognormal": dice.choice([0.05, 0.5]), "seed": dice.randint(1, 99)}
+    return scenario
+
+
+@test
+def a_second_implementation_agrees(folder):
+    for seed in range(120):
+        scenario = random_scenario(random.Random(seed), False)
+        for point in results(folder, scenario):
+            try:
+                compare(scenario, point)
+            except AssertionError as wrong:
+                raise AssertionError(f"seed {seed}: {wrong}; {json.dumps(scenario)[:1500]}") from None
+
+
+@test
+def and_with_jitter(folder):
+    for seed in range(1000, 1040):
+        scenario = random_scenario(random.Random(seed), True)
+        for point in results(folder, scenario):
+            try:
+                compare(scenario, point)
+            except AssertionError as wrong:
+                raise AssertionError(f"seed {seed}: {wrong}; {json.dumps(scenario)[:1500]}") from None
+
+
+# --- how long tasks last ------------------------------------------------------------------------------------------------
+
+def read_trace(path):
+    data = pathlib.Path(path).read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    about = header["__metadata__"]
+
+    def array(name, letter, width):
+        begin, end = header[name]["data_offsets"]
+        return struct.unpack(f"<{(end - begin) // width}{letter}", data[8 + length + begin:8 + length + end])
+
+    offsets, rows = array("embedding.offsets", "q", 8), array("embedding.rows", "i", 4)
+    ranks, iterations = int(about["ranks"]), int(about["iterations"])
+    return json.loads(about["tensors"])[0], [[list(rows[offsets[t * ranks + r]:offsets[t * ranks + r + 1]]) for r in range(ranks)]
+                                             for t in range(iterations)]
+
+
+def write_trace(path, tensor, lists):
+    ranks = len(lists[0])
+    offsets, rows = [0], []
+    for iteration in lists:
+        for rank in iteration:
+            rows += rank
+            offsets.append(len(rows))
+    body = struct.pack(f"<{len(offsets)}q", *offsets) + struct.pack(f"<{len(rows)}i", *rows)
+    header = {"__metadata__": {"sparsync.version": "1", "iterations": str(len(lists)), "ranks": str(ranks), "tensors": json.dumps([tensor]),
+                               "source": "a test"},
+              "embedding.offsets": {"dtype": "I64", "shape": [len(offsets)], "data_offsets": [0, 8 * len(offsets)]},
+              "embedding.rows": {"dtype": "I32", "shape": [len(rows)], "data_offsets": [8 * len(offsets), len(body)]}}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+def table_workload(tensor):
+    return {"name": "one table", "modules": [{"name": "table", "kind": "embedding", "rows": tensor["rows"], "row_width": tensor["row_width"],
+                                              "tensor": "embedding", "backward_s": 0.001, "forward_s": 0.001}]}
+
+
+def by_run(trace, scheme, ranks, *arguments):
+    out = call("run", "--trace", trace, "--cluster", "rtx3090-100g-ib", "--ranks", ranks, "--set", f"schemes={json.dumps([scheme])}",
+               "--per-iteration", "--no-verify", "--format", "json", *arguments).stdout
+    return json.loads(out)["points"][0]["iteration_s"]
+
+
+def scenario_of(tensor, trace, scheme, schedule, ranks):
+    return {"workload": table_workload(tensor), "systems": [{"name": "s", "sparse": scheme, "dense": "allreduce", "schedule": schedule}],
+            "trace": str(trace), "cluster": "rtx3090-100g-ib", "ranks": [ranks]}
+
+
+@test
+def tasks_last_as_long_as_their_scheme(folder):
+    tensor, _ = read_trace(BIBLE)
+    for scheme in ("allgather", "zen", {"name": "allgather", "coalesce": False}, {"name": "ps", "pull": "rows"}):
+        [point] = results(folder, scenario_of(tensor, BIBLE, scheme, "fifo", 8))
+        [task] = point["tasks"]
+        assert all_close(task["times_s"], by_run(BIBLE, scheme, 8)), scheme
+    [point] = results(folder, scenario_of(tensor, BIBLE, "alltoall", "fifo", 8))
+    found = {task["kind"]: task["times_s"] for task in point["tasks"]}
+    for kind, exchange in (("gradient", "gradients"), ("lookups", "lookups")):
+        assert all_close(found[kind], by_run(BIBLE, {"name": "alltoall", "exchange": exchange}, 8)), kind
+
+
+@test
+def algorithm_1_splits_the_traces_own_rows(folder):
+    tensor, lists = read_trace(BIBLE)
+    ranks, period = 4, 6
+    lists = [iteration[:ranks] for iteration in lists[:period]]
+    write_trace(folder / "whole.safetensors", tensor, lists)
+    shares = {"prior": [], "delayed": []}
+    for t in range(period):
+        wanted = {row for rank in lists[(t + 1) % period] for row in rank}
+        shares["prior"].append([sorted(set(rank) & wanted) for rank in lists[t]])
+        shares["delayed"].append([sorted(set(rank) - wanted) for rank in lists[t]])
+    [point] = results(folder, scenario_of(tensor, folder / "whole.safetensors", "alltoall", "2d", ranks), "--device", "quick")
+    found = {task["kind"]: task["times_s"] for task in point["tasks"]}
+    for kind, share in shares.items():
+        write_trace(folder / f"{kind}.safetensors", tensor, share)
+        again = by_run(folder / f"{kind}.safetensors", {"name": "alltoall", "exchange": "gradients"}, ranks, "--device", "quick")
+        assert all_close(found[kind], again), f"{kind}: {found[kind][:3]} {again[:3]}"
+    # the split, of the rank that moves most, at the device's speed (docs/training.md)
+    row, index = 4 * tensor["row_width"], 4
+    for t in range(period):
+        gathered = sum(len(rank) for rank in lists[(t + 1) % period])
+        moved = max((len(rank) + len(set(rank))) * (row + index) + (2 * len(set(rank)) + gathered) * index + 2 * len(set(rank)) * row
+                    for rank in lists[t])
+        assert close(point["splits_s"][t], 5e-6 + moved / (3.35e12 * 0.5)), t
+
+
+@test
+def dense_tasks_follow_the_closed_form(folder):
+    workload = {"name": "dense", "modules": [{"name": "a", "kind": "dense", "bytes": 4000000}, {"name": "b", "kind": "dense", "bytes": 8000000}]}
+    system = {"name": "ddp", "sparse": "allreduce", "dense": "allreduce", "schedule": "fifo", "bucket": "1GB"}
+    [point] = results(folder, {"workload": workload, "systems": [system], "cluster": FLAT, "ranks": [4]})
+    [task] = point["tasks"]
+    assert task["modules"] == ["b", "a"] and close(task["time_s"], 2 * 3 * (10e-6 + 3e6 / 1.25e9))
+    assert close(point["bytes_total"], 2 * 3 * 12e6)
+
+
+@test
+def a_part_of_a_large_selected_tensor_takes_as_long(folder):
+    """8 ranks simulate 2^16 entries of a tensor: one of four times as many takes four times the bytes' time."""
+    def run(entries, k):
+        workload = {"name": "large", "modules": [{"name": "a", "kind": "dense", "bytes": 4 * entries}]}
+        system = {"name": "s", "sparse": "allgather", "dense": {"name": "allgather"}, "select": {"k": k}, "schedule": "fifo"}
+        [point] = results(folder, {"workload": workload, "systems": [system], "cluster": FLAT, "ranks": [8]})
+        return point
+    small, large = run(1 << 16, 4096), run(1 << 18, 4 * 4096)
+    assert small["sampled"] == 1 and large["sampled"] == 4
+    assert close(small["tasks"][0]["time_s"], 7 * (10e-6 + 4096 * 8 / 1.25e9))
+    assert close(large["tasks"][0]["time_s"], 7 * (10e-6 + 4 * 4096 * 8 / 1.25e9))
+    assert large["bytes_total"] == 4 * small["bytes_total"]
+
+
+# --- what is printed ----------------------------------------------------------------------------------------------------
+
+LM = {"workload": "embrace-lm-rtx3090", "systems": ["horovod-allreduce", "horovod-allgather", "embrace"], "cluster": "rtx3090-100g-ib",
+      "ranks": [4, 16]}
+
+
+@test
+def the_table_answers_in_words(folder):
+    text = train(folder, LM).stdout
+    assert re.search(r"\n16 ranks: \S+, \S+ \S+ an iteration, of which \S+ \S+ stall; the next, \S+, takes \S+% longer\.\n", text), text[:3000]
+    for part in ("Critical path: ", "vs best *", "horovod-allgather *", "not counted (--device quick counts them)",
+                 ": estimated: "):
+        assert part in text, f"{part!r} is not in {text[:3000]}"
+
+
+@test
+def speedups_are_over_the_best_baseline(folder):
+    points = results(folder, LM)
+    tokens = json.loads((ROOT / "models" / "workloads" / "embrace-lm-rtx3090.json").read_text())["tokens"]
+    for ranks in (4, 16):
+        mean = {p["system"]: p["iteration_s"] for p in points if p["ranks"] == ranks}
+        best = min(mean["horovod-allreduce"], mean["horovod-allgather"])
+        for p in points:
+            if p["ranks"] == ranks:
+                assert close(p["speedup"], best / mean[p["system"]])
+                assert close(p["tokens_per_s"], tokens * ranks / p["iteration_s"])
+                assert close(p["scaling"], next(q["iteration_s"] for q in points if q["system"] == p["system"] and q["ranks"] == 4) / p["iteration_s"])
+    points = results(folder, {**LM, "baselines": ["embrace"]})
+    assert all(p["speedup"] == 1 for p in points if p["system"] == "embrace")
+
+
+@test
+def one_rank_sends_nothing(folder):
+    for point in results(folder, {**LM, "ranks": [1]}):
+        assert point["tasks"] == [] and point["stall_s"] <= 1e-12 and point["hidden"] is None and point["bytes_total"] == 0
+
+
+@test
+def timelines_open_in_perfetto(folder):
+    path = folder / "timeline.json"
+    train(folder, {**LM, "systems": ["embrace"], "ranks": [4]}, "--timeline", path)
+    events = json.loads(path.read_text())["traceEvents"]
+    complete = [e for e in events if e["ph"] == "X"]
+    threads = {e["args"]["name"]: e["tid"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    assert set(threads) == {"compute (all ranks alike)", "communication"}
+    for e in complete:
+        assert e["ts"] >= 0 and e["dur"] >= 0 and e["name"] and e["pid"] == 1
+    tasks = [e for e in complete if e["tid"] == threads["communication"]]
+    assert {e["args"]["kind"] for e in tasks} == {"gradient", "lookups", "prior", "delayed"}
+    assert all({"bytes", "priority", "iteration"} <= set(e["args"]) for e in tasks)
+    for thread in threads.values():  # one thing at a time
+        spans = sorted((e["ts"], e["dur"]) for e in complete if e["tid"] == thread)
+        for (a, lasts), (b, _) in zip(spans, spans[1:]):
+            assert a + lasts <= b + 1e-6, (a, lasts, b)
+
+
+@test
+def the_last_iteration_is_drawn(folder):
+    if not shutil.which("gnuplot"):
+        raise tap.Skip("gnuplot is not installed")
+    for ending, begin in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
+        path = folder / f"gantt.{ending}"
+        train(folder, {**LM, "workload": hostile_names()}, "--gantt", path)
+        assert path.read_bytes().startswith(begin), ending
+    text = (folder / "gantt.svg").read_text()
+    for name in ("embrace", "horovod-allgather", "16 ranks", "looked-up rows", "bl`touch pwned`"):
+        assert name in text, name
+    assert not list(folder.glob("pwned*")) and not (ROOT / "pwned").exists()
+    assert "does not end in .svg" in train(folder, LM, "--gantt", folder / "gantt.jpg", status=2).stderr
+
+
+def hostile_names():
+    return {"name": "it's \"odd\"", "modules": [{"name": "bl`touch pwned`", "kind": "dense", "bytes": "40MB", "forward_s": "20ms", "backward_s": "40ms"},
+                                                {"name": "t\"\\'\n", "kind": "embedding", "rows": 1000, "row_width": 64, "forward_s": "9ms",
+                                                 "counts": {"lookups": 900, "coalesced": 800, "prior": 70}}]}
+
+
+@test
+def results_do_not_depend_on_threads(folder):
+    one, two = (train(folder, {**LM, "jitter": {"lognormal": 0.2}}, "--format", "json", "--jobs", n).stdout for n in (1, 2))
+    assert one == two
+
+
+@test
+def sensitivity_names_the_fastest(folder):
+    points = json.loads(train(folder, LM, "--format", "json", "--sensitivity").stdout)["training"]
+    for point in points:
+        assert [f["compute"] for f in point["fastest"]] == [0.5, 1, 2]
+    half = results(folder, {**LM, "compute": 0.5})
+    for ranks in (4, 16):
+        best = min((p for p in half if p["ranks"] == ranks), key=lambda p: p["iteration_s"])["system"]
+        assert all(p["fastest"][0]["system"] == best for p in points if p["ranks"] == ranks)
+
+
+# --- wrong input --------------------------------------------------------------------------------------------------------
+
+def dense(name, **fields):
+    return {"name": name, "kind": "dense", "bytes": 4, **fields}
+
+
+def table(name="t", **fields):
+    return {"name": name, "kind": "embedding", "rows": 100, "row_width": 4, "counts": {"lookups": 9, "coalesced": 8, "prior": 7}, **fields}
+
+
+def with_modules(*modules, **fields):
+    return {"workload": {"name": "w", "modules": list(modules), **fields}, "systems": ["embrace"], "cluster": FLAT, "ranks": [2]}
+
+
+def with_system(**fields):
+    return {**with_modules(table(), dense("d")), "systems": [{"name": "s", "sparse": "alltoall", "dense": "allreduce", "schedule": "fifo", **fields}]}
+
+
+def fed(module, trace=BIBLE, **fields):
+    plain = {k: v for k, v in table().items() if k != "counts"}
+    return {**with_modules({**plain, "rows": 12546, **module}), "trace": trace, **fields}
+
+
+WRONG = [
+    (with_modules(dense("a", after=["b"]), dense("b", after=["c"]), dense("c", after=["a"])), '"after" has a cycle: a after b after c after a'),
+    (with_modules(dense("a", after=["a"])), '"after" has a cycle: a after a'),
+    (with_modules(dense("x"), dense("a", after=["x", "b"]), dense("b", after=["a"])), "has a cycle: b after a after b"),
+    (with_modules(dense("encoder"), dense("b", after=["encodr"])), 'modules[1].after[0]: no module is called "encodr" (did you mean "encoder"?)'),
+    (with_modules(dense("a"), dense("a")), 'two modules are called "a"'),
+    (with_modules(dense("a", forward_s=-1)), "modules[0].forward_s"),
+    (with_modules(dense("a", backward_s="-1ms")), "modules[0].backward_s"),
+    (with_modules({"name": "a", "kind": "dense", "bytes": 6}), "modules[0].bytes: 6 bytes are not a whole number of F32 elements"),
+    (with_modules({"name": "a", "kind": "dense", "bytes": -4}), "modules[0].bytes"),
+    (with_modules({"name": "a", "kind": "dense", "bytes": 1e300}), "modules[0].bytes"),
+    (with_modules({"name": "a", "kind": "sparse"}), "modules[0].kind"),
+    (with_modules({"name": "a", "kind": "dense", "byte": 4}), 'did you mean "bytes"'),
+    (with_modules(), "expected a list of 1 to 4096 modules"),
+    (with_modules(table(after=["t"])), "an embedding looks up ids"),
+    (with_modules(table(counts={"lookups": 9, "coalesced": 8, "prior": 9})), '9 prior rows, but only 8 rows ("coalesced")'),
+    (with_modules(table(counts={"lookups": 900, "coalesced": 101, "prior": 9})), "101 distinct rows of a table of 100"),
+    (with_modules(table(counts={"lookups": 7, "coalesced": 8, "prior": 7})), "8 distinct rows in 7 lookups"),
+    (with_modules(table(counts={"lookups": 90, "coalesced": 80, "prior": 7, "overlap": "none"})), "none shared, need more than 100 rows"),
+    (with_modules(table(bytes=4)), "100 rows of 4 elements of 4 bytes are 1600 bytes, not 4"),
+    (with_modules(table(tensor="x")), 'one of "tensor" (of the trace), "synth" and "counts"'),
+    (with_modules(table(rows=4294967295, row_width=4294967295)), "more than 2^53 bytes"),
+    (with_modules(dense("a"), source={"forward_s": 3}), "source.forward_s"),
+    (fed({"tensor": "words"}), 'is fed by tensor "words", which'),
+    (fed({"tensor": "embedding", "rows": 100}), "looks up 12546"),
+    ({**with_modules(table()), "trace": BIBLE}, "the trace's tensor \"embedding\" feeds no module of w"),
+    (fed({"tensor": "embedding"}, ranks=[32]), "32 ranks, but"),
+    (fed({"tensor": "embedding"}, feeds={"u": "embedding"}), 'no embedding called "u"'),
+    ({**fed({"tensor": "embedding"}), "trace": {"uniform": {"rows": 10, "density": 1}}}, "training takes looked-up rows"),
+    (with_modules({k: v for k, v in table(tensor="x").items() if k != "counts"}), "and there is none (--trace FILE)"),
+    (with_system(bucket=-1), "systems[0].bucket"),
+    (with_system(schedule="priority", partition="-4MB"), "systems[0].partition"),
+    (with_system(partition=4), 'only the schedule "priority" cuts tensors, not "fifo"'),
+    (with_system(schedule="2d", bucket=4), 'only the schedule "fifo" fuses tensors, not "2d"'),
+    (with_system(schedule="lifo"), "systems[0].schedule"),
+    (with_system(schedule="2d", sparse="allreduce"), "allreduce sends every row"),
+    (with_system(schedule="2d", sparse="s2"), "s2 is lossy"),
+    (with_system(schedule="2d", sparse={"name": "allgather", "coalesce": False}), 'leave "coalesce" out'),
+    (with_system(sparse={"name": "alltoall", "exchange": "lookups"}), "both exchanges are played"),
+    (with_system(sparse={"name": "alltoall", "gather_ids": True}), "ids are prefetched"),
+    (with_system(dense="alltoall"), "alltoall is for looked-up rows"),
+    (with_system(select={"topk": "5%"}), "allreduce sends every element"),
+    (with_system(dense="spardl", select={"topk": "5%"}), "spardl selects by itself"),
+    (with_system(dense="zen", select={"topk": 2}), "a share of 2 is more than all"),
+    (with_system(sparse="gtopk"), None),
+    ({**with_system(sparse="gtopk"), "ranks": [3]}, "s at 3 ranks: "),
+    ({**with_system(), "systems": ["embrase"]}, 'did you mean "embrace"'),
+    ({**with_system(), "baselines": ["x"]}, 'no system of this scenario is called "x"'),
+    ({**with_system(), "iterations": 4}, "4 iterations, of which the first 4 are warm-up"),
+    ({**with_system(), "iterations": "0:50"}, "iterations"),
+    ({**with_system(), "jitter": {"lognormal": -1}}, "jitter.lognormal"),
+    ({**with_system(), "jitter": 0.1}, 'expected {"lognormal": 0.1}'),
+    ({**with_system(), "schemes": ["zen"]}, "schemes"),
+    ({**with_system(), "ranks": [2, 2]}, "2 ranks twice"),
+    ({k: v for k, v in with_system().items() if k != "ranks"}, 'say how many "ranks"'),
+    ({k: v for k, v in with_system().items() if k != "cluster"}, "no cluster given"),
+    ({k: v for k, v in with_system().items() if k != "workload"}, 'say which "workload" to train'),
+    ({**with_system(schedule="priority", partition=4), "workload": {"name": "w", "modules": [dense("a", bytes="1GB")]}}, "more than 1048576 tasks"),
+]
+
+
+@test
+def wrong_input_is_refused_in_words(folder):
+    for scenario, message in WRONG:
+        done = train(folder, scenario, status=0 if message is None else 2)
+        if message is None:
+            continue
+        assert message in done.stderr, f"{message!r} is not in {done.stderr!r}"
+        assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
+
+
+sys.exit(tap.run(TESTS))
