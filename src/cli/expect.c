@@ -140,21 +140,24 @@ bool ss_expect_check(const struct ss_scenario *scenario, struct ss_error *error)
   return true;
 }
 
-bool ss_points_expect(const struct ss_points *points, struct ss_node expect, struct ss_error *error) {
-  bool several = several_tensors(points);
-  for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
-    struct expectation e;
-    size_t matched = 0;
-    if (!read_expectation(n, &e, error)) return false;
-    for (size_t i = 0; i < points->count; i++) {
-      if (!concerns(&e, &points->point[i], e.of, several)) continue;
-      matched++;
-      if (!check_point(points, &points->point[i], &e, n, error)) return false;
-    }
-    if (matched > 0) continue;
-    (void)ss_node_fail(n, error, "no point is of \"%s\" at such a place: nothing was compared", e.of);
-    error->status = SS_UNPROVEN;
-    return false;
+bool ss_points_expect_one(const struct ss_points *points, struct ss_node node, struct ss_error *error) {
+  const bool several = several_tensors(points);
+  struct expectation e;
+  size_t matched = 0;
+  if (!read_expectation(node, &e, error)) return false;
+  for (size_t i = 0; i < points->count; i++) {
+    if (!concerns(&e, &points->point[i], e.of, several)) continue;
+    matched++;
+    if (!check_point(points, &points->point[i], &e, node, error)) return false;
   }
+  if (matched > 0) return true;
+  (void)ss_node_fail(node, error, "no point is of \"%s\" at such a place: nothing was compared", e.of);
+  error->status = SS_UNPROVEN;
+  return false;
+}
+
+bool ss_points_expect(const struct ss_points *points, struct ss_node expect, struct ss_error *error) {
+  for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n))
+    if (!ss_points_expect_one(points, n, error)) return false;
   return true;
 }

@@ -10,8 +10,13 @@ static void print_help(FILE *stream) {
   fputs("usage: sparsync COMMAND [OPTION...]\n\n"
         "How long does synchronising sparse gradients take, under which scheme, on which cluster, and why?\n\n",
         stream);
+  int width = 0;
+  for (size_t i = 0; ss_commands[i]; i++) {
+    const int length = (int)strlen(ss_commands[i]->name);
+    if (length > width) width = length;
+  }
   for (size_t i = 0; ss_commands[i]; i++)
-    fprintf(stream, "  %-10s %s\n", ss_commands[i]->name, ss_commands[i]->summary);
+    fprintf(stream, "  %-*s  %s\n", width, ss_commands[i]->name, ss_commands[i]->summary);
   fputs(
       "\nsparsync COMMAND --help tells more; sparsync --version prints the version.\n\n"
       "exit status: 0 done; 1 a check, expectation or proof failed; 2 bad usage or input; 3 the machine failed us\n",

@@ -35,6 +35,8 @@ void ss_points_free(struct ss_points *points);
 
 /* Reads the scenario's "expect" without points: what is wrong with it is known before anything is simulated. */
 bool ss_expect_check(const struct ss_scenario *scenario, struct ss_error *error) SS_MUST_CHECK;
+/* Holds the points against one entry of it. */
+bool ss_points_expect_one(const struct ss_points *points, struct ss_node node, struct ss_error *error) SS_MUST_CHECK;
 /* Holds the points against the scenario's "expect". What fails is described in `error`. */
 bool ss_points_expect(const struct ss_points *points, struct ss_node expect, struct ss_error *error) SS_MUST_CHECK;
 

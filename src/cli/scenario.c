@@ -25,6 +25,8 @@ struct ss_scenario {
   bool chosen_for_user; /* no schemes were named: all that can run */
   cJSON **at;           /* one a place */
   size_t places;
+  cJSON *resolved; /* the document after all edits, before the sweep's */
+  cJSON *models;   /* [{"kind", "model"}], each once */
 };
 
 static const char *const keys[] = {
@@ -78,9 +80,25 @@ static bool set_list(struct ss_scenario *s, const char *key, const char *text, s
   return ss_doc_set_item(s->doc, key, list, error);
 }
 
+/* A model's source speaks of what its file says, not of what the command line put there. */
+static bool disown(struct ss_scenario *s, const char *path, struct ss_error *error) {
+  const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
+  if (m == 0 || (strncmp(path, "cluster.", n + 1) != 0 && strncmp(path, "device.", n + 1) != 0)) return true;
+  SS_AUTO_FREE char *model = strndup(path, n), *field = strndup(path + n + 1, m);
+  if (!model || !field) return ss_fail_memory(error, "reading options");
+  struct ss_node source = ss_node_get(ss_node_get(ss_doc_root(s->doc), model), "source");
+  if (!ss_node_present(ss_node_get(source, field))) return true;
+  cJSON *text = cJSON_CreateString("given on the command line");
+  if (text && cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)) return true;
+  cJSON_Delete(text);
+  return ss_fail_memory(error, "reading options");
+}
+
 static bool set_text(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
   cJSON *item = text ? cJSON_CreateString(text) : NULL;
-  return !text || (item ? ss_doc_set_item(s->doc, key, item, error) : ss_fail_memory(error, "reading options"));
+  if (!text) return true;
+  if (!item) return ss_fail_memory(error, "reading options");
+  return ss_doc_set_item(s->doc, key, item, error) && disown(s, key, error);
 }
 
 static bool set_one(struct ss_scenario *s, const char *text, struct ss_error *error) {
@@ -89,7 +107,7 @@ static bool set_one(struct ss_scenario *s, const char *text, struct ss_error *er
     return ss_fail(error, SS_BAD_INPUT, "--set %s: expected PATH=VALUE (say cluster.bandwidth=100Gbps)", text);
   char *path = strndup(text, (size_t)(equals - text));
   if (!path) return ss_fail_memory(error, "reading options");
-  bool ok = resolve_all(s, error) && ss_doc_set(s->doc, path, equals + 1, error);
+  bool ok = resolve_all(s, error) && ss_doc_set(s->doc, path, equals + 1, error) && disown(s, path, error);
   free(path);
   return ok;
 }
@@ -215,6 +233,32 @@ static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first,
   return true;
 }
 
+/* Models that differ in numbers only, as in a sweep of them, are one. */
+static bool same_model(const cJSON *a, const cJSON *b) {
+  static const char *const texts[] = {"name", "source"};
+  for (size_t i = 0; i < 2; i++) {
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(a, texts[i]),
+                *y = cJSON_GetObjectItemCaseSensitive(b, texts[i]);
+    if ((x || y) && !cJSON_Compare(x, y, true)) return false;
+  }
+  return true;
+}
+
+static bool remember(struct ss_scenario *s, const char *kind, struct ss_node model, struct ss_error *error) {
+  const cJSON *known;
+  if (!ss_node_is_object(model)) return true;
+  cJSON_ArrayForEach(known, s->models) {
+    if (strcmp(cJSON_GetObjectItemCaseSensitive(known, "kind")->valuestring, kind) == 0 &&
+        same_model(cJSON_GetObjectItemCaseSensitive(known, "model"), model.at))
+      return true;
+  }
+  cJSON *entry = cJSON_CreateObject(), *copy = cJSON_Duplicate(model.at, true);
+  const bool ok = entry && copy && cJSON_AddStringToObject(entry, "kind", kind) &&
+                  cJSON_AddItemToObject(entry, "model", copy) && cJSON_AddItemToArray(s->models, entry);
+  if (!ok) cJSON_Delete(entry);
+  return ok ? true : ss_fail_memory(error, "reading a model");
+}
+
 static bool read_models(struct ss_scenario *s, struct ss_node root, struct place *p, struct ss_error *error) {
   struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
   if (!ss_node_present(cluster)) {
@@ -228,6 +272,7 @@ static bool read_models(struct ss_scenario *s, struct ss_node root, struct place
   if (!ss_cluster_read(cluster, &p->cluster, error)) return false;
   p->device = ss_device_none();
   if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->device, error)) return false;
+  if (!remember(s, "cluster", cluster, error) || !remember(s, "device", device, error)) return false;
   char *names = ss_arena_alloc(&s->arena, 2, sizeof p->cluster.name);
   if (!names) return ss_fail_memory(error, "reading a scenario");
   p->cluster_name = memcpy(names, p->cluster.name, sizeof p->cluster.name);
@@ -588,6 +633,32 @@ static bool open_doc(struct ss_scenario *s, const struct ss_request *request, st
   return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
 }
 
+/* What edit_again does at every place, said as one more axis of one value. */
+static void pin(cJSON *resolved, const char *path, const char *value) {
+  cJSON *sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
+  bool within = false;
+  for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next)
+    within = within || inside(path, axis->string);
+  if (!within || cJSON_GetObjectItemCaseSensitive(sweep, path)) return;
+  cJSON *list = cJSON_AddArrayToObject(sweep, path), *item = cJSON_ParseWithOpts(value, NULL, true);
+  cJSON_AddItemToArray(list, item ? item : cJSON_CreateString(value));
+}
+
+static bool keep_resolved(struct ss_scenario *s, const struct ss_request *r, struct ss_error *error) {
+  s->models = cJSON_CreateArray();
+  s->resolved = cJSON_Duplicate(ss_doc_root(s->doc).at, true);
+  if (!s->models || !s->resolved) return ss_fail_memory(error, "reading a scenario");
+  if (r->bandwidth) pin(s->resolved, "cluster.bandwidth", r->bandwidth);
+  if (r->latency) pin(s->resolved, "cluster.latency", r->latency);
+  for (size_t i = 0; i < r->sets; i++) {
+    const char *equals = strchr(r->set[i], '=');
+    SS_AUTO_FREE char *path = equals ? strndup(r->set[i], (size_t)(equals - r->set[i])) : NULL;
+    if (!path) return ss_fail_memory(error, "reading a scenario");
+    pin(s->resolved, path, equals + 1);
+  }
+  return true;
+}
+
 bool ss_scenario_document(const struct ss_request *request, struct ss_doc **out, struct ss_error *error) {
   struct ss_scenario s = {.request = request};
   if (open_doc(&s, request, error) && edit(&s, request, error)) {
@@ -603,7 +674,8 @@ bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out
   if (!s) return ss_fail_memory(error, "reading a scenario");
   s->name = "command line";
   s->request = request;
-  bool ok = open_doc(s, request, error) && edit(s, request, error) && sweep(s, error);
+  bool ok =
+      open_doc(s, request, error) && edit(s, request, error) && keep_resolved(s, request, error) && sweep(s, error);
   struct ss_node name = ok ? ss_node_get(ss_doc_root(s->doc), "name") : (struct ss_node){0};
   if (ok && ss_node_present(name)) ok = ss_node_text(name, &s->name, error);
   if (!ok) {
@@ -618,6 +690,8 @@ void ss_scenario_close(struct ss_scenario *s) {
   if (!s) return;
   for (size_t i = 0; i < s->places; i++) cJSON_Delete(s->at[i]);
   free(s->at);
+  cJSON_Delete(s->resolved);
+  cJSON_Delete(s->models);
   free(s->job);
   ss_sources_close(&s->sources);
   ss_arena_free(&s->arena);
@@ -636,4 +710,12 @@ const struct ss_job *ss_scenario_jobs(const struct ss_scenario *s, size_t *count
 
 struct ss_node ss_scenario_expect(const struct ss_scenario *s) {
   return ss_node_get(ss_doc_root(s->doc), "expect");
+}
+
+const cJSON *ss_scenario_resolved(const struct ss_scenario *s) {
+  return s->resolved;
+}
+
+const cJSON *ss_scenario_models(const struct ss_scenario *s) {
+  return s->models;
 }

@@ -48,6 +48,12 @@ void ss_scenario_close(struct ss_scenario *scenario);
 const char *ss_scenario_name(const struct ss_scenario *scenario);
 const struct ss_job *ss_scenario_jobs(const struct ss_scenario *scenario, size_t *count);
 struct ss_node ss_scenario_expect(const struct ss_scenario *scenario);
+/* The scenario after the command line's edits, names of models replaced by what their files hold; the sweep stands in
+ * it. The same points come of it without options. */
+const struct cJSON *ss_scenario_resolved(const struct ss_scenario *scenario);
+/* [{"kind": "cluster" or "device", "model": {...}}] of all places, each with its "source"; models that differ in
+ * numbers only stand once. */
+const struct cJSON *ss_scenario_models(const struct ss_scenario *scenario);
 
 /* The document alone: the file's, with the command line's edits, "cluster" and "device" replaced by what their names
  * stand for. For commands whose scenarios say other things beside; to be freed. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 struct cJSON;
+struct ss_table;
 
 enum ss_verdict { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
 
@@ -55,6 +56,24 @@ struct cJSON *ss_point_json(const struct ss_point *point);
 void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
 void ss_point_print_place(const struct ss_point *point, FILE *stream);
+
+/* --- the table's parts, for those who print it otherwise ------------------------------------------------------- */
+
+/* Do both stand in one table: schemes of one tensor at one place? */
+bool ss_point_same_place(const struct ss_point *a, const struct ss_point *b);
+/* The dense baseline, the first all-reduce of a table's points; NaN: there is none. */
+double ss_points_dense(const struct ss_point *points, size_t n);
+/* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's points, with the line's end. */
+void ss_points_words(const struct ss_point *points, size_t n, FILE *stream);
+/* The table of n points, the caller's; NULL when memory is short. */
+struct ss_table *ss_points_block(const struct ss_point *points, size_t n);
+/* What its columns mean, all but the first; ends with a NULL head. `more`: a second line, or NULL. */
+struct ss_column_note {
+  const char *head, *text, *more;
+};
+extern const struct ss_column_note ss_column_notes[];
+/* What "time" means for these points, without a line's end. */
+void ss_points_time_note(const struct ss_points *points, FILE *stream);
 
 /* Points written as they come, in the printed order. */
 struct ss_points_writer {

@@ -9,7 +9,7 @@
 /* As in `check`. */
 static const double ROUNDING = 1e-9;
 
-static bool same_place(const struct ss_point *a, const struct ss_point *b) {
+bool ss_point_same_place(const struct ss_point *a, const struct ss_point *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
 }
 
@@ -56,7 +56,7 @@ static void print_energy(const struct ss_point *p, FILE *stream) {
   else fputs("; it applies more than 99.9% of the energy of what ranks had", stream);
 }
 
-static void print_words(const struct ss_point *points, size_t n, FILE *stream) {
+void ss_points_words(const struct ss_point *points, size_t n, FILE *stream) {
   const struct ss_point *best = points, *next = NULL;
   char time[32];
   for (size_t i = 1; i < n; i++)
@@ -107,8 +107,7 @@ static const char *verdict(const struct ss_point *p) {
   return p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO";
 }
 
-/* The dense baseline: the first allreduce here. */
-static double baseline(const struct ss_point *points, size_t n) {
+double ss_points_dense(const struct ss_point *points, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (strcmp(points[i].setting.scheme->name, "allreduce") == 0) return points[i].time;
   return NAN;
@@ -131,7 +130,7 @@ static void add_row(struct ss_table *table, const struct ss_point *p, double den
   unit_cell(table, SS_TIME, p->paper_s);
 }
 
-static bool print_block(const struct ss_point *points, size_t n, FILE *stream, struct ss_error *error) {
+struct ss_table *ss_points_block(const struct ss_point *points, size_t n) {
   static const char *const with_kernels[] = {"<scheme",   "time",        "kernels",   "vs dense",
                                              "sent/rank", "recv/rank",   "imbalance", "exact",
                                              "energy",    "closed form", "off by",    "as printed"};
@@ -141,32 +140,50 @@ static bool print_block(const struct ss_point *points, size_t n, FILE *stream, s
   for (size_t i = 0; i < 12; i++)
     if (kernels || i != 2) heads[columns++] = with_kernels[i];
   struct ss_table *table = ss_table_new(columns, heads);
-  if (!table) return ss_fail_memory(error, "printing results");
-  print_words(points, n, stream);
-  double dense = baseline(points, n);
+  if (!table) return NULL;
+  double dense = ss_points_dense(points, n);
   for (size_t i = 0; i < n; i++) add_row(table, &points[i], dense);
+  return table;
+}
+
+static bool print_block(const struct ss_point *points, size_t n, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = ss_points_block(points, n);
+  if (!table) return ss_fail_memory(error, "printing results");
+  ss_points_words(points, n, stream);
   bool ok = ss_table_print(table, stream, error);
   ss_table_free(table);
   fputc('\n', stream);
   return ok;
 }
 
-static void print_notes(const struct ss_points *points, FILE *stream) {
+const struct ss_column_note ss_column_notes[] = {
+    {"vs dense", "how many times faster than the all-reduce of the dense tensor", NULL},
+    {"imbalance", "ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration", NULL},
+    {"exact", "every rank's result equals the brute-force sum, made in this run", NULL},
+    {"energy", "of what ranks had (gradients and old residuals), the share that was applied", NULL},
+    {"closed form", "models/costs with this trace's mean nnz and gamma, on one flat class of links", NULL},
+    {"off by", "simulated against closed form: the price of imbalance, shared NICs, links inside nodes;",
+     "or whether it lies within the bounds"},
+    {"as printed", "the paper's own form", NULL},
+    {NULL, NULL, NULL}};
+
+void ss_points_time_note(const struct ss_points *points, FILE *stream) {
   const struct ss_point *p = points->point;
   bool counted = false;
   for (size_t i = 0; i < points->count; i++) counted = counted || strcmp(points->point[i].device, "none") != 0;
-  fprintf(stream, "time         one synchronisation of the tensor, mean over %llu iteration%s; %s\n",
+  fprintf(stream, "one synchronisation of the tensor, mean over %llu iteration%s; %s",
           (unsigned long long)p->iterations, p->iterations == 1 ? "" : "s",
           counted ? "kernels included where a device is given" : "kernels not counted (--device quick counts them)");
-  fputs("vs dense     how many times faster than the all-reduce of the dense tensor\n"
-        "imbalance    ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration\n"
-        "exact        every rank's result equals the brute-force sum, made in this run\n"
-        "energy       of what ranks had (gradients and old residuals), the share that was applied\n"
-        "closed form  models/costs with this trace's mean nnz and gamma, on one flat class of links\n"
-        "off by       simulated against closed form: the price of imbalance, shared NICs, links inside nodes;\n"
-        "             or whether it lies within the bounds\n"
-        "as printed   the paper's own form\n",
-        stream);
+}
+
+static void print_notes(const struct ss_points *points, FILE *stream) {
+  fputs("time         ", stream);
+  ss_points_time_note(points, stream);
+  fputc('\n', stream);
+  for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
+    fprintf(stream, "%-12s %s\n", n->head, n->text);
+    if (n->more) fprintf(stream, "%-12s %s\n", "", n->more);
+  }
   for (size_t i = 0; i < points->count; i++) {
     const struct ss_point *q = &points->point[i];
     bool seen = !q->erratum;
@@ -187,7 +204,7 @@ static bool table_more(struct ss_points_writer *w, const struct ss_point *points
   if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, points->trace);
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
-    for (n = 1; i + n < count && same_place(&points[i], &points[i + n]);) n++;
+    for (n = 1; i + n < count && ss_point_same_place(&points[i], &points[i + n]);) n++;
     if (!print_block(points + i, n, w->stream, error)) return false;
   }
   return true;

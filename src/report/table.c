@@ -1,6 +1,7 @@
 #include "report/table.h"
 
 #include "base/memory.h"
+#include "report/html.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -188,4 +189,39 @@ bool ss_table_csv(const struct ss_table *table, FILE *stream, struct ss_error *e
 
 bool ss_table_csv_more(const struct ss_table *table, FILE *stream, struct ss_error *error) {
   return put_csv(table, 1, stream, error);
+}
+
+/* --- HTML --------------------------------------------------------------------------------------------------- */
+
+static void html_row(const struct ss_table *table, size_t row, bool strong, FILE *stream) {
+  fputs(strong ? "<tr class=\"best\">" : "<tr>", stream);
+  for (size_t i = 0; i < table->columns; i++) {
+    const bool is_head = row == 0 || i == 0;
+    fprintf(stream, "<t%c%s%s>", is_head ? 'h' : 'd',
+            row == 0 ? " scope=\"col\""
+            : i == 0 ? " scope=\"row\""
+                     : "",
+            table->left[i] ? " class=\"left\"" : "");
+    ss_html_text(cell_at(table, row, i), stream);
+    fprintf(stream, "</t%c>", is_head ? 'h' : 'd');
+  }
+  fputs("</tr>\n", stream);
+}
+
+bool ss_table_html(const struct ss_table *table, const char *caption, size_t strong, FILE *stream,
+                   struct ss_error *error) {
+  if (table->failed) return ss_fail_memory(error, "writing a table");
+  const size_t rows = row_count(table);
+  fputs("<div class=\"scroll\" tabindex=\"0\"><table>\n", stream);
+  if (caption != NULL) {
+    fputs("<caption>", stream);
+    ss_html_text(caption, stream);
+    fputs("</caption>\n", stream);
+  }
+  fputs("<thead>", stream);
+  html_row(table, 0, false, stream);
+  fputs("</thead>\n<tbody>\n", stream);
+  for (size_t i = 1; i < rows; i++) html_row(table, i, i - 1 == strong, stream);
+  fputs("</tbody></table></div>\n", stream);
+  return true;
 }

@@ -1,0 +1,32 @@
+/* One self-contained page: the question, the winner in words, figures, tables, formulas with their errata, inputs and
+ * what reproduces it. No scripts, no network; dark and light; readable on a phone and on paper.
+ *
+ * Every text that comes from a file or the command line goes through report/html.h. */
+#ifndef SS_REPORT_PAGE_H
+#define SS_REPORT_PAGE_H
+
+#include "cost/cost.h"
+#include "report/points.h"
+
+struct ss_page_expectation {
+  const char *text;  /* "time_s of zen < allreduce at ranks = 16" */
+  const char *found; /* what was found instead; NULL: it holds */
+};
+
+struct ss_page {
+  const char *name, *summary; /* of the scenario; summary NULL: none */
+  const char *command;        /* as it was called */
+  const char *scenario;       /* its JSON with all edits made */
+  const struct cJSON *sweep;  /* the scenario's, or NULL */
+  const struct cJSON *models; /* [{"kind", "model"}], each with its "source" */
+  const struct ss_page_expectation *expectation;
+  size_t expectations;
+  const struct ss_costs *costs; /* whose forms the points have */
+  const struct ss_points *points;
+  struct ss_error lacking; /* out: why figures were not drawn; no text when they were */
+};
+
+/* Without gnuplot the page has the figures' data instead, and `lacking` says why. */
+bool ss_page_print(struct ss_page *page, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,146 @@
+#include "report/page_inputs.h"
+
+#include "report/html.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_estimate(const char *text) {
+  for (; *text; text++)
+    if (strncasecmp(text, "estimate", 8) == 0) return true;
+  return false;
+}
+
+/* An object as "latency 5us, bandwidth 130GB/s". */
+static void write_json(const cJSON *value, FILE *s) {
+  for (const cJSON *v = cJSON_IsObject(value) ? value->child : NULL; v; v = v->next) {
+    char *json = cJSON_IsString(v) ? NULL : cJSON_PrintUnformatted(v);
+    fputs(v == value->child ? "" : ", ", s);
+    ss_html_text(v->string, s);
+    fputc(' ', s);
+    ss_html_text(json ? json : cJSON_IsString(v) ? v->valuestring : "?", s);
+    free(json);
+  }
+  if (cJSON_IsObject(value)) return;
+  char *text = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
+  ss_html_text(text ? text : cJSON_IsString(value) ? value->valuestring : "?", s);
+  free(text);
+}
+
+/* Values of the axis of that field; 0: there is none. */
+static int swept_values(const struct ss_page *page, const char *kind, const char *field) {
+  char path[200];
+  snprintf(path, sizeof path, "%s.%.100s", kind, field);
+  const size_t n = strlen(path);
+  for (const cJSON *axis = page->sweep ? page->sweep->child : NULL; axis; axis = axis->next)
+    if (strncmp(axis->string, path, n) == 0 && (axis->string[n] == '\0' || axis->string[n] == '.'))
+      return cJSON_GetArraySize(axis);
+  return 0;
+}
+
+static void write_field(const struct ss_page *page, const char *kind, const cJSON *field, const cJSON *source,
+                        FILE *s) {
+  const cJSON *own = cJSON_IsObject(source) ? cJSON_GetObjectItemCaseSensitive(source, field->string) : source;
+  fputs("<tr><th scope=\"row\">", s);
+  ss_html_text(field->string, s);
+  fputs("</th><td>", s);
+  const int swept = swept_values(page, kind, field->string);
+  if (swept > 1) fputs("swept", s);
+  else write_json(field, s);
+  fputs("</td><td>", s);
+  if (swept) {
+    fputs(swept > 1 ? "the scenario's sweep</td></tr>\n" : "set for all places</td></tr>\n", s);
+    return;
+  }
+  if (!cJSON_IsString(own)) {
+    fputs("not stated", s);
+  } else {
+    if (is_estimate(own->valuestring)) fputs("<span class=\"estimated\">estimated</span>: ", s);
+    const bool said = strncasecmp(own->valuestring, "estimated: ", 11) == 0;
+    ss_html_text(own->valuestring + (said ? 11 : 0), s);
+  }
+  fputs("</td></tr>\n", s);
+}
+
+/* Words about the model are no inputs, and a network model of the one kind there is needs no source. */
+static bool is_input(const char *key) {
+  static const char *const words[] = {"name", "summary", "source", "notes", "model"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i], key) == 0) return false;
+  return true;
+}
+
+static void write_model(const struct ss_page *page, const cJSON *entry, FILE *s) {
+  const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "kind"));
+  const cJSON *model = cJSON_GetObjectItemCaseSensitive(entry, "model");
+  const cJSON *source = cJSON_GetObjectItemCaseSensitive(model, "source");
+  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "name"));
+  const char *summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "summary"));
+  fprintf(s, "<h3>%s ", strcmp(kind, "device") == 0 ? "Device" : "Cluster");
+  ss_html_text(name ? name : "inline", s);
+  fputs("</h3>\n", s);
+  if (summary) fputs("<p class=\"soft\">", s), ss_html_text(summary, s), fputs("</p>\n", s);
+  fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts inputs\">\n<thead><tr><th scope=\"col\">field</th>"
+        "<th scope=\"col\">value</th><th scope=\"col\">source</th></tr></thead>\n<tbody>\n",
+        s);
+  for (const cJSON *f = model->child; f; f = f->next)
+    if (is_input(f->string)) write_field(page, kind, f, source, s);
+  fputs("</tbody></table></div>\n", s);
+}
+
+static bool same_trace(const struct ss_point *a, const struct ss_point *b) {
+  return a->trace_hash == b->trace_hash && a->seed == b->seed && strcmp(a->trace, b->trace) == 0;
+}
+
+static void write_traces(const struct ss_points *points, FILE *s) {
+  enum { NAMED = 100 };
+  const struct ss_point *seen[NAMED];
+  size_t count = 0;
+  fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts inputs\">\n<thead><tr><th scope=\"col\">trace</th>"
+        "<th scope=\"col\">hash of the file</th><th scope=\"col\">iterations</th><th scope=\"col\">seed</th></tr>"
+        "</thead>\n<tbody>\n",
+        s);
+  for (size_t i = 0; i < points->count && count < NAMED; i++) {
+    const struct ss_point *p = &points->point[i];
+    size_t k = 0;
+    while (k < count && !same_trace(seen[k], p)) k++;
+    if (k < count) continue;
+    seen[count++] = p;
+    fputs("<tr><th scope=\"row\">", s);
+    ss_html_text(p->trace, s);
+    if (p->trace_hash) fprintf(s, "</th><td><code>xxh64:%016llx</code>", (unsigned long long)p->trace_hash);
+    else fputs("</th><td>made from the scenario", s);
+    fprintf(s, "</td><td>%llu</td><td>%llu</td></tr>\n", (unsigned long long)p->iterations,
+            (unsigned long long)p->seed);
+  }
+  fputs("</tbody></table></div>\n", s);
+}
+
+static bool any_estimate(const cJSON *models) {
+  char *text = models ? cJSON_PrintUnformatted(models) : NULL;
+  const bool found = text && is_estimate(text);
+  free(text);
+  return found;
+}
+
+void ss_page_inputs(const struct ss_page *page, FILE *s) {
+  fputs("<section id=\"inputs\">\n<h2>Inputs</h2>\n", s);
+  if (any_estimate(page->models))
+    fputs("<p>Some inputs are <span class=\"estimated\">estimated</span>, as marked: halve and double them before a "
+          "margin is believed.</p>\n",
+          s);
+  for (const cJSON *m = page->models ? page->models->child : NULL; m; m = m->next) write_model(page, m, s);
+  fputs("<h3>Traces</h3>\n", s);
+  write_traces(page->points, s);
+  fputs("</section>\n<section id=\"reproduce\">\n<h2>To make this page again</h2>\n<p>sparsync " SS_VERSION
+        ", called as</p>\n<pre tabindex=\"0\"><code>",
+        s);
+  ss_html_lines(page->command, s);
+  fputs("</code></pre>\n<p>or, without the files it named and its options, with the scenario that came of them:</p>\n"
+        "<details><summary>The scenario, as JSON</summary>\n<pre tabindex=\"0\"><code>",
+        s);
+  ss_html_lines(page->scenario, s);
+  fputs("</code></pre>\n</details>\n</section>\n", s);
+}

@@ -1,0 +1,160 @@
+#include "report/page_places.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- axes --------------------------------------------------------------------------------------------------- */
+
+static bool is_ranks(const struct ss_page_axis *axis) {
+  return strcmp(axis->name, "ranks") == 0;
+}
+
+static const cJSON *value_at(const struct ss_page_axis *axis, const struct ss_point *p) {
+  return p->at ? cJSON_GetObjectItemCaseSensitive(p->at, axis->name) : NULL;
+}
+
+static bool same_value(const struct ss_page_axis *axis, const struct ss_point *a, const struct ss_point *b) {
+  return is_ranks(axis) ? a->ranks == b->ranks : cJSON_Compare(value_at(axis, a), value_at(axis, b), true);
+}
+
+double ss_page_number(const struct ss_page_axis *axis, const struct ss_point *point) {
+  if (is_ranks(axis)) return point->ranks;
+  const cJSON *value = value_at(axis, point);
+  return cJSON_IsNumber(value) ? value->valuedouble : NAN;
+}
+
+static const char *keep(struct ss_page_places *places, const char *text) {
+  const size_t size = strlen(text) + 1;
+  char *copy = ss_arena_alloc(&places->arena, size, 1);
+  return copy ? memcpy(copy, text, size) : NULL;
+}
+
+static void number_text(const struct ss_page_axis *axis, double value, char *text, size_t size) {
+  if (strstr(axis->name, "bandwidth")) ss_units_format(text, size, SS_RATE, value);
+  else if (strstr(axis->name, "latency")) ss_units_format(text, size, SS_TIME, value);
+  else snprintf(text, size, "%.6g", value);
+}
+
+const char *ss_page_value(struct ss_page_places *places, const struct ss_page_axis *axis,
+                          const struct ss_point *point) {
+  const cJSON *value = is_ranks(axis) ? NULL : value_at(axis, point);
+  const double number = ss_page_number(axis, point);
+  char text[64];
+  if (isfinite(number)) {
+    number_text(axis, number, text, sizeof text);
+    return keep(places, text);
+  }
+  if (strcmp(axis->name, "cluster") == 0) return point->cluster;
+  if (value && cJSON_IsString(value)) return value->valuestring;
+  SS_AUTO_FREE char *json = value ? cJSON_PrintUnformatted(value) : NULL;
+  return keep(places, json ? json : "-");
+}
+
+const char *ss_page_where(struct ss_page_places *places, const struct ss_point *point,
+                          bool (*wanted)(const struct ss_page_axis *)) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) return NULL;
+  const char *between = "";
+  for (size_t i = 0; i < places->axes; i++) {
+    const struct ss_page_axis *axis = &places->axis[i];
+    if (wanted && !wanted(axis)) continue;
+    const char *value = ss_page_value(places, axis, point);
+    if (is_ranks(axis)) fprintf(stream, "%s%s ranks", between, value ? value : "");
+    else if (strcmp(axis->name, "cluster") == 0) fprintf(stream, "%s%s", between, value ? value : "");
+    else fprintf(stream, "%s%s %s", between, axis->word, value ? value : "");
+    between = ", ";
+  }
+  const bool ok = fclose(stream) == 0;
+  const char *kept = ok ? keep(places, text) : NULL;
+  free(text);
+  return kept;
+}
+
+static const char *last_word(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot && dot[1] ? dot + 1 : path;
+}
+
+/* Values along the axis, as far as they are worth counting. */
+static void measure_axis(const struct ss_page_places *places, struct ss_page_axis *axis) {
+  enum { ENOUGH = 1000 };
+  const struct ss_point *seen[ENOUGH];
+  axis->numeric = true;
+  for (size_t i = 0; i < places->count; i++) {
+    const struct ss_point *p = places->place[i].point;
+    size_t k = 0;
+    axis->numeric = axis->numeric && isfinite(ss_page_number(axis, p));
+    while (k < axis->values && !same_value(axis, seen[k], p)) k++;
+    if (k == axis->values && k < ENOUGH) seen[axis->values++] = p;
+  }
+}
+
+static void add_axis(struct ss_page_places *places, const char *name) {
+  struct ss_page_axis axis = {.name = name, .word = last_word(name)};
+  if (places->axes == SS_PAGE_AXES) return;
+  measure_axis(places, &axis);
+  if (axis.values > 1) places->axis[places->axes++] = axis;
+}
+
+static void find_axes(struct ss_page_places *places) {
+  if (places->count == 0) return;
+  add_axis(places, "ranks");
+  const cJSON *at = places->place->point->at;
+  for (const cJSON *a = at ? at->child : NULL; a; a = a->next) add_axis(places, a->string);
+}
+
+/* --- places ------------------------------------------------------------------------------------------------- */
+
+static void choose(struct ss_page_place *place) {
+  const struct ss_point *p = place->point;
+  place->best = p;
+  for (size_t i = 1; i < place->count; i++)
+    if (p[i].time < place->best->time) place->best = &p[i];
+  for (size_t i = 0; i < place->count; i++)
+    if (&p[i] != place->best && (!place->next || p[i].time < place->next->time)) place->next = &p[i];
+  place->dense = ss_points_dense(p, place->count);
+}
+
+/* Of the tables of one place and rank count the last decides: "*", or the only tensor. */
+static bool ends_place(const struct ss_points *points, size_t end) {
+  if (end == points->count) return true;
+  const struct ss_point *p = &points->point[end - 1], *next = &points->point[end];
+  return p->ranks != next->ranks || p->at != next->at;
+}
+
+static bool name_places(struct ss_page_places *places) {
+  for (size_t i = 0; i < places->count; i++) {
+    struct ss_page_place *place = &places->place[i];
+    place->text = ss_page_where(places, place->point, NULL);
+    if (!place->text) return false;
+  }
+  return true;
+}
+
+bool ss_page_places_make(const struct ss_points *points, struct ss_page_places *out, struct ss_error *error) {
+  *out = (struct ss_page_places){.place = ss_alloc_zero(points->count, sizeof *out->place)};
+  if (!out->place) return ss_fail_memory(error, "listing places");
+  for (size_t i = 0, n; i < points->count; i += n) {
+    const struct ss_point *p = &points->point[i];
+    struct ss_page_place *place = &out->place[out->count++];
+    for (n = 1; i + n < points->count && ss_point_same_place(p, p + n);) n++;
+    *place = (struct ss_page_place){.point = p, .count = n, .decides = ends_place(points, i + n)};
+    choose(place);
+    out->deciding += place->decides;
+    out->several_tensors = out->several_tensors || strcmp(p->tensor, "*") == 0;
+  }
+  find_axes(out);
+  if (name_places(out)) return true;
+  ss_page_places_free(out);
+  return ss_fail_memory(error, "listing places");
+}
+
+void ss_page_places_free(struct ss_page_places *places) {
+  ss_arena_free(&places->arena);
+  free(places->place);
+  *places = (struct ss_page_places){0};
+}

@@ -1,0 +1,471 @@
+#!/usr/bin/python3
+"""sparsync report: the page as HTML, its words and numbers against those of run, hostile texts, without gnuplot, and in a
+browser (chromium, if it is there). Arguments: the program, the source tree. Prints TAP."""
+import html.parser
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+GNUPLOT = shutil.which("gnuplot")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+KJV = ROOT / "traces" / "bible-kjv-16.safetensors"
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0, environment=ENVIRONMENT, cwd=ROOT):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd, env=environment)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done.stdout, done.stderr
+
+
+def without_gnuplot(folder):
+    """A PATH that has nothing."""
+    (folder / "empty").mkdir(exist_ok=True)
+    return {**ENVIRONMENT, "PATH": str(folder / "empty")}
+
+
+class Page(html.parser.HTMLParser):
+    """Balance, texts by element, and what a browser would load or run."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.text, self.open, self.tags, self.attributes, self.words, self.faults = text, [], [], [], {}, []
+        self.tables, self.ids = [], []
+        self.feed(text)
+        self.close()
+        if self.open:
+            self.faults.append(f"never closed: {self.open}")
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attributes]
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+            if tag == "th" and not any(name == "scope" for name, _ in attributes):
+                self.faults.append("a th without scope")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attributes]
+        self.ids += [value for name, value in attributes if name == "id"]
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open[-1] != tag:
+            self.faults.append(f"</{tag}> closes {self.open[-3:]} at {self.getpos()}")
+        else:
+            self.open.pop()
+
+    def handle_data(self, data):
+        for tag in set(self.open):
+            self.words[tag] = self.words.get(tag, "") + data
+        if "td" in self.open or ("th" in self.open and self.tables):
+            self.tables[-1][-1][-1] += data
+
+    def rows(self, *heads):
+        """The tables whose first heads these are, as lists of dictionaries."""
+        return [[dict(zip(t[0], row)) for row in t[1:]] for t in self.tables if t and tuple(t[0][:len(heads)]) == heads]
+
+
+def page_of(*arguments, status=0, environment=ENVIRONMENT, folder):
+    path = folder / "page.html"
+    _, told = call("report", *arguments, "--quiet", "-o", path, status=status, environment=environment)
+    page = Page(path.read_text())
+    check_sound(page)
+    page.path, page.told = path, told
+    return page
+
+
+def check_sound(page):
+    """What every page must be."""
+    assert not page.faults, page.faults[:5]
+    assert page.text.startswith("<!DOCTYPE html>\n<html lang=\"en\">"), page.text[:60]
+    for tag in ("script", "link", "iframe", "img", "object", "embed", "base", "form"):
+        assert tag not in page.tags, f"<{tag}> on the page"
+    for tag, name, value in page.attributes:
+        assert not name.startswith("on"), f"{tag} has {name}"
+        assert name not in ("src", "srcset", "poster", "data", "action", "formaction"), f"{tag} loads {value}"
+        assert name not in ("href", "xlink:href") or value.startswith("#"), f"{tag} points to {value}"
+        assert not re.search(r"url\(\s*['\"]?(?!#)", value), f"{tag} {name} loads {value}"
+    style = "".join(re.findall(r"<style>(.*?)</style>", page.text, re.S))
+    assert "url(" not in style and "@import" not in style and "@font-face" not in style
+    assert "prefers-color-scheme:dark" in style and "@media print" in style and "max-width:40rem" in style
+    assert "<?xml" not in page.text and page.text.count("<!DOCTYPE") == 1
+    assert any(a == ("meta", "name", "viewport") for a in page.attributes)
+    double = {name for name in page.ids if page.ids.count(name) > 1}
+    assert not double, f"ids that stand twice: {sorted(double)[:5]}"
+    for tag, name, value in page.attributes:
+        targets = re.findall(r"url\(\s*['\"]?#([^'\")]+)", value) + ([value[1:]] if name in ("href", "xlink:href") else [])
+        targets += value.split() if name == "aria-labelledby" else []
+        for target in targets:
+            assert target in page.ids, f"{tag} {name} points to #{target}, which is not there"
+    assert page.tags.count("h1") == 1 and "h2" in page.tags and "h3" in page.tags and "main" in page.tags
+
+
+def need_gnuplot():
+    if not GNUPLOT:
+        raise tap.Skip("gnuplot is not installed")
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
+
+
+@test
+def tables_are_those_of_run(folder):
+    page = page_of("scenarios/demo.json", folder=folder)
+    points = json.loads(call("run", "scenarios/demo.json", "--format", "json", "--quiet")[0])["points"]
+    places = page.rows("scheme", "time")
+    assert len(places) == 3 and all(len(rows) == 4 for rows in places)
+    units = {"s": 1, "ms": 1e-3, "us": 1e-6}
+    for point, row in zip(points, [row for rows in places for row in rows]):
+        number, unit = row["time"].split()
+        assert row["scheme"] == point["label"], (row, point["label"])
+        assert abs(float(number) * units[unit] / point["time_s"] - 1) < 6e-3, (row, point["time_s"])
+        assert row["exact"] == "yes"
+    for point in points:
+        for text in (point["formula"], point["paper"], point["erratum"]):
+            assert text is None or text in page.words["section"], f"{text!r} is not on the page"
+    assert {p["trace_hash"] for p in points} == set(re.findall(r"xxh64:[0-9a-f]{16}", page.words["td"]))
+
+
+@test
+def winner_stands_in_words(folder):
+    page = page_of("scenarios/demo.json", folder=folder)
+    points = json.loads(call("run", "scenarios/demo.json", "--format", "json", "--quiet")[0])["points"]
+    winners, margins = set(), []
+    for cluster in {p["cluster"] for p in points}:
+        here = sorted((p["time_s"], p["label"]) for p in points if p["cluster"] == cluster)
+        winners.add(here[0][1])
+        margins.append(here[1][0] / here[0][0])
+    assert winners == {"allgather"}
+    words = page.words["strong"] + page.words["p"]
+    assert "allgather is fastest at all 3 places" in words, words[:300]
+    assert f"takes {min(margins):.2f} to {max(margins):.2f} times as long" in words
+    marked = re.findall(r'<tr class="best"><th scope="row" class="left">([^<]*)', page.text)
+    assert marked == ["allgather"] * 3, marked
+    assert "Kernels (summing, hashing, selecting): no device was named" in page.words["li"]
+    one = page_of("scenarios/demo.json", "--set", "sweep.cluster=[\"rtx3090-10gbe\"]", "--device", "quick", folder=folder)
+    assert "allgather is fastest" in one.words["p"] and "exact sum, compared with the brute-force" in one.words["p"]
+    assert "no device was named" not in one.words["li"]
+
+
+@test
+def an_answer_that_turns_says_where(folder):
+    page = page_of("scenarios/shared-nic.json", folder=folder)
+    assert "nic per-node: allgather; nic per-rank: alltoall. The answer turns." in page.words["p"]
+    near = page_of("--set", 'trace={"uniform": {"rows": 4096, "row_width": 4, "density": "1/64", "overlap": "full"}}', "--cluster",
+                   "rtx2080ti-1gbe", "--ranks", "4", "--set", 'schemes=["allgather", {"name": "allgather", "label": "the same"}]',
+                   folder=folder)
+    assert "The next, the same, takes as long: too close to call" in near.words["p"], near.words["p"][:400]
+
+
+@test
+def expectations_pass_and_fail(folder):
+    page = page_of("scenarios/shared-nic.json", folder=folder)
+    assert page.words["li"].count("holds: ") == 3 and "fails" not in page.words["li"]
+    assert "time_s of allgather < alltoall at cluster.nic = per-node" in page.words["code"]
+    document = json.loads((ROOT / "scenarios/shared-nic.json").read_text())
+    document["expect"][0]["is"] = ">"
+    (folder / "wrong.json").write_text(json.dumps(document))
+    wrong = page_of(folder / "wrong.json", status=1, folder=folder)
+    assert wrong.words["li"].count("holds: ") == 2 and wrong.words["li"].count("fails: ") == 1
+    assert "found 0.002" in wrong.words["li"], "a failed expectation shows what was found"
+    assert "1 of 3 expectations failed" in wrong.words["p"] and "expected time_s of allgather" in wrong.told
+
+
+@test
+def estimates_are_labelled(folder):
+    page = page_of("scenarios/demo.json", "--device", "quick", folder=folder)
+    sources = {}
+    for name in ("p3.16xlarge-25g", "rtx3090-100g-ib", "rtx3090-10gbe"):
+        sources[name] = json.loads((ROOT / f"models/clusters/{name}.json").read_text())["source"]
+    sources["quick"] = json.loads((ROOT / "models/devices/quick.json").read_text())["source"]
+    wanted = sum("estimated" in text for source in sources.values() for text in source.values())
+    assert wanted >= 5
+    shown = [row for rows in page.rows("field", "value", "source") for row in rows if row["source"].startswith("estimated")]
+    assert len(shown) == wanted, f"{len(shown)} estimates are labelled, {wanted} are in the files"
+    for name in sources:
+        assert re.search(rf"(Cluster|Device) {re.escape(name)}", page.words["h3"]), f"{name} is not on the page"
+    assert "Some inputs are estimated" in page.words["p"]
+    swept = page_of("scenarios/shared-nic.json", folder=folder).rows("field", "value", "source")[0]
+    assert [row["value"] for row in swept if row["field"] == "nic"] == ["swept"]
+    given = page_of("scenarios/shared-nic.json", "--latency", "3us", "--set", "cluster.intra.latency=1us", "--set", "expect=[]", folder=folder)
+    found = {row["field"]: row["source"] for row in given.rows("field", "value", "source")[0]}
+    assert found["latency"] == found["intra"] == "given on the command line" and found["bandwidth"] == "ZEN §5.1", found
+
+
+@test
+def page_reproduces_itself(folder):
+    """The scenario on the page, and the command, give the same numbers again."""
+    arguments = ("scenarios/demo.json", "--bandwidth", "7Gbps", "--set", 'schemes=["allgather", {"name": "zen", "label": "it\'s"}]')
+    page = page_of(*arguments, folder=folder)
+    scenario = re.search(r"<summary>The scenario, as JSON</summary>\s*<pre[^>]*><code>(.*?)</code>", page.text, re.S)[1]
+    (folder / "again.json").write_text(Page(f"<main>{scenario}</main>").words["main"])
+    again = page_of(folder / "again.json", folder=folder)
+    assert page.rows("scheme", "time") == again.rows("scheme", "time")
+    command = re.search(r"called as</p>\s*<pre[^>]*><code>(.*?)</code>", page.text, re.S)[1]
+    words = Page(f"<main>{command}</main>").words["main"]
+    (folder / "bin").mkdir()
+    (folder / "bin" / "sparsync").symlink_to(PROGRAM)
+    subprocess.run(["sh", "-c", words], check=True, cwd=ROOT, timeout=60, env={**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"})
+    assert page.path.read_text() == page.text, "the same command gives another page"
+    version = call("--version")[0].strip()
+    assert f"{version}, called as" in page.words["p"]
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def sweep(*axes):
+    return ["--set", "sweep=" + json.dumps(dict(axes))]
+
+
+BANDWIDTH = ("cluster.bandwidth", ["1Gbps", "10Gbps", "100Gbps"])
+SMALL = ["--trace", KJV, "--cluster", "rtx2080ti-1gbe", "--iterations", ":1", "--scheme", "allreduce,allgather,ps"]
+
+
+@test
+def figures_are_chosen_by_the_axes(folder):
+    cases = [([], "Time of one synchronisation", ["series", "at", "time"], 3),
+             (["--ranks", "4..16"], "Time of one synchronisation over ranks", ["series", "ranks", "time"], 9),
+             (sweep(BANDWIDTH), "Time of one synchronisation over bandwidth", ["series", "bandwidth", "time"], 9),
+             (["--ranks", "4..16", *sweep(BANDWIDTH)], "The fastest scheme over ranks and bandwidth", ["fastest", "ranks", "bandwidth"], 9),
+             (sweep(BANDWIDTH, ("cluster.nic", ["per-node", "per-rank"])), "Time of one synchronisation over bandwidth", ["panel", "series"], 18)]
+    for arguments, caption, heads, rows in cases:
+        page = page_of(*SMALL, *arguments, folder=folder)
+        assert f"Figure 1. {caption}" in page.words["figcaption"], (arguments, page.words["figcaption"])
+        found = page.rows(*heads)
+        assert len(found) == 1 and len(found[0]) == rows, (arguments, [len(r) for r in found])
+        if GNUPLOT:
+            assert page.tags.count("svg") == 2 and "role" in {n for t, n, _ in page.attributes if t == "svg"}
+
+
+@test
+def a_map_shows_who_wins(folder):
+    arguments = [*SMALL, "--ranks", "4..16", *sweep(BANDWIDTH)]
+    page = page_of(*arguments, folder=folder)
+    points = json.loads(call("run", *arguments, "--format", "json", "--quiet")[0])["points"]
+    wanted = []
+    for place in dict.fromkeys((p["at"]["cluster.bandwidth"], p["ranks"]) for p in points):
+        here = sorted((p["time_s"], p["label"]) for p in points if (p["at"]["cluster.bandwidth"], p["ranks"]) == place)
+        wanted.append((here[0][1], str(place[1]), f"{100 * (here[1][0] / here[0][0] - 1):.1f}"))
+    found = [(r["fastest"], r["ranks"], r["margin, %"]) for r in page.rows("fastest", "ranks", "bandwidth")[0]]
+    assert found == wanted, (found, wanted)
+
+
+@test
+def traffic_by_rank(folder):
+    page = page_of(*SMALL, "--ranks", "8", "--per-rank", folder=folder)
+    points = json.loads(call("run", *SMALL, "--ranks", "8", "--per-rank", "--format", "json", "--quiet")[0])["points"]
+    rows = page.rows("panel", "series", "rank")[0]
+    assert len(rows) == 2 * 3 * 8
+    assert "Bytes of each rank, tensor embedding" in page.words["figcaption"]
+    assert len([r for r in rows if r["panel"] == "sent" and r["series"] == "ps"]) == len(points[2]["rank_bytes_sent"])
+
+
+@test
+def without_gnuplot_the_data_stand_there(folder):
+    with_it = page_of("scenarios/demo.json", folder=folder)
+    page = page_of("scenarios/demo.json", environment=without_gnuplot(folder), folder=folder)
+    assert "svg" not in page.tags and "gnuplot is not on the PATH" in page.words["p"]
+    assert "no figures" in page.told and "gnuplot" in page.told
+    data = page.rows("series", "at", "time")
+    assert len(data) == 1 and len(data[0]) == 12
+    assert data == with_it.rows("series", "at", "time")
+    details = page.text.index("<h2>Figures</h2>"), page.text.index("<h2>All numbers</h2>")
+    assert "<details>" not in page.text[details[0]:details[1]], "the data are folded away although nothing is drawn"
+
+
+# --- hostile texts ----------------------------------------------------------------------------------------------------
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;]]></style></svg><!--"  # a label has at most 95 bytes
+
+
+@test
+def hostile_texts_stay_texts(folder):
+    source = json.loads((ROOT / "models/clusters/rtx2080ti-1gbe.json").read_text())
+    shutil.copy(KJV, folder / f"{EVIL.replace('/', '')}.safetensors")
+    cluster = {**source, "name": EVIL, "summary": EVIL, "source": {k: f"estimated: {EVIL}" for k in source["source"]}, "notes": EVIL}
+    device = {**json.loads((ROOT / "models/devices/quick.json").read_text()), "name": EVIL, "summary": EVIL}
+    document = {"name": EVIL, "summary": EVIL, "notes": EVIL, "trace": str(folder / f"{EVIL.replace('/', '')}.safetensors"), "ranks": 4,
+                "iterations": "0:1", "cluster": cluster, "device": device,
+                "schemes": [{"name": "allgather", "label": EVIL}, {"name": "allreduce", "label": f"2{EVIL}"}],
+                "expect": [{"that": "time_s", "of": EVIL, "is": "<", "than": f"2{EVIL}", "notes": EVIL},
+                           {"that": "time_s", "of": EVIL, "is": ">", "than": f"2{EVIL}"}],
+                "sweep": {"cluster": [cluster, {**cluster, "name": f"2{EVIL}"}]}}
+    (folder / "evil.json").write_text(json.dumps(document))
+    plain = page_of("scenarios/demo.json", folder=folder)
+    for environment in [without_gnuplot(folder)] + ([ENVIRONMENT] if GNUPLOT else []):
+        page = page_of(folder / "evil.json", "--set", f"summary={EVIL}", "--per-rank", status=1, environment=environment, folder=folder)
+        assert EVIL in page.words["h1"] and EVIL in page.words["title"] and EVIL in page.words["th"] and EVIL in page.words["code"]
+        assert EVIL in page.words["li"] and EVIL in page.words["h3"] and EVIL in page.words["td"]
+        assert set(page.tags) <= set(plain.tags) | {"a", "span", "br", "circle", "polygon", "polyline", "rect", "text", "tspan"}, set(page.tags) - set(plain.tags)
+        assert page.text.count("<style>") == 1 and page.text.count("</style>") == 1
+        assert "alert(1)" in page.text and "<script" not in page.text.lower() and "<img" not in page.text.lower()
+        assert "<!--" not in re.sub(r"<svg.*?</svg>", "", page.text, flags=re.S)
+
+
+@test
+def hostile_axes_and_controls(folder):
+    document = {"name": "a\u001b[31mb\nc\u202e", "trace": {"uniform": {"rows": 4096, "row_width": 4, "density": "1/64", "overlap": "full"}},
+                "ranks": 4, "cluster": "rtx2080ti-1gbe", "schemes": ["allgather", "allreduce"],
+                "sweep": {"cluster.name": [EVIL, "two", "x" * 100]}}
+    (folder / "axes.json").write_text(json.dumps(document))
+    page = page_of(folder / "axes.json", folder=folder)
+    assert "\u001b" not in page.text and EVIL in page.words["h3"]
+    assert EVIL in page.words["dd"]
+
+
+@test
+def output_is_asked_for(folder):
+    text, _ = call("report", *SMALL, "--quiet", "-o", "-")
+    check_sound(Page(text))
+    assert Page(call("report", *SMALL, "--quiet")[0]).words["h1"] == Page(text).words["h1"]
+    script = f"import pty, sys; sys.exit(pty.spawn([{PROGRAM!r}, 'report', 'scenarios/demo.json']) >> 8)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, timeout=60, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2 and "say -o FILE.html" in done.stdout, (done.returncode, done.stdout[:200])
+    (folder / "old.html").write_text("old")
+    call("report", folder / "none.json", "-o", folder / "old.html", status=2)
+    assert (folder / "old.html").read_text() == "old"
+    call("report", "scenarios/demo.json", "--format", "json", "-o", folder / "x.html", status=2)
+    call("report", "scenarios/demo.json", "scenarios/demo.json", "-o", folder / "x.html", status=2)
+    assert not (folder / "x.html").exists()
+
+
+# --- in a browser -----------------------------------------------------------------------------------------------------
+
+
+def browse(folder, page, width, height, dark=False, dump=False):
+    """A screenshot's path, or the DOM as text once scripts of a test's copy ran; and what the console got."""
+    picture = folder / "shot.png"
+    picture.unlink(missing_ok=True)
+    what = ["--dump-dom"] if dump else [f"--screenshot={picture}"]
+    done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                           "--force-device-scale-factor=1", "--enable-logging=stderr", "--virtual-time-budget=2000",
+                           f"--blink-settings=preferredColorScheme={0 if dark else 1}", f"--user-data-dir={folder / 'profile'}",
+                           f"--window-size={width},{height}", *what, page.as_uri()],
+                          capture_output=True, text=True, timeout=100, env={**os.environ, "HOME": str(folder)})
+    console = [line for line in done.stderr.split("\n") if "CONSOLE" in line]
+    return (done.stdout if dump else picture), console
+
+
+def pixels(path, until):
+    """The first rows of (r, g, b) of an 8-bit PNG, by hand."""
+    data, at, raw = path.read_bytes(), 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack(">IIBB", data[at + 8:at + 18])
+        elif kind == b"IDAT":
+            raw += data[at + 8:at + 8 + size]
+        at += size + 12
+    assert depth == 8 and colour in (2, 6)
+    step = 3 if colour == 2 else 4
+    raw, rows, before = zlib.decompress(raw), [], bytearray(width * step)
+    for y in range(min(until, height)):
+        start = y * (width * step + 1)
+        kind, line = raw[start], bytearray(raw[start + 1:start + 1 + width * step])
+        for x in range(len(line)):
+            left, up, corner = line[x - step] if x >= step else 0, before[x], before[x - step] if x >= step else 0
+            if kind == 1:
+                line[x] = (line[x] + left) & 255
+            elif kind == 2:
+                line[x] = (line[x] + up) & 255
+            elif kind == 3:
+                line[x] = (line[x] + (left + up) // 2) & 255
+            elif kind == 4:
+                guess = left + up - corner
+                line[x] = (line[x] + min((left, up, corner), key=lambda v: abs(guess - v))) & 255
+        rows.append([tuple(line[x:x + 3]) for x in range(0, len(line), step)])
+        before = line
+    return rows
+
+
+MEASURE = """<script>
+window.onload = () => {
+  const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom].map(Math.round) };
+  const shown = [...document.querySelectorAll('figure svg')].filter(e => e.getBoundingClientRect().width > 0);
+  const out = document.createElement('pre');
+  out.id = 'measured';
+  out.textContent = JSON.stringify({inner: innerWidth, scroll: document.documentElement.scrollWidth, svg: shown.map(box),
+    figures: document.querySelectorAll('figure').length, height: document.documentElement.scrollHeight,
+    wide: [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length,
+    ground: getComputedStyle(document.body).backgroundColor});
+  document.body.append(out);
+};
+</script></body>"""
+
+
+def measure(folder, page, width, dark):
+    """Chromium's window has a least width: the copy stands in a frame of the width wanted."""
+    inner, outer = folder / "inner.html", folder / "outer.html"
+    inner.write_text(page.path.read_text().replace("</body>", MEASURE.replace("document.body.append(out)", "parent.postMessage(out.textContent, '*')")))
+    outer.write_text(f"""<!DOCTYPE html><html><body style="margin:0"><iframe src="{inner.name}" style="border:0;width:{width}px;height:4000px"></iframe>
+<script>addEventListener('message', e => {{ const p = document.createElement('pre'); p.id = 'measured'; p.textContent = e.data; document.body.append(p) }})</script></body></html>""")
+    dom, console = browse(folder, outer, 1400, 4000, dark, dump=True)
+    found = re.search(r'<pre id="measured">(.*?)</pre>', dom, re.S)
+    assert found, f"nothing was measured: {dom[-300:]}"
+    return json.loads(found[1]), console
+
+
+def check_in_browser(folder, page, width, dark):
+    measured, console = measure(folder, page, width, dark)
+    assert not console, console[:3]
+    assert measured["inner"] == width, measured
+    assert measured["scroll"] <= width, f"the page is {measured['scroll']} wide in {width}"
+    ground = [int(v) for v in re.findall(r"\d+", measured["ground"])[:3]]
+    assert max(ground) < 60 if dark else min(ground) > 200, f"dark {dark}: the ground is {ground}"
+    assert len(measured["svg"]) == measured["figures"] > 0, measured
+    (folder / "frame.html").write_text(f"""<!DOCTYPE html><html><body style="margin:0"><iframe src="{page.path.name}"
+style="border:0;width:{width}px;height:{min(measured['height'], 4000)}px"></iframe></body></html>""")
+    picture, console = browse(folder, folder / "frame.html", max(width, 600), 3000, dark)
+    assert not console, console[:3]
+    left, top, right, bottom = measured["svg"][0]
+    assert bottom < 3000, f"the first figure ends at {bottom}"
+    rows = pixels(picture, bottom)
+    inside = [p for row in rows[top:bottom] for p in row[left:min(right, width)]]
+    drawn = sum(p != (255, 255, 255) for p in inside)
+    coloured = sum(max(p) - min(p) > 60 for p in inside)
+    assert drawn > len(inside) / 200 and coloured > 50, f"{drawn} of {len(inside)} pixels drawn, {coloured} with colour"
+    return measured
+
+
+def browser_test(name, *arguments):
+    def run(folder):
+        need_gnuplot()
+        if not CHROMIUM:
+            raise tap.Skip("chromium is not installed (./dev setup browser)")
+        page = page_of(*arguments, folder=folder)
+        for width, dark in ((1280, False), (390, True)):
+            measured = check_in_browser(folder, page, width, dark)
+        assert measured["wide"] > 0, "no table had to scroll in 390 pixels: this test proves nothing"
+    TESTS.append((f"{name} in a browser, wide and light, narrow and dark", run))
+
+
+browser_test("the demo", "scenarios/demo.json")
+browser_test("llm-8x8", "scenarios/llm-8x8.json")
+browser_test("a map of winners", *SMALL, "--ranks", "4..16", *sweep(BANDWIDTH))
+
+sys.exit(tap.run(TESTS))
