@@ -68,6 +68,7 @@ struct session {
   size_t count;
   struct ss_arena lasting, iteration;
   struct ss_coalesce_scratch scratch;
+  struct ss_exec_memory memory; /* of the point being executed */
 };
 
 /* --- what to do ----------------------------------------------------------------------------------------- */
@@ -129,6 +130,7 @@ static void close_session(struct session *s) {
   if (s->scenario) ss_scenario_close(s->scenario);
   ss_call_free(&s->call);
   ss_coalesce_free(&s->scratch);
+  ss_exec_memory_free(&s->memory);
   ss_arena_free(&s->lasting);
   ss_arena_free(&s->iteration);
 }
@@ -158,7 +160,7 @@ static bool play_iteration(struct session *s, struct point *p, uint64_t i, struc
   ss_arena_reset(&s->iteration);
   bool made = ss_input_make(&job->origin, &wish, &s->iteration, &s->scratch, &input, error);
   if (!ss_crew_agree(&s->crew, made, error)) return false;
-  if (!ss_execute(&s->crew, &job->setting, &job->cluster, &input, &s->iteration, &x, error)) return false;
+  if (!ss_execute(&s->crew, &job->setting, &job->cluster, &input, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
   p->predicted += x.predicted / (double)p->count;
   p->headers += x.headers;
@@ -180,6 +182,7 @@ static bool play_points(struct session *s, struct ss_error *error) {
     struct point *p = &s->points[at];
     for (uint64_t i = 0; i < p->count; i++)
       if (!play_iteration(s, p, i, error)) return false;
+    ss_exec_memory_free(&s->memory);
     qsort(p->measured, p->count, sizeof *p->measured, ascending);
   }
   return true;

@@ -16,7 +16,7 @@ struct execution {
   struct ss_device device;
   uint32_t servers;
   struct ss_chunk *own; /* [ranks] with rows and values for this rank, without content for the others */
-  struct ss_memory memory;
+  struct ss_exec_memory *memory;
   struct ss_mpi_player player;
   struct ss_dense_proof proof;
   struct ss_traffic *executed, *simulated;
@@ -115,7 +115,6 @@ static struct ss_stage stage_of(struct execution *x) {
                            .per_node = x->cluster->gpus_per_node,
                            .device = &x->device,
                            .payloads = true,
-                           .memory = &x->memory,
                            .arena = x->arena};
 }
 
@@ -130,9 +129,11 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
   stage.player = &x->player.player;
   stage.own = x->own;
   stage.proof = &x->proof.proof;
-  if (!ss_memory_begin(&x->memory, x->crew->size, error) || !ss_stage_run(&stage, NULL, &outcome, error))
+  stage.memory = &x->memory->executed;
+  if (!ss_memory_begin(stage.memory, x->crew->size, error) || !ss_stage_run(&stage, NULL, &outcome, error))
     return false;
-  double seconds = MPI_Wtime() - start - x->proof.seconds;
+  double seconds = MPI_Wtime() - start - x->proof.seconds - x->player.pooling;
+  ss_memory_end(stage.memory);
   if (!ss_mpi_check(MPI_Allreduce(&seconds, &out->measured, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD), "timing", error))
     return false;
   return judge(x, &outcome, out, error);
@@ -158,11 +159,13 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;
   stage.own = own;
-  bool ok = ss_memory_begin(&x->memory, P, error) && ss_stage_run(&stage, NULL, &outcome, error);
+  stage.memory = &x->memory->simulated;
+  bool ok = ss_memory_begin(stage.memory, P, error) && ss_stage_run(&stage, NULL, &outcome, error);
   out->predicted = ok ? ss_engine_tally(&engine).time : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
   ss_engine_close(&engine);
+  if (ok) ss_memory_end(stage.memory);
   return ok;
 }
 
@@ -189,13 +192,18 @@ static bool execute(struct execution *x, struct ss_executed *out, struct ss_erro
 }
 
 bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, const struct ss_cluster *cluster,
-                const struct ss_input *input, struct ss_arena *arena, struct ss_executed *out,
-                struct ss_error *error) {
-  struct execution x = {.crew = crew, .setting = setting, .cluster = cluster, .input = input, .arena = arena};
+                const struct ss_input *input, struct ss_exec_memory *memory, struct ss_arena *arena,
+                struct ss_executed *out, struct ss_error *error) {
+  struct execution x = {
+      .crew = crew, .setting = setting, .cluster = cluster, .input = input, .memory = memory, .arena = arena};
   *out = (struct ss_executed){0};
   bool ok = execute(&x, out, error);
-  ss_memory_free(&x.memory);
   ss_mpi_player_close(&x.player);
   ss_dense_proof_close(&x.proof);
   return ok;
+}
+
+void ss_exec_memory_free(struct ss_exec_memory *memory) {
+  ss_memory_free(&memory->executed);
+  ss_memory_free(&memory->simulated);
 }

@@ -25,15 +25,22 @@ struct ss_executed {
   char mismatch[160]; /* why not exact, when not */
 };
 
+/* What a setting keeps from iteration to iteration: as it is executed here, and as rank 0 simulates it. A zeroed
+ * struct is empty. */
+struct ss_exec_memory {
+  struct ss_memory executed, simulated;
+};
+void ss_exec_memory_free(struct ss_exec_memory *memory);
+
 /* Settings that can be simulated only, and tensors that the wire formats cannot carry, are SS_BAD_INPUT. */
 bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *shape,
                       struct ss_error *error) SS_MUST_CHECK;
 
 /* `input` has crew->size ranks; options were checked for them and the cluster (ss_setting_check, ss_execute_check).
- * Arrays are `arena`'s, which lives as long as the iteration. When one process fails between rounds all return its
- * error; in a round it ends them all. */
+ * Iterations follow each other on one `memory`. Arrays are `arena`'s, which lives as long as the iteration. When one
+ * process fails between rounds all return its error; in a round it ends them all. */
 bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, const struct ss_cluster *cluster,
-                const struct ss_input *input, struct ss_arena *arena, struct ss_executed *out,
-                struct ss_error *error) SS_MUST_CHECK;
+                const struct ss_input *input, struct ss_exec_memory *memory, struct ss_arena *arena,
+                struct ss_executed *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

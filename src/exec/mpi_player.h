@@ -6,7 +6,8 @@
  *
  * The model says that receivers know sizes, ranges and parts for free (docs/model.md, "sizes"). Here they have to
  * learn them: before each payload a *header* travels on a tag of its own, counted apart, so that the payload's bytes
- * are those of the wire format and nothing else. */
+ * are those of the wire format and nothing else. Numbers that the model takes as known to all are all-reduced, and
+ * counted nowhere. */
 #ifndef SS_EXEC_MPI_PLAYER_H
 #define SS_EXEC_MPI_PLAYER_H
 
@@ -25,7 +26,7 @@ struct ss_mpi_player {
   uint64_t *sent,
       *received;    /* [endpoints] B of payload given to MPI_Isend and got by a receive; 0 for those elsewhere */
   uint64_t headers; /* B of headers that this process sent */
-  uint64_t rounds;
+  double pooling;   /* s spent on what the model takes as known (ss_play_pool) */
 
   /* of the round being played */
   struct ss_arena buffers;

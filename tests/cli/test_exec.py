@@ -108,10 +108,24 @@ def all_options(ranks):
         settings.append({"name": "alltoall", "coalesce": False, "partition": partition})
         settings.append({"name": "alltoall", "gather_ids": True, "partition": partition})
         settings.append({"name": "alltoall", "coalesce": False, "exchange": "gradients", "partition": partition})
+    settings += [{"name": name} for name in ("sparcml-rd", "sparcml-split", "sparcml-dsar")]
+    for form in ("hash-bitmap", "coo", "bitmap", "block"):
+        for balance in ("hash", "even", "sorted"):
+            settings.append({"name": "zen", "format": form, "balance": balance})
+    settings += [{"name": "zen", "seed": 77}, {"name": "zen", "balance": "sorted", "refresh": 1}, {"name": "zen", "plan": "auto"}]
+    settings += [{"name": "omnireduce", "block": block} for block in (1, 10, 18, 256)]
+    settings += [{"name": "omnireduce", "block": 12, "aggregators": n} for n in range(1, ranks + 1)]
+    for how in ("p2p", "ring", "hierarchy"):
+        for aggregation in ("one-shot", "incremental"):
+            for form in ("coo", "bitmap", "block"):
+                settings.append({"name": f"design:{how}/{aggregation}/central/{form}"})
+                settings.append({"name": f"design:{how}/{aggregation}/parallel/even/{form}"})
+                settings.append({"name": f"design:{how}/{aggregation}/parallel/balanced/{form}"})
+            settings.append({"name": f"design:{how}/{aggregation}/parallel/balanced/hash-bitmap"})
     plain = list(settings)
     settings += [{**s, "sizes": "exchanged"} for s in plain if s["name"] != "allreduce"]
     settings += [{**s, "index_bytes": 8} for s in plain if s["name"] != "allreduce"]
-    settings += [{**s, "granularity": "element"} for s in plain if s["name"] in ("allreduce", "ps")]
+    settings += [{**s, "granularity": "element"} for s in plain if s["name"] not in ("allgather", "alltoall")]
     return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
 
 
