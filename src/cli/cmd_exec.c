@@ -68,7 +68,8 @@ struct session {
   size_t count;
   struct ss_arena lasting, iteration;
   struct ss_coalesce_scratch scratch;
-  struct ss_exec_memory memory; /* of the point being executed */
+  struct ss_exec_memory memory; /* of the point being executed, as this: */
+  struct ss_selector selector;
 };
 
 /* --- what to do ----------------------------------------------------------------------------------------- */
@@ -98,9 +99,10 @@ static bool make_point(struct session *s, const struct ss_job *job, struct point
   if (job->ranks != s->crew.size)
     return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
                    s->crew.size);
-  bool element = ss_setting_wish(&job->setting, job->ranks, true, false).element;
-  if (!ss_input_shape(&job->origin, element, &shape, error) || !ss_execute_check(&job->setting, &shape, error))
-    return false;
+  const bool element = ss_setting_wish(&job->setting, job->ranks, true, false).element;
+  if (!ss_input_shape(&job->origin, element || job->selection.selects, &shape, error)) return false;
+  ss_selection_shape(&job->selection, element, &shape);
+  if (!ss_execute_check(&job->setting, &shape, error)) return false;
   *p = (struct point){.job = job, .count = job->end - job->first, .endpoints = n, .exact = true, .equal = true};
   if (!request->file && !request->iterations && p->count > DEFAULT_ITERATIONS) p->count = DEFAULT_ITERATIONS;
   p->measured = ss_arena_alloc(&s->lasting, p->count, sizeof *p->measured);
@@ -131,6 +133,7 @@ static void close_session(struct session *s) {
   ss_call_free(&s->call);
   ss_coalesce_free(&s->scratch);
   ss_exec_memory_free(&s->memory);
+  ss_selector_free(&s->selector);
   ss_arena_free(&s->lasting);
   ss_arena_free(&s->iteration);
 }
@@ -151,14 +154,23 @@ static void add_traffic(const struct ss_traffic *traffic, uint32_t ranks, uint32
   most->received += largest.received;
 }
 
+/* Every process makes what all ranks have, and what they select of it. */
+static bool make_input(struct session *s, const struct ss_job *job, uint64_t iteration, struct ss_input *out,
+                       struct ss_error *error) {
+  struct ss_input_wish wish = ss_setting_wish(&job->setting, job->ranks, true, false);
+  const bool element = wish.element;
+  if (job->selection.selects) wish.element = wish.values = wish.lists = true;
+  wish.iteration = iteration;
+  ss_arena_reset(&s->iteration);
+  return ss_input_make(&job->origin, &wish, &s->iteration, &s->scratch, out, error) &&
+         (!job->selection.selects || ss_selector_apply(&s->selector, element, out, &s->iteration, error));
+}
+
 static bool play_iteration(struct session *s, struct point *p, uint64_t i, struct ss_error *error) {
   const struct ss_job *job = p->job;
-  struct ss_input_wish wish = ss_setting_wish(&job->setting, job->ranks, true, false);
   struct ss_input input;
   struct ss_executed x;
-  wish.iteration = job->first + i;
-  ss_arena_reset(&s->iteration);
-  bool made = ss_input_make(&job->origin, &wish, &s->iteration, &s->scratch, &input, error);
+  const bool made = make_input(s, job, job->first + i, &input, error);
   if (!ss_crew_agree(&s->crew, made, error)) return false;
   if (!ss_execute(&s->crew, &job->setting, &job->cluster, &input, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
@@ -180,9 +192,12 @@ static int ascending(const void *a, const void *b) {
 static bool play_points(struct session *s, struct ss_error *error) {
   for (size_t at = 0; at < s->count; at++) {
     struct point *p = &s->points[at];
+    s->selector = (struct ss_selector){.selection = p->job->selection};
     for (uint64_t i = 0; i < p->count; i++)
       if (!play_iteration(s, p, i, error)) return false;
     ss_exec_memory_free(&s->memory);
+    ss_selector_free(&s->selector);
+    s->selector = (struct ss_selector){0};
     qsort(p->measured, p->count, sizeof *p->measured, ascending);
   }
   return true;

@@ -41,7 +41,7 @@ uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout lay
 }
 
 bool ss_setting_executes(const struct ss_setting *setting) {
-  return !setting->scheme->valued && !setting->hierarchy;
+  return !setting->scheme->valued;
 }
 
 bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {

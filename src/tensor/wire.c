@@ -69,11 +69,24 @@ static void put_values(const struct ss_chunk *c, uint64_t entries, unsigned char
   for (uint64_t i = 0; i < entries; i++, out += row) memcpy(out, c->values + i * c->stride, row);
 }
 
-/* The listed rows of a sparse chunk among zeros. */
+static void add_row(const float *values, uint32_t width, unsigned char *out) {
+  for (uint32_t c = 0; c < width; c++, out += sizeof(float)) {
+    float sum;
+    memcpy(&sum, out, sizeof sum);
+    sum += values[c];
+    memcpy(out, &sum, sizeof sum);
+  }
+}
+
+/* The listed rows of a sparse chunk among zeros; what is listed twice adds up. */
 static void put_among_zeros(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   size_t row = c->width * sizeof(float);
   memset(out, 0, dense_bytes(wire, c));
-  for (uint64_t i = 0; i < c->count; i++) memcpy(out + (c->rows[i] - c->low) * row, c->values + i * c->stride, row);
+  for (uint64_t i = 0; i < c->count; i++) {
+    unsigned char *to = out + (c->rows[i] - c->low) * row;
+    if (i > 0 && c->rows[i] == c->rows[i - 1]) add_row(c->values + i * c->stride, c->width, to);
+    else memcpy(to, c->values + i * c->stride, row);
+  }
 }
 
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sparsync exec` under mpirun, on 1 to 5 ranks. Arguments: the program, the source tree. Prints TAP.
+"""`sparsync exec` under mpirun, on 1 to 6 ranks. Arguments: the program, the source tree. Prints TAP.
 
 Every scheme with every option must end exact on every rank, with the bytes of its simulation at every endpoint; input
 that is wrong must end all ranks, with status 2 and without waiting for each other.
@@ -73,7 +73,7 @@ def with_mpirun(ranks):
     return [MPIRUN, *more, "-n", str(ranks)]
 
 
-def execute(ranks, *arguments, status=0, timeout=60):
+def execute(ranks, *arguments, status=0, timeout=180):
     """Runs `sparsync exec ARGUMENTS` on so many ranks (0: without mpirun) and returns stdout, stderr."""
     command = [*(with_mpirun(ranks) if ranks else []), PROGRAM, "exec", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT)
@@ -129,10 +129,10 @@ def all_options(ranks):
     return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
 
 
-def check_point(point, ranks):
+def check_point(point, ranks, iterations=ITERATIONS):
     assert point["exact"] is True and point["mismatch"] is None, f"{point['label']}: {point['mismatch']}"
     assert point["equal"] is True, f"{point['label']}: {point['endpoints']}"
-    assert point["ranks"] == ranks and point["iterations"] == ITERATIONS
+    assert point["ranks"] == ranks and point["iterations"] == iterations
     ends = point["endpoints"]
     for end in ends:
         for what in ("sent", "received"):
@@ -166,8 +166,53 @@ def every_option(ranks):
     return function
 
 
-for count in range(1, 6):
+for count in range(1, 7):
     TESTS.append((f"every option on {count} ranks", every_option(count)))
+
+
+def all_among(nodes):
+    """The options that a hierarchy admits, for so many nodes."""
+    return [s for s in all_options(nodes) if s["name"] != "alltoall" and s.get("pull") != "rows"]
+
+
+def check_points(points, settings, ranks, iterations=ITERATIONS):
+    assert [p["label"] for p in points] == [s["label"] for s in settings]
+    for point in points:
+        check_point(point, ranks, iterations)
+
+
+def in_hierarchy(hierarchy, ranks, per_node):
+    def function(folder):
+        settings = all_among(-(-ranks // per_node))
+        path = scenario(folder, settings, hierarchy=hierarchy, cluster={**CLUSTER, "gpus_per_node": per_node})
+        out, _ = execute(ranks, path, "--format", "json")
+        check_points(json.loads(out)["points"], settings, ranks)
+
+    return function
+
+
+for kind, count, each in (("shard", 2, 2), ("shard", 4, 2), ("shard", 6, 3), ("shard", 6, 2), ("leader", 1, 2),
+                          ("leader", 3, 2), ("leader", 4, 2), ("leader", 5, 2), ("leader", 6, 3)):
+    TESTS.append((f"every option by {kind} on {count} ranks, {each} a node", in_hierarchy(kind, count, each)))
+
+
+def selected(select, **more):
+    def function(folder):
+        settings = [s for s in all_among(2 if "hierarchy" in more else 4) if s.get("coalesce", True)]
+        if "granularity" in more:
+            settings = [s for s in settings if s["name"] != "allgather"]
+        path = scenario(folder, settings, trace={"gradient": {"elements": 331, "seed": 7}}, select=select, iterations=3, **more)
+        out, _ = execute(4, path, "--format", "json")
+        check_points(json.loads(out)["points"], settings, 4, 3)
+
+    return function
+
+
+TESTS.append(("selected entries", selected({"topk": "10%"})))
+TESTS.append(("selected entries, by shard", selected({"topk": "10%"}, hierarchy="shard")))
+TESTS.append(("selected blocks", selected({"blocks": "1/4", "block": 12})))
+TESTS.append(("elements of selected blocks, by leader",
+              selected({"blocks": "1/4", "block": 12}, hierarchy="leader", granularity="element")))
 
 
 @test
