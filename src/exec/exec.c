@@ -2,8 +2,6 @@
 
 #include "exec/dense_proof.h"
 #include "exec/mpi_player.h"
-#include "schemes/schemes.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +16,10 @@ struct execution {
   struct ss_chunk *own; /* [ranks] with rows and values for this rank, without content for the others */
   struct ss_exec_memory *memory;
   struct ss_mpi_player player;
-  struct ss_dense_proof proof;
+  struct ss_input coarse;
+  struct ss_dense_proof proof;            /* of lossless schemes; */
+  struct ss_mass mass;                    /* of schemes of values, with: */
+  struct ss_final final, simulated_final; /* the latter on rank 0 */
   struct ss_traffic *executed, *simulated;
 };
 
@@ -26,10 +27,6 @@ bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *s
   if (shape->value_bytes != sizeof(float))
     return ss_fail(error, SS_BAD_INPUT, "exec sends single-precision floats: %u-byte elements can only be simulated",
                    shape->value_bytes);
-  if (!ss_setting_executes(setting))
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: exec cannot run this scheme with these options, only simulate it (sparsync run)",
-                   setting->label);
   if (setting->index_bytes != 4 && setting->index_bytes != 8)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: exec sends indices of 4 or 8 bytes: \"index_bytes\" %u can only be simulated", setting->label,
@@ -53,10 +50,15 @@ static bool make_own(struct execution *x, struct ss_error *error) {
     x->own[r] = all[r];
     if (r == x->crew->rank) continue;
     x->own[r].rows = NULL;
+    x->own[r].marks = NULL;
     x->own[r].values = NULL;
     x->own[r].count = 0;
   }
   return true;
+}
+
+static bool valued(const struct execution *x) {
+  return x->setting->scheme->valued;
 }
 
 /* All that can fail in one process alone. */
@@ -67,8 +69,14 @@ static bool prepare(struct execution *x, struct ss_error *error) {
   x->executed = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->executed);
   x->simulated = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->simulated);
   if (!x->executed || !x->simulated) return ss_fail_memory(error, "counting bytes");
-  if (!make_own(x, error)) return false;
-  if (!ss_dense_proof_open(&x->proof, x->input, &x->own[x->crew->rank], error)) return false;
+  if (valued(x)) {
+    if (!ss_coarse_input(x->input, &x->memory->grain, x->arena, &x->coarse, error)) return false;
+    x->input = &x->coarse;
+  }
+  if (!make_own(x, error) || !ss_memory_begin(&x->memory->executed, P, error)) return false;
+  if (!(valued(x) ? ss_mass_open(&x->mass, x->input->rows, x->own, &x->memory->executed, error)
+                  : ss_dense_proof_open(&x->proof, x->input, &x->own[x->crew->rank], error)))
+    return false;
   return ss_mpi_player_open(&x->player, x->crew, x->servers, x->arena, error);
 }
 
@@ -84,21 +92,36 @@ static bool covered(const struct execution *x, uint64_t *elements, uint64_t *row
   return true;
 }
 
-static bool judge(const struct execution *x, const struct ss_outcome *outcome, struct ss_executed *out,
-                  struct ss_error *error) {
+static bool judge_sum(const struct execution *x, struct ss_executed *out, struct ss_error *error) {
   uint64_t elements, rows, all = x->input->rows * x->input->width;
-  int exact = outcome->exact;
   if (!covered(x, &elements, &rows, error)) return false;
-  memcpy(out->mismatch, outcome->mismatch, sizeof out->mismatch);
-  if (exact && x->crew->size > 1 && elements < all && (elements > 0 || rows == 0)) {
-    exact = 0;
+  if (out->exact && x->crew->size > 1 && elements < all && (elements > 0 || rows == 0)) {
+    out->exact = false;
     (void)snprintf(out->mismatch, sizeof out->mismatch, "only %llu of %llu elements were compared",
                    (unsigned long long)elements, (unsigned long long)all);
   }
+  return true;
+}
+
+static bool judge_values(struct execution *x, struct ss_executed *out, struct ss_error *error) {
+  char why[sizeof out->mismatch] = "";
+  bool good;
+  if (!ss_values_prove(x->crew, x->setting, &x->mass, &x->final, &x->memory->executed, &good, why, error))
+    return false;
+  if (out->exact && !good) memcpy(out->mismatch, why, sizeof why);
+  out->exact = out->exact && good;
+  return true;
+}
+
+static bool judge(struct execution *x, const struct ss_outcome *outcome, struct ss_executed *out,
+                  struct ss_error *error) {
+  out->exact = outcome->sound;
+  memcpy(out->mismatch, outcome->mismatch, sizeof out->mismatch);
+  if (!(valued(x) ? judge_values(x, out, error) : judge_sum(x, out, error))) return false;
   /* The words are those of the lowest rank that has something to say. */
   struct {
     int value, rank;
-  } mine = {exact, (int)x->crew->rank}, least;
+  } mine = {out->exact, (int)x->crew->rank}, least;
   if (!ss_mpi_check(MPI_Allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC, MPI_COMM_WORLD), "judging", error) ||
       !ss_mpi_check(MPI_Bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank, MPI_COMM_WORLD), "judging",
                     error))
@@ -121,22 +144,22 @@ static struct ss_stage stage_of(struct execution *x) {
 /* The scheme itself, between two clocks. */
 static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   struct ss_outcome outcome = {0};
-  if (!ss_dense_proof_sum(&x->proof, error) ||
+  if ((!valued(x) && !ss_dense_proof_sum(&x->proof, error)) ||
       !ss_mpi_check(MPI_Barrier(MPI_COMM_WORLD), "waiting for all ranks", error))
     return false;
   double start = MPI_Wtime();
   struct ss_stage stage = stage_of(x);
   stage.player = &x->player.player;
   stage.own = x->own;
-  stage.proof = &x->proof.proof;
+  stage.proof = valued(x) ? NULL : &x->proof.proof;
   stage.memory = &x->memory->executed;
-  if (!ss_memory_begin(stage.memory, x->crew->size, error) || !ss_stage_run(&stage, NULL, &outcome, error))
-    return false;
+  if (!ss_stage_run(&stage, &x->final, &outcome, error)) return false;
   double seconds = MPI_Wtime() - start - x->proof.seconds - x->player.pooling;
-  ss_memory_end(stage.memory);
   if (!ss_mpi_check(MPI_Allreduce(&seconds, &out->measured, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD), "timing", error))
     return false;
-  return judge(x, &outcome, out, error);
+  if (!judge(x, &outcome, out, error)) return false;
+  ss_memory_end(stage.memory);
+  return true;
 }
 
 /* Each process has counted at its own endpoints; all get all. */
@@ -160,7 +183,7 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   stage.player = &engine.player;
   stage.own = own;
   stage.memory = &x->memory->simulated;
-  bool ok = ss_memory_begin(stage.memory, P, error) && ss_stage_run(&stage, NULL, &outcome, error);
+  bool ok = ss_memory_begin(stage.memory, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
   out->predicted = ok ? ss_engine_tally(&engine).time : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
@@ -174,8 +197,14 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
   int bytes = (int)(x->player.endpoints * sizeof *x->simulated);
   bool ok = x->crew->rank != 0 || simulate(x, out, error);
   if (!ss_crew_agree(x->crew, ok, error)) return false;
+  if (valued(x) && x->crew->rank == 0 && out->exact && !ss_values_equal(&x->final, &x->simulated_final)) {
+    out->exact = false;
+    (void)snprintf(out->mismatch, sizeof out->mismatch, "other values than those of the simulation");
+  }
   int code = MPI_Bcast(x->simulated, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
   if (code == MPI_SUCCESS) code = MPI_Bcast(&out->predicted, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (code == MPI_SUCCESS) code = MPI_Bcast(&out->exact, 1, MPI_C_BOOL, 0, MPI_COMM_WORLD);
+  if (code == MPI_SUCCESS) code = MPI_Bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0, MPI_COMM_WORLD);
   if (!ss_mpi_check(code, "sharing the simulation", error)) ss_crew_abort(x->crew, error);
   out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;
   return true;
@@ -200,10 +229,12 @@ bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, co
   bool ok = execute(&x, out, error);
   ss_mpi_player_close(&x.player);
   ss_dense_proof_close(&x.proof);
+  ss_mass_close(&x.mass);
   return ok;
 }
 
 void ss_exec_memory_free(struct ss_exec_memory *memory) {
   ss_memory_free(&memory->executed);
   ss_memory_free(&memory->simulated);
+  *memory = (struct ss_exec_memory){0};
 }

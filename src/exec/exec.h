@@ -1,13 +1,13 @@
 /* One synchronisation of one tensor, executed by the crew and held against its simulation.
  *
  * The scheme's own source runs in every process on the MPI player, where it holds the values of one rank only, and
- * what it ends with is compared bit by bit with MPI's all-reduce of the dense tensor. Rank 0 simulates the same, as
- * `sparsync run` would. All functions are collective, and all processes get the same result. */
+ * what it ends with is compared bit by bit with MPI's all-reduce of the dense tensor (schemes of values:
+ * value_proof.h). Rank 0 simulates the same, as `sparsync run` would, but for values being coarse. All functions are
+ * collective, and all processes get the same result. */
 #ifndef SS_EXEC_EXEC_H
 #define SS_EXEC_EXEC_H
 
-#include "exec/crew.h"
-#include "schemes/scheme.h"
+#include "exec/value_proof.h"
 
 /* What one endpoint sent and received: payload bytes, headers excluded. */
 struct ss_traffic {
@@ -29,10 +29,11 @@ struct ss_executed {
  * struct is empty. */
 struct ss_exec_memory {
   struct ss_memory executed, simulated;
+  struct ss_grain grain;
 };
 void ss_exec_memory_free(struct ss_exec_memory *memory);
 
-/* Settings that can be simulated only, and tensors that the wire formats cannot carry, are SS_BAD_INPUT. */
+/* Tensors and indices that the wire formats cannot carry are SS_BAD_INPUT. */
 bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *shape,
                       struct ss_error *error) SS_MUST_CHECK;
 

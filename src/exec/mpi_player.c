@@ -51,7 +51,9 @@ static bool has_content(const struct ss_wire *wire, const struct ss_chunk *c) {
   uint64_t entries = wire->format == SS_WIRE_DENSE && c->dense ? c->high - c->low : c->count;
   bool wants_rows = wire->format != SS_WIRE_DENSE && wire->format != SS_WIRE_VALUES;
   bool wants_values = wire->format != SS_WIRE_INDICES && c->width > 0;
-  return entries == 0 || ((c->rows || !wants_rows) && (c->values || !wants_values));
+  bool values = wire->units || wire->value_bytes > sizeof(float) ? c->marks != NULL : c->values != NULL;
+  if (wire->format == SS_WIRE_SKETCH) return entries == 0 || values;
+  return entries == 0 || ((c->rows || !wants_rows) && (values || !wants_values));
 }
 
 /* Encodes the payload's chunks one after the other. */
@@ -63,6 +65,12 @@ static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const st
     if (!has_content(wire, c))
       return ss_fail(error, SS_UNPROVEN, "endpoint %u is to send part %u of %u, but does not hold it", from, c->part,
                      c->origin);
+    if (!ss_wire_exact(wire, c))
+      return ss_fail(
+          error, SS_BAD_INPUT,
+          "endpoint %u is to send a sum of more than 2^24 units, which a float does not hold exactly: take "
+          "fewer iterations or ranks",
+          from);
     *size += ss_wire_bytes(wire, c);
   }
   unsigned char *out = ss_arena_alloc(&p->buffers, *size, 1);

@@ -215,6 +215,55 @@ TESTS.append(("elements of selected blocks, by leader",
               selected({"blocks": "1/4", "block": 12}, hierarchy="leader", granularity="element")))
 
 
+def all_values(ranks):
+    """Schemes of values, with each of their options, for so many ranks (or nodes)."""
+    few = [{"density": "10%"}, {"k": 5}, {"k": 80}]
+    settings = [{"name": name, **k} for name in ("topka", "topkdsa") for k in [*few, {"density": "90%"}, {}]]
+    if ranks & (ranks - 1) == 0:
+        settings += [{"name": "gtopk", **k} for k in few]
+    settings += [{"name": "oktopk", "thresholds": t, **k} for t in ("exact", "reused") for k in few]
+    for teams in [d for d in range(1, ranks + 1) if ranks % d == 0]:
+        for sag in ["auto", "bruck"] + ["recursive"] * (teams & (teams - 1) == 0):
+            spardl = {"name": "spardl", "teams": teams, "sag": sag, "density": "10%"}
+            settings += [{**spardl, "residuals": kept} for kept in ("global", "partial", "local")]
+            settings.append({**spardl, "timing": "after-sum"})
+    settings += [{"name": "s2", **o} for o in ({}, {"hashes": 2}, {"hashes": 3, "lambda": 1.5, "seed": 9}, {"hashes": 4, "buckets": 17})]
+    settings += [{**s, "sizes": "exchanged"} for s in settings] + [{**s, "index_bytes": 8} for s in settings]
+    return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
+
+
+def with_values(ranks, iterations, gradient, per_node=None, **more):
+    def function(folder):
+        settings = all_values(-(-ranks // per_node) if per_node else ranks)
+        path = scenario(folder, settings, trace={"gradient": gradient}, iterations=iterations,
+                        cluster={**CLUSTER, "gpus_per_node": per_node or 1}, **more)
+        out, _ = execute(ranks, path, "--format", "json")
+        check_points(json.loads(out)["points"], settings, ranks, iterations)
+
+    return function
+
+
+NORMAL = {"elements": 331, "seed": 7}
+LAPLACE = {"elements": 400, "seed": 2, "rho": 0.9, "sigma": 2, "layers": 5, "distribution": "laplace", "scale": 3}
+SKEWED = {"elements": 240, "sigma": 4, "rho": 0}
+TESTS += [(f"values on {ranks} ranks", with_values(ranks, 4, gradient))
+          for ranks, gradient in ((1, NORMAL), (2, LAPLACE), (3, NORMAL), (4, LAPLACE), (5, NORMAL), (6, SKEWED))]
+# Ok-Topk evaluates its thresholds anew in the 33rd iteration; B-SAG's h has climbed by then.
+TESTS.append(("values over 36 iterations", with_values(3, 36, {"elements": 96, "seed": 4, "iterations": 36})))
+TESTS += [(f"values by {kind} on {ranks} ranks, {each} a node", with_values(ranks, 3, NORMAL, each, hierarchy=kind))
+          for kind, ranks, each in (("shard", 4, 2), ("shard", 6, 3), ("leader", 4, 2), ("leader", 5, 2))]
+
+
+@test
+def sketches_of_what_is_selected(folder):
+    for select in ({"topk": "10%"}, {"blocks": "25%", "block": 12}):
+        path = scenario(folder, ["s2", {"name": "s2", "hashes": 2, "label": "two"}], trace={"gradient": NORMAL},
+                        iterations=3, select=select)
+        out, _ = execute(3, path, "--format", "json")
+        for point in json.loads(out)["points"]:
+            check_point(point, 3, 3)
+
+
 @test
 def shipped_trace_in_a_table(_folder):
     out, _ = execute(4, "--trace", BIBLE, "--scheme", "allreduce,allgather,ps,alltoall", "--iterations", "3:5")
