@@ -6,6 +6,7 @@
 #ifdef SS_HAVE_MPI
 
 #include "base/file.h"
+#include "cli/identity.h"
 #include "cli/request.h"
 #include "exec/exec.h"
 #include "report/table.h"
@@ -127,6 +128,24 @@ static bool open_session(struct session *s, struct ss_error *error) {
   for (size_t i = 0; i < s->count; i++)
     if (!make_point(s, &jobs[i], &s->points[i], error)) return false;
   return true;
+}
+
+/* All ranks are to play the same points, of the same trace. What differs is said by the first rank that has another.
+ */
+static bool same_points(struct session *s, struct ss_error *error) {
+  uint64_t *number = ss_arena_alloc(&s->lasting, s->count, sizeof *number), at;
+  if (!ss_crew_agree(&s->crew, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
+  for (size_t i = 0; i < s->count; i++) {
+    const struct ss_identity identity = ss_job_identity(s->points[i].job);
+    number[i] = identity.high ^ identity.low;
+  }
+  bool same = ss_crew_has_those_of_first(&s->crew, number, s->count, &at);
+  if (!same)
+    (void)ss_fail(error, SS_BAD_INPUT,
+                  "this rank was given another scenario, other options or another trace than rank 0 (point %" PRIu64
+                  ", here %s): start all ranks with the same",
+                  at + 1, at < s->count ? s->points[at].job->setting.label : "none");
+  return ss_crew_agree(&s->crew, same, error);
 }
 
 static void close_session(struct session *s) {
@@ -351,8 +370,8 @@ static bool run_parsed(struct session *s, bool parsed, struct ss_error *error) {
   if (!ss_crew_join(&s->crew, error)) return false;
   s->crew.last_words = last_words;
   bool good = ss_crew_agree(&s->crew, parsed, error) && ss_crew_agree(&s->crew, open_session(s, error), error) &&
-              play_points(s, error) && ss_crew_agree(&s->crew, s->crew.rank != 0 || print(s, error), error) &&
-              verdict(s, error);
+              same_points(s, error) && play_points(s, error) &&
+              ss_crew_agree(&s->crew, s->crew.rank != 0 || print(s, error), error) && verdict(s, error);
   ss_crew_leave(&s->crew);
   /* Rank 0 says it for all. Were the others to fail too, mpirun might end it before it has. */
   return good || s->crew.rank != 0;

@@ -48,6 +48,24 @@ bool ss_crew_agree(const struct ss_crew *crew, bool good, struct ss_error *error
   return false;
 }
 
+bool ss_crew_has_those_of_first(const struct ss_crew *crew, const uint64_t *number, uint64_t count, uint64_t *at) {
+  uint64_t theirs = count;
+  struct ss_error broken;
+  if (!ss_mpi_check(MPI_Bcast(&theirs, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD), "comparing ranks", &broken))
+    ss_crew_abort(crew, &broken);
+  bool same = theirs == count;
+  *at = theirs < count ? theirs : count;
+  for (uint64_t i = theirs; i-- > 0;) { /* the first that differs is found last */
+    uint64_t first = i < count ? number[i] : 0;
+    if (!ss_mpi_check(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD), "comparing ranks", &broken))
+      ss_crew_abort(crew, &broken);
+    if (i >= count || first == number[i]) continue;
+    same = false;
+    *at = i;
+  }
+  return same;
+}
+
 _Noreturn void ss_crew_abort(const struct ss_crew *crew, const struct ss_error *error) {
   if (crew->last_words) crew->last_words(crew, error);
   (void)MPI_Abort(MPI_COMM_WORLD, (int)error->status);

@@ -9,9 +9,11 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 import tap
 
@@ -365,6 +367,81 @@ def trace_on_one_rank_only(folder):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=30, env=ENVIRONMENT, cwd=folder)
     assert done.returncode == 2 and done.stdout == "", done
     assert "rank 1 of 3" in done.stderr and "here" in done.stderr, done.stderr
+
+
+def as_ranks(folder, ranks, others, *arguments, timeout=60):
+    """`sparsync exec ARGUMENTS`, but rank 1 runs what the shell's lines `others` make of it."""
+    script = folder / "as_rank"
+    script.write_text(f'#!/bin/sh\nif [ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}" = 1 ]; then\n{others}\nfi\nexec "$@"\n')
+    script.chmod(0o755)
+    command = [*with_mpirun(ranks), script, PROGRAM, "exec", *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT, cwd=folder)
+
+
+@test
+def ranks_that_disagree(folder):
+    write_trace(folder / "trace.safetensors")
+    (folder / "other").mkdir()
+    other = write_trace(folder / "other" / "trace.safetensors")
+    data = bytearray(other.read_bytes())
+    data[-4] ^= 1  # another row
+    other.write_bytes(data)
+    for others in ('cd other', 'set -- "$@" --iterations 0:1', 'set -- "$@" --set sizes=exchanged',
+                   'set -- "$1" exec --trace trace.safetensors --scheme allgather',
+                   'set -- "$1" exec --trace trace.safetensors --scheme allgather,ps,allreduce'):
+        done = as_ranks(folder, 3, others, "--trace", "trace.safetensors", "--scheme", "allgather,ps")
+        assert done.returncode == 2 and done.stdout == "", (others, done)
+        assert "rank 1 of 3: this rank was given another scenario" in done.stderr, (others, done.stderr)
+
+
+@test
+def a_rank_that_never_starts(folder):
+    write_trace(folder / "trace.safetensors")
+    done = as_ranks(folder, 3, "kill -KILL $$", "--trace", "trace.safetensors", "--scheme", "allgather")
+    assert done.returncode != 0 and done.stdout == "", done
+
+
+def children(process):
+    """The processes below that one which are sparsync itself."""
+    found, parents = [], {process}
+    for entry in sorted(pathlib.Path("/proc").iterdir(), key=lambda e: int(e.name) if e.name.isdigit() else 0):
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if parent in parents:
+                parents.add(int(entry.name))
+                if os.readlink(entry / "exe") == os.path.realpath(PROGRAM):
+                    found.append(int(entry.name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def alive(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@test
+def a_rank_that_is_killed(folder):
+    path = scenario(folder, ["allreduce", "topka"], trace={"gradient": {"elements": 300000, "iterations": 500}}, iterations=500)
+    command = [*with_mpirun(3), PROGRAM, "exec", path, "--format", "json", "-o", folder / "out.json"]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as run:
+        deadline = time.monotonic() + 60
+        while len(children(run.pid)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(2)  # in the middle of an iteration
+        ranks = children(run.pid)
+        assert len(ranks) == 3 and run.poll() is None, (ranks, run.poll())
+        os.kill(ranks[1], signal.SIGKILL)
+        out, err = run.communicate(timeout=60)
+    assert run.returncode != 0 and out == "" and err, (run.returncode, out, err)
+    assert not (folder / "out.json").exists()
+    deadline = time.monotonic() + 20
+    while any(alive(rank) for rank in ranks) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(alive(rank) for rank in ranks), "a rank goes on"
 
 
 @test
