@@ -2,6 +2,8 @@
 
 #include "exec/dense_proof.h"
 #include "exec/mpi_player.h"
+#include "exec/patient.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +87,7 @@ static bool prepare(struct execution *x, struct ss_error *error) {
 static bool covered(const struct execution *x, uint64_t *elements, uint64_t *rows, struct ss_error *error) {
   uint64_t counts[2] = {x->proof.covered, x->proof.listed};
   if (x->setting->scheme->model_parallel &&
-      !ss_mpi_check(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD), "counting", error))
+      !ss_mpi_check(ss_patient_allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
     return false;
   *elements = counts[0];
   *rows = counts[1];
@@ -122,9 +124,8 @@ static bool judge(struct execution *x, const struct ss_outcome *outcome, struct 
   struct {
     int value, rank;
   } mine = {out->exact, (int)x->crew->rank}, least;
-  if (!ss_mpi_check(MPI_Allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC, MPI_COMM_WORLD), "judging", error) ||
-      !ss_mpi_check(MPI_Bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank, MPI_COMM_WORLD), "judging",
-                    error))
+  if (!ss_mpi_check(ss_patient_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC), "judging", error) ||
+      !ss_mpi_check(ss_patient_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank), "judging", error))
     return false;
   out->exact = least.value != 0;
   if (out->exact) out->mismatch[0] = '\0';
@@ -145,7 +146,7 @@ static struct ss_stage stage_of(struct execution *x) {
 static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   struct ss_outcome outcome = {0};
   if ((!valued(x) && !ss_dense_proof_sum(&x->proof, error)) ||
-      !ss_mpi_check(MPI_Barrier(MPI_COMM_WORLD), "waiting for all ranks", error))
+      !ss_mpi_check(ss_patient_barrier(), "waiting for all ranks", error))
     return false;
   double start = MPI_Wtime();
   struct ss_stage stage = stage_of(x);
@@ -155,7 +156,7 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
   stage.memory = &x->memory->executed;
   if (!ss_stage_run(&stage, &x->final, &outcome, error)) return false;
   double seconds = MPI_Wtime() - start - x->proof.seconds - x->player.pooling;
-  if (!ss_mpi_check(MPI_Allreduce(&seconds, &out->measured, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD), "timing", error))
+  if (!ss_mpi_check(ss_patient_allreduce(&seconds, &out->measured, 1, MPI_DOUBLE, MPI_MAX), "timing", error))
     return false;
   if (!judge(x, &outcome, out, error)) return false;
   ss_memory_end(stage.memory);
@@ -166,9 +167,8 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
 static bool gather_traffic(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   uint32_t n = x->player.endpoints;
   for (uint32_t e = 0; e < n; e++) x->executed[e] = (struct ss_traffic){x->player.sent[e], x->player.received[e]};
-  int code = MPI_Allreduce(MPI_IN_PLACE, x->executed, (int)(2 * n), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  if (code == MPI_SUCCESS)
-    code = MPI_Allreduce(&x->player.headers, &out->headers, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  int code = ss_patient_allreduce(MPI_IN_PLACE, x->executed, (int)(2 * n), MPI_UINT64_T, MPI_SUM);
+  if (code == MPI_SUCCESS) code = ss_patient_allreduce(&x->player.headers, &out->headers, 1, MPI_UINT64_T, MPI_SUM);
   return ss_mpi_check(code, "gathering counts", error);
 }
 
@@ -201,10 +201,10 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
     out->exact = false;
     (void)snprintf(out->mismatch, sizeof out->mismatch, "other values than those of the simulation");
   }
-  int code = MPI_Bcast(x->simulated, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-  if (code == MPI_SUCCESS) code = MPI_Bcast(&out->predicted, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  if (code == MPI_SUCCESS) code = MPI_Bcast(&out->exact, 1, MPI_C_BOOL, 0, MPI_COMM_WORLD);
-  if (code == MPI_SUCCESS) code = MPI_Bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0, MPI_COMM_WORLD);
+  int code = ss_patient_bcast(x->simulated, bytes, MPI_BYTE, 0);
+  if (code == MPI_SUCCESS) code = ss_patient_bcast(&out->predicted, 1, MPI_DOUBLE, 0);
+  if (code == MPI_SUCCESS) code = ss_patient_bcast(&out->exact, 1, MPI_C_BOOL, 0);
+  if (code == MPI_SUCCESS) code = ss_patient_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
   if (!ss_mpi_check(code, "sharing the simulation", error)) ss_crew_abort(x->crew, error);
   out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;
   return true;

@@ -1,4 +1,5 @@
 #include "exec/mpi_player.h"
+#include "exec/patient.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static bool next_message(struct ss_mpi_player *p, uint32_t from, int tag, MPI_Me
                          struct ss_error *error) {
   MPI_Status status;
   int count;
-  if (!ss_mpi_check(MPI_Mprobe(home(p, from), tag, MPI_COMM_WORLD, message, &status), "receiving", error) ||
+  if (!ss_mpi_check(ss_patient_probe(home(p, from), tag, message, &status), "receiving", error) ||
       !ss_mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "receiving", error))
     return false;
   if (count < 0) return ss_fail(error, SS_MACHINE, "MPI cannot say the size of a message");
@@ -210,7 +211,7 @@ static bool receive_all(struct ss_mpi_player *p, const struct ss_round *round, s
 }
 
 static bool wait_all(struct ss_mpi_player *p, struct ss_error *error) {
-  int code = MPI_Waitall((int)p->requested, p->requests, p->statuses);
+  int code = ss_patient_waitall((int)p->requested, p->requests, p->statuses);
   if (code != MPI_ERR_IN_STATUS) return ss_mpi_check(code, "playing a round", error);
   for (uint32_t i = 0; i < p->requested; i++)
     if (!ss_mpi_check(p->statuses[i].MPI_ERROR, "playing a round", error)) return false;
@@ -282,7 +283,7 @@ static bool pool(struct ss_player *player, uint64_t *numbers, uint64_t count, en
   const MPI_Op op = how == SS_POOL_SUM ? MPI_SUM : MPI_BOR;
   for (uint64_t at = 0; at < count; at += POOLED_AT_ONCE) {
     const int n = count - at < POOLED_AT_ONCE ? (int)(count - at) : POOLED_AT_ONCE;
-    const int code = MPI_Allreduce(MPI_IN_PLACE, numbers + at, n, MPI_UINT64_T, op, MPI_COMM_WORLD);
+    const int code = ss_patient_allreduce(MPI_IN_PLACE, numbers + at, n, MPI_UINT64_T, op);
     if (!ss_mpi_check(code, "telling all ranks what the model takes as known", error)) return false;
   }
   p->pooling += MPI_Wtime() - start;

@@ -1,9 +1,9 @@
 #include "exec/value_proof.h"
 
+#include "exec/patient.h"
 #include "tensor/topk.h"
 
 #include <math.h>
-#include <mpi.h>
 #include <stdio.h>
 
 enum { COARSE_BITS = 11, BLOCK = 1 << 24 /* elements of one all-reduce */ };
@@ -39,7 +39,7 @@ bool ss_coarse_input(const struct ss_input *input, struct ss_grain *grain, struc
 static bool sum_table(uint64_t *table, uint64_t rows, struct ss_error *error) {
   for (uint64_t at = 0; at < rows; at += BLOCK) {
     const int n = rows - at < BLOCK ? (int)(rows - at) : BLOCK;
-    const int code = MPI_Allreduce(MPI_IN_PLACE, table + at, n, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    const int code = ss_patient_allreduce(MPI_IN_PLACE, table + at, n, MPI_UINT64_T, MPI_SUM);
     if (!ss_mpi_check(code, "summing the dense tensor", error)) return false;
   }
   return true;
@@ -71,8 +71,8 @@ static uint64_t hash_of(const struct ss_final *final) {
 static bool alike(const struct ss_final *final, bool *good, char why[160], struct ss_error *error) {
   const uint64_t hash = hash_of(final);
   uint64_t least, most;
-  int code = MPI_Allreduce(&hash, &least, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
-  if (code == MPI_SUCCESS) code = MPI_Allreduce(&hash, &most, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+  int code = ss_patient_allreduce(&hash, &least, 1, MPI_UINT64_T, MPI_MIN);
+  if (code == MPI_SUCCESS) code = ss_patient_allreduce(&hash, &most, 1, MPI_UINT64_T, MPI_MAX);
   if (!ss_mpi_check(code, "comparing what ranks end with", error)) return false;
   if (least != most && *good) (void)snprintf(why, 160, "ranks end with different values");
   *good = *good && least == most;

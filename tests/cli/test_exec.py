@@ -19,7 +19,7 @@ import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
-MPIRUN = shutil.which("mpirun")
+MPIRUN = os.environ.get("SPARSYNC_MPIRUN") or shutil.which("mpirun")
 # More ranks than cores: let those that wait give way. When one ends badly mpirun need not wait for the rest. Open MPI
 # itself leaks, and warns where it may not peek.
 ENVIRONMENT = {
