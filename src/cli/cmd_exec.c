@@ -51,9 +51,10 @@ enum { DEFAULT_ITERATIONS = 5 };
 /* What one job came to, over its iterations. */
 struct point {
   const struct ss_job *job;
-  uint64_t count;   /* iterations */
-  double *measured; /* [count] s, ascending in the end */
-  double predicted; /* s, mean */
+  uint64_t count;    /* iterations */
+  double *measured;  /* [count] s, ascending in the end, as is: */
+  double *announced; /* [count] s, of the runs in which ranks learn sizes */
+  double predicted;  /* s, mean */
   uint32_t endpoints;
   struct ss_traffic *executed, *simulated;       /* [endpoints] B, over all iterations */
   struct ss_traffic executed_max, simulated_max; /* B, largest of the ranks' each iteration, over all iterations */
@@ -108,9 +109,10 @@ static bool make_point(struct session *s, const struct ss_job *job, struct point
   *p = (struct point){.job = job, .count = job->end - job->first, .endpoints = n, .exact = true, .equal = true};
   if (!request->file && !request->iterations && p->count > DEFAULT_ITERATIONS) p->count = DEFAULT_ITERATIONS;
   p->measured = ss_arena_alloc(&s->lasting, p->count, sizeof *p->measured);
+  p->announced = ss_arena_alloc(&s->lasting, p->count, sizeof *p->announced);
   p->executed = ss_arena_alloc(&s->lasting, n, sizeof *p->executed);
   p->simulated = ss_arena_alloc(&s->lasting, n, sizeof *p->simulated);
-  if (!p->measured || !p->executed || !p->simulated) return ss_fail_memory(error, "planning runs");
+  if (!p->measured || !p->announced || !p->executed || !p->simulated) return ss_fail_memory(error, "planning runs");
   memset(p->executed, 0, n * sizeof *p->executed);
   memset(p->simulated, 0, n * sizeof *p->simulated);
   return true;
@@ -194,6 +196,7 @@ static bool play_iteration(struct session *s, struct point *p, uint64_t i, struc
   if (!ss_crew_agree(&s->crew, made, error)) return false;
   if (!ss_execute(&s->crew, &job->setting, &job->cluster, &input, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
+  p->announced[i] = x.announced;
   p->predicted += x.predicted / (double)p->count;
   p->headers += x.headers;
   add_traffic(x.executed, job->ranks, p->endpoints, p->executed, &p->executed_max);
@@ -219,12 +222,13 @@ static bool play_points(struct session *s, struct ss_error *error) {
     ss_selector_free(&s->selector);
     s->selector = (struct ss_selector){0};
     qsort(p->measured, p->count, sizeof *p->measured, ascending);
+    qsort(p->announced, p->count, sizeof *p->announced, ascending);
   }
   return true;
 }
 
-static double median(const struct point *p) {
-  return (p->measured[(p->count - 1) / 2] + p->measured[p->count / 2]) / 2;
+static double median(const double *ascending_times, uint64_t count) {
+  return (ascending_times[(count - 1) / 2] + ascending_times[count / 2]) / 2;
 }
 
 /* --- results -------------------------------------------------------------------------------------------- */
@@ -234,7 +238,7 @@ static void fill_row(struct ss_table *table, const struct point *p, bool tensors
   ss_table_cell(table, "%s", p->job->setting.label);
   if (tensors) ss_table_cell(table, "%s", p->job->tensor_name);
   ss_table_cell(table, "%s", p->job->cluster_name);
-  ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, median(p)));
+  ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, median(p->measured, p->count)));
   ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, p->predicted));
   ss_table_cell(table, "%.0f", (double)p->executed_max.sent / (double)p->count);
   ss_table_cell(table, "%.0f", (double)p->simulated_max.sent / (double)p->count);
@@ -266,9 +270,12 @@ static void explain(const struct session *s, FILE *stream) {
                 exact, s->count, equal, s->count);
   (void)fprintf(stream, "%" PRIu32 " ranks, one a process, over MPI; iterations %" PRIu64 ":%" PRIu64 " of %s\n",
                 s->crew.size, p->job->first, p->job->first + p->count, p->job->trace_name);
-  (void)fprintf(stream, "measured: median, with the processes where mpirun put them (usually all on one machine)\n"
-                        "predicted: mean, as if on the cluster; kernels not counted\n"
-                        "sent: by the rank that sends most in an iteration, mean\n");
+  (void)fprintf(
+      stream,
+      "measured: median of each iteration's second run, the first warms up and tells all ranks the sizes; with the\n"
+      "processes where mpirun put them (usually all on one machine)\n"
+      "predicted: mean, as if on the cluster; kernels not counted\n"
+      "sent: by the rank that sends most in an iteration, mean\n");
   if (s->crew.size == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
   (void)fprintf(stream, "\n");
 }
@@ -304,7 +311,8 @@ static bool add_endpoint(cJSON *list, const struct point *p, uint32_t e) {
 
 static bool add_measures(cJSON *item, const struct point *p) {
   double n = (double)p->count;
-  return add_number(item, "iterations", n) && add_number(item, "measured_s", median(p)) &&
+  return add_number(item, "iterations", n) && add_number(item, "measured_s", median(p->measured, p->count)) &&
+         add_number(item, "announced_s", median(p->announced, p->count)) &&
          add_number(item, "measured_min_s", p->measured[0]) &&
          add_number(item, "measured_max_s", p->measured[p->count - 1]) && add_number(item, "time_s", p->predicted) &&
          add_number(item, "bytes_sent_max", (double)p->executed_max.sent / n) &&

@@ -18,7 +18,8 @@ struct ss_executed {
   uint32_t endpoints;                            /* ranks, then servers */
   const struct ss_traffic *executed, *simulated; /* [endpoints] */
   uint64_t headers;   /* B sent over all ranks to tell receivers of sizes, ranges and parts */
-  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded */
+  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded; sizes were known */
+  double announced;   /* s, likewise, of the run before it, in which headers and pooled numbers told them */
   double predicted;   /* s, on the cluster */
   bool exact;         /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
   bool equal;         /* each endpoint sent and received the simulated bytes */

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a receiver is told of each chunk before its payload comes. */
 struct header {
@@ -34,6 +35,36 @@ static int home(const struct ss_mpi_player *p, uint32_t endpoint) {
 static bool lives_here(const struct ss_player *player, uint32_t endpoint) {
   const struct ss_mpi_player *p = (const struct ss_mpi_player *)player;
   return endpoint % p->crew->size == p->crew->rank;
+}
+
+/* --- what is known -------------------------------------------------------------------------------------- */
+
+static bool remember(struct ss_mpi_player *p, const void *bytes, uint64_t size, struct ss_error *error) {
+  if (size > p->heard_room - p->heard_size) {
+    const uint64_t room = 2 * (p->heard_room + size);
+    unsigned char *heard = ss_realloc(p->heard, room, 1);
+    if (!heard) return ss_fail_memory(error, "remembering sizes");
+    p->heard = heard;
+    p->heard_room = room;
+  }
+  if (size > 0) memcpy(p->heard + p->heard_size, bytes, size);
+  p->heard_size += size;
+  return true;
+}
+
+static bool recall(struct ss_mpi_player *p, void *bytes, uint64_t size, struct ss_error *error) {
+  if (size > p->heard_size - p->recalled)
+    return ss_fail(error, SS_UNPROVEN, "the timed run went another way than the one before it");
+  if (size > 0) memcpy(bytes, p->heard + p->recalled, size);
+  p->recalled += size;
+  return true;
+}
+
+void ss_mpi_player_again(struct ss_mpi_player *p) {
+  p->recalls = true;
+  p->recalled = 0;
+  memset(p->sent, 0, p->endpoints * sizeof *p->sent);
+  memset(p->received, 0, p->endpoints * sizeof *p->received);
 }
 
 /* --- sending -------------------------------------------------------------------------------------------- */
@@ -106,7 +137,7 @@ static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, stru
     if (!lives_here(&p->player, from)) continue;
     if (wire) {
       if (!encode(p, wire, &round->payloads[i], from, &bytes, &size, error)) return false;
-      if (!send_header(p, wire, &round->payloads[i], to, error)) return false;
+      if (!p->recalls && !send_header(p, wire, &round->payloads[i], to, error)) return false;
     } else if ((bytes = ss_arena_alloc(&p->buffers, size, 1))) {
       for (uint64_t b = 0; b < size; b++) bytes[b] = (unsigned char)b;
     } else {
@@ -164,19 +195,27 @@ static bool fill_rows(const struct ss_payload *payload, struct ss_mpi_arrival *a
   return good ? true : ss_fail(error, SS_UNPROVEN, "received values of rows that are not known here");
 }
 
-static bool receive_header(struct ss_mpi_player *p, uint32_t from, struct ss_mpi_arrival *a, struct ss_error *error) {
+/* The headers of a message's chunks, one after the other; *size in bytes. */
+static bool hear_header(struct ss_mpi_player *p, uint32_t from, struct header **header, uint64_t *size,
+                        struct ss_error *error) {
   MPI_Message message;
+  if (!(p->recalls ? recall(p, size, sizeof *size, error) : next_message(p, from, HEADER_TAG, &message, size, error)))
+    return false;
+  *header = ss_arena_alloc(&p->buffers, *size / sizeof **header + 1, sizeof **header);
+  if (!*header) return ss_fail_memory(error, "receiving a message");
+  if (p->recalls) return recall(p, *header, *size, error);
+  return ss_mpi_check(MPI_Mrecv(*header, (int)*size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving", error) &&
+         remember(p, size, sizeof *size, error) && remember(p, *header, *size, error);
+}
+
+static bool receive_header(struct ss_mpi_player *p, uint32_t from, struct ss_mpi_arrival *a, struct ss_error *error) {
   uint64_t size;
   struct header *header;
-  if (!next_message(p, from, HEADER_TAG, &message, &size, error)) return false;
+  if (!hear_header(p, from, &header, &size, error)) return false;
   a->count = (uint32_t)(size / sizeof *header);
-  header = ss_arena_alloc(&p->buffers, a->count + 1, sizeof *header);
   a->chunks = ss_arena_alloc(p->arena, a->count, sizeof *a->chunks);
   a->sizes = ss_arena_alloc(&p->buffers, a->count, sizeof *a->sizes);
-  if (!header || !a->chunks || !a->sizes) return ss_fail_memory(error, "receiving a message");
-  if (!ss_mpi_check(MPI_Mrecv(header, (int)size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving", error))
-    return false;
-
+  if (!a->chunks || !a->sizes) return ss_fail_memory(error, "receiving a message");
   bool good = size % sizeof *header == 0;
   for (uint32_t i = 0; good && i < a->count; i++) {
     good = chunk_of(a->wire, &header[i], &a->chunks[i], &a->sizes[i]);
@@ -279,15 +318,14 @@ enum { POOLED_AT_ONCE = 1 << 24 };
 static bool pool(struct ss_player *player, uint64_t *numbers, uint64_t count, enum ss_pool how,
                  struct ss_error *error) {
   struct ss_mpi_player *p = (struct ss_mpi_player *)player;
-  const double start = MPI_Wtime();
+  if (p->recalls) return recall(p, numbers, count * sizeof *numbers, error);
   const MPI_Op op = how == SS_POOL_SUM ? MPI_SUM : MPI_BOR;
   for (uint64_t at = 0; at < count; at += POOLED_AT_ONCE) {
     const int n = count - at < POOLED_AT_ONCE ? (int)(count - at) : POOLED_AT_ONCE;
     const int code = ss_patient_allreduce(MPI_IN_PLACE, numbers + at, n, MPI_UINT64_T, op);
     if (!ss_mpi_check(code, "telling all ranks what the model takes as known", error)) return false;
   }
-  p->pooling += MPI_Wtime() - start;
-  return true;
+  return remember(p, numbers, count * sizeof *numbers, error);
 }
 
 bool ss_mpi_player_open(struct ss_mpi_player *p, const struct ss_crew *crew, uint32_t servers, struct ss_arena *arena,
@@ -309,6 +347,7 @@ void ss_mpi_player_close(struct ss_mpi_player *p) {
   free(p->requests);
   free(p->statuses);
   free(p->arrivals);
+  free(p->heard);
   ss_arena_free(&p->buffers);
   *p = (struct ss_mpi_player){0};
 }

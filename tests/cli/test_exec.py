@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import struct
@@ -142,6 +143,7 @@ def check_point(point, ranks, iterations=ITERATIONS):
     sent, received = (sum(end[f"bytes_{what}"] for end in ends) for what in ("sent", "received"))
     assert sent == received and (sent > 0) == (ranks > 1), f"{point['label']}: {sent} sent, {received} received"
     assert 0 <= point["measured_min_s"] <= point["measured_s"] <= point["measured_max_s"]
+    assert point["announced_s"] > 0
     assert (point["time_s"] > 0) == (ranks > 1)
     return sent
 
@@ -398,7 +400,7 @@ def ranks_that_disagree(folder):
 def a_rank_that_never_starts(folder):
     write_trace(folder / "trace.safetensors")
     done = as_ranks(folder, 3, "kill -KILL $$", "--trace", "trace.safetensors", "--scheme", "allgather")
-    assert done.returncode != 0 and done.stdout == "", done
+    assert done.returncode != 0 and "allgather" not in done.stdout, done  # MPICH's words are on stdout
 
 
 def children(process):
@@ -436,7 +438,7 @@ def a_rank_that_is_killed(folder):
         assert len(ranks) == 3 and run.poll() is None, (ranks, run.poll())
         os.kill(ranks[1], signal.SIGKILL)
         out, err = run.communicate(timeout=60)
-    assert run.returncode != 0 and out == "" and err, (run.returncode, out, err)
+    assert run.returncode != 0 and re.search("signal 9|Killed", out + err), (run.returncode, out, err)
     assert not (folder / "out.json").exists()
     deadline = time.monotonic() + 20
     while any(alive(rank) for rank in ranks) and time.monotonic() < deadline:
