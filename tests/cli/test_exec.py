@@ -103,8 +103,9 @@ def all_options(ranks):
     for servers in range(1, ranks + 1):
         settings += [{"name": "ps", "servers": servers, "pull": pull} for pull in ("union", "rows")]
         settings.append({"name": "ps", "servers": servers, "dense": True})
+        settings += [{"name": "ps", "servers": servers, "pull": pull, "coalesce": False} for pull in ("union", "rows")]
     for pull in ("union", "rows", "broadcast-binomial", "broadcast-scatter"):
-        settings.append({"name": "ps", "colocated": True, "pull": pull})
+        settings += [{"name": "ps", "colocated": True, "pull": pull, "coalesce": more} for more in (True, False)]
     for partition in ("column", "row"):
         for exchange in ("both", "lookups", "gradients"):
             settings.append({"name": "alltoall", "exchange": exchange, "partition": partition})
