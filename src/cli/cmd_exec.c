@@ -137,7 +137,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
 static bool same_points(struct session *s, struct ss_error *error) {
   uint64_t *number = ss_arena_alloc(&s->lasting, s->count, sizeof *number), at;
   if (!ss_crew_agree(&s->crew, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
-  for (size_t i = 0; i < s->count; i++) {
+  for (size_t i = 0; number && i < s->count; i++) {
     const struct ss_identity identity = ss_job_identity(s->points[i].job);
     number[i] = identity.high ^ identity.low;
   }

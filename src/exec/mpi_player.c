@@ -319,7 +319,7 @@ static bool pool(struct ss_player *player, uint64_t *numbers, uint64_t count, en
                  struct ss_error *error) {
   struct ss_mpi_player *p = (struct ss_mpi_player *)player;
   if (p->recalls) return recall(p, numbers, count * sizeof *numbers, error);
-  const MPI_Op op = how == SS_POOL_SUM ? MPI_SUM : MPI_BOR;
+  MPI_Op op = how == SS_POOL_SUM ? MPI_SUM : MPI_BOR;
   for (uint64_t at = 0; at < count; at += POOLED_AT_ONCE) {
     const int n = count - at < POOLED_AT_ONCE ? (int)(count - at) : POOLED_AT_ONCE;
     const int code = ss_patient_allreduce(MPI_IN_PLACE, numbers + at, n, MPI_UINT64_T, op);

@@ -70,7 +70,7 @@ static uint64_t hash_of(const struct ss_final *final) {
 
 static bool alike(const struct ss_final *final, bool *good, char why[160], struct ss_error *error) {
   const uint64_t hash = hash_of(final);
-  uint64_t least, most;
+  uint64_t least = 0, most = 0;
   int code = ss_patient_allreduce(&hash, &least, 1, MPI_UINT64_T, MPI_MIN);
   if (code == MPI_SUCCESS) code = ss_patient_allreduce(&hash, &most, 1, MPI_UINT64_T, MPI_MAX);
   if (!ss_mpi_check(code, "comparing what ranks end with", error)) return false;

@@ -114,6 +114,7 @@ static bool hand_over(struct ss_player *player, struct ss_round *round, struct s
 }
 
 /* On the conductor's stack, which is as large as others take it to be. */
+// NOLINTNEXTLINE(readability-non-const-parameter): the player fills it in
 static bool pool(struct ss_player *player, uint64_t *number, uint64_t count, enum ss_pool how,
                  struct ss_error *error) {
   struct member *m = (struct member *)player;
