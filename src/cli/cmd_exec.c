@@ -6,6 +6,7 @@
 #ifdef SS_HAVE_MPI
 
 #include "base/file.h"
+#include "cli/identity.h"
 #include "cli/request.h"
 #include "exec/exec.h"
 #include "report/table.h"
@@ -21,7 +22,8 @@ static const char help[] =
     "\n"
     "Runs schemes for real, one rank a process: the same source that `run` simulates sends single-precision\n"
     "values over MPI. What every rank ends with is compared, bit by bit, with MPI_Allreduce of the dense tensor,\n"
-    "and the bytes that each rank and server sent and received with those of the simulation.\n"
+    "and the bytes that each rank and server sent and received with those of the simulation. Of schemes that do not\n"
+    "apply all at once, what ranks had is compared with what was applied and what they keep, likewise.\n"
     "\n"
     "  SCENARIO             as for `run`; its ranks are replaced by those of mpirun\n"
     "  --trace FILE         whose rows to synchronise; the first RANKS ranks of it\n"
@@ -49,9 +51,10 @@ enum { DEFAULT_ITERATIONS = 5 };
 /* What one job came to, over its iterations. */
 struct point {
   const struct ss_job *job;
-  uint64_t count;   /* iterations */
-  double *measured; /* [count] s, ascending in the end */
-  double predicted; /* s, mean */
+  uint64_t count;    /* iterations */
+  double *measured;  /* [count] s, ascending in the end, as is: */
+  double *announced; /* [count] s, of the runs in which ranks learn sizes */
+  double predicted;  /* s, mean */
   uint32_t endpoints;
   struct ss_traffic *executed, *simulated;       /* [endpoints] B, over all iterations */
   struct ss_traffic executed_max, simulated_max; /* B, largest of the ranks' each iteration, over all iterations */
@@ -68,6 +71,8 @@ struct session {
   size_t count;
   struct ss_arena lasting, iteration;
   struct ss_coalesce_scratch scratch;
+  struct ss_exec_memory memory; /* of the point being executed, as this: */
+  struct ss_selector selector;
 };
 
 /* --- what to do ----------------------------------------------------------------------------------------- */
@@ -97,15 +102,17 @@ static bool make_point(struct session *s, const struct ss_job *job, struct point
   if (job->ranks != s->crew.size)
     return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
                    s->crew.size);
-  bool element = ss_setting_wish(&job->setting, job->ranks, true, false).element;
-  if (!ss_input_shape(&job->origin, element, &shape, error) || !ss_execute_check(&job->setting, &shape, error))
-    return false;
+  const bool element = ss_setting_wish(&job->setting, job->ranks, true, false).element;
+  if (!ss_input_shape(&job->origin, element || job->selection.selects, &shape, error)) return false;
+  ss_selection_shape(&job->selection, element, &shape);
+  if (!ss_execute_check(&job->setting, &shape, error)) return false;
   *p = (struct point){.job = job, .count = job->end - job->first, .endpoints = n, .exact = true, .equal = true};
   if (!request->file && !request->iterations && p->count > DEFAULT_ITERATIONS) p->count = DEFAULT_ITERATIONS;
   p->measured = ss_arena_alloc(&s->lasting, p->count, sizeof *p->measured);
+  p->announced = ss_arena_alloc(&s->lasting, p->count, sizeof *p->announced);
   p->executed = ss_arena_alloc(&s->lasting, n, sizeof *p->executed);
   p->simulated = ss_arena_alloc(&s->lasting, n, sizeof *p->simulated);
-  if (!p->measured || !p->executed || !p->simulated) return ss_fail_memory(error, "planning runs");
+  if (!p->measured || !p->announced || !p->executed || !p->simulated) return ss_fail_memory(error, "planning runs");
   memset(p->executed, 0, n * sizeof *p->executed);
   memset(p->simulated, 0, n * sizeof *p->simulated);
   return true;
@@ -125,10 +132,30 @@ static bool open_session(struct session *s, struct ss_error *error) {
   return true;
 }
 
+/* All ranks are to play the same points, of the same trace. What differs is said by the first rank that has another.
+ */
+static bool same_points(struct session *s, struct ss_error *error) {
+  uint64_t *number = ss_arena_alloc(&s->lasting, s->count, sizeof *number), at;
+  if (!ss_crew_agree(&s->crew, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
+  for (size_t i = 0; number && i < s->count; i++) {
+    const struct ss_identity identity = ss_job_identity(s->points[i].job);
+    number[i] = identity.high ^ identity.low;
+  }
+  bool same = ss_crew_has_those_of_first(&s->crew, number, s->count, &at);
+  if (!same)
+    (void)ss_fail(error, SS_BAD_INPUT,
+                  "this rank was given another scenario, other options or another trace than rank 0 (point %" PRIu64
+                  ", here %s): start all ranks with the same",
+                  at + 1, at < s->count ? s->points[at].job->setting.label : "none");
+  return ss_crew_agree(&s->crew, same, error);
+}
+
 static void close_session(struct session *s) {
   if (s->scenario) ss_scenario_close(s->scenario);
   ss_call_free(&s->call);
   ss_coalesce_free(&s->scratch);
+  ss_exec_memory_free(&s->memory);
+  ss_selector_free(&s->selector);
   ss_arena_free(&s->lasting);
   ss_arena_free(&s->iteration);
 }
@@ -149,17 +176,27 @@ static void add_traffic(const struct ss_traffic *traffic, uint32_t ranks, uint32
   most->received += largest.received;
 }
 
+/* Every process makes what all ranks have, and what they select of it. */
+static bool make_input(struct session *s, const struct ss_job *job, uint64_t iteration, struct ss_input *out,
+                       struct ss_error *error) {
+  struct ss_input_wish wish = ss_setting_wish(&job->setting, job->ranks, true, false);
+  const bool element = wish.element;
+  if (job->selection.selects) wish.element = wish.values = wish.lists = true;
+  wish.iteration = iteration;
+  ss_arena_reset(&s->iteration);
+  return ss_input_make(&job->origin, &wish, &s->iteration, &s->scratch, out, error) &&
+         (!job->selection.selects || ss_selector_apply(&s->selector, element, out, &s->iteration, error));
+}
+
 static bool play_iteration(struct session *s, struct point *p, uint64_t i, struct ss_error *error) {
   const struct ss_job *job = p->job;
-  struct ss_input_wish wish = ss_setting_wish(&job->setting, job->ranks, true, false);
   struct ss_input input;
   struct ss_executed x;
-  wish.iteration = job->first + i;
-  ss_arena_reset(&s->iteration);
-  bool made = ss_input_make(&job->origin, &wish, &s->iteration, &s->scratch, &input, error);
+  const bool made = make_input(s, job, job->first + i, &input, error);
   if (!ss_crew_agree(&s->crew, made, error)) return false;
-  if (!ss_execute(&s->crew, &job->setting, &job->cluster, &input, &s->iteration, &x, error)) return false;
+  if (!ss_execute(&s->crew, &job->setting, &job->cluster, &input, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
+  p->announced[i] = x.announced;
   p->predicted += x.predicted / (double)p->count;
   p->headers += x.headers;
   add_traffic(x.executed, job->ranks, p->endpoints, p->executed, &p->executed_max);
@@ -178,15 +215,20 @@ static int ascending(const void *a, const void *b) {
 static bool play_points(struct session *s, struct ss_error *error) {
   for (size_t at = 0; at < s->count; at++) {
     struct point *p = &s->points[at];
+    s->selector = (struct ss_selector){.selection = p->job->selection};
     for (uint64_t i = 0; i < p->count; i++)
       if (!play_iteration(s, p, i, error)) return false;
+    ss_exec_memory_free(&s->memory);
+    ss_selector_free(&s->selector);
+    s->selector = (struct ss_selector){0};
     qsort(p->measured, p->count, sizeof *p->measured, ascending);
+    qsort(p->announced, p->count, sizeof *p->announced, ascending);
   }
   return true;
 }
 
-static double median(const struct point *p) {
-  return (p->measured[(p->count - 1) / 2] + p->measured[p->count / 2]) / 2;
+static double median(const double *ascending_times, uint64_t count) {
+  return (ascending_times[(count - 1) / 2] + ascending_times[count / 2]) / 2;
 }
 
 /* --- results -------------------------------------------------------------------------------------------- */
@@ -196,7 +238,7 @@ static void fill_row(struct ss_table *table, const struct point *p, bool tensors
   ss_table_cell(table, "%s", p->job->setting.label);
   if (tensors) ss_table_cell(table, "%s", p->job->tensor_name);
   ss_table_cell(table, "%s", p->job->cluster_name);
-  ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, median(p)));
+  ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, median(p->measured, p->count)));
   ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, p->predicted));
   ss_table_cell(table, "%.0f", (double)p->executed_max.sent / (double)p->count);
   ss_table_cell(table, "%.0f", (double)p->simulated_max.sent / (double)p->count);
@@ -228,9 +270,12 @@ static void explain(const struct session *s, FILE *stream) {
                 exact, s->count, equal, s->count);
   (void)fprintf(stream, "%" PRIu32 " ranks, one a process, over MPI; iterations %" PRIu64 ":%" PRIu64 " of %s\n",
                 s->crew.size, p->job->first, p->job->first + p->count, p->job->trace_name);
-  (void)fprintf(stream, "measured: median, with the processes where mpirun put them (usually all on one machine)\n"
-                        "predicted: mean, as if on the cluster; kernels not counted\n"
-                        "sent: by the rank that sends most in an iteration, mean\n");
+  (void)fprintf(
+      stream,
+      "measured: median of each iteration's second run, the first warms up and tells all ranks the sizes; with the\n"
+      "processes where mpirun put them (usually all on one machine)\n"
+      "predicted: mean, as if on the cluster; kernels not counted\n"
+      "sent: by the rank that sends most in an iteration, mean\n");
   if (s->crew.size == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
   (void)fprintf(stream, "\n");
 }
@@ -266,7 +311,8 @@ static bool add_endpoint(cJSON *list, const struct point *p, uint32_t e) {
 
 static bool add_measures(cJSON *item, const struct point *p) {
   double n = (double)p->count;
-  return add_number(item, "iterations", n) && add_number(item, "measured_s", median(p)) &&
+  return add_number(item, "iterations", n) && add_number(item, "measured_s", median(p->measured, p->count)) &&
+         add_number(item, "announced_s", median(p->announced, p->count)) &&
          add_number(item, "measured_min_s", p->measured[0]) &&
          add_number(item, "measured_max_s", p->measured[p->count - 1]) && add_number(item, "time_s", p->predicted) &&
          add_number(item, "bytes_sent_max", (double)p->executed_max.sent / n) &&
@@ -332,8 +378,8 @@ static bool run_parsed(struct session *s, bool parsed, struct ss_error *error) {
   if (!ss_crew_join(&s->crew, error)) return false;
   s->crew.last_words = last_words;
   bool good = ss_crew_agree(&s->crew, parsed, error) && ss_crew_agree(&s->crew, open_session(s, error), error) &&
-              play_points(s, error) && ss_crew_agree(&s->crew, s->crew.rank != 0 || print(s, error), error) &&
-              verdict(s, error);
+              same_points(s, error) && play_points(s, error) &&
+              ss_crew_agree(&s->crew, s->crew.rank != 0 || print(s, error), error) && verdict(s, error);
   ss_crew_leave(&s->crew);
   /* Rank 0 says it for all. Were the others to fail too, mpirun might end it before it has. */
   return good || s->crew.rank != 0;

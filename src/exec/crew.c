@@ -1,6 +1,7 @@
 #include "exec/crew.h"
 
-#include <mpi.h>
+#include "exec/patient.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,15 +38,33 @@ bool ss_crew_agree(const struct ss_crew *crew, bool good, struct ss_error *error
   /* The lowest rank that failed, and how many did. */
   uint32_t mine = good ? crew->size : crew->rank, first, failed = good ? 0 : 1, failures;
   struct ss_error broken;
-  if (!ss_mpi_check(MPI_Allreduce(&mine, &first, 1, MPI_UINT32_T, MPI_MIN, MPI_COMM_WORLD), "agreeing", &broken) ||
-      !ss_mpi_check(MPI_Allreduce(&failed, &failures, 1, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD), "agreeing", &broken))
+  if (!ss_mpi_check(ss_patient_allreduce(&mine, &first, 1, MPI_UINT32_T, MPI_MIN), "agreeing", &broken) ||
+      !ss_mpi_check(ss_patient_allreduce(&failed, &failures, 1, MPI_UINT32_T, MPI_SUM), "agreeing", &broken))
     ss_crew_abort(crew, &broken);
   if (failures == 0) return true;
   if (crew->rank == first && failures < crew->size) ss_fail_prefix(error, "rank %u of %u", first, crew->size);
   /* All processes run the same program on machines of one kind. */
-  if (!ss_mpi_check(MPI_Bcast(error, sizeof *error, MPI_BYTE, (int)first, MPI_COMM_WORLD), "agreeing", &broken))
+  if (!ss_mpi_check(ss_patient_bcast(error, sizeof *error, MPI_BYTE, (int)first), "agreeing", &broken))
     ss_crew_abort(crew, &broken);
   return false;
+}
+
+bool ss_crew_has_those_of_first(const struct ss_crew *crew, const uint64_t *number, uint64_t count, uint64_t *at) {
+  uint64_t theirs = count;
+  struct ss_error broken;
+  if (!ss_mpi_check(ss_patient_bcast(&theirs, 1, MPI_UINT64_T, 0), "comparing ranks", &broken))
+    ss_crew_abort(crew, &broken);
+  bool same = theirs == count;
+  *at = theirs < count ? theirs : count;
+  for (uint64_t i = theirs; i-- > 0;) { /* the first that differs is found last */
+    uint64_t first = i < count ? number[i] : 0;
+    if (!ss_mpi_check(ss_patient_bcast(&first, 1, MPI_UINT64_T, 0), "comparing ranks", &broken))
+      ss_crew_abort(crew, &broken);
+    if (i >= count || first == number[i]) continue;
+    same = false;
+    *at = i;
+  }
+  return same;
 }
 
 _Noreturn void ss_crew_abort(const struct ss_crew *crew, const struct ss_error *error) {

@@ -24,6 +24,10 @@ void ss_crew_leave(struct ss_crew *crew);
  * process that failed, which names its rank unless all failed alike. */
 bool ss_crew_agree(const struct ss_crew *crew, bool good, struct ss_error *error) SS_MUST_CHECK;
 
+/* Collective: whether this process has the numbers that rank 0 has; *at is the place of the first that differs, or
+ * how many both have where only one has more. */
+bool ss_crew_has_those_of_first(const struct ss_crew *crew, const uint64_t *number, uint64_t count, uint64_t *at);
+
 /* Ends all processes with the error's status. */
 _Noreturn void ss_crew_abort(const struct ss_crew *crew, const struct ss_error *error);
 

@@ -2,7 +2,7 @@
 
 #include "exec/dense_proof.h"
 #include "exec/mpi_player.h"
-#include "schemes/schemes.h"
+#include "exec/patient.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +16,13 @@ struct execution {
   struct ss_device device;
   uint32_t servers;
   struct ss_chunk *own; /* [ranks] with rows and values for this rank, without content for the others */
-  struct ss_memory memory;
+  struct ss_exec_memory *memory;
   struct ss_mpi_player player;
-  struct ss_dense_proof proof;
+  struct ss_memory before; /* what the memory was before the first of two runs */
+  struct ss_input coarse;
+  struct ss_dense_proof proof;            /* of lossless schemes; */
+  struct ss_mass mass;                    /* of schemes of values, with: */
+  struct ss_final final, simulated_final; /* the latter on rank 0 */
   struct ss_traffic *executed, *simulated;
 };
 
@@ -26,10 +30,6 @@ bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *s
   if (shape->value_bytes != sizeof(float))
     return ss_fail(error, SS_BAD_INPUT, "exec sends single-precision floats: %u-byte elements can only be simulated",
                    shape->value_bytes);
-  if (!ss_setting_executes(setting))
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: exec cannot run this scheme with these options, only simulate it (sparsync run)",
-                   setting->label);
   if (setting->index_bytes != 4 && setting->index_bytes != 8)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: exec sends indices of 4 or 8 bytes: \"index_bytes\" %u can only be simulated", setting->label,
@@ -53,10 +53,15 @@ static bool make_own(struct execution *x, struct ss_error *error) {
     x->own[r] = all[r];
     if (r == x->crew->rank) continue;
     x->own[r].rows = NULL;
+    x->own[r].marks = NULL;
     x->own[r].values = NULL;
     x->own[r].count = 0;
   }
   return true;
+}
+
+static bool valued(const struct execution *x) {
+  return x->setting->scheme->valued;
 }
 
 /* All that can fail in one process alone. */
@@ -67,8 +72,16 @@ static bool prepare(struct execution *x, struct ss_error *error) {
   x->executed = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->executed);
   x->simulated = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->simulated);
   if (!x->executed || !x->simulated) return ss_fail_memory(error, "counting bytes");
-  if (!make_own(x, error)) return false;
-  if (!ss_dense_proof_open(&x->proof, x->input, &x->own[x->crew->rank], error)) return false;
+  if (valued(x)) {
+    if (!ss_coarse_input(x->input, &x->memory->grain, x->arena, &x->coarse, error)) return false;
+    x->input = &x->coarse;
+  }
+  if (!make_own(x, error) || !ss_memory_begin(&x->memory->executed, P, error) ||
+      !ss_memory_save(&x->memory->executed, &x->before, error))
+    return false;
+  if (!(valued(x) ? ss_mass_open(&x->mass, x->input->rows, x->own, &x->memory->executed, error)
+                  : ss_dense_proof_open(&x->proof, x->input, &x->own[x->crew->rank], error)))
+    return false;
   return ss_mpi_player_open(&x->player, x->crew, x->servers, x->arena, error);
 }
 
@@ -77,31 +90,45 @@ static bool prepare(struct execution *x, struct ss_error *error) {
 static bool covered(const struct execution *x, uint64_t *elements, uint64_t *rows, struct ss_error *error) {
   uint64_t counts[2] = {x->proof.covered, x->proof.listed};
   if (x->setting->scheme->model_parallel &&
-      !ss_mpi_check(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD), "counting", error))
+      !ss_mpi_check(ss_patient_allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
     return false;
   *elements = counts[0];
   *rows = counts[1];
   return true;
 }
 
-static bool judge(const struct execution *x, const struct ss_outcome *outcome, struct ss_executed *out,
-                  struct ss_error *error) {
+static bool judge_sum(const struct execution *x, struct ss_executed *out, struct ss_error *error) {
   uint64_t elements, rows, all = x->input->rows * x->input->width;
-  int exact = outcome->exact;
   if (!covered(x, &elements, &rows, error)) return false;
-  memcpy(out->mismatch, outcome->mismatch, sizeof out->mismatch);
-  if (exact && x->crew->size > 1 && elements < all && (elements > 0 || rows == 0)) {
-    exact = 0;
+  if (out->exact && x->crew->size > 1 && elements < all && (elements > 0 || rows == 0)) {
+    out->exact = false;
     (void)snprintf(out->mismatch, sizeof out->mismatch, "only %llu of %llu elements were compared",
                    (unsigned long long)elements, (unsigned long long)all);
   }
+  return true;
+}
+
+static bool judge_values(struct execution *x, struct ss_executed *out, struct ss_error *error) {
+  char why[sizeof out->mismatch] = "";
+  bool good;
+  if (!ss_values_prove(x->crew, x->setting, &x->mass, &x->final, &x->memory->executed, &good, why, error))
+    return false;
+  if (out->exact && !good) memcpy(out->mismatch, why, sizeof why);
+  out->exact = out->exact && good;
+  return true;
+}
+
+static bool judge(struct execution *x, const struct ss_outcome *outcome, struct ss_executed *out,
+                  struct ss_error *error) {
+  out->exact = outcome->sound;
+  memcpy(out->mismatch, outcome->mismatch, sizeof out->mismatch);
+  if (!(valued(x) ? judge_values(x, out, error) : judge_sum(x, out, error))) return false;
   /* The words are those of the lowest rank that has something to say. */
   struct {
     int value, rank;
-  } mine = {exact, (int)x->crew->rank}, least;
-  if (!ss_mpi_check(MPI_Allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC, MPI_COMM_WORLD), "judging", error) ||
-      !ss_mpi_check(MPI_Bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank, MPI_COMM_WORLD), "judging",
-                    error))
+  } mine = {out->exact, (int)x->crew->rank}, least;
+  if (!ss_mpi_check(ss_patient_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC), "judging", error) ||
+      !ss_mpi_check(ss_patient_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank), "judging", error))
     return false;
   out->exact = least.value != 0;
   if (out->exact) out->mismatch[0] = '\0';
@@ -115,36 +142,48 @@ static struct ss_stage stage_of(struct execution *x) {
                            .per_node = x->cluster->gpus_per_node,
                            .device = &x->device,
                            .payloads = true,
-                           .memory = &x->memory,
                            .arena = x->arena};
 }
 
-/* The scheme itself, between two clocks. */
-static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss_error *error) {
-  struct ss_outcome outcome = {0};
-  if (!ss_dense_proof_sum(&x->proof, error) ||
-      !ss_mpi_check(MPI_Barrier(MPI_COMM_WORLD), "waiting for all ranks", error))
-    return false;
-  double start = MPI_Wtime();
+/* The scheme itself, between two clocks; *seconds of the rank that took longest. */
+static bool run_timed(struct execution *x, struct ss_proof *proof, struct ss_outcome *outcome, double *seconds,
+                      struct ss_error *error) {
   struct ss_stage stage = stage_of(x);
   stage.player = &x->player.player;
   stage.own = x->own;
-  stage.proof = &x->proof.proof;
-  if (!ss_memory_begin(&x->memory, x->crew->size, error) || !ss_stage_run(&stage, NULL, &outcome, error))
+  stage.proof = proof;
+  stage.memory = &x->memory->executed;
+  if (!ss_mpi_check(ss_patient_barrier(), "waiting for all ranks", error)) return false;
+  const double start = MPI_Wtime();
+  if (!ss_stage_run(&stage, &x->final, outcome, error)) return false;
+  const double mine = MPI_Wtime() - start - x->proof.seconds;
+  return ss_mpi_check(ss_patient_allreduce(&mine, seconds, 1, MPI_DOUBLE, MPI_MAX), "timing", error);
+}
+
+/* Twice: the first run tells all ranks what the model takes as known, and warms up; the second is the one that
+ * counts.
+ */
+static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss_error *error) {
+  struct ss_outcome outcome = {0};
+  struct ss_memory *memory = &x->memory->executed;
+  if (!valued(x) && !ss_dense_proof_sum(&x->proof, error)) return false;
+  if (!run_timed(x, NULL, &outcome, &out->announced, error)) return false;
+  ss_memory_rewind(memory, &x->before);
+  ss_mpi_player_again(&x->player);
+  if (!ss_memory_begin(memory, x->crew->size, error) ||
+      !run_timed(x, valued(x) ? NULL : &x->proof.proof, &outcome, &out->measured, error) ||
+      !judge(x, &outcome, out, error))
     return false;
-  double seconds = MPI_Wtime() - start - x->proof.seconds;
-  if (!ss_mpi_check(MPI_Allreduce(&seconds, &out->measured, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD), "timing", error))
-    return false;
-  return judge(x, &outcome, out, error);
+  ss_memory_end(memory);
+  return true;
 }
 
 /* Each process has counted at its own endpoints; all get all. */
 static bool gather_traffic(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   uint32_t n = x->player.endpoints;
   for (uint32_t e = 0; e < n; e++) x->executed[e] = (struct ss_traffic){x->player.sent[e], x->player.received[e]};
-  int code = MPI_Allreduce(MPI_IN_PLACE, x->executed, (int)(2 * n), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  if (code == MPI_SUCCESS)
-    code = MPI_Allreduce(&x->player.headers, &out->headers, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  int code = ss_patient_allreduce(MPI_IN_PLACE, x->executed, (int)(2 * n), MPI_UINT64_T, MPI_SUM);
+  if (code == MPI_SUCCESS) code = ss_patient_allreduce(&x->player.headers, &out->headers, 1, MPI_UINT64_T, MPI_SUM);
   return ss_mpi_check(code, "gathering counts", error);
 }
 
@@ -158,11 +197,13 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;
   stage.own = own;
-  bool ok = ss_memory_begin(&x->memory, P, error) && ss_stage_run(&stage, NULL, &outcome, error);
+  stage.memory = &x->memory->simulated;
+  bool ok = ss_memory_begin(stage.memory, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
   out->predicted = ok ? ss_engine_tally(&engine).time : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
   ss_engine_close(&engine);
+  if (ok) ss_memory_end(stage.memory);
   return ok;
 }
 
@@ -171,8 +212,14 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
   int bytes = (int)(x->player.endpoints * sizeof *x->simulated);
   bool ok = x->crew->rank != 0 || simulate(x, out, error);
   if (!ss_crew_agree(x->crew, ok, error)) return false;
-  int code = MPI_Bcast(x->simulated, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-  if (code == MPI_SUCCESS) code = MPI_Bcast(&out->predicted, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (valued(x) && x->crew->rank == 0 && out->exact && !ss_values_equal(&x->final, &x->simulated_final)) {
+    out->exact = false;
+    (void)snprintf(out->mismatch, sizeof out->mismatch, "other values than those of the simulation");
+  }
+  int code = ss_patient_bcast(x->simulated, bytes, MPI_BYTE, 0);
+  if (code == MPI_SUCCESS) code = ss_patient_bcast(&out->predicted, 1, MPI_DOUBLE, 0);
+  if (code == MPI_SUCCESS) code = ss_patient_bcast(&out->exact, 1, MPI_C_BOOL, 0);
+  if (code == MPI_SUCCESS) code = ss_patient_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
   if (!ss_mpi_check(code, "sharing the simulation", error)) ss_crew_abort(x->crew, error);
   out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;
   return true;
@@ -189,13 +236,21 @@ static bool execute(struct execution *x, struct ss_executed *out, struct ss_erro
 }
 
 bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, const struct ss_cluster *cluster,
-                const struct ss_input *input, struct ss_arena *arena, struct ss_executed *out,
-                struct ss_error *error) {
-  struct execution x = {.crew = crew, .setting = setting, .cluster = cluster, .input = input, .arena = arena};
+                const struct ss_input *input, struct ss_exec_memory *memory, struct ss_arena *arena,
+                struct ss_executed *out, struct ss_error *error) {
+  struct execution x = {
+      .crew = crew, .setting = setting, .cluster = cluster, .input = input, .memory = memory, .arena = arena};
   *out = (struct ss_executed){0};
   bool ok = execute(&x, out, error);
-  ss_memory_free(&x.memory);
   ss_mpi_player_close(&x.player);
   ss_dense_proof_close(&x.proof);
+  ss_mass_close(&x.mass);
+  ss_memory_free(&x.before);
   return ok;
+}
+
+void ss_exec_memory_free(struct ss_exec_memory *memory) {
+  ss_memory_free(&memory->executed);
+  ss_memory_free(&memory->simulated);
+  *memory = (struct ss_exec_memory){0};
 }

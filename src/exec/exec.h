@@ -1,13 +1,13 @@
 /* One synchronisation of one tensor, executed by the crew and held against its simulation.
  *
  * The scheme's own source runs in every process on the MPI player, where it holds the values of one rank only, and
- * what it ends with is compared bit by bit with MPI's all-reduce of the dense tensor. Rank 0 simulates the same, as
- * `sparsync run` would. All functions are collective, and all processes get the same result. */
+ * what it ends with is compared bit by bit with MPI's all-reduce of the dense tensor (schemes of values:
+ * value_proof.h). Rank 0 simulates the same, as `sparsync run` would, but for values being coarse. All functions are
+ * collective, and all processes get the same result. */
 #ifndef SS_EXEC_EXEC_H
 #define SS_EXEC_EXEC_H
 
-#include "exec/crew.h"
-#include "schemes/scheme.h"
+#include "exec/value_proof.h"
 
 /* What one endpoint sent and received: payload bytes, headers excluded. */
 struct ss_traffic {
@@ -18,22 +18,31 @@ struct ss_executed {
   uint32_t endpoints;                            /* ranks, then servers */
   const struct ss_traffic *executed, *simulated; /* [endpoints] */
   uint64_t headers;   /* B sent over all ranks to tell receivers of sizes, ranges and parts */
-  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded */
+  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded; sizes were known */
+  double announced;   /* s, likewise, of the run before it, in which headers and pooled numbers told them */
   double predicted;   /* s, on the cluster */
   bool exact;         /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
   bool equal;         /* each endpoint sent and received the simulated bytes */
   char mismatch[160]; /* why not exact, when not */
 };
 
-/* Settings that can be simulated only, and tensors that the wire formats cannot carry, are SS_BAD_INPUT. */
+/* What a setting keeps from iteration to iteration: as it is executed here, and as rank 0 simulates it. A zeroed
+ * struct is empty. */
+struct ss_exec_memory {
+  struct ss_memory executed, simulated;
+  struct ss_grain grain;
+};
+void ss_exec_memory_free(struct ss_exec_memory *memory);
+
+/* Tensors and indices that the wire formats cannot carry are SS_BAD_INPUT. */
 bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *shape,
                       struct ss_error *error) SS_MUST_CHECK;
 
 /* `input` has crew->size ranks; options were checked for them and the cluster (ss_setting_check, ss_execute_check).
- * Arrays are `arena`'s, which lives as long as the iteration. When one process fails between rounds all return its
- * error; in a round it ends them all. */
+ * Iterations follow each other on one `memory`. Arrays are `arena`'s, which lives as long as the iteration. When one
+ * process fails between rounds all return its error; in a round it ends them all. */
 bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, const struct ss_cluster *cluster,
-                const struct ss_input *input, struct ss_arena *arena, struct ss_executed *out,
-                struct ss_error *error) SS_MUST_CHECK;
+                const struct ss_input *input, struct ss_exec_memory *memory, struct ss_arena *arena,
+                struct ss_executed *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -1,33 +1,32 @@
 #include "exec/mpi_player.h"
+#include "exec/patient.h"
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a receiver is told of each chunk before its payload comes. */
 struct header {
-  uint64_t count, low, high;
+  uint64_t bytes, count, low, high;
   uint32_t width, origin, part, dense;
 };
 
 /* A payload on its way here. */
 struct ss_mpi_arrival {
-  uint32_t message;        /* its place in the round */
-  uint32_t request;        /* the receive's */
-  struct ss_chunk *chunks; /* what the header says of each; NULL: bytes without meaning */
+  uint32_t message;           /* its place in the round */
+  uint32_t request;           /* the receive's */
+  const struct ss_wire *wire; /* NULL: bytes without meaning */
+  struct ss_chunk *chunks;    /* what the header says of each */
+  uint64_t *sizes;            /* [count] B */
   uint32_t count;
   unsigned char *bytes;
   uint64_t size;
 };
 
-/* Every round has a pair of tags, so that a message can only meet the receive of its own round. Between two processes
- * those of one round keep their order in the list, at both ends. MPI promises tags up to 32,767. */
-enum { ROUND_TAGS = 8192 };
-static int header_tag(const struct ss_mpi_player *p) {
-  return (int)(p->rounds % ROUND_TAGS) * 2;
-}
-static int payload_tag(const struct ss_mpi_player *p) {
-  return header_tag(p) + 1;
-}
+/* Two processes list the messages between them in the same order, round after round, and MPI keeps the order of one
+ * sender's messages of one tag: nothing has to number them. (Rounds cannot: a process need not know how many of them
+ * groups play in which nobody lives here.) */
+enum { HEADER_TAG, PAYLOAD_TAG };
 
 static int home(const struct ss_mpi_player *p, uint32_t endpoint) {
   return (int)(endpoint % p->crew->size);
@@ -36,6 +35,36 @@ static int home(const struct ss_mpi_player *p, uint32_t endpoint) {
 static bool lives_here(const struct ss_player *player, uint32_t endpoint) {
   const struct ss_mpi_player *p = (const struct ss_mpi_player *)player;
   return endpoint % p->crew->size == p->crew->rank;
+}
+
+/* --- what is known -------------------------------------------------------------------------------------- */
+
+static bool remember(struct ss_mpi_player *p, const void *bytes, uint64_t size, struct ss_error *error) {
+  if (size > p->heard_room - p->heard_size) {
+    const uint64_t room = 2 * (p->heard_room + size);
+    unsigned char *heard = ss_realloc(p->heard, room, 1);
+    if (!heard) return ss_fail_memory(error, "remembering sizes");
+    p->heard = heard;
+    p->heard_room = room;
+  }
+  if (size > 0) memcpy(p->heard + p->heard_size, bytes, size);
+  p->heard_size += size;
+  return true;
+}
+
+static bool recall(struct ss_mpi_player *p, void *bytes, uint64_t size, struct ss_error *error) {
+  if (size > p->heard_size - p->recalled)
+    return ss_fail(error, SS_UNPROVEN, "the timed run went another way than the one before it");
+  if (size > 0) memcpy(bytes, p->heard + p->recalled, size);
+  p->recalled += size;
+  return true;
+}
+
+void ss_mpi_player_again(struct ss_mpi_player *p) {
+  p->recalls = true;
+  p->recalled = 0;
+  memset(p->sent, 0, p->endpoints * sizeof *p->sent);
+  memset(p->received, 0, p->endpoints * sizeof *p->received);
 }
 
 /* --- sending -------------------------------------------------------------------------------------------- */
@@ -51,10 +80,12 @@ static bool post_send(struct ss_mpi_player *p, const void *bytes, uint64_t size,
 }
 
 static bool has_content(const struct ss_wire *wire, const struct ss_chunk *c) {
-  uint64_t entries = wire->format == SS_WIRE_DENSE ? c->high - c->low : c->count;
+  uint64_t entries = wire->format == SS_WIRE_DENSE && c->dense ? c->high - c->low : c->count;
   bool wants_rows = wire->format != SS_WIRE_DENSE && wire->format != SS_WIRE_VALUES;
   bool wants_values = wire->format != SS_WIRE_INDICES && c->width > 0;
-  return entries == 0 || ((c->rows || !wants_rows) && (c->values || !wants_values));
+  bool values = wire->units || wire->value_bytes > sizeof(float) ? c->marks != NULL : c->values != NULL;
+  if (wire->format == SS_WIRE_SKETCH) return entries == 0 || values;
+  return entries == 0 || ((c->rows || !wants_rows) && (values || !wants_values));
 }
 
 /* Encodes the payload's chunks one after the other. */
@@ -66,6 +97,12 @@ static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const st
     if (!has_content(wire, c))
       return ss_fail(error, SS_UNPROVEN, "endpoint %u is to send part %u of %u, but does not hold it", from, c->part,
                      c->origin);
+    if (!ss_wire_exact(wire, c))
+      return ss_fail(
+          error, SS_BAD_INPUT,
+          "endpoint %u is to send a sum of more than 2^24 units, which a float does not hold exactly: take "
+          "fewer iterations or ranks",
+          from);
     *size += ss_wire_bytes(wire, c);
   }
   unsigned char *out = ss_arena_alloc(&p->buffers, *size, 1);
@@ -78,16 +115,17 @@ static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const st
   return true;
 }
 
-static bool send_header(struct ss_mpi_player *p, const struct ss_payload *payload, uint32_t to,
-                        struct ss_error *error) {
+static bool send_header(struct ss_mpi_player *p, const struct ss_wire *wire, const struct ss_payload *payload,
+                        uint32_t to, struct ss_error *error) {
   struct header *header = ss_arena_alloc(&p->buffers, payload->count, sizeof *header);
   if (!header) return ss_fail_memory(error, "announcing a message");
   for (uint32_t i = 0; i < payload->count; i++) {
     const struct ss_chunk *c = &payload->chunks[i];
-    header[i] = (struct header){c->count, c->low, c->high, c->width, c->origin, c->part, c->dense};
+    header[i] =
+        (struct header){ss_wire_bytes(wire, c), c->count, c->low, c->high, c->width, c->origin, c->part, c->dense};
   }
   p->headers += payload->count * sizeof *header;
-  return post_send(p, header, payload->count * sizeof *header, to, header_tag(p), error);
+  return post_send(p, header, payload->count * sizeof *header, to, HEADER_TAG, error);
 }
 
 static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, struct ss_error *error) {
@@ -95,16 +133,17 @@ static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, stru
     uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
     unsigned char *bytes;
     uint64_t size = ss_message_bytes(&round->messages, i);
+    const struct ss_wire *wire = ss_round_wire(round, i);
     if (!lives_here(&p->player, from)) continue;
-    if (round->payloads) {
-      if (!send_header(p, &round->payloads[i], to, error)) return false;
-      if (!encode(p, round->wire, &round->payloads[i], from, &bytes, &size, error)) return false;
+    if (wire) {
+      if (!encode(p, wire, &round->payloads[i], from, &bytes, &size, error)) return false;
+      if (!p->recalls && !send_header(p, wire, &round->payloads[i], to, error)) return false;
     } else if ((bytes = ss_arena_alloc(&p->buffers, size, 1))) {
       for (uint64_t b = 0; b < size; b++) bytes[b] = (unsigned char)b;
     } else {
       return ss_fail_memory(error, "filling a message");
     }
-    if (!post_send(p, bytes, size, to, payload_tag(p), error)) return false;
+    if (!post_send(p, bytes, size, to, PAYLOAD_TAG, error)) return false;
     p->sent[from] += size;
   }
   return true;
@@ -117,7 +156,7 @@ static bool next_message(struct ss_mpi_player *p, uint32_t from, int tag, MPI_Me
                          struct ss_error *error) {
   MPI_Status status;
   int count;
-  if (!ss_mpi_check(MPI_Mprobe(home(p, from), tag, MPI_COMM_WORLD, message, &status), "receiving", error) ||
+  if (!ss_mpi_check(ss_patient_probe(home(p, from), tag, message, &status), "receiving", error) ||
       !ss_mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "receiving", error))
     return false;
   if (count < 0) return ss_fail(error, SS_MACHINE, "MPI cannot say the size of a message");
@@ -140,14 +179,14 @@ static bool chunk_of(const struct ss_wire *wire, const struct header *h, struct 
                            .origin = h->origin,
                            .part = h->part,
                            .dense = h->dense != 0};
-  *bytes = ss_wire_bytes(wire, out);
-  return *bytes <= INT_MAX;
+  /* which blocks come is in the blocks */
+  *bytes = wire->format == SS_WIRE_BLOCK ? h->bytes : ss_wire_bytes(wire, out);
+  return *bytes == h->bytes && *bytes <= INT_MAX;
 }
 
 /* The rows come with the payload, except where the receiver knows them. */
-static bool fill_rows(const struct ss_wire *wire, const struct ss_payload *payload, struct ss_mpi_arrival *a,
-                      struct ss_error *error) {
-  if (wire->format != SS_WIRE_VALUES) return true;
+static bool fill_rows(const struct ss_payload *payload, struct ss_mpi_arrival *a, struct ss_error *error) {
+  if (a->wire->format != SS_WIRE_VALUES) return true;
   bool good = payload->known != NULL && payload->count == a->count;
   for (uint32_t i = 0; good && i < a->count; i++) {
     a->chunks[i].rows = payload->known[i].rows;
@@ -156,24 +195,31 @@ static bool fill_rows(const struct ss_wire *wire, const struct ss_payload *paylo
   return good ? true : ss_fail(error, SS_UNPROVEN, "received values of rows that are not known here");
 }
 
-static bool receive_header(struct ss_mpi_player *p, const struct ss_wire *wire, uint32_t from,
-                           struct ss_mpi_arrival *a, struct ss_error *error) {
+/* The headers of a message's chunks, one after the other; *size in bytes. */
+static bool hear_header(struct ss_mpi_player *p, uint32_t from, struct header **header, uint64_t *size,
+                        struct ss_error *error) {
   MPI_Message message;
+  if (!(p->recalls ? recall(p, size, sizeof *size, error) : next_message(p, from, HEADER_TAG, &message, size, error)))
+    return false;
+  *header = ss_arena_alloc(&p->buffers, *size / sizeof **header + 1, sizeof **header);
+  if (!*header) return ss_fail_memory(error, "receiving a message");
+  if (p->recalls) return recall(p, *header, *size, error);
+  return ss_mpi_check(MPI_Mrecv(*header, (int)*size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving", error) &&
+         remember(p, size, sizeof *size, error) && remember(p, *header, *size, error);
+}
+
+static bool receive_header(struct ss_mpi_player *p, uint32_t from, struct ss_mpi_arrival *a, struct ss_error *error) {
   uint64_t size;
   struct header *header;
-  if (!next_message(p, from, header_tag(p), &message, &size, error)) return false;
+  if (!hear_header(p, from, &header, &size, error)) return false;
   a->count = (uint32_t)(size / sizeof *header);
-  header = ss_arena_alloc(&p->buffers, a->count + 1, sizeof *header);
   a->chunks = ss_arena_alloc(p->arena, a->count, sizeof *a->chunks);
-  if (!header || !a->chunks) return ss_fail_memory(error, "receiving a message");
-  if (!ss_mpi_check(MPI_Mrecv(header, (int)size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving", error))
-    return false;
-
+  a->sizes = ss_arena_alloc(&p->buffers, a->count, sizeof *a->sizes);
+  if (!a->chunks || !a->sizes) return ss_fail_memory(error, "receiving a message");
   bool good = size % sizeof *header == 0;
   for (uint32_t i = 0; good && i < a->count; i++) {
-    uint64_t bytes;
-    good = chunk_of(wire, &header[i], &a->chunks[i], &bytes);
-    a->size += good ? bytes : 0;
+    good = chunk_of(a->wire, &header[i], &a->chunks[i], &a->sizes[i]);
+    a->size += good ? a->sizes[i] : 0;
   }
   return good && a->size <= INT_MAX ? true
                                     : ss_fail(error, SS_UNPROVEN, "endpoint %u announced what cannot be sent", from);
@@ -183,17 +229,16 @@ static bool receive_header(struct ss_mpi_player *p, const struct ss_wire *wire, 
 static bool receive(struct ss_mpi_player *p, const struct ss_round *round, uint32_t i, struct ss_error *error) {
   uint32_t from = ss_message_from(&round->messages, i);
   struct ss_mpi_arrival *a = &p->arrivals[p->arriving++];
-  *a = (struct ss_mpi_arrival){.message = i, .request = p->requested, .size = 0};
-  if (!round->payloads) {
+  *a = (struct ss_mpi_arrival){.message = i, .request = p->requested, .wire = ss_round_wire(round, i)};
+  if (!a->wire) {
     a->size = ss_message_bytes(&round->messages, i);
-  } else if (!receive_header(p, round->wire, from, a, error) ||
-             !fill_rows(round->wire, &round->payloads[i], a, error)) {
+  } else if (!receive_header(p, from, a, error) || !fill_rows(&round->payloads[i], a, error)) {
     return false;
   }
   if (a->size > INT_MAX) return ss_fail(error, SS_MACHINE, "a message of %llu bytes", (unsigned long long)a->size);
   a->bytes = ss_arena_alloc(&p->buffers, a->size, 1);
   if (!a->bytes) return ss_fail_memory(error, "receiving a message");
-  return ss_mpi_check(MPI_Irecv(a->bytes, (int)a->size, MPI_BYTE, home(p, from), payload_tag(p), MPI_COMM_WORLD,
+  return ss_mpi_check(MPI_Irecv(a->bytes, (int)a->size, MPI_BYTE, home(p, from), PAYLOAD_TAG, MPI_COMM_WORLD,
                                 &p->requests[p->requested++]),
                       "receiving", error);
 }
@@ -205,7 +250,7 @@ static bool receive_all(struct ss_mpi_player *p, const struct ss_round *round, s
 }
 
 static bool wait_all(struct ss_mpi_player *p, struct ss_error *error) {
-  int code = MPI_Waitall((int)p->requested, p->requests, p->statuses);
+  int code = ss_patient_waitall((int)p->requested, p->requests, p->statuses);
   if (code != MPI_ERR_IN_STATUS) return ss_mpi_check(code, "playing a round", error);
   for (uint32_t i = 0; i < p->requested; i++)
     if (!ss_mpi_check(p->statuses[i].MPI_ERROR, "playing a round", error)) return false;
@@ -217,10 +262,9 @@ static bool decode(struct ss_mpi_player *p, struct ss_round *round, const struct
   struct ss_payload *payload = &round->payloads[a->message];
   const unsigned char *bytes = a->bytes;
   for (uint32_t i = 0; i < a->count; i++) {
-    uint64_t size = ss_wire_bytes(round->wire, &a->chunks[i]);
     struct ss_chunk known = a->chunks[i];
-    if (!ss_wire_decode(round->wire, &known, bytes, size, p->arena, &a->chunks[i], error)) return false;
-    bytes += size;
+    if (!ss_wire_decode(a->wire, &known, bytes, a->sizes[i], p->arena, &a->chunks[i], error)) return false;
+    bytes += a->sizes[i];
   }
   payload->chunks = a->chunks;
   payload->count = a->count;
@@ -237,7 +281,7 @@ static bool take_all(struct ss_mpi_player *p, struct ss_round *round, struct ss_
       return ss_fail(error, SS_UNPROVEN, "received %d bytes where %llu were announced", count,
                      (unsigned long long)a->size);
     p->received[ss_message_to(&round->messages, a->message)] += (uint64_t)count;
-    if (round->payloads && !decode(p, round, a, error)) return false;
+    if (a->wire && !decode(p, round, a, error)) return false;
   }
   return true;
 }
@@ -264,14 +308,29 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
   p->requested = p->arriving = 0;
   /* All sends are posted before anything is waited for, so no cycle of senders can block. */
   if (!send_all(p, round, error) || !receive_all(p, round, error)) return false;
-  if (!wait_all(p, error) || !take_all(p, round, error)) return false;
-  p->rounds++;
-  return true;
+  return wait_all(p, error) && take_all(p, round, error);
+}
+
+/* --- what the model takes as known ----------------------------------------------------------------------- */
+
+enum { POOLED_AT_ONCE = 1 << 24 };
+
+static bool pool(struct ss_player *player, uint64_t *numbers, uint64_t count, enum ss_pool how,
+                 struct ss_error *error) {
+  struct ss_mpi_player *p = (struct ss_mpi_player *)player;
+  if (p->recalls) return recall(p, numbers, count * sizeof *numbers, error);
+  MPI_Op op = how == SS_POOL_SUM ? MPI_SUM : MPI_BOR;
+  for (uint64_t at = 0; at < count; at += POOLED_AT_ONCE) {
+    const int n = count - at < POOLED_AT_ONCE ? (int)(count - at) : POOLED_AT_ONCE;
+    const int code = ss_patient_allreduce(MPI_IN_PLACE, numbers + at, n, MPI_UINT64_T, op);
+    if (!ss_mpi_check(code, "telling all ranks what the model takes as known", error)) return false;
+  }
+  return remember(p, numbers, count * sizeof *numbers, error);
 }
 
 bool ss_mpi_player_open(struct ss_mpi_player *p, const struct ss_crew *crew, uint32_t servers, struct ss_arena *arena,
                         struct ss_error *error) {
-  *p = (struct ss_mpi_player){.player = {.play = play, .resident = lives_here},
+  *p = (struct ss_mpi_player){.player = {.play = play, .resident = lives_here, .pool = pool},
                               .crew = crew,
                               .arena = arena,
                               .endpoints = crew->size + servers};
@@ -288,6 +347,7 @@ void ss_mpi_player_close(struct ss_mpi_player *p) {
   free(p->requests);
   free(p->statuses);
   free(p->arrivals);
+  free(p->heard);
   ss_arena_free(&p->buffers);
   *p = (struct ss_mpi_player){0};
 }

@@ -6,7 +6,8 @@
  *
  * The model says that receivers know sizes, ranges and parts for free (docs/model.md, "sizes"). Here they have to
  * learn them: before each payload a *header* travels on a tag of its own, counted apart, so that the payload's bytes
- * are those of the wire format and nothing else. */
+ * are those of the wire format and nothing else. Numbers that the model takes as known to all are all-reduced, and
+ * counted nowhere. */
 #ifndef SS_EXEC_MPI_PLAYER_H
 #define SS_EXEC_MPI_PLAYER_H
 
@@ -25,7 +26,11 @@ struct ss_mpi_player {
   uint64_t *sent,
       *received;    /* [endpoints] B of payload given to MPI_Isend and got by a receive; 0 for those elsewhere */
   uint64_t headers; /* B of headers that this process sent */
-  uint64_t rounds;
+
+  /* What was heard that the model takes as known: headers, and numbers that were pooled, one after the other. */
+  unsigned char *heard;
+  uint64_t heard_size, heard_room, recalled; /* B */
+  bool recalls;                              /* plays it again, and hears nothing new */
 
   /* of the round being played */
   struct ss_arena buffers;
@@ -38,6 +43,9 @@ struct ss_mpi_player {
 /* `crew` and `arena` must outlive the player. */
 bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_crew *crew, uint32_t servers,
                         struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
+/* From here on the same rounds are played once more, by ranks that know all sizes, ranges and pooled numbers from the
+ * first time: no headers travel. Payload bytes are counted anew. */
+void ss_mpi_player_again(struct ss_mpi_player *player);
 void ss_mpi_player_close(struct ss_mpi_player *player);
 
 #endif

@@ -8,7 +8,8 @@
 /* What is kept between iterations: the sizes of hashed parts, or boundaries and when they were found. */
 struct notes {
   uint64_t *size, *boundary;
-  uint64_t found; /* iteration + 1; 0: never */
+  const uint32_t *const *row; /* of hashed parts, where bytes are to be made */
+  uint64_t found;             /* iteration + 1; 0: never */
 };
 
 static bool lasting(struct ss_run *run, uint64_t **array, uint32_t count, struct ss_error *error) {
@@ -22,18 +23,40 @@ static bool cut_hashed(struct ss_run *run, struct ss_cut *cut, struct notes *not
     if (!lasting(run, &notes->size, count, error)) return false;
     if (!ss_hash_sizes(run->low, run->high, cut->seed, count, notes->size, error)) return false;
   }
-  return ss_parts_hash(cut->own, run->ranks, run->low, run->high, count, cut->seed, notes->size, run->play.arena,
-                       &cut->parts, error);
+  const bool bytes = run->play.player->resident && cut->format == SS_PULL_HASH_BITMAP;
+  if (bytes && !notes->row &&
+      !ss_parts_rows(run->low, run->high, count, cut->seed, notes->size, &run->memory->lasting, &notes->row, error))
+    return false;
+  if (!ss_parts_hash(cut->own, run->ranks, run->low, run->high, count, cut->seed, notes->size, run->play.arena,
+                     &cut->parts, error))
+    return false;
+  cut->parts.domains.rows = notes->row;
+  return true;
 }
 
-/* Boundaries that cut the union of this iteration evenly. */
+/* The place of the n-th bit that is set. */
+static uint64_t nth_bit(uint64_t word, uint64_t n) {
+  for (; n > 0; n--) word &= word - 1;
+  return (uint64_t)__builtin_ctzll(word);
+}
+
+/* Boundaries that cut the union of this iteration evenly: part j begins with its row number floor(j * union / count).
+ */
 static bool find_boundaries(struct ss_run *run, uint32_t count, uint64_t *boundary, struct ss_error *error) {
-  struct ss_chunk all;
-  if (!ss_chunk_sum(run->own, run->ranks, run->low, run->high, run->play.arena, &run->play.scratch, &all, error))
-    return false;
-  for (uint32_t j = 1; j < count; j++)
-    boundary[j] =
-        all.count > 0 ? all.rows[ss_share(all.count, count, j)] : run->low + ss_share(run->high - run->low, count, j);
+  const uint64_t words = ss_run_words(run);
+  SS_AUTO_FREE uint64_t *bits = ss_alloc_zero(words, sizeof *bits);
+  if (!bits) return ss_fail_memory(error, "cutting a tensor into parts");
+  if (!ss_run_add_rows(run, 0, run->ranks, bits, error)) return false;
+  uint64_t all = 0, before = 0;
+  uint32_t j = 1;
+  for (uint64_t w = 0; w < words; w++) all += (uint64_t)__builtin_popcountll(bits[w]);
+  for (uint64_t w = 0; w < words && all > 0; w++) {
+    const uint64_t upto = before + (uint64_t)__builtin_popcountll(bits[w]);
+    for (; j < count && ss_share(all, count, j) < upto; j++)
+      boundary[j] = run->low + 64 * w + nth_bit(bits[w], ss_share(all, count, j) - before);
+    before = upto;
+  }
+  for (; j < count; j++) boundary[j] = run->low + ss_share(run->high - run->low, count, j); /* nobody has anything */
   boundary[0] = run->low;
   boundary[count] = run->high;
   return true;

@@ -140,19 +140,12 @@ static uint64_t parts(const struct ss_setting *setting, uint32_t ranks, uint32_t
                                                                                                             : 1;
 }
 
-/* Points in which ranks must know nothing of each other's lists beforehand. */
-static bool executes(const struct ss_setting *setting) {
-  const uint64_t format = ss_setting_value(setting, "format");
-  return ss_setting_value(setting, "communication") == P2P && (format == COO || format == BITMAP);
-}
-
 const struct ss_scheme ss_scheme_design = {
     .name = "design",
     .summary = "A point of ZEN's design space: design:COMMUNICATION/AGGREGATION/PARTITION/BALANCE/FORMAT",
     .source = "ZEN §2.2, Table 3",
     .options = options,
     .lossless = true,
-    .executes = executes,
     .parse = parse,
     .check = check,
     .parts = parts,

@@ -164,6 +164,22 @@ static void report(struct ss_run *run, const struct ss_run *part) {
     run->pull_imbalance = part->pull_imbalance;
 }
 
+/* A sum that travelled dense lists no rows: what cancelled to zero is not there. */
+static bool drop_zeros(struct ss_chunk *chunk, struct ss_arena *arena, struct ss_error *error) {
+  uint32_t *rows = ss_arena_alloc(arena, chunk->count, sizeof *rows);
+  uint64_t *marks = ss_arena_alloc(arena, chunk->count, sizeof *marks), n = 0;
+  if (!rows || !marks) return ss_fail_memory(error, "running a scheme among nodes");
+  for (uint64_t i = 0; i < chunk->count; i++) {
+    if (chunk->marks[i] == 0) continue;
+    rows[n] = chunk->rows[i];
+    marks[n++] = chunk->marks[i];
+  }
+  chunk->rows = rows;
+  chunk->marks = marks;
+  chunk->count = n;
+  return true;
+}
+
 static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct ss_error *error) {
   struct hierarchy *h = context;
   struct ss_run *run = h->run, part = *run;
@@ -191,6 +207,7 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
     own[k].low = part.low;
     own[k].high = part.high;
     own[k].width = own[k].stride = run->input->width;
+    if (run->setting->scheme->valued && size_of(h, k) > 1 && !drop_zeros(&own[k], play->arena, error)) return false;
   }
   if (!ss_memory_begin(part.memory, h->nodes, error)) return false;
   bool sends = h->nodes > 1 || run->setting->scheme->valued;

@@ -23,6 +23,11 @@ bool ss_mass_open(struct ss_mass *mass, uint64_t rows, const struct ss_chunk *ow
   return true;
 }
 
+void ss_mass_settle(struct ss_mass *mass, const struct ss_chunk *final, const struct ss_memory *memory) {
+  if (final) add(mass->had, final, true);
+  add_waiting(mass->had, memory, true, true);
+}
+
 static double energy_of(const uint64_t *table, uint64_t rows) {
   double sum = 0;
   for (uint64_t i = 0; i < rows; i++) sum += (double)(int64_t)table[i] * (double)(int64_t)table[i];
@@ -59,8 +64,7 @@ void ss_mass_judge(struct ss_mass *mass, const struct ss_setting *setting, const
     judge_estimates(mass, final, out);
     return;
   }
-  add(mass->had, &final->chunk, true);
-  add_waiting(mass->had, memory, true, true);
+  ss_mass_settle(mass, &final->chunk, memory);
   double lost = energy_of(mass->had, mass->rows);
   out->energy_lost = had > 0 ? lost / had : 0;
   if (lost == 0 || !scheme->conserves || !scheme->conserves(setting)) return;

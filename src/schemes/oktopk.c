@@ -6,7 +6,7 @@
  * gives the global one. What the others do about them:
  *
  * exact   exactly k everywhere, ties to the lower index, as if thresholds (and how many ties to take) were known: no
- *         message brings them. Only where all ranks live in this process can that be found out.
+ *         message brings them (ss_play_pool does, where ranks live in several processes).
  * reused  a threshold is the smallest magnitude kept at the last re-evaluation (0: none was), as a real number; 1.012
  *         and 1.008 change it for the next iteration, 1.03 for this one too. A re-evaluation starts both anew. */
 #include "schemes/registry.h"
@@ -14,6 +14,7 @@
 #include "tensor/topk.h"
 
 #include <math.h>
+#include <string.h>
 
 enum thresholds { EXACT, REUSED };
 static const char *const thresholds[] = {"exact", "reused", NULL};
@@ -135,6 +136,9 @@ static bool cut_regions(struct oktopk *o, struct ss_error *error) {
   for (uint32_t j = 1; j < P; j++) {
     if (whole && o->cut[j] != o->given[j]) ss_play_mismatch(&run->play, "cut %u is not what ranks gave for it", j);
     o->cut[j] /= P;
+    /* of ranks that all live elsewhere nothing came */
+    if (o->cut[j] < o->cut[j - 1]) o->cut[j] = o->cut[j - 1];
+    if (o->cut[j] > run->high) o->cut[j] = run->high;
   }
   return true;
 }
@@ -169,22 +173,79 @@ static bool slice(void *context, uint32_t rank, uint32_t part, struct ss_chunk *
   return true;
 }
 
+/* How many of the sums that live here begin with `prefix` (their upper bits, from bit shift + 8 on), by their next
+ * byte. Zeros never count. */
+static void count_bytes(const struct oktopk *o, uint64_t prefix, unsigned shift, uint64_t histogram[256]) {
+  memset(histogram, 0, 256 * sizeof *histogram);
+  for (uint32_t j = 0; j < o->run->ranks; j++) {
+    const struct ss_chunk *sum = &o->regions.aggregate[j];
+    if (!ss_run_resident(o->run, j)) continue;
+    for (uint64_t i = 0; i < sum->count; i++) {
+      const uint64_t magnitude = ss_magnitude(sum->marks[i]);
+      if (magnitude > 0 && (shift == 56 || magnitude >> (shift + 8) == prefix))
+        histogram[(uint8_t)(magnitude >> shift)]++;
+    }
+  }
+}
+
+/* The magnitude of the k-th largest of all sums, wherever they live, byte by byte from the top; *ties becomes how
+ * many of that magnitude are among the k. Both are 0 when there are fewer than k. */
+static bool find_threshold(struct oktopk *o, uint64_t *threshold, uint64_t *ties, struct ss_error *error) {
+  uint64_t histogram[256], left = o->k, prefix = 0;
+  for (unsigned shift = 64; shift > 0;) {
+    unsigned byte = 255;
+    shift -= 8;
+    count_bytes(o, prefix, shift, histogram);
+    if (!ss_play_pool(&o->run->play, histogram, 256, SS_POOL_SUM, error)) return false;
+    while (byte > 0 && histogram[byte] < left) left -= histogram[byte--];
+    if (histogram[byte] < left) { /* in the first pass: there are fewer than k */
+      *threshold = *ties = 0;
+      return true;
+    }
+    prefix = prefix << 8 | byte;
+  }
+  *threshold = prefix;
+  *ties = left;
+  return true;
+}
+
+/* How many of the k largest sums each owner has: ties go to the lower index, so to the owners before. */
+static bool share_out(struct oktopk *o, uint64_t *keep, struct ss_error *error) {
+  struct ss_run *run = o->run;
+  const uint32_t P = run->ranks;
+  uint64_t threshold, left;
+  SS_AUTO_FREE uint64_t *equal = ss_alloc_zero(P, sizeof *equal);
+  if (!equal) return ss_fail_memory(error, "finding a threshold");
+  if (!find_threshold(o, &threshold, &left, error)) return false;
+  for (uint32_t j = 0; j < P; j++) {
+    const struct ss_chunk *sum = &o->regions.aggregate[j];
+    keep[j] = 0;
+    for (uint64_t i = 0; ss_run_resident(run, j) && i < sum->count; i++) {
+      keep[j] += ss_magnitude(sum->marks[i]) > threshold;
+      equal[j] += ss_magnitude(sum->marks[i]) == threshold;
+    }
+  }
+  if (!ss_play_pool(&run->play, equal, P, SS_POOL_SUM, error)) return false;
+  for (uint32_t j = 0; j < P; j++) {
+    const uint64_t take = equal[j] < left ? equal[j] : left;
+    keep[j] += take;
+    left -= take;
+  }
+  return true;
+}
+
 /* Owners keep what reaches the global threshold. */
 static bool keep_above(struct oktopk *o, struct ss_error *error) {
   struct ss_run *run = o->run;
-  struct ss_chunk *sum = o->regions.aggregate, all, top = {0};
-  if (!o->reused && !everyone_here(run))
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: only a simulation knows exact thresholds without a message: say \"thresholds\": \"reused\"",
-                   run->setting->label);
-  if (!o->reused &&
-      (!ss_chunk_sum(sum, run->ranks, run->low, run->high, run->play.arena, &run->play.scratch, &all, error) ||
-       !ss_topk(&all, o->k, run->play.arena, &top, error)))
-    return false;
+  struct ss_chunk *sum = o->regions.aggregate, kept;
+  uint64_t *keep = ss_arena_alloc(run->play.arena, run->ranks, sizeof *keep);
+  if (!keep) return ss_fail_memory(error, "finding a threshold");
+  if (!o->reused && !share_out(o, keep, error)) return false;
   for (uint32_t j = 0; j < run->ranks; j++) {
-    struct ss_chunk kept = ss_chunk_slice(&top, o->cut[j], o->cut[j + 1]);
     if (!ss_run_resident(run, j)) continue;
-    if (o->reused && !reach(o, &sum[j], *o->global, &kept, error)) return false;
+    if (!(o->reused ? reach(o, &sum[j], *o->global, &kept, error)
+                    : ss_topk(&sum[j], keep[j], run->play.arena, &kept, error)))
+      return false;
     ss_owners_set(&o->regions, j, &kept);
   }
   return true;

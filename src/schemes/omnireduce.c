@@ -34,19 +34,12 @@ static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nod
                  servers, ranks);
 }
 
-/* A receiver learns which blocks come only from the blocks. */
-static bool executes(const struct ss_setting *setting) {
-  (void)setting;
-  return false;
-}
-
 const struct ss_scheme ss_scheme_omnireduce = {
     .name = "omnireduce",
     .summary = "Non-zero blocks to aggregators of even ranges, the union's blocks back",
     .source = "Fei et al. 2021 (OmniReduce); ZEN §2.4",
     .options = options,
     .lossless = true,
-    .executes = executes,
     .check = check,
     .servers = servers_of,
     .parts = parts,

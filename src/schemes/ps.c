@@ -229,11 +229,6 @@ static bool uncoalesced(const struct ss_setting *setting) {
   return !ss_setting_value(setting, "coalesce");
 }
 
-/* Only simulated: fewer rows come back than were pushed. */
-static bool executes(const struct ss_setting *setting) {
-  return !uncoalesced(setting);
-}
-
 static bool counts_suffice(const struct ss_setting *setting, const struct ss_input *input) {
   if (uncoalesced(setting)) return false; /* pushed as looked up, pulled once each */
   return ss_setting_value(setting, "dense") ||
@@ -252,6 +247,5 @@ const struct ss_scheme ss_scheme_ps = {
     .counts_suffice = counts_suffice,
     .wants_lookups = uncoalesced,
     .uncoalesced = uncoalesced,
-    .executes = executes,
     .run = run_ps,
 };

@@ -32,16 +32,19 @@ struct s2 {
 };
 
 /* How many buckets, from the mean number of elements a rank had in the iteration before. */
-static void choose_size(struct s2 *s) {
+static bool choose_size(struct s2 *s, struct ss_error *error) {
   struct ss_run *run = s->run;
   const uint64_t given = ss_setting_value(run->setting, "buckets");
-  double sum = 0;
-  for (uint32_t r = 0; r < run->ranks; r++) sum += (double)run->own[r].count;
-  const double now = sum / run->ranks, mean = run->memory->iteration > 0 ? run->memory->number[MEAN] : now;
+  uint64_t sum = 0;
+  for (uint32_t r = 0; r < run->ranks; r++)
+    if (ss_run_resident(run, r)) sum += run->own[r].count;
+  if (!ss_play_pool(&run->play, &sum, 1, SS_POOL_SUM, error)) return false;
+  const double now = (double)sum / run->ranks, mean = run->memory->iteration > 0 ? run->memory->number[MEAN] : now;
   const double wanted = ceil(ss_setting_real(run->setting, "lambda") * mean / s->sketch.hashes);
   run->memory->number[MEAN] = now;
   s->sketch.buckets = given ? given : wanted > 1 ? (uint64_t)wanted : 1;
   s->buckets = s->sketch.hashes * s->sketch.buckets;
+  return true;
 }
 
 /* --- parts ---------------------------------------------------------------------------------------------- */
@@ -189,7 +192,7 @@ static bool run_s2(struct ss_run *run, struct ss_error *error) {
   struct ss_gather gather;
   s.sketch.hashes = (uint32_t)ss_setting_value(run->setting, "hashes");
   s.sketch.seed = ss_setting_value(run->setting, "seed") + 2 * s.sketch.hashes * run->memory->iteration;
-  choose_size(&s);
+  if (!choose_size(&s, error)) return false;
   s.wire.format = SS_WIRE_SKETCH;
   s.width = run->setting->element ? 1 : run->input->row_width;
   s.first_row = run->low / s.width;

@@ -93,9 +93,6 @@ struct ss_scheme {
   bool estimates;      /* ends with estimates of the sum, nothing waits */
   bool by_elements;    /* always on elements, whatever the granularity */
   bool dense;          /* sends dense payloads only: sizes do not depend on what is in them */
-  /* exec can run it: its formats and what its ranks must know of each other are ready for real messages. NULL: yes.
-   */
-  bool (*executes)(const struct ss_setting *setting);
   /* The rest of a name "NAME:REST" into options; NULL: the name has no rest. */
   bool (*parse)(const char *rest, struct ss_setting *setting, struct ss_error *error);
   /* What ranks put in is what comes out, some of it later: gradient and old residual = result and new residual, sums
@@ -133,6 +130,14 @@ static inline bool ss_run_resident(const struct ss_run *run, uint32_t endpoint) 
  * it has. */
 struct ss_chunk ss_run_part(const struct ss_run *run, uint32_t part, uint32_t parts);
 struct ss_chunk ss_run_slice(const struct ss_run *run, uint32_t rank, uint32_t part, uint32_t parts);
+
+/* Which rows ranks [first, last) contribute to, wherever they live: sets those bits of the run's rows, of which
+ * bits[(high - low + 63) / 64] has the others already. All processes call it (ss_play_pool). */
+bool ss_run_add_rows(struct ss_run *run, uint32_t first, uint32_t last, uint64_t *bits,
+                     struct ss_error *error) SS_MUST_CHECK;
+static inline uint64_t ss_run_words(const struct ss_run *run) {
+  return (run->high - run->low + 63) / 64;
+}
 
 /* --- what ranks end with -------------------------------------------------------------------------------- */
 

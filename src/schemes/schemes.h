@@ -57,9 +57,6 @@ uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout lay
 bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout,
                       struct ss_error *error) SS_MUST_CHECK;
 
-/* Can exec/ run it, or is it only simulated? */
-bool ss_setting_executes(const struct ss_setting *setting);
-
 /* Simulates on the cluster's network model. A result found wrong is no error here: see `sound`. The arena is used and
  * may be reset by the caller afterwards. */
 bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
@@ -116,6 +113,10 @@ struct ss_mass {
 /* `own` and the memory's residuals, before the run. Close also after a failed open. */
 bool ss_mass_open(struct ss_mass *mass, uint64_t rows, const struct ss_chunk *own, const struct ss_memory *memory,
                   struct ss_error *error) SS_MUST_CHECK;
+/* Takes away what was applied (`final`; NULL: nothing) and what ranks keep. What is left is lost, or came from
+ * nowhere.
+ */
+void ss_mass_settle(struct ss_mass *mass, const struct ss_chunk *final, const struct ss_memory *memory);
 /* Sets energies, errors and, where the scheme says that it conserves what ranks had, `sound`. */
 void ss_mass_judge(struct ss_mass *mass, const struct ss_setting *setting, const struct ss_final *final,
                    const struct ss_memory *memory, struct ss_outcome *out);

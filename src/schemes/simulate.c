@@ -40,11 +40,6 @@ uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout lay
   return parts * ss_hierarchy_groups(setting->hierarchy, layout);
 }
 
-bool ss_setting_executes(const struct ss_setting *setting) {
-  const struct ss_scheme *scheme = setting->scheme;
-  return !scheme->valued && !setting->hierarchy && (!scheme->executes || scheme->executes(setting));
-}
-
 bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   struct ss_layout in = inside(setting, layout);
   const uint32_t g = layout.per_node;
@@ -126,6 +121,7 @@ static void describe_wires(struct ss_run *run) {
                               .value_bytes = run->input->value_bytes,
                               .index_bytes = s->index_bytes,
                               .index_per_element = s->element && s->scheme->keeps_rows};
+  run->dense.units = run->coo.units = s->scheme->valued;
 }
 
 bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct ss_outcome *out,

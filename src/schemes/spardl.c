@@ -157,6 +157,7 @@ static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *err
   struct spardl *s = x->s;
   const uint32_t w = x->play->to[from], rank = x->team * s->q + w;
   const struct ss_payload *payload = &x->play->payload[from];
+  if (!ss_play_resident(x->play, w)) return true;
   if (payload->count != x->count)
     ss_play_mismatch(x->play, "position %u received %u blocks where %u were due", w, payload->count, x->count);
   for (uint32_t j = 0; j < payload->count && j < x->count; j++) {
@@ -223,6 +224,7 @@ static bool recursive(struct spardl *s, uint32_t w, struct ss_play *play, struct
     if (!ss_play_messages(play, s->D, true, &s->run->coo, error)) return false;
     for (uint32_t t = 0; t < s->D; t++) {
       const uint32_t to = t ^ step, rank = to * s->q + w;
+      if (!ss_play_resident(play, to)) continue;
       const struct ss_chunk *got = ss_play_got(play, t);
       struct ss_chunk left;
       if (!got) continue;
@@ -260,7 +262,7 @@ static bool bruck(struct spardl *s, uint32_t w, struct ss_play *play, struct ss_
   struct ss_chunk shared = {0}, sum, left;
   const uint64_t h = (uint64_t)floor(s->steps[w].h);
   if (!ss_gather_open(&gather, everyone, &s->run->coo, error)) return false;
-  bool ok = true;
+  bool ok = true, adapted = false;
   for (uint32_t t = 0; ok && t < s->D; t++) {
     ok = select_own(s, t * s->q + w, w, h, error);
     block_of(s, t * s->q + w, w)->origin = t;
@@ -271,9 +273,11 @@ static bool bruck(struct spardl *s, uint32_t w, struct ss_play *play, struct ss_
   for (uint32_t t = 0; ok && t < s->D; t++) {
     struct ss_chunk *mine = block_of(s, t * s->q + w, w);
     const struct ss_chunk was = *mine;
+    if (!ss_play_resident(play, t)) continue;
     ok = ss_receipts_sum(play, &gather.receipts, t, gather.block, was.low, was.high, &shared, &sum, error);
     if (ok) ss_play_note_sum(play, t, &s->run->coo, gather.block, s->D, &sum);
-    if (ok && t == 0) adapt(s, &s->steps[w], sum.count, quota(s, w));
+    if (ok && !adapted) adapt(s, &s->steps[w], sum.count, quota(s, w)); /* all teams have the same sum */
+    adapted = true;
     *mine = sum;
     mine->part = w;
     mine->width = mine->stride = 1;
@@ -306,8 +310,8 @@ static bool gather_blocks(void *context, uint32_t team, struct ss_play *play, st
   bool ok = ss_announce_sizes(play, &everyone, error) && ss_gather_seal(play, &gather, error) &&
             ss_allgather_bruck(play, &gather, error);
   for (uint32_t w = 0; ok && w < s->q; w++)
-    ok = ss_receipts_sum(play, &gather.receipts, w, gather.block, s->run->low, s->run->high, &shared,
-                         &s->result[team * s->q + w], error);
+    ok = !ss_play_resident(play, w) || ss_receipts_sum(play, &gather.receipts, w, gather.block, s->run->low,
+                                                       s->run->high, &shared, &s->result[team * s->q + w], error);
   ss_gather_close(&gather);
   return ok;
 }

@@ -41,18 +41,23 @@ enum { BALANCED, CENTRALISED };
  * union of the first k ranks. */
 static bool watch(struct ss_run *run, double *moved, struct ss_error *error) {
   const double n = run->ranks;
+  const uint64_t words = ss_run_words(run);
+  SS_AUTO_FREE uint64_t *bits = ss_alloc_zero(words, sizeof *bits), *count = ss_alloc_zero(run->ranks, sizeof *count);
+  if (!bits || !count) return ss_fail_memory(error, "counting what ranks share");
+  for (uint32_t r = 0; r < run->ranks; r++)
+    if (ss_run_resident(run, r)) count[r] = run->own[r].count;
+  if (!ss_play_pool(&run->play, count, run->ranks, SS_POOL_SUM, error)) return false;
   double nnz = 0;
-  struct ss_chunk all;
-  for (uint32_t r = 0; r < run->ranks; r++) nnz += (double)run->own[r].count / n;
+  for (uint32_t r = 0; r < run->ranks; r++) nnz += (double)count[r] / n;
   moved[CENTRALISED] += nnz; /* gamma(1) = 1, whichever rank comes first */
-  for (uint32_t k = 2; k < run->ranks; k *= 2) {
-    if (!ss_chunk_sum(run->own, k, run->low, run->high, run->play.arena, &run->play.scratch, &all, error))
-      return false;
-    moved[CENTRALISED] += (double)all.count;
+  for (uint32_t before = 0, k = 2; before < run->ranks; before = k, k *= 2) {
+    const uint32_t upto = k < run->ranks ? k : run->ranks;
+    if (!ss_run_add_rows(run, before, upto, bits, error)) return false;
+    uint64_t all = 0;
+    for (uint64_t w = 0; w < words; w++) all += (uint64_t)__builtin_popcountll(bits[w]);
+    if (upto < run->ranks) moved[CENTRALISED] += (double)all;
+    else moved[BALANCED] += (n - 1) / n * (nnz + (double)all);
   }
-  if (!ss_chunk_sum(run->own, run->ranks, run->low, run->high, run->play.arena, &run->play.scratch, &all, error))
-    return false;
-  moved[BALANCED] += (n - 1) / n * (nnz + (double)all.count);
   return true;
 }
 
@@ -76,21 +81,12 @@ static uint64_t parts(const struct ss_setting *setting, uint32_t ranks, uint32_t
   return ss_setting_value(setting, "balance") == SS_BALANCE_EVEN ? ranks : 1;
 }
 
-/* What a process cannot know alone: the union (sorted), gamma (plan), which rows a part may hold (hash bitmap), which
- * blocks come. */
-static bool executes(const struct ss_setting *setting) {
-  const uint64_t format = ss_setting_value(setting, "format");
-  return (format == SS_PULL_COO || format == SS_PULL_BITMAP) && ss_setting_value(setting, "plan") == 0 &&
-         ss_setting_value(setting, "balance") != SS_BALANCE_SORTED;
-}
-
 const struct ss_scheme ss_scheme_zen = {
     .name = "zen",
     .summary = "Balanced Parallelism: rows hashed to owners, sums pulled with a hash bitmap",
     .source = "ZEN §2.3, §3, Eq. 1, Algorithms 1 and 2",
     .options = options,
     .lossless = true,
-    .executes = executes,
     .check = check,
     .parts = parts,
     .counts_suffice = ss_counts_never_suffice,

@@ -32,11 +32,34 @@ void ss_memory_free(struct ss_memory *m) {
   *m = (struct ss_memory){0};
 }
 
+bool ss_memory_save(const struct ss_memory *m, struct ss_memory *saved, struct ss_error *error) {
+  void *notes;
+  memcpy(saved->number, m->number, sizeof saved->number);
+  if (m->notes) {
+    if (!ss_memory_notes(saved, m->notes_size, &notes, error)) return false;
+    memcpy(notes, m->notes, m->notes_size);
+  }
+  if (m->shards > 0 && !ss_memory_split(saved, m->shards, error)) return false;
+  for (uint32_t i = 0; i < m->shards; i++)
+    if (!ss_memory_save(&m->shard[i], &saved->shard[i], error)) return false;
+  return true;
+}
+
+void ss_memory_rewind(struct ss_memory *m, const struct ss_memory *saved) {
+  static const struct ss_memory empty;
+  memcpy(m->number, saved->number, sizeof m->number);
+  if (saved->notes) memcpy(m->notes, saved->notes, m->notes_size);
+  else m->notes = NULL; /* none had been taken */
+  for (uint32_t i = 0; i < m->shards; i++)
+    ss_memory_rewind(&m->shard[i], i < saved->shards ? &saved->shard[i] : &empty);
+}
+
 bool ss_memory_notes(struct ss_memory *m, size_t size, void **out, struct ss_error *error) {
   if (!m->notes) {
     m->notes = ss_arena_alloc(&m->lasting, size, 1);
     if (!m->notes) return ss_fail_memory(error, "keeping notes");
     memset(m->notes, 0, size);
+    m->notes_size = size;
   }
   *out = m->notes;
   return true;

@@ -15,6 +15,7 @@
 
 /* What one message carries: `count` chunks, one after the other. */
 struct ss_payload {
+  const struct ss_wire *wire; /* how it travels, in a round that does not say it for all; NULL there: only bytes do */
   const struct ss_chunk *chunks;
   const struct ss_chunk *known; /* for SS_WIRE_VALUES: chunks whose rows the receiver already holds, one for each */
   uint32_t count;
@@ -33,10 +34,19 @@ struct ss_round {
   const uint32_t *settled; /* [settled_count] a dependent round of these endpoints alone; NULL: of all */
   uint32_t settled_count;
   struct ss_payload *payloads;   /* [messages.count]; NULL: only sizes are played */
-  const struct ss_wire *wire;    /* how the payloads travel; NULL with payloads NULL */
+  const struct ss_wire *wire;    /* how the payloads travel; NULL: as each says, or there are none */
   const struct ss_kernel *after; /* kernels that run when an endpoint has what this round sends it */
   uint32_t after_count;
 };
+
+/* How message i travels; NULL: as bytes without meaning. */
+static inline const struct ss_wire *ss_round_wire(const struct ss_round *round, uint32_t i) {
+  if (!round->payloads) return NULL;
+  return round->wire ? round->wire : round->payloads[i].wire;
+}
+
+/* How processes put together what each knows. */
+enum ss_pool { SS_POOL_SUM, SS_POOL_OR };
 
 struct ss_player {
   /* Plays the round. On return payloads[i] is what the receiver of message i got; messages between endpoints that do
@@ -44,6 +54,10 @@ struct ss_player {
   bool (*play)(struct ss_player *player, struct ss_round *round, struct ss_error *error);
   /* NULL: every endpoint lives in this process. */
   bool (*resident)(const struct ss_player *player, uint32_t endpoint);
+  /* What the model takes as known to all without a message: numbers that every process filled in for the endpoints
+   * that live in it become the sum, or the union of bits, of all. All processes call it equally often and in the same
+   * order, whoever lives in them. NULL: nothing to do, all endpoints live here. */
+  bool (*pool)(struct ss_player *player, uint64_t *numbers, uint64_t count, enum ss_pool how, struct ss_error *error);
 };
 
 /* What an endpoint added up: bytes of memory traffic, operands and sum as they travel. */
@@ -82,6 +96,10 @@ void ss_play_close(struct ss_play *play);
 
 static inline bool ss_play_resident(const struct ss_play *play, uint32_t endpoint) {
   return !play->player->resident || play->player->resident(play->player, endpoint);
+}
+static inline bool ss_play_pool(struct ss_play *play, uint64_t *numbers, uint64_t count, enum ss_pool how,
+                                struct ss_error *error) {
+  return !play->player->pool || play->player->pool(play->player, numbers, count, how, error);
 }
 /* Plays a round, and watches. */
 bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error *error) SS_MUST_CHECK;

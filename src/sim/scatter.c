@@ -78,12 +78,29 @@ static bool sum_pile(struct scatter *x, uint32_t rank, uint32_t part, struct ss_
   return true;
 }
 
+/* In another process: only how many chunks there are, and whose. */
+static bool take_elsewhere(struct scatter *x, uint32_t from, uint32_t to, uint32_t first, uint32_t count,
+                           struct ss_error *error) {
+  for (uint32_t j = first; !x->incremental && j < first + count; j++) {
+    const struct pile *theirs = pile_of(x, from, j);
+    struct pile *mine = pile_of(x, to, j);
+    struct ss_chunk *both = ss_arena_alloc(x->play->arena, mine->count + theirs->count, sizeof *both);
+    if (!both) return ss_fail_memory(error, "receiving parts");
+    memcpy(both, mine->chunk, mine->count * sizeof *both);
+    for (uint32_t i = 0; i < theirs->count; i++)
+      both[mine->count + i] = (struct ss_chunk){.origin = theirs->chunk[i].origin, .part = j};
+    *mine = (struct pile){both, mine->count + theirs->count};
+  }
+  return true;
+}
+
 /* The piles [first, first + count) that rank `to` has grow by what message `at` brought. */
 static bool take(struct scatter *x, uint32_t at, uint32_t first, uint32_t count, struct ss_error *error) {
   struct ss_play *play = x->play;
   const struct ss_payload *payload = &play->payload[at];
   const uint32_t from = play->from[at], to = play->to[at];
-  if (!play->payloads || !ss_play_resident(play, to)) return true;
+  if (!play->payloads) return true;
+  if (!ss_play_resident(play, to)) return take_elsewhere(x, from, to, first, count, error);
   uint32_t due = 0, used = 0;
   for (uint32_t j = 0; j < count; j++) due += pile_of(x, from, first + j)->count;
   if (payload->count != due)

@@ -22,6 +22,11 @@ enum { STACK = 1 << 18 };
 
 struct conductor;
 
+struct numbers {
+  uint64_t *number, count;
+  enum ss_pool how;
+};
+
 struct member {
   struct ss_player player; /* first: the player of the group's play is the member it stands in */
   struct conductor *conductor;
@@ -29,6 +34,7 @@ struct member {
   struct ss_play play;
   struct ss_error error;
   struct ss_round *round; /* what it wants played; NULL: it is through */
+  struct numbers *pooled; /* what it wants pooled, before anything else; NULL: nothing */
   bool played;            /* how that ended */
   bool ok;                /* how its body ended */
   uint32_t number;
@@ -52,7 +58,7 @@ struct conductor {
 
 /* --- control -------------------------------------------------------------------------------------------- */
 
-static void enter(struct conductor *c, struct member *m) {
+static void switch_to(struct conductor *c, struct member *m) {
   c->next = m;
 #ifdef FIBERS
   __sanitizer_start_switch_fiber(&c->fiber, m->stack, STACK);
@@ -61,6 +67,18 @@ static void enter(struct conductor *c, struct member *m) {
 #ifdef FIBERS
   __sanitizer_finish_switch_fiber(c->fiber, NULL, NULL);
 #endif
+}
+
+/* Gives control until the member wants a round played, or is through. */
+static void enter(struct conductor *c, struct member *m) {
+  struct ss_player *player = c->play->player;
+  switch_to(c, m);
+  while (m->pooled) {
+    const struct numbers *n = m->pooled;
+    m->played = player->pool(player, n->number, n->count, n->how, &m->error);
+    m->pooled = NULL;
+    switch_to(c, m);
+  }
 }
 
 static void leave(struct member *m, bool for_good) {
@@ -90,6 +108,18 @@ static void begin(unsigned high, unsigned low) {
 static bool hand_over(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
   struct member *m = (struct member *)player;
   m->round = round;
+  leave(m, false);
+  if (!m->played && error) *error = m->error;
+  return m->played;
+}
+
+/* On the conductor's stack, which is as large as others take it to be. */
+// NOLINTNEXTLINE(readability-non-const-parameter): the player fills it in
+static bool pool(struct ss_player *player, uint64_t *number, uint64_t count, enum ss_pool how,
+                 struct ss_error *error) {
+  struct member *m = (struct member *)player;
+  struct numbers numbers = {number, count, how};
+  m->pooled = &numbers;
   leave(m, false);
   if (!m->played && error) *error = m->error;
   return m->played;
@@ -131,19 +161,15 @@ static void put_round(struct merged *all, const struct member *m) {
     all->from[n] = outside(m->group, ss_message_from(&round->messages, i));
     all->to[n] = outside(m->group, ss_message_to(&round->messages, i));
     all->bytes[n] = ss_message_bytes(&round->messages, i);
-    if (round->payloads) all->payloads[n] = round->payloads[i];
+    all->payloads[n] = (struct ss_payload){0};
+    if (!round->payloads) continue;
+    all->payloads[n] = round->payloads[i];
+    if (round->wire) all->payloads[n].wire = round->wire;
   }
   all->round.messages.count = n;
   for (uint32_t i = 0; i < round->after_count; i++)
     all->kernels[all->round.after_count++] =
         (struct ss_kernel){outside(m->group, round->after[i].endpoint), round->after[i].seconds};
-}
-
-/* How a process sends is what its own endpoints say. */
-static bool lives_here(const struct member *m) {
-  for (uint32_t e = 0; e < m->group->ranks; e++)
-    if (resident(&m->player, e)) return true;
-  return false;
 }
 
 static bool gather_rounds(struct conductor *c, struct merged *all, bool dependent, bool *any) {
@@ -182,7 +208,6 @@ static bool gather_rounds(struct conductor *c, struct merged *all, bool dependen
     for (uint32_t e = 0; dependent && e < m->group->ranks + m->group->servers; e++)
       all->settled[all->round.settled_count++] = outside(m->group, e);
     if (m->round->payloads) all->round.payloads = all->payloads;
-    if (!all->round.wire || lives_here(m)) all->round.wire = m->round->wire;
   }
   return true;
 }
@@ -250,7 +275,9 @@ static bool play_rounds(struct conductor *c, struct merged *all, bool *more) {
 static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *group, struct ss_error *error) {
   struct member *m = &c->member[k];
   const uintptr_t address = (uintptr_t)c;
-  *m = (struct member){.player = {.play = hand_over, .resident = c->play->player->resident ? resident : NULL},
+  *m = (struct member){.player = {.play = hand_over,
+                                  .resident = c->play->player->resident ? resident : NULL,
+                                  .pool = c->play->player->pool ? pool : NULL},
                        .conductor = c,
                        .group = group,
                        .number = k};

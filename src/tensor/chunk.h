@@ -47,10 +47,10 @@ static inline uint64_t ss_chunk_mark(const struct ss_chunk *c, uint64_t entry) {
 /* The "rank" whose contributions stand for the parameters that lookups fetch. */
 #define SS_PARAMETERS UINT32_MAX
 
-/* The value in column `column` of a row with that contribution: a whole number of -8..7, so that sums of up to 2^20
- * ranks are exact in single precision. */
+/* The value in column `column` of a row with that contribution: a whole number of 1..16, so that sums of up to 2^20
+ * ranks are exact in single precision, and never zero: a row that somebody contributed to shows in a dense tensor. */
 static inline float ss_contribution_value(uint64_t mark, uint32_t column) {
-  return (float)(ss_mix(mark, column) >> 60) - 8.0f;
+  return (float)(ss_mix(mark, column) >> 60) + 1.0f;
 }
 
 /* Entry range of the rows in [low, high), by binary search: *first and the count returned. `rows` is not NULL. */

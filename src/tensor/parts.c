@@ -57,6 +57,21 @@ bool ss_parts_hash(const struct ss_chunk *own, uint32_t owners, uint64_t low, ui
   return true;
 }
 
+bool ss_parts_rows(uint64_t low, uint64_t high, uint32_t count, uint64_t seed, const uint64_t *sizes,
+                   struct ss_arena *arena, const uint32_t *const **part, struct ss_error *error) {
+  uint32_t *row = ss_arena_alloc(arena, high - low, sizeof *row);
+  const uint32_t **begin = ss_arena_alloc(arena, count, sizeof *begin);
+  SS_AUTO_FREE uint64_t *at = ss_alloc(count, sizeof *at);
+  if (!row || !begin || !at) return ss_fail_memory(error, "listing the rows of parts");
+  for (uint64_t j = 0, before = 0; j < count; before += sizes[j++]) {
+    at[j] = before;
+    begin[j] = row + before;
+  }
+  for (uint64_t i = low; i < high; i++) row[at[ss_hash_part(i, seed, count)]++] = (uint32_t)i;
+  *part = begin;
+  return true;
+}
+
 struct ss_chunk ss_parts_range(const struct ss_parts *p, uint32_t part) {
   return (struct ss_chunk){.low = p->boundary ? p->boundary[part] : p->low,
                            .high = p->boundary ? p->boundary[part + 1] : p->high,

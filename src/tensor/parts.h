@@ -27,6 +27,11 @@ bool ss_parts_hash(const struct ss_chunk *own, uint32_t owners, uint64_t low, ui
                    uint64_t seed, const uint64_t *sizes, struct ss_arena *arena, struct ss_parts *out,
                    struct ss_error *error) SS_MUST_CHECK;
 
+/* The rows of [low, high) that each part may hold, ascending, for bitmaps to be made: row[sum of sizes] and
+ * part[count] are the arena's. */
+bool ss_parts_rows(uint64_t low, uint64_t high, uint32_t count, uint64_t seed, const uint64_t *sizes,
+                   struct ss_arena *arena, const uint32_t *const **part, struct ss_error *error) SS_MUST_CHECK;
+
 /* The part without content: its rows lie in [low, high) of the result. */
 struct ss_chunk ss_parts_range(const struct ss_parts *parts, uint32_t part);
 /* What `own`, the chunk of `owner`, has of the part. */

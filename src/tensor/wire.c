@@ -2,7 +2,10 @@
 
 #include "tensor/wire_maps.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { SS_WIRE_NUMBER = 8 }; /* bytes */
 
 static uint64_t dense_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
   return (c->high - c->low) * c->width * wire->value_bytes;
@@ -64,34 +67,70 @@ static unsigned char *put_indices(const struct ss_wire *wire, const struct ss_ch
   return out;
 }
 
-static void put_values(const struct ss_chunk *c, uint64_t entries, unsigned char *out) {
-  size_t row = c->width * sizeof(float);
-  for (uint64_t i = 0; i < entries; i++, out += row) memcpy(out, c->values + i * c->stride, row);
+bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *c) {
+  const uint64_t values = wire->format == SS_WIRE_SKETCH ? c->high - c->low : c->count;
+  for (uint64_t i = 0; wire->units && i < values; i++) {
+    const int64_t units = (int64_t)c->marks[i];
+    if (units > SS_WIRE_UNITS_MOST || units < -SS_WIRE_UNITS_MOST) return false;
+  }
+  return true;
 }
 
-/* The listed rows of a sparse chunk among zeros. */
+static void put_entry(const struct ss_wire *wire, const struct ss_chunk *c, uint64_t entry, unsigned char *out) {
+  if (!wire->units) {
+    memcpy(out, c->values + entry * c->stride, c->width * sizeof(float));
+    return;
+  }
+  const float units = (float)(int64_t)c->marks[entry];
+  memcpy(out, &units, sizeof units);
+}
+
+static void put_values(const struct ss_wire *wire, const struct ss_chunk *c, uint64_t entries, unsigned char *out) {
+  for (uint64_t i = 0; i < entries; i++, out += c->width * sizeof(float)) put_entry(wire, c, i, out);
+}
+
+static void put_numbers(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
+  const uint64_t bytes = dense_bytes(wire, c);
+  if (bytes > 0) memcpy(out, c->marks, bytes);
+}
+
+static void add_row(const float *values, uint32_t width, unsigned char *out) {
+  for (uint32_t c = 0; c < width; c++, out += sizeof(float)) {
+    float sum;
+    memcpy(&sum, out, sizeof sum);
+    sum += values[c];
+    memcpy(out, &sum, sizeof sum);
+  }
+}
+
+/* The listed rows of a sparse chunk among zeros; what is listed twice adds up. */
 static void put_among_zeros(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   size_t row = c->width * sizeof(float);
   memset(out, 0, dense_bytes(wire, c));
-  for (uint64_t i = 0; i < c->count; i++) memcpy(out + (c->rows[i] - c->low) * row, c->values + i * c->stride, row);
+  for (uint64_t i = 0; i < c->count; i++) {
+    unsigned char *to = out + (c->rows[i] - c->low) * row;
+    if (i > 0 && c->rows[i] == c->rows[i - 1]) add_row(c->values + i * c->stride, c->width, to);
+    else put_entry(wire, c, i, to);
+  }
 }
 
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   switch (wire->format) {
   case SS_WIRE_DENSE:
-    if (c->dense) put_values(c, c->high - c->low, out);
+    if (wire->value_bytes == SS_WIRE_NUMBER) put_numbers(wire, c, out);
+    else if (c->dense) put_values(wire, c, c->high - c->low, out);
     else put_among_zeros(wire, c, out);
     return;
   case SS_WIRE_SMALLER:
     if (dense_is_smaller(wire, c)) put_among_zeros(wire, c, out);
-    else put_values(c, c->count, put_indices(wire, c, out));
+    else put_values(wire, c, c->count, put_indices(wire, c, out));
     return;
-  case SS_WIRE_COO: put_values(c, c->count, put_indices(wire, c, out)); return;
+  case SS_WIRE_COO: put_values(wire, c, c->count, put_indices(wire, c, out)); return;
   case SS_WIRE_INDICES: put_indices(wire, c, out); return;
-  case SS_WIRE_VALUES: put_values(c, c->count, out); return;
-  case SS_WIRE_BITMAP: put_values(c, c->count, ss_wire_put_bits(c, NULL, c->high - c->low, out)); return;
+  case SS_WIRE_VALUES: put_values(wire, c, c->count, out); return;
+  case SS_WIRE_BITMAP: put_values(wire, c, c->count, ss_wire_put_bits(c, NULL, c->high - c->low, out)); return;
   case SS_WIRE_HASH_BITMAP:
-    put_values(c, c->count,
+    put_values(wire, c, c->count,
                ss_wire_put_bits(c, wire->domains ? wire->domains->rows[c->part] : NULL, domain_size(wire, c), out));
     return;
   case SS_WIRE_BLOCK: ss_wire_put_blocks(wire, c, out); return;
@@ -152,20 +191,43 @@ static bool get_nonzeros(const struct ss_chunk *known, const unsigned char *byte
   return true;
 }
 
-bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes, size_t size,
-                    struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
-  *out = *known;
-  out->marks = NULL;
-  out->author = 0;
+static bool get_numbers(const struct ss_wire *wire, const unsigned char *bytes, struct ss_arena *arena,
+                        struct ss_chunk *out, struct ss_error *error) {
+  const uint64_t numbers = out->high - out->low, most = numbers > out->count ? numbers : out->count;
+  uint64_t *marks = ss_arena_alloc(arena, most, sizeof *marks);
+  if (!marks) return ss_fail_memory(error, "decoding numbers");
+  memset(marks, 0, most * sizeof *marks);
+  if (numbers > 0) memcpy(marks, bytes, dense_bytes(wire, out));
+  out->marks = marks;
+  return true;
+}
+
+/* What came as floats becomes units. */
+static bool get_units(struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+  uint64_t *marks = ss_arena_alloc(arena, out->count, sizeof *marks);
+  if (!marks) return ss_fail_memory(error, "decoding values");
+  for (uint64_t i = 0; i < out->count; i++) {
+    const float value = out->values[i];
+    if (!(fabsf(value) <= (float)SS_WIRE_UNITS_MOST) || value < truncf(value) || value > truncf(value))
+      return ss_fail(error, SS_UNPROVEN, "received %g, which is no whole number that a float holds", (double)value);
+    marks[i] = (uint64_t)(int64_t)value;
+  }
+  out->marks = marks;
   out->values = NULL;
+  return true;
+}
+
+static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes, size_t size,
+                   struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
   if (wire->format == SS_WIRE_BLOCK) return ss_wire_get_blocks(wire, bytes, size, arena, out, error);
   if (size != ss_wire_bytes(wire, known))
     return ss_fail(error, SS_UNPROVEN, "received %zu bytes where %llu were due", size,
                    (unsigned long long)ss_wire_bytes(wire, known));
   switch (wire->format) {
   case SS_WIRE_BLOCK: break;
-  case SS_WIRE_SKETCH: return ss_wire_get_sketch(bytes, arena, out, error);
+  case SS_WIRE_SKETCH: return ss_wire_get_sketch(wire, bytes, arena, out, error);
   case SS_WIRE_DENSE:
+    if (wire->value_bytes == SS_WIRE_NUMBER) return get_numbers(wire, bytes, arena, out, error);
     return known->dense ? get_values(known->high - known->low, bytes, arena, out, error)
                         : get_nonzeros(known, bytes, arena, out, error);
   case SS_WIRE_SMALLER:
@@ -185,4 +247,14 @@ bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, co
   }
   }
   return false;
+}
+
+bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes, size_t size,
+                    struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+  *out = *known;
+  out->marks = NULL;
+  out->author = 0;
+  out->values = NULL;
+  if (!decode(wire, known, bytes, size, arena, out, error)) return false;
+  return !wire->units || !out->values || get_units(arena, out, error);
 }

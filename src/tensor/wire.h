@@ -27,9 +27,10 @@ struct ss_domains {
 
 struct ss_wire {
   enum ss_wire_format format;
-  uint32_t value_bytes;             /* bytes of an element: 4 or 2 */
+  uint32_t value_bytes;             /* bytes of an element: 4 or 2; 8 for numbers: the marks of a dense chunk */
   uint32_t index_bytes;             /* bytes of an index: 4; 8 is PyTorch's, 0 EmbRace's Table 2 */
   bool index_per_element;           /* element granularity on row slices: an index an element */
+  bool units;                       /* the values are the marks: whole numbers, which travel as floats */
   uint32_t block;                   /* elements of a block (SS_WIRE_BLOCK) */
   const struct ss_domains *domains; /* of hashed parts (SS_WIRE_HASH_BITMAP); NULL: a part's domain is its range */
 };
@@ -43,8 +44,12 @@ struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chun
 
 uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *chunk);
 
-/* Writes the ss_wire_bytes(wire, chunk) bytes of a chunk that has values (where the format needs them). Needs
- * value_bytes 4, index_bytes 4 or 8, one index a row. */
+/* Of a wire that takes units: floats carry the chunk's values exactly. */
+enum { SS_WIRE_UNITS_MOST = 1 << 24 };
+bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *chunk);
+
+/* Writes the ss_wire_bytes(wire, chunk) bytes of a chunk that has values (where the format needs them), or marks
+ * where units or numbers travel. Needs value_bytes 4 (or 8: numbers), index_bytes 4 or 8, one index a row. */
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *chunk, unsigned char *out);
 
 /* The inverse. `known` says count, range, width, origin and part, and for SS_WIRE_VALUES also the rows. `size` must

@@ -18,8 +18,8 @@ bool ss_wire_get_bits(const uint32_t *domain, uint64_t size, const unsigned char
 
 /* Buckets as floats (whole numbers of 2^-20), then the bitmap's bytes. */
 void ss_wire_put_sketch(const struct ss_wire *wire, const struct ss_chunk *chunk, unsigned char *out);
-bool ss_wire_get_sketch(const unsigned char *bytes, struct ss_arena *arena, struct ss_chunk *out,
-                        struct ss_error *error) SS_MUST_CHECK;
+bool ss_wire_get_sketch(const struct ss_wire *wire, const unsigned char *bytes, struct ss_arena *arena,
+                        struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 
 void ss_wire_put_blocks(const struct ss_wire *wire, const struct ss_chunk *chunk, unsigned char *out);
 /* Sets rows, values and count of `out` to the rows that lie wholly in the blocks. */

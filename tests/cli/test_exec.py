@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sparsync exec` under mpirun, on 1 to 5 ranks. Arguments: the program, the source tree. Prints TAP.
+"""`sparsync exec` under mpirun, on 1 to 6 ranks. Arguments: the program, the source tree. Prints TAP.
 
 Every scheme with every option must end exact on every rank, with the bytes of its simulation at every endpoint; input
 that is wrong must end all ranks, with status 2 and without waiting for each other.
@@ -8,16 +8,19 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
-MPIRUN = shutil.which("mpirun")
+MPIRUN = os.environ.get("SPARSYNC_MPIRUN") or shutil.which("mpirun")
 # More ranks than cores: let those that wait give way. When one ends badly mpirun need not wait for the rest. Open MPI
 # itself leaks, and warns where it may not peek.
 ENVIRONMENT = {
@@ -73,7 +76,7 @@ def with_mpirun(ranks):
     return [MPIRUN, *more, "-n", str(ranks)]
 
 
-def execute(ranks, *arguments, status=0, timeout=60):
+def execute(ranks, *arguments, status=0, timeout=180):
     """Runs `sparsync exec ARGUMENTS` on so many ranks (0: without mpirun) and returns stdout, stderr."""
     command = [*(with_mpirun(ranks) if ranks else []), PROGRAM, "exec", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT)
@@ -100,25 +103,40 @@ def all_options(ranks):
     for servers in range(1, ranks + 1):
         settings += [{"name": "ps", "servers": servers, "pull": pull} for pull in ("union", "rows")]
         settings.append({"name": "ps", "servers": servers, "dense": True})
+        settings += [{"name": "ps", "servers": servers, "pull": pull, "coalesce": False} for pull in ("union", "rows")]
     for pull in ("union", "rows", "broadcast-binomial", "broadcast-scatter"):
-        settings.append({"name": "ps", "colocated": True, "pull": pull})
+        settings += [{"name": "ps", "colocated": True, "pull": pull, "coalesce": more} for more in (True, False)]
     for partition in ("column", "row"):
         for exchange in ("both", "lookups", "gradients"):
             settings.append({"name": "alltoall", "exchange": exchange, "partition": partition})
         settings.append({"name": "alltoall", "coalesce": False, "partition": partition})
         settings.append({"name": "alltoall", "gather_ids": True, "partition": partition})
         settings.append({"name": "alltoall", "coalesce": False, "exchange": "gradients", "partition": partition})
+    settings += [{"name": name} for name in ("sparcml-rd", "sparcml-split", "sparcml-dsar")]
+    for form in ("hash-bitmap", "coo", "bitmap", "block"):
+        for balance in ("hash", "even", "sorted"):
+            settings.append({"name": "zen", "format": form, "balance": balance})
+    settings += [{"name": "zen", "seed": 77}, {"name": "zen", "balance": "sorted", "refresh": 1}, {"name": "zen", "plan": "auto"}]
+    settings += [{"name": "omnireduce", "block": block} for block in (1, 10, 18, 256)]
+    settings += [{"name": "omnireduce", "block": 12, "aggregators": n} for n in range(1, ranks + 1)]
+    for how in ("p2p", "ring", "hierarchy"):
+        for aggregation in ("one-shot", "incremental"):
+            for form in ("coo", "bitmap", "block"):
+                settings.append({"name": f"design:{how}/{aggregation}/central/{form}"})
+                settings.append({"name": f"design:{how}/{aggregation}/parallel/even/{form}"})
+                settings.append({"name": f"design:{how}/{aggregation}/parallel/balanced/{form}"})
+            settings.append({"name": f"design:{how}/{aggregation}/parallel/balanced/hash-bitmap"})
     plain = list(settings)
     settings += [{**s, "sizes": "exchanged"} for s in plain if s["name"] != "allreduce"]
     settings += [{**s, "index_bytes": 8} for s in plain if s["name"] != "allreduce"]
-    settings += [{**s, "granularity": "element"} for s in plain if s["name"] in ("allreduce", "ps")]
+    settings += [{**s, "granularity": "element"} for s in plain if s["name"] not in ("allgather", "alltoall")]
     return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
 
 
-def check_point(point, ranks):
+def check_point(point, ranks, iterations=ITERATIONS):
     assert point["exact"] is True and point["mismatch"] is None, f"{point['label']}: {point['mismatch']}"
     assert point["equal"] is True, f"{point['label']}: {point['endpoints']}"
-    assert point["ranks"] == ranks and point["iterations"] == ITERATIONS
+    assert point["ranks"] == ranks and point["iterations"] == iterations
     ends = point["endpoints"]
     for end in ends:
         for what in ("sent", "received"):
@@ -126,6 +144,7 @@ def check_point(point, ranks):
     sent, received = (sum(end[f"bytes_{what}"] for end in ends) for what in ("sent", "received"))
     assert sent == received and (sent > 0) == (ranks > 1), f"{point['label']}: {sent} sent, {received} received"
     assert 0 <= point["measured_min_s"] <= point["measured_s"] <= point["measured_max_s"]
+    assert point["announced_s"] > 0
     assert (point["time_s"] > 0) == (ranks > 1)
     return sent
 
@@ -152,8 +171,102 @@ def every_option(ranks):
     return function
 
 
-for count in range(1, 6):
+for count in range(1, 7):
     TESTS.append((f"every option on {count} ranks", every_option(count)))
+
+
+def all_among(nodes):
+    """The options that a hierarchy admits, for so many nodes."""
+    return [s for s in all_options(nodes) if s["name"] != "alltoall" and s.get("pull") != "rows"]
+
+
+def check_points(points, settings, ranks, iterations=ITERATIONS):
+    assert [p["label"] for p in points] == [s["label"] for s in settings]
+    for point in points:
+        check_point(point, ranks, iterations)
+
+
+def in_hierarchy(hierarchy, ranks, per_node):
+    def function(folder):
+        settings = all_among(-(-ranks // per_node))
+        path = scenario(folder, settings, hierarchy=hierarchy, cluster={**CLUSTER, "gpus_per_node": per_node})
+        out, _ = execute(ranks, path, "--format", "json")
+        check_points(json.loads(out)["points"], settings, ranks)
+
+    return function
+
+
+for kind, count, each in (("shard", 2, 2), ("shard", 4, 2), ("shard", 6, 3), ("shard", 6, 2), ("leader", 1, 2),
+                          ("leader", 3, 2), ("leader", 4, 2), ("leader", 5, 2), ("leader", 6, 3)):
+    TESTS.append((f"every option by {kind} on {count} ranks, {each} a node", in_hierarchy(kind, count, each)))
+
+
+def selected(select, **more):
+    def function(folder):
+        settings = [s for s in all_among(2 if "hierarchy" in more else 4) if s.get("coalesce", True)]
+        if "granularity" in more:
+            settings = [s for s in settings if s["name"] != "allgather"]
+        path = scenario(folder, settings, trace={"gradient": {"elements": 331, "seed": 7}}, select=select, iterations=3, **more)
+        out, _ = execute(4, path, "--format", "json")
+        check_points(json.loads(out)["points"], settings, 4, 3)
+
+    return function
+
+
+TESTS.append(("selected entries", selected({"topk": "10%"})))
+TESTS.append(("selected entries, by shard", selected({"topk": "10%"}, hierarchy="shard")))
+TESTS.append(("selected blocks", selected({"blocks": "1/4", "block": 12})))
+TESTS.append(("elements of selected blocks, by leader",
+              selected({"blocks": "1/4", "block": 12}, hierarchy="leader", granularity="element")))
+
+
+def all_values(ranks):
+    """Schemes of values, with each of their options, for so many ranks (or nodes)."""
+    few = [{"density": "10%"}, {"k": 5}, {"k": 80}]
+    settings = [{"name": name, **k} for name in ("topka", "topkdsa") for k in [*few, {"density": "90%"}, {}]]
+    if ranks & (ranks - 1) == 0:
+        settings += [{"name": "gtopk", **k} for k in few]
+    settings += [{"name": "oktopk", "thresholds": t, **k} for t in ("exact", "reused") for k in few]
+    for teams in [d for d in range(1, ranks + 1) if ranks % d == 0]:
+        for sag in ["auto", "bruck"] + ["recursive"] * (teams & (teams - 1) == 0):
+            spardl = {"name": "spardl", "teams": teams, "sag": sag, "density": "10%"}
+            settings += [{**spardl, "residuals": kept} for kept in ("global", "partial", "local")]
+            settings.append({**spardl, "timing": "after-sum"})
+    settings += [{"name": "s2", **o} for o in ({}, {"hashes": 2}, {"hashes": 3, "lambda": 1.5, "seed": 9}, {"hashes": 4, "buckets": 17})]
+    settings += [{**s, "sizes": "exchanged"} for s in settings] + [{**s, "index_bytes": 8} for s in settings]
+    return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
+
+
+def with_values(ranks, iterations, gradient, per_node=None, **more):
+    def function(folder):
+        settings = all_values(-(-ranks // per_node) if per_node else ranks)
+        path = scenario(folder, settings, trace={"gradient": gradient}, iterations=iterations,
+                        cluster={**CLUSTER, "gpus_per_node": per_node or 1}, **more)
+        out, _ = execute(ranks, path, "--format", "json")
+        check_points(json.loads(out)["points"], settings, ranks, iterations)
+
+    return function
+
+
+NORMAL = {"elements": 331, "seed": 7}
+LAPLACE = {"elements": 400, "seed": 2, "rho": 0.9, "sigma": 2, "layers": 5, "distribution": "laplace", "scale": 3}
+SKEWED = {"elements": 240, "sigma": 4, "rho": 0}
+TESTS += [(f"values on {ranks} ranks", with_values(ranks, 4, gradient))
+          for ranks, gradient in ((1, NORMAL), (2, LAPLACE), (3, NORMAL), (4, LAPLACE), (5, NORMAL), (6, SKEWED))]
+# Ok-Topk evaluates its thresholds anew in the 33rd iteration; B-SAG's h has climbed by then.
+TESTS.append(("values over 36 iterations", with_values(3, 36, {"elements": 96, "seed": 4, "iterations": 36})))
+TESTS += [(f"values by {kind} on {ranks} ranks, {each} a node", with_values(ranks, 3, NORMAL, each, hierarchy=kind))
+          for kind, ranks, each in (("shard", 4, 2), ("shard", 6, 3), ("leader", 4, 2), ("leader", 5, 2))]
+
+
+@test
+def sketches_of_what_is_selected(folder):
+    for select in ({"topk": "10%"}, {"blocks": "25%", "block": 12}):
+        path = scenario(folder, ["s2", {"name": "s2", "hashes": 2, "label": "two"}], trace={"gradient": NORMAL},
+                        iterations=3, select=select)
+        out, _ = execute(3, path, "--format", "json")
+        for point in json.loads(out)["points"]:
+            check_point(point, 3, 3)
 
 
 @test
@@ -257,6 +370,81 @@ def trace_on_one_rank_only(folder):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=30, env=ENVIRONMENT, cwd=folder)
     assert done.returncode == 2 and done.stdout == "", done
     assert "rank 1 of 3" in done.stderr and "here" in done.stderr, done.stderr
+
+
+def as_ranks(folder, ranks, others, *arguments, timeout=60):
+    """`sparsync exec ARGUMENTS`, but rank 1 runs what the shell's lines `others` make of it."""
+    script = folder / "as_rank"
+    script.write_text(f'#!/bin/sh\nif [ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}" = 1 ]; then\n{others}\nfi\nexec "$@"\n')
+    script.chmod(0o755)
+    command = [*with_mpirun(ranks), script, PROGRAM, "exec", *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT, cwd=folder)
+
+
+@test
+def ranks_that_disagree(folder):
+    write_trace(folder / "trace.safetensors")
+    (folder / "other").mkdir()
+    other = write_trace(folder / "other" / "trace.safetensors")
+    data = bytearray(other.read_bytes())
+    data[-4] ^= 1  # another row
+    other.write_bytes(data)
+    for others in ('cd other', 'set -- "$@" --iterations 0:1', 'set -- "$@" --set sizes=exchanged',
+                   'set -- "$1" exec --trace trace.safetensors --scheme allgather',
+                   'set -- "$1" exec --trace trace.safetensors --scheme allgather,ps,allreduce'):
+        done = as_ranks(folder, 3, others, "--trace", "trace.safetensors", "--scheme", "allgather,ps")
+        assert done.returncode == 2 and done.stdout == "", (others, done)
+        assert "rank 1 of 3: this rank was given another scenario" in done.stderr, (others, done.stderr)
+
+
+@test
+def a_rank_that_never_starts(folder):
+    write_trace(folder / "trace.safetensors")
+    done = as_ranks(folder, 3, "kill -KILL $$", "--trace", "trace.safetensors", "--scheme", "allgather")
+    assert done.returncode != 0 and "allgather" not in done.stdout, done  # MPICH's words are on stdout
+
+
+def children(process):
+    """The processes below that one which are sparsync itself."""
+    found, parents = [], {process}
+    for entry in sorted(pathlib.Path("/proc").iterdir(), key=lambda e: int(e.name) if e.name.isdigit() else 0):
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if parent in parents:
+                parents.add(int(entry.name))
+                if os.readlink(entry / "exe") == os.path.realpath(PROGRAM):
+                    found.append(int(entry.name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def alive(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@test
+def a_rank_that_is_killed(folder):
+    path = scenario(folder, ["allreduce", "topka"], trace={"gradient": {"elements": 300000, "iterations": 500}}, iterations=500)
+    command = [*with_mpirun(3), PROGRAM, "exec", path, "--format", "json", "-o", folder / "out.json"]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as run:
+        deadline = time.monotonic() + 60
+        while len(children(run.pid)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(2)  # in the middle of an iteration
+        ranks = children(run.pid)
+        assert len(ranks) == 3 and run.poll() is None, (ranks, run.poll())
+        os.kill(ranks[1], signal.SIGKILL)
+        out, err = run.communicate(timeout=60)
+    assert run.returncode != 0 and re.search("signal 9|Killed", out + err), (run.returncode, out, err)
+    assert not (folder / "out.json").exists()
+    deadline = time.monotonic() + 20
+    while any(alive(rank) for rank in ranks) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(alive(rank) for rank in ranks), "a rank goes on"
 
 
 @test

@@ -116,7 +116,7 @@ static bool record(struct ss_player *player, struct ss_round *round, struct ss_e
     if (!round->payloads || r->meddle) continue;
     uint64_t bytes = 0;
     for (uint32_t c = 0; c < round->payloads[i].count; c++)
-      bytes += ss_wire_bytes(round->wire, &round->payloads[i].chunks[c]);
+      bytes += ss_wire_bytes(ss_round_wire(round, i), &round->payloads[i].chunks[c]);
     assert_int_equal(bytes, ss_message_bytes(&round->messages, i));
     record_payload(r, &round->payloads[i]);
   }

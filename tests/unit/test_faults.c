@@ -200,7 +200,7 @@ static bool meddle(struct meddler *m, struct ss_round *round, uint32_t at) {
   for (uint32_t i = 0; i < p->count && m->fault != REPEAT; i++) {
     /* one chunk is enough, and the harder to notice; but all of them are dropped */
     bool drop = m->fault == DROP_CHUNK || m->fault == DROP_RANGE;
-    if ((!done || drop) && meddle_chunk(m, round->wire, &chunks[i])) done = true;
+    if ((!done || drop) && meddle_chunk(m, ss_round_wire(round, at), &chunks[i])) done = true;
   }
   p->chunks = chunks;
   if (m->fault == REPEAT) p->count *= 2;

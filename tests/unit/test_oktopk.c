@@ -643,22 +643,6 @@ static void every_fault_shows(void **state) {
   assert_true(faults > 1000);
 }
 
-static bool first_only(const struct ss_player *player, uint32_t endpoint) {
-  (void)player;
-  return endpoint == 0;
-}
-
-/* Where other ranks live elsewhere, nobody knows an exact threshold without a message. */
-static void exact_needs_all_ranks_here(void **state) {
-  static const int64_t gradient[2][4] = {{1, 2}, {0, 0, 3, 4}};
-  (void)state;
-  struct subject s = open_subject(2, 4, 1, EXACT, false);
-  assert_true(run_subject(&s, &gradient[0][0]));
-  s.scribe.player.resident = first_only;
-  assert_false(run_subject(&s, &gradient[0][0]));
-  close_subject(&s);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(three_ranks_by_hand),
@@ -667,7 +651,6 @@ int main(void) {
       cmocka_unit_test(long_runs_as_the_reference),
       cmocka_unit_test(reused_thresholds_stay_near_k),
       cmocka_unit_test(every_fault_shows),
-      cmocka_unit_test(exact_needs_all_ranks_here),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "tensor/wire.h"
 
+#include <math.h>
+
 enum { ROWS = 400 };
 
 /* A chunk of some rows of `domain`, its values none of them zero unless `zeros`. */
@@ -245,6 +247,93 @@ static void bits_stand_for_rows_in_order(void **state) {
   assert_true(memcmp(out + 20, "\2\0\0\0", 4) == 0 && are_floats(out + 24, tail, 2));
 }
 
+/* --- whole numbers ---------------------------------------------------------------------------------------- */
+
+/* Values of 2^24 and less, zeros too where the format keeps them: marks there, floats on the way, marks back. */
+static void units_go_there_and_back(void **state) {
+  static struct scene x;
+  static const int64_t some[] = {1 << 24, -(1 << 24), 1, -1, 0, 4097, -3, 16777215};
+  uint64_t zeros = 0, values = 0;
+  (void)state;
+  for (uint32_t f = 0; f < COUNT(formats); f++)
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+      struct ss_error error;
+      struct ss_chunk got;
+      uint64_t size, n = 0;
+      make_scene(&x, seed, formats[f], false);
+      if (formats[f] == SS_WIRE_BLOCK || x.sent.width > 1) continue; /* schemes of values send neither */
+      uint64_t *marks = ss_arena_alloc(&x.arena, x.sent.count, sizeof *marks);
+      for (uint64_t i = 0; i < x.sent.count; i++) marks[i] = (uint64_t)some[dice_below(&x.dice, COUNT(some))];
+      x.wire.units = true;
+      x.sent.values = NULL;
+      x.sent.marks = marks;
+      assert_true(ss_wire_exact(&x.wire, &x.sent));
+      unsigned char *bytes = encoded(&x, &size);
+      assert_int_equal(size, bytes_due(&x));
+      assert_true(ss_wire_decode(&x.wire, &x.known, bytes, size, &x.arena, &got, &error));
+      assert_true(!got.values && got.marks);
+      const bool dense = formats[f] == SS_WIRE_DENSE || (formats[f] == SS_WIRE_SMALLER && dense_is_less(&x));
+      for (uint64_t i = 0; i < x.sent.count; i++) {
+        zeros += marks[i] == 0;
+        if (dense && marks[i] == 0) continue; /* an image has no list */
+        assert_true(n < got.count && got.rows[n] == x.sent.rows[i] && got.marks[n] == marks[i]);
+        n++, values++;
+      }
+      assert_int_equal(n, got.count);
+      free(bytes);
+    }
+  assert_true(zeros > 100 && values > 1000);
+  ss_arena_free(&x.arena);
+}
+
+static void what_floats_cannot_hold_is_noticed(void **state) {
+  static const float wrong[] = {0.5F, 16777218.0F, -16777218.0F, NAN, INFINITY};
+  const uint64_t marks[] = {1, (1 << 24) + 1}, negative[] = {1, 0 - (uint64_t)(1 << 24) - 1};
+  const uint32_t rows[] = {2, 3};
+  const struct ss_wire wire = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4, .units = true};
+  struct ss_chunk c = {.rows = rows, .marks = marks, .count = 2, .high = 9, .width = 1, .stride = 1}, got;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  unsigned char bytes[16] = {2, 0, 0, 0, 3};
+  (void)state;
+  assert_false(ss_wire_exact(&wire, &c));
+  c.marks = negative;
+  assert_false(ss_wire_exact(&wire, &c));
+  c.count = 1;
+  assert_true(ss_wire_exact(&wire, &c));
+  c.count = 2;
+  assert_true(ss_wire_decode(&wire, &c, bytes, sizeof bytes, &arena, &got, &error));
+  for (uint32_t i = 0; i < COUNT(wrong); i++) {
+    memcpy(bytes + 12, &wrong[i], sizeof wrong[i]);
+    assert_false(ss_wire_decode(&wire, &c, bytes, sizeof bytes, &arena, &got, &error));
+    assert_int_equal(error.status, SS_UNPROVEN);
+  }
+  ss_arena_free(&arena);
+}
+
+/* Numbers of 8 bytes; an empty range has none, though it counts one (Ok-Topk's cut 0). */
+static void numbers_go_there_and_back(void **state) {
+  const uint64_t number[] = {UINT64_MAX, 7};
+  const struct ss_wire wire = {.format = SS_WIRE_DENSE, .value_bytes = 8};
+  struct ss_chunk c = {.marks = number, .count = 2, .high = 2, .width = 1, .stride = 1, .dense = true}, got;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  unsigned char bytes[16];
+  (void)state;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 16);
+  ss_wire_encode(&wire, &c, bytes);
+  assert_memory_equal(bytes, number, 16);
+  assert_true(ss_wire_decode(&wire, &c, bytes, 16, &arena, &got, &error));
+  assert_true(got.marks[0] == UINT64_MAX && got.marks[1] == 7);
+  c.count = 1;
+  c.high = 0;
+  assert_int_equal(ss_wire_bytes(&wire, &c), 0);
+  ss_wire_encode(&wire, &c, bytes);
+  assert_true(ss_wire_decode(&wire, &c, bytes, 0, &arena, &got, &error));
+  assert_true(got.count == 1 && got.marks[0] == 0);
+  ss_arena_free(&arena);
+}
+
 /* --- hostile bytes ---------------------------------------------------------------------------------------- */
 
 static void check_sane(const struct scene *x, const struct ss_chunk *got) {
@@ -365,8 +454,13 @@ static void wrong_blocks_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(formats_go_there_and_back),   cmocka_unit_test(bits_stand_for_rows_in_order),
-      cmocka_unit_test(bytes_cut_short_are_refused), cmocka_unit_test(changed_bytes_are_refused_or_in_range),
+      cmocka_unit_test(formats_go_there_and_back),
+      cmocka_unit_test(bits_stand_for_rows_in_order),
+      cmocka_unit_test(units_go_there_and_back),
+      cmocka_unit_test(what_floats_cannot_hold_is_noticed),
+      cmocka_unit_test(numbers_go_there_and_back),
+      cmocka_unit_test(bytes_cut_short_are_refused),
+      cmocka_unit_test(changed_bytes_are_refused_or_in_range),
       cmocka_unit_test(wrong_blocks_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
