@@ -235,6 +235,13 @@ def trace_prints_what_it_says(folder):
         misfits(f"trace-{verb}", changed(document, ["trace"], drop=True), "no name of the trace")
 
 
+@test
+def calibrate_writes_a_cluster(folder):
+    for log in ("all_reduce_perf", "osu_latency"):
+        done = call("calibrate", "network", ROOT / "tests" / "cli" / "data" / f"{log}.log")
+        fits("cluster", json.loads(done.stdout), f"calibrate network {log}")
+
+
 # --- inputs -----------------------------------------------------------------------------------------------------------
 
 
