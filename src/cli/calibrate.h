@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-extern const struct ss_command calibrate_network;
+extern const struct ss_command calibrate_network, calibrate_kernels;
 
 /* Today, as "2026-11-21". */
 const char *calibrate_date(char *buffer, size_t size);

@@ -13,7 +13,8 @@
 static const char help[] =
     "usage: sparsync calibrate network LOG [options]\n"
     "\n"
-    "Fits alpha and beta to a benchmark's log, by robust regression on relative residuals, and writes a cluster file.\n"
+    "Fits alpha and beta to a benchmark's log, by robust regression on relative residuals, and writes a cluster "
+    "file.\n"
     "Of nccl-tests: all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf; of OSU:\n"
     "osu_latency, osu_bw, osu_allreduce, osu_alltoall. The closed form that is supposed, the sizes of messages for\n"
     "which the fit holds, residuals and outliers go with it, and are told on standard error. Where small messages\n"

@@ -7,20 +7,22 @@
 #include <string.h>
 #include <time.h>
 
-static const struct ss_command *const verbs[] = {&calibrate_network};
+static const struct ss_command *const verbs[] = {&calibrate_network, &calibrate_kernels};
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static const char help[] =
-    "usage: sparsync calibrate network ...\n"
+    "usage: sparsync calibrate network|kernels ...\n"
     "\n"
     "Makes model files out of measurements.\n"
     "\n"
     "  network  a cluster: alpha and beta of its links, from a benchmark's log\n"
+    "  kernels  a device: what the tensor kernels take on this machine\n"
     "\n"
-    "`sparsync calibrate network --help` tells more; docs/calibration.md says what is fitted and how.\n"
+    "`sparsync calibrate network --help` and so on tell more; docs/calibration.md says what is fitted and how.\n"
     "\n"
     "examples:\n"
-    "  sparsync calibrate network all_reduce.log -o mine.json\n";
+    "  sparsync calibrate network all_reduce.log -o mine.json\n"
+    "  sparsync calibrate kernels --device cpu -o here.json\n";
 
 const char *calibrate_date(char *buffer, size_t size) {
   const time_t now = time(NULL);

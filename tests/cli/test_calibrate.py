@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""`sparsync calibrate network` on logs: public formats, made from known alpha and beta with noise and outliers; the fit
-must find them again. Arguments: the program, the source tree; with --write, anew tests/cli/data/*.log. Prints TAP."""
+"""`sparsync calibrate`: networks out of logs, kernels. The logs are of public formats, made from known alpha and beta
+with noise and outliers; the fit must find them again. Arguments: the program, the source tree; with --write, anew
+tests/cli/data/*.log. Prints TAP."""
 import json
 import os
 import pathlib
@@ -236,6 +237,47 @@ def cluster_runs(folder):
     assert json.loads(done.stdout)["points"][0]["cluster"].endswith("mine")
 
 
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+CHARGED = {"merge_sum": {"t0": 3e-3, "per_byte": 1e-6}, "dense_add": {"t0": 0.5, "per_byte": 1e-3}}
+
+
+@test
+def sums_are_charged_by_name(folder):
+    """4 ranks, 64 rows of 4 floats, 8 rows each that nobody else has: an all-reduce adds 3 times a quarter of the tensor, 3
+    bytes moved for each received; an all-gather sums 4 lists of 8 rows of 20 B into one of 32 rows, once."""
+    (folder / "d.json").write_text(json.dumps({"name": "d", "kernels": CHARGED}))
+    (folder / "s.json").write_text(json.dumps({
+        "trace": {"uniform": {"rows": 64, "row_width": 4, "density": "1/8", "overlap": "none"}}, "ranks": 4, "iterations": 1,
+        "cluster": {"latency": 0, "bandwidth": 1e9}, "device": "d.json", "schemes": ["allreduce", "allgather", {"name": "ps", "dense": True}]}))
+    points = json.loads(call("run", folder / "s.json", "--format", "json").stdout)["points"]
+    kernels = {p["scheme"]: p["kernel_s"] for p in points}
+    wanted = {"allreduce": 3 * (0.5 + 3 * 256 * 1e-3), "allgather": 3e-3 + (4 * 8 + 32) * 20 * 1e-6}
+    for scheme, seconds in wanted.items():
+        assert abs(kernels[scheme] / seconds - 1) < 1e-9, f"{scheme}: {kernels[scheme]}, not {seconds}"
+
+
+@test
+def kernels_are_timed(folder):
+    """The times are this machine's, and nobody's to check; but a device comes out that `run` takes."""
+    path = folder / "here.json"
+    for attempt in range(3):  # a busy machine may drown a kernel's rate in noise, and is told so
+        done = subprocess.run([PROGRAM, "calibrate", "kernels", "--device", "cpu", "--max", "1MiB", "--cache", "64KiB", "--repeats", "5",
+                               "-o", path], capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+        assert done.returncode == 0 or "noise" in done.stderr or "grow" in done.stderr, done.stderr
+        if done.returncode == 0:
+            break
+    else:
+        raise tap.Skip("too busy a machine to time kernels")
+    device = json.loads(path.read_text())
+    assert {"merge_sum", "dense_add", "coalesce", "top_k", "hash_partition"} <= set(device["kernels"]) and "cpu" in device["measured"]
+    for name, line in device["kernels"].items():
+        assert line["t0"] >= 0 and line["per_byte"] > 0 and line["samples"] == 12, f"{name}: {line}"
+        assert 0 < line["valid"][0] < line["valid"][1] and name in done.stderr
+    call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
+         "rtx3090-1gbe", "--device", path)
+
+
 # --- logs that are not ------------------------------------------------------------------------------------------------
 
 
@@ -277,7 +319,8 @@ def broken_osu_logs(folder):
 
 @test
 def wrong_usage(folder):
-    for arguments, says in (([], "say what"), (["netwrk"], "network"), (["network"], "log"), (["network", "a", "b"], "left over"),
+    for arguments, says in (([], "say what"), (["netwrk"], "network"), (["network"], "log"), (["kernels"], "--device"),
+                            (["kernels", "--device", "gpu"], "not cpu"), (["kernels", "--device", "cpu", "--max", "1"], "--max"), (["network", "a", "b"], "left over"),
                             (["network", folder / "none"], "none"), (["network", "x", "--sizes", "4"], "range"),
                             (["network", "x", "--latency", "fast"], "--latency"), (["network", "x", "--ranks", "1"], "--ranks")):
         done = call("calibrate", *arguments, status=2)
