@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 
@@ -235,6 +236,48 @@ def cluster_runs(folder):
     done = call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allreduce", "--iterations", "1",
                 "--cluster", folder / "mine.json", "--format", "json")
     assert json.loads(done.stdout)["points"][0]["cluster"].endswith("mine")
+
+
+# --- under mpirun -----------------------------------------------------------------------------------------------------
+
+MPI = {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1", "OMP_NUM_THREADS": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+def under_mpirun(ranks, *arguments):
+    mpirun = shutil.which("mpirun")
+    if not mpirun or "without MPI" in subprocess.run([PROGRAM, "exec"], capture_output=True, text=True, env=ENVIRONMENT).stderr:
+        raise tap.Skip("needs mpirun, and a build with MPI")
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, timeout=30).stdout
+    more = ["--allow-run-as-root", "--oversubscribe"] if "Open MPI" in version or "OpenRTE" in version else []
+    return subprocess.run([mpirun, *more, "-n", str(ranks), PROGRAM, "calibrate", "network", *map(str, arguments)], capture_output=True,
+                          text=True, timeout=120, env=MPI)
+
+
+@test
+def processes_of_mpirun(folder):
+    """The times are this machine's; but the cluster is one, and fits were made of what was asked for."""
+    for attempt in range(3):  # a busy machine may drown the bandwidth in noise, and is told so
+        done = under_mpirun(3, "--sizes", "64:4MiB", "--repeats", "5", "-o", folder / "c.json")
+        if done.returncode == 0:
+            break
+        assert "noise" in done.stderr or "do not grow" in done.stderr, done.stderr
+    else:
+        raise tap.Skip("too busy a machine to time messages")
+    cluster = json.loads((folder / "c.json").read_text())
+    assert cluster["latency"] >= 0 and cluster["bandwidth"] > 1e6 and cluster["gpus_per_node"] == 3
+    for fit in (cluster["notes"]["fit"], cluster["notes"]["ping_pong"]):
+        assert fit[0]["valid"][0] == 64 and fit[-1]["valid"][1] == 1 << 22 and sum(f["samples"] for f in fit) == 17
+    call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
+         folder / "c.json")
+
+
+@test
+def one_process_is_too_few(folder):
+    for arguments, says in (([1], "nobody"), ([2, "--ranks", "2"], "for logs"), ([2, "--sizes", "1:2GiB"], "1 GiB"),
+                            ([2, "--sises", "1:"], "--sizes"), ([2, "--sizes", "1:2", "--repeats", "1"], "too few")):
+        done = under_mpirun(*arguments)
+        assert done.returncode == 2 and says in done.stderr and not done.stdout, done
+        assert done.stderr.count("sparsync calibrate:") == 1, f"several ranks spoke: {done.stderr}"
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
