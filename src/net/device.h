@@ -35,4 +35,10 @@ static inline double ss_device_time(const struct ss_device *device, enum ss_char
   return device->line[kernel].t0 + (double)bytes_moved * device->line[kernel].per_byte;
 }
 
+/* Every byte takes `factor` times as long. */
+static inline void ss_device_scale(struct ss_device *device, double factor) {
+  device->per_byte *= factor;
+  for (int i = 0; i < SS_CHARGES; i++) device->line[i].per_byte *= factor;
+}
+
 #endif
