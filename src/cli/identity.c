@@ -67,6 +67,11 @@ static void feed_payloads(XXH3_state_t *state, const struct ss_job *job) {
   feed_count(state, job->device.counted);
   feed_number(state, job->device.launch);
   feed_number(state, job->device.per_byte);
+  feed_count(state, job->device.measured);
+  for (int i = 0; i < SS_CHARGES; i++) {
+    feed_number(state, job->device.line[i].t0);
+    feed_number(state, job->device.line[i].per_byte);
+  }
   feed_count(state, job->cluster.gpus_per_node);
 }
 

@@ -170,7 +170,7 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
     for (uint32_t i = 0; i < P; i++) run->play.bytes[j] += ss_wire_bytes(&run->coo, &block[i]);
     run->play.bytes[j] += ss_wire_bytes(&run->coo, &slice);
   }
-  return ss_play_kernels(&run->play, 0, P, run->play.bytes, error);
+  return ss_play_kernels(&run->play, SS_MERGE_SUM, 0, P, run->play.bytes, error);
 }
 
 static bool exchange_gradients(struct alltoall *a, struct ss_error *error) {

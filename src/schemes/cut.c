@@ -175,5 +175,5 @@ bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct 
   uint64_t moved = ss_wire_bytes(&run->coo, &sum);
   for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
   for (uint32_t r = 0; r < run->ranks; r++) run->play.bytes[r] = moved;
-  return ss_play_kernels(&run->play, 0, run->ranks, run->play.bytes, error);
+  return ss_play_kernels(&run->play, SS_MERGE_SUM, 0, run->ranks, run->play.bytes, error);
 }

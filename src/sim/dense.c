@@ -43,7 +43,8 @@ bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32
   };
   if (play->device && play->device->counted) {
     for (uint32_t i = 0; i < count; i++) /* reads two operands, writes one */
-      play->kernel[i] = (struct ss_kernel){play->to[i], ss_device_time(play->device, 3 * play->bytes[i])};
+      play->kernel[i] =
+          (struct ss_kernel){play->to[i], ss_device_time(play->device, SS_DENSE_ADD, 3 * play->bytes[i])};
     round.after = play->kernel;
     round.after_count = count;
   }

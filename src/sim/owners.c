@@ -123,7 +123,8 @@ bool ss_owners_sum(struct ss_owners *o, struct ss_error *error) {
     ss_owners_watch(o);
     watch_push(o, pushed);
   }
-  return ss_play_kernels(o->play, ss_owners_endpoint(o, 0), o->parts, o->moved, error);
+  return ss_play_kernels(o->play, dense ? SS_DENSE_ADD : SS_MERGE_SUM, ss_owners_endpoint(o, 0), o->parts, o->moved,
+                         error);
 }
 
 /* --- pull ----------------------------------------------------------------------------------------------- */

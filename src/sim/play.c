@@ -69,11 +69,11 @@ bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const u
   return play->player->play(play->player, &round, error);
 }
 
-bool ss_play_kernels(struct ss_play *play, uint32_t first, uint32_t count, const uint64_t *bytes,
-                     struct ss_error *error) {
+bool ss_play_kernels(struct ss_play *play, enum ss_charge kernel, uint32_t first, uint32_t count,
+                     const uint64_t *bytes, struct ss_error *error) {
   if (!play->device || !play->device->counted) return true;
   for (uint32_t i = 0; i < count; i++)
-    play->kernel[i] = (struct ss_kernel){first + i, ss_device_time(play->device, bytes[i])};
+    play->kernel[i] = (struct ss_kernel){first + i, ss_device_time(play->device, kernel, bytes[i])};
   struct ss_round round = {.dependent = true, .after = play->kernel, .after_count = count};
   return play->player->play(play->player, &round, error);
 }
@@ -92,7 +92,8 @@ bool ss_play_charge_sums(struct ss_play *play, struct ss_error *error) {
   if (!play->device || !play->device->counted) return true;
   for (uint32_t r = 0; r < play->ranks; r++)
     if (play->summing[r].any)
-      play->kernel[round.after_count++] = (struct ss_kernel){r, ss_device_time(play->device, play->summing[r].moved)};
+      play->kernel[round.after_count++] =
+          (struct ss_kernel){r, ss_device_time(play->device, SS_MERGE_SUM, play->summing[r].moved)};
   memset(play->summing, 0, play->ranks * sizeof *play->summing);
   return play->player->play(play->player, &round, error);
 }

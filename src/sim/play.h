@@ -111,8 +111,8 @@ bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const u
                    bool dependent, struct ss_error *error) SS_MUST_CHECK;
 /* A round without messages in which endpoint e computes on bytes[e] bytes of memory traffic, once all that it did
  * is complete; `bytes` holds endpoints first .. first+count-1. Nothing when the device counts no kernels. */
-bool ss_play_kernels(struct ss_play *play, uint32_t first, uint32_t count, const uint64_t *bytes,
-                     struct ss_error *error) SS_MUST_CHECK;
+bool ss_play_kernels(struct ss_play *play, enum ss_charge kernel, uint32_t first, uint32_t count,
+                     const uint64_t *bytes, struct ss_error *error) SS_MUST_CHECK;
 /* Notes that `rank` made a sum: its operands, and what came out. */
 void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire,
                       const struct ss_chunk *operands, uint32_t count, const struct ss_chunk *sum);

@@ -132,7 +132,7 @@ static bool rows(struct worker *w, struct ss_duration *d, struct ss_error *error
   scale_k(&setting, &none, d->sampled, c->lookups->module->rows * wish.columns);
   const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
   struct ss_device device = w->all->device;
-  device.per_byte *= d->sampled;
+  ss_device_scale(&device, d->sampled);
   const struct ss_world world = {&cluster, &device, w->all->verify, &w->memory};
   uint64_t period = c->lookups->iterations;
   if (needs.values && !c->lookups->valued && !setting.scheme->estimates && period > ITERATIONS_OF_VALUES)
@@ -168,7 +168,7 @@ static bool entries(struct worker *w, struct ss_duration *d, struct ss_error *er
   scale_k(&setting, &w->selector.selection, d->sampled, n);
   const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
   struct ss_device device = w->all->device;
-  device.per_byte *= d->sampled;
+  ss_device_scale(&device, d->sampled);
   const struct ss_world world = {&cluster, &device, w->all->verify, &w->memory};
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
   const bool by_element = setting.scheme->by_elements || setting.element;

@@ -126,7 +126,7 @@ static double split_time(const struct ss_training *training, const struct ss_tra
     for (uint32_t r = 0; r < p->ranks; r++) moved[r] += ss_lookups_split_bytes(l, t, r, next);
   }
   for (uint32_t r = 0; r < p->ranks; r++) most = moved[r] > most ? moved[r] : most;
-  return ss_device_time(&training->durations.device, most);
+  return ss_device_time(&training->durations.device, SS_MERGE_SUM, most);
 }
 
 static bool fill_split(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {

@@ -15,7 +15,7 @@ import tap
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-COMMANDS = ("run", "plan", "cost", "check", "trace", "exec", "claims", "list")
+COMMANDS = ("run", "plan", "cost", "check", "trace", "exec", "calibrate", "claims", "list")
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
 ALPHA, BETA = 10e-6, 1e-9
 TESTS = []

@@ -235,6 +235,30 @@ def trace_prints_what_it_says(folder):
         misfits(f"trace-{verb}", changed(document, ["trace"], drop=True), "no name of the trace")
 
 
+@test
+def calibrate_writes_a_cluster(folder):
+    for log in ("all_reduce_perf", "osu_latency"):
+        done = call("calibrate", "network", ROOT / "tests" / "cli" / "data" / f"{log}.log")
+        fits("cluster", json.loads(done.stdout), f"calibrate network {log}")
+
+
+@test
+def measured_devices_alike(folder):
+    """The form of `calibrate kernels`: program and schema are of one mind."""
+    line = {"t0": "4us", "per_byte": 1e-9, "valid": [1, "1MB"], "samples": 9, "outliers": 0, "residual_median": 0, "residual_max": 0}
+    device = {"name": "m", "summary": "", "kernels": {"merge_sum": line, "dense_add": line, "top_k": line}, "measured": "by hand", "notes": {}}
+    cases = [(True, ["notes"], 1), (True, ["kernels", "other"], line), (False, ["kernels", "merge_sum", "t0"], -1),
+             (False, ["kernels", "top_k", "per_byte"], 0), (False, ["kernels", "top_k", "rate"], 1), (False, ["launch"], 1),
+             (False, ["kernels"], {"merge_sum": line}), (False, ["kernels", "top_k"], 3), (False, ["kernels", "top_k", "valid"], [1])]
+    for wanted, path, value in cases:
+        document = changed(device, path, value)
+        (folder / "m.json").write_text(json.dumps(document))
+        done = call("run", "--trace", BIBLE, "--iterations", "1", "--scheme", "ps", "--cluster", "rtx3090-1gbe", "--device",
+                    folder / "m.json", status=0 if wanted else 2)
+        assert wanted or "m.json" in done.stderr, done.stderr
+        assert validator("device").is_valid(document) == wanted, f"the schema on {path} = {value!r}"
+
+
 # --- inputs -----------------------------------------------------------------------------------------------------------
 
 
@@ -294,6 +318,7 @@ SELECT_REFUSED = ["5%", {}, {"topk": 0}, {"k": 0}, {"topk": "5%", "k": 7}, {"blo
                   {"blocks": 0.5, "block": 0}, {"k": 7, "residual": 1}, {"top": 1}]
 # What scenarios may say, and may not: program and schema are of one mind.
 TAKEN = [(["ranks"], 4), (["ranks"], "1..4"), (["iterations"], 2), (["iterations"], ":2"), (["device"], "none"),
+         (["device"], {"name": "m", "kernels": {k: {"t0": "4us", "per_byte": 1e-9} for k in ("merge_sum", "dense_add")}, "measured": 1}),
          (["device"], "quick"), (["cluster"], "rtx3090-1gbe"), (["cluster", "latency"], 0), (["cluster", "latency"], "0.5 ms"),
          (["cluster", "bandwidth"], "3.1GB/s"), (["cluster", "bandwidth"], "1e9"), (["cluster", "bandwidth"], "100 Mibit/s"),
          (["trace", "uniform", "density"], "25%"), (["trace", "uniform", "density"], 0.25), (["index_bytes"], "8"),
@@ -309,7 +334,7 @@ REFUSED = [(["rank"], 4), (["ranks"], []), (["ranks"], 0), (["ranks"], "few"), (
            (["cluster", "bandwidth"], "1Gb/z"), (["cluster", "bandwidth"], "10us"), (["cluster", "latency"], -1),
            (["cluster", "latency"], "1 minute"), (["cluster", "nic"], "both"), (["cluster", "gpus_per_node"], 0),
            (["cluster", "model"], "loggp"), (["cluster", "intra"], {"latency": 1}), (["cluster", "intra", "nic"], "per-rank"),
-           (["cluster"], []), (["device", "efficiency"], 0), (["device", "speed"], 1), (["trace"], 7), (["trace"], {}),
+           (["cluster"], []), (["device", "efficiency"], 0), (["device"], {"name": "m", "kernels": {}}), (["device", "speed"], 1), (["trace"], 7), (["trace"], {}),
            (["trace"], {"uniform": {"rows": 64}}), (["trace", "uniform", "density"], 0), (["trace", "uniform", "dtype"], "F64"),
            (["trace", "uniform", "rows"], 2**32), (["trace", "uniform", "overlap"], "some"), (["expect"], {}),
            (["expect", 0, "is"], "=="), (["expect", 0, "is"], "="), (["expect", 0, "that"], "times"), (["expect", 0, "of"], 1),

@@ -195,12 +195,12 @@ static void kernels_are_played_only_when_counted(void **state) {
   const struct ss_device none = ss_device_none(), device = {.counted = true, .launch = 1, .per_byte = 0.5};
   const uint64_t bytes[] = {4, 0, 10};
   assert_true(ss_play_open(&play, &c.player, 4, 0, &error));
-  assert_true(ss_play_kernels(&play, 1, 3, bytes, &error));
+  assert_true(ss_play_kernels(&play, SS_MERGE_SUM, 1, 3, bytes, &error));
   play.device = &none;
-  assert_true(ss_play_kernels(&play, 1, 3, bytes, &error));
+  assert_true(ss_play_kernels(&play, SS_MERGE_SUM, 1, 3, bytes, &error));
   assert_int_equal(c.rounds, 0);
   play.device = &device;
-  assert_true(ss_play_kernels(&play, 1, 3, bytes, &error));
+  assert_true(ss_play_kernels(&play, SS_MERGE_SUM, 1, 3, bytes, &error));
   assert_true(c.rounds == 1 && c.round.dependent && c.round.messages.count == 0 && c.round.after_count == 3);
   assert_true(c.kernel[0].endpoint == 1 && c.kernel[0].seconds == 3);
   assert_true(c.kernel[1].endpoint == 2 && c.kernel[1].seconds == 1);
@@ -403,13 +403,20 @@ static void devices_are_read(void **state) {
                           "\"5us\", \"source\": \"s\", \"summary\": \"t\", \"notes\": \"u\"}",
                           &d, &error));
   assert_true(d.counted && d.launch == 5e-6 && close_to(d.per_byte, 1 / 4e9, 1e-15));
-  assert_true(close_to(ss_device_time(&d, 4000), 6e-6, 1e-12));
+  assert_true(close_to(ss_device_time(&d, SS_DENSE_ADD, 4000), 6e-6, 1e-12));
   assert_string_equal(d.name, "d");
   assert_true(
       read_device("{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": \"100%\", \"launch\": 0}", &d, &error));
-  assert_true(ss_device_time(&d, 3) == 3);
+  assert_true(ss_device_time(&d, SS_MERGE_SUM, 3) == 3);
+  assert_true(read_device(
+      "{\"name\": \"m\", \"measured\": \"x\", \"kernels\": {\"merge_sum\": {\"t0\": \"4us\", \"per_byte\": "
+      "2e-9, \"valid\": [0, \"1GB\"]}, \"dense_add\": {\"t0\": 0, \"per_byte\": 1e-10}, \"top_k\": "
+      "{\"t0\": 1, \"per_byte\": 1}}}",
+      &d, &error));
+  assert_true(close_to(ss_device_time(&d, SS_MERGE_SUM, 1000), 6e-6, 1e-12));
+  assert_true(close_to(ss_device_time(&d, SS_DENSE_ADD, 1000), 1e-7, 1e-12));
   d = ss_device_none();
-  assert_true(!d.counted && ss_device_time(&d, 1000) == 0);
+  assert_true(!d.counted && ss_device_time(&d, SS_MERGE_SUM, 1000) == 0);
   assert_string_equal(d.name, "none");
 }
 
@@ -431,6 +438,13 @@ static void bad_devices_are_refused(void **state) {
       {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1.01, \"launch\": 1}", "efficiency"},
       {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": -1}", "launch"},
       {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"lunch\": 1}", "launch"},
+      {"{\"name\": \"d\", \"kernels\": 3}", "object"},
+      {"{\"name\": \"d\", \"kernels\": {\"merge_sum\": {\"t0\": 0, \"per_byte\": 1}}}", "dense_add"},
+      {"{\"name\": \"d\", \"launch\": 1, \"kernels\": {}}", "launch"},
+      {"{\"name\": \"d\", \"kernels\": {\"top_k\": {\"t0\": -1, \"per_byte\": 1}}}", "t0"},
+      {"{\"name\": \"d\", \"kernels\": {\"top_k\": {\"t0\": 0, \"per_byte\": 0}}}", "per_byte"},
+      {"{\"name\": \"d\", \"kernels\": {\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2]}}}", "valid"},
+      {"{\"name\": \"d\", \"kernels\": {\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2, 1]}}}", "valid"},
   };
   struct ss_device d;
   struct ss_error error;

@@ -1,0 +1,293 @@
+/* A cluster file out of a benchmark's log, or out of messages between the processes of mpirun. */
+#include "base/units.h"
+#include "cli/calibrate.h"
+#include "cli/options.h"
+#include "cost/link_log.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef SS_HAVE_MPI
+#include "exec/ping.h"
+#endif
+
+static const char help[] =
+    "usage: sparsync calibrate network LOG [options]\n"
+    "       mpirun -n P sparsync calibrate network [options]\n"
+    "\n"
+    "Fits alpha and beta to a benchmark's log, by robust regression on relative residuals, and writes a cluster "
+    "file.\n"
+    "Of nccl-tests: all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf; of OSU:\n"
+    "osu_latency, osu_bw, osu_allreduce, osu_alltoall. The closed form that is supposed, the sizes of messages for\n"
+    "which the fit holds, residuals and outliers go with it, and are told on standard error. Where small messages\n"
+    "are sent otherwise than large ones, two segments are told; the cluster is that of the larger messages.\n"
+    "\n"
+    "Without a log, messages between mpirun's processes are timed: a ping-pong of the first and the last, and a\n"
+    "pairwise exchange of all, whose fit is the cluster. Medians, after a warm-up.\n"
+    "\n"
+    "  --ranks P            how many there were: OSU's collectives do not say\n"
+    "  --tool NAME          which program it was, where the log does not say\n"
+    "  --in-place           of nccl-tests, the columns for in place (default: out of place)\n"
+    "  --sizes A:B          only rows of these sizes, such as 1MiB: (default all); under mpirun the sizes that are\n"
+    "                       timed, doubling (default 1:4MiB)\n"
+    "  --repeats N          under mpirun, times that each median is of (default 21; fewer when they take long)\n"
+    "  --latency TIME       not fitted but given; needed for osu_bw, whose messages overlap\n"
+    "  --name NAME          of the cluster (default: of the log, without its ending)\n"
+    "  -o FILE              write there instead of to standard output\n"
+    "\n"
+    "examples:\n"
+    "  sparsync calibrate network all_reduce.log -o mine.json && sparsync run scenarios/demo.json --cluster "
+    "mine.json\n"
+    "  sparsync calibrate network osu_alltoall.log --ranks 16 --sizes 4KiB:\n"
+    "  mpirun -n 4 sparsync calibrate network -o here.json\n";
+
+struct arguments {
+  const char *log, *out, *name;
+  struct ss_link_log_wish wish;
+  double latency; /* s; NAN: fitted */
+  uint32_t repeats;
+};
+
+/* --- what was asked --------------------------------------------------------------------------------------- */
+
+static const struct ss_option_spec specs[] = {{"ranks", true},   {"tool", true}, {"in-place", false}, {"sizes", true},
+                                              {"repeats", true}, {"name", true}, {"latency", true},   {"o", true},
+                                              {"help", false},   {NULL, false}};
+
+static bool parse_size(const char *text, double *out, struct ss_error *error) {
+  if (!ss_units_parse(text, SS_BYTES, out, error)) return ss_fail_prefix(error, "--sizes");
+  return *out >= 0 || ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is below 0", text);
+}
+
+static bool parse_sizes(const char *value, struct ss_link_log_wish *wish, struct ss_error *error) {
+  const char *colon = strchr(value, ':');
+  char before[64];
+  if (!colon || (size_t)(colon - value) >= sizeof before)
+    return ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is not a range A:B (say 1MiB:)", value);
+  (void)snprintf(before, sizeof before, "%.*s", (int)(colon - value), value);
+  return (!before[0] || parse_size(before, &wish->least, error)) &&
+         (!colon[1] || parse_size(colon + 1, &wish->most, error));
+}
+
+static bool parse_latency(const char *value, double *out, struct ss_error *error) {
+  if (!ss_units_parse(value, SS_TIME, out, error)) return ss_fail_prefix(error, "--latency");
+  return *out >= 0 || ss_fail(error, SS_BAD_INPUT, "--latency: \"%s\" is below 0", value);
+}
+
+static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
+  struct arguments *a = context;
+  uint64_t count;
+  if (!name) {
+    if (a->log) return ss_fail(error, SS_BAD_INPUT, "one log is enough: \"%s\" is left over", value);
+    a->log = value;
+    return true;
+  }
+  if (strcmp(name, "ranks") == 0) {
+    if (!ss_count_parse(value, "--ranks", 2, 65536, &count, error)) return false;
+    a->wish.ranks = (uint32_t)count;
+  }
+  if (strcmp(name, "repeats") == 0) {
+    if (!ss_count_parse(value, "--repeats", 1, 1001, &count, error)) return false;
+    a->repeats = (uint32_t)count;
+  }
+  if (strcmp(name, "sizes") == 0) return parse_sizes(value, &a->wish, error);
+  if (strcmp(name, "latency") == 0) return parse_latency(value, &a->latency, error);
+  if (strcmp(name, "tool") == 0) a->wish.tool = value;
+  if (strcmp(name, "in-place") == 0) a->wish.in_place = true;
+  if (strcmp(name, "name") == 0) a->name = value;
+  if (strcmp(name, "o") == 0) a->out = value;
+  return true;
+}
+
+/* --- what comes out --------------------------------------------------------------------------------------- */
+
+static const char *source_of(const struct arguments *a) {
+  const char *slash = a->log ? strrchr(a->log, '/') : NULL;
+  return !a->log ? "mpirun" : slash ? slash + 1 : a->log;
+}
+
+static bool add_piece(cJSON *list, const struct ss_link_piece *piece) {
+  cJSON *item = cJSON_CreateObject();
+  return cJSON_AddItemToArray(list, item) && cJSON_AddNumberToObject(item, "latency", piece->alpha) &&
+         cJSON_AddNumberToObject(item, "latency_error", piece->alpha_error) &&
+         cJSON_AddNumberToObject(item, "seconds_per_byte", piece->beta) &&
+         cJSON_AddNumberToObject(item, "seconds_per_byte_error", piece->beta_error) &&
+         calibrate_add_quality(item, piece);
+}
+
+static bool add_source(cJSON *root, const struct arguments *a, const char *measured) {
+  cJSON *source = cJSON_AddObjectToObject(root, "source");
+  return source && cJSON_AddStringToObject(source, "bandwidth", measured) &&
+         cJSON_AddStringToObject(source, "latency", isnan(a->latency) ? measured : "given: --latency");
+}
+
+static bool add_notes(cJSON *root, const struct ss_link_log *log, const struct ss_link_fit *fit) {
+  cJSON *notes = cJSON_AddObjectToObject(root, "notes");
+  if (!notes || !cJSON_AddStringToObject(notes, "assumes", log->assumes) ||
+      !cJSON_AddStringToObject(notes, "links",
+                               log->nodes == 1 ? "measured inside one node: between nodes it is only supposed"
+                                               : "one class of links, as a rank sees it when all take part"))
+    return false;
+  cJSON *list = cJSON_AddArrayToObject(notes, "fit");
+  for (size_t i = 0; i < fit->pieces; i++)
+    if (!add_piece(list, &fit->piece[i])) return false;
+  return list && (!isfinite(fit->evidence) || cJSON_AddNumberToObject(notes, "bic_for_two", fit->evidence));
+}
+
+static bool fill(cJSON *root, const struct arguments *a, const struct ss_link_log *log,
+                 const struct ss_link_fit *fit) {
+  const struct ss_link_piece *piece = &fit->piece[fit->pieces - 1];
+  char date[16], summary[128], measured[512], name[128];
+  const char *base = source_of(a), *dot = strrchr(base, '.');
+  (void)snprintf(name, sizeof name, "%.*s", dot && dot > base ? (int)(dot - base) : 120, base);
+  (void)snprintf(summary, sizeof summary, "measured: %s, %" PRIu32 " ranks on %" PRIu32 " node%s", log->tool,
+                 log->ranks, log->nodes, log->nodes == 1 ? "" : "s");
+  (void)snprintf(measured, sizeof measured, "fitted to %s (%.300s) on %s; residuals %.2g%% median, %.2g%% at most",
+                 log->tool, base, calibrate_date(date, sizeof date), 100 * piece->typical, 100 * piece->worst);
+  return cJSON_AddStringToObject(root, "name", a->name ? a->name : name) &&
+         cJSON_AddStringToObject(root, "summary", summary) && cJSON_AddStringToObject(root, "model", "alpha-beta") &&
+         cJSON_AddNumberToObject(root, "latency", isnan(a->latency) ? piece->alpha : a->latency) &&
+         cJSON_AddNumberToObject(root, "bandwidth", 1 / piece->beta) &&
+         cJSON_AddNumberToObject(root, "gpus_per_node", log->ranks / log->nodes) && add_source(root, a, measured) &&
+         add_notes(root, log, fit);
+}
+
+static void tell(const struct arguments *a, const struct ss_link_log *log, const struct ss_link_fit *fit) {
+  char text[4][32];
+  (void)fprintf(stderr, "%s: %s, %" PRIu32 " ranks on %" PRIu32 " node%s; supposed: %s\n", source_of(a), log->tool,
+                log->ranks, log->nodes, log->nodes == 1 ? "" : "s", log->assumes);
+  for (size_t i = 0; i < fit->pieces; i++) {
+    const struct ss_link_piece *p = &fit->piece[i];
+    (void)fprintf(stderr, "messages of %s to %s: %s %s, bandwidth %s; residuals %.2g%% median, %.2g%% at most; ",
+                  ss_units_format(text[0], sizeof text[0], SS_BYTES, p->low),
+                  ss_units_format(text[1], sizeof text[1], SS_BYTES, p->high), log->stream ? "gap" : "latency",
+                  ss_units_format(text[2], sizeof text[2], SS_TIME, p->alpha),
+                  ss_units_format(text[3], sizeof text[3], SS_RATE, 1 / p->beta), 100 * p->typical, 100 * p->worst);
+    (void)fprintf(stderr, "%zu of %zu outliers%s\n", p->outliers, p->samples,
+                  p->no_alpha ? "; the latency came out below 0 and is held at 0" : "");
+  }
+  if (fit->pieces == 2) (void)fputs("the cluster is that of the larger messages\n", stderr);
+}
+
+static bool calibrate(const struct arguments *a, struct ss_link_log *log, struct ss_error *error) {
+  struct ss_link_fit fit;
+  if (log->stream && isnan(a->latency))
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "%s: messages of osu_bw overlap and say nothing of latency: give it (--latency 2us), or take a log "
+        "of osu_latency",
+        a->log);
+  if (!ss_link_fit(log->samples, log->count, &fit, error)) return ss_fail_prefix(error, "%s", a->log);
+  cJSON *root = cJSON_CreateObject();
+  if (root && !fill(root, a, log, &fit)) {
+    cJSON_Delete(root);
+    root = NULL;
+  }
+  if (!calibrate_write(root, a->out, error)) return false;
+  tell(a, log, &fit);
+  return true;
+}
+
+/* --- without a log ---------------------------------------------------------------------------------------- */
+
+#ifdef SS_HAVE_MPI
+
+enum { SIZES_MAX = 31 };
+static const double LARGEST = 0x1p30;
+
+static void last_words(const struct ss_crew *crew, const struct ss_error *error) {
+  (void)fprintf(stderr, "sparsync calibrate: rank %" PRIu32 " of %" PRIu32 ": %s\n", crew->rank, crew->size,
+                error->text);
+}
+
+static bool check_crew(const struct ss_crew *crew, const struct arguments *a, struct ss_error *error) {
+  if (crew->size < 2)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "calibrate network: one process has nobody to send to: name a log, or start several (mpirun -n 2 "
+                   "sparsync calibrate network)");
+  if (a->wish.ranks || a->wish.tool || a->wish.in_place)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "--ranks, --tool and --in-place are for logs: mpirun says how many there are");
+  if (a->wish.most > LARGEST)
+    return ss_fail(error, SS_BAD_INPUT, "--sizes: messages of more than 1 GiB are not timed");
+  return true;
+}
+
+static bool add_ping_pong(cJSON *notes, const struct ss_link_fit *fit) {
+  cJSON *list = cJSON_AddArrayToObject(notes, "ping_pong");
+  for (size_t i = 0; list && i < fit->pieces; i++)
+    if (!add_piece(list, &fit->piece[i])) return false;
+  return list != NULL;
+}
+
+/* Rank 0's part. */
+static bool write_measured(const struct arguments *a, struct ss_link_log *log, struct ss_link_sample *ping,
+                           struct ss_error *error) {
+  struct ss_link_fit fit, alone;
+  if (!ss_link_fit(log->samples, log->count, &fit, error) || !ss_link_fit(ping, log->count, &alone, error))
+    return ss_fail_prefix(error, "calibrate network");
+  cJSON *root = cJSON_CreateObject();
+  if (root && !(fill(root, a, log, &fit) && add_ping_pong(cJSON_GetObjectItem(root, "notes"), &alone))) {
+    cJSON_Delete(root);
+    root = NULL;
+  }
+  if (!calibrate_write(root, a->out, error)) return false;
+  tell(a, log, &fit);
+  return true;
+}
+
+static bool measure(const struct ss_crew *crew, const struct arguments *a, struct ss_error *error) {
+  struct ss_link_sample pairwise[SIZES_MAX], ping[SIZES_MAX];
+  struct ss_link_log log = {.tool = "pairwise exchange over MPI",
+                            .assumes = "pairwise exchange: (P-1)(alpha + M*beta)",
+                            .ranks = crew->size,
+                            .samples = pairwise};
+  const double steps = crew->size - 1;
+  if (!ss_ping_nodes(crew, &log.nodes, error)) ss_crew_abort(crew, error);
+  for (double size = fmax(floor(a->wish.least), 1); size <= a->wish.most && log.count < SIZES_MAX; size *= 2) {
+    struct ss_ping took;
+    if (!ss_ping_measure(crew, (size_t)size, a->repeats, &took, error)) return false;
+    pairwise[log.count] = (struct ss_link_sample){steps, steps * size, size, took.pairwise};
+    ping[log.count++] = (struct ss_link_sample){1, size, size, took.one_way};
+  }
+  return ss_crew_agree(crew, crew->rank != 0 || write_measured(a, &log, ping, error), error);
+}
+
+static bool run_crew(struct arguments *a, bool parsed, struct ss_error *error) {
+  struct ss_crew crew;
+  if (!ss_crew_join(&crew, error)) return false;
+  crew.last_words = last_words;
+  if (isinf(a->wish.most)) a->wish.most = fmax(0x1p22, 64 * a->wish.least);
+  const bool good = ss_crew_agree(&crew, parsed, error) && ss_crew_agree(&crew, check_crew(&crew, a, error), error) &&
+                    measure(&crew, a, error);
+  ss_crew_leave(&crew);
+  return good || crew.rank != 0; /* rank 0 says it for all */
+}
+
+#else
+
+static bool run_crew(const struct arguments *a, bool parsed, struct ss_error *error) {
+  (void)a;
+  if (!parsed) return false;
+  return ss_fail(error, SS_BAD_INPUT,
+                 "calibrate network: name a log (this sparsync was built without MPI, and cannot time messages)");
+}
+
+#endif
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  struct arguments a = {.latency = NAN, .wish = {.most = INFINITY}, .repeats = 21};
+  struct ss_link_log log;
+  const bool parsed = ss_options_parse(argc, argv, specs, seen, &a, error);
+  if (!a.log) return run_crew(&a, parsed, error);
+  if (!parsed || !ss_link_log_read(a.log, &a.wish, &log, error)) return false;
+  const bool ok = calibrate(&a, &log, error);
+  ss_link_log_free(&log);
+  return ok;
+}
+
+const struct ss_command calibrate_network = {
+    .name = "network", .summary = "a cluster: alpha and beta of its links", .help = help, .run = run};

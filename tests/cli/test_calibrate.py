@@ -1,0 +1,373 @@
+#!/usr/bin/python3
+"""`sparsync calibrate`: networks out of logs, kernels. The logs are of public formats, made from known alpha and beta
+with noise and outliers; the fit must find them again. Arguments: the program, the source tree; with --write, anew
+tests/cli/data/*.log. Prints TAP."""
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+DATA = ROOT / "tests" / "cli" / "data"
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+TESTS = []
+NOISE = 0.03  # of every time: normal, relative
+SIGMAS, ERROR_MAX = 3, 0.05  # a fit must lie within so many of its own standard errors, and these must be small
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+# --- logs -------------------------------------------------------------------------------------------------------------
+
+# What makes the logs of tests/cli/data: (alpha, bandwidth, ranks, hosts). reduce_scatter and osu_latency have two segments:
+# below the break alpha and beta are others.
+NCCL = {"all_reduce_perf": (12e-6, 11.5e9, 16, 2), "alltoall_perf": (9e-6, 22e9, 8, 8), "all_gather_perf": (6e-6, 180e9, 8, 1),
+        "reduce_scatter_perf": (30e-6, 11e9, 16, 4)}
+OSU = {"osu_latency": (9e-6, 3.0e9, 2), "osu_bw": (0.8e-6, 12e9, 2), "osu_allreduce": (3e-6, 5e9, 8), "osu_alltoall": (4e-6, 2e9, 12)}
+SMALL = {"reduce_scatter_perf": (6e-6, 2e9, 64 << 10), "osu_latency": (1.5e-6, 1.2e9, 8 << 10)}
+SIZES = [8 << i for i in range(31)]
+STEPS = {"all_reduce_perf": lambda P: 2 * (P - 1), "osu_allreduce": lambda P: 2 * (P - 1), "osu_latency": lambda P: 1,
+         "osu_bw": lambda P: 1}
+
+
+def seconds(tool, size, alpha, bandwidth, ranks):
+    message = size / ranks if tool.endswith("_perf") or tool == "osu_allreduce" else size
+    if tool in SMALL and message < SMALL[tool][2]:
+        alpha, bandwidth, _ = SMALL[tool]
+    return STEPS.get(tool, lambda P: P - 1)(ranks) * (alpha + message / bandwidth)
+
+
+def noisy(draw, time, outlier):
+    return time * (1 + draw.gauss(0, NOISE)) * (draw.choice([3, 8, 0.6]) if outlier else 1)
+
+
+def nccl_log(tool, seed, old=False, outliers=2, make=NCCL):
+    draw, (alpha, bandwidth, ranks, hosts) = random.Random(seed), make[tool]
+    far = draw.sample(range(len(SIZES)), outliers)
+    lines = [] if old else ["# nccl-tests version 2.13.10 nccl-headers=22304 nccl-library=22304", f"# Collective test starting: {tool}"]
+    lines += [f"# nThread 1 nGpus 1 minBytes {SIZES[0]} maxBytes {SIZES[-1]} step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 "
+              "validation: 1 graph: 0", "#", "# Using devices"]
+    for r in range(ranks):
+        group = "" if old else " Group  0"
+        lines.append(f"#  Rank {r:2d}{group} Pid {4000 + r:6d} on     node{r * hosts // ranks:02d} device {r % (ranks // hosts):2d} "
+                     f"[0x{r % 8:02x}] NVIDIA H100 80GB HBM3")
+    last = "error" if old else "#wrong"
+    lines += ["#", "#" + " " * 62 + "out-of-place" + " " * 23 + "in-place          ",
+              f"#       size         count      type   redop    root     time   algbw   busbw {last}     time   algbw   busbw {last}",
+              "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       "]
+    factor = (2 if tool == "all_reduce_perf" else 1) * (ranks - 1) / ranks
+    redop = "sum" if tool in ("all_reduce_perf", "reduce_scatter_perf") else "none"
+    for i, size in enumerate(SIZES):
+        row = f"{size:12d}  {size // 4:12d}  {'float':>8s}  {redop:>6s}  {-1:6d}"
+        for place in range(2):
+            time = noisy(draw, seconds(tool, size, alpha, bandwidth, ranks), i in far) * (1.3 if place else 1)
+            wrong = "0e+00" if old else "N/A" if place and tool == "alltoall_perf" else "0"
+            row += f"  {time * 1e6:7.2f}  {size / time / 1e9:6.2f}  {size / time / 1e9 * factor:6.2f}  {wrong:>5s}"
+        lines.append(row)
+    return "\n".join([*lines, "# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 10.4 ", "#", ""])
+
+
+def osu_log(tool, seed, new=False, outliers=2, make=OSU):
+    title = {"osu_latency": "Latency Test", "osu_bw": "Bandwidth Test", "osu_allreduce": "Allreduce Latency Test",
+             "osu_alltoall": "All-to-All Personalized Exchange Latency Test"}[tool]
+    draw, (alpha, bandwidth, ranks) = random.Random(seed), make[tool]
+    sizes = [1 << i for i in range(23)]
+    far = draw.sample(range(len(sizes)), outliers)
+    lines = ["", f"# OSU MPI{'-CUDA' if new else ''} {title} {'v7.4' if new else 'v5.6.3'}"]
+    if new:
+        lines.append("# Datatype: MPI_CHAR.")
+    unit = "Bandwidth (MB/s)" if tool == "osu_bw" else "Avg Latency(us)" if new or tool != "osu_latency" else "Latency (us)"
+    lines.append(f"# {'Size':<10s}{unit:>20s}")
+    for i, size in enumerate(sizes):
+        time = noisy(draw, seconds(tool, size, alpha, bandwidth, ranks), i in far)
+        lines.append(f"{size:<12d}{size / time / 1e6 if tool == 'osu_bw' else time * 1e6:>18.2f}")
+    return "\n".join(lines) + "\n"
+
+
+def shipped_logs():
+    """Two of each kind: the one of an older version, the other of a newer one."""
+    logs = {}
+    for seed, tool in enumerate(NCCL):
+        logs[f"{tool}.log"] = nccl_log(tool, seed)
+        logs[f"{tool}-old.log"] = nccl_log(tool, 500 + seed, old=True)
+    for seed, tool in enumerate(OSU):
+        logs[f"{tool}.log"] = osu_log(tool, 200 + seed)
+        logs[f"{tool}-new.log"] = osu_log(tool, 300 + seed, new=True)
+    return logs
+
+
+if "--write" in sys.argv:
+    DATA.mkdir(exist_ok=True)
+    for file, text in shipped_logs().items():
+        (DATA / file).write_text(text)
+    sys.exit(0)
+
+
+# --- calls ------------------------------------------------------------------------------------------------------------
+
+
+def call(*arguments, status=0):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done
+
+
+def calibrate(path, *options):
+    return json.loads(call("calibrate", "network", path, *options).stdout)
+
+
+def near(cluster, alpha, bandwidth, what):
+    fit = cluster["notes"]["fit"][-1]
+    assert abs(cluster["bandwidth"] * fit["seconds_per_byte"] - 1) < 1e-12
+    for key, truth in (("latency", alpha), ("seconds_per_byte", 1 / bandwidth)):
+        if truth is not None:
+            assert abs(fit[key] - truth) <= SIGMAS * fit[f"{key}_error"], f"{what}: {key} {fit[key]} +- {fit[key + '_error']}, not {truth}"
+            assert fit[f"{key}_error"] <= ERROR_MAX * truth, f"{what}: {key} only known to +-{fit[key + '_error'] / truth}"
+
+
+def refused(folder, text, says, *options):
+    path = folder / "bad.log"
+    if isinstance(text, bytes):
+        path.write_bytes(text)
+    else:
+        path.write_text(text)
+    done = call("calibrate", "network", path, *options, status=2)
+    assert done.stdout == "" and "bad.log" in done.stderr and says in done.stderr, f"said {done.stderr!r}, not {says!r}"
+
+
+# --- logs that are good -----------------------------------------------------------------------------------------------
+
+
+@test
+def data_is_what_makes_it(folder):
+    for file, text in shipped_logs().items():
+        assert (DATA / file).read_text() == text, f"{file}: write it anew (test_calibrate.py PROGRAM ROOT --write)"
+
+
+@test
+def nccl_logs(folder):
+    for tool, (alpha, bandwidth, ranks, hosts) in NCCL.items():
+        for old in ("", "-old"):
+            options = ["--tool", tool] if old else []
+            cluster = calibrate(DATA / f"{tool}{old}.log", *options)
+            near(cluster, alpha, bandwidth, tool + old)
+            assert cluster["gpus_per_node"] == ranks // hosts and tool in cluster["source"]["latency"]
+            fit = cluster["notes"]["fit"]
+            assert len(fit) == (2 if tool in SMALL else 1), f"{tool}{old}: {len(fit)} segments, {cluster['notes']}"
+            assert sum(f["outliers"] for f in fit) >= 1 and fit[-1]["valid"][1] == SIZES[-1] / ranks
+            assert 0.3 * NOISE < fit[-1]["residual_median"] < 1.5 * NOISE
+
+
+@test
+def osu_logs(folder):
+    for tool, (alpha, bandwidth, ranks) in OSU.items():
+        for new in ("", "-new"):
+            options = ["--ranks", ranks] if tool in ("osu_allreduce", "osu_alltoall") else []
+            options += ["--latency", "2us"] if tool == "osu_bw" else []
+            cluster = calibrate(DATA / f"{tool}{new}.log", *options)
+            near(cluster, alpha, bandwidth, tool + new)
+            assert tool != "osu_bw" or cluster["latency"] == 2e-6
+            assert len(cluster["notes"]["fit"]) == (2 if tool in SMALL else 1), f"{tool}: {cluster['notes']}"
+
+
+@test
+def both_segments_are_told(folder):
+    for log in ("reduce_scatter_perf.log", "osu_latency.log"):
+        small = calibrate(DATA / log)["notes"]["fit"][0]
+        alpha, bandwidth, edge = SMALL[log.split(".")[0]]
+        assert abs(small["latency"] - alpha) < SIGMAS * small["latency_error"] and small["valid"][1] <= edge, small
+        assert abs(small["seconds_per_byte"] - 1 / bandwidth) < SIGMAS * small["seconds_per_byte_error"], small
+
+
+@test
+def many_draws(folder):
+    """Not one lucky seed: the stated errors hold in at least 38 of 40 draws."""
+    good = 0
+    for seed in range(40):
+        (folder / "x.log").write_text(nccl_log("all_reduce_perf", 1000 + seed, outliers=3))
+        try:
+            near(calibrate(folder / "x.log"), *NCCL["all_reduce_perf"][:2], f"seed {seed}")
+            good += 1
+        except AssertionError as reason:
+            print(f"# {reason}")
+    assert good >= 38, f"{good} of 40"
+
+
+@test
+def in_place_is_the_other_half(folder):
+    alpha, bandwidth, _, _ = NCCL["all_reduce_perf"]
+    near(calibrate(DATA / "all_reduce_perf.log", "--in-place"), 1.3 * alpha, bandwidth / 1.3, "in place")
+
+
+@test
+def one_size_range(folder):
+    fit = calibrate(DATA / "osu_latency.log", "--sizes", "16KiB:")["notes"]["fit"]
+    assert [f["valid"] for f in fit] == [[16384, 1 << 22]]
+
+
+@test
+def tool_from_bandwidths(folder):
+    """Without its name, an all-reduce is known by busbw; the three others have one form."""
+    near(calibrate(DATA / "all_reduce_perf-old.log"), *NCCL["all_reduce_perf"][:2], "unnamed")
+    near(calibrate(DATA / "all_gather_perf-old.log"), *NCCL["all_gather_perf"][:2], "unnamed")
+
+
+@test
+def noise_of_launchers(folder):
+    """mpirun's tags, NCCL's debug output, carriage returns and an echoed command are no obstacle."""
+    lines = (DATA / "alltoall_perf.log").read_text().split("\n")
+    text = "+ mpirun -np 8 ./build/alltoall_perf -b 8\r\n" + "\r\n".join("[1,0]<stdout>:" + line for line in lines)
+    text += "\nnode00:4000:4000 [0] NCCL INFO comm 0x55 rank 0 nranks 8\n"
+    (folder / "x.log").write_text(text)
+    near(calibrate(folder / "x.log"), *NCCL["alltoall_perf"][:2], "with noise")
+
+
+@test
+def cluster_runs(folder):
+    call("calibrate", "network", DATA / "all_reduce_perf.log", "-o", folder / "mine.json", "--name", "mine")
+    done = call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allreduce", "--iterations", "1",
+                "--cluster", folder / "mine.json", "--format", "json")
+    assert json.loads(done.stdout)["points"][0]["cluster"].endswith("mine")
+
+
+# --- under mpirun -----------------------------------------------------------------------------------------------------
+
+MPI = {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1", "OMP_NUM_THREADS": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+def under_mpirun(ranks, *arguments):
+    mpirun = shutil.which("mpirun")
+    if not mpirun or "without MPI" in subprocess.run([PROGRAM, "exec"], capture_output=True, text=True, env=ENVIRONMENT).stderr:
+        raise tap.Skip("needs mpirun, and a build with MPI")
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, timeout=30).stdout
+    more = ["--allow-run-as-root", "--oversubscribe"] if "Open MPI" in version or "OpenRTE" in version else []
+    return subprocess.run([mpirun, *more, "-n", str(ranks), PROGRAM, "calibrate", "network", *map(str, arguments)], capture_output=True,
+                          text=True, timeout=120, env=MPI)
+
+
+@test
+def processes_of_mpirun(folder):
+    """The times are this machine's; but the cluster is one, and fits were made of what was asked for."""
+    for attempt in range(3):  # a busy machine may drown the bandwidth in noise, and is told so
+        done = under_mpirun(3, "--sizes", "64:4MiB", "--repeats", "5", "-o", folder / "c.json")
+        if done.returncode == 0:
+            break
+        assert "noise" in done.stderr or "do not grow" in done.stderr, done.stderr
+    else:
+        raise tap.Skip("too busy a machine to time messages")
+    cluster = json.loads((folder / "c.json").read_text())
+    assert cluster["latency"] >= 0 and cluster["bandwidth"] > 1e6 and cluster["gpus_per_node"] == 3
+    for fit in (cluster["notes"]["fit"], cluster["notes"]["ping_pong"]):
+        assert fit[0]["valid"][0] == 64 and fit[-1]["valid"][1] == 1 << 22 and sum(f["samples"] for f in fit) == 17
+    call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
+         folder / "c.json")
+
+
+@test
+def one_process_is_too_few(folder):
+    for arguments, says in (([1], "nobody"), ([2, "--ranks", "2"], "for logs"), ([2, "--sizes", "1:2GiB"], "1 GiB"),
+                            ([2, "--sises", "1:"], "--sizes"), ([2, "--sizes", "1:2", "--repeats", "1"], "too few")):
+        done = under_mpirun(*arguments)
+        assert done.returncode == 2 and says in done.stderr and not done.stdout, done
+        assert done.stderr.count("sparsync calibrate:") == 1, f"several ranks spoke: {done.stderr}"
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+CHARGED = {"merge_sum": {"t0": 3e-3, "per_byte": 1e-6}, "dense_add": {"t0": 0.5, "per_byte": 1e-3}}
+
+
+@test
+def sums_are_charged_by_name(folder):
+    """4 ranks, 64 rows of 4 floats, 8 rows each that nobody else has: an all-reduce adds 3 times a quarter of the tensor, 3
+    bytes moved for each received; an all-gather sums 4 lists of 8 rows of 20 B into one of 32 rows, once."""
+    (folder / "d.json").write_text(json.dumps({"name": "d", "kernels": CHARGED}))
+    (folder / "s.json").write_text(json.dumps({
+        "trace": {"uniform": {"rows": 64, "row_width": 4, "density": "1/8", "overlap": "none"}}, "ranks": 4, "iterations": 1,
+        "cluster": {"latency": 0, "bandwidth": 1e9}, "device": "d.json", "schemes": ["allreduce", "allgather", {"name": "ps", "dense": True}]}))
+    points = json.loads(call("run", folder / "s.json", "--format", "json").stdout)["points"]
+    kernels = {p["scheme"]: p["kernel_s"] for p in points}
+    wanted = {"allreduce": 3 * (0.5 + 3 * 256 * 1e-3), "allgather": 3e-3 + (4 * 8 + 32) * 20 * 1e-6}
+    for scheme, seconds in wanted.items():
+        assert abs(kernels[scheme] / seconds - 1) < 1e-9, f"{scheme}: {kernels[scheme]}, not {seconds}"
+
+
+@test
+def kernels_are_timed(folder):
+    """The times are this machine's, and nobody's to check; but a device comes out that `run` takes."""
+    path = folder / "here.json"
+    for attempt in range(3):  # a busy machine may drown a kernel's rate in noise, and is told so
+        done = subprocess.run([PROGRAM, "calibrate", "kernels", "--device", "cpu", "--max", "1MiB", "--cache", "64KiB", "--repeats", "5",
+                               "-o", path], capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+        assert done.returncode == 0 or "noise" in done.stderr or "grow" in done.stderr, done.stderr
+        if done.returncode == 0:
+            break
+    else:
+        raise tap.Skip("too busy a machine to time kernels")
+    device = json.loads(path.read_text())
+    assert {"merge_sum", "dense_add", "coalesce", "top_k", "hash_partition"} <= set(device["kernels"]) and "cpu" in device["measured"]
+    for name, line in device["kernels"].items():
+        assert line["t0"] >= 0 and line["per_byte"] > 0 and line["samples"] == 12, f"{name}: {line}"
+        assert 0 < line["valid"][0] < line["valid"][1] and name in done.stderr
+    call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
+         "rtx3090-1gbe", "--device", path)
+
+
+# --- logs that are not ------------------------------------------------------------------------------------------------
+
+
+@test
+def broken_logs(folder):
+    good = nccl_log("all_reduce_perf", 0)
+    row = next(x for x in good.split("\n") if x.lstrip().startswith("1024 "))
+    refused(folder, "", "no results")
+    refused(folder, "hello\nworld\n", "no results")
+    refused(folder, good.split("# Out of")[0].split("    (B) ")[0], "no results")
+    refused(folder, good.replace(row, row[:60]), "columns")
+    refused(folder, good.replace(row, row.replace(row.split()[5], "fast")), "must be numbers")
+    refused(folder, good.replace(row, row.replace(row.split()[5], "inf")), "must be numbers")
+    refused(folder, good.replace(row, row.replace(row.split()[5], "0.00")), "above 0")
+    refused(folder, good.replace(row, row.replace("      0  ", "     17  ", 1)), "wrong results")
+    refused(folder, good + good, "one run")
+    refused(folder, good.replace("#  Rank  3", "#  Rank 93"), "rank 3 is missing")
+    refused(folder, good.replace("on     node01 device  7", "on     node02 device  7"), "equally many")
+    refused(folder, good, "16 ranks, not 4", "--ranks", 4)
+    refused(folder, "x" * 5000 + "\n" + good, "4095")
+    refused(folder, good.encode() + b"\0\n", "NUL")
+    refused(folder, good.replace("Collective test starting: all_reduce_perf", ""), "busbw", "--tool", "alltoall_perf")
+    refused(folder, good, "too few", "--sizes", "1KiB:2KiB")
+    refused(folder, good, "lost in noise", "--sizes", "8:512")
+
+
+@test
+def broken_osu_logs(folder):
+    good = osu_log("osu_alltoall", 0)
+    refused(folder, good, "--ranks P")
+    refused(folder, good.replace("All-to-All Personalized Exchange", "Alltoallv"), "osu_alltoall", "--ranks", 4)
+    refused(folder, osu_log("osu_latency", 0).replace("Latency Test", "Multi-threaded Latency Test"), "osu_latency")
+    refused(folder, osu_log("osu_bw", 0), "--latency")
+    refused(folder, good.replace("\n1024 ", "\n1024 x"), "second column", "--ranks", 4)
+    refused(folder, good + osu_log("osu_latency", 0), "one run", "--ranks", 4)
+    falling = "".join(f"{size} {9000 / size}\n" for size in (100, 200, 300, 400, 500, 600, 700, 800))
+    refused(folder, "# OSU MPI Latency Test v5.9\n# Size Latency (us)\n" + falling, "do not grow")
+
+
+@test
+def wrong_usage(folder):
+    for arguments, says in (([], "say what"), (["netwrk"], "network"), (["network"], "log"), (["kernels"], "--device"),
+                            (["kernels", "--device", "gpu"], "not cpu"), (["kernels", "--device", "cpu", "--max", "1"], "--max"), (["network", "a", "b"], "left over"),
+                            (["network", folder / "none"], "none"), (["network", "x", "--sizes", "4"], "range"),
+                            (["network", "x", "--latency", "fast"], "--latency"), (["network", "x", "--ranks", "1"], "--ranks")):
+        done = call("calibrate", *arguments, status=2)
+        assert says in done.stderr and not done.stdout, done.stderr
+
+
+sys.exit(tap.run(TESTS))
