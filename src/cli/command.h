@@ -15,6 +15,6 @@ struct ss_command {
 
 extern const struct ss_command ss_command_run, ss_command_cost, ss_command_check, ss_command_trace, ss_command_list,
     ss_command_exec, ss_command_plan, ss_command_train, ss_command_crossover, ss_command_plot, ss_command_claims,
-    ss_command_report;
+    ss_command_report, ss_command_calibrate;
 
 #endif

@@ -8,19 +8,13 @@
 #include <unistd.h>
 
 const struct ss_command *const ss_commands[] = {
-    &ss_command_run,
-    &ss_command_plan,
-    &ss_command_train,
-    &ss_command_cost,
-    &ss_command_crossover,
-    &ss_command_check,
-    &ss_command_trace,
-    &ss_command_exec,
-    &ss_command_plot,
-    &ss_command_report,
-    &ss_command_claims,
-    &ss_command_list,
-    NULL,
+    &ss_command_run,       &ss_command_plan,
+    &ss_command_train,     &ss_command_cost,
+    &ss_command_crossover, &ss_command_check,
+    &ss_command_trace,     &ss_command_exec,
+    &ss_command_calibrate, &ss_command_plot,
+    &ss_command_report,    &ss_command_claims,
+    &ss_command_list,      NULL,
 };
 
 const struct ss_command *ss_command_find(const char *name) {

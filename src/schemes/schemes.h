@@ -77,7 +77,7 @@ struct ss_stage {
   struct ss_player *player;
   const struct ss_device *device;
   bool payloads;
-  bool lists;                 /* dense payloads carry the rows inside them, not proof units: marks may be values then */
+  bool lists; /* dense payloads carry the rows inside them, not proof units: marks may be values then */
   const struct ss_chunk *own; /* what ss_run_own made */
   struct ss_proof *proof;
   struct ss_memory *memory; /* begun */

@@ -196,9 +196,8 @@ static bool answer(struct worker *w, struct ss_duration *d, struct ss_error *err
 
 bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*step)(void *), void *context,
                        struct ss_error *error) {
-  const int threads = jobs ? (int)jobs : omp_get_num_procs();
   uint32_t failed = UINT32_MAX;
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
   {
     struct worker worker = {.all = durations};
 #pragma omp for schedule(dynamic, 1)

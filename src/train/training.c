@@ -195,9 +195,8 @@ static void compare(struct ss_training *t) {
 }
 
 bool ss_training_play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
-  const int threads = jobs ? (int)jobs : omp_get_num_procs();
   size_t failed = SIZE_MAX;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(jobs ? (int)jobs : omp_get_num_procs())
   for (size_t i = 0; i < t->points; i++) {
     struct ss_error mine;
     if (play(t, &t->point[i], &mine)) continue;

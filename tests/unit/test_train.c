@@ -232,7 +232,10 @@ static void spans_of_2d(void **state) {
       const struct ss_task *task = s->kind == SS_SPAN_TASK ? &run.timetable.task[s->what] : NULL;
       if ((task ? *task->member : s->what) == wanted[i].module && (!task || task->kind == wanted[i].task)) found = s;
     }
-    if (!found) fail_msg("span %u is missing", i);
+    if (!found) {
+      fail_msg("span %u is missing", i);
+      return;
+    }
     if (fabs(found->start - wanted[i].start) > 1e-12 || fabs(found->end - wanted[i].end) > 1e-12)
       fail_msg("span %u is [%.17g, %.17g], by hand [%.17g, %.17g]", i, found->start, found->end, wanted[i].start,
                wanted[i].end);
@@ -332,6 +335,8 @@ static void the_queue_is_in_the_tables_order(void **state) {
       uint32_t best = UINT32_MAX;
       for (uint32_t i = 0; i < run.timetable.tasks; i++)
         if (!seen[i] && (best == UINT32_MAX || run.timetable.task[i].key < run.timetable.task[best].key)) best = i;
+      assert_true(best < COUNT(seen));
+      if (best >= COUNT(seen)) return;
       seen[best] = true;
       ss_task_name(&run.timetable, &run.timetable.task[best], name, sizeof name);
       snprintf(text + strlen(text), sizeof text - strlen(text), "%s, ", name);
