@@ -4,6 +4,7 @@
 #include "report/html.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* docs/model.md, "Symbols". */
@@ -180,11 +181,7 @@ static void write_symbols(const struct forms *forms, FILE *s) {
   fputs("</dl>\n", s);
 }
 
-bool ss_page_forms(const struct ss_page *page, FILE *s, struct ss_error *error) {
-  struct forms forms = {0};
-  if (!collect(page, &forms, error)) return false;
-  SS_AUTO_FREE struct form *owned = forms.form;
-  if (forms.count == 0) return true;
+static void write_section(const struct ss_page *page, const struct forms *forms, FILE *s) {
   fputs(
       "<section id=\"formulas\">\n<h2>Closed forms</h2>\n<p>Evaluated with the trace's measured density and gamma on "
       "one flat class of links. What the simulation adds to them, skew and shared links, is \"off by\" in the "
@@ -192,9 +189,9 @@ bool ss_page_forms(const struct ss_page *page, FILE *s, struct ss_error *error) 
       "<th scope=\"col\">scheme</th><th scope=\"col\">exact</th><th scope=\"col\">as printed</th></tr></thead>\n"
       "<tbody>\n",
       s);
-  for (size_t i = 0; i < forms.count; i++) {
-    const struct ss_point *p = forms.form[i].point;
-    const struct ss_cost *c = forms.form[i].cost;
+  for (size_t i = 0; i < forms->count; i++) {
+    const struct ss_point *p = forms->form[i].point;
+    const struct ss_cost *c = forms->form[i].cost;
     fputs("<tr><th scope=\"row\">", s);
     write_labels(page->points, p, s);
     fputs("</th>", s);
@@ -203,8 +200,15 @@ bool ss_page_forms(const struct ss_page *page, FILE *s, struct ss_error *error) 
     fputs("</tr>\n", s);
   }
   fputs("</tbody></table></div>\n", s);
-  write_remarks(&forms, s);
-  write_symbols(&forms, s);
+  write_remarks(forms, s);
+  write_symbols(forms, s);
   fputs("</section>\n", s);
-  return true;
+}
+
+bool ss_page_forms(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  struct forms forms = {0};
+  const bool ok = collect(page, &forms, error);
+  if (ok && forms.count > 0) write_section(page, &forms, s);
+  free(forms.form);
+  return ok;
 }
