@@ -147,11 +147,12 @@ static bool fill(cJSON *root, const struct arguments *a, const struct ss_link_lo
                  log->ranks, log->nodes, log->nodes == 1 ? "" : "s");
   (void)snprintf(measured, sizeof measured, "fitted to %s (%.300s) on %s; residuals %.2g%% median, %.2g%% at most",
                  log->tool, base, calibrate_date(date, sizeof date), 100 * piece->typical, 100 * piece->worst);
+  const uint32_t per_node = log->ranks / log->nodes;
   return cJSON_AddStringToObject(root, "name", a->name ? a->name : name) &&
          cJSON_AddStringToObject(root, "summary", summary) && cJSON_AddStringToObject(root, "model", "alpha-beta") &&
          cJSON_AddNumberToObject(root, "latency", isnan(a->latency) ? piece->alpha : a->latency) &&
          cJSON_AddNumberToObject(root, "bandwidth", 1 / piece->beta) &&
-         cJSON_AddNumberToObject(root, "gpus_per_node", log->ranks / log->nodes) && add_source(root, a, measured) &&
+         cJSON_AddNumberToObject(root, "gpus_per_node", per_node) && add_source(root, a, measured) &&
          add_notes(root, log, fit);
 }
 
@@ -247,9 +248,11 @@ static bool measure(const struct ss_crew *crew, const struct arguments *a, struc
                             .samples = pairwise};
   const double steps = crew->size - 1;
   if (!ss_ping_nodes(crew, &log.nodes, error)) ss_crew_abort(crew, error);
-  for (double size = fmax(floor(a->wish.least), 1); size <= a->wish.most && log.count < SIZES_MAX; size *= 2) {
+  uint64_t bytes = (uint64_t)fmax(a->wish.least, 1);
+  for (; (double)bytes <= a->wish.most && log.count < SIZES_MAX; bytes *= 2) {
+    const double size = (double)bytes;
     struct ss_ping took;
-    if (!ss_ping_measure(crew, (size_t)size, a->repeats, &took, error)) return false;
+    if (!ss_ping_measure(crew, bytes, a->repeats, &took, error)) return false;
     pairwise[log.count] = (struct ss_link_sample){steps, steps * size, size, took.pairwise};
     ping[log.count++] = (struct ss_link_sample){1, size, size, took.one_way};
   }

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit.h>
 #include <math.h>
@@ -54,6 +55,7 @@ static double predicted(const struct ss_link_sample *s, const struct ss_link_pie
 /* Rows are divided by `against` the times, columns by their largest element. `parameters` is 1 without an alpha. */
 static void fill(struct workspace *w, const struct ss_link_sample *s, size_t n, size_t parameters,
                  const struct ss_link_piece *before, double *scale) {
+  assert(parameters <= PARAMETERS_MAX);
   scale[0] = scale[1] = 0;
   for (size_t i = 0; i < n; i++) {
     const double by = before ? predicted(&s[i], before) : s[i].seconds;
@@ -71,7 +73,7 @@ static void fill(struct workspace *w, const struct ss_link_sample *s, size_t n, 
 
 static bool solve(struct workspace *w, const struct ss_link_sample *s, size_t n, size_t parameters,
                   struct ss_link_piece *p) {
-  double scale[PARAMETERS_MAX];
+  double scale[PARAMETERS_MAX] = {0};
   for (int pass = 0; pass < PASSES; pass++) {
     fill(w, s, n, parameters, pass > 0 ? p : NULL, scale);
     if (!(scale[0] > 0) || (parameters == 2 && !(scale[1] > 0))) return false;

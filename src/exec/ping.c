@@ -14,10 +14,8 @@ struct table {
 };
 
 static int exchange(const struct table *t, int to, int from) {
-  MPI_Request request[2]; /* as the MPI player does */
-  int code = MPI_Irecv(t->in, t->bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, &request[0]);
-  if (code == MPI_SUCCESS) code = MPI_Isend(t->out, t->bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, &request[1]);
-  return code == MPI_SUCCESS ? MPI_Waitall(2, request, MPI_STATUSES_IGNORE) : code;
+  return MPI_Sendrecv(t->out, t->bytes, MPI_BYTE, to, 0, t->in, t->bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD,
+                      MPI_STATUS_IGNORE);
 }
 
 static int ping_pong(const struct table *t) {

@@ -347,7 +347,7 @@ static void write_svg(const char *svg, const char *id, const char *caption_id, c
 static bool draw(struct maker *m, struct figure *f, FILE *stream, struct ss_error *error) {
   char id[32], caption_id[32];
   snprintf(caption_id, sizeof caption_id, "caption%u", m->figures);
-  for (int wide = 1; wide >= f->crowded; wide--) {
+  for (int wide = 1; wide >= (f->crowded ? 1 : 0); wide--) {
     char *svg = NULL;
     size_t size;
     struct ss_error why = {0};
