@@ -365,6 +365,7 @@ static bool has(const struct ss_setting *s, const char *option, const char *choi
 
 static void name_ps(const struct ss_setting *s, char *name, size_t size) {
   const char *colocated = is(s, "colocated") ? "-colocated" : "";
+  if (!is(s, "coalesce")) return; /* no form counts what is pushed more than once */
   if (is(s, "dense")) snprintf(name, size, "ps%s-dense", colocated);
   else if (has(s, "pull", "rows")) snprintf(name, size, "ps%s-rows", colocated);
   else if (has(s, "pull", "union")) snprintf(name, size, is(s, "colocated") ? "ps-colocated" : "ps-union");
