@@ -185,6 +185,6 @@ static bool run(int argc, char **argv, struct ss_error *error) {
 
 const struct ss_command ss_command_list = {.name = "list",
                                            .summary =
-                                               "what there is: schemes, closed forms, clusters, devices, figures",
+                                               "what there is: schemes, closed forms, model files, figures, claims",
                                            .help = help,
                                            .run = run};

@@ -170,7 +170,7 @@ static bool add_wheres(cJSON *panel, const struct arguments *a, struct ss_error 
     if (!equal || equal == a->where[i] || (size_t)(equal - a->where[i]) >= sizeof key)
       return ss_fail(error, SS_BAD_INPUT, "--where: \"%s\" is not FIELD=VALUE (say ranks=16)", a->where[i]);
     snprintf(key, sizeof key, "%.*s", (int)(equal - a->where[i]), a->where[i]);
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(where, key), *value = cJSON_Parse(equal + 1);
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(where, key), *value = cJSON_ParseWithOpts(equal + 1, NULL, true);
     if (!list) list = cJSON_AddArrayToObject(where, key);
     cJSON_AddItemToArray(list, value ? value : cJSON_CreateString(equal + 1));
   }

@@ -16,6 +16,7 @@ static bool read_gamma(struct ss_forms_call *c, const char *text, struct ss_erro
       return true;
     }
   c->kind = SS_GAMMA_LIST;
+  c->gammas = 0; /* the last --gamma counts */
   char *copy = strdup(text), *rest = copy;
   bool ok = copy != NULL;
   for (char *word; ok && (word = strsep(&rest, ","));) {
