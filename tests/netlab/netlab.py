@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 IDLE_LEAST = 0.2  # points with less of the CPU idle measure the CPU
 DIFFERENT = 1.15  # predictions that are farther apart than this must be ranked right
 GOAL = (0.10, 0.25)  # median, worst
-# Open MPI's yielding ranks ask again and again, and leave no CPU idle: here to yield is to sleep a little, so that what is
+# Open MPI's yielding ranks ask again and again, and leave no CPU idle: here to yield is to sleep for 20 us, so that what is
 # idle can be told, and many ranks share few cores. Calibration and runs alike have it.
 SLEEPY = """#include <sys/prctl.h>
 #include <time.h>
@@ -28,10 +28,15 @@ int sched_yield(void);
 int sched_yield(void) {
   static int told;
   if (!told) told = prctl(PR_SET_TIMERSLACK, 1UL) == 0;
-  return nanosleep(&(struct timespec){.tv_nsec = 2000}, 0);
+  return nanosleep(&(struct timespec){.tv_nsec = 20000}, 0);
 }
 """
-
+# What TCP buffers of a message counts as sent: with megabytes in there a rank would be rounds ahead of its link. So many
+# bytes are 10 ms at 100 Mbit/s.
+BUFFER = 131072
+CONTROL = "reno"  # BBR paces by what it makes of a link, and makes half of one that both ends fill
+# A server lives in a rank's process, and what goes to that rank crosses no link: that is `ps` with its servers among the ranks.
+PLACED = {"ps": {"name": "ps", "colocated": True}}
 
 def call(*command, check=True, **options):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
@@ -76,9 +81,10 @@ class Lab:
             call("ip", "-n", space, "address", "add", f"10.77.0.{r + 1}/24", "dev", "eth0")
             for device in ("lo", "eth0"):
                 call("ip", "-n", space, "link", "set", device, "up")
-            shape = ["root", "tbf", "rate", self.rate, "burst", "4kb", "latency", "400ms"]
+            shape = ["root", "tbf", "rate", self.rate, "burst", "16kb", "latency", "400ms"]
             call("tc", "qdisc", "add", "dev", port, *shape)
             call("tc", "-n", space, "qdisc", "add", "dev", "eth0", *shape)
+            call("ip", "netns", "exec", space, "sysctl", "-w", f"net.ipv4.tcp_congestion_control={CONTROL}")
         source, self.sleepy = self.folder / "sleepy.c", self.folder / "sleepy.so"
         source.write_text(SLEEPY)
         call("cc", "-O2", "-shared", "-fPIC", "-o", self.sleepy, source)
@@ -87,8 +93,9 @@ class Lab:
         self.wrapper.chmod(0o755)
 
     def remove(self):
-        for r in range(self.ranks):
-            call("ip", "netns", "delete", f"{self.name}-{r}", check=False)  # and with it both ends of its link
+        for r in range(self.ranks):  # deleting a namespace would take its link along, but some time later
+            call("ip", "link", "delete", f"{self.name}v{r}", check=False)
+            call("ip", "netns", "delete", f"{self.name}-{r}", check=False)
         call("ip", "link", "delete", self.name, check=False)
 
     def run(self, program, *arguments, timeout):
@@ -100,7 +107,8 @@ class Lab:
         for key in ("ptl_tcp_remote_connections", "ptl_base_remote_connections"):
             environment[f"PMIX_MCA_{key}"] = "1"
         options = ["--allow-run-as-root", "--oversubscribe", "-n", self.ranks]
-        for key, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_tcp_if_include", "10.77.0.0/24"), ("mpi_yield_when_idle", "1")):
+        for key, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_tcp_if_include", "10.77.0.0/24"), ("mpi_yield_when_idle", "1"),
+                           ("btl_tcp_sndbuf", BUFFER), ("btl_tcp_rcvbuf", BUFFER)):
             options += ["--mca", key, value]
         before = idle_now()
         done = call("mpirun", *options, self.wrapper, program, *arguments, check=False, timeout=timeout, env=environment)
@@ -121,14 +129,18 @@ def calibrate(lab, arguments):
 
 
 def measure(lab, cluster, scheme, arguments):
-    done, idle = lab.run(arguments.program, "exec", "--trace", arguments.trace, "--scheme", scheme, "--iterations", arguments.iterations,
-                         "--cluster", cluster, "--format", "json", timeout=900)
+    done, idle = lab.run(arguments.program, "exec", "--trace", arguments.trace, "--set", f"schemes={json.dumps([PLACED.get(scheme, scheme)])}",
+                         "--set", f'iterations="{arguments.iterations}"', "--cluster", cluster, "--format", "json", timeout=900)
     if done.returncode:
-        told = [line for line in done.stderr.split("\n") if line.startswith("sparsync")] or [done.stderr.strip()[-200:]]
-        return {"scheme": scheme, "ranks": lab.ranks, "why": told[0]}
+        lines = [line for line in done.stderr.split("\n") if line.startswith("sparsync")] or [done.stderr.strip()[-200:]]
+        return {"scheme": scheme, "ranks": lab.ranks, "why": lines[0]}
     points = json.loads(done.stdout)["points"]
-    return {"scheme": scheme, "ranks": lab.ranks, "why": None, "idle": idle, "predicted": sum(p["time_s"] for p in points),
+    return {"scheme": f"{scheme}, colocated" if scheme in PLACED else scheme, "ranks": lab.ranks, "why": None, "idle": idle, "predicted": sum(p["time_s"] for p in points),
             "measured": sum(p["measured_s"] for p in points)}
+
+
+def told(point):
+    return point["why"] or f"{point['measured'] / point['predicted'] - 1:+.1%}, {point['idle']:.0%} of the CPU idle"
 
 
 def schemes_of(program):
@@ -172,19 +184,21 @@ def table(points, labs, arguments):
 
 def run(arguments):
     points, labs = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        for ranks in arguments.ranks:
-            with Lab(ranks, arguments.rate, pathlib.Path(folder)) as lab:
-                path, cluster, idle = calibrate(lab, arguments)
-                labs.append((ranks, cluster, idle))
-                for scheme in arguments.scheme or schemes_of(arguments.program):
-                    points.append(measure(lab, path, scheme, arguments))
-                    print(f"{ranks} ranks, {scheme}: {points[-1]['why'] or 'done'}", file=sys.stderr)
-    text = table(points, labs, arguments)
-    if arguments.o:
-        pathlib.Path(arguments.o).write_text(text)
-    else:
-        print(text, end="")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for ranks in arguments.ranks:
+                with Lab(ranks, arguments.rate, pathlib.Path(folder)) as lab:
+                    path, cluster, idle = calibrate(lab, arguments)
+                    labs.append((ranks, cluster, idle))
+                    for scheme in arguments.scheme or schemes_of(arguments.program):
+                        points.append(measure(lab, path, scheme, arguments))
+                        print(f"{ranks} ranks, {scheme}: {told(points[-1])}", file=sys.stderr)
+    finally:  # what was measured is worth something, also when the rest could not be
+        text = table(points, labs, arguments)
+        if arguments.o:
+            pathlib.Path(arguments.o).write_text(text)
+        else:
+            print(text, end="")
 
 
 def missing():
