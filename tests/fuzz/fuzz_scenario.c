@@ -2,13 +2,11 @@
  * Whatever is taken has complete jobs; nothing is simulated. What would only be slow (many points, large synthetic
  * traces), or would read files outside the working folder, is left out. */
 #include "cli/points.h"
+#include "in_memory.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -71,14 +69,6 @@ static void open_scenario(const struct ss_request *request) {
   if (!ss_scenario_name(scenario)) abort();
   if (!ss_expect_check(scenario, &error) && error.status != SS_BAD_INPUT) abort();
   ss_scenario_close(scenario);
-}
-
-/* The text as a file that lies nowhere. */
-static int in_memory(const char *text, size_t size, char *path, size_t room) {
-  const int file = memfd_create("scenario", MFD_CLOEXEC);
-  if (file < 0 || write(file, text, size) != (ssize_t)size) abort();
-  snprintf(path, room, "/proc/self/fd/%d", file);
-  return file;
 }
 
 static bool tame_edit(const char *edit, double *points) {

@@ -1,0 +1,74 @@
+/* What users bring from elsewhere: logs of benchmarks, results of earlier runs, claims. An input is a file of each.
+ */
+#include "cli/claims.h"
+#include "cost/link_log.h"
+#include "in_memory.h"
+#include "report/baseline.h"
+#include "report/points_read.h"
+
+#include <math.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_refusal(const struct ss_error *error) {
+  if (error->status != SS_BAD_INPUT || strlen(error->text) < 10 || strchr(error->text, '\n')) abort();
+}
+
+static void read_log(const char *path, uint32_t ranks) {
+  struct ss_link_log log;
+  struct ss_error error = {0};
+  const struct ss_link_log_wish wish = {.ranks = ranks, .most = INFINITY};
+  if (!ss_link_log_read(path, &wish, &log, &error)) {
+    check_refusal(&error);
+    return;
+  }
+  if (log.count == 0 || log.ranks < 1 || !log.tool || !log.assumes) abort();
+  for (size_t i = 0; i < log.count; i++)
+    if (!(log.samples[i].seconds > 0) || !isfinite(log.samples[i].seconds) || !(log.samples[i].bytes >= 0)) abort();
+  ss_link_log_free(&log);
+}
+
+/* Stored results against none: every stored point is missing. */
+static void read_results(const char *path) {
+  struct ss_doc *doc;
+  struct ss_error error = {0};
+  if (!ss_results_read(path, &doc, &error)) {
+    check_refusal(&error);
+    return;
+  }
+  struct ss_diff diff;
+  const struct ss_points none = {0};
+  if (!ss_diff_make(doc, &none, 1e-9, &diff, &error)) {
+    check_refusal(&error);
+  } else {
+    if (diff.moved || diff.fresh || diff.same || diff.missing != diff.count) abort();
+    ss_diff_free(&diff);
+  }
+  ss_doc_free(doc);
+}
+
+static void read_claims(const char *path) {
+  struct ss_claims_file file;
+  struct ss_error error = {0};
+  if (!ss_claims_read(path, &file, &error)) {
+    check_refusal(&error);
+    return;
+  }
+  for (struct ss_node n = ss_node_first(file.claims); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_claim claim;
+    if (!ss_claim_read(&file, n, &claim, &error)) check_refusal(&error);
+  }
+  ss_claims_close(&file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char path[64];
+  const int file = in_memory(data, size, path, sizeof path);
+  read_log(path, 0);
+  read_log(path, 4);
+  read_results(path);
+  read_claims(path);
+  close(file);
+  return 0;
+}

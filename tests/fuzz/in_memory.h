@@ -1,0 +1,18 @@
+/* Inputs of fuzz targets as files that lie nowhere. */
+#ifndef SS_TESTS_FUZZ_IN_MEMORY_H
+#define SS_TESTS_FUZZ_IN_MEMORY_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The descriptor, to be closed; its path goes to `path`. */
+static inline int in_memory(const void *text, size_t size, char *path, size_t room) {
+  const int file = memfd_create("input", MFD_CLOEXEC);
+  if (file < 0 || write(file, text, size) != (ssize_t)size) abort();
+  snprintf(path, room, "/proc/self/fd/%d", file);
+  return file;
+}
+
+#endif
