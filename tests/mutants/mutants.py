@@ -1,17 +1,19 @@
 """Single mistakes that `sparsync check` or a unit test must notice.
 
-Each is an exact replacement: OLD stands exactly once in FILE. A survivor is no test's fault only if EQUIVALENT says why
-nobody can tell it from the original.
+Each is an exact replacement: OLD stands exactly once in FILE. CLI names the test of the program (tests/cli) that is there
+for what unit tests do not reach. A survivor is no test's fault only if EQUIVALENT says why nobody can tell it from the
+original.
 """
 
 
 class Mutant:
-    def __init__(self, name, file, old, new, equivalent=None):
+    def __init__(self, name, file, old, new, equivalent=None, cli=None):
         self.name = name
         self.file = file
         self.old = old
         self.new = new
         self.equivalent = equivalent
+        self.cli = cli
 
 
 MUTANTS = [
@@ -178,7 +180,8 @@ MUTANTS = [
            "{SS_PULL_COO, SS_PULL_BITMAP, SS_PULL_BLOCK, SS_PULL_HASH_BITMAP}",
            "{SS_PULL_COO, SS_PULL_BLOCK, SS_PULL_BITMAP, SS_PULL_HASH_BITMAP}"),
     Mutant("sorted boundaries by even shares of the range", "src/schemes/cut.c",
-           "all.count > 0 ? all.rows[ss_share(all.count, count, j)] : ", "all.count > UINT32_MAX ? 0 : "),
+           "for (; j < count && ss_share(all, count, j) < upto; j++)",
+           "for (; j < count && all > UINT32_MAX; j++)"),
     # --- values: what is kept, and what is applied
     Mutant("a residual is added to nothing", "src/schemes/run.c", "if (both[1].count == 0) return true;",
            "return true;"),
@@ -231,4 +234,70 @@ MUTANTS = [
            "case LESS: return left > right;"),
     Mutant("a Gbit is a GiB/s", "src/base/units.c", '{"bps", 1, 8}', '{"bps", 1, 1}'),
     Mutant("kB is KiB", "src/base/units.c", '{"k", 1e3, 1}', '{"k", 0x1p10, 1}'),
+    # --- training iterations
+    Mutant("of equal keys the later task goes first", "src/sim/events.c",
+           "(a->key == b->key && a->order < b->order)", "(a->key == b->key && a->order > b->order)"),
+    Mutant("the channel takes a task while it is busy", "src/sim/events.c",
+           "if (e->busy || e->waits == 0) return true;", "if (e->waits == 0) return true;"),
+    Mutant("delayed rows that are brought forward stay where they are", "src/sim/events.c",
+           "if (up) rise(e, i, moved);\n    else sink", "if (up) sink(e, i, moved);\n    else sink"),
+    Mutant("fifo: forward passes do not wait for every gradient", "src/train/iterate.c",
+           "p->gradients_done < o.iteration * t->gradients", "p->gradients_done < (o.iteration - 1) * t->gradients"),
+    Mutant("lookups gate the iteration before", "src/train/iterate.c",
+           "task->kind == SS_TASK_LOOKUPS ? o.iteration : o.iteration - 1;", "o.iteration - 1;"),
+    Mutant("the mean counts the warm-up", "src/train/iterate.c",
+           "(out->end[w->iterations - 1] - out->end[w->warmup - 1]) / n", "out->end[w->iterations - 1] / n"),
+    Mutant("all of the channel's time is hidden", "src/train/iterate.c",
+           "(to - from) * p->computing / p->events.streams;", "(to - from);"),
+    Mutant("jitter has a mean above 1", "src/train/iterate.c", " - sigma * sigma / 2);", ");"),
+    Mutant("a full bucket stays open", "src/train/timetable.c",
+           "task.bytes < m->t->policy.bucket", "task.bytes <= m->t->policy.bucket"),
+    Mutant("priority: the last module first", "src/train/timetable.c",
+           "case SS_PRIORITY: return m->place[module];", "case SS_PRIORITY: return -(double)m->place[module];"),
+    Mutant("delayed rows go behind the prior rows of the next iteration", "src/train/timetable.c",
+           "task.late_key = task.key - 0.5;", "task.late_key = task.key + 0.5;"),
+    Mutant("horizontal: embeddings keep their place", "src/train/timetable.c",
+           "t->policy.schedule == SS_HORIZONTAL || t->policy.schedule == SS_2D", "t->policy.schedule == SS_2D"),
+    Mutant("a bucket is sent when its first tensor is there", "src/train/timetable.c",
+           "*module = t->member[t->members - 1];", "*module = t->member[0];"),
+    Mutant("prior rows of this iteration's lookups", "src/train/lookups.c",
+           "distinct_of(l, iteration + 1, r)", "distinct_of(l, iteration, r)"),
+    Mutant("prior rows of the first rank's lookups alone", "src/train/lookups.c",
+           "bits && r < ranks; r++", "bits && r < 1; r++"),
+    Mutant("delayed rows are the prior ones", "src/train/lookups.c",
+           "return prior == (share == SS_ROWS_PRIOR);", "return prior;"),
+    Mutant("Algorithm 1 selects once", "src/train/lookups.c",
+           "+ 2 * own * row;  ", "+ own * row;  "),
+    Mutant("one duration for all shares of a table", "src/train/durations.c", 
+           "a->bytes == b->bytes && a->share == b->share", "a->bytes == b->bytes"),
+    Mutant("a sample's bytes are the whole's", "src/train/durations.c",
+           "(double)outcome.tally.bytes * d->sampled;", "(double)outcome.tally.bytes;"),
+    # --- learning
+    Mutant("adam: every part of an update counts as a step", "src/train/optimizer.c",
+           "if (part != SS_PRIOR) o->step++;", "(void)part, o->step++;"),
+    Mutant("adam: no bias correction of the second moment", "src/train/optimizer.c",
+           "o->wish.rate * sqrt(1 - pow(beta2, (double)step)) /", "o->wish.rate /"),
+    Mutant("adagrad divides by the sum of squares", "src/train/optimizer.c",
+           "(sqrt(o->second[e]) + adagrad_epsilon)", "(o->second[e] + adagrad_epsilon)"),
+    # --- extrapolation, crossovers, fits, baselines: what the command's own test has to see
+    Mutant("gamma of more ranks is that of these", "src/trace/fit.c",
+           "between(all->gamma * rows / all->rows, gamma, 1, ranks)", "between(all->gamma, gamma, 1, ranks)"),
+    Mutant("bars do not grow with ranks", "src/trace/fit.c",
+           "gamma = bars->gamma * times / bars->gamma_stretch;", "gamma = bars->gamma + 0 * times;"),
+    Mutant("the dearer scheme wins", "src/cost/crossover.c", "d > 0 ? -1 : 1", "d > 0 ? 1 : -1", cli="crossover"),
+    Mutant("the last grid place is left out", "src/cost/crossover.c",
+           "if (i + 1 == count) return s->high;", "if (i + 1 == count) return s->low;", cli="crossover"),
+    Mutant("an alpha below 0 stands", "src/cost/fit_link.c",
+           "return p->alpha < 0 ? fit_line(room, s, end - first, 1, p) : ok;", "return ok;", cli="calibrate"),
+    Mutant("two segments on any evidence", "src/cost/fit_link.c", "DECISIVE = 10,", "DECISIVE = -1e9,",
+           cli="calibrate"),
+    Mutant("an all-reduce is half as long", "src/cost/link_log.c",
+           '{"all_reduce_perf", NULL, RING_ALLREDUCE,', '{"all_reduce_perf", NULL, SHARES,', cli="calibrate"),
+    Mutant("bytes may differ from the baseline's", "src/report/baseline.c",
+           'return strstr(name, "bytes") != NULL;', "return false;", cli="sweep"),
+    Mutant("a point that is gone is not missed", "src/report/baseline.c", "found->met = true;",
+           "found->met = true;\n  for (size_t i = 0; i < stored->count; i++) stored->entry[i].met = true;", cli="sweep"),
+    Mutant("estimates are not halved", "src/cli/claims_judge.c",
+           "i % 2 ? estimate->doubled : estimate->halved;", "i % 2 ? estimate->doubled : estimate->value;",
+           cli="claims"),
 ]

@@ -23,11 +23,12 @@ from mutants import MUTANTS  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAST = ["test_" + name for name in ("base", "sim", "player", "collectives", "chunk", "wire", "together", "hierarchy",
-                                    "oktopk", "values", "cost", "points", "trace", "trace_make")]
+                                    "oktopk", "values", "cost", "points", "trace", "trace_make", "train",
+                                    "learn", "fit")]
 SLOW = ["test_" + name for name in ("schemes", "gradient", "kernels", "trace_stats", "faults")]
 TESTS = FAST + SLOW
 TARGETS = ["sparsync", *("tests/" + test for test in TESTS)]
-TIMEOUT = 120  # seconds, for one program: a mutant may well never end
+TIMEOUT = 240  # seconds, for one program: a mutant may well never end
 
 
 def copy_tree(to):
@@ -66,6 +67,9 @@ def tests(tree, names):
 
 
 def stages(tree, mutant):
+    if mutant.cli:
+        script = tree / "tests" / "cli" / f"test_{mutant.cli}.py"
+        return [[(f"cli {mutant.cli}", [sys.executable, str(script), str(tree / "build" / "sparsync"), str(tree)])]]
     found = [tests(tree, FAST), tests(tree, SLOW), list(checks(tree))]
     return found[-1:] if mutant.file.startswith("models/") else found
 
