@@ -1,6 +1,7 @@
 #include "report/page.h"
 
 #include "report/html.h"
+#include "report/page_answer.h"
 #include "report/page_figures.h"
 #include "report/page_forms.h"
 #include "report/page_inputs.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 /* What fits a page that somebody reads. */
-enum { OPEN_MAX = 6, SHOWN_MAX = 200, WINNERS_MAX = 1000 };
+enum { OPEN_MAX = 6, SHOWN_MAX = 200 };
 
 /* --- head and question -------------------------------------------------------------------------------------- */
 
@@ -167,224 +168,7 @@ static void write_question(const struct ss_page *page, FILE *s) {
   fputs("</dl>\n</section>\n", s);
 }
 
-/* --- the answer --------------------------------------------------------------------------------------------- */
-
-/* Below it a margin is within what the model leaves out. */
-static const double CLOSE = 0.05;
-
-static const char *time_text(char text[32], double time) {
-  return isfinite(time) ? ss_units_format(text, 32, SS_TIME, time) : "-";
-}
-
-/* "1.3 times as long", or near 1 "4% longer". */
-static void write_times(double ratio, FILE *s) {
-  if (ratio < 1 + CLOSE) fprintf(s, "%.2g%% longer", 100 * (ratio - 1));
-  else fprintf(s, "%.2f times as long", ratio);
-}
-
-/* Does a tensor by itself have another winner than all together? */
-static bool tensors_differ(const struct ss_page_places *places) {
-  for (size_t i = 0, first = 0; i < places->count; i++) {
-    if (!places->place[i].decides) continue;
-    for (; first < i; first++)
-      if (strcmp(places->place[first].best->setting.label, places->place[i].best->setting.label) != 0) return true;
-    first = i + 1;
-  }
-  return false;
-}
-
-static void write_one_answer(const struct ss_page_place *place, FILE *s) {
-  char text[32];
-  const struct ss_point *best = place->best;
-  fputs("<p><strong>", s);
-  ss_html_text(best->setting.label, s);
-  fprintf(s, "</strong> %s <strong>%s</strong>", place->next ? "is fastest:" : "takes", time_text(text, best->time));
-  if (strcmp(best->tensor, "*") == 0) fputs(" for all tensors together", s);
-  if (place->next && best->time > 0) {
-    fputs(". The next, ", s);
-    ss_html_text(place->next->setting.label, s);
-    if (place->next->time == best->time) fputs(", takes as long", s);
-    else fputs(", takes ", s), write_times(place->next->time / best->time, s);
-  }
-  if (place->next && best->time > 0 && place->next->time / best->time < 1 + CLOSE) fputs(": too close to call", s);
-  fputs(".</p>\n<p>", s);
-  if (isfinite(place->dense) && best->time > 0 && strcmp(best->setting.scheme->name, "allreduce") != 0)
-    fprintf(s, "%.2f times as fast as the all-reduce of the dense tensor. ", place->dense / best->time);
-  fputs(best->lossless ? "Every rank ends with the exact sum" : "Lossy: ranks do not end with the exact sum", s);
-  if (best->lossless && best->exact == SS_YES) fputs(", compared with the brute-force sum in this run", s);
-  if (best->lossless && best->exact == SS_UNKNOWN) fputs(" by construction; this run did not compare it", s);
-  if (best->energy < 1) fprintf(s, "; %.1f%% of the energy of what ranks had is applied", 100 * best->energy);
-  fputs(best->setting.scheme->model_parallel ? ". It needs the table cut over ranks (model parallelism).</p>\n"
-                                             : ".</p>\n",
-        s);
-}
-
-struct wins {
-  const char *label;
-  size_t count;
-};
-
-static int most_first(const void *a, const void *b) {
-  const struct wins *x = a, *y = b;
-  return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->label, y->label);
-}
-
-static size_t count_wins(const struct ss_page_places *places, struct wins *wins) {
-  size_t n = 0;
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
-    size_t k = 0;
-    if (!place->decides) continue;
-    while (k < n && strcmp(wins[k].label, place->best->setting.label) != 0) k++;
-    if (k == n) wins[n++] = (struct wins){place->best->setting.label, 0};
-    wins[k].count++;
-  }
-  qsort(wins, n, sizeof *wins, most_first);
-  return n;
-}
-
-/* How far the winners are ahead, over all places. */
-static void write_range(const struct ss_page_places *places, FILE *s) {
-  double low = INFINITY, high = 0;
-  size_t close = 0;
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
-    if (!place->decides || !place->next || !(place->best->time > 0)) continue;
-    const double ratio = place->next->time / place->best->time;
-    low = fmin(low, ratio);
-    high = fmax(high, ratio);
-    close += ratio < 1 + CLOSE;
-  }
-  if (!isfinite(low)) return;
-  if (high >= 2) fprintf(s, "<p>The next takes %.2f to %.2f times as long", low, high);
-  else if (high - low < 5e-4) fprintf(s, "<p>The next takes %.1f%% longer everywhere", 100 * (high - 1));
-  else fprintf(s, "<p>The next takes %.1f%% to %.1f%% longer", 100 * (low - 1), 100 * (high - 1));
-  if (close) fprintf(s, "; at %zu of the places less than 5%%, which is too close to call", close);
-  fputs(".</p>\n", s);
-}
-
-static void write_place_wins(const struct ss_page_places *places, FILE *s) {
-  const char *between = "<p>";
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
-    if (!place->decides) continue;
-    fputs(between, s);
-    ss_html_text(place->text, s);
-    fputs(": <strong>", s);
-    ss_html_text(place->best->setting.label, s);
-    fputs("</strong>", s);
-    between = "; ";
-  }
-  fputs(". The answer turns.</p>\n", s);
-}
-
-static void write_counts(const struct ss_page_places *places, const struct wins *wins, size_t n, FILE *s) {
-  fputs("<p>The answer turns: ", s);
-  for (size_t i = 0; i < n; i++) {
-    fprintf(s, "%s<strong>", i == 0 ? "" : i + 1 == n ? " and " : ", ");
-    ss_html_text(wins[i].label, s);
-    fprintf(s, "</strong> %s %zu", i == 0 ? "is fastest at" : "at", wins[i].count);
-  }
-  fprintf(s, " of %zu places.</p>\n", places->deciding);
-}
-
-static bool write_many_answers(const struct ss_page_places *places, FILE *s, struct ss_error *error) {
-  enum { FEW = 4 };
-  SS_AUTO_FREE struct wins *wins = ss_alloc_zero(places->deciding, sizeof *wins);
-  if (!wins) return ss_fail_memory(error, "writing the answer");
-  const size_t n = count_wins(places, wins);
-  if (n > 1 && places->deciding <= FEW) {
-    write_place_wins(places, s);
-  } else if (n > 1) {
-    write_counts(places, wins, n, s);
-  } else {
-    fputs("<p><strong>", s);
-    ss_html_text(wins->label, s);
-    fprintf(s, "</strong> is fastest at all %zu places.</p>\n", places->deciding);
-  }
-  write_range(places, s);
-  return true;
-}
-
-static void winner_row(struct ss_table *table, struct ss_page_places *places, const struct ss_page_place *place) {
-  char text[32];
-  const struct ss_point *best = place->best, *next = place->next;
-  for (size_t i = 0; i < places->axes; i++) {
-    const char *value = ss_page_value(places, &places->axis[i], place->point);
-    ss_table_cell(table, "%s", value ? value : "");
-  }
-  ss_table_cell(table, "%s", best->setting.label);
-  ss_table_cell(table, "%s", time_text(text, best->time));
-  ss_table_cell(table, "%s", next ? next->setting.label : "-");
-  if (next && best->time > 0) ss_table_cell(table, "+%.1f%%", 100 * (next->time / best->time - 1));
-  else ss_table_cell(table, "-");
-  if (isfinite(place->dense) && best->time > 0) ss_table_cell(table, "%.2fx", place->dense / best->time);
-  else ss_table_cell(table, "-");
-  ss_table_cell(table, "%s", best->lossless ? "yes" : "NO");
-}
-
-static bool write_winners(struct ss_page_places *places, FILE *s, struct ss_error *error) {
-  const char *heads[SS_PAGE_AXES + 6];
-  char words[SS_PAGE_AXES][80];
-  size_t columns = 0, rows = 0;
-  for (size_t i = 0; i < places->axes; i++) {
-    snprintf(words[i], sizeof words[i], "%s%.70s", places->axis[i].numeric ? "" : "<", places->axis[i].word);
-    heads[columns++] = words[i];
-  }
-  const char *const rest[] = {"<fastest", "time", "<next", "margin", "vs dense", "lossless"};
-  for (size_t i = 0; i < 6; i++) heads[columns++] = rest[i];
-  struct ss_table *table = ss_table_new(columns, heads);
-  if (!table) return ss_fail_memory(error, "writing the answer");
-  for (size_t i = 0; i < places->count && rows < WINNERS_MAX; i++)
-    if (places->place[i].decides) winner_row(table, places, &places->place[i]), rows++;
-  const bool ok = ss_table_html(
-      table, places->several_tensors ? "All tensors together, place by place" : "Place by place", SIZE_MAX, s, error);
-  ss_table_free(table);
-  if (rows == WINNERS_MAX && places->deciding > rows)
-    fprintf(s, "<p>%zu more places.</p>\n", places->deciding - rows);
-  return ok;
-}
-
-static bool kernels_counted(const struct ss_points *points) {
-  for (size_t i = 0; i < points->count; i++)
-    if (strcmp(points->point[i].device, "none") != 0) return true;
-  return false;
-}
-
-static void write_uncounted(const struct ss_points *points, FILE *s) {
-  fputs("<h3>What was not counted</h3>\n<ul>\n", s);
-  fputs(kernels_counted(points)
-            ? "<li>Kernels are counted as memory traffic where a device is given, no more.</li>\n"
-            : "<li>Kernels (summing, hashing, selecting): no device was named; <code>--device quick</code> estimates "
-              "them.</li>\n",
-        s);
-  fputs("<li>The rest of the training step, and what of the communication it hides.</li>\n"
-        "<li>Other traffic, congestion inside switches, jitter: a link is a latency and a rate.</li>\n</ul>\n"
-        "<p>A margin of a few per cent is within that, and no reason to choose.</p>\n",
-        s);
-}
-
-static bool write_answer(const struct ss_page *page, struct ss_page_places *places, FILE *s, struct ss_error *error) {
-  fputs("<section id=\"answer\">\n<h2>The answer</h2>\n<div class=\"answer\">\n", s);
-  if (places->deciding == 1) {
-    for (size_t i = 0; i < places->count; i++)
-      if (places->place[i].decides) write_one_answer(&places->place[i], s);
-  } else if (!write_many_answers(places, s, error)) {
-    return false;
-  }
-  if (tensors_differ(places))
-    fputs("<p>Single tensors have other winners: <code>sparsync plan</code> chooses for each.</p>\n", s);
-  size_t failed = 0;
-  for (size_t i = 0; i < page->expectations; i++) failed += page->expectation[i].found != NULL;
-  if (failed)
-    fprintf(s, "<p class=\"fails\">%zu of %zu <a href=\"#expectations\">expectations</a> failed.</p>\n", failed,
-            page->expectations);
-  fputs("</div>\n", s);
-  if (places->deciding > 1 && !write_winners(places, s, error)) return false;
-  write_uncounted(page->points, s);
-  fputs("</section>\n", s);
-  return true;
-}
+/* --- expectations ------------------------------------------------------------------------------------------- */
 
 static void write_expectations(const struct ss_page *page, FILE *s) {
   if (page->expectations == 0) return;
@@ -501,7 +285,7 @@ bool ss_page_print(struct ss_page *page, FILE *stream, struct ss_error *error) {
   struct ss_page_places places;
   if (!ss_page_places_make(page->points, &places, error)) return false;
   write_head(page, &places, stream);
-  bool ok = write_answer(page, &places, stream, error);
+  bool ok = ss_page_answer(page, &places, stream, error);
   if (ok) write_question(page, stream);
   ok = ok && write_figures(page, &places, stream, error);
   if (ok) write_expectations(page, stream);
