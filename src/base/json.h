@@ -10,6 +10,7 @@
 #define SS_BASE_JSON_H
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "base/units.h"
 
 #include <stddef.h>
@@ -100,8 +101,5 @@ bool ss_node_flag(struct ss_node node, bool *out, struct ss_error *error) SS_MUS
 /* A string that is one of `choices` (NULL-terminated); *out is its place. The error lists them all. */
 bool ss_node_choice(struct ss_node node, const char *const *choices, size_t *out,
                     struct ss_error *error) SS_MUST_CHECK;
-
-/* The entry of `known` (NULL-terminated) with the least edit distance to `word`, or NULL when none is near. */
-const char *ss_nearest(const char *word, const char *const *known);
 
 #endif

@@ -1,0 +1,22 @@
+/* Shared by the files that read, hold and edit JSON documents. */
+#ifndef SS_BASE_JSON_INTERNAL_H
+#define SS_BASE_JSON_INTERNAL_H
+
+#include "base/json.h"
+
+#include <cjson/cJSON.h>
+
+/* SS_PATH_STEPS bounds what ss_doc_set may nest on top of the parser's limit, so that no tree is deeper than
+ * SS_TREE_DEPTH and cJSON's recursion stays small. */
+enum { SS_PATH_STEPS = 64, SS_TREE_DEPTH = CJSON_NESTING_LIMIT + SS_PATH_STEPS };
+
+struct ss_doc {
+  char *name;
+  cJSON *root;
+};
+
+/* Whether the text is one JSON value from byte `first` on, and nothing else; the error names byte and line. */
+bool ss_json_check(const char *name, const char *text, size_t first, size_t length,
+                   struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,45 @@
+#include "base/suggest.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { LONGEST_WORD = 64 };
+
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+/* Edits (insert, delete, replace, swap neighbours) that make `a` into `b`, whatever the case. */
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+  size_t rows[3][LONGEST_WORD + 1]; /* of the table of distances between prefixes: this one and the two before */
+  for (size_t j = 0; j <= b_length; j++) rows[0][j] = j;
+  for (size_t i = 1; i <= a_length; i++) {
+    size_t *row = rows[i % 3];
+    const size_t *above = rows[(i + 2) % 3], *higher = rows[(i + 1) % 3];
+    row[0] = i;
+    for (size_t j = 1; j <= b_length; j++) {
+      const int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+      row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (x != y));
+      if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) && y == tolower((unsigned char)a[i - 2]))
+        row[j] = least(row[j], higher[j - 2] + 1);
+    }
+  }
+  return rows[a_length % 3][b_length];
+}
+
+const char *ss_nearest(const char *word, const char *const *known) {
+  const size_t length = strlen(word);
+  if (length == 0 || length > LONGEST_WORD) return NULL;
+  /* One letter in three may be wrong, and at least one, but never all of them. */
+  size_t best = (length < 6 ? 1 : length / 3) + 1;
+  const char *nearest = NULL;
+  for (; *known != NULL; known++) {
+    const size_t known_length = strlen(*known);
+    if (known_length > LONGEST_WORD) continue;
+    const size_t distance = edit_distance(word, length, *known, known_length);
+    if (distance >= best || distance >= length) continue;
+    best = distance;
+    nearest = *known;
+  }
+  return nearest;
+}
