@@ -237,6 +237,8 @@ MUTANTS = [
     # --- training iterations
     Mutant("of equal keys the later task goes first", "src/sim/events.c",
            "(a->key == b->key && a->order < b->order)", "(a->key == b->key && a->order > b->order)"),
+    Mutant("events of one instant go last in, first out", "src/sim/events.c",
+           "a->at == b->at && a->order < b->order", "a->at == b->at && a->order > b->order"),
     Mutant("the channel takes a task while it is busy", "src/sim/events.c",
            "if (e->busy || e->waits == 0) return true;", "if (e->waits == 0) return true;"),
     Mutant("delayed rows that are brought forward stay where they are", "src/sim/events.c",
