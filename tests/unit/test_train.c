@@ -346,25 +346,24 @@ static void the_queue_is_in_the_tables_order(void **state) {
   }
 }
 
-/* --- the agenda -------------------------------------------------------------------------------------------- */
+/* --- jitter ------------------------------------------------------------------------------------------------ */
 
-static void events_come_by_time_then_by_insertion(void **state) {
-  struct dice dice = {.seed = 11};
+/* Log-normal of mean 1: the median is exp(-sigma^2/2); the standard error of this mean is 0.0017. */
+static void jitter_is_one_on_average(void **state) {
+  enum { ITERATIONS = 1000, RANKS = 100 };
+  const double sigma = 0.5;
+  double sum = 0;
+  uint32_t below = 0;
   (void)state;
-  for (uint32_t round = 0; round < 50; round++) {
-    struct ss_agenda agenda = {0};
-    struct ss_event event, last = {.at = -1};
-    const uint32_t n = dice_between(&dice, 1, 300);
-    uint32_t taken = 0;
-    for (uint32_t i = 0; i < n; i++) assert_true(ss_agenda_add(&agenda, dice_below(&dice, 20), 0, i));
-    while (ss_agenda_take(&agenda, 30, &event)) {
-      assert_true(event.at > last.at || (event.at <= last.at && event.at >= last.at && event.who > last.who));
-      last = event;
-      taken++;
+  for (uint32_t t = 0; t < ITERATIONS; t++)
+    for (uint32_t r = 0; r < RANKS; r++) {
+      const double factor = ss_jitter(5, sigma, t, r);
+      sum += factor;
+      below += factor < exp(-sigma * sigma / 2);
     }
-    assert_int_equal(taken, n);
-    ss_agenda_free(&agenda);
-  }
+  assert_true(fabs(sum / (ITERATIONS * RANKS) - 1) < 0.007);
+  assert_true(fabs(below / (double)(ITERATIONS * RANKS) - 0.5) < 0.006); /* 4 of its standard errors, as above */
+  assert_true(close_to(ss_jitter(5, 0, 3, 4), 1, 0));
 }
 
 /* --- what one schedule can cost over another --------------------------------------------------------------- */
@@ -484,7 +483,7 @@ int main(void) {
       cmocka_unit_test(lookups_that_nobody_names),
       cmocka_unit_test(buckets_and_partitions),
       cmocka_unit_test(the_queue_is_in_the_tables_order),
-      cmocka_unit_test(events_come_by_time_then_by_insertion),
+      cmocka_unit_test(jitter_is_one_on_average),
       cmocka_unit_test(schedules_cost_no_more_than_their_bounds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
