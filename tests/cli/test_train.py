@@ -364,16 +364,16 @@ def sensitivity_names_the_fastest(folder):
 @test
 def factors_scale_what_is_estimated(folder):
     """Each factor against the same change made by hand."""
-    cluster = {"name": "c", "latency": 1e-5, "bandwidth": 1e9, "gpus_per_node": 2, "intra": {"latency": 3e-6, "bandwidth": 5e8}}
+    cluster = {"name": "c", "latency": 1e-5, "bandwidth": 1e9, "gpus_per_node": 2, "intra": {"latency": 3e-6, "bandwidth": 5e7}}
     device = {"name": "d", "memory_bandwidth": 1e12, "efficiency": 0.5, "launch": 1e-5}
     modules = [{"name": "t", "kind": "embedding", "rows": 500, "row_width": 16, "counts": {"lookups": 90, "coalesced": 60, "prior": 20}, "forward_s": 0.001, "backward_s": 0.002},
                {"name": "z", "kind": "embedding", "rows": 500, "row_width": 16, "synth": {"lookups": 80}, "forward_s": 0.001, "backward_s": 0.002},
-               {"name": "b", "kind": "dense", "bytes": 40000, "forward_s": 0.004, "backward_s": 0.007, "after": ["t", "z"]},
-               {"name": "a", "kind": "dense", "bytes": 60000, "forward_s": 0.004, "backward_s": 0.007, "after": ["b"]}]
+               {"name": "b", "kind": "dense", "bytes": 400000, "forward_s": 0.004, "backward_s": 0.007, "after": ["t", "z"]},
+               {"name": "a", "kind": "dense", "bytes": 600000, "forward_s": 0.004, "backward_s": 0.007, "after": ["b"]}]
     base = {"workload": {"name": "w", "modules": modules}, "cluster": cluster, "device": device, "ranks": 4, "iterations": 20,
             "systems": [{"name": "two", "sparse": "alltoall", "dense": "allreduce", "schedule": "2d"},
-                        {"name": "guess", "sparse": "zen", "dense": "allreduce", "schedule": "fifo", "bucket": 30000, "source": {"bucket": "estimated: a guess"}},
-                        {"name": "known", "sparse": "zen", "dense": "allreduce", "schedule": "fifo", "bucket": 30000, "source": {"bucket": "its default"}}]}
+                        {"name": "guess", "sparse": "zen", "dense": "allreduce", "schedule": "fifo", "bucket": 500000, "source": {"bucket": "estimated: a guess"}},
+                        {"name": "known", "sparse": "zen", "dense": "allreduce", "schedule": "fifo", "bucket": 500000, "source": {"bucket": "its default"}}]}
 
     def by_hand(change):
         other = json.loads(json.dumps(base))
@@ -387,11 +387,11 @@ def factors_scale_what_is_estimated(folder):
 
     changes = {"compute": compute,
                "latency": lambda s: (s["cluster"].update(latency=2e-5), s["cluster"]["intra"].update(latency=6e-6)),
-               "intra_bandwidth": lambda s: s["cluster"]["intra"].update(bandwidth=1e9),
+               "intra_bandwidth": lambda s: s["cluster"]["intra"].update(bandwidth=1e8),
                "kernels": lambda s: s["device"].update(memory_bandwidth=2e12, launch=5e-6),
                "lookups": lambda s: (s["workload"]["modules"][0]["counts"].update(lookups=180, coalesced=120, prior=40), s["workload"]["modules"][1]["synth"].update(lookups=160)),
                "prior": lambda s: s["workload"]["modules"][0]["counts"].update(prior=40),
-               "buckets": lambda s: s["systems"][1].update(bucket=60000)}
+               "buckets": lambda s: s["systems"][1].update(bucket=1000000)}
     plain = [p["iteration_s"] for p in results(folder, base)]
     for name, change in changes.items():
         document = json.loads(train(folder, base, "--set", f"scale.{name}=2", "--format", "json").stdout)
