@@ -331,8 +331,9 @@ static void set_category_tics(const char *axis, const struct drawing *d, const c
     ss_plot_quote(text, true, s);
     fprintf(s, " %zu", i);
   }
-  fprintf(s, ")\nset %srange [-0.5:%.1f]%s\n", axis, (double)count - 0.5,
-          !x && spans(d->panel) ? " reverse" : ""); /* lanes are read from the top */
+  const double last = (double)count - 0.5;
+  if (!x && spans(d->panel)) fprintf(s, ")\nset yrange [%.1f:-0.5]\n", last); /* lanes are read from the top */
+  else fprintf(s, ")\nset %srange [-0.5:%.1f]\n", axis, last);
 }
 
 static void set_log2_tics(const struct drawing *d, FILE *s) {
@@ -424,12 +425,18 @@ static void set_span_names(const struct drawing *d, FILE *s) {
   }
 }
 
+/* A mark at every point of a short line, of a long one at some 25. */
+static size_t marks_apart(const struct drawing *d) {
+  const size_t each = d->panel->rows / (d->count ? d->count : 1);
+  return each > 30 ? each / 25 : 1;
+}
+
 static void write_panel(const struct drawing *d, size_t number, double width, double height, FILE *s) {
   bool ranges = false;
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
   fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
-  fprintf(s, "most = %.17g\nroom = %d\n", largest(d->panel, 'z') * d->z_factor,
-          d->xs > 0 && (d->width - 90) / (double)d->xs >= 26);
+  fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", largest(d->panel, 'z') * d->z_factor,
+          d->xs > 0 && (d->width - 90) / (double)d->xs >= 26, marks_apart(d));
   fprintf(s, "set origin %.6f, %.6f\nset size %.6f, %.6f\n", d->left / width, d->bottom / height, d->width / width,
           d->height / height);
   if (d->panel->title && d->panel->title[0]) {
