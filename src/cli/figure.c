@@ -160,6 +160,7 @@ static bool admitted(const struct record *r, struct ss_node where) {
 struct search {
   size_t records, rows;
   const char *missing; /* the field that the last record lacked */
+  bool unsaid;         /* nobody said which field: what x, y, or the ends of a span are */
   const cJSON *sample;
 };
 
@@ -172,6 +173,7 @@ static bool present(const struct record *r, const struct quantity *q, const char
                     struct search *search) {
   if (words || !isnan(value)) return true;
   search->missing = q->field;
+  search->unsaid = search->unsaid || !q->field;
   search->sample = r->result;
   return false;
 }
@@ -187,7 +189,7 @@ static bool add_record(const struct record *r, const struct mapping *m, struct s
   if (!admitted(r, m->where) || !admitted(r, m->also_where)) return true;
   if (!present(r, &m->x, x, row.x, search)) return true;
   const bool ranged = isfinite(row.low) && isfinite(row.high);
-  if (spans && !ranged && !present(r, &m->low, NULL, NAN, search)) return true;
+  if (spans && !ranged && !present(r, isfinite(row.low) ? &m->high : &m->low, NULL, NAN, search)) return true;
   if (!ranged && !present(r, &m->y, y, row.y, search)) return true;
   if (cells && !present(r, &m->z, NULL, row.z, search)) return true;
   search->rows++;
@@ -230,6 +232,9 @@ static void name_fields(const cJSON *object, const char *before, char *text, siz
 
 static bool fail_search(const struct search *search, struct ss_error *error) {
   char fields[700] = "";
+  if (!search->missing && search->unsaid)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "say which fields \"x\" and \"y\" are (of a map also \"z\", of spans \"low\" and \"high\")");
   if (!search->missing) return ss_fail(error, SS_BAD_INPUT, "no result is left by \"where\"");
   name_fields(search->sample, "", fields, sizeof fields);
   const char *names[128] = {NULL};

@@ -294,7 +294,10 @@ def spans_of_a_timeline(folder):
     figure = {"panels": [{"kind": "spans", "x": {"label": "time"}, "y": {"label": ""}, "series": "kind",
                           "data": [{"command": ["train", "--per-iteration"], "scenario": scenario, "each": "spans", "y": "lane", "low": "start_s"}]}]}
     (folder / "f.json").write_text(json.dumps(figure))
-    assert "x" in call("plot", folder / "f.json", "--data", "-", status=2)[1]
+    assert '"low" and "high"' in call("plot", folder / "f.json", "--data", "-", status=2)[1]
+    figure["panels"][0]["data"][0].update(x="name", high="end")
+    (folder / "f.json").write_text(json.dumps(figure))
+    assert 'no result has a value for "end"' in call("plot", folder / "f.json", "--data", "-", status=2)[1]
     for word in ("--timeline=x", "--gantt", "--capture", "--plot-data=x", "-ox"):
         figure["panels"][0]["data"][0]["command"] = ["train", word]
         (folder / "f.json").write_text(json.dumps(figure))
