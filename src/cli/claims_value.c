@@ -79,11 +79,15 @@ static bool lies_at(struct ss_node point, struct ss_node at) {
 }
 
 /* The number that a point is about, if nothing else is asked for. */
-static struct ss_node time_of(struct ss_node point) {
+static bool time_of(struct ss_node point, double *out) {
   static const char *const keys[] = {"time_s", "iteration_s", "loss_end", NULL};
-  struct ss_node time = {0};
-  for (size_t i = 0; keys[i] && !ss_node_is_number(time); i++) time = ss_node_get(point, keys[i]);
-  return time;
+  for (size_t i = 0; keys[i]; i++) {
+    const struct ss_node time = ss_node_get(point, keys[i]);
+    if (!ss_node_is_number(time)) continue;
+    *out = time.at->valuedouble;
+    return true;
+  }
+  return false;
 }
 
 /* The list of points of a command: results, trainings, or curves of losses. */
@@ -149,9 +153,9 @@ static bool add_beside(struct fields *f, const struct wish *w, struct ss_node po
          p = ss_node_next(p))
       if (is_of(p, label) && same_place(p, point)) found = p;
     if (!ss_node_present(found)) return ss_node_fail(n, error, "no point of \"%s\" stands there", label);
-    struct ss_node time = time_of(found);
-    if (!ss_node_is_number(time)) return ss_node_fail(n, error, "the point of \"%s\" has no \"time_s\"", label);
-    add_field(f, "", ss_node_key(n), time.at->valuedouble);
+    double time;
+    if (!time_of(found, &time)) return ss_node_fail(n, error, "the point of \"%s\" has no \"time_s\"", label);
+    add_field(f, "", ss_node_key(n), time);
   }
   return true;
 }
@@ -228,9 +232,7 @@ static bool add_point(struct tally *t, const struct wish *w, struct ss_node poin
   if (ss_node_present(w->where) && !evaluate(w->where, f->value, f->count, &holds, error)) return false;
   if (holds == 0) return true;
   if (!ss_node_present(w->value)) {
-    struct ss_node time = time_of(point);
-    if (!ss_node_is_number(time)) return ss_node_fail(w->pick, error, "the point has no \"time_s\": say \"value\"");
-    value = time.at->valuedouble;
+    if (!time_of(point, &value)) return ss_node_fail(w->pick, error, "the point has no \"time_s\": say \"value\"");
   } else if (!evaluate(w->value, f->value, f->count, &value, error)) {
     return false;
   }
