@@ -253,8 +253,11 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
       "the "
       "last digit for\narithmetic on printed numbers; nothing beyond a printed bound (\"over\", \"less than\"); 5% "
       "for \"around\" and for what the text says\nof a figure; 10% for times measured on hardware of which latencies "
-      "are estimates; 1e-9 for closed forms, 1% where P does not\ndivide k. \"ranking\": no number is printed, only "
-      "what is faster or grows.\n",
+      "are estimates, at both ends\nwhere the least and the most of several are printed; 0.01 nats, which is chance, "
+      "for what "
+      "is learned; 1e-9 for closed\nforms, 1% where P does not divide k. \"ranking\": no number is printed, only "
+      "what is "
+      "faster or grows.\n",
       stream);
 }
 
