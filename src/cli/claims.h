@@ -12,7 +12,7 @@
 struct ss_claims_file {
   struct ss_doc *doc;
   const char *paper, *title; /* in doc */
-  struct ss_node inputs, claims;
+  struct ss_node inputs, estimates, claims;
 };
 
 /* Reads and checks all but what only a computation can tell. */
@@ -33,6 +33,9 @@ bool ss_claim_read(const struct ss_claims_file *file, struct ss_node node, struc
                    struct ss_error *error) SS_MUST_CHECK;
 
 /* --- inputs ------------------------------------------------------------------------------------------------- */
+
+/* Estimates whose path begins so are factors on what the scenario has. */
+#define SS_CLAIM_FACTOR "scale."
 
 /* An estimate's place in an input, and what to put there. */
 struct ss_claim_change {

@@ -13,18 +13,21 @@
 enum { LIMIT = 1 << 22 };
 
 bool ss_claims_read(const char *path, struct ss_claims_file *out, struct ss_error *error) {
-  static const char *const keys[] = {"paper", "title", "notes", "inputs", "claims", NULL};
+  static const char *const keys[] = {"paper", "title", "notes", "inputs", "estimates", "claims", NULL};
   struct ss_node paper, title;
   *out = (struct ss_claims_file){0};
   if (!ss_doc_read(path, LIMIT, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
   out->inputs = ss_node_get(root, "inputs");
+  out->estimates = ss_node_get(root, "estimates");
   bool ok = ss_node_keys(root, keys, error) && ss_node_need(root, "paper", &paper, error) &&
             ss_node_text(paper, &out->paper, error) && ss_node_need(root, "title", &title, error) &&
             ss_node_text(title, &out->title, error) && ss_node_need(root, "claims", &out->claims, error);
   if (ok && !ss_node_is_array(out->claims)) ok = ss_node_fail(out->claims, error, "expected a list of claims");
   if (ok && ss_node_present(out->inputs) && !ss_node_is_object(out->inputs))
     ok = ss_node_fail(out->inputs, error, "expected an object of inputs by name");
+  if (ok && ss_node_present(out->estimates) && !ss_node_is_object(out->estimates))
+    ok = ss_node_fail(out->estimates, error, "expected an object of lists of estimated inputs by name");
   if (!ok) ss_doc_free(out->doc);
   return ok;
 }
@@ -86,7 +89,8 @@ static bool read_range(struct ss_node node, struct ss_claim_range *out, struct s
 
 /* What ours is compared with: "expect", or what is printed if that is a number. */
 static bool read_expectation(struct ss_node node, struct ss_claim *out, struct ss_error *error) {
-  struct ss_node printed, expect = ss_node_get(node, "expect"), tolerance = ss_node_get(node, "tolerance");
+  struct ss_node printed, expect = ss_node_get(node, "expect"), tolerance = ss_node_get(node, "tolerance"),
+                          ends = ss_node_get(node, "ends");
   out->printed = (struct ss_claim_range){NAN, NAN};
   if (!ss_node_need(node, "printed", &printed, error)) return false;
   if (ss_node_is_text(printed)) {
@@ -97,6 +101,9 @@ static bool read_expectation(struct ss_node node, struct ss_claim *out, struct s
   } else if (!read_range(printed, &out->printed, error)) {
     return false;
   }
+  if (ss_node_present(ends) && !ss_node_flag(ends, &out->ends, error)) return false;
+  if (out->ends && (!isfinite(out->printed.low) || !isfinite(out->printed.high)))
+    return ss_node_fail(ends, error, "there are no two numbers to match: print [low, high]");
   if (isnan(out->printed.low) == ss_node_present(tolerance))
     return ss_node_fail(node, error, "\"tolerance\" is %s",
                         ss_node_present(tolerance)
@@ -123,10 +130,10 @@ static bool need_order(struct ss_node node, const struct ss_claim *claim, struct
 
 bool ss_claim_read(const struct ss_claims_file *file, struct ss_node node, struct ss_claim *out,
                    struct ss_error *error) {
-  static const char *const keys[] = {"id",           "source",    "class",   "claim", "printed", "expect",
-                                     "unit",         "tolerance", "let",     "ours",  "order",   "input",
-                                     "inconsistent", "estimated", "verdict", "why",   "notes",   NULL};
-  static const char *const kinds[] = {"A", "B", NULL};
+  static const char *const keys[] = {"id",        "source", "class", "claim", "printed", "expect",       "unit",
+                                     "tolerance", "let",    "ours",  "order", "input",   "inconsistent", "estimated",
+                                     "verdict",   "why",    "notes", "ends",  NULL};
+  static const char *const kinds[] = {"A", "B", "C", NULL};
   struct ss_node kind, verdict, ours, unit = ss_node_get(node, "unit");
   size_t choice, pinned;
   *out = (struct ss_claim){.paper = file->paper, .title = file->title};

@@ -86,6 +86,13 @@ static bool write_scenario(struct ss_node scenario, char *path, size_t size, str
   return ok || ss_fail(error, SS_MACHINE, "cannot write a temporary file in %s", folder ? folder : "/tmp");
 }
 
+/* Whether the change is made in this input. A factor of 1 changes nothing: claims with other estimates then still
+ * share what is computed. */
+static bool changes_input(const struct ss_claim_change *change, struct ss_node input) {
+  const bool factor = change->path && strncmp(change->path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
+  return named(change->names, ss_node_key(input)) && !(factor && change->value == 1);
+}
+
 /* A path of a scenario becomes --set PATH=VALUE, an option stays one. */
 static bool add_change(struct arguments *a, struct ss_node place, const struct ss_claim_change *change,
                        struct ss_error *error) {
@@ -101,7 +108,7 @@ static bool add_change(struct arguments *a, struct ss_node place, const struct s
 
 static bool add_jobs(struct arguments *a, struct ss_node place, unsigned jobs, struct ss_error *error) {
   char text[NUMBER_TEXT];
-  if (a->count == 0 || strcmp(a->text[0], "run") != 0) return true;
+  if (a->count == 0 || (strcmp(a->text[0], "run") != 0 && strcmp(a->text[0], "train") != 0)) return true;
   snprintf(text, sizeof text, "%u", jobs);
   return add_argument(a, place, "--quiet", error) &&
          (!jobs || (add_argument(a, place, "--jobs", error) && add_argument(a, place, text, error)));
@@ -109,7 +116,7 @@ static bool add_jobs(struct arguments *a, struct ss_node place, unsigned jobs, s
 
 /* Commands that compute and print: what writes files or runs claims again has no place here. */
 static bool allowed(struct ss_node command, struct ss_error *error) {
-  static const char *const commands[] = {"run", "plan", "cost", "check", "trace", NULL};
+  static const char *const commands[] = {"run", "plan", "cost", "check", "train", "trace", NULL};
   static const char *const measures[] = {"stats", "info", NULL};
   struct ss_node first = ss_node_first(command);
   size_t choice;
@@ -128,10 +135,12 @@ static bool collect(struct arguments *a, struct ss_node input, const struct ss_c
   if (!ss_node_need(input, "command", &command, error) || !allowed(command, error)) return false;
   for (struct ss_node n = ss_node_first(command); ss_node_present(n); n = ss_node_next(n)) {
     const char *text;
-    if (!ss_node_text(n, &text, error) || !add_argument(a, n, text, error)) return false;
+    if (!ss_node_text(n, &text, error)) return false;
+    if (ss_command_writes(text)) return ss_node_fail(n, error, "\"%s\": a claim's commands write nothing", text);
+    if (!add_argument(a, n, text, error)) return false;
   }
   for (size_t i = 0; i < count; i++)
-    if (named(changes[i].names, ss_node_key(input)) && !add_change(a, input, &changes[i], error)) return false;
+    if (changes_input(&changes[i], input) && !add_change(a, input, &changes[i], error)) return false;
   return add_jobs(a, input, jobs, error);
 }
 
@@ -228,7 +237,7 @@ static char *make_key(struct ss_node input, const struct ss_claim_change *change
   if (text) key = ss_alloc(size, 1);
   size_t used = key ? (size_t)snprintf(key, size, "%s", text) : 0;
   for (size_t i = 0; key && i < count; i++)
-    if (named(changes[i].names, ss_node_key(input)))
+    if (changes_input(&changes[i], input))
       used += (size_t)snprintf(key + used, size - used, " %s=%.17g", changes[i].path, changes[i].value);
   free(text);
   return key;

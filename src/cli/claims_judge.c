@@ -103,12 +103,28 @@ static bool read_estimate(struct ss_node node, struct ss_claim_estimate *out, st
     return false;
   change->names = ss_node_get(node, "of");
   change->value = out->value;
+  out->factor = strncmp(change->path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
   return !ss_node_present(change->names) || ss_node_is_array(change->names) ||
          ss_node_fail(change->names, error, "expected a list of inputs");
 }
 
-static bool read_estimates(struct ss_node claim, struct ss_claim *out, struct estimates *e, struct ss_error *error) {
-  struct ss_node list = ss_node_get(claim, "estimated");
+/* A claim's own list, or the one of that name in the file's "estimates". */
+static bool find_estimates(const struct ss_claims_file *file, struct ss_node claim, struct ss_node *out,
+                           struct ss_error *error) {
+  const char *name;
+  *out = ss_node_get(claim, "estimated");
+  if (!ss_node_is_text(*out)) return true;
+  if (!ss_node_text(*out, &name, error)) return false;
+  const struct ss_node list = ss_node_get(file->estimates, name);
+  if (!ss_node_present(list)) return ss_node_fail(*out, error, "no list of \"estimates\" is called \"%s\"", name);
+  *out = list;
+  return true;
+}
+
+static bool read_estimates(const struct ss_claims_file *file, struct ss_node claim, struct ss_claim *out,
+                           struct estimates *e, struct ss_error *error) {
+  struct ss_node list;
+  if (!find_estimates(file, claim, &list, error)) return false;
   *e = (struct estimates){.count = ss_node_size(list)};
   if (!ss_node_present(list)) return true;
   if (!ss_node_is_array(list) || e->count > ESTIMATES_MAX)
@@ -191,6 +207,9 @@ static double slack(const struct ss_claim *claim, double bound) {
 static bool inside(const struct ss_claim *claim) {
   const struct ss_claim_range *p = &claim->printed, *o = &claim->ours;
   const double rounding = 1e-12;
+  if (claim->ends)
+    return fabs(o->low - p->low) <= slack(claim, p->low) + rounding * fabs(p->low) &&
+           fabs(o->high - p->high) <= slack(claim, p->high) + rounding * fabs(p->high);
   const bool above = isinf(p->low) || o->low >= p->low - slack(claim, p->low) - rounding * fabs(p->low);
   return above && (isinf(p->high) || o->high <= p->high + slack(claim, p->high) + rounding * fabs(p->high));
 }
@@ -219,7 +238,7 @@ bool ss_claim_judge(struct ss_claims_cache *cache, const struct ss_claims_file *
   struct outcome base;
   struct ss_node why;
   bool turns, input, inconsistent;
-  if (!ss_node_need(node, "why", &why, error) || !read_estimates(node, claim, &estimates, error) ||
+  if (!ss_node_need(node, "why", &why, error) || !read_estimates(file, node, claim, &estimates, error) ||
       !compute(cache, file, node, estimates.change, estimates.count, &base, error))
     return false;
   claim->ours = base.ours;

@@ -54,10 +54,12 @@ static bool text_is(struct ss_node node, const char *text) {
   return ss_node_is_text(node) && strcmp(node.at->valuestring, text) == 0;
 }
 
-/* Results name a scheme by its label, closed forms by their file. */
+/* Results and curves name a scheme by its label, closed forms by their file, trainings the system. */
 static bool is_of(struct ss_node point, const char *name) {
-  struct ss_node label = ss_node_get(point, "label"), form = ss_node_get(point, "form");
-  return text_is(label, name) || text_is(form, name);
+  static const char *const keys[] = {"label", "form", "system", NULL};
+  for (size_t i = 0; keys[i]; i++)
+    if (text_is(ss_node_get(point, keys[i]), name)) return true;
+  return false;
 }
 
 static bool same_value(struct ss_node have, struct ss_node wanted) {
@@ -66,15 +68,38 @@ static bool same_value(struct ss_node have, struct ss_node wanted) {
   return ss_node_is_text(wanted) && text_is(have, wanted.at->valuestring);
 }
 
+/* Where a sweep put it; what no sweep changes (a training's "workload") is a field of the point itself. */
 static bool lies_at(struct ss_node point, struct ss_node at) {
-  struct ss_node have = ss_node_get(point, "at");
-  for (struct ss_node n = ss_node_first(at); ss_node_present(n); n = ss_node_next(n))
-    if (!same_value(ss_node_get(have, ss_node_key(n)), n)) return false;
+  struct ss_node place = ss_node_get(point, "at");
+  for (struct ss_node n = ss_node_first(at); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_node have = ss_node_get(place, ss_node_key(n));
+    if (!same_value(ss_node_present(have) ? have : ss_node_get(point, ss_node_key(n)), n)) return false;
+  }
   return true;
 }
 
+/* The number that a point is about, if nothing else is asked for. */
+static bool time_of(struct ss_node point, double *out) {
+  static const char *const keys[] = {"time_s", "iteration_s", "loss_end", NULL};
+  for (size_t i = 0; keys[i]; i++) {
+    const struct ss_node time = ss_node_get(point, keys[i]);
+    if (!ss_node_is_number(time)) continue;
+    *out = time.at->valuedouble;
+    return true;
+  }
+  return false;
+}
+
+/* The list of points of a command: results, trainings, or curves of losses. */
+static struct ss_node points_of(struct ss_node root) {
+  static const char *const keys[] = {"points", "training", "curves", NULL};
+  struct ss_node points = {0};
+  for (size_t i = 0; keys[i] && !ss_node_is_array(points); i++) points = ss_node_get(root, keys[i]);
+  return points;
+}
+
 static bool same_place(struct ss_node a, struct ss_node b) {
-  static const char *const keys[] = {"ranks", "tensor", "at", NULL};
+  static const char *const keys[] = {"ranks", "workload", "tensor", "at", NULL};
   for (size_t i = 0; keys[i]; i++) {
     struct ss_node left = ss_node_get(a, keys[i]), right = ss_node_get(b, keys[i]);
     if (ss_node_present(left) && !cJSON_Compare(left.at, right.at, true)) return false;
@@ -115,6 +140,7 @@ static void add_field(struct fields *f, const char *prefix, const char *name, do
 static void add_members(struct fields *f, const char *prefix, struct ss_node node) {
   for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
     if (ss_node_is_number(n)) add_field(f, prefix, ss_node_key(n), n.at->valuedouble);
+    else if (ss_node_is_flag(n)) add_field(f, prefix, ss_node_key(n), cJSON_IsTrue(n.at));
 }
 
 /* The times of other schemes at the point's place, under the names that "beside" gives them. */
@@ -127,9 +153,9 @@ static bool add_beside(struct fields *f, const struct wish *w, struct ss_node po
          p = ss_node_next(p))
       if (is_of(p, label) && same_place(p, point)) found = p;
     if (!ss_node_present(found)) return ss_node_fail(n, error, "no point of \"%s\" stands there", label);
-    struct ss_node time = ss_node_get(found, "time_s");
-    if (!ss_node_is_number(time)) return ss_node_fail(n, error, "the point of \"%s\" has no \"time_s\"", label);
-    add_field(f, "", ss_node_key(n), time.at->valuedouble);
+    double time;
+    if (!time_of(found, &time)) return ss_node_fail(n, error, "the point of \"%s\" has no \"time_s\"", label);
+    add_field(f, "", ss_node_key(n), time);
   }
   return true;
 }
@@ -206,9 +232,7 @@ static bool add_point(struct tally *t, const struct wish *w, struct ss_node poin
   if (ss_node_present(w->where) && !evaluate(w->where, f->value, f->count, &holds, error)) return false;
   if (holds == 0) return true;
   if (!ss_node_present(w->value)) {
-    struct ss_node time = ss_node_get(point, "time_s");
-    if (!ss_node_is_number(time)) return ss_node_fail(w->pick, error, "the point has no \"time_s\": say \"value\"");
-    value = time.at->valuedouble;
+    if (!time_of(point, &value)) return ss_node_fail(w->pick, error, "the point has no \"time_s\": say \"value\"");
   } else if (!evaluate(w->value, f->value, f->count, &value, error)) {
     return false;
   }
@@ -266,7 +290,7 @@ bool ss_claim_pick(struct ss_node pick, struct ss_node root, const struct ss_cla
   if (!ss_node_keys(pick, ss_node_present(path) ? by_path : by_point, error)) return false;
   if (ss_node_present(path)) return pick_path(path, root, out, error);
   struct wish w = {.pick = pick,
-                   .points = ss_node_get(root, "points"),
+                   .points = points_of(root),
                    .ranks = ss_node_get(pick, "ranks"),
                    .at = ss_node_get(pick, "at"),
                    .value = ss_node_get(pick, "value"),

@@ -144,6 +144,7 @@ static bool run_scenario(const struct ss_call *call, const struct own *own, stru
                                     .cluster = s->cluster,
                                     .device = s->device,
                                     .trace = s->trace,
+                                    .scale = &s->scale,
                                     .best = own->sensitivity ? best : NULL,
                                     .per_iteration = call->wish.per_iteration};
   if (!best) return ss_fail_memory(error, "comparing systems");

@@ -44,6 +44,15 @@ static bool call(const char *const *arguments, size_t count, char *file, struct 
   return command->run((int)count + 4, argv, error);
 }
 
+bool ss_command_writes(const char *argument) {
+  static const char *const begins[] = {"-o",         "--o=",    "--save",    "--resume",    "--format",
+                                       "--timeline", "--gantt", "--capture", "--plot-data", NULL};
+  if (strcmp(argument, "--o") == 0) return true;
+  for (size_t i = 0; begins[i]; i++)
+    if (strncmp(argument, begins[i], strlen(begins[i])) == 0) return true;
+  return false;
+}
+
 static bool temporary(char *path, size_t room, struct ss_error *error) {
   const char *folder = getenv("TMPDIR");
   int length = snprintf(path, room, "%s/sparsync-XXXXXX", folder && folder[0] ? folder : "/tmp");

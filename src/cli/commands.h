@@ -18,4 +18,7 @@ const struct ss_command *ss_command_find(const char *name);
 bool ss_command_json(const char *const *arguments, size_t count, struct ss_doc **out,
                      struct ss_error *error) SS_MUST_CHECK;
 
+/* Whether an argument makes a command write a file: what figures and claims, which may come from anyone, must not. */
+bool ss_command_writes(const char *argument) SS_MUST_CHECK;
+
 #endif

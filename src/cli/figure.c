@@ -91,6 +91,8 @@ static bool read_axis(struct ss_node node, struct ss_plot *plot, struct ss_plot_
 
 static const cJSON *field_of(const struct record *r, const char *field) {
   if (r->member && strcmp(field, "value") == 0) return r->member;
+  const cJSON *own = cJSON_IsObject(r->member) ? ss_record_find(r->member, field) : NULL;
+  if (own) return own;
   return ss_record_find(r->result, field);
 }
 
@@ -158,6 +160,7 @@ static bool admitted(const struct record *r, struct ss_node where) {
 struct search {
   size_t records, rows;
   const char *missing; /* the field that the last record lacked */
+  bool unsaid;         /* nobody said which field: what x, y, or the ends of a span are */
   const cJSON *sample;
 };
 
@@ -170,6 +173,7 @@ static bool present(const struct record *r, const struct quantity *q, const char
                     struct search *search) {
   if (words || !isnan(value)) return true;
   search->missing = q->field;
+  search->unsaid = search->unsaid || !q->field;
   search->sample = r->result;
   return false;
 }
@@ -177,14 +181,15 @@ static bool present(const struct record *r, const struct quantity *q, const char
 static bool add_record(const struct record *r, const struct mapping *m, struct ss_plot *plot,
                        struct ss_plot_panel *panel, struct search *search, struct ss_error *error) {
   char buffer[40];
-  const bool cells = panel->kind == SS_PLOT_HEAT || panel->kind == SS_PLOT_MAP;
+  const bool cells = panel->kind == SS_PLOT_HEAT || panel->kind == SS_PLOT_MAP, spans = panel->kind == SS_PLOT_SPANS;
   struct ss_plot_row row = {.x = number_of(r, &m->x), .y = number_of(r, &m->y)};
-  const char *x = words_of(r, &m->x), *y = cells ? words_of(r, &m->y) : NULL;
+  const char *x = words_of(r, &m->x), *y = cells || spans ? words_of(r, &m->y) : NULL;
   search->records++;
   row.z = number_of(r, &m->z), row.low = number_of(r, &m->low), row.high = number_of(r, &m->high);
   if (!admitted(r, m->where) || !admitted(r, m->also_where)) return true;
   if (!present(r, &m->x, x, row.x, search)) return true;
   const bool ranged = isfinite(row.low) && isfinite(row.high);
+  if (spans && !ranged && !present(r, isfinite(row.low) ? &m->high : &m->low, NULL, NAN, search)) return true;
   if (!ranged && !present(r, &m->y, y, row.y, search)) return true;
   if (cells && !present(r, &m->z, NULL, row.z, search)) return true;
   search->rows++;
@@ -227,6 +232,9 @@ static void name_fields(const cJSON *object, const char *before, char *text, siz
 
 static bool fail_search(const struct search *search, struct ss_error *error) {
   char fields[700] = "";
+  if (!search->missing && search->unsaid)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "say which fields \"x\" and \"y\" are (of a map also \"z\", of spans \"low\" and \"high\")");
   if (!search->missing) return ss_fail(error, SS_BAD_INPUT, "no result is left by \"where\"");
   name_fields(search->sample, "", fields, sizeof fields);
   const char *names[128] = {NULL};
@@ -409,7 +417,7 @@ static void keep_winners(struct ss_plot_panel *panel) {
 static bool read_panel(struct ss_node node, struct results *results, struct ss_plot *plot, struct ss_error *error) {
   static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",
                                      "series", "names", "where", "relative", "data", NULL};
-  static const char *const kinds[] = {"lines", "bars", "heat", "map", NULL};
+  static const char *const kinds[] = {"lines", "bars", "heat", "map", "spans", NULL};
   struct ss_plot_panel *panel = &plot->panel[plot->panels++];
   const struct quantity none = {.value = NAN, .factor = 1};
   struct mapping m = {none, none, none, none, none, none, {0}, {0}, {0}, NULL};

@@ -67,14 +67,6 @@ static bool fill_in_all(struct workshop *shop, cJSON *item, struct ss_error *err
 
 /* --- commands ----------------------------------------------------------------------------------------------- */
 
-/* A figure may come from anyone: it computes, and writes nothing. */
-static bool writes(const char *argument) {
-  static const char *const begins[] = {"-o", "--o", "--save", "--resume", "--format", NULL};
-  for (size_t i = 0; begins[i]; i++)
-    if (strncmp(argument, begins[i], strlen(begins[i])) == 0) return true;
-  return false;
-}
-
 static bool read_arguments(struct ss_node list, struct workshop *shop, const char **out, size_t *count,
                            struct ss_error *error) {
   if (!ss_node_is_array(list) || ss_node_size(list) == 0)
@@ -83,7 +75,7 @@ static bool read_arguments(struct ss_node list, struct workshop *shop, const cha
     const char *word;
     if (!ss_node_text(at, &word, error)) return false;
     if (*count + 2 >= ARGUMENTS_MAX) return ss_node_fail(at, error, "is one word too many");
-    if (writes(word)) return ss_node_fail(at, error, "\"%s\": a figure's commands write nothing", word);
+    if (ss_command_writes(word)) return ss_node_fail(at, error, "\"%s\": a figure's commands write nothing", word);
     if (!fill_in(shop, word, shop->text[*count], error)) return false;
     out[*count] = shop->text[*count];
     (*count)++;
@@ -92,13 +84,13 @@ static bool read_arguments(struct ss_node list, struct workshop *shop, const cha
 }
 
 static bool may_run(struct ss_node list, const char *const *words, size_t count, struct ss_error *error) {
-  static const char *const commands[] = {"run", "cost", "plan", "crossover", NULL};
+  static const char *const commands[] = {"run", "cost", "plan", "train", "crossover", NULL};
   const char *first = count > 0 ? words[0] : "";
   for (size_t i = 0; commands[i]; i++)
     if (strcmp(first, commands[i]) == 0) return true;
   if (count > 1 && strcmp(first, "trace") == 0 && strcmp(words[1], "stats") == 0) return true;
-  return ss_node_fail(list, error, "\"%s\" is no command for a figure (run, cost, plan, crossover or trace stats)",
-                      first);
+  return ss_node_fail(list, error,
+                      "\"%s\" is no command for a figure (run, cost, plan, train, crossover or trace stats)", first);
 }
 
 /* "make": the arguments of `trace synth`, for commands that need a trace in a file. */
@@ -186,7 +178,7 @@ bool ss_records_get(struct ss_node entry, struct ss_records *out, struct ss_erro
   out->list = out->made ? out->made : first_list(ss_doc_root(out->doc).at);
   if (out->list && out->list->child) return true;
   ss_fail(error, SS_BAD_INPUT,
-          "%s: holds no list of results (take what run, cost, plan or trace stats print with --format json)",
+          "%s: holds no list of results (take what run, cost, plan, train or trace stats print with --format json)",
           ss_node_present(file) ? ss_doc_name(out->doc) : "the command's result");
   ss_records_free(out);
   return false;

@@ -1,6 +1,7 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
 #include "cli/learn.h"
 #include "base/file.h"
+#include "cli/learn_trace.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/request.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: sparsync train --learn --text FILE [OPTION...]\n"
+    "usage: sparsync train --learn --text FILE|--trace FILE [OPTION...]\n"
     "\n"
     "Trains a bag-of-words language model with sampled softmax on a text, once for each scheme: simulated workers "
     "each\n"
@@ -26,6 +27,8 @@ static const char help[] =
     "else the exit status is 1.\n"
     "\n"
     "  --text FILE          what to read (- for standard input); words as in `sparsync trace import`\n"
+    "  --trace FILE         what to read, as trace import has written it; say its --batch. --ranks: its first ones "
+    "(all)\n"
     "  --scheme A,B         schemes by name, or a JSON object or list of them (repeatable; default allreduce);\n"
     "                       \"lossless\" stands for all lossless ones\n"
     "  --ranks P            workers (8)\n"
@@ -62,20 +65,20 @@ struct arguments {
   struct ss_cluster cluster;
   struct ss_setting setting[SETTINGS_MAX];
   size_t settings;
-  const char *text, *output, *capture, *plot_data;
+  const char *text, *trace, *output, *capture, *plot_data;
   enum ss_format format;
   uint64_t every;
   unsigned jobs;
-  bool has_seq, has_rate, quiet, help;
+  bool has_seq, has_layout, has_rate, has_ranks, quiet, help;
 };
 
 static const struct ss_option_spec specs[] = {
-    {"learn", false},  {"text", true},          {"scheme", true},    {"ranks", true},  {"layout", true},
-    {"batch", true},   {"seq", true},           {"steps", true},     {"vocab", true},  {"width", true},
-    {"context", true}, {"samples", true},       {"optimizer", true}, {"lr", true},     {"split", false},
-    {"seed", true},    {"gpus-per-node", true}, {"capture", true},   {"source", true}, {"plot-data", true},
-    {"every", true},   {"format", true},        {"o", true},         {"jobs", true},   {"quiet", false},
-    {"help", false},   {.name = NULL}};
+    {"learn", false},    {"text", true},    {"trace", true},         {"scheme", true},    {"ranks", true},
+    {"layout", true},    {"batch", true},   {"seq", true},           {"steps", true},     {"vocab", true},
+    {"width", true},     {"context", true}, {"samples", true},       {"optimizer", true}, {"lr", true},
+    {"split", false},    {"seed", true},    {"gpus-per-node", true}, {"capture", true},   {"source", true},
+    {"plot-data", true}, {"every", true},   {"format", true},        {"o", true},         {"jobs", true},
+    {"quiet", false},    {"help", false},   {.name = NULL}};
 
 /* --- schemes -------------------------------------------------------------------------------------------- */
 
@@ -156,6 +159,7 @@ static bool choice_option(struct arguments *a, const char *name, const char *val
   if (strcmp(name, "layout") == 0) {
     if (!parse_choice("--layout", value, layouts, &choice, error)) return false;
     a->import.layout = choice == 0 ? SS_STREAM : SS_SENTENCE;
+    a->has_layout = true;
     return true;
   }
   if (strcmp(name, "format") == 0) return ss_format_parse(value, &a->format, error);
@@ -199,11 +203,13 @@ static bool count_option(struct arguments *a, const char *name, const char *valu
     if (counts[i].narrow) *counts[i].narrow = (uint32_t)count;
   }
   a->has_seq = a->has_seq || strcmp(name, "seq") == 0;
+  a->has_ranks = a->has_ranks || strcmp(name, "ranks") == 0;
   return true;
 }
 
 static const char **file_option(struct arguments *a, const char *name) {
   if (strcmp(name, "text") == 0) return &a->text;
+  if (strcmp(name, "trace") == 0) return &a->trace;
   if (strcmp(name, "source") == 0) return &a->import.source;
   if (strcmp(name, "capture") == 0) return &a->capture;
   if (strcmp(name, "plot-data") == 0) return &a->plot_data;
@@ -234,9 +240,13 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
 }
 
 static bool check(struct arguments *a, struct ss_error *error) {
-  if (!a->text)
+  if (!a->text == !a->trace)
     return ss_fail(error, SS_BAD_INPUT,
-                   "train --learn: say which text to read with --text FILE (or - for standard input)");
+                   "train --learn: say which text to read, with --text FILE (or - for standard input) or as --trace "
+                   "FILE%s",
+                   a->text ? ", not both" : "");
+  if (a->trace && (a->has_seq || a->has_layout))
+    return ss_fail(error, SS_BAD_INPUT, "--layout and --seq say how a text is cut: that of --trace is already");
   if (a->has_seq && a->import.layout == SS_SENTENCE)
     return ss_fail(error, SS_BAD_INPUT, "--seq goes with --layout stream: sentences are as long as they are");
   if (a->settings == 0 && !add_name(a, "allreduce", error)) return false;
@@ -311,8 +321,8 @@ static bool report(const struct arguments *a, const struct ss_course *course, co
   for (size_t i = 0; i < a->settings; i++) curve[i] = lesson[i].curve;
   const struct ss_curves curves = {.course = course,
                                    .text = a->import.source,
-                                   .layout = layouts[a->import.layout == SS_SENTENCE],
-                                   .seq = a->import.layout == SS_STREAM ? a->import.seq : 0,
+                                   .layout = a->trace ? "trace" : layouts[a->import.layout == SS_SENTENCE],
+                                   .seq = a->trace || a->import.layout == SS_SENTENCE ? 0 : a->import.seq,
                                    .curve = curve,
                                    .count = a->settings,
                                    .every = a->every};
@@ -348,6 +358,16 @@ static bool learn_text(struct arguments *a, const char *text, size_t size, struc
   return good;
 }
 
+static bool learn_trace(struct arguments *a, struct ss_error *error) {
+  struct ss_trace *trace;
+  const struct ss_learn_trace_wish wish = {a->has_ranks ? a->import.ranks : 0, a->import.batch, a->import.vocab};
+  if (!a->import.source) a->import.source = a->trace;
+  if (!ss_learn_trace(a->trace, &wish, &trace, error)) return false;
+  const bool good = learn(a, trace, error);
+  ss_trace_close(trace);
+  return good;
+}
+
 /* All of standard input; *out is the caller's. */
 static bool read_stdin(char **out, size_t *size, struct ss_error *error) {
   size_t room = 1 << 16;
@@ -376,6 +396,7 @@ bool ss_learn_run(int argc, char **argv, struct ss_error *error) {
   if (!ss_options_parse(argc, argv, specs, seen, a, error)) return false;
   if (a->help) return fputs(help, stdout) >= 0;
   if (!check(a, error)) return false;
+  if (a->trace) return learn_trace(a, error);
   if (strcmp(a->text, "-") == 0) {
     SS_AUTO_FREE char *text = NULL;
     size_t size = 0;

@@ -11,9 +11,9 @@
 
 enum { MODEL_BYTES = 4 << 20, LIST_MAX = 256 };
 
-static const char *const keys[] = {"name",       "summary", "notes",   "workload",  "workloads", "systems",
-                                   "trace",      "feeds",   "merge",   "cluster",   "device",    "ranks",
-                                   "iterations", "jitter",  "compute", "baselines", "verify",    NULL};
+static const char *const keys[] = {"name",    "summary", "notes",     "workload", "workloads", "systems",    "trace",
+                                   "feeds",   "merge",   "cluster",   "device",   "ranks",     "iterations", "jitter",
+                                   "compute", "scale",   "baselines", "verify",   NULL};
 
 /* --- lists of models -------------------------------------------------------------------------------------- */
 
@@ -282,6 +282,25 @@ static bool read_wish(struct ss_train_scenario *s, struct ss_error *error) {
          read_jitter(ss_node_get(root, "jitter"), w, error);
 }
 
+/* Before rows are drawn: they follow from the workload. */
+static bool scale(struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  struct ss_node node = ss_node_get(ss_doc_root(s->doc), "scale");
+  if (!ss_scale_read(node, &s->scale, error)) return false;
+  if (s->scale.factor[SS_SCALED_KERNELS] != 1 && !t->durations.device.counted)
+    return ss_node_fail(ss_node_get(node, ss_scaled_names[SS_SCALED_KERNELS]), error,
+                        "no device, no kernels (say --device NAME)");
+  if (s->scale.factor[SS_SCALED_INTRA_BANDWIDTH] != 1 && !t->durations.cluster.has_intra)
+    return ss_node_fail(ss_node_get(node, ss_scaled_names[SS_SCALED_INTRA_BANDWIDTH]), error,
+                        "%s has no links of their own inside a node", s->cluster);
+  t->wish.compute *= s->scale.factor[SS_SCALED_COMPUTE];
+  ss_scale_cluster(&s->scale, &t->durations.cluster);
+  ss_scale_device(&s->scale, &t->durations.device);
+  for (size_t i = 0; i < t->places; i++) ss_scale_workload(&s->scale, &t->place[i].workload);
+  for (size_t i = 0; i < t->systems; i++) ss_scale_system(&s->scale, &t->system[i]);
+  return true;
+}
+
 bool ss_train_scenario_open(const struct ss_train_request *request, struct ss_train_scenario *out,
                             struct ss_error *error) {
   *out = (struct ss_train_scenario){.file = request->common.file, .name = "command line"};
@@ -294,7 +313,7 @@ bool ss_train_scenario_open(const struct ss_train_request *request, struct ss_tr
   struct ss_node name = ss_node_get(root, "name");
   if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
   return read_workloads(out, error) && read_systems(out, error) && read_place(out, error) && read_trace(out, error) &&
-         read_ranks(out, error) && read_wish(out, error) && feed(out, error) &&
+         read_ranks(out, error) && read_wish(out, error) && scale(out, error) && feed(out, error) &&
          ss_training_prepare(&out->training, error);
 }
 

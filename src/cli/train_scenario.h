@@ -4,6 +4,7 @@
 
 #include "cli/scenario.h"
 #include "cli/scenario_trace.h"
+#include "train/scale.h"
 #include "train/training.h"
 
 /* What the command line says beside the common options; strings are the caller's. */
@@ -21,7 +22,8 @@ struct ss_train_scenario {
   const char *trace; /* NULL: none */
   struct ss_sources sources;
   uint32_t ranks[SS_TRAIN_RANKS];
-  struct ss_training training; /* prepared */
+  struct ss_scale scale;
+  struct ss_training training; /* prepared, scaled */
 };
 
 /* To be closed also after a failure. */

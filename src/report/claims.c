@@ -46,6 +46,10 @@ static const char *range_text(char *text, const struct ss_claim_range *r, const 
   return text;
 }
 
+static const char *times(const struct ss_claim_estimate *e) {
+  return e->factor ? "x " : "";
+}
+
 static const char *printed_text(char *text, const struct ss_claim *c) {
   return c->printed_text ? c->printed_text : range_text(text, &c->printed, c->unit);
 }
@@ -152,9 +156,10 @@ static void print_reasons(const struct ss_claims *claims, FILE *stream) {
     if (c->verdict != SS_CLAIM_REPRODUCED) fprintf(stream, "%s: %s\n", c->id, c->why);
     for (size_t k = 0; k < c->estimates; k++) {
       const struct ss_claim_estimate *e = &c->estimate[k];
-      fprintf(stream, "%s: %s estimated at %.4g; ours is %s at %.4g and %s at %.4g\n", c->id, e->input, e->value,
-              range_text(text[0], &e->ours_halved, c->unit), e->halved,
-              range_text(text[1], &e->ours_doubled, c->unit), e->doubled);
+      if (e->factor) fprintf(stream, "%s: %s estimated; ours is", c->id, e->input);
+      else fprintf(stream, "%s: %s estimated at %.4g; ours is", c->id, e->input, e->value);
+      fprintf(stream, " %s at %s%.4g and %s at %s%.4g\n", range_text(text[0], &e->ours_halved, c->unit), times(e),
+              e->halved, range_text(text[1], &e->ours_doubled, c->unit), times(e), e->doubled);
     }
   }
 }
@@ -219,9 +224,11 @@ static void markdown_estimates(const struct ss_claim *claims, size_t count, FILE
       any = true;
       fprintf(stream, "| `%s` |", c->id);
       cell(stream, e->input);
-      fprintf(stream, " %.4g | %.4g |", e->value, e->halved);
+      if (e->factor) fputs(" as it is |", stream);
+      else fprintf(stream, " %.4g |", e->value);
+      fprintf(stream, " %s%.4g |", times(e), e->halved);
       cell(stream, range_text(text, &e->ours_halved, c->unit));
-      fprintf(stream, " %.4g |", e->doubled);
+      fprintf(stream, " %s%.4g |", times(e), e->doubled);
       cell(stream, range_text(text, &e->ours_doubled, c->unit));
       fputs("\n", stream);
     }
@@ -241,14 +248,16 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
     fprintf(stream, "| **%s** | %s | %zu |\n", ss_claim_verdicts[v], meanings[v], count[v]);
   fputs(
       "\nClass A follows from the algorithms alone; class B has hardware in it, and every estimated input of it is "
-      "also halved and\ndoubled. Claims that need computation beside communication (throughput, stalls) are not "
-      "here.\n\n"
+      "also halved and\ndoubled; class C is about what is learned.\n\n"
       "Tolerances follow from how the paper prints, by one rule fixed before anything was computed: half a unit of "
       "the "
       "last digit for\narithmetic on printed numbers; nothing beyond a printed bound (\"over\", \"less than\"); 5% "
       "for \"around\" and for what the text says\nof a figure; 10% for times measured on hardware of which latencies "
-      "are estimates; 1e-9 for closed forms, 1% where P does not\ndivide k. \"ranking\": no number is printed, only "
-      "what is faster or grows.\n",
+      "are estimates, at both ends\nwhere the least and the most of several are printed; 0.01 nats, which is chance, "
+      "for what "
+      "is learned; 1e-9 for closed\nforms, 1% where P does not divide k. \"ranking\": no number is printed, only "
+      "what is "
+      "faster or grows.\n",
       stream);
 }
 

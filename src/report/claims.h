@@ -26,6 +26,7 @@ struct ss_claim_range {
 struct ss_claim_estimate {
   const char *input;             /* in words */
   double value, halved, doubled; /* of the input */
+  bool factor;                   /* these multiply what the scenario has */
   struct ss_claim_range ours_halved, ours_doubled;
 };
 
@@ -35,6 +36,7 @@ struct ss_claim {
   const char *id, *paper, *source, *kind /* "A", "B" */, *claim /* in words */, *unit /* or NULL */;
   const char *printed_text; /* NULL: `printed` */
   struct ss_claim_range printed, ours;
+  bool ends;             /* `printed` is the least and the most of several: ours are to match both */
   const char *tolerance; /* as the file says; NULL: none, only ranking and direction count */
   enum ss_claim_verdict verdict, pinned;
   char *why;

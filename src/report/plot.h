@@ -15,7 +15,9 @@ enum ss_plot_kind {
   SS_PLOT_LINES, /* y over x, a line a series */
   SS_PLOT_BARS,  /* y over categories, a bar a series */
   SS_PLOT_HEAT,  /* z as colour over x and y */
-  SS_PLOT_MAP    /* the series that is best at (x, y) as colour; z, its margin in %, as text */
+  SS_PLOT_MAP,   /* the series that is best at (x, y) as colour; z, its margin in %, as text */
+  SS_PLOT_SPANS  /* a box from `low` to `high` along x in the lane y_text, a colour a series; x_text, its name, inside
+                  */
 };
 enum ss_plot_scale { SS_SCALE_LINEAR, SS_SCALE_LOG, SS_SCALE_LOG2 };
 enum ss_picture { SS_PICTURE_SVG, SS_PICTURE_PDF, SS_PICTURE_PNG };
@@ -33,7 +35,7 @@ struct ss_plot_axis {
 struct ss_plot_row {
   const char *series;
   const char *x_text, *y_text; /* categories, or NULL: x and y are numbers */
-  double x, y, z, low, high;   /* low, high: a range about y; z: of cells */
+  double x, y, z, low, high;   /* low, high: a range about y; of spans, along x; z: of cells */
 };
 
 struct ss_plot_panel {

@@ -127,7 +127,10 @@ static double largest(const struct ss_plot_panel *panel, char axis) {
   double most = 0;
   for (size_t i = 0; i < panel->rows; i++) {
     const struct ss_plot_row *r = &panel->row[i];
-    const double values[] = {axis == 'x' ? r->x : axis == 'y' ? r->y : r->z, axis == 'y' ? r->high : NAN};
+    const double values[] = {axis == 'x'   ? r->x
+                             : axis == 'y' ? r->y
+                                           : r->z,
+                             axis == (panel->kind == SS_PLOT_SPANS ? 'x' : 'y') ? r->high : NAN};
     for (size_t j = 0; j < 2; j++)
       if (isfinite(values[j])) most = fmax(most, fabs(values[j]));
   }
@@ -155,12 +158,20 @@ static bool cells(const struct ss_plot_panel *panel) {
   return panel->kind == SS_PLOT_HEAT || panel->kind == SS_PLOT_MAP;
 }
 
+static bool spans(const struct ss_plot_panel *panel) {
+  return panel->kind == SS_PLOT_SPANS;
+}
+
 static bool x_in_words(const struct ss_plot_panel *panel) {
   return panel->rows > 0 && panel->row[0].x_text != NULL;
 }
 
 static bool by_category(const struct ss_plot_panel *panel) {
-  return panel->kind != SS_PLOT_LINES || x_in_words(panel);
+  return !spans(panel) && (panel->kind != SS_PLOT_LINES || x_in_words(panel));
+}
+
+static bool y_by_category(const struct ss_plot_panel *panel) {
+  return cells(panel) || spans(panel);
 }
 
 static size_t place_of_text(const char *const *list, size_t count, const char *text) {
@@ -200,14 +211,14 @@ static bool add_value(double *list, size_t *count, double value, struct ss_error
 
 static bool collect(struct drawing *d, struct ss_error *error) {
   /* Of numbers on an axis of their own no list is needed, but for the tics of a binary scale. */
-  const bool placed = by_category(d->panel) || d->panel->x.scale == SS_SCALE_LOG2;
+  const bool placed = !spans(d->panel) && (by_category(d->panel) || d->panel->x.scale == SS_SCALE_LOG2);
   for (size_t i = 0; i < d->panel->rows; i++) {
     const struct ss_plot_row *r = &d->panel->row[i];
     if (d->panel->x.scale == SS_SCALE_LOG2 && !by_category(d->panel) && !(r->x > 0)) continue;
     if (placed &&
         !(r->x_text ? add_text(d->x_texts, &d->xs, r->x_text, error) : add_value(d->x_values, &d->xs, r->x, error)))
       return false;
-    if (cells(d->panel) &&
+    if (y_by_category(d->panel) &&
         !(r->y_text ? add_text(d->y_texts, &d->ys, r->y_text, error) : add_value(d->y_values, &d->ys, r->y, error)))
       return false;
     const size_t mine = place_of_text(d->series, d->all, r->series);
@@ -294,7 +305,7 @@ static double height_above(const struct drawing *d) {
 }
 
 static double height_between(const struct drawing *d) {
-  return cells(d->panel) ? fmin(400, fmax(80, 24 * (double)d->ys)) : 135;
+  return y_by_category(d->panel) ? fmin(400, fmax(80, 24 * (double)d->ys)) : 135;
 }
 
 /* --- the script of a panel ---------------------------------------------------------------------------------- */
@@ -320,7 +331,9 @@ static void set_category_tics(const char *axis, const struct drawing *d, const c
     ss_plot_quote(text, true, s);
     fprintf(s, " %zu", i);
   }
-  fprintf(s, ")\nset %srange [-0.5:%.1f]\n", axis, (double)count - 0.5);
+  const double last = (double)count - 0.5;
+  if (!x && spans(d->panel)) fprintf(s, ")\nset yrange [%.1f:-0.5]\n", last); /* lanes are read from the top */
+  else fprintf(s, ")\nset %srange [-0.5:%.1f]\n", axis, last);
 }
 
 static void set_log2_tics(const struct drawing *d, FILE *s) {
@@ -366,7 +379,7 @@ static void set_axes(const struct drawing *d, FILE *s) {
     set_range("x", &p->x, d->x_factor, false, s);
     if (p->x.scale == SS_SCALE_LOG2) set_log2_tics(d, s);
   }
-  if (cells(p)) {
+  if (y_by_category(p)) {
     set_category_tics("y", d, d->y_texts, d->y_values, d->ys, s);
     return;
   }
@@ -395,14 +408,35 @@ static void set_names(const struct drawing *d, double width, double height, FILE
   else set_key(d, width, height, s);
 }
 
-static const char *const templates[] = {"lines.gp", "bars.gp", "heat.gp", "map.gp"};
+static const char *const templates[] = {"lines.gp", "bars.gp", "heat.gp", "map.gp", "spans.gp"};
+
+/* Inside their boxes, where there is room for them. */
+static void set_span_names(const struct drawing *d, FILE *s) {
+  double most = isnan(d->panel->x.high) ? 0 : d->panel->x.high;
+  for (size_t i = 0; i < d->panel->rows; i++) most = fmax(most, d->panel->row[i].high);
+  for (size_t i = 0; i < d->panel->rows; i++) {
+    const struct ss_plot_row *r = &d->panel->row[i];
+    const double room = (r->high - r->low) / most * (d->width - 150);
+    if (!isfinite(room) || !r->x_text || !r->x_text[0] || (double)letters(r->x_text) * small_letter + 4 > room)
+      continue;
+    fputs("set label ", s);
+    ss_plot_quote(r->x_text, false, s);
+    fprintf(s, " at %.17g, %.17g center front font small\n", (r->low + r->high) / 2 * d->x_factor, y_place(d, r));
+  }
+}
+
+/* A mark at every point of a short line, of a long one at some 25. */
+static size_t marks_apart(const struct drawing *d) {
+  const size_t each = d->panel->rows / (d->count ? d->count : 1);
+  return each > 30 ? each / 25 : 1;
+}
 
 static void write_panel(const struct drawing *d, size_t number, double width, double height, FILE *s) {
   bool ranges = false;
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
   fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
-  fprintf(s, "most = %.17g\nroom = %d\n", largest(d->panel, 'z') * d->z_factor,
-          d->xs > 0 && (d->width - 90) / (double)d->xs >= 26);
+  fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", largest(d->panel, 'z') * d->z_factor,
+          d->xs > 0 && (d->width - 90) / (double)d->xs >= 26, marks_apart(d));
   fprintf(s, "set origin %.6f, %.6f\nset size %.6f, %.6f\n", d->left / width, d->bottom / height, d->width / width,
           d->height / height);
   if (d->panel->title && d->panel->title[0]) {
@@ -418,6 +452,7 @@ static void write_panel(const struct drawing *d, size_t number, double width, do
             (d->left + d->width - (by_category(d->panel) || !tics_have_unit(&d->panel->x) ? 16 : 30)) / width);
   set_names(d, width, height, s);
   set_axes(d, s);
+  if (spans(d->panel)) set_span_names(d, s);
   if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z_unit, s);
   fprintf(s, "load '%s'\n", templates[d->panel->kind]);
 }
@@ -439,6 +474,13 @@ static void data_line(const struct drawing *d, const struct ss_plot_row *r, size
   /* a cluster of bars leaves a fifth of its place free */
   const double bar = 0.8 / (double)d->count;
   const bool words = by_category(d->panel);
+  if (spans(d->panel)) {
+    number(r->low * d->x_factor, s);
+    number(r->high * d->x_factor, s);
+    number(y_place(d, r), s);
+    fputc('\n', s);
+    return;
+  }
   double x = words ? x_place(d, r) : r->x * d->x_factor, y = r->y;
   if (d->panel->kind == SS_PLOT_BARS) x += bar * ((double)series - ((double)d->count - 1) / 2);
   if (isnan(y) && isfinite(r->low) && isfinite(r->high)) y = (r->low + r->high) / 2;
@@ -490,7 +532,7 @@ static bool series_of(const struct ss_plot *plot, const char **series, size_t *c
 }
 
 static bool can_be_logarithmic(const struct drawing *d, const struct ss_plot_axis *a, char axis) {
-  bool above = a->scale == SS_SCALE_LINEAR || cells(d->panel) || (axis == 'x' && by_category(d->panel));
+  bool above = a->scale == SS_SCALE_LINEAR || y_by_category(d->panel) || (axis == 'x' && by_category(d->panel));
   for (size_t i = 0; i < d->panel->rows; i++) {
     const struct ss_plot_row *r = &d->panel->row[i];
     above = above || (axis == 'x' ? r->x > 0 : r->y > 0 || r->high > 0);

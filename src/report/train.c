@@ -57,6 +57,22 @@ static cJSON *path_json(const struct ss_training_point *p) {
   return list;
 }
 
+static cJSON *spans_json(const struct ss_training_point *p) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < p->result.spans; i++) {
+    struct ss_training_shown shown;
+    if (!ss_training_show(p, &p->result.span[i], &shown)) continue;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "lane", shown.task ? "channel" : "compute");
+    cJSON_AddStringToObject(o, "kind", shown.kind);
+    cJSON_AddStringToObject(o, "name", shown.name);
+    cJSON_AddNumberToObject(o, "start_s", shown.start);
+    cJSON_AddNumberToObject(o, "end_s", shown.end);
+    cJSON_AddItemToArray(list, o);
+  }
+  return list;
+}
+
 static void add_arrays(cJSON *o, const struct ss_training_point *p) {
   const uint64_t n = p->wish.iterations;
   cJSON *ends = cJSON_CreateDoubleArray(p->result.end, (int)n);
@@ -64,6 +80,7 @@ static void add_arrays(cJSON *o, const struct ss_training_point *p) {
   cJSON_AddItemToObject(o, "splits_s",
                         cJSON_CreateDoubleArray(p->timetable.split ? p->timetable.split : &(double){0},
                                                 (int)p->timetable.split_period));
+  cJSON_AddItemToObject(o, "spans", spans_json(p));
 }
 
 static void add_numbers(cJSON *o, const struct ss_training_point *p) {
@@ -142,12 +159,22 @@ static cJSON *estimates_json(const struct ss_training *t) {
   return list;
 }
 
+static void add_scale(cJSON *root, const struct ss_scale *scale) {
+  cJSON *o = NULL;
+  for (size_t i = 0; scale && i < SS_SCALED; i++) {
+    if (scale->factor[i] == 1) continue;
+    if (!o) o = cJSON_AddObjectToObject(root, "scale");
+    cJSON_AddNumberToObject(o, ss_scaled_names[i], scale->factor[i]);
+  }
+}
+
 bool ss_training_json(const struct ss_training *t, const struct ss_training_names *names, FILE *stream,
                       struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
   if (!root) return ss_fail_memory(error, "writing results");
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
   cJSON_AddStringToObject(root, "scenario", names->scenario);
+  add_scale(root, names->scale);
   cJSON_AddItemToObject(root, "training", points_json(t, names));
   cJSON_AddItemToObject(root, "estimates", estimates_json(t));
   char *text = cJSON_Print(root);

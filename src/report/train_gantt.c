@@ -49,12 +49,20 @@ static enum shade shade_of(const struct ss_training_point *p, const struct ss_sp
   return task->dense ? DENSE : ROWS;
 }
 
-/* What of a span lies in the last iteration; tasks that run beyond its end are cut there. */
-static bool visible(const struct ss_training_point *p, const struct ss_span *s, double *left, double *right) {
+static const char *name_of(const struct ss_training_point *p, const struct ss_span *s) {
+  if (s->kind == SS_SPAN_SPLIT) return "";
+  return p->timetable.workload->module[s->kind == SS_SPAN_TASK ? *p->timetable.task[s->what].member : s->what].name;
+}
+
+bool ss_training_show(const struct ss_training_point *p, const struct ss_span *s, struct ss_training_shown *out) {
   if (s->kind != SS_SPAN_TASK && s->stream > 0) return false;
-  *left = fmax(s->start, begin_of(p)) - begin_of(p);
-  *right = fmin(isfinite(s->end) ? s->end : end_of(p), end_of(p)) - begin_of(p);
-  return *right > *left;
+  const double begin = begin_of(p), end = end_of(p);
+  *out = (struct ss_training_shown){.kind = shade_names[shade_of(p, s)],
+                                    .name = name_of(p, s),
+                                    .start = fmax(s->start, begin) - begin,
+                                    .end = fmin(isfinite(s->end) ? s->end : end, end) - begin,
+                                    .task = s->kind == SS_SPAN_TASK};
+  return out->end > out->start;
 }
 
 static double lane_of(size_t point, bool task) {
@@ -67,10 +75,10 @@ static void print_boxes(const struct gantt *g, enum shade shade, double factor, 
     const struct ss_training_point *p = g->point[i];
     for (size_t k = 0; k < p->result.spans; k++) {
       const struct ss_span *span = &p->result.span[k];
-      double left, right;
-      if (shade_of(p, span) != shade || !visible(p, span, &left, &right)) continue;
-      const double middle = lane_of(i, span->kind == SS_SPAN_TASK);
-      fprintf(s, "%.17g %.17g %.17g %.17g\n", left * factor, right * factor, middle - 0.45, middle + 0.45);
+      struct ss_training_shown shown;
+      if (shade_of(p, span) != shade || !ss_training_show(p, span, &shown)) continue;
+      const double middle = lane_of(i, shown.task);
+      fprintf(s, "%.17g %.17g %.17g %.17g\n", shown.start * factor, shown.end * factor, middle - 0.45, middle + 0.45);
     }
   }
   fputs("\n\n", s);
@@ -82,13 +90,11 @@ static void print_names(const struct gantt *g, double factor, FILE *s) {
   for (size_t i = 0; i < g->points; i++) {
     const struct ss_training_point *p = g->point[i];
     for (size_t k = 0; k < p->result.spans; k++) {
-      const struct ss_span *span = &p->result.span[k];
-      double left, right;
-      if (span->kind == SS_SPAN_SPLIT || !visible(p, span, &left, &right)) continue;
-      const uint32_t module = span->kind == SS_SPAN_TASK ? *p->timetable.task[span->what].member : span->what;
-      const char *name = p->timetable.workload->module[module].name;
-      if ((double)strlen(name) * 6 > (right - left) / g->longest * (WIDTH - 200)) continue;
-      fprintf(s, "%.17g %.17g \"", (left + right) / 2 * factor, lane_of(i, span->kind == SS_SPAN_TASK));
+      struct ss_training_shown shown;
+      if (!ss_training_show(p, &p->result.span[k], &shown)) continue;
+      const char *name = shown.name;
+      if (!*name || (double)strlen(name) * 6 > (shown.end - shown.start) / g->longest * (WIDTH - 200)) continue;
+      fprintf(s, "%.17g %.17g \"", (shown.start + shown.end) / 2 * factor, lane_of(i, shown.task));
       for (const char *c = name; *c; c++) fputc(*c == '"' || *c == '\\' || (unsigned char)*c < ' ' ? '?' : *c, s);
       fputs("\"\n", s);
     }

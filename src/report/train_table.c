@@ -125,7 +125,9 @@ static void print_notes(const struct ss_training *t, const struct ss_training_na
   if (sampled)
     fputs("sampled    of large dense tensors that are sent sparse, a part was simulated at a part of the bandwidth\n",
           stream);
-  (void)names;
+  for (size_t i = 0; names->scale && i < SS_SCALED; i++)
+    if (i != SS_SCALED_COMPUTE && names->scale->factor[i] != 1)
+      fprintf(stream, "scaled     %s, by %g\n", ss_scaled_names[i], names->scale->factor[i]);
 }
 
 bool ss_training_table(const struct ss_training *t, const struct ss_training_names *names, FILE *stream,

@@ -37,6 +37,9 @@ static bool read_size(struct ss_node node, uint64_t *out, struct ss_error *error
 static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error *error) {
   struct ss_node bucket = ss_node_get(node, "bucket"), partition = ss_node_get(node, "partition");
   if (!read_size(bucket, &s->bucket, error) || !read_size(partition, &s->partition, error)) return false;
+  const struct ss_node how = ss_node_get(ss_node_get(node, "source"), "bucket");
+  const char *text;
+  s->bucket_estimated = ss_node_is_text(how) && ss_node_text(how, &text, NULL) && strstr(text, "estimated");
   if (s->bucket && s->schedule != SS_FIFO)
     return ss_node_fail(bucket, error, "only the schedule \"fifo\" fuses tensors, not \"%s\"",
                         ss_schedule_name(s->schedule));

@@ -15,8 +15,9 @@ struct ss_system {
   bool exchanges;            /* `sparse` cuts tables over ranks: an embedding has two exchanges */
   struct ss_setting lookups; /* the other one */
   enum ss_schedule schedule;
-  uint64_t bucket;    /* B, of `fifo`; 0: no fusion */
-  uint64_t partition; /* B, of `priority`; 0: whole tensors */
+  uint64_t bucket;       /* B, of `fifo`; 0: no fusion */
+  bool bucket_estimated; /* its source says so */
+  uint64_t partition;    /* B, of `priority`; 0: whole tensors */
   struct ss_selection select;
   bool baseline;
 };

@@ -71,6 +71,24 @@ def end(curve):
 
 
 @test
+def a_trace_is_read_as_the_text_it_was_made_of(folder):
+    """trace import cuts as --text does: the curves are the same, also with fewer words and ranks."""
+    text = write_text(folder)
+    for vocab in (0, 100):
+        trace = folder / f"t{vocab}.safetensors"
+        subprocess.run([PROGRAM, "trace", "import", text, "--layout", "sentence", "--ranks", "3", "--batch", "4", "-o", trace], check=True, env=ENVIRONMENT, capture_output=True)
+        more = ("--vocab", 100) if vocab else ("--vocab", 2000)
+        common = (*more, "--batch", 4, "--steps", 6, "--scheme", "allgather,topka")
+        ours, theirs = learn("--trace", trace, *common), learn("--text", text, "--layout", "sentence", "--ranks", 3, *common)
+        assert [c["loss"] for c in ours["curves"]] == [c["loss"] for c in theirs["curves"]] and ours["vocab"] == theirs["vocab"] and ours["layout"] == "trace"
+    assert learn("--trace", trace, "--ranks", 2, "--batch", 4, "--steps", 2)["ranks"] == 2
+    for arguments, what in ((("--trace", trace, "--text", text), "not both"), ((), "--trace"), (("--trace", trace, "--batch", 7), "say --batch"),
+                            (("--trace", trace, "--batch", 4, "--ranks", 4), "3 ranks"), (("--trace", trace, "--layout", "stream"), "--layout"),
+                            (("--trace", TRACE, "--batch", 1), "is no text")):
+        assert what in call(*arguments, status=2).stderr, arguments
+
+
+@test
 def lossless_schemes_have_one_curve_whole_or_split(folder):
     text, seen = write_text(folder), []
     for optimizer in ("sgd", "adagrad", "adam"):

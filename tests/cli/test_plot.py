@@ -253,6 +253,64 @@ def traffic_is_that_of_every_rank(folder):
             assert found == point[f"rank_bytes_{way}"], f"{point['label']} {way}"
 
 
+# --- trainings --------------------------------------------------------------------------------------------------------
+
+
+def training(*arguments):
+    return json.loads(call("train", *arguments, "--quiet", "--format", "json")[0])["training"]
+
+
+@test
+def throughput_and_stall_are_those_of_train(folder):
+    points = {(p["workload"], p["system"], p["ranks"]): p for p in training(ROOT / "scenarios" / "training" / "embrace-fig7-rtx3090.json")}
+    found = table("embrace-fig7")
+    assert len(found) == 4 * 3 * 5
+    for model, name in (("lm", "LM"), ("bert-base", "BERT-base")):
+        for ranks in (4, 16):
+            ours, base = (points[f"embrace-{model}-rtx3090", system, ranks]["iteration_s"] for system in ("embrace", "horovod-allgather"))
+            near(found["", "EmbRace", f"{name}, {ranks}"]["y"], base / ours, (model, ranks))
+            near(found["", "Horovod AllGather", f"{name}, {ranks}"]["y"], 1, "the base")
+    stalls = {key: p["iteration_s"] - p["compute_s"] for key, p in points.items()}
+    found = table("embrace-fig8")
+    near(found["(a)", "Parallax", "GNMT-8"]["y"], stalls["embrace-gnmt-8-rtx3090", "parallax", 16] / stalls["embrace-gnmt-8-rtx3090", "embrace", 16], "stall", 1e-6)
+    assert ("(a)", "BytePS", "LM") not in found and ("(a)", "BytePS", "GNMT-8") in found
+
+
+@test
+def spans_of_a_timeline(folder):
+    """Lanes hold what train says: the last forward pass ends the iteration, and all backward passes take what they are said to."""
+    rows = list(csv.DictReader(io.StringIO(call("plot", "embrace-fig6", "--data", "-")[0])))
+    scenario = json.loads((FIGURES / "embrace-fig6.json").read_text())["panels"][0]["data"][0]["scenario"]
+    (folder / "s.json").write_text(json.dumps(scenario))
+    points = {p["system"]: p for p in training(folder / "s.json")}
+    modules = json.loads((ROOT / "models" / "workloads" / "embrace-gnmt-8-rtx2080.json").read_text())["modules"]
+    for system, name in (("embrace-hybrid-only", "FIFO"), ("embrace-horizontal", "horizontal"), ("embrace", "2D")):
+        lane = [r for r in rows if r["y"] == f"{name}: compute"]
+        near(max(float(r["high"]) for r in lane), points[system]["iteration_s"], system)
+        near(sum(float(r["high"]) - float(r["low"]) for r in lane if r["series"] == "backward"), sum(m["backward_s"] for m in modules), system)
+        ends = sorted((float(r["low"]), float(r["high"])) for r in lane)
+        assert all(a[1] <= b[0] + 1e-12 for a, b in zip(ends, ends[1:])), "one thing at a time"
+    assert any(r["x"] == "E1" for r in rows), "names are those of the figure"
+    figure = {"panels": [{"kind": "spans", "x": {"label": "time"}, "y": {"label": ""}, "series": "kind",
+                          "data": [{"command": ["train", "--per-iteration"], "scenario": scenario, "each": "spans", "y": "lane", "low": "start_s"}]}]}
+    (folder / "f.json").write_text(json.dumps(figure))
+    assert '"low" and "high"' in call("plot", folder / "f.json", "--data", "-", status=2)[1]
+    figure["panels"][0]["data"][0].update(x="name", high="end")
+    (folder / "f.json").write_text(json.dumps(figure))
+    assert 'no result has a value for "end"' in call("plot", folder / "f.json", "--data", "-", status=2)[1]
+    for word in ("--timeline=x", "--gantt", "--capture", "--plot-data=x", "-ox"):
+        figure["panels"][0]["data"][0]["command"] = ["train", word]
+        (folder / "f.json").write_text(json.dumps(figure))
+        assert "write nothing" in call("plot", folder / "f.json", "--data", "-", status=2)[1], word
+
+
+@test
+def curves_of_losses(folder):
+    rows = list(csv.DictReader(io.StringIO(call("plot", "embrace-fig11", "--data", "-")[0])))
+    whole, split = ([float(r["y"]) for r in rows if r["series"].startswith(name)] for name in ("AllGather", "EmbRace"))
+    assert len(whole) == 60 and whole == split and whole[-1] < whole[0]
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
@@ -270,7 +328,7 @@ def texts_of(path):
 @test
 def quick_figures_are_drawn_with_their_labels(folder):
     need_gnuplot()
-    for name in ("embrace-fig4", "s2-fig6", "spardl-table1", "zen-fig17a", "winner-map", "crossover-map", "rank-traffic"):
+    for name in ("embrace-fig4", "s2-fig6", "spardl-table1", "zen-fig17a", "winner-map", "crossover-map", "rank-traffic", "embrace-fig6", "embrace-fig8", "embrace-table3"):
         document = json.loads((FIGURES / f"{name}.json").read_text())
         for width in ("column", "wide"):
             call("plot", name, "-o", folder / f"{name}.svg", "--width", width)

@@ -361,6 +361,66 @@ def sensitivity_names_the_fastest(folder):
 
 # --- wrong input --------------------------------------------------------------------------------------------------------
 
+@test
+def factors_scale_what_is_estimated(folder):
+    """Each factor against the same change made by hand."""
+    cluster = {"name": "c", "latency": 1e-5, "bandwidth": 1e9, "gpus_per_node": 2, "intra": {"latency": 3e-6, "bandwidth": 5e7}}
+    device = {"name": "d", "memory_bandwidth": 1e12, "efficiency": 0.5, "launch": 1e-5}
+    modules = [{"name": "t", "kind": "embedding", "rows": 500, "row_width": 16, "counts": {"lookups": 90, "coalesced": 60, "prior": 20}, "forward_s": 0.001, "backward_s": 0.002},
+               {"name": "z", "kind": "embedding", "rows": 500, "row_width": 16, "synth": {"lookups": 80}, "forward_s": 0.001, "backward_s": 0.002},
+               {"name": "b", "kind": "dense", "bytes": 400000, "forward_s": 0.004, "backward_s": 0.007, "after": ["t", "z"]},
+               {"name": "a", "kind": "dense", "bytes": 600000, "forward_s": 0.004, "backward_s": 0.007, "after": ["b"]}]
+    base = {"workload": {"name": "w", "modules": modules}, "cluster": cluster, "device": device, "ranks": 4, "iterations": 20,
+            "systems": [{"name": "two", "sparse": "alltoall", "dense": "allreduce", "schedule": "2d"},
+                        {"name": "guess", "sparse": "zen", "dense": "allreduce", "schedule": "fifo", "bucket": 500000, "source": {"bucket": "estimated: a guess"}},
+                        {"name": "known", "sparse": "zen", "dense": "allreduce", "schedule": "fifo", "bucket": 500000, "source": {"bucket": "its default"}}]}
+
+    def by_hand(change):
+        other = json.loads(json.dumps(base))
+        change(other)
+        return other
+
+    def compute(s):
+        for module in s["workload"]["modules"]:
+            module["forward_s"] *= 2
+            module["backward_s"] *= 2
+
+    changes = {"compute": compute,
+               "latency": lambda s: (s["cluster"].update(latency=2e-5), s["cluster"]["intra"].update(latency=6e-6)),
+               "intra_bandwidth": lambda s: s["cluster"]["intra"].update(bandwidth=1e8),
+               "kernels": lambda s: s["device"].update(memory_bandwidth=2e12, launch=5e-6),
+               "lookups": lambda s: (s["workload"]["modules"][0]["counts"].update(lookups=180, coalesced=120, prior=40), s["workload"]["modules"][1]["synth"].update(lookups=160)),
+               "prior": lambda s: s["workload"]["modules"][0]["counts"].update(prior=40),
+               "buckets": lambda s: s["systems"][1].update(bucket=1000000)}
+    plain = [p["iteration_s"] for p in results(folder, base)]
+    for name, change in changes.items():
+        document = json.loads(train(folder, base, "--set", f"scale.{name}=2", "--format", "json").stdout)
+        assert document["scale"] == {name: 2}
+        found, expected = [p["iteration_s"] for p in document["training"]], [p["iteration_s"] for p in results(folder, by_hand(change))]
+        assert all_close(found, expected), f"{name}: {found}, not {expected}"
+        assert found != plain, f"{name} changes nothing"
+    assert "scaled     latency, by 2" in train(folder, base, "--set", "scale.latency=2").stdout
+    most = json.loads(train(folder, base, "--set", "scale.lookups=100", "--format", "json").stdout)
+    assert all_close([p["iteration_s"] for p in most["training"]], [p["iteration_s"] for p in results(folder, by_hand(
+        lambda s: (s["workload"]["modules"][0]["counts"].update(lookups=9000, coalesced=500, prior=500), s["workload"]["modules"][1]["synth"].update(lookups=8000))))])
+    for scale, where in (({"latncy": 2}, "scale"), ({"latency": 0}, "scale.latency"), ({"latency": 1e9}, "scale.latency"), ([], "scale")):
+        assert where in train(folder, {**base, "scale": scale}, status=2).stderr
+    assert "scale.kernels" in train(folder, {**{k: v for k, v in base.items() if k != "device"}, "scale": {"kernels": 2}}, status=2).stderr
+
+
+@test
+def spans_cover_the_last_iteration(folder):
+    """One module: it computes backward, sends, computes forward, and no second is left out."""
+    scenario = {"workload": {"name": "w", "modules": [{"name": "all", "kind": "dense", "bytes": 4096, "forward_s": 0.25, "backward_s": 0.5}]},
+                "systems": [{"name": "ring", "sparse": "allreduce", "dense": "allreduce", "schedule": "fifo"}], "cluster": FLAT, "ranks": 2, "iterations": 8}
+    point = results(folder, scenario)[0]
+    spans = sorted(point["spans"], key=lambda s: s["start_s"])
+    assert [(s["lane"], s["kind"], s["name"]) for s in spans] == [("compute", "backward", "all"), ("channel", "dense gradients", "all"), ("compute", "forward", "all")]
+    ends = [s["end_s"] for s in spans]
+    assert all_close(ends, [0.5, point["iteration_s"] - 0.25, point["iteration_s"]]) and all_close([s["start_s"] for s in spans][1:], ends[:-1])
+    assert "spans" not in json.loads(train(folder, scenario, "--format", "json").stdout)["training"][0]
+
+
 def dense(name, **fields):
     return {"name": name, "kind": "dense", "bytes": 4, **fields}
 

@@ -1,0 +1,75 @@
+#include "train/scale.h"
+
+#include <math.h>
+
+const char *const ss_scaled_names[] = {"compute", "latency", "intra_bandwidth", "kernels",
+                                       "lookups", "prior",   "buckets",         NULL};
+
+struct ss_scale ss_scale_none(void) {
+  struct ss_scale scale;
+  for (size_t i = 0; i < SS_SCALED; i++) scale.factor[i] = 1;
+  return scale;
+}
+
+bool ss_scale_read(struct ss_node node, struct ss_scale *out, struct ss_error *error) {
+  *out = ss_scale_none();
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected factors by name, say {\"latency\": 2}");
+  if (!ss_node_keys(node, ss_scaled_names, error)) return false;
+  for (size_t i = 0; i < SS_SCALED; i++) {
+    const struct ss_node factor = ss_node_get(node, ss_scaled_names[i]);
+    if (!ss_node_present(factor)) continue;
+    if (!ss_node_positive(factor, SS_RATIO, &out->factor[i], error)) return false;
+    if (out->factor[i] > 1e6 || out->factor[i] < 1e-6)
+      return ss_node_fail(factor, error, "%g: factors from 1e-6 to 1e6 make sense", out->factor[i]);
+  }
+  return true;
+}
+
+void ss_scale_cluster(const struct ss_scale *scale, struct ss_cluster *cluster) {
+  cluster->inter.alpha *= scale->factor[SS_SCALED_LATENCY];
+  cluster->intra.alpha *= scale->factor[SS_SCALED_LATENCY];
+  if (cluster->has_intra) cluster->intra.beta /= scale->factor[SS_SCALED_INTRA_BANDWIDTH];
+}
+
+void ss_scale_device(const struct ss_scale *scale, struct ss_device *device) {
+  const double factor = 1 / scale->factor[SS_SCALED_KERNELS];
+  device->launch *= factor;
+  for (size_t i = 0; i < SS_CHARGES; i++) device->line[i].t0 *= factor;
+  ss_device_scale(device, factor);
+}
+
+/* At least one row, at most `most`. */
+static uint64_t scaled(uint64_t rows, double factor, uint64_t most) {
+  const double value = fmin(fmax(round((double)rows * factor), 1), 0x1p53);
+  return (uint64_t)value < most ? (uint64_t)value : most;
+}
+
+static void scale_counts(const struct ss_scale *scale, struct ss_module *m) {
+  const double rows = scale->factor[SS_SCALED_LOOKUPS], prior = scale->factor[SS_SCALED_PRIOR];
+  struct ss_feed *feed = &m->feed;
+  const bool none = feed->prior == 0;
+  if (rows != 1) {
+    feed->lookups = scaled(feed->lookups, rows, UINT64_MAX);
+    feed->coalesced = scaled(feed->coalesced, rows, m->rows < feed->lookups ? m->rows : feed->lookups);
+  }
+  if (rows * prior != 1 || feed->prior > feed->coalesced)
+    feed->prior = none ? 0 : scaled(feed->prior, rows * prior, feed->coalesced);
+}
+
+void ss_scale_workload(const struct ss_scale *scale, struct ss_workload *workload) {
+  const double rows = scale->factor[SS_SCALED_LOOKUPS];
+  for (uint32_t i = 0; i < workload->modules; i++) {
+    struct ss_module *m = &workload->module[i];
+    if (!m->embedding) continue;
+    if (m->feed.kind == SS_FEED_COUNTS) scale_counts(scale, m);
+    if (m->feed.kind == SS_FEED_SYNTH && rows != 1)
+      m->feed.synth.tokens = scaled(m->feed.synth.tokens, rows, UINT64_MAX);
+  }
+}
+
+void ss_scale_system(const struct ss_scale *scale, struct ss_system *system) {
+  const double factor = scale->factor[SS_SCALED_BUCKETS];
+  if (system->bucket_estimated && system->bucket && factor != 1)
+    system->bucket = scaled(system->bucket, factor, SS_TENSOR_BYTES_MAX);
+}
