@@ -19,6 +19,7 @@ static const char help[] =
     "\n"
     "  --resume             go on where a run with the same -o FILE was stopped: it kept its finished points in\n"
     "                       FILE.partial; what FILE itself holds is not computed again either (json and csv)\n"
+    "  --no-partial         keep no FILE.partial\n"
     "  --save-baseline FILE store the results, as JSON, to compare with later\n"
     "  --baseline FILE      print what moved since then instead; status 1 when a point moved or is missing\n"
     "  --tolerance SHARE    how far times may move (1e-9); bytes and messages may not\n"
@@ -40,7 +41,7 @@ static const char examples[] =
 struct wishes {
   const char *save, *baseline;
   double tolerance;
-  bool resume, tolerates;
+  bool resume, no_partial, tolerates;
 };
 
 /* One run: it hears of points, keeps them and prints them. */
@@ -116,6 +117,7 @@ static bool has_place(const struct ss_call *call) {
 static bool check_wishes(const struct ss_call *call, const struct wishes *w, struct ss_error *error) {
   if (w->tolerates && !w->baseline) return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
   if (!w->resume) return true;
+  if (w->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
   if (w->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
   if (!has_place(call))
     return ss_fail(error, SS_BAD_INPUT, "--resume needs the -o FILE of the run that it is to go on with");
@@ -126,7 +128,7 @@ static bool check_wishes(const struct ss_call *call, const struct wishes *w, str
 
 static bool open_journal(struct session *s, struct ss_error *error) {
   size_t dropped;
-  if (s->call->format == SS_TABLE || s->wishes->baseline || !has_place(s->call)) return true;
+  if (s->call->format == SS_TABLE || s->wishes->baseline || s->wishes->no_partial || !has_place(s->call)) return true;
   if (!ss_journal_open(s->call->output, s->wishes->resume, &s->journal, &dropped, error)) return false;
   if (dropped > 0)
     fprintf(stderr, "sparsync run: beginning anew: %s held %zu finished points (--resume would have kept them)\n",
@@ -255,6 +257,7 @@ static bool run_scenario(const struct ss_call *call, const struct wishes *wishes
 static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
   struct wishes *w = context;
   if (strcmp(name, "resume") == 0) w->resume = true;
+  if (strcmp(name, "no-partial") == 0) w->no_partial = true;
   if (strcmp(name, "save-baseline") == 0) w->save = value;
   if (strcmp(name, "baseline") == 0) w->baseline = value;
   if (strcmp(name, "tolerance") != 0) return true;
@@ -269,8 +272,9 @@ struct command_line {
 };
 
 static bool parse(int argc, char **argv, struct command_line *line, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {{"resume", false},   {"save-baseline", true}, {"baseline", true},
-                                                {"tolerance", true}, {"patience", true},      SS_COMMON_OPTIONS};
+  static const struct ss_option_spec specs[] = {{"resume", false},  {"no-partial", false}, {"save-baseline", true},
+                                                {"baseline", true}, {"tolerance", true},   {"patience", true},
+                                                SS_COMMON_OPTIONS};
   line->wishes = (struct wishes){.tolerance = 1e-9};
   return ss_call_parse_scenario(argc, argv, specs, own, &line->wishes, &line->call, error);
 }
