@@ -6,6 +6,7 @@
 #include "cli/together.h"
 #include "cli/train_scenario.h"
 #include "cli/train_share.h"
+#include "exec/launch.h"
 #include "report/train.h"
 
 #include <stdlib.h>
@@ -207,7 +208,7 @@ static bool run(int argc, char **argv, struct ss_error *error) {
 
 static bool together(int argc, char **argv, struct ss_error *error) {
   struct command_line line;
-  if (learns(argc, argv)) return ss_learn_run(argc, argv, error);
+  if (learns(argc, argv)) return ss_launch_read().rank != 0 || ss_learn_run(argc, argv, error);
   const bool ok = ss_work_together(parse(argc, argv, &line, error), act, &line, error);
   ss_call_free(&line.call);
   return ok;

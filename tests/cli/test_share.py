@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """`sparsync run` and `train` under mpirun: the processes share the work, and rank 0 writes what one process alone would
 write, byte for byte. Ranks are killed and stopped. Arguments: the program, the source tree. Prints TAP."""
+import functools
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import mpi
@@ -48,7 +50,7 @@ def small(**fields):
 
 def large(**fields):
     """A few seconds on one core, of points that take long and points that do not."""
-    synth = {"synth": {"rows": 60000, "row_width": 64, "ranks": 32, "iterations": 40, "tokens": 40000, "seed": 3}}
+    synth = {"synth": {"rows": 60000, "row_width": 64, "ranks": 32, "iterations": 24, "tokens": 40000, "seed": 3}}
     return {"name": "large", "trace": synth, "cluster": "rtx3090-1gbe", "ranks": [2, 4, 8, 16, 32],
             "schemes": ["allreduce", "allgather", "ps", "sparcml-rd", "omnireduce", "zen"],
             "sweep": {"cluster.gpus_per_node": [1, 2]}, **fields}
@@ -188,6 +190,13 @@ def openmp_that_may_start_no_threads(folder):
     assert done.returncode == 2 and "OMP_THREAD_LIMIT" in done.stderr, done
 
 
+@functools.cache
+def large_alone():
+    """What one process writes of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return call(0, "run", write(pathlib.Path(folder), large()), "--format", "json")[0]
+
+
 # --- ranks that die -----------------------------------------------------------------------------------------------------
 
 
@@ -222,11 +231,11 @@ class Running:
         return self.process.returncode, out, err
 
 
-def goes_on(scenario, running, alone):
+def goes_on(scenario, running):
     kept = running.lines()
     assert 3 <= kept < 60 and not running.out.exists(), kept
     err = call(2, "run", scenario, "--format", "json", "-o", running.out, "--resume")[1]
-    assert f"{kept} points were known" in err and running.out.read_text() == alone and not running.journal.exists(), err
+    assert f"{kept} points were known" in err and running.out.read_text() == large_alone() and not running.journal.exists(), err
     running.out.unlink()
 
 
@@ -234,7 +243,6 @@ def goes_on(scenario, running, alone):
 def a_rank_that_is_killed(folder):
     """mpirun ends all; what is done is kept, and what is missing is said where mpirun lets one speak."""
     scenario = write(folder, large())
-    alone = call(0, "run", scenario, "--format", "json")[0]
     for rank in (2, 0):
         running = Running(folder, 4, scenario)
         os.kill(running.rank[rank], signal.SIGKILL)
@@ -244,7 +252,7 @@ def a_rank_that_is_killed(folder):
             kept = running.lines()
             assert f"{60 - kept} of 60 points are missing: " in err and " ranks at " in err, err
             assert f"({kept} finished points are kept in {running.journal}: --resume goes on from there)" in err, err
-        goes_on(scenario, running, alone)
+        goes_on(scenario, running)
 
 
 @test
@@ -254,7 +262,7 @@ def a_run_that_is_interrupted(folder):
     running.process.send_signal(signal.SIGTERM)
     status, _, err = running.end()
     assert status != 0 and (not mpi.is_open_mpi() or "points are missing" in err), err
-    goes_on(scenario, running, call(0, "run", scenario, "--format", "json")[0])
+    goes_on(scenario, running)
 
 
 @test
@@ -265,7 +273,7 @@ def a_rank_that_is_silent(folder):
     os.kill(running.rank[1], signal.SIGSTOP)
     status, _, err = running.end()
     assert status == 0 and "rank 1 of 3 has been silent for 2 s" in err and "without 1 of 3 ranks" in err, (status, err)
-    assert running.out.read_text() == call(0, "run", scenario, "--format", "json")[0] and not running.journal.exists()
+    assert running.out.read_text() == large_alone() and not running.journal.exists()
 
 
 @test
@@ -277,7 +285,7 @@ def a_rank_that_is_only_slow(folder):
     time.sleep(2)
     os.kill(running.rank[1], signal.SIGCONT)
     status, _, err = running.end()
-    assert status == 0 and running.out.read_text() == call(0, "run", scenario, "--format", "json")[0], (status, err)
+    assert status == 0 and running.out.read_text() == large_alone(), (status, err)
 
 
 @test
@@ -288,7 +296,7 @@ def a_killed_rank_that_mpirun_survives(folder):
     os.kill(running.rank[2], signal.SIGKILL)
     _, _, err = running.end()
     assert "rank 2 of 3 has been silent" in err, err
-    assert running.out.read_text() == call(0, "run", scenario, "--format", "json")[0]
+    assert running.out.read_text() == large_alone()
 
 
 sys.exit(tap.run(TESTS, mpi.why_not(PROGRAM)))
