@@ -1,7 +1,9 @@
 #include "cli/cmd_trace.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "cli/progress.h"
 #include "cli/verbs.h"
 
 #include <cjson/cJSON.h>
@@ -84,6 +86,33 @@ bool trace_print_table(struct ss_table *table, bool csv, FILE *stream, struct ss
   const bool good = csv ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
   ss_table_free(table);
   return good;
+}
+
+bool trace_with(const char *verb, const char *file,
+                bool (*act)(void *context, const struct ss_trace *trace, struct ss_error *error), void *context,
+                struct ss_error *error) {
+  struct ss_trace *trace;
+  if (!file) return ss_fail(error, SS_BAD_INPUT, "trace %s: name a trace", verb);
+  if (!ss_trace_open(file, &trace, error)) return false;
+  const bool good = act(context, trace, error);
+  ss_trace_close(trace);
+  return good;
+}
+
+bool trace_print(const struct trace_printer *printer, const void *found, enum trace_format format, const char *out,
+                 struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(out, &output, error)) return false;
+  const bool good = format == TRACE_JSON  ? printer->json(found, output.stream, error)
+                    : format == TRACE_CSV ? printer->csv(found, output.stream, error)
+                                          : printer->table(found, output.stream, error);
+  if (good) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+void trace_tick(void *progress) {
+  ss_progress_step(progress);
 }
 
 const char *trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size) {
