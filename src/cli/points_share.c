@@ -29,7 +29,7 @@ static double *put_array(double *to, const double *from, size_t count) {
 static double *put_point(double *to, const struct ss_point *p, const struct ss_points_wish *wish) {
   const char *name, *near;
   *to++ = p->exact;
-  *to++ = p->formula || p->paper || p->formula_low;
+  *to++ = p->formula || p->formula_low || p->formula_high || p->paper || p->erratum;
   for (size_t i = 0; (name = ss_point_field_name(i)); i++) (void)ss_point_field(p, name, to++, &near);
   if (wish->per_iteration) to = put_array(to, p->iteration_s, p->iterations);
   if (!wish->per_rank) return to;
