@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -135,11 +134,6 @@ double ss_awake_step(struct ss_awake *awake) {
   return fmin(step, 0.1);
 }
 
-/* MPICH's mpirun -disable-auto-cleanup tells of a death by SIGUSR1, which would be the next. */
 bool ss_crew_share(struct ss_crew *crew, const struct ss_shared_work *work, struct ss_error *error) {
-  struct sigaction before, ignored = {.sa_handler = SIG_IGN};
-  (void)sigaction(SIGUSR1, &ignored, &before);
-  const bool good = crew->rank == 0 ? ss_share_first(crew, work, error) : ss_share_rest(crew, work, error);
-  if (crew->lost == 0) (void)sigaction(SIGUSR1, &before, NULL);
-  return good;
+  return crew->rank == 0 ? ss_share_first(crew, work, error) : ss_share_rest(crew, work, error);
 }
