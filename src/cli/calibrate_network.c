@@ -3,6 +3,7 @@
 #include "cli/calibrate.h"
 #include "cli/options.h"
 #include "cost/link_log.h"
+#include "exec/launch.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -192,6 +193,12 @@ static bool calibrate(const struct arguments *a, struct ss_link_log *log, struct
   return true;
 }
 
+static bool fail_alone(struct ss_error *error) {
+  return ss_fail(error, SS_BAD_INPUT,
+                 "calibrate network: one process has nobody to send to: name a log, or start several (mpirun -n 2 "
+                 "sparsync calibrate network)");
+}
+
 /* --- without a log ---------------------------------------------------------------------------------------- */
 
 #ifdef SS_HAVE_MPI
@@ -205,10 +212,7 @@ static void last_words(const struct ss_crew *crew, const struct ss_error *error)
 }
 
 static bool check_crew(const struct ss_crew *crew, const struct arguments *a, struct ss_error *error) {
-  if (crew->size < 2)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "calibrate network: one process has nobody to send to: name a log, or start several (mpirun -n 2 "
-                   "sparsync calibrate network)");
+  if (crew->size < 2) return fail_alone(error);
   if (a->wish.ranks || a->wish.tool || a->wish.in_place)
     return ss_fail(error, SS_BAD_INPUT,
                    "--ranks, --tool and --in-place are for logs: mpirun says how many there are");
@@ -261,7 +265,7 @@ static bool measure(const struct ss_crew *crew, const struct arguments *a, struc
 
 static bool run_crew(struct arguments *a, bool parsed, struct ss_error *error) {
   struct ss_crew crew;
-  if (!ss_crew_join(&crew, error)) return false;
+  if (!ss_crew_join(&crew, error)) return ss_launch_read().rank != 0;
   crew.last_words = last_words;
   if (isinf(a->wish.most)) a->wish.most = fmax(0x1p22, 64 * a->wish.least);
   const bool good = ss_crew_agree(&crew, parsed, error) && ss_crew_agree(&crew, check_crew(&crew, a, error), error) &&
@@ -274,6 +278,7 @@ static bool run_crew(struct arguments *a, bool parsed, struct ss_error *error) {
 
 static bool run_crew(const struct arguments *a, bool parsed, struct ss_error *error) {
   (void)a;
+  if (ss_launch_read().rank != 0) return true;
   if (!parsed) return false;
   return ss_fail(error, SS_BAD_INPUT,
                  "calibrate network: name a log (this sparsync was built without MPI, and cannot time messages)");
@@ -281,15 +286,22 @@ static bool run_crew(const struct arguments *a, bool parsed, struct ss_error *er
 
 #endif
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {.latency = NAN, .wish = {.most = INFINITY}, .repeats = 21};
+static bool fit_log(struct arguments *a, struct ss_error *error) {
   struct ss_link_log log;
-  const bool parsed = ss_options_parse(argc, argv, specs, seen, &a, error);
-  if (!a.log) return run_crew(&a, parsed, error);
-  if (!parsed || !ss_link_log_read(a.log, &a.wish, &log, error)) return false;
-  const bool ok = calibrate(&a, &log, error);
+  if (!ss_link_log_read(a->log, &a->wish, &log, error)) return false;
+  const bool ok = calibrate(a, &log, error);
   ss_link_log_free(&log);
   return ok;
+}
+
+/* MPI is started only among others. A log is fitted once, by rank 0. */
+static bool run(int argc, char **argv, struct ss_error *error) {
+  struct arguments a = {.latency = NAN, .wish = {.most = INFINITY}, .repeats = 21};
+  const struct ss_launch launch = ss_launch_read();
+  const bool parsed = ss_options_parse(argc, argv, specs, seen, &a, error);
+  if (parsed && a.log) return launch.rank != 0 || fit_log(&a, error);
+  if (launch.together) return run_crew(&a, parsed, error);
+  return parsed && fail_alone(error);
 }
 
 const struct ss_command calibrate_network = {

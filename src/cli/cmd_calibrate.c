@@ -1,14 +1,10 @@
 #include "base/file.h"
-#include "base/json.h"
 #include "cli/calibrate.h"
+#include "cli/verbs.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
-
-static const struct ss_command *const verbs[] = {&calibrate_network, &calibrate_kernels};
-enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static const char help[] =
     "usage: sparsync calibrate network|kernels ...\n"
@@ -54,34 +50,9 @@ bool calibrate_write(struct cJSON *json, const char *path, struct ss_error *erro
   return ok;
 }
 
-static bool wants_help(int argc, char **argv) {
-  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-    if (strcmp(argv[i], "--help") == 0) return true;
-  return false;
-}
-
-static bool print_help(const char *text, struct ss_error *error) {
-  if (fputs(text, stdout) >= 0 && fflush(stdout) == 0) return true;
-  return ss_fail(error, SS_MACHINE, "standard output: cannot write");
-}
-
-static bool fail_verb(const char *name, struct ss_error *error) {
-  const char *names[VERBS + 1] = {0};
-  for (size_t i = 0; i < VERBS; i++) names[i] = verbs[i]->name;
-  const char *near = ss_nearest(name, names);
-  return ss_fail(error, SS_BAD_INPUT, "calibrate: there is no \"%s\"%s%s%s (calibrate --help lists what there is)",
-                 name, near ? ": did you mean " : "", near ? near : "", near ? "?" : "");
-}
-
 static bool run(int argc, char **argv, struct ss_error *error) {
-  if (argc < 2) return ss_fail(error, SS_BAD_INPUT, "calibrate: say what (calibrate --help lists what there is)");
-  if (strcmp(argv[1], "--help") == 0) return print_help(help, error);
-  for (size_t i = 0; i < VERBS; i++) {
-    if (strcmp(argv[1], verbs[i]->name) != 0) continue;
-    if (wants_help(argc - 1, argv + 1)) return print_help(verbs[i]->help, error);
-    return verbs[i]->run(argc - 1, argv + 1, error);
-  }
-  return fail_verb(argv[1], error);
+  static const struct ss_command *const verbs[] = {&calibrate_network, &calibrate_kernels, NULL};
+  return ss_verbs_run(&(struct ss_verbs){"calibrate", help, verbs}, argc, argv, error);
 }
 
 const struct ss_command ss_command_calibrate = {

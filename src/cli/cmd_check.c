@@ -5,6 +5,7 @@
 #include "cli/request.h"
 #include "cost/grid.h"
 #include "report/flat.h"
+#include "report/nullable.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -101,22 +102,18 @@ static cJSON *place_json(const struct ss_grid_point *p) {
   return at;
 }
 
-static void add_number(cJSON *o, const char *name, double value) {
-  cJSON_AddItemToObject(o, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
-}
-
 static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_result *r) {
   cJSON *o = cJSON_CreateObject();
   const char *touches = touch_name(p);
   cJSON_AddStringToObject(o, "scheme", p->setting.scheme->name);
   cJSON_AddItemToObject(o, "point", place_json(p));
   cJSON_AddNumberToObject(o, "simulated_s", r->simulated);
-  add_number(o, "exact_s", r->exact);
-  add_number(o, "low_s", r->low);
-  add_number(o, "high_s", r->high);
+  ss_json_add_number(o, "exact_s", r->exact);
+  ss_json_add_number(o, "low_s", r->low);
+  ss_json_add_number(o, "high_s", r->high);
   cJSON_AddItemToObject(o, "touches", touches ? cJSON_CreateString(touches) : cJSON_CreateNull());
-  add_number(o, "paper_s", r->paper);
-  add_number(o, "relative", r->relative);
+  ss_json_add_number(o, "paper_s", r->paper);
+  ss_json_add_number(o, "relative", r->relative);
   cJSON_AddBoolToObject(o, "ok", r->ok);
   return o;
 }

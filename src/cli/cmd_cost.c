@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/forms.h"
 #include "report/flat.h"
+#include "report/nullable.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -34,14 +35,6 @@ static const char help[] =
     "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth "
     "100Gbps\n";
 
-static void add_number(cJSON *o, const char *name, double value) {
-  cJSON_AddItemToObject(o, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
-}
-
-static void add_text(cJSON *o, const char *name, const char *text) {
-  cJSON_AddItemToObject(o, name, text ? cJSON_CreateString(text) : cJSON_CreateNull());
-}
-
 /* Servers and aggregators that nobody asked for are none. */
 static bool holds(const struct ss_forms_call *c, const struct ss_cost *cost, const struct ss_symbols *s, bool *out,
                   struct ss_error *error) {
@@ -66,21 +59,21 @@ static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss
   cJSON_AddItemToObject(o, "form", label);
   cJSON_AddNumberToObject(o, "ranks", s->P);
   cJSON_AddStringToObject(o, "cluster", cluster->name);
-  add_number(o, "density", s->nnz / s->R);
-  add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
-  add_number(o, "formula_s", values.exact);
-  add_text(o, "formula", cost->exact);
-  add_number(o, "formula_low_s", values.exact_low);
-  add_number(o, "formula_high_s", values.exact_high);
-  add_text(o, "formula_low", cost->exact_low);
-  add_text(o, "formula_high", cost->exact_high);
-  add_number(o, "paper_s", values.paper);
-  add_number(o, "paper_low_s", values.paper_low);
-  add_number(o, "paper_high_s", values.paper_high);
-  add_text(o, "paper", cost->paper);
-  add_text(o, "printed_in", cost->printed_in);
-  add_text(o, "assumes", cost->assumes);
-  add_text(o, "erratum", cost->erratum);
+  ss_json_add_number(o, "density", s->nnz / s->R);
+  ss_json_add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
+  ss_json_add_number(o, "formula_s", values.exact);
+  ss_json_add_text(o, "formula", cost->exact);
+  ss_json_add_number(o, "formula_low_s", values.exact_low);
+  ss_json_add_number(o, "formula_high_s", values.exact_high);
+  ss_json_add_text(o, "formula_low", cost->exact_low);
+  ss_json_add_text(o, "formula_high", cost->exact_high);
+  ss_json_add_number(o, "paper_s", values.paper);
+  ss_json_add_number(o, "paper_low_s", values.paper_low);
+  ss_json_add_number(o, "paper_high_s", values.paper_high);
+  ss_json_add_text(o, "paper", cost->paper);
+  ss_json_add_text(o, "printed_in", cost->printed_in);
+  ss_json_add_text(o, "assumes", cost->assumes);
+  ss_json_add_text(o, "erratum", cost->erratum);
   cJSON_AddItemToArray(points, o);
   return true;
 }

@@ -9,6 +9,7 @@
 #include "cli/identity.h"
 #include "cli/request.h"
 #include "exec/exec.h"
+#include "exec/launch.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -83,14 +84,8 @@ static bool parse(struct session *s, int argc, char **argv, struct ss_error *err
                                                 {"merge", true},   {"set", true},       {"format", true},
                                                 {"o", true},       {"help", false},     {NULL, false}};
   struct ss_call *call = &s->call;
-  if (!ss_call_parse(argc, argv, specs, NULL, NULL, call, error)) {
-    *call = (struct ss_call){0}; /* freed already */
-    return false;
-  }
+  if (!ss_call_parse_scenario(argc, argv, specs, NULL, NULL, call, error)) return false;
   if (call->format == SS_CSV) return ss_fail(error, SS_BAD_INPUT, "--format: \"csv\" is not table or json");
-  if (call->operands > 1)
-    return ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", call->operand[1]);
-  if (call->operands == 1) call->request.file = call->operand[0];
   if (!call->request.file && !call->request.cluster) call->request.cluster = "p3.16xlarge-25g";
   return true;
 }
@@ -375,7 +370,7 @@ static void last_words(const struct ss_crew *crew, const struct ss_error *error)
 }
 
 static bool run_parsed(struct session *s, bool parsed, struct ss_error *error) {
-  if (!ss_crew_join(&s->crew, error)) return false;
+  if (!ss_crew_join(&s->crew, error)) return ss_launch_read().rank != 0;
   s->crew.last_words = last_words;
   bool good = ss_crew_agree(&s->crew, parsed, error) && ss_crew_agree(&s->crew, open_session(s, error), error) &&
               same_points(s, error) && play_points(s, error) &&

@@ -88,19 +88,11 @@ static bool run(int argc, char **argv, struct ss_error *error) {
                                                 {.name = NULL}};
   struct ss_request admitted = {0};
   struct ss_call call;
-  if (!ss_call_parse(argc, argv, specs, own, &admitted, &call, error)) return false;
+  if (!ss_call_parse_scenario(argc, argv, specs, own, &admitted, &call, error)) return false;
   call.request.plan = true;
   call.request.lossy = admitted.lossy;
   call.request.model_parallel = admitted.model_parallel;
-  bool ok;
-  if (call.help) {
-    ok = fputs(help, stdout) >= 0;
-  } else if (call.operands > 1) {
-    ok = ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", call.operand[1]);
-  } else {
-    call.request.file = call.operands ? call.operand[0] : NULL;
-    ok = make_plan(&call, error);
-  }
+  const bool ok = call.help ? fputs(help, stdout) >= 0 : make_plan(&call, error);
   ss_call_free(&call);
   return ok;
 }

@@ -20,13 +20,8 @@ static const char help[] =
     "\n"
     "  -o FILE              where to write, or - for standard output (a file appears whole or not at all)\n"
     "  --per-rank           a figure of the bytes of each rank\n"
-    "\n"
-    "  --set PATH=VALUE     change any field of the scenario (repeatable): --set cluster.bandwidth=100Gbps\n"
-    "  --trace FILE         the trace             --cluster NAME     a file of models/clusters, or a path\n"
-    "  --scheme A,B         the schemes           --ranks 4,8|4..64  rank counts (.. doubles)\n"
-    "  --bandwidth RATE     of the cluster        --latency TIME     of the cluster\n"
-    "  --iterations A:B     of the trace          --merge N          turn each N ranks into one\n"
-    "  --device NAME        count kernels         --no-verify        skip the proof (faster, less memory)\n"
+    "\n";
+static const char examples[] =
     "  --jobs N             threads (all cores)   --quiet            no progress bar\n"
     "\n"
     "examples:\n"
@@ -191,19 +186,13 @@ static bool run(int argc, char **argv, struct ss_error *error) {
       {"latency", true},   {"iterations", true}, {"merge", true},   {"device", true}, {"set", true},
       {"o", true},         {"jobs", true},       {"quiet", false},  {"help", false},  {"no-verify", false},
       {"per-rank", false}, {.name = NULL}};
+  static const char *const texts[] = {help, ss_scenario_help, examples, NULL};
   struct ss_call call;
-  if (!ss_call_parse(argc, argv, specs, NULL, NULL, &call, error)) return false;
-  bool ok;
-  if (call.help) {
-    ok = fputs(help, stdout) >= 0;
-  } else if (call.operands > 1) {
-    ok = ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", call.operand[1]);
-  } else {
-    struct session session = {0};
-    call.request.file = call.operands ? call.operand[0] : NULL;
-    ok = check_output(&call, error) && run_session(&session, &call, argc, argv, error);
-    close_session(&session);
-  }
+  if (!ss_call_parse_scenario(argc, argv, specs, NULL, NULL, &call, error)) return false;
+  struct session session = {0};
+  const bool ok = call.help ? ss_help_print(texts, error)
+                            : check_output(&call, error) && run_session(&session, &call, argc, argv, error);
+  close_session(&session);
   ss_call_free(&call);
   return ok;
 }

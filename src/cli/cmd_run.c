@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/journal.h"
 #include "cli/request.h"
+#include "cli/together.h"
 #include "report/baseline.h"
 #include "report/points_read.h"
 
@@ -11,15 +12,18 @@
 
 static const char help[] =
     "usage: sparsync run [SCENARIO.json] [OPTION...]\n"
+    "       mpirun -n N sparsync run ...          N processes share the points, rank 0 writes\n"
     "\n"
     "Simulates every scheme of the scenario at every point of its grid, proves each result against the brute-force\n"
     "sum, and prints the times beside the closed forms. Results appear place by place, in the scenario's order.\n"
     "\n"
     "  --resume             go on where a run with the same -o FILE was stopped: it kept its finished points in\n"
     "                       FILE.partial; what FILE itself holds is not computed again either (json and csv)\n"
+    "  --no-partial         keep no FILE.partial\n"
     "  --save-baseline FILE store the results, as JSON, to compare with later\n"
     "  --baseline FILE      print what moved since then instead; status 1 when a point moved or is missing\n"
     "  --tolerance SHARE    how far times may move (1e-9); bytes and messages may not\n"
+    "  --patience TIME      under mpirun, a process that is silent for longer is lost: others redo its points (30s)\n"
     "\n";
 static const char examples[] =
     "\n"
@@ -37,7 +41,7 @@ static const char examples[] =
 struct wishes {
   const char *save, *baseline;
   double tolerance;
-  bool resume, tolerates;
+  bool resume, no_partial, tolerates;
 };
 
 /* One run: it hears of points, keeps them and prints them. */
@@ -82,6 +86,22 @@ static bool ready(struct ss_points_listener *self, const struct ss_point *points
   return fflush(s->output.stream) == 0 || ss_fail(error, SS_MACHINE, "cannot write to standard output");
 }
 
+/* What a journal keeps, and how to go on with it. */
+static void add_hint(const struct ss_journal *journal, struct ss_error *error) {
+  const size_t points = journal ? ss_journal_points(journal) : 0;
+  if (points > 0)
+    (void)ss_fail(error, error->status, "%s (%zu finished points are kept in %s: --resume goes on from there)",
+                  error->text, points, ss_journal_path(journal));
+}
+
+static void stopped(struct ss_points_listener *self, struct ss_error *error) {
+  const struct session *s = (struct session *)self;
+  add_hint(s->journal, error);
+  if (!s->journal)
+    (void)ss_fail(error, error->status, "%s (with --format json or csv and -o FILE, finished points are kept)",
+                  error->text);
+}
+
 /* --- where results go ------------------------------------------------------------------------------------- */
 
 static bool to_stdout(const struct ss_call *call) {
@@ -97,6 +117,7 @@ static bool has_place(const struct ss_call *call) {
 static bool check_wishes(const struct ss_call *call, const struct wishes *w, struct ss_error *error) {
   if (w->tolerates && !w->baseline) return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
   if (!w->resume) return true;
+  if (w->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
   if (w->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
   if (!has_place(call))
     return ss_fail(error, SS_BAD_INPUT, "--resume needs the -o FILE of the run that it is to go on with");
@@ -107,7 +128,7 @@ static bool check_wishes(const struct ss_call *call, const struct wishes *w, str
 
 static bool open_journal(struct session *s, struct ss_error *error) {
   size_t dropped;
-  if (s->call->format == SS_TABLE || s->wishes->baseline || !has_place(s->call)) return true;
+  if (s->call->format == SS_TABLE || s->wishes->baseline || s->wishes->no_partial || !has_place(s->call)) return true;
   if (!ss_journal_open(s->call->output, s->wishes->resume, &s->journal, &dropped, error)) return false;
   if (dropped > 0)
     fprintf(stderr, "sparsync run: beginning anew: %s held %zu finished points (--resume would have kept them)\n",
@@ -134,21 +155,26 @@ static bool read_baseline(struct session *s, struct ss_error *error) {
                  s->wishes->baseline);
 }
 
+/* In all processes; but what is read and written besides the scenario is rank 0's. */
 static bool open_session(struct session *s, struct ss_error *error) {
   const struct ss_call *call = s->call;
+  const struct ss_crew *crew = call->wish.crew;
+  const bool first = ss_together_first(crew);
   s->form = call->format == SS_JSON ? &ss_points_json : call->format == SS_CSV ? &ss_points_csv : &ss_points_table;
-  return check_wishes(call, s->wishes, error) && read_baseline(s, error) &&
-         ss_scenario_open(&call->request, &s->scenario, error) && ss_expect_check(s->scenario, error) &&
-         ss_costs_open(NULL, 0, &s->costs, error) && open_journal(s, error) && open_stream(s, error);
+  s->listener.stopped = stopped;
+  return ss_together_follow(crew, !first || (check_wishes(call, s->wishes, error) && read_baseline(s, error)),
+                            error) &&
+         ss_together_agree(crew,
+                           ss_scenario_open(&call->request, &s->scenario, error) &&
+                               ss_expect_check(s->scenario, error) && ss_costs_open(NULL, 0, &s->costs, error),
+                           error) &&
+         ss_together_follow(crew, !first || (open_journal(s, error) && open_stream(s, error)), error);
 }
 
 /* A result that was found wrong says that the program is: its other points are worth as little. */
 static void close_journal(struct ss_journal *journal, bool ok, struct ss_error *error) {
   const bool keep = !ok && error->status != SS_UNPROVEN;
-  const size_t points = ss_journal_points(journal), length = strlen(error->text);
-  if (keep && points > 0)
-    snprintf(error->text + length, sizeof error->text - length,
-             " (%zu finished points are kept in %s: --resume goes on from there)", points, ss_journal_path(journal));
+  if (keep) add_hint(journal, error);
   ss_journal_close(journal, keep);
 }
 
@@ -205,6 +231,7 @@ static bool run_session(struct session *s, struct ss_error *error) {
   if (!open_session(s, error) ||
       !ss_points_run(s->scenario, &s->costs, &s->call->wish, &s->listener, &s->points, error))
     return false;
+  if (!ss_together_first(s->call->wish.crew)) return true;
   if (s->wishes->resume && !s->call->wish.quiet)
     fprintf(stderr, "sparsync run: %zu points were known, the others are computed\n", s->recalled);
   const bool printed = s->listener.ready     ? finish_stream(s, error)
@@ -230,6 +257,7 @@ static bool run_scenario(const struct ss_call *call, const struct wishes *wishes
 static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
   struct wishes *w = context;
   if (strcmp(name, "resume") == 0) w->resume = true;
+  if (strcmp(name, "no-partial") == 0) w->no_partial = true;
   if (strcmp(name, "save-baseline") == 0) w->save = value;
   if (strcmp(name, "baseline") == 0) w->baseline = value;
   if (strcmp(name, "tolerance") != 0) return true;
@@ -238,24 +266,40 @@ static bool own(void *context, const char *name, const char *value, struct ss_er
   return w->tolerance >= 0 || ss_fail(error, SS_BAD_INPUT, "--tolerance: %s is less than nothing", value);
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {
-      {"resume", false}, {"save-baseline", true}, {"baseline", true}, {"tolerance", true}, SS_COMMON_OPTIONS};
-  struct wishes wishes = {.tolerance = 1e-9};
+struct command_line {
   struct ss_call call;
-  if (!ss_call_parse(argc, argv, specs, own, &wishes, &call, error)) return false;
-  bool ok;
-  if (call.help) {
-    ok = printf("%s%s%s", help, ss_common_help, examples) > 0;
-  } else if (call.operands > 1) {
-    ok = ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", call.operand[1]);
-  } else {
-    call.request.file = call.operands ? call.operand[0] : NULL;
-    ok = run_scenario(&call, &wishes, error);
-  }
-  ss_call_free(&call);
+  struct wishes wishes;
+};
+
+static bool parse(int argc, char **argv, struct command_line *line, struct ss_error *error) {
+  static const struct ss_option_spec specs[] = {{"resume", false},  {"no-partial", false}, {"save-baseline", true},
+                                                {"baseline", true}, {"tolerance", true},   {"patience", true},
+                                                SS_COMMON_OPTIONS};
+  line->wishes = (struct wishes){.tolerance = 1e-9};
+  return ss_call_parse_scenario(argc, argv, specs, own, &line->wishes, &line->call, error);
+}
+
+static bool act(void *context, struct ss_crew *crew, struct ss_error *error) {
+  static const char *const texts[] = {help, ss_scenario_help, ss_output_help, examples, NULL};
+  struct command_line *line = context;
+  line->call.wish.crew = crew;
+  if (line->call.help) return !ss_together_first(crew) || ss_help_print(texts, error);
+  return run_scenario(&line->call, &line->wishes, error);
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  struct command_line line;
+  const bool ok = parse(argc, argv, &line, error) && act(&line, NULL, error);
+  ss_call_free(&line.call);
+  return ok;
+}
+
+static bool together(int argc, char **argv, struct ss_error *error) {
+  struct command_line line;
+  const bool ok = ss_work_together(parse(argc, argv, &line, error), act, &line, error);
+  ss_call_free(&line.call);
   return ok;
 }
 
 const struct ss_command ss_command_run = {
-    .name = "run", .summary = "simulate the schemes of a scenario", .help = help, .run = run};
+    .name = "run", .summary = "simulate the schemes of a scenario", .help = help, .run = run, .together = together};

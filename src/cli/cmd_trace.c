@@ -1,16 +1,14 @@
 #include "cli/cmd_trace.h"
 
-#include "base/json.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "cli/progress.h"
+#include "cli/verbs.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <string.h>
-
-static const struct ss_command *const verbs[] = {&trace_import, &trace_synth, &trace_fit,
-                                                 &trace_merge,  &trace_stats, &trace_info};
-enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static const char help[] =
     "usage: sparsync trace import|synth|fit|merge|stats|info ...\n"
@@ -90,41 +88,42 @@ bool trace_print_table(struct ss_table *table, bool csv, FILE *stream, struct ss
   return good;
 }
 
+bool trace_with(const char *verb, const char *file,
+                bool (*act)(void *context, const struct ss_trace *trace, struct ss_error *error), void *context,
+                struct ss_error *error) {
+  struct ss_trace *trace;
+  if (!file) return ss_fail(error, SS_BAD_INPUT, "trace %s: name a trace", verb);
+  if (!ss_trace_open(file, &trace, error)) return false;
+  const bool good = act(context, trace, error);
+  ss_trace_close(trace);
+  return good;
+}
+
+bool trace_print(const struct trace_printer *printer, const void *found, enum trace_format format, const char *out,
+                 struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(out, &output, error)) return false;
+  const bool good = format == TRACE_JSON  ? printer->json(found, output.stream, error)
+                    : format == TRACE_CSV ? printer->csv(found, output.stream, error)
+                                          : printer->table(found, output.stream, error);
+  if (good) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
+}
+
+void trace_tick(void *progress) {
+  ss_progress_step(progress);
+}
+
 const char *trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size) {
   (void)snprintf(buffer, size, "xxh64:%016" PRIx64, ss_trace_hash(trace));
   return buffer;
 }
 
-static bool wants_help(int argc, char **argv) {
-  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-    if (strcmp(argv[i], "--help") == 0) return true;
-  return false;
-}
-
-static bool print_help(const char *text, struct ss_error *error) {
-  if (fputs(text, stdout) >= 0 && fflush(stdout) == 0) return true;
-  return ss_fail(error, SS_MACHINE, "standard output: cannot write");
-}
-
-static bool fail_verb(const char *name, struct ss_error *error) {
-  const char *names[VERBS + 1] = {0};
-  for (size_t i = 0; i < VERBS; i++) names[i] = verbs[i]->name;
-  const char *near = ss_nearest(name, names);
-  return ss_fail(error, SS_BAD_INPUT, "trace: \"%s\" is not import, synth, fit, merge, stats or info%s%s%s", name,
-                 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
-}
-
 static bool run(int argc, char **argv, struct ss_error *error) {
-  if (argc < 2)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "trace: say what to do: import, synth, fit, merge, stats or info (--help tells more)");
-  if (strcmp(argv[1], "--help") == 0) return print_help(help, error);
-  for (size_t i = 0; i < VERBS; i++) {
-    if (strcmp(argv[1], verbs[i]->name) != 0) continue;
-    if (wants_help(argc - 1, argv + 1)) return print_help(verbs[i]->help, error);
-    return verbs[i]->run(argc - 1, argv + 1, error);
-  }
-  return fail_verb(argv[1], error);
+  static const struct ss_command *const verbs[] = {&trace_import, &trace_synth, &trace_fit, &trace_merge,
+                                                   &trace_stats,  &trace_info,  NULL};
+  return ss_verbs_run(&(struct ss_verbs){"trace", help, verbs}, argc, argv, error);
 }
 
 const struct ss_command ss_command_trace = {

@@ -23,6 +23,22 @@ bool trace_parse_span(const char *value, uint64_t *first, uint64_t *end, struct 
 /* An operand beyond the first. */
 bool trace_one_operand(const char **operand, const char *value, struct ss_error *error) SS_MUST_CHECK;
 
+/* Opens the trace `file` for `act`; NULL: the user named none for the subcommand `verb`. */
+bool trace_with(const char *verb, const char *file,
+                bool (*act)(void *context, const struct ss_trace *trace, struct ss_error *error), void *context,
+                struct ss_error *error) SS_MUST_CHECK;
+/* What the subcommand found, in each of its forms. */
+struct trace_printer {
+  bool (*json)(const void *found, FILE *stream, struct ss_error *error);
+  bool (*csv)(const void *found, FILE *stream, struct ss_error *error);
+  bool (*table)(const void *found, FILE *stream, struct ss_error *error);
+};
+/* To the file `out`, or to standard output when it is NULL. */
+bool trace_print(const struct trace_printer *printer, const void *found, enum trace_format format, const char *out,
+                 struct ss_error *error) SS_MUST_CHECK;
+/* A step of the struct ss_progress that `progress` is. */
+void trace_tick(void *progress);
+
 /* Prints a JSON document and frees it; NULL means that memory was short while it was built. */
 struct cJSON;
 bool trace_print_json(struct cJSON *json, FILE *stream, struct ss_error *error) SS_MUST_CHECK;

@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
@@ -172,7 +171,8 @@ static bool fill_json(cJSON *root, struct result result) {
   return good;
 }
 
-static bool print_json(struct result result, FILE *stream, struct ss_error *error) {
+static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
+  const struct result result = *(const struct result *)found;
   cJSON *root = cJSON_CreateObject();
   if (root && fill_json(root, result)) return trace_print_json(root, stream, error);
   cJSON_Delete(root);
@@ -212,7 +212,8 @@ static void csv_row(struct ss_table *table, const struct ss_tensor_fit *t, const
   }
 }
 
-static bool print_csv(struct result result, FILE *stream, struct ss_error *error) {
+static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
+  const struct result result = *(const struct result *)found;
   struct ss_table *table = csv_table();
   for (size_t i = 0; table && i < result.fit->tensors; i++)
     for (size_t k = 0; k < result.fit->tensor[i].points; k++)
@@ -273,7 +274,8 @@ static void print_fit(const struct ss_tensor_fit *t, uint32_t ranks, FILE *strea
                 t->held_out, ranks, 100 * expm1(worst));
 }
 
-static bool print_table(struct result result, FILE *stream, struct ss_error *error) {
+static bool print_table(const void *found, FILE *stream, struct ss_error *error) {
+  const struct result result = *(const struct result *)found;
   const struct ss_fit *fit = result.fit;
   (void)fprintf(stream,
                 "iterations %" PRIu64 " to %" PRIu64 ", fitted on %" PRIu32 " ranks; ~ marks what is extrapolated\n",
@@ -293,17 +295,6 @@ static bool print_table(struct result result, FILE *stream, struct ss_error *err
 
 /* --- command ---------------------------------------------------------------------------------------------- */
 
-static bool print_to(const struct arguments *a, struct result result, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(a->out, &output, error)) return false;
-  const bool good = a->format == TRACE_JSON  ? print_json(result, output.stream, error)
-                    : a->format == TRACE_CSV ? print_csv(result, output.stream, error)
-                                             : print_table(result, output.stream, error);
-  if (good) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
-}
-
 /* The ranks of the fit, and 2, 4 and 8 times as many. */
 static void default_targets(struct arguments *a, uint32_t ranks) {
   if (a->wish.targets > 0) return;
@@ -311,33 +302,25 @@ static void default_targets(struct arguments *a, uint32_t ranks) {
   for (uint32_t times = 1; times <= 8; times *= 2) a->target[a->wish.targets++] = times * ranks;
 }
 
-static void tick(void *context) {
-  ss_progress_step(context);
-}
-
-static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
+static bool fit_trace(void *context, const struct ss_trace *trace, struct ss_error *error) {
+  static const struct trace_printer printer = {print_json, print_csv, print_table};
+  struct arguments *a = context;
   struct ss_fit *fit;
   struct ss_progress progress = ss_progress_begin("tensors", a->wish.tensor ? 1 : ss_trace_tensors(trace), false);
   default_targets(a, a->wish.ranks ? a->wish.ranks : ss_trace_ranks(trace));
-  a->wish.tick = tick;
+  a->wish.tick = trace_tick;
   a->wish.context = &progress;
   const bool fitted = ss_trace_fit(trace, &a->wish, &fit, error);
   ss_progress_end(&progress);
   if (!fitted) return false;
-  const bool good = print_to(a, (struct result){trace, fit}, error);
+  const bool good = trace_print(&printer, &(struct result){trace, fit}, a->format, a->out, error);
   ss_fit_free(fit);
   return good;
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {
   struct arguments a = {0};
-  struct ss_trace *trace;
-  if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
-  if (!a.file) return ss_fail(error, SS_BAD_INPUT, "trace fit: name a trace");
-  if (!ss_trace_open(a.file, &trace, error)) return false;
-  const bool good = fit_trace(&a, trace, error);
-  ss_trace_close(trace);
-  return good;
+  return ss_options_parse(argc, argv, specs, seen, &a, error) && trace_with("fit", a.file, fit_trace, &a, error);
 }
 
 const struct ss_command trace_fit = {

@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
 #include "cli/options.h"
@@ -95,14 +94,16 @@ static bool fill_json(cJSON *root, const struct ss_trace *trace) {
   return good;
 }
 
-static bool print_json(const struct ss_trace *trace, FILE *stream, struct ss_error *error) {
+static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
+  const struct ss_trace *trace = found;
   cJSON *root = cJSON_CreateObject();
   if (root && fill_json(root, trace)) return trace_print_json(root, stream, error);
   cJSON_Delete(root);
   return trace_print_json(NULL, stream, error);
 }
 
-static bool print_csv(const struct ss_trace *trace, FILE *stream, struct ss_error *error) {
+static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
+  const struct ss_trace *trace = found;
   static const char *const heads[] = {"trace",     "trace_hash", "iterations", "ranks",   "tensor", "rows",
                                       "row_width", "dtype",      "bytes",      "lookups", "values", "source"};
   struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
@@ -188,31 +189,22 @@ static struct ss_table *list_facts(const struct ss_trace *trace) {
   return table;
 }
 
-static bool print(const struct ss_trace *trace, enum trace_format format, FILE *stream, struct ss_error *error) {
-  if (format == TRACE_JSON) return print_json(trace, stream, error);
-  if (format == TRACE_CSV) return print_csv(trace, stream, error);
+static bool print_tables(const void *found, FILE *stream, struct ss_error *error) {
+  const struct ss_trace *trace = found;
   if (!trace_print_table(list_facts(trace), false, stream, error)) return false;
   (void)fputs("\n", stream);
   return trace_print_table(list_tensors(trace), false, stream, error) && print_dense(trace, stream, error);
 }
 
-static bool print_to(const struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(a->out, &output, error)) return false;
-  if (print(trace, a->format, output.stream, error)) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+static bool tell(void *context, const struct ss_trace *trace, struct ss_error *error) {
+  static const struct trace_printer printer = {print_json, print_csv, print_tables};
+  const struct arguments *a = context;
+  return trace_print(&printer, trace, a->format, a->out, error);
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {
   struct arguments a = {0};
-  struct ss_trace *trace;
-  if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
-  if (!a.file) return ss_fail(error, SS_BAD_INPUT, "trace info: name a trace");
-  if (!ss_trace_open(a.file, &trace, error)) return false;
-  const bool good = print_to(&a, trace, error);
-  ss_trace_close(trace);
-  return good;
+  return ss_options_parse(argc, argv, specs, seen, &a, error) && trace_with("info", a.file, tell, &a, error);
 }
 
 const struct ss_command trace_info = {.name = "info", .summary = "what a trace file holds", .help = help, .run = run};

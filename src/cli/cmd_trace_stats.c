@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
@@ -111,7 +110,8 @@ static bool fill_json(cJSON *root, struct result result) {
   return good;
 }
 
-static bool print_json(struct result result, FILE *stream, struct ss_error *error) {
+static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
+  const struct result result = *(const struct result *)found;
   cJSON *root = cJSON_CreateObject();
   if (root && fill_json(root, result)) return trace_print_json(root, stream, error);
   cJSON_Delete(root);
@@ -169,7 +169,8 @@ static void csv_row(struct ss_table *table, const struct ss_stats *stats, const 
   }
 }
 
-static bool print_csv(struct result result, FILE *stream, struct ss_error *error) {
+static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
+  const struct result result = *(const struct result *)found;
   struct ss_table *table = csv_table(result.stats);
   for (size_t i = 0; table && i < result.stats->tensors; i++) csv_row(table, result.stats, &result.stats->tensor[i]);
   return trace_print_table(table, true, stream, error);
@@ -224,7 +225,8 @@ static struct ss_table *curve_table(const struct ss_stats *stats) {
   return table;
 }
 
-static bool print_table(struct result result, FILE *stream, struct ss_error *error) {
+static bool print_table(const void *found, FILE *stream, struct ss_error *error) {
+  const struct result result = *(const struct result *)found;
   const struct ss_stats *stats = result.stats;
   (void)fprintf(stream,
                 "iterations %" PRIu64 " to %" PRIu64 ", %" PRIu32
@@ -243,46 +245,27 @@ static bool print_table(struct result result, FILE *stream, struct ss_error *err
 
 /* --- command -------------------------------------------------------------------------------------------- */
 
-static bool print_to(const struct arguments *a, struct result result, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(a->out, &output, error)) return false;
-  const bool good = a->format == TRACE_JSON  ? print_json(result, output.stream, error)
-                    : a->format == TRACE_CSV ? print_csv(result, output.stream, error)
-                                             : print_table(result, output.stream, error);
-  if (good) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
-}
-
-static void tick(void *context) {
-  ss_progress_step(context);
-}
-
-static bool measure(const struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
+static bool measure(void *context, const struct ss_trace *trace, struct ss_error *error) {
+  static const struct trace_printer printer = {print_json, print_csv, print_table};
+  const struct arguments *a = context;
   struct ss_stats *stats;
   struct ss_stats_window window = a->window;
   const uint64_t end = window.end ? window.end : ss_trace_iterations(trace);
   const uint64_t iterations = end > window.first ? end - window.first : 1;
   struct ss_progress progress = ss_progress_begin("iterations", iterations * ss_trace_tensors(trace), false);
-  window.tick = tick;
+  window.tick = trace_tick;
   window.context = &progress;
   const bool measured = ss_trace_stats(trace, window, &stats, error);
   ss_progress_end(&progress);
   if (!measured) return false;
-  const bool good = print_to(a, (struct result){trace, stats}, error);
+  const bool good = trace_print(&printer, &(struct result){trace, stats}, a->format, a->out, error);
   ss_stats_free(stats);
   return good;
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {
   struct arguments a = {0};
-  struct ss_trace *trace;
-  if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
-  if (!a.file) return ss_fail(error, SS_BAD_INPUT, "trace stats: name a trace");
-  if (!ss_trace_open(a.file, &trace, error)) return false;
-  const bool good = measure(&a, trace, error);
-  ss_trace_close(trace);
-  return good;
+  return ss_options_parse(argc, argv, specs, seen, &a, error) && trace_with("stats", a.file, measure, &a, error);
 }
 
 const struct ss_command trace_stats = {

@@ -3,7 +3,10 @@
 #include "cli/learn.h"
 #include "cli/progress.h"
 #include "cli/request.h"
+#include "cli/together.h"
 #include "cli/train_scenario.h"
+#include "cli/train_share.h"
+#include "exec/launch.h"
 #include "report/train.h"
 
 #include <stdlib.h>
@@ -11,6 +14,7 @@
 
 static const char help[] =
     "usage: sparsync train [SCENARIO.json] [OPTION...]\n"
+    "       mpirun -n N sparsync train ...        N processes share the simulations, rank 0 writes\n"
     "       sparsync train --learn [OPTION...]    does training still learn? It has a help of its own\n"
     "\n"
     "Plays training iterations: backward passes, gradients on their way while computation goes on, forward passes "
@@ -33,6 +37,7 @@ static const char help[] =
     "  --format table|json|csv, -o FILE           what and where to write (a file appears whole or not at all)\n"
     "  --per-iteration      add arrays to the JSON\n"
     "  --jobs N             threads (all cores)   --quiet            no progress bar\n"
+    "  --patience TIME      under mpirun, a process that is silent for longer is lost: others redo its part (30s)\n"
     "\n"
     "examples:\n"
     "  sparsync train --workload embrace-lm-rtx3090 --cluster rtx3090-100g-ib --ranks 4,8,16\n"
@@ -64,8 +69,11 @@ static void step(void *context) {
 }
 
 static bool simulate(struct ss_training *t, const struct ss_call *call, struct ss_error *error) {
-  struct ss_progress progress = ss_progress_begin("simulations", t->durations.count, call->wish.quiet);
-  const bool ok = ss_durations_make(&t->durations, call->wish.jobs, step, &progress, error);
+  const struct ss_points_wish *wish = &call->wish;
+  struct ss_progress progress =
+      ss_progress_begin("simulations", t->durations.count, wish->quiet || !ss_together_first(wish->crew));
+  const bool ok = wish->crew ? ss_train_share(t, wish, &progress, error)
+                             : ss_durations_make(&t->durations, wish->jobs, step, &progress, error);
   ss_progress_end(&progress);
   return ok;
 }
@@ -137,8 +145,11 @@ static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_
 static bool run_scenario(const struct ss_call *call, const struct own *own, struct ss_train_scenario *s,
                          struct ss_error *error) {
   const struct ss_train_request request = {call->request, own->workloads, own->systems};
-  if (!ss_train_scenario_open(&request, s, error)) return false;
+  const struct ss_crew *crew = call->wish.crew;
   struct ss_training *t = &s->training;
+  if (!ss_together_agree(crew, ss_train_scenario_open(&request, s, error), error) || !simulate(t, call, error))
+    return false;
+  if (!ss_together_first(crew)) return true;
   SS_AUTO_FREE const char *(*best)[3] = ss_alloc_zero(t->points, sizeof *best);
   struct ss_training_names names = {.scenario = s->name,
                                     .cluster = s->cluster,
@@ -148,37 +159,64 @@ static bool run_scenario(const struct ss_call *call, const struct own *own, stru
                                     .best = own->sensitivity ? best : NULL,
                                     .per_iteration = call->wish.per_iteration};
   if (!best) return ss_fail_memory(error, "comparing systems");
-  return simulate(t, call, error) && play_all(t, call, &names, error) && write_timeline(own->timeline, t, error) &&
+  return play_all(t, call, &names, error) && write_timeline(own->timeline, t, error) &&
          draw_gantt(own->gantt, t, error) && print(call, t, &names, error);
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
+/* --- options ---------------------------------------------------------------------------------------------- */
+
+struct command_line {
+  struct ss_call call;
+  struct own own;
+};
+
+static bool parse(int argc, char **argv, struct command_line *line, struct ss_error *error) {
   static const struct ss_option_spec specs[] = {
       {"workload", true},     {"system", true},  {"timeline", true},       {"gantt", true},
       {"sensitivity", false}, {"trace", true},   {"cluster", true},        {"ranks", true},
       {"bandwidth", true},    {"latency", true}, {"iterations", true},     {"merge", true},
       {"device", true},       {"set", true},     {"format", true},         {"o", true},
       {"jobs", true},         {"quiet", false},  {"per-iteration", false}, {"help", false},
-      {.name = NULL}};
-  struct ss_call call;
-  struct own own = {0};
+      {"patience", true},     {.name = NULL}};
+  line->own = (struct own){0};
+  return ss_call_parse_scenario(argc, argv, specs, own_option, &line->own, &line->call, error);
+}
+
+static bool act(void *context, struct ss_crew *crew, struct ss_error *error) {
+  static const char *const texts[] = {help, NULL};
+  struct command_line *line = context;
   struct ss_train_scenario scenario = {0};
-  for (int i = 1; i < argc; i++)
-    if (strcmp(argv[i], "--learn") == 0) return ss_learn_run(argc, argv, error);
-  if (!ss_call_parse(argc, argv, specs, own_option, &own, &call, error)) return false;
-  bool ok;
-  if (call.help) {
-    ok = fputs(help, stdout) >= 0;
-  } else if (call.operands > 1) {
-    ok = ss_fail(error, SS_BAD_INPUT, "one scenario is enough: \"%s\" is left over", call.operand[1]);
-  } else {
-    call.request.file = call.operands ? call.operand[0] : NULL;
-    ok = run_scenario(&call, &own, &scenario, error);
-    ss_train_scenario_close(&scenario);
-  }
-  ss_call_free(&call);
+  line->call.wish.crew = crew;
+  if (line->call.help) return !ss_together_first(crew) || ss_help_print(texts, error);
+  const bool ok = run_scenario(&line->call, &line->own, &scenario, error);
+  ss_train_scenario_close(&scenario);
   return ok;
 }
 
-const struct ss_command ss_command_train = {
-    .name = "train", .summary = "iteration time and stall of training systems", .help = help, .run = run};
+static bool learns(int argc, char **argv) {
+  for (int i = 1; i < argc; i++)
+    if (strcmp(argv[i], "--learn") == 0) return true;
+  return false;
+}
+
+static bool run(int argc, char **argv, struct ss_error *error) {
+  struct command_line line;
+  if (learns(argc, argv)) return ss_learn_run(argc, argv, error);
+  const bool ok = parse(argc, argv, &line, error) && act(&line, NULL, error);
+  ss_call_free(&line.call);
+  return ok;
+}
+
+static bool together(int argc, char **argv, struct ss_error *error) {
+  struct command_line line;
+  if (learns(argc, argv)) return ss_launch_read().rank != 0 || ss_learn_run(argc, argv, error);
+  const bool ok = ss_work_together(parse(argc, argv, &line, error), act, &line, error);
+  ss_call_free(&line.call);
+  return ok;
+}
+
+const struct ss_command ss_command_train = {.name = "train",
+                                            .summary = "iteration time and stall of training systems",
+                                            .help = help,
+                                            .run = run,
+                                            .together = together};

@@ -11,6 +11,8 @@ struct ss_command {
   /* argv[0] is the subcommand's name. Returns false with `error` set; the exit status is the error's. Results go to
    * stdout or the file of -o, all else to stderr. */
   bool (*run)(int argc, char **argv, struct ss_error *error);
+  /* The same, called in each of the processes that mpirun started; they share the work. NULL: each runs by itself. */
+  bool (*together)(int argc, char **argv, struct ss_error *error);
 };
 
 extern const struct ss_command ss_command_run, ss_command_cost, ss_command_check, ss_command_trace, ss_command_list,

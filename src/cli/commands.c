@@ -32,16 +32,18 @@ static bool call(const char *const *arguments, size_t count, char *file, struct 
   if (!command)
     return ss_fail(error, SS_BAD_INPUT, "no command is called \"%s\" (sparsync --help lists them)",
                    count ? arguments[0] : "");
-  char json[] = "json", format[] = "--format", output[] = "-o";
-  SS_AUTO_FREE char **argv = ss_alloc(count + 5, sizeof *argv);
+  char json[] = "json", format[] = "--format", output[] = "-o", whole[] = "--no-partial";
+  SS_AUTO_FREE char **argv = ss_alloc(count + 6, sizeof *argv);
+  const bool keeps = command == &ss_command_run; /* finished points: nobody could go on with them */
   if (!argv) return ss_fail_memory(error, "calling a command");
   for (size_t i = 0; i < count; i++) argv[i] = (char *)arguments[i];
   argv[count] = format;
   argv[count + 1] = json;
   argv[count + 2] = output;
   argv[count + 3] = file;
-  argv[count + 4] = NULL;
-  return command->run((int)count + 4, argv, error);
+  argv[count + 4] = keeps ? whole : NULL;
+  argv[count + 5] = NULL;
+  return command->run((int)count + 4 + keeps, argv, error);
 }
 
 bool ss_command_writes(const char *argument) {
@@ -66,8 +68,6 @@ bool ss_command_json(const char *const *arguments, size_t count, struct ss_doc *
   char path[4096];
   if (!temporary(path, sizeof path, error)) return false;
   bool ok = call(arguments, count, path, error) && ss_doc_read(path, LIMIT, out, error);
-  unlink(path);
-  strncat(path, ".partial", sizeof path - strlen(path) - 1); /* what a run that failed keeps for --resume */
   unlink(path);
   return ok;
 }

@@ -1,6 +1,7 @@
 #include "cli/crossover_print.h"
 
 #include "report/flat.h"
+#include "report/nullable.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -17,10 +18,6 @@ static const char *loser_label(const struct ss_crossover_told *t, int winner) {
 
 /* --- JSON ------------------------------------------------------------------------------------------------- */
 
-static void add_label(cJSON *o, const char *key, const char *label) {
-  cJSON_AddItemToObject(o, key, label ? cJSON_CreateString(label) : cJSON_CreateNull());
-}
-
 static cJSON *crossings_json(const struct ss_crossover_told *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found->crossings; i++) {
@@ -28,8 +25,8 @@ static cJSON *crossings_json(const struct ss_crossover_told *t) {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "at", c->at);
     cJSON_AddNumberToObject(o, "before", c->before);
-    add_label(o, "winner_below", winner_label(t, c->below));
-    add_label(o, "winner_above", winner_label(t, c->above));
+    ss_json_add_text(o, "winner_below", winner_label(t, c->below));
+    ss_json_add_text(o, "winner_above", winner_label(t, c->above));
     cJSON_AddNumberToObject(o, "a_s", c->cost[0]);
     cJSON_AddNumberToObject(o, "b_s", c->cost[1]);
     cJSON_AddBoolToObject(o, "jump", c->jump);
@@ -45,7 +42,7 @@ static cJSON *ranges_json(const struct ss_crossover_told *t) {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "from", p->from);
     cJSON_AddNumberToObject(o, "to", p->to);
-    add_label(o, "winner", winner_label(t, p->winner));
+    ss_json_add_text(o, "winner", winner_label(t, p->winner));
     cJSON_AddNumberToObject(o, "ratio_min", p->ratio_min);
     cJSON_AddNumberToObject(o, "ratio_max", p->ratio_max);
     cJSON_AddItemToArray(list, o);
@@ -86,9 +83,9 @@ static cJSON *side_json(const struct ss_crossover_told *t, const struct ss_dueli
   const char *const forms[] = {side->first->exact, side->first->paper, side->first->exact_low,
                                side->first->exact_high};
   const char *formula = forms[t->duel->form];
-  add_label(o, "formula", formula ? formula : side->first->exact);
-  add_label(o, "assumes", side->first->assumes);
-  add_label(o, "erratum", side->first->erratum);
+  ss_json_add_text(o, "formula", formula ? formula : side->first->exact);
+  ss_json_add_text(o, "assumes", side->first->assumes);
+  ss_json_add_text(o, "erratum", side->first->erratum);
   cJSON_AddBoolToObject(o, "several_forms", side->several);
   return o;
 }
@@ -110,14 +107,14 @@ static cJSON *root_json(const struct ss_crossover_told *t) {
   cJSON_AddStringToObject(root, "b", t->duel->side[1].label);
   cJSON_AddStringToObject(root, "over", t->over);
   cJSON_AddStringToObject(root, "method", t->simulated ? "simulation" : "closed form");
-  add_label(root, "form", t->simulated ? NULL : forms[t->duel->form]);
+  ss_json_add_text(root, "form", t->simulated ? NULL : forms[t->duel->form]);
   cJSON_AddStringToObject(root, "cluster", t->duel->cluster.name);
   range = cJSON_AddObjectToObject(root, "range");
   cJSON_AddNumberToObject(range, "low", t->low);
   cJSON_AddNumberToObject(range, "high", t->high);
   cJSON_AddItemToObject(root, "crossings", crossings_json(t));
-  add_label(root, "winner_below", winner_label(t, found->part[0].winner));
-  add_label(root, "winner_above", winner_label(t, found->part[found->parts - 1].winner));
+  ss_json_add_text(root, "winner_below", winner_label(t, found->part[0].winner));
+  ss_json_add_text(root, "winner_above", winner_label(t, found->part[found->parts - 1].winner));
   cJSON_AddItemToObject(root, "ranges", ranges_json(t));
   add_ratio(root, found);
   cJSON_AddNumberToObject(root, "probes", (double)found->probes);

@@ -1,6 +1,7 @@
 #include "cli/duel.h"
 
 #include "base/memory.h"
+#include "cost/grid.h"
 #include "schemes/schemes.h"
 
 #include <cjson/cJSON.h>
@@ -173,16 +174,6 @@ bool ss_duel_forms(void *context, double x, double cost[2], struct ss_error *err
 
 /* --- simulation ------------------------------------------------------------------------------------------- */
 
-static uint64_t common_multiple(uint64_t a, uint64_t b) {
-  uint64_t x = a, y = b;
-  while (y > 0) {
-    const uint64_t rest = x % y;
-    x = y;
-    y = rest;
-  }
-  return a / x * b;
-}
-
 /* The nearest multiple, at least one. */
 static double nearest_multiple(double wanted, double unit) {
   return fmax(1, nearbyint(wanted / unit)) * unit;
@@ -199,7 +190,7 @@ static bool round_size(struct ss_duel *duel, double x, struct ss_rounding *out, 
     const struct ss_duelist *side = &duel->side[i];
     if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
     const uint64_t parts = ss_setting_parts(&side->setting, layout);
-    if (parts > 1) unit = common_multiple(unit, parts);
+    if (parts > 1) unit = ss_common_multiple(unit, parts);
   }
   *out = (struct ss_rounding){.at = x, .rows_wanted = c->bytes / row, .density_wanted = c->density};
   out->rows = nearest_multiple(out->rows_wanted, (double)unit);

@@ -57,21 +57,25 @@ static void feed_selection(XXH3_state_t *state, const struct ss_selection *s) {
   feed_count(state, s->block);
 }
 
+static void feed_device(XXH3_state_t *state, const struct ss_device *d) {
+  feed_text(state, d->name);
+  feed_count(state, d->counted);
+  feed_number(state, d->launch);
+  feed_number(state, d->per_byte);
+  feed_count(state, d->measured);
+  for (int i = 0; i < SS_CHARGES; i++) {
+    feed_number(state, d->line[i].t0);
+    feed_number(state, d->line[i].per_byte);
+  }
+}
+
 static void feed_payloads(XXH3_state_t *state, const struct ss_job *job) {
   feed_setting(state, &job->setting);
   feed_input(state, job);
   feed_selection(state, &job->selection);
   feed_count(state, job->servers);
   feed_count(state, job->verify);
-  feed_text(state, job->device.name);
-  feed_count(state, job->device.counted);
-  feed_number(state, job->device.launch);
-  feed_number(state, job->device.per_byte);
-  feed_count(state, job->device.measured);
-  for (int i = 0; i < SS_CHARGES; i++) {
-    feed_number(state, job->device.line[i].t0);
-    feed_number(state, job->device.line[i].per_byte);
-  }
+  feed_device(state, &job->device);
   feed_count(state, job->cluster.gpus_per_node);
 }
 
@@ -124,6 +128,46 @@ struct ss_identity ss_job_identity(const struct ss_job *job) {
   feed_text(&state, job->trace_name);
   feed_text(&state, at);
   free(at);
+  return digest(&state);
+}
+
+struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  (void)XXH3_128bits_reset(&state);
+  feed_count(&state, count);
+  for (size_t i = 0; i < count; i++) {
+    const struct ss_identity one = ss_job_identity(&jobs[i]);
+    feed_count(&state, one.high);
+    feed_count(&state, one.low);
+  }
+  return digest(&state);
+}
+
+static void feed_carried(XXH3_state_t *state, const struct ss_carried *c) {
+  feed_setting(state, &c->setting);
+  feed_count(state, c->ranks);
+  feed_count(state, c->bytes);
+  feed_count(state, c->share);
+  feed_count(state, c->dtype);
+  feed_selection(state, &c->select);
+  if (!c->lookups) return;
+  feed_text(state, c->lookups->module->name);
+  feed_count(state, c->lookups->module->rows);
+  feed_count(state, c->lookups->module->row_width);
+  feed_count(state, c->lookups->iterations);
+}
+
+struct ss_identity ss_durations_identity(const struct ss_durations *d) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  (void)XXH3_128bits_reset(&state);
+  feed_text(&state, SS_VERSION);
+  feed_cluster(&state, &d->cluster);
+  feed_device(&state, &d->device);
+  feed_count(&state, d->verify);
+  feed_count(&state, d->count);
+  for (uint32_t i = 0; i < d->count; i++) feed_carried(&state, &d->duration[i].carried);
   return digest(&state);
 }
 

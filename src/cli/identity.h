@@ -3,6 +3,7 @@
 #define SS_CLI_IDENTITY_H
 
 #include "cli/scenario.h"
+#include "train/durations.h"
 
 struct ss_identity {
   uint64_t high, low; /* XXH3, 128 bits: of a million points no two are taken for each other */
@@ -15,6 +16,10 @@ struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input
 struct ss_identity ss_job_payloads(const struct ss_job *job);
 /* Of all that decides the point: the former, the cluster, and what the scenario calls it. */
 struct ss_identity ss_job_identity(const struct ss_job *job);
+/* Of all of them, in their order. */
+struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count);
+/* Of all that decides what training simulates, but for the rows that a trace has. */
+struct ss_identity ss_durations_identity(const struct ss_durations *durations);
 
 static inline bool ss_identity_same(struct ss_identity a, struct ss_identity b) {
   return a.high == b.high && a.low == b.low;

@@ -1,5 +1,6 @@
 /* sparsync: one table of subcommands. */
 #include "cli/commands.h"
+#include "exec/launch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,8 @@ static int unknown(const char *name) {
 
 static int run(const struct ss_command *command, int argc, char **argv) {
   struct ss_error error = {0};
-  bool ok = command->run(argc, argv, &error);
+  const bool together = command->together && ss_launch_read().together;
+  const bool ok = together ? command->together(argc, argv, &error) : command->run(argc, argv, &error);
   if (ok && fflush(stdout) != 0) {
     fprintf(stderr, "sparsync %s: cannot write to standard output\n", command->name);
     return SS_MACHINE;

@@ -6,10 +6,14 @@
 #include "cost/cost.h"
 #include "report/points.h"
 
+struct ss_crew;
+
 struct ss_points_wish {
   unsigned jobs; /* threads; 0: as many as there are cores */
   bool quiet;    /* no progress bar */
   bool per_rank, per_iteration;
+  struct ss_crew *crew; /* whose processes share the points; NULL: one process computes all */
+  double patience;      /* s: a process of the crew that is silent for longer is lost */
 };
 
 /* Somebody who wants to know while points are computed. Calls come one at a time, from any thread; a function that
@@ -23,11 +27,17 @@ struct ss_points_listener {
   bool (*begin)(struct ss_points_listener *self, const struct ss_points *blank, struct ss_error *error);
   /* The next `count` points in that order: all of one place and rank count. */
   bool (*ready)(struct ss_points_listener *self, const struct ss_point *points, size_t count, struct ss_error *error);
+  /* The crew is being ended: adds to the error what becomes of the points that are there. NULL: nothing. */
+  void (*stopped)(struct ss_points_listener *self, struct ss_error *error);
 };
 
 /* One point for each job, and behind those of a trace with several tensors one ("*") for all together. Points that
  * differ in nothing but their network are simulated in one go. `costs` must outlive the points. `listener` may be
- * NULL. */
+ * NULL.
+ *
+ * With a crew it is collective, and like ss_crew_share: rank 0 has the listener and gets the points, the others get
+ * none.
+ */
 bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
                    const struct ss_points_wish *wish, struct ss_points_listener *listener, struct ss_points *out,
                    struct ss_error *error) SS_MUST_CHECK;

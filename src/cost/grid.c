@@ -60,7 +60,7 @@ static struct ss_layout layout_of(const struct ss_grid_point *p) {
   return (struct ss_layout){p->ranks, p->ranks, 1};
 }
 
-static uint64_t common_multiple(uint64_t a, uint64_t b) {
+uint64_t ss_common_multiple(uint64_t a, uint64_t b) {
   uint64_t x = a, y = b;
   while (y > 0) {
     const uint64_t rest = x % y;
@@ -73,8 +73,8 @@ static uint64_t common_multiple(uint64_t a, uint64_t b) {
 /* Rows so that every part of every algorithm has the same whole number of them, and of non-zero ones. */
 static bool fit(const struct axes *axes, struct ss_grid_point *p, double d, double M, enum ss_overlap overlap,
                 struct ss_error *error) {
-  uint64_t unit = common_multiple(ss_setting_parts(&p->setting, layout_of(p)), p->ranks);
-  unit = common_multiple(unit, ss_fold_of(p->ranks).Q) * axes->multiple;
+  uint64_t unit = ss_common_multiple(ss_setting_parts(&p->setting, layout_of(p)), p->ranks);
+  unit = ss_common_multiple(unit, ss_fold_of(p->ranks).Q) * axes->multiple;
   uint64_t rows = ss_uniform_rows((uint64_t)ceil(M / (double)(4 * axes->width)), d, unit);
   if (rows == 0)
     return ss_node_fail(axes->entry, error, "no size near %g B divides over %u ranks at density %g", M, p->ranks, d);

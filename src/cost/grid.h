@@ -6,6 +6,9 @@
 #include "cost/cost.h"
 #include "schemes/schemes.h"
 
+/* The least number that both divide. */
+uint64_t ss_common_multiple(uint64_t a, uint64_t b);
+
 /* Which bound a point was built to reach. */
 enum ss_touch { SS_TOUCH_NONE, SS_TOUCH_LOW, SS_TOUCH_HIGH };
 

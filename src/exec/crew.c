@@ -1,9 +1,14 @@
 #include "exec/crew.h"
 
+#include "exec/launch.h"
 #include "exec/patient.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TOLD_AT_ONCE = 1 << 28 }; /* B */
 
 bool ss_mpi_check(int code, const char *what, struct ss_error *error) {
   char text[MPI_MAX_ERROR_STRING] = "unknown error";
@@ -11,6 +16,19 @@ bool ss_mpi_check(int code, const char *what, struct ss_error *error) {
   if (code == MPI_SUCCESS) return true;
   (void)MPI_Error_string(code, text, &length);
   return ss_fail(error, SS_MACHINE, "MPI failed while %s: %s", what, text);
+}
+
+static bool check_launcher(const struct ss_crew *crew, struct ss_error *error) {
+  const struct ss_launch launch = ss_launch_read();
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length;
+  if (launch.size <= 1 || crew->size > 1) return true;
+  (void)MPI_Get_library_version(version, &length);
+  return ss_fail(
+      error, SS_MACHINE,
+      "%u processes were started, but each sees only itself: that was the mpirun of another MPI than the one "
+      "that this sparsync was built with (%.*s)",
+      launch.size, (int)strcspn(version, ",\n"), version);
 }
 
 bool ss_crew_join(struct ss_crew *crew, struct ss_error *error) {
@@ -26,12 +44,42 @@ bool ss_crew_join(struct ss_crew *crew, struct ss_error *error) {
   }
   crew->rank = (uint32_t)rank;
   crew->size = (uint32_t)size;
-  return true;
+  if (check_launcher(crew, error)) return true;
+  (void)MPI_Finalize();
+  return false;
 }
 
+/* MPI_Finalize waits, too, but takes a core for it. */
 void ss_crew_leave(struct ss_crew *crew) {
+  MPI_Request request;
+  int done = 0;
   (void)crew;
+  int code = MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  while (code == MPI_SUCCESS && !done) {
+    code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (!done) (void)nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+  }
   (void)MPI_Finalize();
+}
+
+bool ss_crew_follow(const struct ss_crew *crew, bool good, struct ss_error *error) {
+  struct {
+    bool good;
+    struct ss_error error;
+  } told = {.good = good};
+  if (!good && crew->rank == 0) told.error = *error;
+  ss_crew_tell(crew, &told, sizeof told);
+  if (!told.good) *error = told.error;
+  return told.good;
+}
+
+void ss_crew_tell(const struct ss_crew *crew, void *bytes, size_t size) {
+  struct ss_error broken;
+  for (size_t at = 0, n; at < size; at += n) {
+    n = size - at < TOLD_AT_ONCE ? size - at : TOLD_AT_ONCE;
+    if (!ss_mpi_check(ss_patient_bcast((char *)bytes + at, (int)n, MPI_BYTE, 0), "telling all ranks", &broken))
+      ss_crew_abort(crew, &broken);
+  }
 }
 
 bool ss_crew_agree(const struct ss_crew *crew, bool good, struct ss_error *error) {

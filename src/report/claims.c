@@ -1,6 +1,7 @@
 #include "report/claims.h"
 
 #include "report/flat.h"
+#include "report/nullable.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -68,30 +69,26 @@ static cJSON *range_json(const struct ss_claim_range *r) {
   return pair;
 }
 
-static void add_text(cJSON *o, const char *name, const char *text) {
-  cJSON_AddItemToObject(o, name, text ? cJSON_CreateString(text) : cJSON_CreateNull());
-}
-
 static cJSON *claim_json(const struct ss_claim *c) {
   cJSON *o = cJSON_CreateObject();
-  add_text(o, "id", c->id);
-  add_text(o, "paper", c->paper);
-  add_text(o, "source", c->source);
-  add_text(o, "class", c->kind);
-  add_text(o, "claim", c->claim);
+  ss_json_add_text(o, "id", c->id);
+  ss_json_add_text(o, "paper", c->paper);
+  ss_json_add_text(o, "source", c->source);
+  ss_json_add_text(o, "class", c->kind);
+  ss_json_add_text(o, "claim", c->claim);
   cJSON_AddItemToObject(o, "printed",
                         c->printed_text ? cJSON_CreateString(c->printed_text) : range_json(&c->printed));
   cJSON_AddItemToObject(o, "ours", range_json(&c->ours));
-  add_text(o, "unit", c->unit);
-  add_text(o, "tolerance", c->tolerance);
-  add_text(o, "verdict", ss_claim_verdicts[c->verdict]);
-  add_text(o, "pinned", ss_claim_verdicts[c->pinned]);
-  add_text(o, "why", c->why);
+  ss_json_add_text(o, "unit", c->unit);
+  ss_json_add_text(o, "tolerance", c->tolerance);
+  ss_json_add_text(o, "verdict", ss_claim_verdicts[c->verdict]);
+  ss_json_add_text(o, "pinned", ss_claim_verdicts[c->pinned]);
+  ss_json_add_text(o, "why", c->why);
   cJSON *estimates = cJSON_AddArrayToObject(o, "estimates");
   for (size_t i = 0; i < c->estimates; i++) {
     const struct ss_claim_estimate *e = &c->estimate[i];
     cJSON *item = cJSON_CreateObject();
-    add_text(item, "input", e->input);
+    ss_json_add_text(item, "input", e->input);
     cJSON_AddItemToObject(item, "value", number(e->value));
     cJSON_AddItemToObject(item, "halved", number(e->halved));
     cJSON_AddItemToObject(item, "doubled", number(e->doubled));

@@ -45,7 +45,7 @@ void ss_durations_free(struct ss_durations *d) {
 /* --- one simulation ------------------------------------------------------------------------------------- */
 
 /* What one thread keeps. */
-struct worker {
+struct ss_durations_worker {
   const struct ss_durations *all;
   struct ss_arena arena;
   struct ss_memory memory;
@@ -54,13 +54,15 @@ struct worker {
 };
 
 static bool reserve(struct ss_duration *d, uint64_t period, struct ss_error *error) {
+  free(d->seconds);
+  free(d->sent);
   d->period = (uint32_t)period;
   d->seconds = ss_alloc_zero(period, sizeof *d->seconds);
   d->sent = ss_alloc_zero(period, sizeof *d->sent);
   return d->seconds && d->sent ? true : ss_fail_memory(error, "simulating tasks");
 }
 
-static bool simulate(struct worker *w, struct ss_duration *d, const struct ss_setting *setting,
+static bool simulate(struct ss_durations_worker *w, struct ss_duration *d, const struct ss_setting *setting,
                      const struct ss_world *world, const struct ss_input *input, uint32_t t, struct ss_error *error) {
   struct ss_outcome outcome = {0};
   if (!ss_simulate(setting, world, input, &w->arena, &outcome, error))
@@ -74,7 +76,7 @@ static bool simulate(struct worker *w, struct ss_duration *d, const struct ss_se
 }
 
 /* The bytes that travel do not depend on what is in them: no rows are listed, and nothing can be proven. */
-static bool whole(struct worker *w, struct ss_duration *d, struct ss_error *error) {
+static bool whole(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
   const struct ss_carried *c = &d->carried;
   const struct ss_world world = {&w->all->cluster, &w->all->device, false, &w->memory};
   struct ss_input input = {.ranks = c->ranks, .width = 1, .row_width = 1, .value_bytes = ss_dtype_bytes(c->dtype)};
@@ -116,7 +118,7 @@ static uint32_t columns_of(const struct ss_lookups *l, uint32_t ranks) {
   return (uint32_t)(most < width ? most : width);
 }
 
-static bool rows(struct worker *w, struct ss_duration *d, struct ss_error *error) {
+static bool rows(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
   const struct ss_carried *c = &d->carried;
   const struct ss_input_wish needs = ss_setting_wish(&c->setting, c->ranks, true, true);
   struct ss_setting setting = c->setting;
@@ -150,7 +152,7 @@ static bool rows(struct worker *w, struct ss_duration *d, struct ss_error *error
 }
 
 /* A dense tensor that is sent sparse: entries of a synthetic gradient. */
-static bool entries(struct worker *w, struct ss_duration *d, struct ss_error *error) {
+static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
   const struct ss_carried *c = &d->carried;
   const uint32_t element = ss_dtype_bytes(c->dtype);
   uint64_t n = c->bytes / element, most = SAMPLE_ENTRIES / c->ranks;
@@ -186,7 +188,7 @@ static bool entries(struct worker *w, struct ss_duration *d, struct ss_error *er
   return true;
 }
 
-static bool answer(struct worker *w, struct ss_duration *d, struct ss_error *error) {
+bool ss_duration_answer(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
   ss_memory_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_arena_reset(&w->arena);
@@ -194,19 +196,26 @@ static bool answer(struct worker *w, struct ss_duration *d, struct ss_error *err
   return ss_setting_sends_dense(&d->carried.setting) ? whole(w, d, error) : entries(w, d, error);
 }
 
+static void close_worker(struct ss_durations_worker *w) {
+  ss_arena_free(&w->arena);
+  ss_memory_free(&w->memory);
+  ss_coalesce_free(&w->scratch);
+  ss_selector_free(&w->selector);
+}
+
 bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*step)(void *), void *context,
                        struct ss_error *error) {
   uint32_t failed = UINT32_MAX;
 #pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
   {
-    struct worker worker = {.all = durations};
+    struct ss_durations_worker worker = {.all = durations};
 #pragma omp for schedule(dynamic, 1)
     for (uint32_t i = 0; i < durations->count; i++) {
       struct ss_error mine;
       uint32_t skip;
 #pragma omp atomic read
       skip = failed;
-      const bool ok = skip != UINT32_MAX || answer(&worker, &durations->duration[i], &mine);
+      const bool ok = skip != UINT32_MAX || ss_duration_answer(&worker, &durations->duration[i], &mine);
 #pragma omp critical
       {
         if (!ok && i < failed) {
@@ -216,10 +225,44 @@ bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*ste
         if (step) step(context);
       }
     }
-    ss_arena_free(&worker.arena);
-    ss_memory_free(&worker.memory);
-    ss_coalesce_free(&worker.scratch);
-    ss_selector_free(&worker.selector);
+    close_worker(&worker);
   }
   return failed == UINT32_MAX;
+}
+
+/* --- one by one ----------------------------------------------------------------------------------------- */
+
+struct ss_durations_worker *ss_durations_worker_new(const struct ss_durations *durations) {
+  struct ss_durations_worker *w = ss_alloc_zero(1, sizeof *w);
+  if (w) w->all = durations;
+  return w;
+}
+
+void ss_durations_worker_free(struct ss_durations_worker *w) {
+  if (w) close_worker(w);
+  free(w);
+}
+
+/* `sampled`, then seconds and bytes of each iteration. */
+void *ss_duration_pack(const struct ss_duration *d, size_t *size) {
+  const size_t n = d->period;
+  double *numbers = ss_alloc(1 + 2 * n, sizeof *numbers);
+  if (!numbers) return NULL;
+  numbers[0] = d->sampled;
+  memcpy(numbers + 1, d->seconds, n * sizeof *numbers);
+  memcpy(numbers + 1 + n, d->sent, n * sizeof *numbers);
+  *size = (1 + 2 * n) * sizeof *numbers;
+  return numbers;
+}
+
+bool ss_duration_unpack(struct ss_duration *d, const void *bytes, size_t size, struct ss_error *error) {
+  const double *numbers = bytes;
+  const size_t n = size / sizeof *numbers / 2;
+  if (size != (1 + 2 * n) * sizeof *numbers || n == 0)
+    return ss_fail(error, SS_MACHINE, "%s: a rank sent what is no result", d->carried.setting.label);
+  if (!reserve(d, n, error)) return false;
+  d->sampled = numbers[0];
+  memcpy(d->seconds, numbers + 1, n * sizeof *numbers);
+  memcpy(d->sent, numbers + 1 + n, n * sizeof *numbers);
+  return true;
 }

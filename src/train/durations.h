@@ -41,4 +41,16 @@ bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*ste
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_durations_free(struct ss_durations *durations);
 
+/* The same one by one, for those who share them out. A worker serves one thread; NULL: memory is short. */
+struct ss_durations_worker;
+struct ss_durations_worker *ss_durations_worker_new(const struct ss_durations *durations);
+void ss_durations_worker_free(struct ss_durations_worker *worker);
+bool ss_duration_answer(struct ss_durations_worker *worker, struct ss_duration *duration,
+                        struct ss_error *error) SS_MUST_CHECK;
+/* The answer as bytes, the caller's to free (NULL: memory is short), and taken from them by another process of this
+ * program. */
+void *ss_duration_pack(const struct ss_duration *duration, size_t *size);
+bool ss_duration_unpack(struct ss_duration *duration, const void *bytes, size_t size,
+                        struct ss_error *error) SS_MUST_CHECK;
+
 #endif

@@ -6,10 +6,10 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 
+import mpi
 import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
@@ -240,17 +240,12 @@ def cluster_runs(folder):
 
 # --- under mpirun -----------------------------------------------------------------------------------------------------
 
-MPI = {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1", "OMP_NUM_THREADS": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-
-
 def under_mpirun(ranks, *arguments):
-    mpirun = shutil.which("mpirun")
-    if not mpirun or "without MPI" in subprocess.run([PROGRAM, "exec"], capture_output=True, text=True, env=ENVIRONMENT).stderr:
-        raise tap.Skip("needs mpirun, and a build with MPI")
-    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, timeout=30).stdout
-    more = ["--allow-run-as-root", "--oversubscribe"] if "Open MPI" in version or "OpenRTE" in version else []
-    return subprocess.run([mpirun, *more, "-n", str(ranks), PROGRAM, "calibrate", "network", *map(str, arguments)], capture_output=True,
-                          text=True, timeout=120, env=MPI)
+    missing = mpi.why_not(PROGRAM)
+    if missing:
+        raise tap.Skip(missing)
+    return subprocess.run([*mpi.with_mpirun(ranks), PROGRAM, "calibrate", "network", *map(str, arguments)], capture_output=True, text=True,
+                          timeout=120, env=mpi.environment(ROOT))
 
 
 @test
@@ -278,6 +273,30 @@ def one_process_is_too_few(folder):
         done = under_mpirun(*arguments)
         assert done.returncode == 2 and says in done.stderr and not done.stdout, done
         assert done.stderr.count("sparsync calibrate:") == 1, f"several ranks spoke: {done.stderr}"
+
+
+@test
+def a_log_is_fitted_once(folder):
+    """Under mpirun as without: one rank reads and writes, and it alone speaks."""
+    log = DATA / "all_reduce_perf.log"
+    alone = call("calibrate", "network", log, "--name", "mine")
+    done = under_mpirun(3, log, "--name", "mine")
+    assert done.returncode == 0 and done.stdout == alone.stdout and done.stderr == alone.stderr, done
+    done = under_mpirun(2, folder / "none.log")
+    assert done.returncode == 2 and done.stderr.count("none.log") == 1, done
+
+
+@test
+def options_before_mpi(folder):
+    """What is wrong with the command line is said by a process that no mpirun started without starting MPI: here it
+    could not, for want of a folder to put its session into."""
+    missing = mpi.why_not(PROGRAM)
+    if missing:
+        raise tap.Skip(missing)
+    broken = {**ENVIRONMENT, "OMPI_MCA_orte_tmpdir_base": str(folder / "none"), "OMPI_MCA_ess": "none", "PMI_FD": "99"}
+    for arguments, says in ((["--sises", "1:"], "--sizes"), (["--ranks", "1"], "--ranks"), ([], "nobody")):
+        done = subprocess.run([PROGRAM, "calibrate", "network", *arguments], capture_output=True, text=True, timeout=60, env=broken)
+        assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, done
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -9,29 +9,18 @@ import os
 import pathlib
 import random
 import re
-import shutil
 import signal
 import struct
 import subprocess
 import sys
 import time
 
+import mpi
 import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
-MPIRUN = os.environ.get("SPARSYNC_MPIRUN") or shutil.which("mpirun")
-# More ranks than cores: let those that wait give way. When one ends badly mpirun need not wait for the rest. Open MPI
-# itself leaks, and warns where it may not peek.
-ENVIRONMENT = {
-    **os.environ,
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "OMPI_MCA_odls_base_sigkill_timeout": "0",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-    "OMP_NUM_THREADS": "1",
-    "SPARSYNC_DATA": os.environ.get("SPARSYNC_DATA", str(ROOT)),
-    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0",
-}
+ENVIRONMENT = mpi.environment(ROOT)
 # Two ranks a node, so that `ps` has several servers unless told otherwise.
 CLUSTER = {"name": "pairs", "model": "alpha-beta", "latency": "10us", "bandwidth": "10Gbps", "gpus_per_node": 2}
 ROWS, WIDTH, RANKS, ITERATIONS = 61, 9, 6, 2
@@ -70,15 +59,9 @@ def write_trace(path, dtype="F32"):
     return path
 
 
-def with_mpirun(ranks):
-    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=30).stdout
-    more = ["--allow-run-as-root", "--oversubscribe"] if "Open MPI" in version or "OpenRTE" in version else []
-    return [MPIRUN, *more, "-n", str(ranks)]
-
-
 def execute(ranks, *arguments, status=0, timeout=180):
     """Runs `sparsync exec ARGUMENTS` on so many ranks (0: without mpirun) and returns stdout, stderr."""
-    command = [*(with_mpirun(ranks) if ranks else []), PROGRAM, "exec", *map(str, arguments)]
+    command = [*(mpi.with_mpirun(ranks) if ranks else []), PROGRAM, "exec", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr[-2000:]}"
     return done.stdout, done.stderr
@@ -366,7 +349,7 @@ def trace_on_one_rank_only(folder):
     good = folder / "as_rank.good"
     good.mkdir()
     write_trace(good / "here")
-    command = [*with_mpirun(3), script, PROGRAM, "exec", "--trace", "here", "--scheme", "allgather"]
+    command = [*mpi.with_mpirun(3), script, PROGRAM, "exec", "--trace", "here", "--scheme", "allgather"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=30, env=ENVIRONMENT, cwd=folder)
     assert done.returncode == 2 and done.stdout == "", done
     assert "rank 1 of 3" in done.stderr and "here" in done.stderr, done.stderr
@@ -377,7 +360,7 @@ def as_ranks(folder, ranks, others, *arguments, timeout=60):
     script = folder / "as_rank"
     script.write_text(f'#!/bin/sh\nif [ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}" = 1 ]; then\n{others}\nfi\nexec "$@"\n')
     script.chmod(0o755)
-    command = [*with_mpirun(ranks), script, PROGRAM, "exec", *arguments]
+    command = [*mpi.with_mpirun(ranks), script, PROGRAM, "exec", *arguments]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT, cwd=folder)
 
 
@@ -404,47 +387,25 @@ def a_rank_that_never_starts(folder):
     assert done.returncode != 0 and "allgather" not in done.stdout, done  # MPICH's words are on stdout
 
 
-def children(process):
-    """The processes below that one which are sparsync itself."""
-    found, parents = [], {process}
-    for entry in sorted(pathlib.Path("/proc").iterdir(), key=lambda e: int(e.name) if e.name.isdigit() else 0):
-        try:
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            if parent in parents:
-                parents.add(int(entry.name))
-                if os.readlink(entry / "exe") == os.path.realpath(PROGRAM):
-                    found.append(int(entry.name))
-        except (OSError, ValueError):
-            continue
-    return found
-
-
-def alive(process):
-    try:
-        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @test
 def a_rank_that_is_killed(folder):
     path = scenario(folder, ["allreduce", "topka"], trace={"gradient": {"elements": 300000, "iterations": 500}}, iterations=500)
-    command = [*with_mpirun(3), PROGRAM, "exec", path, "--format", "json", "-o", folder / "out.json"]
+    command = [*mpi.with_mpirun(3), PROGRAM, "exec", path, "--format", "json", "-o", folder / "out.json"]
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as run:
         deadline = time.monotonic() + 60
-        while len(children(run.pid)) < 3 and time.monotonic() < deadline:
+        while len(mpi.children(run.pid, PROGRAM)) < 3 and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(2)  # in the middle of an iteration
-        ranks = children(run.pid)
+        ranks = mpi.children(run.pid, PROGRAM)
         assert len(ranks) == 3 and run.poll() is None, (ranks, run.poll())
         os.kill(ranks[1], signal.SIGKILL)
         out, err = run.communicate(timeout=60)
     assert run.returncode != 0 and re.search("signal 9|Killed", out + err), (run.returncode, out, err)
     assert not (folder / "out.json").exists()
     deadline = time.monotonic() + 20
-    while any(alive(rank) for rank in ranks) and time.monotonic() < deadline:
+    while any(mpi.alive(rank) for rank in ranks) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not any(alive(rank) for rank in ranks), "a rank goes on"
+    assert not any(mpi.alive(rank) for rank in ranks), "a rank goes on"
 
 
 @test
@@ -465,13 +426,4 @@ def full_disk(folder):
     refused(2, scenario(folder, ["allgather"]), "-o", "/dev/full", status=3, says="/dev/full")
 
 
-def why_not():
-    if not MPIRUN:
-        return "no mpirun"
-    done = subprocess.run([PROGRAM, "exec"], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
-    if done.returncode == 3 and "without MPI" in done.stderr:
-        return "built without MPI"
-    return None
-
-
-sys.exit(tap.run(TESTS, why_not()))
+sys.exit(tap.run(TESTS, mpi.why_not(PROGRAM)))

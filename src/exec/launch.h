@@ -1,0 +1,17 @@
+/* Whether a launcher such as mpirun started this process among others: read from the environment, so that nobody has
+ * to start MPI to know. */
+#ifndef SS_EXEC_LAUNCH_H
+#define SS_EXEC_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ss_launch {
+  bool together; /* there are others, or there may be: */
+  uint32_t size; /* 0: the launcher does not say */
+  uint32_t rank; /* 0 also when the launcher does not say */
+};
+
+struct ss_launch ss_launch_read(void);
+
+#endif

@@ -1,0 +1,303 @@
+#!/usr/bin/python3
+"""`sparsync run` and `train` under mpirun: the processes share the work, and rank 0 writes what one process alone would
+write, byte for byte. Ranks are killed and stopped. Arguments: the program, the source tree. Prints TAP."""
+import functools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import mpi
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+BIBLE, WORDNET = (str(ROOT / "traces" / f"{name}.safetensors") for name in ("bible-kjv-16", "wordnet-64"))
+ENVIRONMENT = mpi.environment(ROOT)
+# mpirun lets a rank that it ends speak first: for a second, here for longer, for the machine may be busy.
+PATIENT = {**ENVIRONMENT, "OMPI_MCA_odls_base_sigkill_timeout": "20"}
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(ranks, *arguments, status=0, cwd=ROOT):
+    """On so many ranks (0: without mpirun): stdout, stderr. Only rank 0 has anything to say."""
+    command = [*(mpi.with_mpirun(ranks) if ranks else []), PROGRAM, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250, cwd=cwd, env=ENVIRONMENT, check=False)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stdout[:300]!r} {done.stderr[:900]!r}"
+    assert sum("sparsync" in line for line in done.stderr.splitlines()) <= 1, f"several ranks spoke: {done.stderr}"
+    return done.stdout, done.stderr
+
+
+def write(folder, document, name="s.json"):
+    (folder / name).write_text(json.dumps(document))
+    return folder / name
+
+
+def small(**fields):
+    return {"name": "small", "trace": BIBLE, "cluster": "p3.16xlarge-25g", "ranks": [2, 8, 16], "iterations": "0:2",
+            "schemes": ["allreduce", "allgather", "ps", "zen"],
+            "sweep": {"cluster.bandwidth": ["10Gbps", "25Gbps"], "index_bytes": [4, 8]}, **fields}
+
+
+def large(**fields):
+    """A few seconds on one core, of points that take long and points that do not."""
+    synth = {"synth": {"rows": 60000, "row_width": 64, "ranks": 32, "iterations": 24, "tokens": 40000, "seed": 3}}
+    return {"name": "large", "trace": synth, "cluster": "rtx3090-1gbe", "ranks": [2, 4, 8, 16, 32],
+            "schemes": ["allreduce", "allgather", "ps", "sparcml-rd", "omnireduce", "zen"],
+            "sweep": {"cluster.gpus_per_node": [1, 2]}, **fields}
+
+
+# --- the same output --------------------------------------------------------------------------------------------------
+
+
+@test
+def the_same_bytes(folder):
+    scenario, out = write(folder, small()), folder / "out"
+    for form, more in (("json", ["--per-rank", "--per-iteration"]), ("csv", []), ("table", ["--jobs", "2"])):
+        alone = call(0, "run", scenario, "--format", form, *more)[0]
+        for ranks in (2, 4):
+            assert call(ranks, "run", scenario, "--format", form, *more)[0] == alone, f"{form} on {ranks} ranks"
+        call(2, "run", scenario, "--format", form, "-o", out, *more)
+        assert out.read_text() == alone and sorted(os.listdir(folder)) == ["out", "s.json"], form
+
+
+@test
+def values_residuals_and_several_traces(folder):
+    gradient = {"gradient": {"elements": 900, "iterations": 3}}
+    valued = write(folder, small(trace=gradient, ranks=[4, 8], iterations=3, cluster="rtx3090-1gbe", sweep={"cluster.latency": ["1us", "9us"]},
+                                 schemes=["topka", "oktopk", {"name": "spardl", "teams": 2}, "s2", "topkdsa"]), "v.json")
+    swept = write(folder, small(sweep={"trace": [BIBLE, WORDNET], "cluster.bandwidth": ["1Gbps", "9Gbps"]}, ranks=[1, 3]), "t.json")
+    for scenario in (valued, swept):
+        alone = call(0, "run", scenario, "--format", "json", "--per-iteration")[0]
+        assert call(4, "run", scenario, "--format", "json", "--per-iteration")[0] == alone, scenario
+
+
+@test
+def more_ranks_than_points(folder):
+    one = write(folder, small(ranks=[2], schemes=["allgather"], sweep={"cluster.bandwidth": ["1Gbps", "2Gbps"]}))
+    assert call(4, "run", one, "--format", "csv")[0] == call(0, "run", one, "--format", "csv")[0]
+
+
+@test
+def training(_folder):
+    wanted = ["train", "--workload", "embrace-lm-rtx3090", "--system", "horovod-allgather,embrace", "--cluster", "rtx3090-100g-ib",
+              "--ranks", "4,8", "--iterations", "12"]
+    for form in ("json", "csv", "table"):
+        alone = call(0, *wanted, "--format", form, "--sensitivity")[0]
+        for ranks in (2, 4):
+            assert call(ranks, *wanted, "--format", form, "--sensitivity")[0] == alone, (form, ranks)
+
+
+@test
+def resume_baseline_and_expect(folder):
+    scenario, out, stored = write(folder, small()), folder / "out.json", folder / "b.json"
+    alone = call(0, "run", scenario, "--format", "json")[0]
+    call(2, "run", scenario, "--ranks", "2,8", "--format", "json", "-o", out)
+    err = call(4, "run", scenario, "--format", "json", "-o", out, "--resume")[1]
+    assert "32 points were known" in err and out.read_text() == alone, err
+    call(2, "run", scenario, "--save-baseline", stored)
+    assert stored.read_text() == alone
+    assert "48 points the same" in call(2, "run", scenario, "--baseline", stored)[0]
+    assert "16 are missing" in call(2, "run", scenario, "--ranks", "2,8", "--baseline", stored, status=1)[1]
+    for sign, status in (("<", 0), (">", 1)):
+        expect = [{"that": "time_s", "of": "zen", "is": sign, "than": "allreduce", "at": {"ranks": 16}}]
+        expecting = write(folder, small(expect=expect), "e.json")
+        (_, one), (_, many) = (call(n, "run", expecting, "-o", folder / "e.txt", status=status) for n in (0, 3))
+        assert one in many, (one, many)
+
+
+# --- what is wrong is said once -----------------------------------------------------------------------------------------
+
+
+def refused(ranks, *arguments, says, status=2):
+    out, err = call(ranks, *arguments, status=status)
+    assert says in err and "points" not in out, f"{arguments}: {err!r} does not say {says!r}"
+
+
+@test
+def wrong_input_is_said_once(folder):
+    scenario = write(folder, small())
+    for ranks in (2, 4):
+        refused(ranks, "run", scenario, "--formt", "json", says="--format")
+        refused(ranks, "run", folder / "none.json", says="none.json")
+    refused(3, "run", scenario, "--resume", says="-o FILE")
+    refused(3, "run", scenario, "--baseline", folder / "none.json", says="none.json")
+    refused(3, "run", scenario, "--scheme", "zenn", says="zen")
+    refused(3, "run", scenario, scenario, says="left over")
+    refused(3, "run", scenario, "--patience", "0", says="--patience")
+    refused(3, "run", scenario, "-o", folder / "no" / "where", says="where", status=3)
+    refused(3, "train", "--workload", "nothing", says="nothing")
+    refused(3, "train", "--sistem", "embrace", says="--system")
+    refused(2, "run", scenario, "--format", "json", "-o", "/dev/full", says="/dev/full", status=3)
+
+
+@test
+def help_is_printed_once(_folder):
+    for command in ("run", "train"):
+        assert call(3, command, "--help")[0] == call(0, command, "--help")[0]
+
+
+def as_rank_1(folder, others, *arguments):
+    """Rank 1 runs what the shell's lines `others` make of it."""
+    script = folder / "as_rank"
+    script.write_text(f'#!/bin/sh\nif [ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}" = 1 ]; then\n{others}\nfi\nexec "$@"\n')
+    script.chmod(0o755)
+    return subprocess.run([*mpi.with_mpirun(3), str(script), PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                          env=ENVIRONMENT, cwd=folder, check=False)
+
+
+@test
+def ranks_that_disagree(folder):
+    shutil.copy(BIBLE, folder / "t.safetensors")
+    (folder / "other").mkdir()
+    data = bytearray((folder / "t.safetensors").read_bytes())
+    data[-4] ^= 1  # another row
+    (folder / "other" / "t.safetensors").write_bytes(data)
+    run = ["run", "--trace", "t.safetensors", "--scheme", "allgather,ps", "--cluster", "p3.16xlarge-25g", "--iterations", ":1"]
+    for others in ("cd other", 'set -- "$@" --iterations 1:2', 'set -- "$@" --per-rank', 'set -- "$@" --scheme ps', 'set -- "$@" --latency 9us'):
+        done = as_rank_1(folder, others, *run)
+        assert done.returncode == 2 and "time_s" not in done.stdout, (others, done)
+        assert "rank 1 of 3: this rank was given another scenario" in done.stderr, (others, done.stderr)
+    done = as_rank_1(folder, 'set -- "$@" --bogus', *run)
+    assert done.returncode == 2 and "rank 1 of 3" in done.stderr and "--bogus" in done.stderr, done
+
+
+@test
+def the_mpirun_of_another_mpi(folder):
+    """Where both are installed, the wrong one is noticed; else nothing is to be seen."""
+    other = shutil.which("mpirun.mpich" if mpi.is_open_mpi() else "mpirun.openmpi")
+    if not other:
+        raise tap.Skip("one MPI is installed")
+    more = [] if mpi.is_open_mpi() else ["--allow-run-as-root", "--oversubscribe"]
+    done = subprocess.run([other, *more, "-n", "2", PROGRAM, "run", str(write(folder, small(ranks=[2])))], capture_output=True, text=True,
+                          timeout=60, env=ENVIRONMENT, check=False)
+    assert done.returncode == 3 and done.stderr.count("another MPI") == 1 and "zen" not in done.stdout, done
+
+
+@test
+def openmp_that_may_start_no_threads(folder):
+    done = subprocess.run([*mpi.with_mpirun(2), PROGRAM, "run", str(write(folder, small()))], capture_output=True, text=True, timeout=60,
+                          env={**ENVIRONMENT, "OMP_THREAD_LIMIT": "1"}, check=False)
+    assert done.returncode == 2 and "OMP_THREAD_LIMIT" in done.stderr, done
+
+
+@functools.cache
+def large_alone():
+    """What one process writes of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return call(0, "run", write(pathlib.Path(folder), large()), "--format", "json")[0]
+
+
+# --- ranks that die -----------------------------------------------------------------------------------------------------
+
+
+class Running:
+    """A run under mpirun that has finished some points, but not all: `process`, and `rank`, the process of each rank."""
+
+    def __init__(self, folder, ranks, *arguments, more=(), out="out.json", environment=None):
+        self.out, self.journal = folder / out, folder / f"{out}.partial"
+        mpirun, *rest = mpi.with_mpirun(ranks)
+        command = [mpirun, *more, *rest, PROGRAM, "run", *arguments, "--format", "json", "-o", self.out]
+        self.process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env=environment or PATIENT)
+        deadline = time.monotonic() + 100
+        while self.lines() < 3 and self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.rank = {}
+        for child in mpi.children(self.process.pid, PROGRAM):
+            for word in pathlib.Path(f"/proc/{child}/environ").read_text().split("\0"):
+                if word.startswith(("OMPI_COMM_WORLD_RANK=", "PMI_RANK=")):
+                    self.rank[int(word.split("=")[1])] = child
+        assert len(self.rank) == ranks and self.process.poll() is None, f"over too soon: {self.process.communicate()}"
+
+    def lines(self):
+        return self.journal.read_text().count("\n") if self.journal.exists() else 0
+
+    def end(self):
+        try:
+            out, err = self.process.communicate(timeout=100)
+        finally:
+            for child in self.rank.values():
+                if mpi.alive(child):
+                    os.kill(child, signal.SIGKILL)
+        return self.process.returncode, out, err
+
+
+def goes_on(scenario, running):
+    kept = running.lines()
+    assert 3 <= kept < 60 and not running.out.exists(), kept
+    err = call(2, "run", scenario, "--format", "json", "-o", running.out, "--resume")[1]
+    assert f"{kept} points were known" in err and running.out.read_text() == large_alone() and not running.journal.exists(), err
+    running.out.unlink()
+
+
+@test
+def a_rank_that_is_killed(folder):
+    """mpirun ends all; what is done is kept, and what is missing is said where mpirun lets one speak."""
+    scenario = write(folder, large())
+    for rank in (2, 0):
+        running = Running(folder, 4, scenario)
+        os.kill(running.rank[rank], signal.SIGKILL)
+        status, _, err = running.end()
+        assert status != 0
+        if mpi.is_open_mpi() and rank != 0:  # MPICH's kills at once
+            kept = running.lines()
+            assert f"{60 - kept} of 60 points are missing: " in err and " ranks at " in err, err
+            assert f"({kept} finished points are kept in {running.journal}: --resume goes on from there)" in err, err
+        goes_on(scenario, running)
+
+
+@test
+def a_run_that_is_interrupted(folder):
+    scenario = write(folder, large())
+    running = Running(folder, 2, scenario, environment={**PATIENT, "OMPI_MCA_odls_base_sigkill_timeout": "1"})
+    running.process.send_signal(signal.SIGTERM)
+    assert running.end()[0] != 0
+    goes_on(scenario, running)
+
+
+@test
+def a_rank_that_is_silent(folder):
+    """Its points are redone by others; in the end it is ended, too."""
+    scenario = write(folder, large())
+    running = Running(folder, 3, scenario, "--patience", "2s")
+    os.kill(running.rank[1], signal.SIGSTOP)
+    status, _, err = running.end()
+    assert status == 0 and "rank 1 of 3 has been silent for 2 s" in err and "without 1 of 3 ranks" in err, (status, err)
+    assert running.out.read_text() == large_alone() and not running.journal.exists()
+
+
+@test
+def a_rank_that_is_only_slow(folder):
+    """What it had is redone, but it goes on with other points."""
+    scenario = write(folder, large())
+    running = Running(folder, 2, scenario, "--patience", "1s")
+    os.kill(running.rank[1], signal.SIGSTOP)
+    time.sleep(2)
+    os.kill(running.rank[1], signal.SIGCONT)
+    status, _, err = running.end()
+    assert status == 0 and running.out.read_text() == large_alone(), (status, err)
+
+
+@test
+def a_killed_rank_that_mpirun_survives(folder):
+    if not mpi.is_open_mpi():
+        raise tap.Skip("MPICH's mpirun survives none")
+    scenario = write(folder, large())
+    running = Running(folder, 3, scenario, "--patience", "2s", more=["--enable-recovery"])
+    os.kill(running.rank[2], signal.SIGKILL)
+    _, _, err = running.end()
+    assert "rank 2 of 3 has been silent" in err, err
+    assert running.out.read_text() == large_alone()
+
+
+sys.exit(tap.run(TESTS, mpi.why_not(PROGRAM)))
