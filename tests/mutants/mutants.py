@@ -257,7 +257,7 @@ MUTANTS = [
     Mutant("priority: the last module first", "src/train/timetable.c",
            "case SS_PRIORITY: return m->place[module];", "case SS_PRIORITY: return -(double)m->place[module];"),
     Mutant("delayed rows go behind the prior rows of the next iteration", "src/train/timetable.c",
-           "task.late_key = task.key - 0.5;", "task.late_key = task.key + 0.5;", cli="train"),
+           "task.late_key = task.key - 0.5;", "task.late_key = task.key + 0.5;"),
     Mutant("horizontal: embeddings keep their place", "src/train/timetable.c",
            "t->policy.schedule == SS_HORIZONTAL || t->policy.schedule == SS_2D", "t->policy.schedule == SS_2D"),
     Mutant("a bucket is sent when its first tensor is there", "src/train/timetable.c",

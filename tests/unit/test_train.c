@@ -269,8 +269,21 @@ static void delayed_rows_come_before_the_next_prior(void **state) {
       .module = {{.embedding = true, .backward = 0.25, .gradient = 1.5, .lookups = 0.5, .prior = 0.5, .delayed = 1},
                  {.gradient = 2, .after = {0}, .afters = 1}}};
   static const double ends[][3] = {{4, 8, 12}, {4, 8, 12}, {4, 8, 12}, {3, 7, 11}};
+  struct toy_run run;
+  uint32_t seen = 0;
   (void)state;
   check_ends(&toy, ends);
+  /* the ends alone do not tell: either order keeps the channel for 1.5 */
+  play_toy(&toy, SS_2D, 3, &run);
+  for (size_t i = 0; i < run.result.spans; i++) {
+    const struct ss_span *span = &run.result.span[i];
+    if (span->kind != SS_SPAN_TASK) continue;
+    const enum ss_task_kind kind = run.timetable.task[span->what].kind;
+    if (kind == SS_TASK_DELAYED && span->iteration == 0 && ++seen) assert_true(close_to(span->start, 5, 1e-12));
+    if (kind == SS_TASK_PRIOR && span->iteration == 1 && ++seen) assert_true(close_to(span->start, 6, 1e-12));
+  }
+  assert_int_equal(seen, 2);
+  end_toy(&run);
 }
 
 /* A table that no module names: its lookups gate the next backward pass.
