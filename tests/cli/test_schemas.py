@@ -194,13 +194,15 @@ def workloads_and_systems_fit(folder):
 @test
 def training_scenarios_fit(folder):
     scenario = {"workload": "embrace-lm-rtx3090", "systems": ["embrace"], "cluster": "rtx3090-100g-ib", "ranks": "2..4", "iterations": 12,
-                "jitter": {"lognormal": "5%"}, "compute": 0.5, "baselines": ["embrace"], "device": "quick", "verify": True}
+                "jitter": {"lognormal": "5%"}, "compute": 0.5, "baselines": ["embrace"], "device": "quick", "verify": True,
+                "scale": {"compute": 2, "latency": "50%", "kernels": 0.5, "prior": 1}}
     (folder / "s.json").write_text(json.dumps(scenario))
-    fits("train", output("train", folder / "s.json"), "a scenario with everything")
+    fits("train", output("train", folder / "s.json", "--per-iteration"), "a scenario with everything")
     fits("train-scenario", scenario, "it")
     for path in sorted((ROOT / "scenarios").glob("training/*.json")):
         fits("train-scenario", json.loads(path.read_text()), path.name)
     for path, value in ((["schemes"], ["zen"]), (["iterations"], "0:50"), (["iterations"], 1), (["jitter"], 0.1), (["jitter", "lognormal"], -1),
+                        (["scale"], 2), (["scale", "latncy"], 2), (["scale", "latency"], 0), (["scale", "latency"], "fast"),
                         (["workload"], 3), (["systems"], []), (["trace"], {"uniform": {"rows": 4, "density": 1}})):
         (folder / "s.json").write_text(json.dumps(changed(scenario, path, value)))
         call("train", folder / "s.json", status=2)
@@ -274,7 +276,7 @@ def shipped_files_fit(folder):
         for panel in json.loads(path.read_text())["panels"]:
             for entry in panel["data"]:
                 if "scenario" in entry:
-                    fits("scenario", entry["scenario"], path.name)
+                    fits("train-scenario" if entry["command"][0] == "train" else "scenario", entry["scenario"], path.name)
     for path in (ROOT / "tests" / "cli" / "golden").glob("*.json"):
         if not path.name.endswith(".result.json"):
             fits("scenario", json.loads(path.read_text()), path.name)
