@@ -23,16 +23,6 @@ def model(kind, name):
     return json.loads((ROOT / "models" / kind / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def quantity(value, factor):
-    """A number or a string with a unit, times a factor."""
-    if not isinstance(value, str):
-        return value * factor
-    digits = len(value)
-    while digits and not value[digits - 1].isdigit():
-        digits -= 1
-    return f"{float(value[:digits]) * factor:g}{value[digits:]}"
-
-
 def estimated(source, *fields):
     text = " ".join(str(source.get(field, "")) for field in fields)
     return "estimated" in text
@@ -40,24 +30,8 @@ def estimated(source, *fields):
 
 # --- the estimates: name -> function that changes a scenario whose models are inline ---------------------------------------
 
-def scale_compute(scenario, factor):
-    scenario["compute"] = scenario.get("compute", 1) * factor
-
-
-def scale_latency(scenario, factor):
-    cluster = scenario["cluster"]
-    cluster["latency"] = quantity(cluster["latency"], factor)
-    if "intra" in cluster:
-        cluster["intra"]["latency"] = quantity(cluster["intra"]["latency"], factor)
-
-
-def scale_intra(scenario, factor):
-    scenario["cluster"]["intra"]["bandwidth"] = quantity(scenario["cluster"]["intra"]["bandwidth"], factor)
-
-
-def scale_kernels(scenario, factor):
-    scenario["device"]["memory_bandwidth"] = quantity(scenario["device"]["memory_bandwidth"], factor)
-    scenario["device"]["launch"] = quantity(scenario["device"]["launch"], 1 / factor)
+def scaled(what):
+    return lambda scenario, factor: scenario.setdefault("scale", {}).update({what: factor})
 
 
 def embeddings(scenario):
@@ -67,23 +41,9 @@ def embeddings(scenario):
                 yield module
 
 
-def scale_lookups(scenario, factor):
-    for module in embeddings(scenario):
-        feed = module.get("counts") or module.get("synth")
-        for key in ("lookups", "coalesced", "prior"):
-            if key in feed:
-                feed[key] = max(1, round(feed[key] * factor))
-
-
 def guessed_rows(scenario):
     return any(estimated({**workload.get("source", {}), **module.get("source", {})}, "counts", "synth")
                for workload in scenario["workloads"] for module in workload["modules"] if module["kind"] == "embedding")
-
-
-def scale_prior(scenario, factor):
-    for module in embeddings(scenario):
-        if "counts" in module:
-            module["counts"]["prior"] = min(module["counts"]["coalesced"], round(module["counts"]["prior"] * factor))
 
 
 def scale_overlap(scenario, factor):
@@ -97,21 +57,15 @@ def fused_by_guess(system):
     return "bucket" in system and estimated(system.get("source", {}), "bucket")
 
 
-def scale_bucket(scenario, factor):
-    for system in scenario["systems"]:
-        if fused_by_guess(system):
-            system["bucket"] = quantity(system["bucket"], factor)
-
-
 ESTIMATES = (
-    ("compute times", scale_compute, lambda s: True),
-    ("latency", scale_latency, lambda s: True),
-    ("bandwidth inside a node", scale_intra, lambda s: "intra" in s["cluster"]),
-    ("speed of kernels", scale_kernels, lambda s: isinstance(s.get("device"), dict)),
-    ("rows looked up", scale_lookups, guessed_rows),
-    ("prior rows", scale_prior, lambda s: any("counts" in m for m in embeddings(s))),
+    ("compute times", scaled("compute"), lambda s: True),
+    ("latency", scaled("latency"), lambda s: True),
+    ("bandwidth inside a node", scaled("intra_bandwidth"), lambda s: "intra" in s["cluster"]),
+    ("speed of kernels", scaled("kernels"), lambda s: isinstance(s.get("device"), dict)),
+    ("rows looked up", scaled("lookups"), guessed_rows),
+    ("prior rows", scaled("prior"), lambda s: any("counts" in m for m in embeddings(s))),
     ("overlap (none, full)", scale_overlap, lambda s: any("counts" in m for m in embeddings(s))),
-    ("buckets", scale_bucket, lambda s: any(fused_by_guess(system) for system in s["systems"])),
+    ("buckets", scaled("buckets"), lambda s: any(fused_by_guess(system) for system in s["systems"])),
 )
 
 
