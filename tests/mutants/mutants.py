@@ -283,9 +283,11 @@ MUTANTS = [
            "(sqrt(o->second[e]) + adagrad_epsilon)", "(o->second[e] + adagrad_epsilon)"),
     # --- extrapolation, crossovers, fits, baselines: what the command's own test has to see
     Mutant("gamma of more ranks is that of these", "src/trace/fit.c",
-           "between(all->gamma * rows / all->rows, gamma, 1, ranks)", "between(all->gamma, gamma, 1, ranks)"),
+           "between(all->gamma * rows / all->rows, gamma, 1, ranks)", "between(all->gamma, gamma, 1, ranks)",
+           cli="trace_fit"),
     Mutant("bars do not grow with ranks", "src/trace/fit.c",
-           "gamma = bars->gamma * times / bars->gamma_stretch;", "gamma = bars->gamma + 0 * times;"),
+           "gamma = bars->gamma * times / bars->gamma_stretch;", "gamma = bars->gamma + 0 * times;",
+           cli="trace_fit"),
     Mutant("the dearer scheme wins", "src/cost/crossover.c", "d > 0 ? -1 : 1", "d > 0 ? 1 : -1", cli="crossover"),
     Mutant("the last grid place is left out", "src/cost/crossover.c",
            "if (i + 1 == count) return s->high;", "if (i + 1 == count) return s->low;", cli="crossover"),
