@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "base/memory.h"
+#include "tensor/topk_key.h"
 
 /* --- inputs ---------------------------------------------------------------------------------------------- */
 
@@ -37,6 +38,11 @@ static float *floats(struct dice *d, struct ss_arena *arena, uint64_t n, bool in
   return values;
 }
 
+/* Where top-k takes a sample, that of a large tensor, numbers that make it guess too high. */
+static void raise_sample(float *values, uint64_t n) {
+  for (uint64_t i = 0; i < SS_TOPK_SAMPLE; i++) values[ss_topk_sampled(n, i)] = 9 + (float)(i % 100);
+}
+
 static struct ss_chunk any_part(struct dice *d, struct ss_arena *arena, uint64_t rows) {
   const enum density density = dice_below(d, DENSITIES);
   uint32_t *list = ss_arena_alloc(arena, rows, sizeof *list);
@@ -54,7 +60,10 @@ static struct ss_chunk any_part(struct dice *d, struct ss_arena *arena, uint64_t
 
 static void any_lookups(struct dice *d, struct ss_arena *arena, struct ss_kernel_input *in) {
   const uint64_t count = dice_one_in(d, 6) ? 0 : dice_below(d, dice_one_in(d, 2) ? 300 : 60000);
-  const uint32_t range = dice_one_in(d, 3) ? (uint32_t)(in->rows / 100 + 1) : (uint32_t)in->rows;
+  const uint64_t part = dice_one_in(d, 3)   ? 100
+                        : dice_one_in(d, 3) ? in->rows
+                                            : 1; /* ids come often, or all the time */
+  const uint32_t range = (uint32_t)(in->rows / part + (part > 1));
   uint32_t *lookups = ss_arena_alloc(arena, count, sizeof *lookups);
   for (uint64_t i = 0; i < count; i++) lookups[i] = dice_below(d, range);
   in->lookups = lookups;
@@ -64,7 +73,7 @@ static void any_lookups(struct dice *d, struct ss_arena *arena, struct ss_kernel
 static uint64_t any_rows(struct dice *d) {
   static const uint64_t special[] = {1, 31, 32, 33, 255, 256, 257, 32767, 32768, 32769, 65536};
   if (dice_one_in(d, 3)) return special[dice_below(d, COUNT(special))];
-  if (dice_one_in(d, 8)) return 262145 + dice_below(d, 100000); /* enough for top-k to take a sample */
+  if (dice_one_in(d, 6)) return 262145 + dice_below(d, 100000); /* enough for top-k to take a sample */
   return 1 + dice_below(d, dice_one_in(d, 2) ? 2000 : 100000);
 }
 
@@ -83,7 +92,10 @@ static struct ss_kernel_input any_input(struct dice *d, struct ss_arena *arena) 
   struct ss_kernel_input in = {.rows = any_rows(d), .operands = dice_between(d, 1, SS_KERNEL_OPERANDS)};
   struct ss_error error;
   for (uint32_t i = 0; i < in.operands; i++) in.part[i] = any_part(d, arena, in.rows);
-  for (int i = 0; i < 2; i++) in.dense[i] = floats(d, arena, in.rows, i == 0);
+  float *selected = floats(d, arena, in.rows, true);
+  if (in.rows > 4 * SS_TOPK_SAMPLE && dice_one_in(d, 2)) raise_sample(selected, in.rows);
+  in.dense[0] = selected;
+  in.dense[1] = floats(d, arena, in.rows, false);
   in.keep = dice_one_in(d, 9) ? 0 : dice_below(d, (uint32_t)in.rows / (dice_one_in(d, 2) ? 1 : 100) + 1);
   any_lookups(d, arena, &in);
   any_hashing(d, &in);
@@ -218,6 +230,26 @@ static void refuse_sizes(const struct ss_kernel_device *device, struct ss_kernel
   refused(device, &other, 0, SS_BAD_INPUT, "slots");
 }
 
+/* A block twice, one out of range, and one cut short. */
+static void refuse_blocks(const struct ss_kernel_device *device, const struct ss_kernel_input *in,
+                          struct ss_arena *arena) {
+  const uint64_t each = 4 * (in->block + UINT64_C(1));
+  unsigned char *bytes = ss_arena_alloc(arena, 2 * each + in->blocks.size, 1);
+  struct ss_kernel_input other = *in;
+  other.blocks.at = bytes;
+  memcpy(bytes, in->blocks.at, each);
+  memcpy(bytes + each, in->blocks.at, in->blocks.size);
+  other.blocks.size = each + in->blocks.size;
+  refused(device, &other, SS_KERNEL_BLOCK_DECODE, SS_UNPROVEN, "block");
+  other.blocks.size = in->blocks.size;
+  memcpy(bytes, in->blocks.at, in->blocks.size);
+  memset(bytes, 0xff, 4);
+  refused(device, &other, SS_KERNEL_BLOCK_DECODE, SS_UNPROVEN, "block");
+  memcpy(bytes, in->blocks.at, 4);
+  other.blocks.size -= 4;
+  refused(device, &other, SS_KERNEL_BLOCK_DECODE, SS_UNPROVEN, "block");
+}
+
 static void refuse_contents(const struct ss_kernel_device *device, struct ss_kernel_input in,
                             struct ss_arena *arena) {
   struct ss_kernel_input other = in;
@@ -229,15 +261,7 @@ static void refuse_contents(const struct ss_kernel_device *device, struct ss_ker
   other = in, other.dense[0] = lost, other.keep = 2;
   refused(device, &other, SS_KERNEL_TOP_K, SS_BAD_INPUT, "element 3 is not a number");
 
-  unsigned char *bytes = ss_arena_alloc(arena, in.blocks.size + 1, 1);
-  memcpy(bytes, in.blocks.at, in.blocks.size);
-  memset(bytes, 0xff, 4);
-  other = in, other.blocks.at = bytes;
-  refused(device, &other, SS_KERNEL_BLOCK_DECODE, SS_UNPROVEN, "block");
-  other = in, other.blocks.size -= 4;
-  refused(device, &other, SS_KERNEL_BLOCK_DECODE, SS_UNPROVEN, "block");
-
-  bytes = ss_arena_alloc(arena, in.bitmap.size, 1);
+  unsigned char *bytes = ss_arena_alloc(arena, in.bitmap.size, 1);
   memcpy(bytes, in.bitmap.at, in.bitmap.size);
   bytes[0] ^= 1;
   other = in, other.bitmap.at = bytes;
@@ -248,6 +272,7 @@ void refuse_what_cannot_be(const struct ss_kernel_device *device) {
   struct ss_arena arena = {0};
   const struct ss_kernel_input in = small_input(&arena);
   refuse_sizes(device, in);
+  refuse_blocks(device, &in, &arena);
   refuse_contents(device, in, &arena);
   ss_arena_free(&arena);
 }
