@@ -8,8 +8,10 @@
 
 static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
   const struct ss_kernel_input *in = r->in;
+  const uint32_t words = r->entries < in->rows / 4 ? MERGE_WORDS : 1; /* of a thread: some thousand entries a tile */
   struct merge merge = {.operands = in->operands,
-                        .tiles = (uint32_t)bits_tiles(in->rows),
+                        .words = words,
+                        .tiles = (uint32_t)merge_tiles(in->rows, words),
                         .bounds = r->bounds,
                         .places = r->places,
                         .rows_out = r->rows_out,
@@ -25,8 +27,8 @@ static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
 }
 
 static bool run_dense_add(struct ss_kernel_run *r, struct ss_error *error) {
-  const struct dense dense = {.a = r->dense[0], .b = r->dense[1], .sum = (float *)r->values_out};
-  return GRID_RUN(&r->grid, dense_add, &dense, r->in->rows, NULL, error);
+  const struct dense dense = {.a = r->dense[0], .b = r->dense[1], .sum = (float *)r->values_out, .n = r->in->rows};
+  return dense_run(&r->grid, &dense, error);
 }
 
 static bool run_coalesce(struct ss_kernel_run *r, struct ss_error *error) {

@@ -162,8 +162,8 @@ static bool take_results(struct ss_kernel_run *r, struct ss_error *error) {
 static bool take_scratch(struct ss_kernel_run *r, struct ss_error *error) {
   const struct ss_kernel_input *in = r->in;
   struct grid *g = &r->grid;
-  const uint64_t count = in->part[0].count, tiles = bits_tiles(in->rows) + 1;
-  return GRID_TAKE(g, r->tiles, tiles, error) && GRID_TAKE(g, r->places, tiles, error) &&
+  const uint64_t count = in->part[0].count, tiles = merge_tiles(in->rows, 1) + 1;
+  return GRID_TAKE(g, r->tiles, bits_tiles(in->rows) + 1, error) && GRID_TAKE(g, r->places, tiles, error) &&
          GRID_TAKE(g, r->bounds, in->operands * tiles, error) &&
          GRID_TAKE(g, r->words, bits_words(in->rows), error) && GRID_TAKE(g, r->sorted, in->lookup_count, error) &&
          GRID_TAKE(g, r->heads, count, error) && GRID_TAKE(g, r->part_bytes, 2 * count, error) &&
