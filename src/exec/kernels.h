@@ -92,19 +92,18 @@ struct ss_kernel_run; /* an input in a device's memory, with what its kernels ne
 struct ss_kernel_device {
   const char *name;
   /* In words, into text[size]; and the bytes of its last cache. Fails where there is no such device. */
-  bool (*describe)(char *text, size_t size, uint64_t *cache, struct ss_error *error) SS_MUST_CHECK;
+  bool (*describe)(char *text, size_t size, uint64_t *cache, struct ss_error *error);
   /* The input must outlive the run. Before a call of `seconds`, `flushed` bytes of other memory are written. */
   bool (*open)(const struct ss_kernel_input *input, uint64_t flushed, struct ss_kernel_run **out,
-               struct ss_error *error) SS_MUST_CHECK;
-  bool (*run)(struct ss_kernel_run *run, enum ss_kernel kernel, struct ss_error *error) SS_MUST_CHECK;
+               struct ss_error *error);
+  bool (*run)(struct ss_kernel_run *run, enum ss_kernel kernel, struct ss_error *error);
   /* Runs it, and says how long that took. */
-  bool (*seconds)(struct ss_kernel_run *run, enum ss_kernel kernel, double *seconds,
-                  struct ss_error *error) SS_MUST_CHECK;
+  bool (*seconds)(struct ss_kernel_run *run, enum ss_kernel kernel, double *seconds, struct ss_error *error);
   /* What the kernel made, which must be the one that ran last; the arrays are the run's, until it is used again. */
   bool (*fetch)(struct ss_kernel_run *run, enum ss_kernel kernel, struct ss_kernel_output *out,
-                struct ss_error *error) SS_MUST_CHECK;
+                struct ss_error *error);
   /* Bytes read and written a second by a copy of `size` bytes. */
-  bool (*copy_rate)(uint64_t size, double *rate, struct ss_error *error) SS_MUST_CHECK;
+  bool (*copy_rate)(uint64_t size, double *rate, struct ss_error *error);
   void (*close)(struct ss_kernel_run *run); /* NULL is allowed */
 };
 

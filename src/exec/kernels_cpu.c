@@ -34,7 +34,7 @@ static struct ss_wire blocks_of(const struct ss_kernel_run *r) {
   return (struct ss_wire){.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = r->in->block};
 }
 
-static struct ss_chunk listed(uint32_t *rows, uint64_t count) {
+static struct ss_chunk listed(const uint32_t *rows, uint64_t count) {
   return (struct ss_chunk){.rows = rows, .count = count};
 }
 

@@ -118,7 +118,7 @@ static inline uint64_t grid_limit(uint64_t n, const uint32_t *limit) {
 #define BLOCK_RUN(g, body, a, blocks, phases, error) body##_run((g), (a), (blocks), (phases), (error))
 
 #define GRID_SELECT(body, arguments, type)                                                                           \
-  static bool body##_run(struct grid *g, const arguments *a, uint64_t n, type *out, uint32_t *count,                 \
+  static bool body##_run(struct grid *g, const arguments *a, uint64_t n, __typeof__(type) *out, uint32_t *count,     \
                          struct ss_error *error) {                                                                   \
     *count = 0;                                                                                                      \
     for (uint64_t i = 0; i < n; i++) {                                                                               \

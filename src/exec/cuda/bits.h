@@ -225,9 +225,11 @@ static bool bitmap_encode(struct grid *g, const struct bitmap *b, struct ss_erro
 static bool bitmap_decode(struct grid *g, const struct bitmap *b, uint32_t *tiles, uint32_t *rows, uint32_t *values,
                           struct ss_error *error) {
   const uint64_t bytes = (b->size + 7) / 8;
-  const struct bits bits = {
-      .words = b->wire, .size = b->size, .tiles = tiles, .domain = b->domain, .rows = rows, .room = b->count};
-  const struct head head = {.wire = b->wire, .first = bytes / 4, .shift = (uint32_t)(bytes % 4), .values = values};
+  struct bits bits = {.words = b->wire, .size = b->size, .domain = b->domain, .room = b->count};
+  struct head head = {.wire = b->wire, .first = bytes / 4, .shift = (uint32_t)(bytes % 4)};
+  bits.tiles = tiles;
+  bits.rows = rows;
+  head.values = values;
   return bits_to_rows(g, &bits, error) && GRID_RUN(g, tail_get, &head, b->count, NULL, error);
 }
 

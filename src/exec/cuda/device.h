@@ -92,22 +92,22 @@ static bool run_hierarchical_hashing(struct ss_kernel_run *r, struct ss_error *e
 }
 
 static struct bitmap bitmap_of(const struct ss_kernel_run *r, uint32_t *wire) {
-  const struct bitmap bitmap = {.rows = r->rows[0],
-                                .values = (const uint32_t *)(const void *)r->values[0],
-                                .count = (uint32_t)r->in->part[0].count,
-                                .size = r->in->rows,
-                                .wire = wire};
+  struct bitmap bitmap = {.rows = r->rows[0],
+                          .values = (const uint32_t *)(const void *)r->values[0],
+                          .count = (uint32_t)r->in->part[0].count,
+                          .size = r->in->rows};
+  bitmap.wire = wire;
   return bitmap;
 }
 
 static struct bitmap hash_bitmap_of(const struct ss_kernel_run *r, uint32_t *wire) {
-  const struct bitmap bitmap = {.rows = r->hashed_rows,
-                                .values = r->hashed_values,
-                                .count = (uint32_t)r->in->hashed.count,
-                                .size = r->in->domain_size,
-                                .domain = r->domain,
-                                .guide = r->guide,
-                                .wire = wire};
+  struct bitmap bitmap = {.rows = r->hashed_rows,
+                          .values = r->hashed_values,
+                          .count = (uint32_t)r->in->hashed.count,
+                          .size = r->in->domain_size,
+                          .domain = r->domain,
+                          .guide = r->guide};
+  bitmap.wire = wire;
   return bitmap;
 }
 
@@ -160,14 +160,14 @@ static bool run_block_decode(struct ss_kernel_run *r, struct ss_error *error) {
 }
 
 static struct sketch sketch_of(const struct ss_kernel_run *r, uint64_t *cells) {
-  const struct sketch sketch = {.rows = r->rows[0],
-                                .count = r->in->part[0].count,
-                                .buckets = r->in->buckets,
-                                .seed = r->in->sketch_seed,
-                                .hashes = r->in->hashes,
-                                .units = r->units,
-                                .cells = cells,
-                                .decoded = r->decoded};
+  struct sketch sketch = {.rows = r->rows[0],
+                          .count = r->in->part[0].count,
+                          .buckets = r->in->buckets,
+                          .seed = r->in->sketch_seed,
+                          .hashes = r->in->hashes,
+                          .units = r->units,
+                          .decoded = r->decoded};
+  sketch.cells = cells;
   return sketch;
 }
 

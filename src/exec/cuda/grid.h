@@ -47,14 +47,6 @@ enum { GRID_THREADS = 256 };
 
 struct grid;
 
-#ifdef __CUDACC__
-#define GRID_DEVICE __device__ /* what threads do */
-#include "exec/cuda/grid_cuda.h"
-#else
-#define GRID_DEVICE
-#include "grid_loop.h"
-#endif
-
 /* A zeroed grid may be closed. */
 static bool grid_open(struct grid *g, struct ss_error *error) SS_MUST_CHECK;
 static void grid_close(struct grid *g);
@@ -79,6 +71,14 @@ static bool grid_sort_by_byte(struct grid *g, const uint8_t *keys, uint8_t *keys
                               uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) SS_MUST_CHECK;
 static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *keys_to, const uint32_t *values,
                                uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) SS_MUST_CHECK;
+
+#ifdef __CUDACC__
+#define GRID_DEVICE __device__ /* what threads do */
+#include "exec/cuda/grid_cuda.h"
+#else
+#define GRID_DEVICE
+#include "grid_loop.h"
+#endif
 
 /* --- in kernels ------------------------------------------------------------------------------------------- */
 
