@@ -15,7 +15,7 @@ static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
                         .bounds = r->bounds,
                         .places = r->places,
                         .rows_out = r->rows_out,
-                        .sums = (float *)r->values_out,
+                        .sums = (float *)(void *)r->values_out,
                         .room = r->entries};
   for (uint32_t i = 0; i < in->operands; i++) {
     merge.rows[i] = r->rows[i];
@@ -27,7 +27,8 @@ static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
 }
 
 static bool run_dense_add(struct ss_kernel_run *r, struct ss_error *error) {
-  const struct dense dense = {.a = r->dense[0], .b = r->dense[1], .sum = (float *)r->values_out, .n = r->in->rows};
+  const struct dense dense = {
+      .a = r->dense[0], .b = r->dense[1], .sum = (float *)(void *)r->values_out, .n = r->in->rows};
   return dense_run(&r->grid, &dense, error);
 }
 
@@ -220,7 +221,7 @@ static bool fetch_found(struct ss_kernel_run *r, bool values, struct ss_kernel_o
   if (!read_number(r, r->found, &found, error)) return false;
   out->count = found;
   return FETCH(r, out->rows, r->rows_out, found, error) &&
-         (!values || FETCH(r, out->values, (const float *)r->values_out, found, error));
+         (!values || FETCH(r, out->values, (const float *)(const void *)r->values_out, found, error));
 }
 
 static bool fetch_decoded(struct ss_kernel_run *r, uint64_t due, struct ss_kernel_output *out,
@@ -295,7 +296,7 @@ static bool fetch_unblocked(struct ss_kernel_run *r, struct ss_kernel_output *ou
     return ss_fail(error, SS_UNPROVEN, "received a block that is cut short, out of range or out of order");
   out->count = words - (words + each - 1) / each;
   return FETCH(r, out->rows, r->rows_out, out->count, error) &&
-         FETCH(r, out->values, (const float *)r->values_out, out->count, error);
+         FETCH(r, out->values, (const float *)(const void *)r->values_out, out->count, error);
 }
 
 static bool fetch(struct ss_kernel_run *r, enum ss_kernel kernel, struct ss_kernel_output *out,
@@ -307,7 +308,7 @@ static bool fetch(struct ss_kernel_run *r, enum ss_kernel kernel, struct ss_kern
   case SS_KERNEL_MERGE_SUM: return fetch_found(r, true, out, error);
   case SS_KERNEL_DENSE_ADD:
     out->count = in->rows;
-    return FETCH(r, out->values, (const float *)r->values_out, in->rows, error);
+    return FETCH(r, out->values, (const float *)(const void *)r->values_out, in->rows, error);
   case SS_KERNEL_COALESCE: return fetch_found(r, false, out, error);
   case SS_KERNEL_TOP_K: return fetch_top_k(r, out, error);
   case SS_KERNEL_HASH_PARTITION: return fetch_parts(r, in->part[0].count, out, error);
