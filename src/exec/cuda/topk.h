@@ -19,8 +19,9 @@ enum { DIGIT = 11, BINS = 1 << DIGIT, THREAD_BINS = BINS / GRID_THREADS, BLOCK_K
 enum { HISTOGRAM_PHASES = 3, PICK_PHASES = 4 };
 
 struct kth {
-  uint64_t prefix; /* the digits found so far */
+  uint64_t prefix; /* the digits found so far; when it is done: the least key of those wanted, or less */
   uint32_t place;  /* of the wanted key, from 1 for the largest, among those that begin so */
+  uint32_t done;   /* all that begin so are wanted: no digit that follows parts them */
 };
 
 struct digit {
@@ -28,13 +29,12 @@ struct digit {
   uint64_t count;
   uint32_t *histogram; /* [BINS] zeros between digits */
   struct kth *state;
-  uint32_t shift, width; /* of the digit that is looked at */
+  uint32_t shift, width; /* of the digit that is looked at; together below 64 */
   uint32_t place;        /* of the key that is looked for */
 };
 
 GRID_DEVICE static inline bool digit_begins(const struct digit *a, uint64_t key) {
-  const uint32_t above = a->shift + a->width;
-  return above >= 64 || key >> above == a->state->prefix;
+  return key >> (a->shift + a->width) == a->state->prefix;
 }
 
 struct digit_shared {
@@ -50,7 +50,7 @@ GRID_DEVICE static inline void digit_count(const struct digit *a, struct digit_s
     for (uint32_t i = thread; i < BINS; i += GRID_THREADS) s->count[i] = 0;
     break;
   case 1:
-    for (uint64_t i = first + thread; i < end; i += GRID_THREADS)
+    for (uint64_t i = first + thread; i < end && !a->state->done; i += GRID_THREADS)
       if (digit_begins(a, a->keys[i]))
         grid_add(&s->count[a->keys[i] >> a->shift & ((UINT32_C(1) << a->width) - 1)], 1);
     break;
@@ -66,7 +66,7 @@ struct pick_shared {
   struct kth state;
 };
 
-/* Thread t has the t-th THREAD_BINS bins from the top. */
+/* Thread t has the t-th THREAD_BINS bins from the top. (When it is done, nothing is counted any more, and found.) */
 GRID_DEVICE static inline uint32_t pick_bin(uint32_t thread, uint32_t i) {
   return BINS - 1 - (thread * THREAD_BINS + i);
 }
@@ -77,8 +77,9 @@ GRID_DEVICE static inline void pick_digit(const struct digit *a, struct pick_sha
   for (uint32_t i = 0; i < THREAD_BINS; i++) {
     const uint32_t bin = pick_bin(thread, i), count = a->histogram[bin];
     if (above + count >= s->state.place) {
-      a->state->prefix = s->state.prefix << a->width | bin;
       a->state->place = s->state.place - above;
+      a->state->done = a->shift == 0 || count == s->state.place - above;
+      a->state->prefix = (s->state.prefix << a->width | bin) << (a->state->done ? a->shift : 0);
       return;
     }
     above += count;
@@ -108,17 +109,20 @@ GRID_DEVICE static inline void digit_begin(const struct digit *a, uint32_t i) {
   (void)i;
   a->state->prefix = 0;
   a->state->place = a->place;
+  a->state->done = 0;
 }
 GRID_KERNEL(digit_begin, struct digit)
 
-/* The place-th largest of keys below 2^bits, 1 <= place <= count, becomes state->prefix. */
+/* A bound that the first `place` keys, and no more, reach, into state->prefix. Keys are below 2^bits; those that
+ * equal the place-th reach it with it. 1 <= place <= count. */
 static bool find_kth(struct grid *g, const struct digit *a, uint32_t bits, struct ss_error *error) {
+  const uint64_t blocks = (a->count + BLOCK_KEYS - 1) / BLOCK_KEYS;
   struct digit now = *a;
   if (!GRID_RUN(g, digit_begin, a, 1, NULL, error)) return false;
-  now.width = DIGIT;
-  for (uint32_t left = (bits + DIGIT - 1) / DIGIT * DIGIT; left > 0; left -= DIGIT) {
-    now.shift = left - DIGIT;
-    if (!BLOCK_RUN(g, digit_count, &now, (a->count + BLOCK_KEYS - 1) / BLOCK_KEYS, HISTOGRAM_PHASES, error) ||
+  for (uint32_t left = bits; left > 0; left = now.shift) {
+    now.width = left < DIGIT ? left : (uint32_t)DIGIT;
+    now.shift = left - now.width;
+    if (!BLOCK_RUN(g, digit_count, &now, blocks, HISTOGRAM_PHASES, error) ||
         !BLOCK_RUN(g, pick, &now, 1, PICK_PHASES, error))
       return false;
   }
@@ -155,14 +159,10 @@ GRID_KERNEL(topk_set_bound, struct topk)
 
 GRID_DEVICE static inline uint64_t topk_candidate(const struct topk *a, uint32_t i) {
   const int32_t key = ss_topk_key(a->values[i]);
+  if (key > SS_TOPK_INFINITE) grid_max(a->lost, ~i);
   return key >= *a->bound ? ss_topk_candidate(key, i) : GRID_NONE(uint64_t);
 }
 GRID_SELECT(topk_candidate, struct topk, uint64_t)
-
-GRID_DEVICE static inline void topk_check(const struct topk *a, uint32_t i) {
-  if (a->keys[i] >> 32 > SS_TOPK_INFINITE) grid_max(a->lost, ~ss_topk_index(a->keys[i]));
-}
-GRID_KERNEL(topk_check, struct topk)
 
 GRID_DEVICE static inline uint32_t topk_kept(const struct topk *a, uint32_t i) {
   return a->all || a->keys[i] >= a->digit.state->prefix ? ss_topk_index(a->keys[i]) : GRID_NONE(uint32_t);
@@ -201,8 +201,7 @@ static bool topk_run(struct grid *g, const struct topk *a, struct ss_error *erro
   now.digit.count = found;
   now.digit.place = (uint32_t)a->k;
   if (!now.all && !find_kth(g, &now.digit, CANDIDATE_BITS, error)) return false;
-  return GRID_RUN(g, topk_check, &now, found, NULL, error) &&
-         GRID_RUN_SELECT(g, topk_kept, &now, found, a->out, a->found, error);
+  return GRID_RUN_SELECT(g, topk_kept, &now, found, a->out, a->found, error);
 }
 
 #endif
