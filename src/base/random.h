@@ -2,10 +2,12 @@
 #ifndef SS_BASE_RANDOM_H
 #define SS_BASE_RANDOM_H
 
+#include "base/both.h"
+
 #include <stdint.h>
 
 /* Two rounds of the splitmix64 finaliser over (a, b): a bijection of b for each a, well mixed. */
-static inline uint64_t ss_mix(uint64_t a, uint64_t b) {
+SS_DEVICE static inline uint64_t ss_mix(uint64_t a, uint64_t b) {
   uint64_t z = b + (a + 1) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -15,12 +17,12 @@ static inline uint64_t ss_mix(uint64_t a, uint64_t b) {
 }
 
 /* Uniform in [0, n), n > 0, by multiply-high (bias below n / 2^64). */
-static inline uint64_t ss_below(uint64_t random, uint64_t n) {
+SS_DEVICE static inline uint64_t ss_below(uint64_t random, uint64_t n) {
   return (uint64_t)(((unsigned __int128)random * n) >> 64);
 }
 
 /* Uniform in [0, 1), 53 bits. */
-static inline double ss_unit(uint64_t random) {
+SS_DEVICE static inline double ss_unit(uint64_t random) {
   return (double)(random >> 11) * 0x1p-53;
 }
 

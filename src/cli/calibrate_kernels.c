@@ -7,45 +7,61 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char help[] =
-    "usage: sparsync calibrate kernels --device cpu [options]\n"
+    "usage: sparsync calibrate kernels --device cpu|cuda [options]\n"
     "\n"
-    "Times the tensor kernels on this machine, with all threads, over sizes and densities (1%, 10% and 50%), inputs\n"
-    "out of cache, the median after a warm-up; fits t0 + bytes*per_byte to each by robust regression; and writes a\n"
-    "device file. Residuals and valid sizes go with it. Sums are what schemes charge: merge_sum and dense_add.\n"
-    "Nothing else should run meanwhile; it takes minutes.\n"
+    "Times the tensor kernels on this machine, on all threads of its CPU or on a GPU, over sizes and densities (1%,\n"
+    "10% and 50%), inputs out of cache, the median after a warm-up; fits t0 + bytes*per_byte to each by robust\n"
+    "regression; and writes a device file. Residuals and valid sizes go with it. Sums are what schemes charge:\n"
+    "merge_sum and dense_add. Beside it, for the largest tensor: the time that the memory traffic alone would take\n"
+    "(the floor), at the speed of a large copy, and the ratio. On a GPU also of ZEN's case, 11 million indices of "
+    "214\n"
+    "million. Nothing else should run meanwhile; it takes minutes.\n"
     "\n"
-    "  --device cpu         what to time\n"
-    "  --max SIZE           of the largest dense tensor (default 64MiB); sizes quadruple from 16KiB\n"
+    "  --device cpu|cuda    what to time (cuda: the GPU that CUDA takes first; CUDA_VISIBLE_DEVICES chooses)\n"
+    "  --max SIZE           of the largest dense tensor (default 64MiB, of a GPU 256MiB); sizes quadruple from "
+    "16KiB\n"
     "  --repeats N          times that each median is of (default 7)\n"
     "  --cache SIZE         of the last cache: twice that is written over before each call (default: as the system "
     "says)\n"
-    "  --name NAME          of the device (default cpu)\n"
+    "  --name NAME          of the device (default: as --device)\n"
     "  -o FILE              write there instead of to standard output\n"
     "\n"
     "examples:\n"
     "  sparsync calibrate kernels --device cpu -o here.json\n"
-    "  sparsync calibrate kernels --device cpu --max 4MiB --repeats 3\n";
+    "  sparsync calibrate kernels --device cpu --max 4MiB --repeats 3\n"
+    "  sparsync calibrate kernels --device cuda --max 1GiB -o gpu.json\n";
 
 enum { SMALLEST = 4096 /* rows */, ELEMENT = 4, INPUTS_MAX = 64 };
 static const double densities[] = {0.01, 0.1, 0.5};
+enum { DENSITIES = sizeof densities / sizeof *densities, SHOWN = 1 /* the density that is printed */ };
+/* ZEN section 5.3: DeepFM's embedding, 6 ms on a V100. */
+enum { ZEN_ROWS = 214000000 };
+#define ZEN_DENSITY 0.052
 
 struct arguments {
   const char *device, *name, *out;
-  double most;  /* B */
+  double most;  /* B; 0: as the device has it */
   double cache; /* B; 0: ask */
   uint32_t repeats;
 };
 
+/* What is timed. */
+struct bench {
+  const struct ss_kernel_device *device;
+  char text[256];   /* the device in words */
+  double copy_rate; /* B/s */
+};
+
 struct times {
-  struct ss_timed input[INPUTS_MAX][SS_TIMED_KERNELS];
+  struct ss_timed input[INPUTS_MAX][SS_KERNELS];
+  uint64_t rows; /* of the last, largest inputs */
   size_t inputs;
+  struct ss_timed zen;
 };
 
 /* --- what was asked --------------------------------------------------------------------------------------- */
@@ -76,94 +92,177 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   return true;
 }
 
-static double cache_of_system(void) {
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 && bytes < 1L << 32 ? (double)bytes : 0x1p26;
+/* --- devices ---------------------------------------------------------------------------------------------- */
+
+static bool find_device(const char *name, const struct ss_kernel_device **out, struct ss_error *error) {
+  if (!name) return ss_fail(error, SS_BAD_INPUT, "calibrate kernels: say of what: --device cpu or --device cuda");
+  *out = &ss_kernels_cpu;
+  if (strcmp(name, ss_kernels_cpu.name) == 0) return true;
+  if (strcmp(name, "cuda") != 0) return ss_fail(error, SS_BAD_INPUT, "--device: \"%s\" is not cpu or cuda", name);
+#ifdef SS_HAVE_CUDA
+  *out = &ss_kernels_cuda;
+  return true;
+#else
+  return ss_fail(error, SS_BAD_INPUT,
+                 "--device cuda: this sparsync was built without CUDA; `./dev cuda build` builds one where nvcc is");
+#endif
+}
+
+static bool is_gpu(const struct bench *b) {
+  return b->device != &ss_kernels_cpu;
+}
+
+/* Finds the device, and fills what was not asked for. */
+static bool settle(struct arguments *a, struct bench *b, struct ss_error *error) {
+  uint64_t cache;
+  if (!find_device(a->device, &b->device, error)) return false;
+  if (!b->device->describe(b->text, sizeof b->text, &cache, error)) return false;
+  if (!(a->cache > 0)) a->cache = (double)cache;
+  if (!(a->most > 0)) a->most = is_gpu(b) ? 0x1p28 : 0x1p26;
+  if (!a->name) a->name = a->device;
+  return true;
 }
 
 /* --- times ------------------------------------------------------------------------------------------------ */
 
-static bool measure(const struct arguments *a, struct times *times, struct ss_error *error) {
+static bool measure(const struct arguments *a, struct bench *b, struct times *times, struct ss_error *error) {
+  struct ss_timing timing = {.device = b->device, .repeats = a->repeats, .cache = (uint64_t)a->cache};
   for (uint64_t rows = SMALLEST; (double)(rows * ELEMENT) <= a->most; rows *= 4)
-    for (size_t d = 0; d < sizeof densities / sizeof *densities; d++) {
-      const struct ss_timing timing = {rows, densities[d], a->repeats, (uint64_t)a->cache};
-      if (!ss_time_kernels(&timing, times->input[times->inputs++], error)) return false;
+    for (size_t d = 0; d < DENSITIES; d++) {
+      timing.rows = times->rows = rows;
+      timing.density = densities[d];
+      if (!ss_time_kernels(&timing, SS_ALL_KERNELS, times->input[times->inputs++], error)) return false;
     }
-  return true;
+  if (is_gpu(b)) {
+    struct ss_timed zen[SS_KERNELS];
+    timing.rows = ZEN_ROWS;
+    timing.density = ZEN_DENSITY;
+    if (!ss_time_kernels(&timing, UINT32_C(1) << SS_KERNEL_HIERARCHICAL_HASHING, zen, error)) return false;
+    times->zen = zen[SS_KERNEL_HIERARCHICAL_HASHING];
+  }
+  return b->device->copy_rate((uint64_t)(a->most > 4 * a->cache ? a->most : 4 * a->cache), &b->copy_rate, error);
 }
 
-static bool fit(const struct times *times, size_t kernel, struct ss_link_piece *out, struct ss_error *error) {
+static bool fit(const struct times *times, enum ss_kernel kernel, struct ss_link_piece *out, struct ss_error *error) {
   struct ss_link_sample sample[INPUTS_MAX];
   for (size_t i = 0; i < times->inputs; i++) {
     const struct ss_timed *t = &times->input[i][kernel];
-    sample[i] = (struct ss_link_sample){1, t->bytes, t->bytes, t->seconds};
+    sample[i] = (struct ss_link_sample){1, t->traffic.moved, t->traffic.moved, t->seconds};
   }
-  return ss_line_fit(sample, times->inputs, out, error) || ss_fail_prefix(error, "%s", ss_timed_name(kernel));
+  return ss_line_fit(sample, times->inputs, out, error) || ss_fail_prefix(error, "%s", ss_kernel_name(kernel));
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
-static bool add_kernel(cJSON *kernels, size_t kernel, const struct ss_link_piece *line) {
-  cJSON *item = cJSON_AddObjectToObject(kernels, ss_timed_name(kernel));
+static bool add_kernel(cJSON *kernels, enum ss_kernel kernel, const struct ss_link_piece *line) {
+  cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
   return item && cJSON_AddNumberToObject(item, "t0", line->alpha) &&
          cJSON_AddNumberToObject(item, "per_byte", line->beta) && calibrate_add_quality(item, line);
 }
 
-static bool add_heads(cJSON *root, const struct arguments *a) {
-  char date[16], measured[256], summary[128];
-  (void)snprintf(measured, sizeof measured, "sparsync calibrate kernels --device cpu --max %.0f --repeats %u, %s",
-                 a->most, a->repeats, calibrate_date(date, sizeof date));
-  (void)snprintf(summary, sizeof summary, "measured: a CPU with %d threads", omp_get_max_threads());
+static bool add_heads(cJSON *root, const struct arguments *a, const struct bench *b) {
+  char date[16], measured[256], summary[300];
+  (void)snprintf(measured, sizeof measured, "sparsync calibrate kernels --device %s --max %.0f --repeats %u, %s",
+                 a->device, a->most, a->repeats, calibrate_date(date, sizeof date));
+  (void)snprintf(summary, sizeof summary, "measured: %s", b->text);
   return cJSON_AddStringToObject(root, "name", a->name) && cJSON_AddStringToObject(root, "summary", summary) &&
          cJSON_AddStringToObject(root, "measured", measured);
 }
 
-static bool add_notes(cJSON *root, const struct arguments *a) {
-  cJSON *notes = cJSON_AddObjectToObject(root, "notes");
-  return notes && cJSON_AddNumberToObject(notes, "threads", omp_get_max_threads()) &&
-         cJSON_AddNumberToObject(notes, "overwritten_between_calls", 2 * a->cache);
+static bool add_floor(cJSON *floors, enum ss_kernel kernel, uint64_t rows, double density, const struct ss_timed *t,
+                      double rate) {
+  cJSON *item = cJSON_CreateObject();
+  if (!cJSON_AddItemToArray(floors, item)) return false;
+  return cJSON_AddStringToObject(item, "kernel", ss_kernel_name(kernel)) &&
+         cJSON_AddNumberToObject(item, "rows", (double)rows) && cJSON_AddNumberToObject(item, "density", density) &&
+         cJSON_AddNumberToObject(item, "floor_bytes", t->traffic.floor) &&
+         cJSON_AddNumberToObject(item, "floor_s", t->traffic.floor / rate) &&
+         cJSON_AddNumberToObject(item, "seconds", t->seconds) &&
+         cJSON_AddNumberToObject(item, "ratio", t->seconds * rate / t->traffic.floor);
 }
 
-static void tell(size_t kernel, const struct ss_link_piece *p) {
+/* Of the largest tensor, at each density. */
+static const struct ss_timed *largest(const struct times *times, size_t density, enum ss_kernel kernel) {
+  return &times->input[times->inputs - DENSITIES + density][kernel];
+}
+
+static bool add_floors(cJSON *notes, const struct bench *b, const struct times *times) {
+  cJSON *floors = cJSON_AddArrayToObject(notes, "floors");
+  bool ok = floors != NULL;
+  for (uint32_t k = 0; k < SS_KERNELS; k++)
+    for (size_t d = 0; d < DENSITIES; d++)
+      ok = ok && add_floor(floors, (enum ss_kernel)k, times->rows, densities[d], largest(times, d, (enum ss_kernel)k),
+                           b->copy_rate);
+  if (ok && is_gpu(b))
+    ok = add_floor(floors, SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
+  return ok;
+}
+
+static bool add_notes(cJSON *root, const struct arguments *a, const struct bench *b, const struct times *times) {
+  cJSON *notes = cJSON_AddObjectToObject(root, "notes");
+  return notes && cJSON_AddNumberToObject(notes, "overwritten_between_calls", 2 * a->cache) &&
+         cJSON_AddNumberToObject(notes, "copied_bytes_per_second", b->copy_rate) && add_floors(notes, b, times);
+}
+
+static void tell(enum ss_kernel kernel, const struct ss_link_piece *p) {
   char text[4][32];
   (void)fprintf(stderr,
                 "%-20s %s + bytes/(%s), for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu "
                 "outliers\n",
-                ss_timed_name(kernel), ss_units_format(text[0], sizeof text[0], SS_TIME, p->alpha),
+                ss_kernel_name(kernel), ss_units_format(text[0], sizeof text[0], SS_TIME, p->alpha),
                 ss_units_format(text[1], sizeof text[1], SS_RATE, 1 / p->beta),
                 ss_units_format(text[2], sizeof text[2], SS_BYTES, p->low),
                 ss_units_format(text[3], sizeof text[3], SS_BYTES, p->high), 100 * p->typical, 100 * p->worst,
                 p->outliers, p->samples);
 }
 
-static bool write_device(const struct arguments *a, const struct ss_link_piece *line, struct ss_error *error) {
+static void tell_floor(enum ss_kernel kernel, uint64_t rows, double density, const struct ss_timed *t, double rate) {
+  char text[3][32];
+  (void)fprintf(stderr, "%-20s %llu rows at %.3g%%: floor %s in %s, took %s, %.3g times the floor\n",
+                ss_kernel_name(kernel), (unsigned long long)rows, 100 * density,
+                ss_units_format(text[0], sizeof text[0], SS_BYTES, t->traffic.floor),
+                ss_units_format(text[1], sizeof text[1], SS_TIME, t->traffic.floor / rate),
+                ss_units_format(text[2], sizeof text[2], SS_TIME, t->seconds), t->seconds * rate / t->traffic.floor);
+}
+
+static void tell_floors(const struct bench *b, const struct times *times) {
+  char text[32];
+  (void)fprintf(stderr, "\n%s; a copy reads and writes %s\n", b->text,
+                ss_units_format(text, sizeof text, SS_RATE, b->copy_rate));
+  for (uint32_t k = 0; k < SS_KERNELS; k++)
+    tell_floor((enum ss_kernel)k, times->rows, densities[SHOWN], largest(times, SHOWN, (enum ss_kernel)k),
+               b->copy_rate);
+  if (is_gpu(b)) tell_floor(SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
+}
+
+static bool write_device(const struct arguments *a, const struct bench *b, const struct times *times,
+                         const struct ss_link_piece *line, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
-  cJSON *kernels = root && add_heads(root, a) ? cJSON_AddObjectToObject(root, "kernels") : NULL;
+  cJSON *kernels = root && add_heads(root, a, b) ? cJSON_AddObjectToObject(root, "kernels") : NULL;
   bool ok = kernels != NULL;
-  for (size_t k = 0; ok && k < SS_TIMED_KERNELS; k++) ok = add_kernel(kernels, k, &line[k]);
-  if (!ok || !add_notes(root, a)) {
+  for (uint32_t k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, (enum ss_kernel)k, &line[k]);
+  if (!ok || !add_notes(root, a, b, times)) {
     cJSON_Delete(root);
     root = NULL;
   }
   return calibrate_write(root, a->out, error);
 }
 
-static bool calibrate(const struct arguments *a, struct times *times, struct ss_error *error) {
-  struct ss_link_piece line[SS_TIMED_KERNELS];
-  if (!measure(a, times, error)) return false;
-  for (size_t k = 0; k < SS_TIMED_KERNELS; k++)
-    if (!fit(times, k, &line[k], error)) return false;
-  if (!write_device(a, line, error)) return false;
-  for (size_t k = 0; k < SS_TIMED_KERNELS; k++) tell(k, &line[k]);
+static bool calibrate(struct arguments *a, struct times *times, struct ss_error *error) {
+  struct ss_link_piece line[SS_KERNELS];
+  struct bench bench = {0};
+  if (!settle(a, &bench, error) || !measure(a, &bench, times, error)) return false;
+  for (uint32_t k = 0; k < SS_KERNELS; k++)
+    if (!fit(times, (enum ss_kernel)k, &line[k], error)) return false;
+  if (!write_device(a, &bench, times, line, error)) return false;
+  for (uint32_t k = 0; k < SS_KERNELS; k++) tell((enum ss_kernel)k, &line[k]);
+  tell_floors(&bench, times);
   return true;
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {.name = "cpu", .most = 0x1p26, .repeats = 7};
+  struct arguments a = {.repeats = 7};
   if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
-  if (!a.device) return ss_fail(error, SS_BAD_INPUT, "calibrate kernels: say of what: --device cpu");
-  if (strcmp(a.device, "cpu") != 0) return ss_fail(error, SS_BAD_INPUT, "--device: \"%s\" is not cpu", a.device);
-  if (!(a.cache > 0)) a.cache = cache_of_system();
   struct times *times = ss_alloc_zero(1, sizeof *times);
   if (!times) return ss_fail_memory(error, "timing kernels");
   const bool ok = calibrate(&a, times, error);

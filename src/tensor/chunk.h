@@ -72,7 +72,7 @@ static inline bool ss_chunk_same(const struct ss_chunk *a, const struct ss_chunk
 }
 
 /* Even shares, the rule everywhere: part j of n in p is [floor(j*n/p), floor((j+1)*n/p)). */
-static inline uint64_t ss_share(uint64_t n, uint64_t p, uint64_t j) {
+SS_DEVICE static inline uint64_t ss_share(uint64_t n, uint64_t p, uint64_t j) {
   return (uint64_t)((unsigned __int128)n * j / p);
 }
 

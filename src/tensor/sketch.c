@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "tensor/hash.h"
+#include "tensor/sketch_cell.h"
 
 #include <omp.h>
 #include <string.h>
@@ -57,11 +58,6 @@ static void hash_batch(struct batch *batch, uint64_t seed, uint64_t buckets, con
   for (uint64_t i = 0; row && i < batch->count; i++) __builtin_prefetch((const uint64_t *)row + batch->bucket[i], 1);
 }
 
-/* The value, or its negative: by arithmetic, since no branch predictor can guess a hash. */
-static uint64_t with_sign(uint64_t value, uint64_t minus) {
-  return (value ^ minus) - minus;
-}
-
 /* The additions of one call. */
 struct addition {
   const struct ss_sketch *shape;
@@ -81,7 +77,7 @@ static void add_alone(const struct addition *a, uint64_t *buckets) {
       uint64_t *row = buckets + j * a->shape->buckets;
       hash_batch(&batch, a->shape->seed + 2 * j, a->shape->buckets, row);
       for (uint64_t i = 0; i < batch.count; i++)
-        row[batch.bucket[i]] += with_sign((uint64_t)a->values[begin + i], batch.minus[i]);
+        row[batch.bucket[i]] += ss_sketch_signed((uint64_t)a->values[begin + i], batch.minus[i]);
     }
   }
 }
@@ -110,7 +106,7 @@ static void post_batch(const struct addition *a, struct batch *batch, uint64_t j
   memcpy(leaf->starts, place, sizeof place);
   for (uint64_t i = 0; i < batch->count; i++)
     leaf->posted[place[batch->bucket[i] >> a->shift]++] =
-        (struct posting){batch->bucket[i], with_sign((uint64_t)a->values[batch->begin + i], batch->minus[i])};
+        (struct posting){batch->bucket[i], ss_sketch_signed((uint64_t)a->values[batch->begin + i], batch->minus[i])};
 }
 
 /* A lane's share of the leaf after next; no hardware guesses strides of a leaf. */
@@ -157,18 +153,6 @@ void ss_sketch_add(const struct ss_sketch *shape, const struct ss_sketch_rows *r
 
 /* --- decoding ------------------------------------------------------------------------------------------------ */
 
-static double median(int64_t *values, uint64_t count) {
-  for (uint64_t i = 1; i < count; i++) {
-    const int64_t value = values[i];
-    uint64_t place = i;
-    for (; place > 0 && values[place - 1] > value; place--) values[place] = values[place - 1];
-    values[place] = value;
-  }
-  const uint64_t middle = count / 2;
-  const double upper = (double)values[middle];
-  return count % 2 ? upper : (double)values[middle - 1] / 2 + upper / 2;
-}
-
 /* `found`, [DECODED][hashes], is for what each row of the sketch says. */
 static void decode_batch(const struct ss_sketch *shape, struct batch *batch, const int64_t *buckets, int64_t *found,
                          double *out) {
@@ -177,9 +161,9 @@ static void decode_batch(const struct ss_sketch *shape, struct batch *batch, con
     const int64_t *row = buckets + j * shape->buckets;
     hash_batch(batch, shape->seed + 2 * j, shape->buckets, row);
     for (uint64_t i = 0; i < batch->count; i++)
-      found[i * hashes + j] = (int64_t)with_sign((uint64_t)row[batch->bucket[i]], batch->minus[i]);
+      found[i * hashes + j] = (int64_t)ss_sketch_signed((uint64_t)row[batch->bucket[i]], batch->minus[i]);
   }
-  for (uint64_t i = 0; i < batch->count; i++) out[batch->begin + i] = median(found + i * hashes, hashes);
+  for (uint64_t i = 0; i < batch->count; i++) out[batch->begin + i] = ss_sketch_median(found + i * hashes, hashes);
 }
 
 void ss_sketch_decode(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *buckets,

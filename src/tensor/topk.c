@@ -1,6 +1,7 @@
 #include "tensor/topk.h"
 
-#include <math.h>
+#include "tensor/topk_key.h"
+
 #include <string.h>
 
 /* Up to here sorting beats clearing a histogram. */
@@ -279,39 +280,18 @@ bool ss_top_blocks(const int64_t *values, uint64_t n, uint32_t block, uint64_t k
 /* A sample of the floats gives a magnitude that fewer than k of them should be below of, one pass counts those at or
  * above it, one gathers them; the exact selection is among these. A guess that was too high shows in the count, and
  * then every non-zero is a candidate. */
-enum { SAMPLE = 1 << 16, SMALL = 4 * SAMPLE, CHUNK = 1 << 16 };
-/* A float without its sign, as an integer, orders as its magnitude does. */
-enum { INFINITE = 0x7f800000 };
-
-static int32_t key_of(const float *value) {
-  uint32_t bits;
-  memcpy(&bits, value, sizeof bits);
-  return (int32_t)(bits & INT32_MAX);
-}
-
+enum { SAMPLE = SS_TOPK_SAMPLE, SMALL = 4 * SAMPLE, CHUNK = 1 << 16 };
 static int32_t guess_bound(const float *values, uint64_t n, uint64_t k, uint64_t *keys) {
-  const double expected = (double)k / (double)n * SAMPLE;
-  uint64_t place = (uint64_t)(expected + 4 * sqrt(expected) + 8);
+  uint64_t place = ss_topk_place(n, k);
   if (n <= SMALL || place > SAMPLE) return 1;
-  for (uint64_t i = 0; i < SAMPLE; i++) {
-    /* anywhere in its stratum: a fixed stride would see but some columns of a tensor */
-    const uint64_t low = ss_share(n, SAMPLE, i), high = ss_share(n, SAMPLE, i + 1);
-    keys[i] = (uint64_t)key_of(&values[low + ss_below(ss_mix(0, i), high - low)]);
-  }
-  const uint64_t bound = kth_largest(keys, SAMPLE, &place);
-  if (bound == 0) return 1;
-  return bound > INFINITE ? INFINITE + 1 : (int32_t)bound; /* every NaN is to be a candidate */
+  for (uint64_t i = 0; i < SAMPLE; i++) keys[i] = (uint64_t)ss_topk_key(values[ss_topk_sampled(n, i)]);
+  return ss_topk_bound(kth_largest(keys, SAMPLE, &place));
 }
 
 static uint64_t count_candidates(const float *values, uint64_t n, int32_t bound) {
   uint32_t count = 0; /* n is at most CHUNK: a narrow sum, that more lanes fit */
-  for (uint64_t i = 0; i < n; i++) count += key_of(&values[i]) >= bound;
+  for (uint64_t i = 0; i < n; i++) count += ss_topk_key(values[i]) >= bound;
   return count;
-}
-
-/* A candidate is its key above the complement of its index, so that candidates are distinct and order by the rule. */
-static uint64_t candidate_of(int32_t key, uint64_t index) {
-  return (uint64_t)key << 32 | (uint32_t)~index;
 }
 
 /* Writes the candidates of values[first .. end). */
@@ -319,10 +299,10 @@ static void gather_candidates(const float *values, uint64_t first, uint64_t end,
   for (uint64_t begin = first; begin < end; begin += GROUP) {
     const uint64_t stop = end - begin < GROUP ? end : begin + GROUP;
     int32_t any = 0;
-    for (uint64_t i = begin; i < stop; i++) any |= key_of(&values[i]) >= bound;
+    for (uint64_t i = begin; i < stop; i++) any |= ss_topk_key(values[i]) >= bound;
     if (!any) continue;
     for (uint64_t i = begin; i < stop; i++)
-      if (key_of(&values[i]) >= bound) *out++ = candidate_of(key_of(&values[i]), i);
+      if (ss_topk_key(values[i]) >= bound) *out++ = ss_topk_candidate(ss_topk_key(values[i]), i);
   }
 }
 
@@ -353,14 +333,11 @@ static void gather_all(const float *values, uint64_t n, int32_t bound, const str
   }
 }
 
-static uint32_t index_of(uint64_t candidate) {
-  return ~(uint32_t)candidate;
-}
-
 static bool refuse_nan(const uint64_t *list, uint64_t count, struct ss_error *error) {
   for (uint64_t i = 0; i < count; i++)
-    if (list[i] >> 32 > INFINITE)
-      return ss_fail(error, SS_BAD_INPUT, "element %u is not a number: there is no top-k with it", index_of(list[i]));
+    if (list[i] >> 32 > SS_TOPK_INFINITE)
+      return ss_fail(error, SS_BAD_INPUT, "element %u is not a number: there is no top-k with it",
+                     ss_topk_index(list[i]));
   return true;
 }
 
@@ -392,6 +369,6 @@ bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena
     least = kth_largest(keys, found, &place);
   }
   for (uint64_t i = 0; i < found; i++)
-    if (c.list[i] >= least) rows[(*count)++] = index_of(c.list[i]);
+    if (c.list[i] >= least) rows[(*count)++] = ss_topk_index(c.list[i]);
   return true;
 }

@@ -332,12 +332,30 @@ def kernels_are_timed(folder):
     else:
         raise tap.Skip("too busy a machine to time kernels")
     device = json.loads(path.read_text())
-    assert {"merge_sum", "dense_add", "coalesce", "top_k", "hash_partition"} <= set(device["kernels"]) and "cpu" in device["measured"]
+    assert len(device["kernels"]) == 14 and {"merge_sum", "dense_add", "hash_bitmap_decode"} <= set(device["kernels"]) and "cpu" in device["measured"]
+    floors = {(f["kernel"], f["density"]): f for f in device["notes"]["floors"]}
+    assert len(floors) == 14 * 3 and "times the floor" in done.stderr
+    for (name, _), floor in floors.items():
+        assert name in device["kernels"] and floor["rows"] == 262144, floor
+        rate = device["notes"]["copied_bytes_per_second"]
+        assert abs(floor["floor_s"] / (floor["floor_bytes"] / rate) - 1) < 1e-9 and abs(floor["ratio"] / (floor["seconds"] / floor["floor_s"]) - 1) < 1e-9
+    assert floors["dense_add", 0.1]["floor_bytes"] == 12 * 262144 and floors["hash_partition", 0.5]["floor_bytes"] % 8 == 0
+    listed = floors["hash_partition", 0.1]["floor_bytes"] // 8  # the same rows; ZEN's memory is 2n slots and a tenth of that
+    assert abs(floors["hierarchical_hashing", 0.1]["floor_bytes"] - (40 * listed + 8 * 2.2 * listed)) <= 8
     for name, line in device["kernels"].items():
         assert line["t0"] >= 0 and line["per_byte"] > 0 and line["samples"] == 12, f"{name}: {line}"
         assert 0 < line["valid"][0] < line["valid"][1] and name in done.stderr
     call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
          "rtx3090-1gbe", "--device", path)
+
+
+@test
+def gpus_that_are_not_there_are_told(folder):
+    """Built without CUDA: usage; with it, but without a GPU: the machine. With a GPU it works, and takes too long to try here."""
+    done = subprocess.run([PROGRAM, "calibrate", "kernels", "--device", "cuda", "--max", "64KiB", "-o", folder / "gpu.json"],
+                          capture_output=True, text=True, timeout=120, env={**ENVIRONMENT, "CUDA_VISIBLE_DEVICES": ""})
+    assert done.returncode in (2, 3) and not done.stdout and not (folder / "gpu.json").exists(), done
+    assert ("built without CUDA" if done.returncode == 2 else "cuda: looking for an NVIDIA GPU and its driver: ") in done.stderr, done.stderr
 
 
 # --- logs that are not ------------------------------------------------------------------------------------------------

@@ -1,0 +1,14 @@
+/* The GPU's kernels as loops on this CPU (grid_loop.h), as a device of the table. */
+#ifndef SS_TESTS_CUDA_LOOP_H
+#define SS_TESTS_CUDA_LOOP_H
+
+#include "exec/kernels.h"
+
+/* Without clocks. */
+extern const struct ss_kernel_device cuda_loop;
+/* Says in which order threads come in the runs that are opened from now on. */
+void cuda_loop_order(uint64_t seed);
+/* The hash of a row as the GPU's kernels have it. */
+uint64_t cuda_loop_hash(uint64_t row, uint64_t seed);
+
+#endif
