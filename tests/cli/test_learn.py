@@ -161,6 +161,14 @@ def what_is_selected_is_added_up_alike(folder):
     assert document["select"] == 0.05 and document["curves"][0]["bytes_sent_max"] == 5 * 8 * entries
     alone = ("--text", text, "--steps", 12, "--ranks", 1, "--scheme", "allgather")
     assert curves(*alone)["allgather"]["loss"] == curves(*alone, "--select", 1)["allgather"]["loss"]
+    # the same selection as a scenario's, residuals included: of the captured gradients as much is applied
+    trace = folder / "selected.safetensors"
+    ours = curves("--text", text, "--steps", 6, "--ranks", 6, "--select", "5%", "--scheme", "zen", "--capture", trace)["zen"]["energy"]
+    done = subprocess.run([PROGRAM, "run", "--trace", trace, "--cluster", "rtx3090-10gbe", "--scheme", "zen", "--set", 'select={"topk": 0.05}', "--set",
+                           "cluster.gpus_per_node=1", "--format", "json"], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    energies = [p["energy"] for p in json.loads(done.stdout)["points"] if p["tensor"] != "*"]
+    assert math.isclose(ours, sum(energies) / 2, rel_tol=1e-4), (ours, energies)
     sketch = curves(*arguments, "--select", "5%", "--scheme", "s2")["s2"]
     assert sketch["sound"] and sketch["error_l2"] > 0
 
