@@ -1,7 +1,12 @@
-# Lines: y over x, a line a series, with a mark at every so many-th point (thin). Columns of the data: x, y, low, high.
+# Lines: y over x, a line a series, with a mark at every so many-th point (thin), other points in each series: equal lines
+# show all their marks. Columns of the data: x, y, low, high.
 if (ranges) {
-  plot for [i=1:n] data index (i - 1) using 1:2 with linespoints linestyle style[i] pointinterval thin title name[i], \
+  plot for [i=1:n] data index (i - 1) using 1:2 with lines linestyle style[i] notitle, \
+       for [i=1:n] data index (i - 1) using 1:2 every thin::((i - 1) * thin / n) with points linestyle style[i] notitle, \
+       for [i=1:n] NaN with linespoints linestyle style[i] title name[i], \
        for [i=1:n] data index (i - 1) using 1:3:(0):($4 - $3) with vectors nohead linestyle style[i] notitle
 } else {
-  plot for [i=1:n] data index (i - 1) using 1:2 with linespoints linestyle style[i] pointinterval thin title name[i]
+  plot for [i=1:n] data index (i - 1) using 1:2 with lines linestyle style[i] notitle, \
+       for [i=1:n] data index (i - 1) using 1:2 every thin::((i - 1) * thin / n) with points linestyle style[i] notitle, \
+       for [i=1:n] NaN with linespoints linestyle style[i] title name[i]
 }

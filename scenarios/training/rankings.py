@@ -2,7 +2,8 @@
 """What halving and doubling each estimated input does to the ranking of systems, for the scenarios of this folder. Writes
 their sections of docs/workloads.md, between its two marks.
 
-usage: rankings.py PROGRAM [NAME...]      (all but -select, which takes a quarter of an hour; --print: to standard output)
+usage: rankings.py PROGRAM [NAME...]      (all but -select, which takes a quarter of an hour, and the small copies -thin and -blocks;
+                                          --print: to standard output)
 """
 import copy
 import json
@@ -160,7 +161,7 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     program = os.path.abspath(arguments[0])
-    names = arguments[1:] or [path.stem for path in sorted(HERE.glob("*.json")) if not path.stem.endswith("-select")]
+    names = arguments[1:] or [path.stem for path in sorted(HERE.glob("*.json")) if not path.stem.endswith(("-select", "-thin", "-blocks"))]
     for name in names:
         text = table(program, HERE / f"{name}.json")
         if "--print" in sys.argv:

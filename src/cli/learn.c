@@ -41,6 +41,9 @@ static const char help[] =
     "  --samples K          of the sampled softmax, a rank and step (32)\n"
     "  --optimizer NAME     sgd, adagrad (default), or adam: EmbRace's sparse Adam\n"
     "  --lr RATE            learning rate (sgd 1, adagrad 0.1, adam 0.001)\n"
+    "  --select SHARE       what ranks send of each table: its largest entries; the rest is added to the next "
+    "step's\n"
+    "                       gradient (Deep Gradient Compression); for lossless schemes and s2\n"
     "  --split              update in two parts, what the next step needs first (EmbRace's vertical scheduling)\n"
     "  --seed N             of first values and samples (1)\n"
     "  --gpus-per-node G    for schemes with a hierarchy (1)\n"
@@ -73,12 +76,12 @@ struct arguments {
 };
 
 static const struct ss_option_spec specs[] = {
-    {"learn", false},    {"text", true},    {"trace", true},         {"scheme", true},    {"ranks", true},
-    {"layout", true},    {"batch", true},   {"seq", true},           {"steps", true},     {"vocab", true},
-    {"width", true},     {"context", true}, {"samples", true},       {"optimizer", true}, {"lr", true},
-    {"split", false},    {"seed", true},    {"gpus-per-node", true}, {"capture", true},   {"source", true},
-    {"plot-data", true}, {"every", true},   {"format", true},        {"o", true},         {"jobs", true},
-    {"quiet", false},    {"help", false},   {.name = NULL}};
+    {"learn", false}, {"text", true},      {"trace", true},   {"scheme", true},        {"ranks", true},
+    {"layout", true}, {"batch", true},     {"seq", true},     {"steps", true},         {"vocab", true},
+    {"width", true},  {"context", true},   {"samples", true}, {"optimizer", true},     {"lr", true},
+    {"select", true}, {"split", false},    {"seed", true},    {"gpus-per-node", true}, {"capture", true},
+    {"source", true}, {"plot-data", true}, {"every", true},   {"format", true},        {"o", true},
+    {"jobs", true},   {"quiet", false},    {"help", false},   {.name = NULL}};
 
 /* --- schemes -------------------------------------------------------------------------------------------- */
 
@@ -176,6 +179,14 @@ static bool parse_rate(struct arguments *a, const char *value, struct ss_error *
   return true;
 }
 
+static bool parse_select(struct arguments *a, const char *value, struct ss_error *error) {
+  struct ss_selection *select = &a->course.select;
+  *select = (struct ss_selection){.selects = true, .residual = true};
+  if (!ss_units_parse(value, SS_RATIO, &select->density, error)) return ss_fail_prefix(error, "--select");
+  if (select->density > 0 && select->density <= 1) return true;
+  return ss_fail(error, SS_BAD_INPUT, "--select: a share above 0 and at most 1, not %s (say 5%%)", value);
+}
+
 /* Whole numbers, where each goes and how large it may be. */
 static bool count_option(struct arguments *a, const char *name, const char *value, struct ss_error *error) {
   struct ss_model_shape *shape = &a->course.shape;
@@ -234,6 +245,7 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   }
   if (strcmp(name, "scheme") == 0) return add_schemes(a, value, error);
   if (strcmp(name, "lr") == 0) return parse_rate(a, value, error);
+  if (strcmp(name, "select") == 0) return parse_select(a, value, error);
   if (strcmp(name, "layout") == 0 || strcmp(name, "format") == 0 || strcmp(name, "optimizer") == 0)
     return choice_option(a, name, value, error);
   return count_option(a, name, value, error);

@@ -116,6 +116,7 @@ bool ss_curves_json(const struct ss_curves *curves, FILE *stream, struct ss_erro
   cJSON_AddStringToObject(root, "optimizer", ss_optimizer_names[course->optimizer.kind]);
   cJSON_AddNumberToObject(root, "lr", course->optimizer.rate);
   cJSON_AddBoolToObject(root, "split", course->split);
+  add_number(root, "select", course->select.selects ? course->select.density : NAN);
   for (size_t i = 0; i < curves->count; i++) cJSON_AddItemToArray(list, curve_json(curves, i));
   cJSON_AddItemToObject(root, "curves", list);
   char *text = root && list ? cJSON_Print(root) : NULL;
@@ -167,6 +168,9 @@ static void print_course(const struct ss_curves *curves, FILE *stream) {
           curves->text, c->shape.vocab, c->shape.width, c->shape.context, c->shape.samples, ranks,
           ranks == 1 ? "" : "s", c->steps, ss_optimizer_names[c->optimizer.kind], c->optimizer.rate,
           c->split ? ", updates split into prior and delayed parts" : "");
+  if (c->select.selects)
+    fprintf(stream, "ranks send the largest %.4g%% of each table; the rest waits for the next step\n",
+            100 * c->select.density);
   if (c->steps > ss_trace_iterations(c->text))
     fprintf(stream, "the text has %" PRIu64 " iterations, and is read again from there\n",
             ss_trace_iterations(c->text));

@@ -30,6 +30,12 @@ static bool fits(const struct ss_course *course, const struct ss_setting *settin
                    "%s: updates in two parts need exact sums: what this scheme keeps for later would be kept by part "
                    "(leave --split out, or name lossless schemes)",
                    setting->label);
+  if (!course->select.selects) return true;
+  if (course->split)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "--select and --split: what is not selected would be kept by part (leave one of them out)");
+  if (setting->scheme->valued && !setting->scheme->estimates)
+    return ss_fail(error, SS_BAD_INPUT, "%s selects by itself: leave --select out", setting->label);
   return true;
 }
 
@@ -37,8 +43,8 @@ static bool open_table(struct ss_learner *l, int table, struct ss_error *error) 
   const struct ss_model_shape *shape = &l->course->shape;
   const uint32_t adders = l->course->split ? 2 : 1;
   for (uint32_t i = 0; i < adders; i++)
-    if (!ss_adder_open(l->setting, l->course->cluster, shape->vocab, shape->width, l->ranks, &l->adder[table][i],
-                       error))
+    if (!ss_adder_open(l->setting, l->course->cluster, &l->course->select, shape->vocab, shape->width, l->ranks,
+                       &l->adder[table][i], error))
       return false;
   return ss_optimizer_open(&l->course->optimizer, shape->vocab * shape->width, &l->optimizer[table], error);
 }

@@ -26,8 +26,9 @@ struct ss_course {
   uint64_t batch;              /* sequences of a rank in an iteration */
   struct ss_model_shape shape;
   struct ss_optimizer_wish optimizer;
-  uint64_t steps; /* at least 1: iterations of the text, from the first on again when they end */
-  bool split;     /* updates in two parts */
+  uint64_t steps;             /* at least 1: iterations of the text, from the first on again when they end */
+  bool split;                 /* updates in two parts */
+  struct ss_selection select; /* what ranks send of each table's gradient; all when it selects nothing */
   const struct ss_cluster *cluster;
 };
 

@@ -8,8 +8,10 @@
 
 /* --- what schemes are fit ------------------------------------------------------------------------------- */
 
-static bool by_elements(const struct ss_setting *setting) {
-  return setting->scheme->valued || (setting->element && !setting->scheme->keeps_rows);
+static bool by_elements(const struct ss_adder *a) {
+  const struct ss_setting *setting = a->setting;
+  return a->selector.selection.selects || setting->scheme->valued ||
+         (setting->element && !setting->scheme->keeps_rows);
 }
 
 /* The option is there and stands at that choice. */
@@ -39,12 +41,18 @@ static bool k_fits(const struct ss_setting *setting, uint64_t elements, struct s
                  setting->label, k, elements);
 }
 
-bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cluster, uint64_t rows, uint32_t width,
-                   uint32_t ranks, struct ss_adder *out, struct ss_error *error) {
+bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
+                   const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
+                   struct ss_adder *out, struct ss_error *error) {
   uint64_t elements;
-  *out = (struct ss_adder){
-      .setting = setting, .cluster = cluster, .rows = rows, .width = width, .ranks = ranks, .plays = width};
-  if (by_elements(setting)) out->plays = 1;
+  *out = (struct ss_adder){.setting = setting,
+                           .cluster = cluster,
+                           .rows = rows,
+                           .width = width,
+                           .ranks = ranks,
+                           .plays = width,
+                           .selector = {.selection = *select}};
+  if (by_elements(out)) out->plays = 1;
   if (!ss_mul_u64(rows, width, &elements) || elements > UINT32_MAX)
     return ss_fail(
         error, SS_BAD_INPUT,
@@ -61,6 +69,7 @@ bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cl
 void ss_adder_close(struct ss_adder *adder) {
   for (uint32_t i = 0; adder->memory && i < adder->plays; i++) ss_memory_free(&adder->memory[i]);
   free(adder->memory);
+  ss_selector_free(&adder->selector);
   ss_arena_free(&adder->arena);
   *adder = (struct ss_adder){0};
 }
@@ -200,7 +209,7 @@ static bool element_rows(struct ss_adder *a, const uint32_t *row, uint64_t count
   return true;
 }
 
-static bool make_input(struct ss_adder *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
+static bool list_input(struct ss_adder *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
                        struct ss_error *error) {
   const uint32_t factor = elements ? a->width : 1;
   struct arrays to;
@@ -229,6 +238,13 @@ static bool make_input(struct ss_adder *a, const struct ss_learn_rows *own, bool
   return true;
 }
 
+/* What ranks contribute: all that they have, or what they select of it. */
+static bool make_input(struct ss_adder *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
+                       struct ss_error *error) {
+  if (!list_input(a, own, elements, out, error)) return false;
+  return !a->selector.selection.selects || ss_selector_apply(&a->selector, true, out, &a->arena, error);
+}
+
 /* Chunks with column `column` of the values (by elements: all) as marks. */
 static bool make_own(struct ss_adder *a, const struct ss_input *input, const struct ss_learn_rows *own,
                      uint32_t column, const struct ss_chunk **out, struct ss_error *error) {
@@ -243,7 +259,7 @@ static bool make_own(struct ss_adder *a, const struct ss_input *input, const str
       for (uint64_t i = 0; i < count; i++) marks[i] = (uint64_t)own[r].unit[i * a->width + column];
     }
     chunk[r] = (struct ss_chunk){.rows = input->row[r],
-                                 .marks = marks ? marks : (const uint64_t *)own[r].unit,
+                                 .marks = marks ? marks : (const uint64_t *)input->value[r],
                                  .count = count,
                                  .high = input->rows,
                                  .width = input->width,
@@ -310,22 +326,23 @@ static bool take_table(struct ss_adder *a, const struct collector *c, struct ss_
 }
 
 /* A rank alone has the sum. */
-static void alone(struct collector *c, const struct ss_learn_rows *own, uint32_t width) {
-  for (uint64_t i = 0; i < own->count; i++)
-    for (uint32_t column = 0; column < width; column++) {
-      const size_t e = (size_t)own->row[i] * width + column;
+static void alone(struct collector *c, const struct ss_input *input, const struct ss_learn_rows *own) {
+  const int64_t *unit = input->value ? input->value[0] : own->unit;
+  for (uint64_t i = 0; i < input->count[0]; i++)
+    for (uint32_t column = 0; column < input->width; column++) {
+      const size_t e = (size_t)input->row[0][i] * input->width + column;
       c->there[e] = 1;
-      c->unit[e] = own->unit[i * width + column];
+      c->unit[e] = unit[i * input->width + column];
     }
 }
 
 static bool run_lossless(struct ss_adder *a, const struct ss_learn_rows *own, struct ss_added *out,
                          struct ss_error *error) {
-  const bool elements = by_elements(a->setting);
+  const bool elements = by_elements(a);
   struct collector collector;
   struct ss_input input;
   if (!collector_open(&collector, a, elements, error) || !make_input(a, own, elements, &input, error)) return false;
-  if (a->ranks == 1) alone(&collector, own, a->width);
+  if (a->ranks == 1) alone(&collector, &input, own);
   bool good = true;
   for (uint32_t i = 0; good && a->ranks > 1 && i < a->plays; i++) {
     struct ss_stage stage = {.input = &input, .proof = &collector.proof};
@@ -339,6 +356,7 @@ static bool run_lossless(struct ss_adder *a, const struct ss_learn_rows *own, st
     if (good) ss_memory_end(&a->memory[i]);
   }
   free(collector.range);
+  if (a->selector.selection.selects) out->energy = a->selector.energy;
   return good && take_table(a, &collector, out, error);
 }
 
@@ -372,7 +390,7 @@ static bool run_values(struct ss_adder *a, const struct ss_learn_rows *own, stru
     ss_mass_judge(&mass, a->setting, &final, &a->memory[0], &judged);
     if (out->sound && !judged.sound) memcpy(out->mismatch, judged.mismatch, sizeof out->mismatch);
     out->sound = out->sound && judged.sound;
-    out->energy = judged.energy;
+    out->energy = a->selector.selection.selects ? judged.energy * a->selector.energy : judged.energy;
     out->energy_lost = judged.energy_lost;
     out->error_l2 = judged.error_l2;
     ss_memory_end(&a->memory[0]);

@@ -3,11 +3,13 @@
  * Values are whole units (docs/model.md, "Values"), so that addition is exact in any order. Schemes that aggregate
  * values play once, on elements. In the others a row is what moves, and one 64-bit integer stands for its elements:
  * they play once for each column, with that column's values in place of the proof's integers. All plays of a step
- * have the same messages; bytes are counted in the first. */
+ * have the same messages; bytes are counted in the first. Of gradients that are cut to their largest entries an
+ * element is what moves, so all schemes play once. */
 #ifndef SS_TRAIN_LEARN_SUM_H
 #define SS_TRAIN_LEARN_SUM_H
 
 #include "schemes/schemes.h"
+#include "trace/select.h"
 
 /* What one rank has for one table. */
 struct ss_learn_rows {
@@ -24,8 +26,9 @@ struct ss_adder {
   struct ss_player *player; /* who plays the messages; NULL: an engine of the cluster */
   uint64_t rows;
   uint32_t width, ranks;
-  uint32_t plays;           /* of a step */
-  struct ss_memory *memory; /* [plays] what the scheme keeps */
+  uint32_t plays;              /* of a step */
+  struct ss_memory *memory;    /* [plays] what the scheme keeps */
+  struct ss_selector selector; /* what ranks keep of what they did not select */
   struct ss_arena arena;
 };
 
@@ -40,9 +43,11 @@ struct ss_added {
   double energy, energy_lost, error_l2; /* as in ss_outcome: NaN where the scheme has none; 1, 0, 0 of exact sums */
 };
 
-/* Checks that the scheme can carry a gradient of this shape. The adder is the caller's, to be closed. */
-bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cluster, uint64_t rows, uint32_t width,
-                   uint32_t ranks, struct ss_adder *out, struct ss_error *error) SS_MUST_CHECK;
+/* Checks that the scheme can carry a gradient of this shape, cut by `select`. The adder is the caller's, to be
+ * closed. */
+bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
+                   const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
+                   struct ss_adder *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_adder_close(struct ss_adder *adder);
 /* One step: own[ranks]. */
 bool ss_adder_run(struct ss_adder *adder, const struct ss_learn_rows *own, struct ss_added *out,

@@ -145,6 +145,35 @@ def selections_send_what_they_send(folder):
 
 
 @test
+def what_is_selected_is_added_up_alike(folder):
+    """Whatever adds up the largest 5% of every rank's elements: one curve (ZEN, Fig. 18b), another than that of all of them,
+    and learning all the same; a rank alone with all of its elements selected learns as without selection."""
+    text = write_text(folder)
+    arguments = ("--text", text, "--steps", 60, "--ranks", 6, "--optimizer", "sgd", "--lr", 8)
+    whole, selected = (curves(*arguments, "--scheme", "lossless", *more) for more in ([], ["--select", "5%"]))
+    assert list(selected) == LOSSLESS and len({tuple(c["loss"]) for c in selected.values()}) == 1
+    assert all(c["sound"] and 0 < c["energy"] < 1 for c in selected.values())
+    assert whole["zen"]["loss"][0] == selected["zen"]["loss"][0] and whole["zen"]["loss"][1] != selected["zen"]["loss"][1]
+    assert end(whole["zen"]) < end(selected["zen"]) < 0.99 * selected["zen"]["loss_first"]
+    # all-gather: 6 - 1 times a list of 5% of 2 x 208 x 16 elements (a vocabulary of 208 words, the unknown and padding), 4 B and an index
+    document = learn(*arguments, "--scheme", "allgather", "--select", 0.05)
+    entries = 2 * math.floor(0.05 * document["vocab"] * document["width"] + 0.5)
+    assert document["select"] == 0.05 and document["curves"][0]["bytes_sent_max"] == 5 * 8 * entries
+    alone = ("--text", text, "--steps", 12, "--ranks", 1, "--scheme", "allgather")
+    assert curves(*alone)["allgather"]["loss"] == curves(*alone, "--select", 1)["allgather"]["loss"]
+    # the same selection as a scenario's, residuals included: of the captured gradients as much is applied
+    trace = folder / "selected.safetensors"
+    ours = curves("--text", text, "--steps", 6, "--ranks", 6, "--select", "5%", "--scheme", "zen", "--capture", trace)["zen"]["energy"]
+    done = subprocess.run([PROGRAM, "run", "--trace", trace, "--cluster", "rtx3090-10gbe", "--scheme", "zen", "--set", 'select={"topk": 0.05}', "--set",
+                           "cluster.gpus_per_node=1", "--format", "json"], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    energies = [p["energy"] for p in json.loads(done.stdout)["points"] if p["tensor"] != "*"]
+    assert math.isclose(ours, sum(energies) / 2, rel_tol=1e-4), (ours, energies)
+    sketch = curves(*arguments, "--select", "5%", "--scheme", "s2")["s2"]
+    assert sketch["sound"] and sketch["error_l2"] > 0
+
+
+@test
 def threads_and_company_change_nothing(folder):
     text = write_text(folder, 40000)
     arguments = ("--text", text, "--steps", 5, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "topka,zen,s2,spardl")
@@ -317,6 +346,11 @@ def wrong_input_is_refused(folder):
         (["--text", text, "--lr", 0], "above 0"),
         (["--text", text, "--lr", "nan"], "--lr"),
         (["--text", text, "--lr", "fast"], "--lr"),
+        (["--text", text, "--select", "0%"], "--select"),
+        (["--text", text, "--select", "110%"], "--select"),
+        (["--text", text, "--select", "much"], "--select"),
+        (["--text", text, "--select", "5%", "--scheme", "spardl"], "--select"),
+        (["--text", text, "--select", "5%", "--split"], "--select"),
         (["--text", text, "--optimizer", "lamb"], "sgd, adagrad, adam"),
         (["--text", text, "--scheme", "zenn"], "zen"),
         (["--text", text, "--scheme", "zen,zen"], "label"),

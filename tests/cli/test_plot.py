@@ -311,6 +311,37 @@ def curves_of_losses(folder):
     assert len(whole) == 60 and whole == split and whole[-1] < whole[0]
 
 
+@test
+def zen_and_spardl_train_and_learn(folder):
+    rows = table("spardl-table3")
+    printed = {"SparDL": (.1018, .1230, .0678, .0105), "Ok-Topk": (.1324, .1503, .0788, .0268), "TopkA": (.1595, .1993, .0780, .0313),
+               "TopkDSA": (.2083, .2673, .0890, .0387)}
+    assert len(rows) == 32
+    for method, times in printed.items():
+        for model, time in zip(("VGG-16", "VGG-19", "ResNet-20", "LSTM"), times):
+            near(rows["(a)", method, model]["y"], time, f"{method}, {model}")
+    systems = {"SparDL": "spardl", "Ok-Topk": "oktopk", "TopkA": "topka", "TopkDSA": "topkdsa"}
+    points = {p["system"]: p for p in training(ROOT / "scenarios" / "training" / "spardl-table3.json", "--ranks", 6) if p["workload"] == "spardl-vgg-16"}
+    figure = json.loads((FIGURES / "spardl-fig6.json").read_text())["panels"][1]
+    for entry in figure["data"]:  # an update of the small model takes what one of VGG-16 takes
+        name = entry["series"]["text"]
+        near(rows["(b)", name, "VGG-16"]["y"], points[systems[name]]["iteration_s"], name)
+        near(entry["x"]["factor"], points[systems[name]]["iteration_s"], f"{name}'s seconds an update in spardl-fig6", 5e-4)
+    rows = table("zen-fig17b")
+    for model, first, second in (("LSTM", 2.74, 1.13), ("Llama3.2-3B", 1.53, 1.34)):
+        near(rows["(b)", "Algorithm 1, COO", model]["y"], first, model)
+        near(rows["(b)", "Algorithm 1, hash bitmap", model]["y"], first * second, model, 1e-6)
+        assert 1 < rows["(a)", "Algorithm 1, COO", model]["y"] < rows["(a)", "Algorithm 1, hash bitmap", model]["y"], model
+    rows = list(csv.DictReader(io.StringIO(call("plot", "zen-fig18", "--data", "-")[0])))
+    for panel, other in (("(a)", "AllReduce"), ("(b)", "AGsparse")):
+        zen, others = ([float(r["y"]) for r in rows if r["panel"][:3] == panel and r["series"] == name] for name in ("ZEN", other))
+        assert len(zen) == 100 and zen == others and zen[-1] < zen[0], panel
+    rows = list(csv.DictReader(io.StringIO(call("plot", "spardl-fig8", "--data", "-")[0])))
+    for panel in ("(a)", "(b)"):
+        ends = {r["series"]: float(r["y"]) for r in rows if r["panel"][:3] == panel}
+        assert ends["whole gradients"] < ends["global residuals"] < min(ends["partial residuals"], ends["local residuals"]), (panel, ends)
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
@@ -328,7 +359,8 @@ def texts_of(path):
 @test
 def quick_figures_are_drawn_with_their_labels(folder):
     need_gnuplot()
-    for name in ("embrace-fig4", "s2-fig6", "spardl-table1", "zen-fig17a", "winner-map", "crossover-map", "rank-traffic", "embrace-fig6", "embrace-fig8", "embrace-table3"):
+    for name in ("embrace-fig4", "s2-fig6", "spardl-table1", "zen-fig17a", "winner-map", "crossover-map", "rank-traffic", "embrace-fig6", "embrace-fig8", "embrace-table3", "zen-fig13",
+                 "zen-fig17b"):
         document = json.loads((FIGURES / f"{name}.json").read_text())
         for width in ("column", "wide"):
             call("plot", name, "-o", folder / f"{name}.svg", "--width", width)
@@ -469,7 +501,7 @@ def every_figure_has_what_lists_need(folder):
         assert figure["summary"], figure
         assert f"`{figure['name']}`" in page, f"docs/figures.md does not name {figure['name']}"
     named = {"embrace-fig4", "s2-fig6", "s2-fig7", "s2-lambda", "zen-fig2", "zen-fig3", "zen-fig8", "zen-fig15", "zen-fig16", "zen-fig17a", "spardl-table1",
-             "spardl-fig5", "spardl-fig7"}
+             "spardl-fig5", "spardl-fig7", "zen-fig11", "zen-fig12", "zen-fig13", "zen-fig14", "zen-fig17b", "zen-fig18", "spardl-table3", "spardl-fig6", "spardl-fig8"}
     assert named <= {f["name"] for f in listed}
     assert all(f["source"] for f in listed if f["name"] in named)
 

@@ -788,25 +788,48 @@ static void losses_fall(void **state) {
   ss_trace_close(text);
 }
 
+/* Two ranks, a table of 4 rows of 2, a quarter of its elements a rank: what is selected, by hand, twice; what is left
+ * over comes again. Zeros are never selected, whatever a dense payload lists. */
+static void selected_by_hand(void **state) {
+  static const char *const schemes[] = {"\"allgather\"", "\"allreduce\"", "\"zen\"", "\"alltoall\"",
+                                        "{\"name\": \"zen\", \"granularity\": \"row\"}"};
+  static const uint32_t rows_0[] = {0, 2}, rows_1[] = {1, 2};
+  /* elements 0, 1, 4, 5 of rank 0, and 2, 3, 4, 5 of rank 1; then 0, 1 and 2, 3 */
+  static const int64_t first_0[] = {5, -1, 3, 0}, first_1[] = {1, 2, -7, 4}, then_0[] = {0, -4}, then_1[] = {3, 1};
+  static const double sum[2][8] = {{5, 0, 0, 0, 3 - 7, 4, 0, 0}, {0, -1 - 4, 1 + 3, 2 + 1, 0, 0, 0, 0}};
+  const struct ss_learn_rows step[2][2] = {{{rows_0, 2, first_0, rows_0, 2}, {rows_1, 2, first_1, rows_1, 2}},
+                                           {{rows_0, 1, then_0, rows_0, 1}, {rows_1, 1, then_1, rows_1, 1}}};
+  const struct ss_selection quarter = {.selects = true, .residual = true, .density = 0.25};
+  (void)state;
+  for (size_t i = 0; i < COUNT(schemes); i++) {
+    struct ss_setting setting;
+    struct ss_adder adder;
+    struct ss_error error;
+    setting_of(schemes[i], &setting);
+    if (!ss_adder_open(&setting, &flat, &quarter, 4, 2, 2, &adder, &error)) fail_msg("%s", error.text);
+    for (size_t t = 0; t < 2; t++) {
+      struct ss_added added;
+      double found[8] = {0};
+      assert_true(ss_adder_run(&adder, step[t], &added, &error) && added.sound);
+      for (uint64_t k = 0; k < added.count; k++) found[added.element[k]] = added.unit[k];
+      for (size_t e = 0; e < 8; e++)
+        if (found[e] != sum[t][e]) fail_msg("%s, step %zu: %g at %zu", schemes[i], t, found[e], e);
+    }
+    ss_adder_close(&adder);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradient_by_differences),
-      cmocka_unit_test(loss_by_definition),
-      cmocka_unit_test(samples_are_log_uniform),
-      cmocka_unit_test(optimizers_by_plain_ones),
-      cmocka_unit_test(two_parts_are_one),
-      cmocka_unit_test(lossless_schemes_by_plain_sums),
-      cmocka_unit_test(so_among_nodes),
-      cmocka_unit_test(all_selected_is_exact),
-      cmocka_unit_test(lossy_schemes_have_their_own),
-      cmocka_unit_test(mistakes_change_curves),
-      cmocka_unit_test(empty_parts_count),
-      cmocka_unit_test(lost_messages_are_found),
-      cmocka_unit_test(split_by_definition),
-      cmocka_unit_test(changed_values_show),
-      cmocka_unit_test(threads_change_nothing),
-      cmocka_unit_test(training_may_diverge),
-      cmocka_unit_test(losses_fall),
+      cmocka_unit_test(gradient_by_differences), cmocka_unit_test(loss_by_definition),
+      cmocka_unit_test(samples_are_log_uniform), cmocka_unit_test(optimizers_by_plain_ones),
+      cmocka_unit_test(two_parts_are_one),       cmocka_unit_test(lossless_schemes_by_plain_sums),
+      cmocka_unit_test(so_among_nodes),          cmocka_unit_test(all_selected_is_exact),
+      cmocka_unit_test(selected_by_hand),        cmocka_unit_test(lossy_schemes_have_their_own),
+      cmocka_unit_test(mistakes_change_curves),  cmocka_unit_test(empty_parts_count),
+      cmocka_unit_test(lost_messages_are_found), cmocka_unit_test(split_by_definition),
+      cmocka_unit_test(changed_values_show),     cmocka_unit_test(threads_change_nothing),
+      cmocka_unit_test(training_may_diverge),    cmocka_unit_test(losses_fall),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
