@@ -31,8 +31,7 @@ int sched_yield(void) {
   return nanosleep(&(struct timespec){.tv_nsec = 20000}, 0);
 }
 """
-# What TCP buffers of a message counts as sent: with megabytes in there a rank would be rounds ahead of its link. So many
-# bytes are 10 ms at 100 Mbit/s.
+# What TCP buffers of a message counts as sent: with megabytes in there a rank would be rounds ahead of its link.
 BUFFER = 131072
 CONTROL = "reno"  # BBR paces by what it makes of a link, and makes half of one that both ends fill
 # A server lives in a rank's process, and what goes to that rank crosses no link: that is `ps` with its servers among the ranks.
@@ -216,11 +215,12 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev netlab", description=__doc__.split("\n")[0])
     parser.add_argument("--program", default=str(ROOT / "build" / "sparsync"), help=argparse.SUPPRESS)
     parser.add_argument("--ranks", type=lambda text: [int(x) for x in text.split(",")], default=[2, 3, 4, 6, 8], help="2,3,4,6,8")
-    parser.add_argument("--rate", default="100mbit", help="of each link, as tc has it: 50mbit to 200mbit (100mbit)")
+    parser.add_argument("--rate", default="200mbit", help="of each link, as tc has it: 50mbit to 200mbit (200mbit)")
     parser.add_argument("--scheme", type=lambda text: text.split(","), help="default: all lossless ones and spardl")
     parser.add_argument("--trace", default=str(ROOT / "traces" / "bible-kjv-16.safetensors"))
     parser.add_argument("--iterations", default="0:3")
-    parser.add_argument("--sizes", default="256:2MiB", help="of the messages that calibrate (256:2MiB)")
+    parser.add_argument("--sizes", default="64KiB:4MiB",
+                        help="of the messages that calibrate (64KiB:4MiB: tbf lets 16 kB pass at once, which smaller ones would measure)")
     parser.add_argument("-o", metavar="FILE", help="write the table there instead of to standard output")
     arguments = parser.parse_args()
     why = missing()
