@@ -244,8 +244,8 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
   for (size_t v = 0; v < VERDICTS; v++)
     fprintf(stream, "| **%s** | %s | %zu |\n", ss_claim_verdicts[v], meanings[v], count[v]);
   fputs(
-      "\nClass A follows from the algorithms alone; class B has hardware in it, and every estimated input of it is "
-      "also halved and\ndoubled; class C is about what is learned.\n\n"
+      "\nClass A follows from the algorithms alone; class B has hardware in it, and its estimated inputs are "
+      "also halved and\ndoubled (its file names those that are not, and why); class C is about what is learned.\n\n"
       "Tolerances follow from how the paper prints, by one rule fixed before anything was computed: half a unit of "
       "the "
       "last digit for\narithmetic on printed numbers; nothing beyond a printed bound (\"over\", \"less than\"); 5% "
