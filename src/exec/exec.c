@@ -4,6 +4,7 @@
 #include "exec/mpi_player.h"
 #include "exec/patient.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,9 +12,11 @@ struct execution {
   const struct ss_crew *crew;
   const struct ss_setting *setting;
   const struct ss_cluster *cluster;
+  const struct ss_device *device;
   const struct ss_input *input;
+  uint32_t repeats;
   struct ss_arena *arena;
-  struct ss_device device;
+  struct ss_arena run; /* what one real run makes; the next one writes over it, into pages that are there */
   uint32_t servers;
   struct ss_chunk *own; /* [ranks] with rows and values for this rank, without content for the others */
   struct ss_exec_memory *memory;
@@ -67,7 +70,6 @@ static bool valued(const struct execution *x) {
 /* All that can fail in one process alone. */
 static bool prepare(struct execution *x, struct ss_error *error) {
   uint32_t P = x->crew->size;
-  x->device = ss_device_none();
   x->servers = ss_setting_servers(x->setting, ss_layout_of(x->cluster, P));
   x->executed = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->executed);
   x->simulated = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->simulated);
@@ -82,7 +84,7 @@ static bool prepare(struct execution *x, struct ss_error *error) {
   if (!(valued(x) ? ss_mass_open(&x->mass, x->input->rows, x->own, &x->memory->executed, error)
                   : ss_dense_proof_open(&x->proof, x->input, &x->own[x->crew->rank], error)))
     return false;
-  return ss_mpi_player_open(&x->player, x->crew, x->servers, x->arena, error);
+  return ss_mpi_player_open(&x->player, x->crew, x->servers, &x->run, error);
 }
 
 /* Whether the proof was asked about all there is: a rank's own copy, or for a table cut over ranks all their shares
@@ -135,21 +137,22 @@ static bool judge(struct execution *x, const struct ss_outcome *outcome, struct 
   return true;
 }
 
-static struct ss_stage stage_of(struct execution *x) {
+static struct ss_stage stage_of(const struct execution *x) {
   return (struct ss_stage){.setting = x->setting,
                            .input = x->input,
                            .servers = x->servers,
                            .per_node = x->cluster->gpus_per_node,
-                           .device = &x->device,
-                           .payloads = true,
-                           .arena = x->arena};
+                           .payloads = true};
 }
 
 /* The scheme itself, between two clocks; *seconds of the rank that took longest. */
 static bool run_timed(struct execution *x, struct ss_proof *proof, struct ss_outcome *outcome, double *seconds,
                       struct ss_error *error) {
+  const struct ss_device none = ss_device_none();
   struct ss_stage stage = stage_of(x);
   stage.player = &x->player.player;
+  stage.device = &none;
+  stage.arena = &x->run;
   stage.own = x->own;
   stage.proof = proof;
   stage.memory = &x->memory->executed;
@@ -160,20 +163,26 @@ static bool run_timed(struct execution *x, struct ss_proof *proof, struct ss_out
   return ss_mpi_check(ss_patient_allreduce(&mine, seconds, 1, MPI_DOUBLE, MPI_MAX), "timing", error);
 }
 
-/* Twice: the first run tells all ranks what the model takes as known, and warms up; the second is the one that
- * counts.
- */
+/* The first run tells all ranks what the model takes as known, and warms up; those after it are timed, and the last
+ * one is judged. */
 static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   struct ss_outcome outcome = {0};
   struct ss_memory *memory = &x->memory->executed;
-  if (!valued(x) && !ss_dense_proof_sum(&x->proof, error)) return false;
+  struct ss_proof *proof = valued(x) ? NULL : &x->proof.proof;
+  double times[SS_EXEC_REPEATS_MAX];
+  const uint32_t n = x->repeats;
+  if (proof && !ss_dense_proof_sum(&x->proof, error)) return false;
   if (!run_timed(x, NULL, &outcome, &out->announced, error)) return false;
-  ss_memory_rewind(memory, &x->before);
-  ss_mpi_player_again(&x->player);
-  if (!ss_memory_begin(memory, x->crew->size, error) ||
-      !run_timed(x, valued(x) ? NULL : &x->proof.proof, &outcome, &out->measured, error) ||
-      !judge(x, &outcome, out, error))
-    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    ss_arena_reset(&x->run);
+    ss_memory_rewind(memory, &x->before);
+    ss_mpi_player_again(&x->player);
+    if (!ss_memory_begin(memory, x->crew->size, error) ||
+        !run_timed(x, i + 1 == n ? proof : NULL, &outcome, &times[i], error))
+      return false;
+  }
+  out->measured = gsl_stats_median(times, 1, n);
+  if (!judge(x, &outcome, out, error)) return false;
   ss_memory_end(memory);
   return true;
 }
@@ -196,6 +205,8 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   if (!ss_engine_open(&engine, x->cluster, P, x->servers, error)) return false;
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;
+  stage.device = x->device;
+  stage.arena = x->arena;
   stage.own = own;
   stage.memory = &x->memory->simulated;
   bool ok = ss_memory_begin(stage.memory, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
@@ -235,17 +246,23 @@ static bool execute(struct execution *x, struct ss_executed *out, struct ss_erro
   return compare(x, out, error);
 }
 
-bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, const struct ss_cluster *cluster,
-                const struct ss_input *input, struct ss_exec_memory *memory, struct ss_arena *arena,
-                struct ss_executed *out, struct ss_error *error) {
-  struct execution x = {
-      .crew = crew, .setting = setting, .cluster = cluster, .input = input, .memory = memory, .arena = arena};
+bool ss_execute(const struct ss_crew *crew, const struct ss_execution *what, struct ss_exec_memory *memory,
+                struct ss_arena *arena, struct ss_executed *out, struct ss_error *error) {
+  struct execution x = {.crew = crew,
+                        .setting = what->setting,
+                        .cluster = what->cluster,
+                        .device = what->device,
+                        .input = what->input,
+                        .repeats = what->repeats,
+                        .memory = memory,
+                        .arena = arena};
   *out = (struct ss_executed){0};
   bool ok = execute(&x, out, error);
   ss_mpi_player_close(&x.player);
   ss_dense_proof_close(&x.proof);
   ss_mass_close(&x.mass);
   ss_memory_free(&x.before);
+  ss_arena_free(&x.run);
   return ok;
 }
 

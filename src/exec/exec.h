@@ -18,9 +18,10 @@ struct ss_executed {
   uint32_t endpoints;                            /* ranks, then servers */
   const struct ss_traffic *executed, *simulated; /* [endpoints] */
   uint64_t headers;   /* B sent over all ranks to tell receivers of sizes, ranges and parts */
-  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded; sizes were known */
-  double announced;   /* s, likewise, of the run before it, in which headers and pooled numbers told them */
-  double predicted;   /* s, on the cluster */
+  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded; sizes were known;
+                       * median of the repeats */
+  double announced;   /* s, likewise, of the run before them, in which headers and pooled numbers told sizes */
+  double predicted;   /* s, on the cluster and the device */
   bool exact;         /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
   bool equal;         /* each endpoint sent and received the simulated bytes */
   char mismatch[160]; /* why not exact, when not */
@@ -38,11 +39,21 @@ void ss_exec_memory_free(struct ss_exec_memory *memory);
 bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *shape,
                       struct ss_error *error) SS_MUST_CHECK;
 
-/* `input` has crew->size ranks; options were checked for them and the cluster (ss_setting_check, ss_execute_check).
- * Iterations follow each other on one `memory`. Arrays are `arena`'s, which lives as long as the iteration. When one
- * process fails between rounds all return its error; in a round it ends them all. */
-bool ss_execute(const struct ss_crew *crew, const struct ss_setting *setting, const struct ss_cluster *cluster,
-                const struct ss_input *input, struct ss_exec_memory *memory, struct ss_arena *arena,
-                struct ss_executed *out, struct ss_error *error) SS_MUST_CHECK;
+enum { SS_EXEC_REPEATS_MAX = 101 };
+
+/* What is to be executed, and predicted for which cluster and device. */
+struct ss_execution {
+  const struct ss_setting *setting;
+  const struct ss_cluster *cluster;
+  const struct ss_device *device;
+  const struct ss_input *input; /* of crew->size ranks */
+  uint32_t repeats;             /* timed runs, 1 to SS_EXEC_REPEATS_MAX, after one that is not */
+};
+
+/* Options were checked for the ranks and the cluster (ss_setting_check, ss_execute_check). Iterations follow each
+ * other on one `memory`. Arrays are `arena`'s, which lives as long as the iteration. When one process fails between
+ * rounds all return its error; in a round it ends them all. */
+bool ss_execute(const struct ss_crew *crew, const struct ss_execution *what, struct ss_exec_memory *memory,
+                struct ss_arena *arena, struct ss_executed *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

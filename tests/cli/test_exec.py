@@ -288,6 +288,27 @@ def simulated_as_by_run(folder):
 
 
 @test
+def timed_several_times(folder):
+    """Runs begin with the memory that the first one found: residuals and thresholds too."""
+    for settings, iterations, more in ((all_options(3), ITERATIONS, {}), (all_values(3), 3, {"trace": {"gradient": NORMAL}, "iterations": 3})):
+        path = scenario(folder, settings, **more)
+        out, _ = execute(3, path, "--repeats", "3", "--format", "json")
+        check_points(json.loads(out)["points"], settings, 3, iterations)
+    assert "median of 3 timed runs" in execute(2, scenario(folder, ["allgather"]), "--repeats", "3")[0]
+
+
+@test
+def kernels_as_run_counts_them(folder):
+    path = scenario(folder, ["allgather", "ps", "zen"], ranks=3)
+    out, _ = execute(3, path, "--device", "quick", "--format", "json")
+    wanted, without = (subprocess.run([PROGRAM, "run", path, *more, "--format", "json"], capture_output=True, timeout=60, env=ENVIRONMENT, check=True)
+                       for more in (["--device", "quick"], []))
+    for ours, theirs, less in zip(*(json.loads(text)["points"] for text in (out, wanted.stdout, without.stdout)), strict=True):
+        assert abs(ours["time_s"] - theirs["time_s"]) <= 1e-9 * theirs["time_s"] and theirs["time_s"] > less["time_s"], (ours, theirs, less)
+    assert "kernels as on quick" in execute(2, path, "--set", "ranks=2", "--device", "quick")[0]
+
+
+@test
 def output_file(folder):
     execute(2, scenario(folder, ["allgather"]), "--format", "json", "-o", folder / "out.json")
     check_point(json.loads((folder / "out.json").read_text())["points"][0], 2)
@@ -322,6 +343,13 @@ def refused(ranks, *arguments, says, status=2):
 @test
 def more_ranks_than_the_trace(folder):
     refused(RANKS + 1, scenario(folder, ["allgather"]), says=str(RANKS))
+
+
+@test
+def repeats_that_are_none(folder):
+    for text in ("0", "102", "-1", "x"):
+        refused(2, scenario(folder, ["allgather"]), "--repeats", text, says="--repeats")
+    refused(2, scenario(folder, ["allgather"]), "--device", "quik", says="quick")
 
 
 @test
@@ -372,7 +400,7 @@ def ranks_that_disagree(folder):
     data = bytearray(other.read_bytes())
     data[-4] ^= 1  # another row
     other.write_bytes(data)
-    for others in ('cd other', 'set -- "$@" --iterations 0:1', 'set -- "$@" --set sizes=exchanged',
+    for others in ('cd other', 'set -- "$@" --iterations 0:1', 'set -- "$@" --repeats 2', 'set -- "$@" --set sizes=exchanged',
                    'set -- "$1" exec --trace trace.safetensors --scheme allgather',
                    'set -- "$1" exec --trace trace.safetensors --scheme allgather,ps,allreduce'):
         done = as_ranks(folder, 3, others, "--trace", "trace.safetensors", "--scheme", "allgather,ps")

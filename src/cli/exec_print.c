@@ -1,0 +1,142 @@
+#include "cli/exec_print.h"
+
+#include "base/file.h"
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <gsl/gsl_statistics_double.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static void fill_row(struct ss_table *table, const struct ss_exec_point *p, bool tensors) {
+  char text[32];
+  ss_table_cell(table, "%s", p->job->setting.label);
+  if (tensors) ss_table_cell(table, "%s", p->job->tensor_name);
+  ss_table_cell(table, "%s", p->job->cluster_name);
+  ss_table_cell(
+      table, "%s",
+      ss_units_format(text, sizeof text, SS_TIME, gsl_stats_median_from_sorted_data(p->measured, 1, p->count)));
+  ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, p->predicted));
+  ss_table_cell(table, "%.0f", (double)p->executed_max.sent / (double)p->count);
+  ss_table_cell(table, "%.0f", (double)p->simulated_max.sent / (double)p->count);
+  ss_table_cell(table, "%s", p->equal ? "yes" : "NO");
+  ss_table_cell(table, "%s", p->exact ? "yes" : "NO");
+}
+
+static struct ss_table *list_points(const struct ss_exec_answer *a) {
+  static const char *const several[] = {"<scheme", "<tensor",      "<cluster",    "measured here", "predicted",
+                                        "sent, B", "simulated, B", "bytes equal", "exact"};
+  static const char *const one[] = {"<scheme", "<cluster",     "measured here", "predicted",
+                                    "sent, B", "simulated, B", "bytes equal",   "exact"};
+  bool tensors = a->count > 0 && a->points[0].job->siblings > 1;
+  struct ss_table *table = tensors ? ss_table_new(9, several) : ss_table_new(8, one);
+  for (size_t i = 0; table && i < a->count; i++) fill_row(table, &a->points[i], tensors);
+  return table;
+}
+
+/* The answer first, then what the numbers mean. */
+static void explain(const struct ss_exec_answer *a, FILE *stream) {
+  const struct ss_exec_point *p = &a->points[0];
+  size_t exact = 0, equal = 0;
+  for (size_t i = 0; i < a->count; i++) {
+    exact += a->points[i].exact;
+    equal += a->points[i].equal;
+  }
+  (void)fprintf(stream,
+                "%zu of %zu exact on every rank; in %zu of %zu every endpoint moved the bytes of the simulation\n",
+                exact, a->count, equal, a->count);
+  (void)fprintf(stream, "%" PRIu32 " ranks, one a process, over MPI; iterations %" PRIu64 ":%" PRIu64 " of %s\n",
+                a->ranks, p->job->first, p->job->first + p->count, p->job->trace_name);
+  (void)fprintf(stream,
+                "measured: median over iterations of the median of %" PRIu32
+                " timed run%s, after one that warms up and tells all ranks\n"
+                "the sizes; with the processes where mpirun put them (usually all on one machine)\n"
+                "predicted: mean, as if on the cluster; kernels %s%s\n"
+                "sent: by the rank that sends most in an iteration, mean\n",
+                a->repeats, a->repeats == 1 ? "" : "s", p->job->device.counted ? "as on " : "not counted",
+                p->job->device.counted ? p->job->device_name : "");
+  if (a->ranks == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
+  (void)fprintf(stream, "\n");
+}
+
+static bool print_table(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = list_points(a);
+  if (!table) return ss_fail_memory(error, "writing a table");
+  if (a->count > 0) explain(a, stream);
+  bool good = ss_table_print(table, stream, error);
+  ss_table_free(table);
+  return good;
+}
+
+static bool add_number(cJSON *to, const char *key, double value) {
+  return cJSON_AddNumberToObject(to, key, value) != NULL;
+}
+
+static bool add_text(cJSON *to, const char *key, const char *value) {
+  return (value ? cJSON_AddStringToObject(to, key, value) : cJSON_AddNullToObject(to, key)) != NULL;
+}
+
+/* Bytes of one endpoint, over all iterations. */
+static bool add_endpoint(cJSON *list, const struct ss_exec_point *p, uint32_t e) {
+  uint32_t ranks = p->job->ranks;
+  cJSON *item = cJSON_CreateObject();
+  return cJSON_AddItemToArray(list, item) &&
+         add_number(item, e < ranks ? "rank" : "server", e < ranks ? e : e - ranks) &&
+         add_number(item, "bytes_sent", (double)p->executed[e].sent) &&
+         add_number(item, "bytes_received", (double)p->executed[e].received) &&
+         add_number(item, "simulated_bytes_sent", (double)p->simulated[e].sent) &&
+         add_number(item, "simulated_bytes_received", (double)p->simulated[e].received);
+}
+
+static bool add_measures(cJSON *item, const struct ss_exec_point *p) {
+  double n = (double)p->count;
+  return add_number(item, "iterations", n) &&
+         add_number(item, "measured_s", gsl_stats_median_from_sorted_data(p->measured, 1, p->count)) &&
+         add_number(item, "announced_s", gsl_stats_median_from_sorted_data(p->announced, 1, p->count)) &&
+         add_number(item, "measured_min_s", p->measured[0]) &&
+         add_number(item, "measured_max_s", p->measured[p->count - 1]) && add_number(item, "time_s", p->predicted) &&
+         add_number(item, "bytes_sent_max", (double)p->executed_max.sent / n) &&
+         add_number(item, "bytes_received_max", (double)p->executed_max.received / n) &&
+         add_number(item, "simulated_bytes_sent_max", (double)p->simulated_max.sent / n) &&
+         add_number(item, "simulated_bytes_received_max", (double)p->simulated_max.received / n) &&
+         add_number(item, "header_bytes", (double)p->headers / n) && cJSON_AddBoolToObject(item, "equal", p->equal) &&
+         cJSON_AddBoolToObject(item, "exact", p->exact) && add_text(item, "mismatch", p->exact ? NULL : p->mismatch);
+}
+
+static bool add_point(cJSON *list, const struct ss_exec_point *p) {
+  const struct ss_job *job = p->job;
+  cJSON *item = cJSON_CreateObject(), *at = job->at ? cJSON_Duplicate(job->at, true) : cJSON_CreateObject();
+  if (!cJSON_AddItemToArray(list, item) || !cJSON_AddItemToObject(item, "at", at)) return false;
+  bool good = add_text(item, "scheme", job->setting.scheme->name) && add_text(item, "label", job->setting.label) &&
+              add_number(item, "ranks", job->ranks) && add_text(item, "tensor", job->tensor_name) &&
+              add_text(item, "cluster", job->cluster_name) && add_text(item, "trace", job->trace_name) &&
+              add_measures(item, p);
+  cJSON *endpoints = good ? cJSON_AddArrayToObject(item, "endpoints") : NULL;
+  for (uint32_t e = 0; endpoints && e < p->endpoints; e++)
+    if (!add_endpoint(endpoints, p, e)) return false;
+  return endpoints != NULL;
+}
+
+static bool print_json(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject();
+  bool good = add_text(root, "sparsync", SS_VERSION) && add_text(root, "scenario", a->scenario);
+  cJSON *list = good ? cJSON_AddArrayToObject(root, "points") : NULL;
+  good = list != NULL;
+  for (size_t i = 0; good && i < a->count; i++) good = add_point(list, &a->points[i]);
+  char *text = good ? cJSON_Print(root) : NULL;
+  cJSON_Delete(root);
+  if (!text) return ss_fail_memory(error, "writing JSON");
+  (void)fprintf(stream, "%s\n", text); /* ss_output_commit finds what goes wrong here */
+  cJSON_free(text);
+  return true;
+}
+
+bool ss_exec_print(const struct ss_exec_answer *a, enum ss_format format, const char *output,
+                   struct ss_error *error) {
+  struct ss_output out;
+  if (!ss_output_open(output, &out, error)) return false;
+  if (format == SS_JSON ? print_json(a, out.stream, error) : print_table(a, out.stream, error))
+    return ss_output_commit(&out, error);
+  ss_output_discard(&out);
+  return false;
+}
