@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit.h>
+#include <gsl/gsl_sort_double.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -103,11 +105,6 @@ static bool robust(const gsl_multifit_robust_type *type, const struct ss_link_sa
   return ok;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static double residual(const struct ss_link_sample *s, const struct ss_link_piece *p) {
   return fabs(s->seconds / predicted(s, p) - 1);
 }
@@ -117,9 +114,9 @@ static void sum_up(const struct ss_link_sample *s, size_t n, struct ss_link_piec
   size_t kept = 0;
   for (size_t i = 0; i < n; i++)
     if (weights[i] > 0) weights[kept++] = residual(&s[i], p);
-  qsort(weights, kept, sizeof *weights, ascending);
+  gsl_sort(weights, 1, kept);
   p->outliers = p->samples - kept;
-  p->typical = kept ? (weights[(kept - 1) / 2] + weights[kept / 2]) / 2 : 0;
+  p->typical = kept ? gsl_stats_median_from_sorted_data(weights, 1, kept) : 0;
   p->worst = kept ? weights[kept - 1] : 0;
 }
 
@@ -128,7 +125,7 @@ static size_t keep_near(const struct room *room, const struct ss_link_sample *s,
                         const struct ss_link_piece *p) {
   size_t kept = 0;
   for (size_t i = 0; i < n; i++) room->residual[i] = residual(&s[i], p);
-  qsort(room->residual, n, sizeof *room->residual, ascending);
+  gsl_sort(room->residual, 1, n);
   const double far = fmax(FAR * room->residual[n / 2] / NORMAL, RESOLUTION);
   for (size_t i = 0; i < n; i++)
     if (residual(&s[i], p) <= far) room->near[kept++] = s[i];
@@ -175,7 +172,7 @@ static double criterion(const struct room *room, const struct ss_link_piece *pie
 
 static double median_distance(const struct room *room, const struct ss_link_piece *piece) {
   for (size_t i = 0; i < room->count; i++) room->residual[i] = residual(&room->samples[i], piece);
-  qsort(room->residual, room->count, sizeof *room->residual, ascending);
+  gsl_sort(room->residual, 1, room->count);
   return room->residual[room->count / 2];
 }
 

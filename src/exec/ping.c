@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "exec/patient.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -43,11 +44,6 @@ static int pairwise(const struct table *t) {
   return code;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* One time of the pattern, of the rank that took longest; the same on all ranks. */
 static bool once(const struct table *t, int (*pattern)(const struct table *t), double *seconds,
                  struct ss_error *error) {
@@ -67,8 +63,7 @@ static bool repeat(const struct table *t, int (*pattern)(const struct table *t),
     if (!once(t, pattern, &times[n], error)) return false;
     total += times[n++]; /* the same on all ranks, so that all stop alike */
   }
-  qsort(times, n, sizeof *times, ascending);
-  *median = (times[(n - 1) / 2] + times[n / 2]) / 2;
+  *median = gsl_stats_median(times, 1, n);
   return true;
 }
 

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "tensor/hash.h"
 
-#include <stdlib.h>
+#include <gsl/gsl_statistics_double.h>
 #include <string.h>
 
 enum { OPERANDS = 4, PARTS = 16, BLOCK = 256 };
@@ -82,11 +82,6 @@ static bool make(const struct ss_timing *t, uint32_t which, struct ss_arena *are
 
 /* --- clocks ----------------------------------------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static bool time_kernel(const struct ss_timing *t, const struct ss_kernel_input *in, struct ss_kernel_run *run,
                         enum ss_kernel kernel, struct ss_timed *out, struct ss_error *error) {
   double seconds[SS_TIMED_REPEATS_MAX];
@@ -95,8 +90,7 @@ static bool time_kernel(const struct ss_timing *t, const struct ss_kernel_input 
   for (uint32_t i = 0; i < t->repeats; i++)
     if (!t->device->seconds(run, kernel, &seconds[i], error)) return false;
   if (!t->device->fetch(run, kernel, &made, error)) return false;
-  qsort(seconds, t->repeats, sizeof *seconds, ascending);
-  out->seconds = (seconds[(t->repeats - 1) / 2] + seconds[t->repeats / 2]) / 2;
+  out->seconds = gsl_stats_median(seconds, 1, t->repeats);
   out->traffic = ss_kernel_traffic(kernel, in, &made);
   return true;
 }
