@@ -2,23 +2,9 @@
 
 #include <string.h>
 
-static uint64_t lower_bound(const uint32_t *rows, uint64_t count, uint64_t row) {
-  uint64_t first = 0;
-  while (count > 0) {
-    uint64_t half = count / 2;
-    if (rows[first + half] < row) {
-      first += half + 1;
-      count -= half + 1;
-    } else {
-      count = half;
-    }
-  }
-  return first;
-}
-
 uint64_t ss_chunk_find(const struct ss_chunk *chunk, uint64_t low, uint64_t high, uint64_t *first) {
-  *first = lower_bound(chunk->rows, chunk->count, low);
-  return lower_bound(chunk->rows + *first, chunk->count - *first, high);
+  *first = ss_lower_bound(chunk->rows, chunk->count, low);
+  return ss_lower_bound(chunk->rows + *first, chunk->count - *first, high);
 }
 
 struct ss_chunk ss_chunk_entries(const struct ss_chunk *chunk, uint64_t first, uint64_t count) {

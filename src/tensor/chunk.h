@@ -53,6 +53,21 @@ static inline float ss_contribution_value(uint64_t mark, uint32_t column) {
   return (float)(ss_mix(mark, column) >> 60) + 1.0f;
 }
 
+/* How many of the ascending rows[count] are below `row`. */
+SS_DEVICE static inline uint64_t ss_lower_bound(const uint32_t *rows, uint64_t count, uint64_t row) {
+  uint64_t first = 0;
+  while (count > 0) {
+    const uint64_t half = count / 2;
+    if (rows[first + half] < row) {
+      first += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return first;
+}
+
 /* Entry range of the rows in [low, high), by binary search: *first and the count returned. `rows` is not NULL. */
 uint64_t ss_chunk_find(const struct ss_chunk *chunk, uint64_t low, uint64_t high, uint64_t *first);
 /* The view of `chunk` on rows [low, high). A chunk of counts only is taken to be spread evenly. */

@@ -125,7 +125,7 @@ struct marks {
 GRID_DEVICE static inline uint32_t marks_bit(const struct marks *a, uint32_t row) {
   if (!a->domain) return row;
   const uint32_t first = a->guide[row / STRETCH], end = a->guide[row / STRETCH + 1];
-  return first + lower_bound(a->domain + first, end - first, row);
+  return first + (uint32_t)ss_lower_bound(a->domain + first, end - first, row);
 }
 
 GRID_DEVICE static inline void marks_put(const struct marks *a, uint32_t i) {
@@ -155,7 +155,7 @@ struct guide {
 };
 
 GRID_DEVICE static inline void guide_put(const struct guide *a, uint32_t i) {
-  a->guide[i] = lower_bound(a->domain, a->count, (uint64_t)i * STRETCH);
+  a->guide[i] = (uint32_t)ss_lower_bound(a->domain, a->count, (uint64_t)i * STRETCH);
 }
 GRID_KERNEL(guide_put, struct guide)
 

@@ -49,7 +49,7 @@ GRID_DEVICE static inline void blocks_prepare(const struct blocks *a, struct blo
 GRID_DEVICE static inline void blocks_gather(const struct blocks *a, struct blocks_shared *s, uint32_t thread,
                                              uint32_t here) {
   for (uint32_t e = s->head[0] + thread; e < s->head[here]; e += GRID_THREADS) {
-    const uint32_t block = lower_bound(s->head, here + 1, (uint64_t)e + 1) - 1;
+    const uint32_t block = (uint32_t)ss_lower_bound(s->head, here + 1, (uint64_t)e + 1) - 1;
     s->element[block * a->block + a->rows[e] % a->block] = a->values[e];
   }
 }

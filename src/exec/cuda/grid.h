@@ -86,21 +86,6 @@ static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *k
  * grid_add_long, on 64 bits, returns nothing. grid_look and grid_set read and write what others may write meanwhile.
  * grid_ones counts bits, and grid_lowest finds the lowest. */
 
-/* The first entry of ascending rows[count] that is `row` or more. */
-GRID_DEVICE static inline uint32_t lower_bound(const uint32_t *rows, uint32_t count, uint64_t row) {
-  uint32_t first = 0;
-  while (count > 0) {
-    const uint32_t half = count / 2;
-    if (rows[first + half] < row) {
-      first += half + 1;
-      count -= half + 1;
-    } else {
-      count = half;
-    }
-  }
-  return first;
-}
-
 /* A sum over a block's threads, from the counts before each: put, phase, group, phase, before. */
 enum { BLOCK_GROUP = 16, BLOCK_GROUPS = GRID_THREADS / BLOCK_GROUP };
 struct block_sum {

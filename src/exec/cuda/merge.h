@@ -8,7 +8,8 @@
 
 #include "exec/cuda/bits.h"
 
-enum { MERGE_OPERANDS = 8, MERGE_COUNT_PHASES = 5, MERGE_BEFORE = 5 /* phases before those of the operands */ };
+/* Phases: those of the tally, one more in each pass, and in the second one for each operand. */
+enum { MERGE_OPERANDS = 8, MERGE_TALLY = 4, MERGE_BEFORE = MERGE_TALLY + 1 };
 enum { MERGE_AT_ONCE = 4, MERGE_WORDS = THREAD_WORDS /* of a thread, in a large tile */ };
 
 struct merge {
@@ -34,7 +35,7 @@ static uint64_t merge_tiles(uint64_t rows, uint32_t words) {
 
 GRID_DEVICE static inline void merge_bound(const struct merge *a, uint32_t i) {
   const uint32_t operand = i / (a->tiles + 1), tile = i % (a->tiles + 1);
-  a->bounds[i] = lower_bound(a->rows[operand], a->count[operand], (uint64_t)tile * merge_rows(a->words));
+  a->bounds[i] = (uint32_t)ss_lower_bound(a->rows[operand], a->count[operand], (uint64_t)tile * merge_rows(a->words));
 }
 GRID_KERNEL(merge_bound, struct merge)
 
@@ -82,16 +83,21 @@ GRID_DEVICE static inline void merge_sum_words(const struct merge *a, struct mer
   block_sum_put(&s->sum, thread, count);
 }
 
-GRID_DEVICE static inline void merge_count(const struct merge *a, struct merge_shared *s, uint32_t tile,
+/* The first phases of both passes: marks the tile's rows, and counts them. */
+GRID_DEVICE static inline void merge_tally(const struct merge *a, struct merge_shared *s, uint32_t tile,
                                            uint32_t thread, uint32_t phase) {
   switch (phase) {
   case 0: merge_clear(a, s, thread); break;
   case 1: merge_mark(a, s, tile, thread); break;
   case 2: merge_sum_words(a, s, thread); break;
-  case 3: block_sum_group(&s->sum, thread); break;
-  default:
-    if (thread == 0) a->places[tile] = block_sum_total(&s->sum);
+  default: block_sum_group(&s->sum, thread);
   }
+}
+
+GRID_DEVICE static inline void merge_count(const struct merge *a, struct merge_shared *s, uint32_t tile,
+                                           uint32_t thread, uint32_t phase) {
+  if (phase < MERGE_TALLY) merge_tally(a, s, tile, thread, phase);
+  else if (thread == 0) a->places[tile] = block_sum_total(&s->sum);
 }
 BLOCK_KERNEL(merge_count, struct merge, struct merge_shared)
 
@@ -151,21 +157,16 @@ GRID_DEVICE static inline void merge_add(const struct merge *a, struct merge_sha
 
 GRID_DEVICE static inline void merge_write(const struct merge *a, struct merge_shared *s, uint32_t tile,
                                            uint32_t thread, uint32_t phase) {
-  switch (phase) {
-  case 0: merge_clear(a, s, thread); break;
-  case 1: merge_mark(a, s, tile, thread); break;
-  case 2: merge_sum_words(a, s, thread); break;
-  case 3: block_sum_group(&s->sum, thread); break;
-  case 4: merge_place_words(a, s, thread); break;
-  default: merge_add(a, s, tile, thread, phase - MERGE_BEFORE);
-  }
+  if (phase < MERGE_TALLY) merge_tally(a, s, tile, thread, phase);
+  else if (phase == MERGE_TALLY) merge_place_words(a, s, thread);
+  else merge_add(a, s, tile, thread, phase - MERGE_BEFORE);
 }
 BLOCK_KERNEL(merge_write, struct merge, struct merge_shared)
 
 static bool merge_run(struct grid *g, const struct merge *a, struct ss_error *error) {
   return GRID_RUN(g, merge_bound, a, (uint64_t)a->operands * (a->tiles + 1), NULL, error) &&
          grid_fill(g, a->places + a->tiles, 0, sizeof *a->places, error) &&
-         BLOCK_RUN(g, merge_count, a, a->tiles, MERGE_COUNT_PHASES, error) &&
+         BLOCK_RUN(g, merge_count, a, a->tiles, MERGE_TALLY + 1, error) &&
          grid_scan(g, a->places, (uint64_t)a->tiles + 1, error) &&
          BLOCK_RUN(g, merge_write, a, a->tiles, MERGE_BEFORE + a->operands, error);
 }
