@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum state { FREE, GIVEN, DONE };
+enum state { FREE, GIVEN, ARRIVED, DONE };
 
 /* Another process. */
 struct peer {
@@ -92,10 +92,11 @@ static struct ss_made *next_arrival(struct first *f) {
 }
 
 /* An item that was taken from a silent process and given to another is no longer its own: the other may be writing
- * just where the result belongs. */
+ * just where the result belongs. One that has arrived is given to nobody any more. */
 static bool awaited(struct first *f, const struct ss_made *made) {
   omp_set_lock(&f->sharing.lock);
   const bool yes = f->state[made->item] == GIVEN && f->holder[made->item] == made->from;
+  if (yes) f->state[made->item] = ARRIVED;
   omp_unset_lock(&f->sharing.lock);
   return yes;
 }
