@@ -1,4 +1,5 @@
 """Runs test functions, each with a temporary folder of its own, and prints what they did as TAP."""
+import json
 import pathlib
 import sys
 import tempfile
@@ -6,6 +7,12 @@ import tempfile
 
 class Skip(Exception):
     """What a test raises when this machine lacks what it needs."""
+
+
+def write_json(folder, document, name="s.json"):
+    """Its path."""
+    (folder / name).write_text(json.dumps(document))
+    return folder / name
 
 
 def run(tests, missing=None):

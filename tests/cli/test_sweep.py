@@ -15,6 +15,7 @@ import sys
 import time
 
 import tap
+from tap import write_json
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE, WORDNET = (str(ROOT / "traces" / f"{name}.safetensors") for name in ("bible-kjv-16", "wordnet-64"))
@@ -47,11 +48,6 @@ def points(*arguments):
     return json.loads(call("run", *arguments, "--format", "json", "--quiet")[0])["points"]
 
 
-def write(folder, document, name="s.json"):
-    (folder / name).write_text(json.dumps(document))
-    return folder / name
-
-
 def small(**fields):
     return {"name": "small", "trace": BIBLE, "cluster": "p3.16xlarge-25g", "ranks": [2, 8, 16], "iterations": "0:2",
             "schemes": ["allreduce", "allgather", "ps", "zen"],
@@ -76,7 +72,7 @@ def plain(point):
 def equals_single_runs(folder, document, *options):
     """Every place of the sweep alone, one rank count and one scheme at a time, on one thread: no two points of such a
     run can share anything."""
-    swept = points(write(folder, document), *options)
+    swept = points(write_json(folder, document), *options)
     axes, alone, places = document["sweep"], [], 1
     paths = list(axes)
     grid = [()]
@@ -90,7 +86,7 @@ def equals_single_runs(folder, document, *options):
                 sets = []
                 for path, value in zip(paths, chosen):
                     sets += ["--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}"]
-                alone += points(write(folder, one, "one.json"), *options, *sets, "--jobs", "1")
+                alone += points(write_json(folder, one, "one.json"), *options, *sets, "--jobs", "1")
     assert len(swept) == len(alone) > 1, f"{len(swept)} and {len(alone)}"
 
     def order(point):
@@ -134,7 +130,7 @@ def everything_else_that_is_swept(folder):
 
 @test
 def threads_do_not_matter(folder):
-    scenario = write(folder, small(sweep={"cluster.bandwidth": ["10Gbps", "25Gbps"], "trace": [BIBLE, WORDNET]}))
+    scenario = write_json(folder, small(sweep={"cluster.bandwidth": ["10Gbps", "25Gbps"], "trace": [BIBLE, WORDNET]}))
     for form in ("json", "csv", "table"):
         one = call("run", scenario, "--format", form, "--jobs", "1")[0]
         for jobs in (2, 5):
@@ -146,7 +142,7 @@ def threads_do_not_matter(folder):
 
 @test
 def results_appear_before_the_end(folder):
-    with subprocess.Popen([PROGRAM, "run", write(folder, large()), "--format", "csv", "--jobs", "1"], env=ENVIRONMENT,
+    with subprocess.Popen([PROGRAM, "run", write_json(folder, large()), "--format", "csv", "--jobs", "1"], env=ENVIRONMENT,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:
         head, first = run.stdout.readline(), run.stdout.readline()
         assert run.poll() is None, "it was over when the first line came"
@@ -158,7 +154,7 @@ def results_appear_before_the_end(folder):
 
 @test
 def progress_on_a_terminal(folder):
-    scenario = write(folder, large(sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32]}))
+    scenario = write_json(folder, large(sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32]}))
     ours, theirs = pty.openpty()
     shown = b""
     with subprocess.Popen([PROGRAM, "run", scenario, "-o", folder / "out", "--jobs", "1"], env=ENVIRONMENT, stderr=theirs) as run:
@@ -171,7 +167,7 @@ def progress_on_a_terminal(folder):
     os.close(ours)
     assert run.returncode == 0 and b" of 180 points, about " in shown and b" left" in shown, shown[:200]
     assert shown.endswith(b"\r\x1b[K"), shown[-40:]
-    assert call("run", write(folder, large()), "-o", folder / "out", "--jobs", "1")[1] == "", "a bar where there is no terminal"
+    assert call("run", write_json(folder, large()), "-o", folder / "out", "--jobs", "1")[1] == "", "a bar where there is no terminal"
 
 
 # --- stopped and gone on ----------------------------------------------------------------------------------------------
@@ -193,7 +189,7 @@ def killed(scenario, output, form, lines=3):
 
 @test
 def goes_on_after_a_kill(folder):
-    scenario = write(folder, large())
+    scenario = write_json(folder, large())
     for form in ("json", "csv"):
         whole = call("run", scenario, "--format", form)[0]
         output = folder / f"out.{form}"
@@ -207,7 +203,7 @@ def goes_on_after_a_kill(folder):
 
 @test
 def goes_on_after_two_kills_with_a_torn_line(folder):
-    scenario, output = write(folder, large()), folder / "out.json"
+    scenario, output = write_json(folder, large()), folder / "out.json"
     whole = call("run", scenario, "--format", "json")[0]
     first = killed(scenario, output, "json")
     journal = pathlib.Path(f"{output}.partial")
@@ -231,14 +227,14 @@ def a_wider_scenario_computes_what_is_new(folder):
     for form in ("json", "csv"):
         output = folder / f"out.{form}"
         narrow, wide = small(ranks=[2, 8]), small(sweep={"cluster.bandwidth": ["5Gbps", "10Gbps", "25Gbps", "100Gbps"]})
-        call("run", write(folder, narrow), "--format", form, "-o", output)
-        fresh = call("run", write(folder, wide), "--format", form)[0]
-        err = call("run", write(folder, wide), "--format", form, "-o", output, "--resume")[1]
+        call("run", write_json(folder, narrow), "--format", form, "-o", output)
+        fresh = call("run", write_json(folder, wide), "--format", form)[0]
+        err = call("run", write_json(folder, wide), "--format", form, "-o", output, "--resume")[1]
         assert "24 points were known" in err and output.read_text() == fresh, form
     document = json.loads((folder / "out.json").read_text())
     document["points"][5]["time_s"] = 123.5
     (folder / "out.json").write_text(json.dumps(document))
-    call("run", write(folder, wide), "--format", "json", "-o", folder / "out.json", "--resume")
+    call("run", write_json(folder, wide), "--format", "json", "-o", folder / "out.json", "--resume")
     assert [p["time_s"] for p in json.loads((folder / "out.json").read_text())["points"]].count(123.5) == 1
 
 
@@ -265,14 +261,14 @@ def several_tensors_and_arrays(folder):
     two_tensors(folder / "two.safetensors")
     document = small(trace=str(folder / "two.safetensors"), ranks=[2, 4], iterations=3)
     equals_single_runs(folder, document, "--per-iteration")
-    scenario, output, all_points = write(folder, document), folder / "out.json", ["--per-rank", "--per-iteration"]
+    scenario, output, all_points = write_json(folder, document), folder / "out.json", ["--per-rank", "--per-iteration"]
     whole, lean = (call("run", scenario, "--format", "json", *more)[0] for more in (all_points, []))
     assert {p["tensor"] for p in json.loads(lean)["points"]} == {"wide", "narrow", "*"}
     for text, more, known in ((whole, [], 48), (lean, all_points, 0), (whole, all_points, 48)):
         output.write_text(text)
         err = call("run", scenario, "--format", "json", *more, "-o", output, "--resume")[1]
         assert f"{known} points were known" in err and output.read_text() == (whole if more else lean), (err, more)
-    narrow = call("run", write(folder, {**document, "ranks": [4]}), "--format", "csv")[0]
+    narrow = call("run", write_json(folder, {**document, "ranks": [4]}), "--format", "csv")[0]
     output.write_text(narrow)
     err = call("run", scenario, "--format", "csv", "-o", output, "--resume")[1]
     assert "24 points were known" in err and output.read_text() == call("run", scenario, "--format", "csv")[0]
@@ -287,13 +283,13 @@ def what_changes_a_point_is_noticed(folder):
     changes = [["--latency", "30us"], ["--set", "cluster.nic=per-rank"], ["--set", "cluster.intra.bandwidth=99GB/s"],
                ["--set", "trace.synth.seed=2"], ["--iterations", "1:3"], ["--no-verify"], ["--set", "index_bytes=8"],
                ["--set", "granularity=element"], ["--set", "sizes=exchanged"], ["--device", "quick"], ["--merge", "1"]]
-    write(folder, {**cluster, "latency": "31us"}, "p3.json")
+    write_json(folder, {**cluster, "latency": "31us"}, "p3.json")
     for change in changes:
-        call("run", write(folder, base), "--format", "json", "-o", output)
-        err = call("run", write(folder, base), *change, "--format", "json", "-o", output, "--resume")[1]
+        call("run", write_json(folder, base), "--format", "json", "-o", output)
+        err = call("run", write_json(folder, base), *change, "--format", "json", "-o", output, "--resume")[1]
         known = 12 if change == ["--merge", "1"] else 0
         assert f"{known} points were known" in err, f"{change}: {err}"
-        assert output.read_text() == call("run", write(folder, base), *change, "--format", "json")[0], change
+        assert output.read_text() == call("run", write_json(folder, base), *change, "--format", "json")[0], change
 
 
 @test
@@ -310,7 +306,7 @@ def an_edited_formula_is_noticed(folder):
                               text=True, timeout=100, env={**ENVIRONMENT, "SPARSYNC_DATA": str(data)}, check=True)
         return done.stderr
 
-    write(folder, small(schemes=["allreduce", "allgather"]))
+    write_json(folder, small(schemes=["allreduce", "allgather"]))
     run()
     document = json.loads(form.read_text())
     form.write_text(json.dumps({**document, "exact": f"2*({document['exact']})"}))
@@ -322,7 +318,7 @@ def an_edited_formula_is_noticed(folder):
 
 @test
 def a_journal_is_begun_anew_without_resume(folder):
-    scenario, output = write(folder, large(ranks=[16, 32])), folder / "out.json"
+    scenario, output = write_json(folder, large(ranks=[16, 32])), folder / "out.json"
     known = killed(scenario, output, "json", lines=2)
     err = call("run", scenario, "--format", "json", "-o", output)[1]
     assert f"held {known} finished points" in err and "--resume" in err, err
@@ -330,8 +326,19 @@ def a_journal_is_begun_anew_without_resume(folder):
 
 
 @test
+def a_run_that_keeps_no_journal(folder):
+    scenario, out = write_json(folder, small(ranks=[2])), folder / "out.json"
+    (folder / "out.json.partial").mkdir()  # where a journal would be
+    run = ["run", scenario, "--format", "json", "-o", out]
+    fails(*run, says="out.json.partial", status=3)
+    call(*run, "--no-partial")
+    assert out.read_text() == call("run", scenario, "--format", "json")[0] and (folder / "out.json.partial").is_dir()
+    fails(*run, "--resume", "--no-partial", says=["--resume", "--no-partial"])
+
+
+@test
 def wrong_ways_to_resume(folder):
-    scenario = write(folder, small(ranks=[2]))
+    scenario = write_json(folder, small(ranks=[2]))
     out, journal = folder / "out.json", folder / "out.json.partial"
     call("run", scenario, "--format", "json", "-o", out)
     whole = out.read_text()
@@ -372,7 +379,7 @@ def wrong_ways_to_resume(folder):
 
 @test
 def nothing_moves_by_itself(folder):
-    scenario, stored = write(folder, small()), folder / "b.json"
+    scenario, stored = write_json(folder, small()), folder / "b.json"
     out = call("run", scenario, "--save-baseline", stored)[0]
     assert "zen" in out and stored.read_text() == call("run", scenario, "--format", "json")[0]
     out, err = call("run", scenario, "--baseline", stored)
@@ -383,7 +390,7 @@ def nothing_moves_by_itself(folder):
 
 @test
 def what_moved_is_shown(folder):
-    scenario, stored = write(folder, small()), folder / "b.json"
+    scenario, stored = write_json(folder, small()), folder / "b.json"
     call("run", scenario, "--save-baseline", stored)
     document = json.loads(stored.read_text())
     changes = [(3, "time_s", 1 + 2e-9), (7, "bytes_total", 1 + 1e-12), (9, "formula_s", 1.5), (11, "time_s", 1 + 1e-10)]
@@ -411,7 +418,7 @@ def what_moved_is_shown(folder):
 
 @test
 def new_and_missing_points(folder):
-    scenario, stored = write(folder, small()), folder / "b.json"
+    scenario, stored = write_json(folder, small()), folder / "b.json"
     call("run", scenario, "--save-baseline", stored)
     diff = json.loads(call("run", scenario, "--baseline", stored, "--ranks", "2,8,16,4", "--format", "json")[0])
     assert (diff["same"], diff["new"], diff["missing"]) == (36, 12, 0), "new points alone are no failure"
@@ -423,7 +430,7 @@ def new_and_missing_points(folder):
 
 @test
 def why_it_moved(folder):
-    scenario, stored = write(folder, small(trace=BIBLE)), folder / "b.json"
+    scenario, stored = write_json(folder, small(trace=BIBLE)), folder / "b.json"
     call("run", scenario, "--save-baseline", stored)
     change = json.loads(call("run", scenario, "--baseline", stored, "--trace", WORDNET, "--format", "json", status=1)[0])["changes"][0]
     assert {"trace", "trace_hash"} <= set(change["differs"]), change["differs"]
@@ -437,7 +444,7 @@ def why_it_moved(folder):
 
 @test
 def wrong_baselines(folder):
-    scenario = write(folder, small(ranks=[2]))
+    scenario = write_json(folder, small(ranks=[2]))
     bad = folder / "bad.json"
     for text, says in (("{}", "not what"), ('{"sparsync": "1", "points": [{}]}', "label"), ("scheme,label,ranks\na,b,3\n", "CSV"),
                        ('{"sparsync": "1", "points": [{"label": "a", "ranks": 0, "tensor": "t", "at": {}}]}', "ranks"),
@@ -460,7 +467,7 @@ def wrong_baselines(folder):
 
 @test
 def forms_that_are_bounds(folder):
-    scenario = write(folder, small(trace={"gradient": {"elements": 20000}}, ranks=[4], cluster="rtx3090-1gbe", schemes=["topka", "topkdsa"]))
+    scenario = write_json(folder, small(trace={"gradient": {"elements": 20000}}, ranks=[4], cluster="rtx3090-1gbe", schemes=["topka", "topkdsa"]))
     for p in points(scenario):
         low, high = p["formula_low_s"], p["formula_high_s"]
         assert (p["formula_s"] is None) == (p["label"] == "topkdsa") and (low is None) == (high is None) == (p["label"] == "topka")
@@ -471,7 +478,7 @@ def forms_that_are_bounds(folder):
         if line.startswith("topkdsa"):
             assert line.split()[-2] in ("within", "outside"), line
     assert "topka is lossy; it applies" in table and "% of the energy" in table
-    assert "energy of what" not in call("run", write(folder, small()))[0], "lossless schemes apply all"
+    assert "energy of what" not in call("run", write_json(folder, small()))[0], "lossless schemes apply all"
 
 
 sys.exit(tap.run(TESTS))
