@@ -31,8 +31,12 @@ int sched_yield(void) {
   return nanosleep(&(struct timespec){.tv_nsec = 20000}, 0);
 }
 """
-# What TCP buffers of a message counts as sent: with megabytes in there a rank would be rounds ahead of its link.
-BUFFER = 131072
+# What TCP buffers of a message counts as sent, and the word that a next one may be sent waits behind it. This much is some
+# round trips' worth; with 128 KiB, which is a message, ranks fall out of step, and links idle.
+BUFFER = 16384
+# Left alone, Open MPI lets the receiver of a large message ask for its parts, on the connection that carries what it sends
+# itself: two ranks that exchange then take turns, each at half the rate. So the sender sends on.
+PROTOCOL = "send"
 CONTROL = "reno"  # BBR paces by what it makes of a link, and makes half of one that both ends fill
 # A server lives in a rank's process, and what goes to that rank crosses no link: that is `ps` with its servers among the ranks.
 PLACED = {"ps": {"name": "ps", "colocated": True}}
@@ -107,7 +111,7 @@ class Lab:
             environment[f"PMIX_MCA_{key}"] = "1"
         options = ["--allow-run-as-root", "--oversubscribe", "-n", self.ranks]
         for key, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_tcp_if_include", "10.77.0.0/24"), ("mpi_yield_when_idle", "1"),
-                           ("btl_tcp_sndbuf", BUFFER), ("btl_tcp_rcvbuf", BUFFER)):
+                           ("btl_tcp_flags", PROTOCOL), ("btl_tcp_sndbuf", BUFFER), ("btl_tcp_rcvbuf", BUFFER)):
             options += ["--mca", key, value]
         before = idle_now()
         done = call("mpirun", *options, self.wrapper, program, *arguments, check=False, timeout=timeout, env=environment)
@@ -129,7 +133,7 @@ def calibrate(lab, arguments):
 
 def measure(lab, cluster, scheme, arguments):
     done, idle = lab.run(arguments.program, "exec", "--trace", arguments.trace, "--set", f"schemes={json.dumps([PLACED.get(scheme, scheme)])}",
-                         "--set", f'iterations="{arguments.iterations}"', "--cluster", cluster, "--format", "json", timeout=900)
+                         "--set", f'iterations="{arguments.iterations}"', "--repeats", "3", "--cluster", cluster, "--format", "json", timeout=900)
     if done.returncode:
         lines = [line for line in done.stderr.split("\n") if line.startswith("sparsync")] or [done.stderr.strip()[-200:]]
         return {"scheme": scheme, "ranks": lab.ranks, "why": lines[0]}
@@ -215,7 +219,7 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev netlab", description=__doc__.split("\n")[0])
     parser.add_argument("--program", default=str(ROOT / "build" / "sparsync"), help=argparse.SUPPRESS)
     parser.add_argument("--ranks", type=lambda text: [int(x) for x in text.split(",")], default=[2, 3, 4, 6, 8], help="2,3,4,6,8")
-    parser.add_argument("--rate", default="200mbit", help="of each link, as tc has it: 50mbit to 200mbit (200mbit)")
+    parser.add_argument("--rate", default="50mbit", help="of each link, as tc has it: 50mbit to 200mbit (50mbit)")
     parser.add_argument("--scheme", type=lambda text: text.split(","), help="default: all lossless ones and spardl")
     parser.add_argument("--trace", default=str(ROOT / "traces" / "bible-kjv-16.safetensors"))
     parser.add_argument("--iterations", default="0:3")
