@@ -20,7 +20,6 @@ static int exchange(const struct table *t, int to, int from) {
   MPI_Request request[2];
   int code = MPI_Irecv(t->in, t->bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, &request[0]);
   if (code == MPI_SUCCESS) code = MPI_Isend(t->out, t->bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, &request[1]);
-  // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): it knows MPI_Waitall, not who waits patiently
   return code == MPI_SUCCESS ? ss_patient_waitall(2, request, MPI_STATUSES_IGNORE) : code;
 }
 
