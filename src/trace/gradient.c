@@ -14,8 +14,9 @@ void ss_gradient_defaults(struct ss_gradient *g) {
 }
 
 int64_t ss_value_units(double value, int exponent) {
-  const double most = ldexp(1, SS_VALUE_MAGNITUDE), scaled = ldexp(value, exponent);
-  return llrint(ldexp(fmin(fmax(scaled, -most), most), SS_VALUE_BITS)); /* the default rounding: half to even */
+  const double most = INT64_C(1) << SS_VALUE_MAGNITUDE, units = INT64_C(1) << SS_VALUE_BITS;
+  const double scaled = exponent == 0 ? value : ldexp(value, exponent);
+  return llrint(fmin(fmax(scaled, -most), most) * units); /* the default rounding: half to even */
 }
 
 /* In (0, 1): never an end of the distribution. */

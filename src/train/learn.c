@@ -18,6 +18,7 @@ struct ss_learn_room {
 };
 
 enum {
+  EXPONENT_MOST = 900,    /* powers of two that a double holds, whatever vanishes */
   VALUE_SUM_BITS = 33,    /* sums below 2^33 are exact in doubles on the grid of 2^-20 */
   WORTH_THREADS = 1 << 18 /* multiplications a pass, below which waking threads takes longer */
 };
@@ -175,7 +176,8 @@ static bool round_table(struct ss_learner *l, uint64_t step, int table, struct s
     return true;
   }
   if (!l->scaled[table] && most > 0) {
-    l->exponent[table] = SS_VALUE_MAGNITUDE - 1 - ilogb(most);
+    const int exponent = SS_VALUE_MAGNITUDE - 1 - ilogb(most);
+    l->exponent[table] = exponent < EXPONENT_MOST ? exponent : EXPONENT_MOST;
     l->scaled[table] = true;
   }
   if (ldexp(most, l->exponent[table]) * l->ranks > ldexp(1, VALUE_SUM_BITS)) g->finite = false;
@@ -183,8 +185,8 @@ static bool round_table(struct ss_learner *l, uint64_t step, int table, struct s
     const uint64_t n = g->own[table][r].count * l->course->shape.width;
     int64_t *unit = ss_arena_alloc(&room_of(l, step, r)->arena, n, sizeof *unit);
     if (!unit) return ss_fail_memory(error, "training a model");
-    for (uint64_t i = 0; i < n; i++)
-      unit[i] = llrint(ldexp(g->value[table][r][i], l->exponent[table] + SS_VALUE_BITS));
+    const double units = ldexp(1, l->exponent[table] + SS_VALUE_BITS);
+    for (uint64_t i = 0; i < n; i++) unit[i] = llrint(g->value[table][r][i] * units);
     g->own[table][r].unit = unit;
   }
   return true;
@@ -294,8 +296,8 @@ bool ss_learner_update(struct ss_learner *l, const struct ss_gradients *gradient
     struct ss_added added;
     if (!ss_adder_run(&l->adder[table][part == SS_DELAYED], gradients->own[table], &added, error)) return false;
     note(l, &added);
-    for (uint64_t i = 0; i < added.count; i++)
-      added.unit[i] = ldexp(added.unit[i], -SS_VALUE_BITS - l->exponent[table]);
+    const double unit = ldexp(1, -SS_VALUE_BITS - l->exponent[table]);
+    for (uint64_t i = 0; i < added.count; i++) added.unit[i] *= unit;
     const struct ss_update update = {added.element, added.unit, added.count};
     ss_optimizer_apply(&l->optimizer[table], l->model.table[table], &update, part);
   }
