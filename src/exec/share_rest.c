@@ -136,7 +136,15 @@ static bool hear(struct rest *w) {
   return true;
 }
 
+/* Rank 0 has written all, and ends all soon. */
+static _Noreturn void leave(void) {
+  (void)sleep(GO);
+  _exit(SS_OK);
+}
+
+/* To one that was taken for lost, and comes back when all is done, that is the first answer. */
 static void accept(struct rest *w) {
+  if (w->answer.kind == SS_ANSWER_GO) leave();
   omp_set_lock(&w->sharing.lock);
   for (uint64_t i = 0; i < w->answer.count && w->items < SS_ITEMS_AT_ONCE; i++)
     w->item[w->items++] = w->answer.item[i];
@@ -175,8 +183,7 @@ static _Noreturn void stay(struct rest *w) {
     must(w, MPI_Test(&w->answer_in, &done, MPI_STATUS_IGNORE), "waiting for rank 0");
     wait_a_little(w);
   }
-  (void)sleep(GO);
-  _exit(SS_OK);
+  leave();
 }
 
 /* Says what is still to be said, then goodbye. Rank 0 answers that when it has heard it of all, or is tired of
