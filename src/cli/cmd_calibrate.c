@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "cli/calibrate.h"
 #include "cli/verbs.h"
+#include "report/exact.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -38,15 +39,13 @@ bool calibrate_add_quality(struct cJSON *object, const struct ss_link_piece *pie
 
 bool calibrate_write(struct cJSON *json, const char *path, struct ss_error *error) {
   struct ss_output output;
-  char *text = json ? cJSON_Print(json) : NULL;
-  cJSON_Delete(json);
-  if (!text) return ss_fail_memory(error, "writing JSON");
   bool ok = ss_output_open(path, &output, error);
   if (ok) {
-    (void)fprintf(output.stream, "%s\n", text); /* ss_output_commit finds what goes wrong here */
-    ok = ss_output_commit(&output, error);
+    ok = ss_json_print(json, output.stream, error);
+    if (ok) ok = ss_output_commit(&output, error);
+    else ss_output_discard(&output);
   }
-  cJSON_free(text);
+  cJSON_Delete(json);
   return ok;
 }
 

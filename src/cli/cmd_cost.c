@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/forms.h"
+#include "report/exact.h"
 #include "report/flat.h"
 #include "report/nullable.h"
 #include "report/table.h"
@@ -114,19 +115,11 @@ static bool print_rows(const cJSON *points, FILE *stream, struct ss_error *error
   return ok;
 }
 
-static bool print_json(const cJSON *root, FILE *stream, struct ss_error *error) {
-  char *text = cJSON_Print(root);
-  if (!text) return ss_fail_memory(error, "printing costs");
-  fprintf(stream, "%s\n", text);
-  free(text);
-  return true;
-}
-
 static bool print(const struct ss_call *call, const cJSON *root, struct ss_error *error) {
   const cJSON *points = cJSON_GetObjectItemCaseSensitive(root, "points");
   struct ss_output output;
   if (!ss_output_open(call->output, &output, error)) return false;
-  bool ok = call->format == SS_JSON  ? print_json(root, output.stream, error)
+  bool ok = call->format == SS_JSON  ? ss_json_print(root, output.stream, error)
             : call->format == SS_CSV ? ss_flat_csv(points, output.stream, error)
                                      : print_rows(points, output.stream, error);
   if (ok) return ss_output_commit(&output, error);

@@ -3,6 +3,7 @@
 #include "cli/claims.h"
 #include "cli/command.h"
 #include "cli/request.h"
+#include "report/exact.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -143,9 +144,7 @@ static bool print(const struct ss_call *call, const char *kind, cJSON *root, str
   if (!ss_output_open(call->output, &output, error)) return false;
   bool ok = true;
   if (call->format == SS_JSON) {
-    char *text = cJSON_Print(root);
-    ok = text ? fprintf(output.stream, "%s\n", text) > 0 : ss_fail_memory(error, "listing");
-    free(text);
+    ok = ss_json_print(root, output.stream, error);
   } else {
     ok = print_table(kind, cJSON_GetObjectItemCaseSensitive(root, kind), call->format, output.stream, error);
   }

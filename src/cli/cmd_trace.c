@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
+#include "report/exact.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -73,12 +74,9 @@ bool trace_one_operand(const char **operand, const char *value, struct ss_error 
 }
 
 bool trace_print_json(struct cJSON *json, FILE *stream, struct ss_error *error) {
-  char *text = json ? cJSON_Print(json) : NULL;
+  const bool ok = ss_json_print(json, stream, error);
   cJSON_Delete(json);
-  if (!text) return ss_fail_memory(error, "writing JSON");
-  (void)fprintf(stream, "%s\n", text); /* ss_output_commit finds what goes wrong here */
-  cJSON_free(text);
-  return true;
+  return ok;
 }
 
 bool trace_print_table(struct ss_table *table, bool csv, FILE *stream, struct ss_error *error) {

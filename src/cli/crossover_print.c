@@ -1,5 +1,6 @@
 #include "cli/crossover_print.h"
 
+#include "report/exact.h"
 #include "report/flat.h"
 #include "report/nullable.h"
 #include "report/table.h"
@@ -127,12 +128,9 @@ static cJSON *root_json(const struct ss_crossover_told *t) {
 
 static bool print_json(const struct ss_crossover_told *t, FILE *stream, struct ss_error *error) {
   cJSON *root = root_json(t);
-  char *text = cJSON_Print(root);
+  const bool ok = ss_json_print(root, stream, error);
   cJSON_Delete(root);
-  if (!text) return ss_fail_memory(error, "printing a crossover");
-  fprintf(stream, "%s\n", text);
-  cJSON_free(text);
-  return true;
+  return ok;
 }
 
 static bool print_csv(const struct ss_crossover_told *t, FILE *stream, struct ss_error *error) {

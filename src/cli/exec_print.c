@@ -1,6 +1,7 @@
 #include "cli/exec_print.h"
 
 #include "base/file.h"
+#include "report/exact.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -48,9 +49,9 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
   (void)fprintf(stream, "%" PRIu32 " ranks, one a process, over MPI; iterations %" PRIu64 ":%" PRIu64 " of %s\n",
                 a->ranks, p->job->first, p->job->first + p->count, p->job->trace_name);
   (void)fprintf(stream,
-                "measured: median over iterations of the median of %" PRIu32
-                " timed run%s, after one that warms up and tells all ranks\n"
-                "the sizes; with the processes where mpirun put them (usually all on one machine)\n"
+                "measured: median over iterations, each timed %" PRIu32
+                " time%s after a run that warms up and tells all ranks the sizes;\n"
+                "with the processes where mpirun put them (usually all on one machine)\n"
                 "predicted: mean, as if on the cluster; kernels %s%s\n"
                 "sent: by the rank that sends most in an iteration, mean\n",
                 a->repeats, a->repeats == 1 ? "" : "s", p->job->device.counted ? "as on " : "not counted",
@@ -103,13 +104,14 @@ static bool add_measures(cJSON *item, const struct ss_exec_point *p) {
          cJSON_AddBoolToObject(item, "exact", p->exact) && add_text(item, "mismatch", p->exact ? NULL : p->mismatch);
 }
 
-static bool add_point(cJSON *list, const struct ss_exec_point *p) {
+static bool add_point(cJSON *list, const struct ss_exec_point *p, uint32_t repeats) {
   const struct ss_job *job = p->job;
   cJSON *item = cJSON_CreateObject(), *at = job->at ? cJSON_Duplicate(job->at, true) : cJSON_CreateObject();
   if (!cJSON_AddItemToArray(list, item) || !cJSON_AddItemToObject(item, "at", at)) return false;
   bool good = add_text(item, "scheme", job->setting.scheme->name) && add_text(item, "label", job->setting.label) &&
               add_number(item, "ranks", job->ranks) && add_text(item, "tensor", job->tensor_name) &&
-              add_text(item, "cluster", job->cluster_name) && add_text(item, "trace", job->trace_name) &&
+              add_text(item, "cluster", job->cluster_name) && add_text(item, "device", job->device_name) &&
+              add_text(item, "trace", job->trace_name) && add_number(item, "repeats", repeats) &&
               add_measures(item, p);
   cJSON *endpoints = good ? cJSON_AddArrayToObject(item, "endpoints") : NULL;
   for (uint32_t e = 0; endpoints && e < p->endpoints; e++)
@@ -122,13 +124,10 @@ static bool print_json(const struct ss_exec_answer *a, FILE *stream, struct ss_e
   bool good = add_text(root, "sparsync", SS_VERSION) && add_text(root, "scenario", a->scenario);
   cJSON *list = good ? cJSON_AddArrayToObject(root, "points") : NULL;
   good = list != NULL;
-  for (size_t i = 0; good && i < a->count; i++) good = add_point(list, &a->points[i]);
-  char *text = good ? cJSON_Print(root) : NULL;
+  for (size_t i = 0; good && i < a->count; i++) good = add_point(list, &a->points[i], a->repeats);
+  good = ss_json_print(good ? root : NULL, stream, error);
   cJSON_Delete(root);
-  if (!text) return ss_fail_memory(error, "writing JSON");
-  (void)fprintf(stream, "%s\n", text); /* ss_output_commit finds what goes wrong here */
-  cJSON_free(text);
-  return true;
+  return good;
 }
 
 bool ss_exec_print(const struct ss_exec_answer *a, enum ss_format format, const char *output,

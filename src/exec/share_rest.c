@@ -1,5 +1,4 @@
 /* All ranks but 0: ask for items, and send what comes of them. */
-#include "exec/patient.h"
 #include "exec/sharing.h"
 
 #include <limits.h>
@@ -129,8 +128,7 @@ static bool hear(struct rest *w) {
   int done;
   must(w, MPI_Test(&w->answer_in, &done, MPI_STATUS_IGNORE), "asking for work");
   if (!done) return false;
-  /* it was answered: it has arrived */
-  must(w, ss_patient_waitall(1, &w->ask_out, MPI_STATUSES_IGNORE), "asking for work");
+  must(w, MPI_Wait(&w->ask_out, MPI_STATUS_IGNORE), "asking for work"); /* it was answered: it has arrived */
   w->asked = false;
   w->silent = w->since = 0;
   return true;

@@ -1,5 +1,6 @@
 #include "report/claims.h"
 
+#include "report/exact.h"
 #include "report/flat.h"
 #include "report/nullable.h"
 #include "report/table.h"
@@ -102,12 +103,9 @@ static cJSON *claim_json(const struct ss_claim *c) {
 bool ss_claims_json(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "claims");
   for (size_t i = 0; i < claims->count; i++) cJSON_AddItemToArray(list, claim_json(&claims->claim[i]));
-  char *text = cJSON_Print(root);
+  const bool ok = ss_json_print(root, stream, error);
   cJSON_Delete(root);
-  if (!text) return ss_fail_memory(error, "writing claims");
-  fprintf(stream, "%s\n", text);
-  free(text);
-  return true;
+  return ok;
 }
 
 /* Ranges as two columns would say less than as the text that the table has. */

@@ -1,5 +1,6 @@
 #include "report/curves.h"
 
+#include "report/exact.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -119,12 +120,9 @@ bool ss_curves_json(const struct ss_curves *curves, FILE *stream, struct ss_erro
   add_number(root, "select", course->select.selects ? course->select.density : NAN);
   for (size_t i = 0; i < curves->count; i++) cJSON_AddItemToArray(list, curve_json(curves, i));
   cJSON_AddItemToObject(root, "curves", list);
-  char *text = root && list ? cJSON_Print(root) : NULL;
+  const bool ok = ss_json_print(list ? root : NULL, stream, error);
   cJSON_Delete(root);
-  if (!text) return ss_fail_memory(error, "writing curves");
-  fprintf(stream, "%s\n", text);
-  free(text);
-  return true;
+  return ok;
 }
 
 bool ss_curves_csv(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {

@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool ss_json_print(const cJSON *tree, FILE *stream, struct ss_error *error) {
+  char *text = tree ? cJSON_Print(tree) : NULL;
+  if (!text) return ss_fail_memory(error, "writing JSON");
+  (void)fprintf(stream, "%s\n", text); /* ss_output_commit finds what goes wrong here */
+  cJSON_free(text);
+  return true;
+}
+
 /* As few digits as are the number. */
 static bool make_exact(cJSON *item) {
   char text[40];

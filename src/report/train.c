@@ -1,5 +1,6 @@
 #include "report/train.h"
 
+#include "report/exact.h"
 #include "report/flat.h"
 
 #include <cjson/cJSON.h>
@@ -177,12 +178,9 @@ bool ss_training_json(const struct ss_training *t, const struct ss_training_name
   add_scale(root, names->scale);
   cJSON_AddItemToObject(root, "training", points_json(t, names));
   cJSON_AddItemToObject(root, "estimates", estimates_json(t));
-  char *text = cJSON_Print(root);
+  const bool ok = ss_json_print(root, stream, error);
   cJSON_Delete(root);
-  if (!text) return ss_fail_memory(error, "writing results");
-  fprintf(stream, "%s\n", text);
-  free(text);
-  return true;
+  return ok;
 }
 
 bool ss_training_csv(const struct ss_training *t, const struct ss_training_names *names, FILE *stream,

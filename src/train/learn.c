@@ -18,7 +18,7 @@ struct ss_learn_room {
 };
 
 enum {
-  EXPONENT_MOST = 900,    /* powers of two that a double holds, whatever vanishes */
+  EXPONENT_MOST = 900,    /* so that 2^(900 + 20) and its inverse are doubles: smaller gradients round to nothing */
   VALUE_SUM_BITS = 33,    /* sums below 2^33 are exact in doubles on the grid of 2^-20 */
   WORTH_THREADS = 1 << 18 /* multiplications a pass, below which waking threads takes longer */
 };

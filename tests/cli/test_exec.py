@@ -293,8 +293,10 @@ def timed_several_times(folder):
     for settings, iterations, more in ((all_options(3), ITERATIONS, {}), (all_values(3), 3, {"trace": {"gradient": NORMAL}, "iterations": 3})):
         path = scenario(folder, settings, **more)
         out, _ = execute(3, path, "--repeats", "3", "--format", "json")
-        check_points(json.loads(out)["points"], settings, 3, iterations)
-    assert "median of 3 timed runs" in execute(2, scenario(folder, ["allgather"]), "--repeats", "3")[0]
+        points = json.loads(out)["points"]
+        check_points(points, settings, 3, iterations)
+        assert {p["repeats"] for p in points} == {3}
+    assert "each timed 3 times" in execute(2, scenario(folder, ["allgather"]), "--repeats", "3")[0]
 
 
 @test
@@ -305,6 +307,7 @@ def kernels_as_run_counts_them(folder):
                        for more in (["--device", "quick"], []))
     for ours, theirs, less in zip(*(json.loads(text)["points"] for text in (out, wanted.stdout, without.stdout)), strict=True):
         assert abs(ours["time_s"] - theirs["time_s"]) <= 1e-9 * theirs["time_s"] and theirs["time_s"] > less["time_s"], (ours, theirs, less)
+        assert ours["device"] == theirs["device"] != less["device"]
     assert "kernels as on quick" in execute(2, path, "--set", "ranks=2", "--device", "quick")[0]
 
 
