@@ -2,8 +2,8 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/calibrate.h"
-#include "cli/options.h"
-#include "exec/time_kernels.h"
+#include "base/options.h"
+#include "kernels/timing.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* A cluster file out of a benchmark's log, or out of messages between the processes of mpirun. */
 #include "base/units.h"
 #include "cli/calibrate.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cost/link_log.h"
 #include "exec/launch.h"
 

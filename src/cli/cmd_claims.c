@@ -1,9 +1,9 @@
 /* What the papers print, held against the model. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/claims.h"
+#include "claims/claims.h"
 #include "cli/command.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/progress.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/crossover_print.h"
-#include "cli/duel.h"
+#include "study/duel.h"
 #include "cli/progress.h"
 
 #include <stddef.h>

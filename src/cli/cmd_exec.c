@@ -6,7 +6,7 @@
 #ifdef SS_HAVE_MPI
 
 #include "cli/exec_print.h"
-#include "cli/identity.h"
+#include "study/identity.h"
 #include "cli/request.h"
 #include "exec/launch.h"
 

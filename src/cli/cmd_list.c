@@ -1,6 +1,6 @@
 #include "base/data.h"
 #include "base/file.h"
-#include "cli/claims.h"
+#include "claims/claims.h"
 #include "cli/command.h"
 #include "cli/request.h"
 #include "report/exact.h"

@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/command.h"
-#include "cli/figure.h"
-#include "cli/options.h"
+#include "figures/figure.h"
+#include "base/options.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>

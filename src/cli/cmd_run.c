@@ -1,10 +1,10 @@
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/journal.h"
+#include "study/journal.h"
 #include "cli/request.h"
-#include "cli/together.h"
-#include "report/baseline.h"
-#include "report/points_read.h"
+#include "study/processes.h"
+#include "study/baselines.h"
+#include "study/results_read.h"
 
 #include <stddef.h>
 #include <string.h>

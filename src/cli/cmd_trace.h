@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "report/table.h"
-#include "trace/trace.h"
+#include "trace/file/trace.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/progress.h"
-#include "cli/scenario.h"
-#include "trace/fit.h"
+#include "study/scenario.h"
+#include "trace/measure/fit.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "cli/options.h"
-#include "trace/import.h"
+#include "base/options.h"
+#include "trace/make/import.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "cli/options.h"
+#include "base/options.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

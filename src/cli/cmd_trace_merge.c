@@ -1,7 +1,7 @@
 #include "base/memory.h"
 #include "cli/cmd_trace.h"
-#include "cli/options.h"
-#include "trace/merge.h"
+#include "base/options.h"
+#include "trace/make/merge.h"
 
 #include <stdlib.h>
 #include <string.h>

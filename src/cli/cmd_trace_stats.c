@@ -1,9 +1,9 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/progress.h"
-#include "trace/stats.h"
+#include "trace/measure/stats.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "cli/options.h"
-#include "trace/synth.h"
+#include "base/options.h"
+#include "trace/make/synth.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
 #include "cli/learn.h"
 #include "cli/progress.h"
 #include "cli/request.h"
-#include "cli/together.h"
-#include "cli/train_scenario.h"
-#include "cli/train_share.h"
+#include "study/processes.h"
+#include "study/training.h"
+#include "study/training_shared.h"
 #include "exec/launch.h"
 #include "report/train.h"
 

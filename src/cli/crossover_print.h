@@ -2,7 +2,7 @@
 #ifndef SS_CLI_CROSSOVER_PRINT_H
 #define SS_CLI_CROSSOVER_PRINT_H
 
-#include "cli/duel.h"
+#include "study/duel.h"
 #include "cost/crossover.h"
 
 struct ss_crossover_told {

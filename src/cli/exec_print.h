@@ -3,7 +3,7 @@
 #define SS_CLI_EXEC_PRINT_H
 
 #include "cli/request.h"
-#include "cli/scenario.h"
+#include "study/scenario.h"
 #include "exec/exec.h"
 
 /* What one job came to, over its iterations. */

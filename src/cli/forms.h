@@ -4,7 +4,7 @@
 #define SS_CLI_FORMS_H
 
 #include "cli/request.h"
-#include "cost/cost.h"
+#include "cost/forms.h"
 
 enum ss_gamma_kind { SS_GAMMA_RANDOM, SS_GAMMA_FULL, SS_GAMMA_NONE, SS_GAMMA_LIST };
 enum { SS_GAMMAS_MAX = 4096, SS_FORM_FILES_MAX = 64 };

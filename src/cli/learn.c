@@ -1,13 +1,13 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
 #include "cli/learn.h"
 #include "base/file.h"
-#include "cli/learn_trace.h"
-#include "cli/options.h"
+#include "learn/text.h"
+#include "base/options.h"
 #include "cli/progress.h"
 #include "cli/request.h"
 #include "report/curves.h"
-#include "trace/import.h"
-#include "train/learn_capture.h"
+#include "trace/make/import.h"
+#include "learn/capture.h"
 
 #include <assert.h>
 #include <omp.h>

@@ -2,8 +2,8 @@
 #ifndef SS_CLI_REQUEST_H
 #define SS_CLI_REQUEST_H
 
-#include "cli/options.h"
-#include "cli/points.h"
+#include "base/options.h"
+#include "study/run.h"
 
 enum ss_format { SS_TABLE, SS_JSON, SS_CSV };
 

@@ -3,7 +3,7 @@
 #ifndef SS_COST_GRID_H
 #define SS_COST_GRID_H
 
-#include "cost/cost.h"
+#include "cost/forms.h"
 #include "schemes/schemes.h"
 
 /* The least number that both divide. */

@@ -1,6 +1,6 @@
 #include "cost/measure.h"
 
-#include "cost/cost.h"
+#include "cost/forms.h"
 #include "tensor/chunk.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef SS_EXEC_DENSE_PROOF_H
 #define SS_EXEC_DENSE_PROOF_H
 
-#include "exec/crew.h"
+#include "exec/communicator.h"
 #include "schemes/scheme.h"
 
 struct ss_dense_proof {

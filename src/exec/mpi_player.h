@@ -11,7 +11,7 @@
 #ifndef SS_EXEC_MPI_PLAYER_H
 #define SS_EXEC_MPI_PLAYER_H
 
-#include "exec/crew.h"
+#include "exec/communicator.h"
 #include "sim/play.h"
 
 #include <mpi.h>

@@ -3,7 +3,7 @@
 #ifndef SS_EXEC_PING_H
 #define SS_EXEC_PING_H
 
-#include "exec/crew.h"
+#include "exec/communicator.h"
 
 #include <stddef.h>
 

@@ -6,7 +6,7 @@
 #ifndef SS_EXEC_VALUE_PROOF_H
 #define SS_EXEC_VALUE_PROOF_H
 
-#include "exec/crew.h"
+#include "exec/communicator.h"
 #include "schemes/schemes.h"
 
 /* How coarse: units become marks / 2^shift, rounded to even. */

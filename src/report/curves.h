@@ -3,7 +3,7 @@
 #ifndef SS_REPORT_CURVES_H
 #define SS_REPORT_CURVES_H
 
-#include "train/learn.h"
+#include "learn/trainer.h"
 
 #include <stdio.h>
 

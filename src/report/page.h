@@ -5,7 +5,7 @@
 #ifndef SS_REPORT_PAGE_H
 #define SS_REPORT_PAGE_H
 
-#include "cost/cost.h"
+#include "cost/forms.h"
 #include "report/points.h"
 
 struct ss_page_expectation {

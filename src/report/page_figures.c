@@ -1,7 +1,7 @@
 #include "report/page_figures.h"
 
 #include "report/html.h"
-#include "report/plot.h"
+#include "figures/plot.h"
 #include "report/table.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef SS_REPORT_TRAIN_H
 #define SS_REPORT_TRAIN_H
 
-#include "report/plot.h"
+#include "figures/plot.h"
 #include "train/scale.h"
 #include "train/training.h"
 

@@ -1,6 +1,6 @@
 /* The last iteration of several systems, one below the other, as EmbRace's Fig. 6 shows it. */
 #include "base/units.h"
-#include "report/plot.h"
+#include "figures/plot.h"
 #include "report/train.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 #include "schemes/schemes.h"
 
-#include "sim/together.h"
+#include "sim/groups.h"
 
 #include <string.h>
 

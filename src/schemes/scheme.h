@@ -7,12 +7,12 @@
 #ifndef SS_SCHEMES_SCHEME_H
 #define SS_SCHEMES_SCHEME_H
 
-#include "sim/collectives.h"
-#include "sim/memory.h"
-#include "sim/owners.h"
-#include "sim/running.h"
+#include "sim/collectives/collectives.h"
+#include "sim/state.h"
+#include "sim/collectives/owners.h"
+#include "sim/collectives/running.h"
 #include "tensor/parts.h"
-#include "trace/input.h"
+#include "schemes/input.h"
 
 /* --- options -------------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
  * Residuals (§3.3): global, partial, local; docs/model.md has the letter of it. */
 #include "schemes/registry.h"
 
-#include "sim/together.h"
+#include "sim/groups.h"
 #include "tensor/sets.h"
 #include "tensor/topk.h"
 

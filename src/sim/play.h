@@ -9,8 +9,8 @@
 #ifndef SS_SIM_PLAY_H
 #define SS_SIM_PLAY_H
 
-#include "net/device.h"
-#include "net/network.h"
+#include "machine/device.h"
+#include "machine/network.h"
 #include "tensor/wire.h"
 
 /* What one message carries: `count` chunks, one after the other. */

@@ -1,7 +1,7 @@
 #include "train/iterate.h"
 
 #include "base/random.h"
-#include "sim/events.h"
+#include "train/events.h"
 
 #include <gsl/gsl_cdf.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef SS_TRAIN_LOOKUPS_H
 #define SS_TRAIN_LOOKUPS_H
 
-#include "train/workload.h"
+#include "train/workloads.h"
 
 struct ss_lookups {
   const struct ss_module *module;

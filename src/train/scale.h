@@ -2,10 +2,10 @@
 #ifndef SS_TRAIN_SCALE_H
 #define SS_TRAIN_SCALE_H
 
-#include "net/cluster.h"
-#include "net/device.h"
+#include "machine/cluster.h"
+#include "machine/device.h"
 #include "train/system.h"
-#include "train/workload.h"
+#include "train/workloads.h"
 
 enum ss_scaled {
   SS_SCALED_COMPUTE,         /* forward and backward times */

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "schemes/schemes.h"
-#include "trace/select.h"
+#include "schemes/select.h"
 
 enum ss_schedule { SS_FIFO, SS_PRIORITY, SS_HORIZONTAL, SS_2D };
 

@@ -7,7 +7,7 @@
 #define SS_TRAIN_TIMETABLE_H
 
 #include "train/system.h"
-#include "train/workload.h"
+#include "train/workloads.h"
 
 struct ss_policy {
   enum ss_schedule schedule;

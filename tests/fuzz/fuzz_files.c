@@ -1,10 +1,10 @@
 /* What users bring from elsewhere: logs of benchmarks, results of earlier runs, claims. An input is a file of each.
  */
-#include "cli/claims.h"
+#include "claims/claims.h"
 #include "cost/link_log.h"
 #include "in_memory.h"
-#include "report/baseline.h"
-#include "report/points_read.h"
+#include "study/baselines.h"
+#include "study/results_read.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* Model files: an input is a document, read as a workload, a system, a cluster and a device. What is taken must keep
  * what its header promises. */
 #include "base/json.h"
-#include "net/cluster.h"
-#include "net/device.h"
+#include "machine/cluster.h"
+#include "machine/device.h"
 #include "train/system.h"
-#include "train/workload.h"
+#include "train/workloads.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Scenarios: an input is a document, or, when its first byte is '+', edits "PATH=VALUE" of a good one, a line each.
  * Whatever is taken has complete jobs; nothing is simulated. What would only be slow (many points, large synthetic
  * traces), or would read files outside the working folder, is left out. */
-#include "cli/points.h"
+#include "study/run.h"
 #include "in_memory.h"
 
 #include <cjson/cJSON.h>

@@ -1,6 +1,6 @@
 #include "cuda_loop.h"
 
-#include "exec/cuda/device.h"
+#include "kernels/cuda/device.h"
 
 static uint64_t next_seed;
 

@@ -2,7 +2,7 @@
 #ifndef SS_TESTS_SUPPORT_H
 #define SS_TESTS_SUPPORT_H
 
-#include "net/cluster.h"
+#include "machine/cluster.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 #include "support.h"
 
 #include "base/memory.h"
-#include "sim/collectives.h"
+#include "sim/collectives/collectives.h"
 #include "sim/engine.h"
 
 enum { MOST = 40, ALL_SIZES = MOST };

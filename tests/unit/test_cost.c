@@ -2,7 +2,7 @@
  * has, what is measured of an input against counting by hand, and the grids that `check` plays. */
 #include "scheme_cases.h"
 
-#include "cost/cost.h"
+#include "cost/forms.h"
 #include "cost/formula.h"
 #include "cost/grid.h"
 #include "cost/measure.h"

@@ -1,7 +1,7 @@
 /* The channel's queue and the agenda against plain lists that are searched from end to end. */
 #include "support.h"
 
-#include "sim/events.h"
+#include "train/events.h"
 
 enum { TASKS = 40, CASES = 300, EVENTS = 200 };
 

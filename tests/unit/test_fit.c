@@ -4,9 +4,9 @@
 
 #include "base/memory.h"
 #include "cost/crossover.h"
-#include "trace/fit.h"
-#include "trace/incidence.h"
-#include "trace/popularity.h"
+#include "trace/measure/fit.h"
+#include "trace/measure/incidence.h"
+#include "trace/measure/popularity.h"
 
 #include <gsl/gsl_sf_gamma.h>
 

@@ -3,8 +3,8 @@
 #include "scheme_cases.h"
 
 #include "schemes/registry.h"
-#include "trace/import.h"
-#include "train/learn.h"
+#include "trace/make/import.h"
+#include "learn/trainer.h"
 
 #include <omp.h>
 

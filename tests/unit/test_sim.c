@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "net/device.h"
-#include "sim/collectives.h"
+#include "machine/device.h"
+#include "sim/collectives/collectives.h"
 #include "sim/engine.h"
 
 /* --- receipts -------------------------------------------------------------------------------------------- */

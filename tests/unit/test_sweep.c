@@ -3,7 +3,7 @@
 #include "scheme_cases.h"
 #include "scheme_traffic.h"
 
-#include "cli/identity.h"
+#include "study/identity.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The promises of report/table.h and cli/options.h. */
 #include "base/memory.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "report/table.h"
 
 #include <setjmp.h>

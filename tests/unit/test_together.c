@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "sim/engine.h"
-#include "sim/together.h"
+#include "sim/groups.h"
 
 enum { MOST_GROUPS = 6, MOST_ROUNDS = 8, MOST_SIZE = 6, ENDS = 80 };
 

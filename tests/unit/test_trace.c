@@ -1,6 +1,6 @@
 /* The trace reader and writer: what is written is read back; what is damaged is refused, or at least consistent. */
 #include "base/memory.h"
-#include "trace/trace.h"
+#include "trace/file/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* Making traces: import from text, synthesis, merging. */
 #include "base/memory.h"
 #include "base/random.h"
-#include "trace/import.h"
-#include "trace/merge.h"
-#include "trace/synth.h"
-#include "trace/zipf.h"
+#include "trace/make/import.h"
+#include "trace/make/merge.h"
+#include "trace/make/synth.h"
+#include "trace/make/zipf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

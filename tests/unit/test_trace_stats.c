@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "tensor/coalesce.h"
-#include "trace/stats.h"
+#include "trace/measure/stats.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * All times of the cases by hand are dyadic, so sums of them are exact and equality is meant literally. */
 #include "support.h"
 
-#include "sim/events.h"
+#include "train/events.h"
 #include "train/iterate.h"
 #include "train/path.h"
 

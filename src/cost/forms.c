@@ -1,0 +1,261 @@
+#include "cost/forms.h"
+
+#include "base/data.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const keys[] = {"scheme",     "summary", "when",      "where",      "exact",      "exact_low",
+                                   "exact_high", "paper",   "paper_low", "paper_high", "printed_in", "assumes",
+                                   "erratum",    "grid",    "notes",     NULL};
+
+static bool optional_text(struct ss_node node, const char *key, const char **out, struct ss_error *error) {
+  struct ss_node text = ss_node_get(node, key);
+  *out = NULL;
+  return !ss_node_present(text) || ss_node_is_null(text) || ss_node_text(text, out, error);
+}
+
+static const struct ss_option *option_of(const struct ss_scheme *scheme, const char *name) {
+  for (const struct ss_option *o = scheme->options; o && o->name; o++)
+    if (strcmp(o->name, name) == 0) return o;
+  return NULL;
+}
+
+/* Every key of `when` must be an option of the scheme, or a common one; its value may be a list of such. */
+static bool check_when(struct ss_cost *cost, struct ss_error *error) {
+  if (!ss_node_present(cost->when)) return true;
+  if (!ss_node_is_object(cost->when)) return ss_node_fail(cost->when, error, "expected an object of options");
+  for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n)) {
+    const char *key = ss_node_key(n);
+    if (strcmp(key, "granularity") == 0 || strcmp(key, "sizes") == 0) continue;
+    if (!option_of(cost->scheme, key))
+      return ss_node_fail(n, error, "scheme \"%s\" has no option \"%s\"", cost->scheme->name, key);
+    if (ss_node_is_array(n) && ss_node_size(n) == 0)
+      return ss_node_fail(n, error, "expected a value or a list of some");
+  }
+  return true;
+}
+
+/* Sets option `key`; of a list, the value at `place` or the last. */
+static void put_option(cJSON *object, struct ss_node value, size_t place) {
+  const char *key = ss_node_key(value);
+  struct ss_node chosen = value;
+  if (ss_node_is_array(value)) {
+    chosen = ss_node_first(value);
+    for (size_t i = 0; i < place && i + 1 < ss_node_size(value); i++) chosen = ss_node_next(chosen);
+  }
+  cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+  cJSON_AddItemToObject(object, key, cJSON_Duplicate(chosen.at, 1));
+}
+
+/* `place` says which of the values that `when` lists. */
+static bool make_setting(const struct ss_cost *cost, struct ss_node options, size_t place, struct ss_setting *out,
+                         struct ss_error *error) {
+  const struct ss_setting defaults = {.index_bytes = 4};
+  struct ss_doc *doc;
+  cJSON *object = cJSON_CreateObject();
+  cJSON_AddStringToObject(object, "name", cost->scheme->name);
+  for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
+    put_option(object, n, place);
+  for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n)) put_option(object, n, 0);
+  char *text = cJSON_PrintUnformatted(object);
+  cJSON_Delete(object);
+  if (!text) return ss_fail_memory(error, "reading a grid");
+  bool ok = ss_doc_parse(cost->file, text, strlen(text), &doc, error);
+  free(text);
+  if (!ok) return false;
+  ok = ss_setting_read(ss_doc_root(doc), &defaults, out, error);
+  ss_doc_free(doc);
+  return ok;
+}
+
+bool ss_cost_setting(const struct ss_cost *cost, struct ss_node options, struct ss_setting *out,
+                     struct ss_error *error) {
+  return make_setting(cost, options, 0, out, error);
+}
+
+/* Reads every value that `when` lists as an option of the scheme. */
+static bool try_settings(const struct ss_cost *cost, struct ss_error *error) {
+  size_t places = 1;
+  struct ss_setting setting;
+  for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
+    if (ss_node_is_array(n) && ss_node_size(n) > places) places = ss_node_size(n);
+  for (size_t place = 0; place < places; place++)
+    if (!make_setting(cost, (struct ss_node){0}, place, &setting, error)) return false;
+  return true;
+}
+
+static bool check_bounds(struct ss_node root, const struct ss_cost *cost, struct ss_error *error) {
+  if (!cost->exact_low == !cost->exact_high) return true;
+  return ss_node_fail(root, error, "\"exact_low\" and \"exact_high\" go together");
+}
+
+static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(doc), scheme;
+  const char *name;
+  *out = (struct ss_cost){.file = ss_doc_name(doc)};
+  if (!ss_node_keys(root, keys, error) || !ss_node_need(root, "scheme", &scheme, error) ||
+      !ss_node_text(scheme, &name, error))
+    return false;
+  out->scheme = ss_scheme_find(name);
+  if (!out->scheme) return ss_node_fail(scheme, error, "no scheme is called \"%s\"", name);
+  out->when = ss_node_get(root, "when");
+  out->grid = ss_node_get(root, "grid");
+  return optional_text(root, "where", &out->where, error) && optional_text(root, "exact", &out->exact, error) &&
+         optional_text(root, "exact_low", &out->exact_low, error) &&
+         optional_text(root, "exact_high", &out->exact_high, error) &&
+         optional_text(root, "paper", &out->paper, error) &&
+         optional_text(root, "paper_low", &out->paper_low, error) &&
+         optional_text(root, "paper_high", &out->paper_high, error) &&
+         optional_text(root, "printed_in", &out->printed_in, error) &&
+         optional_text(root, "assumes", &out->assumes, error) &&
+         optional_text(root, "erratum", &out->erratum, error) && check_bounds(root, out, error) &&
+         check_when(out, error) && try_settings(out, error);
+}
+
+bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out, struct ss_error *error) {
+  char **names = NULL, path[PATH_MAX];
+  bool ok = true;
+  *out = (struct ss_costs){0};
+  if (count == 0) {
+    if (!ss_data_list("costs", &names, &count, error)) return false;
+    files = (const char *const *)names;
+  }
+  out->cost = ss_alloc_zero(count, sizeof *out->cost);
+  out->doc = ss_alloc_zero(count, sizeof *out->doc);
+  if (!out->cost || !out->doc) ok = ss_fail_memory(error, "reading closed forms");
+  for (size_t i = 0; ok && i < count; i++) {
+    ok = ss_data_find("costs", files[i], path, sizeof path, error) &&
+         ss_doc_read(path, 1 << 20, &out->doc[i], error) && read_cost(out->doc[i], &out->cost[i], error);
+    out->count = i + 1;
+  }
+  free(names);
+  if (!ok) ss_costs_close(out);
+  return ok;
+}
+
+void ss_costs_close(struct ss_costs *costs) {
+  for (size_t i = 0; costs->doc && i < costs->count; i++) ss_doc_free(costs->doc[i]);
+  free(costs->doc);
+  free(costs->cost);
+  *costs = (struct ss_costs){0};
+}
+
+/* --- which form a setting has --------------------------------------------------------------------------- */
+
+static bool met_value(struct ss_node wanted, const char *key, const struct ss_setting *setting) {
+  const char *text = NULL;
+  bool flag = false;
+  uint64_t count = 0;
+  if (ss_node_is_text(wanted) && !ss_node_text(wanted, &text, NULL)) return false;
+  if (strcmp(key, "granularity") == 0) return text && setting->element == (strcmp(text, "element") == 0);
+  if (strcmp(key, "sizes") == 0) return text && setting->exchange_sizes == (strcmp(text, "exchanged") == 0);
+  const struct ss_option *option = option_of(setting->scheme, key);
+  uint64_t value = setting->value[option - setting->scheme->options];
+  switch (option->kind) {
+  case SS_OPTION_CHOICE: return text && strcmp(option->choices[value], text) == 0;
+  case SS_OPTION_FLAG: return ss_node_flag(wanted, &flag, NULL) && flag == (value != 0);
+  case SS_OPTION_COUNT: return ss_node_count(wanted, 0, UINT64_MAX, &count, NULL) && count == value;
+  case SS_OPTION_REAL: return false;
+  }
+  return false;
+}
+
+static bool met(struct ss_node wanted, const struct ss_setting *setting) {
+  const char *key = ss_node_key(wanted);
+  if (!ss_node_is_array(wanted)) return met_value(wanted, key, setting);
+  for (struct ss_node n = ss_node_first(wanted); ss_node_present(n); n = ss_node_next(n))
+    if (met_value(n, key, setting)) return true;
+  return false;
+}
+
+static const struct ss_option *has_value(const struct ss_setting *setting, const char *option, double *out) {
+  const struct ss_option *o = option_of(setting->scheme, option);
+  if (!o) return NULL;
+  const size_t place = (size_t)(o - setting->scheme->options);
+  *out = o->kind == SS_OPTION_REAL ? setting->real[place] : (double)setting->value[place];
+  return o;
+}
+
+/* Elements of a block where no option says so. */
+enum { BLOCK = 256 };
+
+void ss_setting_symbols(const struct ss_setting *setting, struct ss_symbols *s) {
+  double density, lambda;
+  s->index_bytes = setting->index_bytes;
+  s->k = s->nnz * s->w;
+  s->b = BLOCK;
+  s->D = s->r = 1;
+  s->c = 0;
+  (void)!has_value(setting, "teams", &s->D);
+  (void)!has_value(setting, "block", &s->b);
+  (void)!has_value(setting, "hashes", &s->r);
+  (void)!has_value(setting, "buckets", &s->c);
+  if (s->c <= 0 && has_value(setting, "lambda", &lambda)) s->c = fmax(1, ceil(lambda * s->nnz * s->w / s->r));
+  if (has_value(setting, "k", &s->k) && s->k <= 0 && has_value(setting, "density", &density))
+    s->k = fmax(1, floor(density * s->R * s->w + 0.5));
+}
+
+bool ss_cost_holds(const struct ss_cost *cost, const struct ss_setting *setting, uint32_t ranks, uint32_t servers,
+                   bool *out, struct ss_error *error) {
+  struct ss_symbols symbols = {.P = ranks, .S = servers};
+  double value = 1;
+  ss_setting_symbols(setting, &symbols);
+  *out = false;
+  if (cost->where && !ss_formula_evaluate(cost->where, &symbols, &value, error))
+    return ss_fail_prefix(error, "%s: where", cost->file);
+  *out = value != 0;
+  return true;
+}
+
+const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct ss_setting *setting, uint32_t ranks,
+                                    uint32_t servers) {
+  if (setting->hierarchy) return NULL; /* forms are of flat runs */
+  for (size_t i = 0; i < costs->count; i++) {
+    const struct ss_cost *cost = &costs->cost[i];
+    bool all = cost->scheme == setting->scheme, holds;
+    for (struct ss_node n = ss_node_first(cost->when); all && ss_node_present(n); n = ss_node_next(n))
+      all = met(n, setting);
+    /* Forms hold for sizes that come free, unless they say otherwise. */
+    if (all && setting->exchange_sizes && !ss_node_present(ss_node_get(cost->when, "sizes"))) all = false;
+    if (all && ss_cost_holds(cost, setting, ranks, servers, &holds, NULL) && holds) return cost;
+  }
+  return NULL;
+}
+
+uint32_t ss_cost_block(const struct ss_cost *cost, const struct ss_setting *setting) {
+  const char *const forms[] = {cost->exact, cost->exact_low, cost->exact_high,
+                               cost->paper, cost->paper_low, cost->paper_high};
+  struct ss_symbols symbols = {0};
+  ss_setting_symbols(setting, &symbols);
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (forms[i] && (strstr(forms[i], "B_") || strstr(forms[i], "blocks"))) return (uint32_t)symbols.b;
+  return 0;
+}
+
+/* --- values --------------------------------------------------------------------------------------------- */
+
+static bool evaluate(const struct ss_cost *cost, const char *formula, const struct ss_symbols *symbols, double *out,
+                     struct ss_error *error) {
+  *out = NAN;
+  if (!formula || ss_formula_evaluate(formula, symbols, out, error)) return true;
+  return ss_fail_prefix(error, "%s", cost->file);
+}
+
+bool ss_cost_evaluate(const struct ss_cost *cost, const struct ss_symbols *symbols, struct ss_cost_values *out,
+                      struct ss_error *error) {
+  if (!evaluate(cost, cost->exact, symbols, &out->exact, error) ||
+      !evaluate(cost, cost->exact_low, symbols, &out->exact_low, error) ||
+      !evaluate(cost, cost->exact_high, symbols, &out->exact_high, error) ||
+      !evaluate(cost, cost->paper, symbols, &out->paper, error) ||
+      !evaluate(cost, cost->paper_low, symbols, &out->paper_low, error) ||
+      !evaluate(cost, cost->paper_high, symbols, &out->paper_high, error))
+    return false;
+  if (cost->exact_low && out->exact_low > out->exact_high * (1 + 1e-12))
+    return ss_fail(error, SS_BAD_INPUT, "%s: at P = %g \"exact_low\" is %.12g s, above \"exact_high\", %.12g s",
+                   cost->file, symbols->P, out->exact_low, out->exact_high);
+  return true;
+}

@@ -1,0 +1,54 @@
+/* Cost models: the closed forms of models/costs, and which of them a setting has. */
+#ifndef SS_COST_FORMS_H
+#define SS_COST_FORMS_H
+
+#include "base/json.h"
+#include "cost/formula.h"
+#include "schemes/scheme.h"
+
+struct ss_cost {
+  const char *file;
+  const struct ss_scheme *scheme;
+  const char *where;                          /* must not be zero where the form holds; NULL: everywhere */
+  const char *exact;                          /* what the schedule gives under `assumes`; NULL: none */
+  const char *exact_low, *exact_high;         /* between which it lies; both or neither */
+  const char *paper, *paper_low, *paper_high; /* as printed; NULL: none */
+  const char *printed_in, *assumes, *erratum; /* NULL: none */
+  struct ss_node when, grid;
+};
+
+/* All of models/costs, or the given files (paths or names). Strings live as long as the set. */
+struct ss_costs {
+  struct ss_cost *cost;
+  size_t count;
+  struct ss_doc **doc;
+};
+bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
+                   struct ss_error *error) SS_MUST_CHECK;
+void ss_costs_close(struct ss_costs *costs);
+
+/* The first cost whose `when` (options, "granularity", "sizes"; of a list, any) the setting meets, and whose `where`
+ * holds for so many ranks and servers; NULL: the scheme has no closed form for it. */
+const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct ss_setting *setting, uint32_t ranks,
+                                    uint32_t servers);
+/* `where` of the cost, which may use P, L, Q, q, f, S and what the setting says. */
+bool ss_cost_holds(const struct ss_cost *cost, const struct ss_setting *setting, uint32_t ranks, uint32_t servers,
+                   bool *out, struct ss_error *error) SS_MUST_CHECK;
+/* The elements of the blocks that the cost's forms count; 0: they count none. */
+uint32_t ss_cost_block(const struct ss_cost *cost, const struct ss_setting *setting);
+
+/* The cost's scheme with the options of its `when`, and over them those of `options` (absent: none). */
+bool ss_cost_setting(const struct ss_cost *cost, struct ss_node options, struct ss_setting *out,
+                     struct ss_error *error) SS_MUST_CHECK;
+
+/* The symbols that follow from the setting: index_bytes, k, D, b, c and r. R, w and nnz are known. */
+void ss_setting_symbols(const struct ss_setting *setting, struct ss_symbols *symbols);
+
+/* Values of a cost's forms, NaN where it has none. A low bound above the high one is an error. */
+struct ss_cost_values {
+  double exact, exact_low, exact_high, paper, paper_low, paper_high;
+};
+bool ss_cost_evaluate(const struct ss_cost *cost, const struct ss_symbols *symbols, struct ss_cost_values *out,
+                      struct ss_error *error) SS_MUST_CHECK;
+
+#endif

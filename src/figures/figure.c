@@ -1,0 +1,491 @@
+#include "figures/figure.h"
+
+#include "base/memory.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a row's value comes from: a field of the result, or the same for all. */
+struct quantity {
+  const char *field, *text; /* NULL: not these */
+  double value;             /* NaN: not this */
+  double factor, offset;    /* of a field: factor * field + offset */
+};
+
+struct mapping {
+  struct quantity x, y, z, low, high, series;
+  struct ss_node names, where, also_where;
+  const char *each; /* NULL: a row a result; else one for each member of this field */
+};
+
+/* One result, or one member of a field of it. */
+struct record {
+  const cJSON *result, *member;
+  double index;
+};
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+bool ss_is_figure(struct ss_doc *doc) {
+  return ss_node_present(ss_node_get(ss_doc_root(doc), "panels"));
+}
+
+static bool read_real(struct ss_node node, double *out, struct ss_error *error) {
+  return !ss_node_present(node) || ss_node_quantity(node, SS_NUMBER, out, error);
+}
+
+/* A field's name, a number, or {"field"|"text"|"value", "factor", "offset"}; the keys of axes are another's. */
+static bool read_quantity(struct ss_node node, struct quantity *q, struct ss_error *error) {
+  static const char *const keys[] = {"field", "text",  "value", "factor", "offset", "label",
+                                     "unit",  "scale", "from",  "to",     NULL};
+  if (!ss_node_present(node)) return true;
+  if (ss_node_is_object(node) && !ss_node_present(ss_node_get(node, "field")) &&
+      !ss_node_present(ss_node_get(node, "text")) && !ss_node_present(ss_node_get(node, "value")))
+    return ss_node_keys(node, keys, error);
+  *q = (struct quantity){.value = NAN, .factor = 1};
+  if (ss_node_is_text(node)) return ss_node_text(node, &q->field, error);
+  if (ss_node_is_number(node)) return ss_node_quantity(node, SS_NUMBER, &q->value, error);
+  if (!ss_node_keys(node, keys, error)) return false;
+  const struct ss_node field = ss_node_get(node, "field"), text = ss_node_get(node, "text");
+  return (!ss_node_present(field) || ss_node_text(field, &q->field, error)) &&
+         (!ss_node_present(text) || ss_node_text(text, &q->text, error)) &&
+         read_real(ss_node_get(node, "value"), &q->value, error) &&
+         read_real(ss_node_get(node, "factor"), &q->factor, error) &&
+         read_real(ss_node_get(node, "offset"), &q->offset, error);
+}
+
+static bool read_mapping(struct ss_node node, struct mapping *m, struct ss_error *error) {
+  const struct ss_node each = ss_node_get(node, "each");
+  if (ss_node_present(each) && !ss_node_text(each, &m->each, error)) return false;
+  return read_quantity(ss_node_get(node, "x"), &m->x, error) && read_quantity(ss_node_get(node, "y"), &m->y, error) &&
+         read_quantity(ss_node_get(node, "z"), &m->z, error) &&
+         read_quantity(ss_node_get(node, "low"), &m->low, error) &&
+         read_quantity(ss_node_get(node, "high"), &m->high, error) &&
+         read_quantity(ss_node_get(node, "series"), &m->series, error);
+}
+
+static bool read_text(struct ss_node node, struct ss_plot *plot, const char **out, struct ss_error *error) {
+  const char *text;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_text(node, &text, error)) return false;
+  *out = ss_plot_text(plot, text);
+  return *out ? true : ss_fail_memory(error, "reading a figure");
+}
+
+static bool read_axis(struct ss_node node, struct ss_plot *plot, struct ss_plot_axis *axis, struct ss_error *error) {
+  static const char *const scales[] = {"linear", "log", "log2", NULL};
+  const struct ss_node scale = ss_node_get(node, "scale");
+  size_t chosen = 0;
+  *axis = (struct ss_plot_axis){.label = "", .unit = "", .low = NAN, .high = NAN};
+  if (ss_node_present(scale) && !ss_node_choice(scale, scales, &chosen, error)) return false;
+  axis->scale = (enum ss_plot_scale)chosen;
+  return read_text(ss_node_get(node, "label"), plot, &axis->label, error) &&
+         read_text(ss_node_get(node, "unit"), plot, &axis->unit, error) &&
+         read_real(ss_node_get(node, "from"), &axis->low, error) &&
+         read_real(ss_node_get(node, "to"), &axis->high, error);
+}
+
+/* --- values of a record ------------------------------------------------------------------------------------- */
+
+static const cJSON *field_of(const struct record *r, const char *field) {
+  if (r->member && strcmp(field, "value") == 0) return r->member;
+  const cJSON *own = cJSON_IsObject(r->member) ? ss_record_find(r->member, field) : NULL;
+  if (own) return own;
+  return ss_record_find(r->result, field);
+}
+
+static double number_of(const struct record *r, const struct quantity *q) {
+  double value = NAN;
+  if (!q->field) return q->value;
+  const cJSON *item = field_of(r, q->field);
+  if (r->member && strcmp(q->field, "index") == 0) value = r->index;
+  else if (cJSON_IsNumber(item)) value = item->valuedouble;
+  value = q->factor * value + q->offset;
+  return isfinite(value) ? value : NAN;
+}
+
+/* NULL: it is a number, or absent. */
+static const char *words_of(const struct record *r, const struct quantity *q) {
+  if (!q->field) return q->text;
+  const cJSON *item = field_of(r, q->field);
+  if (cJSON_IsString(item)) return item->valuestring;
+  if (cJSON_IsBool(item)) return cJSON_IsTrue(item) ? "true" : "false";
+  return NULL;
+}
+
+static const char *renamed(struct ss_node names, const char *text) {
+  const struct ss_node node = ss_node_get(names, text);
+  return ss_node_is_text(node) ? node.at->valuestring : text;
+}
+
+static const char *series_of(const struct record *r, const struct mapping *m, char *buffer, size_t size) {
+  const char *words = words_of(r, &m->series);
+  if (!words) {
+    const double value = number_of(r, &m->series);
+    buffer[0] = '\0';
+    if (!isnan(value)) snprintf(buffer, size, "%.6g", value);
+    words = buffer;
+  }
+  return renamed(m->names, words);
+}
+
+/* --- which records ------------------------------------------------------------------------------------------ */
+
+static bool equals(const cJSON *found, const cJSON *wanted) {
+  if (cJSON_IsString(found) && cJSON_IsString(wanted)) return strcmp(found->valuestring, wanted->valuestring) == 0;
+  if (cJSON_IsBool(found) && cJSON_IsBool(wanted)) return cJSON_IsTrue(found) == cJSON_IsTrue(wanted);
+  return cJSON_IsNumber(found) && cJSON_IsNumber(wanted) &&
+         fabs(found->valuedouble - wanted->valuedouble) <= 1e-9 * fabs(wanted->valuedouble);
+}
+
+static bool admitted(const struct record *r, struct ss_node where) {
+  cJSON index = {.type = cJSON_Number, .valuedouble = r->index};
+  for (struct ss_node at = ss_node_first(where); ss_node_present(at); at = ss_node_next(at)) {
+    const bool by_index = r->member && strcmp(ss_node_key(at), "index") == 0;
+    const cJSON *found = by_index ? &index : field_of(r, ss_node_key(at));
+    bool any = false;
+    if (ss_node_is_array(at))
+      for (const cJSON *item = at.at->child; item; item = item->next) any = any || equals(found, item);
+    else any = equals(found, at.at);
+    if (!any) return false;
+  }
+  return true;
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------- */
+
+/* What was looked for in vain, for the message when no record has it. */
+struct search {
+  size_t records, rows;
+  const char *missing; /* the field that the last record lacked */
+  bool unsaid;         /* nobody said which field: what x, y, or the ends of a span are */
+  const cJSON *sample;
+};
+
+static bool keep(struct ss_plot *plot, const char *text, const char **out, struct ss_error *error) {
+  *out = text ? ss_plot_text(plot, text) : NULL;
+  return !text || *out ? true : ss_fail_memory(error, "collecting points");
+}
+
+static bool present(const struct record *r, const struct quantity *q, const char *words, double value,
+                    struct search *search) {
+  if (words || !isnan(value)) return true;
+  search->missing = q->field;
+  search->unsaid = search->unsaid || !q->field;
+  search->sample = r->result;
+  return false;
+}
+
+static bool add_record(const struct record *r, const struct mapping *m, struct ss_plot *plot,
+                       struct ss_plot_panel *panel, struct search *search, struct ss_error *error) {
+  char buffer[40];
+  const bool cells = panel->kind == SS_PLOT_HEAT || panel->kind == SS_PLOT_MAP, spans = panel->kind == SS_PLOT_SPANS;
+  struct ss_plot_row row = {.x = number_of(r, &m->x), .y = number_of(r, &m->y)};
+  const char *x = words_of(r, &m->x), *y = cells || spans ? words_of(r, &m->y) : NULL;
+  search->records++;
+  row.z = number_of(r, &m->z), row.low = number_of(r, &m->low), row.high = number_of(r, &m->high);
+  if (!admitted(r, m->where) || !admitted(r, m->also_where)) return true;
+  if (!present(r, &m->x, x, row.x, search)) return true;
+  const bool ranged = isfinite(row.low) && isfinite(row.high);
+  if (spans && !ranged && !present(r, isfinite(row.low) ? &m->high : &m->low, NULL, NAN, search)) return true;
+  if (!ranged && !present(r, &m->y, y, row.y, search)) return true;
+  if (cells && !present(r, &m->z, NULL, row.z, search)) return true;
+  search->rows++;
+  return keep(plot, series_of(r, m, buffer, sizeof buffer), &row.series, error) &&
+         keep(plot, x ? renamed(m->names, x) : NULL, &row.x_text, error) &&
+         keep(plot, y ? renamed(m->names, y) : NULL, &row.y_text, error) && ss_plot_add(panel, &row, error);
+}
+
+/* The members of a list are counted from 0; of an object, by their names if those are numbers. */
+static bool add_members(const cJSON *result, const struct mapping *m, struct ss_plot *plot,
+                        struct ss_plot_panel *panel, struct search *search, struct ss_error *error) {
+  const cJSON *list = ss_record_find(result, m->each);
+  size_t index = 0;
+  if (!list || !list->child) {
+    search->records++;
+    search->missing = m->each;
+    search->sample = result;
+    return true;
+  }
+  for (const cJSON *item = list->child; item; item = item->next, index++) {
+    const struct record r = {result, item, cJSON_IsObject(list) ? strtod(item->string, NULL) : (double)index};
+    if (!add_record(&r, m, plot, panel, search, error)) return false;
+  }
+  return true;
+}
+
+static void name_fields(const cJSON *object, const char *before, char *text, size_t size) {
+  for (const cJSON *item = object ? object->child : NULL; item; item = item->next) {
+    const size_t used = strlen(text);
+    if (!item->string || used + strlen(item->string) + strlen(before) + 4 >= size) continue;
+    if (cJSON_IsObject(item) && !before[0]) {
+      char prefix[300];
+      snprintf(prefix, sizeof prefix, "%.250s.", item->string);
+      name_fields(item, prefix, text, size);
+    } else if (!cJSON_IsObject(item) && !cJSON_IsNull(item)) {
+      snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", before, item->string);
+    }
+  }
+}
+
+static bool fail_search(const struct search *search, struct ss_error *error) {
+  char fields[700] = "";
+  if (!search->missing && search->unsaid)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "say which fields \"x\" and \"y\" are (of a map also \"z\", of spans \"low\" and \"high\")");
+  if (!search->missing) return ss_fail(error, SS_BAD_INPUT, "no result is left by \"where\"");
+  name_fields(search->sample, "", fields, sizeof fields);
+  const char *names[128] = {NULL};
+  size_t count = 0;
+  for (const cJSON *item = search->sample->child; item && count < 127; item = item->next)
+    if (item->string) names[count++] = item->string;
+  const char *near = ss_nearest(search->missing, names);
+  return ss_fail(error, SS_BAD_INPUT, "no result has a value for \"%s\"%s%s%s; there are %s", search->missing,
+                 near && strcmp(near, search->missing) != 0 ? " (did you mean \"" : "",
+                 near && strcmp(near, search->missing) != 0 ? near : "",
+                 near && strcmp(near, search->missing) != 0 ? "\"?)" : "", fields);
+}
+
+/* --- entries ------------------------------------------------------------------------------------------------ */
+
+enum { KEPT = 32 };
+
+/* Results of a figure's entries: panels often show different fields of the same. */
+struct results {
+  char *key[KEPT]; /* the JSON of what was computed */
+  struct ss_records records[KEPT];
+  size_t count;
+};
+
+static void results_free(struct results *r) {
+  for (size_t i = 0; i < r->count; i++) {
+    free(r->key[i]);
+    ss_records_free(&r->records[i]);
+  }
+}
+
+static char *key_of(struct ss_node entry) {
+  static const char *const parts[] = {"command", "scenario", "make", "file", "measure", NULL};
+  cJSON *key = cJSON_CreateArray();
+  for (size_t i = 0; parts[i]; i++) {
+    const struct ss_node part = ss_node_get(entry, parts[i]);
+    cJSON_AddItemToArray(key, ss_node_present(part) ? cJSON_Duplicate(part.at, true) : cJSON_CreateNull());
+  }
+  char *text = cJSON_PrintUnformatted(key);
+  cJSON_Delete(key);
+  return text;
+}
+
+/* The oldest make room: figures of more entries compute some of them twice. */
+static bool results_of(struct results *r, struct ss_node entry, const cJSON **list, struct ss_error *error) {
+  char *key = key_of(entry);
+  if (!key) return ss_fail_memory(error, "computing a figure");
+  for (size_t i = 0; i < r->count; i++)
+    if (strcmp(r->key[i], key) == 0) {
+      free(key);
+      *list = r->records[i].list;
+      return true;
+    }
+  struct ss_records records;
+  if (!ss_records_get(entry, &records, error)) {
+    free(key);
+    return false;
+  }
+  if (r->count == KEPT) {
+    free(r->key[0]);
+    ss_records_free(&r->records[0]);
+    memmove(r->key, r->key + 1, (KEPT - 1) * sizeof *r->key);
+    memmove(r->records, r->records + 1, (KEPT - 1) * sizeof *r->records);
+    r->count--;
+  }
+  r->key[r->count] = key;
+  r->records[r->count++] = records;
+  *list = records.list;
+  return true;
+}
+
+static bool add_entry(struct ss_node entry, const struct mapping *of_panel, struct results *results,
+                      struct ss_plot *plot, struct ss_plot_panel *panel, struct ss_error *error) {
+  static const char *const keys[] = {"command", "scenario", "make", "file",   "measure", "each",  "x", "y",
+                                     "z",       "low",      "high", "series", "where",   "notes", NULL};
+  struct mapping m = *of_panel;
+  const cJSON *list;
+  struct search search = {0};
+  m.also_where = ss_node_get(entry, "where");
+  if (!ss_node_keys(entry, keys, error) || !read_mapping(entry, &m, error) ||
+      !results_of(results, entry, &list, error))
+    return false;
+  bool ok = true;
+  for (const cJSON *item = list->child; ok && item; item = item->next) {
+    const struct record r = {.result = item};
+    ok =
+        m.each ? add_members(item, &m, plot, panel, &search, error) : add_record(&r, &m, plot, panel, &search, error);
+  }
+  return ok && (search.rows > 0 || fail_search(&search, error));
+}
+
+/* --- rows beside others ------------------------------------------------------------------------------------- */
+
+static bool same_x(const struct ss_plot_row *a, const struct ss_plot_row *b) {
+  if (a->x_text || b->x_text) return a->x_text && b->x_text && strcmp(a->x_text, b->x_text) == 0;
+  return a->x == b->x;
+}
+
+static bool same_place(const struct ss_plot_row *a, const struct ss_plot_row *b) {
+  if (a->y_text || b->y_text) return same_x(a, b) && a->y_text && b->y_text && strcmp(a->y_text, b->y_text) == 0;
+  return same_x(a, b) && a->y == b->y;
+}
+
+static double base_at(const struct ss_plot_row *rows, size_t count, const char *series,
+                      const struct ss_plot_row *at) {
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(rows[i].series, series) == 0 && same_x(&rows[i], at)) return rows[i].y;
+  return NAN;
+}
+
+static void leave_out(struct ss_plot_panel *panel, size_t first, const char *series) {
+  size_t kept = first;
+  for (size_t i = first; i < panel->rows; i++)
+    if (strcmp(panel->row[i].series, series) != 0) panel->row[kept++] = panel->row[i];
+  panel->rows = kept;
+}
+
+/* "relative": {"to": SERIES, "as": "ratio"|"speedup"}: y over, or under, that of the series at the same x; "shown"
+ * false leaves the series itself out. The rows are those of one entry, so that each has its own base. */
+static bool make_relative(struct ss_node node, struct ss_plot_panel *panel, size_t first, struct ss_error *error) {
+  static const char *const keys[] = {"to", "as", "shown", NULL}, *const ways[] = {"ratio", "speedup", NULL};
+  struct ss_node to, as;
+  const char *series;
+  size_t way;
+  bool shown = true;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "to", &to, error) ||
+      !ss_node_text(to, &series, error) || !ss_node_need(node, "as", &as, error) ||
+      !ss_node_choice(as, ways, &way, error) ||
+      (ss_node_present(ss_node_get(node, "shown")) && !ss_node_flag(ss_node_get(node, "shown"), &shown, error)))
+    return false;
+  const size_t count = panel->rows - first;
+  struct ss_plot_row *rows = panel->row + first;
+  SS_AUTO_FREE double *base = ss_alloc(count, sizeof *base);
+  if (!base) return ss_fail_memory(error, "comparing");
+  for (size_t i = 0; i < count; i++) base[i] = base_at(rows, count, series, &rows[i]);
+  for (size_t i = 0; i < count; i++) {
+    if (!(base[i] > 0)) return ss_node_fail(to, error, "\"%s\" has no time at every place to compare with", series);
+    struct ss_plot_row *r = &rows[i];
+    const double low = way ? base[i] / r->high : r->low / base[i], high = way ? base[i] / r->low : r->high / base[i];
+    r->y = way ? base[i] / r->y : r->y / base[i];
+    r->low = low, r->high = high;
+  }
+  if (!shown) leave_out(panel, first, series);
+  return true;
+}
+
+/* Of two at one place; equals go to the first. */
+static bool beats(const struct ss_plot_row *other, const struct ss_plot_row *row) {
+  return other->z < row->z || (other->z == row->z && other < row);
+}
+
+/* Of the rows at one place the least z wins: it stays, with what the next takes longer (%) as z. */
+static void keep_winners(struct ss_plot_panel *panel) {
+  size_t kept = 0;
+  struct ss_plot_row *rows = panel->row;
+  for (size_t i = 0; i < panel->rows; i++) {
+    bool best = true;
+    double next = NAN;
+    for (size_t j = 0; j < panel->rows; j++) {
+      if (j == i || !same_place(&rows[i], &rows[j])) continue;
+      best = best && !beats(&rows[j], &rows[i]);
+      next = fmin(next, rows[j].z);
+    }
+    rows[i].low = best ? 100 * (next / rows[i].z - 1) : -1;
+    rows[i].high = best;
+  }
+  for (size_t i = 0; i < panel->rows; i++) {
+    if (rows[i].high == 0) continue;
+    rows[kept] = rows[i];
+    rows[kept].z = rows[i].low;
+    rows[kept].low = rows[kept].high = NAN;
+    kept++;
+  }
+  panel->rows = kept;
+}
+
+/* --- panels ------------------------------------------------------------------------------------------------- */
+
+static bool read_panel(struct ss_node node, struct results *results, struct ss_plot *plot, struct ss_error *error) {
+  static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",
+                                     "series", "names", "where", "relative", "data", NULL};
+  static const char *const kinds[] = {"lines", "bars", "heat", "map", "spans", NULL};
+  struct ss_plot_panel *panel = &plot->panel[plot->panels++];
+  const struct quantity none = {.value = NAN, .factor = 1};
+  struct mapping m = {none, none, none, none, none, none, {0}, {0}, {0}, NULL};
+  struct ss_node kind, data;
+  size_t chosen;
+  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "kind", &kind, error) ||
+      !ss_node_choice(kind, kinds, &chosen, error) ||
+      !read_text(ss_node_get(node, "title"), plot, &panel->title, error))
+    return false;
+  panel->kind = (enum ss_plot_kind)chosen;
+  m.names = ss_node_get(node, "names");
+  m.where = ss_node_get(node, "where");
+  if (!read_mapping(node, &m, error) || !read_axis(ss_node_get(node, "x"), plot, &panel->x, error) ||
+      !read_axis(ss_node_get(node, "y"), plot, &panel->y, error) ||
+      !read_axis(ss_node_get(node, "z"), plot, &panel->z, error) || !ss_node_need(node, "data", &data, error))
+    return false;
+  for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
+    const size_t first = panel->rows;
+    if (!add_entry(entry, &m, results, plot, panel, error) ||
+        !make_relative(ss_node_get(node, "relative"), panel, first, error))
+      return false;
+  }
+  if (panel->rows == 0) return ss_node_fail(data, error, "is no list of entries");
+  if (panel->kind == SS_PLOT_MAP) keep_winners(panel);
+  return true;
+}
+
+static bool join_note(struct ss_node root, struct ss_plot *plot, struct ss_error *error) {
+  const struct ss_node source = ss_node_get(root, "source"), note = ss_node_get(root, "note"),
+                       estimated = ss_node_get(root, "estimated");
+  const char *text;
+  char whole[3000];
+  size_t used = 0;
+  whole[0] = '\0';
+  if (ss_node_present(source)) {
+    if (!ss_node_text(source, &text, error)) return false;
+    used += (size_t)snprintf(whole, sizeof whole, "After %.300s. ", text);
+  }
+  if (ss_node_present(note)) {
+    if (!ss_node_text(note, &text, error)) return false;
+    used += (size_t)snprintf(whole + used, sizeof whole - used, "%.1200s ", text);
+  }
+  for (struct ss_node at = ss_node_first(estimated); ss_node_present(at); at = ss_node_next(at)) {
+    if (!ss_node_text(at, &text, error)) return false;
+    if (used + 320 > sizeof whole) break;
+    used += (size_t)snprintf(whole + used, sizeof whole - used, "%s%.300s",
+                             at.at == estimated.at->child ? "Estimated: " : "; ", text);
+  }
+  if (!used) return true;
+  plot->note = ss_plot_text(plot, whole);
+  return plot->note ? true : ss_fail_memory(error, "reading a figure");
+}
+
+bool ss_figure_plot(struct ss_doc *doc, struct ss_plot *plot, struct ss_error *error) {
+  static const char *const keys[] = {"figure", "title", "source", "summary",   "differs", "note",
+                                     "notes",  "wide",  "panels", "estimated", NULL};
+  const struct ss_node root = ss_doc_root(doc), wide = ss_node_get(root, "wide");
+  struct ss_node panels;
+  if (!ss_node_keys(root, keys, error) || !ss_node_need(root, "panels", &panels, error) ||
+      !read_text(ss_node_get(root, "title"), plot, &plot->title, error) || !join_note(root, plot, error))
+    return false;
+  if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
+  if (ss_node_size(panels) == 0 || ss_node_size(panels) > SS_PLOT_PANELS)
+    return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
+  struct results results = {0};
+  bool ok = true;
+  for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at))
+    ok = read_panel(at, &results, plot, error);
+  results_free(&results);
+  return ok;
+}

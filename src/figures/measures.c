@@ -1,0 +1,327 @@
+/* What figures show that no command prints: overlaps of pairs, shares of parts, sizes of formats, and how long
+ * hashing takes on this machine. */
+#include "base/memory.h"
+#include "figures/figure.h"
+#include "tensor/hash.h"
+#include "tensor/sets.h"
+#include "tensor/wire.h"
+#include "trace/measure/rank_sets.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PAIRS_MAX = 200, PARTS_MAX = 1024, ROWS_MAX = 1 << 26 };
+
+static cJSON *add_object(cJSON *list) {
+  cJSON *item = cJSON_CreateObject();
+  cJSON_AddItemToArray(list, item);
+  return item;
+}
+
+static bool need_count(struct ss_node node, const char *key, uint64_t low, uint64_t high, uint64_t *out,
+                       struct ss_error *error) {
+  struct ss_node at;
+  return ss_node_need(node, key, &at, error) && ss_node_count(at, low, high, out, error);
+}
+
+static bool open_trace(struct ss_node node, const char *made, struct ss_trace **out, struct ss_error *error) {
+  char path[PATH_MAX];
+  struct ss_node at;
+  const char *name;
+  if (!ss_node_need(node, "trace", &at, error) || !ss_node_text(at, &name, error)) return false;
+  if (strcmp(name, "$made") == 0) return ss_trace_open(made, out, error);
+  return ss_figure_path(name, path, sizeof path, error) && ss_trace_open(path, out, error);
+}
+
+/* --- of traces ---------------------------------------------------------------------------------------------- */
+
+struct histogram {
+  uint64_t *count;
+  uint64_t bins, all;
+};
+
+static void count_overlap(const struct sets *sets, uint32_t a, uint32_t b, struct histogram *h) {
+  const uint64_t least = sets->size[a] < sets->size[b] ? sets->size[a] : sets->size[b];
+  if (least == 0) return;
+  const double ratio =
+      (double)ss_rows_common(sets->list[a], sets->size[a], sets->list[b], sets->size[b]) / (double)least;
+  uint64_t bin = (uint64_t)(ratio * (double)h->bins);
+  if (bin >= h->bins) bin = h->bins - 1;
+  h->count[bin]++;
+  h->all++;
+}
+
+/* All pairs of ranks when they are few, else pairs drawn with a seed. */
+static void count_overlaps(const struct sets *sets, uint64_t iteration, struct histogram *h) {
+  const uint64_t P = sets->ranks, pairs = P * (P - 1) / 2;
+  if (pairs <= PAIRS_MAX) {
+    for (uint32_t a = 0; a < P; a++)
+      for (uint32_t b = a + 1; b < P; b++) count_overlap(sets, a, b, h);
+    return;
+  }
+  for (uint64_t i = 0; i < PAIRS_MAX; i++) {
+    const uint64_t a = ss_below(ss_mix(iteration, 2 * i), P), b = ss_below(ss_mix(iteration, 2 * i + 1), P - 1);
+    count_overlap(sets, (uint32_t)a, (uint32_t)(b < a ? b : b + 1), h);
+  }
+}
+
+/* {"overlap", "density"}: the middle of a bin, and how often pairs fall into it / its width (a probability density).
+ */
+static bool overlaps(struct ss_node node, const struct ss_trace *trace, cJSON *list, struct ss_error *error) {
+  struct histogram h = {0};
+  struct sets sets;
+  if (!need_count(node, "bins", 1, 1000, &h.bins, error)) return false;
+  h.count = ss_alloc_zero(h.bins, sizeof *h.count);
+  bool ok = h.count && sets_init(&sets, ss_trace_ranks(trace));
+  if (!ok) free(h.count);
+  if (!ok) return ss_fail_memory(error, "measuring overlaps");
+  for (uint64_t t = 0; ok && t < ss_trace_iterations(trace); t++) {
+    ok = sets_load(&sets, trace, 0, t);
+    if (ok) count_overlaps(&sets, t, &h);
+  }
+  for (uint64_t i = 0; ok && h.all && i < h.bins; i++) {
+    cJSON *item = add_object(list);
+    cJSON_AddNumberToObject(item, "overlap", ((double)i + 0.5) / (double)h.bins);
+    cJSON_AddNumberToObject(item, "density", (double)h.count[i] / (double)h.all * (double)h.bins);
+  }
+  sets_free(&sets);
+  free(h.count);
+  return ok ? true : ss_fail_memory(error, "measuring overlaps");
+}
+
+static void count_parts(const struct sets *sets, uint64_t rows, uint64_t parts, uint64_t *count) {
+  for (uint32_t r = 0; r < sets->ranks; r++)
+    for (uint64_t i = 0; i < sets->size[r]; i++) {
+      /* part j is [floor(j rows/parts), floor((j+1) rows/parts)) */
+      uint64_t part = sets->list[r][i] * parts / rows;
+      while ((part + 1) * rows / parts <= sets->list[r][i]) part++;
+      count[part]++;
+    }
+}
+
+/* {"part", "share"}: of all ranks' rows, how many lie in each of even parts of the table; parts count from 1. */
+static bool shares(struct ss_node node, const struct ss_trace *trace, cJSON *list, struct ss_error *error) {
+  uint64_t parts, all = 0;
+  struct sets sets;
+  if (!need_count(node, "parts", 1, PARTS_MAX, &parts, error)) return false;
+  uint64_t *count = ss_alloc_zero(parts, sizeof *count);
+  bool ok = count && sets_init(&sets, ss_trace_ranks(trace));
+  if (!ok) free(count);
+  if (!ok) return ss_fail_memory(error, "measuring shares");
+  for (uint64_t t = 0; ok && t < ss_trace_iterations(trace); t++) {
+    ok = sets_load(&sets, trace, 0, t);
+    if (ok) count_parts(&sets, ss_trace_tensor(trace, 0)->rows, parts, count);
+  }
+  for (uint64_t j = 0; j < parts; j++) all += count[j];
+  for (uint64_t j = 0; ok && all && j < parts; j++) {
+    cJSON *item = add_object(list);
+    cJSON_AddNumberToObject(item, "part", (double)j + 1);
+    cJSON_AddNumberToObject(item, "share", (double)count[j] / (double)all);
+  }
+  sets_free(&sets);
+  free(count);
+  return ok ? true : ss_fail_memory(error, "measuring shares");
+}
+
+static bool of_trace(struct ss_node node, const char *made, bool pairs, cJSON *list, struct ss_error *error) {
+  struct ss_trace *trace;
+  if (!open_trace(node, made, &trace, error)) return false;
+  const bool ok = pairs ? overlaps(node, trace, list, error) : shares(node, trace, list, error);
+  ss_trace_close(trace);
+  return ok;
+}
+
+/* --- rows at random ----------------------------------------------------------------------------------------- */
+
+/* Each of `range` rows with the probability `density`; `run` rows at a time, as the elements of an embedding's row.
+ */
+static uint64_t draw_rows(uint64_t range, double density, uint64_t run, uint64_t seed, uint32_t *out) {
+  uint64_t count = 0;
+  for (uint64_t row = 0; row < range; row += run) {
+    if (ss_unit(ss_mix(seed, row)) >= density) continue;
+    for (uint64_t i = row; i < row + run && i < range; i++) out[count++] = (uint32_t)i;
+  }
+  return count;
+}
+
+/* --- sizes of formats --------------------------------------------------------------------------------------- */
+
+struct sizing {
+  uint64_t elements, servers, run;
+  double density;
+  uint32_t *rows, *parted;
+  uint64_t *offsets, *domain;
+};
+
+static void add_size(cJSON *list, const char *name, const struct sizing *s, uint64_t bytes) {
+  cJSON *item = add_object(list);
+  cJSON_AddStringToObject(item, "format", name);
+  cJSON_AddNumberToObject(item, "density", s->density);
+  cJSON_AddNumberToObject(item, "size", (double)bytes / (4 * (double)s->elements));
+}
+
+/* All servers' parts together, each encoded as a server would. */
+static bool add_sizes(const struct sizing *s, cJSON *list, struct ss_error *error) {
+  static const struct {
+    const char *name;
+    enum ss_wire_format format;
+  } formats[] = {{"COO", SS_WIRE_COO}, {"bitmap", SS_WIRE_BITMAP}, {"hash bitmap", SS_WIRE_HASH_BITMAP}};
+  const uint64_t count = draw_rows(s->elements, s->density, s->run, 1, s->rows);
+  const struct ss_domains domains = {.parts = (uint32_t)s->servers, .size = s->domain};
+  if (!ss_hash_partition(s->rows, NULL, count, 1, (uint32_t)s->servers, s->parted, NULL, s->offsets, error))
+    return false;
+  for (size_t f = 0; s->run == 1 && f < 3; f++) {
+    uint64_t bytes = 0;
+    for (uint32_t p = 0; p < s->servers; p++) {
+      const struct ss_wire wire = {.format = formats[f].format,
+                                   .value_bytes = 4,
+                                   .index_bytes = 4,
+                                   .domains = formats[f].format == SS_WIRE_HASH_BITMAP ? &domains : NULL};
+      const struct ss_chunk chunk = {.rows = s->parted + s->offsets[p],
+                                     .count = s->offsets[p + 1] - s->offsets[p],
+                                     .high = s->elements,
+                                     .width = 1,
+                                     .stride = 1,
+                                     .part = p};
+      bytes += ss_wire_bytes(&wire, &chunk);
+    }
+    add_size(list, formats[f].name, s, bytes);
+  }
+  const struct ss_wire blocks = {.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = 256};
+  const struct ss_chunk whole = {.rows = s->rows, .count = count, .high = s->elements, .width = 1, .stride = 1};
+  add_size(list, s->run == 1 ? "blocks, scattered" : "blocks, whole rows", s, ss_wire_bytes(&blocks, &whole));
+  return true;
+}
+
+/* {"format", "density", "size"}: bytes of an aggregate of random elements / those of the dense tensor. */
+static bool formats(struct ss_node node, cJSON *list, struct ss_error *error) {
+  struct sizing s = {0};
+  const struct ss_node densities = ss_node_get(node, "densities");
+  if (!need_count(node, "elements", 1, ROWS_MAX, &s.elements, error) ||
+      !need_count(node, "servers", 1, PARTS_MAX, &s.servers, error) ||
+      !need_count(node, "row_width", 1, ROWS_MAX, &s.run, error))
+    return false;
+  s.rows = ss_alloc(s.elements, sizeof *s.rows);
+  s.parted = ss_alloc(s.elements, sizeof *s.parted);
+  s.offsets = ss_alloc(s.servers + 1, sizeof *s.offsets);
+  s.domain = ss_alloc(s.servers, sizeof *s.domain);
+  bool ok = s.rows && s.parted && s.offsets && s.domain ? true : ss_fail_memory(error, "sizing formats");
+  ok = ok && ss_hash_sizes(0, s.elements, 1, (uint32_t)s.servers, s.domain, error);
+  for (struct ss_node at = ss_node_first(densities); ok && ss_node_present(at); at = ss_node_next(at))
+    ok = ss_node_nonnegative(at, SS_RATIO, &s.density, error) &&
+         (s.density <= 1 || ss_node_fail(at, error, "is above 1")) && add_sizes(&s, list, error);
+  free(s.rows);
+  free(s.parted);
+  free(s.offsets);
+  free(s.domain);
+  return ok;
+}
+
+/* --- how long hashing takes here ---------------------------------------------------------------------------- */
+
+struct hashing {
+  uint64_t elements, servers, repeats;
+  double density;
+  uint64_t count;
+  uint32_t *rows, *out;
+  uint64_t *offsets;
+};
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* {"memory", "probes", "density", "time_s", "fastest_s", "slowest_s", "serial"}: Algorithm 1 with parallel memory of
+ * `memory` times the rows; serial memory has room for all, so that none of the settings fails. */
+static bool time_hashing(const struct hashing *h, double memory, uint32_t probes, cJSON *list,
+                         struct ss_error *error) {
+  struct ss_hash_memory settings = ss_hash_memory_zen((uint32_t)h->servers, h->count);
+  struct ss_hash_tally tally = {0};
+  double sum = 0, least = HUGE_VAL, most = 0;
+  settings.probes = probes;
+  settings.parallel_slots = (uint64_t)(memory * (double)h->count) + h->servers;
+  settings.serial_slots = h->servers * (h->count + 1);
+  for (uint64_t i = 0; i < h->repeats; i++) {
+    const double begin = now();
+    if (!ss_hash_hierarchical(&settings, h->rows, h->count, h->out, h->offsets, &tally, error)) return false;
+    const double taken = now() - begin;
+    sum += taken, least = fmin(least, taken), most = fmax(most, taken);
+  }
+  cJSON *item = add_object(list);
+  cJSON_AddNumberToObject(item, "memory", memory);
+  cJSON_AddNumberToObject(item, "probes", probes);
+  cJSON_AddNumberToObject(item, "density", h->density);
+  cJSON_AddNumberToObject(item, "time_s", sum / (double)h->repeats);
+  cJSON_AddNumberToObject(item, "fastest_s", least);
+  cJSON_AddNumberToObject(item, "slowest_s", most);
+  cJSON_AddNumberToObject(item, "serial", h->count ? (double)tally.serial / (double)h->count : 0);
+  return true;
+}
+
+static bool time_settings(struct ss_node node, const struct hashing *h, cJSON *list, struct ss_error *error) {
+  const struct ss_node memories = ss_node_get(node, "memories"), probes = ss_node_get(node, "probes");
+  for (struct ss_node m = ss_node_first(memories); ss_node_present(m); m = ss_node_next(m))
+    for (struct ss_node p = ss_node_first(probes); ss_node_present(p); p = ss_node_next(p)) {
+      double memory;
+      uint64_t count;
+      if (!ss_node_positive(m, SS_NUMBER, &memory, error) ||
+          (memory > 64 && !ss_node_fail(m, error, "is more than 64 times the rows")) ||
+          !ss_node_count(p, 1, SS_HASH_PROBES, &count, error) ||
+          !time_hashing(h, memory, (uint32_t)count, list, error))
+        return false;
+    }
+  return true;
+}
+
+static bool hashing(struct ss_node node, cJSON *list, struct ss_error *error) {
+  struct hashing h = {0};
+  const struct ss_node densities = ss_node_get(node, "densities");
+  if (!need_count(node, "elements", 1, ROWS_MAX, &h.elements, error) ||
+      !need_count(node, "servers", 1, PARTS_MAX, &h.servers, error) ||
+      !need_count(node, "repeats", 1, 100, &h.repeats, error))
+    return false;
+  h.rows = ss_alloc(h.elements, sizeof *h.rows);
+  h.out = ss_alloc_zero(h.elements, sizeof *h.out);
+  h.offsets = ss_alloc(h.servers + 1, sizeof *h.offsets);
+  bool ok = h.rows && h.out && h.offsets ? true : ss_fail_memory(error, "timing hashing");
+  for (struct ss_node at = ss_node_first(densities); ok && ss_node_present(at); at = ss_node_next(at)) {
+    ok = ss_node_nonnegative(at, SS_RATIO, &h.density, error) &&
+         (h.density <= 1 || ss_node_fail(at, error, "is above 1"));
+    if (!ok) break;
+    h.count = draw_rows(h.elements, h.density, 1, 1, h.rows);
+    ok = time_settings(node, &h, list, error);
+  }
+  free(h.rows);
+  free(h.out);
+  free(h.offsets);
+  return ok;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ */
+
+bool ss_measure(struct ss_node measure, const char *made, struct cJSON **out, struct ss_error *error) {
+  static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
+  static const char *const keys[] = {"name",      "trace",    "bins",    "parts",  "elements",  "servers",
+                                     "row_width", "memories", "repeats", "probes", "densities", NULL};
+  struct ss_node name;
+  size_t chosen;
+  if (!ss_node_keys(measure, keys, error) || !ss_node_need(measure, "name", &name, error) ||
+      !ss_node_choice(name, names, &chosen, error))
+    return false;
+  cJSON *list = cJSON_CreateArray();
+  const bool ok = chosen < 2    ? of_trace(measure, made, chosen == 0, list, error)
+                  : chosen == 2 ? formats(measure, list, error)
+                                : hashing(measure, list, error);
+  if (ok && list && list->child) {
+    *out = list;
+    return true;
+  }
+  cJSON_Delete(list);
+  return ok ? ss_node_fail(measure, error, "measures nothing") : false;
+}

@@ -1,0 +1,97 @@
+/* Figures: rows of a table become panels of lines, bars or cells, drawn by gnuplot with the templates of plots/.
+ *
+ * Values are in SI base units; an axis that has a unit is drawn in the multiple that fits. Texts may come from
+ * anywhere: they reach gnuplot as quoted data in a folder of their own, never as commands, and no shell is involved.
+ * Without gnuplot the table can still be written. */
+#ifndef SS_FIGURES_PLOT_H
+#define SS_FIGURES_PLOT_H
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+
+enum ss_plot_kind {
+  SS_PLOT_LINES, /* y over x, a line a series */
+  SS_PLOT_BARS,  /* y over categories, a bar a series */
+  SS_PLOT_HEAT,  /* z as colour over x and y */
+  SS_PLOT_MAP,   /* the series that is best at (x, y) as colour; z, its margin in %, as text */
+  SS_PLOT_SPANS  /* a box from `low` to `high` along x in the lane y_text, a colour a series; x_text, its name, inside
+                  */
+};
+enum ss_plot_scale { SS_SCALE_LINEAR, SS_SCALE_LOG, SS_SCALE_LOG2 };
+enum ss_picture { SS_PICTURE_SVG, SS_PICTURE_PDF, SS_PICTURE_PNG };
+
+enum { SS_PLOT_PANELS = 4, SS_PLOT_ROWS_MAX = 20000, SS_PLOT_SERIES_MAX = 64 };
+
+struct ss_plot_axis {
+  const char *label; /* "" shows none; the unit is added */
+  const char *unit;  /* "s", "B", "bit/s", "%" (of shares), else shown as it is; "" none */
+  enum ss_plot_scale scale;
+  double low, high; /* NaN: as the data have it */
+};
+
+/* A mark. NaN: absent. */
+struct ss_plot_row {
+  const char *series;
+  const char *x_text, *y_text; /* categories, or NULL: x and y are numbers */
+  double x, y, z, low, high;   /* low, high: a range about y; of spans, along x; z: of cells */
+};
+
+struct ss_plot_panel {
+  const char *title;
+  enum ss_plot_kind kind;
+  struct ss_plot_axis x, y, z;
+  struct ss_plot_row *row;
+  size_t rows, room;
+};
+
+struct ss_plot {
+  const char *title, *note; /* NULL: none */
+  const char *id; /* letters and digits before the ids inside an SVG, so that a page can hold several; or NULL */
+  bool wide;      /* panels beside each other, for both columns of a page; else below each other, for one */
+  struct ss_plot_panel panel[SS_PLOT_PANELS];
+  size_t panels;
+  struct ss_arena arena; /* of the texts */
+};
+
+/* A zeroed plot is empty. */
+void ss_plot_free(struct ss_plot *plot);
+/* A copy that lives as long as the plot; NULL when memory is short. */
+const char *ss_plot_text(struct ss_plot *plot, const char *text);
+/* Appends a copy of the row; its texts must live as long as the plot. */
+bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, struct ss_error *error) SS_MUST_CHECK;
+
+/* The table that is drawn: panel, series, x, y, low, high, z; a line a row, in base units with 17 digits, empty where
+ * there is nothing. CSV, or with `tabs` separated by tabs. */
+bool ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+
+/* Runs gnuplot; *bytes[*size] is the picture, the caller's to free() (an SVG is terminated by a zero as well).
+ * Without gnuplot an SS_MACHINE error that says what to install. */
+bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, char **bytes, size_t *size,
+                  struct ss_error *error) SS_MUST_CHECK;
+
+/* --- for drawing: how a plot is said to gnuplot (plot_script.c) ------------------------------------------------ */
+
+/* Writes FOLDER/figure.gp and the data it reads; the picture will be FOLDER/picture. */
+bool ss_plot_script(const struct ss_plot *plot, enum ss_picture picture, const char *folder,
+                    struct ss_error *error) SS_MUST_CHECK;
+/* Begins a script: the terminal of the kind, `width` by `height` points of 1/96 inch, and FOLDER/picture; sets `big`
+ * and `small`, fonts, and the spacing of keys. `id` as in a plot. */
+void ss_plot_terminal(enum ss_picture picture, const char *id, double width, double height, FILE *stream);
+/* Copies plots/NAME into the folder, for the script to load. */
+bool ss_plot_template(const char *name, const char *folder, struct ss_error *error) SS_MUST_CHECK;
+/* Draws what is no plot of the above: `script` writes FOLDER/figure.gp and all that it reads. */
+bool ss_plot_draw_script(bool (*script)(const void *context, enum ss_picture picture, const char *folder,
+                                        struct ss_error *error),
+                         const void *context, enum ss_picture picture, char **bytes, size_t *size,
+                         struct ss_error *error) SS_MUST_CHECK;
+/* What a picture's name ends in: .svg, .pdf or .png. */
+bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) SS_MUST_CHECK;
+/* `text` as a single-quoted string of gnuplot, in which nothing is special but the quote: that becomes an apostrophe
+ * (U+2019), since gnuplot ends a string at some doubled quotes and would run what follows. Control characters are
+ * shown as '?'; in the labels of tics, which gnuplot takes for formats, percent signs are doubled. "]]>" ends in
+ * U+203A: gnuplot's SVG has it as it is, which is no XML. */
+void ss_plot_quote(const char *text, bool tic, FILE *stream);
+
+#endif

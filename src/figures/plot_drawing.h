@@ -1,0 +1,69 @@
+/* What one panel's data ask of its drawing: units, categories, and how much room the words around it take. */
+#ifndef SS_FIGURES_PLOT_DRAWING_H
+#define SS_FIGURES_PLOT_DRAWING_H
+
+#include "figures/plot.h"
+
+/* Most categories of an axis; most entries of a key that gnuplot stacks (more in a row than fit there it drops). */
+enum { SS_CATEGORIES_MAX = 4096, SS_KEY_STACKED = 7 };
+
+/* What one panel's script is made from. */
+struct ss_drawing {
+  const struct ss_plot *plot;
+  const struct ss_plot_panel *panel;
+  const char *const *series; /* of the whole figure: a name has one style everywhere */
+  size_t all;
+  size_t mine[SS_PLOT_SERIES_MAX], count; /* places in `series` of those drawn here */
+  const char **x_texts, **y_texts;        /* categories, in order of appearance; of numbers: NULL */
+  double *x_values, *y_values;            /* of categories that are numbers, ascending */
+  size_t xs, ys;
+  double x_factor, y_factor, z_factor;
+  const char *x_unit, *y_unit, *z_unit; /* as shown */
+  double width, height, left, bottom;
+  double below; /* what stands under the plot: tics, label, key */
+};
+
+/* --- panels ------------------------------------------------------------------------------------------------- */
+
+/* Cells of a grid: heat, or a map of winners. */
+bool ss_panel_cells(const struct ss_plot_panel *panel);
+/* Timelines. */
+bool ss_panel_spans(const struct ss_plot_panel *panel);
+bool ss_panel_x_in_words(const struct ss_plot_panel *panel);
+/* Values of x, or y, stand side by side, as names do. */
+bool ss_panel_by_category(const struct ss_plot_panel *panel);
+bool ss_panel_y_by_category(const struct ss_plot_panel *panel);
+/* Of the axis 'x', 'y' or 'z', without its sign. */
+double ss_panel_largest(const struct ss_plot_panel *panel, char axis);
+/* Each tic of a logarithmic axis has the unit that fits it. */
+bool ss_axis_tics_have_unit(const struct ss_plot_axis *axis);
+
+/* --- drawings ----------------------------------------------------------------------------------------------- */
+
+/* Panel `at` of the plot, whose series in all are `series`. To be closed, also after a failure. */
+bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *series, size_t all,
+                     struct ss_drawing *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_drawing_close(struct ss_drawing *drawing);
+
+/* `count` when it is not in the list. */
+size_t ss_drawing_place_of_text(const char *const *list, size_t count, const char *text);
+/* A row's place among the categories, or its value in the axis' unit. */
+double ss_drawing_x_place(const struct ss_drawing *drawing, const struct ss_plot_row *row);
+double ss_drawing_y_place(const struct ss_drawing *drawing, const struct ss_plot_row *row);
+/* What stands at category i: its text, or its value in the unit. */
+void ss_drawing_tic_text(char *text, size_t size, const char *const *texts, const double *values, size_t i,
+                         const char *unit, double factor);
+/* The tics of x are too long to lie flat. */
+bool ss_drawing_turned(const struct ss_drawing *drawing);
+
+/* Letters that an entry of the key, and a name of y, can have; how many columns the key takes. */
+size_t ss_drawing_key_letters(const struct ss_drawing *drawing);
+size_t ss_drawing_key_columns(const struct ss_drawing *drawing);
+bool ss_drawing_has_key(const struct ss_drawing *drawing);
+size_t ss_drawing_longest_name(const struct ss_drawing *drawing);
+double ss_drawing_height_above(const struct ss_drawing *drawing);
+double ss_drawing_height_below(const struct ss_drawing *drawing);
+/* The least, of the plot itself. */
+double ss_drawing_height_between(const struct ss_drawing *drawing);
+
+#endif

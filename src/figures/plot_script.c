@@ -1,0 +1,366 @@
+/* A plot as gnuplot takes it: a script that sets names, axes and places and loads a template of plots/ for each
+ * panel, and data files of nothing but numbers. Lengths are in 1/96 inch. */
+#include "figures/plot_drawing.h"
+
+#include "base/data.h"
+#include "figures/plot_text.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMN = 317, PAGE = 672 };                        /* 3.3 and 7 inches */
+static const double big_letter = 7.1, small_letter = 5.1; /* mean widths at 9 and 6.5 points */
+
+/* --- the script of a panel ---------------------------------------------------------------------------------- */
+
+static void set_label(const char *axis, const struct ss_plot_axis *a, const char *unit, FILE *s) {
+  char text[300];
+  snprintf(text, sizeof text, unit[0] && a->label[0] ? "%s (%s)" : "%s%s", a->label, unit);
+  fprintf(s, "set %slabel ", axis);
+  ss_plot_quote(text, false, s);
+  fprintf(s, " offset %s\n", axis[0] == 'x' ? "0,0.7" : axis[0] == 'y' ? "0.3,0" : "0,0");
+}
+
+/* Tics at every category; of many, at every so many-th. */
+static void set_category_tics(const char *axis, const struct ss_drawing *d, const char *const *texts,
+                              const double *values, size_t count, FILE *s) {
+  char text[200];
+  const bool x = axis[0] == 'x';
+  const size_t step = x && !texts[0] ? 1 + count / 24 : 1;
+  fprintf(s, "set %stics %sscale 0 (", axis, x && ss_drawing_turned(d) ? "rotate by 35 right offset 0,-0.2 " : "");
+  for (size_t i = 0; i < count; i += step) {
+    ss_drawing_tic_text(text, sizeof text, texts, values, i, x ? d->x_unit : d->y_unit,
+                        x ? d->x_factor : d->y_factor);
+    if (i) fputs(", ", s);
+    ss_plot_quote(text, true, s);
+    fprintf(s, " %zu", i);
+  }
+  const double last = (double)count - 0.5;
+  if (!x && ss_panel_spans(d->panel))
+    fprintf(s, ")\nset yrange [%.1f:-0.5]\n", last); /* lanes are read from the top */
+  else fprintf(s, ")\nset %srange [-0.5:%.1f]\n", axis, last);
+}
+
+static void set_log2_tics(const struct ss_drawing *d, FILE *s) {
+  const size_t step = 1 + (d->xs - 1) / 10;
+  fputs("set xtics (", s);
+  for (size_t i = 0; i < d->xs; i += step) fprintf(s, "%s%.17g", i ? ", " : "", d->x_values[i] * d->x_factor);
+  /* a range of its own, a little wider: rounding would drop the tics at its ends */
+  fprintf(s, ")\nset xrange [%.17g:%.17g]\n", d->x_values[0] * d->x_factor * 0.9999,
+          d->x_values[d->xs - 1] * d->x_factor * 1.0001);
+}
+
+static void set_range(const char *axis, const struct ss_plot_axis *a, double factor, bool from_zero, FILE *s) {
+  char low[40] = "*", high[40] = "*";
+  if (!isnan(a->low)) snprintf(low, sizeof low, "%.17g", a->low * factor);
+  else if (from_zero) snprintf(low, sizeof low, "0");
+  if (!isnan(a->high)) snprintf(high, sizeof high, "%.17g", a->high * factor);
+  fprintf(s, "set %srange [%s:%s]%s\n", axis, low, high, axis[0] == 'x' ? " noextend" : "");
+}
+
+static void set_scale(const char *axis, const struct ss_plot_axis *a, FILE *s) {
+  if (a->scale == SS_SCALE_LINEAR) return;
+  fprintf(s, "set logscale %s %d\n", axis, a->scale == SS_SCALE_LOG ? 10 : 2);
+  if (a->scale == SS_SCALE_LOG) fprintf(s, "set m%stics 10\n", axis);
+  /* 1e-05 is no way to write a time: 10 us */
+  if (ss_axis_tics_have_unit(a)) fprintf(s, "set format %s '%%.0s %%c%s'\n", axis, a->unit);
+  else if (a->scale == SS_SCALE_LOG && strcmp(a->unit, "%") != 0) fprintf(s, "set format %s '%%g'\n", axis);
+}
+
+static bool any_below_zero(const struct ss_plot_panel *panel) {
+  bool below = false;
+  for (size_t i = 0; i < panel->rows; i++) below = below || panel->row[i].y < 0 || panel->row[i].low < 0;
+  return below;
+}
+
+static void set_axes(const struct ss_drawing *d, FILE *s) {
+  const struct ss_plot_panel *p = d->panel;
+  set_label("x", &p->x, strcmp(d->x_unit, "%") == 0 && ss_panel_by_category(p) ? "" : d->x_unit, s);
+  set_label("y", &p->y, strcmp(d->y_unit, "%") == 0 && ss_panel_cells(p) ? "" : d->y_unit, s);
+  if (ss_panel_by_category(p)) {
+    set_category_tics("x", d, d->x_texts, d->x_values, d->xs, s);
+  } else {
+    set_scale("x", &p->x, s);
+    set_range("x", &p->x, d->x_factor, false, s);
+    if (p->x.scale == SS_SCALE_LOG2) set_log2_tics(d, s);
+  }
+  if (ss_panel_y_by_category(p)) {
+    set_category_tics("y", d, d->y_texts, d->y_values, d->ys, s);
+    return;
+  }
+  set_scale("y", &p->y, s);
+  set_range("y", &p->y, d->y_factor, p->y.scale == SS_SCALE_LINEAR && !any_below_zero(p), s);
+}
+
+static void set_key(const struct ss_drawing *d, double width, double height, FILE *s) {
+  const size_t columns = ss_drawing_key_columns(d), rows = (d->count + columns - 1) / columns;
+  fprintf(s, "set key at screen %.6f, screen %.6f bottom center %s %zu width -key_narrow*%zu\n",
+          (d->left + d->width / 2) / width, (d->bottom + 4) / height,
+          rows <= SS_KEY_STACKED ? "vertical maxrows" : "horizontal maxcols", rows <= SS_KEY_STACKED ? rows : columns,
+          ss_drawing_longest_name(d));
+}
+
+static void set_names(const struct ss_drawing *d, double width, double height, FILE *s) {
+  char text[600];
+  fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\n", d->count, d->count, d->count);
+  for (size_t i = 0; i < d->count; i++) {
+    fprintf(s, "style[%zu] = %zu\nname[%zu] = ", i + 1, d->mine[i] + 1, i + 1);
+    ss_text_shorten(d->series[d->mine[i]], ss_drawing_key_letters(d) - 3, text, sizeof text);
+    ss_plot_quote(text, false, s);
+    fputc('\n', s);
+  }
+  if (!ss_drawing_has_key(d)) fputs("unset key\n", s);
+  else set_key(d, width, height, s);
+}
+
+static const char *const templates[] = {"lines.gp", "bars.gp", "heat.gp", "map.gp", "spans.gp"};
+
+/* Inside their boxes, where there is room for them. */
+static void set_span_names(const struct ss_drawing *d, FILE *s) {
+  double most = isnan(d->panel->x.high) ? 0 : d->panel->x.high;
+  for (size_t i = 0; i < d->panel->rows; i++) most = fmax(most, d->panel->row[i].high);
+  for (size_t i = 0; i < d->panel->rows; i++) {
+    const struct ss_plot_row *r = &d->panel->row[i];
+    const double room = (r->high - r->low) / most * (d->width - 150);
+    if (!isfinite(room) || !r->x_text || !r->x_text[0] ||
+        (double)ss_text_letters(r->x_text) * small_letter + 4 > room)
+      continue;
+    fputs("set label ", s);
+    ss_plot_quote(r->x_text, false, s);
+    fprintf(s, " at %.17g, %.17g center front font small\n", (r->low + r->high) / 2 * d->x_factor,
+            ss_drawing_y_place(d, r));
+  }
+}
+
+/* A mark at every point of a short line, of a long one at some 25. */
+static size_t marks_apart(const struct ss_drawing *d) {
+  const size_t each = d->panel->rows / (d->count ? d->count : 1);
+  return each > 30 ? each / 25 : 1;
+}
+
+static void write_panel(const struct ss_drawing *d, size_t number, double width, double height, FILE *s) {
+  bool ranges = false;
+  for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
+  fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
+  fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", ss_panel_largest(d->panel, 'z') * d->z_factor,
+          d->xs > 0 && (d->width - 90) / (double)d->xs >= 26, marks_apart(d));
+  fprintf(s, "set origin %.6f, %.6f\nset size %.6f, %.6f\n", d->left / width, d->bottom / height, d->width / width,
+          d->height / height);
+  if (d->panel->title && d->panel->title[0]) {
+    fputs("set title ", s);
+    ss_plot_quote(d->panel->title, false, s);
+    fputs(" offset 0,-0.8\n", s);
+  }
+  /* gnuplot's own margin above a plot is made for larger type, and differs from panel to panel */
+  fprintf(s, "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
+          (d->bottom + d->height - ss_drawing_height_above(d)) / height, (d->bottom + d->below) / height);
+  if (d->panel->kind != SS_PLOT_HEAT)
+    fprintf(
+        s, "set rmargin at screen %.6f\n",
+        (d->left + d->width - (ss_panel_by_category(d->panel) || !ss_axis_tics_have_unit(&d->panel->x) ? 16 : 30)) /
+            width);
+  set_names(d, width, height, s);
+  set_axes(d, s);
+  if (ss_panel_spans(d->panel)) set_span_names(d, s);
+  if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z_unit, s);
+  fprintf(s, "load '%s'\n", templates[d->panel->kind]);
+}
+
+/* --- data --------------------------------------------------------------------------------------------------- */
+
+static void number(double value, FILE *s) {
+  if (isfinite(value)) fprintf(s, " %.17g", value);
+  else fputs(" NaN", s);
+}
+
+static int by_x(const void *a, const void *b) {
+  const struct ss_plot_row *const *p = a, *const *q = b;
+  if ((*p)->x != (*q)->x) return (*p)->x < (*q)->x ? -1 : 1;
+  return *p < *q ? -1 : *p > *q;
+}
+
+static void data_line(const struct ss_drawing *d, const struct ss_plot_row *r, size_t series, FILE *s) {
+  /* a cluster of bars leaves a fifth of its place free */
+  const double bar = 0.8 / (double)d->count;
+  const bool words = ss_panel_by_category(d->panel);
+  if (ss_panel_spans(d->panel)) {
+    number(r->low * d->x_factor, s);
+    number(r->high * d->x_factor, s);
+    number(ss_drawing_y_place(d, r), s);
+    fputc('\n', s);
+    return;
+  }
+  double x = words ? ss_drawing_x_place(d, r) : r->x * d->x_factor, y = r->y;
+  if (d->panel->kind == SS_PLOT_BARS) x += bar * ((double)series - ((double)d->count - 1) / 2);
+  if (isnan(y) && isfinite(r->low) && isfinite(r->high)) y = (r->low + r->high) / 2;
+  number(x, s);
+  number(ss_panel_cells(d->panel) ? ss_drawing_y_place(d, r) : y * d->y_factor, s);
+  number(r->low * d->y_factor, s);
+  number(r->high * d->y_factor, s);
+  number(r->z * d->z_factor, s);
+  number(bar, s);
+  fputc('\n', s);
+}
+
+/* A block a series, two empty lines between. */
+static bool write_data(const struct ss_drawing *d, const char *folder, size_t index, struct ss_error *error) {
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s/panel-%zu.dat", folder, index);
+  FILE *s = fopen(path, "w");
+  const struct ss_plot_row **list = ss_alloc(d->panel->rows, sizeof *list);
+  for (size_t i = 0; s && list && i < d->count; i++) {
+    size_t n = 0;
+    for (size_t j = 0; j < d->panel->rows; j++)
+      if (strcmp(d->panel->row[j].series, d->series[d->mine[i]]) == 0) list[n++] = &d->panel->row[j];
+    if (d->panel->kind == SS_PLOT_LINES && !ss_panel_x_in_words(d->panel)) qsort(list, n, sizeof *list, by_x);
+    for (size_t j = 0; j < n; j++) data_line(d, list[j], i, s);
+    fputs("\n\n", s);
+  }
+  free(list);
+  const bool ok = s && !ferror(s) && list;
+  if (s && fclose(s) != 0) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);
+  return ok || ss_fail(error, SS_MACHINE, "%s: cannot write", path);
+}
+
+/* --- the figure --------------------------------------------------------------------------------------------- */
+
+static bool series_of(const struct ss_plot *plot, const char **series, size_t *count, struct ss_error *error) {
+  for (size_t p = 0; p < plot->panels; p++) {
+    if (plot->panel[p].rows == 0)
+      return ss_fail(error, SS_BAD_INPUT, "there is nothing to draw%s%s", plot->panel[p].title ? " in panel " : "",
+                     plot->panel[p].title ? plot->panel[p].title : "");
+    for (size_t i = 0; i < plot->panel[p].rows; i++) {
+      if (ss_drawing_place_of_text(series, *count, plot->panel[p].row[i].series) < *count) continue;
+      if (*count == SS_PLOT_SERIES_MAX)
+        return ss_fail(error, SS_BAD_INPUT, "more than %d series (choose with --where or --series)",
+                       SS_PLOT_SERIES_MAX);
+      series[(*count)++] = plot->panel[p].row[i].series;
+    }
+  }
+  return true;
+}
+
+/* How gnuplot's terminals reckon the height and width of type differs: key_spacing and key_narrow make up for it. */
+void ss_plot_terminal(enum ss_picture picture, const char *id, double width, double height, FILE *s) {
+  fputs("set encoding utf8\n", s);
+  switch (picture) {
+  case SS_PICTURE_SVG:
+    fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded",
+            width, height);
+    if (id) {
+      fputs(" name ", s);
+      ss_plot_quote(id, false, s);
+    }
+    fputc('\n', s);
+    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\n", s);
+    break;
+  case SS_PICTURE_PDF:
+    fprintf(
+        s, "set terminal pdfcairo size %.4fin,%.4fin font 'Sans,8' noenhanced fontscale 0.75 linewidth 1.5 rounded\n",
+        width / 96, height / 96);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\n", s);
+    break;
+  case SS_PICTURE_PNG:
+    /* 288 dots an inch: print at column width, and sharp on a dense screen */
+    fprintf(s,
+            "set terminal pngcairo size %.0f,%.0f font 'Sans,8' noenhanced fontscale 3 linewidth 3 pointscale 3 "
+            "rounded\n",
+            width * 3, height * 3);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.02\n", s);
+    break;
+  }
+  fputs("set output 'picture'\n", s);
+}
+
+struct frame {
+  double width, height, title, note; /* heights of the texts */
+};
+
+static struct frame place_panels(const struct ss_plot *plot, struct ss_drawing *d) {
+  struct frame f = {.width = plot->wide ? PAGE : COLUMN};
+  const double each = plot->wide ? f.width / (double)plot->panels : f.width;
+  double panels = 0, below = 0;
+  f.title = plot->title ? 15 * (double)ss_text_wrap(plot->title, f.width, big_letter, NULL, 0, 0, "", 1) + 8 : 4;
+  f.note = plot->note ? 11.5 * (double)ss_text_wrap(plot->note, f.width, small_letter, NULL, 0, 0, "", 1) + 8 : 4;
+  for (size_t i = 0; i < plot->panels; i++) {
+    d[i].width = each;
+    d[i].below = ss_drawing_height_below(&d[i]);
+    below = fmax(below, d[i].below);
+  }
+  for (size_t i = 0; i < plot->panels; i++) {
+    if (plot->wide) d[i].below = below; /* side by side, axes stand on one line */
+    d[i].height = ss_drawing_height_above(&d[i]) + ss_drawing_height_between(&d[i]) + d[i].below;
+    panels = plot->wide ? fmax(panels, d[i].height) : panels + d[i].height;
+  }
+  f.height = f.title + panels + f.note;
+  double top = f.title;
+  for (size_t i = 0; i < plot->panels; i++) {
+    if (plot->wide) d[i].height = panels;
+    d[i].left = plot->wide ? each * (double)i : 0;
+    d[i].bottom = f.height - top - d[i].height;
+    if (!plot->wide) top += d[i].height;
+  }
+  return f;
+}
+
+static void write_figure(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, FILE *s) {
+  const struct frame f = place_panels(plot, d);
+  ss_plot_terminal(picture, plot->id, f.width, f.height, s);
+  fputs("set multiplot\n", s);
+  /* The texts belong to a plot without anything in it: as labels of a panel they would be drawn with each. */
+  fputs("reset\nset margins 0,0,0,0\nunset border\nunset tics\nunset key\n", s);
+  if (plot->title)
+    ss_text_wrap(plot->title, f.width, big_letter, s, 4, 15, "font big textcolor rgb '#000000'", f.height);
+  if (plot->note)
+    ss_text_wrap(plot->note, f.width, small_letter, s, f.height - f.note + 4, 11.5,
+                 "font small textcolor rgb '#444444'", f.height);
+  fputs("set xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n", s);
+  for (size_t i = 0; i < plot->panels; i++) write_panel(&d[i], i, f.width, f.height, s);
+  fputs("unset multiplot\nset output\n", s);
+}
+
+/* Templates are copied beside the script: its folder is all that gnuplot is told of, and no path needs quoting. */
+bool ss_plot_template(const char *name, const char *folder, struct ss_error *error) {
+  char relative[64], from[PATH_MAX], to[PATH_MAX], text[4096];
+  snprintf(relative, sizeof relative, "plots/%s", name);
+  if (!ss_data_file(relative, from, sizeof from, error)) return false;
+  snprintf(to, sizeof to, "%s/%s", folder, name);
+  FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+  for (size_t n; in && out && (n = fread(text, 1, sizeof text, in)) > 0;) fwrite(text, 1, n, out);
+  const bool ok = in && out && !ferror(in) && !ferror(out);
+  if (in) fclose(in);
+  if (out && fclose(out) != 0) return ss_fail(error, SS_MACHINE, "%s: cannot write", to);
+  return ok || ss_fail(error, SS_MACHINE, "cannot copy %s to %s", from, to);
+}
+
+static bool copy_templates(const char *folder, struct ss_error *error) {
+  for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
+    if (!ss_plot_template(templates[i], folder, error)) return false;
+  return ss_plot_template("style.gp", folder, error);
+}
+
+static bool write_all(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, const char *folder,
+                      struct ss_error *error) {
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s/figure.gp", folder);
+  FILE *s = fopen(path, "w");
+  if (!s) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);
+  write_figure(plot, picture, d, s);
+  bool ok = !ferror(s);
+  if (fclose(s) != 0 || !ok) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);
+  for (size_t i = 0; ok && i < plot->panels; i++) ok = write_data(&d[i], folder, i, error);
+  return ok && copy_templates(folder, error);
+}
+
+bool ss_plot_script(const struct ss_plot *plot, enum ss_picture picture, const char *folder, struct ss_error *error) {
+  struct ss_drawing d[SS_PLOT_PANELS] = {0};
+  const char *series[SS_PLOT_SERIES_MAX];
+  size_t all = 0;
+  bool ok = series_of(plot, series, &all, error);
+  for (size_t i = 0; ok && i < plot->panels; i++) ok = ss_drawing_open(plot, i, series, all, &d[i], error);
+  ok = ok && write_all(plot, picture, d, folder, error);
+  for (size_t i = 0; i < plot->panels; i++) ss_drawing_close(&d[i]);
+  return ok;
+}

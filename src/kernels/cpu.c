@@ -1,0 +1,310 @@
+/* The kernels on this CPU, with all threads. */
+#include "kernels/table.h"
+#include "tensor/coalesce.h"
+#include "tensor/hash.h"
+#include "tensor/sketch.h"
+#include "tensor/topk.h"
+#include "tensor/wire.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct ss_kernel_run {
+  const struct ss_kernel_input *in;
+  struct ss_arena data, work; /* kept; void with each call */
+  struct ss_sum_scratch sums;
+  struct ss_coalesce_scratch coalesce;
+  uint32_t *rows;
+  uint64_t *offsets, size;
+  int64_t *buckets;
+  double *decoded;
+  unsigned char *bytes, *flushed;
+  uint64_t flush;
+  struct ss_chunk chunk; /* what the last call made */
+};
+
+static const struct ss_wire bitmap = {.format = SS_WIRE_BITMAP, .value_bytes = 4, .index_bytes = 4};
+
+static struct ss_wire blocks_of(const struct ss_kernel_run *r) {
+  return (struct ss_wire){.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = r->in->block};
+}
+
+static struct ss_chunk listed(const uint32_t *rows, uint64_t count) {
+  return (struct ss_chunk){.rows = rows, .count = count};
+}
+
+/* --- kernels ---------------------------------------------------------------------------------------------- */
+
+static bool merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
+  return ss_chunk_sum(r->in->part, r->in->operands, 0, r->in->rows, &r->work, &r->sums, &r->chunk, error);
+}
+
+static bool dense_add(struct ss_kernel_run *r, struct ss_error *error) {
+  struct ss_chunk dense[2];
+  for (int i = 0; i < 2; i++)
+    dense[i] = (struct ss_chunk){
+        .values = r->in->dense[i], .count = r->in->rows, .high = r->in->rows, .width = 1, .stride = 1, .dense = true};
+  return ss_chunk_add_dense(&dense[0], &dense[1], &r->work, &r->chunk, error);
+}
+
+static bool coalesce(struct ss_kernel_run *r, struct ss_error *error) {
+  (void)error;
+  r->chunk = listed(r->rows, ss_coalesce(r->in->lookups, r->in->lookup_count, r->in->rows, r->rows, &r->coalesce));
+  return true;
+}
+
+static bool top_k(struct ss_kernel_run *r, struct ss_error *error) {
+  uint64_t count;
+  if (!ss_topk_floats(r->in->dense[0], r->in->rows, r->in->keep, &r->work, r->rows, &count, error)) return false;
+  r->chunk = listed(r->rows, count);
+  return true;
+}
+
+static bool hash_partition(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct ss_chunk *from = &r->in->part[0];
+  r->chunk = listed(r->rows, from->count);
+  return ss_hash_partition(from->rows, NULL, from->count, r->in->hash_seed, r->in->parts, r->rows, NULL, r->offsets,
+                           error);
+}
+
+static bool hierarchical_hashing(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct ss_chunk *from = &r->in->part[0];
+  const struct ss_hash_memory memory = {r->in->hash_seed, r->in->parts, r->in->probes, r->in->parallel_slots,
+                                        r->in->serial_slots};
+  struct ss_hash_tally tally;
+  r->chunk = listed(r->rows, from->count);
+  return ss_hash_hierarchical(&memory, from->rows, from->count, r->rows, r->offsets, &tally, error);
+}
+
+static void encode(struct ss_kernel_run *r, const struct ss_wire *wire, const struct ss_chunk *chunk) {
+  ss_wire_encode(wire, chunk, r->bytes);
+}
+
+static bool decode(struct ss_kernel_run *r, const struct ss_wire *wire, const struct ss_chunk *like,
+                   const struct ss_kernel_bytes *bytes, struct ss_error *error) {
+  struct ss_chunk known = *like;
+  known.rows = NULL;
+  known.values = NULL;
+  return ss_wire_decode(wire, &known, bytes->at, bytes->size, &r->work, &r->chunk, error);
+}
+
+static bool bitmap_encode(struct ss_kernel_run *r, struct ss_error *error) {
+  (void)error;
+  encode(r, &bitmap, &r->in->part[0]);
+  return true;
+}
+
+static bool bitmap_decode(struct ss_kernel_run *r, struct ss_error *error) {
+  return decode(r, &bitmap, &r->in->part[0], &r->in->bitmap, error);
+}
+
+static bool hash_bitmap_encode(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct ss_domains domains = {1, &r->in->domain_size, &r->in->domain};
+  const struct ss_wire wire = {
+      .format = SS_WIRE_HASH_BITMAP, .value_bytes = 4, .index_bytes = 4, .domains = &domains};
+  (void)error;
+  encode(r, &wire, &r->in->hashed);
+  return true;
+}
+
+static bool hash_bitmap_decode(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct ss_domains domains = {1, &r->in->domain_size, &r->in->domain};
+  const struct ss_wire wire = {
+      .format = SS_WIRE_HASH_BITMAP, .value_bytes = 4, .index_bytes = 4, .domains = &domains};
+  return decode(r, &wire, &r->in->hashed, &r->in->hash_bitmap, error);
+}
+
+static bool block_encode(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct ss_wire wire = blocks_of(r);
+  (void)error;
+  encode(r, &wire, &r->in->part[0]);
+  return true;
+}
+
+static bool block_decode(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct ss_wire wire = blocks_of(r);
+  return decode(r, &wire, &r->in->part[0], &r->in->blocks, error);
+}
+
+static struct ss_sketch shape_of(const struct ss_kernel_run *r) {
+  return (struct ss_sketch){r->in->hashes, r->in->buckets, r->in->sketch_seed};
+}
+
+static bool sketch_add(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct ss_sketch shape = shape_of(r);
+  const struct ss_sketch_rows rows = {r->in->part[0].rows, r->in->part[0].count, 1};
+  (void)error;
+  memset(r->buckets, 0, shape.hashes * shape.buckets * sizeof *r->buckets);
+  ss_sketch_add(&shape, &rows, r->in->units, r->buckets);
+  return true;
+}
+
+static bool sketch_decode(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct ss_sketch shape = shape_of(r);
+  const struct ss_sketch_rows rows = {r->in->part[0].rows, r->in->part[0].count, 1};
+  (void)error;
+  ss_sketch_decode(&shape, &rows, r->in->sketch, r->decoded);
+  return true;
+}
+
+static bool (*const kernels[])(struct ss_kernel_run *r, struct ss_error *error) = {
+    [SS_KERNEL_MERGE_SUM] = merge_sum,
+    [SS_KERNEL_DENSE_ADD] = dense_add,
+    [SS_KERNEL_COALESCE] = coalesce,
+    [SS_KERNEL_TOP_K] = top_k,
+    [SS_KERNEL_HASH_PARTITION] = hash_partition,
+    [SS_KERNEL_HIERARCHICAL_HASHING] = hierarchical_hashing,
+    [SS_KERNEL_BITMAP_ENCODE] = bitmap_encode,
+    [SS_KERNEL_BITMAP_DECODE] = bitmap_decode,
+    [SS_KERNEL_HASH_BITMAP_ENCODE] = hash_bitmap_encode,
+    [SS_KERNEL_HASH_BITMAP_DECODE] = hash_bitmap_decode,
+    [SS_KERNEL_BLOCK_ENCODE] = block_encode,
+    [SS_KERNEL_BLOCK_DECODE] = block_decode,
+    [SS_KERNEL_SKETCH_ADD] = sketch_add,
+    [SS_KERNEL_SKETCH_DECODE] = sketch_decode,
+};
+_Static_assert(sizeof kernels / sizeof *kernels == SS_KERNELS, "every kernel is there");
+
+/* --- runs ------------------------------------------------------------------------------------------------- */
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
+
+static void close_run(struct ss_kernel_run *r) {
+  if (!r) return;
+  ss_arena_free(&r->data);
+  ss_arena_free(&r->work);
+  ss_sum_scratch_free(&r->sums);
+  ss_coalesce_free(&r->coalesce);
+  free(r);
+}
+
+static bool reserve(struct ss_kernel_run *r, uint64_t flushed) {
+  const struct ss_kernel_input *in = r->in;
+  const uint64_t listed_most = larger(larger(in->part[0].count, in->lookup_count), in->keep);
+  const uint64_t bytes = larger(larger(in->bitmap.size, in->hash_bitmap.size), in->blocks.size);
+  r->flush = flushed;
+  r->rows = ss_arena_alloc(&r->data, listed_most, sizeof *r->rows);
+  r->offsets = ss_arena_alloc(&r->data, (size_t)in->parts + 1, sizeof *r->offsets);
+  r->buckets = ss_arena_alloc(&r->data, in->hashes * in->buckets, sizeof *r->buckets);
+  r->decoded = ss_arena_alloc(&r->data, in->part[0].count, sizeof *r->decoded);
+  r->bytes = ss_arena_alloc(&r->data, bytes, 1);
+  r->flushed = ss_arena_alloc(&r->data, flushed, 1);
+  return r->rows && r->offsets && r->buckets && r->decoded && r->bytes && r->flushed &&
+         ss_coalesce_reserve(&r->coalesce, in->lookup_count, in->rows);
+}
+
+static bool open_run(const struct ss_kernel_input *in, uint64_t flushed, struct ss_kernel_run **out,
+                     struct ss_error *error) {
+  struct ss_kernel_run *r = ss_alloc_zero(1, sizeof *r);
+  if (!r) return ss_fail_memory(error, "running kernels");
+  r->in = in;
+  if (!reserve(r, flushed)) {
+    close_run(r);
+    return ss_fail_memory(error, "running kernels");
+  }
+  *out = r;
+  return true;
+}
+
+static bool run_kernel(struct ss_kernel_run *r, enum ss_kernel kernel, struct ss_error *error) {
+  ss_arena_reset(&r->work);
+  return kernels[kernel](r, error);
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel kernel, double *seconds, struct ss_error *error) {
+  static unsigned char round;
+  ss_arena_reset(&r->work);
+  memset(r->flushed, ++round, r->flush);
+  const double start = now();
+  if (!kernels[kernel](r, error)) return false;
+  *seconds = now() - start;
+  return true;
+}
+
+/* --- what comes out --------------------------------------------------------------------------------------- */
+
+static struct ss_kernel_bytes encoded(const struct ss_kernel_run *r, enum ss_kernel kernel) {
+  const struct ss_kernel_input *in = r->in;
+  switch (kernel) {
+  case SS_KERNEL_BITMAP_ENCODE: return (struct ss_kernel_bytes){r->bytes, in->bitmap.size};
+  case SS_KERNEL_HASH_BITMAP_ENCODE: return (struct ss_kernel_bytes){r->bytes, in->hash_bitmap.size};
+  case SS_KERNEL_BLOCK_ENCODE: return (struct ss_kernel_bytes){r->bytes, in->blocks.size};
+  default: return (struct ss_kernel_bytes){0};
+  }
+}
+
+static bool fetch(struct ss_kernel_run *r, enum ss_kernel kernel, struct ss_kernel_output *out,
+                  struct ss_error *error) {
+  (void)error;
+  *out = (struct ss_kernel_output){.wire = encoded(r, kernel)};
+  if (out->wire.at) return true;
+  if (kernel == SS_KERNEL_SKETCH_ADD) {
+    out->buckets = r->buckets;
+    return true;
+  }
+  if (kernel == SS_KERNEL_SKETCH_DECODE) {
+    out->decoded = r->decoded;
+    out->count = r->in->part[0].count;
+    return true;
+  }
+  out->rows = r->chunk.rows;
+  out->values = r->chunk.values;
+  out->count = r->chunk.count;
+  if (kernel == SS_KERNEL_HASH_PARTITION || kernel == SS_KERNEL_HIERARCHICAL_HASHING) out->offsets = r->offsets;
+  return true;
+}
+
+/* --- the device ------------------------------------------------------------------------------------------- */
+
+static bool describe(char *text, size_t size, uint64_t *cache, struct ss_error *error) {
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  (void)error;
+  *cache = bytes > 0 && bytes < 1L << 32 ? (uint64_t)bytes : UINT64_C(1) << 26;
+  (void)snprintf(text, size, "a CPU with %d threads", omp_get_max_threads());
+  return true;
+}
+
+static void copy_once(const unsigned char *from, unsigned char *to, uint64_t size) {
+  enum { PIECE = 1 << 20 };
+#pragma omp parallel for schedule(static)
+  for (uint64_t begin = 0; begin < size; begin += PIECE)
+    memcpy(to + begin, from + begin, size - begin < PIECE ? size - begin : PIECE);
+}
+
+static bool copy_rate(uint64_t size, double *rate, struct ss_error *error) {
+  enum { TIMES = 5 };
+  SS_AUTO_FREE unsigned char *from = ss_alloc(size, 1);
+  SS_AUTO_FREE unsigned char *to = ss_alloc(size, 1);
+  double least = INFINITY;
+  if (!from || !to) return ss_fail_memory(error, "copying memory");
+  memset(from, 1, size);
+  for (int i = 0; i <= TIMES; i++) {
+    const double start = now();
+    copy_once(from, to, size);
+    if (i > 0) least = fmin(least, now() - start); /* the first finds pages that were never touched */
+  }
+  *rate = 2 * (double)size / least;
+  return true;
+}
+
+const struct ss_kernel_device ss_kernels_cpu = {.name = "cpu",
+                                                .describe = describe,
+                                                .open = open_run,
+                                                .run = run_kernel,
+                                                .seconds = time_kernel,
+                                                .fetch = fetch,
+                                                .copy_rate = copy_rate,
+                                                .close = close_run};

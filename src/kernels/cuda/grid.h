@@ -1,0 +1,120 @@
+/* What the kernels of this folder are written in: threads of a grid, memory of a device, and the few primitives that
+ * a library has.
+ *
+ * Kernels and the order in which they run (bits.h, merge.h, ...) are one source in the common part of C and C++. nvcc
+ * compiles it for GPUs (grid_cuda.h); a C compiler compiles it to loops in which threads come one after the other, in
+ * an order that nobody can foresee (tests/unit/grid_loop.h): so tests meet all of it but the primitives, copies and
+ * what real threads do to memory.
+ *
+ * A grid kernel is a function body(a, i), which thread i of n does, in any order and all at once:
+ *     GRID_KERNEL(body, struct its_arguments)
+ *     GRID_RUN(grid, body, &arguments, n, limit, error)     limit: NULL, or where the device keeps a smaller n
+ *
+ * GRID_KERNEL_TWICE(before, after, arguments, carried): body in two halves, carried = before(a, i) and after(a, i,
+ * carried); between them others may do either of theirs.
+ *
+ * A block kernel is a function body(a, shared, block, thread, phase). All GRID_THREADS threads of a block do a phase
+ * before one of them begins the next; blocks know nothing of each other. `shared` begins with any content.
+ *     BLOCK_KERNEL(body, struct its_arguments, struct its_shared)
+ *     BLOCK_RUN(grid, body, &arguments, blocks, phases, error)
+ *
+ * A selection is a function body(a, i) of a type that GRID_NONE has; what is not GRID_NONE(type), for i from 0 to
+ * n-1, is written one after the other, and how many there are goes to *count on the device. GRID_SELECT(body, struct
+ * its_arguments, type) GRID_RUN_SELECT(grid, body, &arguments, n, out, count, error)
+ *
+ * Everything is enqueued; only grid_get and grid_put wait. All return false with an error that says what failed. */
+#ifndef SS_KERNELS_CUDA_GRID_H
+#define SS_KERNELS_CUDA_GRID_H
+
+#include "base/both.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include "base/error.h"
+#include "base/random.h"
+#include "tensor/chunk.h"
+#ifdef __cplusplus
+}
+#endif
+
+#include <stdint.h>
+
+enum { GRID_THREADS = 256 };
+/* Threads and entries are counted in 31 bits: what a library's primitives take. */
+#define GRID_MOST ((uint64_t)INT32_MAX)
+#define GRID_NONE(type) ((type) ~(type)0)
+
+struct grid;
+
+/* A zeroed grid may be closed. */
+static bool grid_open(struct grid *g, struct ss_error *error) SS_MUST_CHECK;
+static void grid_close(struct grid *g);
+/* Memory that the grid owns and gives back when it is closed; NULL, and an error, where there is none. */
+static void *grid_take(struct grid *g, uint64_t count, size_t size, struct ss_error *error);
+#define GRID_TAKE(g, pointer, count, error)                                                                          \
+  (((pointer) = (__typeof__(pointer))grid_take((g), (count), sizeof *(pointer), (error))) != NULL)
+static bool grid_put(struct grid *g, void *to, const void *from_host, uint64_t bytes,
+                     struct ss_error *error) SS_MUST_CHECK;
+static bool grid_get(struct grid *g, void *to_host, const void *from, uint64_t bytes,
+                     struct ss_error *error) SS_MUST_CHECK;
+/* Every byte of `at` becomes `byte`. */
+static bool grid_fill(struct grid *g, void *at, int byte, uint64_t bytes, struct ss_error *error) SS_MUST_CHECK;
+static bool grid_copy(struct grid *g, void *to, const void *from, uint64_t bytes,
+                      struct ss_error *error) SS_MUST_CHECK;
+/* data[i] becomes the sum of those before it. */
+static bool grid_scan(struct grid *g, uint32_t *data, uint64_t n, struct ss_error *error) SS_MUST_CHECK;
+/* Sorted by the lowest `bits` bits, equal keys in the order they had; values go with their keys. */
+static bool grid_sort_rows(struct grid *g, const uint32_t *from, uint32_t *to, uint64_t n, int bits,
+                           struct ss_error *error) SS_MUST_CHECK;
+static bool grid_sort_by_byte(struct grid *g, const uint8_t *keys, uint8_t *keys_to, const uint32_t *values,
+                              uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) SS_MUST_CHECK;
+static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *keys_to, const uint32_t *values,
+                               uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) SS_MUST_CHECK;
+
+#ifdef __CUDACC__
+#define GRID_DEVICE __device__ /* what threads do */
+#include "kernels/cuda/grid_cuda.h"
+#else
+#define GRID_DEVICE
+#include "grid_loop.h"
+#endif
+
+/* --- in kernels ------------------------------------------------------------------------------------------- */
+
+/* Each returns what was there, and nobody comes between: grid_or, grid_add, grid_max; grid_next(counter) adds 1;
+ * grid_add_long, on 64 bits, returns nothing. grid_look and grid_set read and write what others may write meanwhile.
+ * grid_ones counts bits, and grid_lowest finds the lowest. */
+
+/* A sum over a block's threads, from the counts before each: put, phase, group, phase, before. */
+enum { BLOCK_GROUP = 16, BLOCK_GROUPS = GRID_THREADS / BLOCK_GROUP };
+struct block_sum {
+  uint32_t count[GRID_THREADS], group[BLOCK_GROUPS];
+};
+
+GRID_DEVICE static inline void block_sum_put(struct block_sum *s, uint32_t thread, uint32_t count) {
+  s->count[thread] = count;
+}
+
+GRID_DEVICE static inline void block_sum_group(struct block_sum *s, uint32_t thread) {
+  if (thread >= BLOCK_GROUPS) return;
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < BLOCK_GROUP; i++) sum += s->count[thread * BLOCK_GROUP + i];
+  s->group[thread] = sum;
+}
+
+GRID_DEVICE static inline uint32_t block_sum_before(const struct block_sum *s, uint32_t thread) {
+  const uint32_t group = thread / BLOCK_GROUP;
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < group; i++) sum += s->group[i];
+  for (uint32_t i = group * BLOCK_GROUP; i < thread; i++) sum += s->count[i];
+  return sum;
+}
+
+GRID_DEVICE static inline uint32_t block_sum_total(const struct block_sum *s) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < BLOCK_GROUPS; i++) sum += s->group[i];
+  return sum;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* How long a device's tensor kernels take: for device files (net/device.h).
+ *
+ * Inputs are made up: `rows` rows of one element, of which each operand lists a share. Before each call twice the
+ * cache is written over, so that a kernel finds nothing of its input there. */
+#ifndef SS_KERNELS_TIMING_H
+#define SS_KERNELS_TIMING_H
+
+#include "kernels/table.h"
+
+enum { SS_TIMED_REPEATS_MAX = 101 };
+
+struct ss_timed {
+  struct ss_kernel_traffic traffic;
+  double seconds; /* median */
+};
+
+struct ss_timing {
+  const struct ss_kernel_device *device;
+  uint64_t rows;
+  double density; /* (0, 1] */
+  uint32_t repeats;
+  uint64_t cache; /* B */
+};
+
+/* The kernels whose bit is set in `which`, 1 << enum ss_kernel, on one input, after one call each that does not
+ * count; operands that none of them needs are empty. */
+enum { SS_ALL_KERNELS = (1 << SS_KERNELS) - 1 };
+bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_timed out[SS_KERNELS],
+                     struct ss_error *error) SS_MUST_CHECK;
+
+#endif

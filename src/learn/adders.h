@@ -1,0 +1,56 @@
+/* What the gradients of all ranks add up to, as a scheme's own code has it, values and all.
+ *
+ * Values are whole units (docs/model.md, "Values"), so that addition is exact in any order. Schemes that aggregate
+ * values play once, on elements. In the others a row is what moves, and one 64-bit integer stands for its elements:
+ * they play once for each column, with that column's values in place of the proof's integers. All plays of a step
+ * have the same messages; bytes are counted in the first. Of gradients that are cut to their largest entries an
+ * element is what moves, so all schemes play once. */
+#ifndef SS_LEARN_ADDERS_H
+#define SS_LEARN_ADDERS_H
+
+#include "schemes/schemes.h"
+#include "schemes/select.h"
+
+/* What one rank has for one table. */
+struct ss_learn_rows {
+  const uint32_t *row; /* [count] ascending, distinct */
+  uint64_t count;
+  const int64_t *unit;    /* [count * width] */
+  const uint32_t *lookup; /* [lookups] ascending, duplicates kept: whose parameters are to be fetched with it */
+  uint64_t lookups;
+};
+
+struct ss_adder {
+  const struct ss_setting *setting;
+  const struct ss_cluster *cluster;
+  struct ss_player *player; /* who plays the messages; NULL: an engine of the cluster */
+  uint64_t rows;
+  uint32_t width, ranks;
+  uint32_t plays;              /* of a step */
+  struct ss_memory *memory;    /* [plays] what the scheme keeps */
+  struct ss_selector selector; /* what ranks keep of what they did not select */
+  struct ss_arena arena;
+};
+
+/* Element e = row * width + column. */
+struct ss_added {
+  uint32_t *element; /* [count] ascending: those that the result lists; the adder's, until its next run */
+  double *unit;      /* [count] */
+  uint64_t count;
+  uint64_t sent_max; /* B: the most that a rank sent */
+  bool sound;        /* all ranks ended alike, no message was amiss, what must be conserved was */
+  char mismatch[160];
+  double energy, energy_lost, error_l2; /* as in ss_outcome: NaN where the scheme has none; 1, 0, 0 of exact sums */
+};
+
+/* Checks that the scheme can carry a gradient of this shape, cut by `select`. The adder is the caller's, to be
+ * closed. */
+bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
+                   const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
+                   struct ss_adder *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_adder_close(struct ss_adder *adder);
+/* One step: own[ranks]. */
+bool ss_adder_run(struct ss_adder *adder, const struct ss_learn_rows *own, struct ss_added *out,
+                  struct ss_error *error) SS_MUST_CHECK;
+
+#endif

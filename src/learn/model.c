@@ -1,0 +1,202 @@
+#include "learn/model.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAD = 0 };
+
+/* Streams of random numbers. */
+enum { START, DRAW };
+
+bool ss_model_open(const struct ss_model_shape *shape, struct ss_model *out, struct ss_error *error) {
+  const uint64_t vocab = shape->vocab;
+  uint64_t elements;
+  *out = (struct ss_model){.shape = *shape};
+  if (!ss_mul_u64(vocab, shape->width, &elements)) return ss_fail_memory(error, "making a model");
+  out->log_expected = ss_alloc_zero(vocab, sizeof *out->log_expected);
+  for (int i = 0; i < SS_TABLES; i++) out->table[i] = ss_alloc(elements, sizeof *out->table[i]);
+  if (!out->log_expected || !out->table[SS_TABLE_INPUT] || !out->table[SS_TABLE_OUTPUT]) {
+    ss_model_close(out);
+    return ss_fail_memory(error, "making a model");
+  }
+  const double reach = 1 / sqrt(shape->width);
+  const uint64_t key = ss_mix(shape->seed, START);
+  for (int i = 0; i < SS_TABLES; i++)
+    for (uint64_t e = 0; e < elements; e++)
+      out->table[i][e] = reach * (ss_unit(ss_mix(ss_mix(key, (uint64_t)i), e)) - 0.5);
+  for (uint64_t id = 1; id < vocab; id++)
+    out->log_expected[id] = log(shape->samples * log1p(1 / (double)id) / log((double)vocab));
+  return true;
+}
+
+void ss_model_close(struct ss_model *model) {
+  for (int i = 0; i < SS_TABLES; i++) free(model->table[i]);
+  free(model->log_expected);
+  *model = (struct ss_model){0};
+}
+
+/* --- what a batch reads --------------------------------------------------------------------------------- */
+
+/* The first word of the sequence that predicts word `at` of the batch. */
+static uint64_t context_begin(const struct ss_model_shape *shape, const struct ss_batch *batch, uint64_t at) {
+  const uint64_t place = at % batch->length;
+  return at - (place < shape->context ? place : shape->context);
+}
+
+static uint64_t context_words(const struct ss_model_shape *shape, const struct ss_batch *batch, uint64_t at) {
+  uint64_t words = 0;
+  for (uint64_t i = context_begin(shape, batch, at); i < at; i++) words += batch->token[i] != PAD;
+  return words;
+}
+
+static bool predicted(const struct ss_model_shape *shape, const struct ss_batch *batch, uint64_t at) {
+  return batch->token[at] != PAD && context_words(shape, batch, at) > 0;
+}
+
+/* Some word after it is predicted from it. */
+static bool predicts(const struct ss_model_shape *shape, const struct ss_batch *batch, uint64_t at) {
+  const uint64_t left = batch->length - 1 - at % batch->length;
+  const uint64_t last = at + (left < shape->context ? left : shape->context);
+  if (batch->token[at] == PAD) return false;
+  for (uint64_t i = at + 1; i <= last; i++)
+    if (batch->token[i] != PAD) return true;
+  return false;
+}
+
+uint64_t ss_batch_examples(const struct ss_model_shape *shape, const struct ss_batch *batch) {
+  uint64_t examples = 0;
+  for (uint64_t at = 0; at < batch->count; at++) examples += predicted(shape, batch, at);
+  return examples;
+}
+
+/* Sample k of the batch, from 1 on: floor(V^u) is `id` with probability log((id+1)/id) / log V. */
+static uint32_t drawn(const struct ss_model_shape *shape, const struct ss_batch *batch, uint32_t k) {
+  const uint64_t key = ss_mix(ss_mix(ss_mix(shape->seed, DRAW), batch->step), batch->rank);
+  const double id = exp(ss_unit(ss_mix(key, k)) * log((double)shape->vocab));
+  return id < (double)shape->vocab ? (uint32_t)id : (uint32_t)shape->vocab - 1;
+}
+
+bool ss_batch_lookups(const struct ss_model_shape *shape, const struct ss_batch *batch, int table,
+                      struct ss_arena *arena, uint32_t **rows, uint64_t *count, struct ss_error *error) {
+  uint32_t *row = ss_arena_alloc(arena, batch->count + shape->samples, sizeof *row);
+  uint64_t n = 0;
+  if (!row) return ss_fail_memory(error, "listing lookups");
+  for (uint64_t at = 0; at < batch->count; at++)
+    if (table == SS_TABLE_INPUT ? predicts(shape, batch, at) : predicted(shape, batch, at))
+      row[n++] = batch->token[at];
+  const bool draws = table == SS_TABLE_OUTPUT && n > 0;
+  for (uint32_t k = 0; draws && k < shape->samples; k++) row[n++] = drawn(shape, batch, k);
+  *rows = row;
+  *count = n;
+  return true;
+}
+
+/* --- loss and gradient ---------------------------------------------------------------------------------- */
+
+/* A batch at work. Word 0 of a sum is the one that is predicted, the others are samples. */
+struct work {
+  const struct ss_model *model;
+  const struct ss_batch *batch;
+  struct ss_model_gradient *gradient;
+  double weight;
+  uint32_t *word;  /* [samples + 1] */
+  double **into;   /* [samples + 1] where a word's output gradient adds up */
+  double *score;   /* [samples + 1] */
+  double *mean;    /* [width] h */
+  double *of_mean; /* [width] its gradient */
+};
+
+/* The gradient's place of a row that it has. */
+static double *place_of(const struct ss_model_gradient *gradient, uint32_t row, uint32_t width) {
+  uint64_t low = 0, high = gradient->count;
+  while (low + 1 < high) {
+    const uint64_t middle = (low + high) / 2;
+    if (gradient->row[middle] <= row) low = middle;
+    else high = middle;
+  }
+  return gradient->value + low * width;
+}
+
+static double dot(const double *a, const double *b, uint32_t n) {
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+static void add(double *to, double factor, const double *from, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) to[i] += factor * from[i];
+}
+
+static bool begin(struct work *w, struct ss_arena *arena) {
+  const struct ss_model_shape *shape = &w->model->shape;
+  const size_t words = (size_t)shape->samples + 1;
+  w->word = ss_arena_alloc(arena, words, sizeof *w->word);
+  w->into = ss_arena_alloc(arena, words, sizeof *w->into);
+  w->score = ss_arena_alloc(arena, words, sizeof *w->score);
+  w->mean = ss_arena_alloc(arena, shape->width, sizeof *w->mean);
+  w->of_mean = ss_arena_alloc(arena, shape->width, sizeof *w->of_mean);
+  if (!w->word || !w->into || !w->score || !w->mean || !w->of_mean) return false;
+  for (uint32_t k = 0; w->gradient[SS_TABLE_OUTPUT].count > 0 && k < shape->samples; k++) {
+    w->word[k + 1] = drawn(shape, w->batch, k);
+    w->into[k + 1] = place_of(&w->gradient[SS_TABLE_OUTPUT], w->word[k + 1], shape->width);
+  }
+  return true;
+}
+
+static void take_mean(struct work *w, uint64_t at, double share) {
+  const struct ss_model_shape *shape = &w->model->shape;
+  memset(w->mean, 0, shape->width * sizeof *w->mean);
+  memset(w->of_mean, 0, shape->width * sizeof *w->of_mean);
+  for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
+    if (w->batch->token[i] != PAD)
+      add(w->mean, share, w->model->table[SS_TABLE_INPUT] + (size_t)w->batch->token[i] * shape->width, shape->width);
+}
+
+/* Scores become probabilities; returns the loss. A sample that is the word itself gets none. */
+static double softmax(struct work *w) {
+  const struct ss_model *m = w->model;
+  const uint32_t words = m->shape.samples + 1, width = m->shape.width;
+  double most = -INFINITY, sum = 0;
+  for (uint32_t k = 0; k < words; k++) {
+    const double *row = m->table[SS_TABLE_OUTPUT] + (size_t)w->word[k] * width;
+    const bool twice = k > 0 && w->word[k] == w->word[0];
+    w->score[k] = twice ? -INFINITY : dot(w->mean, row, width) - m->log_expected[w->word[k]];
+    most = fmax(most, w->score[k]);
+  }
+  const double of_word = w->score[0];
+  for (uint32_t k = 0; k < words; k++) sum += w->score[k] = exp(w->score[k] - most);
+  for (uint32_t k = 0; k < words; k++) w->score[k] /= sum;
+  return log(sum) + most - of_word;
+}
+
+static double learn_word(struct work *w, uint64_t at) {
+  const struct ss_model *m = w->model;
+  const struct ss_model_shape *shape = &m->shape;
+  const double share = 1 / (double)context_words(shape, w->batch, at);
+  w->word[0] = w->batch->token[at];
+  w->into[0] = place_of(&w->gradient[SS_TABLE_OUTPUT], w->word[0], shape->width);
+  take_mean(w, at, share);
+  const double loss = softmax(w);
+  for (uint32_t k = 0; k <= shape->samples; k++) {
+    const double slope = w->weight * (w->score[k] - (k == 0));
+    add(w->of_mean, slope, m->table[SS_TABLE_OUTPUT] + (size_t)w->word[k] * shape->width, shape->width);
+    add(w->into[k], slope, w->mean, shape->width);
+  }
+  for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
+    if (w->batch->token[i] != PAD)
+      add(place_of(&w->gradient[SS_TABLE_INPUT], w->batch->token[i], shape->width), share, w->of_mean, shape->width);
+  return loss;
+}
+
+bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, double weight,
+                    struct ss_model_gradient gradient[SS_TABLES], double *loss, struct ss_arena *arena,
+                    struct ss_error *error) {
+  struct work w = {.model = model, .batch = batch, .gradient = gradient, .weight = weight};
+  if (!begin(&w, arena)) return ss_fail_memory(error, "training a model");
+  for (uint64_t at = 0; at < batch->count; at++)
+    if (predicted(&model->shape, batch, at)) *loss += learn_word(&w, at);
+  return true;
+}

@@ -1,0 +1,370 @@
+#include "learn/trainer.h"
+
+#include "tensor/coalesce.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one rank, in odd or even steps. */
+struct ss_learn_room {
+  struct ss_arena arena; /* what outlives the pass */
+  struct ss_arena passing;
+  struct ss_coalesce_scratch scratch;
+  double loss;
+  bool failed;
+};
+
+enum {
+  EXPONENT_MOST = 900,    /* so that 2^(900 + 20) and its inverse are doubles: smaller gradients round to nothing */
+  VALUE_SUM_BITS = 33,    /* sums below 2^33 are exact in doubles on the grid of 2^-20 */
+  WORTH_THREADS = 1 << 18 /* multiplications a pass, below which waking threads takes longer */
+};
+
+/* --- opening -------------------------------------------------------------------------------------------- */
+
+static bool fits(const struct ss_course *course, const struct ss_setting *setting, struct ss_error *error) {
+  if (course->split && !setting->scheme->lossless)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: updates in two parts need exact sums: what this scheme keeps for later would be kept by part "
+                   "(leave --split out, or name lossless schemes)",
+                   setting->label);
+  if (!course->select.selects) return true;
+  if (course->split)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "--select and --split: what is not selected would be kept by part (leave one of them out)");
+  if (setting->scheme->valued && !setting->scheme->estimates)
+    return ss_fail(error, SS_BAD_INPUT, "%s selects by itself: leave --select out", setting->label);
+  return true;
+}
+
+static bool open_table(struct ss_learner *l, int table, struct ss_error *error) {
+  const struct ss_model_shape *shape = &l->course->shape;
+  const uint32_t adders = l->course->split ? 2 : 1;
+  for (uint32_t i = 0; i < adders; i++)
+    if (!ss_adder_open(l->setting, l->course->cluster, &l->course->select, shape->vocab, shape->width, l->ranks,
+                       &l->adder[table][i], error))
+      return false;
+  return ss_optimizer_open(&l->course->optimizer, shape->vocab * shape->width, &l->optimizer[table], error);
+}
+
+bool ss_learner_open(const struct ss_course *course, const struct ss_setting *setting, struct ss_learner *out,
+                     struct ss_error *error) {
+  *out =
+      (struct ss_learner){.course = course, .setting = setting, .ranks = ss_trace_ranks(course->text), .sound = true};
+  if (!fits(course, setting, error)) return false;
+  out->room = ss_alloc_zero(2 * (size_t)out->ranks, sizeof *out->room);
+  if (!out->room) return ss_fail_memory(error, "training a model");
+  for (int table = 0; table < SS_TABLES; table++)
+    if (!open_table(out, table, error)) return false;
+  return ss_model_open(&course->shape, &out->model, error);
+}
+
+void ss_learner_close(struct ss_learner *l) {
+  for (int table = 0; table < SS_TABLES; table++) {
+    ss_optimizer_close(&l->optimizer[table]);
+    for (int i = 0; i < 2; i++) ss_adder_close(&l->adder[table][i]);
+  }
+  for (uint32_t i = 0; l->room && i < 2 * l->ranks; i++) {
+    ss_arena_free(&l->room[i].arena);
+    ss_arena_free(&l->room[i].passing);
+    ss_coalesce_free(&l->room[i].scratch);
+  }
+  free(l->room);
+  ss_arena_free(&l->arena[0]);
+  ss_arena_free(&l->arena[1]);
+  ss_model_close(&l->model);
+  *l = (struct ss_learner){0};
+}
+
+/* --- forward and backward ------------------------------------------------------------------------------- */
+
+static struct ss_learn_room *room_of(const struct ss_learner *l, uint64_t step, uint32_t rank) {
+  return &l->room[step % 2 * l->ranks + rank];
+}
+
+/* What the rank reads; the tokens are `arena`'s. */
+static bool read_batch(const struct ss_learner *l, uint64_t step, uint32_t rank, struct ss_arena *arena,
+                       struct ss_batch *out) {
+  const struct ss_trace *text = l->course->text;
+  const uint64_t iteration = step % ss_trace_iterations(text), count = ss_trace_count(text, 0, iteration, rank);
+  uint32_t *token = ss_arena_alloc(arena, count, sizeof *token);
+  if (!token) return false;
+  ss_trace_rows(text, 0, iteration, rank, token);
+  *out = (struct ss_batch){
+      .token = token, .count = count, .length = count / l->course->batch, .step = step, .rank = rank};
+  return true;
+}
+
+/* The rank's rows of a table, and zeros for its values. */
+static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, int table, struct ss_learn_room *room,
+                      struct ss_learn_rows *out, double **value, struct ss_error *error) {
+  const struct ss_model_shape *shape = &l->course->shape;
+  uint32_t *reads;
+  uint64_t n;
+  if (!ss_batch_lookups(shape, batch, table, &room->passing, &reads, &n, error)) return false;
+  uint32_t *distinct = ss_arena_alloc(&room->arena, n, sizeof *distinct),
+           *sorted = ss_arena_alloc(&room->arena, n, sizeof *sorted);
+  uint32_t *spare = ss_arena_alloc(&room->passing, n, sizeof *spare);
+  if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&room->scratch, n, shape->vocab))
+    return ss_fail_memory(error, "training a model");
+  ss_sort_rows(reads, n, shape->vocab, sorted, spare);
+  *out = (struct ss_learn_rows){.row = distinct,
+                                .count = ss_coalesce(reads, n, shape->vocab, distinct, &room->scratch),
+                                .lookup = sorted,
+                                .lookups = n};
+  *value = ss_arena_alloc(&room->arena, out->count * shape->width, sizeof **value);
+  if (!*value) return ss_fail_memory(error, "training a model");
+  memset(*value, 0, out->count * shape->width * sizeof **value);
+  return true;
+}
+
+/* One rank's pass; `weight` is one over the examples of all ranks. */
+static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, double weight, struct ss_gradients *out,
+                 struct ss_error *error) {
+  struct ss_learn_room *room = room_of(l, step, rank);
+  struct ss_model_gradient gradient[SS_TABLES];
+  struct ss_batch batch;
+  ss_arena_reset(&room->arena);
+  ss_arena_reset(&room->passing);
+  if (!read_batch(l, step, rank, &room->passing, &batch)) return ss_fail_memory(error, "reading a text");
+  for (int table = 0; table < SS_TABLES; table++) {
+    struct ss_learn_rows *own = &out->own[table][rank];
+    double *value;
+    if (!list_rows(l, &batch, table, room, own, &value, error)) return false;
+    gradient[table] = (struct ss_model_gradient){own->row, own->count, value};
+    out->value[table][rank] = value;
+  }
+  room->loss = 0;
+  return ss_model_learn(&l->model, &batch, weight, gradient, &room->loss, &room->passing, error);
+}
+
+/* Words that all ranks predict in the step. */
+static bool count_examples(const struct ss_learner *l, uint64_t step, uint64_t *out, struct ss_error *error) {
+  *out = 0;
+  for (uint32_t r = 0; r < l->ranks; r++) {
+    struct ss_learn_room *room = room_of(l, step, r);
+    struct ss_batch batch;
+    ss_arena_reset(&room->passing);
+    if (!read_batch(l, step, r, &room->passing, &batch)) return ss_fail_memory(error, "reading a text");
+    *out += ss_batch_examples(&l->course->shape, &batch);
+  }
+  return true;
+}
+
+/* The largest magnitude of a table's values; NaN when one is no number. */
+static double largest(const struct ss_learner *l, const struct ss_gradients *g, int table) {
+  double most = 0;
+  for (uint32_t r = 0; r < l->ranks; r++)
+    for (uint64_t i = 0; i < g->own[table][r].count * l->course->shape.width; i++) {
+      const double magnitude = fabs(g->value[table][r][i]);
+      if (!(magnitude <= most)) most = magnitude;
+      if (isnan(most)) return most;
+    }
+  return most;
+}
+
+/* Rounds values to units, half to even: the largest magnitude of the first gradient comes to lie in [2^9, 2^10), as
+ * that of a trace does; later ones may grow until sums over ranks leave the range of exact doubles. */
+static bool round_table(struct ss_learner *l, uint64_t step, int table, struct ss_gradients *g,
+                        struct ss_error *error) {
+  const double most = largest(l, g, table);
+  if (!isfinite(most)) {
+    g->finite = false;
+    return true;
+  }
+  if (!l->scaled[table] && most > 0) {
+    const int exponent = SS_VALUE_MAGNITUDE - 1 - ilogb(most);
+    l->exponent[table] = exponent < EXPONENT_MOST ? exponent : EXPONENT_MOST;
+    l->scaled[table] = true;
+  }
+  if (ldexp(most, l->exponent[table]) * l->ranks > ldexp(1, VALUE_SUM_BITS)) g->finite = false;
+  for (uint32_t r = 0; g->finite && r < l->ranks; r++) {
+    const uint64_t n = g->own[table][r].count * l->course->shape.width;
+    int64_t *unit = ss_arena_alloc(&room_of(l, step, r)->arena, n, sizeof *unit);
+    if (!unit) return ss_fail_memory(error, "training a model");
+    const double units = ldexp(1, l->exponent[table] + SS_VALUE_BITS);
+    for (uint64_t i = 0; i < n; i++) unit[i] = llrint(g->value[table][r][i] * units);
+    g->own[table][r].unit = unit;
+  }
+  return true;
+}
+
+static bool make_lists(struct ss_learner *l, uint64_t step, struct ss_gradients *out, struct ss_error *error) {
+  *out = (struct ss_gradients){.finite = true};
+  for (int table = 0; table < SS_TABLES; table++) {
+    out->own[table] = ss_arena_alloc(&l->arena[step % 2], l->ranks, sizeof *out->own[table]);
+    out->value[table] = ss_arena_alloc(&l->arena[step % 2], l->ranks, sizeof *out->value[table]);
+    if (!out->own[table] || !out->value[table]) return ss_fail_memory(error, "training a model");
+  }
+  return true;
+}
+
+bool ss_learner_gradients(struct ss_learner *l, uint64_t step, struct ss_gradients *out, struct ss_error *error) {
+  uint64_t examples;
+  bool failed = false;
+  ss_arena_reset(&l->arena[step % 2]);
+  if (!make_lists(l, step, out, error) || !count_examples(l, step, &examples, error)) return false;
+  const double weight = examples ? 1 / (double)examples : 0;
+  const bool worth = (double)examples * l->course->shape.samples * l->course->shape.width > WORTH_THREADS;
+#pragma omp parallel for schedule(dynamic, 1) reduction(|| : failed) if (worth)
+  for (uint32_t r = 0; r < l->ranks; r++) failed = !pass(l, step, r, weight, out, NULL) || failed;
+  if (failed) return ss_fail_memory(error, "training a model");
+  for (uint32_t r = 0; r < l->ranks; r++) out->loss += weight * room_of(l, step, r)->loss;
+  out->finite = isfinite(out->loss);
+  for (int table = 0; out->finite && table < SS_TABLES; table++)
+    if (!round_table(l, step, table, out, error)) return false;
+  return true;
+}
+
+/* --- the split ------------------------------------------------------------------------------------------ */
+
+/* next[row]: some rank looks it up in the step. */
+static bool mark_lookups(const struct ss_learner *l, uint64_t step, int table, uint8_t *next,
+                         struct ss_error *error) {
+  struct ss_arena passing = {0};
+  bool good = true;
+  for (uint32_t r = 0; good && r < l->ranks; r++) {
+    struct ss_batch batch;
+    uint32_t *row;
+    uint64_t n;
+    ss_arena_reset(&passing);
+    good = (read_batch(l, step, r, &passing, &batch) || ss_fail_memory(error, "reading a text")) &&
+           ss_batch_lookups(&l->course->shape, &batch, table, &passing, &row, &n, error);
+    for (uint64_t i = 0; good && i < n; i++) next[row[i]] = 1;
+  }
+  ss_arena_free(&passing);
+  return good;
+}
+
+/* The rows whose mark is `wanted`. */
+static bool pick(const struct ss_learn_rows *own, const uint8_t *next, uint8_t wanted, uint32_t width,
+                 struct ss_arena *arena, struct ss_learn_rows *out, struct ss_error *error) {
+  uint32_t *row = ss_arena_alloc(arena, own->count, sizeof *row);
+  int64_t *unit = ss_arena_alloc(arena, own->count * width, sizeof *unit);
+  uint64_t n = 0;
+  if (!row || !unit) return ss_fail_memory(error, "splitting a gradient");
+  for (uint64_t i = 0; i < own->count; i++) {
+    if (next[own->row[i]] != wanted) continue;
+    memcpy(unit + n * width, own->unit + i * width, width * sizeof *unit);
+    row[n++] = own->row[i];
+  }
+  *out = (struct ss_learn_rows){.row = row, .count = n, .unit = unit, .lookup = row};
+  return true;
+}
+
+bool ss_learner_split(struct ss_learner *l, uint64_t step, const struct ss_gradients *whole,
+                      struct ss_gradients *prior, struct ss_gradients *delayed, struct ss_error *error) {
+  const struct ss_model_shape *shape = &l->course->shape;
+  SS_AUTO_FREE uint8_t *next = ss_alloc(shape->vocab, 1);
+  if (!next) return ss_fail_memory(error, "splitting a gradient");
+  if (!make_lists(l, step, prior, error) || !make_lists(l, step, delayed, error)) return false;
+  for (int table = 0; table < SS_TABLES; table++) {
+    prior->value[table] = delayed->value[table] = NULL;
+    memset(next, 0, shape->vocab);
+    if (!mark_lookups(l, step + 1, table, next, error)) return false;
+    for (uint32_t r = 0; r < l->ranks; r++) {
+      const struct ss_learn_rows *own = &whole->own[table][r];
+      struct ss_arena *arena = &room_of(l, step, r)->arena;
+      if (!pick(own, next, 1, shape->width, arena, &prior->own[table][r], error) ||
+          !pick(own, next, 0, shape->width, arena, &delayed->own[table][r], error))
+        return false;
+      prior->own[table][r].lookup = own->lookup; /* parameters are looked up once */
+      prior->own[table][r].lookups = own->lookups;
+    }
+  }
+  return true;
+}
+
+/* --- updates -------------------------------------------------------------------------------------------- */
+
+static void note(struct ss_learner *l, const struct ss_added *added) {
+  l->sent += added->sent_max;
+  l->sums++;
+  l->energy += added->energy;
+  l->energy_lost += added->energy_lost;
+  l->error_l2 += added->error_l2;
+  if (l->sound && !added->sound) memcpy(l->mismatch, added->mismatch, sizeof l->mismatch);
+  l->sound = l->sound && added->sound;
+}
+
+bool ss_learner_update(struct ss_learner *l, const struct ss_gradients *gradients, enum ss_part part,
+                       struct ss_error *error) {
+  for (int table = 0; table < SS_TABLES; table++) {
+    struct ss_added added;
+    if (!ss_adder_run(&l->adder[table][part == SS_DELAYED], gradients->own[table], &added, error)) return false;
+    note(l, &added);
+    const double unit = ldexp(1, -SS_VALUE_BITS - l->exponent[table]);
+    for (uint64_t i = 0; i < added.count; i++) added.unit[i] *= unit;
+    const struct ss_update update = {added.element, added.unit, added.count};
+    ss_optimizer_apply(&l->optimizer[table], l->model.table[table], &update, part);
+  }
+  return true;
+}
+
+/* --- curves --------------------------------------------------------------------------------------------- */
+
+/* What the step before left to be applied. */
+struct pending {
+  struct ss_gradients delayed;
+  bool any;
+};
+
+static bool finish(struct ss_learner *l, struct pending *pending, struct ss_error *error) {
+  if (!pending->any) return true;
+  pending->any = false;
+  return ss_learner_update(l, &pending->delayed, SS_DELAYED, error);
+}
+
+static bool update(struct ss_learner *l, uint64_t step, const struct ss_gradients *whole, struct pending *pending,
+                   struct ss_error *error) {
+  struct ss_gradients prior;
+  if (!l->course->split) return ss_learner_update(l, whole, SS_WHOLE, error);
+  if (!finish(l, pending, error)) return false;
+  pending->any = true;
+  return ss_learner_split(l, step, whole, &prior, &pending->delayed, error) &&
+         ss_learner_update(l, &prior, SS_PRIOR, error);
+}
+
+static bool run_steps(struct ss_learner *l, const struct ss_learn_watch *watch, struct ss_curve *out,
+                      struct ss_error *error) {
+  struct pending pending = {.any = false};
+  for (uint64_t step = 0; step < l->course->steps; step++) {
+    struct ss_gradients gradients;
+    if (!ss_learner_gradients(l, step, &gradients, error)) return false;
+    if (!gradients.finite) {
+      out->diverged = true;
+      break;
+    }
+    out->loss[out->steps++] = gradients.loss;
+    if (watch && !watch->seen(watch->context, step, &gradients, error)) return false;
+    if (!update(l, step, &gradients, &pending, error)) return false;
+  }
+  return finish(l, &pending, error);
+}
+
+bool ss_learn(const struct ss_course *course, const struct ss_setting *setting, const struct ss_learn_watch *watch,
+              struct ss_curve *out, struct ss_error *error) {
+  struct ss_learner learner;
+  *out = (struct ss_curve){.setting = setting, .loss = ss_alloc(course->steps, sizeof *out->loss)};
+  bool good = out->loss != NULL || ss_fail_memory(error, "keeping a curve");
+  if (!good) return false;
+  good = ss_learner_open(course, setting, &learner, error) && run_steps(&learner, watch, out, error);
+  const double sums = learner.sums > 0 ? (double)learner.sums : 1;
+  out->sent = out->steps > 0 ? (double)learner.sent / (double)out->steps : 0;
+  out->energy = learner.energy / sums;
+  out->energy_lost = learner.energy_lost / sums;
+  out->error_l2 = learner.error_l2 / sums;
+  out->sound = learner.sound;
+  memcpy(out->mismatch, learner.mismatch, sizeof out->mismatch);
+  ss_learner_close(&learner);
+  if (!good) ss_curve_free(out);
+  return good;
+}
+
+void ss_curve_free(struct ss_curve *curve) {
+  free(curve->loss);
+  *curve = (struct ss_curve){0};
+}

@@ -1,0 +1,105 @@
+/* Training: P simulated workers read a text, and a scheme's own code adds up their gradients.
+ *
+ * There is one replica of the model: in every step it is checked that all ranks end with the same sums, bit by bit,
+ * so all replicas would be alike. Gradients are rounded to whole units before they are added (docs/model.md,
+ * "Values"), so every lossless scheme gives the identical curve, because its aggregation is right and not because of
+ * an order.
+ *
+ * A step is made of the calls below, in this order:
+ *
+ *   ss_learner_gradients(t), ss_learner_update(whole)
+ *
+ * or, split as EmbRace does it (§4.2.2, Algorithm 1), where the forward pass of t runs before delayed(t-1) is
+ * applied:
+ *
+ *   ss_learner_gradients(t), ss_learner_update(delayed of t-1), ss_learner_split(t), ss_learner_update(prior of t) */
+#ifndef SS_LEARN_TRAINER_H
+#define SS_LEARN_TRAINER_H
+
+#include "learn/adders.h"
+#include "learn/model.h"
+#include "learn/optimizers.h"
+
+/* What is learned, and how: all but the scheme. */
+struct ss_course {
+  const struct ss_trace *text; /* of `trace import`: what every rank reads in every iteration; row 0 is padding */
+  uint64_t batch;              /* sequences of a rank in an iteration */
+  struct ss_model_shape shape;
+  struct ss_optimizer_wish optimizer;
+  uint64_t steps;             /* at least 1: iterations of the text, from the first on again when they end */
+  bool split;                 /* updates in two parts */
+  struct ss_selection select; /* what ranks send of each table's gradient; all when it selects nothing */
+  const struct ss_cluster *cluster;
+};
+
+/* The gradients of all ranks: own[table][rank], of the loss averaged over all examples of all ranks, so that their
+ * sum is what is applied. */
+struct ss_gradients {
+  struct ss_learn_rows *own[SS_TABLES];
+  const double **value[SS_TABLES]; /* [table][rank][count * width] before rounding; NULL of a part */
+  double loss;                     /* mean over all examples */
+  bool finite;                     /* false: too large for exact sums, or not a number; there are no units then */
+};
+
+struct ss_learner {
+  const struct ss_course *course;
+  const struct ss_setting *setting;
+  uint32_t ranks;
+  struct ss_model model;
+  struct ss_optimizer optimizer[SS_TABLES];
+  struct ss_adder adder[SS_TABLES][2]; /* of whole or prior parts; of delayed parts */
+  int exponent[SS_TABLES];             /* values are multiplied by 2^exponent before they are rounded: */
+  bool scaled[SS_TABLES];              /* chosen at the first gradient that is not zero */
+  struct ss_learn_room *room;          /* [2 * ranks] of odd and even steps */
+  struct ss_arena arena[2];            /* likewise */
+
+  /* what its updates amounted to */
+  uint64_t sent;                        /* B: sum over steps and tables of the most that a rank sent */
+  uint64_t sums;                        /* tables added up */
+  double energy, energy_lost, error_l2; /* sums over them */
+  bool sound;                           /* all of them were */
+  char mismatch[160];
+};
+
+/* Checks that course and scheme fit. The learner is the caller's, to be closed (also after a failure). */
+bool ss_learner_open(const struct ss_course *course, const struct ss_setting *setting, struct ss_learner *out,
+                     struct ss_error *error) SS_MUST_CHECK;
+void ss_learner_close(struct ss_learner *learner);
+/* The forward and backward pass of a step on all ranks, with the tables as they are. Uses all threads. The arrays
+ * live until the same call two steps later. */
+bool ss_learner_gradients(struct ss_learner *learner, uint64_t step, struct ss_gradients *out,
+                          struct ss_error *error) SS_MUST_CHECK;
+/* Algorithm 1: prior is what some rank looks up in the next step. */
+bool ss_learner_split(struct ss_learner *learner, uint64_t step, const struct ss_gradients *whole,
+                      struct ss_gradients *prior, struct ss_gradients *delayed, struct ss_error *error) SS_MUST_CHECK;
+/* Adds up what ranks have, and applies the sum to both tables. */
+bool ss_learner_update(struct ss_learner *learner, const struct ss_gradients *gradients, enum ss_part part,
+                       struct ss_error *error) SS_MUST_CHECK;
+
+/* --- curves --------------------------------------------------------------------------------------------- */
+
+struct ss_curve {
+  const struct ss_setting *setting;
+  double *loss;   /* [steps] before each step's update */
+  uint64_t steps; /* that were made: fewer than wanted when the training diverged */
+  double sent;    /* B a step, of the rank that sends most; both tables */
+  double energy;  /* means over steps and tables, as in ss_outcome */
+  double energy_lost;
+  double error_l2;
+  bool diverged;      /* gradients left the range of exact sums, or became no numbers */
+  bool sound;         /* every sum was: see ss_added */
+  char mismatch[160]; /* why not, when not */
+};
+
+/* Told of every step's gradients, before they are added up. */
+struct ss_learn_watch {
+  void *context;
+  bool (*seen)(void *context, uint64_t step, const struct ss_gradients *gradients, struct ss_error *error);
+};
+
+/* `watch` may be NULL. The curve is the caller's, to be freed. */
+bool ss_learn(const struct ss_course *course, const struct ss_setting *setting, const struct ss_learn_watch *watch,
+              struct ss_curve *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_curve_free(struct ss_curve *curve);
+
+#endif

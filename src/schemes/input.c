@@ -1,0 +1,234 @@
+#include "schemes/input.h"
+
+#include "tensor/chunk.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS_MAX_BITS = 32 };
+
+bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out, struct ss_error *error) {
+  *out = (struct ss_input){0};
+  if (origin->trace) {
+    const struct ss_tensor *tensor = ss_trace_tensor(origin->trace, origin->tensor);
+    out->rows = tensor->rows;
+    out->width = tensor->row_width;
+    out->value_bytes = ss_dtype_bytes(tensor->dtype);
+  } else if (origin->gradient) {
+    out->rows = origin->gradient->elements;
+    out->width = 1;
+    out->value_bytes = sizeof(float);
+  } else {
+    out->rows = origin->uniform.rows;
+    out->width = origin->uniform.width;
+    out->value_bytes = origin->uniform.value_bytes;
+    out->even = true;
+  }
+  out->row_width = out->width;
+  out->elements = out->rows * out->width;
+  if (!element) return true;
+  uint64_t elements;
+  if (!ss_mul_u64(out->rows, out->width, &elements) || elements >> ROWS_MAX_BITS)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "granularity \"element\" makes %llu x %u elements: more than 2^32 - 1 indices (say \"row\")",
+                   (unsigned long long)out->rows, out->width);
+  out->rows = elements;
+  out->width = 1;
+  return true;
+}
+
+/* Row i becomes elements i*width .. i*width + width - 1; the list stays ascending where rows stand several times. */
+static void expand(const uint32_t *rows, uint64_t count, uint32_t width, uint32_t *out) {
+  for (uint64_t i = 0, end; i < count; i = end) {
+    for (end = i + 1; end < count && rows[end] == rows[i];) end++;
+    for (uint32_t c = 0; c < width; c++)
+      for (uint64_t copy = i; copy < end; copy++) *out++ = rows[i] * width + c;
+  }
+}
+
+bool ss_origin_exponent(const struct ss_origin *o, int *out, struct ss_error *error) {
+  double most = 0;
+  *out = 0;
+  if (!o->trace || !ss_trace_has_values(o->trace, o->tensor)) return true;
+  const uint32_t width = ss_trace_tensor(o->trace, o->tensor)->row_width;
+  for (uint64_t t = 0; t < ss_trace_iterations(o->trace); t++)
+    for (uint32_t r = 0; r < ss_trace_ranks(o->trace); r++) {
+      enum ss_dtype dtype = SS_F32;
+      const void *values = ss_trace_values(o->trace, o->tensor, t, r, &dtype);
+      const uint64_t n = ss_trace_count(o->trace, o->tensor, t, r) * width;
+      for (uint64_t i = 0; i < n; i++) {
+        const double magnitude = fabs(ss_dtype_value(dtype, values, i));
+        if (!isfinite(magnitude))
+          return ss_fail(error, SS_BAD_INPUT, "tensor %s: a value of rank %u in iteration %llu is not finite",
+                         ss_trace_tensor(o->trace, o->tensor)->name, r, (unsigned long long)t);
+        most = fmax(most, magnitude);
+      }
+    }
+  if (most > 0) *out = SS_VALUE_MAGNITUDE - 1 - ilogb(most);
+  return true;
+}
+
+struct maker {
+  const struct ss_origin *origin;
+  const struct ss_input_wish *wish;
+  struct ss_arena *arena;
+  struct ss_arena *passing; /* what is needed for one rank only */
+  struct ss_coalesce_scratch *scratch;
+  uint32_t factor; /* elements a row becomes: 1, or the width under element granularity */
+  uint64_t *count, *lookups;
+  uint32_t **row, **lookup;
+  int64_t **value; /* NULL: not wanted */
+};
+
+/* Rows of a merged rank as looked up: its members' one after the other. */
+static uint32_t *looked_up(const struct maker *m, uint32_t rank, uint64_t *count) {
+  const struct ss_origin *o = m->origin;
+  uint64_t t = m->wish->iteration, total = 0;
+  for (uint32_t i = 0; i < o->merge; i++) total += ss_trace_count(o->trace, o->tensor, t, rank * o->merge + i);
+  uint32_t *rows = ss_arena_alloc(m->passing, total, sizeof *rows);
+  *count = total;
+  for (uint32_t i = 0, *at = rows; rows && i < o->merge; i++) {
+    ss_trace_rows(o->trace, o->tensor, t, rank * o->merge + i, at);
+    at += ss_trace_count(o->trace, o->tensor, t, rank * o->merge + i);
+    ss_trace_release(o->trace, o->tensor, t, rank * o->merge + i);
+  }
+  return rows;
+}
+
+static bool expanded(const struct maker *m, uint32_t **rows, uint64_t *count) {
+  if (m->factor == 1) return true;
+  uint32_t *out = ss_arena_alloc(m->arena, *count * m->factor, sizeof *out);
+  if (!out) return false;
+  expand(*rows, *count, m->factor, out);
+  *rows = out;
+  *count *= m->factor;
+  return true;
+}
+
+/* Values of the distinct rows: those of its lookups, added up. */
+static bool add_values(const struct maker *m, uint32_t rank) {
+  const struct ss_origin *o = m->origin;
+  const uint32_t width = ss_trace_tensor(o->trace, o->tensor)->row_width;
+  struct ss_chunk distinct = {.rows = m->row[rank], .count = m->count[rank]};
+  int64_t *sum = ss_arena_alloc(m->arena, distinct.count * width, sizeof *sum);
+  if (!sum) return false;
+  memset(sum, 0, distinct.count * width * sizeof *sum);
+  for (uint32_t i = 0; i < o->merge; i++) {
+    const uint32_t from = rank * o->merge + i;
+    const uint64_t count = ss_trace_count(o->trace, o->tensor, m->wish->iteration, from);
+    enum ss_dtype dtype = SS_F32;
+    const void *values = ss_trace_values(o->trace, o->tensor, m->wish->iteration, from, &dtype);
+    uint32_t *rows = ss_arena_alloc(m->arena, count, sizeof *rows);
+    if (!rows) return false;
+    ss_trace_rows(o->trace, o->tensor, m->wish->iteration, from, rows);
+    for (uint64_t e = 0; e < count; e++) {
+      uint64_t at;
+      ss_chunk_find(&distinct, rows[e], (uint64_t)rows[e] + 1, &at);
+      for (uint32_t c = 0; c < width; c++)
+        sum[at * width + c] += ss_value_units(ss_dtype_value(dtype, values, e * width + c), o->exponent);
+    }
+  }
+  m->value[rank] = sum;
+  return true;
+}
+
+static bool from_trace(const struct maker *m, uint32_t rank) {
+  uint64_t range = ss_trace_tensor(m->origin->trace, m->origin->tensor)->rows, count;
+  ss_arena_reset(m->passing);
+  uint32_t *rows = looked_up(m, rank, &count);
+  uint32_t *distinct = ss_arena_alloc(m->arena, count, sizeof *distinct);
+  if (!rows || !distinct || !ss_coalesce_reserve(m->scratch, count, range)) return false;
+  m->lookups[rank] = count * m->factor;
+  m->row[rank] = distinct;
+  m->count[rank] = ss_coalesce(rows, count, range, distinct, m->scratch);
+  if (m->value && !add_values(m, rank)) return false;
+  if (!expanded(m, &m->row[rank], &m->count[rank])) return false;
+  if (!m->wish->lookups) return true;
+  uint32_t *sorted = ss_arena_alloc(m->arena, count, sizeof *sorted);
+  uint32_t *spare = ss_arena_alloc(m->passing, count, sizeof *spare);
+  if (!sorted || !spare) return false;
+  ss_sort_rows(rows, count, range, sorted, spare);
+  m->lookup[rank] = sorted;
+  return expanded(m, &m->lookup[rank], &count);
+}
+
+/* Values of a uniform tensor, never zero: the same on every rank under full overlap. */
+static bool made_up(const struct maker *m, uint32_t rank) {
+  const struct ss_uniform *u = &m->origin->uniform;
+  const uint64_t key = ss_mix(u->seed, u->overlap == SS_OVERLAP_FULL ? 0 : rank + 1);
+  int64_t *value = ss_arena_alloc(m->arena, m->count[rank], sizeof *value);
+  if (!value) return false;
+  for (uint64_t i = 0; i < m->count[rank]; i++)
+    value[i] = INT64_C(1) << SS_VALUE_BITS | (int64_t)(ss_mix(key, m->row[rank][i]) >> (64 - SS_VALUE_BITS));
+  m->value[rank] = value;
+  return true;
+}
+
+/* One row in each of nnz even strata: the first, the rank's own, or one at random. */
+static bool from_uniform(const struct maker *m, uint32_t rank) {
+  const struct ss_uniform *u = &m->origin->uniform;
+  m->count[rank] = m->lookups[rank] = u->nnz * m->factor;
+  if (!m->wish->lists) return true;
+  uint32_t *rows = ss_arena_alloc(m->arena, u->nnz, sizeof *rows);
+  if (!rows) return false;
+  uint64_t seed = ss_mix(u->seed, (m->wish->iteration << 20) ^ rank);
+  for (uint64_t i = 0; i < u->nnz; i++) {
+    uint64_t low = ss_share(u->rows, u->nnz, i), size = ss_share(u->rows, u->nnz, i + 1) - low, at = 0;
+    if (u->overlap == SS_OVERLAP_NONE) at = rank;
+    if (u->overlap == SS_OVERLAP_RANDOM) at = ss_below(ss_mix(seed, i), size);
+    rows[i] = (uint32_t)(low + at);
+  }
+  uint64_t count = u->nnz;
+  m->row[rank] = rows;
+  if (!expanded(m, &m->row[rank], &count)) return false;
+  if (m->wish->lookups) m->lookup[rank] = m->row[rank];
+  return !m->value || made_up(m, rank);
+}
+
+/* All ranks list all elements. */
+static bool from_gradient(const struct maker *m) {
+  const struct ss_gradient *g = m->origin->gradient;
+  uint32_t *all = ss_arena_alloc(m->arena, g->elements, sizeof *all);
+  if (!all) return false;
+  for (uint64_t i = 0; i < g->elements; i++) all[i] = (uint32_t)i;
+  for (uint32_t r = 0; r < m->wish->ranks; r++) {
+    m->count[r] = m->lookups[r] = g->elements;
+    m->row[r] = m->lookup[r] = all;
+    if (!m->value) continue;
+    m->value[r] = ss_arena_alloc(m->arena, g->elements, sizeof **m->value);
+    if (!m->value[r]) return false;
+  }
+  if (m->value) ss_gradient_make(g, m->wish->iteration, m->wish->ranks, m->value);
+  return true;
+}
+
+bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *wish, struct ss_arena *arena,
+                   struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
+  struct ss_input rows;
+  if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, wish->element, out, error))
+    return false;
+  struct ss_arena passing = {0};
+  struct maker m = {.origin = origin, .wish = wish, .arena = arena, .passing = &passing, .scratch = scratch};
+  m.factor = wish->element ? rows.width : 1;
+  m.count = ss_arena_alloc(arena, wish->ranks, sizeof *m.count);
+  m.lookups = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookups);
+  m.row = ss_arena_alloc(arena, wish->ranks, sizeof *m.row);
+  m.lookup = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookup);
+  if (wish->values) m.value = ss_arena_alloc(arena, wish->ranks, sizeof *m.value);
+  bool ok = m.count && m.lookups && m.row && m.lookup && (m.value || !wish->values);
+  bool lists = origin->trace || origin->gradient || wish->lists;
+  for (uint32_t r = 0; ok && !origin->gradient && r < wish->ranks; r++) {
+    m.row[r] = m.lookup[r] = NULL;
+    ok = origin->trace ? from_trace(&m, r) : from_uniform(&m, r);
+  }
+  if (ok && origin->gradient) ok = from_gradient(&m);
+  ss_arena_free(&passing);
+  if (!ok) return ss_fail_memory(error, "reading an iteration");
+  out->ranks = wish->ranks;
+  out->count = m.count;
+  out->lookups = m.lookups;
+  out->row = lists ? (const uint32_t *const *)m.row : NULL;
+  out->value = (const int64_t *const *)m.value;
+  out->lookup = wish->lookups && lists ? (const uint32_t *const *)m.lookup : NULL;
+  return true;
+}

@@ -1,0 +1,210 @@
+#include "schemes/select.h"
+
+#include "tensor/sets.h"
+#include "tensor/topk.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t ss_selection_k(const struct ss_selection *s, uint64_t entries) {
+  uint64_t k = s->k ? s->k : (uint64_t)floor(s->density * (double)entries + 0.5);
+  return k > 0 ? k : 1;
+}
+
+void ss_selection_shape(const struct ss_selection *s, bool element, struct ss_input *shape) {
+  if (!s->selects || s->block == 0) return;
+  shape->rows = (shape->rows + s->block - 1) / s->block;
+  shape->width = shape->row_width = s->block;
+  if (!element) return;
+  shape->rows *= s->block;
+  shape->width = 1;
+}
+
+static bool read_blocks(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
+  struct ss_node share = ss_node_get(node, "blocks"), size = ss_node_get(node, "block");
+  uint64_t block = 256;
+  if (!ss_node_present(share)) {
+    if (!ss_node_present(size)) return true;
+    return ss_node_fail(size, error, "belongs to \"blocks\", the share of them that is kept");
+  }
+  if (ss_node_present(size) && !ss_node_count(size, 1, 1u << 20, &block, error)) return false;
+  out->block = (uint32_t)block;
+  return ss_node_positive(share, SS_RATIO, &out->density, error);
+}
+
+bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
+  static const char *const known[] = {"topk", "k", "blocks", "block", "residual", NULL};
+  struct ss_node topk = ss_node_get(node, "topk"), k = ss_node_get(node, "k"),
+                 residual = ss_node_get(node, "residual");
+  *out = (struct ss_selection){.residual = true};
+  if (ss_node_is_object(node) && !ss_node_keys(node, known, error)) return false;
+  if (!ss_node_is_object(node) ||
+      ss_node_present(topk) + ss_node_present(k) + ss_node_present(ss_node_get(node, "blocks")) != 1)
+    return ss_node_fail(
+        node, error, "expected one of {\"topk\": \"5%%\"}, {\"k\": 1000} and {\"blocks\": \"1/32\", \"block\": 256}");
+  out->selects = true;
+  if (!read_blocks(node, out, error) ||
+      (ss_node_present(topk) && !ss_node_positive(topk, SS_RATIO, &out->density, error)) ||
+      (ss_node_present(k) && !ss_node_count(k, 1, UINT32_MAX, &out->k, error)) ||
+      (ss_node_present(residual) && !ss_node_flag(residual, &out->residual, error)))
+    return false;
+  if (out->density <= 1) return true;
+  return ss_node_fail(ss_node_present(topk) ? topk : ss_node_get(node, "blocks"), error,
+                      "a share of %g is more than all", out->density);
+}
+
+static bool begin(struct ss_selector *s, uint32_t ranks, struct ss_error *error) {
+  if (s->ranks == 0) {
+    s->residual = ss_alloc_zero(ranks, sizeof *s->residual);
+    if (!s->residual) return ss_fail_memory(error, "keeping what was not selected");
+    s->ranks = ranks;
+  }
+  ss_arena_reset(&s->arena[s->iteration % 2]);
+  return true;
+}
+
+static struct ss_chunk own_of(const struct ss_input *in, uint32_t r) {
+  return (struct ss_chunk){.rows = in->row[r],
+                           .marks = (const uint64_t *)in->value[r],
+                           .count = in->count[r],
+                           .high = in->rows,
+                           .width = 1,
+                           .stride = 1,
+                           .origin = r,
+                           .distinct = true};
+}
+
+/* The elements of the largest blocks. */
+static bool select_blocks(const struct ss_selection *s, uint64_t elements, const struct ss_chunk *copy,
+                          struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+  SS_AUTO_FREE int64_t *dense = ss_alloc_zero(elements, sizeof *dense);
+  const uint64_t blocks = (elements + s->block - 1) / s->block;
+  uint32_t *picked;
+  uint64_t count, n = 0;
+  if (!dense) return ss_fail_memory(error, "selecting blocks");
+  for (uint64_t i = 0; i < copy->count; i++) dense[copy->rows[i]] = (int64_t)copy->marks[i];
+  if (!ss_top_blocks(dense, elements, s->block, ss_selection_k(s, blocks), arena, &picked, &count, error))
+    return false;
+  uint32_t *rows = ss_arena_alloc(arena, count * s->block, sizeof *rows);
+  uint64_t *marks = ss_arena_alloc(arena, count * s->block, sizeof *marks);
+  if (!rows || !marks) return ss_fail_memory(error, "selecting blocks");
+  for (uint64_t b = 0; b < count; b++)
+    for (uint64_t e = (uint64_t)picked[b] * s->block; e < elements && e < ((uint64_t)picked[b] + 1) * s->block; e++) {
+      rows[n] = (uint32_t)e;
+      marks[n++] = (uint64_t)dense[e];
+    }
+  *out = *copy;
+  out->rows = rows;
+  out->marks = marks;
+  out->count = n;
+  return true;
+}
+
+/* What rank r has, what it selects of it, and what it keeps. */
+static bool select_of(struct ss_selector *s, const struct ss_input *in, uint32_t r, struct ss_arena *arena,
+                      struct ss_chunk *copy, struct ss_chunk *selected, struct ss_error *error) {
+  const struct ss_chunk both[2] = {own_of(in, r), s->residual[r]};
+  *copy = both[0];
+  if (both[1].count > 0 && !ss_chunk_sum(both, 2, 0, in->rows, arena, &s->scratch, copy, error)) return false;
+  const bool picked = s->selection.block
+                          ? select_blocks(&s->selection, in->rows, copy, arena, selected, error)
+                          : ss_topk(copy, ss_selection_k(&s->selection, in->rows), arena, selected, error);
+  if (!picked || !s->selection.residual) return picked;
+  return ss_chunk_without(copy, selected, &s->arena[s->iteration % 2], &s->residual[r], error);
+}
+
+static double energy_of(const struct ss_chunk *c) {
+  double sum = 0;
+  for (uint64_t i = 0; i < c->count; i++) sum += (double)(int64_t)c->marks[i] * (double)(int64_t)c->marks[i];
+  return sum;
+}
+
+static bool weigh(struct ss_selector *s, const struct ss_chunk *copy, const struct ss_chunk *selected, uint64_t rows,
+                  struct ss_arena *arena, struct ss_error *error) {
+  struct ss_chunk all, some;
+  if (!ss_chunk_sum(copy, s->ranks, 0, rows, arena, &s->scratch, &all, error) ||
+      !ss_chunk_sum(selected, s->ranks, 0, rows, arena, &s->scratch, &some, error))
+    return false;
+  const double had = energy_of(&all);
+  s->energy = had > 0 ? energy_of(&some) / had : 1;
+  return true;
+}
+
+/* The blocks of the elements: their numbers, and all their values, padded with zeros. */
+static bool to_blocks(const struct ss_chunk *c, uint32_t block, struct ss_arena *arena, uint64_t *count,
+                      const uint32_t **rows, const int64_t **values, struct ss_error *error) {
+  uint32_t *number = ss_arena_alloc(arena, c->count, sizeof *number);
+  uint64_t n = 0;
+  if (!number) return ss_fail_memory(error, "selecting blocks");
+  for (uint64_t i = 0; i < c->count; i++)
+    if (n == 0 || number[n - 1] != c->rows[i] / block) number[n++] = c->rows[i] / block;
+  int64_t *value = ss_arena_alloc(arena, n * block, sizeof *value);
+  if (!value) return ss_fail_memory(error, "selecting blocks");
+  memset(value, 0, n * block * sizeof *value);
+  for (uint64_t i = 0, b = 0; i < c->count; i++) {
+    while (number[b] != c->rows[i] / block) b++;
+    value[b * block + c->rows[i] % block] = (int64_t)c->marks[i];
+  }
+  *count = n;
+  *rows = number;
+  *values = value;
+  return true;
+}
+
+static bool to_elements(uint32_t block, struct ss_arena *arena, uint64_t *count, const uint32_t **rows,
+                        struct ss_error *error) {
+  uint32_t *element = ss_arena_alloc(arena, *count * block, sizeof *element);
+  if (!element) return ss_fail_memory(error, "selecting blocks");
+  for (uint64_t i = 0; i < *count * block; i++) element[i] = (*rows)[i / block] * block + (uint32_t)(i % block);
+  *count *= block;
+  *rows = element;
+  return true;
+}
+
+static bool replace(const struct ss_selector *s, bool element, const struct ss_chunk *selected, struct ss_input *in,
+                    struct ss_arena *arena, struct ss_error *error) {
+  uint64_t *count = ss_arena_alloc(arena, s->ranks, sizeof *count);
+  const uint32_t **row = ss_arena_alloc(arena, s->ranks, sizeof *row);
+  const int64_t **value = ss_arena_alloc(arena, s->ranks, sizeof *value);
+  const uint32_t block = s->selection.block;
+  if (!count || !row || !value) return ss_fail_memory(error, "selecting");
+  for (uint32_t r = 0; r < s->ranks; r++) {
+    count[r] = selected[r].count;
+    row[r] = selected[r].rows;
+    value[r] = (const int64_t *)selected[r].marks;
+    if (block == 0) continue;
+    if (!to_blocks(&selected[r], block, arena, &count[r], &row[r], &value[r], error)) return false;
+    if (element && !to_elements(block, arena, &count[r], &row[r], error)) return false;
+  }
+  in->count = in->lookups = count;
+  in->row = in->lookup = row;
+  in->value = value;
+  in->even = false;
+  return true;
+}
+
+bool ss_selector_apply(struct ss_selector *s, bool element, struct ss_input *in, struct ss_arena *arena,
+                       struct ss_error *error) {
+  struct ss_chunk *copy = ss_arena_alloc(arena, in->ranks, sizeof *copy);
+  struct ss_chunk *selected = ss_arena_alloc(arena, in->ranks, sizeof *selected);
+  if (!copy || !selected) return ss_fail_memory(error, "selecting");
+  if (!begin(s, in->ranks, error)) return false;
+  s->elements = in->rows;
+  s->blocks = s->selection.block ? (in->rows + s->selection.block - 1) / s->selection.block : 0;
+  for (uint32_t r = 0; r < in->ranks; r++)
+    if (!select_of(s, in, r, arena, &copy[r], &selected[r], error)) return false;
+  if (!weigh(s, copy, selected, in->rows, arena, error) || !replace(s, element, selected, in, arena, error))
+    return false;
+  ss_selection_shape(&s->selection, element, in);
+  s->iteration++;
+  return true;
+}
+
+void ss_selector_free(struct ss_selector *s) {
+  free(s->residual);
+  ss_arena_free(&s->arena[0]);
+  ss_arena_free(&s->arena[1]);
+  ss_sum_scratch_free(&s->scratch);
+  *s = (struct ss_selector){0};
+}

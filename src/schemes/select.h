@@ -1,0 +1,44 @@
+/* Sparsifying gradients before a scheme sees them ("select"): the largest entries of every rank, as Deep Gradient
+ * Compression takes them, or its largest blocks, as S2 does (§2.2), with error feedback.
+ *
+ * A selector belongs to one point of a scenario and remembers every rank's residual from iteration to iteration. */
+#ifndef SS_SCHEMES_SELECT_H
+#define SS_SCHEMES_SELECT_H
+
+#include "base/json.h"
+#include "schemes/input.h"
+
+struct ss_selection {
+  bool selects;   /* false: all of the gradient */
+  bool residual;  /* what was not selected is added next time */
+  double density; /* share of entries (or blocks) that are kept, when k is 0 */
+  uint64_t k;     /* entries that are kept */
+  uint32_t block; /* elements of a block; 0: single entries */
+};
+
+/* {"topk": share}, {"k": entries} or {"blocks": share, "block": elements}, each with "residual" (true). */
+bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_error *error) SS_MUST_CHECK;
+
+struct ss_selector {
+  struct ss_selection selection;
+  uint32_t ranks;
+  uint64_t iteration;
+  struct ss_chunk *residual; /* [ranks] value in units as marks */
+  struct ss_arena arena[2];
+  struct ss_sum_scratch scratch;
+  uint64_t elements, blocks; /* of the tensor */
+  double energy; /* of the last iteration: of the sum of what was selected, against that of all there was */
+};
+
+/* The tensor as a scheme sees it, of `shape` by elements: unchanged; or rows of the block's length, the last one
+ * padded, and with `element` their elements. */
+void ss_selection_shape(const struct ss_selection *selection, bool element, struct ss_input *shape);
+uint64_t ss_selection_k(const struct ss_selection *selection, uint64_t entries);
+
+/* A zeroed struct with `selection` set is ready. Replaces what the ranks of `input` have (by elements, with values)
+ * by what they select (blocks: as rows, or with `element` as elements); arrays are `arena`'s. */
+bool ss_selector_apply(struct ss_selector *selector, bool element, struct ss_input *input, struct ss_arena *arena,
+                       struct ss_error *error) SS_MUST_CHECK;
+void ss_selector_free(struct ss_selector *selector);
+
+#endif

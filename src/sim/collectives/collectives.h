@@ -1,0 +1,153 @@
+/* Reusable rounds: the building blocks of every scheme (docs/model.md, "Building blocks").
+ *
+ * Each runs in one or several disjoint groups of ranks of equal size at once, listed group after group. Within a
+ * group a rank is known by its position. All work for any size; a group of one sends nothing. */
+#ifndef SS_SIM_COLLECTIVES_COLLECTIVES_H
+#define SS_SIM_COLLECTIVES_COLLECTIVES_H
+
+#include "sim/collectives/receipts.h"
+
+struct ss_groups {
+  uint32_t count, size;
+  const uint32_t *rank; /* rank[group * size + position]; NULL: one group of ranks 0..size-1 in order */
+};
+
+static inline struct ss_groups ss_everyone(uint32_t ranks) {
+  return (struct ss_groups){.count = 1, .size = ranks};
+}
+static inline uint32_t ss_member(const struct ss_groups *groups, uint32_t group, uint32_t position) {
+  return groups->rank ? groups->rank[group * groups->size + position] : position;
+}
+
+/* --- all-gather: every member ends with every block ------------------------------------------------------ */
+
+/* One block a member. Blocks are kept twice in a row, so that any run modulo their number is contiguous. */
+struct ss_gather {
+  struct ss_groups groups;
+  const struct ss_wire *wire;
+  struct ss_chunk *block;       /* [groups.count * 2 * groups.size], filled for members that live here */
+  struct ss_receipts receipts;  /* receiver: group * size + position */
+  const struct ss_chunk *known; /* as `block`: rows that receivers hold already (SS_WIRE_VALUES), or NULL */
+  uint64_t *bytes;              /* as `block`: what each takes on the wire */
+  uint64_t *upto;               /* [groups.count * (2 * size + 1)] bytes of the blocks before this one */
+  bool uniform;                 /* all blocks take the same bytes */
+};
+
+/* Makes room; block[] is then the caller's to set by ss_gather_set, before ss_gather_seal counts the bytes. */
+bool ss_gather_open(struct ss_gather *gather, struct ss_groups groups, const struct ss_wire *wire,
+                    struct ss_error *error) SS_MUST_CHECK;
+void ss_gather_set(struct ss_gather *gather, uint32_t group, uint32_t position, const struct ss_chunk *block);
+bool ss_gather_seal(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+void ss_gather_close(struct ss_gather *gather);
+
+/* Step s: r sends block (r - s + 1) mod P to r + 1. */
+bool ss_allgather_ring(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+/* Round s: r sends its own block to (r + s) mod P; the first dependent, the rest independent. */
+bool ss_allgather_direct(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+/* Round t: r sends its first min(2^t, P - 2^t) blocks, r's own first, to r - 2^t. */
+bool ss_allgather_bruck(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+/* Positions p and p xor 2^t exchange all they hold, t rising; sizes that are no power of two fold first. */
+bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+
+/* A Bruck all-gather of 8 bytes a rank that announces sizes, when the play wants it ("sizes": "exchanged"). */
+bool ss_announce_sizes(struct ss_play *play, const struct ss_groups *groups, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- exchanges: every message its own payload ------------------------------------------------------------ */
+
+struct ss_exchange {
+  void *context;
+  /* The chunk that `from` has for `to` (both positions, or worker and server index). In another process only its
+   * origin and part matter. */
+  bool (*give)(void *context, uint32_t from, uint32_t to, struct ss_chunk *out, struct ss_error *error);
+  /* Rows that `to` knows it gets from `from` (SS_WIRE_VALUES), or NULL. */
+  const struct ss_chunk *(*known)(void *context, uint32_t from, uint32_t to);
+  const struct ss_wire *wire;
+  struct ss_receipts *receipts; /* receiver `to`, block `from`; not touched when the play has no payloads */
+  bool uniform;                 /* no payloads and every message has `each` bytes: `give` is not asked */
+  uint64_t each;
+};
+
+/* Round s = 1..P-1: r sends to (r + s) mod P; the first dependent, the rest independent. One group. */
+bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss_exchange *exchange,
+                 struct ss_error *error) SS_MUST_CHECK;
+/* Round t = 0..P-1: server s (endpoint ranks + s) receives from worker (s + t) mod P; fan-out the other way. */
+bool ss_fan_in(struct ss_play *play, struct ss_exchange *exchange, struct ss_error *error) SS_MUST_CHECK;
+bool ss_fan_out(struct ss_play *play, struct ss_exchange *exchange, struct ss_error *error) SS_MUST_CHECK;
+/* Owner sends to owner + s mod P in round s = 1..P-1: first dependent, the rest independent. */
+bool ss_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t owner, struct ss_exchange *exchange,
+                struct ss_error *error) SS_MUST_CHECK;
+
+/* --- trees ----------------------------------------------------------------------------------------------- */
+
+/* One group. Reversed binomial steps relative to `root`: position v = (p - root) mod P receives from v - 2^t where
+ * v mod 2^(t+1) = 2^t, t falling. In the beginning every held[p] describes the root's
+ * chunk (range, bytes, origin, part; the content is the root's alone), in the end it is what position p got. */
+bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
+                           const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
+
+/* The same by a scatter of even shares of the root's entries (root sends to root + s mod P in round s, the first
+ * dependent, the rest independent) and a ring all-gather of the shares. */
+bool ss_broadcast_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
+                          const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- dense sums ------------------------------------------------------------------------------------------ */
+
+/* A dense tensor being summed, rows [low, high). Its smallest parts, the proof units, are `units` even shares of
+ * them. What travels takes the bytes of the dense rows; inside it has a proof integer a unit and/or all values, or,
+ * with `lists`, only the rows that are not zero. */
+struct ss_dense_sum {
+  struct ss_groups groups; /* one group */
+  const struct ss_wire *wire;
+  uint64_t low, high;
+  uint32_t width, units;
+  bool lists;
+  void *context;
+  /* For payloads of another make, or NULL: the chunk of units [first, first + count) without content, and a + b of
+   * two of them. */
+  struct ss_chunk (*range)(const void *context, uint32_t first, uint32_t count);
+  bool (*add)(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
+              struct ss_error *error);
+  /* What the rank contributes to units [first, first + count): a chunk over their rows, part `first`. Without
+   * payloads it is not asked. */
+  bool (*give)(void *context, uint32_t position, uint32_t first, uint32_t count, struct ss_arena *arena,
+               struct ss_chunk *out, struct ss_error *error);
+};
+
+/* For the blocks themselves: the rows of units [first, first + count); a dependent round of dense chunks, whose
+ * receivers then add what they got, and what the receiver of message `at` does with it: it was to get `due`, and adds
+ * it to `held`. */
+bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count,
+                    struct ss_error *error) SS_MUST_CHECK;
+bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
+                   struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
+
+/* The chunk of units [first, first + count), without content: origin 0, part `first`. */
+struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count);
+
+/* units = P. Step s: r sends part (r - s) mod P to r + 1, which adds its own; r ends with part r in part[r]. */
+bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
+                            struct ss_error *error) SS_MUST_CHECK;
+/* units = Q, the power of two not above P. Recursive halving, then doubling. whole[p] is what p contributes (all
+ * units, without content where p does not live here), and in the end the sum that it holds. */
+bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
+                               struct ss_error *error) SS_MUST_CHECK;
+/* units = 1. Step t: p with p mod 2^(t+1) = 2^t sends its sum to p - 2^t; whole[p] is what p contributes (origin p),
+ * and in the end whole[0] is the sum. */
+bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
+                        struct ss_error *error) SS_MUST_CHECK;
+
+/* Powers of two on any P (docs/model.md, "Recursive ones on any P"): the first 2q ranks pair up, the Q odd and
+ * unpaired ones go on. */
+struct ss_fold {
+  uint32_t L, Q, q;
+};
+static inline struct ss_fold ss_fold_of(uint32_t size) {
+  uint32_t L = 31 - (uint32_t)__builtin_clz(size);
+  return (struct ss_fold){.L = L, .Q = 1u << L, .q = size - (1u << L)};
+}
+/* The member position that plays core position `p`. */
+static inline uint32_t ss_fold_member(struct ss_fold fold, uint32_t p) {
+  return p < fold.q ? 2 * p + 1 : p + fold.q;
+}
+
+#endif

@@ -1,0 +1,262 @@
+/* Sums of dense tensors: ring reduce-scatter and Rabenseifner's all-reduce. */
+#include "sim/collectives/collectives.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count) {
+  const uint64_t rows = sum->high - sum->low;
+  if (sum->range) return sum->range(sum->context, first, count);
+  return (struct ss_chunk){.dense = !sum->lists,
+                           .count = sum->lists ? 0 : count,
+                           .low = sum->low + ss_share(rows, sum->units, first),
+                           .high = sum->low + ss_share(rows, sum->units, first + count),
+                           .width = sum->width,
+                           .stride = sum->width,
+                           .part = first};
+}
+
+/* Units [first, first + count) of a chunk that begins with unit chunk->part. */
+static struct ss_chunk cut(const struct ss_dense_sum *sum, const struct ss_chunk *chunk, uint32_t first,
+                           uint32_t count) {
+  struct ss_chunk view = ss_dense_units(sum, first, count);
+  if (sum->lists) {
+    struct ss_chunk rows = *chunk;
+    if (chunk->rows) rows = ss_chunk_slice(chunk, view.low, view.high);
+    rows.low = view.low;
+    rows.high = view.high;
+    rows.part = first;
+    return rows;
+  }
+  view.origin = chunk->origin;
+  if (chunk->marks) view.marks = chunk->marks + (first - chunk->part);
+  if (chunk->values) view.values = chunk->values + (view.low - chunk->low) * chunk->width;
+  return view;
+}
+
+bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, struct ss_error *error) {
+  struct ss_round round = {
+      .messages = {.count = count, .from = play->from, .to = play->to, .bytes = play->bytes},
+      .dependent = true,
+      .payloads = play->payloads ? play->payload : NULL,
+      .wire = play->payloads ? sum->wire : NULL,
+  };
+  if (play->device && play->device->counted) {
+    for (uint32_t i = 0; i < count; i++) /* reads two operands, writes one */
+      play->kernel[i] =
+          (struct ss_kernel){play->to[i], ss_device_time(play->device, SS_DENSE_ADD, 3 * play->bytes[i])};
+    round.after = play->kernel;
+    round.after_count = count;
+  }
+  return ss_play_round(play, &round, error);
+}
+
+static bool add(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *held,
+                const struct ss_chunk *got, struct ss_error *error) {
+  if (sum->add) return sum->add(held, got, play->arena, held, error);
+  if (held->dense) return ss_chunk_add_dense(held, got, play->arena, held, error);
+  const struct ss_chunk both[2] = {*held, *got}, was = *held;
+  if (!ss_chunk_sum(both, 2, was.low, was.high, play->arena, &play->scratch, held, error)) return false;
+  held->origin = was.origin;
+  held->part = was.part;
+  held->width = held->stride = was.width;
+  return true;
+}
+
+bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
+                   struct ss_chunk *held, struct ss_error *error) {
+  if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
+  const struct ss_chunk *got = ss_play_got(play, at);
+  if (!got) return true;
+  if (got->origin != play->from[at] || got->part != due->part || (due->dense && got->count != due->count)) {
+    ss_play_mismatch(play, "endpoint %u received units from %u on of %u where those from %u on of %u were due",
+                     play->to[at], got->part, got->origin, due->part, play->from[at]);
+    return true;
+  }
+  return add(play, sum, held, got, error);
+}
+
+static bool ring_without_payloads(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_error *error) {
+  uint32_t size = sum->groups.size;
+  assert(size > 0);
+  bool uniform = (sum->high - sum->low) % size == 0;
+  struct ss_chunk first = ss_dense_units(sum, 0, 1);
+  uint64_t each = ss_wire_bytes(sum->wire, &first);
+  SS_AUTO_FREE uint64_t *bytes = ss_alloc(2 * (size_t)size, sizeof *bytes);
+  if (!bytes) return ss_fail_memory(error, "cutting a tensor into parts");
+  for (uint32_t j = 0; j < 2 * size; j++) {
+    struct ss_chunk part = ss_dense_units(sum, j % size, 1);
+    bytes[j] = ss_wire_bytes(sum->wire, &part);
+  }
+  for (uint32_t s = 1; s < size; s++)
+    if (!ss_play_shift(play, size, 1, uniform ? NULL : bytes + size - s, each, true, error)) return false;
+  return true;
+}
+
+bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
+                            struct ss_error *error) {
+  uint32_t size = sum->groups.size;
+  bool counted = play->device && play->device->counted;
+  for (uint32_t p = 0; p < size; p++) part[p] = ss_dense_units(sum, (p + size - 1) % size, 1);
+  if (!play->payloads && !counted && !sum->groups.rank) {
+    for (uint32_t p = 0; p < size; p++) part[p] = ss_dense_units(sum, p, 1);
+    return ring_without_payloads(play, sum, error);
+  }
+  /* part[p] is what p sends next: its running sum. Two arenas take turns, as a sum lives until it has been sent. */
+  struct ss_arena turn[2] = {{0}, {0}}, *keep = play->arena;
+  bool ok = true;
+  for (uint32_t p = 0; ok && play->payloads && p < size; p++)
+    if (ss_play_resident(play, ss_member(&sum->groups, 0, p)))
+      ok = sum->give(sum->context, p, (p + size - 1) % size, 1, keep, &part[p], error);
+  for (uint32_t s = 1; ok && s < size; s++) {
+    struct ss_arena *arena = s + 1 == size ? keep : &turn[s % 2];
+    ss_arena_reset(&turn[s % 2]);
+    for (uint32_t p = 0; p < size; p++) {
+      play->from[p] = ss_member(&sum->groups, 0, p);
+      play->to[p] = ss_member(&sum->groups, 0, (p + 1) % size);
+      play->bytes[p] = ss_wire_bytes(sum->wire, &part[p]);
+      play->given[p] = part[p];
+      play->payload[p] = (struct ss_payload){.chunks = &play->given[p], .count = 1};
+    }
+    play->arena = arena;
+    ok = ss_dense_round(play, sum, size, error);
+    for (uint32_t p = 0; ok && p < size; p++) {
+      uint32_t to = (p + 1) % size;
+      struct ss_chunk due = ss_dense_units(sum, (p + size - s) % size, 1);
+      part[to] = due;
+      if (play->payloads && ss_play_resident(play, play->to[p]))
+        ok = sum->give(sum->context, to, due.part, 1, arena, &part[to], error) &&
+             ss_dense_take(play, sum, p, &due, &part[to], error);
+    }
+  }
+  play->arena = keep;
+  ss_arena_free(&turn[0]);
+  ss_arena_free(&turn[1]);
+  return ok;
+}
+
+/* The even ranks of folded pairs hand their whole tensor to the odd ones. */
+static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold, struct ss_chunk *whole,
+                    struct ss_error *error) {
+  if (fold.q == 0) return true;
+  for (uint32_t i = 0; i < fold.q; i++) {
+    play->from[i] = ss_member(&sum->groups, 0, 2 * i);
+    play->to[i] = ss_member(&sum->groups, 0, 2 * i + 1);
+    play->bytes[i] = ss_wire_bytes(sum->wire, &whole[2 * i]);
+    play->payload[i] = (struct ss_payload){.chunks = &whole[2 * i], .count = 1};
+  }
+  if (!ss_dense_round(play, sum, fold.q, error)) return false;
+  for (uint32_t i = 0; i < fold.q; i++)
+    if (!ss_dense_take(play, sum, i, &whole[2 * i], &whole[2 * i + 1], error)) return false;
+  return true;
+}
+
+static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold,
+                     struct ss_chunk *whole, struct ss_error *error) {
+  if (fold.q == 0) return true;
+  for (uint32_t i = 0; i < fold.q; i++) {
+    play->from[i] = ss_member(&sum->groups, 0, 2 * i + 1);
+    play->to[i] = ss_member(&sum->groups, 0, 2 * i);
+    play->bytes[i] = ss_wire_bytes(sum->wire, &whole[2 * i + 1]);
+    play->payload[i] = (struct ss_payload){.chunks = &whole[2 * i + 1], .count = 1};
+  }
+  if (!ss_play_messages(play, fold.q, true, sum->wire, error)) return false;
+  for (uint32_t i = 0; play->payloads && i < fold.q; i++)
+    if (ss_play_resident(play, play->to[i])) {
+      const struct ss_chunk *got = ss_play_got(play, i);
+      if (!got) continue;
+      if (got->origin != play->from[i] || got->part != 0 || (!sum->lists && got->count != sum->units))
+        ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i],
+                         got->origin, play->from[i]);
+      whole[2 * i] = *got;
+    }
+  return true;
+}
+
+/* Recursive halving: with partner p xor Q/2^(t+1), each keeps the half that holds its own part. */
+static bool halve(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold, struct ss_chunk *held,
+                  struct ss_error *error) {
+  for (uint32_t step = fold.Q / 2; step > 0; step /= 2) {
+    for (uint32_t p = 0; p < fold.Q; p++) {
+      uint32_t mine = p & ~(step - 1), theirs = mine ^ step;
+      const struct ss_chunk *from = &held[ss_fold_member(fold, p)];
+      play->given[p] = cut(sum, from, theirs, step);
+      play->from[p] = ss_member(&sum->groups, 0, ss_fold_member(fold, p));
+      play->to[p] = ss_member(&sum->groups, 0, ss_fold_member(fold, p ^ step));
+      play->bytes[p] = ss_wire_bytes(sum->wire, &play->given[p]);
+      play->payload[p] = (struct ss_payload){.chunks = &play->given[p], .count = 1};
+    }
+    if (!ss_dense_round(play, sum, fold.Q, error)) return false;
+    for (uint32_t p = 0; p < fold.Q; p++) {
+      struct ss_chunk *mine = &held[ss_fold_member(fold, p)];
+      *mine = cut(sum, mine, p & ~(step - 1), step);
+    }
+    for (uint32_t p = 0; p < fold.Q; p++) {
+      struct ss_chunk *to = &held[ss_fold_member(fold, p ^ step)], due = *to;
+      if (!ss_dense_take(play, sum, p, &due, to, error)) return false;
+    }
+  }
+  return true;
+}
+
+static bool join_lists(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_gather *gather,
+                       uint32_t p, struct ss_chunk *shared, struct ss_chunk *out, struct ss_error *error) {
+  if (!ss_receipts_sum(play, &gather->receipts, p, gather->block, sum->low, sum->high, shared, out, error))
+    return false;
+  out->origin = ss_member(&gather->groups, 0, p);
+  out->part = 0;
+  out->width = out->stride = sum->width;
+  return true;
+}
+
+/* Joins the Q parts that core position p holds into one chunk. */
+static bool join(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_gather *gather, uint32_t p,
+                 struct ss_chunk *shared, struct ss_chunk *out, struct ss_error *error) {
+  if (sum->lists) return join_lists(play, sum, gather, p, shared, out, error);
+  struct ss_chunk whole = ss_dense_units(sum, 0, sum->units);
+  uint64_t *marks = ss_arena_alloc(play->arena, sum->units, sizeof *marks);
+  float *values = NULL;
+  bool real = gather->block[p].values;
+  if (real) values = ss_arena_alloc(play->arena, (sum->high - sum->low) * sum->width, sizeof *values);
+  if (!marks || (real && !values)) return ss_fail_memory(error, "joining the parts of a tensor");
+  for (uint32_t u = 0; u < sum->units; u++) {
+    const struct ss_chunk *part = ss_receipts_held(&gather->receipts, p, u, &gather->block[u]);
+    marks[u] = part && part->marks ? part->marks[0] : 0;
+    uint64_t low = (gather->block[u].low - sum->low) * sum->width;
+    uint64_t n = (gather->block[u].high - gather->block[u].low) * sum->width;
+    for (uint64_t i = 0; real && i < n; i++) values[low + i] = part && part->values ? part->values[i] : 0;
+  }
+  whole.marks = gather->block[p].marks ? marks : NULL;
+  whole.origin = ss_member(&gather->groups, 0, p);
+  whole.values = values;
+  *out = whole;
+  return true;
+}
+
+static bool double_up(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold,
+                      struct ss_chunk *whole, struct ss_error *error) {
+  SS_AUTO_FREE uint32_t *core = ss_alloc(fold.Q, sizeof *core);
+  struct ss_gather gather;
+  struct ss_chunk shared = {0};
+  if (!core) return ss_fail_memory(error, "numbering ranks");
+  for (uint32_t p = 0; p < fold.Q; p++) core[p] = ss_member(&sum->groups, 0, ss_fold_member(fold, p));
+  if (!ss_gather_open(&gather, (struct ss_groups){1, fold.Q, core}, sum->wire, error)) return false;
+  for (uint32_t p = 0; p < fold.Q; p++) ss_gather_set(&gather, 0, p, &whole[ss_fold_member(fold, p)]);
+  bool ok = ss_gather_seal(play, &gather, error) && ss_allgather_doubling(play, &gather, error);
+  for (uint32_t p = 0; ok && play->payloads && p < fold.Q; p++)
+    if (ss_play_resident(play, core[p]))
+      ok = join(play, sum, &gather, p, &shared, &whole[ss_fold_member(fold, p)], error);
+  ss_gather_close(&gather);
+  return ok;
+}
+
+bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
+                               struct ss_error *error) {
+  struct ss_fold fold = ss_fold_of(sum->groups.size);
+  if (!fold_in(play, sum, fold, whole, error) || !halve(play, sum, fold, whole, error)) return false;
+  if (!double_up(play, sum, fold, whole, error)) return false;
+  for (uint32_t p = 0; p < sum->groups.size; p++)
+    if (!play->payloads || !ss_play_resident(play, ss_member(&sum->groups, 0, p)))
+      whole[p] = ss_dense_units(sum, 0, sum->units);
+  return fold_out(play, sum, fold, whole, error);
+}

@@ -1,0 +1,259 @@
+/* All-gathers: ring, direct, Bruck, recursive doubling. */
+#include "sim/collectives/collectives.h"
+
+#include <stdlib.h>
+
+bool ss_gather_open(struct ss_gather *g, struct ss_groups groups, const struct ss_wire *wire,
+                    struct ss_error *error) {
+  uint32_t members = groups.count * groups.size;
+  *g = (struct ss_gather){.groups = groups, .wire = wire};
+  g->block = ss_alloc_zero(2 * (size_t)members, sizeof *g->block);
+  g->bytes = ss_alloc_zero(2 * (size_t)members, sizeof *g->bytes);
+  g->upto = ss_alloc_zero(groups.count * (2 * (size_t)groups.size + 1), sizeof *g->upto);
+  if (g->block && g->bytes && g->upto) return true;
+  ss_gather_close(g);
+  return ss_fail_memory(error, "gathering blocks");
+}
+
+void ss_gather_close(struct ss_gather *g) {
+  free(g->block);
+  free(g->bytes);
+  free(g->upto);
+  ss_receipts_close(&g->receipts);
+  *g = (struct ss_gather){0};
+}
+
+static struct ss_chunk *blocks_of(const struct ss_gather *g, uint32_t group) {
+  return g->block + (size_t)group * 2 * g->groups.size;
+}
+
+static const uint64_t *upto_of(const struct ss_gather *g, uint32_t group) {
+  return g->upto + (size_t)group * (2 * (size_t)g->groups.size + 1);
+}
+
+void ss_gather_set(struct ss_gather *g, uint32_t group, uint32_t position, const struct ss_chunk *block) {
+  struct ss_chunk *blocks = blocks_of(g, group);
+  blocks[position] = blocks[position + g->groups.size] = *block;
+}
+
+bool ss_gather_seal(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
+  uint32_t size = g->groups.size;
+  if (play->payloads && !ss_receipts_open(&g->receipts, g->groups.count * size, size, error)) return false;
+  g->uniform = true;
+  for (uint32_t k = 0; k < g->groups.count; k++) {
+    uint64_t *upto = g->upto + (size_t)k * (2 * (size_t)size + 1), *bytes = g->bytes + (size_t)k * 2 * size;
+    for (uint32_t b = 0; b < 2 * size; b++) {
+      bytes[b] = ss_wire_bytes(g->wire, &blocks_of(g, k)[b]);
+      upto[b + 1] = upto[b] + bytes[b];
+      g->uniform = g->uniform && bytes[b] == g->bytes[0];
+    }
+    for (uint32_t p = 0; play->payloads && p < size; p++) ss_receipts_add_run(play, &g->receipts, k * size + p, p, 1);
+  }
+  return true;
+}
+
+/* A message of the run of blocks [first, first + count) mod size. A member that holds one of them as it should not
+ * have come passes it on as it came. */
+static bool put(struct ss_play *play, struct ss_gather *g, uint32_t at, uint32_t group, uint32_t from, uint32_t to,
+                uint32_t first, uint32_t count, struct ss_error *error) {
+  uint32_t size = g->groups.size;
+  const uint64_t *upto = upto_of(g, group);
+  play->from[at] = ss_member(&g->groups, group, from);
+  play->to[at] = ss_member(&g->groups, group, to);
+  play->bytes[at] = upto[first + count] - upto[first];
+  if (!play->payloads) return true;
+
+  struct ss_chunk *run = blocks_of(g, group) + first;
+  if (g->receipts.others > 0) {
+    struct ss_chunk *own = ss_arena_alloc(play->arena, count, sizeof *own);
+    if (!own) return ss_fail_memory(error, "gathering blocks");
+    for (uint32_t i = 0; i < count; i++) {
+      const struct ss_chunk *held = ss_receipts_held(&g->receipts, group * size + from, (first + i) % size, &run[i]);
+      own[i] = held ? *held : run[i];
+    }
+    run = own;
+  }
+  play->payload[at] = (struct ss_payload){.chunks = run, .count = count};
+  if (g->known) play->payload[at].known = g->known + (size_t)group * 2 * size + first;
+  return true;
+}
+
+/* Block `b` came for receiver `p`. A process that did not have the block yet keeps it. */
+static bool keep(struct ss_play *play, struct ss_gather *g, uint32_t group, uint32_t p, uint32_t b,
+                 const struct ss_chunk *got, struct ss_error *error) {
+  uint32_t size = g->groups.size, owner = ss_member(&g->groups, group, b);
+  struct ss_chunk *due = &blocks_of(g, group)[b];
+  if (!ss_play_resident(play, owner) && due->origin == got->origin && due->part == got->part)
+    ss_gather_set(g, group, b, got);
+  return ss_receipts_add(play, &g->receipts, group * size + p, b, due, got, error);
+}
+
+static bool take(struct ss_play *play, struct ss_gather *g, uint32_t at, uint32_t group, uint32_t to, uint32_t first,
+                 struct ss_error *error) {
+  uint32_t size = g->groups.size;
+  if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
+  const struct ss_payload *payload = &play->payload[at];
+  if (payload->chunks == blocks_of(g, group) + first) {
+    ss_receipts_add_run(play, &g->receipts, group * size + to, first, payload->count);
+    return true;
+  }
+  for (uint32_t i = 0; i < payload->count; i++)
+    if (!keep(play, g, group, to, (first + i) % size, &payload->chunks[i], error)) return false;
+  return true;
+}
+
+/* One round in which position p of every group sends run(p) to to(p), described by functions of p and a step. */
+struct pattern {
+  uint32_t senders; /* positions 0..senders-1 of the core send */
+  uint32_t (*from)(const struct pattern *, uint32_t p);
+  uint32_t (*to)(const struct pattern *, uint32_t p);
+  void (*run)(const struct pattern *, uint32_t p, uint32_t *first, uint32_t *count);
+  uint32_t size, step, blocks;
+  struct ss_fold fold;
+};
+
+static bool play_pattern(struct ss_play *play, struct ss_gather *g, const struct pattern *pattern, bool dependent,
+                         struct ss_error *error) {
+  uint32_t n = 0, first, count;
+  for (uint32_t k = 0; k < g->groups.count; k++)
+    for (uint32_t p = 0; p < pattern->senders; p++) {
+      pattern->run(pattern, p, &first, &count);
+      if (!put(play, g, n++, k, pattern->from(pattern, p), pattern->to(pattern, p), first, count, error))
+        return false;
+    }
+  if (!ss_play_messages(play, n, dependent, g->wire, error)) return false;
+  n = 0;
+  for (uint32_t k = 0; k < g->groups.count; k++)
+    for (uint32_t p = 0; p < pattern->senders; p++) {
+      pattern->run(pattern, p, &first, &count);
+      if (!take(play, g, n++, k, pattern->to(pattern, p), first, error)) return false;
+    }
+  return true;
+}
+
+static uint32_t from_self(const struct pattern *x, uint32_t p) {
+  (void)x;
+  return p;
+}
+static uint32_t to_ahead(const struct pattern *x, uint32_t p) {
+  return (p + x->step) % x->size;
+}
+static void run_own(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
+  (void)x;
+  *first = p;
+  *count = 1;
+}
+
+/* Without payloads, and when all ranks take part, a round in which everyone sends ahead needs no lists. */
+static bool shifts(const struct ss_play *play, const struct ss_gather *g) {
+  return !play->payloads && g->groups.count == 1 && !g->groups.rank;
+}
+
+bool ss_allgather_direct(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
+  struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_ahead, .run = run_own};
+  x.size = g->groups.size;
+  for (x.step = 1; x.step < x.size; x.step++) {
+    bool played = shifts(play, g) ? ss_play_shift(play, x.size, x.step, g->uniform ? NULL : g->bytes, g->bytes[0],
+                                                  x.step == 1, error)
+                                  : play_pattern(play, g, &x, x.step == 1, error);
+    if (!played) return false;
+  }
+  return true;
+}
+
+static uint32_t to_next(const struct pattern *x, uint32_t p) {
+  return p + 1 == x->size ? 0 : p + 1;
+}
+static void run_ring(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
+  *first = (p + 1 + x->size - x->step) % x->size;
+  *count = 1;
+}
+
+bool ss_allgather_ring(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
+  struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_next, .run = run_ring};
+  x.size = g->groups.size;
+  for (x.step = 1; x.step < x.size; x.step++) {
+    const uint64_t *bytes = g->uniform ? NULL : g->bytes + x.size + 1 - x.step;
+    bool played = shifts(play, g) ? ss_play_shift(play, x.size, 1, bytes, g->bytes[0], true, error)
+                                  : play_pattern(play, g, &x, true, error);
+    if (!played) return false;
+  }
+  return true;
+}
+
+static uint32_t to_behind(const struct pattern *x, uint32_t p) {
+  return (p + x->size - x->step) % x->size;
+}
+static void run_bruck(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
+  *first = p;
+  *count = x->step < x->size - x->step ? x->step : x->size - x->step;
+}
+
+bool ss_allgather_bruck(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
+  struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_behind, .run = run_bruck};
+  x.size = g->groups.size;
+  for (x.step = 1; x.step < x.size; x.step *= 2)
+    if (!play_pattern(play, g, &x, true, error)) return false;
+  return true;
+}
+
+/* Recursive doubling. Core position p stands for blocks [begin(p), begin(p + 1)). */
+static uint32_t begin(const struct ss_fold fold, uint32_t p) {
+  return p < fold.q ? 2 * p : p + fold.q;
+}
+static uint32_t from_core(const struct pattern *x, uint32_t p) {
+  return ss_fold_member(x->fold, p);
+}
+static uint32_t to_partner(const struct pattern *x, uint32_t p) {
+  return ss_fold_member(x->fold, p ^ x->step);
+}
+static void run_aligned(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
+  uint32_t low = p & ~(x->step - 1);
+  *first = begin(x->fold, low);
+  *count = begin(x->fold, low + x->step) - *first;
+}
+static uint32_t even_of_pair(const struct pattern *x, uint32_t p) {
+  (void)x;
+  return 2 * p;
+}
+static uint32_t odd_of_pair(const struct pattern *x, uint32_t p) {
+  (void)x;
+  return 2 * p + 1;
+}
+static void run_even(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
+  (void)x;
+  *first = 2 * p;
+  *count = 1;
+}
+static void run_all_but_even(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
+  *first = 2 * p + 1;
+  *count = x->size - 1;
+}
+
+bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
+  struct ss_fold fold = ss_fold_of(g->groups.size);
+  struct pattern in = {.senders = fold.q, .from = even_of_pair, .to = odd_of_pair, .run = run_even};
+  struct pattern core = {.senders = fold.Q, .from = from_core, .to = to_partner, .run = run_aligned, .fold = fold};
+  struct pattern out = {.senders = fold.q, .from = odd_of_pair, .to = even_of_pair, .run = run_all_but_even};
+  out.size = g->groups.size;
+  if (fold.q > 0 && !play_pattern(play, g, &in, true, error)) return false;
+  for (core.step = 1; core.step < fold.Q; core.step *= 2)
+    if (!play_pattern(play, g, &core, true, error)) return false;
+  return fold.q == 0 || play_pattern(play, g, &out, true, error);
+}
+
+bool ss_announce_sizes(struct ss_play *play, const struct ss_groups *groups, struct ss_error *error) {
+  uint32_t size = groups->size;
+  if (!play->exchange_sizes) return true;
+  for (uint32_t step = 1; step < size; step *= 2) {
+    uint32_t n = 0, blocks = step < size - step ? step : size - step;
+    for (uint32_t k = 0; k < groups->count; k++)
+      for (uint32_t p = 0; p < size; p++, n++) {
+        play->from[n] = ss_member(groups, k, p);
+        play->to[n] = ss_member(groups, k, (p + size - step) % size);
+        play->bytes[n] = 8 * (uint64_t)blocks;
+      }
+    if (!ss_play_messages(play, n, true, NULL, error)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,178 @@
+#include "sim/collectives/owners.h"
+
+#include <math.h>
+
+bool ss_owners_open(struct ss_play *play, struct ss_owners *o, struct ss_error *error) {
+  o->play = play;
+  o->everyone = ss_everyone(play->ranks);
+  o->push_imbalance = o->pull_imbalance = NAN;
+  o->aggregate = ss_arena_alloc(play->arena, o->parts, sizeof *o->aggregate);
+  o->slices = ss_arena_alloc(play->arena, play->ranks, sizeof *o->slices);
+  o->moved = ss_arena_alloc(play->arena, o->parts, sizeof *o->moved);
+  if (!o->aggregate || !o->slices || !o->moved) return ss_fail_memory(error, "cutting a tensor into parts");
+  for (uint32_t j = 0; j < o->parts; j++) o->moved[j] = 0;
+  return !play->payloads || (ss_receipts_open(&o->pushed, o->parts, play->ranks, error) &&
+                             ss_receipts_open(&o->pulled, play->ranks, o->parts, error));
+}
+
+void ss_owners_close(struct ss_owners *o) {
+  ss_receipts_close(&o->pushed);
+  ss_receipts_close(&o->pulled);
+}
+
+uint32_t ss_owners_endpoint(const struct ss_owners *o, uint32_t part) {
+  return o->servers ? o->play->ranks + part : part;
+}
+
+static bool announce(struct ss_owners *o, struct ss_error *error) {
+  return !o->counted || ss_announce_sizes(o->play, &o->everyone, error);
+}
+
+/* --- push ----------------------------------------------------------------------------------------------- */
+
+static bool give_slice(void *context, uint32_t rank, uint32_t part, struct ss_chunk *out, struct ss_error *error) {
+  const struct ss_owners *o = context;
+  return o->slice(o->context, rank, part, out, error);
+}
+
+bool ss_owners_push(struct ss_owners *o, struct ss_error *error) {
+  struct ss_exchange x = {.context = o, .give = give_slice, .wire = o->push, .receipts = &o->pushed};
+  if (!announce(o, error)) return false;
+  if (o->servers) return ss_fan_in(o->play, &x, error);
+  for (uint32_t r = 0; o->play->payloads && r < o->parts; r++) ss_receipts_add_run(o->play, &o->pushed, r, r, 1);
+  return ss_pairwise(o->play, &o->everyone, &x, error);
+}
+
+/* --- sum ------------------------------------------------------------------------------------------------ */
+
+static bool sum_dense(struct ss_owners *o, uint32_t part, struct ss_error *error) {
+  struct ss_chunk sum = o->aggregate[part];
+  bool first = true;
+  for (uint32_t r = 0; r < o->play->ranks; r++) {
+    const struct ss_chunk *held = ss_receipts_held(&o->pushed, part, r, &o->slices[r]);
+    if (!held || held->count != 1) {
+      ss_play_mismatch(o->play, "the owner of part %u never received that of rank %u", part, r);
+      continue;
+    }
+    if (first) sum = *held;
+    else if (!ss_chunk_add_dense(&sum, held, o->play->arena, &sum, error)) return false;
+    first = false;
+  }
+  o->aggregate[part] = sum;
+  return true;
+}
+
+static bool sum_sparse(struct ss_owners *o, uint32_t part, struct ss_error *error) {
+  struct ss_chunk shared = {0}, *sum = &o->aggregate[part];
+  return ss_receipts_sum(o->play, &o->pushed, part, o->slices, sum->low, sum->high, &shared, sum, error);
+}
+
+static bool sum_part(struct ss_owners *o, uint32_t part, uint64_t *pushed, struct ss_error *error) {
+  struct ss_chunk *sum = &o->aggregate[part];
+  uint64_t bytes = 0;
+  for (uint32_t r = 0; r < o->play->ranks; r++) {
+    if (!o->slice(o->context, r, part, &o->slices[r], error)) return false;
+    bytes += ss_wire_bytes(o->push, &o->slices[r]);
+    pushed[2 * (size_t)r] += o->slices[r].count;
+    if (o->slices[r].count > pushed[2 * (size_t)r + 1]) pushed[2 * (size_t)r + 1] = o->slices[r].count;
+  }
+  if (!(sum->dense ? sum_dense(o, part, error) : sum_sparse(o, part, error))) return false;
+  ss_owners_set(o, part, sum);
+  o->moved[part] = bytes + ss_wire_bytes(o->pull, sum);
+  return true;
+}
+
+void ss_owners_set(struct ss_owners *o, uint32_t part, const struct ss_chunk *sum) {
+  o->aggregate[part] = *sum;
+  o->aggregate[part].origin = ss_owners_endpoint(o, part);
+  o->aggregate[part].part = part;
+}
+
+/* ZEN Def. 8: the largest share that one part takes of a rank's rows, or of the sum's, against an even one. */
+void ss_owners_watch(struct ss_owners *o) {
+  uint64_t most = 0, all = 0;
+  for (uint32_t j = 0; j < o->parts; j++) {
+    all += o->aggregate[j].count;
+    if (o->aggregate[j].count > most) most = o->aggregate[j].count;
+  }
+  if (all > 0) o->pull_imbalance = (double)most * o->parts / (double)all;
+}
+
+static void watch_push(struct ss_owners *o, const uint64_t *pushed) {
+  o->push_imbalance = NAN; /* also where nobody pushes anything */
+  for (uint32_t r = 0; r < o->play->ranks; r++) {
+    const uint64_t *own = &pushed[2 * (size_t)r];
+    if (own[0] > 0) o->push_imbalance = fmax(o->push_imbalance, (double)own[1] * o->parts / (double)own[0]);
+  }
+}
+
+bool ss_owners_sum(struct ss_owners *o, struct ss_error *error) {
+  SS_AUTO_FREE uint64_t *pushed =
+      ss_alloc_zero(2 * (size_t)o->play->ranks, sizeof *pushed); /* rows, most in a part */
+  bool dense = false;
+  if (!pushed) return ss_fail_memory(error, "watching the balance of parts");
+  for (uint32_t j = 0; j < o->parts; j++) {
+    o->aggregate[j] = o->range(o->context, j);
+    o->aggregate[j].origin = ss_owners_endpoint(o, j);
+    o->aggregate[j].part = j;
+    dense = dense || o->aggregate[j].dense;
+    if (!o->play->payloads || !ss_play_resident(o->play, ss_owners_endpoint(o, j))) continue;
+    if (!sum_part(o, j, pushed, error)) return false;
+  }
+  if (o->play->payloads && !dense) {
+    ss_owners_watch(o);
+    watch_push(o, pushed);
+  }
+  return ss_play_kernels(o->play, dense ? SS_DENSE_ADD : SS_MERGE_SUM, ss_owners_endpoint(o, 0), o->parts, o->moved,
+                         error);
+}
+
+/* --- pull ----------------------------------------------------------------------------------------------- */
+
+bool ss_owners_got(struct ss_owners *o, uint32_t rank, uint32_t part, const struct ss_chunk *got,
+                   struct ss_error *error) {
+  if (!ss_play_resident(o->play, ss_owners_endpoint(o, part))) o->aggregate[part] = *got;
+  return ss_receipts_add(o->play, &o->pulled, rank, part, &o->aggregate[part], got, error);
+}
+
+static bool give_sum(void *context, uint32_t part, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
+  const struct ss_owners *o = context;
+  (void)rank;
+  (void)error;
+  *out = o->aggregate[part];
+  return true;
+}
+
+/* Ranks own the parts: an all-gather of what they own. */
+static bool pull_gather(struct ss_owners *o, bool bruck, struct ss_error *error) {
+  struct ss_gather gather;
+  if (!ss_gather_open(&gather, o->everyone, o->pull, error)) return false;
+  for (uint32_t j = 0; j < o->parts; j++) ss_gather_set(&gather, 0, j, &o->aggregate[j]);
+  bool ok = ss_gather_seal(o->play, &gather, error) &&
+            (bruck ? ss_allgather_bruck(o->play, &gather, error) : ss_allgather_direct(o->play, &gather, error));
+  for (uint32_t r = 0; ok && o->play->payloads && r < o->play->ranks; r++) {
+    if (!ss_play_resident(o->play, r)) continue;
+    ss_receipts_add_run(o->play, &o->pulled, r, r, 1);
+    for (uint32_t j = 0; ok && j < o->parts; j++) {
+      const struct ss_chunk *held = ss_receipts_held(&gather.receipts, r, j, &gather.block[j]);
+      ok = j == r || !held || ss_owners_got(o, r, j, held, error);
+    }
+  }
+  ss_gather_close(&gather);
+  return ok;
+}
+
+bool ss_owners_pull(struct ss_owners *o, struct ss_error *error) {
+  struct ss_exchange x = {.context = o, .give = give_sum, .wire = o->pull, .receipts = &o->pulled};
+  if (!announce(o, error)) return false;
+  return o->servers ? ss_fan_out(o->play, &x, error) : pull_gather(o, false, error);
+}
+
+bool ss_owners_pull_bruck(struct ss_owners *o, struct ss_error *error) {
+  return announce(o, error) && pull_gather(o, true, error);
+}
+
+bool ss_owners_whole(struct ss_owners *o, uint32_t rank, uint64_t low, uint64_t high, struct ss_chunk *out,
+                     struct ss_error *error) {
+  return ss_receipts_sum(o->play, &o->pulled, rank, o->aggregate, low, high, &o->shared, out, error);
+}

@@ -1,0 +1,187 @@
+#include "sim/collectives/running.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, uint64_t low, uint64_t high,
+                     const struct ss_chunk *own, struct ss_running *x, struct ss_error *error) {
+  const uint32_t n = play->ranks;
+  *x = (struct ss_running){.play = play, .wire = wire, .low = low, .high = high};
+  x->held = ss_alloc_zero(n, sizeof *x->held);
+  x->came = ss_alloc_zero(n, sizeof *x->came);
+  x->arena = ss_alloc_zero(2 * (size_t)n, sizeof *x->arena);
+  if (!x->held || !x->came || !x->arena) return ss_fail_memory(error, "summing sparse gradients");
+  memcpy(x->held, own, n * sizeof *own);
+  return true;
+}
+
+void ss_running_close(struct ss_running *running) {
+  for (uint32_t i = 0; running->arena && i < 2 * running->play->ranks; i++) ss_arena_free(&running->arena[i]);
+  free(running->arena);
+  free(running->held);
+  free(running->came);
+}
+
+/* Rank `from` sends what it holds to `to`, as message `at` of a round. */
+static void put(struct ss_running *x, uint32_t at, uint32_t from, uint32_t to) {
+  struct ss_play *play = x->play;
+  struct ss_chunk *chunk = &play->given[at];
+  *chunk = x->held[from];
+  chunk->origin = from;
+  chunk->part = 0;
+  play->from[at] = from;
+  play->to[at] = to;
+  play->bytes[at] = ss_wire_bytes(x->wire, chunk);
+  play->payload[at] = (struct ss_payload){.chunks = chunk, .count = 1};
+}
+
+/* What came, for the sums to be made. */
+static void take(struct ss_running *x, uint32_t messages) {
+  struct ss_play *play = x->play;
+  memset(x->came, 0, play->ranks * sizeof *x->came);
+  x->as_sent = true;
+  for (uint32_t i = 0; play->payloads && i < messages; i++) {
+    if (!ss_play_resident(play, play->to[i])) continue;
+    const struct ss_chunk *got = ss_play_got(play, i);
+    if (got != &play->given[i]) x->as_sent = false;
+    if (!got) continue;
+    if (got->origin != play->from[i] || got->part != 0)
+      ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i], got->origin,
+                       play->from[i]);
+    x->came[play->to[i]] = *got;
+    x->came[play->to[i]].part = 1;
+  }
+}
+
+static bool same_sum(const struct ss_chunk *a, const struct ss_chunk *b) {
+  return a->rows == b->rows && a->marks == b->marks && a->author == b->author && a->count == b->count &&
+         a->values == b->values;
+}
+
+/* Do ranks a and b add the same two operands, in whatever order? */
+static bool alike(const struct ss_running *x, const struct ss_chunk *before, uint32_t a, uint32_t b) {
+  return (same_sum(&before[a], &before[b]) && same_sum(&x->came[a], &x->came[b])) ||
+         (same_sum(&before[a], &x->came[b]) && same_sum(&x->came[a], &before[b]));
+}
+
+/* Where rank r's next sum goes: the last ones outlive the running. */
+static struct ss_arena *arena_of(struct ss_running *x, uint32_t r) {
+  return x->last ? x->play->arena : &x->arena[x->turn * x->play->ranks + r];
+}
+
+/* held[r] becomes before + what came, for the `count` ranks listed, of which those alike share one sum. */
+static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t count, struct ss_chunk *before,
+                       struct ss_error *error) {
+  const uint32_t n = x->play->ranks;
+  for (uint32_t i = 0; i < count; i++) before[rank[i]] = x->held[rank[i]];
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t r = rank[i];
+    if (x->came[r].part == 0) {
+      /* what it ends with outlives the running all the same */
+      if (x->last && x->play->payloads && ss_play_resident(x->play, r) &&
+          !ss_chunk_sum(&before[r], 1, x->low, x->high, x->play->arena, &x->play->scratch, &x->held[r], error))
+        return false;
+      continue;
+    }
+    const struct ss_chunk both[2] = {before[r], x->came[r]};
+    if (i > 0 && x->came[rank[0]].part == 1 && alike(x, before, rank[0], r)) x->held[r] = x->held[rank[0]];
+    else if (!ss_chunk_sum(both, 2, x->low, x->high, arena_of(x, r), &x->play->scratch, &x->held[r], error))
+      return false;
+    x->held[r].width = x->held[r].stride = before[r].width;
+    ss_play_note_sum(x->play, r, x->wire, both, 2, &x->held[r]);
+  }
+  for (uint32_t i = 0; x->as_sent && i < count; i++) /* nobody else has their sums of before */
+    ss_arena_free(&x->arena[(1 - x->turn) * n + rank[i]]);
+  return true;
+}
+
+static bool announce(struct ss_running *x, struct ss_error *error) {
+  const struct ss_groups everyone = ss_everyone(x->play->ranks);
+  return ss_announce_sizes(x->play, &everyone, error);
+}
+
+/* --- recursive doubling --------------------------------------------------------------------------------- */
+
+static bool fold_in(struct ss_running *x, struct ss_fold fold, struct ss_chunk *before, struct ss_error *error) {
+  if (fold.q == 0) return true;
+  if (!announce(x, error)) return false;
+  for (uint32_t i = 0; i < fold.q; i++) put(x, i, 2 * i, 2 * i + 1);
+  if (!ss_play_messages(x->play, fold.q, true, x->wire, error)) return false;
+  take(x, fold.q);
+  for (uint32_t i = 0; i < fold.q; i++) {
+    uint32_t odd = 2 * i + 1;
+    if (!add_family(x, &odd, 1, before, error)) return false;
+  }
+  x->turn = 1 - x->turn;
+  return ss_play_charge_sums(x->play, error);
+}
+
+static bool fold_out(struct ss_running *x, struct ss_fold fold, struct ss_error *error) {
+  if (fold.q == 0) return true;
+  if (!announce(x, error)) return false;
+  for (uint32_t i = 0; i < fold.q; i++) put(x, i, 2 * i + 1, 2 * i);
+  if (!ss_play_messages(x->play, fold.q, true, x->wire, error)) return false;
+  take(x, fold.q);
+  for (uint32_t i = 0; x->play->payloads && i < fold.q; i++)
+    if (ss_play_resident(x->play, 2 * i)) {
+      x->held[2 * i] = x->came[2 * i];
+      x->held[2 * i].low = x->low; /* what it covers is known, whatever came */
+      x->held[2 * i].high = x->high;
+    }
+  return true;
+}
+
+static bool double_once(struct ss_running *x, struct ss_fold fold, uint32_t step, uint32_t *family,
+                        struct ss_chunk *before, struct ss_error *error) {
+  if (!announce(x, error)) return false;
+  for (uint32_t p = 0; p < fold.Q; p++) put(x, p, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step));
+  if (!ss_play_messages(x->play, fold.Q, true, x->wire, error)) return false;
+  take(x, fold.Q);
+  for (uint32_t first = 0; first < fold.Q; first += 2 * step) { /* those that are to hold the same sum */
+    for (uint32_t i = 0; i < 2 * step; i++) family[i] = ss_fold_member(fold, first + i);
+    if (!add_family(x, family, 2 * step, before, error)) return false;
+  }
+  x->turn = 1 - x->turn;
+  return ss_play_charge_sums(x->play, error);
+}
+
+bool ss_running_doubling(struct ss_running *x, struct ss_error *error) {
+  const struct ss_fold fold = ss_fold_of(x->play->ranks);
+  SS_AUTO_FREE uint32_t *family = ss_alloc(fold.Q, sizeof *family);
+  SS_AUTO_FREE struct ss_chunk *before = ss_alloc(x->play->ranks, sizeof *before);
+  if (!family || !before) return ss_fail_memory(error, "summing sparse gradients");
+  if (!fold_in(x, fold, before, error)) return false;
+  for (uint32_t step = 1; step < fold.Q; step *= 2) {
+    x->last = 2 * step == fold.Q;
+    if (!double_once(x, fold, step, family, before, error)) return false;
+  }
+  return fold_out(x, fold, error);
+}
+
+/* --- ring ----------------------------------------------------------------------------------------------- */
+
+bool ss_running_ring(struct ss_running *x, const struct ss_chunk *own, struct ss_error *error) {
+  const uint32_t P = x->play->ranks;
+  SS_AUTO_FREE struct ss_chunk *before = ss_alloc(P, sizeof *before);
+  if (!before) return ss_fail_memory(error, "summing sparse gradients");
+  for (uint32_t s = 1; s < P; s++) {
+    x->last = s + 1 == P;
+    if (!announce(x, error)) return false;
+    for (uint32_t r = 0; r < P; r++) put(x, r, r, (r + 1) % P);
+    if (!ss_play_messages(x->play, P, true, x->wire, error)) return false;
+    take(x, P);
+    for (uint32_t r = 0; r < P; r++) x->held[r] = own[r];
+    for (uint32_t r = 0; r < P; r++) /* the sums of before are needed until all have added */
+      if (x->came[r].part == 1) {
+        const struct ss_chunk both[2] = {own[r], x->came[r]};
+        struct ss_arena *arena = arena_of(x, r);
+        if (!x->last) ss_arena_reset(arena);
+        if (!ss_chunk_sum(both, 2, x->low, x->high, arena, &x->play->scratch, &x->held[r], error)) return false;
+        x->held[r].width = x->held[r].stride = own[r].width;
+        ss_play_note_sum(x->play, r, x->wire, both, 2, &x->held[r]);
+      }
+    x->turn = 1 - x->turn;
+    if (!ss_play_charge_sums(x->play, error)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,331 @@
+/* Each group is a coroutine: its player takes a round by leaving it for the conductor and handing over control, and
+ * gets control back when the rounds of all groups have been played. One thread, no shared state but the play. */
+#include "sim/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define FIBERS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FIBERS 1
+#endif
+#endif
+#ifdef FIBERS
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+/* Bytes of a coroutine's stack; only what is touched becomes memory. */
+enum { STACK = 1 << 18 };
+
+struct conductor;
+
+struct numbers {
+  uint64_t *number, count;
+  enum ss_pool how;
+};
+
+struct member {
+  struct ss_player player; /* first: the player of the group's play is the member it stands in */
+  struct conductor *conductor;
+  const struct ss_group *group;
+  struct ss_play play;
+  struct ss_error error;
+  struct ss_round *round; /* what it wants played; NULL: it is through */
+  struct numbers *pooled; /* what it wants pooled, before anything else; NULL: nothing */
+  bool played;            /* how that ended */
+  bool ok;                /* how its body ended */
+  uint32_t number;
+  ucontext_t context;
+  unsigned char *stack;
+  void *fiber; /* the sanitizer's */
+};
+
+struct conductor {
+  struct ss_play *play;
+  uint32_t count;
+  struct member *member;
+  ss_group_body *body;
+  void *context;
+  ucontext_t here;
+  struct member *next; /* who gets control */
+  const void *stack;   /* the conductor's own, for the sanitizer */
+  size_t stack_size;
+  void *fiber;
+};
+
+/* --- control -------------------------------------------------------------------------------------------- */
+
+static void switch_to(struct conductor *c, struct member *m) {
+  c->next = m;
+#ifdef FIBERS
+  __sanitizer_start_switch_fiber(&c->fiber, m->stack, STACK);
+#endif
+  swapcontext(&c->here, &m->context);
+#ifdef FIBERS
+  __sanitizer_finish_switch_fiber(c->fiber, NULL, NULL);
+#endif
+}
+
+/* Gives control until the member wants a round played, or is through. */
+static void enter(struct conductor *c, struct member *m) {
+  struct ss_player *player = c->play->player;
+  switch_to(c, m);
+  while (m->pooled) {
+    const struct numbers *n = m->pooled;
+    m->played = player->pool(player, n->number, n->count, n->how, &m->error);
+    m->pooled = NULL;
+    switch_to(c, m);
+  }
+}
+
+static void leave(struct member *m, bool for_good) {
+#ifdef FIBERS
+  __sanitizer_start_switch_fiber(for_good ? NULL : &m->fiber, m->conductor->stack, m->conductor->stack_size);
+#else
+  (void)for_good;
+#endif
+  swapcontext(&m->context, &m->conductor->here);
+#ifdef FIBERS
+  __sanitizer_finish_switch_fiber(m->fiber, &m->conductor->stack, &m->conductor->stack_size);
+#endif
+}
+
+/* makecontext passes ints: the conductor's address comes in two halves. */
+static void begin(unsigned high, unsigned low) {
+  struct conductor *c = (struct conductor *)(((uintptr_t)high << 32) | low); // NOLINT(performance-no-int-to-ptr)
+  struct member *m = c->next;
+#ifdef FIBERS
+  __sanitizer_finish_switch_fiber(NULL, &c->stack, &c->stack_size);
+#endif
+  m->ok = c->body(c->context, m->number, &m->play, &m->error);
+  m->round = NULL;
+  leave(m, true);
+}
+
+static bool hand_over(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct member *m = (struct member *)player;
+  m->round = round;
+  leave(m, false);
+  if (!m->played && error) *error = m->error;
+  return m->played;
+}
+
+/* On the conductor's stack, which is as large as others take it to be. */
+// NOLINTNEXTLINE(readability-non-const-parameter): the player fills it in
+static bool pool(struct ss_player *player, uint64_t *number, uint64_t count, enum ss_pool how,
+                 struct ss_error *error) {
+  struct member *m = (struct member *)player;
+  struct numbers numbers = {number, count, how};
+  m->pooled = &numbers;
+  leave(m, false);
+  if (!m->played && error) *error = m->error;
+  return m->played;
+}
+
+/* --- endpoints ------------------------------------------------------------------------------------------ */
+
+static uint32_t outside(const struct ss_group *g, uint32_t endpoint) {
+  return endpoint < g->ranks ? g->rank[endpoint] : g->server[endpoint - g->ranks];
+}
+
+static bool resident(const struct ss_player *player, uint32_t endpoint) {
+  const struct member *m = (const struct member *)player;
+  return ss_play_resident(m->conductor->play, outside(m->group, endpoint));
+}
+
+/* --- rounds --------------------------------------------------------------------------------------------- */
+
+/* The rounds that are wanted now, dependent or not, as one. */
+struct merged {
+  struct ss_messages messages;
+  struct ss_round round;
+  uint32_t *from, *to;
+  uint64_t *bytes;
+  struct ss_payload *payloads;
+  struct ss_kernel *kernels;
+  uint32_t *settled; /* the endpoints of groups that have a dependent round */
+  uint32_t room, kernel_room;
+};
+
+static bool wanted(const struct member *m, bool dependent) {
+  return m->round && m->round->dependent == dependent;
+}
+
+static void put_round(struct merged *all, const struct member *m) {
+  const struct ss_round *round = m->round;
+  uint32_t n = all->round.messages.count;
+  for (uint32_t i = 0; i < round->messages.count; i++, n++) {
+    all->from[n] = outside(m->group, ss_message_from(&round->messages, i));
+    all->to[n] = outside(m->group, ss_message_to(&round->messages, i));
+    all->bytes[n] = ss_message_bytes(&round->messages, i);
+    all->payloads[n] = (struct ss_payload){0};
+    if (!round->payloads) continue;
+    all->payloads[n] = round->payloads[i];
+    if (round->wire) all->payloads[n].wire = round->wire;
+  }
+  all->round.messages.count = n;
+  for (uint32_t i = 0; i < round->after_count; i++)
+    all->kernels[all->round.after_count++] =
+        (struct ss_kernel){outside(m->group, round->after[i].endpoint), round->after[i].seconds};
+}
+
+static bool gather_rounds(struct conductor *c, struct merged *all, bool dependent, bool *any) {
+  uint32_t messages = 0, kernels = 0;
+  *any = false;
+  for (uint32_t k = 0; k < c->count; k++) {
+    const struct member *m = &c->member[k];
+    if (!wanted(m, dependent)) continue;
+    *any = true;
+    messages += m->round->messages.count;
+    kernels += m->round->after_count;
+  }
+  if (messages > all->room || !all->from) {
+    free(all->from), free(all->to), free(all->bytes), free(all->payloads);
+    all->from = ss_alloc(messages, sizeof *all->from);
+    all->to = ss_alloc(messages, sizeof *all->to);
+    all->bytes = ss_alloc(messages, sizeof *all->bytes);
+    all->payloads = ss_alloc(messages, sizeof *all->payloads);
+    all->room = messages;
+  }
+  if (kernels > all->kernel_room || !all->kernels) {
+    free(all->kernels);
+    all->kernels = ss_alloc(kernels, sizeof *all->kernels);
+    all->kernel_room = kernels;
+  }
+  if (!all->settled) all->settled = ss_alloc(c->play->ranks + c->play->servers, sizeof *all->settled);
+  if (!all->from || !all->to || !all->bytes || !all->payloads || !all->kernels || !all->settled) return false;
+  all->round = (struct ss_round){.messages = {.from = all->from, .to = all->to, .bytes = all->bytes},
+                                 .dependent = dependent,
+                                 .settled = all->settled,
+                                 .after = all->kernels};
+  for (uint32_t k = 0; k < c->count; k++) {
+    const struct member *m = &c->member[k];
+    if (!wanted(m, dependent)) continue;
+    put_round(all, m);
+    for (uint32_t e = 0; dependent && e < m->group->ranks + m->group->servers; e++)
+      all->settled[all->round.settled_count++] = outside(m->group, e);
+    if (m->round->payloads) all->round.payloads = all->payloads;
+  }
+  return true;
+}
+
+/* Is that what another group sent in this round? Groups number their endpoints alike, so nobody else would notice.
+ * It is not handed out: it lives only as long as its group lets it. */
+static bool astray(const struct conductor *c, const struct member *m, bool dependent, const struct ss_chunk *chunks) {
+  for (uint32_t k = 0; k < c->count; k++) {
+    const struct member *other = &c->member[k];
+    if (other == m || !wanted(other, dependent) || !other->round->payloads) continue;
+    for (uint32_t i = 0; i < other->round->messages.count; i++)
+      if (other->round->payloads[i].chunks == chunks && other->round->payloads[i].count > 0) return true;
+  }
+  return false;
+}
+
+static void watch(struct conductor *c, struct merged *all, bool dependent) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < c->count; k++) {
+    struct member *m = &c->member[k];
+    if (!wanted(m, dependent)) continue;
+    for (uint32_t i = 0; i < m->round->messages.count; i++, n++) {
+      if (!m->round->payloads || all->payloads[n].chunks == m->round->payloads[i].chunks) continue;
+      if (all->payloads[n].count == 0 || !astray(c, m, dependent, all->payloads[n].chunks)) continue;
+      ss_play_mismatch(&m->play, "endpoint %u received what another group sent", all->to[n]);
+      all->payloads[n].count = 0;
+    }
+  }
+}
+
+/* Hands out what came, and control. */
+static void resume(struct conductor *c, const struct merged *all, bool dependent, bool played,
+                   const struct ss_error *error) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < c->count; k++) {
+    struct member *m = &c->member[k];
+    if (!wanted(m, dependent)) continue;
+    for (uint32_t i = 0; i < m->round->messages.count; i++, n++)
+      if (m->round->payloads) m->round->payloads[i] = all->payloads[n];
+    m->played = played;
+    if (!played) m->error = *error;
+  }
+}
+
+/* Dependent rounds first: those that wait for more go first, as in a single group. */
+static bool play_rounds(struct conductor *c, struct merged *all, bool *more) {
+  struct ss_error error = {.status = SS_OK};
+  *more = false;
+  for (int dependent = 1; dependent >= 0; dependent--) {
+    bool any;
+    if (!gather_rounds(c, all, dependent != 0, &any)) return false;
+    if (!any) continue;
+    *more = true;
+    bool played = c->play->player->play(c->play->player, &all->round, &error);
+    watch(c, all, dependent != 0);
+    resume(c, all, dependent != 0, played, &error);
+  }
+  for (uint32_t k = 0; k < c->count; k++)
+    if (c->member[k].round) enter(c, &c->member[k]);
+  return true;
+}
+
+/* --- life ----------------------------------------------------------------------------------------------- */
+
+static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *group, struct ss_error *error) {
+  struct member *m = &c->member[k];
+  const uintptr_t address = (uintptr_t)c;
+  *m = (struct member){.player = {.play = hand_over,
+                                  .resident = c->play->player->resident ? resident : NULL,
+                                  .pool = c->play->player->pool ? pool : NULL},
+                       .conductor = c,
+                       .group = group,
+                       .number = k};
+  m->stack = ss_alloc(STACK, 1);
+  if (!m->stack || getcontext(&m->context) != 0) return ss_fail_memory(error, "playing groups together");
+  if (!ss_play_open(&m->play, &m->player, group->ranks, group->servers, error)) return false;
+  m->play.payloads = c->play->payloads;
+  m->play.exchange_sizes = c->play->exchange_sizes;
+  m->play.watchful = c->play->watchful;
+  m->play.device = c->play->device;
+  m->play.arena = c->play->arena;
+  m->context.uc_stack.ss_sp = m->stack;
+  m->context.uc_stack.ss_size = STACK;
+  makecontext(&m->context, (void (*)(void))begin, 2, (unsigned)(address >> 32), (unsigned)address);
+  return true;
+}
+
+static void close_member(struct conductor *c, struct member *m) {
+  c->play->mismatches += m->play.mismatches;
+  if (m->play.mismatch[0] && !c->play->mismatch[0])
+    memcpy(c->play->mismatch, m->play.mismatch, sizeof m->play.mismatch);
+  ss_play_close(&m->play);
+  free(m->stack);
+}
+
+bool ss_together(struct ss_play *play, uint32_t count, const struct ss_group *groups, ss_group_body *body,
+                 void *context, struct ss_error *error) {
+  struct conductor c = {.play = play, .count = count, .body = body, .context = context};
+  struct merged all = {0};
+  uint32_t open = 0;
+  c.member = ss_alloc_zero(count, sizeof *c.member);
+  if (!c.member) return ss_fail_memory(error, "playing groups together");
+  bool ok = true;
+  while (ok && open < count) ok = open_member(&c, open, &groups[open], error), open++;
+  if (ok)
+    for (uint32_t k = 0; k < count; k++) enter(&c, &c.member[k]);
+  for (bool more = ok; more;)
+    if (!play_rounds(&c, &all, &more)) {
+      ok = ss_fail_memory(error, "playing groups together");
+      break;
+    }
+  for (uint32_t k = 0; ok && k < count; k++)
+    if (!c.member[k].ok) {
+      ok = false;
+      if (error) *error = c.member[k].error;
+    }
+  for (uint32_t k = 0; k < open; k++) close_member(&c, &c.member[k]);
+  free(c.member);
+  free(all.from), free(all.to), free(all.bytes), free(all.payloads), free(all.kernels), free(all.settled);
+  return ok;
+}

@@ -1,0 +1,45 @@
+/* Stored results against new ones: which points moved, which are new, which are gone. */
+#ifndef SS_STUDY_BASELINES_H
+#define SS_STUDY_BASELINES_H
+
+#include "base/json.h"
+#include "report/points.h"
+
+enum ss_change { SS_MOVED, SS_NEW, SS_MISSING };
+
+/* One field of a point that moved. NaN: null there. */
+struct ss_moved_field {
+  const char *name;
+  double was, now;
+};
+
+struct ss_changed_point {
+  enum ss_change change;
+  const struct ss_point *point; /* NULL: missing */
+  struct ss_node stored;        /* absent: new */
+  struct ss_moved_field *field; /* [fields] of points that moved */
+  size_t fields;
+  bool judged_otherwise; /* "exact" is not what it was */
+};
+
+struct ss_diff {
+  const char *baseline; /* its name */
+  double tolerance;
+  struct ss_changed_point *changed; /* in printed order, the missing last */
+  size_t count, moved, fresh, missing, same;
+};
+
+/* `stored` is what ss_results_read gave of JSON. Points meet by label, ranks, tensor and place in the sweep. Bytes,
+ * messages, rounds and k must be the same; other numbers may differ by `tolerance`, relative. Fields that the stored
+ * points do not have are not compared. Both must outlive the diff. */
+bool ss_diff_make(struct ss_doc *stored, const struct ss_points *points, double tolerance, struct ss_diff *out,
+                  struct ss_error *error) SS_MUST_CHECK;
+void ss_diff_free(struct ss_diff *diff);
+
+bool ss_diff_table(const struct ss_diff *diff, const char *scenario, FILE *stream,
+                   struct ss_error *error) SS_MUST_CHECK;
+bool ss_diff_json(const struct ss_diff *diff, const char *scenario, FILE *stream,
+                  struct ss_error *error) SS_MUST_CHECK;
+bool ss_diff_csv(const struct ss_diff *diff, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,50 @@
+#include "study/candidates.h"
+
+#include "schemes/scheme.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "zen" with "coo" behind "shard": {"name": "zen", "label": "zen coo, shard", "hierarchy": "shard"}, for the caller
+ * to complete. */
+static cJSON *add(cJSON *list, const char *name, const char *variant, const char *hierarchy) {
+  char label[96]; /* names are ours, and short */
+  cJSON *item = cJSON_CreateObject();
+  snprintf(label, sizeof label, "%s%s%s%s%s", name, variant ? " " : "", variant ? variant : "", hierarchy ? ", " : "",
+           hierarchy ? hierarchy : "");
+  cJSON_AddStringToObject(item, "name", name);
+  cJSON_AddStringToObject(item, "label", label);
+  if (hierarchy) cJSON_AddStringToObject(item, "hierarchy", hierarchy);
+  cJSON_AddItemToArray(list, item);
+  return item;
+}
+
+/* Options whose every choice is worth a try. Others trade something else than time, or are for experiments. */
+static bool worth_trying(const struct ss_option *option) {
+  return option->kind == SS_OPTION_CHOICE &&
+         (strcmp(option->name, "algorithm") == 0 || strcmp(option->name, "format") == 0);
+}
+
+static void add_scheme(cJSON *list, const struct ss_scheme *scheme, const char *hierarchy) {
+  bool varied = false;
+  for (const struct ss_option *o = scheme->options; o && o->name; o++) {
+    if (!worth_trying(o)) continue;
+    varied = true;
+    for (size_t i = 0; o->choices[i]; i++)
+      cJSON_AddStringToObject(add(list, scheme->name, o->choices[i], hierarchy), o->name, o->choices[i]);
+  }
+  if (!varied) add(list, scheme->name, NULL, hierarchy);
+  for (const struct ss_option *o = scheme->options; o && o->name; o++)
+    if (o->kind == SS_OPTION_FLAG && strcmp(o->name, "colocated") == 0)
+      cJSON_AddTrueToObject(add(list, scheme->name, o->name, hierarchy), o->name);
+}
+
+cJSON *ss_candidates(bool hierarchies) {
+  static const char *const in_node[] = {NULL, "shard", "leader"};
+  cJSON *list = cJSON_CreateArray();
+  for (size_t h = 0; list && h < (hierarchies ? 3 : 1); h++)
+    for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
+      if (!(*s)->parse) add_scheme(list, *s, in_node[h]);
+  return list;
+}

@@ -1,0 +1,258 @@
+#include "study/compute.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool point_arrays(struct ss_point *p, const struct ss_points_wish *wish, struct ss_error *error) {
+  if (wish->per_iteration) p->iteration_s = ss_alloc_zero(p->iterations, sizeof *p->iteration_s);
+  if (wish->per_iteration && !p->iteration_s) return ss_fail_memory(error, "recording iterations");
+  if (!wish->per_rank) return true;
+  p->rank_sent = ss_alloc_zero(p->ranks, sizeof *p->rank_sent);
+  p->rank_received = ss_alloc_zero(p->ranks, sizeof *p->rank_received);
+  return (p->rank_sent && p->rank_received) || ss_fail_memory(error, "recording ranks");
+}
+
+static bool grow(void *array, size_t count, size_t size) {
+  void *old, *grown;
+  memcpy(&old, array, sizeof old);
+  grown = ss_realloc(old, count, size);
+  if (grown) memcpy(array, &grown, sizeof grown);
+  return grown;
+}
+
+static bool worker_arrays(struct ss_worker *w, uint32_t ranks, uint32_t networks, struct ss_error *error) {
+  return (grow(&w->sent, ranks, sizeof *w->sent) && grow(&w->received, ranks, sizeof *w->received) &&
+          grow(&w->clusters, networks, sizeof *w->clusters) && grow(&w->tallies, networks, sizeof *w->tallies)) ||
+         ss_fail_memory(error, "recording ranks");
+}
+
+/* The fields that are means over iterations: summed first, divided once, so that equal iterations give their own
+ * value.
+ */
+static void mean_fields(struct ss_point *p, double *fields[SS_POINT_MEANS]) {
+  double *const all[SS_POINT_MEANS] = {
+      &p->time,     &p->kernel,       &p->messages,   &p->rounds,         &p->bytes,
+      &p->sent_max, &p->received_max, &p->server_max, &p->push_imbalance, &p->pull_imbalance,
+      &p->error_l2, &p->error_mean,   &p->energy,     &p->energy_lost,    &p->k};
+  memcpy(fields, all, sizeof all);
+}
+
+static void values_of(const struct ss_outcome *o, const struct ss_tally *t, double out[SS_POINT_MEANS]) {
+  const double values[SS_POINT_MEANS] = {t->time,
+                                         t->kernel,
+                                         (double)t->messages,
+                                         (double)t->rounds,
+                                         (double)t->bytes,
+                                         (double)t->sent_max,
+                                         (double)t->received_max,
+                                         (double)t->server_max,
+                                         o->push_imbalance,
+                                         o->pull_imbalance,
+                                         o->error_l2,
+                                         o->error_mean,
+                                         o->energy,
+                                         o->energy_lost,
+                                         o->k ? (double)o->k : NAN};
+  memcpy(out, values, sizeof values);
+}
+
+/* Adds an iteration. What it does not have (the balance of parts when nobody has rows) is not in the mean. */
+static void accumulate(struct ss_point *p, const struct ss_outcome *o, const struct ss_tally *t,
+                       const struct ss_worker *w, uint64_t i) {
+  double values[SS_POINT_MEANS];
+  values_of(o, t, values);
+  double *fields[SS_POINT_MEANS];
+  mean_fields(p, fields);
+  for (size_t k = 0; k < SS_POINT_MEANS; k++)
+    if (!isnan(values[k])) *fields[k] += values[k];
+  if (i == 0 || t->time < p->time_min) p->time_min = t->time;
+  if (i == 0 || t->time > p->time_max) p->time_max = t->time;
+  if (o->proven && p->lossless) p->exact = p->exact == SS_NO || !o->exact ? SS_NO : SS_YES;
+  if (p->iteration_s) p->iteration_s[i] = t->time;
+  for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
+    p->rank_sent[r] += (double)w->sent[r];
+    p->rank_received[r] += (double)w->received[r];
+  }
+}
+
+static void count_values(struct ss_worker *w, const struct ss_outcome *o) {
+  double values[SS_POINT_MEANS];
+  values_of(o, &w->tallies[0], values);
+  for (size_t k = 0; k < SS_POINT_MEANS; k++) w->counted[k] += isnan(values[k]) ? 0 : 1;
+}
+
+static void divide(struct ss_point *p, const struct ss_worker *w) {
+  double n = (double)p->iterations, *fields[SS_POINT_MEANS];
+  mean_fields(p, fields);
+  for (size_t k = 0; k < SS_POINT_MEANS; k++) *fields[k] = w->counted[k] ? *fields[k] / (double)w->counted[k] : NAN;
+  p->time = fmin(fmax(p->time, p->time_min), p->time_max);
+  for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
+    p->rank_sent[r] /= n;
+    p->rank_received[r] /= n;
+  }
+}
+
+void ss_point_add_texts(struct ss_point *p, const struct ss_cost *cost) {
+  p->formula = cost->exact;
+  p->formula_low = cost->exact_low;
+  p->formula_high = cost->exact_high;
+  p->paper = cost->paper;
+  p->erratum = cost->erratum;
+}
+
+/* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
+static void add_forms(struct ss_point *p, const struct ss_job *job, const struct ss_cost *cost,
+                      const struct ss_measure *measure) {
+  /* one flat link class: the links inside the node when all ranks live in one */
+  const struct ss_link *link = job->ranks <= job->cluster.gpus_per_node ? &job->cluster.intra : &job->cluster.inter;
+  struct ss_symbols symbols = {.alpha = link->alpha, .beta = link->beta};
+  struct ss_cost_values values;
+  struct ss_input shape;
+  struct ss_error ignored;
+  const struct ss_scheme *scheme = job->setting.scheme;
+  const bool element = scheme->by_elements || (job->setting.element && !scheme->keeps_rows);
+  p->formula_s = p->formula_low_s = p->formula_high_s = NAN;
+  p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
+  if (!cost || job->ranks == 1) return;
+  if (!ss_input_shape(&job->origin, element || job->selection.selects, &shape, &ignored)) return;
+  ss_selection_shape(&job->selection, element, &shape);
+  symbols.S = job->servers;
+  ss_measure_symbols(measure, &shape, &job->setting, &symbols);
+  if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
+  ss_point_add_texts(p, cost);
+  p->formula_s = values.exact;
+  p->formula_low_s = values.exact_low;
+  p->formula_high_s = values.exact_high;
+  p->paper_s = values.paper;
+  p->paper_low_s = values.paper_low;
+  p->paper_high_s = values.paper_high;
+}
+
+void ss_point_begin(struct ss_point *p, const struct ss_job *job) {
+  const struct ss_identity identity = ss_job_identity(job);
+  *p = (struct ss_point){.setting = job->setting,
+                         .ranks = job->ranks,
+                         .tensor = job->tensor_name,
+                         .at = job->at,
+                         .cluster = job->cluster_name,
+                         .device = job->device_name,
+                         .trace = job->trace_name,
+                         .trace_hash = job->trace_hash,
+                         .seed = job->seed,
+                         .iterations = job->end - job->first,
+                         .lossless = job->setting.scheme->lossless,
+                         .exact = SS_UNKNOWN,
+                         .hash = {identity.high, identity.low}};
+}
+
+/* What the scenario selects of a gradient, before the scheme sees it. */
+static bool select_entries(const struct ss_job *job, bool element, struct ss_worker *w, struct ss_input *input,
+                           struct ss_error *error) {
+  return !job->selection.selects || ss_selector_apply(&w->selector, element, input, &w->arena, error);
+}
+
+/* What the exact sum applies is all there is, or all that was selected of it. */
+static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss_outcome *o) {
+  const bool lossless = job->setting.scheme->lossless;
+  if (lossless && o->proven) {
+    o->error_l2 = o->error_mean = o->energy_lost = 0;
+    o->energy = 1;
+  }
+  if (job->selection.selects && o->proven) o->energy = lossless ? w->selector.energy : o->energy * w->selector.energy;
+  if (job->selection.selects)
+    o->k = ss_selection_k(&job->selection, job->selection.block ? w->selector.blocks : w->selector.elements);
+}
+
+/* One iteration, on all networks. */
+static bool run_iteration(const struct ss_job *job, uint32_t networks, const struct ss_points_wish *wish, uint64_t t,
+                          struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
+  const struct ss_world world = {
+      .cluster = w->clusters[0], .device = &job->device, .verify = job->verify, .memory = &w->memory};
+  struct ss_input_wish input_wish = ss_setting_wish(&job->setting, job->ranks, job->verify, job->device.counted);
+  const bool element = input_wish.element;
+  struct ss_input input;
+  *out = (struct ss_outcome){.rank_sent = wish->per_rank ? w->sent : NULL, .rank_received = w->received};
+  if (job->selection.selects) input_wish.element = input_wish.values = input_wish.lists = true;
+  input_wish.iteration = t;
+  ss_arena_reset(&w->arena);
+  if (!ss_inputs_get(&w->inputs, job, &input_wish, &w->arena, &w->scratch, &input, error) ||
+      !select_entries(job, element, w, &input, error) || !ss_measure_add(&w->measures, &input, &job->origin, error) ||
+      !ss_simulate_all(&job->setting, &world, w->clusters, networks, &input, &w->arena, out, w->tallies, error))
+    return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
+                          (unsigned long long)t);
+  if (out->proven && !out->sound)
+    return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %llu: %s: %s", job->setting.label, job->ranks,
+                   (unsigned long long)t,
+                   job->setting.scheme->lossless ? "not the exact sum" : "not what it should be", out->mismatch);
+  weigh(job, w, out);
+  return true;
+}
+
+const struct ss_cost *ss_job_cost(const struct ss_job *job, const struct ss_costs *costs) {
+  return ss_costs_find(costs, &job->setting, job->ranks, job->servers);
+}
+
+static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
+                        const struct ss_points_wish *wish, struct ss_worker *w, struct ss_point *points,
+                        struct ss_error *error) {
+  const struct ss_job *job = &jobs[group->job[0]];
+  const struct ss_cost *cost = ss_job_cost(job, costs);
+  const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
+  ss_memory_free(&w->memory); /* each group begins with nothing kept */
+  ss_selector_free(&w->selector);
+  w->selector = (struct ss_selector){.selection = job->selection};
+  memset(w->counted, 0, sizeof w->counted);
+  if (!worker_arrays(w, job->ranks, group->count, error)) return false;
+  for (uint32_t i = 0; i < group->count; i++) {
+    struct ss_point *p = &points[group->job[i]];
+    w->clusters[i] = &jobs[group->job[i]].cluster;
+    ss_point_free_arrays(p);
+    ss_point_begin(p, &jobs[group->job[i]]);
+    if (!point_arrays(p, wish, error)) return false;
+  }
+  return ss_measure_begin(&w->measures, job->ranks, block, error);
+}
+
+bool ss_group_compute(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
+                      const struct ss_points_wish *wish, struct ss_worker *w, struct ss_point *points,
+                      struct ss_error *error) {
+  const struct ss_job *job = &jobs[group->job[0]];
+  if (!begin_group(jobs, group, costs, wish, w, points, error)) return false;
+  for (uint64_t t = job->first; t < job->end; t++) {
+    struct ss_outcome outcome;
+    if (!run_iteration(job, group->count, wish, t, w, &outcome, error)) return false;
+    count_values(w, &outcome);
+    for (uint32_t i = 0; i < group->count; i++)
+      accumulate(&points[group->job[i]], &outcome, &w->tallies[i], w, t - job->first);
+  }
+  const struct ss_measure *mean = ss_measure_mean(&w->measures);
+  for (uint32_t i = 0; i < group->count; i++) {
+    struct ss_point *p = &points[group->job[i]];
+    divide(p, w);
+    p->density = mean->density;
+    p->gamma = mean->gamma;
+    add_forms(p, &jobs[group->job[i]], ss_job_cost(job, costs), mean);
+  }
+  return true;
+}
+
+void ss_worker_free(struct ss_worker *w) {
+  ss_arena_free(&w->arena);
+  ss_coalesce_free(&w->scratch);
+  ss_inputs_free(&w->inputs);
+  ss_memory_free(&w->memory);
+  ss_selector_free(&w->selector);
+  ss_measure_free(&w->measures);
+  free(w->sent);
+  free(w->received);
+  free(w->clusters);
+  free(w->tallies);
+}
+
+void ss_point_free_arrays(struct ss_point *p) {
+  free(p->iteration_s);
+  free(p->rank_sent);
+  free(p->rank_received);
+  p->iteration_s = p->rank_sent = p->rank_received = NULL;
+}

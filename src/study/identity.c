@@ -1,0 +1,231 @@
+#include "study/identity.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* --- hashes --------------------------------------------------------------------------------------------- */
+
+/* Fields are fed one by one: a struct's padding is not part of what it says. */
+static void feed_count(XXH3_state_t *state, uint64_t value) {
+  (void)XXH3_128bits_update(state, &value, sizeof value);
+}
+
+static void feed_number(XXH3_state_t *state, double value) {
+  (void)XXH3_128bits_update(state, &value, sizeof value);
+}
+
+/* With its length, so that two texts never run into each other. */
+static void feed_text(XXH3_state_t *state, const char *text) {
+  const size_t length = text ? strlen(text) : 0;
+  feed_count(state, length);
+  if (text) (void)XXH3_128bits_update(state, text, length);
+}
+
+static void feed_setting(XXH3_state_t *state, const struct ss_setting *s) {
+  feed_text(state, s->scheme->name);
+  for (size_t i = 0; i < SS_OPTIONS_MAX; i++) {
+    feed_count(state, s->value[i]);
+    feed_number(state, s->real[i]);
+    feed_count(state, s->given[i]);
+  }
+  feed_count(state, s->index_bytes);
+  feed_count(state, s->element);
+  feed_count(state, s->exchange_sizes);
+  feed_count(state, s->hierarchy);
+}
+
+static void feed_input(XXH3_state_t *state, const struct ss_job *job) {
+  feed_text(state, job->trace_key);
+  feed_count(state, job->trace_hash);
+  feed_text(state, job->tensor_name);
+  feed_count(state, job->origin.tensor);
+  feed_count(state, job->origin.merge);
+  feed_count(state, job->seed);
+  feed_count(state, job->first);
+  feed_count(state, job->end);
+  feed_count(state, job->ranks);
+}
+
+static void feed_selection(XXH3_state_t *state, const struct ss_selection *s) {
+  feed_count(state, s->selects);
+  feed_count(state, s->residual);
+  feed_count(state, s->k);
+  feed_number(state, s->density);
+  feed_count(state, s->block);
+}
+
+static void feed_device(XXH3_state_t *state, const struct ss_device *d) {
+  feed_text(state, d->name);
+  feed_count(state, d->counted);
+  feed_number(state, d->launch);
+  feed_number(state, d->per_byte);
+  feed_count(state, d->measured);
+  for (int i = 0; i < SS_CHARGES; i++) {
+    feed_number(state, d->line[i].t0);
+    feed_number(state, d->line[i].per_byte);
+  }
+}
+
+static void feed_payloads(XXH3_state_t *state, const struct ss_job *job) {
+  feed_setting(state, &job->setting);
+  feed_input(state, job);
+  feed_selection(state, &job->selection);
+  feed_count(state, job->servers);
+  feed_count(state, job->verify);
+  feed_device(state, &job->device);
+  feed_count(state, job->cluster.gpus_per_node);
+}
+
+static void feed_cluster(XXH3_state_t *state, const struct ss_cluster *c) {
+  feed_text(state, c->name);
+  feed_text(state, c->model);
+  feed_number(state, c->inter.alpha);
+  feed_number(state, c->inter.beta);
+  feed_number(state, c->intra.alpha);
+  feed_number(state, c->intra.beta);
+  feed_count(state, c->has_intra);
+  feed_count(state, c->nic_per_node);
+}
+
+static struct ss_identity digest(const XXH3_state_t *state) {
+  const XXH128_hash_t hash = XXH3_128bits_digest(state);
+  return (struct ss_identity){hash.high64, hash.low64};
+}
+
+struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_wish *wish) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  (void)XXH3_128bits_reset(&state);
+  feed_input(&state, job);
+  feed_count(&state, (uint64_t)(uint32_t)job->origin.exponent);
+  feed_count(&state, wish->lists);
+  feed_count(&state, wish->lookups);
+  feed_count(&state, wish->element);
+  feed_count(&state, wish->values);
+  return digest(&state);
+}
+
+struct ss_identity ss_job_payloads(const struct ss_job *job) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  (void)XXH3_128bits_reset(&state);
+  feed_payloads(&state, job);
+  return digest(&state);
+}
+
+struct ss_identity ss_job_identity(const struct ss_job *job) {
+  XXH3_state_t state;
+  char *at = job->at ? cJSON_PrintUnformatted(job->at) : NULL;
+  XXH3_INITSTATE(&state);
+  (void)XXH3_128bits_reset(&state);
+  feed_text(&state, SS_VERSION); /* another program may compute otherwise */
+  feed_payloads(&state, job);
+  feed_cluster(&state, &job->cluster);
+  feed_text(&state, job->setting.label);
+  feed_text(&state, job->trace_name);
+  feed_text(&state, at);
+  free(at);
+  return digest(&state);
+}
+
+struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  (void)XXH3_128bits_reset(&state);
+  feed_count(&state, count);
+  for (size_t i = 0; i < count; i++) {
+    const struct ss_identity one = ss_job_identity(&jobs[i]);
+    feed_count(&state, one.high);
+    feed_count(&state, one.low);
+  }
+  return digest(&state);
+}
+
+static void feed_carried(XXH3_state_t *state, const struct ss_carried *c) {
+  feed_setting(state, &c->setting);
+  feed_count(state, c->ranks);
+  feed_count(state, c->bytes);
+  feed_count(state, c->share);
+  feed_count(state, c->dtype);
+  feed_selection(state, &c->select);
+  if (!c->lookups) return;
+  feed_text(state, c->lookups->module->name);
+  feed_count(state, c->lookups->module->rows);
+  feed_count(state, c->lookups->module->row_width);
+  feed_count(state, c->lookups->iterations);
+}
+
+struct ss_identity ss_durations_identity(const struct ss_durations *d) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  (void)XXH3_128bits_reset(&state);
+  feed_text(&state, SS_VERSION);
+  feed_cluster(&state, &d->cluster);
+  feed_device(&state, &d->device);
+  feed_count(&state, d->verify);
+  feed_count(&state, d->count);
+  for (uint32_t i = 0; i < d->count; i++) feed_carried(&state, &d->duration[i].carried);
+  return digest(&state);
+}
+
+/* --- groups --------------------------------------------------------------------------------------------- */
+
+enum { NETWORKS_MAX = 64, ENDPOINTS_MAX = 1 << 22 };
+
+struct keyed {
+  struct ss_identity key;
+  size_t job;
+};
+
+static int by_key(const void *a, const void *b) {
+  const struct keyed *x = a, *y = b;
+  if (x->key.high != y->key.high) return x->key.high < y->key.high ? -1 : 1;
+  if (x->key.low != y->key.low) return x->key.low < y->key.low ? -1 : 1;
+  return x->job < y->job ? -1 : x->job > y->job;
+}
+
+static int by_first(const void *a, const void *b) {
+  const struct ss_job_group *x = a, *y = b;
+  return x->job[0] < y->job[0] ? -1 : x->job[0] > y->job[0];
+}
+
+static size_t networks_at_once(const struct ss_job *job) {
+  const size_t room = ENDPOINTS_MAX / ((size_t)job->ranks + job->servers);
+  return room < 1 ? 1 : room < NETWORKS_MAX ? room : NETWORKS_MAX;
+}
+
+static void cut(const struct ss_job *jobs, const struct keyed *keyed, size_t n, struct ss_job_groups *out) {
+  for (size_t i = 0; i < n;) {
+    const size_t most = networks_at_once(&jobs[keyed[i].job]), from = i;
+    for (; i < n && i - from < most && ss_identity_same(keyed[i].key, keyed[from].key); i++)
+      out->place[i] = keyed[i].job;
+    out->group[out->count++] = (struct ss_job_group){out->place + from, (uint32_t)(i - from)};
+  }
+}
+
+bool ss_jobs_group(const struct ss_job *jobs, size_t count, const bool *wanted, struct ss_job_groups *out,
+                   struct ss_error *error) {
+  SS_AUTO_FREE struct keyed *keyed = ss_alloc(count, sizeof *keyed);
+  size_t n = 0;
+  *out = (struct ss_job_groups){.group = ss_alloc(count, sizeof *out->group),
+                                .place = ss_alloc(count, sizeof *out->place)};
+  if (!keyed || !out->group || !out->place) {
+    ss_jobs_ungroup(out);
+    return ss_fail_memory(error, "listing points");
+  }
+  for (size_t i = 0; i < count; i++)
+    if (wanted[i]) keyed[n++] = (struct keyed){ss_job_payloads(&jobs[i]), i};
+  qsort(keyed, n, sizeof *keyed, by_key);
+  cut(jobs, keyed, n, out);
+  qsort(out->group, out->count, sizeof *out->group, by_first);
+  return true;
+}
+
+void ss_jobs_ungroup(struct ss_job_groups *groups) {
+  free(groups->group);
+  free(groups->place);
+  *groups = (struct ss_job_groups){0};
+}

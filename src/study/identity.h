@@ -1,0 +1,43 @@
+/* What a point is: which points send the same, and which are the same. */
+#ifndef SS_STUDY_IDENTITY_H
+#define SS_STUDY_IDENTITY_H
+
+#include "study/scenario.h"
+#include "train/durations.h"
+
+struct ss_identity {
+  uint64_t high, low; /* XXH3, 128 bits: of a million points no two are taken for each other */
+};
+
+/* Of all that decides what its iterations start from, before anything is selected. */
+struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_wish *wish);
+/* Of all that decides what is sent, and to what effect: jobs that share it differ only in links, network models and
+ * labels, and in where of the scenario they stand. */
+struct ss_identity ss_job_payloads(const struct ss_job *job);
+/* Of all that decides the point: the former, the cluster, and what the scenario calls it. */
+struct ss_identity ss_job_identity(const struct ss_job *job);
+/* Of all of them, in their order. */
+struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count);
+/* Of all that decides what training simulates, but for the rows that a trace has. */
+struct ss_identity ss_durations_identity(const struct ss_durations *durations);
+
+static inline bool ss_identity_same(struct ss_identity a, struct ss_identity b) {
+  return a.high == b.high && a.low == b.low;
+}
+
+/* Jobs that are simulated in one go, in the order of the first of each. */
+struct ss_job_group {
+  const size_t *job; /* [count] ascending */
+  uint32_t count;
+};
+struct ss_job_groups {
+  struct ss_job_group *group;
+  size_t count;
+  size_t *place; /* the jobs, group by group */
+};
+/* `wanted[i]`: job i is to be computed. Groups are kept small enough that their networks fit into memory. */
+bool ss_jobs_group(const struct ss_job *jobs, size_t count, const bool *wanted, struct ss_job_groups *out,
+                   struct ss_error *error) SS_MUST_CHECK;
+void ss_jobs_ungroup(struct ss_job_groups *groups);
+
+#endif

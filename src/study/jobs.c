@@ -1,0 +1,406 @@
+#include "study/internal.h"
+
+#include "base/data.h"
+#include "study/candidates.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS_MAX = 256, SCHEMES_MAX = 1024 };
+
+static const char *const keys[] = {
+    "name",    "summary",    "trace", "cluster", "ranks", "device", "index_bytes", "granularity", "verify", "sizes",
+    "schemes", "iterations", "sweep", "expect",  "merge", "notes",  "select",      "hierarchy",   NULL};
+
+/* --- ranks ---------------------------------------------------------------------------------------------- */
+
+static bool add_rank(uint64_t rank, uint32_t *out, size_t room, size_t *count, struct ss_error *error) {
+  if (*count == room) return ss_fail(error, SS_BAD_INPUT, "ranks: more than %zu", room);
+  out[(*count)++] = (uint32_t)rank;
+  return true;
+}
+
+bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count, struct ss_error *error) {
+  char copy[512], *rest = copy;
+  *count = 0;
+  if (strlen(text) >= sizeof copy) return ss_fail(error, SS_BAD_INPUT, "ranks: the list is too long");
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *word; (word = strsep(&rest, ","));) {
+    char *dots = strstr(word, "..");
+    uint64_t low, high;
+    if (dots) *dots = '\0';
+    if (!ss_count_parse(word, "ranks", 1, SS_RANKS_MAX, &low, error)) return false;
+    high = low;
+    if (dots && !ss_count_parse(dots + 2, "ranks", low, SS_RANKS_MAX, &high, error)) return false;
+    for (uint64_t rank = low; rank <= high; rank = rank < high && rank * 2 > high ? high : rank * 2) {
+      if (!add_rank(rank, out, room, count, error)) return false;
+      if (rank == high) break;
+    }
+  }
+  return true;
+}
+
+bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t room, size_t *count,
+                   struct ss_error *error) {
+  const char *text;
+  uint64_t rank;
+  *count = 0;
+  if (!ss_node_present(node)) {
+    if (available == 0)
+      return ss_node_fail(node, error, "say how many \"ranks\" (a uniform tensor has any number of them)");
+    return add_rank(available, out, room, count, error);
+  }
+  if (ss_node_is_text(node))
+    return (ss_node_text(node, &text, error) && ss_ranks_parse(text, out, room, count, error)) ||
+           ss_fail_prefix(error, "%s: ranks", ss_doc_name(node.doc));
+  if (ss_node_is_number(node))
+    return ss_node_count(node, 1, SS_RANKS_MAX, &rank, error) && add_rank(rank, out, room, count, error);
+  if (!ss_node_is_array(node) || ss_node_size(node) == 0)
+    return ss_node_fail(node, error, "expected a list of rank counts (say [4, 8, 16] or \"4..64\")");
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
+    if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, room, count, error)) return false;
+  return true;
+}
+
+/* --- one place ------------------------------------------------------------------------------------------ */
+
+struct place {
+  struct ss_cluster cluster;
+  struct ss_device device;
+  const struct ss_source *source;
+  const char *cluster_name, *device_name;
+  uint32_t merge, available; /* available: ranks, 0 for any */
+  uint64_t first, end;
+  bool verify;
+  struct ss_setting defaults;
+  struct ss_selection selection;
+  cJSON *at;
+};
+
+static bool has_values(const struct ss_source *source) {
+  if (!source->trace) return true;
+  bool all = true;
+  for (size_t i = 0; i < ss_trace_tensors(source->trace); i++) all = all && ss_trace_has_values(source->trace, i);
+  return all;
+}
+
+/* The scenario's "select", of what has values. */
+static bool read_select(struct ss_node node, const struct place *p, struct ss_selection *out,
+                        struct ss_error *error) {
+  *out = (struct ss_selection){.residual = true};
+  if (!ss_node_present(node)) return true;
+  if (!ss_selection_read(node, out, error)) return false;
+  if (has_values(p->source)) return true;
+  return ss_node_fail(
+      node, error,
+      "%s has no values to select from: capture them, or say \"trace\": {\"gradient\": {\"elements\": n}}",
+      p->source->name);
+}
+
+static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first, uint64_t *end,
+                            struct ss_error *error) {
+  const char *text;
+  *first = 0;
+  *end = most;
+  if (!ss_node_present(node)) return true;
+  if (ss_node_is_number(node)) return ss_node_count(node, 1, most, end, error);
+  if (!ss_node_text(node, &text, error)) return false;
+  const char *colon = strchr(text, ':');
+  char from[32] = "0";
+  struct ss_error inner;
+  if (colon && (size_t)(colon - text) < sizeof from && colon != text)
+    snprintf(from, sizeof from, "%.*s", (int)(colon - text), text);
+  const char *to = colon ? colon + 1 : text;
+  if (!ss_count_parse(from, "iterations", 0, most - 1, first, &inner) ||
+      (*to && !ss_count_parse(to, "iterations", *first + 1, most, end, &inner)))
+    return ss_node_fail(node, error, "\"%s\" is not a range of iterations (say \"0:50\"; the trace has %llu)", text,
+                        (unsigned long long)most);
+  return true;
+}
+
+/* Models that differ in numbers only, as in a sweep of them, are one. */
+static bool same_model(const cJSON *a, const cJSON *b) {
+  static const char *const texts[] = {"name", "source"};
+  for (size_t i = 0; i < 2; i++) {
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(a, texts[i]),
+                *y = cJSON_GetObjectItemCaseSensitive(b, texts[i]);
+    if ((x || y) && !cJSON_Compare(x, y, true)) return false;
+  }
+  return true;
+}
+
+static bool remember(struct ss_scenario *s, const char *kind, struct ss_node model, struct ss_error *error) {
+  const cJSON *known;
+  if (!ss_node_is_object(model)) return true;
+  cJSON_ArrayForEach(known, s->models) {
+    if (strcmp(cJSON_GetObjectItemCaseSensitive(known, "kind")->valuestring, kind) == 0 &&
+        same_model(cJSON_GetObjectItemCaseSensitive(known, "model"), model.at))
+      return true;
+  }
+  cJSON *entry = cJSON_CreateObject(), *copy = cJSON_Duplicate(model.at, true);
+  const bool ok = entry && copy && cJSON_AddStringToObject(entry, "kind", kind) &&
+                  cJSON_AddItemToObject(entry, "model", copy) && cJSON_AddItemToArray(s->models, entry);
+  if (!ok) cJSON_Delete(entry);
+  return ok ? true : ss_fail_memory(error, "reading a model");
+}
+
+static bool read_models(struct ss_scenario *s, struct ss_node root, struct place *p, struct ss_error *error) {
+  struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
+  if (!ss_node_present(cluster)) {
+    struct ss_error list;
+    char nowhere[PATH_MAX];
+    if (!ss_data_find("clusters", "?", nowhere, sizeof nowhere, &list))
+      return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given: say --cluster NAME %s", ss_doc_name(s->doc),
+                     strchr(list.text, '(') ? strchr(list.text, '(') : list.text);
+    return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(s->doc));
+  }
+  if (!ss_cluster_read(cluster, &p->cluster, error)) return false;
+  p->device = ss_device_none();
+  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->device, error)) return false;
+  if (!remember(s, "cluster", cluster, error) || !remember(s, "device", device, error)) return false;
+  char *names = ss_arena_alloc(&s->arena, 2, sizeof p->cluster.name);
+  if (!names) return ss_fail_memory(error, "reading a scenario");
+  p->cluster_name = memcpy(names, p->cluster.name, sizeof p->cluster.name);
+  p->device_name = memcpy(names + sizeof p->cluster.name, p->device.name, sizeof p->device.name);
+  return true;
+}
+
+static bool read_place(struct ss_scenario *s, struct place *p, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
+                 verify = ss_node_get(root, "verify");
+  uint64_t group = 1;
+  if (!ss_node_keys(root, keys, error)) return false;
+  if (!ss_node_present(trace))
+    return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
+  if (!read_models(s, root, p, error) || !ss_sources_find(&s->sources, trace, s->file, &p->source, error))
+    return false;
+  if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
+  if (group > 1 && !p->source->trace)
+    return ss_node_fail(merge, error, "only a captured or synthesised trace has ranks to merge");
+  p->merge = (uint32_t)group;
+  p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->merge : 0;
+  if (p->source->trace && p->available == 0)
+    return ss_node_fail(merge, error, "%u ranks cannot be merged %llu at a time", ss_trace_ranks(p->source->trace),
+                        (unsigned long long)group);
+  p->verify = true;
+  if (ss_node_present(verify) && !ss_node_flag(verify, &p->verify, error)) return false;
+  uint64_t most = UINT64_C(1) << 20;
+  if (p->source->trace) most = ss_trace_iterations(p->source->trace);
+  else if (p->source->is_gradient) most = p->source->gradient.iterations;
+  struct ss_node iterations = ss_node_get(root, "iterations");
+  if (!read_iterations(iterations, most, &p->first, &p->end, error)) return false;
+  if (!p->source->trace && !p->source->is_gradient && !ss_node_present(iterations)) p->end = 1;
+  p->defaults = (struct ss_setting){.index_bytes = 4};
+  return read_select(ss_node_get(root, "select"), p, &p->selection, error);
+}
+
+/* --- jobs ----------------------------------------------------------------------------------------------- */
+
+static bool append(struct ss_scenario *s, const struct ss_job *job, struct ss_error *error) {
+  if (s->count == s->room) {
+    struct ss_job *grown = ss_realloc(s->job, 2 * s->room + 64, sizeof *grown);
+    if (!grown) return ss_fail_memory(error, "listing points");
+    s->job = grown;
+    s->room = 2 * s->room + 64;
+  }
+  s->job[s->count++] = *job;
+  return true;
+}
+
+static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
+  struct ss_node node = ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root;
+  char merged[64] = "", expect[512] = "";
+  const uint64_t wanted = (uint64_t)ranks * (p->merge > 1 ? p->merge : 1);
+  if (p->merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->merge);
+  if (p->source->hash) /* a file */
+    snprintf(expect, sizeof expect, "`sparsync trace fit %.400s --ranks %llu` estimates what to expect there; ",
+             p->source->name, (unsigned long long)wanted);
+  return ss_node_fail(node, error,
+                      "%u ranks, but %s has %u%s (%scapture more ranks, or make a wider trace with `sparsync trace "
+                      "synth --ranks %llu -o FILE`)",
+                      ranks, p->source->name, p->available, merged, expect, (unsigned long long)wanted);
+}
+
+/* Schemes that aggregate values need some; and what is selected already is not selected again. */
+static bool values_at_hand(const struct ss_job *job, const struct place *p, struct ss_node scheme,
+                           struct ss_error *error) {
+  const struct ss_scheme *what = job->setting.scheme;
+  if (!what->valued) return true;
+  if (!has_values(p->source))
+    return ss_node_fail(scheme, error,
+                        "%s aggregates values, and %s has none: capture them, or say \"trace\": {\"gradient\": "
+                        "{\"elements\": n}}",
+                        job->setting.label, p->source->name);
+  if (p->selection.selects && !what->estimates)
+    return ss_node_fail(scheme, error, "%s selects by itself: leave the scenario's \"select\" out",
+                        job->setting.label);
+  return true;
+}
+
+/* An explicit k is at most the elements there are. */
+static bool k_fits(const struct ss_job *job, const struct ss_input *shape, struct ss_node scheme,
+                   struct ss_error *error) {
+  const struct ss_option *o = job->setting.scheme->options;
+  uint64_t k = job->selection.k;
+  for (; o && o->name; o++)
+    if (strcmp(o->name, "k") == 0) k = ss_setting_value(&job->setting, "k");
+  if (k <= shape->rows) return true;
+  return ss_node_fail(scheme, error, "%s: k %llu is more than the %llu elements of %s", job->setting.label,
+                      (unsigned long long)k, (unsigned long long)shape->rows, job->tensor_name);
+}
+
+/* Once for each tensor: a pass over all its values. */
+static bool find_exponent(const struct ss_scenario *s, struct ss_job *job, struct ss_error *error) {
+  if (!job->setting.scheme->valued && !job->selection.selects) return true;
+  for (size_t i = s->count; i-- > 0;) { /* the nearest are the likeliest */
+    const struct ss_job *b = &s->job[i];
+    if (b->origin.trace != job->origin.trace || b->origin.tensor != job->origin.tensor) continue;
+    if (!b->setting.scheme->valued && !b->selection.selects) continue;
+    job->origin.exponent = b->origin.exponent;
+    return true;
+  }
+  return ss_origin_exponent(&job->origin, &job->origin.exponent, error) ||
+         ss_fail_prefix(error, "%s", job->trace_name);
+}
+
+/* Can the scheme run here? Asked of schemes that nobody named. */
+static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout, bool plan) {
+  struct ss_error why;
+  const struct ss_scheme *scheme = setting->scheme;
+  if (scheme->valued && (!has_values(p->source) || (p->selection.selects && !scheme->estimates))) return false;
+  if (!ss_setting_check(setting, layout, &why)) return false;
+  return !plan || ((setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
+                   (p->source->trace || p->source->is_gradient ||
+                    ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
+}
+
+/* May `plan` choose it? */
+static bool admitted(const struct ss_request *r, const struct ss_scheme *scheme) {
+  return !r->plan || ((r->lossy || scheme->lossless) && (r->model_parallel || !scheme->model_parallel));
+}
+
+static void add_name(char *list, size_t room, const char *name) {
+  const char *found = strstr(list, name);
+  const size_t used = strlen(list), length = strlen(name);
+  if (found && (found[length] == ',' || !found[length])) return;
+  snprintf(list + used, room - used, "%s%s", used ? ", " : "", name);
+}
+
+/* Which options would have left some. */
+static bool none_left(const struct ss_scenario *s, const struct place *p, struct ss_node schemes, uint32_t ranks,
+                      struct ss_error *error) {
+  char lossy[200] = "", cut[200] = "";
+  for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_setting setting;
+    if (!ss_setting_read(n, &p->defaults, &setting, error)) return false;
+    if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->cluster, ranks), true)) continue;
+    if (!setting.scheme->lossless && !s->request->lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
+    if (setting.scheme->model_parallel && !s->request->model_parallel)
+      add_name(cut, sizeof cut, setting.scheme->name);
+  }
+  if (!lossy[0] && !cut[0])
+    return ss_node_fail(schemes, error, "no scheme can run here on %u ranks (--scheme NAME tells why one cannot)",
+                        ranks);
+  return ss_node_fail(schemes, error, "nothing is left to choose from at %u ranks: %s%s%s%s%s", ranks,
+                      lossy[0] ? "--lossy admits " : "", lossy, lossy[0] && cut[0] ? "; " : "",
+                      cut[0] ? "--model-parallel admits " : "", cut);
+}
+
+/* One scheme at one rank count: a job for each tensor. */
+static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_node scheme, uint32_t ranks,
+                     struct ss_error *error) {
+  const struct ss_trace *trace = p->source->trace;
+  const struct ss_layout layout = ss_layout_of(&p->cluster, ranks);
+  struct ss_job job = {.cluster = p->cluster,
+                       .cluster_name = p->cluster_name,
+                       .device_name = p->device_name,
+                       .device = p->device,
+                       .trace_name = p->source->name,
+                       .trace_key = p->source->key,
+                       .tensor_name = "tensor",
+                       .trace_hash = p->source->hash,
+                       .ranks = ranks,
+                       .first = p->first,
+                       .end = p->end,
+                       .seed = p->source->seed,
+                       .verify = p->verify,
+                       .selection = p->selection,
+                       .at = p->at,
+                       .siblings = 1};
+  job.origin = (struct ss_origin){.trace = trace,
+                                  .merge = p->merge,
+                                  .gradient = p->source->is_gradient ? &p->source->gradient : NULL,
+                                  .uniform = p->source->uniform};
+  if (!ss_setting_read(scheme, &p->defaults, &job.setting, error)) return false;
+  if (!admitted(s->request, job.setting.scheme)) return true;
+  if (s->chosen_for_user && !applies(&job.setting, p, layout, s->request->plan)) return true;
+  job.servers = ss_setting_servers(&job.setting, layout);
+  if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  if (!values_at_hand(&job, p, scheme, error)) return false;
+  if (trace) {
+    job.siblings = (uint32_t)ss_trace_tensors(trace);
+  } else if (!p->source->is_gradient) {
+    const uint64_t parts = ss_setting_parts(&job.setting, layout);
+    if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))
+      return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job.setting.label);
+  }
+  for (uint32_t i = 0; i < job.siblings; i++) {
+    struct ss_input shape;
+    job.origin.tensor = i;
+    if (trace) job.tensor_name = ss_trace_tensor(trace, i)->name;
+    const struct ss_scheme *what = job.setting.scheme;
+    const bool element = what->by_elements || job.selection.selects || (job.setting.element && !what->keeps_rows);
+    if (!ss_input_shape(&job.origin, element, &shape, error) || !k_fits(&job, &shape, scheme, error) ||
+        !find_exponent(s, &job, error) || !append(s, &job, error))
+      return false;
+  }
+  return true;
+}
+
+static bool default_schemes(struct ss_scenario *s, struct ss_error *error) {
+  const bool plan = s->request->plan;
+  cJSON *all =
+      plan ? ss_candidates(!ss_node_present(ss_node_get(ss_doc_root(s->doc), "hierarchy"))) : cJSON_CreateArray();
+  s->chosen_for_user = true;
+  for (size_t i = 0; all && !plan && ss_schemes()[i]; i++)
+    if (!ss_schemes()[i]->parse) /* a family of schemes is for the user to choose from */
+      cJSON_AddItemToArray(all, cJSON_CreateString(ss_schemes()[i]->name));
+  return all ? ss_doc_set_item(s->doc, "schemes", all, error) : ss_fail_memory(error, "listing schemes");
+}
+
+static bool unique_labels(const struct ss_scenario *s, size_t from, struct ss_error *error) {
+  for (size_t i = from; i < s->count; i++)
+    for (size_t k = from; k < i; k++) {
+      const struct ss_job *a = &s->job[i], *b = &s->job[k];
+      if (a->ranks == b->ranks && a->origin.tensor == b->origin.tensor &&
+          strcmp(a->setting.label, b->setting.label) == 0)
+        return ss_fail(error, SS_BAD_INPUT, "%s: two schemes are called \"%s\": give one a \"label\"",
+                       ss_doc_name(s->doc), a->setting.label);
+    }
+  return true;
+}
+
+bool ss_scenario_add_place(struct ss_scenario *s, cJSON *at, struct ss_error *error) {
+  struct place p = {.at = at};
+  uint32_t ranks[RANKS_MAX];
+  size_t count, from = s->count;
+  if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error)) return false;
+  struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
+  if (!ss_scenario_resolve(s, error) || !read_place(s, &p, error)) return false;
+  if (!ss_setting_read_common(root, &p.defaults, error)) return false;
+  if (!ss_ranks_read(ss_node_get(root, "ranks"), p.available, ranks, RANKS_MAX, &count, error)) return false;
+  if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
+    return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",
+                        SCHEMES_MAX);
+  for (size_t i = 0; i < count; i++) {
+    const size_t before = s->count;
+    if (p.available && ranks[i] > p.available) return too_many(&p, ranks[i], root, error);
+    for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n))
+      if (!add_jobs(s, &p, n, ranks[i], error)) return false;
+    if (s->request->plan && s->count == before) return none_left(s, &p, schemes, ranks[i], error);
+  }
+  return unique_labels(s, from, error);
+}

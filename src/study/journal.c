@@ -1,0 +1,252 @@
+#include "study/journal.h"
+
+#include "base/file.h"
+#include "report/exact.h"
+#include "study/results_read.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct known {
+  uint64_t hash[2];
+  size_t place; /* in order of reading: the journal before the result */
+  struct ss_node node;
+};
+
+struct ss_journal {
+  char *path;
+  FILE *stream;
+  size_t points; /* that the file holds */
+  struct ss_doc **doc;
+  size_t docs, doc_room;
+  struct known *known; /* sorted */
+  size_t count, room;
+};
+
+static int by_hash(const void *a, const void *b) {
+  const struct known *x = a, *y = b;
+  for (int i = 0; i < 2; i++)
+    if (x->hash[i] != y->hash[i]) return x->hash[i] < y->hash[i] ? -1 : 1;
+  return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* The first that was read of those with the hash; NULL: none. */
+static const struct known *find(const struct known *known, size_t count, const uint64_t hash[2]) {
+  const struct known wanted = {.hash = {hash[0], hash[1]}};
+  size_t low = 0, high = count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (by_hash(&known[middle], &wanted) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low < count && known[low].hash[0] == hash[0] && known[low].hash[1] == hash[1] ? &known[low] : NULL;
+}
+
+/* --- what is known ---------------------------------------------------------------------------------------- */
+
+/* The journal owns the document from here on. */
+static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *error) {
+  if (j->docs == j->doc_room) {
+    struct ss_doc **grown = ss_realloc(j->doc, 2 * j->doc_room + 64, sizeof(struct ss_doc *));
+    if (!grown) {
+      ss_doc_free(doc);
+      return ss_fail_memory(error, "reading results");
+    }
+    j->doc = grown;
+    j->doc_room = 2 * j->doc_room + 64;
+  }
+  j->doc[j->docs++] = doc;
+  return true;
+}
+
+/* A point without a hash can be no one's: "*" is a sum that is made again. */
+static bool add_known(struct ss_journal *j, struct ss_node node, struct ss_error *error) {
+  struct known known = {.node = node, .place = j->count};
+  if (!ss_point_read_hash(node, known.hash)) return true;
+  if (j->count == j->room) {
+    struct known *grown = ss_realloc(j->known, 2 * j->room + 256, sizeof *grown);
+    if (!grown) return ss_fail_memory(error, "reading results");
+    j->known = grown;
+    j->room = 2 * j->room + 256;
+  }
+  j->known[j->count++] = known;
+  return true;
+}
+
+static bool read_line(struct ss_journal *j, size_t number, const char *text, size_t length, struct ss_error *error) {
+  char *name;
+  struct ss_doc *doc;
+  uint64_t hash[2];
+  if (asprintf(&name, "%s: line %zu", j->path, number) < 0) return ss_fail_memory(error, "reading results");
+  bool ok = ss_doc_parse(name, text, length, &doc, error);
+  free(name);
+  if (ok && !ss_point_read_hash(ss_doc_root(doc), hash)) {
+    ok = ss_node_fail(ss_doc_root(doc), error, "not a point of \"sparsync run\"");
+    ss_doc_free(doc);
+  }
+  if (!ok)
+    return ss_fail(error, error ? error->status : SS_BAD_INPUT, "%s (remove the file to begin anew)",
+                   error ? error->text : "");
+  return add_doc(j, doc, error) && add_known(j, ss_doc_root(doc), error);
+}
+
+/* Lines up to the last that is whole, and where that ends. */
+static bool read_lines(struct ss_journal *j, const struct ss_mapping *file, size_t *end, struct ss_error *error) {
+  const char *at = (const char *)file->data, *stop = at + file->size, *line;
+  size_t number = 1;
+  *end = 0;
+  for (; at < stop && (line = memchr(at, '\n', (size_t)(stop - at))); at = line + 1, number++) {
+    if (!read_line(j, number, at, (size_t)(line - at), error)) return false;
+    *end = (size_t)(line + 1 - (const char *)file->data);
+    j->points++;
+  }
+  return true;
+}
+
+static size_t count_lines(const struct ss_mapping *file) {
+  size_t n = 0;
+  for (size_t i = 0; i < file->size; i++) n += file->data[i] == '\n';
+  return n;
+}
+
+static bool read_result(struct ss_journal *j, const char *path, struct ss_error *error) {
+  struct stat info;
+  struct ss_doc *doc;
+  if (stat(path, &info) != 0 || info.st_size == 0) return true;
+  if (!ss_results_read(path, &doc, error)) return ss_fail_prefix(error, "--resume");
+  if (!add_doc(j, doc, error)) return false;
+  const struct ss_node points = ss_node_get(ss_doc_root(doc), "points");
+  for (struct ss_node n = ss_node_first(points); ss_node_present(n); n = ss_node_next(n))
+    if (!add_known(j, n, error)) return false;
+  return true;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------- */
+
+static bool fail_write(const struct ss_journal *j, struct ss_error *error) {
+  return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", j->path, strerror(errno ? errno : EIO));
+}
+
+static bool open_file(struct ss_journal *j, struct ss_error *error) {
+  const int descriptor = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (descriptor < 0) return fail_write(j, error);
+  /* A file system without locks is no reason to stop. */
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(descriptor);
+    return ss_fail(error, SS_BAD_INPUT, "%s: another run is writing it (choose another -o)", j->path);
+  }
+  j->stream = fdopen(descriptor, "r+");
+  if (j->stream) return true;
+  close(descriptor);
+  return ss_fail_memory(error, "opening a journal");
+}
+
+static bool read_known(struct ss_journal *j, const char *path, bool resume, size_t *dropped, struct ss_error *error) {
+  struct ss_mapping file;
+  size_t end = 0;
+  *dropped = 0;
+  if (!ss_map_file(j->path, &file, error)) return false;
+  bool ok = true;
+  if (!resume) *dropped = count_lines(&file);
+  else ok = read_lines(j, &file, &end, error);
+  ss_unmap_file(&file);
+  if (!ok || (resume && !read_result(j, path, error))) return false;
+  if (j->count > 0) qsort(j->known, j->count, sizeof *j->known, by_hash);
+  if (ftruncate(fileno(j->stream), (off_t)end) != 0 || fseeko(j->stream, (off_t)end, SEEK_SET) != 0)
+    return fail_write(j, error);
+  return true;
+}
+
+static void free_journal(struct ss_journal *j) {
+  if (j->stream) fclose(j->stream);
+  for (size_t i = 0; i < j->docs; i++) ss_doc_free(j->doc[i]);
+  free(j->doc);
+  free(j->known);
+  free(j->path);
+  free(j);
+}
+
+static void remove_empty(const struct ss_journal *j) {
+  struct stat info;
+  if (fstat(fileno(j->stream), &info) == 0 && info.st_size == 0) (void)unlink(j->path);
+}
+
+/* What could not be written when all is done is better known at once. */
+static bool check_place(const char *path, struct ss_error *error) {
+  if (access(path, F_OK) != 0 || access(path, W_OK) == 0) return true;
+  return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", path, strerror(errno));
+}
+
+bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, size_t *dropped,
+                     struct ss_error *error) {
+  if (!check_place(path, error)) return false;
+  struct ss_journal *j = ss_alloc_zero(1, sizeof *j);
+  if (!j) return ss_fail_memory(error, "opening a journal");
+  if (asprintf(&j->path, "%s.partial", path) < 0) {
+    free(j);
+    return ss_fail_memory(error, "opening a journal");
+  }
+  if (!open_file(j, error)) {
+    free_journal(j);
+    return false;
+  }
+  if (!read_known(j, path, resume, dropped, error)) {
+    remove_empty(j); /* what could not be read stays as it is, for its owner to look at */
+    free_journal(j);
+    return false;
+  }
+  *out = j;
+  return true;
+}
+
+void ss_journal_close(struct ss_journal *j, bool keep) {
+  if (!j) return;
+  if (!keep || j->points == 0) (void)unlink(j->path); /* while it is locked: nobody else's */
+  free_journal(j);
+}
+
+const char *ss_journal_path(const struct ss_journal *j) {
+  return j->path;
+}
+
+size_t ss_journal_points(const struct ss_journal *j) {
+  return j->points;
+}
+
+/* --- points ----------------------------------------------------------------------------------------------- */
+
+static void drop_arrays(struct ss_point *p) {
+  free(p->iteration_s);
+  free(p->rank_sent);
+  free(p->rank_received);
+  p->iteration_s = p->rank_sent = p->rank_received = NULL;
+}
+
+bool ss_journal_recall(struct ss_journal *j, const struct ss_points_wish *wish, struct ss_point *point, bool *known,
+                       struct ss_error *error) {
+  const struct known *found = find(j->known, j->count, point->hash);
+  *known = false;
+  if (!found || !ss_point_alike(found->node, point)) return true;
+  if (!ss_point_read(found->node, wish->per_rank, wish->per_iteration, point, error)) return false;
+  *known =
+      (!wish->per_iteration || point->iteration_s) && (!wish->per_rank || (point->rank_sent && point->rank_received));
+  if (!*known) drop_arrays(point);
+  return true;
+}
+
+bool ss_journal_add(struct ss_journal *j, const struct ss_point *point, struct ss_error *error) {
+  cJSON *object = ss_point_json(point);
+  SS_AUTO_FREE char *text = object ? ss_json_exact(object, false) : NULL;
+  cJSON_Delete(object);
+  if (!text) return ss_fail_memory(error, "keeping a point");
+  errno = 0;
+  if (fprintf(j->stream, "%s\n", text) < 0 || fflush(j->stream) != 0) return fail_write(j, error);
+  j->points++;
+  return true;
+}

@@ -1,0 +1,27 @@
+/* Finished points, kept beside the output while the others are computed: FILE.partial, a line of JSON a point. A run
+ * that was killed goes on from there (--resume), and from what an earlier FILE holds. */
+#ifndef SS_STUDY_JOURNAL_H
+#define SS_STUDY_JOURNAL_H
+
+#include "study/run.h"
+
+struct ss_journal;
+
+/* For the output at `path`. `resume`: what FILE.partial and FILE hold is known; else FILE.partial begins anew, and
+ * *dropped says how many points it held. Another run that writes the same journal is an error, and so is a journal
+ * with a line that is no point; a last line without an end was cut short and does not count. */
+bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, size_t *dropped,
+                     struct ss_error *error) SS_MUST_CHECK;
+/* `keep`: the file stays for a later --resume, if it holds a point; else it goes. */
+void ss_journal_close(struct ss_journal *journal, bool keep);
+
+/* Fills in the point's values if they are known, with the arrays that are wished for. A known point with a value that
+ * cannot be one is an error. */
+bool ss_journal_recall(struct ss_journal *journal, const struct ss_points_wish *wish, struct ss_point *point,
+                       bool *known, struct ss_error *error) SS_MUST_CHECK;
+bool ss_journal_add(struct ss_journal *journal, const struct ss_point *point, struct ss_error *error) SS_MUST_CHECK;
+const char *ss_journal_path(const struct ss_journal *journal);
+/* Points that the file holds. */
+size_t ss_journal_points(const struct ss_journal *journal);
+
+#endif

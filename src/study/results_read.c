@@ -1,0 +1,235 @@
+#include "study/results_read.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIMIT = 1 << 30, HASH_DIGITS = 32 };
+
+/* --- CSV ------------------------------------------------------------------------------------------------ */
+
+/* A file of lines of fields, as ss_table_csv writes it. */
+struct lines {
+  const char *path;
+  const char *at, *end;
+  size_t line;
+  char *field; /* the last one read, without its quotes */
+  size_t room;
+};
+
+static bool put(struct lines *l, size_t at, char c) {
+  if (at + 1 >= l->room) {
+    char *grown = ss_realloc(l->field, 2 * l->room + 64, 1);
+    if (!grown) return false;
+    l->field = grown;
+    l->room = 2 * l->room + 64;
+  }
+  l->field[at] = c;
+  l->field[at + 1] = '\0';
+  return true;
+}
+
+/* The next field; *last: a line ends behind it. */
+static bool next_field(struct lines *l, bool *last, struct ss_error *error) {
+  const bool quoted = l->at < l->end && *l->at == '"';
+  size_t n = 0;
+  if (!put(l, 0, '\0')) return ss_fail_memory(error, "reading results");
+  if (quoted) l->at++;
+  for (bool open = quoted; l->at < l->end; l->at++) {
+    if (open && *l->at == '"') {
+      if (l->at + 1 < l->end && l->at[1] == '"') l->at++;
+      else {
+        open = false;
+        continue;
+      }
+    } else if (!open && (*l->at == ',' || *l->at == '\n')) {
+      break;
+    }
+    if (*l->at == '\0') return ss_fail(error, SS_BAD_INPUT, "%s: line %zu: not a text file", l->path, l->line);
+    if (!put(l, n++, *l->at)) return ss_fail_memory(error, "reading results");
+  }
+  *last = l->at == l->end || *l->at == '\n';
+  if (l->at < l->end) l->at++;
+  return true;
+}
+
+static bool is_number(const char *name) {
+  static const char *const others[] = {"ranks", "seed", "iterations"};
+  const struct ss_point blank = {.ranks = 0};
+  const char *near;
+  double value;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0) return true;
+  return ss_point_field(&blank, name, &value, &near);
+}
+
+static cJSON *typed(const char *name, const char *text) {
+  char *end;
+  if (!*text) return cJSON_CreateNull();
+  if (strcmp(name, "exact") == 0 || strcmp(name, "lossless") == 0)
+    return strcmp(text, "true") == 0    ? cJSON_CreateTrue()
+           : strcmp(text, "false") == 0 ? cJSON_CreateFalse()
+                                        : cJSON_CreateString(text);
+  if (!is_number(name)) return cJSON_CreateString(text);
+  const double value = strtod(text, &end);
+  return *end == '\0' && isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateString(text);
+}
+
+static bool read_heads(struct lines *l, cJSON *heads, struct ss_error *error) {
+  for (bool last = false; !last;) {
+    if (!next_field(l, &last, error)) return false;
+    cJSON_AddItemToArray(heads, cJSON_CreateString(l->field));
+  }
+  return true;
+}
+
+static bool read_row(struct lines *l, const cJSON *heads, cJSON *list, struct ss_error *error) {
+  cJSON *row = cJSON_CreateObject();
+  const cJSON *head = heads->child;
+  cJSON_AddItemToArray(list, row);
+  for (bool last = false; !last; head = head->next) {
+    if (!next_field(l, &last, error)) return false;
+    if (!head) return ss_fail(error, SS_BAD_INPUT, "%s: line %zu: more fields than columns", l->path, l->line);
+    if (!strchr(head->valuestring, '.'))
+      cJSON_AddItemToObject(row, head->valuestring, typed(head->valuestring, l->field));
+    if (last && head->next)
+      return ss_fail(error, SS_BAD_INPUT, "%s: line %zu: fewer fields than columns", l->path, l->line);
+  }
+  return true;
+}
+
+static bool parse_csv(const char *path, const struct ss_mapping *file, struct ss_doc **out, struct ss_error *error) {
+  struct lines l = {.path = path, .at = (const char *)file->data, .end = (const char *)file->data + file->size};
+  cJSON *list = cJSON_CreateArray(), *heads = cJSON_CreateArray();
+  l.line = 1;
+  bool ok = list && heads ? read_heads(&l, heads, error) : ss_fail_memory(error, "reading results");
+  for (l.line = 2; ok && l.at < l.end; l.line++) ok = read_row(&l, heads, list, error);
+  ok = ok && ss_doc_empty(path, out, error);
+  if (ok) ok = ss_doc_set_item(*out, "points", list, error) || (ss_doc_free(*out), false);
+  else cJSON_Delete(list);
+  cJSON_Delete(heads);
+  free(l.field);
+  return ok;
+}
+
+/* --- files ---------------------------------------------------------------------------------------------- */
+
+static bool looks_like_csv(const struct ss_mapping *file) {
+  static const char head[] = "scheme,label,";
+  return file->size >= sizeof head - 1 && memcmp(file->data, head, sizeof head - 1) == 0;
+}
+
+static bool check_results(struct ss_doc *doc, struct ss_error *error) {
+  const struct ss_node points = ss_node_get(ss_doc_root(doc), "points");
+  if (!ss_node_is_array(points))
+    return ss_fail(error, SS_BAD_INPUT, "%s: not what \"sparsync run\" writes as json or csv", ss_doc_name(doc));
+  for (struct ss_node n = ss_node_first(points); ss_node_present(n); n = ss_node_next(n))
+    if (!ss_node_is_object(n)) return ss_node_fail(n, error, "a point is an object");
+  return true;
+}
+
+bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *error) {
+  struct ss_mapping file;
+  struct ss_doc *doc;
+  if (!ss_map_file(path, &file, error)) return false;
+  bool ok = file.size <= LIMIT;
+  if (!ok) ok = ss_fail(error, SS_BAD_INPUT, "%s: larger than %d bytes", path, LIMIT);
+  else ok = looks_like_csv(&file) ? parse_csv(path, &file, &doc, error) : ss_doc_read(path, LIMIT, &doc, error);
+  ss_unmap_file(&file);
+  if (!ok) return false;
+  if (!check_results(doc, error)) {
+    ss_doc_free(doc);
+    return false;
+  }
+  *out = doc;
+  return true;
+}
+
+/* --- points --------------------------------------------------------------------------------------------- */
+
+bool ss_point_read_hash(struct ss_node node, uint64_t hash[2]) {
+  static const char prefix[] = "xxh128:";
+  const struct ss_node field = ss_node_get(node, "point_hash");
+  const char *text;
+  if (!ss_node_is_text(field) || !ss_node_text(field, &text, NULL)) return false;
+  if (strncmp(text, prefix, sizeof prefix - 1) != 0) return false;
+  text += sizeof prefix - 1;
+  if (strspn(text, "0123456789abcdef") != HASH_DIGITS || text[HASH_DIGITS]) return false;
+  char high[HASH_DIGITS / 2 + 1] = "";
+  memcpy(high, text, HASH_DIGITS / 2);
+  hash[0] = strtoull(high, NULL, 16);
+  hash[1] = strtoull(text + HASH_DIGITS / 2, NULL, 16);
+  return true;
+}
+
+static bool says(struct ss_node node, const char *key, const char *wanted) {
+  const struct ss_node field = ss_node_get(node, key);
+  const char *text = NULL;
+  if (ss_node_is_text(field) && !ss_node_text(field, &text, NULL)) return false;
+  return text && wanted ? strcmp(text, wanted) == 0 : !text && !wanted;
+}
+
+bool ss_point_alike(struct ss_node node, const struct ss_point *p) {
+  uint64_t ranks;
+  return says(node, "label", p->setting.label) && says(node, "tensor", p->tensor) &&
+         ss_node_count(ss_node_get(node, "ranks"), 1, UINT32_MAX, &ranks, NULL) && ranks == p->ranks &&
+         says(node, "formula", p->formula) && says(node, "formula_low", p->formula_low) &&
+         says(node, "formula_high", p->formula_high) && says(node, "paper", p->paper);
+}
+
+static bool read_verdict(struct ss_node node, enum ss_verdict *out, struct ss_error *error) {
+  struct ss_node exact;
+  bool yes = false;
+  if (!ss_node_need(node, "exact", &exact, error)) return false;
+  if (!ss_node_is_null(exact) && !ss_node_flag(exact, &yes, error)) return false;
+  *out = ss_node_is_null(exact) ? SS_UNKNOWN : yes ? SS_YES : SS_NO;
+  return true;
+}
+
+/* Absent arrays leave NULL: the caller sees what is missing. */
+static bool read_array(struct ss_node node, const char *key, size_t count, double **out, struct ss_error *error) {
+  const struct ss_node list = ss_node_get(node, key);
+  size_t i = 0;
+  *out = NULL;
+  if (!ss_node_present(list)) return true;
+  if (!ss_node_is_array(list) || ss_node_size(list) != count)
+    return ss_node_fail(list, error, "expected a list of %zu numbers", count);
+  *out = ss_alloc(count, sizeof **out);
+  if (!*out) return ss_fail_memory(error, "reading results");
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n))
+    if (!ss_node_is_number(n) || !ss_node_quantity(n, SS_NUMBER, &(*out)[i++], error))
+      return ss_node_is_number(n) ? false : ss_node_fail(n, error, "expected a number");
+  return true;
+}
+
+static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, struct ss_point *p,
+                        struct ss_error *error) {
+  return (!per_iteration || read_array(node, "iteration_s", p->iterations, &p->iteration_s, error)) &&
+         (!per_rank || (read_array(node, "rank_bytes_sent", p->ranks, &p->rank_sent, error) &&
+                        read_array(node, "rank_bytes_received", p->ranks, &p->rank_received, error)));
+}
+
+bool ss_point_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_point *point,
+                   struct ss_error *error) {
+  struct ss_point p = *point;
+  const char *name;
+  bool ok = read_verdict(node, &p.exact, error);
+  for (size_t i = 0; ok && (name = ss_point_field_name(i)); i++) {
+    struct ss_node field;
+    double value = NAN;
+    ok = ss_node_need(node, name, &field, error);
+    if (ok && !ss_node_is_null(field))
+      ok = ss_node_is_number(field) ? ss_node_quantity(field, SS_NUMBER, &value, error)
+                                    : ss_node_fail(field, error, "expected a number or null");
+    if (ok) ss_point_set_field(&p, i, value);
+  }
+  ok = ok && read_arrays(node, per_rank, per_iteration, &p, error);
+  if (ok) *point = p;
+  else free(p.iteration_s), free(p.rank_sent), free(p.rank_received);
+  return ok;
+}

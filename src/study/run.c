@@ -1,0 +1,286 @@
+#include "study/run.h"
+
+#include "study/compute.h"
+#include "study/identity.h"
+#include "study/run_shared.h"
+#include "cli/progress.h"
+#include "study/processes.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- all tensors together ------------------------------------------------------------------------------- */
+
+static void add_tensor(struct ss_point *all, const struct ss_point *p) {
+  all->time += p->time;
+  all->time_min += p->time_min;
+  all->time_max += p->time_max;
+  all->kernel += p->kernel;
+  all->messages += p->messages;
+  all->rounds += p->rounds;
+  all->bytes += p->bytes;
+  all->sent_max += p->sent_max;
+  all->received_max += p->received_max;
+  all->server_max += p->server_max;
+  all->k += p->k;
+  all->formula_s += p->formula_s;
+  all->formula_low_s += p->formula_low_s;
+  all->formula_high_s += p->formula_high_s;
+  all->paper_s += p->paper_s;
+  if (all->exact != SS_NO) all->exact = p->exact == SS_YES ? all->exact : p->exact;
+}
+
+static struct ss_point together(const struct ss_point *parts, uint32_t n) {
+  struct ss_point all = parts[0];
+  all.tensor = "*";
+  all.iteration_s = all.rank_sent = all.rank_received = NULL;
+  all.density = all.gamma = all.push_imbalance = all.pull_imbalance = NAN;
+  all.error_l2 = all.error_mean = all.energy = all.energy_lost = NAN;
+  all.formula = all.formula_low = all.formula_high = all.paper = NULL;
+  all.hash[0] = all.hash[1] = 0;
+  all.paper_low_s = all.paper_high_s = NAN;
+  for (uint32_t i = 1; i < n; i++) add_tensor(&all, &parts[i]);
+  return all;
+}
+
+/* --- the printed order ---------------------------------------------------------------------------------- */
+
+/* Jobs of one place and rank count: they follow each other, and so do their points, tensor by tensor, schemes
+ * together, "*" last. */
+struct block {
+  size_t first, end; /* jobs */
+  size_t missing;
+};
+
+struct run {
+  const struct ss_job *jobs;
+  size_t count;
+  const struct ss_costs *costs;
+  const struct ss_points_wish *wish;
+  struct ss_points_listener *listener;
+  struct ss_point *points; /* [count] in the jobs' order */
+  bool *wanted;            /* [count] to be computed */
+  struct block *blocks;
+  size_t *block_of; /* [count] */
+  size_t block_count, next;
+  struct ss_points *out;
+  struct ss_job_groups groups;
+  size_t failed; /* the first group that failed, in order; SIZE_MAX: none */
+  struct ss_error error;
+  struct ss_progress progress;
+  double work;
+};
+
+static size_t arrange(const struct run *run, const struct block *block, struct ss_point *out) {
+  const uint32_t tensors = run->jobs[block->first].siblings;
+  size_t n = 0;
+  for (uint32_t k = 0; k < tensors; k++)
+    for (size_t j = block->first; j < block->end; j += tensors) out[n++] = run->points[j + k];
+  for (size_t j = block->first; tensors > 1 && j < block->end; j += tensors)
+    out[n++] = together(run->points + j, tensors);
+  return n;
+}
+
+static size_t arranged(const struct run *run, const struct block *block) {
+  const size_t jobs = block->end - block->first;
+  const uint32_t tensors = run->jobs[block->first].siblings;
+  return jobs + (tensors > 1 ? jobs / tensors : 0);
+}
+
+/* Hands out every block that is complete, up to the first that is not. */
+static bool hand_out(struct run *run, struct ss_error *error) {
+  struct ss_points_listener *l = run->listener;
+  for (; run->next < run->block_count && run->blocks[run->next].missing == 0; run->next++) {
+    struct ss_point *from = run->out->point + run->out->count;
+    const size_t n = arrange(run, &run->blocks[run->next], from);
+    run->out->count += n;
+    if (l && l->ready && !l->ready(l, from, n, error)) return false;
+  }
+  return true;
+}
+
+static bool open_blocks(struct run *run, struct ss_error *error) {
+  const struct ss_job *jobs = run->jobs;
+  size_t all = 0;
+  for (size_t i = 0, end; i < run->count; i = end) {
+    struct block *b = &run->blocks[run->block_count];
+    for (end = i; end < run->count && jobs[end].at == jobs[i].at && jobs[end].ranks == jobs[i].ranks; end++)
+      run->block_of[end] = run->block_count;
+    *b = (struct block){.first = i, .end = end};
+    run->block_count++;
+    all += arranged(run, b);
+  }
+  run->out->point = ss_alloc_zero(all, sizeof *run->out->point);
+  return run->out->point || ss_fail_memory(error, "listing results");
+}
+
+/* The points without values, for those who must know all names first. */
+static bool announce(struct run *run, struct ss_error *error) {
+  struct ss_points_listener *l = run->listener;
+  struct ss_points blank = {.point = run->out->point};
+  if (!l || !l->begin) return true;
+  for (size_t i = 0; i < run->block_count; i++)
+    blank.count += arrange(run, &run->blocks[i], blank.point + blank.count);
+  return l->begin(l, &blank, error);
+}
+
+/* --- runs ----------------------------------------------------------------------------------------------- */
+
+/* What is known of earlier is not computed again, unless its closed form has changed since. */
+static bool recall(const struct run *run, size_t i, bool *known, struct ss_error *error) {
+  struct ss_points_listener *l = run->listener;
+  const struct ss_job *job = &run->jobs[i];
+  const struct ss_cost *cost = job->ranks > 1 ? ss_job_cost(job, run->costs) : NULL;
+  struct ss_point *p = &run->points[i];
+  *known = false;
+  if (!l || !l->recall) return true;
+  if (cost) ss_point_add_texts(p, cost);
+  if (!l->recall(l, p, known, error)) return false;
+  if (!*known) ss_point_begin(p, job);
+  return true;
+}
+
+static double work_of(const struct ss_job *job) {
+  return (double)job->ranks * (double)(job->end - job->first);
+}
+
+static bool make_room(struct run *run, struct ss_error *error) {
+  run->points = ss_alloc_zero(run->count, sizeof *run->points);
+  run->wanted = ss_alloc_zero(run->count, sizeof *run->wanted);
+  run->blocks = ss_alloc_zero(run->count, sizeof *run->blocks);
+  run->block_of = ss_alloc_zero(run->count, sizeof *run->block_of);
+  if (!run->points || !run->wanted || !run->blocks || !run->block_of) return ss_fail_memory(error, "listing results");
+  for (size_t i = 0; i < run->count; i++) ss_point_begin(&run->points[i], &run->jobs[i]);
+  return true;
+}
+
+/* What is printed, and what is known of it. */
+static bool open_results(struct run *run, size_t *known, struct ss_error *error) {
+  *known = 0;
+  if (!open_blocks(run, error) || !announce(run, error)) return false;
+  for (size_t i = 0; i < run->count; i++) {
+    bool found;
+    if (!recall(run, i, &found, error)) return false;
+    run->wanted[i] = !found;
+    run->blocks[run->block_of[i]].missing += !found;
+    *known += found;
+  }
+  return true;
+}
+
+/* Of a crew only rank 0 has results, and knows what is wanted. */
+static bool open_run(struct run *run, struct ss_error *error) {
+  const struct ss_crew *crew = run->wish->crew;
+  const bool first = ss_together_first(crew);
+  size_t known = 0;
+  if (!ss_together_agree(crew, make_room(run, error), error) ||
+      !ss_together_follow(crew, !first || open_results(run, &known, error), error))
+    return false;
+  ss_together_tell(crew, run->wanted, run->count * sizeof *run->wanted);
+  if (!ss_together_agree(crew, ss_jobs_group(run->jobs, run->count, run->wanted, &run->groups, error), error))
+    return false;
+  for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->jobs[run->groups.group[g].job[0]]);
+  run->progress = ss_progress_begin("points", run->count - known, run->wish->quiet || !first);
+  return ss_together_follow(crew, !first || hand_out(run, error), error);
+}
+
+/* A group is through. One thread at a time. */
+static bool finish_group(struct run *run, const struct ss_job_group *group, struct ss_error *error) {
+  struct ss_points_listener *l = run->listener;
+  ss_progress_advance(&run->progress, group->count, work_of(&run->jobs[group->job[0]]), run->work);
+  for (uint32_t i = 0; i < group->count; i++) {
+    run->blocks[run->block_of[group->job[i]]].missing--;
+    if (l && l->computed && !l->computed(l, &run->points[group->job[i]], error)) return false;
+  }
+  return hand_out(run, error);
+}
+
+static void compute(struct run *run, size_t g, struct ss_worker *worker) {
+  const struct ss_job_group *group = &run->groups.group[g];
+  struct ss_error mine;
+  size_t failed;
+#pragma omp atomic read
+  failed = run->failed;
+  if (failed != SIZE_MAX) return;
+  bool ok = ss_group_compute(run->jobs, group, run->costs, run->wish, worker, run->points, &mine);
+#pragma omp critical
+  {
+    if (ok && run->failed == SIZE_MAX) ok = finish_group(run, group, &mine);
+    if (!ok && g < run->failed) {
+      run->error = mine; /* of the first in order, whatever the threads did */
+#pragma omp atomic write
+      run->failed = g;
+    }
+  }
+}
+
+static int thread_count(unsigned jobs, size_t groups) {
+  size_t wanted = jobs ? jobs : (size_t)omp_get_num_procs();
+  return (int)(wanted < groups ? wanted : groups < 1 ? 1 : groups);
+}
+
+static bool compute_all(struct run *run, struct ss_error *error) {
+  const int threads = thread_count(run->wish->jobs, run->groups.count);
+#pragma omp parallel num_threads(threads)
+  {
+    struct ss_worker worker = {.inputs.room = SS_INPUTS_ROOM / (size_t)threads};
+#pragma omp for schedule(dynamic, 1)
+    for (size_t g = 0; g < run->groups.count; g++) compute(run, g, &worker);
+    ss_worker_free(&worker);
+  }
+  ss_progress_end(&run->progress);
+  if (run->failed == SIZE_MAX) return true;
+  if (error) *error = run->error;
+  return false;
+}
+
+static bool finished(void *context, size_t group, struct ss_error *error) {
+  struct run *run = context;
+  return finish_group(run, &run->groups.group[group], error);
+}
+
+/* All ranks of a crew. */
+static bool share(struct run *run, struct ss_error *error) {
+  struct ss_points_share share = {.jobs = run->jobs,
+                                  .count = run->count,
+                                  .groups = &run->groups,
+                                  .costs = run->costs,
+                                  .wish = run->wish,
+                                  .listener = run->listener,
+                                  .finished = finished,
+                                  .context = run};
+  if (!ss_points_same(&share, error) || !open_run(run, error)) return false;
+  share.points = run->points;
+  const bool ok = ss_points_share(&share, error);
+  ss_progress_end(&run->progress);
+  return ok;
+}
+
+bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
+                   const struct ss_points_wish *wish, struct ss_points_listener *listener, struct ss_points *out,
+                   struct ss_error *error) {
+  struct run run = {.costs = costs, .wish = wish, .listener = listener, .out = out, .failed = SIZE_MAX};
+  run.jobs = ss_scenario_jobs(scenario, &run.count);
+  *out = (struct ss_points){0};
+  const bool ok = wish->crew ? share(&run, error) : open_run(&run, error) && compute_all(&run, error);
+  const bool kept = ok && ss_together_first(wish->crew);
+  for (size_t i = 0; !kept && run.points && i < run.count; i++) ss_point_free_arrays(&run.points[i]);
+  if (!ok) {
+    free(out->point);
+    *out = (struct ss_points){0};
+  }
+  ss_jobs_ungroup(&run.groups);
+  free(run.points);
+  free(run.wanted);
+  free(run.blocks);
+  free(run.block_of);
+  return ok;
+}
+
+void ss_points_free(struct ss_points *points) {
+  for (size_t i = 0; i < points->count; i++) ss_point_free_arrays(&points->point[i]);
+  free(points->point);
+  *points = (struct ss_points){0};
+}

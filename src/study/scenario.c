@@ -1,0 +1,308 @@
+#include "study/internal.h"
+
+#include "base/data.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AXES_MAX = 8, PLACES_MAX = 100000, SCENARIO_BYTES = 16 << 20 };
+
+/* --- the document --------------------------------------------------------------------------------------- */
+
+/* A model is read once from its own file, so that what is wrong with it names that file. */
+static bool check_model(struct ss_node root, bool is_device, struct ss_error *error) {
+  struct ss_cluster cluster;
+  struct ss_device device;
+  return is_device ? ss_device_read(root, &device, error) : ss_cluster_read(root, &cluster, error);
+}
+
+/* Turns "cluster": "NAME" into the object that the file holds, so that --set and sweeps can reach into it. */
+static bool resolve(struct ss_scenario *s, const char *key, const char *kind, struct ss_error *error) {
+  struct ss_node node = ss_node_get(ss_doc_root(s->doc), key);
+  struct ss_doc *doc;
+  const char *name;
+  char found[PATH_MAX], path[PATH_MAX];
+  if (!ss_node_is_text(node)) return true;
+  if (!ss_node_text(node, &name, error)) return false;
+  if (strcmp(kind, "devices") == 0 && strcmp(name, "none") == 0) return true;
+  if (!ss_data_find(kind, name, found, sizeof found, error))
+    return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), key);
+  ss_scenario_locate(found, s->file, path, sizeof path);
+  if (!ss_doc_read(path, 1 << 20, &doc, error)) return false;
+  bool good = check_model(ss_doc_root(doc), strcmp(kind, "devices") == 0, error);
+  cJSON *copy = good ? cJSON_Duplicate(ss_doc_root(doc).at, 1) : NULL;
+  ss_doc_free(doc);
+  if (!good) return false;
+  return copy ? ss_doc_set_item(s->doc, key, copy, error) : ss_fail_memory(error, "reading a model");
+}
+
+bool ss_scenario_resolve(struct ss_scenario *s, struct ss_error *error) {
+  return resolve(s, "cluster", "clusters", error) && resolve(s, "device", "devices", error);
+}
+
+/* "a,b" into ["a", "b"]. */
+static bool set_list(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
+  cJSON *list = cJSON_CreateArray();
+  char *copy = strdup(text), *rest = copy;
+  if (!list || !copy) {
+    cJSON_Delete(list);
+    free(copy);
+    return ss_fail_memory(error, "reading options");
+  }
+  for (char *word; (word = strsep(&rest, ","));) cJSON_AddItemToArray(list, cJSON_CreateString(word));
+  free(copy);
+  return ss_doc_set_item(s->doc, key, list, error);
+}
+
+/* A model's source speaks of what its file says, not of what the command line put there. */
+static bool disown(struct ss_scenario *s, const char *path, struct ss_error *error) {
+  const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
+  if (m == 0 || (strncmp(path, "cluster.", n + 1) != 0 && strncmp(path, "device.", n + 1) != 0)) return true;
+  SS_AUTO_FREE char *model = strndup(path, n), *field = strndup(path + n + 1, m);
+  if (!model || !field) return ss_fail_memory(error, "reading options");
+  struct ss_node source = ss_node_get(ss_node_get(ss_doc_root(s->doc), model), "source");
+  if (!ss_node_present(ss_node_get(source, field))) return true;
+  cJSON *text = cJSON_CreateString("given on the command line");
+  if (text && cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)) return true;
+  cJSON_Delete(text);
+  return ss_fail_memory(error, "reading options");
+}
+
+static bool set_text(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
+  cJSON *item = text ? cJSON_CreateString(text) : NULL;
+  if (!text) return true;
+  if (!item) return ss_fail_memory(error, "reading options");
+  return ss_doc_set_item(s->doc, key, item, error) && disown(s, key, error);
+}
+
+static bool set_one(struct ss_scenario *s, const char *text, struct ss_error *error) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text)
+    return ss_fail(error, SS_BAD_INPUT, "--set %s: expected PATH=VALUE (say cluster.bandwidth=100Gbps)", text);
+  char *path = strndup(text, (size_t)(equals - text));
+  if (!path) return ss_fail_memory(error, "reading options");
+  bool ok = ss_scenario_resolve(s, error) && ss_doc_set(s->doc, path, equals + 1, error) && disown(s, path, error);
+  free(path);
+  return ok;
+}
+
+static bool edit(struct ss_scenario *s, const struct ss_request *r, struct ss_error *error) {
+  if (!set_text(s, "trace", r->trace, error) || !set_text(s, "cluster", r->cluster, error) ||
+      !set_text(s, "device", r->device, error) || !set_text(s, "ranks", r->ranks, error) ||
+      !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error))
+    return false;
+  if (r->schemes && !set_list(s, "schemes", r->schemes, error)) return false;
+  if (r->no_verify && !ss_doc_set(s->doc, "verify", "false", error)) return false;
+  for (size_t i = 0; i < r->sets; i++)
+    if (!set_one(s, r->set[i], error)) return false;
+  if (!ss_scenario_resolve(s, error)) return false;
+  if ((r->bandwidth || r->latency) && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "cluster")))
+    return ss_fail(error, SS_BAD_INPUT, "--bandwidth and --latency change a cluster: say --cluster NAME too");
+  return set_text(s, "cluster.bandwidth", r->bandwidth, error) && set_text(s, "cluster.latency", r->latency, error);
+}
+
+/* --- sweeps --------------------------------------------------------------------------------------------- */
+
+struct axis {
+  char *path;
+  cJSON *values; /* an array, a copy: edits of the document must not touch it */
+};
+
+/* "10Gbps" as 1.25e9, so that results hold numbers. */
+static cJSON *plain(const cJSON *value) {
+  static const enum ss_dimension order[] = {SS_NUMBER, SS_RATE, SS_TIME, SS_BYTES, SS_RATIO};
+  double number;
+  for (size_t i = 0; cJSON_IsString(value) && i < sizeof order / sizeof *order; i++)
+    if (ss_units_parse(value->valuestring, order[i], &number, NULL)) return cJSON_CreateNumber(number);
+  return cJSON_Duplicate(value, 1);
+}
+
+/* Does `path` lie inside the field at `outer`? */
+static bool inside(const char *path, const char *outer) {
+  size_t length = strlen(outer);
+  return strncmp(path, outer, length) == 0 && (path[length] == '.' || path[length] == '[');
+}
+
+/* What the command line says of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds at every
+ * place.
+ */
+static bool edit_again(struct ss_scenario *s, const struct axis *axes, size_t n, struct ss_error *error) {
+  const struct ss_request *r = s->request;
+  for (size_t a = 0; a < n; a++) {
+    if (!ss_scenario_resolve(s, error)) return false;
+    if (strcmp(axes[a].path, "cluster") == 0 &&
+        !(set_text(s, "cluster.bandwidth", r->bandwidth, error) && set_text(s, "cluster.latency", r->latency, error)))
+      return false;
+    for (size_t i = 0; i < r->sets; i++)
+      if (inside(r->set[i], axes[a].path) && !set_one(s, r->set[i], error)) return false;
+  }
+  return true;
+}
+
+static bool visit(struct ss_scenario *s, const struct axis *axes, size_t n, size_t depth, cJSON *at,
+                  struct ss_error *error) {
+  if (depth == n) {
+    cJSON **grown = ss_realloc(s->at, s->places + 1, sizeof *grown);
+    cJSON *copy = cJSON_Duplicate(at, 1);
+    if (grown) s->at = grown;
+    if (!grown || !copy) {
+      cJSON_Delete(copy);
+      return ss_fail_memory(error, "sweeping");
+    }
+    s->at[s->places++] = copy;
+    return edit_again(s, axes, n, error) && ss_scenario_add_place(s, copy, error);
+  }
+  for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
+    cJSON *copy = cJSON_Duplicate(value, 1);
+    if (!copy) return ss_fail_memory(error, "sweeping");
+    if (!ss_scenario_resolve(s, error) || !ss_doc_set_item(s->doc, axes[depth].path, copy, error)) return false;
+    cJSON_DeleteItemFromObjectCaseSensitive(at, axes[depth].path);
+    cJSON_AddItemToObject(at, axes[depth].path, plain(value));
+    if (!visit(s, axes, n, depth + 1, at, error)) return false;
+  }
+  return true;
+}
+
+/* An axis must change something that is played, and no later axis may undo an earlier one. */
+static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, struct ss_error *error) {
+  static const char *const fixed[] = {"sweep", "expect", "name", "summary", "notes"};
+  const char *path = ss_node_key(node);
+  if (!ss_node_is_array(node) || ss_node_size(node) == 0)
+    return ss_node_fail(node, error, "expected a list of values");
+  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+    if (strncmp(path, fixed[i], strlen(fixed[i])) == 0 && strcspn(path, ".[") == strlen(fixed[i]))
+      return ss_node_fail(node, error, "\"%s\" cannot be swept", fixed[i]);
+  for (size_t i = 0; i < n; i++)
+    if (inside(axes[i].path, path))
+      return ss_node_fail(node, error, "would undo \"%s\": list it first", axes[i].path);
+  return true;
+}
+
+static bool sweep(struct ss_scenario *s, struct ss_error *error) {
+  struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
+  struct axis axes[AXES_MAX];
+  size_t n = 0, places = 1;
+  bool ok = true;
+  if (!ss_node_present(node)) return ss_scenario_add_place(s, NULL, error);
+  if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
+    return ss_node_fail(node, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
+  for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
+    ok = check_axis(a, axes, n, error);
+    if (!ok) break;
+    places *= ss_node_size(a);
+    if (places > PLACES_MAX) {
+      ok = ss_node_fail(node, error, "more than %d places: sweep fewer values", PLACES_MAX);
+      break;
+    }
+    axes[n] = (struct axis){strdup(ss_node_key(a)), cJSON_Duplicate(a.at, 1)};
+    n++;
+  }
+  cJSON *at = cJSON_CreateObject();
+  ok = ok && visit(s, axes, n, 0, at, error);
+  cJSON_Delete(at);
+  for (size_t i = 0; i < n; i++) {
+    free(axes[i].path);
+    cJSON_Delete(axes[i].values);
+  }
+  return ok;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+static bool open_doc(struct ss_scenario *s, const struct ss_request *request, struct ss_error *error) {
+  if (!request->file) return ss_doc_empty("command line", &s->doc, error);
+  s->file = request->file;
+  if (!ss_doc_read(request->file, SCENARIO_BYTES, &s->doc, error)) return false;
+  if (ss_node_is_object(ss_doc_root(s->doc))) return true;
+  return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
+}
+
+/* What edit_again does at every place, said as one more axis of one value. */
+static void pin(cJSON *resolved, const char *path, const char *value) {
+  cJSON *sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
+  bool within = false;
+  for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next)
+    within = within || inside(path, axis->string);
+  if (!within || cJSON_GetObjectItemCaseSensitive(sweep, path)) return;
+  cJSON *list = cJSON_AddArrayToObject(sweep, path), *item = cJSON_ParseWithOpts(value, NULL, true);
+  cJSON_AddItemToArray(list, item ? item : cJSON_CreateString(value));
+}
+
+static bool keep_resolved(struct ss_scenario *s, const struct ss_request *r, struct ss_error *error) {
+  s->models = cJSON_CreateArray();
+  s->resolved = cJSON_Duplicate(ss_doc_root(s->doc).at, true);
+  if (!s->models || !s->resolved) return ss_fail_memory(error, "reading a scenario");
+  if (r->bandwidth) pin(s->resolved, "cluster.bandwidth", r->bandwidth);
+  if (r->latency) pin(s->resolved, "cluster.latency", r->latency);
+  for (size_t i = 0; i < r->sets; i++) {
+    const char *equals = strchr(r->set[i], '=');
+    SS_AUTO_FREE char *path = equals ? strndup(r->set[i], (size_t)(equals - r->set[i])) : NULL;
+    if (!path) return ss_fail_memory(error, "reading a scenario");
+    pin(s->resolved, path, equals + 1);
+  }
+  return true;
+}
+
+bool ss_scenario_document(const struct ss_request *request, struct ss_doc **out, struct ss_error *error) {
+  struct ss_scenario s = {.request = request};
+  if (open_doc(&s, request, error) && edit(&s, request, error)) {
+    *out = s.doc;
+    return true;
+  }
+  ss_doc_free(s.doc);
+  return false;
+}
+
+bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out, struct ss_error *error) {
+  struct ss_scenario *s = ss_alloc_zero(1, sizeof *s);
+  if (!s) return ss_fail_memory(error, "reading a scenario");
+  s->name = "command line";
+  s->request = request;
+  bool ok =
+      open_doc(s, request, error) && edit(s, request, error) && keep_resolved(s, request, error) && sweep(s, error);
+  struct ss_node name = ok ? ss_node_get(ss_doc_root(s->doc), "name") : (struct ss_node){0};
+  if (ok && ss_node_present(name)) ok = ss_node_text(name, &s->name, error);
+  if (!ok) {
+    ss_scenario_close(s);
+    return false;
+  }
+  *out = s;
+  return true;
+}
+
+void ss_scenario_close(struct ss_scenario *s) {
+  if (!s) return;
+  for (size_t i = 0; i < s->places; i++) cJSON_Delete(s->at[i]);
+  free(s->at);
+  cJSON_Delete(s->resolved);
+  cJSON_Delete(s->models);
+  free(s->job);
+  ss_sources_close(&s->sources);
+  ss_arena_free(&s->arena);
+  ss_doc_free(s->doc);
+  free(s);
+}
+
+const char *ss_scenario_name(const struct ss_scenario *s) {
+  return s->name;
+}
+
+const struct ss_job *ss_scenario_jobs(const struct ss_scenario *s, size_t *count) {
+  *count = s->count;
+  return s->job;
+}
+
+struct ss_node ss_scenario_expect(const struct ss_scenario *s) {
+  return ss_node_get(ss_doc_root(s->doc), "expect");
+}
+
+const cJSON *ss_scenario_resolved(const struct ss_scenario *s) {
+  return s->resolved;
+}
+
+const cJSON *ss_scenario_models(const struct ss_scenario *s) {
+  return s->models;
+}

@@ -1,0 +1,33 @@
+/* The scenario's "trace": a file, {"uniform": ...} or {"synth": ...}; opened once, however often a sweep names it. */
+#ifndef SS_STUDY_SOURCES_H
+#define SS_STUDY_SOURCES_H
+
+#include "base/json.h"
+#include "schemes/input.h"
+
+struct ss_source {
+  char *key;              /* the JSON text that names it */
+  char *name;             /* the path, "uniform", "synth" or "gradient" */
+  struct ss_trace *trace; /* NULL: a gradient, or uniform */
+  bool is_gradient;
+  struct ss_gradient gradient;
+  struct ss_uniform uniform;
+  uint64_t hash, seed;
+};
+
+/* A growing list of opened sources, closed together. */
+struct ss_sources {
+  struct ss_source **source;
+  size_t count;
+};
+
+/* `base` is the scenario's path (NULL: none): a trace that is not found from here is looked for beside it and one
+ * folder up. */
+bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char *base, const struct ss_source **out,
+                     struct ss_error *error) SS_MUST_CHECK;
+/* A path as a scenario means it: from here, or else from the scenario's folder (`base` is its path), or the one
+ * above. */
+void ss_scenario_locate(const char *name, const char *base, char *path, size_t size);
+void ss_sources_close(struct ss_sources *sources);
+
+#endif

@@ -1,0 +1,325 @@
+#include "study/training.h"
+
+#include "base/data.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODEL_BYTES = 4 << 20, LIST_MAX = 256 };
+
+static const char *const keys[] = {"name",    "summary", "notes",     "workload", "workloads", "systems",    "trace",
+                                   "feeds",   "merge",   "cluster",   "device",   "ranks",     "iterations", "jitter",
+                                   "compute", "scale",   "baselines", "verify",   NULL};
+
+/* --- lists of models -------------------------------------------------------------------------------------- */
+
+/* "a,b" into a list of the scenario. */
+static bool set_list(struct ss_doc *doc, const char *key, const char *text, struct ss_error *error) {
+  if (!text) return true;
+  cJSON *list = cJSON_CreateArray();
+  char *copy = strdup(text), *rest = copy;
+  bool ok = list && copy;
+  for (char *word; ok && (word = strsep(&rest, ","));) ok = cJSON_AddItemToArray(list, cJSON_CreateString(word));
+  free(copy);
+  if (ok) return ss_doc_set_item(doc, key, list, error);
+  cJSON_Delete(list);
+  return ss_fail_memory(error, "reading options");
+}
+
+/* Calls `read` with the model that `node` names or is. */
+static bool with_model(struct ss_train_scenario *s, struct ss_node node, const char *kind, void *out,
+                       bool (*read)(struct ss_node node, void *out, struct ss_error *error), struct ss_error *error) {
+  struct ss_doc *doc;
+  const char *name;
+  char found[PATH_MAX], path[PATH_MAX], where[300];
+  if (ss_node_is_object(node)) return read(node, out, error);
+  if (!ss_node_text(node, &name, error)) return false;
+  if (!ss_data_find(kind, name, found, sizeof found, error))
+    return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), ss_node_path(node, where, sizeof where));
+  ss_scenario_locate(found, s->file, path, sizeof path);
+  if (!ss_doc_read(path, MODEL_BYTES, &doc, error)) return false;
+  const bool ok = read(ss_doc_root(doc), out, error);
+  ss_doc_free(doc);
+  return ok;
+}
+
+static bool read_workload(struct ss_node node, void *out, struct ss_error *error) {
+  return ss_workload_read(node, out, error);
+}
+
+static bool read_system(struct ss_node node, void *out, struct ss_error *error) {
+  return ss_system_read(node, out, error);
+}
+
+static bool add_workload(struct ss_train_scenario *s, struct ss_node node, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  struct ss_workplace *grown = ss_realloc(t->place, t->places + 1, sizeof *grown);
+  if (!grown) return ss_fail_memory(error, "reading workloads");
+  t->place = grown;
+  t->place[t->places] = (struct ss_workplace){0};
+  if (!with_model(s, node, "workloads", &t->place[t->places++].workload, read_workload, error)) return false;
+  for (size_t i = 0; i + 1 < t->places; i++)
+    if (strcmp(t->place[i].workload.name, t->place[t->places - 1].workload.name) == 0)
+      return ss_node_fail(node, error, "two workloads are called \"%s\"", t->place[i].workload.name);
+  return true;
+}
+
+static bool read_workloads(struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), one = ss_node_get(root, "workload"),
+                 all = ss_node_get(root, "workloads");
+  if (ss_node_present(one) == ss_node_present(all))
+    return ss_node_fail(root, error,
+                        "say which \"workload\" to train, or a list of \"workloads\" (sparsync list "
+                        "workloads shows them)");
+  if (ss_node_present(one)) return add_workload(s, one, error);
+  if (!ss_node_is_array(all) || ss_node_size(all) == 0 || ss_node_size(all) > LIST_MAX)
+    return ss_node_fail(all, error, "expected a list of 1 to %d workloads", LIST_MAX);
+  for (struct ss_node n = ss_node_first(all); ss_node_present(n); n = ss_node_next(n))
+    if (!add_workload(s, n, error)) return false;
+  return true;
+}
+
+static bool add_system(struct ss_train_scenario *s, struct ss_node node, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  struct ss_system *grown = ss_realloc(t->system, t->systems + 1, sizeof *grown);
+  if (!grown) return ss_fail_memory(error, "reading systems");
+  t->system = grown;
+  if (!with_model(s, node, "systems", &t->system[t->systems], read_system, error)) return false;
+  for (size_t i = 0; i < t->systems; i++)
+    if (strcmp(t->system[i].name, t->system[t->systems].name) == 0)
+      return ss_node_fail(node, error, "two systems are called \"%s\"", t->system[i].name);
+  t->systems++;
+  return true;
+}
+
+/* All that are shipped, in the order of their names. */
+static bool name_systems(struct ss_train_scenario *s, struct ss_error *error) {
+  char **names;
+  size_t count;
+  cJSON *list = cJSON_CreateArray();
+  if (!ss_data_list("systems", &names, &count, error)) {
+    cJSON_Delete(list);
+    return false;
+  }
+  bool ok = list;
+  for (size_t i = 0; ok && i < count; i++) ok = cJSON_AddItemToArray(list, cJSON_CreateString(names[i]));
+  free(names);
+  s->training.skips = true;
+  if (ok) return ss_doc_set_item(s->doc, "systems", list, error);
+  cJSON_Delete(list);
+  return ss_fail_memory(error, "listing systems");
+}
+
+static bool read_baselines(struct ss_train_scenario *s, struct ss_node node, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_is_array(node)) return ss_node_fail(node, error, "expected a list of names of systems");
+  for (size_t i = 0; i < t->systems; i++) t->system[i].baseline = false;
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n)) {
+    const char *name;
+    bool found = false;
+    if (!ss_node_text(n, &name, error)) return false;
+    for (size_t i = 0; i < t->systems; i++)
+      if (strcmp(t->system[i].name, name) == 0) t->system[i].baseline = found = true;
+    if (!found) return ss_node_fail(n, error, "no system of this scenario is called \"%s\"", name);
+  }
+  return true;
+}
+
+static bool read_systems(struct ss_train_scenario *s, struct ss_error *error) {
+  if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "systems")) && !name_systems(s, error)) return false;
+  struct ss_node root = ss_doc_root(s->doc), all = ss_node_get(root, "systems");
+  if (!ss_node_is_array(all) || ss_node_size(all) == 0 || ss_node_size(all) > LIST_MAX)
+    return ss_node_fail(all, error, "expected a list of 1 to %d systems (sparsync list systems shows them)",
+                        LIST_MAX);
+  for (struct ss_node n = ss_node_first(all); ss_node_present(n); n = ss_node_next(n))
+    if (!add_system(s, n, error)) return false;
+  return read_baselines(s, ss_node_get(root, "baselines"), error);
+}
+
+/* --- where ------------------------------------------------------------------------------------------------ */
+
+static bool read_place(struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), cluster = ss_node_get(root, "cluster"),
+                 device = ss_node_get(root, "device");
+  struct ss_durations *d = &s->training.durations;
+  if (!ss_node_present(cluster))
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: no cluster given: say --cluster NAME (sparsync list clusters shows them)",
+                   ss_doc_name(s->doc));
+  if (!ss_cluster_read(cluster, &d->cluster, error)) return false;
+  d->device = ss_device_none();
+  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &d->device, error)) return false;
+  snprintf(s->cluster, sizeof s->cluster, "%s", d->cluster.name);
+  snprintf(s->device, sizeof s->device, "%s", d->device.name);
+  return true;
+}
+
+static bool read_trace(struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge");
+  const struct ss_source *source;
+  uint64_t group = 1;
+  s->training.merge = 1;
+  if (!ss_node_present(trace)) {
+    if (!ss_node_present(merge)) return true;
+    return ss_node_fail(merge, error, "merges ranks of a trace, and there is none");
+  }
+  if (!ss_sources_find(&s->sources, trace, s->file, &source, error)) return false;
+  if (!source->trace)
+    return ss_node_fail(trace, error,
+                        "training takes looked-up rows from a file or from {\"synth\": ...}; tables of "
+                        "printed sizes say so in the workload (\"counts\")");
+  if (ss_node_present(merge) && !ss_node_count(merge, 1, ss_trace_ranks(source->trace), &group, error)) return false;
+  s->training.merge = (uint32_t)group;
+  s->training.trace = source->trace;
+  s->trace = source->name;
+  return true;
+}
+
+static bool read_ranks(struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  struct ss_node root = ss_doc_root(s->doc), ranks = ss_node_get(root, "ranks");
+  const uint32_t available = t->trace ? ss_trace_ranks(t->trace) / t->merge : 0;
+  if (!ss_node_present(ranks) && !available)
+    return ss_fail(error, SS_BAD_INPUT, "%s: say how many \"ranks\" (--ranks 4,8,16)", ss_doc_name(s->doc));
+  if (!ss_ranks_read(ranks, available, s->ranks, SS_TRAIN_RANKS, &t->rank_counts, error)) return false;
+  t->ranks = s->ranks;
+  for (size_t i = 0; i < t->rank_counts; i++) {
+    for (size_t k = 0; k < i; k++)
+      if (s->ranks[k] == s->ranks[i]) return ss_node_fail(ranks, error, "%u ranks twice", s->ranks[i]);
+    if (available && s->ranks[i] > available)
+      return ss_node_fail(ranks, error,
+                          "%u ranks, but %s has %u (capture more ranks, or make a wider trace with sparsync trace "
+                          "synth)",
+                          s->ranks[i], s->trace, available);
+  }
+  return true;
+}
+
+/* --- feeding ---------------------------------------------------------------------------------------------- */
+
+static const char *rename_tensor(void *context, const char *module, const char *tensor) {
+  const struct ss_train_scenario *s = context;
+  struct ss_node other = ss_node_get(ss_node_get(ss_doc_root(s->doc), "feeds"), module);
+  const char *name;
+  return ss_node_is_text(other) && ss_node_text(other, &name, NULL) ? name : tensor;
+}
+
+static bool has_module(const struct ss_training *t, const char *name) {
+  for (size_t i = 0; i < t->places; i++)
+    for (uint32_t k = 0; k < t->place[i].workload.modules; k++) {
+      const struct ss_module *m = &t->place[i].workload.module[k];
+      if (m->embedding && m->feed.kind == SS_FEED_TENSOR && strcmp(m->name, name) == 0) return true;
+    }
+  return false;
+}
+
+static bool check_feeds(const struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_node feeds = ss_node_get(ss_doc_root(s->doc), "feeds");
+  const char *name;
+  if (!ss_node_present(feeds)) return true;
+  if (!ss_node_is_object(feeds))
+    return ss_node_fail(feeds, error, "expected an object: module to tensor of the trace");
+  for (struct ss_node n = ss_node_first(feeds); ss_node_present(n); n = ss_node_next(n)) {
+    if (!ss_node_text(n, &name, error)) return false;
+    if (!has_module(&s->training, ss_node_key(n)))
+      return ss_node_fail(n, error, "no embedding called \"%s\" is fed by a trace", ss_node_key(n));
+  }
+  return true;
+}
+
+static bool feed(struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  const size_t tensors = t->trace ? ss_trace_tensors(t->trace) : 0;
+  SS_AUTO_FREE bool *used = ss_alloc_zero(tensors, sizeof *used);
+  struct ss_feeding feeding = {
+      .trace = t->trace, .merge = t->merge, .rename = rename_tensor, .context = s, .used = used};
+  if (!used) return ss_fail_memory(error, "reading lookups");
+  for (size_t i = 0; i < t->rank_counts; i++)
+    if (t->ranks[i] > feeding.ranks) feeding.ranks = t->ranks[i];
+  if (!check_feeds(s, error)) return false;
+  for (size_t i = 0; i < t->places; i++)
+    if (!ss_workplace_feed(&t->place[i], &feeding, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  for (size_t i = 0; i < tensors; i++)
+    if (!used[i])
+      return ss_fail(
+          error, SS_BAD_INPUT,
+          "%s: the trace's tensor \"%s\" feeds no module of %s (give a module \"tensor\": \"%s\", or leave "
+          "the trace out)",
+          ss_doc_name(s->doc), ss_trace_tensor(t->trace, i)->name, t->place[0].workload.name,
+          ss_trace_tensor(t->trace, i)->name);
+  return true;
+}
+
+/* --- how long, how evenly --------------------------------------------------------------------------------- */
+
+static bool read_jitter(struct ss_node node, struct ss_iterate_wish *wish, struct ss_error *error) {
+  static const char *const known[] = {"lognormal", "seed", NULL};
+  struct ss_node sigma, seed = ss_node_get(node, "seed");
+  wish->seed = 1;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected {\"lognormal\": 0.1}");
+  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "lognormal", &sigma, error) ||
+      !ss_node_nonnegative(sigma, SS_RATIO, &wish->sigma, error) ||
+      (ss_node_present(seed) && !ss_node_count(seed, 0, UINT64_C(1) << 53, &wish->seed, error)))
+    return false;
+  if (wish->sigma > 10) return ss_node_fail(sigma, error, "%g: more than 10 is no jitter", wish->sigma);
+  return true;
+}
+
+static bool read_wish(struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), iterations = ss_node_get(root, "iterations"),
+                 compute = ss_node_get(root, "compute"), verify = ss_node_get(root, "verify");
+  struct ss_iterate_wish *w = &s->training.wish;
+  w->compute = 1;
+  return (!ss_node_present(iterations) || ss_node_count(iterations, 2, 10000000, &w->iterations, error)) &&
+         (!ss_node_present(compute) || ss_node_nonnegative(compute, SS_RATIO, &w->compute, error)) &&
+         (!ss_node_present(verify) || ss_node_flag(verify, &s->training.durations.verify, error)) &&
+         read_jitter(ss_node_get(root, "jitter"), w, error);
+}
+
+/* Before rows are drawn: they follow from the workload. */
+static bool scale(struct ss_train_scenario *s, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  struct ss_node node = ss_node_get(ss_doc_root(s->doc), "scale");
+  if (!ss_scale_read(node, &s->scale, error)) return false;
+  if (s->scale.factor[SS_SCALED_KERNELS] != 1 && !t->durations.device.counted)
+    return ss_node_fail(ss_node_get(node, ss_scaled_names[SS_SCALED_KERNELS]), error,
+                        "no device, no kernels (say --device NAME)");
+  if (s->scale.factor[SS_SCALED_INTRA_BANDWIDTH] != 1 && !t->durations.cluster.has_intra)
+    return ss_node_fail(ss_node_get(node, ss_scaled_names[SS_SCALED_INTRA_BANDWIDTH]), error,
+                        "%s has no links of their own inside a node", s->cluster);
+  t->wish.compute *= s->scale.factor[SS_SCALED_COMPUTE];
+  ss_scale_cluster(&s->scale, &t->durations.cluster);
+  ss_scale_device(&s->scale, &t->durations.device);
+  for (size_t i = 0; i < t->places; i++) ss_scale_workload(&s->scale, &t->place[i].workload);
+  for (size_t i = 0; i < t->systems; i++) ss_scale_system(&s->scale, &t->system[i]);
+  return true;
+}
+
+bool ss_train_scenario_open(const struct ss_train_request *request, struct ss_train_scenario *out,
+                            struct ss_error *error) {
+  *out = (struct ss_train_scenario){.file = request->common.file, .name = "command line"};
+  if (!ss_scenario_document(&request->common, &out->doc, error)) return false;
+  struct ss_node root = ss_doc_root(out->doc);
+  if (request->workloads) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
+  if (!ss_node_keys(root, keys, error) || !set_list(out->doc, "workloads", request->workloads, error) ||
+      !set_list(out->doc, "systems", request->systems, error))
+    return false;
+  struct ss_node name = ss_node_get(root, "name");
+  if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
+  return read_workloads(out, error) && read_systems(out, error) && read_place(out, error) && read_trace(out, error) &&
+         read_ranks(out, error) && read_wish(out, error) && scale(out, error) && feed(out, error) &&
+         ss_training_prepare(&out->training, error);
+}
+
+void ss_train_scenario_close(struct ss_train_scenario *s) {
+  ss_training_free(&s->training);
+  ss_sources_close(&s->sources);
+  ss_doc_free(s->doc);
+  *s = (struct ss_train_scenario){0};
+}

@@ -1,0 +1,158 @@
+/* `__metadata__`: strings all, some of which hold JSON of their own. Keys that we do not know are left alone: tools
+ * that capture traces add theirs. */
+#include "trace/file/internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The text of a metadata key; NULL when it is absent. */
+static bool text_of(struct ss_node metadata, const char *key, const char **out, struct ss_error *error) {
+  const struct ss_node node = ss_node_get(metadata, key);
+  *out = NULL;
+  return !ss_node_present(node) || ss_node_text(node, out, error);
+}
+
+static bool count_of(struct ss_node metadata, const char *key, uint64_t low, uint64_t high, uint64_t *out,
+                     struct ss_error *error) {
+  struct ss_node node;
+  const char *text;
+  if (!ss_node_need(metadata, key, &node, error)) return false;
+  if (!ss_node_text(node, &text, error)) return false;
+  if (ss_count_parse(text, key, low, high, out, error)) return true;
+  return ss_fail_prefix(error, "%s: __metadata__", ss_doc_name(metadata.doc));
+}
+
+/* Parses the JSON that a metadata key holds as text; the document is the caller's, NULL when the key is absent. */
+static bool list_of(struct ss_node metadata, const char *key, struct ss_doc **out, struct ss_error *error) {
+  const char *text;
+  char name[300];
+  *out = NULL;
+  if (!text_of(metadata, key, &text, error)) return false;
+  if (!text) return true;
+  (void)snprintf(name, sizeof name, "%.200s: __metadata__.%s", ss_doc_name(metadata.doc), key);
+  if (!ss_doc_parse(name, text, strlen(text), out, error)) return false;
+  if (ss_node_is_array(ss_doc_root(*out))) return true;
+  return ss_node_fail(ss_doc_root(*out), error, "not a JSON list");
+}
+
+static bool read_tensor(struct ss_trace *trace, struct ss_node node, struct ss_tensor *out, struct ss_error *error) {
+  static const char *const keys[] = {"name", "rows", "row_width", "dtype", NULL};
+  static const char *const dtypes[] = {[SS_F32] = "F32", [SS_F16] = "F16", [SS_BF16] = "BF16", NULL};
+  struct ss_node name, rows, width, dtype;
+  const char *text;
+  uint64_t elements;
+  size_t choice;
+  if (!ss_node_keys(node, keys, error)) return false;
+  if (!ss_node_need(node, "name", &name, error) || !ss_node_text(name, &text, error)) return false;
+  if (!ss_node_need(node, "rows", &rows, error) || !ss_node_count(rows, 1, UINT32_MAX, &out->rows, error))
+    return false;
+  if (!ss_node_need(node, "row_width", &width, error) || !ss_node_count(width, 1, UINT32_MAX, &elements, error))
+    return false;
+  if (!ss_node_need(node, "dtype", &dtype, error) || !ss_node_choice(dtype, dtypes, &choice, error)) return false;
+  out->row_width = (uint32_t)elements;
+  out->dtype = (enum ss_dtype)choice;
+  out->name = trace_string(trace, text);
+  return out->name || ss_fail_memory(error, "reading a trace's tensors");
+}
+
+static bool read_tensors(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *list = NULL;
+  struct ss_node present;
+  if (!ss_node_need(metadata, "tensors", &present, error)) return false;
+  if (!list_of(metadata, "tensors", &list, error)) return false;
+  const size_t count = ss_node_size(ss_doc_root(list));
+  trace->tensor = ss_arena_alloc(&trace->arena, count, sizeof *trace->tensor);
+  if (!trace->tensor) return ss_fail_memory(error, "reading a trace's tensors");
+  memset(trace->tensor, 0, count * sizeof *trace->tensor);
+  for (struct ss_node at = ss_node_first(ss_doc_root(list)); ss_node_present(at); at = ss_node_next(at))
+    if (!read_tensor(trace, at, &trace->tensor[trace->tensors++].tensor, error)) return false;
+  return true;
+}
+
+static bool read_dense(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
+  static const char *const keys[] = {"name", "bytes", NULL};
+  SS_AUTO_DOC struct ss_doc *list = NULL;
+  if (!list_of(metadata, "dense", &list, error)) return false;
+  if (!list) return true;
+  const size_t count = ss_node_size(ss_doc_root(list));
+  trace->dense = ss_arena_alloc(&trace->arena, count, sizeof *trace->dense);
+  if (!trace->dense) return ss_fail_memory(error, "reading a trace's dense tensors");
+  for (struct ss_node at = ss_node_first(ss_doc_root(list)); ss_node_present(at); at = ss_node_next(at)) {
+    struct ss_dense *dense = &trace->dense[trace->dense_count];
+    struct ss_node name, bytes;
+    const char *text;
+    if (!ss_node_keys(at, keys, error)) return false;
+    if (!ss_node_need(at, "name", &name, error) || !ss_node_text(name, &text, error)) return false;
+    if (!ss_node_need(at, "bytes", &bytes, error)) return false;
+    if (!ss_node_count(bytes, 0, TRACE_COUNT_MAX, &dense->bytes, error)) return false;
+    dense->name = trace_string(trace, text);
+    if (!dense->name) return ss_fail_memory(error, "reading a trace's dense tensors");
+    trace->dense_count++;
+  }
+  return true;
+}
+
+static bool read_tokens(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *list = NULL;
+  if (!list_of(metadata, "tokens", &list, error)) return false;
+  if (!list) return true;
+  const struct ss_node root = ss_doc_root(list);
+  if (ss_node_size(root) != trace->segments)
+    return ss_node_fail(root, error, "has %zu numbers; %" PRIu64 " iterations of %" PRIu32 " ranks need %" PRIu64,
+                        ss_node_size(root), trace->iterations, trace->ranks, trace->segments);
+  trace->tokens = ss_arena_alloc(&trace->arena, trace->segments, sizeof *trace->tokens);
+  if (!trace->tokens) return ss_fail_memory(error, "reading a trace's token counts");
+  uint64_t *out = trace->tokens;
+  for (struct ss_node at = ss_node_first(root); ss_node_present(at); at = ss_node_next(at))
+    if (!ss_node_count(at, 0, TRACE_COUNT_MAX, out++, error)) return false;
+  return true;
+}
+
+static bool read_version(struct ss_node metadata, struct ss_error *error) {
+  const char *version;
+  if (!text_of(metadata, "sparsync.version", &version, error)) return false;
+  if (!version)
+    return ss_node_fail(metadata, error,
+                        "no \"sparsync.version\": not a sparsity trace (docs/traces.md says how to "
+                        "write one)");
+  if (strcmp(version, "1") == 0) return true;
+  return ss_node_fail(metadata, error, "sparsync.version is \"%.40s\"; this program reads \"1\"", version);
+}
+
+static bool read_counts(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
+  uint64_t ranks, count;
+  if (!count_of(metadata, "iterations", 1, TRACE_COUNT_MAX, &trace->iterations, error)) return false;
+  if (!count_of(metadata, "ranks", 1, SS_RANKS_MAX, &ranks, error)) return false;
+  trace->ranks = (uint32_t)ranks;
+  if (!ss_mul_u64(trace->iterations, ranks, &trace->segments) || trace->segments > TRACE_COUNT_MAX)
+    return ss_node_fail(metadata, error, "%" PRIu64 " iterations of %" PRIu64 " ranks are too many",
+                        trace->iterations, ranks);
+  if (ss_node_present(ss_node_get(metadata, "gpus_per_node"))) {
+    if (!count_of(metadata, "gpus_per_node", 1, SS_RANKS_MAX, &count, error)) return false;
+    trace->gpus_per_node = (uint32_t)count;
+  }
+  if (ss_node_present(ss_node_get(metadata, "pad_id"))) {
+    if (!count_of(metadata, "pad_id", 0, UINT32_MAX, &count, error)) return false;
+    trace->pad_id = (int64_t)count;
+  }
+  return true;
+}
+
+bool trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
+  if (!ss_node_present(metadata))
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: no __metadata__: not a sparsity trace (docs/traces.md says how to write "
+                   "one)",
+                   trace->name);
+  if (!ss_node_is_object(metadata)) return ss_node_fail(metadata, error, "not an object of strings");
+  for (struct ss_node at = ss_node_first(metadata); ss_node_present(at); at = ss_node_next(at))
+    if (!ss_node_is_text(at)) return ss_node_fail(at, error, "not a string; in a .safetensors file all metadata are");
+
+  const char *source;
+  if (!read_version(metadata, error) || !read_counts(trace, metadata, error)) return false;
+  if (!text_of(metadata, "source", &source, error)) return false;
+  trace->source = trace_string(trace, source ? source : "");
+  if (!trace->source) return ss_fail_memory(error, "reading a trace's source");
+  return read_tensors(trace, metadata, error) && read_dense(trace, metadata, error) &&
+         read_tokens(trace, metadata, error);
+}

@@ -1,0 +1,157 @@
+#include "trace/file/safetensors.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const safetensors_kinds[KINDS + 1] = {"I64", "I32", "U32", "F32", "F16", "BF16", NULL};
+
+uint32_t safetensors_kind_bytes(enum safetensors_kind kind) {
+  switch (kind) {
+  case KIND_I64: return 8;
+  case KIND_I32:
+  case KIND_U32:
+  case KIND_F32: return 4;
+  default: return 2;
+  }
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(((const struct safetensors_entry *)a)->name, ((const struct safetensors_entry *)b)->name);
+}
+
+/* Empty entries first where several begin at one place: they take no room there. */
+static int compare_places(const void *a, const void *b) {
+  const struct safetensors_entry *x = *(const struct safetensors_entry *const *)a;
+  const struct safetensors_entry *y = *(const struct safetensors_entry *const *)b;
+  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static bool read_shape(struct ss_node shape, uint64_t *count, struct ss_error *error) {
+  if (!ss_node_is_array(shape) || ss_node_size(shape) != 1)
+    return ss_node_fail(shape, error, "a trace's entries have one dimension (say [1000])");
+  return ss_node_count(ss_node_first(shape), 0, UINT64_C(1) << 53, count, error);
+}
+
+static bool read_range(struct ss_node range, uint64_t size, struct safetensors_entry *entry, struct ss_error *error) {
+  if (!ss_node_is_array(range) || ss_node_size(range) != 2)
+    return ss_node_fail(range, error, "not a range of bytes (say [0, 800])");
+  const struct ss_node begin = ss_node_first(range), end = ss_node_next(begin);
+  if (!ss_node_count(begin, 0, UINT64_C(1) << 53, &entry->begin, error)) return false;
+  if (!ss_node_count(end, 0, UINT64_C(1) << 53, &entry->end, error)) return false;
+  if (entry->begin > entry->end)
+    return ss_node_fail(range, error, "begins at %" PRIu64 ", after its end at %" PRIu64, entry->begin, entry->end);
+  if (entry->end > size)
+    return ss_node_fail(range, error,
+                        "ends at byte %" PRIu64 " of %" PRIu64 " bytes of data: the file is cut off or damaged",
+                        entry->end, size);
+  return true;
+}
+
+static bool read_entry(struct ss_node node, uint64_t size, struct safetensors_entry *entry, struct ss_error *error) {
+  static const char *const keys[] = {"dtype", "shape", "data_offsets", NULL};
+  struct ss_node dtype, shape, range;
+  if (!ss_node_keys(node, keys, error)) return false;
+  if (!ss_node_need(node, "dtype", &dtype, error)) return false;
+  if (!ss_node_need(node, "shape", &shape, error)) return false;
+  if (!ss_node_need(node, "data_offsets", &range, error)) return false;
+
+  size_t kind;
+  if (!ss_node_choice(dtype, safetensors_kinds, &kind, error)) return false;
+  *entry = (struct safetensors_entry){.name = ss_node_key(node), .node = node, .kind = (enum safetensors_kind)kind};
+  if (!read_shape(shape, &entry->count, error)) return false;
+  if (!read_range(range, size, entry, error)) return false;
+
+  uint64_t bytes;
+  const uint64_t length = entry->end - entry->begin;
+  if (!ss_mul_u64(entry->count, safetensors_kind_bytes(entry->kind), &bytes) || bytes != length)
+    return ss_node_fail(node, error, "shape [%" PRIu64 "] of %s does not fill its %" PRIu64 " bytes", entry->count,
+                        safetensors_kinds[kind], length);
+  return true;
+}
+
+/* Every byte of the data belongs to exactly one entry. */
+static bool check_cover(const struct safetensors *file, struct ss_error *error) {
+  SS_AUTO_FREE const struct safetensors_entry **sorted = ss_alloc(file->entries, sizeof *sorted);
+  if (!sorted) return ss_fail_memory(error, "reading a trace's header");
+  for (size_t i = 0; i < file->entries; i++) sorted[i] = &file->entry[i];
+  qsort(sorted, file->entries, sizeof *sorted, compare_places);
+
+  uint64_t covered = 0;
+  for (size_t i = 0; i < file->entries; i++) {
+    const struct safetensors_entry *entry = sorted[i];
+    if (entry->begin < covered)
+      return ss_node_fail(entry->node, error, "overlaps %s: begins at byte %" PRIu64 " of the data, before %" PRIu64,
+                          sorted[i - 1]->name, entry->begin, covered);
+    if (entry->begin > covered)
+      return ss_node_fail(entry->node, error,
+                          "leaves a hole of %" PRIu64 " bytes before it, at byte %" PRIu64 " of the data",
+                          entry->begin - covered, covered);
+    covered = entry->end;
+  }
+  if (covered != file->size)
+    return ss_fail(error, SS_BAD_INPUT, "%s: %" PRIu64 " bytes of data, but the entries end at %" PRIu64,
+                   ss_doc_name(file->doc), file->size, covered);
+  return true;
+}
+
+static bool read_entries(struct safetensors *file, struct ss_error *error) {
+  const struct ss_node root = ss_doc_root(file->doc);
+  if (!ss_node_is_object(root)) return ss_node_fail(root, error, "the header is not a JSON object");
+  file->entry = ss_alloc(ss_node_size(root), sizeof *file->entry);
+  if (!file->entry) return ss_fail_memory(error, "reading a trace's header");
+  for (struct ss_node at = ss_node_first(root); ss_node_present(at); at = ss_node_next(at)) {
+    if (strcmp(ss_node_key(at), "__metadata__") == 0) {
+      file->metadata = at;
+      continue;
+    }
+    if (!read_entry(at, file->size, &file->entry[file->entries], error)) return false;
+    file->entries++;
+  }
+  if (!check_cover(file, error)) return false;
+  qsort(file->entry, file->entries, sizeof *file->entry, compare_names);
+  return true;
+}
+
+bool safetensors_parse(const char *name, const unsigned char *bytes, size_t size, struct safetensors *out,
+                       struct ss_error *error) {
+  *out = (struct safetensors){0};
+  uint64_t length = 0;
+  if (size < sizeof length)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: %zu bytes are too few for a .safetensors file, which begins with its "
+                   "header's length in 8",
+                   name, size);
+  memcpy(&length, bytes, sizeof length);
+  if (length > SAFETENSORS_HEADER_MAX)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: says that its header has %" PRIu64 " bytes; traces have at most %" PRIu64
+                   " (is this a .safetensors file?)",
+                   name, length, SAFETENSORS_HEADER_MAX);
+  if (length > size - sizeof length)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: says that its header has %" PRIu64 " bytes, but only %zu follow: the "
+                   "file is cut off",
+                   name, length, size - sizeof length);
+  out->data = bytes + sizeof length + length;
+  out->size = size - sizeof length - length;
+  if (ss_doc_parse(name, (const char *)bytes + sizeof length, (size_t)length, &out->doc, error) &&
+      read_entries(out, error))
+    return true;
+  safetensors_free(out);
+  return false;
+}
+
+void safetensors_free(struct safetensors *file) {
+  ss_doc_free(file->doc);
+  free(file->entry);
+  *file = (struct safetensors){0};
+}
+
+struct safetensors_entry *safetensors_find(const struct safetensors *file, const char *name) {
+  const struct safetensors_entry wanted = {.name = name};
+  return bsearch(&wanted, file->entry, file->entries, sizeof wanted, compare_names);
+}

@@ -1,0 +1,177 @@
+#include "trace/file/internal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+uint32_t ss_dtype_bytes(enum ss_dtype dtype) {
+  return dtype == SS_F32 ? 4 : 2;
+}
+
+/* IEEE 754 binary16. */
+static double half(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  double magnitude = ldexp(1024 + mantissa, exponent - 25);
+  if (exponent == 0) magnitude = ldexp(mantissa, -24);
+  if (exponent == 31) magnitude = mantissa ? NAN : INFINITY;
+  return bits >> 15 ? -magnitude : magnitude;
+}
+
+double ss_dtype_value(enum ss_dtype dtype, const void *values, uint64_t i) {
+  uint32_t bits;
+  float single;
+  switch (dtype) {
+  case SS_F32: return (double)((const float *)values)[i];
+  case SS_F16: return half(((const uint16_t *)values)[i]);
+  case SS_BF16: /* the upper half of a single */
+    bits = (uint32_t)((const uint16_t *)values)[i] << 16;
+    memcpy(&single, &bits, sizeof single);
+    return (double)single;
+  }
+  return 0;
+}
+
+const char *ss_dtype_name(enum ss_dtype dtype) {
+  static const char *const names[] = {[SS_F32] = "F32", [SS_F16] = "F16", [SS_BF16] = "BF16"};
+  return names[dtype];
+}
+
+const char *trace_string(struct ss_trace *trace, const char *text) {
+  const size_t size = strlen(text) + 1;
+  char *copy = ss_arena_alloc(&trace->arena, size, 1);
+  return copy ? memcpy(copy, text, size) : NULL;
+}
+
+struct ss_trace *trace_new(const char *name) {
+  struct ss_trace *trace = ss_alloc_zero(1, sizeof *trace);
+  if (!trace) return NULL;
+  trace->pad_id = -1;
+  trace->source = "";
+  trace->name = trace_string(trace, name);
+  if (trace->name) return trace;
+  ss_trace_close(trace);
+  return NULL;
+}
+
+void ss_trace_close(struct ss_trace *trace) {
+  if (!trace) return;
+  ss_unmap_file(&trace->mapping);
+  ss_arena_free(&trace->arena);
+  ss_arena_free(&trace->data);
+  free(trace);
+}
+
+const char *ss_trace_name(const struct ss_trace *trace) {
+  return trace->name;
+}
+
+const char *ss_trace_source(const struct ss_trace *trace) {
+  return trace->source;
+}
+
+uint64_t ss_trace_iterations(const struct ss_trace *trace) {
+  return trace->iterations;
+}
+
+uint32_t ss_trace_ranks(const struct ss_trace *trace) {
+  return trace->ranks;
+}
+
+uint32_t ss_trace_gpus_per_node(const struct ss_trace *trace) {
+  return trace->gpus_per_node;
+}
+
+size_t ss_trace_tensors(const struct ss_trace *trace) {
+  return trace->tensors;
+}
+
+const struct ss_tensor *ss_trace_tensor(const struct ss_trace *trace, size_t tensor) {
+  assert(tensor < trace->tensors);
+  return &trace->tensor[tensor].tensor;
+}
+
+size_t ss_trace_dense_count(const struct ss_trace *trace) {
+  return trace->dense_count;
+}
+
+const struct ss_dense *ss_trace_dense(const struct ss_trace *trace, size_t i) {
+  assert(i < trace->dense_count);
+  return &trace->dense[i];
+}
+
+static uint64_t segment(const struct ss_trace *trace, uint64_t iteration, uint32_t rank) {
+  assert(iteration < trace->iterations && rank < trace->ranks);
+  return iteration * trace->ranks + rank;
+}
+
+uint64_t ss_trace_tokens(const struct ss_trace *trace, uint64_t iteration, uint32_t rank) {
+  return trace->tokens ? trace->tokens[segment(trace, iteration, rank)] : 0;
+}
+
+int64_t ss_trace_pad_id(const struct ss_trace *trace) {
+  return trace->pad_id;
+}
+
+uint64_t ss_trace_count(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank) {
+  assert(tensor < trace->tensors);
+  const uint64_t *offset = trace->tensor[tensor].offsets + segment(trace, iteration, rank);
+  return offset[1] - offset[0];
+}
+
+void ss_trace_rows(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank, uint32_t *out) {
+  const struct trace_tensor *t = &trace->tensor[tensor];
+  const uint64_t count = ss_trace_count(trace, tensor, iteration, rank);
+  const uint64_t first = t->offsets[segment(trace, iteration, rank)];
+  if (count == 0) return;
+  if (t->rows32) {
+    memcpy(out, t->rows32 + first, count * sizeof *out);
+    return;
+  }
+  for (uint64_t i = 0; i < count; i++) out[i] = (uint32_t)t->rows64[first + i];
+}
+
+const uint32_t *ss_trace_rows_mapped(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank) {
+  assert(tensor < trace->tensors);
+  const struct trace_tensor *t = &trace->tensor[tensor];
+  return t->rows32 ? t->rows32 + t->offsets[segment(trace, iteration, rank)] : NULL;
+}
+
+void ss_trace_release(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank) {
+  enum { LONG = 1 << 18 };
+  const uint32_t *rows = ss_trace_rows_mapped(trace, tensor, iteration, rank);
+  const uint64_t count = ss_trace_count(trace, tensor, iteration, rank);
+  if (rows && count >= LONG) ss_release_mapped(&trace->mapping, rows, count * sizeof *rows);
+}
+
+uint64_t ss_trace_total(const struct ss_trace *trace, size_t tensor) {
+  assert(tensor < trace->tensors);
+  return trace->tensor[tensor].total;
+}
+
+bool ss_trace_has_values(const struct ss_trace *trace, size_t tensor) {
+  assert(tensor < trace->tensors);
+  return trace->tensor[tensor].values != NULL;
+}
+
+const void *ss_trace_values(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank,
+                            enum ss_dtype *dtype) {
+  assert(tensor < trace->tensors);
+  const struct trace_tensor *t = &trace->tensor[tensor];
+  if (!t->values) return NULL;
+  *dtype = t->values_dtype;
+  const uint64_t first = t->offsets[segment(trace, iteration, rank)];
+  return (const char *)t->values + first * t->tensor.row_width * ss_dtype_bytes(t->values_dtype);
+}
+
+uint64_t ss_trace_hash(const struct ss_trace *trace) {
+  if (trace->bytes) return XXH64(trace->bytes, trace->size, 0);
+  uint64_t hash = 0;
+  for (size_t i = 0; i < trace->tensors; i++) {
+    const struct trace_tensor *t = &trace->tensor[i];
+    hash = XXH64(t->offsets, (trace->segments + 1) * sizeof *t->offsets, hash);
+    hash = XXH64(t->rows32, t->total * sizeof *t->rows32, hash);
+  }
+  return hash;
+}

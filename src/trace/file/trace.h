@@ -1,0 +1,120 @@
+/* What a trace is: which rows of each sparse tensor each rank looked up, iteration by iteration.
+ *
+ * A trace is immutable once made, whether mapped from a `.safetensors` file (docs/traces.md; 2-model §7) or built
+ * in memory. Segment (t, r) of a tensor lists the row ids that rank r looked up in iteration t, in lookup order,
+ * duplicates kept. Every id of an opened trace is below the tensor's `rows`: readers need not check again. */
+#ifndef SS_TRACE_FILE_TRACE_H
+#define SS_TRACE_FILE_TRACE_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum ss_dtype { SS_F32, SS_F16, SS_BF16 };
+/* Bytes of one element: 4, 2, 2. */
+uint32_t ss_dtype_bytes(enum ss_dtype dtype);
+/* "F32", "F16", "BF16" */
+const char *ss_dtype_name(enum ss_dtype dtype);
+/* Element i of an array of that type. */
+double ss_dtype_value(enum ss_dtype dtype, const void *values, uint64_t i);
+
+struct ss_tensor {
+  const char *name;
+  uint64_t rows;      /* 1 .. 2^32-1 */
+  uint32_t row_width; /* elements a row, at least 1 */
+  enum ss_dtype dtype;
+};
+
+/* A tensor without sparsity that the same training step synchronises. */
+struct ss_dense {
+  const char *name;
+  uint64_t bytes;
+};
+
+struct ss_trace;
+
+/* The most a trace may say: counts beyond these are refused, so that products of them fit in 64 bits. */
+#define SS_RANKS_MAX (UINT32_C(1) << 20)
+#define SS_TENSOR_BYTES_MAX (UINT64_C(1) << 53) /* rows * row_width * bytes of an element */
+
+/* Maps and checks the file: header, shapes, offsets and every row id. Hostile files are refused with SS_BAD_INPUT
+ * and never read out of bounds. The trace is the caller's, to be closed. */
+bool ss_trace_open(const char *path, struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
+/* The same for the bytes of such a file in memory, which stay the caller's and must outlive the trace; `name` stands
+ * for the path in messages. */
+bool ss_trace_open_memory(const char *name, const void *bytes, size_t size, struct ss_trace **out,
+                          struct ss_error *error) SS_MUST_CHECK;
+/* NULL is allowed. */
+void ss_trace_close(struct ss_trace *trace);
+
+const char *ss_trace_name(const struct ss_trace *trace); /* the path, or what made it */
+const char *ss_trace_source(const struct ss_trace *trace);
+uint64_t ss_trace_iterations(const struct ss_trace *trace);    /* at least 1 */
+uint32_t ss_trace_ranks(const struct ss_trace *trace);         /* at least 1 */
+uint32_t ss_trace_gpus_per_node(const struct ss_trace *trace); /* 0: not recorded */
+size_t ss_trace_tensors(const struct ss_trace *trace);
+const struct ss_tensor *ss_trace_tensor(const struct ss_trace *trace, size_t tensor);
+size_t ss_trace_dense_count(const struct ss_trace *trace);
+const struct ss_dense *ss_trace_dense(const struct ss_trace *trace, size_t i);
+/* Tokens that rank r processed in iteration t (non-padding words), 0 when the trace does not say. */
+uint64_t ss_trace_tokens(const struct ss_trace *trace, uint64_t iteration, uint32_t rank);
+/* Row id of padding, or -1 when the trace names none. */
+int64_t ss_trace_pad_id(const struct ss_trace *trace);
+
+/* Number of lookups in segment (t, r) of a tensor. */
+uint64_t ss_trace_count(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank);
+/* Copies the segment into out[ss_trace_count(...)]. */
+void ss_trace_rows(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank, uint32_t *out);
+/* The segment in place when the file holds aligned 32-bit ids, else NULL. */
+const uint32_t *ss_trace_rows_mapped(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank);
+/* A long list has been read: its pages of the file need not stay in memory. Harmless for traces in memory. */
+void ss_trace_release(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank);
+/* Lookups of a tensor over all segments. */
+uint64_t ss_trace_total(const struct ss_trace *trace, size_t tensor);
+bool ss_trace_has_values(const struct ss_trace *trace, size_t tensor);
+/* The segment's values, [count * row_width] of *dtype in the order of its rows, aligned; NULL when the tensor has
+ * none. Their bits are unchecked: they may be infinite or NaN. */
+const void *ss_trace_values(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank,
+                            enum ss_dtype *dtype);
+
+/* xxh64 of the whole file, or of the offsets and rows of a trace built in memory. One pass over the data each time.
+ */
+uint64_t ss_trace_hash(const struct ss_trace *trace);
+
+/* --- building ------------------------------------------------------------------------------------------- */
+
+/* Values of a tensor's lookups, [total * row_width]; `data` NULL: the tensor has none. */
+struct ss_values {
+  const void *data;
+  enum ss_dtype dtype;
+};
+
+/* What ss_trace_build and the writer take; the strings and arrays stay the caller's until the call returns.
+ * For tensor i, segment (t, r) is rows[i][offsets[i][t*ranks+r] .. offsets[i][t*ranks+r+1]). */
+struct ss_trace_content {
+  const char *source;
+  uint64_t iterations;
+  uint32_t ranks;
+  size_t tensors;
+  const struct ss_tensor *tensor;
+  const uint64_t *const *offsets;
+  const uint32_t *const *rows;
+  size_t dense_count;
+  const struct ss_dense *dense;
+  const uint64_t *tokens;         /* [iterations*ranks] or NULL */
+  int64_t pad_id;                 /* -1: none */
+  uint32_t gpus_per_node;         /* 0: not recorded */
+  const struct ss_values *values; /* one per tensor, or NULL: none has any */
+};
+
+/* A trace in memory holding a copy of `content`; the same checks as for a file. */
+bool ss_trace_build(const char *name, const struct ss_trace_content *content, struct ss_trace **out,
+                    struct ss_error *error) SS_MUST_CHECK;
+/* Writes a .safetensors file (whole or not at all), ids as I32 where they fit, else U32, entries aligned to their own
+ * elements. */
+bool ss_trace_write(const char *path, const struct ss_trace_content *content, struct ss_error *error) SS_MUST_CHECK;
+/* The same for a trace; opened from a file with 64-bit ids, it is written with 32-bit ones. */
+bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,192 @@
+/* Writing: a JSON header built with cJSON, padded with spaces so that the data begin at a multiple of 8, then the
+ * entries from the widest elements to the narrowest: each lies aligned to its own elements, and none leaves a hole.
+ */
+#include "trace/file/internal.h"
+#include "trace/file/safetensors.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum part { OFFSETS, ROWS, VALUES };
+
+struct entry {
+  enum part part;
+  enum safetensors_kind kind;
+  const struct trace_tensor *tensor;
+  uint64_t count;
+};
+
+static enum safetensors_kind value_kind(enum ss_dtype dtype) {
+  return dtype == SS_F32 ? KIND_F32 : dtype == SS_F16 ? KIND_F16 : KIND_BF16;
+}
+
+/* At most three entries a tensor, in the order in which they are written. */
+static size_t list_entries(const struct ss_trace *trace, struct entry *out) {
+  size_t n = 0;
+  for (size_t i = 0; i < trace->tensors; i++)
+    out[n++] = (struct entry){OFFSETS, KIND_I64, &trace->tensor[i], trace->segments + 1};
+  for (size_t i = 0; i < trace->tensors; i++) {
+    const struct trace_tensor *t = &trace->tensor[i];
+    out[n++] = (struct entry){ROWS, t->tensor.rows <= UINT64_C(1) << 31 ? KIND_I32 : KIND_U32, t, t->total};
+  }
+  for (uint32_t bytes = 4; bytes >= 2; bytes -= 2)
+    for (size_t i = 0; i < trace->tensors; i++) {
+      const struct trace_tensor *t = &trace->tensor[i];
+      if (t->values && ss_dtype_bytes(t->values_dtype) == bytes)
+        out[n++] = (struct entry){VALUES, value_kind(t->values_dtype), t, t->total * t->tensor.row_width};
+    }
+  return n;
+}
+
+static bool add_count(cJSON *metadata, const char *key, uint64_t value) {
+  char text[24];
+  (void)snprintf(text, sizeof text, "%" PRIu64, value);
+  return cJSON_AddStringToObject(metadata, key, text);
+}
+
+/* Metadata are strings: a list is stored as its JSON text. Takes over `list`. */
+static bool add_list(cJSON *metadata, const char *key, cJSON *list) {
+  char *text = list ? cJSON_PrintUnformatted(list) : NULL;
+  const bool good = text && cJSON_AddStringToObject(metadata, key, text);
+  cJSON_free(text);
+  cJSON_Delete(list);
+  return good;
+}
+
+static bool add_tensors(cJSON *metadata, const struct ss_trace *trace) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < trace->tensors; i++) {
+    const struct ss_tensor *tensor = &trace->tensor[i].tensor;
+    cJSON *item = cJSON_CreateObject();
+    const bool good = item && cJSON_AddStringToObject(item, "name", tensor->name) &&
+                      cJSON_AddNumberToObject(item, "rows", (double)tensor->rows) &&
+                      cJSON_AddNumberToObject(item, "row_width", tensor->row_width) &&
+                      cJSON_AddStringToObject(item, "dtype", ss_dtype_name(tensor->dtype));
+    if (!good || !cJSON_AddItemToArray(list, item)) {
+      cJSON_Delete(item);
+      cJSON_Delete(list);
+      return false;
+    }
+  }
+  return add_list(metadata, "tensors", list);
+}
+
+static bool add_dense(cJSON *metadata, const struct ss_trace *trace) {
+  if (!trace->dense_count) return true;
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < trace->dense_count; i++) {
+    cJSON *item = cJSON_CreateObject();
+    const bool good = item && cJSON_AddStringToObject(item, "name", trace->dense[i].name) &&
+                      cJSON_AddNumberToObject(item, "bytes", (double)trace->dense[i].bytes);
+    if (!good || !cJSON_AddItemToArray(list, item)) {
+      cJSON_Delete(item);
+      cJSON_Delete(list);
+      return false;
+    }
+  }
+  return add_list(metadata, "dense", list);
+}
+
+/* Printed by hand: a cJSON item for each of a million segments would take longer than writing the rows. */
+static bool add_tokens(cJSON *metadata, const struct ss_trace *trace) {
+  if (!trace->tokens) return true;
+  SS_AUTO_FREE char *text = ss_alloc(trace->segments + 1, 21); /* 20 digits and a comma each, 2 brackets */
+  if (!text) return false;
+  char *at = text;
+  for (uint64_t i = 0; i < trace->segments; i++) at += sprintf(at, "%c%" PRIu64, i ? ',' : '[', trace->tokens[i]);
+  *at++ = ']';
+  *at = '\0';
+  return cJSON_AddStringToObject(metadata, "tokens", text);
+}
+
+static bool add_metadata(cJSON *root, const struct ss_trace *trace) {
+  cJSON *metadata = cJSON_AddObjectToObject(root, "__metadata__");
+  return metadata && cJSON_AddStringToObject(metadata, "sparsync.version", "1") &&
+         add_count(metadata, "iterations", trace->iterations) && add_count(metadata, "ranks", trace->ranks) &&
+         add_tensors(metadata, trace) && cJSON_AddStringToObject(metadata, "source", trace->source) &&
+         add_dense(metadata, trace) && add_tokens(metadata, trace) &&
+         (trace->pad_id < 0 || add_count(metadata, "pad_id", (uint64_t)trace->pad_id)) &&
+         (!trace->gpus_per_node || add_count(metadata, "gpus_per_node", trace->gpus_per_node));
+}
+
+static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *place) {
+  static const char *const parts[] = {[OFFSETS] = "offsets", [ROWS] = "rows", [VALUES] = "values"};
+  const uint64_t end = *place + entry->count * safetensors_kind_bytes(entry->kind);
+  const size_t size = strlen(entry->tensor->tensor.name) + sizeof ".offsets";
+  SS_AUTO_FREE char *name = ss_alloc(size, 1);
+  if (!name) return false;
+  (void)snprintf(name, size, "%s.%s", entry->tensor->tensor.name, parts[entry->part]);
+  cJSON *item = cJSON_AddObjectToObject(root, name);
+  if (!item || !cJSON_AddStringToObject(item, "dtype", safetensors_kinds[entry->kind])) return false;
+  cJSON *shape = cJSON_AddArrayToObject(item, "shape");
+  cJSON *range = cJSON_AddArrayToObject(item, "data_offsets");
+  if (!shape || !range) return false;
+  if (!cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)entry->count)) ||
+      !cJSON_AddItemToArray(range, cJSON_CreateNumber((double)*place)) ||
+      !cJSON_AddItemToArray(range, cJSON_CreateNumber((double)end)))
+    return false;
+  *place = end;
+  return true;
+}
+
+/* The header's text, to be freed with cJSON_free; NULL when memory is short. */
+static char *header_text(const struct ss_trace *trace, const struct entry *entries, size_t count) {
+  cJSON *root = cJSON_CreateObject();
+  uint64_t place = 0;
+  bool good = root && add_metadata(root, trace);
+  for (size_t i = 0; good && i < count; i++) good = add_entry(root, &entries[i], &place);
+  char *text = good ? cJSON_PrintUnformatted(root) : NULL;
+  cJSON_Delete(root);
+  return text;
+}
+
+static void write_rows(FILE *stream, const struct trace_tensor *t) {
+  if (t->rows32) {
+    (void)fwrite(t->rows32, sizeof *t->rows32, t->total, stream);
+    return;
+  }
+  for (uint64_t i = 0; i < t->total; i++) {
+    const uint32_t id = (uint32_t)t->rows64[i];
+    (void)fwrite(&id, sizeof id, 1, stream);
+  }
+}
+
+/* Errors stay in the stream, where ss_output_commit finds them. */
+static void write_file(FILE *stream, const char *header, const struct entry *entries, size_t count) {
+  const uint64_t length = strlen(header), padded = (length + 7) / 8 * 8;
+  (void)fwrite(&padded, sizeof padded, 1, stream);
+  (void)fwrite(header, 1, length, stream);
+  (void)fwrite("       ", 1, padded - length, stream);
+  for (size_t i = 0; i < count && !ferror(stream); i++) {
+    const struct trace_tensor *t = entries[i].tensor;
+    if (entries[i].part == OFFSETS) (void)fwrite(t->offsets, sizeof *t->offsets, entries[i].count, stream);
+    else if (entries[i].part == ROWS) write_rows(stream, t);
+    else (void)fwrite(t->values, safetensors_kind_bytes(entries[i].kind), entries[i].count, stream);
+  }
+}
+
+static bool save(const char *path, const char *header, const struct entry *entries, size_t count,
+                 struct ss_error *error) {
+  if (strlen(header) > SAFETENSORS_HEADER_MAX - 8)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: the header would take %zu bytes, more than the %" PRIu64 " that readers accept: "
+                   "too many tensors, or token counts for too many iterations and ranks",
+                   path ? path : "-", strlen(header), SAFETENSORS_HEADER_MAX);
+  struct ss_output output;
+  if (!ss_output_open(path, &output, error)) return false;
+  write_file(output.stream, header, entries, count);
+  return ss_output_commit(&output, error);
+}
+
+bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) {
+  SS_AUTO_FREE struct entry *entries = ss_alloc(trace->tensors * 3, sizeof *entries);
+  if (!entries) return ss_fail_memory(error, "writing a trace");
+  const size_t count = list_entries(trace, entries);
+  char *header = header_text(trace, entries, count);
+  if (!header) return ss_fail_memory(error, "writing a trace's header");
+  const bool good = save(path, header, entries, count, error);
+  cJSON_free(header);
+  return good;
+}

@@ -1,0 +1,130 @@
+#include "trace/make/synth.h"
+
+#include "base/random.h"
+#include "trace/file/internal.h"
+#include "trace/make/zipf.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Streams of random numbers under one seed. */
+enum { STREAM_LOOKUPS = 1, STREAM_SHUFFLE };
+
+void ss_synth_defaults(struct ss_synth *out) {
+  *out = (struct ss_synth){.tensor = "embedding",
+                           .rows = 100000,
+                           .row_width = 512,
+                           .dtype = SS_F32,
+                           .iterations = 10,
+                           .ranks = 16,
+                           .tokens = 4096,
+                           .zipf = 1,
+                           .ids = SS_IDS_SHUFFLED,
+                           .seed = 1};
+}
+
+/* A pseudo-random permutation of 0..rows-1 without a table: four Feistel rounds on the next even number of bits,
+ * walked until the value falls into the range (twice on average at most four times). */
+static uint32_t shuffled(uint64_t seed, uint64_t rows, uint64_t id) {
+  const unsigned bits = rows > 1 ? 64u - (unsigned)__builtin_clzll(rows - 1) : 1;
+  const unsigned half = (bits + 1) / 2;
+  const uint64_t mask = (UINT64_C(1) << half) - 1, key = ss_mix(seed, STREAM_SHUFFLE);
+  do {
+    uint64_t left = id >> half, right = id & mask;
+    for (uint64_t round = 0; round < 4; round++) {
+      const uint64_t next = left ^ (ss_mix(key + round, right) & mask);
+      left = right;
+      right = next;
+    }
+    id = left << half | right;
+  } while (id >= rows);
+  return (uint32_t)id;
+}
+
+static uint32_t lookup(const struct ss_synth *synth, const struct zipf *zipf, uint64_t key) {
+  const bool hot = synth->hot > 0 && ss_unit(ss_mix(key, 0)) < synth->hot;
+  const uint64_t popularity = hot ? ss_below(ss_mix(key, 1), synth->hot_rows) : zipf_draw(zipf, ss_mix(key, 2));
+  return synth->ids == SS_IDS_SHUFFLED ? shuffled(synth->seed, synth->rows, popularity) : (uint32_t)popularity;
+}
+
+static void fill(const struct ss_synth *synth, uint32_t *rows) {
+  const struct zipf zipf = zipf_new(synth->zipf, synth->rows);
+  const uint64_t stream = ss_mix(synth->seed, STREAM_LOOKUPS);
+  const int64_t segments = (int64_t)(synth->iterations * synth->ranks);
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t segment = 0; segment < segments; segment++) {
+    const uint64_t iteration = (uint64_t)segment / synth->ranks, rank = (uint64_t)segment % synth->ranks;
+    const uint64_t key = ss_mix(ss_mix(stream, iteration), rank);
+    uint32_t *out = rows + (uint64_t)segment * synth->tokens;
+    for (uint64_t draw = 0; draw < synth->tokens; draw++) out[draw] = lookup(synth, &zipf, ss_mix(key, draw));
+  }
+}
+
+/* Ranges only; what files and built traces share is checked when the trace is made. */
+static bool check(const struct ss_synth *synth, struct ss_error *error) {
+  if (!(synth->zipf >= 0 && synth->zipf <= 20))
+    return ss_fail(error, SS_BAD_INPUT, "zipf: an exponent of %g is not from 0 to 20", synth->zipf);
+  if (!(synth->hot >= 0 && synth->hot <= 1))
+    return ss_fail(error, SS_BAD_INPUT, "hot: a share of %g is not from 0 to 1", synth->hot);
+  if (synth->rows < 1 || synth->rows > UINT32_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "rows: %" PRIu64 " is not from 1 to %" PRIu32, synth->rows, UINT32_MAX);
+  if (synth->hot > 0 && (synth->hot_rows < 1 || synth->hot_rows > synth->rows))
+    return ss_fail(error, SS_BAD_INPUT, "hot_rows: %" PRIu64 " is not from 1 to the table's %" PRIu64 " rows",
+                   synth->hot_rows, synth->rows);
+  if (synth->ranks < 1 || synth->ranks > SS_RANKS_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "ranks: %" PRIu32 " is not from 1 to %" PRIu32, synth->ranks, SS_RANKS_MAX);
+  if (synth->iterations < 1) return ss_fail(error, SS_BAD_INPUT, "iterations: 0 is not at least 1");
+  if (synth->tokens < 1) return ss_fail(error, SS_BAD_INPUT, "tokens: 0 is not at least 1");
+  uint64_t segments, total;
+  if (!ss_mul_u64(synth->iterations, synth->ranks, &segments) || !ss_mul_u64(segments, synth->tokens, &total) ||
+      total > SIZE_MAX / 16)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "tokens: %" PRIu64 " for %" PRIu64 " iterations of %" PRIu32 " ranks are too many", synth->tokens,
+                   synth->iterations, synth->ranks);
+  return true;
+}
+
+static void describe(const struct ss_synth *synth, char *out, size_t size) {
+  char hot[100] = "no hot set";
+  if (synth->hot > 0)
+    (void)snprintf(hot, sizeof hot, "%.17g of the lookups in a common hot set of %" PRIu64 " rows", synth->hot,
+                   synth->hot_rows);
+  (void)snprintf(out, size,
+                 "synthetic: Zipf exponent %.17g over %" PRIu64 " rows, %" PRIu64
+                 " lookups a rank, %s, ids %s, seed %" PRIu64,
+                 synth->zipf, synth->rows, synth->tokens, hot,
+                 synth->ids == SS_IDS_SHUFFLED ? "shuffled" : "by popularity", synth->seed);
+}
+
+static bool make(const struct ss_synth *synth, struct ss_arena *data, struct ss_trace **out, struct ss_error *error) {
+  const uint64_t segments = synth->iterations * synth->ranks;
+  char source[400];
+  uint64_t *offsets = ss_arena_alloc(data, segments + 1, sizeof *offsets);
+  uint32_t *rows = ss_arena_alloc(data, segments * synth->tokens, sizeof *rows);
+  SS_AUTO_FREE uint64_t *tokens = ss_alloc(segments, sizeof *tokens);
+  if (!offsets || !rows || !tokens) return ss_fail_memory(error, "making a synthetic trace");
+  for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * synth->tokens;
+  for (uint64_t i = 0; i < segments; i++) tokens[i] = synth->tokens;
+  fill(synth, rows);
+  describe(synth, source, sizeof source);
+
+  const struct ss_tensor tensor = {synth->tensor, synth->rows, synth->row_width, synth->dtype};
+  const struct ss_trace_content content = {.source = source,
+                                           .iterations = synth->iterations,
+                                           .ranks = synth->ranks,
+                                           .tensors = 1,
+                                           .tensor = &tensor,
+                                           .offsets = (const uint64_t *const[]){offsets},
+                                           .rows = (const uint32_t *const[]){rows},
+                                           .tokens = tokens,
+                                           .pad_id = -1};
+  return trace_adopt("synthetic", &content, data, out, error);
+}
+
+bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct ss_error *error) {
+  struct ss_arena data = {0};
+  if (!check(synth, error)) return false;
+  const bool good = make(synth, &data, out, error);
+  ss_arena_free(&data);
+  return good;
+}

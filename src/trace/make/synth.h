@@ -1,0 +1,36 @@
+/* Synthetic traces: Zipf-distributed lookups, with a hot set that all ranks share if wanted. Every lookup is a
+ * function of (seed, iteration, rank, draw) alone, so a trace is the same on every machine and thread count, and a
+ * longer or wider one begins like a shorter or narrower one. */
+#ifndef SS_TRACE_MAKE_SYNTH_H
+#define SS_TRACE_MAKE_SYNTH_H
+
+#include "trace/file/trace.h"
+
+enum ss_ids {
+  SS_IDS_SHUFFLED,  /* popular rows lie anywhere: even ranges get even shares */
+  SS_IDS_POPULARITY /* row 0 is the most popular: skewness as in a vocabulary sorted by frequency */
+};
+
+struct ss_synth {
+  const char *tensor; /* its name */
+  uint64_t rows;
+  uint32_t row_width;
+  enum ss_dtype dtype;
+  uint64_t iterations;
+  uint32_t ranks;
+  uint64_t tokens;   /* lookups of a rank in an iteration */
+  double zipf;       /* exponent s, 0 (uniform) to 20 */
+  double hot;        /* share of the lookups, 0 to 1, that go to the hot set */
+  uint64_t hot_rows; /* size of the hot set: the most popular rows, looked up evenly; at least 1 when hot > 0 */
+  enum ss_ids ids;
+  uint64_t seed;
+};
+
+/* Every field of `out` at its default: "embedding", 100,000 rows of 512 F32, 10 iterations of 16 ranks with 4,096
+ * lookups, s = 1, no hot set, shuffled, seed 1. */
+void ss_synth_defaults(struct ss_synth *out);
+
+/* A field out of range is an SS_BAD_INPUT error that names it. The trace's source says how it was made. */
+bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

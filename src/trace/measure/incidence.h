@@ -1,0 +1,24 @@
+/* How many ranks have a row: the counts from which unseen rows are estimated.
+ *
+ * A window is some neighbouring ranks. Of each window, once[j] counts the rows that exactly j of its ranks look up in
+ * an iteration (mean over iterations), ever[j] those that exactly j of them look up in any of the iterations. */
+#ifndef SS_TRACE_MEASURE_INCIDENCE_H
+#define SS_TRACE_MEASURE_INCIDENCE_H
+
+#include "trace/file/trace.h"
+
+struct incidence {
+  uint32_t first, ranks; /* the window: ranks first..first+ranks-1 */
+  double *once, *ever;   /* [ranks + 1]; place 0 is 0 */
+  double rows;           /* of the union of an iteration, mean over iterations */
+  double nnz;            /* distinct rows of a rank in an iteration, mean over both */
+  double gamma;          /* mean of union / mean nnz over iterations that look anything up; NaN: none does */
+};
+
+/* Fills the windows of a tensor, whose `first` and `ranks` are set and within the trace, from iterations
+ * [first, end). Linear in the lookups. The arrays are the caller's, also after a failure (memory was short). */
+bool incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t first, uint64_t end,
+                     struct incidence *windows, size_t count) SS_MUST_CHECK;
+void incidence_free(struct incidence *windows, size_t count);
+
+#endif

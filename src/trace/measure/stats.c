@@ -1,0 +1,297 @@
+#include "trace/measure/stats.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "trace/measure/tally.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Beyond this many pairs of ranks, overlap is the mean over as many seeded ones. */
+enum { PAIRS_MOST = 100, PAIRS_SEED = 1 };
+
+/* A mean over those iterations that have something to say. */
+struct mean {
+  double sum;
+  uint64_t count;
+};
+
+static void mean_add(struct mean *mean, double value) {
+  mean->sum += value;
+  mean->count++;
+}
+
+static double mean_of(struct mean mean) {
+  return mean.count ? mean.sum / (double)mean.count : NAN;
+}
+
+/* One tensor at work. */
+struct job {
+  const struct ss_trace *trace;
+  size_t tensor;
+  uint64_t rows;
+  const struct ss_stats *window;
+  struct sets sets[2]; /* this iteration's and the one's before, in turn */
+  struct tally tally;
+  struct mean overlap;
+  struct mean *gamma; /* [ranks] */
+  size_t parts;
+  const uint32_t *part;
+  struct mean *skewness; /* [parts] */
+  double *skew;          /* [ranks * parts] of one iteration */
+  uint64_t lookups, coalesced, prior;
+};
+
+/* --- pairs of ranks ------------------------------------------------------------------------------------- */
+
+static int compare_pairs(const void *a, const void *b) {
+  const struct pair *x = a, *y = b;
+  if (x->a != y->a) return x->a < y->a ? -1 : 1;
+  return x->b < y->b ? -1 : x->b > y->b;
+}
+
+static bool listed(const struct pair *pairs, size_t count, struct pair wanted) {
+  for (size_t i = 0; i < count; i++)
+    if (compare_pairs(&pairs[i], &wanted) == 0) return true;
+  return false;
+}
+
+/* All pairs when they are few, else distinct ones drawn at random; sorted. Returns how many. */
+static size_t choose_pairs(uint32_t ranks, struct pair *out) {
+  const uint64_t all = (uint64_t)ranks * (ranks - 1) / 2;
+  size_t count = 0;
+  if (all <= PAIRS_MOST) {
+    for (uint32_t a = 0; a < ranks; a++)
+      for (uint32_t b = a + 1; b < ranks; b++) out[count++] = (struct pair){a, b};
+    return count;
+  }
+  for (uint64_t draw = 0; count < PAIRS_MOST; draw += 2) {
+    const uint32_t x = (uint32_t)ss_below(ss_mix(PAIRS_SEED, draw), ranks);
+    const uint32_t other = (uint32_t)ss_below(ss_mix(PAIRS_SEED, draw + 1), ranks - 1);
+    const uint32_t y = other + (other >= x);
+    const struct pair pair = x < y ? (struct pair){x, y} : (struct pair){y, x};
+    if (!listed(out, count, pair)) out[count++] = pair;
+  }
+  qsort(out, count, sizeof *out, compare_pairs);
+  return count;
+}
+
+/* --- one iteration -------------------------------------------------------------------------------------- */
+
+static void add_overlap(struct job *job, const struct sets *sets) {
+  struct mean pairs = {0};
+  for (size_t i = 0; i < job->tally.pairs; i++) {
+    const uint64_t a = sets->size[job->tally.pair[i].a], b = sets->size[job->tally.pair[i].b];
+    const uint64_t least = a < b ? a : b;
+    if (least > 0) mean_add(&pairs, (double)job->tally.shared[i] / (double)least);
+  }
+  if (pairs.count) mean_add(&job->overlap, mean_of(pairs));
+}
+
+static void add_gamma(struct job *job, const struct sets *sets) {
+  const double mean = (double)sets->coalesced / sets->ranks;
+  uint64_t joined = 0;
+  if (sets->coalesced == 0) return;
+  for (uint32_t r = 0; r < sets->ranks; r++) {
+    joined += job->tally.fresh[r];
+    mean_add(&job->gamma[r], (double)joined / mean);
+  }
+}
+
+/* Most rows per length that any of p even row ranges has, found range by range. */
+static double densest_by_range(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
+  double most = 0;
+  uint64_t begin = 0, low = 0;
+  for (uint64_t j = 1; j <= p; j++) {
+    const uint64_t high = j * rows / p;
+    const uint64_t end = tally_lower_bound(list, begin, size, high);
+    most = fmax(most, (double)(end - begin) / (double)(high - low));
+    begin = end;
+    low = high;
+  }
+  return most;
+}
+
+/* The same, id by id. Range j holds the id i when floor(j*rows/p) <= i, that is j < p*(i+1)/rows, and j is the last
+ * such. */
+static double densest_by_id(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
+  double most = 0;
+  for (uint64_t i = 0; i < size;) {
+    const uint64_t j = (((uint64_t)list[i] + 1) * p - 1) / rows;
+    const uint64_t low = j * rows / p, high = (j + 1) * rows / p, begin = i;
+    while (i < size && list[i] < high) i++;
+    most = fmax(most, (double)(i - begin) / (double)(high - low));
+  }
+  return most;
+}
+
+/* Densest of p even row ranges, in units of the rank's density. Thousands of ranges are mostly empty: then the ids
+ * are the shorter way through. */
+static double skewness_of(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
+  const double most = size < p ? densest_by_id(list, size, rows, p) : densest_by_range(list, size, rows, p);
+  return most * (double)rows / (double)size;
+}
+
+static void add_skewness(struct job *job, const struct sets *sets) {
+  const size_t parts = job->parts;
+#pragma omp parallel for schedule(dynamic)
+  for (uint32_t r = 0; r < sets->ranks; r++)
+    for (size_t i = 0; i < parts; i++)
+      if (sets->size[r] > 0)
+        job->skew[r * parts + i] = skewness_of(sets->list[r], sets->size[r], job->rows, job->part[i]);
+  for (size_t i = 0; i < parts; i++) {
+    struct mean ranks = {0};
+    for (uint32_t r = 0; r < sets->ranks; r++)
+      if (sets->size[r] > 0) mean_add(&ranks, job->skew[r * parts + i]);
+    if (ranks.count) mean_add(&job->skewness[i], mean_of(ranks));
+  }
+}
+
+static bool add_iteration(struct job *job, uint64_t iteration) {
+  struct sets *now = &job->sets[iteration % 2];
+  const struct sets *before = iteration > job->window->first ? &job->sets[(iteration + 1) % 2] : NULL;
+  if (!sets_load(now, job->trace, job->tensor, iteration)) return false;
+  if (!tally_count(now, before, job->rows, &job->tally)) return false;
+  add_overlap(job, now);
+  add_gamma(job, now);
+  add_skewness(job, now);
+  job->lookups += now->lookups;
+  job->coalesced += now->coalesced;
+  for (uint32_t r = 0; r < now->ranks; r++) job->prior += job->tally.again[r];
+  return true;
+}
+
+/* --- one tensor ----------------------------------------------------------------------------------------- */
+
+static bool job_init(struct job *job, struct pair *pairs) {
+  const uint32_t ranks = job->window->ranks;
+  job->tally.pairs = choose_pairs(ranks, pairs);
+  job->tally.pair = pairs;
+  job->tally.shared = ss_alloc(job->tally.pairs, sizeof *job->tally.shared);
+  job->tally.fresh = ss_alloc(ranks, sizeof *job->tally.fresh);
+  job->tally.again = ss_alloc(ranks, sizeof *job->tally.again);
+  job->gamma = ss_alloc_zero(ranks, sizeof *job->gamma);
+  job->skewness = ss_alloc_zero(job->parts, sizeof *job->skewness);
+  job->skew = ss_alloc(ranks, job->parts * sizeof *job->skew);
+  return job->tally.shared && job->tally.fresh && job->tally.again && job->gamma && job->skewness && job->skew &&
+         sets_init(&job->sets[0], ranks) && sets_init(&job->sets[1], ranks);
+}
+
+static void job_free(struct job *job) {
+  for (size_t i = 0; i < 2; i++) sets_free(&job->sets[i]);
+  free(job->tally.shared);
+  free(job->tally.fresh);
+  free(job->tally.again);
+  free(job->gamma);
+  free(job->skewness);
+  free(job->skew);
+}
+
+static void job_result(const struct job *job, struct ss_tensor_stats *out) {
+  const uint32_t ranks = job->window->ranks;
+  const double segments = (double)(job->window->end - job->window->first) * ranks;
+  const double row_bytes = (double)out->tensor.row_width * ss_dtype_bytes(out->tensor.dtype);
+  out->lookups = (double)job->lookups / segments;
+  out->coalesced = (double)job->coalesced / segments;
+  out->prior = (double)job->prior / segments;
+  out->lookups_bytes = out->lookups * row_bytes;
+  out->coalesced_bytes = out->coalesced * row_bytes;
+  out->prior_bytes = out->prior * row_bytes;
+  out->density = out->coalesced / (double)job->rows;
+  out->overlap = mean_of(job->overlap);
+  for (uint32_t r = 0; r < ranks; r++) out->gamma[r] = mean_of(job->gamma[r]);
+  for (size_t i = 0; i < out->parts; i++) out->skewness[i] = mean_of(job->skewness[i]);
+}
+
+static bool measure_tensor(const struct ss_trace *trace, size_t tensor, const struct ss_stats *window,
+                           const struct ss_stats_window *asked, struct ss_tensor_stats *out) {
+  struct pair pairs[PAIRS_MOST];
+  struct job job = {.trace = trace,
+                    .tensor = tensor,
+                    .rows = out->tensor.rows,
+                    .window = window,
+                    .parts = out->parts,
+                    .part = out->part};
+  bool good = job_init(&job, pairs);
+  for (uint64_t t = window->first; good && t < window->end; t++) {
+    good = add_iteration(&job, t);
+    if (asked->tick) asked->tick(asked->context);
+  }
+  if (good) job_result(&job, out);
+  job_free(&job);
+  return good;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+/* The powers of two up to `ranks` and `ranks` itself, as far as each part has a row. */
+static size_t choose_parts(uint32_t ranks, uint64_t rows, uint32_t *out) {
+  size_t count = 0;
+  for (uint32_t p = 1; p <= ranks && p <= rows; p *= 2) out[count++] = p;
+  if (ranks <= rows && out[count - 1] != ranks) out[count++] = ranks;
+  return count;
+}
+
+static bool tensor_init(const struct ss_tensor *tensor, uint32_t ranks, struct ss_tensor_stats *out) {
+  out->tensor = *tensor;
+  out->gamma = ss_alloc(ranks, sizeof *out->gamma);
+  out->part = ss_alloc(40, sizeof *out->part); /* ranks are below 2^21 */
+  out->skewness = ss_alloc(40, sizeof *out->skewness);
+  if (!out->gamma || !out->part || !out->skewness) return false;
+  out->parts = choose_parts(ranks, tensor->rows, out->part);
+  return true;
+}
+
+static bool check_window(const struct ss_trace *trace, struct ss_stats_window *window, struct ss_error *error) {
+  const uint64_t iterations = ss_trace_iterations(trace);
+  const uint32_t ranks = ss_trace_ranks(trace);
+  if (window->end == 0) window->end = iterations;
+  if (window->ranks == 0) window->ranks = ranks;
+  if (window->first >= window->end || window->end > iterations)
+    return ss_fail(error, SS_BAD_INPUT, "%s: iterations %" PRIu64 ":%" PRIu64 " are not within its 0:%" PRIu64,
+                   ss_trace_name(trace), window->first, window->end, iterations);
+  if (window->ranks > ranks)
+    return ss_fail(error, SS_BAD_INPUT, "%s: has %" PRIu32 " ranks, not %" PRIu32, ss_trace_name(trace), ranks,
+                   window->ranks);
+  return true;
+}
+
+static bool measure(const struct ss_trace *trace, const struct ss_stats_window *asked, struct ss_stats *stats) {
+  stats->tensor = ss_alloc_zero(ss_trace_tensors(trace), sizeof *stats->tensor);
+  if (!stats->tensor) return false;
+  for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
+    stats->tensors++;
+    if (!tensor_init(ss_trace_tensor(trace, i), stats->ranks, &stats->tensor[i])) return false;
+    if (!measure_tensor(trace, i, stats, asked, &stats->tensor[i])) return false;
+  }
+  return true;
+}
+
+bool ss_trace_stats(const struct ss_trace *trace, struct ss_stats_window window, struct ss_stats **out,
+                    struct ss_error *error) {
+  if (!check_window(trace, &window, error)) return false;
+  struct ss_stats *stats = ss_alloc_zero(1, sizeof *stats);
+  if (!stats) return ss_fail_memory(error, "measuring a trace");
+  stats->first = window.first;
+  stats->end = window.end;
+  stats->ranks = window.ranks;
+  if (measure(trace, &window, stats)) {
+    *out = stats;
+    return true;
+  }
+  ss_stats_free(stats);
+  return ss_fail_memory(error, "measuring a trace");
+}
+
+void ss_stats_free(struct ss_stats *stats) {
+  if (!stats) return;
+  for (size_t i = 0; i < stats->tensors; i++) {
+    free(stats->tensor[i].gamma);
+    free(stats->tensor[i].part);
+    free(stats->tensor[i].skewness);
+  }
+  free(stats->tensor);
+  free(stats);
+}

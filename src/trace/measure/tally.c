@@ -1,0 +1,147 @@
+#include "trace/measure/tally.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* 2^20 rows make a bitset of 128 KiB, which the second-level cache holds; beyond 256 chunks, finding each rank's part
+ * of a chunk would begin to cost more than it saves. */
+enum { WIDEST = 1 << 20, NARROWEST = 1 << 14, CHUNKS_WANTED = 16, CHUNKS_MOST = 256 };
+
+static uint64_t chunk_width(uint64_t rows) {
+  uint64_t width = rows / CHUNKS_WANTED;
+  if (width < NARROWEST) width = NARROWEST;
+  if (width > WIDEST) width = WIDEST;
+  if (width < rows / CHUNKS_MOST + 1) width = rows / CHUNKS_MOST + 1;
+  return (width + 63) / 64 * 64;
+}
+
+uint64_t tally_lower_bound(const uint32_t *list, uint64_t from, uint64_t size, uint64_t bound) {
+  while (from < size) {
+    const uint64_t middle = from + (size - from) / 2;
+    if (list[middle] < bound) from = middle + 1;
+    else size = middle;
+  }
+  return from;
+}
+
+/* Part of a list that lies in the chunk. */
+struct slice {
+  const uint32_t *ids;
+  uint64_t count;
+};
+
+/* What one thread works with. */
+struct worker {
+  uint64_t *bits;                     /* all zero between uses */
+  struct slice *slice, *slice_before; /* [ranks] */
+  struct tally sum;
+};
+
+static void cut(const struct sets *sets, uint64_t low, uint64_t high, struct slice *out) {
+  for (uint32_t r = 0; r < sets->ranks; r++) {
+    const uint64_t begin = tally_lower_bound(sets->list[r], 0, sets->size[r], low);
+    out[r].ids = sets->list[r] + begin;
+    out[r].count = tally_lower_bound(sets->list[r], begin, sets->size[r], high) - begin;
+  }
+}
+
+/* Marks the ids and returns how many were not marked before. */
+static uint64_t mark(uint64_t *bits, struct slice slice, uint64_t low) {
+  uint64_t fresh = 0;
+  for (uint64_t i = 0; i < slice.count; i++) {
+    const uint64_t at = slice.ids[i] - low, bit = UINT64_C(1) << (at & 63), word = bits[at >> 6];
+    fresh += !(word & bit);
+    bits[at >> 6] = word | bit;
+  }
+  return fresh;
+}
+
+static uint64_t count_marked(const uint64_t *bits, struct slice slice, uint64_t low) {
+  uint64_t found = 0;
+  for (uint64_t i = 0; i < slice.count; i++) {
+    const uint64_t at = slice.ids[i] - low;
+    found += bits[at >> 6] >> (at & 63) & 1;
+  }
+  return found;
+}
+
+static void unmark(uint64_t *bits, struct slice slice, uint64_t low) {
+  for (uint64_t i = 0; i < slice.count; i++) bits[(slice.ids[i] - low) >> 6] = 0;
+}
+
+static void count_union(const struct sets *now, const struct sets *before, uint64_t low, struct worker *worker) {
+  for (uint32_t r = 0; r < now->ranks; r++) worker->sum.fresh[r] += mark(worker->bits, worker->slice[r], low);
+  if (before)
+    for (uint32_t r = 0; r < now->ranks; r++)
+      worker->sum.again[r] += count_marked(worker->bits, worker->slice_before[r], low);
+  for (uint32_t r = 0; r < now->ranks; r++) unmark(worker->bits, worker->slice[r], low);
+}
+
+static void count_pairs(struct worker *worker, uint64_t low) {
+  const struct tally *sum = &worker->sum;
+  for (size_t i = 0; i < sum->pairs;) {
+    const uint32_t a = sum->pair[i].a;
+    (void)mark(worker->bits, worker->slice[a], low);
+    for (; i < sum->pairs && sum->pair[i].a == a; i++)
+      sum->shared[i] += count_marked(worker->bits, worker->slice[sum->pair[i].b], low);
+    unmark(worker->bits, worker->slice[a], low);
+  }
+}
+
+static void worker_free(struct worker *worker) {
+  free(worker->bits);
+  free(worker->slice);
+  free(worker->slice_before);
+  free(worker->sum.shared);
+  free(worker->sum.fresh);
+  free(worker->sum.again);
+}
+
+static bool worker_init(struct worker *worker, uint32_t ranks, const struct tally *tally, uint64_t width) {
+  *worker = (struct worker){.bits = ss_alloc_zero(width / 64, sizeof *worker->bits),
+                            .slice = ss_alloc(ranks, sizeof *worker->slice),
+                            .slice_before = ss_alloc(ranks, sizeof *worker->slice_before),
+                            .sum = *tally};
+  worker->sum.shared = ss_alloc_zero(tally->pairs, sizeof *worker->sum.shared);
+  worker->sum.fresh = ss_alloc_zero(ranks, sizeof *worker->sum.fresh);
+  worker->sum.again = ss_alloc_zero(ranks, sizeof *worker->sum.again);
+  return worker->bits && worker->slice && worker->slice_before && worker->sum.shared && worker->sum.fresh &&
+         worker->sum.again;
+}
+
+static void add(const struct tally *to, const struct tally *from, uint32_t ranks) {
+  for (size_t i = 0; i < to->pairs; i++) to->shared[i] += from->shared[i];
+  for (uint32_t r = 0; r < ranks; r++) {
+    to->fresh[r] += from->fresh[r];
+    to->again[r] += from->again[r];
+  }
+}
+
+bool tally_count(const struct sets *now, const struct sets *before, uint64_t rows, const struct tally *tally) {
+  const uint64_t width = chunk_width(rows);
+  const int64_t chunks = (int64_t)((rows + width - 1) / width);
+  bool good = true;
+  memset(tally->shared, 0, tally->pairs * sizeof *tally->shared);
+  memset(tally->fresh, 0, now->ranks * sizeof *tally->fresh);
+  memset(tally->again, 0, now->ranks * sizeof *tally->again);
+#pragma omp parallel reduction(&& : good)
+  {
+    struct worker worker;
+    good = worker_init(&worker, now->ranks, tally, width);
+#pragma omp for schedule(dynamic)
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+      if (!good) continue;
+      const uint64_t low = (uint64_t)chunk * width;
+      cut(now, low, low + width, worker.slice);
+      if (before) cut(before, low, low + width, worker.slice_before);
+      count_union(now, before, low, &worker);
+      count_pairs(&worker, low);
+    }
+#pragma omp critical
+    if (good) add(tally, &worker.sum, now->ranks);
+    worker_free(&worker);
+  }
+  return good;
+}

@@ -1,0 +1,82 @@
+/* Things that take time and wait for each other: compute streams, one channel, and an agenda that keeps the order.
+ *
+ * A stream works through operations one after the other; its client says which is next, and whether it may start. The
+ * channel carries one task at a time, to its end; of those that wait, the one with the lowest key starts, among equal
+ * keys the one that was submitted first. Events are played by time, those of one instant in the order in which they
+ * were put on the agenda, and the channel chooses only when nothing else is left to happen at that instant: so the
+ * same client always gives the same timeline. (Network models with events of their own can stand on the agenda
+ * alone.) */
+#ifndef SS_TRAIN_EVENTS_H
+#define SS_TRAIN_EVENTS_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+/* --- the agenda ----------------------------------------------------------------------------------------- */
+
+struct ss_event {
+  double at;      /* s */
+  uint64_t order; /* of insertion */
+  uint32_t what, who;
+};
+
+/* Events by (at, order). A zeroed struct is empty. */
+struct ss_agenda {
+  struct ss_event *heap;
+  size_t count, room;
+  uint64_t inserted;
+};
+
+bool ss_agenda_add(struct ss_agenda *agenda, double at, uint32_t what, uint32_t who) SS_MUST_CHECK;
+/* The first event that is not later than `until`, taken off; false when there is none. */
+bool ss_agenda_take(struct ss_agenda *agenda, double until, struct ss_event *out);
+void ss_agenda_free(struct ss_agenda *agenda);
+
+/* --- streams and the channel ---------------------------------------------------------------------------- */
+
+struct ss_waiting {
+  double key;
+  uint64_t order;
+  uint32_t task;
+  double seconds;
+};
+
+struct ss_stage_client {
+  void *context;
+  /* May the stream's next operation start now? Then how long it takes. Asked after its last operation ended, and
+   * after each task's end. */
+  bool (*next)(void *context, uint32_t stream, double now, double *seconds);
+  /* The stream's operation has ended. Here, and in task_ended, tasks are submitted. */
+  bool (*ended)(void *context, uint32_t stream, double now, struct ss_error *error);
+  void (*task_started)(void *context, uint32_t task, double now);
+  bool (*task_ended)(void *context, uint32_t task, double now, struct ss_error *error);
+  /* Time passes from `from` to `to`, and nothing changes between them. NULL: nobody wants to know. */
+  void (*passed)(void *context, double from, double to);
+};
+
+struct ss_events {
+  struct ss_stage_client client;
+  struct ss_agenda agenda;
+  struct ss_waiting *waiting; /* a heap by (key, order) */
+  size_t waits, room;
+  uint64_t submitted;
+  uint32_t streams;
+  bool *working; /* [streams] */
+  bool busy;     /* the channel */
+  uint32_t task; /* on it */
+  double now;
+};
+
+bool ss_events_open(struct ss_events *events, uint32_t streams, struct ss_stage_client client,
+                    struct ss_error *error) SS_MUST_CHECK;
+/* Plays from time 0 until nothing can happen any more. What the client still had to do then waits for ever. */
+bool ss_events_run(struct ss_events *events, struct ss_error *error) SS_MUST_CHECK;
+/* A task for the channel, which lasts `seconds`; `task` is the client's number for it. */
+bool ss_events_submit(struct ss_events *events, uint32_t task, double key, double seconds,
+                      struct ss_error *error) SS_MUST_CHECK;
+/* Gives a task that still waits another key; false when it does not wait. */
+bool ss_events_rekey(struct ss_events *events, uint32_t task, double key);
+void ss_events_close(struct ss_events *events);
+
+#endif

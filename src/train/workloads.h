@@ -1,0 +1,70 @@
+/* Workloads: what one training step computes, and which gradients it has to synchronise (docs/training.md).
+ *
+ * A workload is a list of modules, read from models/workloads/. An embedding's gradient has the rows that were looked
+ * up; where the lookups come from is its feed. */
+#ifndef SS_TRAIN_WORKLOADS_H
+#define SS_TRAIN_WORKLOADS_H
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "schemes/input.h"
+#include "trace/make/synth.h"
+
+enum { SS_MODULES_MAX = 4096 };
+
+enum ss_feed_kind {
+  SS_FEED_TENSOR, /* tensors of the scenario's trace */
+  SS_FEED_SYNTH,  /* Zipf-distributed lookups of its own */
+  SS_FEED_COUNTS  /* numbers of rows, as papers print them */
+};
+
+struct ss_feed {
+  enum ss_feed_kind kind;
+  const char *const *tensor; /* [tensors] names; several: both sides of a shared table */
+  size_t tensors;
+  struct ss_synth synth; /* without iterations and ranks */
+  uint64_t lookups, coalesced, prior;
+  enum ss_overlap overlap;
+};
+
+struct ss_module {
+  const char *name;
+  bool embedding;
+  uint64_t bytes;           /* of its gradient, dense; 0: it has none */
+  double forward, backward; /* s */
+  const uint32_t *after;    /* [afters] places of modules */
+  uint32_t afters;
+  uint64_t rows; /* of embeddings */
+  uint32_t row_width;
+  struct ss_feed feed;
+};
+
+/* A number that somebody estimated, and how. */
+struct ss_estimate {
+  const char *module; /* NULL: of all modules that do not say otherwise */
+  const char *field, *how;
+};
+
+struct ss_workload {
+  struct ss_arena arena; /* of all that follows */
+  const char *name, *summary;
+  enum ss_dtype dtype; /* of all gradients */
+  double tokens;       /* a rank and iteration; NaN: the trace knows */
+  uint64_t iterations; /* of synthetic lookups; 0: not given */
+  struct ss_module *module;
+  uint32_t modules;
+  const struct ss_estimate *estimate;
+  size_t estimates;
+};
+
+/* Reads a workload object; unknown keys, modules that nobody defines, cycles and negative times are errors. What
+ * `out` holds is its own, to be freed also after a failure. */
+bool ss_workload_read(struct ss_node node, struct ss_workload *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_workload_free(struct ss_workload *workload);
+
+/* The order of forward passes into order[modules]: topological, ties by list place; or the embeddings first, in list
+ * order, then the rest so (EmbRace §4.2.1). A workload that was read has one. */
+bool ss_workload_order(const struct ss_workload *workload, bool embeddings_first, uint32_t *order,
+                       struct ss_error *error) SS_MUST_CHECK;
+
+#endif
