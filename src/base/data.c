@@ -1,5 +1,7 @@
 #include "base/data.h"
 
+#include "places.h"
+
 #include "base/json.h"
 #include "base/memory.h"
 
@@ -47,7 +49,7 @@ static bool find_root(char *root, size_t size, struct ss_error *error) {
 }
 
 /* Where files of a kind are: figures are scenarios, all else models. */
-static const char *room_of(const char *kind) {
+static const char *capacity_of(const char *kind) {
   return strcmp(kind, "figures") == 0 ? "scenarios" : "models";
 }
 
@@ -57,16 +59,16 @@ static int by_name(const void *a, const void *b) {
 
 struct listing {
   char *text; /* names, one after the other */
-  size_t used, room, count;
+  size_t used, capacity, count;
 };
 
 static bool append(struct listing *l, const char *name, size_t length) {
-  if (l->used + length + 1 > l->room) {
-    size_t room = 2 * l->room + length + 256;
-    char *text = ss_realloc(l->text, room, 1);
+  if (l->used + length + 1 > l->capacity) {
+    size_t capacity = 2 * l->capacity + length + 256;
+    char *text = ss_realloc(l->text, capacity, 1);
     if (!text) return false;
     l->text = text;
-    l->room = room;
+    l->capacity = capacity;
   }
   memcpy(l->text + l->used, name, length);
   l->text[l->used + length] = '\0';
@@ -113,7 +115,7 @@ bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct 
 
 bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) {
   char relative[PATH_MAX / 4];
-  snprintf(relative, sizeof relative, "%s/%s", room_of(kind), kind);
+  snprintf(relative, sizeof relative, "%s/%s", capacity_of(kind), kind);
   return ss_data_list_in(relative, names, count, error);
 }
 
@@ -124,7 +126,7 @@ static bool unknown(const char *kind, const char *name, struct ss_error *error) 
   for (size_t i = 0, used = 0; i < count && used < sizeof all - 1; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
   const char *near = ss_nearest(name, (const char *const *)names);
-  ss_fail(error, SS_BAD_INPUT, "no file %s/%s/%s.json%s%s%s (there are: %s; or give a path)", room_of(kind), kind,
+  ss_fail(error, SS_BAD_INPUT, "no file %s/%s/%s.json%s%s%s (there are: %s; or give a path)", capacity_of(kind), kind,
           name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
   free(names);
   return false;
@@ -141,7 +143,7 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
     return true;
   }
   if (!find_root(root, sizeof root, error)) return false;
-  int n = snprintf(path, size, "%s/%s/%s/%s.json", root, room_of(kind), kind, name);
+  int n = snprintf(path, size, "%s/%s/%s/%s.json", root, capacity_of(kind), kind, name);
   if (n < 0 || (size_t)n >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
   return stat(path, &status) == 0 || unknown(kind, name, error);
 }

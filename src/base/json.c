@@ -41,14 +41,14 @@ static int compare_keys(const void *a, const void *b) {
 
 struct keys {
   const char **list;
-  size_t room;
+  size_t capacity;
 };
 
 /* Sorts the keys of one object, so that a hostile one cannot cost the square of its size. */
 static bool check_object(struct ss_node node, struct keys *keys, struct ss_error *error) {
   const size_t count = ss_node_size(node);
   if (count < 2) return true;
-  if (keys->list == NULL || count > keys->room) {
+  if (keys->list == NULL || count > keys->capacity) {
     const char **list = ss_realloc(keys->list, count, sizeof *list);
     if (list == NULL) return ss_fail_memory(error, "reading JSON");
     *keys = (struct keys){list, count};
@@ -107,16 +107,16 @@ bool ss_doc_parse(const char *name, const char *text, size_t length, struct ss_d
 /* Reads to the end or just past `limit`; pipes have no size to ask for. */
 static bool read_stream(const char *path, FILE *stream, size_t limit, char **text, size_t *length,
                         struct ss_error *error) {
-  size_t room = 0;
+  size_t capacity = 0;
   *length = 0;
   for (;;) {
-    if (*length == room) {
-      room = room == 0 ? 4096 : room * 2;
-      char *grown = ss_realloc(*text, room, 1);
+    if (*length == capacity) {
+      capacity = capacity == 0 ? 4096 : capacity * 2;
+      char *grown = ss_realloc(*text, capacity, 1);
       if (grown == NULL) return ss_fail_memory(error, "reading JSON");
       *text = grown;
     }
-    const size_t got = fread(*text + *length, 1, room - *length, stream);
+    const size_t got = fread(*text + *length, 1, capacity - *length, stream);
     *length += got;
     if (*length > limit) return ss_fail(error, SS_BAD_INPUT, "%s: is larger than %zu bytes", path, limit);
     if (got > 0) continue;

@@ -64,7 +64,7 @@ bool ss_claims_input(struct ss_claims_cache *cache, const struct ss_claims_file 
 
 struct ss_claim_values {
   struct ss_variable *value;
-  size_t count, room;
+  size_t count, capacity;
 };
 void ss_claim_values_free(struct ss_claim_values *values);
 bool ss_claim_values_add(struct ss_claim_values *values, const char *name, double value,

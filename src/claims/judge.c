@@ -83,9 +83,10 @@ struct estimates {
   size_t count;
 };
 
-static bool other_value(struct ss_node node, const char *key, double otherwise, double *out, struct ss_error *error) {
+static bool other_value(struct ss_node node, const char *key, double default_value, double *out,
+                        struct ss_error *error) {
   struct ss_node given = ss_node_get(node, key);
-  *out = otherwise;
+  *out = default_value;
   return !ss_node_present(given) || ss_node_positive(given, SS_NUMBER, out, error);
 }
 

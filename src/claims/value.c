@@ -20,12 +20,12 @@ void ss_claim_values_free(struct ss_claim_values *values) {
 }
 
 bool ss_claim_values_add(struct ss_claim_values *values, const char *name, double value, struct ss_error *error) {
-  if (values->count == values->room) {
-    const size_t room = values->room ? 2 * values->room : 16;
-    struct ss_variable *grown = ss_realloc(values->value, room, sizeof *grown);
+  if (values->count == values->capacity) {
+    const size_t capacity = values->capacity ? 2 * values->capacity : 16;
+    struct ss_variable *grown = ss_realloc(values->value, capacity, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "judging claims");
     values->value = grown;
-    values->room = room;
+    values->capacity = capacity;
   }
   values->value[values->count++] = (struct ss_variable){name, value};
   return true;
@@ -107,13 +107,13 @@ static bool same_place(struct ss_node a, struct ss_node b) {
   return true;
 }
 
-struct wish {
+struct options {
   struct ss_node pick, points, ranks, at, value, where, beside, array;
   const char *of; /* NULL: any */
   const struct ss_claim_values *values;
 };
 
-static bool wanted(const struct wish *w, struct ss_node point) {
+static bool wanted(const struct options *w, struct ss_node point) {
   if (w->of && !is_of(point, w->of)) return false;
   if (ss_node_present(w->ranks) && !same_value(ss_node_get(point, "ranks"), w->ranks)) return false;
   return lies_at(point, w->at);
@@ -144,7 +144,7 @@ static void add_members(struct fields *f, const char *prefix, struct ss_node nod
 }
 
 /* The times of other schemes at the point's place, under the names that "beside" gives them. */
-static bool add_beside(struct fields *f, const struct wish *w, struct ss_node point, struct ss_error *error) {
+static bool add_beside(struct fields *f, const struct options *w, struct ss_node point, struct ss_error *error) {
   for (struct ss_node n = ss_node_first(w->beside); ss_node_present(n); n = ss_node_next(n)) {
     const char *label;
     struct ss_node found = {0};
@@ -160,7 +160,7 @@ static bool add_beside(struct fields *f, const struct wish *w, struct ss_node po
   return true;
 }
 
-static bool collect(struct fields *f, const struct wish *w, struct ss_node point, struct ss_error *error) {
+static bool collect(struct fields *f, const struct options *w, struct ss_node point, struct ss_error *error) {
   f->count = 0;
   add_members(f, "", point);
   add_members(f, "", ss_node_get(point, "at"));
@@ -210,7 +210,7 @@ static bool conclude(const struct tally *t, enum reduce reduce, struct ss_node p
 }
 
 /* The numbers of the point's array, "range" [from, to) of them. */
-static bool add_array(struct tally *t, const struct wish *w, struct ss_node point, struct ss_error *error) {
+static bool add_array(struct tally *t, const struct options *w, struct ss_node point, struct ss_error *error) {
   const char *name;
   struct ss_node range = ss_node_get(w->pick, "range");
   uint64_t from = 0, to = UINT64_MAX, at = 0;
@@ -224,7 +224,7 @@ static bool add_array(struct tally *t, const struct wish *w, struct ss_node poin
   return true;
 }
 
-static bool add_point(struct tally *t, const struct wish *w, struct ss_node point, struct fields *f,
+static bool add_point(struct tally *t, const struct options *w, struct ss_node point, struct fields *f,
                       struct ss_error *error) {
   double value = NAN, holds = 1;
   if (ss_node_present(w->array)) return add_array(t, w, point, error);
@@ -240,7 +240,7 @@ static bool add_point(struct tally *t, const struct wish *w, struct ss_node poin
   return true;
 }
 
-static bool pick_points(struct wish *w, double *out, struct ss_error *error) {
+static bool pick_points(struct options *w, double *out, struct ss_error *error) {
   struct ss_node of = ss_node_get(w->pick, "of"), reduce = ss_node_get(w->pick, "reduce");
   struct tally t = {0};
   size_t choice = ONLY;
@@ -289,15 +289,15 @@ bool ss_claim_pick(struct ss_node pick, struct ss_node root, const struct ss_cla
   struct ss_node path = ss_node_get(pick, "path");
   if (!ss_node_keys(pick, ss_node_present(path) ? by_path : by_point, error)) return false;
   if (ss_node_present(path)) return pick_path(path, root, out, error);
-  struct wish w = {.pick = pick,
-                   .points = points_of(root),
-                   .ranks = ss_node_get(pick, "ranks"),
-                   .at = ss_node_get(pick, "at"),
-                   .value = ss_node_get(pick, "value"),
-                   .where = ss_node_get(pick, "where"),
-                   .beside = ss_node_get(pick, "beside"),
-                   .array = ss_node_get(pick, "array"),
-                   .values = values};
+  struct options w = {.pick = pick,
+                      .points = points_of(root),
+                      .ranks = ss_node_get(pick, "ranks"),
+                      .at = ss_node_get(pick, "at"),
+                      .value = ss_node_get(pick, "value"),
+                      .where = ss_node_get(pick, "where"),
+                      .beside = ss_node_get(pick, "beside"),
+                      .array = ss_node_get(pick, "array"),
+                      .values = values};
   if (!ss_node_is_array(w.points)) return ss_node_fail(pick, error, "the input has no points: say \"path\"");
   return pick_points(&w, out, error);
 }

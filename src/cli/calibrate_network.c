@@ -1,7 +1,7 @@
 /* A cluster file out of a benchmark's log, or out of messages between the processes of mpirun. */
+#include "base/options.h"
 #include "base/units.h"
 #include "cli/calibrate.h"
-#include "base/options.h"
 #include "cost/link_log.h"
 #include "exec/launch.h"
 
@@ -47,7 +47,7 @@ static const char help[] =
 
 struct arguments {
   const char *log, *out, *name;
-  struct ss_link_log_wish wish;
+  struct ss_link_log_options options;
   double latency; /* s; NAN: fitted */
   uint32_t repeats;
 };
@@ -63,14 +63,14 @@ static bool parse_size(const char *text, double *out, struct ss_error *error) {
   return *out >= 0 || ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is below 0", text);
 }
 
-static bool parse_sizes(const char *value, struct ss_link_log_wish *wish, struct ss_error *error) {
+static bool parse_sizes(const char *value, struct ss_link_log_options *options, struct ss_error *error) {
   const char *colon = strchr(value, ':');
   char before[64];
   if (!colon || (size_t)(colon - value) >= sizeof before)
     return ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is not a range A:B (say 1MiB:)", value);
   (void)snprintf(before, sizeof before, "%.*s", (int)(colon - value), value);
-  return (!before[0] || parse_size(before, &wish->least, error)) &&
-         (!colon[1] || parse_size(colon + 1, &wish->most, error));
+  return (!before[0] || parse_size(before, &options->least, error)) &&
+         (!colon[1] || parse_size(colon + 1, &options->most, error));
 }
 
 static bool parse_latency(const char *value, double *out, struct ss_error *error) {
@@ -88,16 +88,16 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   }
   if (strcmp(name, "ranks") == 0) {
     if (!ss_count_parse(value, "--ranks", 2, 65536, &count, error)) return false;
-    a->wish.ranks = (uint32_t)count;
+    a->options.ranks = (uint32_t)count;
   }
   if (strcmp(name, "repeats") == 0) {
     if (!ss_count_parse(value, "--repeats", 1, 1001, &count, error)) return false;
     a->repeats = (uint32_t)count;
   }
-  if (strcmp(name, "sizes") == 0) return parse_sizes(value, &a->wish, error);
+  if (strcmp(name, "sizes") == 0) return parse_sizes(value, &a->options, error);
   if (strcmp(name, "latency") == 0) return parse_latency(value, &a->latency, error);
-  if (strcmp(name, "tool") == 0) a->wish.tool = value;
-  if (strcmp(name, "in-place") == 0) a->wish.in_place = true;
+  if (strcmp(name, "tool") == 0) a->options.tool = value;
+  if (strcmp(name, "in-place") == 0) a->options.in_place = true;
   if (strcmp(name, "name") == 0) a->name = value;
   if (strcmp(name, "o") == 0) a->out = value;
   return true;
@@ -206,17 +206,17 @@ static bool fail_alone(struct ss_error *error) {
 enum { SIZES_MAX = 31 };
 static const double LARGEST = 0x1p30;
 
-static void last_words(const struct ss_crew *crew, const struct ss_error *error) {
-  (void)fprintf(stderr, "sparsync calibrate: rank %" PRIu32 " of %" PRIu32 ": %s\n", crew->rank, crew->size,
+static void last_words(const struct ss_communicator *comm, const struct ss_error *error) {
+  (void)fprintf(stderr, "sparsync calibrate: rank %" PRIu32 " of %" PRIu32 ": %s\n", comm->rank, comm->size,
                 error->text);
 }
 
-static bool check_crew(const struct ss_crew *crew, const struct arguments *a, struct ss_error *error) {
-  if (crew->size < 2) return fail_alone(error);
-  if (a->wish.ranks || a->wish.tool || a->wish.in_place)
+static bool check_processes(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
+  if (comm->size < 2) return fail_alone(error);
+  if (a->options.ranks || a->options.tool || a->options.in_place)
     return ss_fail(error, SS_BAD_INPUT,
                    "--ranks, --tool and --in-place are for logs: mpirun says how many there are");
-  if (a->wish.most > LARGEST)
+  if (a->options.most > LARGEST)
     return ss_fail(error, SS_BAD_INPUT, "--sizes: messages of more than 1 GiB are not timed");
   return true;
 }
@@ -244,39 +244,39 @@ static bool write_measured(const struct arguments *a, struct ss_link_log *log, s
   return true;
 }
 
-static bool measure(const struct ss_crew *crew, const struct arguments *a, struct ss_error *error) {
+static bool measure(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
   struct ss_link_sample pairwise[SIZES_MAX], ping[SIZES_MAX];
   struct ss_link_log log = {.tool = "pairwise exchange over MPI",
                             .assumes = "pairwise exchange: (P-1)(alpha + M*beta)",
-                            .ranks = crew->size,
+                            .ranks = comm->size,
                             .samples = pairwise};
-  const double steps = crew->size - 1;
-  if (!ss_ping_nodes(crew, &log.nodes, error)) ss_crew_abort(crew, error);
-  uint64_t bytes = (uint64_t)fmax(a->wish.least, 1);
-  for (; (double)bytes <= a->wish.most && log.count < SIZES_MAX; bytes *= 2) {
+  const double steps = comm->size - 1;
+  if (!ss_ping_nodes(comm, &log.nodes, error)) ss_communicator_abort(comm, error);
+  uint64_t bytes = (uint64_t)fmax(a->options.least, 1);
+  for (; (double)bytes <= a->options.most && log.count < SIZES_MAX; bytes *= 2) {
     const double size = (double)bytes;
     struct ss_ping took;
-    if (!ss_ping_measure(crew, bytes, a->repeats, &took, error)) return false;
+    if (!ss_ping_measure(comm, bytes, a->repeats, &took, error)) return false;
     pairwise[log.count] = (struct ss_link_sample){steps, steps * size, size, took.pairwise};
     ping[log.count++] = (struct ss_link_sample){1, size, size, took.one_way};
   }
-  return ss_crew_agree(crew, crew->rank != 0 || write_measured(a, &log, ping, error), error);
+  return ss_communicator_agree(comm, comm->rank != 0 || write_measured(a, &log, ping, error), error);
 }
 
-static bool run_crew(struct arguments *a, bool parsed, struct ss_error *error) {
-  struct ss_crew crew;
-  if (!ss_crew_join(&crew, error)) return ss_launch_read().rank != 0;
-  crew.last_words = last_words;
-  if (isinf(a->wish.most)) a->wish.most = fmax(0x1p22, 64 * a->wish.least);
-  const bool good = ss_crew_agree(&crew, parsed, error) && ss_crew_agree(&crew, check_crew(&crew, a, error), error) &&
-                    measure(&crew, a, error);
-  ss_crew_leave(&crew);
-  return good || crew.rank != 0; /* rank 0 says it for all */
+static bool run_processes(struct arguments *a, bool parsed, struct ss_error *error) {
+  struct ss_communicator comm;
+  if (!ss_communicator_open(&comm, error)) return ss_launch_read().rank != 0;
+  comm.last_words = last_words;
+  if (isinf(a->options.most)) a->options.most = fmax(0x1p22, 64 * a->options.least);
+  const bool good = ss_communicator_agree(&comm, parsed, error) &&
+                    ss_communicator_agree(&comm, check_processes(&comm, a, error), error) && measure(&comm, a, error);
+  ss_communicator_close(&comm);
+  return good || comm.rank != 0; /* rank 0 says it for all */
 }
 
 #else
 
-static bool run_crew(const struct arguments *a, bool parsed, struct ss_error *error) {
+static bool run_processes(const struct arguments *a, bool parsed, struct ss_error *error) {
   (void)a;
   if (ss_launch_read().rank != 0) return true;
   if (!parsed) return false;
@@ -288,7 +288,7 @@ static bool run_crew(const struct arguments *a, bool parsed, struct ss_error *er
 
 static bool fit_log(struct arguments *a, struct ss_error *error) {
   struct ss_link_log log;
-  if (!ss_link_log_read(a->log, &a->wish, &log, error)) return false;
+  if (!ss_link_log_read(a->log, &a->options, &log, error)) return false;
   const bool ok = calibrate(a, &log, error);
   ss_link_log_free(&log);
   return ok;
@@ -296,11 +296,11 @@ static bool fit_log(struct arguments *a, struct ss_error *error) {
 
 /* MPI is started only among others. A log is fitted once, by rank 0. */
 static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {.latency = NAN, .wish = {.most = INFINITY}, .repeats = 21};
+  struct arguments a = {.latency = NAN, .options = {.most = INFINITY}, .repeats = 21};
   const struct ss_launch launch = ss_launch_read();
   const bool parsed = ss_options_parse(argc, argv, specs, seen, &a, error);
   if (parsed && a.log) return launch.rank != 0 || fit_log(&a, error);
-  if (launch.together) return run_crew(&a, parsed, error);
+  if (launch.together) return run_processes(&a, parsed, error);
   return parsed && fail_alone(error);
 }
 

@@ -34,12 +34,12 @@ struct checks {
   struct ss_grid_result *result;
 };
 
-static bool play_all(struct checks *c, const struct ss_points_wish *wish, struct ss_error *error) {
+static bool play_all(struct checks *c, const struct ss_run_options *options, struct ss_error *error) {
   size_t failed = SIZE_MAX;
-  struct ss_progress progress = ss_progress_begin("points", c->grid.count, wish->quiet);
+  struct ss_progress progress = ss_progress_begin("points", c->grid.count, options->quiet);
   c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
   if (!c->result) return ss_fail_memory(error, "checking");
-#pragma omp parallel num_threads(wish->jobs ? (int)wish->jobs : omp_get_num_procs())
+#pragma omp parallel num_threads(options->jobs ? (int)options->jobs : omp_get_num_procs())
   {
     struct ss_arena arena = {0};
     struct ss_coalesce_scratch scratch = {0};
@@ -244,7 +244,8 @@ static bool check_scenario(const struct ss_call *call, const char *file, const s
   struct ss_points points = {0};
   if (!ss_scenario_open(&request, &scenario, error)) return false;
   struct ss_node expect = ss_scenario_expect(scenario);
-  bool ok = ss_expect_check(scenario, error) && ss_points_run(scenario, costs, &call->wish, NULL, &points, error) &&
+  bool ok = ss_expect_check(scenario, error) &&
+            ss_points_run(scenario, costs, &call->options, NULL, &points, error) &&
             ss_points_expect(&points, expect, error);
   if (ok) fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
   ss_points_free(&points);
@@ -268,7 +269,7 @@ static bool check_forms(const struct ss_call *call, const struct ss_costs *costs
   bool ok = true;
   for (size_t i = 0; ok && i < costs->count; i++)
     if (costs->cost[i].exact || costs->cost[i].exact_low) ok = ss_grid_add(&c.grid, &costs->cost[i], error);
-  ok = ok && play_all(&c, &call->wish, error) && print(call, &c, error) && verdict(&c, error);
+  ok = ok && play_all(&c, &call->options, error) && print(call, &c, error) && verdict(&c, error);
   ss_grid_free(&c.grid);
   free(c.result);
   return ok;

@@ -1,9 +1,9 @@
 /* What the papers print, held against the model. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "claims/claims.h"
 #include "cli/command.h"
-#include "base/options.h"
 #include "cli/progress.h"
 
 #include <limits.h>
@@ -114,9 +114,9 @@ static bool unique(const struct entries *all, const struct entry *e, struct ss_e
 }
 
 static bool read_all(const struct ss_claims_library *l, struct entries *out, struct ss_error *error) {
-  size_t room = 0;
-  for (size_t i = 0; i < l->count; i++) room += ss_node_size(l->file[i].claims);
-  *out = (struct entries){.entry = ss_alloc(room, sizeof *out->entry)};
+  size_t capacity = 0;
+  for (size_t i = 0; i < l->count; i++) capacity += ss_node_size(l->file[i].claims);
+  *out = (struct entries){.entry = ss_alloc(capacity, sizeof *out->entry)};
   if (!out->entry) return ss_fail_memory(error, "reading claims");
   for (size_t i = 0; i < l->count; i++) {
     for (struct ss_node n = ss_node_first(l->file[i].claims); ss_node_present(n); n = ss_node_next(n)) {

@@ -6,9 +6,9 @@
 #ifdef SS_HAVE_MPI
 
 #include "cli/exec_print.h"
-#include "study/identity.h"
 #include "cli/request.h"
 #include "exec/launch.h"
+#include "study/identity.h"
 
 #include <gsl/gsl_sort_double.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ static const char help[] =
 enum { DEFAULT_ITERATIONS = 5 };
 
 struct session {
-  struct ss_crew crew;
+  struct ss_communicator comm;
   struct ss_call call;
   struct ss_scenario *scenario;
   struct ss_exec_point *points; /* [count] */
@@ -88,10 +88,10 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
   const struct ss_request *request = &s->call.request;
   struct ss_input shape;
   uint32_t n = job->ranks + job->servers;
-  if (job->ranks != s->crew.size)
+  if (job->ranks != s->comm.size)
     return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
-                   s->crew.size);
-  const bool element = ss_setting_wish(&job->setting, job->ranks, true, false).element;
+                   s->comm.size);
+  const bool element = ss_setting_input_options(&job->setting, job->ranks, true, false).element;
   if (!ss_input_shape(&job->origin, element || job->selection.selects, &shape, error)) return false;
   ss_selection_shape(&job->selection, element, &shape);
   if (!ss_execute_check(&job->setting, &shape, error)) return false;
@@ -111,7 +111,7 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
 static bool open_session(struct session *s, struct ss_error *error) {
   struct ss_request request = s->call.request;
   char ranks[16];
-  (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->crew.size);
+  (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->comm.size);
   request.ranks = ranks;
   if (!ss_scenario_open(&request, &s->scenario, error)) return false;
   const struct ss_job *jobs = ss_scenario_jobs(s->scenario, &s->count);
@@ -126,18 +126,18 @@ static bool open_session(struct session *s, struct ss_error *error) {
  */
 static bool same_points(struct session *s, struct ss_error *error) {
   uint64_t *number = ss_arena_alloc(&s->lasting, s->count, sizeof *number), at;
-  if (!ss_crew_agree(&s->crew, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
+  if (!ss_communicator_agree(&s->comm, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
   for (size_t i = 0; number && i < s->count; i++) {
     const struct ss_identity identity = ss_job_identity(s->points[i].job);
     number[i] = (identity.high ^ identity.low) + s->repeats;
   }
-  bool same = ss_crew_has_those_of_first(&s->crew, number, s->count, &at);
+  bool same = ss_communicator_same(&s->comm, number, s->count, &at);
   if (!same)
     (void)ss_fail(error, SS_BAD_INPUT,
                   "this rank was given another scenario, other options or another trace than rank 0 (point %" PRIu64
                   ", here %s): start all ranks with the same",
                   at + 1, at < s->count ? s->points[at].job->setting.label : "none");
-  return ss_crew_agree(&s->crew, same, error);
+  return ss_communicator_agree(&s->comm, same, error);
 }
 
 static void close_session(struct session *s) {
@@ -169,12 +169,12 @@ static void add_traffic(const struct ss_traffic *traffic, uint32_t ranks, uint32
 /* Every process makes what all ranks have, and what they select of it. */
 static bool make_input(struct session *s, const struct ss_job *job, uint64_t iteration, struct ss_input *out,
                        struct ss_error *error) {
-  struct ss_input_wish wish = ss_setting_wish(&job->setting, job->ranks, true, false);
-  const bool element = wish.element;
-  if (job->selection.selects) wish.element = wish.values = wish.lists = true;
-  wish.iteration = iteration;
+  struct ss_input_options options = ss_setting_input_options(&job->setting, job->ranks, true, false);
+  const bool element = options.element;
+  if (job->selection.selects) options.element = options.values = options.lists = true;
+  options.iteration = iteration;
   ss_arena_reset(&s->iteration);
-  return ss_input_make(&job->origin, &wish, &s->iteration, &s->scratch, out, error) &&
+  return ss_input_make(&job->origin, &options, &s->iteration, &s->scratch, out, error) &&
          (!job->selection.selects || ss_selector_apply(&s->selector, element, out, &s->iteration, error));
 }
 
@@ -184,8 +184,8 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   struct ss_executed x;
   const struct ss_execution what = {&job->setting, &job->cluster, &job->device, &input, s->repeats};
   const bool made = make_input(s, job, job->first + i, &input, error);
-  if (!ss_crew_agree(&s->crew, made, error)) return false;
-  if (!ss_execute(&s->crew, &what, &s->memory, &s->iteration, &x, error)) return false;
+  if (!ss_communicator_agree(&s->comm, made, error)) return false;
+  if (!ss_execute(&s->comm, &what, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
   p->announced[i] = x.announced;
   p->predicted += x.predicted / (double)p->count;
@@ -217,7 +217,7 @@ static bool print(const struct session *s, struct ss_error *error) {
   const struct ss_exec_answer answer = {.points = s->points,
                                         .count = s->count,
                                         .scenario = ss_scenario_name(s->scenario),
-                                        .ranks = s->crew.size,
+                                        .ranks = s->comm.size,
                                         .repeats = s->repeats};
   return ss_exec_print(&answer, s->call.format, s->call.output, error);
 }
@@ -232,19 +232,20 @@ static bool verdict(const struct session *s, struct ss_error *error) {
   return true;
 }
 
-static void last_words(const struct ss_crew *crew, const struct ss_error *error) {
-  (void)fprintf(stderr, "sparsync exec: rank %" PRIu32 " of %" PRIu32 ": %s\n", crew->rank, crew->size, error->text);
+static void last_words(const struct ss_communicator *comm, const struct ss_error *error) {
+  (void)fprintf(stderr, "sparsync exec: rank %" PRIu32 " of %" PRIu32 ": %s\n", comm->rank, comm->size, error->text);
 }
 
 static bool run_parsed(struct session *s, bool parsed, struct ss_error *error) {
-  if (!ss_crew_join(&s->crew, error)) return ss_launch_read().rank != 0;
-  s->crew.last_words = last_words;
-  bool good = ss_crew_agree(&s->crew, parsed, error) && ss_crew_agree(&s->crew, open_session(s, error), error) &&
-              same_points(s, error) && play_points(s, error) &&
-              ss_crew_agree(&s->crew, s->crew.rank != 0 || print(s, error), error) && verdict(s, error);
-  ss_crew_leave(&s->crew);
+  if (!ss_communicator_open(&s->comm, error)) return ss_launch_read().rank != 0;
+  s->comm.last_words = last_words;
+  bool good = ss_communicator_agree(&s->comm, parsed, error) &&
+              ss_communicator_agree(&s->comm, open_session(s, error), error) && same_points(s, error) &&
+              play_points(s, error) && ss_communicator_agree(&s->comm, s->comm.rank != 0 || print(s, error), error) &&
+              verdict(s, error);
+  ss_communicator_close(&s->comm);
   /* Rank 0 says it for all. Were the others to fail too, mpirun might end it before it has. */
-  return good || s->crew.rank != 0;
+  return good || s->comm.rank != 0;
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {

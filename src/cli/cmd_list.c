@@ -27,7 +27,7 @@ static const char *const things[] = {"schemes", "costs",   "clusters", "devices"
 static void describe_option(const struct ss_option *o, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
   if (o->kind == SS_OPTION_FLAG) {
-    snprintf(text + used, size - used, "%s (%s)", o->otherwise > 0 ? "true|false" : "false|true", o->help);
+    snprintf(text + used, size - used, "%s (%s)", o->default_value > 0 ? "true|false" : "false|true", o->help);
     return;
   }
   if (o->kind == SS_OPTION_COUNT) {

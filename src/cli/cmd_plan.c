@@ -57,7 +57,7 @@ static bool make_plan(const struct ss_call *call, struct ss_error *error) {
     ss_scenario_close(scenario);
     return false;
   }
-  bool ok = ss_points_run(scenario, &costs, &call->wish, NULL, &points, error) &&
+  bool ok = ss_points_run(scenario, &costs, &call->options, NULL, &points, error) &&
             ss_plan_make(&points, &plan, error) && print(call, ss_scenario_name(scenario), &plan, error);
   ss_plan_free(&plan);
   ss_points_free(&points);

@@ -166,7 +166,7 @@ static bool run_session(struct session *s, const struct ss_call *call, int argc,
                         struct ss_error *error) {
   if (!ss_scenario_open(&call->request, &s->scenario, error) || !ss_expect_check(s->scenario, error) ||
       !ss_costs_open(NULL, 0, &s->costs, error) ||
-      !ss_points_run(s->scenario, &s->costs, &call->wish, NULL, &s->points, error) ||
+      !ss_points_run(s->scenario, &s->costs, &call->options, NULL, &s->points, error) ||
       !fill_page(s, argc, argv, error) || !write_page(s, call->output, error))
     return false;
   if (s->page.lacking.text[0])

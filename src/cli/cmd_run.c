@@ -1,9 +1,9 @@
 #include "base/file.h"
 #include "cli/command.h"
-#include "study/journal.h"
 #include "cli/request.h"
-#include "study/processes.h"
 #include "study/baselines.h"
+#include "study/journal.h"
+#include "study/processes.h"
 #include "study/results_read.h"
 
 #include <stddef.h>
@@ -38,7 +38,7 @@ static const char examples[] =
     "  sparsync run scenarios/demo.json --baseline demo-baseline.json\n";
 
 /* What only this command has. */
-struct wishes {
+struct own_options {
   const char *save, *baseline;
   double tolerance;
   bool resume, no_partial, tolerates;
@@ -48,7 +48,7 @@ struct wishes {
 struct session {
   struct ss_points_listener listener; /* first: a listener is the session it stands in */
   const struct ss_call *call;
-  const struct wishes *wishes;
+  const struct own_options *own_options;
   const struct ss_points_form *form;
   struct ss_scenario *scenario;
   struct ss_costs costs;
@@ -64,7 +64,7 @@ struct session {
 
 static bool recall(struct ss_points_listener *self, struct ss_point *point, bool *known, struct ss_error *error) {
   struct session *s = (struct session *)self;
-  if (!ss_journal_recall(s->journal, &s->call->wish, point, known, error)) return false;
+  if (!ss_journal_recall(s->journal, &s->call->options, point, known, error)) return false;
   s->recalled += *known;
   return true;
 }
@@ -114,7 +114,7 @@ static bool has_place(const struct ss_call *call) {
   return !to_stdout(call) && *call->output && (stat(call->output, &info) != 0 || S_ISREG(info.st_mode));
 }
 
-static bool check_wishes(const struct ss_call *call, const struct wishes *w, struct ss_error *error) {
+static bool check_own(const struct ss_call *call, const struct own_options *w, struct ss_error *error) {
   if (w->tolerates && !w->baseline) return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
   if (!w->resume) return true;
   if (w->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
@@ -128,19 +128,20 @@ static bool check_wishes(const struct ss_call *call, const struct wishes *w, str
 
 static bool open_journal(struct session *s, struct ss_error *error) {
   size_t dropped;
-  if (s->call->format == SS_TABLE || s->wishes->baseline || s->wishes->no_partial || !has_place(s->call)) return true;
-  if (!ss_journal_open(s->call->output, s->wishes->resume, &s->journal, &dropped, error)) return false;
+  if (s->call->format == SS_TABLE || s->own_options->baseline || s->own_options->no_partial || !has_place(s->call))
+    return true;
+  if (!ss_journal_open(s->call->output, s->own_options->resume, &s->journal, &dropped, error)) return false;
   if (dropped > 0)
     fprintf(stderr, "sparsync run: beginning anew: %s held %zu finished points (--resume would have kept them)\n",
             ss_journal_path(s->journal), dropped);
-  s->listener.recall = s->wishes->resume ? recall : NULL;
+  s->listener.recall = s->own_options->resume ? recall : NULL;
   s->listener.computed = computed;
   return true;
 }
 
 /* Standard output gets points as they come; a file appears whole. */
 static bool open_stream(struct session *s, struct ss_error *error) {
-  if (s->wishes->baseline || !to_stdout(s->call)) return true;
+  if (s->own_options->baseline || !to_stdout(s->call)) return true;
   if (!ss_output_open(NULL, &s->output, error)) return false;
   s->listener.begin = begin;
   s->listener.ready = ready;
@@ -148,27 +149,27 @@ static bool open_stream(struct session *s, struct ss_error *error) {
 }
 
 static bool read_baseline(struct session *s, struct ss_error *error) {
-  if (!s->wishes->baseline) return true;
-  if (!ss_results_read(s->wishes->baseline, &s->stored, error)) return ss_fail_prefix(error, "--baseline");
+  if (!s->own_options->baseline) return true;
+  if (!ss_results_read(s->own_options->baseline, &s->stored, error)) return ss_fail_prefix(error, "--baseline");
   return ss_node_present(ss_node_get(ss_doc_root(s->stored), "sparsync")) ||
          ss_fail(error, SS_BAD_INPUT, "--baseline: %s: CSV does not say enough (--save-baseline FILE writes JSON)",
-                 s->wishes->baseline);
+                 s->own_options->baseline);
 }
 
 /* In all processes; but what is read and written besides the scenario is rank 0's. */
 static bool open_session(struct session *s, struct ss_error *error) {
   const struct ss_call *call = s->call;
-  const struct ss_crew *crew = call->wish.crew;
-  const bool first = ss_together_first(crew);
+  const struct ss_communicator *comm = call->options.comm;
+  const bool first = ss_processes_first(comm);
   s->form = call->format == SS_JSON ? &ss_points_json : call->format == SS_CSV ? &ss_points_csv : &ss_points_table;
   s->listener.stopped = stopped;
-  return ss_together_follow(crew, !first || (check_wishes(call, s->wishes, error) && read_baseline(s, error)),
+  return ss_processes_follow(comm, !first || (check_own(call, s->own_options, error) && read_baseline(s, error)),
+                             error) &&
+         ss_processes_agree(comm,
+                            ss_scenario_open(&call->request, &s->scenario, error) &&
+                                ss_expect_check(s->scenario, error) && ss_costs_open(NULL, 0, &s->costs, error),
                             error) &&
-         ss_together_agree(crew,
-                           ss_scenario_open(&call->request, &s->scenario, error) &&
-                               ss_expect_check(s->scenario, error) && ss_costs_open(NULL, 0, &s->costs, error),
-                           error) &&
-         ss_together_follow(crew, !first || (open_journal(s, error) && open_stream(s, error)), error);
+         ss_processes_follow(comm, !first || (open_journal(s, error) && open_stream(s, error)), error);
 }
 
 /* A result that was found wrong says that the program is: its other points are worth as little. */
@@ -217,34 +218,34 @@ static bool print_diff(struct session *s, const struct ss_diff *diff, struct ss_
 
 static bool compare(struct session *s, struct ss_error *error) {
   struct ss_diff diff;
-  if (!ss_diff_make(s->stored, &s->points, s->wishes->tolerance, &diff, error)) return false;
+  if (!ss_diff_make(s->stored, &s->points, s->own_options->tolerance, &diff, error)) return false;
   bool ok = print_diff(s, &diff, error);
   if (ok && diff.moved + diff.missing > 0)
     ok = ss_fail(error, SS_UNPROVEN,
                  "%s: %zu points moved, %zu are missing (if that is right, --save-baseline %s stores what is now)",
-                 s->wishes->baseline, diff.moved, diff.missing, s->wishes->baseline);
+                 s->own_options->baseline, diff.moved, diff.missing, s->own_options->baseline);
   ss_diff_free(&diff);
   return ok;
 }
 
 static bool run_session(struct session *s, struct ss_error *error) {
   if (!open_session(s, error) ||
-      !ss_points_run(s->scenario, &s->costs, &s->call->wish, &s->listener, &s->points, error))
+      !ss_points_run(s->scenario, &s->costs, &s->call->options, &s->listener, &s->points, error))
     return false;
-  if (!ss_together_first(s->call->wish.crew)) return true;
-  if (s->wishes->resume && !s->call->wish.quiet)
+  if (!ss_processes_first(s->call->options.comm)) return true;
+  if (s->own_options->resume && !s->call->options.quiet)
     fprintf(stderr, "sparsync run: %zu points were known, the others are computed\n", s->recalled);
-  const bool printed = s->listener.ready     ? finish_stream(s, error)
-                       : s->wishes->baseline ? true
-                                             : print_points(s, s->form, s->call->output, error);
+  const bool printed = s->listener.ready          ? finish_stream(s, error)
+                       : s->own_options->baseline ? true
+                                                  : print_points(s, s->form, s->call->output, error);
   if (!printed) return false;
-  if (s->wishes->save && !print_points(s, &ss_points_json, s->wishes->save, error)) return false;
-  return (!s->wishes->baseline || compare(s, error)) &&
+  if (s->own_options->save && !print_points(s, &ss_points_json, s->own_options->save, error)) return false;
+  return (!s->own_options->baseline || compare(s, error)) &&
          ss_points_expect(&s->points, ss_scenario_expect(s->scenario), error);
 }
 
-static bool run_scenario(const struct ss_call *call, const struct wishes *wishes, struct ss_error *error) {
-  struct session session = {.call = call, .wishes = wishes};
+static bool run_scenario(const struct ss_call *call, const struct own_options *own_options, struct ss_error *error) {
+  struct session session = {.call = call, .own_options = own_options};
   struct ss_error own = {.status = SS_OK};
   const bool ok = run_session(&session, &own);
   close_session(&session, ok, &own);
@@ -255,7 +256,7 @@ static bool run_scenario(const struct ss_call *call, const struct wishes *wishes
 /* --- options ---------------------------------------------------------------------------------------------- */
 
 static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct wishes *w = context;
+  struct own_options *w = context;
   if (strcmp(name, "resume") == 0) w->resume = true;
   if (strcmp(name, "no-partial") == 0) w->no_partial = true;
   if (strcmp(name, "save-baseline") == 0) w->save = value;
@@ -268,23 +269,23 @@ static bool own(void *context, const char *name, const char *value, struct ss_er
 
 struct command_line {
   struct ss_call call;
-  struct wishes wishes;
+  struct own_options own_options;
 };
 
 static bool parse(int argc, char **argv, struct command_line *line, struct ss_error *error) {
   static const struct ss_option_spec specs[] = {{"resume", false},  {"no-partial", false}, {"save-baseline", true},
                                                 {"baseline", true}, {"tolerance", true},   {"patience", true},
                                                 SS_COMMON_OPTIONS};
-  line->wishes = (struct wishes){.tolerance = 1e-9};
-  return ss_call_parse_scenario(argc, argv, specs, own, &line->wishes, &line->call, error);
+  line->own_options = (struct own_options){.tolerance = 1e-9};
+  return ss_call_parse_scenario(argc, argv, specs, own, &line->own_options, &line->call, error);
 }
 
-static bool act(void *context, struct ss_crew *crew, struct ss_error *error) {
+static bool act(void *context, struct ss_communicator *comm, struct ss_error *error) {
   static const char *const texts[] = {help, ss_scenario_help, ss_output_help, examples, NULL};
   struct command_line *line = context;
-  line->call.wish.crew = crew;
-  if (line->call.help) return !ss_together_first(crew) || ss_help_print(texts, error);
-  return run_scenario(&line->call, &line->wishes, error);
+  line->call.options.comm = comm;
+  if (line->call.help) return !ss_processes_first(comm) || ss_help_print(texts, error);
+  return run_scenario(&line->call, &line->own_options, error);
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {
@@ -296,7 +297,7 @@ static bool run(int argc, char **argv, struct ss_error *error) {
 
 static bool together(int argc, char **argv, struct ss_error *error) {
   struct command_line line;
-  const bool ok = ss_work_together(parse(argc, argv, &line, error), act, &line, error);
+  const bool ok = ss_processes_run(parse(argc, argv, &line, error), act, &line, error);
   ss_call_free(&line.call);
   return ok;
 }

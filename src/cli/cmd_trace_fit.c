@@ -1,7 +1,7 @@
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "base/options.h"
 #include "cli/progress.h"
 #include "study/scenario.h"
 #include "trace/measure/fit.h"
@@ -42,7 +42,7 @@ enum { TARGETS_MAX = 256 };
 struct arguments {
   const char *file, *out;
   enum trace_format format;
-  struct ss_fit_wish wish;
+  struct ss_fit_options options;
   uint32_t target[TARGETS_MAX];
 };
 
@@ -60,13 +60,13 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   struct arguments *a = context;
   if (!name) return trace_one_operand(&a->file, value, error);
   if (strcmp(name, "ranks") == 0) {
-    a->wish.target = a->target;
-    return ss_ranks_parse(value, a->target, TARGETS_MAX, &a->wish.targets, error);
+    a->options.target = a->target;
+    return ss_ranks_parse(value, a->target, TARGETS_MAX, &a->options.targets, error);
   }
-  if (strcmp(name, "from") == 0) return trace_parse_u32(value, "--from", 1, SS_RANKS_MAX, &a->wish.ranks, error);
-  if (strcmp(name, "iterations") == 0) return trace_parse_span(value, &a->wish.first, &a->wish.end, error);
+  if (strcmp(name, "from") == 0) return trace_parse_u32(value, "--from", 1, SS_RANKS_MAX, &a->options.ranks, error);
+  if (strcmp(name, "iterations") == 0) return trace_parse_span(value, &a->options.first, &a->options.end, error);
   if (strcmp(name, "format") == 0) return trace_parse_format(value, &a->format, error);
-  if (strcmp(name, "tensor") == 0) a->wish.tensor = value;
+  if (strcmp(name, "tensor") == 0) a->options.tensor = value;
   if (strcmp(name, "o") == 0) a->out = value;
   return true;
 }
@@ -297,20 +297,20 @@ static bool print_table(const void *found, FILE *stream, struct ss_error *error)
 
 /* The ranks of the fit, and 2, 4 and 8 times as many. */
 static void default_targets(struct arguments *a, uint32_t ranks) {
-  if (a->wish.targets > 0) return;
-  a->wish.target = a->target;
-  for (uint32_t times = 1; times <= 8; times *= 2) a->target[a->wish.targets++] = times * ranks;
+  if (a->options.targets > 0) return;
+  a->options.target = a->target;
+  for (uint32_t times = 1; times <= 8; times *= 2) a->target[a->options.targets++] = times * ranks;
 }
 
 static bool fit_trace(void *context, const struct ss_trace *trace, struct ss_error *error) {
   static const struct trace_printer printer = {print_json, print_csv, print_table};
   struct arguments *a = context;
   struct ss_fit *fit;
-  struct ss_progress progress = ss_progress_begin("tensors", a->wish.tensor ? 1 : ss_trace_tensors(trace), false);
-  default_targets(a, a->wish.ranks ? a->wish.ranks : ss_trace_ranks(trace));
-  a->wish.tick = trace_tick;
-  a->wish.context = &progress;
-  const bool fitted = ss_trace_fit(trace, &a->wish, &fit, error);
+  struct ss_progress progress = ss_progress_begin("tensors", a->options.tensor ? 1 : ss_trace_tensors(trace), false);
+  default_targets(a, a->options.ranks ? a->options.ranks : ss_trace_ranks(trace));
+  a->options.tick = trace_tick;
+  a->options.context = &progress;
+  const bool fitted = ss_trace_fit(trace, &a->options, &fit, error);
   ss_progress_end(&progress);
   if (!fitted) return false;
   const bool good = trace_print(&printer, &(struct result){trace, fit}, a->format, a->out, error);

@@ -1,8 +1,8 @@
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "base/options.h"
 #include "trace/make/import.h"
 
 #include <errno.h>
@@ -88,12 +88,12 @@ static bool check(const struct arguments *a, struct ss_error *error) {
 
 /* All of standard input; *out is the caller's. */
 static bool read_stdin(char **out, size_t *size, struct ss_error *error) {
-  size_t room = 1 << 20, used = 0;
-  char *text = ss_alloc(room, 1);
+  size_t capacity = 1 << 20, used = 0;
+  char *text = ss_alloc(capacity, 1);
   while (text) {
-    used += fread(text + used, 1, room - used, stdin);
-    if (used < room) break;
-    char *grown = ss_realloc(text, room *= 2, 1);
+    used += fread(text + used, 1, capacity - used, stdin);
+    if (used < capacity) break;
+    char *grown = ss_realloc(text, capacity *= 2, 1);
     if (!grown) free(text);
     text = grown;
   }

@@ -1,6 +1,6 @@
 #include "base/memory.h"
-#include "cli/cmd_trace.h"
 #include "base/options.h"
+#include "cli/cmd_trace.h"
 #include "trace/make/merge.h"
 
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
 
 static bool merge(const struct arguments *a, const struct ss_trace **traces, struct ss_error *error) {
   struct ss_trace *merged;
-  const struct ss_merge_wish wish = {.source = a->source, .tensor = a->tensor, .tensors = a->tensors};
-  if (!ss_trace_merge(traces, a->parts, &wish, &merged, error)) return false;
+  const struct ss_merge_options options = {.source = a->source, .tensor = a->tensor, .tensors = a->tensors};
+  if (!ss_trace_merge(traces, a->parts, &options, &merged, error)) return false;
   const bool good = ss_trace_save(a->out, merged, error);
   ss_trace_close(merged);
   return good;

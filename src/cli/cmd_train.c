@@ -3,11 +3,11 @@
 #include "cli/learn.h"
 #include "cli/progress.h"
 #include "cli/request.h"
+#include "exec/launch.h"
+#include "report/train.h"
 #include "study/processes.h"
 #include "study/training.h"
 #include "study/training_shared.h"
-#include "exec/launch.h"
-#include "report/train.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,11 +69,11 @@ static void step(void *context) {
 }
 
 static bool simulate(struct ss_training *t, const struct ss_call *call, struct ss_error *error) {
-  const struct ss_points_wish *wish = &call->wish;
+  const struct ss_run_options *options = &call->options;
   struct ss_progress progress =
-      ss_progress_begin("simulations", t->durations.count, wish->quiet || !ss_together_first(wish->crew));
-  const bool ok = wish->crew ? ss_train_share(t, wish, &progress, error)
-                             : ss_durations_make(&t->durations, wish->jobs, step, &progress, error);
+      ss_progress_begin("simulations", t->durations.count, options->quiet || !ss_processes_first(options->comm));
+  const bool ok = options->comm ? ss_train_share(t, options, &progress, error)
+                                : ss_durations_make(&t->durations, options->jobs, step, &progress, error);
   ss_progress_end(&progress);
   return ok;
 }
@@ -90,13 +90,13 @@ static const char *fastest(const struct ss_training *t, const struct ss_training
 
 static bool play_all(struct ss_training *t, const struct ss_call *call, struct ss_training_names *names,
                      struct ss_error *error) {
-  const double compute = t->wish.compute;
+  const double compute = t->options.compute;
   static const size_t order[] = {0, 2, 1}; /* what stays is played last */
-  if (!names->best) return ss_training_play(t, call->wish.jobs, error);
+  if (!names->best) return ss_training_play(t, call->options.jobs, error);
   for (size_t k = 0; k < 3; k++) {
     names->factor[order[k]] = factors[order[k]];
-    t->wish.compute = compute * factors[order[k]];
-    if (!ss_training_play(t, call->wish.jobs, error)) return false;
+    t->options.compute = compute * factors[order[k]];
+    if (!ss_training_play(t, call->options.jobs, error)) return false;
     for (size_t i = 0; i < t->points; i++) names->best[i][order[k]] = fastest(t, &t->point[i]);
   }
   return true;
@@ -145,11 +145,11 @@ static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_
 static bool run_scenario(const struct ss_call *call, const struct own *own, struct ss_train_scenario *s,
                          struct ss_error *error) {
   const struct ss_train_request request = {call->request, own->workloads, own->systems};
-  const struct ss_crew *crew = call->wish.crew;
+  const struct ss_communicator *comm = call->options.comm;
   struct ss_training *t = &s->training;
-  if (!ss_together_agree(crew, ss_train_scenario_open(&request, s, error), error) || !simulate(t, call, error))
+  if (!ss_processes_agree(comm, ss_train_scenario_open(&request, s, error), error) || !simulate(t, call, error))
     return false;
-  if (!ss_together_first(crew)) return true;
+  if (!ss_processes_first(comm)) return true;
   SS_AUTO_FREE const char *(*best)[3] = ss_alloc_zero(t->points, sizeof *best);
   struct ss_training_names names = {.scenario = s->name,
                                     .cluster = s->cluster,
@@ -157,7 +157,7 @@ static bool run_scenario(const struct ss_call *call, const struct own *own, stru
                                     .trace = s->trace,
                                     .scale = &s->scale,
                                     .best = own->sensitivity ? best : NULL,
-                                    .per_iteration = call->wish.per_iteration};
+                                    .per_iteration = call->options.per_iteration};
   if (!best) return ss_fail_memory(error, "comparing systems");
   return play_all(t, call, &names, error) && write_timeline(own->timeline, t, error) &&
          draw_gantt(own->gantt, t, error) && print(call, t, &names, error);
@@ -182,12 +182,12 @@ static bool parse(int argc, char **argv, struct command_line *line, struct ss_er
   return ss_call_parse_scenario(argc, argv, specs, own_option, &line->own, &line->call, error);
 }
 
-static bool act(void *context, struct ss_crew *crew, struct ss_error *error) {
+static bool act(void *context, struct ss_communicator *comm, struct ss_error *error) {
   static const char *const texts[] = {help, NULL};
   struct command_line *line = context;
   struct ss_train_scenario scenario = {0};
-  line->call.wish.crew = crew;
-  if (line->call.help) return !ss_together_first(crew) || ss_help_print(texts, error);
+  line->call.options.comm = comm;
+  if (line->call.help) return !ss_processes_first(comm) || ss_help_print(texts, error);
   const bool ok = run_scenario(&line->call, &line->own, &scenario, error);
   ss_train_scenario_close(&scenario);
   return ok;
@@ -210,7 +210,7 @@ static bool run(int argc, char **argv, struct ss_error *error) {
 static bool together(int argc, char **argv, struct ss_error *error) {
   struct command_line line;
   if (learns(argc, argv)) return ss_launch_read().rank != 0 || ss_learn_run(argc, argv, error);
-  const bool ok = ss_work_together(parse(argc, argv, &line, error), act, &line, error);
+  const bool ok = ss_processes_run(parse(argc, argv, &line, error), act, &line, error);
   ss_call_free(&line.call);
   return ok;
 }

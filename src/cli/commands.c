@@ -55,10 +55,10 @@ bool ss_command_writes(const char *argument) {
   return false;
 }
 
-static bool temporary(char *path, size_t room, struct ss_error *error) {
+static bool temporary(char *path, size_t capacity, struct ss_error *error) {
   const char *folder = getenv("TMPDIR");
-  int length = snprintf(path, room, "%s/sparsync-XXXXXX", folder && folder[0] ? folder : "/tmp");
-  int handle = length > 0 && (size_t)length < room ? mkstemp(path) : -1;
+  int length = snprintf(path, capacity, "%s/sparsync-XXXXXX", folder && folder[0] ? folder : "/tmp");
+  int handle = length > 0 && (size_t)length < capacity ? mkstemp(path) : -1;
   if (handle < 0) return ss_fail(error, SS_MACHINE, "cannot make a temporary file in %s", folder ? folder : "/tmp");
   close(handle);
   return true;

@@ -77,7 +77,7 @@ static cJSON *rounded_json(const struct ss_duel *duel) {
   return list;
 }
 
-static cJSON *side_json(const struct ss_crossover_told *t, const struct ss_duelist *side) {
+static cJSON *side_json(const struct ss_crossover_told *t, const struct ss_duel_side *side) {
   cJSON *o = cJSON_CreateObject();
   cJSON_AddItemToObject(o, "scheme", cJSON_Duplicate(ss_doc_root(side->doc).at, 1));
   if (t->simulated) return o;

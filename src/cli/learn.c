@@ -1,13 +1,13 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
 #include "cli/learn.h"
 #include "base/file.h"
-#include "learn/text.h"
 #include "base/options.h"
 #include "cli/progress.h"
 #include "cli/request.h"
+#include "learn/capture.h"
+#include "learn/text.h"
 #include "report/curves.h"
 #include "trace/make/import.h"
-#include "learn/capture.h"
 
 #include <assert.h>
 #include <omp.h>
@@ -271,7 +271,7 @@ static bool check(struct arguments *a, struct ss_error *error) {
 
 /* --- training ------------------------------------------------------------------------------------------- */
 
-struct lesson {
+struct training {
   struct ss_curve curve;
   struct ss_error error;
   bool good;
@@ -279,21 +279,21 @@ struct lesson {
 
 /* All schemes, several at once; each by itself does not know of the others. */
 static bool learn_all(const struct arguments *a, const struct ss_course *course, struct ss_capture *capture,
-                      struct lesson *lesson, struct ss_error *error) {
+                      struct training *training, struct ss_error *error) {
   const struct ss_learn_watch watch = ss_capture_watch(capture);
   struct ss_progress progress = ss_progress_begin("schemes", a->settings, a->quiet);
   if (a->jobs) omp_set_num_threads((int)a->jobs);
 #pragma omp parallel for schedule(dynamic, 1) if (a->settings > 1)
   for (size_t i = 0; i < a->settings; i++) {
-    struct lesson *l = &lesson[i];
+    struct training *l = &training[i];
     l->good = ss_learn(course, &a->setting[i], a->capture ? &watch : NULL, &l->curve, &l->error);
 #pragma omp critical
     ss_progress_step(&progress);
   }
   ss_progress_end(&progress);
   for (size_t i = 0; i < a->settings; i++)
-    if (!lesson[i].good) {
-      *error = lesson[i].error;
+    if (!training[i].good) {
+      *error = training[i].error;
       return false;
     }
   return true;
@@ -326,11 +326,11 @@ static bool write_capture(const struct arguments *a, const struct ss_capture *ca
   return ss_capture_write(capture, a->capture, source, error);
 }
 
-static bool report(const struct arguments *a, const struct ss_course *course, const struct lesson *lesson,
+static bool report(const struct arguments *a, const struct ss_course *course, const struct training *training,
                    const struct ss_capture *capture, struct ss_error *error) {
   SS_AUTO_FREE struct ss_curve *curve = ss_alloc(a->settings, sizeof *curve);
   if (!curve) return ss_fail_memory(error, "printing curves");
-  for (size_t i = 0; i < a->settings; i++) curve[i] = lesson[i].curve;
+  for (size_t i = 0; i < a->settings; i++) curve[i] = training[i].curve;
   const struct ss_curves curves = {.course = course,
                                    .text = a->import.source,
                                    .layout = a->trace ? "trace" : layouts[a->import.layout == SS_SENTENCE],
@@ -345,17 +345,17 @@ static bool report(const struct arguments *a, const struct ss_course *course, co
 static bool learn(const struct arguments *a, const struct ss_trace *text, struct ss_error *error) {
   struct ss_course course = a->course;
   struct ss_capture capture;
-  SS_AUTO_FREE struct lesson *lesson = ss_alloc_zero(a->settings, sizeof *lesson);
-  if (!lesson) return ss_fail_memory(error, "training a model");
+  SS_AUTO_FREE struct training *training = ss_alloc_zero(a->settings, sizeof *training);
+  if (!training) return ss_fail_memory(error, "training a model");
   course.text = text;
   course.batch = a->import.batch;
   course.shape.vocab = ss_trace_tensor(text, 0)->rows;
   course.cluster = &a->cluster;
   ss_capture_begin(&capture, &course);
-  const bool good = learn_all(a, &course, &capture, lesson, error) && report(a, &course, lesson, &capture, error);
+  const bool good = learn_all(a, &course, &capture, training, error) && report(a, &course, training, &capture, error);
   ss_capture_free(&capture);
   for (size_t i = 0; i < a->settings; i++)
-    if (lesson[i].good) ss_curve_free(&lesson[i].curve);
+    if (training[i].good) ss_curve_free(&training[i].curve);
   return good;
 }
 
@@ -372,9 +372,9 @@ static bool learn_text(struct arguments *a, const char *text, size_t size, struc
 
 static bool learn_trace(struct arguments *a, struct ss_error *error) {
   struct ss_trace *trace;
-  const struct ss_learn_trace_wish wish = {a->has_ranks ? a->import.ranks : 0, a->import.batch, a->import.vocab};
+  const struct ss_text_options options = {a->has_ranks ? a->import.ranks : 0, a->import.batch, a->import.vocab};
   if (!a->import.source) a->import.source = a->trace;
-  if (!ss_learn_trace(a->trace, &wish, &trace, error)) return false;
+  if (!ss_learn_trace(a->trace, &options, &trace, error)) return false;
   const bool good = learn(a, trace, error);
   ss_trace_close(trace);
   return good;
@@ -382,14 +382,14 @@ static bool learn_trace(struct arguments *a, struct ss_error *error) {
 
 /* All of standard input; *out is the caller's. */
 static bool read_stdin(char **out, size_t *size, struct ss_error *error) {
-  size_t room = 1 << 16;
-  char *text = ss_alloc(room, 1);
+  size_t capacity = 1 << 16;
+  char *text = ss_alloc(capacity, 1);
   *size = 0;
   *out = text;
-  for (size_t got; text && (got = fread(text + *size, 1, room - *size, stdin)) > 0;) {
+  for (size_t got; text && (got = fread(text + *size, 1, capacity - *size, stdin)) > 0;) {
     *size += got;
-    if (*size < room) continue;
-    text = room < INPUT_MAX ? ss_realloc(text, room *= 2, 1) : NULL;
+    if (*size < capacity) continue;
+    text = capacity < INPUT_MAX ? ss_realloc(text, capacity *= 2, 1) : NULL;
     if (text) *out = text;
   }
   if (!text) return ss_fail_memory(error, "reading standard input");

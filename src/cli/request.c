@@ -57,9 +57,9 @@ static const char **text_option(struct ss_call *call, const char *name) {
 
 static bool *flag_option(struct ss_call *call, const char *name) {
   if (strcmp(name, "no-verify") == 0) return &call->request.no_verify;
-  if (strcmp(name, "quiet") == 0) return &call->wish.quiet;
-  if (strcmp(name, "per-rank") == 0) return &call->wish.per_rank;
-  if (strcmp(name, "per-iteration") == 0) return &call->wish.per_iteration;
+  if (strcmp(name, "quiet") == 0) return &call->options.quiet;
+  if (strcmp(name, "per-rank") == 0) return &call->options.per_rank;
+  if (strcmp(name, "per-iteration") == 0) return &call->options.per_iteration;
   return strcmp(name, "help") == 0 ? &call->help : NULL;
 }
 
@@ -88,10 +88,10 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   }
   if (strcmp(name, "set") == 0) return add_text(&call->request.set, &call->request.sets, value, error);
   if (strcmp(name, "format") == 0) return ss_format_parse(value, &call->format, error);
-  if (strcmp(name, "patience") == 0) return parse_patience(value, &call->wish.patience, error);
+  if (strcmp(name, "patience") == 0) return parse_patience(value, &call->options.patience, error);
   if (strcmp(name, "jobs") == 0) {
     if (!ss_count_parse(value, "--jobs", 1, 1024, &jobs, error)) return false;
-    call->wish.jobs = (unsigned)jobs;
+    call->options.jobs = (unsigned)jobs;
     return true;
   }
   return !p->own || p->own(p->context, name, value, error);
@@ -101,7 +101,7 @@ bool ss_call_parse(int argc, char **argv, const struct ss_option_spec *specs,
                    bool (*own)(void *context, const char *name, const char *value, struct ss_error *error),
                    void *context, struct ss_call *call, struct ss_error *error) {
   struct parsing parsing = {call, own, context};
-  *call = (struct ss_call){.wish.patience = PATIENCE};
+  *call = (struct ss_call){.options.patience = PATIENCE};
   if (ss_options_parse(argc, argv, specs, seen, &parsing, error)) return true;
   ss_call_free(call);
   return false;

@@ -9,7 +9,7 @@ enum ss_format { SS_TABLE, SS_JSON, SS_CSV };
 
 struct ss_call {
   struct ss_request request;
-  struct ss_points_wish wish;
+  struct ss_run_options options;
   enum ss_format format;
   const char *output; /* NULL: standard output */
   const char **operand;

@@ -18,7 +18,7 @@ struct finding {
   const struct ss_crossover_search *search;
   struct ss_crossover *out;
   struct probe *probe; /* ascending */
-  size_t probes, room;
+  size_t probes, capacity;
   struct ss_error why;  /* of the first place that was left out */
   bool short_of_memory; /* inside GSL's solver, which knows no other way out */
 };

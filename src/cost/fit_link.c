@@ -16,7 +16,7 @@
 enum { PASSES = 4, SPLITS = 32, PARAMETERS_MAX = 2 };
 static const double FAR = 6, CAP = 4, DECISIVE = 10, RESOLUTION = 1e-4, NORMAL = 0.6745;
 
-struct room {
+struct capacity {
   struct ss_link_sample *samples;
   size_t count;
   double *residual;            /* [count] scratch */
@@ -121,85 +121,88 @@ static void sum_up(const struct ss_link_sample *s, size_t n, struct ss_link_piec
 }
 
 /* The samples that are not very far from the line, into room->near; returns how many. */
-static size_t keep_near(const struct room *room, const struct ss_link_sample *s, size_t n,
+static size_t keep_near(const struct capacity *capacity, const struct ss_link_sample *s, size_t n,
                         const struct ss_link_piece *p) {
   size_t kept = 0;
-  for (size_t i = 0; i < n; i++) room->residual[i] = residual(&s[i], p);
-  gsl_sort(room->residual, 1, n);
-  const double far = fmax(FAR * room->residual[n / 2] / NORMAL, RESOLUTION);
+  for (size_t i = 0; i < n; i++) capacity->residual[i] = residual(&s[i], p);
+  gsl_sort(capacity->residual, 1, n);
+  const double far = fmax(FAR * capacity->residual[n / 2] / NORMAL, RESOLUTION);
   for (size_t i = 0; i < n; i++)
-    if (residual(&s[i], p) <= far) room->near[kept++] = s[i];
+    if (residual(&s[i], p) <= far) capacity->near[kept++] = s[i];
   return kept;
 }
 
 /* With an alpha, or without where it would be below 0. The bisquare forgets what is far, and so may settle on any few
  * samples: it starts from what Huber's, which has one solution, leaves near. */
-static bool fit_line(const struct room *room, const struct ss_link_sample *s, size_t n, size_t parameters,
+static bool fit_line(const struct capacity *capacity, const struct ss_link_sample *s, size_t n, size_t parameters,
                      struct ss_link_piece *p) {
-  if (!robust(gsl_multifit_robust_huber, s, n, parameters, p, room->residual)) return false;
-  const size_t kept = keep_near(room, s, n, p);
-  if (!robust(gsl_multifit_robust_bisquare, room->near, kept, parameters, p, room->residual)) return false;
+  if (!robust(gsl_multifit_robust_huber, s, n, parameters, p, capacity->residual)) return false;
+  const size_t kept = keep_near(capacity, s, n, p);
+  if (!robust(gsl_multifit_robust_bisquare, capacity->near, kept, parameters, p, capacity->residual)) return false;
   p->samples = n;
   p->low = s[0].message;
   p->high = s[n - 1].message;
   p->no_alpha = parameters == 1;
-  sum_up(room->near, kept, p, room->residual);
+  sum_up(capacity->near, kept, p, capacity->residual);
   return p->beta > 0;
 }
 
 /* False where no line with alpha >= 0 and beta > 0 is near. Samples are in order. */
-static bool fit_piece(const struct room *room, size_t first, size_t end, struct ss_link_piece *p) {
-  const struct ss_link_sample *s = room->samples + first;
+static bool fit_piece(const struct capacity *capacity, size_t first, size_t end, struct ss_link_piece *p) {
+  const struct ss_link_sample *s = capacity->samples + first;
   *p = (struct ss_link_piece){0};
-  const bool ok = fit_line(room, s, end - first, 2, p);
-  return p->alpha < 0 ? fit_line(room, s, end - first, 1, p) : ok;
+  const bool ok = fit_line(capacity, s, end - first, 2, p);
+  return p->alpha < 0 ? fit_line(capacity, s, end - first, 1, p) : ok;
 }
 
 /* --- one segment or two ----------------------------------------------------------------------------------- */
 
 /* Mean distance from the pieces, of which the second begins at `split`; `cap` bounds the single ones. */
-static double distance(const struct room *room, const struct ss_link_piece *piece, size_t split, double cap) {
+static double distance(const struct capacity *capacity, const struct ss_link_piece *piece, size_t split, double cap) {
   double sum = 0;
-  for (size_t i = 0; i < room->count; i++)
-    sum += fmin(residual(&room->samples[i], &piece[i >= split]), cap) / (double)room->count;
+  for (size_t i = 0; i < capacity->count; i++)
+    sum += fmin(residual(&capacity->samples[i], &piece[i >= split]), cap) / (double)capacity->count;
   return fmax(sum, RESOLUTION);
 }
 
-static double criterion(const struct room *room, const struct ss_link_piece *piece, size_t split, double cap) {
-  const double n = (double)room->count, parameters = split < room->count ? 6 : 3;
-  return 2 * n * log(distance(room, piece, split, cap)) + parameters * log(n);
+static double criterion(const struct capacity *capacity, const struct ss_link_piece *piece, size_t split,
+                        double cap) {
+  const double n = (double)capacity->count, parameters = split < capacity->count ? 6 : 3;
+  return 2 * n * log(distance(capacity, piece, split, cap)) + parameters * log(n);
 }
 
-static double median_distance(const struct room *room, const struct ss_link_piece *piece) {
-  for (size_t i = 0; i < room->count; i++) room->residual[i] = residual(&room->samples[i], piece);
-  gsl_sort(room->residual, 1, room->count);
-  return room->residual[room->count / 2];
+static double median_distance(const struct capacity *capacity, const struct ss_link_piece *piece) {
+  for (size_t i = 0; i < capacity->count; i++) capacity->residual[i] = residual(&capacity->samples[i], piece);
+  gsl_sort(capacity->residual, 1, capacity->count);
+  return capacity->residual[capacity->count / 2];
 }
 
 /* Where message size number `nth` begins; sizes are counted from 0. */
-static size_t begin_of(const struct room *room, size_t nth) {
+static size_t begin_of(const struct capacity *capacity, size_t nth) {
   size_t i = 0;
-  for (size_t seen = 0; i < room->count; i++)
-    if (i > 0 && room->samples[i].message > room->samples[i - 1].message && ++seen == nth) break;
+  for (size_t seen = 0; i < capacity->count; i++)
+    if (i > 0 && capacity->samples[i].message > capacity->samples[i - 1].message && ++seen == nth) break;
   return nth > 0 ? i : 0;
 }
 
-static size_t count_sizes(const struct room *room) {
-  size_t sizes = room->count > 0;
-  for (size_t i = 1; i < room->count; i++) sizes += room->samples[i].message > room->samples[i - 1].message;
+static size_t count_sizes(const struct capacity *capacity) {
+  size_t sizes = capacity->count > 0;
+  for (size_t i = 1; i < capacity->count; i++)
+    sizes += capacity->samples[i].message > capacity->samples[i - 1].message;
   return sizes;
 }
 
-static void try_two(const struct room *room, size_t sizes, struct ss_link_fit *fit) {
-  const double cap = fmax(CAP * median_distance(room, fit->piece), RESOLUTION);
-  const double one = criterion(room, fit->piece, room->count, cap);
+static void try_two(const struct capacity *capacity, size_t sizes, struct ss_link_fit *fit) {
+  const double cap = fmax(CAP * median_distance(capacity, fit->piece), RESOLUTION);
+  const double one = criterion(capacity, fit->piece, capacity->count, cap);
   const size_t choices = sizes + 1 - 2 * (size_t)SS_LINK_SEGMENT, step = 1 + (choices - 1) / SPLITS;
   struct ss_link_piece best[2] = {0};
   for (size_t c = 0; c < choices; c += step) {
     struct ss_link_piece piece[2];
-    const size_t split = begin_of(room, SS_LINK_SEGMENT + c);
-    if (!fit_piece(room, 0, split, &piece[0]) || !fit_piece(room, split, room->count, &piece[1])) continue;
-    const double evidence = one - criterion(room, piece, split, cap);
+    const size_t split = begin_of(capacity, SS_LINK_SEGMENT + c);
+    if (!fit_piece(capacity, 0, split, &piece[0]) || !fit_piece(capacity, split, capacity->count, &piece[1]))
+      continue;
+    const double evidence = one - criterion(capacity, piece, split, cap);
     if (evidence <= fit->evidence) continue;
     fit->evidence = evidence;
     best[0] = piece[0];
@@ -217,16 +220,16 @@ static int by_message(const void *a, const void *b) {
   return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-static bool fit_sorted(const struct room *room, bool split, struct ss_link_fit *out, struct ss_error *error) {
-  const size_t sizes = count_sizes(room);
+static bool fit_sorted(const struct capacity *capacity, bool split, struct ss_link_fit *out, struct ss_error *error) {
+  const size_t sizes = count_sizes(capacity);
   *out = (struct ss_link_fit){.pieces = 1, .evidence = -INFINITY};
-  if (sizes < SS_LINK_SIZES || room->count < SS_LINK_SEGMENT)
-    return ss_fail(error, SS_BAD_INPUT, "%zu times of %zu sizes are too few to fit (at least %d of %d)", room->count,
-                   sizes, SS_LINK_SEGMENT, SS_LINK_SIZES);
-  if (!fit_piece(room, 0, room->count, out->piece))
+  if (sizes < SS_LINK_SIZES || capacity->count < SS_LINK_SEGMENT)
+    return ss_fail(error, SS_BAD_INPUT, "%zu times of %zu sizes are too few to fit (at least %d of %d)",
+                   capacity->count, sizes, SS_LINK_SEGMENT, SS_LINK_SIZES);
+  if (!fit_piece(capacity, 0, capacity->count, out->piece))
     return ss_fail(error, SS_BAD_INPUT, "times do not grow with sizes from %.0f to %.0f B: measure larger ones",
-                   room->samples[0].message, room->samples[room->count - 1].message);
-  if (split && sizes >= 2 * (size_t)SS_LINK_SEGMENT) try_two(room, sizes, out);
+                   capacity->samples[0].message, capacity->samples[capacity->count - 1].message);
+  if (split && sizes >= 2 * (size_t)SS_LINK_SEGMENT) try_two(capacity, sizes, out);
   const struct ss_link_piece *last = &out->piece[out->pieces - 1];
   if (last->beta_error <= last->beta / 2) return true;
   return ss_fail(error, SS_BAD_INPUT,
@@ -239,18 +242,19 @@ static bool fit(struct ss_link_sample *samples, size_t count, bool split, struct
                 struct ss_error *error) {
   if (count > SS_LINK_SAMPLES)
     return ss_fail(error, SS_BAD_INPUT, "%zu times are too many to fit (at most %d)", count, SS_LINK_SAMPLES);
-  struct room room = {samples, count, ss_alloc(count, sizeof *room.residual), ss_alloc(count, sizeof *room.near)};
-  if (!room.residual || !room.near) {
-    free(room.residual);
-    free(room.near);
+  struct capacity capacity = {samples, count, ss_alloc(count, sizeof *capacity.residual),
+                              ss_alloc(count, sizeof *capacity.near)};
+  if (!capacity.residual || !capacity.near) {
+    free(capacity.residual);
+    free(capacity.near);
     return ss_fail_memory(error, "fitting times");
   }
   qsort(samples, count, sizeof *samples, by_message);
   gsl_error_handler_t *handler = gsl_set_error_handler_off();
-  const bool ok = fit_sorted(&room, split, out, error);
+  const bool ok = fit_sorted(&capacity, split, out, error);
   gsl_set_error_handler(handler);
-  free(room.residual);
-  free(room.near);
+  free(capacity.residual);
+  free(capacity.near);
   return ok;
 }
 

@@ -298,15 +298,15 @@ static bool play_iteration(const struct ss_grid_point *p, uint64_t t, const stru
                            struct ss_arena *arena, struct ss_coalesce_scratch *scratch, struct ss_grid_result *out,
                            struct ss_error *error) {
   struct ss_origin origin = {.merge = 1, .uniform = p->uniform};
-  struct ss_input_wish wish = ss_setting_wish(&p->setting, p->ranks, p->verify, false);
+  struct ss_input_options options = ss_setting_input_options(&p->setting, p->ranks, p->verify, false);
   struct ss_outcome outcome = {0};
   struct ss_cost_values values;
   struct ss_input input;
   struct blocks blocks;
   if (p->gradient.elements > 0) origin.gradient = &p->gradient;
-  wish.iteration = t;
+  options.iteration = t;
   ss_arena_reset(arena);
-  if (!ss_input_make(&origin, &wish, arena, scratch, &input, error) ||
+  if (!ss_input_make(&origin, &options, arena, scratch, &input, error) ||
       !ss_simulate(&p->setting, world, &input, arena, &outcome, error))
     return false;
   struct ss_symbols symbols = symbols_of(p, &input, &blocks);

@@ -37,7 +37,7 @@ enum { TOOLS = sizeof tools / sizeof *tools };
 
 struct reader {
   const char *path;
-  const struct ss_link_log_wish *wish;
+  const struct ss_link_log_options *options;
   struct ss_link_log *log;
   const struct tool *tool;
   bool nccl;       /* rank lines or nccl-tests' heads were seen */
@@ -151,7 +151,7 @@ static bool read_remark(struct reader *r, char *line, bool comment, struct ss_er
 static bool keep(struct reader *r, double size, double seconds, struct ss_error *error) {
   r->rows++;
   if (!(seconds > 0 && seconds < 1e6)) return wrong(r, error, "a time must be above 0, and below a million seconds");
-  if (size < r->wish->least || size > r->wish->most) return true;
+  if (size < r->options->least || size > r->options->most) return true;
   if (r->log->count == SS_LINK_SAMPLES) return wrong(r, error, "these are more rows than can be fitted (4096)");
   if (r->log->count == r->capacity) {
     const size_t capacity = 2 * r->capacity + 64;
@@ -171,11 +171,11 @@ static bool keep(struct reader *r, double size, double seconds, struct ss_error 
 static bool read_nccl_row(struct reader *r, char **word, size_t count, double size, struct ss_error *error) {
   double time, algbw, busbw, bad;
   const size_t width = BLOCK * (size_t)r->blocks, least = 3 + width;
-  if (r->wish->in_place && r->blocks < 2) return wrong(r, error, "there are no columns for in place");
+  if (r->options->in_place && r->blocks < 2) return wrong(r, error, "there are no columns for in place");
   if (count < least)
     return ss_fail(error, SS_BAD_INPUT, "%s: line %" PRIu32 ": %zu columns, where the heads want at least %zu",
                    r->path, r->line, count, least);
-  char **block = word + count - width + (r->wish->in_place ? BLOCK : 0);
+  char **block = word + count - width + (r->options->in_place ? BLOCK : 0);
   if (!is_number(block[0], &time) || !is_number(block[1], &algbw) || !is_number(block[2], &busbw))
     return wrong(r, error, "time, algbw and busbw must be numbers");
   if (is_number(block[3], &bad) && bad > 0.5)
@@ -258,12 +258,12 @@ static bool count_ranks(struct reader *r, struct ss_error *error) {
   qsort(r->host, r->hosts, sizeof *r->host, by_host);
   for (size_t i = 1; i < r->hosts; i++) log->nodes += strcmp(r->host[i], r->host[i - 1]) != 0;
   if (r->tool->form == PING_PONG || r->tool->form == STREAM) log->ranks = 2;
-  if (log->ranks == 0) log->ranks = r->wish->ranks;
+  if (log->ranks == 0) log->ranks = r->options->ranks;
   if (log->ranks == 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: the log does not say how many ranks there were: --ranks P", r->path);
-  if (r->wish->ranks && r->wish->ranks != log->ranks)
+  if (r->options->ranks && r->options->ranks != log->ranks)
     return ss_fail(error, SS_BAD_INPUT, "%s: there were %" PRIu32 " ranks, not %" PRIu32, r->path, log->ranks,
-                   r->wish->ranks);
+                   r->options->ranks);
   if (log->ranks < 2) return ss_fail(error, SS_BAD_INPUT, "%s: one rank sends nothing", r->path);
   /* With one rank a host they are its nodes; OSU's do not tell where ranks ran. */
   if (r->hosts == 0) log->nodes = log->ranks;
@@ -277,7 +277,7 @@ static bool count_ranks(struct reader *r, struct ss_error *error) {
 /* Older versions of nccl-tests do not say which they are; but busbw is 2(P-1)/P of algbw for an all-reduce, and half
  * of it for the three others, which have the same form. */
 static bool settle_tool(struct reader *r, struct ss_error *error) {
-  const char *wished = r->wish->tool;
+  const char *wished = r->options->tool;
   if (wished) {
     const struct tool *tool = tool_called(wished);
     if (!tool) return ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\" is none of those whose logs can be read", wished);
@@ -321,13 +321,13 @@ static bool finish(struct reader *r, struct ss_error *error) {
   return true;
 }
 
-bool ss_link_log_read(const char *path, const struct ss_link_log_wish *wish, struct ss_link_log *out,
+bool ss_link_log_read(const char *path, const struct ss_link_log_options *options, struct ss_link_log *out,
                       struct ss_error *error) {
   struct ss_mapping file;
   *out = (struct ss_link_log){0};
   if (!ss_map_file(path, &file, error)) return false;
   struct reader r = {.path = path,
-                     .wish = wish,
+                     .options = options,
                      .log = out,
                      .host = ss_alloc(RANKS, sizeof *r.host),
                      .seen = ss_alloc_zero(RANKS, sizeof *r.seen)};

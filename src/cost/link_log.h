@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct ss_link_log_wish {
+struct ss_link_log_options {
   const char *tool;   /* "alltoall_perf", where the log does not say; NULL */
   uint32_t ranks;     /* where the log does not say; 0 */
   bool in_place;      /* of nccl-tests: those columns, instead of out of place */
@@ -26,7 +26,7 @@ struct ss_link_log {
 };
 
 /* At most 64 MiB of lines of at most 4095 bytes. To be freed. */
-bool ss_link_log_read(const char *path, const struct ss_link_log_wish *wish, struct ss_link_log *out,
+bool ss_link_log_read(const char *path, const struct ss_link_log_options *options, struct ss_link_log *out,
                       struct ss_error *error) SS_MUST_CHECK;
 void ss_link_log_free(struct ss_link_log *log);
 

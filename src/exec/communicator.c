@@ -18,11 +18,11 @@ bool ss_mpi_check(int code, const char *what, struct ss_error *error) {
   return ss_fail(error, SS_MACHINE, "MPI failed while %s: %s", what, text);
 }
 
-static bool check_launcher(const struct ss_crew *crew, struct ss_error *error) {
+static bool check_launcher(const struct ss_communicator *comm, struct ss_error *error) {
   const struct ss_launch launch = ss_launch_read();
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length;
-  if (launch.size <= 1 || crew->size > 1) return true;
+  if (launch.size <= 1 || comm->size > 1) return true;
   (void)MPI_Get_library_version(version, &length);
   return ss_fail(
       error, SS_MACHINE,
@@ -31,9 +31,9 @@ static bool check_launcher(const struct ss_crew *crew, struct ss_error *error) {
       launch.size, (int)strcspn(version, ",\n"), version);
 }
 
-bool ss_crew_join(struct ss_crew *crew, struct ss_error *error) {
+bool ss_communicator_open(struct ss_communicator *comm, struct ss_error *error) {
   int provided, rank, size;
-  *crew = (struct ss_crew){.size = 1};
+  *comm = (struct ss_communicator){.size = 1};
   /* OpenMP threads may run between the calls, but only the main thread makes them. */
   if (!ss_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", error)) return false;
   if (!ss_mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "starting", error) ||
@@ -42,18 +42,18 @@ bool ss_crew_join(struct ss_crew *crew, struct ss_error *error) {
     (void)MPI_Finalize();
     return false;
   }
-  crew->rank = (uint32_t)rank;
-  crew->size = (uint32_t)size;
-  if (check_launcher(crew, error)) return true;
+  comm->rank = (uint32_t)rank;
+  comm->size = (uint32_t)size;
+  if (check_launcher(comm, error)) return true;
   (void)MPI_Finalize();
   return false;
 }
 
 /* MPI_Finalize waits, too, but takes a core for it. */
-void ss_crew_leave(struct ss_crew *crew) {
+void ss_communicator_close(struct ss_communicator *comm) {
   MPI_Request request;
   int done = 0;
-  (void)crew;
+  (void)comm;
   int code = MPI_Ibarrier(MPI_COMM_WORLD, &request);
   while (code == MPI_SUCCESS && !done) {
     code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -62,52 +62,52 @@ void ss_crew_leave(struct ss_crew *crew) {
   (void)MPI_Finalize();
 }
 
-bool ss_crew_follow(const struct ss_crew *crew, bool good, struct ss_error *error) {
+bool ss_communicator_follow(const struct ss_communicator *comm, bool good, struct ss_error *error) {
   struct {
     bool good;
     struct ss_error error;
   } told = {.good = good};
-  if (!good && crew->rank == 0) told.error = *error;
-  ss_crew_tell(crew, &told, sizeof told);
+  if (!good && comm->rank == 0) told.error = *error;
+  ss_communicator_broadcast(comm, &told, sizeof told);
   if (!told.good) *error = told.error;
   return told.good;
 }
 
-void ss_crew_tell(const struct ss_crew *crew, void *bytes, size_t size) {
+void ss_communicator_broadcast(const struct ss_communicator *comm, void *bytes, size_t size) {
   struct ss_error broken;
   for (size_t at = 0, n; at < size; at += n) {
     n = size - at < TOLD_AT_ONCE ? size - at : TOLD_AT_ONCE;
     if (!ss_mpi_check(ss_patient_bcast((char *)bytes + at, (int)n, MPI_BYTE, 0), "telling all ranks", &broken))
-      ss_crew_abort(crew, &broken);
+      ss_communicator_abort(comm, &broken);
   }
 }
 
-bool ss_crew_agree(const struct ss_crew *crew, bool good, struct ss_error *error) {
+bool ss_communicator_agree(const struct ss_communicator *comm, bool good, struct ss_error *error) {
   /* The lowest rank that failed, and how many did. */
-  uint32_t mine = good ? crew->size : crew->rank, first, failed = good ? 0 : 1, failures;
+  uint32_t mine = good ? comm->size : comm->rank, first, failed = good ? 0 : 1, failures;
   struct ss_error broken;
   if (!ss_mpi_check(ss_patient_allreduce(&mine, &first, 1, MPI_UINT32_T, MPI_MIN), "agreeing", &broken) ||
       !ss_mpi_check(ss_patient_allreduce(&failed, &failures, 1, MPI_UINT32_T, MPI_SUM), "agreeing", &broken))
-    ss_crew_abort(crew, &broken);
+    ss_communicator_abort(comm, &broken);
   if (failures == 0) return true;
-  if (crew->rank == first && failures < crew->size) ss_fail_prefix(error, "rank %u of %u", first, crew->size);
+  if (comm->rank == first && failures < comm->size) ss_fail_prefix(error, "rank %u of %u", first, comm->size);
   /* All processes run the same program on machines of one kind. */
   if (!ss_mpi_check(ss_patient_bcast(error, sizeof *error, MPI_BYTE, (int)first), "agreeing", &broken))
-    ss_crew_abort(crew, &broken);
+    ss_communicator_abort(comm, &broken);
   return false;
 }
 
-bool ss_crew_has_those_of_first(const struct ss_crew *crew, const uint64_t *number, uint64_t count, uint64_t *at) {
+bool ss_communicator_same(const struct ss_communicator *comm, const uint64_t *number, uint64_t count, uint64_t *at) {
   uint64_t theirs = count;
   struct ss_error broken;
   if (!ss_mpi_check(ss_patient_bcast(&theirs, 1, MPI_UINT64_T, 0), "comparing ranks", &broken))
-    ss_crew_abort(crew, &broken);
+    ss_communicator_abort(comm, &broken);
   bool same = theirs == count;
   *at = theirs < count ? theirs : count;
   for (uint64_t i = theirs; i-- > 0;) { /* the first that differs is found last */
     uint64_t first = i < count ? number[i] : 0;
     if (!ss_mpi_check(ss_patient_bcast(&first, 1, MPI_UINT64_T, 0), "comparing ranks", &broken))
-      ss_crew_abort(crew, &broken);
+      ss_communicator_abort(comm, &broken);
     if (i >= count || first == number[i]) continue;
     same = false;
     *at = i;
@@ -115,8 +115,8 @@ bool ss_crew_has_those_of_first(const struct ss_crew *crew, const uint64_t *numb
   return same;
 }
 
-_Noreturn void ss_crew_abort(const struct ss_crew *crew, const struct ss_error *error) {
-  if (crew->last_words) crew->last_words(crew, error);
+_Noreturn void ss_communicator_abort(const struct ss_communicator *comm, const struct ss_error *error) {
+  if (comm->last_words) comm->last_words(comm, error);
   (void)MPI_Abort(MPI_COMM_WORLD, (int)error->status);
   exit((int)error->status);
 }

@@ -2,7 +2,7 @@
  * own types, with exec.h; all of it exists only where MPI does (SS_HAVE_MPI).
  *
  * A process that fails must not leave the others waiting. Between collective steps all agree on whether to go on
- * (ss_crew_agree); a failure in the middle of one ends them all (ss_crew_abort). */
+ * (ss_communicator_agree); a failure in the middle of one ends them all (ss_communicator_abort). */
 #ifndef SS_EXEC_COMMUNICATOR_H
 #define SS_EXEC_COMMUNICATOR_H
 
@@ -10,34 +10,34 @@
 
 #include <stdint.h>
 
-struct ss_crew {
+struct ss_communicator {
   uint32_t rank, size; /* this process, and how many there are; 1 when started without mpirun */
-  uint32_t lost;       /* those that no longer answer: see ss_crew_share */
+  uint32_t lost;       /* those that no longer answer: see ss_communicator_share */
   /* Told why, before this process ends them all; NULL: nobody is told. */
-  void (*last_words)(const struct ss_crew *crew, const struct ss_error *error);
+  void (*last_words)(const struct ss_communicator *comm, const struct ss_error *error);
 };
 
-/* Starts MPI. On success ss_crew_leave is due, once, by every process. Processes that the mpirun of another MPI
- * started do not see each other: that is an error in each of them. */
-bool ss_crew_join(struct ss_crew *crew, struct ss_error *error) SS_MUST_CHECK;
+/* Starts MPI. On success ss_communicator_close is due, once, by every process. Processes that the mpirun of another
+ * MPI started do not see each other: that is an error in each of them. */
+bool ss_communicator_open(struct ss_communicator *comm, struct ss_error *error) SS_MUST_CHECK;
 /* Waits for the others, without hurry. */
-void ss_crew_leave(struct ss_crew *crew);
+void ss_communicator_close(struct ss_communicator *comm);
 
 /* Collective: true when `good` is true in all processes. Else false everywhere, with the error of the lowest-ranked
  * process that failed, which names its rank unless all failed alike. */
-bool ss_crew_agree(const struct ss_crew *crew, bool good, struct ss_error *error) SS_MUST_CHECK;
+bool ss_communicator_agree(const struct ss_communicator *comm, bool good, struct ss_error *error) SS_MUST_CHECK;
 
 /* Collective: whether rank 0, which took a step alone, is well; else false everywhere, with its error. */
-bool ss_crew_follow(const struct ss_crew *crew, bool good, struct ss_error *error) SS_MUST_CHECK;
+bool ss_communicator_follow(const struct ss_communicator *comm, bool good, struct ss_error *error) SS_MUST_CHECK;
 /* Collective: rank 0's bytes, everywhere. */
-void ss_crew_tell(const struct ss_crew *crew, void *bytes, size_t size);
+void ss_communicator_broadcast(const struct ss_communicator *comm, void *bytes, size_t size);
 
 /* Collective: whether this process has the numbers that rank 0 has; *at is the place of the first that differs, or
  * how many both have where only one has more. */
-bool ss_crew_has_those_of_first(const struct ss_crew *crew, const uint64_t *number, uint64_t count, uint64_t *at);
+bool ss_communicator_same(const struct ss_communicator *comm, const uint64_t *number, uint64_t count, uint64_t *at);
 
 /* Ends all processes with the error's status. */
-_Noreturn void ss_crew_abort(const struct ss_crew *crew, const struct ss_error *error);
+_Noreturn void ss_communicator_abort(const struct ss_communicator *comm, const struct ss_error *error);
 
 /* True when `code` is MPI_SUCCESS; else an SS_MACHINE error with MPI's own words. `what` completes "MPI failed
  * while". */

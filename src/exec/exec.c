@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct execution {
-  const struct ss_crew *crew;
+  const struct ss_communicator *comm;
   const struct ss_setting *setting;
   const struct ss_cluster *cluster;
   const struct ss_device *device;
@@ -45,16 +45,16 @@ bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *s
 
 /* This rank's gradient, and of the others' only what is known without a message: range, width and origin. */
 static bool make_own(struct execution *x, struct ss_error *error) {
-  uint32_t P = x->crew->size;
+  uint32_t P = x->comm->size;
   const struct ss_chunk *all;
   bool *values = ss_arena_alloc(x->arena, P, sizeof *values);
   x->own = ss_arena_alloc(x->arena, P, sizeof *x->own);
   if (!values || !x->own) return ss_fail_memory(error, "making gradients");
-  for (uint32_t r = 0; r < P; r++) values[r] = r == x->crew->rank;
+  for (uint32_t r = 0; r < P; r++) values[r] = r == x->comm->rank;
   if (!ss_run_own(x->setting, x->input, false, values, x->arena, &all, error)) return false;
   for (uint32_t r = 0; r < P; r++) {
     x->own[r] = all[r];
-    if (r == x->crew->rank) continue;
+    if (r == x->comm->rank) continue;
     x->own[r].rows = NULL;
     x->own[r].marks = NULL;
     x->own[r].values = NULL;
@@ -69,7 +69,7 @@ static bool valued(const struct execution *x) {
 
 /* All that can fail in one process alone. */
 static bool prepare(struct execution *x, struct ss_error *error) {
-  uint32_t P = x->crew->size;
+  uint32_t P = x->comm->size;
   x->servers = ss_setting_servers(x->setting, ss_layout_of(x->cluster, P));
   x->executed = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->executed);
   x->simulated = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->simulated);
@@ -82,9 +82,9 @@ static bool prepare(struct execution *x, struct ss_error *error) {
       !ss_memory_save(&x->memory->executed, &x->before, error))
     return false;
   if (!(valued(x) ? ss_mass_open(&x->mass, x->input->rows, x->own, &x->memory->executed, error)
-                  : ss_dense_proof_open(&x->proof, x->input, &x->own[x->crew->rank], error)))
+                  : ss_dense_proof_open(&x->proof, x->input, &x->own[x->comm->rank], error)))
     return false;
-  return ss_mpi_player_open(&x->player, x->crew, x->servers, &x->run, error);
+  return ss_mpi_player_open(&x->player, x->comm, x->servers, &x->run, error);
 }
 
 /* Whether the proof was asked about all there is: a rank's own copy, or for a table cut over ranks all their shares
@@ -102,7 +102,7 @@ static bool covered(const struct execution *x, uint64_t *elements, uint64_t *row
 static bool judge_sum(const struct execution *x, struct ss_executed *out, struct ss_error *error) {
   uint64_t elements, rows, all = x->input->rows * x->input->width;
   if (!covered(x, &elements, &rows, error)) return false;
-  if (out->exact && x->crew->size > 1 && elements < all && (elements > 0 || rows == 0)) {
+  if (out->exact && x->comm->size > 1 && elements < all && (elements > 0 || rows == 0)) {
     out->exact = false;
     (void)snprintf(out->mismatch, sizeof out->mismatch, "only %llu of %llu elements were compared",
                    (unsigned long long)elements, (unsigned long long)all);
@@ -113,7 +113,7 @@ static bool judge_sum(const struct execution *x, struct ss_executed *out, struct
 static bool judge_values(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   char why[sizeof out->mismatch] = "";
   bool good;
-  if (!ss_values_prove(x->crew, x->setting, &x->mass, &x->final, &x->memory->executed, &good, why, error))
+  if (!ss_values_prove(x->comm, x->setting, &x->mass, &x->final, &x->memory->executed, &good, why, error))
     return false;
   if (out->exact && !good) memcpy(out->mismatch, why, sizeof why);
   out->exact = out->exact && good;
@@ -128,7 +128,7 @@ static bool judge(struct execution *x, const struct ss_outcome *outcome, struct 
   /* The words are those of the lowest rank that has something to say. */
   struct {
     int value, rank;
-  } mine = {out->exact, (int)x->crew->rank}, least;
+  } mine = {out->exact, (int)x->comm->rank}, least;
   if (!ss_mpi_check(ss_patient_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC), "judging", error) ||
       !ss_mpi_check(ss_patient_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank), "judging", error))
     return false;
@@ -177,7 +177,7 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
     ss_arena_reset(&x->run);
     ss_memory_rewind(memory, &x->before);
     ss_mpi_player_again(&x->player);
-    if (!ss_memory_begin(memory, x->crew->size, error) ||
+    if (!ss_memory_begin(memory, x->comm->size, error) ||
         !run_timed(x, i + 1 == n ? proof : NULL, &outcome, &times[i], error))
       return false;
   }
@@ -200,7 +200,7 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   struct ss_outcome outcome = {0};
   struct ss_engine engine;
   const struct ss_chunk *own;
-  uint32_t P = x->crew->size;
+  uint32_t P = x->comm->size;
   if (!ss_run_own(x->setting, x->input, false, NULL, x->arena, &own, error)) return false;
   if (!ss_engine_open(&engine, x->cluster, P, x->servers, error)) return false;
   struct ss_stage stage = stage_of(x);
@@ -221,9 +221,9 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
 /* Rank 0 simulates, and tells the others. */
 static bool compare(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   int bytes = (int)(x->player.endpoints * sizeof *x->simulated);
-  bool ok = x->crew->rank != 0 || simulate(x, out, error);
-  if (!ss_crew_agree(x->crew, ok, error)) return false;
-  if (valued(x) && x->crew->rank == 0 && out->exact && !ss_values_equal(&x->final, &x->simulated_final)) {
+  bool ok = x->comm->rank != 0 || simulate(x, out, error);
+  if (!ss_communicator_agree(x->comm, ok, error)) return false;
+  if (valued(x) && x->comm->rank == 0 && out->exact && !ss_values_equal(&x->final, &x->simulated_final)) {
     out->exact = false;
     (void)snprintf(out->mismatch, sizeof out->mismatch, "other values than those of the simulation");
   }
@@ -231,24 +231,24 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
   if (code == MPI_SUCCESS) code = ss_patient_bcast(&out->predicted, 1, MPI_DOUBLE, 0);
   if (code == MPI_SUCCESS) code = ss_patient_bcast(&out->exact, 1, MPI_C_BOOL, 0);
   if (code == MPI_SUCCESS) code = ss_patient_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
-  if (!ss_mpi_check(code, "sharing the simulation", error)) ss_crew_abort(x->crew, error);
+  if (!ss_mpi_check(code, "sharing the simulation", error)) ss_communicator_abort(x->comm, error);
   out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;
   return true;
 }
 
 static bool execute(struct execution *x, struct ss_executed *out, struct ss_error *error) {
-  if (!ss_crew_agree(x->crew, prepare(x, error), error)) return false;
+  if (!ss_communicator_agree(x->comm, prepare(x, error), error)) return false;
   /* From here to the next agreement another rank may be waiting for a message of this one. */
-  if (!run_for_real(x, out, error) || !gather_traffic(x, out, error)) ss_crew_abort(x->crew, error);
+  if (!run_for_real(x, out, error) || !gather_traffic(x, out, error)) ss_communicator_abort(x->comm, error);
   out->endpoints = x->player.endpoints;
   out->executed = x->executed;
   out->simulated = x->simulated;
   return compare(x, out, error);
 }
 
-bool ss_execute(const struct ss_crew *crew, const struct ss_execution *what, struct ss_exec_memory *memory,
+bool ss_execute(const struct ss_communicator *comm, const struct ss_execution *what, struct ss_exec_memory *memory,
                 struct ss_arena *arena, struct ss_executed *out, struct ss_error *error) {
-  struct execution x = {.crew = crew,
+  struct execution x = {.comm = comm,
                         .setting = what->setting,
                         .cluster = what->cluster,
                         .device = what->device,

@@ -53,7 +53,7 @@ struct ss_execution {
 /* Options were checked for the ranks and the cluster (ss_setting_check, ss_execute_check). Iterations follow each
  * other on one `memory`. Arrays are `arena`'s, which lives as long as the iteration. When one process fails between
  * rounds all return its error; in a round it ends them all. */
-bool ss_execute(const struct ss_crew *crew, const struct ss_execution *what, struct ss_exec_memory *memory,
+bool ss_execute(const struct ss_communicator *comm, const struct ss_execution *what, struct ss_exec_memory *memory,
                 struct ss_arena *arena, struct ss_executed *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

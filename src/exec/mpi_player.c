@@ -29,23 +29,23 @@ struct ss_mpi_arrival {
 enum { HEADER_TAG, PAYLOAD_TAG };
 
 static int home(const struct ss_mpi_player *p, uint32_t endpoint) {
-  return (int)(endpoint % p->crew->size);
+  return (int)(endpoint % p->comm->size);
 }
 
 static bool lives_here(const struct ss_player *player, uint32_t endpoint) {
   const struct ss_mpi_player *p = (const struct ss_mpi_player *)player;
-  return endpoint % p->crew->size == p->crew->rank;
+  return endpoint % p->comm->size == p->comm->rank;
 }
 
 /* --- what is known -------------------------------------------------------------------------------------- */
 
 static bool remember(struct ss_mpi_player *p, const void *bytes, uint64_t size, struct ss_error *error) {
-  if (size > p->heard_room - p->heard_size) {
-    const uint64_t room = 2 * (p->heard_room + size);
-    unsigned char *heard = ss_realloc(p->heard, room, 1);
+  if (size > p->heard_capacity - p->heard_size) {
+    const uint64_t capacity = 2 * (p->heard_capacity + size);
+    unsigned char *heard = ss_realloc(p->heard, capacity, 1);
     if (!heard) return ss_fail_memory(error, "remembering sizes");
     p->heard = heard;
-    p->heard_room = room;
+    p->heard_capacity = capacity;
   }
   if (size > 0) memcpy(p->heard + p->heard_size, bytes, size);
   p->heard_size += size;
@@ -288,22 +288,22 @@ static bool take_all(struct ss_mpi_player *p, struct ss_round *round, struct ss_
 
 /* --- rounds --------------------------------------------------------------------------------------------- */
 
-static bool make_room(struct ss_mpi_player *p, uint32_t messages, struct ss_error *error) {
-  if (messages <= p->room) return true;
+static bool allocate(struct ss_mpi_player *p, uint32_t messages, struct ss_error *error) {
+  if (messages <= p->capacity) return true;
   free(p->requests);
   free(p->statuses);
   free(p->arrivals);
   p->requests = ss_alloc(messages, 3 * sizeof(MPI_Request));
   p->statuses = ss_alloc(messages, 3 * sizeof(MPI_Status));
   p->arrivals = ss_alloc(messages, sizeof *p->arrivals);
-  p->room = p->requests && p->statuses && p->arrivals ? messages : 0;
-  return p->room > 0 ? true : ss_fail_memory(error, "making room for a round");
+  p->capacity = p->requests && p->statuses && p->arrivals ? messages : 0;
+  return p->capacity > 0 ? true : ss_fail_memory(error, "making room for a round");
 }
 
 static bool play(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
   struct ss_mpi_player *p = (struct ss_mpi_player *)player;
   if (round->messages.count == 0) return true;
-  if (!make_room(p, round->messages.count, error)) return false;
+  if (!allocate(p, round->messages.count, error)) return false;
   ss_arena_reset(&p->buffers);
   p->requested = p->arriving = 0;
   /* All sends are posted before anything is waited for, so no cycle of senders can block. */
@@ -328,12 +328,12 @@ static bool pool(struct ss_player *player, uint64_t *numbers, uint64_t count, en
   return remember(p, numbers, count * sizeof *numbers, error);
 }
 
-bool ss_mpi_player_open(struct ss_mpi_player *p, const struct ss_crew *crew, uint32_t servers, struct ss_arena *arena,
-                        struct ss_error *error) {
+bool ss_mpi_player_open(struct ss_mpi_player *p, const struct ss_communicator *comm, uint32_t servers,
+                        struct ss_arena *arena, struct ss_error *error) {
   *p = (struct ss_mpi_player){.player = {.play = play, .resident = lives_here, .pool = pool},
-                              .crew = crew,
+                              .comm = comm,
                               .arena = arena,
-                              .endpoints = crew->size + servers};
+                              .endpoints = comm->size + servers};
   p->sent = ss_alloc_zero(p->endpoints, sizeof *p->sent);
   p->received = ss_alloc_zero(p->endpoints, sizeof *p->received);
   if (p->sent && p->received) return true;

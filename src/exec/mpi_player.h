@@ -20,7 +20,7 @@ struct ss_mpi_arrival;
 
 struct ss_mpi_player {
   struct ss_player player; /* first: a player is the MPI player it stands in */
-  const struct ss_crew *crew;
+  const struct ss_communicator *comm;
   struct ss_arena *arena; /* the iteration's: what is received must outlive its round */
   uint32_t endpoints;     /* ranks, then servers */
   uint64_t *sent,
@@ -29,19 +29,19 @@ struct ss_mpi_player {
 
   /* What was heard that the model takes as known: headers, and numbers that were pooled, one after the other. */
   unsigned char *heard;
-  uint64_t heard_size, heard_room, recalled; /* B */
-  bool recalls;                              /* plays it again, and hears nothing new */
+  uint64_t heard_size, heard_capacity, recalled; /* B */
+  bool recalls;                                  /* plays it again, and hears nothing new */
 
   /* of the round being played */
   struct ss_arena buffers;
   MPI_Request *requests;
   MPI_Status *statuses;
   struct ss_mpi_arrival *arrivals;
-  uint32_t room, requested, arriving; /* room counts messages; each takes up to three requests */
+  uint32_t capacity, requested, arriving; /* room counts messages; each takes up to three requests */
 };
 
 /* `crew` and `arena` must outlive the player. */
-bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_crew *crew, uint32_t servers,
+bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_communicator *comm, uint32_t servers,
                         struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
 /* From here on the same rounds are played once more, by ranks that know all sizes, ranges and pooled numbers from the
  * first time: no headers travel. Payload bytes are counted anew. */

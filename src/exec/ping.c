@@ -10,7 +10,7 @@
 enum { LEAST = 3 }; /* repeats, however long they take */
 
 struct table {
-  const struct ss_crew *crew;
+  const struct ss_communicator *comm;
   unsigned char *out, *in;
   int bytes;
 };
@@ -24,7 +24,7 @@ static int exchange(const struct table *t, int to, int from) {
 }
 
 static int ping_pong(const struct table *t) {
-  const int last = (int)t->crew->size - 1, rank = (int)t->crew->rank;
+  const int last = (int)t->comm->size - 1, rank = (int)t->comm->rank;
   int code = MPI_SUCCESS;
   if (rank == 0) {
     code = MPI_Send(t->out, t->bytes, MPI_BYTE, last, 0, MPI_COMM_WORLD);
@@ -37,7 +37,7 @@ static int ping_pong(const struct table *t) {
 }
 
 static int pairwise(const struct table *t) {
-  const int P = (int)t->crew->size, rank = (int)t->crew->rank;
+  const int P = (int)t->comm->size, rank = (int)t->comm->rank;
   int code = MPI_SUCCESS;
   for (int s = 1; s < P && code == MPI_SUCCESS; s++) code = exchange(t, (rank + s) % P, (rank - s + P) % P);
   return code;
@@ -66,20 +66,20 @@ static bool repeat(const struct table *t, int (*pattern)(const struct table *t),
   return true;
 }
 
-bool ss_ping_measure(const struct ss_crew *crew, size_t bytes, uint32_t repeats, struct ss_ping *out,
+bool ss_ping_measure(const struct ss_communicator *comm, size_t bytes, uint32_t repeats, struct ss_ping *out,
                      struct ss_error *error) {
-  struct table t = {crew, ss_alloc_zero(bytes, 1), ss_alloc_zero(bytes, 1), (int)bytes};
+  struct table t = {comm, ss_alloc_zero(bytes, 1), ss_alloc_zero(bytes, 1), (int)bytes};
   bool ok = (t.out && t.in) || ss_fail_memory(error, "making messages");
   ok = ok && repeat(&t, ping_pong, repeats, &out->one_way, error) &&
        repeat(&t, pairwise, repeats, &out->pairwise, error);
   out->one_way /= 2;
   free(t.out);
   free(t.in);
-  if (!ok) ss_crew_abort(crew, error);
+  if (!ok) ss_communicator_abort(comm, error);
   return true;
 }
 
-bool ss_ping_nodes(const struct ss_crew *crew, uint32_t *out, struct ss_error *error) {
+bool ss_ping_nodes(const struct ss_communicator *comm, uint32_t *out, struct ss_error *error) {
   MPI_Comm node;
   int size, counts[2];
   int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
@@ -89,6 +89,6 @@ bool ss_ping_nodes(const struct ss_crew *crew, uint32_t *out, struct ss_error *e
   const int mine[] = {size, -size};
   code = MPI_Allreduce(mine, counts, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (!ss_mpi_check(code, "asking for machines", error)) return false;
-  *out = counts[0] == -counts[1] ? crew->size / (uint32_t)counts[0] : crew->size;
+  *out = counts[0] == -counts[1] ? comm->size / (uint32_t)counts[0] : comm->size;
   return true;
 }

@@ -16,9 +16,9 @@ struct ss_ping {
 
 /* Medians of up to `repeats` times, of fewer when they take more than a second, after one that does not count. Rank 0
  * has the result. `bytes` at most 2^30. A process that fails ends them all. */
-bool ss_ping_measure(const struct ss_crew *crew, size_t bytes, uint32_t repeats, struct ss_ping *out,
+bool ss_ping_measure(const struct ss_communicator *comm, size_t bytes, uint32_t repeats, struct ss_ping *out,
                      struct ss_error *error) SS_MUST_CHECK;
 /* Machines that the processes run on, if equally many on each; else as if each had its own. */
-bool ss_ping_nodes(const struct ss_crew *crew, uint32_t *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_ping_nodes(const struct ss_communicator *comm, uint32_t *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -46,9 +46,9 @@ static bool sum_table(uint64_t *table, uint64_t rows, struct ss_error *error) {
 }
 
 /* All ranks end with the same: one of them says what was applied. */
-static bool conserved(const struct ss_crew *crew, struct ss_mass *mass, const struct ss_final *final,
+static bool conserved(const struct ss_communicator *comm, struct ss_mass *mass, const struct ss_final *final,
                       const struct ss_memory *memory, bool *good, char why[160], struct ss_error *error) {
-  ss_mass_settle(mass, crew->rank == 0 ? &final->chunk : NULL, memory);
+  ss_mass_settle(mass, comm->rank == 0 ? &final->chunk : NULL, memory);
   if (!sum_table(mass->had, mass->rows, error)) return false;
   for (uint64_t i = 0; *good && i < mass->rows; i++) {
     if (mass->had[i] == 0) continue;
@@ -79,14 +79,14 @@ static bool alike(const struct ss_final *final, bool *good, char why[160], struc
   return true;
 }
 
-bool ss_values_prove(const struct ss_crew *crew, const struct ss_setting *setting, struct ss_mass *mass,
+bool ss_values_prove(const struct ss_communicator *comm, const struct ss_setting *setting, struct ss_mass *mass,
                      const struct ss_final *final, const struct ss_memory *memory, bool *good, char why[160],
                      struct ss_error *error) {
   const struct ss_scheme *scheme = setting->scheme;
   *good = true;
   if (!alike(final, good, why, error)) return false;
   if (scheme->estimates || !scheme->conserves || !scheme->conserves(setting)) return true;
-  return conserved(crew, mass, final, memory, good, why, error);
+  return conserved(comm, mass, final, memory, good, why, error);
 }
 
 /* The next entry from `i` on that is not zero. */

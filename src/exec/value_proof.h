@@ -23,7 +23,7 @@ bool ss_coarse_input(const struct ss_input *input, struct ss_grain *grain, struc
 /* Collective. `mass` has what this process's ranks had (ss_mass_open before the run); `final` is what its rank ended
  * with. Says in `why`, and returns in *good, whether all is as it should be; the same everywhere but for the words.
  */
-bool ss_values_prove(const struct ss_crew *crew, const struct ss_setting *setting, struct ss_mass *mass,
+bool ss_values_prove(const struct ss_communicator *comm, const struct ss_setting *setting, struct ss_mass *mass,
                      const struct ss_final *final, const struct ss_memory *memory, bool *good, char why[160],
                      struct ss_error *error) SS_MUST_CHECK;
 

@@ -31,12 +31,12 @@ const char *ss_plot_text(struct ss_plot *plot, const char *text) {
 bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, struct ss_error *error) {
   if (panel->rows == SS_PLOT_ROWS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "more than %d points to draw (say which with --where)", SS_PLOT_ROWS_MAX);
-  if (panel->rows == panel->room) {
-    const size_t room = 2 * panel->room + 64;
-    struct ss_plot_row *grown = ss_realloc(panel->row, room, sizeof *grown);
+  if (panel->rows == panel->capacity) {
+    const size_t capacity = 2 * panel->capacity + 64;
+    struct ss_plot_row *grown = ss_realloc(panel->row, capacity, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "collecting points");
     panel->row = grown;
-    panel->room = room;
+    panel->capacity = capacity;
   }
   panel->row[panel->rows++] = *row;
   return true;

@@ -43,7 +43,7 @@ struct ss_plot_panel {
   enum ss_plot_kind kind;
   struct ss_plot_axis x, y, z;
   struct ss_plot_row *row;
-  size_t rows, room;
+  size_t rows, capacity;
 };
 
 struct ss_plot {

@@ -154,7 +154,7 @@ double ss_drawing_y_place(const struct ss_drawing *d, const struct ss_plot_row *
 
 void ss_drawing_tic_text(char *text, size_t size, const char *const *texts, const double *values, size_t i,
                          const char *unit, double factor) {
-  if (texts[i]) ss_text_shorten(texts[i], TIC_LETTERS, text, size);
+  if (texts[i]) ss_text_cut(texts[i], TIC_LETTERS, text, size);
   else snprintf(text, size, "%.3g%s", values[i] * factor, strcmp(unit, "%") == 0 ? "%" : "");
 }
 

@@ -107,7 +107,7 @@ static void set_names(const struct ss_drawing *d, double width, double height, F
   fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\n", d->count, d->count, d->count);
   for (size_t i = 0; i < d->count; i++) {
     fprintf(s, "style[%zu] = %zu\nname[%zu] = ", i + 1, d->mine[i] + 1, i + 1);
-    ss_text_shorten(d->series[d->mine[i]], ss_drawing_key_letters(d) - 3, text, sizeof text);
+    ss_text_cut(d->series[d->mine[i]], ss_drawing_key_letters(d) - 3, text, sizeof text);
     ss_plot_quote(text, false, s);
     fputc('\n', s);
   }
@@ -123,9 +123,9 @@ static void set_span_names(const struct ss_drawing *d, FILE *s) {
   for (size_t i = 0; i < d->panel->rows; i++) most = fmax(most, d->panel->row[i].high);
   for (size_t i = 0; i < d->panel->rows; i++) {
     const struct ss_plot_row *r = &d->panel->row[i];
-    const double room = (r->high - r->low) / most * (d->width - 150);
-    if (!isfinite(room) || !r->x_text || !r->x_text[0] ||
-        (double)ss_text_letters(r->x_text) * small_letter + 4 > room)
+    const double capacity = (r->high - r->low) / most * (d->width - 150);
+    if (!isfinite(capacity) || !r->x_text || !r->x_text[0] ||
+        (double)ss_text_letters(r->x_text) * small_letter + 4 > capacity)
       continue;
     fputs("set label ", s);
     ss_plot_quote(r->x_text, false, s);

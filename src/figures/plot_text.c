@@ -30,20 +30,20 @@ size_t ss_text_letters(const char *text) {
   return n;
 }
 
-void ss_text_shorten(const char *text, size_t most, char *out, size_t size) {
+void ss_text_cut(const char *text, size_t most, char *out, size_t size) {
   size_t at = 0, n = 0;
   for (; text[at] && n < most; at++) n += ((unsigned char)text[at + 1] & 0xc0) != 0x80;
   snprintf(out, size, "%.*s%s", (int)at, text, text[at] ? "..." : "");
 }
 
 /* Where a line of at most `room` letters ends: behind a word if there is one. */
-static size_t line_end(const char *text, size_t room) {
+static size_t line_end(const char *text, size_t capacity) {
   size_t end = 0, at = 0, n = 0;
-  for (; text[at] && n <= room; at++) {
+  for (; text[at] && n <= capacity; at++) {
     if (text[at] == ' ' || text[at] == '\n') end = at;
     n += ((unsigned char)text[at] & 0xc0) != 0x80;
   }
-  if (!text[at] && n <= room) return at;
+  if (!text[at] && n <= capacity) return at;
   if (end > 0) return end;
   while (at > 1 && ((unsigned char)text[at - 1] & 0xc0) == 0x80) at--;
   return at > 1 ? at - 1 : at;
@@ -51,11 +51,11 @@ static size_t line_end(const char *text, size_t room) {
 
 size_t ss_text_wrap(const char *text, double width, double letter_width, FILE *stream, double top, double step,
                     const char *look, double full) {
-  const size_t room = (size_t)((width - 12) / letter_width);
+  const size_t capacity = (size_t)((width - 12) / letter_width);
   size_t lines = 0;
   char line[1000];
   while (*text && lines < LINES_MAX) {
-    size_t n = line_end(text, room);
+    size_t n = line_end(text, capacity);
     if (stream) {
       snprintf(line, sizeof line, "%.*s", (int)n, text);
       fputs("set label ", stream);

@@ -8,7 +8,7 @@
 
 /* --- what schemes are fit ------------------------------------------------------------------------------- */
 
-static bool by_elements(const struct ss_adder *a) {
+static bool by_elements(const struct ss_summation *a) {
   const struct ss_setting *setting = a->setting;
   return a->selector.selection.selects || setting->scheme->valued ||
          (setting->element && !setting->scheme->keeps_rows);
@@ -41,17 +41,17 @@ static bool k_fits(const struct ss_setting *setting, uint64_t elements, struct s
                  setting->label, k, elements);
 }
 
-bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
-                   const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
-                   struct ss_adder *out, struct ss_error *error) {
+bool ss_summation_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
+                       const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
+                       struct ss_summation *out, struct ss_error *error) {
   uint64_t elements;
-  *out = (struct ss_adder){.setting = setting,
-                           .cluster = cluster,
-                           .rows = rows,
-                           .width = width,
-                           .ranks = ranks,
-                           .plays = width,
-                           .selector = {.selection = *select}};
+  *out = (struct ss_summation){.setting = setting,
+                               .cluster = cluster,
+                               .rows = rows,
+                               .width = width,
+                               .ranks = ranks,
+                               .plays = width,
+                               .selector = {.selection = *select}};
   if (by_elements(out)) out->plays = 1;
   if (!ss_mul_u64(rows, width, &elements) || elements > UINT32_MAX)
     return ss_fail(
@@ -66,12 +66,12 @@ bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cl
   return out->memory ? true : ss_fail_memory(error, "training a model");
 }
 
-void ss_adder_close(struct ss_adder *adder) {
-  for (uint32_t i = 0; adder->memory && i < adder->plays; i++) ss_memory_free(&adder->memory[i]);
-  free(adder->memory);
-  ss_selector_free(&adder->selector);
-  ss_arena_free(&adder->arena);
-  *adder = (struct ss_adder){0};
+void ss_summation_close(struct ss_summation *summation) {
+  for (uint32_t i = 0; summation->memory && i < summation->plays; i++) ss_memory_free(&summation->memory[i]);
+  free(summation->memory);
+  ss_selector_free(&summation->selector);
+  ss_arena_free(&summation->arena);
+  *summation = (struct ss_summation){0};
 }
 
 /* --- what ranks end with -------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ struct collector {
   uint8_t *there;        /* [elements] */
   struct ss_chunk last;  /* the last chunk that was noted: ranks share sums */
   struct ss_chunk *range;
-  uint64_t ranges, room;
+  uint64_t ranges, capacity;
 };
 
 static bool known_range(const struct collector *c, const struct ss_chunk *chunk) {
@@ -96,11 +96,11 @@ static bool known_range(const struct collector *c, const struct ss_chunk *chunk)
 }
 
 static bool add_range(struct collector *c, const struct ss_chunk *chunk) {
-  if (c->ranges == c->room) {
-    struct ss_chunk *grown = ss_realloc(c->range, 2 * c->room + 8, sizeof *grown);
+  if (c->ranges == c->capacity) {
+    struct ss_chunk *grown = ss_realloc(c->range, 2 * c->capacity + 8, sizeof *grown);
     if (!grown) return false;
     c->range = grown;
-    c->room = 2 * c->room + 8;
+    c->capacity = 2 * c->capacity + 8;
   }
   c->range[c->ranges++] = (struct ss_chunk){.low = chunk->low, .high = chunk->high};
   return true;
@@ -158,7 +158,7 @@ static bool no_parameters(struct ss_proof *proof, const struct ss_chunk *chunk, 
   return true;
 }
 
-static bool collector_open(struct collector *c, struct ss_adder *a, bool elements, struct ss_error *error) {
+static bool collector_open(struct collector *c, struct ss_summation *a, bool elements, struct ss_error *error) {
   const uint64_t all = a->rows * a->width;
   *c = (struct collector){.proof = {.sparse = collect, .dense = no_units, .parameters = no_parameters},
                           .width = elements ? 1 : a->width,
@@ -172,7 +172,7 @@ static bool collector_open(struct collector *c, struct ss_adder *a, bool element
 /* --- inputs --------------------------------------------------------------------------------------------- */
 
 /* Which rank answers for a column of a table that is cut by columns: the first column of its part. */
-static uint32_t first_column(const struct ss_adder *a, uint32_t column) {
+static uint32_t first_column(const struct ss_summation *a, uint32_t column) {
   if (!says(a->setting, "partition", "column")) return 0;
   uint32_t first = 0;
   for (uint32_t r = 0; r < a->ranks; r++) {
@@ -189,7 +189,7 @@ struct arrays {
   const int64_t **value;
 };
 
-static bool make_arrays(struct ss_adder *a, struct arrays *out, struct ss_error *error) {
+static bool make_arrays(struct ss_summation *a, struct arrays *out, struct ss_error *error) {
   out->count = ss_arena_alloc(&a->arena, a->ranks, sizeof *out->count);
   out->lookups = ss_arena_alloc(&a->arena, a->ranks, sizeof *out->lookups);
   out->row = ss_arena_alloc(&a->arena, a->ranks, sizeof *out->row);
@@ -199,7 +199,7 @@ static bool make_arrays(struct ss_adder *a, struct arrays *out, struct ss_error 
   return ss_fail_memory(error, "training a model");
 }
 
-static bool element_rows(struct ss_adder *a, const uint32_t *row, uint64_t count, const uint32_t **out,
+static bool element_rows(struct ss_summation *a, const uint32_t *row, uint64_t count, const uint32_t **out,
                          struct ss_error *error) {
   uint32_t *element = ss_arena_alloc(&a->arena, count * a->width, sizeof *element);
   if (!element) return ss_fail_memory(error, "training a model");
@@ -209,7 +209,7 @@ static bool element_rows(struct ss_adder *a, const uint32_t *row, uint64_t count
   return true;
 }
 
-static bool list_input(struct ss_adder *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
+static bool list_input(struct ss_summation *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
                        struct ss_error *error) {
   const uint32_t factor = elements ? a->width : 1;
   struct arrays to;
@@ -239,14 +239,14 @@ static bool list_input(struct ss_adder *a, const struct ss_learn_rows *own, bool
 }
 
 /* What ranks contribute: all that they have, or what they select of it. */
-static bool make_input(struct ss_adder *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
+static bool make_input(struct ss_summation *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
                        struct ss_error *error) {
   if (!list_input(a, own, elements, out, error)) return false;
   return !a->selector.selection.selects || ss_selector_apply(&a->selector, true, out, &a->arena, error);
 }
 
 /* Chunks with column `column` of the values (by elements: all) as marks. */
-static bool make_own(struct ss_adder *a, const struct ss_input *input, const struct ss_learn_rows *own,
+static bool make_own(struct ss_summation *a, const struct ss_input *input, const struct ss_learn_rows *own,
                      uint32_t column, const struct ss_chunk **out, struct ss_error *error) {
   struct ss_chunk *chunk = ss_arena_alloc(&a->arena, a->ranks, sizeof *chunk);
   if (!chunk) return ss_fail_memory(error, "training a model");
@@ -281,7 +281,7 @@ static bool deliver(struct ss_player *player, struct ss_round *round, struct ss_
   return true;
 }
 
-static bool play(struct ss_adder *a, const struct ss_stage *input, uint32_t number, struct ss_final *final,
+static bool play(struct ss_summation *a, const struct ss_stage *input, uint32_t number, struct ss_final *final,
                  struct ss_added *out, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(a->cluster, a->ranks);
   struct ss_player silent = {.play = deliver};
@@ -309,7 +309,8 @@ static bool play(struct ss_adder *a, const struct ss_stage *input, uint32_t numb
 }
 
 /* The elements that a table lists. */
-static bool take_table(struct ss_adder *a, const struct collector *c, struct ss_added *out, struct ss_error *error) {
+static bool take_table(struct ss_summation *a, const struct collector *c, struct ss_added *out,
+                       struct ss_error *error) {
   const uint64_t all = a->rows * a->width;
   uint64_t n = 0;
   for (uint64_t e = 0; e < all; e++) n += c->there[e];
@@ -336,7 +337,7 @@ static void alone(struct collector *c, const struct ss_input *input, const struc
     }
 }
 
-static bool run_lossless(struct ss_adder *a, const struct ss_learn_rows *own, struct ss_added *out,
+static bool run_lossless(struct ss_summation *a, const struct ss_learn_rows *own, struct ss_added *out,
                          struct ss_error *error) {
   const bool elements = by_elements(a);
   struct collector collector;
@@ -360,7 +361,7 @@ static bool run_lossless(struct ss_adder *a, const struct ss_learn_rows *own, st
   return good && take_table(a, &collector, out, error);
 }
 
-static bool take_final(struct ss_adder *a, const struct ss_final *final, struct ss_added *out,
+static bool take_final(struct ss_summation *a, const struct ss_final *final, struct ss_added *out,
                        struct ss_error *error) {
   const uint64_t n = final->chunk.count;
   out->element = ss_arena_alloc(&a->arena, n, sizeof *out->element);
@@ -374,7 +375,7 @@ static bool take_final(struct ss_adder *a, const struct ss_final *final, struct 
   return true;
 }
 
-static bool run_values(struct ss_adder *a, const struct ss_learn_rows *own, struct ss_added *out,
+static bool run_values(struct ss_summation *a, const struct ss_learn_rows *own, struct ss_added *out,
                        struct ss_error *error) {
   struct ss_input input;
   struct ss_stage stage = {.input = &input};
@@ -399,7 +400,8 @@ static bool run_values(struct ss_adder *a, const struct ss_learn_rows *own, stru
   return good;
 }
 
-bool ss_adder_run(struct ss_adder *a, const struct ss_learn_rows *own, struct ss_added *out, struct ss_error *error) {
+bool ss_summation_run(struct ss_summation *a, const struct ss_learn_rows *own, struct ss_added *out,
+                      struct ss_error *error) {
   *out = (struct ss_added){.sound = true, .energy = 1};
   ss_arena_reset(&a->arena);
   return a->setting->scheme->valued ? run_values(a, own, out, error) : run_lossless(a, own, out, error);

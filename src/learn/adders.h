@@ -20,7 +20,7 @@ struct ss_learn_rows {
   uint64_t lookups;
 };
 
-struct ss_adder {
+struct ss_summation {
   const struct ss_setting *setting;
   const struct ss_cluster *cluster;
   struct ss_player *player; /* who plays the messages; NULL: an engine of the cluster */
@@ -45,12 +45,12 @@ struct ss_added {
 
 /* Checks that the scheme can carry a gradient of this shape, cut by `select`. The adder is the caller's, to be
  * closed. */
-bool ss_adder_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
-                   const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
-                   struct ss_adder *out, struct ss_error *error) SS_MUST_CHECK;
-void ss_adder_close(struct ss_adder *adder);
+bool ss_summation_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
+                       const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
+                       struct ss_summation *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_summation_close(struct ss_summation *summation);
 /* One step: own[ranks]. */
-bool ss_adder_run(struct ss_adder *adder, const struct ss_learn_rows *own, struct ss_added *out,
-                  struct ss_error *error) SS_MUST_CHECK;
+bool ss_summation_run(struct ss_summation *summation, const struct ss_learn_rows *own, struct ss_added *out,
+                      struct ss_error *error) SS_MUST_CHECK;
 
 #endif

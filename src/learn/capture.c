@@ -13,15 +13,15 @@ static bool reserve(struct ss_capture *c, int table, uint64_t rows) {
   if (!offsets) return false;
   if (c->steps == 0) offsets[0] = 0;
   c->offsets[table] = offsets;
-  if (rows <= c->room[table]) return true;
-  const uint64_t room = 2 * rows;
-  uint32_t *grown = ss_realloc(c->rows[table], room, sizeof *grown);
+  if (rows <= c->capacity[table]) return true;
+  const uint64_t capacity = 2 * rows;
+  uint32_t *grown = ss_realloc(c->rows[table], capacity, sizeof *grown);
   if (!grown) return false;
   c->rows[table] = grown;
-  float *values = ss_realloc(c->values[table], room * width, sizeof *values);
+  float *values = ss_realloc(c->values[table], capacity * width, sizeof *values);
   if (!values) return false;
   c->values[table] = values;
-  c->room[table] = room;
+  c->capacity[table] = capacity;
   return true;
 }
 

@@ -12,7 +12,7 @@ struct ss_capture {
   uint64_t *offsets[SS_TABLES]; /* [steps * ranks + 1] */
   uint32_t *rows[SS_TABLES];
   float *values[SS_TABLES];
-  uint64_t room[SS_TABLES]; /* rows */
+  uint64_t capacity[SS_TABLES]; /* rows */
 };
 
 void ss_capture_begin(struct ss_capture *capture, const struct ss_course *course);

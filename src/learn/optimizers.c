@@ -14,12 +14,12 @@ double ss_optimizer_rate(enum ss_optimizer_kind kind) {
   return rates[kind];
 }
 
-bool ss_optimizer_open(const struct ss_optimizer_wish *wish, uint64_t elements, struct ss_optimizer *out,
+bool ss_optimizer_open(const struct ss_optimizer_options *options, uint64_t elements, struct ss_optimizer *out,
                        struct ss_error *error) {
-  *out = (struct ss_optimizer){.wish = *wish};
-  if (wish->kind == SS_ADAM) out->first = ss_alloc_zero(elements, sizeof *out->first);
-  if (wish->kind != SS_SGD) out->second = ss_alloc_zero(elements, sizeof *out->second);
-  if ((wish->kind != SS_ADAM || out->first) && (wish->kind == SS_SGD || out->second)) return true;
+  *out = (struct ss_optimizer){.options = *options};
+  if (options->kind == SS_ADAM) out->first = ss_alloc_zero(elements, sizeof *out->first);
+  if (options->kind != SS_SGD) out->second = ss_alloc_zero(elements, sizeof *out->second);
+  if ((options->kind != SS_ADAM || out->first) && (options->kind == SS_SGD || out->second)) return true;
   ss_optimizer_close(out);
   return ss_fail_memory(error, "making an optimiser");
 }
@@ -35,12 +35,12 @@ static void adagrad(struct ss_optimizer *o, double *parameters, const struct ss_
     const uint32_t e = update->element[i];
     const double g = update->gradient[i];
     o->second[e] += g * g;
-    parameters[e] -= o->wish.rate * g / (sqrt(o->second[e]) + adagrad_epsilon);
+    parameters[e] -= o->options.rate * g / (sqrt(o->second[e]) + adagrad_epsilon);
   }
 }
 
 static void adam(struct ss_optimizer *o, double *parameters, const struct ss_update *update, uint64_t step) {
-  const double rate = o->wish.rate * sqrt(1 - pow(beta2, (double)step)) / (1 - pow(beta1, (double)step));
+  const double rate = o->options.rate * sqrt(1 - pow(beta2, (double)step)) / (1 - pow(beta1, (double)step));
   for (uint64_t i = 0; i < update->count; i++) {
     const uint32_t e = update->element[i];
     const double g = update->gradient[i];
@@ -52,9 +52,10 @@ static void adam(struct ss_optimizer *o, double *parameters, const struct ss_upd
 
 void ss_optimizer_apply(struct ss_optimizer *o, double *parameters, const struct ss_update *update,
                         enum ss_part part) {
-  switch (o->wish.kind) {
+  switch (o->options.kind) {
   case SS_SGD:
-    for (uint64_t i = 0; i < update->count; i++) parameters[update->element[i]] -= o->wish.rate * update->gradient[i];
+    for (uint64_t i = 0; i < update->count; i++)
+      parameters[update->element[i]] -= o->options.rate * update->gradient[i];
     break;
   case SS_ADAGRAD: adagrad(o, parameters, update); break;
   case SS_ADAM: adam(o, parameters, update, o->step + 1); break;

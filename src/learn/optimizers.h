@@ -14,7 +14,7 @@
 enum ss_optimizer_kind { SS_SGD, SS_ADAGRAD, SS_ADAM };
 extern const char *const ss_optimizer_names[]; /* by kind, NULL-terminated */
 
-struct ss_optimizer_wish {
+struct ss_optimizer_options {
   enum ss_optimizer_kind kind;
   double rate; /* learning rate, above 0 */
 };
@@ -26,7 +26,7 @@ double ss_optimizer_rate(enum ss_optimizer_kind kind);
  *   p = p - rate · sqrt(1 - 0.999^step)/(1 - 0.9^step) · m / (sqrt(v) + 1e-8)
  * Adagrad: s = s + g^2, p = p - rate · g / (sqrt(s) + 1e-10). */
 struct ss_optimizer {
-  struct ss_optimizer_wish wish;
+  struct ss_optimizer_options options;
   double *first, *second; /* [elements] m and v; s is `second` */
   uint64_t step;          /* stored so far */
 };
@@ -41,7 +41,7 @@ struct ss_update {
 };
 
 /* The optimiser is the caller's, to be closed (also after a failure). */
-bool ss_optimizer_open(const struct ss_optimizer_wish *wish, uint64_t elements, struct ss_optimizer *out,
+bool ss_optimizer_open(const struct ss_optimizer_options *options, uint64_t elements, struct ss_optimizer *out,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_optimizer_close(struct ss_optimizer *optimizer);
 void ss_optimizer_apply(struct ss_optimizer *optimizer, double *parameters, const struct ss_update *update,

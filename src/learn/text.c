@@ -6,14 +6,14 @@
 
 enum { UNKNOWN = 1 };
 
-static bool check(const struct ss_trace *trace, const struct ss_learn_trace_wish *wish, struct ss_error *error) {
+static bool check(const struct ss_trace *trace, const struct ss_text_options *options, struct ss_error *error) {
   const char *name = ss_trace_name(trace);
   if (ss_trace_tensors(trace) != 1 || ss_trace_pad_id(trace) != 0)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: is no text: what sparsync trace import makes has one table, whose row 0 is padding", name);
-  if (wish->ranks > ss_trace_ranks(trace))
+  if (options->ranks > ss_trace_ranks(trace))
     return ss_fail(error, SS_BAD_INPUT, "%s: has %" PRIu32 " ranks, not %" PRIu32, name, ss_trace_ranks(trace),
-                   wish->ranks);
+                   options->ranks);
   return true;
 }
 
@@ -62,16 +62,16 @@ static bool build(const struct ss_trace *trace, uint32_t ranks, uint64_t vocab, 
   return ss_trace_build(ss_trace_name(trace), &content, out, error);
 }
 
-bool ss_learn_trace(const char *path, const struct ss_learn_trace_wish *wish, struct ss_trace **out,
+bool ss_learn_trace(const char *path, const struct ss_text_options *options, struct ss_trace **out,
                     struct ss_error *error) {
   struct ss_trace *trace;
   if (!ss_trace_open(path, &trace, error)) return false;
-  bool good = check(trace, wish, error);
-  const uint32_t ranks = wish->ranks ? wish->ranks : ss_trace_ranks(trace);
+  bool good = check(trace, options, error);
+  const uint32_t ranks = options->ranks ? options->ranks : ss_trace_ranks(trace);
   SS_AUTO_FREE uint64_t *offsets = good ? ss_alloc(ss_trace_iterations(trace) * ranks + 1, sizeof *offsets) : NULL;
   if (good && !offsets) good = ss_fail_memory(error, "reading a trace");
-  good = good && measure(trace, ranks, wish->batch, offsets, error) &&
-         build(trace, ranks, wish->vocab, offsets, out, error);
+  good = good && measure(trace, ranks, options->batch, offsets, error) &&
+         build(trace, ranks, options->vocab, offsets, out, error);
   ss_trace_close(trace);
   return good;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Of one rank, in odd or even steps. */
-struct ss_learn_room {
+struct ss_learn_memory {
   struct ss_arena arena; /* what outlives the pass */
   struct ss_arena passing;
   struct ss_coalesce_scratch scratch;
@@ -42,10 +42,10 @@ static bool fits(const struct ss_course *course, const struct ss_setting *settin
 
 static bool open_table(struct ss_learner *l, int table, struct ss_error *error) {
   const struct ss_model_shape *shape = &l->course->shape;
-  const uint32_t adders = l->course->split ? 2 : 1;
-  for (uint32_t i = 0; i < adders; i++)
-    if (!ss_adder_open(l->setting, l->course->cluster, &l->course->select, shape->vocab, shape->width, l->ranks,
-                       &l->adder[table][i], error))
+  const uint32_t summations = l->course->split ? 2 : 1;
+  for (uint32_t i = 0; i < summations; i++)
+    if (!ss_summation_open(l->setting, l->course->cluster, &l->course->select, shape->vocab, shape->width, l->ranks,
+                           &l->summation[table][i], error))
       return false;
   return ss_optimizer_open(&l->course->optimizer, shape->vocab * shape->width, &l->optimizer[table], error);
 }
@@ -55,8 +55,8 @@ bool ss_learner_open(const struct ss_course *course, const struct ss_setting *se
   *out =
       (struct ss_learner){.course = course, .setting = setting, .ranks = ss_trace_ranks(course->text), .sound = true};
   if (!fits(course, setting, error)) return false;
-  out->room = ss_alloc_zero(2 * (size_t)out->ranks, sizeof *out->room);
-  if (!out->room) return ss_fail_memory(error, "training a model");
+  out->capacity = ss_alloc_zero(2 * (size_t)out->ranks, sizeof *out->capacity);
+  if (!out->capacity) return ss_fail_memory(error, "training a model");
   for (int table = 0; table < SS_TABLES; table++)
     if (!open_table(out, table, error)) return false;
   return ss_model_open(&course->shape, &out->model, error);
@@ -65,14 +65,14 @@ bool ss_learner_open(const struct ss_course *course, const struct ss_setting *se
 void ss_learner_close(struct ss_learner *l) {
   for (int table = 0; table < SS_TABLES; table++) {
     ss_optimizer_close(&l->optimizer[table]);
-    for (int i = 0; i < 2; i++) ss_adder_close(&l->adder[table][i]);
+    for (int i = 0; i < 2; i++) ss_summation_close(&l->summation[table][i]);
   }
-  for (uint32_t i = 0; l->room && i < 2 * l->ranks; i++) {
-    ss_arena_free(&l->room[i].arena);
-    ss_arena_free(&l->room[i].passing);
-    ss_coalesce_free(&l->room[i].scratch);
+  for (uint32_t i = 0; l->capacity && i < 2 * l->ranks; i++) {
+    ss_arena_free(&l->capacity[i].arena);
+    ss_arena_free(&l->capacity[i].passing);
+    ss_coalesce_free(&l->capacity[i].scratch);
   }
-  free(l->room);
+  free(l->capacity);
   ss_arena_free(&l->arena[0]);
   ss_arena_free(&l->arena[1]);
   ss_model_close(&l->model);
@@ -81,8 +81,8 @@ void ss_learner_close(struct ss_learner *l) {
 
 /* --- forward and backward ------------------------------------------------------------------------------- */
 
-static struct ss_learn_room *room_of(const struct ss_learner *l, uint64_t step, uint32_t rank) {
-  return &l->room[step % 2 * l->ranks + rank];
+static struct ss_learn_memory *capacity_of(const struct ss_learner *l, uint64_t step, uint32_t rank) {
+  return &l->capacity[step % 2 * l->ranks + rank];
 }
 
 /* What the rank reads; the tokens are `arena`'s. */
@@ -99,23 +99,24 @@ static bool read_batch(const struct ss_learner *l, uint64_t step, uint32_t rank,
 }
 
 /* The rank's rows of a table, and zeros for its values. */
-static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, int table, struct ss_learn_room *room,
-                      struct ss_learn_rows *out, double **value, struct ss_error *error) {
+static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, int table,
+                      struct ss_learn_memory *capacity, struct ss_learn_rows *out, double **value,
+                      struct ss_error *error) {
   const struct ss_model_shape *shape = &l->course->shape;
   uint32_t *reads;
   uint64_t n;
-  if (!ss_batch_lookups(shape, batch, table, &room->passing, &reads, &n, error)) return false;
-  uint32_t *distinct = ss_arena_alloc(&room->arena, n, sizeof *distinct),
-           *sorted = ss_arena_alloc(&room->arena, n, sizeof *sorted);
-  uint32_t *spare = ss_arena_alloc(&room->passing, n, sizeof *spare);
-  if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&room->scratch, n, shape->vocab))
+  if (!ss_batch_lookups(shape, batch, table, &capacity->passing, &reads, &n, error)) return false;
+  uint32_t *distinct = ss_arena_alloc(&capacity->arena, n, sizeof *distinct),
+           *sorted = ss_arena_alloc(&capacity->arena, n, sizeof *sorted);
+  uint32_t *spare = ss_arena_alloc(&capacity->passing, n, sizeof *spare);
+  if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&capacity->scratch, n, shape->vocab))
     return ss_fail_memory(error, "training a model");
   ss_sort_rows(reads, n, shape->vocab, sorted, spare);
   *out = (struct ss_learn_rows){.row = distinct,
-                                .count = ss_coalesce(reads, n, shape->vocab, distinct, &room->scratch),
+                                .count = ss_coalesce(reads, n, shape->vocab, distinct, &capacity->scratch),
                                 .lookup = sorted,
                                 .lookups = n};
-  *value = ss_arena_alloc(&room->arena, out->count * shape->width, sizeof **value);
+  *value = ss_arena_alloc(&capacity->arena, out->count * shape->width, sizeof **value);
   if (!*value) return ss_fail_memory(error, "training a model");
   memset(*value, 0, out->count * shape->width * sizeof **value);
   return true;
@@ -124,31 +125,31 @@ static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, 
 /* One rank's pass; `weight` is one over the examples of all ranks. */
 static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, double weight, struct ss_gradients *out,
                  struct ss_error *error) {
-  struct ss_learn_room *room = room_of(l, step, rank);
+  struct ss_learn_memory *capacity = capacity_of(l, step, rank);
   struct ss_model_gradient gradient[SS_TABLES];
   struct ss_batch batch;
-  ss_arena_reset(&room->arena);
-  ss_arena_reset(&room->passing);
-  if (!read_batch(l, step, rank, &room->passing, &batch)) return ss_fail_memory(error, "reading a text");
+  ss_arena_reset(&capacity->arena);
+  ss_arena_reset(&capacity->passing);
+  if (!read_batch(l, step, rank, &capacity->passing, &batch)) return ss_fail_memory(error, "reading a text");
   for (int table = 0; table < SS_TABLES; table++) {
     struct ss_learn_rows *own = &out->own[table][rank];
     double *value;
-    if (!list_rows(l, &batch, table, room, own, &value, error)) return false;
+    if (!list_rows(l, &batch, table, capacity, own, &value, error)) return false;
     gradient[table] = (struct ss_model_gradient){own->row, own->count, value};
     out->value[table][rank] = value;
   }
-  room->loss = 0;
-  return ss_model_learn(&l->model, &batch, weight, gradient, &room->loss, &room->passing, error);
+  capacity->loss = 0;
+  return ss_model_learn(&l->model, &batch, weight, gradient, &capacity->loss, &capacity->passing, error);
 }
 
 /* Words that all ranks predict in the step. */
 static bool count_examples(const struct ss_learner *l, uint64_t step, uint64_t *out, struct ss_error *error) {
   *out = 0;
   for (uint32_t r = 0; r < l->ranks; r++) {
-    struct ss_learn_room *room = room_of(l, step, r);
+    struct ss_learn_memory *capacity = capacity_of(l, step, r);
     struct ss_batch batch;
-    ss_arena_reset(&room->passing);
-    if (!read_batch(l, step, r, &room->passing, &batch)) return ss_fail_memory(error, "reading a text");
+    ss_arena_reset(&capacity->passing);
+    if (!read_batch(l, step, r, &capacity->passing, &batch)) return ss_fail_memory(error, "reading a text");
     *out += ss_batch_examples(&l->course->shape, &batch);
   }
   return true;
@@ -183,7 +184,7 @@ static bool round_table(struct ss_learner *l, uint64_t step, int table, struct s
   if (ldexp(most, l->exponent[table]) * l->ranks > ldexp(1, VALUE_SUM_BITS)) g->finite = false;
   for (uint32_t r = 0; g->finite && r < l->ranks; r++) {
     const uint64_t n = g->own[table][r].count * l->course->shape.width;
-    int64_t *unit = ss_arena_alloc(&room_of(l, step, r)->arena, n, sizeof *unit);
+    int64_t *unit = ss_arena_alloc(&capacity_of(l, step, r)->arena, n, sizeof *unit);
     if (!unit) return ss_fail_memory(error, "training a model");
     const double units = ldexp(1, l->exponent[table] + SS_VALUE_BITS);
     for (uint64_t i = 0; i < n; i++) unit[i] = llrint(g->value[table][r][i] * units);
@@ -212,7 +213,7 @@ bool ss_learner_gradients(struct ss_learner *l, uint64_t step, struct ss_gradien
 #pragma omp parallel for schedule(dynamic, 1) reduction(|| : failed) if (worth)
   for (uint32_t r = 0; r < l->ranks; r++) failed = !pass(l, step, r, weight, out, NULL) || failed;
   if (failed) return ss_fail_memory(error, "training a model");
-  for (uint32_t r = 0; r < l->ranks; r++) out->loss += weight * room_of(l, step, r)->loss;
+  for (uint32_t r = 0; r < l->ranks; r++) out->loss += weight * capacity_of(l, step, r)->loss;
   out->finite = isfinite(out->loss);
   for (int table = 0; out->finite && table < SS_TABLES; table++)
     if (!round_table(l, step, table, out, error)) return false;
@@ -267,7 +268,7 @@ bool ss_learner_split(struct ss_learner *l, uint64_t step, const struct ss_gradi
     if (!mark_lookups(l, step + 1, table, next, error)) return false;
     for (uint32_t r = 0; r < l->ranks; r++) {
       const struct ss_learn_rows *own = &whole->own[table][r];
-      struct ss_arena *arena = &room_of(l, step, r)->arena;
+      struct ss_arena *arena = &capacity_of(l, step, r)->arena;
       if (!pick(own, next, 1, shape->width, arena, &prior->own[table][r], error) ||
           !pick(own, next, 0, shape->width, arena, &delayed->own[table][r], error))
         return false;
@@ -294,7 +295,8 @@ bool ss_learner_update(struct ss_learner *l, const struct ss_gradients *gradient
                        struct ss_error *error) {
   for (int table = 0; table < SS_TABLES; table++) {
     struct ss_added added;
-    if (!ss_adder_run(&l->adder[table][part == SS_DELAYED], gradients->own[table], &added, error)) return false;
+    if (!ss_summation_run(&l->summation[table][part == SS_DELAYED], gradients->own[table], &added, error))
+      return false;
     note(l, &added);
     const double unit = ldexp(1, -SS_VALUE_BITS - l->exponent[table]);
     for (uint64_t i = 0; i < added.count; i++) added.unit[i] *= unit;

@@ -25,7 +25,7 @@ struct ss_course {
   const struct ss_trace *text; /* of `trace import`: what every rank reads in every iteration; row 0 is padding */
   uint64_t batch;              /* sequences of a rank in an iteration */
   struct ss_model_shape shape;
-  struct ss_optimizer_wish optimizer;
+  struct ss_optimizer_options optimizer;
   uint64_t steps;             /* at least 1: iterations of the text, from the first on again when they end */
   bool split;                 /* updates in two parts */
   struct ss_selection select; /* what ranks send of each table's gradient; all when it selects nothing */
@@ -47,11 +47,11 @@ struct ss_learner {
   uint32_t ranks;
   struct ss_model model;
   struct ss_optimizer optimizer[SS_TABLES];
-  struct ss_adder adder[SS_TABLES][2]; /* of whole or prior parts; of delayed parts */
-  int exponent[SS_TABLES];             /* values are multiplied by 2^exponent before they are rounded: */
-  bool scaled[SS_TABLES];              /* chosen at the first gradient that is not zero */
-  struct ss_learn_room *room;          /* [2 * ranks] of odd and even steps */
-  struct ss_arena arena[2];            /* likewise */
+  struct ss_summation summation[SS_TABLES][2]; /* of whole or prior parts; of delayed parts */
+  int exponent[SS_TABLES];                     /* values are multiplied by 2^exponent before they are rounded: */
+  bool scaled[SS_TABLES];                      /* chosen at the first gradient that is not zero */
+  struct ss_learn_memory *capacity;            /* [2 * ranks] of odd and even steps */
+  struct ss_arena arena[2];                    /* likewise */
 
   /* what its updates amounted to */
   uint64_t sent;                        /* B: sum over steps and tables of the most that a rank sent */

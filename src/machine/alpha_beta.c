@@ -78,10 +78,10 @@ static void play_run(struct ss_network *n, const double *ready, uint32_t from, u
 }
 
 static void play_shift(struct ss_network *n, const struct ss_messages *m, const double *ready) {
-  uint32_t room = m->count - m->shift;
+  uint32_t capacity = m->count - m->shift;
   double each = n->inter.alpha + (double)m->each * n->inter.beta;
-  play_run(n, ready, 0, m->shift, room, m->bytes, each);
-  play_run(n, ready, room, 0, m->shift, m->bytes ? m->bytes + room : NULL, each);
+  play_run(n, ready, 0, m->shift, capacity, m->bytes, each);
+  play_run(n, ready, capacity, 0, m->shift, m->bytes ? m->bytes + capacity : NULL, each);
 }
 
 /* Lists where nodes do not matter: what most clusters play, at less than half the loads. */

@@ -28,8 +28,8 @@ static inline uint32_t ss_message_from(const struct ss_messages *m, uint32_t i) 
 }
 static inline uint32_t ss_message_to(const struct ss_messages *m, uint32_t i) {
   if (m->to) return m->to[i];
-  uint32_t room = m->count - m->shift;
-  return i < room ? i + m->shift : i - room;
+  uint32_t capacity = m->count - m->shift;
+  return i < capacity ? i + m->shift : i - capacity;
 }
 static inline uint64_t ss_message_bytes(const struct ss_messages *m, uint32_t i) {
   return m->bytes ? m->bytes[i] : m->each;

@@ -19,11 +19,11 @@ static bool add_column(struct ss_columns *c, const char *outer, const char *name
   snprintf(full, sizeof full, "%s%s%s", outer, *outer ? "." : "", name);
   for (size_t i = 0; i < c->count; i++)
     if (strcmp(c->name[i], full) == 0) return true;
-  if (c->count == c->room) {
-    char **grown = ss_realloc(c->name, 2 * c->room + 32, sizeof *grown);
+  if (c->count == c->capacity) {
+    char **grown = ss_realloc(c->name, 2 * c->capacity + 32, sizeof *grown);
     if (!grown) return false;
     c->name = grown;
-    c->room = 2 * c->room + 32;
+    c->capacity = 2 * c->capacity + 32;
   }
   c->name[c->count] = strdup(full);
   return c->name[c->count++] != NULL;

@@ -16,7 +16,7 @@ bool ss_flat_csv(const struct cJSON *list, FILE *stream, struct ss_error *error)
  * has none; they stand in order of first appearance. */
 struct ss_columns {
   char **name;
-  size_t count, room;
+  size_t count, capacity;
 };
 bool ss_columns_add(struct ss_columns *columns, const struct cJSON *entry, struct ss_error *error) SS_MUST_CHECK;
 void ss_columns_free(struct ss_columns *columns);

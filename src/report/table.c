@@ -10,22 +10,22 @@
 
 struct ss_table {
   size_t columns;
-  const char **cells; /* row by row, the heads first */
-  bool *left;         /* by column */
-  size_t used, room;  /* cells, heads included */
+  const char **cells;    /* row by row, the heads first */
+  bool *left;            /* by column */
+  size_t used, capacity; /* cells, heads included */
   struct ss_arena texts;
   bool failed;
 };
 
 /* Appends `length` bytes as a cell. */
 static void append(struct ss_table *table, const char *text, size_t length) {
-  if (table->used == table->room) {
-    const size_t room = table->room < 64 ? 64 : table->room * 2;
-    const char **cells = ss_realloc(table->cells, room, sizeof *cells);
+  if (table->used == table->capacity) {
+    const size_t capacity = table->capacity < 64 ? 64 : table->capacity * 2;
+    const char **cells = ss_realloc(table->cells, capacity, sizeof *cells);
     table->failed = table->failed || cells == NULL;
     if (cells == NULL) return;
     table->cells = cells;
-    table->room = room;
+    table->capacity = capacity;
   }
   char *copy = ss_arena_alloc(&table->texts, length + 1, 1);
   table->failed = table->failed || copy == NULL;

@@ -36,8 +36,8 @@ static cJSON *task_json(const struct ss_training_point *p, const struct ss_task 
   cJSON_AddNumberToObject(o, "parts", task->parts);
   cJSON_AddStringToObject(o, "scheme", setting_of(p, task)->label);
   cJSON_AddBoolToObject(o, "dense", task->dense);
-  add_number(o, "time_s", ss_task_seconds(task, &p->wish));
-  add_number(o, "bytes_total", ss_task_sent(task, &p->wish));
+  add_number(o, "time_s", ss_task_seconds(task, &p->options));
+  add_number(o, "bytes_total", ss_task_sent(task, &p->options));
   if (arrays) cJSON_AddItemToObject(o, "times_s", cJSON_CreateDoubleArray(task->seconds, (int)task->period));
   return o;
 }
@@ -52,7 +52,7 @@ static cJSON *path_json(const struct ss_training_point *p) {
     ss_training_part_name(p, p->path[i].kind, p->path[i].what, name, sizeof name);
     cJSON_AddStringToObject(o, "what", name);
     cJSON_AddStringToObject(o, "kind", span_kinds[p->path[i].kind]);
-    add_number(o, "time_s", p->path[i].seconds / (double)p->wish.recorded);
+    add_number(o, "time_s", p->path[i].seconds / (double)p->options.recorded);
     cJSON_AddItemToArray(list, o);
   }
   return list;
@@ -75,7 +75,7 @@ static cJSON *spans_json(const struct ss_training_point *p) {
 }
 
 static void add_arrays(cJSON *o, const struct ss_training_point *p) {
-  const uint64_t n = p->wish.iterations;
+  const uint64_t n = p->options.iterations;
   cJSON *ends = cJSON_CreateDoubleArray(p->result.end, (int)n);
   cJSON_AddItemToObject(o, "ends_s", ends);
   cJSON_AddItemToObject(o, "splits_s",
@@ -114,10 +114,10 @@ static cJSON *point_json(const struct ss_training *t, const struct ss_training_n
   cJSON_AddStringToObject(o, "cluster", names->cluster);
   cJSON_AddStringToObject(o, "device", names->device);
   cJSON_AddItemToObject(o, "trace", names->trace ? cJSON_CreateString(names->trace) : cJSON_CreateNull());
-  cJSON_AddNumberToObject(o, "iterations", (double)p->wish.iterations);
-  cJSON_AddNumberToObject(o, "warmup", (double)p->wish.warmup);
-  cJSON_AddNumberToObject(o, "compute", p->wish.compute);
-  cJSON_AddNumberToObject(o, "jitter", p->wish.sigma);
+  cJSON_AddNumberToObject(o, "iterations", (double)p->options.iterations);
+  cJSON_AddNumberToObject(o, "warmup", (double)p->options.warmup);
+  cJSON_AddNumberToObject(o, "compute", p->options.compute);
+  cJSON_AddNumberToObject(o, "jitter", p->options.sigma);
   add_numbers(o, p);
   cJSON *tasks = cJSON_AddArrayToObject(o, "tasks");
   for (uint32_t i = 0; i < p->timetable.tasks; i++)

@@ -29,10 +29,10 @@ static void choose(const struct ss_training *t, struct gantt *g) {
 }
 
 static double begin_of(const struct ss_training_point *p) {
-  return p->result.end[p->wish.iterations - 2];
+  return p->result.end[p->options.iterations - 2];
 }
 static double end_of(const struct ss_training_point *p) {
-  return p->result.end[p->wish.iterations - 1];
+  return p->result.end[p->options.iterations - 1];
 }
 
 static enum shade shade_of(const struct ss_training_point *p, const struct ss_span *s) {

@@ -110,7 +110,7 @@ static void print_ranking(const struct ss_training *t, const struct ss_training_
 }
 
 static void print_notes(const struct ss_training *t, const struct ss_training_names *names, FILE *stream) {
-  const struct ss_iterate_wish *w = &t->point->wish;
+  const struct ss_iterate_options *w = &t->point->options;
   bool sampled = false;
   for (size_t i = 0; i < t->points; i++) sampled = sampled || t->point[i].sampled > 1;
   fprintf(stream, "iteration  mean over iterations %llu to %llu%s; kernels and Algorithm 1 %s\n",

@@ -224,9 +224,9 @@ bool ss_hierarchy_run(struct ss_run *run, uint32_t per_node, struct ss_error *er
   h.nodes = layout.nodes;
   h.shards = ss_hierarchy_groups(run->setting->hierarchy, layout);
   if (!lay_out(&h, error) || !ss_memory_split(run->memory, h.shards, error)) return false;
-  if (!ss_together(&run->play, h.nodes, h.node, reduce, &h, error) ||
-      !ss_together(&run->play, h.shards, h.team, run_team, &h, error) ||
-      !ss_together(&run->play, h.nodes, h.node, spread, &h, error))
+  if (!ss_groups_play(&run->play, h.nodes, h.node, reduce, &h, error) ||
+      !ss_groups_play(&run->play, h.shards, h.team, run_team, &h, error) ||
+      !ss_groups_play(&run->play, h.nodes, h.node, spread, &h, error))
     return false;
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;

@@ -70,7 +70,7 @@ bool ss_origin_exponent(const struct ss_origin *o, int *out, struct ss_error *er
 
 struct maker {
   const struct ss_origin *origin;
-  const struct ss_input_wish *wish;
+  const struct ss_input_options *options;
   struct ss_arena *arena;
   struct ss_arena *passing; /* what is needed for one rank only */
   struct ss_coalesce_scratch *scratch;
@@ -83,7 +83,7 @@ struct maker {
 /* Rows of a merged rank as looked up: its members' one after the other. */
 static uint32_t *looked_up(const struct maker *m, uint32_t rank, uint64_t *count) {
   const struct ss_origin *o = m->origin;
-  uint64_t t = m->wish->iteration, total = 0;
+  uint64_t t = m->options->iteration, total = 0;
   for (uint32_t i = 0; i < o->merge; i++) total += ss_trace_count(o->trace, o->tensor, t, rank * o->merge + i);
   uint32_t *rows = ss_arena_alloc(m->passing, total, sizeof *rows);
   *count = total;
@@ -115,12 +115,12 @@ static bool add_values(const struct maker *m, uint32_t rank) {
   memset(sum, 0, distinct.count * width * sizeof *sum);
   for (uint32_t i = 0; i < o->merge; i++) {
     const uint32_t from = rank * o->merge + i;
-    const uint64_t count = ss_trace_count(o->trace, o->tensor, m->wish->iteration, from);
+    const uint64_t count = ss_trace_count(o->trace, o->tensor, m->options->iteration, from);
     enum ss_dtype dtype = SS_F32;
-    const void *values = ss_trace_values(o->trace, o->tensor, m->wish->iteration, from, &dtype);
+    const void *values = ss_trace_values(o->trace, o->tensor, m->options->iteration, from, &dtype);
     uint32_t *rows = ss_arena_alloc(m->arena, count, sizeof *rows);
     if (!rows) return false;
-    ss_trace_rows(o->trace, o->tensor, m->wish->iteration, from, rows);
+    ss_trace_rows(o->trace, o->tensor, m->options->iteration, from, rows);
     for (uint64_t e = 0; e < count; e++) {
       uint64_t at;
       ss_chunk_find(&distinct, rows[e], (uint64_t)rows[e] + 1, &at);
@@ -143,7 +143,7 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   m->count[rank] = ss_coalesce(rows, count, range, distinct, m->scratch);
   if (m->value && !add_values(m, rank)) return false;
   if (!expanded(m, &m->row[rank], &m->count[rank])) return false;
-  if (!m->wish->lookups) return true;
+  if (!m->options->lookups) return true;
   uint32_t *sorted = ss_arena_alloc(m->arena, count, sizeof *sorted);
   uint32_t *spare = ss_arena_alloc(m->passing, count, sizeof *spare);
   if (!sorted || !spare) return false;
@@ -168,10 +168,10 @@ static bool made_up(const struct maker *m, uint32_t rank) {
 static bool from_uniform(const struct maker *m, uint32_t rank) {
   const struct ss_uniform *u = &m->origin->uniform;
   m->count[rank] = m->lookups[rank] = u->nnz * m->factor;
-  if (!m->wish->lists) return true;
+  if (!m->options->lists) return true;
   uint32_t *rows = ss_arena_alloc(m->arena, u->nnz, sizeof *rows);
   if (!rows) return false;
-  uint64_t seed = ss_mix(u->seed, (m->wish->iteration << 20) ^ rank);
+  uint64_t seed = ss_mix(u->seed, (m->options->iteration << 20) ^ rank);
   for (uint64_t i = 0; i < u->nnz; i++) {
     uint64_t low = ss_share(u->rows, u->nnz, i), size = ss_share(u->rows, u->nnz, i + 1) - low, at = 0;
     if (u->overlap == SS_OVERLAP_NONE) at = rank;
@@ -181,7 +181,7 @@ static bool from_uniform(const struct maker *m, uint32_t rank) {
   uint64_t count = u->nnz;
   m->row[rank] = rows;
   if (!expanded(m, &m->row[rank], &count)) return false;
-  if (m->wish->lookups) m->lookup[rank] = m->row[rank];
+  if (m->options->lookups) m->lookup[rank] = m->row[rank];
   return !m->value || made_up(m, rank);
 }
 
@@ -191,44 +191,44 @@ static bool from_gradient(const struct maker *m) {
   uint32_t *all = ss_arena_alloc(m->arena, g->elements, sizeof *all);
   if (!all) return false;
   for (uint64_t i = 0; i < g->elements; i++) all[i] = (uint32_t)i;
-  for (uint32_t r = 0; r < m->wish->ranks; r++) {
+  for (uint32_t r = 0; r < m->options->ranks; r++) {
     m->count[r] = m->lookups[r] = g->elements;
     m->row[r] = m->lookup[r] = all;
     if (!m->value) continue;
     m->value[r] = ss_arena_alloc(m->arena, g->elements, sizeof **m->value);
     if (!m->value[r]) return false;
   }
-  if (m->value) ss_gradient_make(g, m->wish->iteration, m->wish->ranks, m->value);
+  if (m->value) ss_gradient_make(g, m->options->iteration, m->options->ranks, m->value);
   return true;
 }
 
-bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *wish, struct ss_arena *arena,
+bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,
                    struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
   struct ss_input rows;
-  if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, wish->element, out, error))
+  if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, options->element, out, error))
     return false;
   struct ss_arena passing = {0};
-  struct maker m = {.origin = origin, .wish = wish, .arena = arena, .passing = &passing, .scratch = scratch};
-  m.factor = wish->element ? rows.width : 1;
-  m.count = ss_arena_alloc(arena, wish->ranks, sizeof *m.count);
-  m.lookups = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookups);
-  m.row = ss_arena_alloc(arena, wish->ranks, sizeof *m.row);
-  m.lookup = ss_arena_alloc(arena, wish->ranks, sizeof *m.lookup);
-  if (wish->values) m.value = ss_arena_alloc(arena, wish->ranks, sizeof *m.value);
-  bool ok = m.count && m.lookups && m.row && m.lookup && (m.value || !wish->values);
-  bool lists = origin->trace || origin->gradient || wish->lists;
-  for (uint32_t r = 0; ok && !origin->gradient && r < wish->ranks; r++) {
+  struct maker m = {.origin = origin, .options = options, .arena = arena, .passing = &passing, .scratch = scratch};
+  m.factor = options->element ? rows.width : 1;
+  m.count = ss_arena_alloc(arena, options->ranks, sizeof *m.count);
+  m.lookups = ss_arena_alloc(arena, options->ranks, sizeof *m.lookups);
+  m.row = ss_arena_alloc(arena, options->ranks, sizeof *m.row);
+  m.lookup = ss_arena_alloc(arena, options->ranks, sizeof *m.lookup);
+  if (options->values) m.value = ss_arena_alloc(arena, options->ranks, sizeof *m.value);
+  bool ok = m.count && m.lookups && m.row && m.lookup && (m.value || !options->values);
+  bool lists = origin->trace || origin->gradient || options->lists;
+  for (uint32_t r = 0; ok && !origin->gradient && r < options->ranks; r++) {
     m.row[r] = m.lookup[r] = NULL;
     ok = origin->trace ? from_trace(&m, r) : from_uniform(&m, r);
   }
   if (ok && origin->gradient) ok = from_gradient(&m);
   ss_arena_free(&passing);
   if (!ok) return ss_fail_memory(error, "reading an iteration");
-  out->ranks = wish->ranks;
+  out->ranks = options->ranks;
   out->count = m.count;
   out->lookups = m.lookups;
   out->row = lists ? (const uint32_t *const *)m.row : NULL;
   out->value = (const int64_t *const *)m.value;
-  out->lookup = wish->lookups && lists ? (const uint32_t *const *)m.lookup : NULL;
+  out->lookup = options->lookups && lists ? (const uint32_t *const *)m.lookup : NULL;
   return true;
 }

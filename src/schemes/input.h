@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "tensor/chunk.h"
 #include "tensor/coalesce.h"
-#include "trace/make/gradient.h"
 #include "trace/file/trace.h"
+#include "trace/make/gradient.h"
 
 struct ss_input {
   uint64_t rows;
@@ -54,7 +54,7 @@ struct ss_origin {
   struct ss_uniform uniform;
 };
 
-struct ss_input_wish {
+struct ss_input_options {
   uint32_t ranks;
   uint64_t iteration;
   bool lists;   /* rows are needed, not only counts (a trace gives them always) */
@@ -74,7 +74,7 @@ static inline bool ss_origin_has_values(const struct ss_origin *origin) {
 bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out,
                     struct ss_error *error) SS_MUST_CHECK;
 /* Arrays are `arena`'s; `scratch` is kept between calls. The caller has checked that the trace has the ranks. */
-bool ss_input_make(const struct ss_origin *origin, const struct ss_input_wish *wish, struct ss_arena *arena,
+bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,
                    struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

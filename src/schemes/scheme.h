@@ -7,12 +7,12 @@
 #ifndef SS_SCHEMES_SCHEME_H
 #define SS_SCHEMES_SCHEME_H
 
+#include "schemes/input.h"
 #include "sim/collectives/collectives.h"
-#include "sim/state.h"
 #include "sim/collectives/owners.h"
 #include "sim/collectives/running.h"
+#include "sim/state.h"
 #include "tensor/parts.h"
-#include "schemes/input.h"
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
@@ -23,7 +23,7 @@ struct ss_option {
   enum ss_option_kind kind;
   const char *const *choices; /* NULL-terminated, for SS_OPTION_CHOICE */
   uint64_t low, high;         /* for SS_OPTION_COUNT: [low, high]; for SS_OPTION_REAL: (low, high] */
-  double otherwise;           /* default: place of the choice, 0 or 1, the count, or the number */
+  double default_value;       /* default: place of the choice, 0 or 1, the count, or the number */
   const char *help;
 };
 

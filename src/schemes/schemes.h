@@ -46,7 +46,8 @@ struct ss_outcome {
 };
 
 /* What the input must carry for this setting. */
-struct ss_input_wish ss_setting_wish(const struct ss_setting *setting, uint32_t ranks, bool verify, bool device);
+struct ss_input_options ss_setting_input_options(const struct ss_setting *setting, uint32_t ranks, bool verify,
+                                                 bool device);
 
 struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks);
 /* Endpoints besides the ranks. */

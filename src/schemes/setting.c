@@ -110,8 +110,8 @@ static bool begin_setting(struct ss_node name, struct ss_setting *out, struct ss
   snprintf(out->label, sizeof out->label, "%s", text);
   const struct ss_option *options = out->scheme->options;
   for (size_t i = 0; options && options[i].name; i++) {
-    out->value[i] = (uint64_t)options[i].otherwise;
-    out->real[i] = options[i].otherwise;
+    out->value[i] = (uint64_t)options[i].default_value;
+    out->real[i] = options[i].default_value;
     out->given[i] = false;
   }
   rest = strchr(text, ':');

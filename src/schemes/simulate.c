@@ -4,11 +4,12 @@
 #include <math.h>
 #include <stdio.h>
 
-struct ss_input_wish ss_setting_wish(const struct ss_setting *setting, uint32_t ranks, bool verify, bool device) {
+struct ss_input_options ss_setting_input_options(const struct ss_setting *setting, uint32_t ranks, bool verify,
+                                                 bool device) {
   const struct ss_scheme *scheme = setting->scheme;
   struct ss_input even = {.even = true};
   bool sparse_inside = setting->hierarchy && !scheme->dense;
-  return (struct ss_input_wish){
+  return (struct ss_input_options){
       .ranks = ranks,
       .lists = verify || device || scheme->valued || sparse_inside ||
                (scheme->counts_suffice && !scheme->counts_suffice(setting, &even)),

@@ -34,7 +34,7 @@ static const struct ss_option options[] = {
 /* What a rank dropped, in pieces. */
 struct dropped {
   struct ss_chunk *piece;
-  uint32_t count, room;
+  uint32_t count, capacity;
 };
 
 /* Algorithm 2's state, one for each position: equal on all its ranks without a message. */
@@ -70,13 +70,13 @@ static uint64_t quota(const struct spardl *s, uint32_t block) {
 static bool drop(struct spardl *s, uint32_t rank, const struct ss_chunk *piece, struct ss_error *error) {
   struct dropped *d = &s->dropped[rank];
   if (piece->count == 0) return true;
-  if (d->count == d->room) {
-    const uint32_t room = d->room ? 2 * d->room : 2 * s->q;
-    struct ss_chunk *grown = ss_arena_alloc(s->run->play.arena, room, sizeof *grown);
+  if (d->count == d->capacity) {
+    const uint32_t capacity = d->capacity ? 2 * d->capacity : 2 * s->q;
+    struct ss_chunk *grown = ss_arena_alloc(s->run->play.arena, capacity, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "keeping residuals");
     if (d->count > 0) memcpy(grown, d->piece, d->count * sizeof *grown);
     d->piece = grown;
-    d->room = room;
+    d->capacity = capacity;
   }
   d->piece[d->count++] = *piece;
   return true;
@@ -384,7 +384,7 @@ static bool together(struct spardl *s, bool teams, ss_group_body *body, struct s
     for (uint32_t i = 0; i < size; i++) rank[i] = teams ? g * s->q + i : i * s->q + g;
     s->groups[g] = (struct ss_group){.ranks = size, .rank = rank};
   }
-  return ss_together(&s->run->play, count, s->groups, body, s, error);
+  return ss_groups_play(&s->run->play, count, s->groups, body, s, error);
 }
 
 static bool run_spardl(struct ss_run *run, struct ss_error *error) {

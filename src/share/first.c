@@ -23,7 +23,7 @@ struct first {
   struct ss_sharing sharing; /* first: it is the sharing it stands in */
   struct peer *peer;         /* [crew's size] */
   uint64_t threads;          /* of all processes */
-  struct ss_awake awake;
+  struct ss_awake threads_running;
   bool ending;
   /* under the lock */
   unsigned char *state; /* [count] enum state */
@@ -150,8 +150,8 @@ static void lose(struct first *f, uint32_t rank) {
 }
 
 static void mind_silence(struct first *f) {
-  const double step = ss_awake_step(&f->awake);
-  for (uint32_t r = 1; r < f->sharing.crew->size; r++) {
+  const double step = ss_awake_step(&f->threads_running);
+  for (uint32_t r = 1; r < f->sharing.comm->size; r++) {
     struct peer *p = &f->peer[r];
     if (p->lost || p->gone) continue;
     p->silent += step;
@@ -271,19 +271,19 @@ static _Noreturn void give_up(struct first *f) {
   for (size_t i = 0; done && i < w->count; i++) done[i] = f->state[i] == DONE;
   omp_unset_lock(&f->sharing.lock);
   if (done) w->missing(w->context, done, &error);
-  f->sharing.crew->last_words(f->sharing.crew, &error);
+  f->sharing.comm->last_words(f->sharing.comm, &error);
   _exit((int)error.status); /* the others are being ended, and so is this process in a second */
 }
 
 static void abandon(struct first *f, const char *why) {
   struct ss_error error;
   (void)ss_fail(&error, SS_MACHINE, "%s", why);
-  ss_crew_abort(f->sharing.crew, &error);
+  ss_communicator_abort(f->sharing.comm, &error);
 }
 
 static void hear_all(struct first *f) {
   bool heard = false;
-  for (uint32_t r = 1; r < f->sharing.crew->size; r++) {
+  for (uint32_t r = 1; r < f->sharing.comm->size; r++) {
     struct peer *p = &f->peer[r];
     if (!p->gone && !hear(f, r, &heard) && !p->lost) lose(f, r);
   }
@@ -297,22 +297,22 @@ static void hear_all(struct first *f) {
 }
 
 static bool somebody_is_there(const struct first *f) {
-  for (uint32_t r = 1; r < f->sharing.crew->size; r++)
+  for (uint32_t r = 1; r < f->sharing.comm->size; r++)
     if (!f->peer[r].lost && !f->peer[r].gone) return true;
   return false;
 }
 
 /* Everybody who is there is told whether all are. */
 static void part(struct first *f) {
-  struct ss_crew *crew = f->sharing.crew;
-  for (uint32_t r = 1; r < crew->size; r++) crew->lost += f->peer[r].lost;
-  for (uint32_t r = 1; r < crew->size; r++) {
+  struct ss_communicator *comm = f->sharing.comm;
+  for (uint32_t r = 1; r < comm->size; r++) comm->lost += f->peer[r].lost;
+  for (uint32_t r = 1; r < comm->size; r++) {
     struct peer *p = &f->peer[r];
     if (p->lost) continue;
     (void)ss_patient_waitall(1, &p->out, MPI_STATUSES_IGNORE);
-    p->answer = (struct ss_answer){.kind = crew->lost ? SS_ANSWER_STAY : SS_ANSWER_LEAVE};
+    p->answer = (struct ss_answer){.kind = comm->lost ? SS_ANSWER_STAY : SS_ANSWER_LEAVE};
     if (!send_answer(f, r)) continue;
-    if (crew->lost == 0) (void)ss_patient_waitall(1, &p->out, MPI_STATUSES_IGNORE);
+    if (comm->lost == 0) (void)ss_patient_waitall(1, &p->out, MPI_STATUSES_IGNORE);
   }
 }
 
@@ -330,13 +330,13 @@ static void talk(struct ss_sharing *s) {
 static void close_first(struct first *f) {
   for (struct ss_made *made; (made = ss_made_pop(&f->arrived));) ss_made_free(made);
   /* MPI may still write into what belongs to a lost process */
-  if (f->sharing.crew->lost == 0) free(f->peer);
+  if (f->sharing.comm->lost == 0) free(f->peer);
   free(f->state);
   free(f->holder);
 }
 
 static bool open_first(struct first *f, struct ss_error *error) {
-  const size_t size = f->sharing.crew->size, count = f->sharing.work->count;
+  const size_t size = f->sharing.comm->size, count = f->sharing.work->count;
   const uint64_t mine = f->sharing.work->threads;
   f->peer = ss_alloc_zero(size, sizeof *f->peer);
   f->state = ss_alloc_zero(count, sizeof *f->state);
@@ -346,15 +346,15 @@ static bool open_first(struct first *f, struct ss_error *error) {
   return (f->peer && f->state && f->holder) || ss_fail_memory(error, "sharing work");
 }
 
-bool ss_share_first(struct ss_crew *crew, const struct ss_shared_work *work, struct ss_error *error) {
+bool ss_share_first(struct ss_communicator *comm, const struct ss_shared_work *work, struct ss_error *error) {
   struct first f = {
-      .sharing = {.crew = crew, .work = work, .take = take, .deliver = deliver, .talk = talk, .take_in = take_in},
+      .sharing = {.comm = comm, .work = work, .take = take, .deliver = deliver, .talk = talk, .take_in = take_in},
       .failed = SIZE_MAX};
   struct sigaction before, ours = {.sa_handler = stop, .sa_flags = SA_RESTART};
-  if (!open_first(&f, &f.error)) ss_crew_abort(crew, &f.error);
+  if (!open_first(&f, &f.error)) ss_communicator_abort(comm, &f.error);
   stopped = 0;
   (void)sigaction(SIGTERM, &ours, &before);
-  if (!ss_sharing_run(&f.sharing, &f.error)) ss_crew_abort(crew, &f.error);
+  if (!ss_sharing_run(&f.sharing, &f.error)) ss_communicator_abort(comm, &f.error);
   (void)sigaction(SIGTERM, &before, NULL);
   if (stopped) (void)raise(SIGTERM); /* too late for words: all is computed */
   close_first(&f);
@@ -363,9 +363,9 @@ bool ss_share_first(struct ss_crew *crew, const struct ss_shared_work *work, str
   return false;
 }
 
-_Noreturn void ss_crew_part(const struct ss_crew *crew, enum ss_status status) {
+_Noreturn void ss_communicator_part(const struct ss_communicator *comm, enum ss_status status) {
   static const struct ss_answer go = {.kind = SS_ANSWER_GO};
-  for (int r = 1; r < (int)crew->size; r++) {
+  for (int r = 1; r < (int)comm->size; r++) {
     MPI_Request request;
     if (MPI_Isend(&go, sizeof go, MPI_BYTE, r, SS_TAG_ANSWER, MPI_COMM_WORLD, &request) == MPI_SUCCESS)
       (void)MPI_Request_free(&request); /* it may never arrive */

@@ -48,7 +48,7 @@ struct ss_made_list {
 
 /* In one process. The functions are of rank 0 (share_first.c) or of the others (share_rest.c). */
 struct ss_sharing {
-  struct ss_crew *crew;
+  struct ss_communicator *comm;
   const struct ss_shared_work *work;
   omp_lock_t lock;                                     /* for all that several threads touch: */
   bool over;                                           /* nothing is begun any more */
@@ -59,8 +59,10 @@ struct ss_sharing {
   void (*take_in)(struct ss_sharing *self); /* until it is over; NULL: nothing comes in */
 };
 
-bool ss_share_first(struct ss_crew *crew, const struct ss_shared_work *work, struct ss_error *error) SS_MUST_CHECK;
-bool ss_share_rest(struct ss_crew *crew, const struct ss_shared_work *work, struct ss_error *error) SS_MUST_CHECK;
+bool ss_share_first(struct ss_communicator *comm, const struct ss_shared_work *work,
+                    struct ss_error *error) SS_MUST_CHECK;
+bool ss_share_rest(struct ss_communicator *comm, const struct ss_shared_work *work,
+                   struct ss_error *error) SS_MUST_CHECK;
 
 /* Talks and computes until both are done. */
 bool ss_sharing_run(struct ss_sharing *sharing, struct ss_error *error) SS_MUST_CHECK;
@@ -80,6 +82,6 @@ struct ss_awake {
   double before;
 };
 /* s since the last call, at most a tenth. */
-double ss_awake_step(struct ss_awake *awake);
+double ss_awake_step(struct ss_awake *threads_running);
 
 #endif

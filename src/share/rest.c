@@ -14,7 +14,7 @@ enum { STAY = 3600, GO = 3 };
 
 struct rest {
   struct ss_sharing sharing; /* first: it is the sharing it stands in */
-  struct ss_awake awake;
+  struct ss_awake threads_running;
   double silent, since; /* s: since rank 0 was heard; since it was asked */
   double patience;      /* s */
   bool asked, eager, ended;
@@ -78,7 +78,7 @@ static void deliver(struct ss_sharing *s, struct ss_made *made) {
 
 static void must(struct rest *w, int code, const char *what) {
   struct ss_error error;
-  if (!ss_mpi_check(code, what, &error)) ss_crew_abort(w->sharing.crew, &error);
+  if (!ss_mpi_check(code, what, &error)) ss_communicator_abort(w->sharing.comm, &error);
 }
 
 static void send_made(struct rest *w) {
@@ -152,7 +152,7 @@ static void accept(struct rest *w) {
 }
 
 static void wait_a_little(struct rest *w) {
-  const double step = ss_awake_step(&w->awake);
+  const double step = ss_awake_step(&w->threads_running);
   struct ss_error error;
   w->since += step;
   w->silent += step;
@@ -161,12 +161,12 @@ static void wait_a_little(struct rest *w) {
   omp_unset_lock(&w->sharing.lock);
   if (broken) {
     (void)ss_fail_memory(&error, "sharing work");
-    ss_crew_abort(w->sharing.crew, &error);
+    ss_communicator_abort(w->sharing.comm, &error);
   }
   if (w->silent > w->patience) {
     (void)ss_fail(&error, SS_MACHINE, "rank 0 has been silent for %g s: it is taken for lost (--patience)",
                   w->patience);
-    ss_crew_abort(w->sharing.crew, &error);
+    ss_communicator_abort(w->sharing.comm, &error);
   }
   ss_share_nap();
 }
@@ -210,12 +210,12 @@ static void talk(struct ss_sharing *s) {
   part(w);
 }
 
-bool ss_share_rest(struct ss_crew *crew, const struct ss_shared_work *work, struct ss_error *error) {
-  struct rest w = {.sharing = {.crew = crew, .work = work, .take = take, .deliver = deliver, .talk = talk},
+bool ss_share_rest(struct ss_communicator *comm, const struct ss_shared_work *work, struct ss_error *error) {
+  struct rest w = {.sharing = {.comm = comm, .work = work, .take = take, .deliver = deliver, .talk = talk},
                    .patience = work->patience,
                    .eager = true};
   const bool good = ss_sharing_run(&w.sharing, error);
-  if (!good) ss_crew_abort(crew, error);
+  if (!good) ss_communicator_abort(comm, error);
   for (struct ss_made *made; (made = ss_made_pop(&w.made));) ss_made_free(made);
   return good;
 }

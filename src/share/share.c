@@ -29,8 +29,9 @@ static bool count_cores(unsigned *out, struct ss_error *error) {
   return true;
 }
 
-bool ss_crew_threads(const struct ss_crew *crew, unsigned jobs, unsigned *out, struct ss_error *error) {
-  const unsigned aside = crew->rank == 0 ? 2 : 1, limit = (unsigned)omp_get_thread_limit();
+bool ss_communicator_threads(const struct ss_communicator *comm, unsigned jobs, unsigned *out,
+                             struct ss_error *error) {
+  const unsigned aside = comm->rank == 0 ? 2 : 1, limit = (unsigned)omp_get_thread_limit();
   if (!count_cores(out, error)) return false;
   if (jobs) *out = jobs;
   if (limit <= aside)
@@ -68,7 +69,7 @@ static void compute(struct ss_sharing *s, unsigned thread) {
       ss_share_nap();
       continue;
     }
-    made->from = s->crew->rank;
+    made->from = s->comm->rank;
     made->good = s->work->compute(s->work->context, thread, made->item, &made->error);
     s->deliver(s, made);
     made = NULL;
@@ -125,15 +126,15 @@ void ss_share_nap(void) {
   (void)nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
-double ss_awake_step(struct ss_awake *awake) {
+double ss_awake_step(struct ss_awake *threads_running) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   const double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-  const double step = awake->before > 0 ? seconds - awake->before : 0;
-  awake->before = seconds;
+  const double step = threads_running->before > 0 ? seconds - threads_running->before : 0;
+  threads_running->before = seconds;
   return fmin(step, 0.1);
 }
 
-bool ss_crew_share(struct ss_crew *crew, const struct ss_shared_work *work, struct ss_error *error) {
-  return crew->rank == 0 ? ss_share_first(crew, work, error) : ss_share_rest(crew, work, error);
+bool ss_communicator_share(struct ss_communicator *comm, const struct ss_shared_work *work, struct ss_error *error) {
+  return comm->rank == 0 ? ss_share_first(comm, work, error) : ss_share_rest(comm, work, error);
 }

@@ -18,7 +18,7 @@
 struct ss_shared_work {
   void *context;
   size_t count;     /* items; the same in all processes, and so is what they mean */
-  unsigned threads; /* of this process that compute: see ss_crew_threads */
+  unsigned threads; /* of this process that compute: see ss_communicator_threads */
   double patience;  /* s */
 
   /* Computes an item; called by the thread `thread` below `threads`, several at once. */
@@ -38,13 +38,15 @@ struct ss_shared_work {
 
 /* Threads to compute with: `jobs`, or when that is 0 this process's part of the cores that it may run on, which other
  * processes of the crew may run on too. Collective. */
-bool ss_crew_threads(const struct ss_crew *crew, unsigned jobs, unsigned *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_communicator_threads(const struct ss_communicator *comm, unsigned jobs, unsigned *out,
+                             struct ss_error *error) SS_MUST_CHECK;
 
 /* Collective. In rank 0: true when all items were finished; else the error of the first in order that failed, as if
  * one process had computed all. Elsewhere: true. When crew->lost is not 0 afterwards, only rank 0 comes back: there
- * is nothing collective any more, and ss_crew_part is due. */
-bool ss_crew_share(struct ss_crew *crew, const struct ss_shared_work *work, struct ss_error *error) SS_MUST_CHECK;
+ * is nothing collective any more, and ss_communicator_part is due. */
+bool ss_communicator_share(struct ss_communicator *comm, const struct ss_shared_work *work,
+                           struct ss_error *error) SS_MUST_CHECK;
 /* Rank 0, when some are lost and all is written: ends all processes, also those that do not answer. */
-_Noreturn void ss_crew_part(const struct ss_crew *crew, enum ss_status status);
+_Noreturn void ss_communicator_part(const struct ss_communicator *comm, enum ss_status status);
 
 #endif

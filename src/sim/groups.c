@@ -147,7 +147,7 @@ struct merged {
   struct ss_payload *payloads;
   struct ss_kernel *kernels;
   uint32_t *settled; /* the endpoints of groups that have a dependent round */
-  uint32_t room, kernel_room;
+  uint32_t capacity, kernel_capacity;
 };
 
 static bool wanted(const struct member *m, bool dependent) {
@@ -182,18 +182,18 @@ static bool gather_rounds(struct conductor *c, struct merged *all, bool dependen
     messages += m->round->messages.count;
     kernels += m->round->after_count;
   }
-  if (messages > all->room || !all->from) {
+  if (messages > all->capacity || !all->from) {
     free(all->from), free(all->to), free(all->bytes), free(all->payloads);
     all->from = ss_alloc(messages, sizeof *all->from);
     all->to = ss_alloc(messages, sizeof *all->to);
     all->bytes = ss_alloc(messages, sizeof *all->bytes);
     all->payloads = ss_alloc(messages, sizeof *all->payloads);
-    all->room = messages;
+    all->capacity = messages;
   }
-  if (kernels > all->kernel_room || !all->kernels) {
+  if (kernels > all->kernel_capacity || !all->kernels) {
     free(all->kernels);
     all->kernels = ss_alloc(kernels, sizeof *all->kernels);
-    all->kernel_room = kernels;
+    all->kernel_capacity = kernels;
   }
   if (!all->settled) all->settled = ss_alloc(c->play->ranks + c->play->servers, sizeof *all->settled);
   if (!all->from || !all->to || !all->bytes || !all->payloads || !all->kernels || !all->settled) return false;
@@ -303,8 +303,8 @@ static void close_member(struct conductor *c, struct member *m) {
   free(m->stack);
 }
 
-bool ss_together(struct ss_play *play, uint32_t count, const struct ss_group *groups, ss_group_body *body,
-                 void *context, struct ss_error *error) {
+bool ss_groups_play(struct ss_play *play, uint32_t count, const struct ss_group *groups, ss_group_body *body,
+                    void *context, struct ss_error *error) {
   struct conductor c = {.play = play, .count = count, .body = body, .context = context};
   struct merged all = {0};
   uint32_t open = 0;

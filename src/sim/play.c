@@ -7,15 +7,15 @@
 
 bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks, uint32_t servers,
                   struct ss_error *error) {
-  uint32_t room = ranks > servers ? ranks : servers;
-  *play = (struct ss_play){.player = player, .ranks = ranks, .servers = servers, .room = room};
-  play->from = ss_alloc(room, sizeof *play->from);
-  play->to = ss_alloc(room, sizeof *play->to);
-  play->bytes = ss_alloc(room, sizeof *play->bytes);
-  play->payload = ss_alloc(room, sizeof *play->payload);
-  play->sent = ss_alloc(room, sizeof *play->sent);
-  play->given = ss_alloc(room, sizeof *play->given);
-  play->kernel = ss_alloc(room, sizeof *play->kernel);
+  uint32_t capacity = ranks > servers ? ranks : servers;
+  *play = (struct ss_play){.player = player, .ranks = ranks, .servers = servers, .capacity = capacity};
+  play->from = ss_alloc(capacity, sizeof *play->from);
+  play->to = ss_alloc(capacity, sizeof *play->to);
+  play->bytes = ss_alloc(capacity, sizeof *play->bytes);
+  play->payload = ss_alloc(capacity, sizeof *play->payload);
+  play->sent = ss_alloc(capacity, sizeof *play->sent);
+  play->given = ss_alloc(capacity, sizeof *play->given);
+  play->kernel = ss_alloc(capacity, sizeof *play->kernel);
   play->summing = ss_alloc_zero(ranks, sizeof *play->summing);
   if (play->from && play->to && play->bytes && play->payload && play->sent && play->given && play->kernel &&
       play->summing)

@@ -77,7 +77,7 @@ struct ss_play {
   struct ss_sum_scratch scratch;
 
   /* room for one round of at most `room` messages */
-  uint32_t room;
+  uint32_t capacity;
   uint32_t *from, *to;
   uint64_t *bytes;
   struct ss_payload *payload, *sent; /* sent: of a watchful play, to compare with */

@@ -1,10 +1,11 @@
 /* Without MPI nobody is together: `crew` is NULL everywhere. */
-#include "study/run_shared.h"
-#include "study/processes.h"
-#include "study/training_shared.h"
 #include "exec/launch.h"
+#include "study/processes.h"
+#include "study/run_shared.h"
+#include "study/training_shared.h"
 
-bool ss_work_together(bool understood, bool (*work)(void *context, struct ss_crew *crew, struct ss_error *error),
+bool ss_processes_run(bool understood,
+                      bool (*work)(void *context, struct ss_communicator *comm, struct ss_error *error),
                       void *context, struct ss_error *error) {
   (void)work;
   (void)context;
@@ -15,20 +16,20 @@ bool ss_work_together(bool understood, bool (*work)(void *context, struct ss_cre
   return ss_launch_read().rank != 0;
 }
 
-bool ss_together_agree(const struct ss_crew *crew, bool good, struct ss_error *error) {
-  (void)crew;
+bool ss_processes_agree(const struct ss_communicator *comm, bool good, struct ss_error *error) {
+  (void)comm;
   (void)error;
   return good;
 }
 
-bool ss_together_follow(const struct ss_crew *crew, bool good, struct ss_error *error) {
-  (void)crew;
+bool ss_processes_follow(const struct ss_communicator *comm, bool good, struct ss_error *error) {
+  (void)comm;
   (void)error;
   return good;
 }
 
-void ss_together_tell(const struct ss_crew *crew, void *bytes, size_t size) {
-  (void)crew;
+void ss_processes_broadcast(const struct ss_communicator *comm, void *bytes, size_t size) {
+  (void)comm;
   (void)bytes;
   (void)size;
 }
@@ -44,10 +45,10 @@ bool ss_points_share(const struct ss_points_share *share, struct ss_error *error
   return ss_fail(error, SS_MACHINE, "built without MPI");
 }
 
-bool ss_train_share(struct ss_training *training, const struct ss_points_wish *wish, struct ss_progress *progress,
+bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_progress *progress,
                     struct ss_error *error) {
   (void)training;
-  (void)wish;
+  (void)options;
   (void)progress;
   return ss_fail(error, SS_MACHINE, "built without MPI");
 }

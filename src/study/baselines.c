@@ -120,7 +120,7 @@ static bool compare(struct ss_node stored, const struct ss_point *p, double tole
     if (!isfinite(f.now)) f.now = NAN;
     if (moved(f.was, f.now, counted(name) ? 0 : tolerance)) out->field[out->fields++] = f;
   }
-  out->judged_otherwise = !same_verdict(stored, p->exact);
+  out->judged_by_default = !same_verdict(stored, p->exact);
   return true;
 }
 
@@ -148,7 +148,7 @@ static bool add_point(struct ss_diff *diff, struct list *stored, const struct ss
     free(c->field);
     return false;
   }
-  if (c->fields > 0 || c->judged_otherwise) {
+  if (c->fields > 0 || c->judged_by_default) {
     diff->count++;
     diff->moved++;
   } else {
@@ -229,7 +229,7 @@ static cJSON *changed_json(const struct ss_changed_point *c) {
   cJSON *fields = cJSON_AddArrayToObject(o, "fields"), *differs = cJSON_AddArrayToObject(o, "differs");
   for (size_t i = 0; i < c->fields; i++)
     add_field(fields, c->field[i].name, c->field[i].was, c->field[i].now, relative(&c->field[i]));
-  if (c->judged_otherwise) cJSON_AddItemToArray(differs, cJSON_CreateString("exact"));
+  if (c->judged_by_default) cJSON_AddItemToArray(differs, cJSON_CreateString("exact"));
   if (now) add_differing(differs, c, now);
   cJSON_Delete(now);
   return o;
@@ -258,7 +258,7 @@ bool ss_diff_json(const struct ss_diff *diff, const char *scenario, FILE *stream
 static void add_lines(cJSON *list, const struct ss_changed_point *c) {
   cJSON *o = changed_json(c), *fields = cJSON_DetachItemFromObjectCaseSensitive(o, "fields");
   cJSON_DeleteItemFromObjectCaseSensitive(o, "differs");
-  if (cJSON_GetArraySize(fields) == 0) add_field(fields, c->judged_otherwise ? "exact" : "", NAN, NAN, NAN);
+  if (cJSON_GetArraySize(fields) == 0) add_field(fields, c->judged_by_default ? "exact" : "", NAN, NAN, NAN);
   for (const cJSON *f = fields ? fields->child : NULL; f; f = f->next) {
     cJSON *line = cJSON_Duplicate(o, 1);
     for (const cJSON *v = f->child; v; v = v->next) cJSON_AddItemToObject(line, v->string, cJSON_Duplicate(v, 1));
@@ -336,7 +336,7 @@ static const struct ss_moved_field *most_moved(const struct ss_changed_point *c)
 static void add_move(struct ss_table *table, const struct ss_changed_point *c) {
   const struct ss_moved_field *most = most_moved(c);
   if (!most) {
-    ss_table_cell(table, "%s", c->judged_otherwise ? "exact" : "-");
+    ss_table_cell(table, "%s", c->judged_by_default ? "exact" : "-");
     for (int i = 0; i < 4; i++) ss_table_cell(table, "-");
     return;
   }
@@ -345,7 +345,7 @@ static void add_move(struct ss_table *table, const struct ss_changed_point *c) {
   value_cell(table, most->name, most->now);
   if (isfinite(relative(most))) ss_table_cell(table, "%+.3g%%", 100 * relative(most));
   else ss_table_cell(table, "-");
-  ss_table_cell(table, "%zu", c->fields - 1 + c->judged_otherwise);
+  ss_table_cell(table, "%zu", c->fields - 1 + c->judged_by_default);
 }
 
 /* "zen: options, trace_hash"; the caller's, NULL when nothing differs. */

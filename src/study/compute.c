@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool point_arrays(struct ss_point *p, const struct ss_points_wish *wish, struct ss_error *error) {
-  if (wish->per_iteration) p->iteration_s = ss_alloc_zero(p->iterations, sizeof *p->iteration_s);
-  if (wish->per_iteration && !p->iteration_s) return ss_fail_memory(error, "recording iterations");
-  if (!wish->per_rank) return true;
+static bool point_arrays(struct ss_point *p, const struct ss_run_options *options, struct ss_error *error) {
+  if (options->per_iteration) p->iteration_s = ss_alloc_zero(p->iterations, sizeof *p->iteration_s);
+  if (options->per_iteration && !p->iteration_s) return ss_fail_memory(error, "recording iterations");
+  if (!options->per_rank) return true;
   p->rank_sent = ss_alloc_zero(p->ranks, sizeof *p->rank_sent);
   p->rank_received = ss_alloc_zero(p->ranks, sizeof *p->rank_received);
   return (p->rank_sent && p->rank_received) || ss_fail_memory(error, "recording ranks");
@@ -165,18 +165,19 @@ static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss
 }
 
 /* One iteration, on all networks. */
-static bool run_iteration(const struct ss_job *job, uint32_t networks, const struct ss_points_wish *wish, uint64_t t,
-                          struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
+static bool run_iteration(const struct ss_job *job, uint32_t networks, const struct ss_run_options *options,
+                          uint64_t t, struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
   const struct ss_world world = {
       .cluster = w->clusters[0], .device = &job->device, .verify = job->verify, .memory = &w->memory};
-  struct ss_input_wish input_wish = ss_setting_wish(&job->setting, job->ranks, job->verify, job->device.counted);
-  const bool element = input_wish.element;
+  struct ss_input_options input_options =
+      ss_setting_input_options(&job->setting, job->ranks, job->verify, job->device.counted);
+  const bool element = input_options.element;
   struct ss_input input;
-  *out = (struct ss_outcome){.rank_sent = wish->per_rank ? w->sent : NULL, .rank_received = w->received};
-  if (job->selection.selects) input_wish.element = input_wish.values = input_wish.lists = true;
-  input_wish.iteration = t;
+  *out = (struct ss_outcome){.rank_sent = options->per_rank ? w->sent : NULL, .rank_received = w->received};
+  if (job->selection.selects) input_options.element = input_options.values = input_options.lists = true;
+  input_options.iteration = t;
   ss_arena_reset(&w->arena);
-  if (!ss_inputs_get(&w->inputs, job, &input_wish, &w->arena, &w->scratch, &input, error) ||
+  if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &w->scratch, &input, error) ||
       !select_entries(job, element, w, &input, error) || !ss_measure_add(&w->measures, &input, &job->origin, error) ||
       !ss_simulate_all(&job->setting, &world, w->clusters, networks, &input, &w->arena, out, w->tallies, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
@@ -194,7 +195,7 @@ const struct ss_cost *ss_job_cost(const struct ss_job *job, const struct ss_cost
 }
 
 static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                        const struct ss_points_wish *wish, struct ss_worker *w, struct ss_point *points,
+                        const struct ss_run_options *options, struct ss_worker *w, struct ss_point *points,
                         struct ss_error *error) {
   const struct ss_job *job = &jobs[group->job[0]];
   const struct ss_cost *cost = ss_job_cost(job, costs);
@@ -209,19 +210,19 @@ static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *gr
     w->clusters[i] = &jobs[group->job[i]].cluster;
     ss_point_free_arrays(p);
     ss_point_begin(p, &jobs[group->job[i]]);
-    if (!point_arrays(p, wish, error)) return false;
+    if (!point_arrays(p, options, error)) return false;
   }
   return ss_measure_begin(&w->measures, job->ranks, block, error);
 }
 
 bool ss_group_compute(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                      const struct ss_points_wish *wish, struct ss_worker *w, struct ss_point *points,
+                      const struct ss_run_options *options, struct ss_worker *w, struct ss_point *points,
                       struct ss_error *error) {
   const struct ss_job *job = &jobs[group->job[0]];
-  if (!begin_group(jobs, group, costs, wish, w, points, error)) return false;
+  if (!begin_group(jobs, group, costs, options, w, points, error)) return false;
   for (uint64_t t = job->first; t < job->end; t++) {
     struct ss_outcome outcome;
-    if (!run_iteration(job, group->count, wish, t, w, &outcome, error)) return false;
+    if (!run_iteration(job, group->count, options, t, w, &outcome, error)) return false;
     count_values(w, &outcome);
     for (uint32_t i = 0; i < group->count; i++)
       accumulate(&points[group->job[i]], &outcome, &w->tallies[i], w, t - job->first);

@@ -2,10 +2,10 @@
 #ifndef SS_STUDY_COMPUTE_H
 #define SS_STUDY_COMPUTE_H
 
+#include "cost/measure.h"
 #include "study/identity.h"
 #include "study/inputs.h"
 #include "study/run.h"
-#include "cost/measure.h"
 
 /* Fields of a point that are means over iterations. */
 enum { SS_POINT_MEANS = 15 };
@@ -31,7 +31,7 @@ void ss_worker_free(struct ss_worker *worker);
 /* Jobs that send the same, each on its own network: fills in points[job] of each job of the group, whatever it was.
  */
 bool ss_group_compute(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                      const struct ss_points_wish *wish, struct ss_worker *worker, struct ss_point *points,
+                      const struct ss_run_options *options, struct ss_worker *worker, struct ss_point *points,
                       struct ss_error *error) SS_MUST_CHECK;
 
 /* The point without values. */

@@ -63,7 +63,8 @@ static bool read_scheme(const struct ss_duel *duel, const char *text, struct ss_
   return set_name(duel, *doc, copy, error) && (!colon || set_options(*doc, colon + 1, error));
 }
 
-static bool read_side(const struct ss_duel *duel, const char *text, struct ss_duelist *side, struct ss_error *error) {
+static bool read_side(const struct ss_duel *duel, const char *text, struct ss_duel_side *side,
+                      struct ss_error *error) {
   const struct ss_setting defaults = {.index_bytes = (uint32_t)duel->forms->index_bytes};
   if (!read_scheme(duel, text, &side->doc, error) ||
       !ss_setting_read(ss_doc_root(side->doc), &defaults, &side->setting, error))
@@ -142,7 +143,7 @@ static uint32_t servers_of(const struct ss_duel *duel, const struct ss_setting *
   return ss_setting_servers(setting, layout);
 }
 
-static bool form_cost(struct ss_duel *duel, struct ss_duelist *side, double *out, struct ss_error *error) {
+static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *out, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(&duel->cluster, duel->ranks);
   struct ss_cost_values values;
   struct ss_forms_place place;
@@ -187,7 +188,7 @@ static bool round_size(struct ss_duel *duel, double x, struct ss_rounding *out, 
   const double row = (double)c->row_width * (double)c->value_bytes;
   uint64_t unit = 1;
   for (int i = 0; i < 2; i++) {
-    const struct ss_duelist *side = &duel->side[i];
+    const struct ss_duel_side *side = &duel->side[i];
     if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
     const uint64_t parts = ss_setting_parts(&side->setting, layout);
     if (parts > 1) unit = ss_common_multiple(unit, parts);
@@ -242,11 +243,11 @@ static char *schemes_text(const struct ss_duel *duel) {
 
 static bool play(const struct ss_request *request, const struct ss_duel *duel, double cost[2],
                  struct ss_error *error) {
-  const struct ss_points_wish wish = {.jobs = duel->call->wish.jobs, .quiet = true};
+  const struct ss_run_options options = {.jobs = duel->call->options.jobs, .quiet = true};
   struct ss_scenario *scenario;
   struct ss_points points = {0};
   if (!ss_scenario_open(request, &scenario, error)) return false;
-  bool ok = ss_points_run(scenario, &duel->costs, &wish, NULL, &points, error);
+  bool ok = ss_points_run(scenario, &duel->costs, &options, NULL, &points, error);
   if (ok && points.count != 2) ok = ss_fail(error, SS_BAD_INPUT, "%zu points for two schemes", points.count);
   for (int i = 0; ok && i < 2; i++) cost[i] = points.point[i].time;
   if (ok) ss_points_free(&points);

@@ -8,7 +8,7 @@ enum ss_over { SS_OVER_DENSITY, SS_OVER_RANKS, SS_OVER_BANDWIDTH, SS_OVER_LATENC
 /* Which of a cost's forms counts. */
 enum ss_form { SS_FORM_EXACT, SS_FORM_PAPER, SS_FORM_LOW, SS_FORM_HIGH };
 
-struct ss_duelist {
+struct ss_duel_side {
   char label[96];
   struct ss_setting setting;
   struct ss_doc *doc;          /* the scheme as a scenario has it */
@@ -27,7 +27,7 @@ struct ss_duel {
   const struct ss_call *call;
   struct ss_cluster cluster;
   struct ss_costs costs;
-  struct ss_duelist side[2];
+  struct ss_duel_side side[2];
   enum ss_over over;
   enum ss_form form;
   uint32_t ranks; /* where they do not vary */

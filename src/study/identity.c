@@ -95,16 +95,16 @@ static struct ss_identity digest(const XXH3_state_t *state) {
   return (struct ss_identity){hash.high64, hash.low64};
 }
 
-struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_wish *wish) {
+struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_options *options) {
   XXH3_state_t state;
   XXH3_INITSTATE(&state);
   (void)XXH3_128bits_reset(&state);
   feed_input(&state, job);
   feed_count(&state, (uint64_t)(uint32_t)job->origin.exponent);
-  feed_count(&state, wish->lists);
-  feed_count(&state, wish->lookups);
-  feed_count(&state, wish->element);
-  feed_count(&state, wish->values);
+  feed_count(&state, options->lists);
+  feed_count(&state, options->lookups);
+  feed_count(&state, options->element);
+  feed_count(&state, options->values);
   return digest(&state);
 }
 
@@ -193,8 +193,8 @@ static int by_first(const void *a, const void *b) {
 }
 
 static size_t networks_at_once(const struct ss_job *job) {
-  const size_t room = ENDPOINTS_MAX / ((size_t)job->ranks + job->servers);
-  return room < 1 ? 1 : room < NETWORKS_MAX ? room : NETWORKS_MAX;
+  const size_t capacity = ENDPOINTS_MAX / ((size_t)job->ranks + job->servers);
+  return capacity < 1 ? 1 : capacity < NETWORKS_MAX ? capacity : NETWORKS_MAX;
 }
 
 static void cut(const struct ss_job *jobs, const struct keyed *keyed, size_t n, struct ss_job_groups *out) {

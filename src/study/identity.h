@@ -10,7 +10,7 @@ struct ss_identity {
 };
 
 /* Of all that decides what its iterations start from, before anything is selected. */
-struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_wish *wish);
+struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_options *options);
 /* Of all that decides what is sent, and to what effect: jobs that share it differ only in links, network models and
  * labels, and in where of the scenario they stand. */
 struct ss_identity ss_job_payloads(const struct ss_job *job);

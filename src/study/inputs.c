@@ -4,25 +4,25 @@
 #include <string.h>
 
 /* Bytes of the lists and values of one iteration, all ranks; saturates. */
-static uint64_t bytes_of(const struct ss_job *job, const struct ss_input_wish *wish) {
+static uint64_t bytes_of(const struct ss_job *job, const struct ss_input_options *options) {
   const struct ss_origin *o = &job->origin;
   uint64_t entries = 0, width = 1, bytes;
   if (o->trace) {
     width = ss_trace_tensor(o->trace, o->tensor)->row_width;
     for (uint32_t r = 0; r < job->ranks * o->merge; r++)
-      entries += ss_trace_count(o->trace, o->tensor, wish->iteration, r);
+      entries += ss_trace_count(o->trace, o->tensor, options->iteration, r);
   } else if (!ss_mul_u64(job->ranks, o->gradient ? o->gradient->elements : o->uniform.nnz, &entries)) {
     return UINT64_MAX;
   } else if (!o->gradient) {
     width = o->uniform.width;
   }
-  const uint64_t values = wish->values ? width * sizeof(int64_t) : 0;
-  const uint64_t lists = (wish->lookups ? 2 : 1) * (wish->element ? width : 1) * sizeof(uint32_t);
+  const uint64_t values = options->values ? width * sizeof(int64_t) : 0;
+  const uint64_t lists = (options->lookups ? 2 : 1) * (options->element ? width : 1) * sizeof(uint32_t);
   return ss_mul_u64(entries, values + lists, &bytes) ? bytes : UINT64_MAX;
 }
 
-static void begin(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_wish *wish) {
-  const struct ss_identity key = ss_job_inputs(job, wish);
+static void begin(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options) {
+  const struct ss_identity key = ss_job_inputs(job, options);
   if (ss_identity_same(key, inputs->key)) return;
   ss_arena_reset(&inputs->arena);
   inputs->key = key;
@@ -38,17 +38,17 @@ static bool reserve(struct ss_inputs *inputs) {
   return true;
 }
 
-bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_wish *wish,
+bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options,
                    struct ss_arena *passing, struct ss_coalesce_scratch *scratch, struct ss_input *out,
                    struct ss_error *error) {
-  const uint64_t place = wish->iteration - job->first, bytes = bytes_of(job, wish);
-  begin(inputs, job, wish);
+  const uint64_t place = options->iteration - job->first, bytes = bytes_of(job, options);
+  begin(inputs, job, options);
   if (place < inputs->count) {
     *out = inputs->input[place];
     return true;
   }
-  const bool keep = place == inputs->count && bytes <= inputs->room - inputs->bytes && reserve(inputs);
-  if (!ss_input_make(&job->origin, wish, keep ? &inputs->arena : passing, scratch, out, error)) return false;
+  const bool keep = place == inputs->count && bytes <= inputs->budget - inputs->bytes && reserve(inputs);
+  if (!ss_input_make(&job->origin, options, keep ? &inputs->arena : passing, scratch, out, error)) return false;
   if (!keep) return true;
   inputs->bytes += bytes;
   inputs->input[inputs->count++] = *out;

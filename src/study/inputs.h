@@ -5,9 +5,9 @@
 
 #include "study/identity.h"
 
-/* A zeroed struct with `room` set is empty. */
+/* A zeroed struct with `budget` set is empty. */
 struct ss_inputs {
-  size_t room; /* B that may be kept */
+  size_t budget; /* B that may be kept */
   struct ss_identity key;
   struct ss_arena arena;
   struct ss_input *input; /* [count] of the first iterations of the job */
@@ -17,7 +17,7 @@ struct ss_inputs {
 
 /* The input of iteration wish->iteration of the job, kept or made: then it is kept while there is room, or made in
  * `passing`. It is not to be written to. */
-bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_wish *wish,
+bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options,
                    struct ss_arena *passing, struct ss_coalesce_scratch *scratch, struct ss_input *out,
                    struct ss_error *error) SS_MUST_CHECK;
 void ss_inputs_free(struct ss_inputs *inputs);

@@ -14,7 +14,7 @@ struct ss_scenario {
   struct ss_sources sources;
   struct ss_arena arena; /* names of places */
   struct ss_job *job;
-  size_t count, room;
+  size_t count, capacity;
   bool chosen_for_user; /* no schemes were named: all that can run */
   struct cJSON **at;    /* one a place */
   size_t places;

@@ -17,13 +17,13 @@ static const char *const keys[] = {
 
 /* --- ranks ---------------------------------------------------------------------------------------------- */
 
-static bool add_rank(uint64_t rank, uint32_t *out, size_t room, size_t *count, struct ss_error *error) {
-  if (*count == room) return ss_fail(error, SS_BAD_INPUT, "ranks: more than %zu", room);
+static bool add_rank(uint64_t rank, uint32_t *out, size_t capacity, size_t *count, struct ss_error *error) {
+  if (*count == capacity) return ss_fail(error, SS_BAD_INPUT, "ranks: more than %zu", capacity);
   out[(*count)++] = (uint32_t)rank;
   return true;
 }
 
-bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count, struct ss_error *error) {
+bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *count, struct ss_error *error) {
   char copy[512], *rest = copy;
   *count = 0;
   if (strlen(text) >= sizeof copy) return ss_fail(error, SS_BAD_INPUT, "ranks: the list is too long");
@@ -36,14 +36,14 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count,
     high = low;
     if (dots && !ss_count_parse(dots + 2, "ranks", low, SS_RANKS_MAX, &high, error)) return false;
     for (uint64_t rank = low; rank <= high; rank = rank < high && rank * 2 > high ? high : rank * 2) {
-      if (!add_rank(rank, out, room, count, error)) return false;
+      if (!add_rank(rank, out, capacity, count, error)) return false;
       if (rank == high) break;
     }
   }
   return true;
 }
 
-bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t room, size_t *count,
+bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t capacity, size_t *count,
                    struct ss_error *error) {
   const char *text;
   uint64_t rank;
@@ -51,17 +51,18 @@ bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_
   if (!ss_node_present(node)) {
     if (available == 0)
       return ss_node_fail(node, error, "say how many \"ranks\" (a uniform tensor has any number of them)");
-    return add_rank(available, out, room, count, error);
+    return add_rank(available, out, capacity, count, error);
   }
   if (ss_node_is_text(node))
-    return (ss_node_text(node, &text, error) && ss_ranks_parse(text, out, room, count, error)) ||
+    return (ss_node_text(node, &text, error) && ss_ranks_parse(text, out, capacity, count, error)) ||
            ss_fail_prefix(error, "%s: ranks", ss_doc_name(node.doc));
   if (ss_node_is_number(node))
-    return ss_node_count(node, 1, SS_RANKS_MAX, &rank, error) && add_rank(rank, out, room, count, error);
+    return ss_node_count(node, 1, SS_RANKS_MAX, &rank, error) && add_rank(rank, out, capacity, count, error);
   if (!ss_node_is_array(node) || ss_node_size(node) == 0)
     return ss_node_fail(node, error, "expected a list of rank counts (say [4, 8, 16] or \"4..64\")");
   for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
-    if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, room, count, error)) return false;
+    if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, capacity, count, error))
+      return false;
   return true;
 }
 
@@ -200,11 +201,11 @@ static bool read_place(struct ss_scenario *s, struct place *p, struct ss_error *
 /* --- jobs ----------------------------------------------------------------------------------------------- */
 
 static bool append(struct ss_scenario *s, const struct ss_job *job, struct ss_error *error) {
-  if (s->count == s->room) {
-    struct ss_job *grown = ss_realloc(s->job, 2 * s->room + 64, sizeof *grown);
+  if (s->count == s->capacity) {
+    struct ss_job *grown = ss_realloc(s->job, 2 * s->capacity + 64, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "listing points");
     s->job = grown;
-    s->room = 2 * s->room + 64;
+    s->capacity = 2 * s->capacity + 64;
   }
   s->job[s->count++] = *job;
   return true;
@@ -282,11 +283,11 @@ static bool admitted(const struct ss_request *r, const struct ss_scheme *scheme)
   return !r->plan || ((r->lossy || scheme->lossless) && (r->model_parallel || !scheme->model_parallel));
 }
 
-static void add_name(char *list, size_t room, const char *name) {
+static void add_name(char *list, size_t capacity, const char *name) {
   const char *found = strstr(list, name);
   const size_t used = strlen(list), length = strlen(name);
   if (found && (found[length] == ',' || !found[length])) return;
-  snprintf(list + used, room - used, "%s%s", used ? ", " : "", name);
+  snprintf(list + used, capacity - used, "%s%s", used ? ", " : "", name);
 }
 
 /* Which options would have left some. */

@@ -24,9 +24,9 @@ struct ss_journal {
   FILE *stream;
   size_t points; /* that the file holds */
   struct ss_doc **doc;
-  size_t docs, doc_room;
+  size_t docs, doc_capacity;
   struct known *known; /* sorted */
-  size_t count, room;
+  size_t count, capacity;
 };
 
 static int by_hash(const void *a, const void *b) {
@@ -52,14 +52,14 @@ static const struct known *find(const struct known *known, size_t count, const u
 
 /* The journal owns the document from here on. */
 static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *error) {
-  if (j->docs == j->doc_room) {
-    struct ss_doc **grown = ss_realloc(j->doc, 2 * j->doc_room + 64, sizeof(struct ss_doc *));
+  if (j->docs == j->doc_capacity) {
+    struct ss_doc **grown = ss_realloc(j->doc, 2 * j->doc_capacity + 64, sizeof(struct ss_doc *));
     if (!grown) {
       ss_doc_free(doc);
       return ss_fail_memory(error, "reading results");
     }
     j->doc = grown;
-    j->doc_room = 2 * j->doc_room + 64;
+    j->doc_capacity = 2 * j->doc_capacity + 64;
   }
   j->doc[j->docs++] = doc;
   return true;
@@ -69,11 +69,11 @@ static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *e
 static bool add_known(struct ss_journal *j, struct ss_node node, struct ss_error *error) {
   struct known known = {.node = node, .place = j->count};
   if (!ss_point_read_hash(node, known.hash)) return true;
-  if (j->count == j->room) {
-    struct known *grown = ss_realloc(j->known, 2 * j->room + 256, sizeof *grown);
+  if (j->count == j->capacity) {
+    struct known *grown = ss_realloc(j->known, 2 * j->capacity + 256, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "reading results");
     j->known = grown;
-    j->room = 2 * j->room + 256;
+    j->capacity = 2 * j->capacity + 256;
   }
   j->known[j->count++] = known;
   return true;
@@ -228,14 +228,14 @@ static void drop_arrays(struct ss_point *p) {
   p->iteration_s = p->rank_sent = p->rank_received = NULL;
 }
 
-bool ss_journal_recall(struct ss_journal *j, const struct ss_points_wish *wish, struct ss_point *point, bool *known,
-                       struct ss_error *error) {
+bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *options, struct ss_point *point,
+                       bool *known, struct ss_error *error) {
   const struct known *found = find(j->known, j->count, point->hash);
   *known = false;
   if (!found || !ss_point_alike(found->node, point)) return true;
-  if (!ss_point_read(found->node, wish->per_rank, wish->per_iteration, point, error)) return false;
-  *known =
-      (!wish->per_iteration || point->iteration_s) && (!wish->per_rank || (point->rank_sent && point->rank_received));
+  if (!ss_point_read(found->node, options->per_rank, options->per_iteration, point, error)) return false;
+  *known = (!options->per_iteration || point->iteration_s) &&
+           (!options->per_rank || (point->rank_sent && point->rank_received));
   if (!*known) drop_arrays(point);
   return true;
 }

@@ -17,7 +17,7 @@ void ss_journal_close(struct ss_journal *journal, bool keep);
 
 /* Fills in the point's values if they are known, with the arrays that are wished for. A known point with a value that
  * cannot be one is an error. */
-bool ss_journal_recall(struct ss_journal *journal, const struct ss_points_wish *wish, struct ss_point *point,
+bool ss_journal_recall(struct ss_journal *journal, const struct ss_run_options *options, struct ss_point *point,
                        bool *known, struct ss_error *error) SS_MUST_CHECK;
 bool ss_journal_add(struct ss_journal *journal, const struct ss_point *point, struct ss_error *error) SS_MUST_CHECK;
 const char *ss_journal_path(const struct ss_journal *journal);

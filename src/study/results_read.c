@@ -19,15 +19,15 @@ struct lines {
   const char *at, *end;
   size_t line;
   char *field; /* the last one read, without its quotes */
-  size_t room;
+  size_t capacity;
 };
 
 static bool put(struct lines *l, size_t at, char c) {
-  if (at + 1 >= l->room) {
-    char *grown = ss_realloc(l->field, 2 * l->room + 64, 1);
+  if (at + 1 >= l->capacity) {
+    char *grown = ss_realloc(l->field, 2 * l->capacity + 64, 1);
     if (!grown) return false;
     l->field = grown;
-    l->room = 2 * l->room + 64;
+    l->capacity = 2 * l->capacity + 64;
   }
   l->field[at] = c;
   l->field[at + 1] = '\0';

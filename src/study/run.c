@@ -1,10 +1,10 @@
 #include "study/run.h"
 
+#include "cli/progress.h"
 #include "study/compute.h"
 #include "study/identity.h"
-#include "study/run_shared.h"
-#include "cli/progress.h"
 #include "study/processes.h"
+#include "study/run_shared.h"
 
 #include <math.h>
 #include <omp.h>
@@ -58,7 +58,7 @@ struct run {
   const struct ss_job *jobs;
   size_t count;
   const struct ss_costs *costs;
-  const struct ss_points_wish *wish;
+  const struct ss_run_options *options;
   struct ss_points_listener *listener;
   struct ss_point *points; /* [count] in the jobs' order */
   bool *wanted;            /* [count] to be computed */
@@ -146,7 +146,7 @@ static double work_of(const struct ss_job *job) {
   return (double)job->ranks * (double)(job->end - job->first);
 }
 
-static bool make_room(struct run *run, struct ss_error *error) {
+static bool allocate(struct run *run, struct ss_error *error) {
   run->points = ss_alloc_zero(run->count, sizeof *run->points);
   run->wanted = ss_alloc_zero(run->count, sizeof *run->wanted);
   run->blocks = ss_alloc_zero(run->count, sizeof *run->blocks);
@@ -172,18 +172,18 @@ static bool open_results(struct run *run, size_t *known, struct ss_error *error)
 
 /* Of a crew only rank 0 has results, and knows what is wanted. */
 static bool open_run(struct run *run, struct ss_error *error) {
-  const struct ss_crew *crew = run->wish->crew;
-  const bool first = ss_together_first(crew);
+  const struct ss_communicator *comm = run->options->comm;
+  const bool first = ss_processes_first(comm);
   size_t known = 0;
-  if (!ss_together_agree(crew, make_room(run, error), error) ||
-      !ss_together_follow(crew, !first || open_results(run, &known, error), error))
+  if (!ss_processes_agree(comm, allocate(run, error), error) ||
+      !ss_processes_follow(comm, !first || open_results(run, &known, error), error))
     return false;
-  ss_together_tell(crew, run->wanted, run->count * sizeof *run->wanted);
-  if (!ss_together_agree(crew, ss_jobs_group(run->jobs, run->count, run->wanted, &run->groups, error), error))
+  ss_processes_broadcast(comm, run->wanted, run->count * sizeof *run->wanted);
+  if (!ss_processes_agree(comm, ss_jobs_group(run->jobs, run->count, run->wanted, &run->groups, error), error))
     return false;
   for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->jobs[run->groups.group[g].job[0]]);
-  run->progress = ss_progress_begin("points", run->count - known, run->wish->quiet || !first);
-  return ss_together_follow(crew, !first || hand_out(run, error), error);
+  run->progress = ss_progress_begin("points", run->count - known, run->options->quiet || !first);
+  return ss_processes_follow(comm, !first || hand_out(run, error), error);
 }
 
 /* A group is through. One thread at a time. */
@@ -204,7 +204,7 @@ static void compute(struct run *run, size_t g, struct ss_worker *worker) {
 #pragma omp atomic read
   failed = run->failed;
   if (failed != SIZE_MAX) return;
-  bool ok = ss_group_compute(run->jobs, group, run->costs, run->wish, worker, run->points, &mine);
+  bool ok = ss_group_compute(run->jobs, group, run->costs, run->options, worker, run->points, &mine);
 #pragma omp critical
   {
     if (ok && run->failed == SIZE_MAX) ok = finish_group(run, group, &mine);
@@ -222,10 +222,10 @@ static int thread_count(unsigned jobs, size_t groups) {
 }
 
 static bool compute_all(struct run *run, struct ss_error *error) {
-  const int threads = thread_count(run->wish->jobs, run->groups.count);
+  const int threads = thread_count(run->options->jobs, run->groups.count);
 #pragma omp parallel num_threads(threads)
   {
-    struct ss_worker worker = {.inputs.room = SS_INPUTS_ROOM / (size_t)threads};
+    struct ss_worker worker = {.inputs.budget = SS_INPUTS_ROOM / (size_t)threads};
 #pragma omp for schedule(dynamic, 1)
     for (size_t g = 0; g < run->groups.count; g++) compute(run, g, &worker);
     ss_worker_free(&worker);
@@ -247,7 +247,7 @@ static bool share(struct run *run, struct ss_error *error) {
                                   .count = run->count,
                                   .groups = &run->groups,
                                   .costs = run->costs,
-                                  .wish = run->wish,
+                                  .options = run->options,
                                   .listener = run->listener,
                                   .finished = finished,
                                   .context = run};
@@ -259,13 +259,13 @@ static bool share(struct run *run, struct ss_error *error) {
 }
 
 bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
-                   const struct ss_points_wish *wish, struct ss_points_listener *listener, struct ss_points *out,
+                   const struct ss_run_options *options, struct ss_points_listener *listener, struct ss_points *out,
                    struct ss_error *error) {
-  struct run run = {.costs = costs, .wish = wish, .listener = listener, .out = out, .failed = SIZE_MAX};
+  struct run run = {.costs = costs, .options = options, .listener = listener, .out = out, .failed = SIZE_MAX};
   run.jobs = ss_scenario_jobs(scenario, &run.count);
   *out = (struct ss_points){0};
-  const bool ok = wish->crew ? share(&run, error) : open_run(&run, error) && compute_all(&run, error);
-  const bool kept = ok && ss_together_first(wish->crew);
+  const bool ok = options->comm ? share(&run, error) : open_run(&run, error) && compute_all(&run, error);
+  const bool kept = ok && ss_processes_first(options->comm);
   for (size_t i = 0; !kept && run.points && i < run.count; i++) ss_point_free_arrays(&run.points[i]);
   if (!ok) {
     free(out->point);

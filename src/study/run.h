@@ -2,18 +2,18 @@
 #ifndef SS_STUDY_RUN_H
 #define SS_STUDY_RUN_H
 
-#include "study/scenario.h"
 #include "cost/forms.h"
 #include "report/points.h"
+#include "study/scenario.h"
 
-struct ss_crew;
+struct ss_communicator;
 
-struct ss_points_wish {
+struct ss_run_options {
   unsigned jobs; /* threads; 0: as many as there are cores */
   bool quiet;    /* no progress bar */
   bool per_rank, per_iteration;
-  struct ss_crew *crew; /* whose processes share the points; NULL: one process computes all */
-  double patience;      /* s: a process of the crew that is silent for longer is lost */
+  struct ss_communicator *comm; /* whose processes share the points; NULL: one process computes all */
+  double patience;              /* s: a process of the crew that is silent for longer is lost */
 };
 
 /* Somebody who wants to know while points are computed. Calls come one at a time, from any thread; a function that
@@ -35,11 +35,11 @@ struct ss_points_listener {
  * differ in nothing but their network are simulated in one go. `costs` must outlive the points. `listener` may be
  * NULL.
  *
- * With a crew it is collective, and like ss_crew_share: rank 0 has the listener and gets the points, the others get
- * none.
+ * With a crew it is collective, and like ss_communicator_share: rank 0 has the listener and gets the points, the
+ * others get none.
  */
 bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
-                   const struct ss_points_wish *wish, struct ss_points_listener *listener, struct ss_points *out,
+                   const struct ss_run_options *options, struct ss_points_listener *listener, struct ss_points *out,
                    struct ss_error *error) SS_MUST_CHECK;
 void ss_points_free(struct ss_points *points);
 

@@ -1,7 +1,7 @@
 #include "study/run_shared.h"
 
-#include "study/processes.h"
 #include "share/share.h"
+#include "study/processes.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ static size_t fields(void) {
   return n;
 }
 
-static size_t numbers_of(const struct ss_point *p, const struct ss_points_wish *wish) {
-  return 2 + fields() + (wish->per_iteration ? p->iterations : 0) + (wish->per_rank ? 2 * (size_t)p->ranks : 0);
+static size_t numbers_of(const struct ss_point *p, const struct ss_run_options *options) {
+  return 2 + fields() + (options->per_iteration ? p->iterations : 0) + (options->per_rank ? 2 * (size_t)p->ranks : 0);
 }
 
 static double *put_array(double *to, const double *from, size_t count) {
@@ -26,13 +26,13 @@ static double *put_array(double *to, const double *from, size_t count) {
   return to + count;
 }
 
-static double *put_point(double *to, const struct ss_point *p, const struct ss_points_wish *wish) {
+static double *put_point(double *to, const struct ss_point *p, const struct ss_run_options *options) {
   const char *name, *near;
   *to++ = p->exact;
   *to++ = p->formula || p->formula_low || p->formula_high || p->paper || p->erratum;
   for (size_t i = 0; (name = ss_point_field_name(i)); i++) (void)ss_point_field(p, name, to++, &near);
-  if (wish->per_iteration) to = put_array(to, p->iteration_s, p->iterations);
-  if (!wish->per_rank) return to;
+  if (options->per_iteration) to = put_array(to, p->iteration_s, p->iterations);
+  if (!options->per_rank) return to;
   to = put_array(to, p->rank_sent, p->ranks);
   return put_array(to, p->rank_received, p->ranks);
 }
@@ -52,12 +52,12 @@ static bool get_point(const double **from, const struct ss_job *job, const struc
   p->exact = (enum ss_verdict)(int)*at++;
   if (*at++ != 0 && cost) ss_point_add_texts(p, cost);
   for (size_t i = 0; ss_point_field_name(i); i++) ss_point_set_field(p, i, *at++);
-  if (s->wish->per_iteration) at = get_array(at, p->iterations, &p->iteration_s);
-  if (s->wish->per_rank) at = get_array(at, p->ranks, &p->rank_sent);
-  if (s->wish->per_rank) at = get_array(at, p->ranks, &p->rank_received);
+  if (s->options->per_iteration) at = get_array(at, p->iterations, &p->iteration_s);
+  if (s->options->per_rank) at = get_array(at, p->ranks, &p->rank_sent);
+  if (s->options->per_rank) at = get_array(at, p->ranks, &p->rank_received);
   *from = at;
-  return ((!s->wish->per_iteration || p->iteration_s) &&
-          (!s->wish->per_rank || (p->rank_sent && p->rank_received))) ||
+  return ((!s->options->per_iteration || p->iteration_s) &&
+          (!s->options->per_rank || (p->rank_sent && p->rank_received))) ||
          ss_fail_memory(error, "receiving results");
 }
 
@@ -70,14 +70,15 @@ struct sharing {
 
 static size_t group_numbers(const struct ss_points_share *s, const struct ss_job_group *group) {
   size_t n = 0;
-  for (uint32_t i = 0; i < group->count; i++) n += numbers_of(&s->points[group->job[i]], s->wish);
+  for (uint32_t i = 0; i < group->count; i++) n += numbers_of(&s->points[group->job[i]], s->options);
   return n;
 }
 
 static bool compute(void *context, unsigned thread, size_t item, struct ss_error *error) {
   const struct sharing *x = context;
   const struct ss_points_share *s = x->share;
-  return ss_group_compute(s->jobs, &s->groups->group[item], s->costs, s->wish, &x->worker[thread], s->points, error);
+  return ss_group_compute(s->jobs, &s->groups->group[item], s->costs, s->options, &x->worker[thread], s->points,
+                          error);
 }
 
 static void *pack(void *context, size_t item, size_t *size) {
@@ -87,7 +88,7 @@ static void *pack(void *context, size_t item, size_t *size) {
   if (!numbers) return NULL;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_point *p = &s->points[group->job[i]];
-    at = put_point(at, p, s->wish);
+    at = put_point(at, p, s->options);
     ss_point_free_arrays(p);
   }
   *size = (size_t)(at - numbers) * sizeof *numbers;
@@ -114,7 +115,7 @@ static bool finished(void *context, size_t item, struct ss_error *error) {
 
 static void lost(void *context, uint32_t rank, size_t items) {
   const struct ss_points_share *s = ((struct sharing *)context)->share;
-  ss_together_lost(s->wish->crew, rank, s->wish->patience, items, "groups of points");
+  ss_processes_lost(s->options->comm, rank, s->options->patience, items, "groups of points");
 }
 
 static void name_point(const struct ss_job *job, char *text, size_t size) {
@@ -144,26 +145,27 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
 
 bool ss_points_same(const struct ss_points_share *s, struct ss_error *error) {
   const struct ss_identity all = ss_jobs_identity(s->jobs, s->count);
-  const uint64_t numbers[] = {all.high, all.low, s->wish->per_rank, s->wish->per_iteration};
-  return ss_together_same(s->wish->crew, numbers, sizeof numbers / sizeof *numbers, error);
+  const uint64_t numbers[] = {all.high, all.low, s->options->per_rank, s->options->per_iteration};
+  return ss_processes_same(s->options->comm, numbers, sizeof numbers / sizeof *numbers, error);
 }
 
 bool ss_points_share(const struct ss_points_share *s, struct ss_error *error) {
   struct sharing x = {.share = s};
   struct ss_shared_work work = {.context = &x,
                                 .count = s->groups->count,
-                                .patience = s->wish->patience,
+                                .patience = s->options->patience,
                                 .compute = compute,
                                 .pack = pack,
                                 .unpack = unpack,
                                 .finished = finished,
                                 .lost = lost,
                                 .missing = missing};
-  bool good = ss_crew_threads(s->wish->crew, s->wish->jobs, &work.threads, error);
+  bool good = ss_communicator_threads(s->options->comm, s->options->jobs, &work.threads, error);
   x.worker = good ? ss_alloc_zero(work.threads, sizeof *x.worker) : NULL;
   if (good && !x.worker) good = ss_fail_memory(error, "sharing points");
-  for (unsigned i = 0; x.worker && i < work.threads; i++) x.worker[i].inputs.room = SS_INPUTS_ROOM / work.threads;
-  good = ss_crew_agree(s->wish->crew, good, error) && ss_crew_share(s->wish->crew, &work, error);
+  for (unsigned i = 0; x.worker && i < work.threads; i++) x.worker[i].inputs.budget = SS_INPUTS_ROOM / work.threads;
+  good =
+      ss_communicator_agree(s->options->comm, good, error) && ss_communicator_share(s->options->comm, &work, error);
   for (unsigned i = 0; x.worker && i < work.threads; i++) ss_worker_free(&x.worker[i]);
   free(x.worker);
   return good;

@@ -9,9 +9,9 @@ struct ss_points_share {
   size_t count; /* jobs */
   const struct ss_job_groups *groups;
   const struct ss_costs *costs;
-  const struct ss_points_wish *wish;   /* with a crew */
-  struct ss_points_listener *listener; /* told when all ends; NULL: nobody */
-  struct ss_point *points;             /* [count] in rank 0: all of them, in the end */
+  const struct ss_run_options *options; /* with a crew */
+  struct ss_points_listener *listener;  /* told when all ends; NULL: nobody */
+  struct ss_point *points;              /* [count] in rank 0: all of them, in the end */
   /* Rank 0: a group is there. One call at a time. */
   bool (*finished)(void *context, size_t group, struct ss_error *error);
   void *context;
@@ -19,7 +19,7 @@ struct ss_points_share {
 
 /* Collective: whether all ranks were given the same. */
 bool ss_points_same(const struct ss_points_share *share, struct ss_error *error) SS_MUST_CHECK;
-/* Collective; like ss_crew_share. */
+/* Collective; like ss_communicator_share. */
 bool ss_points_share(const struct ss_points_share *share, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -61,10 +61,10 @@ bool ss_scenario_document(const struct ss_request *request, struct ss_doc **out,
                           struct ss_error *error) SS_MUST_CHECK;
 
 /* "4,8,16", "4..64" (doubling) or both mixed, into out[room]. */
-bool ss_ranks_parse(const char *text, uint32_t *out, size_t room, size_t *count,
+bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *count,
                     struct ss_error *error) SS_MUST_CHECK;
 /* A scenario's "ranks": such a text, a number, or a list; absent: `available`, an error where that is 0. */
-bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t room, size_t *count,
+bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t capacity, size_t *count,
                    struct ss_error *error) SS_MUST_CHECK;
 
 #endif

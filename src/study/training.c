@@ -257,24 +257,24 @@ static bool feed(struct ss_train_scenario *s, struct ss_error *error) {
 
 /* --- how long, how evenly --------------------------------------------------------------------------------- */
 
-static bool read_jitter(struct ss_node node, struct ss_iterate_wish *wish, struct ss_error *error) {
+static bool read_jitter(struct ss_node node, struct ss_iterate_options *options, struct ss_error *error) {
   static const char *const known[] = {"lognormal", "seed", NULL};
   struct ss_node sigma, seed = ss_node_get(node, "seed");
-  wish->seed = 1;
+  options->seed = 1;
   if (!ss_node_present(node)) return true;
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected {\"lognormal\": 0.1}");
   if (!ss_node_keys(node, known, error) || !ss_node_need(node, "lognormal", &sigma, error) ||
-      !ss_node_nonnegative(sigma, SS_RATIO, &wish->sigma, error) ||
-      (ss_node_present(seed) && !ss_node_count(seed, 0, UINT64_C(1) << 53, &wish->seed, error)))
+      !ss_node_nonnegative(sigma, SS_RATIO, &options->sigma, error) ||
+      (ss_node_present(seed) && !ss_node_count(seed, 0, UINT64_C(1) << 53, &options->seed, error)))
     return false;
-  if (wish->sigma > 10) return ss_node_fail(sigma, error, "%g: more than 10 is no jitter", wish->sigma);
+  if (options->sigma > 10) return ss_node_fail(sigma, error, "%g: more than 10 is no jitter", options->sigma);
   return true;
 }
 
-static bool read_wish(struct ss_train_scenario *s, struct ss_error *error) {
+static bool read_options(struct ss_train_scenario *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), iterations = ss_node_get(root, "iterations"),
                  compute = ss_node_get(root, "compute"), verify = ss_node_get(root, "verify");
-  struct ss_iterate_wish *w = &s->training.wish;
+  struct ss_iterate_options *w = &s->training.options;
   w->compute = 1;
   return (!ss_node_present(iterations) || ss_node_count(iterations, 2, 10000000, &w->iterations, error)) &&
          (!ss_node_present(compute) || ss_node_nonnegative(compute, SS_RATIO, &w->compute, error)) &&
@@ -293,7 +293,7 @@ static bool scale(struct ss_train_scenario *s, struct ss_error *error) {
   if (s->scale.factor[SS_SCALED_INTRA_BANDWIDTH] != 1 && !t->durations.cluster.has_intra)
     return ss_node_fail(ss_node_get(node, ss_scaled_names[SS_SCALED_INTRA_BANDWIDTH]), error,
                         "%s has no links of their own inside a node", s->cluster);
-  t->wish.compute *= s->scale.factor[SS_SCALED_COMPUTE];
+  t->options.compute *= s->scale.factor[SS_SCALED_COMPUTE];
   ss_scale_cluster(&s->scale, &t->durations.cluster);
   ss_scale_device(&s->scale, &t->durations.device);
   for (size_t i = 0; i < t->places; i++) ss_scale_workload(&s->scale, &t->place[i].workload);
@@ -313,7 +313,7 @@ bool ss_train_scenario_open(const struct ss_train_request *request, struct ss_tr
   struct ss_node name = ss_node_get(root, "name");
   if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
   return read_workloads(out, error) && read_systems(out, error) && read_place(out, error) && read_trace(out, error) &&
-         read_ranks(out, error) && read_wish(out, error) && scale(out, error) && feed(out, error) &&
+         read_ranks(out, error) && read_options(out, error) && scale(out, error) && feed(out, error) &&
          ss_training_prepare(&out->training, error);
 }
 

@@ -1,14 +1,14 @@
 #include "study/training_shared.h"
 
+#include "share/share.h"
 #include "study/identity.h"
 #include "study/processes.h"
-#include "share/share.h"
 
 #include <stdlib.h>
 
 struct sharing {
   struct ss_durations *durations;
-  const struct ss_points_wish *wish;
+  const struct ss_run_options *options;
   struct ss_progress *progress;
   struct ss_durations_worker **worker; /* [threads] */
 };
@@ -37,7 +37,7 @@ static bool finished(void *context, size_t item, struct ss_error *error) {
 
 static void lost(void *context, uint32_t rank, size_t items) {
   const struct sharing *x = context;
-  ss_together_lost(x->wish->crew, rank, x->wish->patience, items, "simulations");
+  ss_processes_lost(x->options->comm, rank, x->options->patience, items, "simulations");
 }
 
 /* Points need many simulations each, and share them: none is finished before all are. */
@@ -49,11 +49,11 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
                 count, x->durations->count);
 }
 
-static bool same(const struct ss_training *training, const struct ss_points_wish *wish, struct ss_error *error) {
+static bool same(const struct ss_training *training, const struct ss_run_options *options, struct ss_error *error) {
   const struct ss_identity all = ss_durations_identity(&training->durations);
   const uint64_t numbers[] = {all.high, all.low, training->trace ? ss_trace_hash(training->trace) : 0,
                               training->merge};
-  return ss_together_same(wish->crew, numbers, sizeof numbers / sizeof *numbers, error);
+  return ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error);
 }
 
 static bool open_workers(struct sharing *x, unsigned threads, struct ss_error *error) {
@@ -66,22 +66,22 @@ static bool open_workers(struct sharing *x, unsigned threads, struct ss_error *e
   return (x->worker && good) || ss_fail_memory(error, "sharing simulations");
 }
 
-bool ss_train_share(struct ss_training *training, const struct ss_points_wish *wish, struct ss_progress *progress,
+bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_progress *progress,
                     struct ss_error *error) {
-  struct sharing x = {.durations = &training->durations, .wish = wish, .progress = progress};
+  struct sharing x = {.durations = &training->durations, .options = options, .progress = progress};
   struct ss_shared_work work = {.context = &x,
                                 .count = training->durations.count,
-                                .patience = wish->patience,
+                                .patience = options->patience,
                                 .compute = compute,
                                 .pack = pack,
                                 .unpack = unpack,
                                 .finished = finished,
                                 .lost = lost,
                                 .missing = missing};
-  if (!same(training, wish, error)) return false;
-  bool good = ss_crew_threads(wish->crew, wish->jobs, &work.threads, error);
+  if (!same(training, options, error)) return false;
+  bool good = ss_communicator_threads(options->comm, options->jobs, &work.threads, error);
   good = good && open_workers(&x, work.threads, error);
-  good = ss_crew_agree(wish->crew, good, error) && ss_crew_share(wish->crew, &work, error);
+  good = ss_communicator_agree(options->comm, good, error) && ss_communicator_share(options->comm, &work, error);
   for (unsigned i = 0; x.worker && i < work.threads; i++) ss_durations_worker_free(x.worker[i]);
   free(x.worker);
   return good;

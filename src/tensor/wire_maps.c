@@ -132,11 +132,11 @@ static void take_block(struct blocks *b, uint64_t low, uint64_t number, const un
 bool ss_wire_get_blocks(const struct ss_wire *wire, const unsigned char *bytes, size_t size, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   const uint64_t range = out->high - out->low;
-  uint64_t room;
+  uint64_t capacity;
   struct blocks b = {.wire = wire, .all = range * out->width, .width = out->width};
-  if (!ss_mul_u64(range + 1, out->width, &room)) return ss_fail_memory(error, "decoding blocks");
+  if (!ss_mul_u64(range + 1, out->width, &capacity)) return ss_fail_memory(error, "decoding blocks");
   b.rows = ss_arena_alloc(arena, range, sizeof *b.rows);
-  b.values = ss_arena_alloc(arena, room, sizeof *b.values);
+  b.values = ss_arena_alloc(arena, capacity, sizeof *b.values);
   if (!b.rows || !b.values) return ss_fail_memory(error, "decoding blocks");
   uint64_t next = 0;
   for (size_t at = 0; at < size;) {

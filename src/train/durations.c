@@ -23,11 +23,11 @@ bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried,
                        struct ss_error *error) {
   for (*out = 0; *out < d->count; ++*out)
     if (same(&d->duration[*out].carried, carried)) return true;
-  if (d->count == d->room) {
-    struct ss_duration *grown = ss_realloc(d->duration, 2 * (size_t)d->room + 64, sizeof *grown);
+  if (d->count == d->capacity) {
+    struct ss_duration *grown = ss_realloc(d->duration, 2 * (size_t)d->capacity + 64, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "listing simulations");
     d->duration = grown;
-    d->room = 2 * d->room + 64;
+    d->capacity = 2 * d->capacity + 64;
   }
   d->duration[d->count++] = (struct ss_duration){.carried = *carried, .sampled = 1};
   return true;
@@ -120,18 +120,18 @@ static uint32_t columns_of(const struct ss_lookups *l, uint32_t ranks) {
 
 static bool rows(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
   const struct ss_carried *c = &d->carried;
-  const struct ss_input_wish needs = ss_setting_wish(&c->setting, c->ranks, true, true);
+  const struct ss_input_options needs = ss_setting_input_options(&c->setting, c->ranks, true, true);
   struct ss_setting setting = c->setting;
   struct ss_selection none = {0};
-  struct ss_lookups_wish wish = {.ranks = c->ranks,
-                                 .share = c->share,
-                                 .columns = c->lookups->module->row_width,
-                                 .element = needs.element,
-                                 .lookups = needs.lookups,
-                                 .values = needs.values};
-  if (needs.values && !c->lookups->valued) wish.columns = columns_of(c->lookups, c->ranks);
-  d->sampled = (double)c->lookups->module->row_width / wish.columns;
-  scale_k(&setting, &none, d->sampled, c->lookups->module->rows * wish.columns);
+  struct ss_lookups_options options = {.ranks = c->ranks,
+                                       .share = c->share,
+                                       .columns = c->lookups->module->row_width,
+                                       .element = needs.element,
+                                       .lookups = needs.lookups,
+                                       .values = needs.values};
+  if (needs.values && !c->lookups->valued) options.columns = columns_of(c->lookups, c->ranks);
+  d->sampled = (double)c->lookups->module->row_width / options.columns;
+  scale_k(&setting, &none, d->sampled, c->lookups->module->rows * options.columns);
   const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
   struct ss_device device = w->all->device;
   ss_device_scale(&device, d->sampled);
@@ -142,9 +142,9 @@ static bool rows(struct ss_durations_worker *w, struct ss_duration *d, struct ss
   if (!reserve(d, period, error)) return false;
   for (uint32_t t = 0; t < d->period; t++) {
     struct ss_input input;
-    wish.iteration = t;
+    options.iteration = t;
     ss_arena_reset(&w->arena);
-    if (!ss_lookups_input(c->lookups, &wish, &w->arena, &input, error) ||
+    if (!ss_lookups_input(c->lookups, &options, &w->arena, &input, error) ||
         !simulate(w, d, &setting, &world, &input, t, error))
       return false;
   }
@@ -174,13 +174,13 @@ static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct
   const struct ss_world world = {&cluster, &device, w->all->verify, &w->memory};
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
   const bool by_element = setting.scheme->by_elements || setting.element;
-  struct ss_input_wish wish = {.ranks = c->ranks, .lists = true, .element = true, .values = true};
+  struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true, .values = true};
   if (!reserve(d, ITERATIONS_OF_VALUES, error)) return false;
   for (uint32_t t = 0; t < d->period; t++) {
     struct ss_input input;
-    wish.iteration = t;
+    options.iteration = t;
     ss_arena_reset(&w->arena);
-    if (!ss_input_make(&origin, &wish, &w->arena, &w->scratch, &input, error)) return false;
+    if (!ss_input_make(&origin, &options, &w->arena, &w->scratch, &input, error)) return false;
     input.value_bytes = element;
     if (c->select.selects && !ss_selector_apply(&w->selector, by_element, &input, &w->arena, error)) return false;
     if (!simulate(w, d, &setting, &world, &input, t, error)) return false;

@@ -29,7 +29,7 @@ struct ss_durations {
   struct ss_device device;
   bool verify; /* prove what can be proven; an unsound result is an error with status SS_UNPROVEN */
   struct ss_duration *duration;
-  uint32_t count, room;
+  uint32_t count, capacity;
 };
 
 /* The place of the answer, which is there after ss_durations_make. */

@@ -12,11 +12,11 @@ static bool earlier(const struct ss_event *a, const struct ss_event *b) {
 }
 
 bool ss_agenda_add(struct ss_agenda *agenda, double at, uint32_t what, uint32_t who) {
-  if (agenda->count == agenda->room) {
-    struct ss_event *grown = ss_realloc(agenda->heap, 2 * agenda->room + 64, sizeof *grown);
+  if (agenda->count == agenda->capacity) {
+    struct ss_event *grown = ss_realloc(agenda->heap, 2 * agenda->capacity + 64, sizeof *grown);
     if (!grown) return false;
     agenda->heap = grown;
-    agenda->room = 2 * agenda->room + 64;
+    agenda->capacity = 2 * agenda->capacity + 64;
   }
   const struct ss_event event = {at, agenda->inserted++, what, who};
   size_t i = agenda->count++;
@@ -66,11 +66,11 @@ static void sink(struct ss_events *e, size_t i, struct ss_waiting task) {
 }
 
 bool ss_events_submit(struct ss_events *e, uint32_t task, double key, double seconds, struct ss_error *error) {
-  if (e->waits == e->room) {
-    struct ss_waiting *grown = ss_realloc(e->waiting, 2 * e->room + 64, sizeof *grown);
+  if (e->waits == e->capacity) {
+    struct ss_waiting *grown = ss_realloc(e->waiting, 2 * e->capacity + 64, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "queueing tasks");
     e->waiting = grown;
-    e->room = 2 * e->room + 64;
+    e->capacity = 2 * e->capacity + 64;
   }
   e->waits++;
   rise(e, e->waits - 1, (struct ss_waiting){key, e->submitted++, task, seconds});

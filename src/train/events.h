@@ -24,7 +24,7 @@ struct ss_event {
 /* Events by (at, order). A zeroed struct is empty. */
 struct ss_agenda {
   struct ss_event *heap;
-  size_t count, room;
+  size_t count, capacity;
   uint64_t inserted;
 };
 
@@ -59,7 +59,7 @@ struct ss_events {
   struct ss_stage_client client;
   struct ss_agenda agenda;
   struct ss_waiting *waiting; /* a heap by (key, order) */
-  size_t waits, room;
+  size_t waits, capacity;
   uint64_t submitted;
   uint32_t streams;
   bool *working; /* [streams] */

@@ -24,7 +24,7 @@ struct instance {
 
 struct player {
   const struct ss_timetable *t;
-  const struct ss_iterate_wish *wish;
+  const struct ss_iterate_options *options;
   struct ss_iterated *out;
   struct ss_events events;
   uint32_t operations; /* an iteration */
@@ -39,7 +39,7 @@ struct player {
   bool in_window;            /* between the end of the warm-up and the last iteration's */
   double busy, hidden, own, split;
   int64_t channel; /* span of the last task on it */
-  size_t room;
+  size_t capacity;
   uint64_t record_from;
   bool short_of_memory;
 };
@@ -68,7 +68,7 @@ static struct operation operation_of(const struct player *p, const struct stream
 static double seconds_of(const struct player *p, const struct stream *s, struct operation o) {
   const struct ss_module *m = &p->t->workload->module[o.module];
   if (o.kind == SS_SPAN_SPLIT) return p->t->split_period ? p->t->split[o.iteration % p->t->split_period] : 0;
-  return s->factor * (p->wish->compute * (o.kind == SS_SPAN_FORWARD ? m->forward : m->backward));
+  return s->factor * (p->options->compute * (o.kind == SS_SPAN_FORWARD ? m->forward : m->backward));
 }
 
 /* The iteration whose instance of the task gates the operation. */
@@ -96,14 +96,14 @@ static bool may_start(const struct player *p, const struct stream *s, struct ope
 
 static int64_t record(struct player *p, struct ss_span span) {
   struct ss_iterated *out = p->out;
-  if (out->spans == p->room) {
-    struct ss_span *grown = ss_realloc(out->span, 2 * p->room + 256, sizeof *grown);
+  if (out->spans == p->capacity) {
+    struct ss_span *grown = ss_realloc(out->span, 2 * p->capacity + 256, sizeof *grown);
     if (!grown) {
       p->short_of_memory = true;
       return -1;
     }
     out->span = grown;
-    p->room = 2 * p->room + 256;
+    p->capacity = 2 * p->capacity + 256;
   }
   out->span[out->spans] = span;
   return (int64_t)out->spans++;
@@ -136,13 +136,13 @@ static int64_t predecessor(const struct player *p, const struct stream *s, struc
 static bool next(void *context, uint32_t stream, double now, double *seconds) {
   struct player *p = context;
   struct stream *s = &p->stream[stream];
-  if (s->iteration == p->wish->iterations) return false;
+  if (s->iteration == p->options->iterations) return false;
   const struct operation o = operation_of(p, s);
   if (!may_start(p, s, o)) return false;
-  if (s->place == 0) s->factor = ss_jitter(p->wish->seed, p->wish->sigma, s->iteration, stream);
+  if (s->place == 0) s->factor = ss_jitter(p->options->seed, p->options->sigma, s->iteration, stream);
   *seconds = seconds_of(p, s, o);
   p->computing += o.kind != SS_SPAN_SPLIT;
-  if (s->iteration >= p->wish->warmup) *(o.kind == SS_SPAN_SPLIT ? &p->split : &p->own) += *seconds;
+  if (s->iteration >= p->options->warmup) *(o.kind == SS_SPAN_SPLIT ? &p->split : &p->own) += *seconds;
   if (s->iteration >= p->record_from)
     s->last = record(
         p, (struct ss_span){o.kind, stream, o.module, o.iteration, now, now, now + *seconds, predecessor(p, s, o)});
@@ -182,8 +182,8 @@ static void end_iteration(struct player *p, struct stream *s, double now) {
   if (++p->finished[t] < p->events.streams) return;
   p->out->end[t] = now;
   p->out->last = s->last;
-  if (t + 1 == p->wish->warmup) p->in_window = true;
-  if (t + 1 == p->wish->iterations) p->in_window = false;
+  if (t + 1 == p->options->warmup) p->in_window = true;
+  if (t + 1 == p->options->iterations) p->in_window = false;
 }
 
 static bool ended(void *context, uint32_t stream, double now, struct ss_error *error) {
@@ -236,7 +236,7 @@ static void passed(void *context, double from, double to) {
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
 static void summarise(struct player *p) {
-  const struct ss_iterate_wish *w = p->wish;
+  const struct ss_iterate_options *w = p->options;
   struct ss_iterated *out = p->out;
   const double n = (double)(w->iterations - w->warmup), streams = p->events.streams;
   out->mean = (out->end[w->iterations - 1] - out->end[w->warmup - 1]) / n;
@@ -255,14 +255,14 @@ static void summarise(struct player *p) {
   out->window = w->recorded < w->iterations ? out->end[w->iterations - w->recorded - 1] : 0;
 }
 
-double ss_task_sent(const struct ss_task *task, const struct ss_iterate_wish *w) {
+double ss_task_sent(const struct ss_task *task, const struct ss_iterate_options *w) {
   double sum = 0;
   const uint64_t later = task->kind == SS_TASK_LOOKUPS;
   for (uint64_t t = w->warmup; task->sent && t < w->iterations; t++) sum += task->sent[(t + later) % task->period];
   return sum / (double)(w->iterations - w->warmup);
 }
 
-double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_wish *w) {
+double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_options *w) {
   double sum = 0;
   const uint64_t later = task->kind == SS_TASK_LOOKUPS;
   for (uint64_t t = w->warmup; task->period && t < w->iterations; t++)
@@ -278,8 +278,8 @@ static bool open_player(struct player *p, struct ss_error *error) {
   p->made = ss_alloc_zero(tasks, sizeof *p->made);
   p->done = ss_alloc_zero(tasks, sizeof *p->done);
   p->instance = ss_alloc_zero(2 * (size_t)tasks, sizeof *p->instance);
-  p->finished = ss_alloc_zero(p->wish->iterations, sizeof *p->finished);
-  p->out->end = ss_alloc_zero(p->wish->iterations, sizeof *p->out->end);
+  p->finished = ss_alloc_zero(p->options->iterations, sizeof *p->finished);
+  p->out->end = ss_alloc_zero(p->options->iterations, sizeof *p->out->end);
   if (!p->stream || !p->made || !p->done || !p->instance || !p->finished || !p->out->end)
     return ss_fail_memory(error, "playing iterations");
   for (uint32_t i = 0; i < streams; i++) p->stream[i].last = -1;
@@ -297,15 +297,15 @@ static void close_player(struct player *p) {
   ss_events_close(&p->events);
 }
 
-bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_wish *wish, struct ss_iterated *out,
-                struct ss_error *error) {
-  struct player p = {.t = timetable, .wish = wish, .out = out};
-  *out = (struct ss_iterated){.streams = wish->sigma > 0 ? timetable->ranks : 1};
+bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_options *options,
+                struct ss_iterated *out, struct ss_error *error) {
+  struct player p = {.t = timetable, .options = options, .out = out};
+  *out = (struct ss_iterated){.streams = options->sigma > 0 ? timetable->ranks : 1};
   /* one more, of which delayed rows may still be under way */
-  if (wish->recorded + 1 < wish->iterations) p.record_from = wish->iterations - wish->recorded - 1;
+  if (options->recorded + 1 < options->iterations) p.record_from = options->iterations - options->recorded - 1;
   bool ok = open_player(&p, error) && ss_events_run(&p.events, error);
   if (ok && p.short_of_memory) ok = ss_fail_memory(error, "recording a timeline");
-  if (ok && p.finished[wish->iterations - 1] < out->streams)
+  if (ok && p.finished[options->iterations - 1] < out->streams)
     ok = ss_fail(error, SS_MACHINE, "%s: the timeline stands still after %.9g s", timetable->workload->name,
                  p.events.now);
   if (ok) summarise(&p);

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-struct ss_iterate_wish {
+struct ss_iterate_options {
   uint64_t iterations, warmup; /* warmup >= 1, below iterations; means are over the rest */
   double compute;              /* factor on forward and backward times */
   double sigma;                /* of the lognormal factor on them, one an iteration and rank; 0: no jitter */
@@ -46,13 +46,13 @@ struct ss_iterated {
   uint32_t streams;
 };
 
-bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_wish *wish, struct ss_iterated *out,
-                struct ss_error *error) SS_MUST_CHECK;
+bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_options *options,
+                struct ss_iterated *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_iterated_free(struct ss_iterated *iterated);
 
 /* Means over the measured iterations: bytes that the task sends, seconds that it lasts. */
-double ss_task_sent(const struct ss_task *task, const struct ss_iterate_wish *wish);
-double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_wish *wish);
+double ss_task_sent(const struct ss_task *task, const struct ss_iterate_options *options);
+double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_options *options);
 
 /* exp(sigma z - sigma^2/2), z standard normal: of mean 1. */
 double ss_jitter(uint64_t seed, double sigma, uint64_t iteration, uint32_t rank);

@@ -231,16 +231,16 @@ static bool in_share(const struct ss_lookups *l, const uint64_t *next, enum ss_s
   return prior == (share == SS_ROWS_PRIOR);
 }
 
-static bool select_rows(const struct ss_lookups *l, const struct ss_lookups_wish *wish, uint64_t *count,
+static bool select_rows(const struct ss_lookups *l, const struct ss_lookups_options *options, uint64_t *count,
                         uint32_t **row, struct ss_arena *arena) {
-  SS_AUTO_FREE uint64_t *next = next_rows(l, wish->iteration, wish->ranks);
+  SS_AUTO_FREE uint64_t *next = next_rows(l, options->iteration, options->ranks);
   if (!next) return false;
-  for (uint32_t r = 0; r < wish->ranks; r++) {
-    const struct segment all = distinct_of(l, wish->iteration, r);
+  for (uint32_t r = 0; r < options->ranks; r++) {
+    const struct segment all = distinct_of(l, options->iteration, r);
     row[r] = ss_arena_alloc(arena, all.count, sizeof **row);
     count[r] = 0;
     for (uint64_t i = 0; row[r] && i < all.count; i++)
-      if (in_share(l, next, wish->share, all.row[i], i)) row[r][count[r]++] = all.row[i];
+      if (in_share(l, next, options->share, all.row[i], i)) row[r][count[r]++] = all.row[i];
     if (!row[r]) return false;
   }
   return true;
@@ -290,10 +290,10 @@ static bool by_elements(uint32_t **rows, uint64_t *count, uint32_t width, struct
 }
 
 /* Magnitudes in [1, 2), of either sign: never zero, and no two ranks alike. */
-static int64_t *make_values(const struct ss_lookups_wish *wish, uint32_t rank, uint64_t count,
+static int64_t *make_values(const struct ss_lookups_options *options, uint32_t rank, uint64_t count,
                             struct ss_arena *arena) {
   int64_t *value = ss_arena_alloc(arena, count, sizeof *value);
-  const uint64_t key = ss_mix(ss_mix(1, wish->iteration), rank);
+  const uint64_t key = ss_mix(ss_mix(1, options->iteration), rank);
   for (uint64_t i = 0; value && i < count; i++) {
     const uint64_t draw = ss_mix(key, i);
     value[i] = INT64_C(1) << SS_VALUE_BITS | (int64_t)(draw >> (64 - SS_VALUE_BITS));
@@ -302,16 +302,16 @@ static int64_t *make_values(const struct ss_lookups_wish *wish, uint32_t rank, u
   return value;
 }
 
-static bool set_shape(const struct ss_lookups *l, const struct ss_lookups_wish *wish, struct ss_input *out,
+static bool set_shape(const struct ss_lookups *l, const struct ss_lookups_options *options, struct ss_input *out,
                       struct ss_error *error) {
   const struct ss_module *m = l->module;
-  const uint32_t width = wish->columns ? wish->columns : m->row_width;
+  const uint32_t width = options->columns ? options->columns : m->row_width;
   *out = (struct ss_input){.rows = m->rows,
                            .width = width,
                            .row_width = width,
                            .elements = m->rows * width,
                            .value_bytes = ss_dtype_bytes(l->dtype)};
-  if (!wish->element) return true;
+  if (!options->element) return true;
   if (out->elements >> 32)
     return ss_fail(error, SS_BAD_INPUT,
                    "module \"%s\": %llu x %u elements are more than 2^32 - 1 indices, which this scheme cannot count",
@@ -321,15 +321,15 @@ static bool set_shape(const struct ss_lookups *l, const struct ss_lookups_wish *
   return true;
 }
 
-static bool traced_values(const struct ss_lookups *l, const struct ss_lookups_wish *wish, struct ss_arena *arena,
-                          struct ss_input *out, struct ss_error *error) {
+static bool traced_values(const struct ss_lookups *l, const struct ss_lookups_options *options,
+                          struct ss_arena *arena, struct ss_input *out, struct ss_error *error) {
   struct ss_origin origin = {.trace = l->valued, .tensor = l->tensor, .merge = l->merge};
-  const struct ss_input_wish same = {.ranks = wish->ranks,
-                                     .iteration = wish->iteration % l->iterations,
-                                     .lists = true,
-                                     .lookups = wish->lookups,
-                                     .element = wish->element,
-                                     .values = true};
+  const struct ss_input_options same = {.ranks = options->ranks,
+                                        .iteration = options->iteration % l->iterations,
+                                        .lists = true,
+                                        .lookups = options->lookups,
+                                        .element = options->element,
+                                        .values = true};
   const struct ss_input shape = *out;
   struct ss_coalesce_scratch scratch = {0};
   const bool ok = ss_origin_exponent(&origin, &origin.exponent, error) &&
@@ -340,36 +340,37 @@ static bool traced_values(const struct ss_lookups *l, const struct ss_lookups_wi
   return ok;
 }
 
-bool ss_lookups_input(const struct ss_lookups *l, const struct ss_lookups_wish *wish, struct ss_arena *arena,
+bool ss_lookups_input(const struct ss_lookups *l, const struct ss_lookups_options *options, struct ss_arena *arena,
                       struct ss_input *out, struct ss_error *error) {
-  const uint32_t P = wish->ranks;
-  if (!set_shape(l, wish, out, error)) return false;
-  const uint32_t width = wish->element ? out->row_width : 1;
-  if (wish->values && l->valued && wish->share == SS_ROWS_ALL) return traced_values(l, wish, arena, out, error);
+  const uint32_t P = options->ranks;
+  if (!set_shape(l, options, out, error)) return false;
+  const uint32_t width = options->element ? out->row_width : 1;
+  if (options->values && l->valued && options->share == SS_ROWS_ALL)
+    return traced_values(l, options, arena, out, error);
   uint64_t *count = ss_arena_alloc(arena, P, sizeof *count), *lookups = ss_arena_alloc(arena, P, sizeof *lookups);
   uint32_t **row = ss_arena_alloc(arena, P, sizeof *row), **lookup = ss_arena_alloc(arena, P, sizeof *lookup);
   int64_t **value = ss_arena_alloc(arena, P, sizeof *value);
   if (!count || !lookups || !row || !lookup || !value) return short_of_memory(error);
-  if (wish->share != SS_ROWS_ALL && !select_rows(l, wish, count, row, arena)) return short_of_memory(error);
+  if (options->share != SS_ROWS_ALL && !select_rows(l, options, count, row, arena)) return short_of_memory(error);
   for (uint32_t r = 0; r < P; r++) {
-    const struct segment own = distinct_of(l, wish->iteration, r), all = lookups_of(l, wish->iteration, r);
-    if (wish->share == SS_ROWS_ALL) {
+    const struct segment own = distinct_of(l, options->iteration, r), all = lookups_of(l, options->iteration, r);
+    if (options->share == SS_ROWS_ALL) {
       row[r] = (uint32_t *)own.row;
       count[r] = own.count;
     }
     lookup[r] = (uint32_t *)all.row;
     lookups[r] = all.count;
     if (width > 1 && (!by_elements(&row[r], &count[r], width, arena) ||
-                      (wish->lookups && !by_elements(&lookup[r], &lookups[r], width, arena))))
+                      (options->lookups && !by_elements(&lookup[r], &lookups[r], width, arena))))
       return short_of_memory(error);
-    if (wish->values && !(value[r] = make_values(wish, r, count[r] * out->width, arena)))
+    if (options->values && !(value[r] = make_values(options, r, count[r] * out->width, arena)))
       return short_of_memory(error);
   }
   out->ranks = P;
   out->count = count;
   out->lookups = lookups;
   out->row = (const uint32_t *const *)row;
-  out->lookup = wish->lookups ? (const uint32_t *const *)lookup : NULL;
-  out->value = wish->values ? (const int64_t *const *)value : NULL;
+  out->lookup = options->lookups ? (const uint32_t *const *)lookup : NULL;
+  out->value = options->values ? (const int64_t *const *)value : NULL;
   return true;
 }

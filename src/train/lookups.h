@@ -38,7 +38,7 @@ void ss_lookups_free(struct ss_lookups *lookups);
 /* Algorithm 1: prior rows are a rank's own distinct rows of t that any of the ranks looks up at t+1. */
 enum ss_share_of_rows { SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED };
 
-struct ss_lookups_wish {
+struct ss_lookups_options {
   uint64_t iteration;
   uint32_t ranks;
   enum ss_share_of_rows share;
@@ -47,8 +47,8 @@ struct ss_lookups_wish {
 };
 
 /* What a scheme starts from, as ss_input_make has it; arrays are `arena`'s. */
-bool ss_lookups_input(const struct ss_lookups *lookups, const struct ss_lookups_wish *wish, struct ss_arena *arena,
-                      struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_lookups_input(const struct ss_lookups *lookups, const struct ss_lookups_options *options,
+                      struct ss_arena *arena, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* The most distinct rows that the first `ranks` ranks have together in any iteration. */
 uint64_t ss_lookups_most(const struct ss_lookups *lookups, uint32_t ranks);

@@ -29,7 +29,7 @@ bool ss_scale_read(struct ss_node node, struct ss_scale *out, struct ss_error *e
 
 void ss_scale_cluster(const struct ss_scale *scale, struct ss_cluster *cluster);
 void ss_scale_device(const struct ss_scale *scale, struct ss_device *device);
-/* All but the compute times, which ss_iterate_wish scales. */
+/* All but the compute times, which ss_iterate_options scales. */
 void ss_scale_workload(const struct ss_scale *scale, struct ss_workload *workload);
 void ss_scale_system(const struct ss_scale *scale, struct ss_system *system);
 

@@ -61,7 +61,7 @@ static void set_choice(struct ss_setting *setting, const char *option, const cha
 static void reset_option(struct ss_setting *setting, const char *option) {
   const struct ss_option *o = setting->scheme->options;
   for (size_t i = 0; o[i].name; i++)
-    if (strcmp(o[i].name, option) == 0) setting->value[i] = (uint64_t)o[i].otherwise;
+    if (strcmp(o[i].name, option) == 0) setting->value[i] = (uint64_t)o[i].default_value;
 }
 
 static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_error *error) {

@@ -31,18 +31,18 @@ enum { PARTS_MAX = 1 << 20, TASKS_MAX = 1 << 22 };
 
 struct making {
   struct ss_timetable *t;
-  uint32_t room;
+  uint32_t capacity;
   uint32_t *place;     /* [modules] in forward order */
   uint32_t *first_use; /* [modules] place of the first module that an embedding's lookups go to; n: of none */
 };
 
 static bool add(struct making *m, struct ss_task task, struct ss_error *error) {
   struct ss_timetable *t = m->t;
-  if (t->tasks == m->room) {
-    struct ss_task *grown = ss_realloc(t->task, 2 * (size_t)m->room + 64, sizeof *grown);
+  if (t->tasks == m->capacity) {
+    struct ss_task *grown = ss_realloc(t->task, 2 * (size_t)m->capacity + 64, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "listing tasks");
     t->task = grown;
-    m->room = 2 * m->room + 64;
+    m->capacity = 2 * m->capacity + 64;
   }
   if (t->tasks == TASKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: more than %d tasks an iteration: make \"partition\" larger",

@@ -53,17 +53,17 @@ static bool can_run(const struct ss_training *training, const struct ss_training
          ss_fail_prefix(error, "%s at %u ranks", p->system->name, p->ranks);
 }
 
-static bool set_wish(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+static bool set_options(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
   const uint64_t cycle = p->place->cycle > 4 ? p->place->cycle : 4;
-  p->wish = training->wish;
-  p->wish.warmup = p->wish.recorded = cycle;
-  if (p->wish.iterations == 0) p->wish.iterations = 2 * cycle;
-  if (p->wish.iterations > cycle) return true;
+  p->options = training->options;
+  p->options.warmup = p->options.recorded = cycle;
+  if (p->options.iterations == 0) p->options.iterations = 2 * cycle;
+  if (p->options.iterations > cycle) return true;
   return ss_fail(
       error, SS_BAD_INPUT,
       "%s: %llu iterations, of which the first %llu are warm-up (one round of the trace, at least 4): play "
       "more (--iterations %llu)",
-      p->place->workload.name, (unsigned long long)p->wish.iterations, (unsigned long long)cycle,
+      p->place->workload.name, (unsigned long long)p->options.iterations, (unsigned long long)cycle,
       (unsigned long long)(2 * cycle));
 }
 
@@ -79,7 +79,7 @@ static bool add_point(struct ss_training *training, const struct ss_workplace *p
     return false;
   }
   training->points++; /* from here on it is freed with the others */
-  if (!set_wish(training, p, error) || !ss_timetable_make(&place->workload, &policy, ranks, &p->timetable, error))
+  if (!set_options(training, p, error) || !ss_timetable_make(&place->workload, &policy, ranks, &p->timetable, error))
     return false;
   for (uint32_t i = 0; i < p->timetable.tasks; i++)
     if (!want(training, p, &p->timetable.task[i], error)) return false;
@@ -135,7 +135,7 @@ static bool fill_split(const struct ss_training *training, struct ss_training_po
   if (!p->timetable.splits || p->timetable.split) return true;
   for (uint32_t i = 0; i < place->workload.modules; i++)
     if (place->workload.module[i].embedding && place->cycle % place->lookups[i].iterations != 0)
-      period = p->wish.iterations; /* feeds of lengths that do not divide each other */
+      period = p->options.iterations; /* feeds of lengths that do not divide each other */
   double *split = ss_arena_alloc(&p->timetable.arena, period, sizeof *split);
   SS_AUTO_FREE uint64_t *moved = ss_alloc(p->ranks, sizeof *moved);
   if (!split || !moved) return ss_fail_memory(error, "timing Algorithm 1");
@@ -166,11 +166,11 @@ static bool play(const struct ss_training *training, struct ss_training_point *p
     task->period = d->period;
     p->sampled = fmax(p->sampled, d->sampled);
   }
-  p->wish.compute = training->wish.compute;
+  p->options.compute = training->options.compute;
   ss_iterated_free(&p->result);
   free(p->path);
   p->path = NULL;
-  if (!fill_split(training, p, error) || !ss_iterate(&p->timetable, &p->wish, &p->result, error) ||
+  if (!fill_split(training, p, error) || !ss_iterate(&p->timetable, &p->options, &p->result, error) ||
       !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error))
     return false;
   p->tokens = tokens_of(training, p);

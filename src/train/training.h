@@ -17,7 +17,7 @@ struct ss_training_point {
   const struct ss_system *system;
   uint32_t ranks;
   struct ss_timetable timetable;
-  struct ss_iterate_wish wish;
+  struct ss_iterate_options options;
   struct ss_iterated result;
   struct ss_path_part *path;
   size_t paths;
@@ -37,8 +37,8 @@ struct ss_training {
   bool skips;                   /* nobody named the systems: those that cannot run somewhere are left out there */
   const struct ss_trace *trace; /* NULL: none */
   uint32_t merge;
-  struct ss_iterate_wish wish;   /* iterations 0: two cycles; warmup and recorded are set here */
-  struct ss_durations durations; /* cluster, device and verify are the caller's to set */
+  struct ss_iterate_options options; /* iterations 0: two cycles; warmup and recorded are set here */
+  struct ss_durations durations;     /* cluster, device and verify are the caller's to set */
   struct ss_training_point *point;
   size_t points;
 };

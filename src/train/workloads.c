@@ -14,7 +14,7 @@ struct reading {
   const char **names; /* [modules + 1] in list order, NULL-terminated */
   uint32_t *sorted;   /* [modules] places by name */
   struct ss_estimate *estimate;
-  size_t estimates, room;
+  size_t estimates, capacity;
 };
 
 static bool short_of_memory(struct ss_error *error) {
@@ -67,11 +67,11 @@ static bool note_estimates(struct reading *r, struct ss_node source, const char 
     const char *text;
     if (!ss_node_text(n, &text, error)) return false;
     if (strncmp(text, "estimated", strlen("estimated")) != 0) continue;
-    if (r->estimates == r->room) {
-      struct ss_estimate *grown = ss_realloc(r->estimate, 2 * r->room + 16, sizeof *grown);
+    if (r->estimates == r->capacity) {
+      struct ss_estimate *grown = ss_realloc(r->estimate, 2 * r->capacity + 16, sizeof *grown);
       if (!grown) return short_of_memory(error);
       r->estimate = grown;
-      r->room = 2 * r->room + 16;
+      r->capacity = 2 * r->capacity + 16;
     }
     const struct ss_estimate e = {module, keep(r->w, ss_node_key(n)), keep(r->w, text)};
     if (!e.field || !e.how) return short_of_memory(error);

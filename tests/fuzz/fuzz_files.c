@@ -18,8 +18,8 @@ static void check_refusal(const struct ss_error *error) {
 static void read_log(const char *path, uint32_t ranks) {
   struct ss_link_log log;
   struct ss_error error = {0};
-  const struct ss_link_log_wish wish = {.ranks = ranks, .most = INFINITY};
-  if (!ss_link_log_read(path, &wish, &log, &error)) {
+  const struct ss_link_log_options options = {.ranks = ranks, .most = INFINITY};
+  if (!ss_link_log_read(path, &options, &log, &error)) {
     check_refusal(&error);
     return;
   }

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 /* The descriptor, to be closed; its path goes to `path`. */
-static inline int in_memory(const void *text, size_t size, char *path, size_t room) {
+static inline int in_memory(const void *text, size_t size, char *path, size_t capacity) {
   const int file = memfd_create("input", MFD_CLOEXEC);
   if (file < 0 || write(file, text, size) != (ssize_t)size) abort();
-  snprintf(path, room, "/proc/self/fd/%d", file);
+  snprintf(path, capacity, "/proc/self/fd/%d", file);
   return file;
 }
 

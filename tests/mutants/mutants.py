@@ -86,8 +86,8 @@ MUTANTS = [
     Mutant("servers fill nodes one after the other", "src/machine/alpha_beta.c", "(e - ranks) % n->nodes",
            "(e - ranks) / cluster->gpus_per_node % n->nodes"),
     Mutant("shifted bytes of the wrong sender", "src/machine/alpha_beta.c",
-           "play_run(n, ready, room, 0, m->shift, m->bytes ? m->bytes + room : NULL, each);",
-           "play_run(n, ready, room, 0, m->shift, m->bytes, each);"),
+           "play_run(n, ready, capacity, 0, m->shift, m->bytes ? m->bytes + capacity : NULL, each);",
+           "play_run(n, ready, capacity, 0, m->shift, m->bytes, each);"),
     Mutant("a started node is no node", "src/machine/cluster.c", "(ranks + cluster->gpus_per_node - 1) / ",
            "(ranks + cluster->gpus_per_node) / "),
     # --- the engine
@@ -290,7 +290,7 @@ MUTANTS = [
     Mutant("adam: every part of an update counts as a step", "src/learn/optimizers.c",
            "if (part != SS_PRIOR) o->step++;", "(void)part, o->step++;"),
     Mutant("adam: no bias correction of the second moment", "src/learn/optimizers.c",
-           "o->wish.rate * sqrt(1 - pow(beta2, (double)step)) /", "o->wish.rate /"),
+           "o->options.rate * sqrt(1 - pow(beta2, (double)step)) /", "o->options.rate /"),
     Mutant("adagrad divides by the sum of squares", "src/learn/optimizers.c",
            "(sqrt(o->second[e]) + adagrad_epsilon)", "(o->second[e] + adagrad_epsilon)"),
     # --- extrapolation, crossovers, fits, baselines: what the command's own test has to see
@@ -304,7 +304,7 @@ MUTANTS = [
     Mutant("the last grid place is left out", "src/cost/crossover.c",
            "if (i + 1 == count) return s->high;", "if (i + 1 == count) return s->low;", cli="crossover"),
     Mutant("an alpha below 0 stands", "src/cost/fit_link.c",
-           "return p->alpha < 0 ? fit_line(room, s, end - first, 1, p) : ok;", "return ok;", cli="calibrate"),
+           "return p->alpha < 0 ? fit_line(capacity, s, end - first, 1, p) : ok;", "return ok;", cli="calibrate"),
     Mutant("two segments on any evidence", "src/cost/fit_link.c", "DECISIVE = 10,", "DECISIVE = -1e9,",
            cli="calibrate"),
     Mutant("an all-reduce is half as long", "src/cost/link_log.c",

@@ -27,11 +27,11 @@ static inline struct ss_layout flat_layout(uint32_t ranks) {
 /* Value number `place` that the tests give an option; false when there is none. */
 static inline bool case_value(const struct cases *c, const struct ss_option *option, uint32_t place, uint64_t *out,
                               double *real) {
-  uint64_t counts[4] = {(uint64_t)option->otherwise, 2, option->low, c->layout.ranks}, value;
-  double reals[3] = {option->otherwise, option->otherwise / 2, (double)option->high};
+  uint64_t counts[4] = {(uint64_t)option->default_value, 2, option->low, c->layout.ranks}, value;
+  double reals[3] = {option->default_value, option->default_value / 2, (double)option->high};
   uint32_t n = 0;
   *out = 0;
-  *real = option->otherwise;
+  *real = option->default_value;
   switch (option->kind) {
   case SS_OPTION_CHOICE: *out = place; return option->choices[place] != NULL;
   case SS_OPTION_FLAG: *out = place; return place < 2;
@@ -77,8 +77,8 @@ static inline bool cases_next(struct cases *c, struct ss_setting *out) {
     for (uint32_t i = 0; c->scheme->options && c->scheme->options[i].name; i++) {
       const struct ss_option *o = &c->scheme->options[i];
       assert_true(case_value(c, o, c->place[i], &out->value[i], &out->real[i]));
-      out->given[i] = o->kind == SS_OPTION_REAL ? out->real[i] < o->otherwise || out->real[i] > o->otherwise
-                                                : out->value[i] != (uint64_t)o->otherwise;
+      out->given[i] = o->kind == SS_OPTION_REAL ? out->real[i] < o->default_value || out->real[i] > o->default_value
+                                                : out->value[i] != (uint64_t)o->default_value;
     }
     if (ss_setting_check(out, c->layout, &error)) return true;
     assert_int_equal(error.status, SS_BAD_INPUT);
@@ -177,12 +177,12 @@ static inline struct ss_trace *ragged_trace(struct dice *dice, enum shape shape,
 static inline struct ss_input iteration_input(const struct ss_trace *trace, uint64_t iteration, uint32_t merge,
                                               const struct ss_setting *setting, bool verify, struct ss_arena *arena) {
   struct ss_origin origin = {.trace = trace, .merge = merge};
-  struct ss_input_wish wish = ss_setting_wish(setting, ss_trace_ranks(trace) / merge, verify, false);
+  struct ss_input_options options = ss_setting_input_options(setting, ss_trace_ranks(trace) / merge, verify, false);
   struct ss_coalesce_scratch scratch = {0};
   struct ss_input input;
   struct ss_error error;
-  wish.iteration = iteration;
-  if (!ss_input_make(&origin, &wish, arena, &scratch, &input, &error)) fail_msg("%s", error.text);
+  options.iteration = iteration;
+  if (!ss_input_make(&origin, &options, arena, &scratch, &input, &error)) fail_msg("%s", error.text);
   ss_coalesce_free(&scratch);
   return input;
 }

@@ -24,13 +24,13 @@ struct message {
 
 struct script {
   struct message *message;
-  uint32_t count, room, rounds;
+  uint32_t count, capacity, rounds;
 };
 
 static struct message *script_add(struct script *s) {
-  if (s->count == s->room) {
-    s->room = s->room ? 2 * s->room : 64;
-    s->message = realloc(s->message, s->room * sizeof *s->message);
+  if (s->count == s->capacity) {
+    s->capacity = s->capacity ? 2 * s->capacity : 64;
+    s->message = realloc(s->message, s->capacity * sizeof *s->message);
     assert_non_null(s->message);
   }
   struct message *m = &s->message[s->count++];

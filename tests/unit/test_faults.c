@@ -77,8 +77,8 @@ static bool alike(const struct ss_payload *a, const struct ss_payload *b) {
   return true;
 }
 
-static void *copy(struct meddler *m, const void *from, uint64_t count, size_t size, uint64_t room) {
-  void *to = ss_arena_alloc(&m->arena, room, size);
+static void *copy(struct meddler *m, const void *from, uint64_t count, size_t size, uint64_t capacity) {
+  void *to = ss_arena_alloc(&m->arena, capacity, size);
   assert_non_null(to);
   if (from && count) memcpy(to, from, count * size);
   return to;

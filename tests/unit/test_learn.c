@@ -2,9 +2,9 @@
  * scheme against sums by plain loops, split updates against whole ones; and mistakes that must change the curve. */
 #include "scheme_cases.h"
 
+#include "learn/trainer.h"
 #include "schemes/registry.h"
 #include "trace/make/import.h"
-#include "learn/trainer.h"
 
 #include <omp.h>
 
@@ -230,13 +230,13 @@ static struct ss_update list(const bool *there, bool wanted, const double *g, ui
 static void optimizers_by_plain_ones(void **state) {
   (void)state;
   for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
-    const struct ss_optimizer_wish wish = {(enum ss_optimizer_kind)kind, 0.05};
+    const struct ss_optimizer_options options = {(enum ss_optimizer_kind)kind, 0.05};
     struct dice dice = {.seed = 31};
     struct plain plain = {.steps = 0};
     struct ss_optimizer optimizer;
     struct ss_error error;
     double parameters[ELEMENTS] = {0};
-    assert_true(ss_optimizer_open(&wish, ELEMENTS, &optimizer, &error));
+    assert_true(ss_optimizer_open(&options, ELEMENTS, &optimizer, &error));
     for (uint32_t t = 0; t < UPDATES; t++) {
       uint32_t element[ELEMENTS];
       double g[ELEMENTS], value[ELEMENTS];
@@ -258,13 +258,13 @@ static void optimizers_by_plain_ones(void **state) {
 static void two_parts_are_one(void **state) {
   (void)state;
   for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
-    const struct ss_optimizer_wish wish = {(enum ss_optimizer_kind)kind, 0.05};
+    const struct ss_optimizer_options options = {(enum ss_optimizer_kind)kind, 0.05};
     struct dice dice = {.seed = 32};
     struct ss_optimizer whole, split;
     struct ss_error error;
     double p[ELEMENTS] = {0}, q[ELEMENTS] = {0};
-    assert_true(ss_optimizer_open(&wish, ELEMENTS, &whole, &error));
-    assert_true(ss_optimizer_open(&wish, ELEMENTS, &split, &error));
+    assert_true(ss_optimizer_open(&options, ELEMENTS, &whole, &error));
+    assert_true(ss_optimizer_open(&options, ELEMENTS, &split, &error));
     for (uint32_t t = 0; t < UPDATES; t++) {
       uint32_t element[ELEMENTS];
       double g[ELEMENTS], value[ELEMENTS];
@@ -523,7 +523,7 @@ static void drill(const struct ss_course *course, const char *scheme, enum mista
     if (!course->split) {
       assert_true(ss_learner_update(&l, &whole, SS_WHOLE, &error));
       for (int table = 0; mistake == DROPPED_RESIDUAL && table < SS_TABLES; table++)
-        l.adder[table][0].memory[0].residual[0].count = 0;
+        l.summation[table][0].memory[0].residual[0].count = 0;
       continue;
     }
     const bool skip = t == 0 || (mistake == SKIPPED_EMPTY && is_empty(&before, l.ranks));
@@ -667,7 +667,7 @@ static struct aftermath without(const struct ss_course *course, const struct ss_
   struct ss_learner l;
   struct ss_error error;
   assert_true(ss_learner_open(course, setting, &l, &error));
-  l.adder[SS_TABLE_INPUT][0].player = &loser.player;
+  l.summation[SS_TABLE_INPUT][0].player = &loser.player;
   assert_true(ss_learner_gradients(&l, 0, &g, &error));
   assert_true(ss_learner_update(&l, &g, SS_WHOLE, &error));
   after.messages = loser.seen;
@@ -803,19 +803,19 @@ static void selected_by_hand(void **state) {
   (void)state;
   for (size_t i = 0; i < COUNT(schemes); i++) {
     struct ss_setting setting;
-    struct ss_adder adder;
+    struct ss_summation summation;
     struct ss_error error;
     setting_of(schemes[i], &setting);
-    if (!ss_adder_open(&setting, &flat, &quarter, 4, 2, 2, &adder, &error)) fail_msg("%s", error.text);
+    if (!ss_summation_open(&setting, &flat, &quarter, 4, 2, 2, &summation, &error)) fail_msg("%s", error.text);
     for (size_t t = 0; t < 2; t++) {
       struct ss_added added;
       double found[8] = {0};
-      assert_true(ss_adder_run(&adder, step[t], &added, &error) && added.sound);
+      assert_true(ss_summation_run(&summation, step[t], &added, &error) && added.sound);
       for (uint64_t k = 0; k < added.count; k++) found[added.element[k]] = added.unit[k];
       for (size_t e = 0; e < 8; e++)
         if (found[e] != sum[t][e]) fail_msg("%s, step %zu: %g at %zu", schemes[i], t, found[e], e);
     }
-    ss_adder_close(&adder);
+    ss_summation_close(&summation);
   }
 }
 

@@ -17,14 +17,14 @@ struct message {
 
 struct log {
   struct message *message;
-  size_t count, room;
+  size_t count, capacity;
   uint32_t rounds;
 };
 
 static void say(struct log *log, bool dependent, uint32_t from, uint32_t to, uint64_t bytes) {
-  if (log->count == log->room) {
-    log->room = log->room ? 2 * log->room : 256;
-    log->message = ss_realloc(log->message, log->room, sizeof *log->message);
+  if (log->count == log->capacity) {
+    log->capacity = log->capacity ? 2 * log->capacity : 256;
+    log->message = ss_realloc(log->message, log->capacity, sizeof *log->message);
     assert_non_null(log->message);
   }
   log->message[log->count++] = (struct message){log->rounds, from, to, dependent, bytes};

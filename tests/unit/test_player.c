@@ -41,13 +41,13 @@ struct job {
 /* What a port serves, in order; job[next] is the one under way or the next one. */
 struct port {
   uint32_t *job;
-  uint32_t count, room, next;
+  uint32_t count, capacity, next;
 };
 
 struct slow {
   const struct schedule *s;
   struct job *job;
-  uint32_t jobs, room;
+  uint32_t jobs, capacity;
   struct port *port;
   uint32_t ports;
   uint32_t left[MOST_ROUNDS][MOST_ENDPOINTS];    /* jobs of the round at the endpoint that are not over */
@@ -62,18 +62,18 @@ static uint32_t slow_node(const struct schedule *s, uint32_t endpoint) {
   return endpoint < s->ranks ? endpoint / per_node : (endpoint - s->ranks) % nodes;
 }
 
-static void *grown(void *old, uint32_t *room, size_t size) {
-  *room = *room ? 2 * *room : 16;
-  void *now = realloc(old, *room * size);
+static void *grown(void *old, uint32_t *capacity, size_t size) {
+  *capacity = *capacity ? 2 * *capacity : 16;
+  void *now = realloc(old, *capacity * size);
   assert_non_null(now);
   return now;
 }
 
 static void slow_add(struct slow *p, struct job job) {
-  if (p->jobs == p->room) p->job = grown(p->job, &p->room, sizeof *p->job);
+  if (p->jobs == p->capacity) p->job = grown(p->job, &p->capacity, sizeof *p->job);
   for (uint32_t i = 0; i < job.ports; i++) {
     struct port *port = &p->port[job.port[i]];
-    if (port->count == port->room) port->job = grown(port->job, &port->room, sizeof *port->job);
+    if (port->count == port->capacity) port->job = grown(port->job, &port->capacity, sizeof *port->job);
     port->job[port->count++] = p->jobs;
   }
   p->left[job.round][job.from]++;

@@ -182,15 +182,15 @@ static void inputs_are_the_sorted_rows_of_merged_ranks(void **state) {
     struct ss_trace *trace =
         ragged_trace(&dice, (enum shape)(seed % SHAPES), ranks * merge, dice_between(&dice, 1, 200), width, SS_F16);
     struct ss_origin origin = {.trace = trace, .merge = merge};
-    struct ss_input_wish wish = {.ranks = ranks, .element = seed % 2, .lookups = seed % 3 > 0};
+    struct ss_input_options options = {.ranks = ranks, .element = seed % 2, .lookups = seed % 3 > 0};
     struct ss_input input, shape;
     ss_arena_reset(&arena);
-    assert_true(ss_input_make(&origin, &wish, &arena, &scratch, &input, &error));
-    assert_true(ss_input_shape(&origin, wish.element, &shape, &error));
-    struct truth truth = truth_of(trace, 0, merge, wish.element);
+    assert_true(ss_input_make(&origin, &options, &arena, &scratch, &input, &error));
+    assert_true(ss_input_shape(&origin, options.element, &shape, &error));
+    struct truth truth = truth_of(trace, 0, merge, options.element);
     assert_true(input.ranks == ranks && input.rows == truth.rows && input.width == truth.width && !input.even);
     assert_true(shape.rows == truth.rows && shape.width == truth.width && input.value_bytes == 2);
-    assert_true(input.row && (input.lookup != NULL) == wish.lookups);
+    assert_true(input.row && (input.lookup != NULL) == options.lookups);
     for (uint32_t r = 0; r < ranks; r++) check_rank(&truth, &input, r);
     free(truth.n);
     ss_trace_close(trace);
@@ -233,12 +233,12 @@ static void uniform_inputs_hold_the_same_everywhere(void **state) {
   for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++)
     for (uint32_t parts = 1; parts <= 8; parts *= 2) {
       struct ss_origin origin = {.merge = 1};
-      struct ss_input_wish wish = {.ranks = 8, .lists = true, .lookups = true, .iteration = 3};
+      struct ss_input_options options = {.ranks = 8, .lists = true, .lookups = true, .iteration = 3};
       struct ss_input in;
       assert_true(ss_uniform_make(512, 1.0 / 16, 3, 4, (enum ss_overlap)overlap, 5, &origin.uniform, &error));
       assert_true(ss_uniform_divides(&origin.uniform, parts, 8, &error));
       assert_int_equal(origin.uniform.nnz, 32);
-      assert_true(ss_input_make(&origin, &wish, &arena, &scratch, &in, &error));
+      assert_true(ss_input_make(&origin, &options, &arena, &scratch, &in, &error));
       assert_true(in.even && in.ranks == 8 && in.rows == 512);
       assert_true(union_of(&in) >= least[overlap] && union_of(&in) <= largest[overlap]);
       check_even(&in, parts);

@@ -165,7 +165,7 @@ static void plays_hand_over_rounds(void **state) {
   const struct ss_wire wire = {.format = SS_WIRE_COO};
   const uint64_t bytes[] = {1, 2, 3};
   assert_true(ss_play_open(&play, &c.player, 3, 5, &error));
-  assert_true(play.room >= 5);
+  assert_true(play.capacity >= 5);
   assert_true(ss_play_resident(&play, 7)); /* no `resident`: everyone lives here */
 
   assert_true(ss_play_messages(&play, 2, true, &wire, &error));

@@ -168,7 +168,7 @@ static struct ss_tally play_together(const struct plan *p, struct recorder *r, c
   struct ss_error error;
   open_recorder(r, p, cluster);
   assert_true(ss_play_open(&play, &r->player, p->ranks, p->servers, &error));
-  if (!ss_together(&play, p->groups, p->group, body, (void *)p, &error)) fail_msg("%s", error.text);
+  if (!ss_groups_play(&play, p->groups, p->group, body, (void *)p, &error)) fail_msg("%s", error.text);
   ss_play_close(&play);
   fclose(r->out);
   return close_recorder(r);
@@ -284,7 +284,7 @@ static bool play_talk(struct talk *t, struct ss_player *player, struct ss_play *
   assert_true(ss_play_open(play, player, 8, 0, error));
   play->payloads = true;
   play->arena = &t->arena;
-  bool ok = ss_together(play, 3, talking, talk, t, error);
+  bool ok = ss_groups_play(play, 3, talking, talk, t, error);
   ss_arena_free(&t->arena);
   ss_play_close(play);
   return ok;
@@ -367,7 +367,7 @@ static void residents_are_those_outside(void **state) {
   uint32_t asked = 0;
   (void)state;
   assert_true(ss_play_open(&play, &player, 8, 0, &error));
-  assert_true(ss_together(&play, 3, talking, ask_residents, &asked, &error));
+  assert_true(ss_groups_play(&play, 3, talking, ask_residents, &asked, &error));
   assert_int_equal(asked, 8);
   ss_play_close(&play);
 }

@@ -356,7 +356,7 @@ static struct ss_trace *merged(struct parts *parts, const char *source, struct s
     content.values = &values;
     if (!ss_trace_build(i ? "second" : "first", &content, &trace[i], error)) fail_msg("%s", error->text);
   }
-  if (!ss_trace_merge((const struct ss_trace *const *)trace, 2, &(struct ss_merge_wish){.source = source}, &out,
+  if (!ss_trace_merge((const struct ss_trace *const *)trace, 2, &(struct ss_merge_options){.source = source}, &out,
                       error))
     out = NULL;
   for (int i = 0; i < 2; i++) ss_trace_close(trace[i]);

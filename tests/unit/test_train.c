@@ -63,7 +63,7 @@ struct toy_run {
   struct ss_workload workload;
   struct ss_timetable timetable;
   double *seconds, split;
-  struct ss_iterate_wish wish;
+  struct ss_iterate_options options;
   struct ss_iterated result;
 };
 
@@ -84,10 +84,10 @@ static void play_toy(const struct toy *toy, enum ss_schedule schedule, uint64_t 
   }
   run->timetable.split = &run->split;
   run->timetable.split_period = 1;
-  run->wish = (struct ss_iterate_wish){
+  run->options = (struct ss_iterate_options){
       .iterations = iterations, .warmup = iterations - 1, .compute = 1, .recorded = iterations, .seed = 1};
-  if (iterations > 8) run->wish.warmup = iterations / 2;
-  assert_true(ss_iterate(&run->timetable, &run->wish, &run->result, &error));
+  if (iterations > 8) run->options.warmup = iterations / 2;
+  assert_true(ss_iterate(&run->timetable, &run->options, &run->result, &error));
 }
 
 static void end_toy(struct toy_run *run) {

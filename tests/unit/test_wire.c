@@ -78,19 +78,19 @@ static void make_scene(struct scene *x, uint64_t seed, enum ss_wire_format forma
 static unsigned char *encoded(const struct scene *x, uint64_t *size) {
   *size = ss_wire_bytes(&x->wire, &x->sent);
   for (unsigned fill = 0; fill < 256; fill += 0xa5) {
-    unsigned char *room = malloc(*size + 2), *out = malloc(*size ? *size : 1);
-    memset(room, (int)fill, *size + 2);
-    ss_wire_encode(&x->wire, &x->sent, room + 1);
-    if (room[0] != fill || room[*size + 1] != fill)
+    unsigned char *capacity = malloc(*size + 2), *out = malloc(*size ? *size : 1);
+    memset(capacity, (int)fill, *size + 2);
+    ss_wire_encode(&x->wire, &x->sent, capacity + 1);
+    if (capacity[0] != fill || capacity[*size + 1] != fill)
       fail_msg("wrote beyond the %llu bytes", (unsigned long long)*size);
-    memcpy(out, room + 1, *size);
-    free(room);
+    memcpy(out, capacity + 1, *size);
+    free(capacity);
     if (fill > 0) return out;
-    room = malloc(*size + 2);
-    memset(room, 0xff, *size + 2);
-    ss_wire_encode(&x->wire, &x->sent, room + 1);
-    if (memcmp(room + 1, out, *size) != 0) fail_msg("not every byte is written");
-    free(room);
+    capacity = malloc(*size + 2);
+    memset(capacity, 0xff, *size + 2);
+    ss_wire_encode(&x->wire, &x->sent, capacity + 1);
+    if (memcmp(capacity + 1, out, *size) != 0) fail_msg("not every byte is written");
+    free(capacity);
     free(out);
   }
   return NULL;

@@ -20,7 +20,7 @@ struct bits {
   uint32_t *tiles; /* [bits_tiles(size) + 1] for counts of tiles, then where each begins; the last is the total */
   const uint32_t *domain; /* which row bit i stands for; NULL: row i */
   uint32_t *rows;         /* [room]; more are not written */
-  uint64_t room;
+  uint64_t capacity;
 };
 
 SS_DEVICE static inline uint64_t bits_words(uint64_t size) {
@@ -87,7 +87,7 @@ GRID_DEVICE static inline void bits_flush(const struct bits *a, const struct bit
   const uint32_t total = s->start[GRID_THREADS - 1] + s->sum.count[GRID_THREADS - 1], low = window * WINDOW;
   for (uint32_t i = low + thread; i < total && i < low + WINDOW; i += GRID_THREADS) {
     const uint64_t to = (uint64_t)a->tiles[tile] + i, bit = (uint64_t)tile * TILE_BITS + s->staged[i - low];
-    if (to < a->room) a->rows[to] = a->domain ? a->domain[bit] : (uint32_t)bit;
+    if (to < a->capacity) a->rows[to] = a->domain ? a->domain[bit] : (uint32_t)bit;
   }
 }
 
@@ -225,7 +225,7 @@ static bool bitmap_encode(struct grid *g, const struct bitmap *b, struct ss_erro
 static bool bitmap_decode(struct grid *g, const struct bitmap *b, uint32_t *tiles, uint32_t *rows, uint32_t *values,
                           struct ss_error *error) {
   const uint64_t bytes = (b->size + 7) / 8;
-  struct bits bits = {.words = b->wire, .size = b->size, .domain = b->domain, .room = b->count};
+  struct bits bits = {.words = b->wire, .size = b->size, .domain = b->domain, .capacity = b->count};
   struct head head = {.wire = b->wire, .first = bytes / 4, .shift = (uint32_t)(bytes % 4)};
   bits.tiles = tiles;
   bits.rows = rows;

@@ -33,7 +33,8 @@ struct coalescing {
 
 static bool coalesce_by_bits(struct grid *g, const struct coalescing *c, struct ss_error *error) {
   const struct ids ids = {.rows = c->rows, .words = c->words};
-  const struct bits bits = {.words = c->words, .size = c->range, .tiles = c->tiles, .rows = c->out, .room = c->count};
+  const struct bits bits = {
+      .words = c->words, .size = c->range, .tiles = c->tiles, .rows = c->out, .capacity = c->count};
   return grid_fill(g, c->words, 0, bits_words(c->range) * sizeof *c->words, error) &&
          GRID_RUN(g, ids_mark, &ids, c->count, NULL, error) && bits_to_rows(g, &bits, error) &&
          grid_copy(g, c->found, c->tiles + bits_tiles(c->range), sizeof *c->found, error);

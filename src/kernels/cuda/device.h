@@ -16,7 +16,7 @@ static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
                         .places = r->places,
                         .rows_out = r->rows_out,
                         .sums = (float *)(void *)r->values_out,
-                        .room = r->entries};
+                        .capacity = r->entries};
   for (uint32_t i = 0; i < in->operands; i++) {
     merge.rows[i] = r->rows[i];
     merge.values[i] = r->values[i];

@@ -22,7 +22,7 @@ struct merge {
   uint32_t *places;   /* [tiles + 1] rows of each tile, then where they go */
   uint32_t *rows_out; /* [room] */
   float *sums;
-  uint64_t room; /* for the sum of the counts, that cannot be too little */
+  uint64_t capacity; /* for the sum of the counts, that cannot be too little */
 };
 
 SS_DEVICE static inline uint32_t merge_rows(uint32_t words) {
@@ -132,7 +132,7 @@ GRID_DEVICE static inline void merge_find(const struct merge *a, struct merge_sh
   if (entry->row == GRID_NONE(uint32_t)) return;
   const uint32_t at = entry->row - tile * merge_rows(a->words), bit = UINT32_C(1) << at % WORD;
   entry->to = a->places[tile] + s->before[at / WORD] + grid_ones(s->present[at / WORD] & (bit - 1));
-  if (entry->to >= a->room) {
+  if (entry->to >= a->capacity) {
     entry->row = GRID_NONE(uint32_t);
   } else if (grid_or(&s->added[at / WORD], bit) & bit) {
     entry->sum = a->sums[entry->to];

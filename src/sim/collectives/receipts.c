@@ -39,12 +39,12 @@ bool ss_receipts_add(struct ss_play *play, struct ss_receipts *r, uint32_t recei
   if (due->origin != got->origin || due->part != got->part || (due->dense && due->count != got->count))
     ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", receiver, got->part,
                      got->origin, due->part, due->origin);
-  if (r->others == r->room) {
-    uint64_t room = r->room ? 2 * r->room : 64;
-    struct ss_receipt *other = ss_realloc(r->other, room, sizeof *other);
+  if (r->others == r->capacity) {
+    uint64_t capacity = r->capacity ? 2 * r->capacity : 64;
+    struct ss_receipt *other = ss_realloc(r->other, capacity, sizeof *other);
     if (!other) return ss_fail_memory(error, "recording receipts");
     r->other = other;
-    r->room = room;
+    r->capacity = capacity;
   }
   r->other[r->others++] = (struct ss_receipt){receiver, block, *got};
   return true;

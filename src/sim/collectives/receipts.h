@@ -18,7 +18,7 @@ struct ss_receipts {
   uint64_t words;
   uint64_t *bits;           /* [receivers * words] */
   struct ss_receipt *other; /* blocks that arrived other than they were sent */
-  uint64_t others, room;
+  uint64_t others, capacity;
 };
 
 /* Nothing received yet. Memory is malloc's: free it. */

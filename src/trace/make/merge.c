@@ -180,33 +180,33 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
 }
 
 /* Those of the wish's tensors in the order of the trace: a name that it has not is an error. */
-static bool keep(const struct ss_trace *trace, const struct ss_merge_wish *wish, size_t *kept, size_t *count,
+static bool keep(const struct ss_trace *trace, const struct ss_merge_options *options, size_t *kept, size_t *count,
                  struct ss_error *error) {
   *count = 0;
   for (size_t i = 0; i < trace->tensors; i++) {
-    bool wanted = wish->tensors == 0;
-    for (size_t k = 0; k < wish->tensors; k++)
-      wanted = wanted || strcmp(wish->tensor[k], trace->tensor[i].tensor.name) == 0;
+    bool wanted = options->tensors == 0;
+    for (size_t k = 0; k < options->tensors; k++)
+      wanted = wanted || strcmp(options->tensor[k], trace->tensor[i].tensor.name) == 0;
     if (wanted) kept[(*count)++] = i;
   }
-  for (size_t k = 0; k < wish->tensors; k++) {
+  for (size_t k = 0; k < options->tensors; k++) {
     size_t i = 0;
-    while (i < trace->tensors && strcmp(wish->tensor[k], trace->tensor[i].tensor.name) != 0) i++;
+    while (i < trace->tensors && strcmp(options->tensor[k], trace->tensor[i].tensor.name) != 0) i++;
     if (i == trace->tensors)
       return ss_fail(error, SS_BAD_INPUT, "%.200s: no tensor is called \"%.100s\" (sparsync trace info lists them)",
-                     trace->name, wish->tensor[k]);
+                     trace->name, options->tensor[k]);
   }
   return true;
 }
 
-bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const struct ss_merge_wish *wish,
+bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const struct ss_merge_options *options,
                     struct ss_trace **out, struct ss_error *error) {
   struct ss_arena data = {0};
   struct job job = {.parts = parts, .count = count, .data = &data};
   if (count < 1) return ss_fail(error, SS_BAD_INPUT, "nothing to merge");
   job.iterations = parts[0]->iterations;
   for (size_t p = 0; p < count; p++) {
-    if (!check_agree(parts[0], parts[p], wish->source == NULL, error)) return false;
+    if (!check_agree(parts[0], parts[p], options->source == NULL, error)) return false;
     job.ranks += parts[p]->ranks;
   }
   if (job.ranks > SS_RANKS_MAX)
@@ -215,7 +215,7 @@ bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const str
   SS_AUTO_FREE size_t *kept = ss_alloc(parts[0]->tensors, sizeof *kept);
   if (!kept) return ss_fail_memory(error, "merging traces");
   job.kept = kept;
-  const bool good = keep(parts[0], wish, kept, &job.tensors, error) && merge(&job, wish->source, out, error);
+  const bool good = keep(parts[0], options, kept, &job.tensors, error) && merge(&job, options->source, out, error);
   ss_arena_free(&data);
   return good;
 }

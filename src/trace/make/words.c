@@ -17,9 +17,9 @@ struct table {
   uint32_t *slot;
   uint64_t slots;
   struct known *word;
-  uint64_t words, word_room;
+  uint64_t words, word_capacity;
   char *pool;
-  uint64_t used, pool_room;
+  uint64_t used, pool_capacity;
 };
 
 static bool in_word(unsigned char c) {
@@ -58,19 +58,19 @@ static bool grow_slots(struct table *table) {
 /* Room for one more word and `length` more bytes of spelling. */
 static bool reserve(struct table *table, size_t length) {
   if (table->words * 2 >= table->slots && !grow_slots(table)) return false;
-  if (table->words == table->word_room) {
-    const uint64_t room = table->word_room * 2 + 1024;
-    struct known *grown = ss_realloc(table->word, room, sizeof *grown);
+  if (table->words == table->word_capacity) {
+    const uint64_t capacity = table->word_capacity * 2 + 1024;
+    struct known *grown = ss_realloc(table->word, capacity, sizeof *grown);
     if (!grown) return false;
     table->word = grown;
-    table->word_room = room;
+    table->word_capacity = capacity;
   }
-  if (table->pool_room - table->used < length) {
-    const uint64_t room = table->pool_room * 2 + length + 4096;
-    char *grown = ss_realloc(table->pool, room, 1);
+  if (table->pool_capacity - table->used < length) {
+    const uint64_t capacity = table->pool_capacity * 2 + length + 4096;
+    char *grown = ss_realloc(table->pool, capacity, 1);
     if (!grown) return false;
     table->pool = grown;
-    table->pool_room = room;
+    table->pool_capacity = capacity;
   }
   return true;
 }

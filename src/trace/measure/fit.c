@@ -125,12 +125,12 @@ static int compare_ranks(const void *a, const void *b) {
 }
 
 /* Targets in order, each once. */
-static bool make_points(const struct ss_fit_wish *wish, struct ss_tensor_fit *t) {
-  t->point = ss_alloc_zero(wish->targets, sizeof *t->point);
+static bool make_points(const struct ss_fit_options *options, struct ss_tensor_fit *t) {
+  t->point = ss_alloc_zero(options->targets, sizeof *t->point);
   if (!t->point) return false;
-  for (size_t i = 0; i < wish->targets; i++) t->point[i].ranks = wish->target[i];
-  qsort(t->point, wish->targets, sizeof *t->point, compare_ranks);
-  for (size_t i = 0; i < wish->targets; i++)
+  for (size_t i = 0; i < options->targets; i++) t->point[i].ranks = options->target[i];
+  qsort(t->point, options->targets, sizeof *t->point, compare_ranks);
+  for (size_t i = 0; i < options->targets; i++)
     if (i == 0 || t->point[i].ranks != t->point[t->points - 1].ranks) t->point[t->points++] = t->point[i];
   return true;
 }
@@ -166,11 +166,11 @@ static bool fit_windows(struct work *w, struct ss_tensor_fit *t) {
   return true;
 }
 
-static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_wish *wish, const struct ss_fit *fit,
+static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_options *options, const struct ss_fit *fit,
                        size_t tensor, struct ss_tensor_fit *t) {
   struct work w = {.trace = trace, .fit = fit, .tensor = tensor};
   t->tensor = *ss_trace_tensor(trace, tensor);
-  bool good = make_points(wish, t) && make_windows(&w, t) &&
+  bool good = make_points(options, t) && make_windows(&w, t) &&
               incidence_count(trace, tensor, fit->first, fit->end, w.window, w.windows) && fit_windows(&w, t);
   if (good) {
     const struct bars bars = make_bars(&w, t);
@@ -180,7 +180,7 @@ static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_wish *w
   }
   incidence_free(w.window, w.windows);
   free(w.window);
-  if (wish->tick) wish->tick(wish->context);
+  if (options->tick) options->tick(options->context);
   return good;
 }
 
@@ -200,13 +200,13 @@ static bool check_tensor(const struct ss_trace *trace, const char *name, struct 
                  near ? "did you mean " : "the first is ", near ? near : names[0], near ? "?" : "");
 }
 
-static bool check_wish(const struct ss_trace *trace, const struct ss_fit_wish *wish, struct ss_fit *fit,
-                       struct ss_error *error) {
+static bool check_options(const struct ss_trace *trace, const struct ss_fit_options *options, struct ss_fit *fit,
+                          struct ss_error *error) {
   const uint64_t iterations = ss_trace_iterations(trace);
   const uint32_t ranks = ss_trace_ranks(trace);
-  fit->first = wish->first;
-  fit->end = wish->end ? wish->end : iterations;
-  fit->ranks = wish->ranks ? wish->ranks : ranks;
+  fit->first = options->first;
+  fit->end = options->end ? options->end : iterations;
+  fit->ranks = options->ranks ? options->ranks : ranks;
   if (fit->first >= fit->end || fit->end > iterations)
     return ss_fail(error, SS_BAD_INPUT, "%s: iterations %" PRIu64 ":%" PRIu64 " are not within its 0:%" PRIu64,
                    ss_trace_name(trace), fit->first, fit->end, iterations);
@@ -220,22 +220,22 @@ static bool check_wish(const struct ss_trace *trace, const struct ss_fit_wish *w
   if (fit->ranks > SS_FIT_RANKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: %" PRIu32 " ranks take too long to fit (--from %d uses the first %d)",
                    ss_trace_name(trace), fit->ranks, SS_FIT_RANKS_MAX, SS_FIT_RANKS_MAX);
-  return check_tensor(trace, wish->tensor, error);
+  return check_tensor(trace, options->tensor, error);
 }
 
-bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_wish *wish, struct ss_fit **out,
+bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *options, struct ss_fit **out,
                   struct ss_error *error) {
   struct ss_fit *fit = ss_alloc_zero(1, sizeof *fit);
   if (!fit) return ss_fail_memory(error, "fitting a trace");
-  if (!check_wish(trace, wish, fit, error)) {
+  if (!check_options(trace, options, fit, error)) {
     ss_fit_free(fit);
     return false;
   }
   fit->tensor = ss_alloc_zero(ss_trace_tensors(trace), sizeof *fit->tensor);
   bool good = fit->tensor != NULL;
   for (size_t i = 0; good && i < ss_trace_tensors(trace); i++)
-    if (!wish->tensor || strcmp(wish->tensor, ss_trace_tensor(trace, i)->name) == 0)
-      good = fit_tensor(trace, wish, fit, i, &fit->tensor[fit->tensors++]);
+    if (!options->tensor || strcmp(options->tensor, ss_trace_tensor(trace, i)->name) == 0)
+      good = fit_tensor(trace, options, fit, i, &fit->tensor[fit->tensors++]);
   if (good) {
     *out = fit;
     return true;

@@ -13,7 +13,7 @@
 enum { SS_FIT_RANKS_MIN = 4, SS_FIT_RANKS_MAX = 1024 };
 
 /* A zero `end` or `ranks` means all. */
-struct ss_fit_wish {
+struct ss_fit_options {
   uint64_t first, end; /* iterations [first, end) */
   uint32_t ranks;      /* fit on the first so many */
   const char *tensor;  /* NULL: every tensor */
@@ -64,7 +64,7 @@ struct ss_fit {
 
 /* A window outside the trace, too few or too many ranks, or an unknown tensor is an SS_BAD_INPUT error. The result is
  * the caller's, to be freed with ss_fit_free before the trace is closed. */
-bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_wish *wish, struct ss_fit **out,
+bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *options, struct ss_fit **out,
                   struct ss_error *error) SS_MUST_CHECK;
 /* NULL is allowed. */
 void ss_fit_free(struct ss_fit *fit);

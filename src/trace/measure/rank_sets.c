@@ -44,19 +44,19 @@ static void find_sorted(const struct load *load) {
 }
 
 /* Gives each remaining list a place for as many ids as it has lookups; *longest is the longest of them. */
-static bool make_room(struct sets *sets, uint64_t *longest) {
-  uint64_t room = 0;
+static bool allocate(struct sets *sets, uint64_t *longest) {
+  uint64_t capacity = 0;
   *longest = 0;
   for (uint32_t r = 0; r < sets->ranks; r++) {
-    sets->place[r] = room;
+    sets->place[r] = capacity;
     if (sets->list[r]) continue;
-    room += sets->size[r];
+    capacity += sets->size[r];
     *longest = sets->size[r] > *longest ? sets->size[r] : *longest;
   }
-  if (room <= sets->room && sets->copies) return true;
+  if (capacity <= sets->capacity && sets->copies) return true;
   free(sets->copies);
-  sets->copies = ss_alloc(room, sizeof *sets->copies);
-  sets->room = sets->copies ? room : 0;
+  sets->copies = ss_alloc(capacity, sizeof *sets->copies);
+  sets->capacity = sets->copies ? capacity : 0;
   return sets->copies != NULL;
 }
 
@@ -98,7 +98,7 @@ bool sets_load(struct sets *sets, const struct ss_trace *trace, size_t tensor, u
   find_sorted(&load);
   sets->lookups = sets->coalesced = 0;
   for (uint32_t r = 0; r < sets->ranks; r++) sets->lookups += sets->size[r];
-  if (!make_room(sets, &longest)) return false;
+  if (!allocate(sets, &longest)) return false;
   if (longest > 0 && !coalesce_rest(&load, longest)) return false;
   for (uint32_t r = 0; r < sets->ranks; r++) {
     if (!sets->list[r]) sets->list[r] = sets->copies; /* an empty list of 64-bit ids: any place will do */

@@ -10,7 +10,7 @@ struct sets {
   uint64_t *size;        /* [ranks] */
   uint64_t *place;       /* [ranks] where a list that had to be coalesced lies in `copies` */
   uint32_t *copies;
-  uint64_t room; /* of `copies` */
+  uint64_t capacity; /* of `copies` */
   uint64_t lookups, coalesced;
 };
 
