@@ -122,6 +122,9 @@ uint64_t ss_setting_value(const struct ss_setting *setting, const char *option);
 double ss_setting_real(const struct ss_setting *setting, const char *option);
 bool ss_setting_given(const struct ss_setting *setting, const char *option);
 
+/* The scheme plays single elements, not rows: it always does, or the setting says so and it can. */
+bool ss_setting_by_elements(const struct ss_setting *setting);
+
 static inline bool ss_run_resident(const struct ss_run *run, uint32_t endpoint) {
   return ss_play_resident(&run->play, endpoint);
 }

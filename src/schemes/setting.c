@@ -26,6 +26,10 @@ bool ss_setting_given(const struct ss_setting *setting, const char *option) {
   return setting->given[place_of(setting->scheme, option)];
 }
 
+bool ss_setting_by_elements(const struct ss_setting *setting) {
+  return setting->scheme->by_elements || (setting->element && !setting->scheme->keeps_rows);
+}
+
 static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struct ss_error *error) {
   const char *name, *names[64];
   size_t n = 0;

@@ -14,7 +14,7 @@ struct ss_input_options ss_setting_input_options(const struct ss_setting *settin
       .lists = verify || device || scheme->valued || sparse_inside ||
                (scheme->counts_suffice && !scheme->counts_suffice(setting, &even)),
       .lookups = scheme->wants_lookups && scheme->wants_lookups(setting),
-      .element = scheme->by_elements || (setting->element && !scheme->keeps_rows),
+      .element = ss_setting_by_elements(setting),
       .values = scheme->valued,
   };
 }
