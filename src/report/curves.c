@@ -36,7 +36,7 @@ double ss_curve_end(const struct ss_curve *curve) {
 /* The first curve of a lossless scheme, or NULL. */
 static const struct ss_curve *exact_curve(const struct ss_curves *curves) {
   for (size_t i = 0; i < curves->count; i++)
-    if (curves->curve[i].setting->scheme->lossless) return &curves->curve[i];
+    if (ss_scheme_lossless(curves->curve[i].setting->scheme)) return &curves->curve[i];
   return NULL;
 }
 
@@ -47,7 +47,7 @@ bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) {
     if (!c->sound)
       return ss_fail(error, SS_UNPROVEN, "%s: %s", c->setting->label,
                      c->mismatch[0] ? c->mismatch : "ranks end with different sums");
-    if (c->setting->scheme->lossless && !same(c, exact))
+    if (ss_scheme_lossless(c->setting->scheme) && !same(c, exact))
       return ss_fail(error, SS_UNPROVEN, "%s and %s are lossless, but their curves differ", c->setting->label,
                      exact->setting->label);
   }
@@ -82,7 +82,7 @@ static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
   cJSON_AddStringToObject(o, "scheme", c->setting->scheme->name);
   cJSON_AddStringToObject(o, "label", c->setting->label);
   cJSON_AddItemToObject(o, "options", options_json(c->setting));
-  cJSON_AddBoolToObject(o, "lossless", c->setting->scheme->lossless);
+  cJSON_AddBoolToObject(o, "lossless", ss_scheme_lossless(c->setting->scheme));
   cJSON_AddBoolToObject(o, "sound", c->sound);
   if (first < i) cJSON_AddStringToObject(o, "same_as", curves->curve[first].setting->label);
   else cJSON_AddNullToObject(o, "same_as");
@@ -179,8 +179,8 @@ static void print_lossless(const struct ss_curves *curves, FILE *stream) {
   size_t lossless = 0, alike = 0;
   for (size_t i = 0; i < curves->count; i++) {
     const struct ss_curve *c = &curves->curve[i];
-    lossless += c->setting->scheme->lossless;
-    alike += c->setting->scheme->lossless && same(c, exact);
+    lossless += ss_scheme_lossless(c->setting->scheme);
+    alike += ss_scheme_lossless(c->setting->scheme) && same(c, exact);
   }
   if (lossless < 2) return;
   if (alike == lossless && alike == 2) fputs("Both lossless schemes have the identical curve, bit by bit.\n", stream);
@@ -254,8 +254,8 @@ static bool print_steps(const struct ss_curves *curves, FILE *stream, struct ss_
 bool ss_curves_table(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
   bool lossy = false, estimates = false;
   for (size_t i = 0; i < curves->count; i++) {
-    lossy = lossy || !curves->curve[i].setting->scheme->lossless;
-    estimates = estimates || curves->curve[i].setting->scheme->estimates;
+    lossy = lossy || !ss_scheme_lossless(curves->curve[i].setting->scheme);
+    estimates = estimates || ss_scheme_estimates(curves->curve[i].setting->scheme);
   }
   print_course(curves, stream);
   print_lossless(curves, stream);

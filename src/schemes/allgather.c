@@ -3,26 +3,28 @@
  * `separate`: a whole all-gather of indices, then a whole one of values, as PyTorch does. `coalesce: false`: lookups
  * travel with their duplicates, as Horovod sends them. */
 #include "schemes/registry.h"
+#include "schemes/run.h"
 
 #include <string.h>
 
 enum algorithm { RING, RECURSIVE_DOUBLING, BRUCK, DIRECT };
 static const char *const algorithms[] = {"ring", "recursive-doubling", "bruck", "direct", NULL};
-static const struct ss_option options[] = {
-    {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the blocks are gathered"},
-    {"separate", SS_OPTION_FLAG, NULL, 0, 1, 0, "indices first, then values, each a whole all-gather"},
-    {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending"},
-    {.name = NULL}};
+enum { ALGORITHM, SEPARATE, COALESCE, OPTIONS };
+static const struct ss_option options[OPTIONS + 1] = {
+    [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the blocks are gathered"},
+    [SEPARATE] = {"separate", SS_OPTION_FLAG, NULL, 0, 1, 0, "indices first, then values, each a whole all-gather"},
+    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending"},
+};
 
 static bool gather_all(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
-  if (!ss_announce_sizes(&run->play, &gather->groups, error)) return false;
+  if (!ss_announce_sizes(run->play, &gather->groups, error)) return false;
   for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(gather, 0, r, &run->own[r]);
-  if (!ss_gather_seal(&run->play, gather, error)) return false;
-  switch ((enum algorithm)ss_setting_value(run->setting, "algorithm")) {
-  case RING: return ss_allgather_ring(&run->play, gather, error);
-  case RECURSIVE_DOUBLING: return ss_allgather_doubling(&run->play, gather, error);
-  case BRUCK: return ss_allgather_bruck(&run->play, gather, error);
-  case DIRECT: return ss_allgather_direct(&run->play, gather, error);
+  if (!ss_gather_seal(run->play, gather, error)) return false;
+  switch ((enum algorithm)run->setting->value[ALGORITHM]) {
+  case RING: return ss_allgather_ring(run->play, gather, error);
+  case RECURSIVE_DOUBLING: return ss_allgather_doubling(run->play, gather, error);
+  case BRUCK: return ss_allgather_bruck(run->play, gather, error);
+  case DIRECT: return ss_allgather_direct(run->play, gather, error);
   }
   return false;
 }
@@ -42,7 +44,7 @@ static void compare_halves(struct ss_run *run, const struct ss_gather *indices) 
 }
 
 static bool run_allgather(struct ss_run *run, struct ss_error *error) {
-  bool separate = ss_setting_value(run->setting, "separate");
+  const bool separate = run->setting->value[SEPARATE];
   struct ss_wire indices_wire = run->coo, values_wire = run->coo;
   struct ss_gather indices = {0}, gather;
   struct ss_groups everyone = ss_everyone(run->ranks);
@@ -55,15 +57,16 @@ static bool run_allgather(struct ss_run *run, struct ss_error *error) {
     gather.known = indices.block;
   }
   ok = ok && gather_all(run, &gather, error);
-  if (ok && separate && run->play.payloads) compare_halves(run, &indices);
-  if (ok && run->play.payloads) ok = ss_run_gathered(run, &gather, error);
+  if (ok && separate && run->play->payloads) compare_halves(run, &indices);
+  if (ok && run->play->payloads) ok = ss_run_gathered(run, &gather, error);
   ss_gather_close(&indices);
   ss_gather_close(&gather);
   return ok;
 }
 
-static bool uncoalesced(const struct ss_setting *setting) {
-  return !ss_setting_value(setting, "coalesce");
+static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
+  (void)layout;
+  traits->lookups = traits->duplicates = !setting->value[COALESCE];
 }
 
 const struct ss_scheme ss_scheme_allgather = {
@@ -71,8 +74,7 @@ const struct ss_scheme ss_scheme_allgather = {
     .summary = "AllGather of every rank's sparse gradient (COO), summed by each",
     .source = "EmbRace §2.2, Table 2; ZEN §2.4 (AGsparse)",
     .options = options,
-    .lossless = true,
-    .uncoalesced = uncoalesced,
-    .wants_lookups = uncoalesced,
+    .content = SS_SENDS_ROWS,
+    .adapt = adapt,
     .run = run_allgather,
 };

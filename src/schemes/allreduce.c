@@ -4,11 +4,14 @@
  * rabenseifner  recursive halving, then doubling (SparDL, Table 1's "Dense")
  * tree          binomial reduce to rank 0, binomial broadcast */
 #include "schemes/registry.h"
+#include "schemes/run.h"
 
 enum algorithm { RING, RABENSEIFNER, TREE };
 static const char *const algorithms[] = {"ring", "rabenseifner", "tree", NULL};
-static const struct ss_option options[] = {
-    {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced"}, {.name = NULL}};
+enum { ALGORITHM, OPTIONS };
+static const struct ss_option options[OPTIONS + 1] = {
+    [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced"},
+};
 
 struct dense_run {
   struct ss_run *run;
@@ -28,7 +31,7 @@ static bool join_lists(struct dense_run *d, const struct ss_gather *gather, stru
   struct ss_chunk shared = {0}, sum;
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
+    if (!ss_receipts_sum(run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
       return false;
     ss_run_sparse(run, r, &sum, 0, NULL);
   }
@@ -52,16 +55,16 @@ static void prove_parts(struct dense_run *d, const struct ss_gather *gather) {
 static bool ring(struct dense_run *d, struct ss_error *error) {
   struct ss_run *run = d->run;
   uint32_t P = run->ranks;
-  struct ss_chunk *part = ss_arena_alloc(run->play.arena, P, sizeof *part);
+  struct ss_chunk *part = ss_arena_alloc(run->play->arena, P, sizeof *part);
   struct ss_gather gather;
   if (!part) return ss_fail_memory(error, "cutting a tensor into parts");
-  if (!ss_reduce_scatter_ring(&run->play, &d->sum, part, error)) return false;
+  if (!ss_reduce_scatter_ring(run->play, &d->sum, part, error)) return false;
   if (!ss_gather_open(&gather, d->sum.groups, &run->dense, error)) return false;
   for (uint32_t r = 0; r < P; r++) {
     part[r].origin = r; /* known to all: r is the owner of part r */
     ss_gather_set(&gather, 0, r, &part[r]);
   }
-  bool ok = ss_gather_seal(&run->play, &gather, error) && ss_allgather_ring(&run->play, &gather, error);
+  bool ok = ss_gather_seal(run->play, &gather, error) && ss_allgather_ring(run->play, &gather, error);
   if (ok && run->dense_lists) ok = join_lists(d, &gather, error);
   else if (ok && run->proof) prove_parts(d, &gather);
   ss_gather_close(&gather);
@@ -71,20 +74,20 @@ static bool ring(struct dense_run *d, struct ss_error *error) {
 static bool whole_tensor(struct dense_run *d, bool tree, struct ss_error *error) {
   struct ss_run *run = d->run;
   uint32_t P = run->ranks;
-  struct ss_chunk *whole = ss_arena_alloc(run->play.arena, P, sizeof *whole);
+  struct ss_chunk *whole = ss_arena_alloc(run->play->arena, P, sizeof *whole);
   if (!whole) return ss_fail_memory(error, "holding a dense tensor");
   for (uint32_t r = 0; r < P; r++) {
     whole[r] = ss_dense_units(&d->sum, 0, d->sum.units);
     whole[r].origin = r;
-    if (run->play.payloads && ss_run_resident(run, r) &&
-        !give(d, r, 0, d->sum.units, run->play.arena, &whole[r], error))
+    if (run->play->payloads && ss_run_resident(run, r) &&
+        !give(d, r, 0, d->sum.units, run->play->arena, &whole[r], error))
       return false;
   }
   if (tree) {
-    if (!ss_reduce_binomial(&run->play, &d->sum, whole, error)) return false;
+    if (!ss_reduce_binomial(run->play, &d->sum, whole, error)) return false;
     for (uint32_t r = 1; r < P; r++) whole[r] = ss_dense_units(&d->sum, 0, 1); /* origin 0, the root */
-    if (!ss_broadcast_binomial(&run->play, &d->sum.groups, 0, &run->dense, whole, error)) return false;
-  } else if (!ss_allreduce_rabenseifner(&run->play, &d->sum, whole, error)) {
+    if (!ss_broadcast_binomial(run->play, &d->sum.groups, 0, &run->dense, whole, error)) return false;
+  } else if (!ss_allreduce_rabenseifner(run->play, &d->sum, whole, error)) {
     return false;
   }
   for (uint32_t r = 0; ss_run_reports(run) && r < P; r++) {
@@ -96,7 +99,7 @@ static bool whole_tensor(struct dense_run *d, bool tree, struct ss_error *error)
 }
 
 static bool run_allreduce(struct ss_run *run, struct ss_error *error) {
-  enum algorithm algorithm = (enum algorithm)ss_setting_value(run->setting, "algorithm");
+  enum algorithm algorithm = (enum algorithm)run->setting->value[ALGORITHM];
   struct dense_run d = {.run = run};
   d.sum = (struct ss_dense_sum){.groups = ss_everyone(run->ranks),
                                 .wire = &run->dense,
@@ -115,7 +118,6 @@ const struct ss_scheme ss_scheme_allreduce = {
     .summary = "AllReduce of the dense tensor: every zero travels too",
     .source = "EmbRace §4.1.2, Table 2; ZEN §2; SparDL Table 1",
     .options = options,
-    .lossless = true,
-    .dense = true,
+    .content = SS_SENDS_DENSE,
     .run = run_allreduce,
 };

@@ -110,8 +110,7 @@ static void add_forms(struct ss_point *p, const struct ss_job *job, const struct
   struct ss_cost_values values;
   struct ss_input shape;
   struct ss_error ignored;
-  const struct ss_scheme *scheme = job->setting.scheme;
-  const bool element = scheme->by_elements || (job->setting.element && !scheme->keeps_rows);
+  const bool element = ss_setting_by_elements(&job->setting);
   p->formula_s = p->formula_low_s = p->formula_high_s = NAN;
   p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
   if (!cost || job->ranks == 1) return;
@@ -141,7 +140,7 @@ void ss_point_begin(struct ss_point *p, const struct ss_job *job) {
                          .trace_hash = job->trace_hash,
                          .seed = job->seed,
                          .iterations = job->end - job->first,
-                         .lossless = job->setting.scheme->lossless,
+                         .lossless = ss_scheme_lossless(job->setting.scheme),
                          .exact = SS_UNKNOWN,
                          .hash = {identity.high, identity.low}};
 }
@@ -154,7 +153,7 @@ static bool select_entries(const struct ss_job *job, bool element, struct ss_wor
 
 /* What the exact sum applies is all there is, or all that was selected of it. */
 static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss_outcome *o) {
-  const bool lossless = job->setting.scheme->lossless;
+  const bool lossless = ss_scheme_lossless(job->setting.scheme);
   if (lossless && o->proven) {
     o->error_l2 = o->error_mean = o->energy_lost = 0;
     o->energy = 1;
@@ -167,25 +166,31 @@ static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss
 /* One iteration, on all networks. */
 static bool run_iteration(const struct ss_job *job, uint32_t networks, const struct ss_run_options *options,
                           uint64_t t, struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
-  const struct ss_world world = {
-      .cluster = w->clusters[0], .device = &job->device, .verify = job->verify, .memory = &w->memory};
+  const struct ss_world world = {.cluster = w->clusters[0],
+                                 .device = &job->device,
+                                 .verify = job->verify,
+                                 .state = &w->memory,
+                                 .clusters = w->clusters,
+                                 .cluster_count = networks};
   struct ss_input_options input_options =
       ss_setting_input_options(&job->setting, job->ranks, job->verify, job->device.counted);
   const bool element = input_options.element;
   struct ss_input input;
-  *out = (struct ss_outcome){.rank_sent = options->per_rank ? w->sent : NULL, .rank_received = w->received};
+  *out = (struct ss_outcome){
+      .rank_sent = options->per_rank ? w->sent : NULL, .rank_received = w->received, .tallies = w->tallies};
   if (job->selection.selects) input_options.element = input_options.values = input_options.lists = true;
   input_options.iteration = t;
   ss_arena_reset(&w->arena);
   if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &w->scratch, &input, error) ||
       !select_entries(job, element, w, &input, error) || !ss_measure_add(&w->measures, &input, &job->origin, error) ||
-      !ss_simulate_all(&job->setting, &world, w->clusters, networks, &input, &w->arena, out, w->tallies, error))
+      !ss_simulate(&job->setting, &world, &input, &w->arena, out, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
                           (unsigned long long)t);
   if (out->proven && !out->sound)
     return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %llu: %s: %s", job->setting.label, job->ranks,
                    (unsigned long long)t,
-                   job->setting.scheme->lossless ? "not the exact sum" : "not what it should be", out->mismatch);
+                   ss_scheme_lossless(job->setting.scheme) ? "not the exact sum" : "not what it should be",
+                   out->mismatch);
   weigh(job, w, out);
   return true;
 }
@@ -200,7 +205,7 @@ static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *gr
   const struct ss_job *job = &jobs[group->job[0]];
   const struct ss_cost *cost = ss_job_cost(job, costs);
   const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
-  ss_memory_free(&w->memory); /* each group begins with nothing kept */
+  ss_state_free(&w->memory); /* each group begins with nothing kept */
   ss_selector_free(&w->selector);
   w->selector = (struct ss_selector){.selection = job->selection};
   memset(w->counted, 0, sizeof w->counted);
@@ -242,7 +247,7 @@ void ss_worker_free(struct ss_worker *w) {
   ss_arena_free(&w->arena);
   ss_coalesce_free(&w->scratch);
   ss_inputs_free(&w->inputs);
-  ss_memory_free(&w->memory);
+  ss_state_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_measure_free(&w->measures);
   free(w->sent);

@@ -18,7 +18,7 @@ struct ss_worker {
   struct ss_arena arena;
   struct ss_coalesce_scratch scratch;
   struct ss_inputs inputs;
-  struct ss_memory memory;
+  struct ss_state memory;
   struct ss_selector selector;
   struct ss_measures measures;
   uint64_t *sent, *received;          /* [ranks] of one iteration */

@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "machine/device.h"
-#include "schemes/schemes.h"
 #include "schemes/select.h"
+#include "schemes/simulate.h"
 
 struct cJSON;
 

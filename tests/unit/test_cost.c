@@ -350,7 +350,7 @@ static void forms_evaluate_and_absent_ones_are_nan(void **state) {
 /* --- which form a setting has ----------------------------------------------------------------------------- */
 
 static uint64_t is(const struct ss_setting *s, const char *option) {
-  return ss_setting_value(s, option);
+  return *ss_setting_find(s, option);
 }
 
 static const char *chosen(const struct ss_setting *s, const char *option) {

@@ -1,0 +1,29 @@
+/* TopkA, a plain top-k baseline of SparDL's Table 1: every rank selects the k largest entries of its gradient and old
+ * residual, and keeps the rest; the selections are all-gathered by recursive doubling (SparDL §1). */
+#include "schemes/registry.h"
+#include "schemes/residual.h"
+
+static const struct ss_option options[SS_K_OPTIONS + 1] = {[SS_DENSITY] = SS_OPTION_DENSITY, [SS_K] = SS_OPTION_K};
+
+static bool run_topka(struct ss_run *run, struct ss_error *error) {
+  const struct ss_groups everyone = ss_everyone(run->ranks);
+  struct ss_chunk *selected;
+  struct ss_gather gather;
+  if (!ss_run_select_all(run, &selected, error) || !ss_gather_open(&gather, everyone, &run->coo, error)) return false;
+  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(&gather, 0, r, &selected[r]);
+  bool ok = ss_announce_sizes(run->play, &everyone, error) && ss_gather_seal(run->play, &gather, error) &&
+            ss_allgather_doubling(run->play, &gather, error);
+  ok = ok && ss_run_gathered(run, &gather, error);
+  ss_gather_close(&gather);
+  return ok;
+}
+
+const struct ss_scheme ss_scheme_topka = {
+    .name = "topka",
+    .summary = "Local top-k, all-gathered by recursive doubling; the rest waits",
+    .source = "SparDL §1, Table 1 (TopkA)",
+    .options = options,
+    .content = SS_SENDS_LARGEST,
+    .traits = {.conserves = true},
+    .run = run_topka,
+};
