@@ -9,10 +9,6 @@ uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layou
   return layout.ranks < layout.per_node ? layout.ranks : layout.per_node;
 }
 
-uint32_t ss_hierarchy_ranks(enum ss_hierarchy hierarchy, struct ss_layout layout) {
-  return hierarchy == SS_FLAT ? layout.ranks : layout.nodes;
-}
-
 struct hierarchy {
   struct ss_run *run;
   bool shard;

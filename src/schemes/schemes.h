@@ -15,7 +15,6 @@ struct ss_layout {
 /* Groups in which the scheme runs at once, and the ranks of each: one of all ranks; one of the nodes' leaders; or,
  * for shards, as many as a node has ranks. */
 uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layout);
-uint32_t ss_hierarchy_ranks(enum ss_hierarchy hierarchy, struct ss_layout layout);
 
 /* shard: ring reduce-scatter inside every node; rank i of every node runs the scheme with those of the other nodes on
  * shard i; ring all-gather inside every node. leader: binomial reduce to the node's first rank, the scheme among

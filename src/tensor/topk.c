@@ -185,13 +185,6 @@ bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, st
   return true;
 }
 
-bool ss_topk_threshold(const struct ss_chunk *from, uint64_t k, uint64_t *threshold, struct ss_error *error) {
-  struct cut cut;
-  if (!find_cut(from->marks, from->count, k, &cut, error)) return false;
-  *threshold = cut.threshold;
-  return true;
-}
-
 bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_arena *arena, struct ss_chunk *out,
                  struct ss_error *error) {
   const struct cut cut = {threshold > 0 ? threshold - 1 : 0, 0};

@@ -18,10 +18,6 @@ static inline uint64_t ss_magnitude(uint64_t mark) {
 bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, struct ss_chunk *out,
              struct ss_error *error) SS_MUST_CHECK;
 
-/* The magnitude of the k-th entry by the rule: 0 when there are fewer than k non-zeros, UINT64_MAX for k = 0. */
-bool ss_topk_threshold(const struct ss_chunk *from, uint64_t k, uint64_t *threshold,
-                       struct ss_error *error) SS_MUST_CHECK;
-
 /* All non-zero entries whose magnitude is `threshold` or more. */
 bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_arena *arena, struct ss_chunk *out,
                  struct ss_error *error) SS_MUST_CHECK;

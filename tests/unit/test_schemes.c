@@ -232,10 +232,15 @@ static void uniform_inputs_hold_the_same_everywhere(void **state) {
   (void)state;
   for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++)
     for (uint32_t parts = 1; parts <= 8; parts *= 2) {
-      struct ss_origin origin = {.merge = 1};
+      struct ss_origin origin = {.merge = 1,
+                                 .uniform = {.rows = 512,
+                                             .width = 3,
+                                             .value_bytes = 4,
+                                             .overlap = (enum ss_overlap)overlap,
+                                             .seed = 5}};
       struct ss_input_options options = {.ranks = 8, .lists = true, .lookups = true, .iteration = 3};
       struct ss_input in;
-      assert_true(ss_uniform_make(512, 1.0 / 16, 3, 4, (enum ss_overlap)overlap, 5, &origin.uniform, &error));
+      assert_true(ss_uniform_make(1.0 / 16, &origin.uniform, &error));
       assert_true(ss_uniform_divides(&origin.uniform, parts, 8, &error));
       assert_int_equal(origin.uniform.nnz, 32);
       assert_true(ss_input_make(&origin, &options, &arena, &scratch, &in, &error));
@@ -249,16 +254,18 @@ static void uniform_inputs_hold_the_same_everywhere(void **state) {
 }
 
 static void uniform_inputs_that_do_not_divide_are_refused(void **state) {
-  struct ss_uniform u;
+  struct ss_uniform u = {.rows = 100, .width = 1, .value_bytes = 4, .overlap = SS_OVERLAP_FULL, .seed = 1};
   struct ss_error error;
   (void)state;
-  assert_false(ss_uniform_make(100, 0, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
-  assert_false(ss_uniform_make(100, 1.5, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
-  assert_false(ss_uniform_make(100, NAN, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
-  assert_false(ss_uniform_make(100, 1.0 / 32, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  assert_false(ss_uniform_make(0, &u, &error));
+  assert_false(ss_uniform_make(1.5, &u, &error));
+  assert_false(ss_uniform_make(NAN, &u, &error));
+  assert_false(ss_uniform_make(1.0 / 32, &u, &error));
   assert_non_null(strstr(error.text, "128"));
-  assert_false(ss_uniform_make(5, 0.1, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
-  assert_true(ss_uniform_make(96, 1.0 / 32, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  u.rows = 5;
+  assert_false(ss_uniform_make(0.1, &u, &error));
+  u.rows = 96;
+  assert_true(ss_uniform_make(1.0 / 32, &u, &error));
   assert_int_equal(u.nnz, 3);
   assert_false(ss_uniform_divides(&u, 2, 4, &error)); /* 3 rows */
   assert_true(ss_uniform_divides(&u, 3, 4, &error));
