@@ -1,4 +1,4 @@
-#include "learn/adders.h"
+#include "learn/summation.h"
 
 #include <inttypes.h>
 #include <math.h>
