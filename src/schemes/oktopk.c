@@ -52,7 +52,7 @@ static bool everyone_here(const struct ss_run *run) {
 static double smallest(const struct ss_chunk *chunk) {
   uint64_t least = chunk->count > 0 ? UINT64_MAX : 0;
   for (uint64_t i = 0; i < chunk->count; i++)
-    if (ss_magnitude(chunk->marks[i]) < least) least = ss_magnitude(chunk->marks[i]);
+    if (ss_magnitude(chunk->units[i]) < least) least = ss_magnitude(chunk->units[i]);
   return (double)least;
 }
 
@@ -92,7 +92,7 @@ static bool share(struct oktopk *o, const struct ss_chunk *part, bool ring, uint
   const bool ok = ss_gather_seal(play, &gather, error) &&
                   (ring ? ss_allgather_ring(play, &gather, error) : ss_allgather_bruck(play, &gather, error));
   for (uint32_t j = 0; ok && j < P; j++) {
-    number[j] = gather.block[j].marks ? gather.block[j].marks[0] : 0;
+    number[j] = gather.block[j].numbers ? gather.block[j].numbers[0] : 0;
     if (ss_run_resident(o->run, j) && !ss_receipts_regular(&gather.receipts, j))
       ss_play_mismatch(play, "rank %u was not told the numbers that the others sent", j);
   }
@@ -112,7 +112,8 @@ static bool give_cut(void *context, uint32_t r, uint32_t first, uint32_t count, 
   o->given[first] += *cut;
   *out = ss_dense_units(&o->cuts, first, count);
   out->origin = r;
-  out->marks = cut;
+  out->numbers = cut;
+  out->kind = SS_CHUNK_NUMBERS;
   return true;
 }
 
@@ -150,7 +151,9 @@ static bool share_sizes(struct oktopk *o, struct ss_error *error) {
   if (!part || !o->upto) return ss_fail_memory(error, "counting what is kept");
   for (uint32_t j = 0; j < P; j++) {
     part[j] = (struct ss_chunk){.count = 1, .high = 1, .width = 1, .origin = j, .part = j, .dense = true};
-    if (ss_run_resident(o->run, j)) part[j].marks = &o->regions.aggregate[j].count;
+    if (!ss_run_resident(o->run, j)) continue;
+    part[j].numbers = &o->regions.aggregate[j].count;
+    part[j].kind = SS_CHUNK_NUMBERS;
   }
   if (!share(o, part, false, o->upto + 1, error)) return false;
   o->upto[0] = 0;
@@ -181,7 +184,7 @@ static void count_bytes(const struct oktopk *o, uint64_t prefix, unsigned shift,
     const struct ss_chunk *sum = &o->regions.aggregate[j];
     if (!ss_run_resident(o->run, j)) continue;
     for (uint64_t i = 0; i < sum->count; i++) {
-      const uint64_t magnitude = ss_magnitude(sum->marks[i]);
+      const uint64_t magnitude = ss_magnitude(sum->units[i]);
       if (magnitude > 0 && (shift == 56 || magnitude >> (shift + 8) == prefix))
         histogram[(uint8_t)(magnitude >> shift)]++;
     }
@@ -221,8 +224,8 @@ static bool share_out(struct oktopk *o, uint64_t *keep, struct ss_error *error) 
     const struct ss_chunk *sum = &o->regions.aggregate[j];
     keep[j] = 0;
     for (uint64_t i = 0; ss_run_resident(run, j) && i < sum->count; i++) {
-      keep[j] += ss_magnitude(sum->marks[i]) > threshold;
-      equal[j] += ss_magnitude(sum->marks[i]) == threshold;
+      keep[j] += ss_magnitude(sum->units[i]) > threshold;
+      equal[j] += ss_magnitude(sum->units[i]) == threshold;
     }
   }
   if (!ss_play_pool(&run->play, equal, P, SS_POOL_SUM, error)) return false;

@@ -91,11 +91,12 @@ void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners) {
 
 static bool prove_part(const struct ss_chunk *own, uint32_t rank, struct ss_arena *arena, struct ss_chunk *part,
                        struct ss_error *error) {
-  if (!own->marks && !own->author) return true;
-  uint64_t *marks = ss_arena_alloc(arena, part->count, sizeof *marks);
-  if (!marks) return ss_fail_memory(error, "proving a dense tensor");
-  for (uint32_t u = 0; u < part->count; u++) marks[u] = ss_contribution(rank, part->part + u, 0);
-  part->marks = marks;
+  if (own->kind == SS_CHUNK_BARE) return true;
+  uint64_t *proofs = ss_arena_alloc(arena, part->count, sizeof *proofs);
+  if (!proofs) return ss_fail_memory(error, "proving a dense tensor");
+  for (uint32_t u = 0; u < part->count; u++) proofs[u] = ss_contribution(rank, part->part + u, 0);
+  part->proofs = proofs;
+  part->kind = SS_CHUNK_PROOFS;
   return true;
 }
 
@@ -129,7 +130,9 @@ bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct
   struct ss_chunk both[2] = {run->own[rank], run->memory->residual[rank]};
   *out = both[0];
   if (both[1].count == 0) return true;
-  if (!ss_chunk_sum(both, 2, run->low, run->high, run->play.arena, &run->play.scratch, out, error)) return false;
+  if (!ss_sum_values(&(struct ss_operands){both, 2, run->low, run->high}, run->play.arena, &run->play.scratch, out,
+                     error))
+    return false;
   out->origin = rank;
   out->width = out->stride = 1;
   return true;
@@ -138,15 +141,15 @@ bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct
 bool ss_run_keep(struct ss_run *run, uint32_t rank, const struct ss_chunk *residual, struct ss_error *error) {
   struct ss_arena *arena = &run->memory->arena[run->memory->iteration % 2];
   uint32_t *rows = ss_arena_alloc(arena, residual->count, sizeof *rows);
-  uint64_t *marks = ss_arena_alloc(arena, residual->count, sizeof *marks);
-  if (!rows || !marks) return ss_fail_memory(error, "keeping a residual");
+  int64_t *units = ss_arena_alloc(arena, residual->count, sizeof *units);
+  if (!rows || !units) return ss_fail_memory(error, "keeping a residual");
   if (residual->count > 0) {
     memcpy(rows, residual->rows, residual->count * sizeof *rows);
-    memcpy(marks, residual->marks, residual->count * sizeof *marks);
+    memcpy(units, residual->units, residual->count * sizeof *units);
   }
   run->memory->kept[rank] = *residual;
   run->memory->kept[rank].rows = rows;
-  run->memory->kept[rank].marks = marks;
+  run->memory->kept[rank].units = units;
   return true;
 }
 

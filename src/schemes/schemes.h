@@ -77,7 +77,7 @@ struct ss_stage {
   struct ss_player *player;
   const struct ss_device *device;
   bool payloads;
-  bool lists; /* dense payloads carry the rows inside them, not proof units: marks may be values then */
+  bool lists; /* dense payloads carry the rows inside them, not proof units: they may have values then */
   const struct ss_chunk *own; /* what ss_run_own made */
   struct ss_proof *proof;
   struct ss_memory *memory; /* begun */
@@ -91,14 +91,14 @@ struct ss_final {
 bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct ss_outcome *out,
                   struct ss_error *error) SS_MUST_CHECK;
 
-/* What each rank contributes under the setting: chunks with marks (when `marks`) and values (for ranks where
+/* What each rank contributes under the setting: chunks with proofs (when `proofs`) and floats (for ranks where
  * values[r] is set; NULL: none). */
-bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, bool marks, const bool *values,
+bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, bool proofs, const bool *values,
                 struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- proofs ---------------------------------------------------------------------------------------------- */
 
-/* The brute-force sum over ranks, by marks. Made from the input alone, row by row. */
+/* The brute-force sum over ranks, by proofs. Made from the input alone, row by row. */
 bool ss_reference_open(const struct ss_setting *setting, const struct ss_input *input, struct ss_proof **out,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_reference_close(struct ss_proof *proof);

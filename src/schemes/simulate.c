@@ -58,18 +58,20 @@ bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout,
 
 /* --- what ranks contribute ------------------------------------------------------------------------------ */
 
-static bool add_marks(struct ss_chunk *chunk, bool uncoalesced, struct ss_arena *arena) {
+static bool add_proofs(struct ss_chunk *chunk, bool uncoalesced, struct ss_arena *arena) {
   if (!uncoalesced) {
-    chunk->author = chunk->origin + 1;
+    chunk->kind = SS_CHUNK_CONTRIBUTIONS;
+    chunk->author = chunk->origin;
     return true;
   }
-  uint64_t *marks = ss_arena_alloc(arena, chunk->count, sizeof *marks), again = 0;
-  if (!marks) return false;
+  uint64_t *proofs = ss_arena_alloc(arena, chunk->count, sizeof *proofs), again = 0;
+  if (!proofs) return false;
   for (uint64_t i = 0; i < chunk->count; i++) {
     again = i > 0 && chunk->rows[i] == chunk->rows[i - 1] ? again + 1 : 0;
-    marks[i] = ss_contribution(chunk->origin, chunk->rows[i], again);
+    proofs[i] = ss_contribution(chunk->origin, chunk->rows[i], again);
   }
-  chunk->marks = marks;
+  chunk->proofs = proofs;
+  chunk->kind = SS_CHUNK_PROOFS;
   return true;
 }
 
@@ -88,7 +90,7 @@ static bool add_values(struct ss_chunk *chunk, struct ss_arena *arena) {
   return true;
 }
 
-bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, bool marks, const bool *values,
+bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, bool proofs, const bool *values,
                 struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) {
   bool uncoalesced = setting->scheme->uncoalesced && setting->scheme->uncoalesced(setting);
   struct ss_chunk *chunk = ss_arena_alloc(arena, input->ranks, sizeof *chunk);
@@ -102,11 +104,12 @@ bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, 
                                  .stride = input->width,
                                  .origin = r};
     if (setting->scheme->valued) {
-      chunk[r].marks = (const uint64_t *)input->value[r];
+      chunk[r].units = input->value[r];
+      chunk[r].kind = SS_CHUNK_VALUES;
       chunk[r].distinct = true;
       continue;
     }
-    ok = !marks || add_marks(&chunk[r], uncoalesced, arena);
+    ok = !proofs || add_proofs(&chunk[r], uncoalesced, arena);
     if (ok && values && values[r]) ok = add_values(&chunk[r], arena);
   }
   *own = chunk;

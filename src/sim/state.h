@@ -10,7 +10,7 @@
 struct ss_memory {
   uint64_t iteration;        /* iterations before this one */
   uint32_t ranks;            /* 0: not begun */
-  struct ss_chunk *residual; /* [ranks] what each kept; value in units as marks */
+  struct ss_chunk *residual; /* [ranks] what each kept; SS_CHUNK_VALUES */
   struct ss_chunk *kept;     /* [ranks] what each keeps now, for the next iteration */
   struct ss_arena arena[2];  /* of the residuals of odd and even iterations */
   struct ss_arena lasting;   /* of notes */

@@ -79,8 +79,13 @@ static uint64_t topk_floats(struct data *d) {
 }
 
 static struct ss_chunk values_of(const struct data *d, uint64_t count) {
-  return (struct ss_chunk){
-      .rows = d->rows, .marks = d->marks, .count = count, .high = 7 * count, .width = 1, .stride = 1};
+  return (struct ss_chunk){.rows = d->rows,
+                           .marks = d->marks,
+                           .kind = SS_CHUNK_VALUES,
+                           .count = count,
+                           .high = 7 * count,
+                           .width = 1,
+                           .stride = 1};
 }
 
 static uint64_t topk(struct data *d) {

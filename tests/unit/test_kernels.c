@@ -48,6 +48,7 @@ static struct ss_chunk value_chunk(struct dice *d, struct ss_arena *arena, uint6
   }
   return (struct ss_chunk){.rows = rows,
                            .marks = marks,
+                           .kind = SS_CHUNK_VALUES,
                            .values = values ? floats : NULL,
                            .count = count,
                            .low = low,
@@ -174,7 +175,8 @@ static void topk_breaks_ties_by_row(void **state) {
   const int64_t values[] = {-4, 7, 4, 0, 4, INT64_MIN};
   uint64_t marks[6];
   memcpy(marks, values, sizeof marks);
-  const struct ss_chunk from = {.rows = rows, .marks = marks, .count = 6, .high = 12, .width = 1, .stride = 1};
+  const struct ss_chunk from = {
+      .rows = rows, .marks = marks, .kind = SS_CHUNK_VALUES, .count = 6, .high = 12, .width = 1, .stride = 1};
   struct ss_chunk got;
   assert_true(ss_topk(&from, 3, &arena, &got, &error));
   assert_true(got.count == 3 && got.rows[0] == 2 && got.rows[1] == 3 && got.rows[2] == 11);
@@ -231,8 +233,13 @@ static void bags_are_slices_of_the_selected_blocks(void **state) {
     rows[i] = i;
     marks[i] = (i / EACH + 1) * 1000 + i * 7 % EACH; /* later blocks are larger: a whole top-k would be all theirs */
   }
-  const struct ss_chunk from = {
-      .rows = rows, .marks = marks, .count = EACH * BLOCKS, .high = EACH * BLOCKS, .width = 1, .stride = 1};
+  const struct ss_chunk from = {.rows = rows,
+                                .marks = marks,
+                                .kind = SS_CHUNK_VALUES,
+                                .count = EACH * BLOCKS,
+                                .high = EACH * BLOCKS,
+                                .width = 1,
+                                .stride = 1};
   struct ss_chunk got;
   assert_true(ss_topk_parts(&from, (uint64_t)QUOTA * BLOCKS, BLOCKS, &arena, &got, &error));
   for (uint32_t bag = 0; bag < 3; bag++) {

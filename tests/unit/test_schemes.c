@@ -232,12 +232,9 @@ static void uniform_inputs_hold_the_same_everywhere(void **state) {
   (void)state;
   for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++)
     for (uint32_t parts = 1; parts <= 8; parts *= 2) {
-      struct ss_origin origin = {.merge = 1,
-                                 .uniform = {.rows = 512,
-                                             .width = 3,
-                                             .value_bytes = 4,
-                                             .overlap = (enum ss_overlap)overlap,
-                                             .seed = 5}};
+      struct ss_origin origin = {
+          .merge = 1,
+          .uniform = {.rows = 512, .width = 3, .value_bytes = 4, .overlap = (enum ss_overlap)overlap, .seed = 5}};
       struct ss_input_options options = {.ranks = 8, .lists = true, .lookups = true, .iteration = 3};
       struct ss_input in;
       assert_true(ss_uniform_make(1.0 / 16, &origin.uniform, &error));
@@ -396,7 +393,8 @@ static void a_tampered_mark_shows(void **state) {
         struct ss_chunk tampered[] = {own[0], own[1], own[2]};
         for (uint32_t k = 0; k < 3; k++) marks[k] = ss_chunk_mark(&own[at / 3], k);
         marks[at % 3]++;
-        tampered[at / 3].marks = marks;
+        tampered[at / 3].proofs = marks;
+        tampered[at / 3].kind = SS_CHUNK_PROOFS;
         tampered[at / 3].author = 0;
         struct ss_outcome outcome = play_against(&setting, &input, tampered, proof, &arena);
         if (outcome.exact || !outcome.mismatch[0])
@@ -445,7 +443,7 @@ static void the_reference_refuses_what_is_not_the_sum(void **state) {
   for (uint32_t u = 0; u < 2; u++)
     for (uint32_t r = 0; r < 3; r++) dense[u] += ss_contribution(r, u, 0);
   assert_true(ss_reference_open(&setting, &input, &proof, &error));
-  struct ss_chunk sum = {.rows = rows, .marks = marks, .count = 7, .high = 10}, c;
+  struct ss_chunk sum = {.rows = rows, .proofs = marks, .kind = SS_CHUNK_PROOFS, .count = 7, .high = 10}, c;
   assert_true(proof->sparse(proof, &sum, 0, NULL));
   c = sum, c.count = 6;
   assert_false(proof->sparse(proof, &c, 0, NULL));
@@ -462,12 +460,16 @@ static void the_reference_refuses_what_is_not_the_sum(void **state) {
   c = (struct ss_chunk){.low = 2, .high = 5};
   assert_false(proof->sparse(proof, &c, 0, NULL));
   struct ss_chunk only = {.rows = (const uint32_t[]){4, 6}, .count = 2, .high = 10};
-  c = (struct ss_chunk){.rows = only.rows, .marks = (const uint64_t[]){marks[2], marks[4]}, .count = 2, .high = 10};
+  c = (struct ss_chunk){.rows = only.rows,
+                        .proofs = (const uint64_t[]){marks[2], marks[4]},
+                        .kind = SS_CHUNK_PROOFS,
+                        .count = 2,
+                        .high = 10};
   assert_true(proof->sparse(proof, &c, 0, &only));
   assert_false(proof->sparse(proof, &sum, 0, &only));
   c.marks = (const uint64_t[]){marks[4], marks[2]};
   assert_false(proof->sparse(proof, &c, 0, &only));
-  c = (struct ss_chunk){.dense = true, .marks = dense, .count = 2, .high = 10};
+  c = (struct ss_chunk){.dense = true, .proofs = dense, .kind = SS_CHUNK_PROOFS, .count = 2, .high = 10};
   assert_true(proof->dense(proof, &c, 2));
   c.count = 1, c.high = 5;
   assert_true(proof->dense(proof, &c, 2));
@@ -475,7 +477,7 @@ static void the_reference_refuses_what_is_not_the_sum(void **state) {
   assert_false(proof->dense(proof, &c, 2));
   c.high = 10, c.low = 5, c.part = 1;
   assert_false(proof->dense(proof, &c, 2)); /* unit 0's integer as unit 1 */
-  c.marks = NULL;
+  c.kind = SS_CHUNK_BARE;
   assert_false(proof->dense(proof, &c, 2));
   ss_reference_close(proof);
 }
