@@ -64,7 +64,7 @@ enum { SETTINGS_MAX = 64, INPUT_MAX = 1 << 30 };
 
 struct arguments {
   struct ss_import import;
-  struct ss_course course;
+  struct ss_learn_task task;
   struct ss_cluster cluster;
   struct ss_setting setting[SETTINGS_MAX];
   size_t settings;
@@ -167,20 +167,20 @@ static bool choice_option(struct arguments *a, const char *name, const char *val
   }
   if (strcmp(name, "format") == 0) return ss_format_parse(value, &a->format, error);
   if (!parse_choice("--optimizer", value, ss_optimizer_names, &choice, error)) return false;
-  a->course.optimizer.kind = (enum ss_optimizer_kind)choice;
+  a->task.optimizer.kind = (enum ss_optimizer_kind)choice;
   return true;
 }
 
 static bool parse_rate(struct arguments *a, const char *value, struct ss_error *error) {
-  if (!ss_units_parse(value, SS_NUMBER, &a->course.optimizer.rate, error)) return ss_fail_prefix(error, "--lr");
-  if (!(a->course.optimizer.rate > 0))
+  if (!ss_units_parse(value, SS_NUMBER, &a->task.optimizer.rate, error)) return ss_fail_prefix(error, "--lr");
+  if (!(a->task.optimizer.rate > 0))
     return ss_fail(error, SS_BAD_INPUT, "--lr: a learning rate is above 0, not %s", value);
   a->has_rate = true;
   return true;
 }
 
 static bool parse_select(struct arguments *a, const char *value, struct ss_error *error) {
-  struct ss_selection *select = &a->course.select;
+  struct ss_selection *select = &a->task.select;
   *select = (struct ss_selection){.selects = true, .residual = true};
   if (!ss_units_parse(value, SS_RATIO, &select->density, error)) return ss_fail_prefix(error, "--select");
   if (select->density > 0 && select->density <= 1) return true;
@@ -189,7 +189,7 @@ static bool parse_select(struct arguments *a, const char *value, struct ss_error
 
 /* Whole numbers, where each goes and how large it may be. */
 static bool count_option(struct arguments *a, const char *name, const char *value, struct ss_error *error) {
-  struct ss_model_shape *shape = &a->course.shape;
+  struct ss_model_shape *shape = &a->task.shape;
   const struct {
     const char *name;
     uint64_t low, high, *wide;
@@ -197,7 +197,7 @@ static bool count_option(struct arguments *a, const char *name, const char *valu
   } counts[] = {{"--ranks", 1, SS_RANKS_MAX, NULL, &a->import.ranks},
                 {"--batch", 1, UINT32_MAX, &a->import.batch, NULL},
                 {"--seq", 2, UINT32_MAX, &a->import.seq, NULL},
-                {"--steps", 1, 10000000, &a->course.steps, NULL},
+                {"--steps", 1, 10000000, &a->task.steps, NULL},
                 {"--vocab", 2, UINT32_MAX, &a->import.vocab, NULL},
                 {"--width", 1, 1 << 16, NULL, &shape->width},
                 {"--context", 1, 1 << 16, NULL, &shape->context},
@@ -233,7 +233,7 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   if (!name)
     return ss_fail(error, SS_BAD_INPUT, "train --learn reads a text, not \"%s\" (say --text %s?)", value, value);
   if (!value) { /* flags */
-    a->course.split = a->course.split || strcmp(name, "split") == 0;
+    a->task.split = a->task.split || strcmp(name, "split") == 0;
     a->quiet = a->quiet || strcmp(name, "quiet") == 0;
     a->help = a->help || strcmp(name, "help") == 0;
     return true;
@@ -265,7 +265,7 @@ static bool check(struct arguments *a, struct ss_error *error) {
   if (a->capture && a->settings > 1)
     return ss_fail(error, SS_BAD_INPUT, "--capture writes the gradients of one training: name one scheme, not %zu",
                    a->settings);
-  if (!a->has_rate) a->course.optimizer.rate = ss_optimizer_rate(a->course.optimizer.kind);
+  if (!a->has_rate) a->task.optimizer.rate = ss_optimizer_rate(a->task.optimizer.kind);
   return true;
 }
 
@@ -278,7 +278,7 @@ struct training {
 };
 
 /* All schemes, several at once; each by itself does not know of the others. */
-static bool learn_all(const struct arguments *a, const struct ss_course *course, struct ss_capture *capture,
+static bool learn_all(const struct arguments *a, const struct ss_learn_task *task, struct ss_capture *capture,
                       struct training *training, struct ss_error *error) {
   const struct ss_learn_watch watch = ss_capture_watch(capture);
   struct ss_progress progress = ss_progress_begin("schemes", a->settings, a->quiet);
@@ -286,7 +286,7 @@ static bool learn_all(const struct arguments *a, const struct ss_course *course,
 #pragma omp parallel for schedule(dynamic, 1) if (a->settings > 1)
   for (size_t i = 0; i < a->settings; i++) {
     struct training *l = &training[i];
-    l->good = ss_learn(course, &a->setting[i], a->capture ? &watch : NULL, &l->curve, &l->error);
+    l->good = ss_learn(task, &a->setting[i], a->capture ? &watch : NULL, &l->curve, &l->error);
 #pragma omp critical
     ss_progress_step(&progress);
   }
@@ -322,16 +322,16 @@ static bool write_capture(const struct arguments *a, const struct ss_capture *ca
   char source[256];
   if (!a->capture) return true;
   (void)snprintf(source, sizeof source, "gradients of sparsync train --learn on %s, scheme %s, %s", a->import.source,
-                 a->setting[0].label, ss_optimizer_names[a->course.optimizer.kind]);
+                 a->setting[0].label, ss_optimizer_names[a->task.optimizer.kind]);
   return ss_capture_write(capture, a->capture, source, error);
 }
 
-static bool report(const struct arguments *a, const struct ss_course *course, const struct training *training,
+static bool report(const struct arguments *a, const struct ss_learn_task *task, const struct training *training,
                    const struct ss_capture *capture, struct ss_error *error) {
   SS_AUTO_FREE struct ss_curve *curve = ss_alloc(a->settings, sizeof *curve);
   if (!curve) return ss_fail_memory(error, "printing curves");
   for (size_t i = 0; i < a->settings; i++) curve[i] = training[i].curve;
-  const struct ss_curves curves = {.course = course,
+  const struct ss_curves curves = {.task = task,
                                    .text = a->import.source,
                                    .layout = a->trace ? "trace" : layouts[a->import.layout == SS_SENTENCE],
                                    .seq = a->trace || a->import.layout == SS_SENTENCE ? 0 : a->import.seq,
@@ -343,16 +343,16 @@ static bool report(const struct arguments *a, const struct ss_course *course, co
 }
 
 static bool learn(const struct arguments *a, const struct ss_trace *text, struct ss_error *error) {
-  struct ss_course course = a->course;
+  struct ss_learn_task task = a->task;
   struct ss_capture capture;
   SS_AUTO_FREE struct training *training = ss_alloc_zero(a->settings, sizeof *training);
   if (!training) return ss_fail_memory(error, "training a model");
-  course.text = text;
-  course.batch = a->import.batch;
-  course.shape.vocab = ss_trace_tensor(text, 0)->rows;
-  course.cluster = &a->cluster;
-  ss_capture_begin(&capture, &course);
-  const bool good = learn_all(a, &course, &capture, training, error) && report(a, &course, training, &capture, error);
+  task.text = text;
+  task.batch = a->import.batch;
+  task.shape.vocab = ss_trace_tensor(text, 0)->rows;
+  task.cluster = &a->cluster;
+  ss_capture_begin(&capture, &task);
+  const bool good = learn_all(a, &task, &capture, training, error) && report(a, &task, training, &capture, error);
   ss_capture_free(&capture);
   for (size_t i = 0; i < a->settings; i++)
     if (training[i].good) ss_curve_free(&training[i].curve);
@@ -363,7 +363,7 @@ static bool learn_text(struct arguments *a, const char *text, size_t size, struc
   struct ss_trace *trace;
   const char *name = strcmp(a->text, "-") == 0 ? "standard input" : a->text;
   if (!a->import.source) a->import.source = name;
-  a->import.row_width = a->course.shape.width;
+  a->import.row_width = a->task.shape.width;
   if (!ss_trace_import(name, text, size, &a->import, &trace, error)) return false;
   const bool good = learn(a, trace, error);
   ss_trace_close(trace);
@@ -400,9 +400,9 @@ bool ss_learn_run(int argc, char **argv, struct ss_error *error) {
   SS_AUTO_FREE struct arguments *a = ss_alloc_zero(1, sizeof *a);
   if (!a) return ss_fail_memory(error, "reading options");
   a->import = (struct ss_import){.ranks = 8, .batch = 8, .seq = 32, .vocab = 2000, .tensor = "text"};
-  a->course = (struct ss_course){.steps = 200,
-                                 .shape = {.width = 16, .context = 4, .samples = 32, .seed = 1},
-                                 .optimizer = {.kind = SS_ADAGRAD}};
+  a->task = (struct ss_learn_task){.steps = 200,
+                                   .shape = {.width = 16, .context = 4, .samples = 32, .seed = 1},
+                                   .optimizer = {.kind = SS_ADAGRAD}};
   a->cluster = (struct ss_cluster){
       .name = "flat", .model = "alpha-beta", .inter = {1e-5, 1e-9}, .intra = {1e-5, 1e-9}, .gpus_per_node = 1};
   if (!ss_options_parse(argc, argv, specs, seen, a, error)) return false;

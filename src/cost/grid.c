@@ -80,7 +80,9 @@ static bool fit(const struct axes *axes, struct ss_grid_point *p, double d, doub
   uint64_t rows = ss_uniform_rows((uint64_t)ceil(M / (double)(4 * axes->width)), d, unit);
   if (rows == 0)
     return ss_node_fail(axes->entry, error, "no size near %g B divides over %u ranks at density %g", M, p->ranks, d);
-  return ss_uniform_make(rows, d, (uint32_t)axes->width, 4, overlap, 1, &p->uniform, error) &&
+  p->uniform = (struct ss_uniform){
+      .rows = rows, .width = (uint32_t)axes->width, .value_bytes = 4, .overlap = overlap, .seed = 1};
+  return ss_uniform_make(d, &p->uniform, error) &&
          (ss_uniform_divides(&p->uniform, p->ranks, p->ranks, error) ||
           ss_fail_prefix(error, "%s: grid", p->cost->file));
 }

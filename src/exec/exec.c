@@ -58,6 +58,7 @@ static bool make_own(struct execution *x, struct ss_error *error) {
     if (r == x->comm->rank) continue;
     x->own[r].rows = NULL;
     x->own[r].marks = NULL;
+    x->own[r].kind = SS_CHUNK_BARE;
     x->own[r].values = NULL;
     x->own[r].count = 0;
   }

@@ -12,7 +12,7 @@ static int shift_of(const struct ss_input *input) {
   uint64_t most = 1;
   for (uint32_t r = 0; r < input->ranks; r++)
     for (uint64_t i = 0; i < input->count[r]; i++)
-      if (ss_magnitude((uint64_t)input->value[r][i]) > most) most = ss_magnitude((uint64_t)input->value[r][i]);
+      if (ss_magnitude(input->value[r][i]) > most) most = ss_magnitude(input->value[r][i]);
   const int bits = 64 - __builtin_clzll(most);
   return bits > COARSE_BITS ? bits - COARSE_BITS : 0;
 }
@@ -64,7 +64,8 @@ static bool conserved(const struct ss_communicator *comm, struct ss_mass *mass, 
 static uint64_t hash_of(const struct ss_final *final) {
   uint64_t hash = 1;
   for (uint64_t i = 0; i < final->chunk.count; i++)
-    if (final->chunk.marks[i] != 0) hash = ss_mix(ss_mix(hash, final->chunk.rows[i]), final->chunk.marks[i]);
+    if (final->chunk.units[i] != 0)
+      hash = ss_mix(ss_mix(hash, final->chunk.rows[i]), (uint64_t) final->chunk.units[i]);
   return hash;
 }
 
@@ -90,7 +91,7 @@ bool ss_values_prove(const struct ss_communicator *comm, const struct ss_setting
 
 /* The next entry from `i` on that is not zero. */
 static uint64_t next_of(const struct ss_chunk *c, uint64_t i) {
-  while (i < c->count && c->marks[i] == 0) i++;
+  while (i < c->count && c->units[i] == 0) i++;
   return i;
 }
 
@@ -99,6 +100,6 @@ bool ss_values_equal(const struct ss_final *a, const struct ss_final *b) {
   uint64_t i = next_of(x, 0), j = next_of(y, 0);
   if (a->grain < b->grain || a->grain > b->grain) return false;
   for (; i < x->count && j < y->count; i = next_of(x, i + 1), j = next_of(y, j + 1))
-    if (x->rows[i] != y->rows[j] || x->marks[i] != y->marks[j]) return false;
+    if (x->rows[i] != y->rows[j] || x->units[i] != y->units[j]) return false;
   return i == x->count && j == y->count;
 }

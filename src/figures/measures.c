@@ -44,7 +44,7 @@ struct histogram {
   uint64_t bins, all;
 };
 
-static void count_overlap(const struct sets *sets, uint32_t a, uint32_t b, struct histogram *h) {
+static void count_overlap(const struct ss_rank_sets *sets, uint32_t a, uint32_t b, struct histogram *h) {
   const uint64_t least = sets->size[a] < sets->size[b] ? sets->size[a] : sets->size[b];
   if (least == 0) return;
   const double ratio =
@@ -56,7 +56,7 @@ static void count_overlap(const struct sets *sets, uint32_t a, uint32_t b, struc
 }
 
 /* All pairs of ranks when they are few, else pairs drawn with a seed. */
-static void count_overlaps(const struct sets *sets, uint64_t iteration, struct histogram *h) {
+static void count_overlaps(const struct ss_rank_sets *sets, uint64_t iteration, struct histogram *h) {
   const uint64_t P = sets->ranks, pairs = P * (P - 1) / 2;
   if (pairs <= PAIRS_MAX) {
     for (uint32_t a = 0; a < P; a++)
@@ -73,14 +73,14 @@ static void count_overlaps(const struct sets *sets, uint64_t iteration, struct h
  */
 static bool overlaps(struct ss_node node, const struct ss_trace *trace, cJSON *list, struct ss_error *error) {
   struct histogram h = {0};
-  struct sets sets;
+  struct ss_rank_sets sets;
   if (!need_count(node, "bins", 1, 1000, &h.bins, error)) return false;
   h.count = ss_alloc_zero(h.bins, sizeof *h.count);
-  bool ok = h.count && sets_init(&sets, ss_trace_ranks(trace));
+  bool ok = h.count && ss_rank_sets_init(&sets, ss_trace_ranks(trace));
   if (!ok) free(h.count);
   if (!ok) return ss_fail_memory(error, "measuring overlaps");
   for (uint64_t t = 0; ok && t < ss_trace_iterations(trace); t++) {
-    ok = sets_load(&sets, trace, 0, t);
+    ok = ss_rank_sets_load(&sets, trace, 0, t);
     if (ok) count_overlaps(&sets, t, &h);
   }
   for (uint64_t i = 0; ok && h.all && i < h.bins; i++) {
@@ -88,12 +88,12 @@ static bool overlaps(struct ss_node node, const struct ss_trace *trace, cJSON *l
     cJSON_AddNumberToObject(item, "overlap", ((double)i + 0.5) / (double)h.bins);
     cJSON_AddNumberToObject(item, "density", (double)h.count[i] / (double)h.all * (double)h.bins);
   }
-  sets_free(&sets);
+  ss_rank_sets_free(&sets);
   free(h.count);
   return ok ? true : ss_fail_memory(error, "measuring overlaps");
 }
 
-static void count_parts(const struct sets *sets, uint64_t rows, uint64_t parts, uint64_t *count) {
+static void count_parts(const struct ss_rank_sets *sets, uint64_t rows, uint64_t parts, uint64_t *count) {
   for (uint32_t r = 0; r < sets->ranks; r++)
     for (uint64_t i = 0; i < sets->size[r]; i++) {
       /* part j is [floor(j rows/parts), floor((j+1) rows/parts)) */
@@ -106,14 +106,14 @@ static void count_parts(const struct sets *sets, uint64_t rows, uint64_t parts, 
 /* {"part", "share"}: of all ranks' rows, how many lie in each of even parts of the table; parts count from 1. */
 static bool shares(struct ss_node node, const struct ss_trace *trace, cJSON *list, struct ss_error *error) {
   uint64_t parts, all = 0;
-  struct sets sets;
+  struct ss_rank_sets sets;
   if (!need_count(node, "parts", 1, PARTS_MAX, &parts, error)) return false;
   uint64_t *count = ss_alloc_zero(parts, sizeof *count);
-  bool ok = count && sets_init(&sets, ss_trace_ranks(trace));
+  bool ok = count && ss_rank_sets_init(&sets, ss_trace_ranks(trace));
   if (!ok) free(count);
   if (!ok) return ss_fail_memory(error, "measuring shares");
   for (uint64_t t = 0; ok && t < ss_trace_iterations(trace); t++) {
-    ok = sets_load(&sets, trace, 0, t);
+    ok = ss_rank_sets_load(&sets, trace, 0, t);
     if (ok) count_parts(&sets, ss_trace_tensor(trace, 0)->rows, parts, count);
   }
   for (uint64_t j = 0; j < parts; j++) all += count[j];
@@ -122,7 +122,7 @@ static bool shares(struct ss_node node, const struct ss_trace *trace, cJSON *lis
     cJSON_AddNumberToObject(item, "part", (double)j + 1);
     cJSON_AddNumberToObject(item, "share", (double)count[j] / (double)all);
   }
-  sets_free(&sets);
+  ss_rank_sets_free(&sets);
   free(count);
   return ok ? true : ss_fail_memory(error, "measuring shares");
 }

@@ -41,7 +41,8 @@ static struct ss_chunk listed(const uint32_t *rows, uint64_t count) {
 /* --- kernels ---------------------------------------------------------------------------------------------- */
 
 static bool merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
-  return ss_chunk_sum(r->in->part, r->in->operands, 0, r->in->rows, &r->work, &r->sums, &r->chunk, error);
+  return ss_sum_rows(&(struct ss_operands){r->in->part, r->in->operands, 0, r->in->rows}, &r->work, &r->sums,
+                     &r->chunk, error);
 }
 
 static bool dense_add(struct ss_kernel_run *r, struct ss_error *error) {

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ss_capture_begin(struct ss_capture *capture, const struct ss_course *course) {
-  *capture = (struct ss_capture){.course = course, .ranks = ss_trace_ranks(course->text)};
+void ss_capture_begin(struct ss_capture *capture, const struct ss_learn_task *task) {
+  *capture = (struct ss_capture){.task = task, .ranks = ss_trace_ranks(task->text)};
 }
 
 static bool reserve(struct ss_capture *c, int table, uint64_t rows) {
-  const uint32_t width = c->course->shape.width;
+  const uint32_t width = c->task->shape.width;
   uint64_t *offsets = ss_realloc(c->offsets[table], (c->steps + 1) * c->ranks + 1, sizeof *offsets);
   if (!offsets) return false;
   if (c->steps == 0) offsets[0] = 0;
@@ -27,7 +27,7 @@ static bool reserve(struct ss_capture *c, int table, uint64_t rows) {
 
 static bool seen(void *context, uint64_t step, const struct ss_gradients *gradients, struct ss_error *error) {
   struct ss_capture *c = context;
-  const uint32_t width = c->course->shape.width;
+  const uint32_t width = c->task->shape.width;
   (void)step;
   for (int table = 0; table < SS_TABLES; table++) {
     uint64_t rows = c->steps > 0 ? c->offsets[table][c->steps * c->ranks] : 0;
@@ -51,7 +51,7 @@ struct ss_learn_watch ss_capture_watch(struct ss_capture *capture) {
 }
 
 bool ss_capture_write(const struct ss_capture *c, const char *path, const char *source, struct ss_error *error) {
-  const struct ss_model_shape *shape = &c->course->shape;
+  const struct ss_model_shape *shape = &c->task->shape;
   const struct ss_tensor tensors[SS_TABLES] = {
       [SS_TABLE_INPUT] = {"input", shape->vocab, shape->width, SS_F32},
       [SS_TABLE_OUTPUT] = {"output", shape->vocab, shape->width, SS_F32},

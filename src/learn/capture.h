@@ -6,7 +6,7 @@
 
 /* Collects what ss_learn shows it: give ss_learn `watch`. */
 struct ss_capture {
-  const struct ss_course *course;
+  const struct ss_learn_task *task;
   uint32_t ranks;
   uint64_t steps;
   uint64_t *offsets[SS_TABLES]; /* [steps * ranks + 1] */
@@ -15,7 +15,7 @@ struct ss_capture {
   uint64_t capacity[SS_TABLES]; /* rows */
 };
 
-void ss_capture_begin(struct ss_capture *capture, const struct ss_course *course);
+void ss_capture_begin(struct ss_capture *capture, const struct ss_learn_task *task);
 struct ss_learn_watch ss_capture_watch(struct ss_capture *capture);
 /* Tensors "input" and "output" of F32, rows coalesced and ascending, values before they are rounded to units. Every
  * value is finite. */

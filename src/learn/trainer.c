@@ -25,14 +25,14 @@ enum {
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
-static bool fits(const struct ss_course *course, const struct ss_setting *setting, struct ss_error *error) {
-  if (course->split && !ss_scheme_lossless(setting->scheme))
+static bool fits(const struct ss_learn_task *task, const struct ss_setting *setting, struct ss_error *error) {
+  if (task->split && !ss_scheme_lossless(setting->scheme))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: updates in two parts need exact sums: what this scheme keeps for later would be kept by part "
                    "(leave --split out, or name lossless schemes)",
                    setting->label);
-  if (!course->select.selects) return true;
-  if (course->split)
+  if (!task->select.selects) return true;
+  if (task->split)
     return ss_fail(error, SS_BAD_INPUT,
                    "--select and --split: what is not selected would be kept by part (leave one of them out)");
   if (ss_scheme_valued(setting->scheme) && !ss_scheme_estimates(setting->scheme))
@@ -41,25 +41,24 @@ static bool fits(const struct ss_course *course, const struct ss_setting *settin
 }
 
 static bool open_table(struct ss_learner *l, int table, struct ss_error *error) {
-  const struct ss_model_shape *shape = &l->course->shape;
-  const uint32_t summations = l->course->split ? 2 : 1;
+  const struct ss_model_shape *shape = &l->task->shape;
+  const uint32_t summations = l->task->split ? 2 : 1;
   for (uint32_t i = 0; i < summations; i++)
-    if (!ss_summation_open(l->setting, l->course->cluster, &l->course->select, shape->vocab, shape->width, l->ranks,
+    if (!ss_summation_open(l->setting, l->task->cluster, &l->task->select, shape->vocab, shape->width, l->ranks,
                            &l->summation[table][i], error))
       return false;
-  return ss_optimizer_open(&l->course->optimizer, shape->vocab * shape->width, &l->optimizer[table], error);
+  return ss_optimizer_open(&l->task->optimizer, shape->vocab * shape->width, &l->optimizer[table], error);
 }
 
-bool ss_learner_open(const struct ss_course *course, const struct ss_setting *setting, struct ss_learner *out,
+bool ss_learner_open(const struct ss_learn_task *task, const struct ss_setting *setting, struct ss_learner *out,
                      struct ss_error *error) {
-  *out =
-      (struct ss_learner){.course = course, .setting = setting, .ranks = ss_trace_ranks(course->text), .sound = true};
-  if (!fits(course, setting, error)) return false;
-  out->capacity = ss_alloc_zero(2 * (size_t)out->ranks, sizeof *out->capacity);
-  if (!out->capacity) return ss_fail_memory(error, "training a model");
+  *out = (struct ss_learner){.task = task, .setting = setting, .ranks = ss_trace_ranks(task->text), .sound = true};
+  if (!fits(task, setting, error)) return false;
+  out->memory = ss_alloc_zero(2 * (size_t)out->ranks, sizeof *out->memory);
+  if (!out->memory) return ss_fail_memory(error, "training a model");
   for (int table = 0; table < SS_TABLES; table++)
     if (!open_table(out, table, error)) return false;
-  return ss_model_open(&course->shape, &out->model, error);
+  return ss_model_open(&task->shape, &out->model, error);
 }
 
 void ss_learner_close(struct ss_learner *l) {
@@ -67,12 +66,12 @@ void ss_learner_close(struct ss_learner *l) {
     ss_optimizer_close(&l->optimizer[table]);
     for (int i = 0; i < 2; i++) ss_summation_close(&l->summation[table][i]);
   }
-  for (uint32_t i = 0; l->capacity && i < 2 * l->ranks; i++) {
-    ss_arena_free(&l->capacity[i].arena);
-    ss_arena_free(&l->capacity[i].passing);
-    ss_coalesce_free(&l->capacity[i].scratch);
+  for (uint32_t i = 0; l->memory && i < 2 * l->ranks; i++) {
+    ss_arena_free(&l->memory[i].arena);
+    ss_arena_free(&l->memory[i].passing);
+    ss_coalesce_free(&l->memory[i].scratch);
   }
-  free(l->capacity);
+  free(l->memory);
   ss_arena_free(&l->arena[0]);
   ss_arena_free(&l->arena[1]);
   ss_model_close(&l->model);
@@ -81,42 +80,42 @@ void ss_learner_close(struct ss_learner *l) {
 
 /* --- forward and backward ------------------------------------------------------------------------------- */
 
-static struct ss_learn_memory *capacity_of(const struct ss_learner *l, uint64_t step, uint32_t rank) {
-  return &l->capacity[step % 2 * l->ranks + rank];
+static struct ss_learn_memory *memory_of(const struct ss_learner *l, uint64_t step, uint32_t rank) {
+  return &l->memory[step % 2 * l->ranks + rank];
 }
 
 /* What the rank reads; the tokens are `arena`'s. */
 static bool read_batch(const struct ss_learner *l, uint64_t step, uint32_t rank, struct ss_arena *arena,
                        struct ss_batch *out) {
-  const struct ss_trace *text = l->course->text;
+  const struct ss_trace *text = l->task->text;
   const uint64_t iteration = step % ss_trace_iterations(text), count = ss_trace_count(text, 0, iteration, rank);
   uint32_t *token = ss_arena_alloc(arena, count, sizeof *token);
   if (!token) return false;
   ss_trace_rows(text, 0, iteration, rank, token);
-  *out = (struct ss_batch){
-      .token = token, .count = count, .length = count / l->course->batch, .step = step, .rank = rank};
+  *out =
+      (struct ss_batch){.token = token, .count = count, .length = count / l->task->batch, .step = step, .rank = rank};
   return true;
 }
 
 /* The rank's rows of a table, and zeros for its values. */
 static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, int table,
-                      struct ss_learn_memory *capacity, struct ss_learn_rows *out, double **value,
+                      struct ss_learn_memory *memory, struct ss_learn_rows *out, double **value,
                       struct ss_error *error) {
-  const struct ss_model_shape *shape = &l->course->shape;
+  const struct ss_model_shape *shape = &l->task->shape;
   uint32_t *reads;
   uint64_t n;
-  if (!ss_batch_lookups(shape, batch, table, &capacity->passing, &reads, &n, error)) return false;
-  uint32_t *distinct = ss_arena_alloc(&capacity->arena, n, sizeof *distinct),
-           *sorted = ss_arena_alloc(&capacity->arena, n, sizeof *sorted);
-  uint32_t *spare = ss_arena_alloc(&capacity->passing, n, sizeof *spare);
-  if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&capacity->scratch, n, shape->vocab))
+  if (!ss_batch_lookups(shape, batch, table, &memory->passing, &reads, &n, error)) return false;
+  uint32_t *distinct = ss_arena_alloc(&memory->arena, n, sizeof *distinct),
+           *sorted = ss_arena_alloc(&memory->arena, n, sizeof *sorted);
+  uint32_t *spare = ss_arena_alloc(&memory->passing, n, sizeof *spare);
+  if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&memory->scratch, n, shape->vocab))
     return ss_fail_memory(error, "training a model");
   ss_sort_rows(reads, n, shape->vocab, sorted, spare);
   *out = (struct ss_learn_rows){.row = distinct,
-                                .count = ss_coalesce(reads, n, shape->vocab, distinct, &capacity->scratch),
+                                .count = ss_coalesce(reads, n, shape->vocab, distinct, &memory->scratch),
                                 .lookup = sorted,
                                 .lookups = n};
-  *value = ss_arena_alloc(&capacity->arena, out->count * shape->width, sizeof **value);
+  *value = ss_arena_alloc(&memory->arena, out->count * shape->width, sizeof **value);
   if (!*value) return ss_fail_memory(error, "training a model");
   memset(*value, 0, out->count * shape->width * sizeof **value);
   return true;
@@ -125,32 +124,32 @@ static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, 
 /* One rank's pass; `weight` is one over the examples of all ranks. */
 static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, double weight, struct ss_gradients *out,
                  struct ss_error *error) {
-  struct ss_learn_memory *capacity = capacity_of(l, step, rank);
+  struct ss_learn_memory *memory = memory_of(l, step, rank);
   struct ss_model_gradient gradient[SS_TABLES];
   struct ss_batch batch;
-  ss_arena_reset(&capacity->arena);
-  ss_arena_reset(&capacity->passing);
-  if (!read_batch(l, step, rank, &capacity->passing, &batch)) return ss_fail_memory(error, "reading a text");
+  ss_arena_reset(&memory->arena);
+  ss_arena_reset(&memory->passing);
+  if (!read_batch(l, step, rank, &memory->passing, &batch)) return ss_fail_memory(error, "reading a text");
   for (int table = 0; table < SS_TABLES; table++) {
     struct ss_learn_rows *own = &out->own[table][rank];
     double *value;
-    if (!list_rows(l, &batch, table, capacity, own, &value, error)) return false;
+    if (!list_rows(l, &batch, table, memory, own, &value, error)) return false;
     gradient[table] = (struct ss_model_gradient){own->row, own->count, value};
     out->value[table][rank] = value;
   }
-  capacity->loss = 0;
-  return ss_model_learn(&l->model, &batch, weight, gradient, &capacity->loss, &capacity->passing, error);
+  memory->loss = 0;
+  return ss_model_learn(&l->model, &batch, weight, gradient, &memory->loss, &memory->passing, error);
 }
 
 /* Words that all ranks predict in the step. */
 static bool count_examples(const struct ss_learner *l, uint64_t step, uint64_t *out, struct ss_error *error) {
   *out = 0;
   for (uint32_t r = 0; r < l->ranks; r++) {
-    struct ss_learn_memory *capacity = capacity_of(l, step, r);
+    struct ss_learn_memory *memory = memory_of(l, step, r);
     struct ss_batch batch;
-    ss_arena_reset(&capacity->passing);
-    if (!read_batch(l, step, r, &capacity->passing, &batch)) return ss_fail_memory(error, "reading a text");
-    *out += ss_batch_examples(&l->course->shape, &batch);
+    ss_arena_reset(&memory->passing);
+    if (!read_batch(l, step, r, &memory->passing, &batch)) return ss_fail_memory(error, "reading a text");
+    *out += ss_batch_examples(&l->task->shape, &batch);
   }
   return true;
 }
@@ -159,7 +158,7 @@ static bool count_examples(const struct ss_learner *l, uint64_t step, uint64_t *
 static double largest(const struct ss_learner *l, const struct ss_gradients *g, int table) {
   double most = 0;
   for (uint32_t r = 0; r < l->ranks; r++)
-    for (uint64_t i = 0; i < g->own[table][r].count * l->course->shape.width; i++) {
+    for (uint64_t i = 0; i < g->own[table][r].count * l->task->shape.width; i++) {
       const double magnitude = fabs(g->value[table][r][i]);
       if (!(magnitude <= most)) most = magnitude;
       if (isnan(most)) return most;
@@ -183,8 +182,8 @@ static bool round_table(struct ss_learner *l, uint64_t step, int table, struct s
   }
   if (ldexp(most, l->exponent[table]) * l->ranks > ldexp(1, VALUE_SUM_BITS)) g->finite = false;
   for (uint32_t r = 0; g->finite && r < l->ranks; r++) {
-    const uint64_t n = g->own[table][r].count * l->course->shape.width;
-    int64_t *unit = ss_arena_alloc(&capacity_of(l, step, r)->arena, n, sizeof *unit);
+    const uint64_t n = g->own[table][r].count * l->task->shape.width;
+    int64_t *unit = ss_arena_alloc(&memory_of(l, step, r)->arena, n, sizeof *unit);
     if (!unit) return ss_fail_memory(error, "training a model");
     const double units = ldexp(1, l->exponent[table] + SS_VALUE_BITS);
     for (uint64_t i = 0; i < n; i++) unit[i] = llrint(g->value[table][r][i] * units);
@@ -209,11 +208,11 @@ bool ss_learner_gradients(struct ss_learner *l, uint64_t step, struct ss_gradien
   ss_arena_reset(&l->arena[step % 2]);
   if (!make_lists(l, step, out, error) || !count_examples(l, step, &examples, error)) return false;
   const double weight = examples ? 1 / (double)examples : 0;
-  const bool worth = (double)examples * l->course->shape.samples * l->course->shape.width > WORTH_THREADS;
+  const bool worth = (double)examples * l->task->shape.samples * l->task->shape.width > WORTH_THREADS;
 #pragma omp parallel for schedule(dynamic, 1) reduction(|| : failed) if (worth)
   for (uint32_t r = 0; r < l->ranks; r++) failed = !pass(l, step, r, weight, out, NULL) || failed;
   if (failed) return ss_fail_memory(error, "training a model");
-  for (uint32_t r = 0; r < l->ranks; r++) out->loss += weight * capacity_of(l, step, r)->loss;
+  for (uint32_t r = 0; r < l->ranks; r++) out->loss += weight * memory_of(l, step, r)->loss;
   out->finite = isfinite(out->loss);
   for (int table = 0; out->finite && table < SS_TABLES; table++)
     if (!round_table(l, step, table, out, error)) return false;
@@ -233,7 +232,7 @@ static bool mark_lookups(const struct ss_learner *l, uint64_t step, int table, u
     uint64_t n;
     ss_arena_reset(&passing);
     good = (read_batch(l, step, r, &passing, &batch) || ss_fail_memory(error, "reading a text")) &&
-           ss_batch_lookups(&l->course->shape, &batch, table, &passing, &row, &n, error);
+           ss_batch_lookups(&l->task->shape, &batch, table, &passing, &row, &n, error);
     for (uint64_t i = 0; good && i < n; i++) next[row[i]] = 1;
   }
   ss_arena_free(&passing);
@@ -258,7 +257,7 @@ static bool pick(const struct ss_learn_rows *own, const uint8_t *next, uint8_t w
 
 bool ss_learner_split(struct ss_learner *l, uint64_t step, const struct ss_gradients *whole,
                       struct ss_gradients *prior, struct ss_gradients *delayed, struct ss_error *error) {
-  const struct ss_model_shape *shape = &l->course->shape;
+  const struct ss_model_shape *shape = &l->task->shape;
   SS_AUTO_FREE uint8_t *next = ss_alloc(shape->vocab, 1);
   if (!next) return ss_fail_memory(error, "splitting a gradient");
   if (!make_lists(l, step, prior, error) || !make_lists(l, step, delayed, error)) return false;
@@ -268,7 +267,7 @@ bool ss_learner_split(struct ss_learner *l, uint64_t step, const struct ss_gradi
     if (!mark_lookups(l, step + 1, table, next, error)) return false;
     for (uint32_t r = 0; r < l->ranks; r++) {
       const struct ss_learn_rows *own = &whole->own[table][r];
-      struct ss_arena *arena = &capacity_of(l, step, r)->arena;
+      struct ss_arena *arena = &memory_of(l, step, r)->arena;
       if (!pick(own, next, 1, shape->width, arena, &prior->own[table][r], error) ||
           !pick(own, next, 0, shape->width, arena, &delayed->own[table][r], error))
         return false;
@@ -323,7 +322,7 @@ static bool finish(struct ss_learner *l, struct pending *pending, struct ss_erro
 static bool update(struct ss_learner *l, uint64_t step, const struct ss_gradients *whole, struct pending *pending,
                    struct ss_error *error) {
   struct ss_gradients prior;
-  if (!l->course->split) return ss_learner_update(l, whole, SS_WHOLE, error);
+  if (!l->task->split) return ss_learner_update(l, whole, SS_WHOLE, error);
   if (!finish(l, pending, error)) return false;
   pending->any = true;
   return ss_learner_split(l, step, whole, &prior, &pending->delayed, error) &&
@@ -333,7 +332,7 @@ static bool update(struct ss_learner *l, uint64_t step, const struct ss_gradient
 static bool run_steps(struct ss_learner *l, const struct ss_learn_watch *watch, struct ss_curve *out,
                       struct ss_error *error) {
   struct pending pending = {.any = false};
-  for (uint64_t step = 0; step < l->course->steps; step++) {
+  for (uint64_t step = 0; step < l->task->steps; step++) {
     struct ss_gradients gradients;
     if (!ss_learner_gradients(l, step, &gradients, error)) return false;
     if (!gradients.finite) {
@@ -347,13 +346,13 @@ static bool run_steps(struct ss_learner *l, const struct ss_learn_watch *watch, 
   return finish(l, &pending, error);
 }
 
-bool ss_learn(const struct ss_course *course, const struct ss_setting *setting, const struct ss_learn_watch *watch,
+bool ss_learn(const struct ss_learn_task *task, const struct ss_setting *setting, const struct ss_learn_watch *watch,
               struct ss_curve *out, struct ss_error *error) {
   struct ss_learner learner;
-  *out = (struct ss_curve){.setting = setting, .loss = ss_alloc(course->steps, sizeof *out->loss)};
+  *out = (struct ss_curve){.setting = setting, .loss = ss_alloc(task->steps, sizeof *out->loss)};
   bool good = out->loss != NULL || ss_fail_memory(error, "keeping a curve");
   if (!good) return false;
-  good = ss_learner_open(course, setting, &learner, error) && run_steps(&learner, watch, out, error);
+  good = ss_learner_open(task, setting, &learner, error) && run_steps(&learner, watch, out, error);
   const double sums = learner.sums > 0 ? (double)learner.sums : 1;
   out->sent = out->steps > 0 ? (double)learner.sent / (double)out->steps : 0;
   out->energy = learner.energy / sums;

@@ -16,12 +16,12 @@
 #ifndef SS_LEARN_TRAINER_H
 #define SS_LEARN_TRAINER_H
 
-#include "learn/adders.h"
 #include "learn/model.h"
 #include "learn/optimizers.h"
+#include "learn/summation.h"
 
 /* What is learned, and how: all but the scheme. */
-struct ss_course {
+struct ss_learn_task {
   const struct ss_trace *text; /* of `trace import`: what every rank reads in every iteration; row 0 is padding */
   uint64_t batch;              /* sequences of a rank in an iteration */
   struct ss_model_shape shape;
@@ -42,7 +42,7 @@ struct ss_gradients {
 };
 
 struct ss_learner {
-  const struct ss_course *course;
+  const struct ss_learn_task *task;
   const struct ss_setting *setting;
   uint32_t ranks;
   struct ss_model model;
@@ -50,7 +50,7 @@ struct ss_learner {
   struct ss_summation summation[SS_TABLES][2]; /* of whole or prior parts; of delayed parts */
   int exponent[SS_TABLES];                     /* values are multiplied by 2^exponent before they are rounded: */
   bool scaled[SS_TABLES];                      /* chosen at the first gradient that is not zero */
-  struct ss_learn_memory *capacity;            /* [2 * ranks] of odd and even steps */
+  struct ss_learn_memory *memory;              /* [2 * ranks] of odd and even steps */
   struct ss_arena arena[2];                    /* likewise */
 
   /* what its updates amounted to */
@@ -62,7 +62,7 @@ struct ss_learner {
 };
 
 /* Checks that course and scheme fit. The learner is the caller's, to be closed (also after a failure). */
-bool ss_learner_open(const struct ss_course *course, const struct ss_setting *setting, struct ss_learner *out,
+bool ss_learner_open(const struct ss_learn_task *task, const struct ss_setting *setting, struct ss_learner *out,
                      struct ss_error *error) SS_MUST_CHECK;
 void ss_learner_close(struct ss_learner *learner);
 /* The forward and backward pass of a step on all ranks, with the tables as they are. Uses all threads. The arrays
@@ -98,7 +98,7 @@ struct ss_learn_watch {
 };
 
 /* `watch` may be NULL. The curve is the caller's, to be freed. */
-bool ss_learn(const struct ss_course *course, const struct ss_setting *setting, const struct ss_learn_watch *watch,
+bool ss_learn(const struct ss_learn_task *task, const struct ss_setting *setting, const struct ss_learn_watch *watch,
               struct ss_curve *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_curve_free(struct ss_curve *curve);
 

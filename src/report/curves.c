@@ -99,25 +99,25 @@ static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
 }
 
 bool ss_curves_json(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
-  const struct ss_course *course = curves->course;
+  const struct ss_learn_task *task = curves->task;
   cJSON *root = cJSON_CreateObject(), *list = cJSON_CreateArray();
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
   cJSON_AddStringToObject(root, "text", curves->text);
   cJSON_AddStringToObject(root, "layout", curves->layout);
-  cJSON_AddNumberToObject(root, "ranks", ss_trace_ranks(course->text));
-  cJSON_AddNumberToObject(root, "iterations", (double)ss_trace_iterations(course->text));
-  cJSON_AddNumberToObject(root, "steps", (double)course->steps);
-  cJSON_AddNumberToObject(root, "batch", (double)course->batch);
+  cJSON_AddNumberToObject(root, "ranks", ss_trace_ranks(task->text));
+  cJSON_AddNumberToObject(root, "iterations", (double)ss_trace_iterations(task->text));
+  cJSON_AddNumberToObject(root, "steps", (double)task->steps);
+  cJSON_AddNumberToObject(root, "batch", (double)task->batch);
   add_number(root, "seq", curves->seq ? (double)curves->seq : NAN);
-  cJSON_AddNumberToObject(root, "vocab", (double)course->shape.vocab);
-  cJSON_AddNumberToObject(root, "width", course->shape.width);
-  cJSON_AddNumberToObject(root, "context", course->shape.context);
-  cJSON_AddNumberToObject(root, "samples", course->shape.samples);
-  cJSON_AddNumberToObject(root, "seed", (double)course->shape.seed);
-  cJSON_AddStringToObject(root, "optimizer", ss_optimizer_names[course->optimizer.kind]);
-  cJSON_AddNumberToObject(root, "lr", course->optimizer.rate);
-  cJSON_AddBoolToObject(root, "split", course->split);
-  add_number(root, "select", course->select.selects ? course->select.density : NAN);
+  cJSON_AddNumberToObject(root, "vocab", (double)task->shape.vocab);
+  cJSON_AddNumberToObject(root, "width", task->shape.width);
+  cJSON_AddNumberToObject(root, "context", task->shape.context);
+  cJSON_AddNumberToObject(root, "samples", task->shape.samples);
+  cJSON_AddNumberToObject(root, "seed", (double)task->shape.seed);
+  cJSON_AddStringToObject(root, "optimizer", ss_optimizer_names[task->optimizer.kind]);
+  cJSON_AddNumberToObject(root, "lr", task->optimizer.rate);
+  cJSON_AddBoolToObject(root, "split", task->split);
+  add_number(root, "select", task->select.selects ? task->select.density : NAN);
   for (size_t i = 0; i < curves->count; i++) cJSON_AddItemToArray(list, curve_json(curves, i));
   cJSON_AddItemToObject(root, "curves", list);
   const bool ok = ss_json_print(list ? root : NULL, stream, error);
@@ -141,7 +141,7 @@ bool ss_curves_csv(const struct ss_curves *curves, FILE *stream, struct ss_error
 }
 
 void ss_curves_plot_data(const struct ss_curves *curves, FILE *stream) {
-  const uint64_t window = (curves->course->steps + 49) / 50;
+  const uint64_t window = (curves->task->steps + 49) / 50;
   fprintf(stream, "# step  loss  mean of the last %" PRIu64 " losses\n", window);
   for (size_t i = 0; i < curves->count; i++) {
     const struct ss_curve *c = &curves->curve[i];
@@ -158,7 +158,7 @@ void ss_curves_plot_data(const struct ss_curves *curves, FILE *stream) {
 /* --- the table ------------------------------------------------------------------------------------------ */
 
 static void print_course(const struct ss_curves *curves, FILE *stream) {
-  const struct ss_course *c = curves->course;
+  const struct ss_learn_task *c = curves->task;
   const uint32_t ranks = ss_trace_ranks(c->text);
   fprintf(stream,
           "%s: a bag-of-words language model, two tables of %" PRIu64 " x %" PRIu32 ", context %" PRIu32 ", %" PRIu32
@@ -230,7 +230,7 @@ static bool print_schemes(const struct ss_curves *curves, FILE *stream, struct s
 
 /* Losses by step, a column for each curve that no other before it has. */
 static bool print_steps(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
-  const uint64_t steps = curves->course->steps, every = curves->every ? curves->every : (steps + 19) / 20;
+  const uint64_t steps = curves->task->steps, every = curves->every ? curves->every : (steps + 19) / 20;
   SS_AUTO_FREE const char **heads = ss_alloc(curves->count + 1, sizeof *heads);
   if (!heads) return ss_fail_memory(error, "printing curves");
   size_t columns = 1;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 struct ss_curves {
-  const struct ss_course *course;
+  const struct ss_learn_task *task;
   const char *text, *layout; /* "stream", "sentence" */
   uint64_t seq;              /* words of a sequence; 0: as long as the sentence is */
   const struct ss_curve *curve;

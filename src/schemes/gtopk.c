@@ -29,7 +29,8 @@ static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
     ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", to, got->origin, from);
   const struct ss_chunk both[2] = {g->held[to], *got};
   struct ss_chunk sum;
-  if (!ss_chunk_sum(both, 2, g->run->low, g->run->high, play->arena, &play->scratch, &sum, error) ||
+  if (!ss_sum_values(&(struct ss_operands){both, 2, g->run->low, g->run->high}, play->arena, &play->scratch, &sum,
+                     error) ||
       !ss_topk(&sum, g->k, play->arena, &g->held[to], error))
     return false;
   ss_play_note_sum(play, to, &g->run->coo, both, 2, &sum);

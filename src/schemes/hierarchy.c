@@ -153,15 +153,16 @@ static bool spread(void *context, uint32_t number, struct ss_play *play, struct 
 /* A sum that travelled dense lists no rows: what cancelled to zero is not there. */
 static bool drop_zeros(struct ss_chunk *chunk, struct ss_arena *arena, struct ss_error *error) {
   uint32_t *rows = ss_arena_alloc(arena, chunk->count, sizeof *rows);
-  uint64_t *marks = ss_arena_alloc(arena, chunk->count, sizeof *marks), n = 0;
-  if (!rows || !marks) return ss_fail_memory(error, "running a scheme among nodes");
+  int64_t *units = ss_arena_alloc(arena, chunk->count, sizeof *units);
+  uint64_t n = 0;
+  if (!rows || !units) return ss_fail_memory(error, "running a scheme among nodes");
   for (uint64_t i = 0; i < chunk->count; i++) {
-    if (chunk->marks[i] == 0) continue;
+    if (chunk->units[i] == 0) continue;
     rows[n] = chunk->rows[i];
-    marks[n++] = chunk->marks[i];
+    units[n++] = chunk->units[i];
   }
   chunk->rows = rows;
-  chunk->marks = marks;
+  chunk->units = units;
   chunk->count = n;
   return true;
 }

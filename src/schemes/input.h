@@ -7,6 +7,7 @@
 #include "tensor/coalesce.h"
 #include "trace/file/trace.h"
 #include "trace/make/gradient.h"
+#include "trace/make/uniform.h"
 
 struct ss_input {
   uint64_t rows;
@@ -22,26 +23,6 @@ struct ss_input {
   const uint32_t *const *lookup; /* [ranks][lookups] ascending, duplicates kept; NULL unless asked for */
   const int64_t *const *value;   /* [ranks][count * width] in units of 2^-20; NULL unless asked for */
 };
-
-/* The idealised tensor of the closed forms: every rank and every even partition into parts that divide `nnz` and
- * `rows` holds the same number of rows. */
-enum ss_overlap { SS_OVERLAP_FULL, SS_OVERLAP_NONE, SS_OVERLAP_RANDOM };
-struct ss_uniform {
-  uint64_t rows, nnz;
-  uint32_t width, value_bytes;
-  enum ss_overlap overlap;
-  uint64_t seed;
-};
-
-/* Checks that `nnz` = density * rows is whole and that `parts` divides rows and nnz; the error names the next number
- * of rows that does. */
-bool ss_uniform_make(uint64_t rows, double density, uint32_t width, uint32_t value_bytes, enum ss_overlap overlap,
-                     uint64_t seed, struct ss_uniform *out, struct ss_error *error) SS_MUST_CHECK;
-/* The least number of rows, from `rows` on, of which `density` is a whole number that `parts` divides, together with
- * the rows themselves; 0 when none is near. */
-uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts);
-bool ss_uniform_divides(const struct ss_uniform *uniform, uint64_t parts, uint32_t ranks,
-                        struct ss_error *error) SS_MUST_CHECK;
 
 /* Where inputs come from: a tensor of a trace (with each `merge` consecutive ranks as one), a synthetic gradient, or
  * a uniform tensor. */
@@ -66,9 +47,6 @@ struct ss_input_options {
 /* The exponent that puts the largest magnitude of the tensor's values in [2^9, 2^10); values that are not finite are
  * an error. 0 for other origins. */
 bool ss_origin_exponent(const struct ss_origin *origin, int *out, struct ss_error *error) SS_MUST_CHECK;
-static inline bool ss_origin_has_values(const struct ss_origin *origin) {
-  return origin->trace ? ss_trace_has_values(origin->trace, origin->tensor) : true;
-}
 
 /* Rows, widths and bytes of the tensor as the wish has them, without content. */
 bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out,

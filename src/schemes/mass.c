@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 static void add(uint64_t *table, const struct ss_chunk *c, bool minus) {
-  for (uint64_t i = 0; i < c->count; i++) table[c->rows[i]] += minus ? -c->marks[i] : c->marks[i];
+  for (uint64_t i = 0; i < c->count; i++)
+    table[c->rows[i]] += minus ? 0 - (uint64_t)c->units[i] : (uint64_t)c->units[i];
 }
 
 /* What is waiting: residuals, or what is kept for the next iteration, of all shards. */
@@ -36,7 +37,7 @@ static double energy_of(const uint64_t *table, uint64_t rows) {
 
 static double energy_of_chunk(const struct ss_chunk *c, double grain) {
   double sum = 0;
-  for (uint64_t i = 0; i < c->count; i++) sum += (double)(int64_t)c->marks[i] * (double)(int64_t)c->marks[i];
+  for (uint64_t i = 0; i < c->count; i++) sum += (double)c->units[i] * (double)c->units[i];
   return sum * grain * grain;
 }
 
@@ -44,7 +45,7 @@ static double energy_of_chunk(const struct ss_chunk *c, double grain) {
 static void judge_estimates(const struct ss_mass *mass, const struct ss_final *final, struct ss_outcome *out) {
   double square = 0, energy = 0, off = 0, magnitude = 0;
   for (uint64_t i = 0; i < final->chunk.count; i++) {
-    double is = (double)(int64_t) final->chunk.marks[i] * final->grain;
+    double is = (double) final->chunk.units[i] * final->grain;
     double was = (double)(int64_t)mass->had[final->chunk.rows[i]], error = is - was;
     square += error * error;
     energy += was * was;

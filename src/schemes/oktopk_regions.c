@@ -14,7 +14,7 @@ static bool share(struct ss_oktopk *o, const struct ss_chunk *part, bool ring, u
   const bool ok = ss_gather_seal(play, &gather, error) &&
                   (ring ? ss_allgather_ring(play, &gather, error) : ss_allgather_bruck(play, &gather, error));
   for (uint32_t j = 0; ok && j < P; j++) {
-    number[j] = gather.block[j].marks ? gather.block[j].marks[0] : 0;
+    number[j] = gather.block[j].numbers ? gather.block[j].numbers[0] : 0;
     if (ss_run_resident(o->run, j) && !ss_receipts_regular(&gather.receipts, j))
       ss_play_mismatch(play, "rank %u was not told the numbers that the others sent", j);
   }
@@ -41,7 +41,8 @@ static bool give_cut(void *context, uint32_t r, uint32_t first, uint32_t count, 
   c->given[first] += *cut;
   *out = ss_dense_units(&c->sum, first, count);
   out->origin = r;
-  out->marks = cut;
+  out->numbers = cut;
+  out->kind = SS_CHUNK_NUMBERS;
   return true;
 }
 
@@ -89,7 +90,9 @@ bool ss_oktopk_share_sizes(struct ss_oktopk *o, struct ss_error *error) {
   if (!part || !o->upto) return ss_fail_memory(error, "counting what is kept");
   for (uint32_t j = 0; j < P; j++) {
     part[j] = (struct ss_chunk){.count = 1, .high = 1, .width = 1, .origin = j, .part = j, .dense = true};
-    if (ss_run_resident(o->run, j)) part[j].marks = &o->regions.aggregate[j].count;
+    if (!ss_run_resident(o->run, j)) continue;
+    part[j].numbers = &o->regions.aggregate[j].count;
+    part[j].kind = SS_CHUNK_NUMBERS;
   }
   if (!share(o, part, false, o->upto + 1, error)) return false;
   o->upto[0] = 0;

@@ -8,7 +8,7 @@
 double ss_oktopk_smallest(const struct ss_chunk *chunk) {
   uint64_t least = chunk->count > 0 ? UINT64_MAX : 0;
   for (uint64_t i = 0; i < chunk->count; i++)
-    if (ss_magnitude(chunk->marks[i]) < least) least = ss_magnitude(chunk->marks[i]);
+    if (ss_magnitude(chunk->units[i]) < least) least = ss_magnitude(chunk->units[i]);
   return (double)least;
 }
 
@@ -25,7 +25,7 @@ static void count_bytes(const struct ss_oktopk *o, uint64_t prefix, unsigned shi
     const struct ss_chunk *sum = &o->regions.aggregate[j];
     if (!ss_run_resident(o->run, j)) continue;
     for (uint64_t i = 0; i < sum->count; i++) {
-      const uint64_t magnitude = ss_magnitude(sum->marks[i]);
+      const uint64_t magnitude = ss_magnitude(sum->units[i]);
       if (magnitude > 0 && (shift == 56 || magnitude >> (shift + 8) == prefix))
         histogram[(uint8_t)(magnitude >> shift)]++;
     }
@@ -65,8 +65,8 @@ static bool share_out(struct ss_oktopk *o, uint64_t *keep, struct ss_error *erro
     const struct ss_chunk *sum = &o->regions.aggregate[j];
     keep[j] = 0;
     for (uint64_t i = 0; ss_run_resident(run, j) && i < sum->count; i++) {
-      keep[j] += ss_magnitude(sum->marks[i]) > threshold;
-      equal[j] += ss_magnitude(sum->marks[i]) == threshold;
+      keep[j] += ss_magnitude(sum->units[i]) > threshold;
+      equal[j] += ss_magnitude(sum->units[i]) == threshold;
     }
   }
   if (!ss_play_pool(run->play, equal, P, SS_POOL_SUM, error)) return false;

@@ -52,8 +52,8 @@ static bool sparse(struct ss_proof *proof, const struct ss_chunk *c, uint32_t co
   if (c->count > 0 && (!c->rows || !ss_chunk_marked(c))) return false;
   if (only && (c->count != only->count || memcmp(c->rows, only->rows, c->count * sizeof *c->rows) != 0)) return false;
   if (!only && c->count != touched_before(r, c->high) - touched_before(r, c->low)) return false;
-  if (c->count > 0 && r->last.rows == c->rows && r->last.marks == c->marks && r->last.author == c->author &&
-      r->last.count == c->count)
+  if (c->count > 0 && r->last.rows == c->rows && r->last.marks == c->marks && r->last.kind == c->kind &&
+      r->last.author == c->author && r->last.count == c->count)
     return true;
   if (!right(r, c)) return false;
   r->last = *c;
@@ -71,10 +71,11 @@ static bool dense(struct ss_proof *proof, const struct ss_chunk *c, uint32_t uni
     r->dense = sums;
     r->units = units;
   }
-  if (!c->marks || c->part + c->count > units || c->low != ss_share(r->input->rows, units, c->part) ||
+  if (c->kind != SS_CHUNK_PROOFS || c->part + c->count > units ||
+      c->low != ss_share(r->input->rows, units, c->part) ||
       c->high != ss_share(r->input->rows, units, c->part + c->count))
     return false;
-  return memcmp(c->marks, r->dense + c->part, c->count * sizeof *c->marks) == 0;
+  return memcmp(c->proofs, r->dense + c->part, c->count * sizeof *c->proofs) == 0;
 }
 
 bool ss_reference_open(const struct ss_setting *setting, const struct ss_input *input, struct ss_proof **out,

@@ -20,7 +20,9 @@ bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct
   struct ss_chunk both[2] = {run->own[rank], run->state->residual[rank]};
   *out = both[0];
   if (both[1].count == 0) return true;
-  if (!ss_chunk_sum(both, 2, run->low, run->high, run->play->arena, &run->play->scratch, out, error)) return false;
+  if (!ss_sum_values(&(struct ss_operands){both, 2, run->low, run->high}, run->play->arena, &run->play->scratch, out,
+                     error))
+    return false;
   out->origin = rank;
   out->width = out->stride = 1;
   return true;
@@ -46,15 +48,15 @@ bool ss_run_select_all(struct ss_run *run, struct ss_chunk **out, struct ss_erro
 bool ss_run_keep(struct ss_run *run, uint32_t rank, const struct ss_chunk *residual, struct ss_error *error) {
   struct ss_arena *arena = &run->state->arena[run->state->iteration % 2];
   uint32_t *rows = ss_arena_alloc(arena, residual->count, sizeof *rows);
-  uint64_t *marks = ss_arena_alloc(arena, residual->count, sizeof *marks);
-  if (!rows || !marks) return ss_fail_memory(error, "keeping a residual");
+  int64_t *units = ss_arena_alloc(arena, residual->count, sizeof *units);
+  if (!rows || !units) return ss_fail_memory(error, "keeping a residual");
   if (residual->count > 0) {
     memcpy(rows, residual->rows, residual->count * sizeof *rows);
-    memcpy(marks, residual->marks, residual->count * sizeof *marks);
+    memcpy(units, residual->units, residual->count * sizeof *units);
   }
   run->state->kept[rank] = *residual;
   run->state->kept[rank].rows = rows;
-  run->state->kept[rank].marks = marks;
+  run->state->kept[rank].units = units;
   return true;
 }
 

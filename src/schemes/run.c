@@ -92,11 +92,12 @@ bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct 
 
 static bool prove_part(const struct ss_chunk *own, uint32_t rank, struct ss_arena *arena, struct ss_chunk *part,
                        struct ss_error *error) {
-  if (!own->marks && !own->author) return true;
-  uint64_t *marks = ss_arena_alloc(arena, part->count, sizeof *marks);
-  if (!marks) return ss_fail_memory(error, "proving a dense tensor");
-  for (uint32_t u = 0; u < part->count; u++) marks[u] = ss_contribution(rank, part->part + u, 0);
-  part->marks = marks;
+  if (own->kind == SS_CHUNK_BARE) return true;
+  uint64_t *proofs = ss_arena_alloc(arena, part->count, sizeof *proofs);
+  if (!proofs) return ss_fail_memory(error, "proving a dense tensor");
+  for (uint32_t u = 0; u < part->count; u++) proofs[u] = ss_contribution(rank, part->part + u, 0);
+  part->proofs = proofs;
+  part->kind = SS_CHUNK_PROOFS;
   return true;
 }
 

@@ -31,7 +31,7 @@ struct s2 {
   uint64_t first_row, rows; /* what the bitmap stands for */
   uint32_t width;           /* elements of such a row */
   uint64_t bytes;           /* of the bitmap */
-  const uint64_t **packed;  /* [ranks] part after part: its buckets, then its bytes of the bitmap, one a mark */
+  const int64_t **packed;   /* [ranks] part after part: its buckets, then its bytes of the bitmap */
   struct ss_dense_sum sum;
 };
 
@@ -54,7 +54,7 @@ static bool choose_size(struct s2 *s, struct ss_error *error) {
 
 /* --- parts ---------------------------------------------------------------------------------------------- */
 
-/* Marks before part j. */
+/* Buckets and bytes before part j. */
 static uint64_t place(const struct s2 *s, uint32_t j) {
   return ss_share(s->buckets, s->run->ranks, j) + ss_share(s->bytes, s->run->ranks, j);
 }
@@ -76,7 +76,8 @@ static bool give(void *context, uint32_t rank, uint32_t first, uint32_t count, s
   (void)error;
   *out = range(s, first, count);
   out->origin = rank;
-  out->marks = s->packed[rank] + place(s, first);
+  out->sketch = s->packed[rank] + place(s, first);
+  out->kind = SS_CHUNK_SKETCH;
   return true;
 }
 
@@ -84,12 +85,12 @@ static bool give(void *context, uint32_t rank, uint32_t first, uint32_t count, s
 static bool add(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
                 struct ss_error *error) {
   const uint64_t buckets = a->high - a->low;
-  uint64_t *marks = ss_arena_alloc(arena, a->count, sizeof *marks);
-  if (!marks) return ss_fail_memory(error, "adding sketches");
-  for (uint64_t i = 0; i < buckets; i++) marks[i] = a->marks[i] + b->marks[i];
-  for (uint64_t i = buckets; i < a->count; i++) marks[i] = a->marks[i] | b->marks[i];
+  int64_t *sketch = ss_arena_alloc(arena, a->count, sizeof *sketch);
+  if (!sketch) return ss_fail_memory(error, "adding sketches");
+  for (uint64_t i = 0; i < buckets; i++) sketch[i] = (int64_t)((uint64_t)a->sketch[i] + (uint64_t)b->sketch[i]);
+  for (uint64_t i = buckets; i < a->count; i++) sketch[i] = a->sketch[i] | b->sketch[i];
   *out = *a;
-  out->marks = marks;
+  out->sketch = sketch;
   return true;
 }
 
@@ -99,19 +100,18 @@ static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char 
   const struct ss_chunk *own = &s->run->own[rank];
   const uint32_t P = s->run->ranks;
   const struct ss_sketch_rows elements = {own->rows, own->count, 1};
-  uint64_t *packed = ss_arena_alloc(s->run->play->arena, s->buckets + s->bytes, sizeof *packed);
+  int64_t *packed = ss_arena_alloc(s->run->play->arena, s->buckets + s->bytes, sizeof *packed);
   if (!packed) return ss_fail_memory(error, "making sketches");
   memset(buckets, 0, s->buckets * sizeof *buckets);
   memset(bitmap, 0, s->bytes);
-  ss_sketch_add(&s->sketch, &elements, (const int64_t *)own->marks, buckets);
+  ss_sketch_add(&s->sketch, &elements, own->units, buckets);
   for (uint64_t i = 0; i < own->count; i++) {
     const uint64_t bit = own->rows[i] / s->width - s->first_row;
     bitmap[bit / 8] |= (unsigned char)(1u << (bit % 8));
   }
   for (uint32_t j = 0; j < P; j++) {
-    uint64_t *to = packed + place(s, j);
-    for (uint64_t i = ss_share(s->buckets, P, j); i < ss_share(s->buckets, P, j + 1); i++)
-      *to++ = (uint64_t)buckets[i];
+    int64_t *to = packed + place(s, j);
+    for (uint64_t i = ss_share(s->buckets, P, j); i < ss_share(s->buckets, P, j + 1); i++) *to++ = buckets[i];
     for (uint64_t i = ss_share(s->bytes, P, j); i < ss_share(s->bytes, P, j + 1); i++) *to++ = bitmap[i];
   }
   s->packed[rank] = packed;
@@ -126,10 +126,10 @@ static void unpack(const struct s2 *s, const struct ss_gather *gather, uint32_t 
     const struct ss_chunk *part = ss_receipts_held(&gather->receipts, rank, j, &gather->block[j]);
     const uint64_t first = ss_share(s->buckets, P, j), n = ss_share(s->buckets, P, j + 1) - first;
     const uint64_t first_byte = ss_share(s->bytes, P, j), bytes = ss_share(s->bytes, P, j + 1) - first_byte;
-    const bool whole = part && part->marks && part->count == n + bytes;
+    const bool whole = part && part->sketch && part->count == n + bytes;
     if (!whole) ss_play_mismatch(s->run->play, "endpoint %u never received part %u", rank, j);
-    for (uint64_t i = 0; i < n; i++) buckets[first + i] = whole ? (int64_t)part->marks[i] : 0;
-    for (uint64_t i = 0; i < bytes; i++) bitmap[first_byte + i] = whole ? (unsigned char)part->marks[n + i] : 0;
+    for (uint64_t i = 0; i < n; i++) buckets[first + i] = whole ? part->sketch[i] : 0;
+    for (uint64_t i = 0; i < bytes; i++) bitmap[first_byte + i] = whole ? (unsigned char)part->sketch[n + i] : 0;
   }
 }
 
@@ -140,9 +140,9 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
   uint64_t rows = 0, n = 0;
   for (uint64_t i = 0; i < s->bytes; i++) rows += (uint64_t)__builtin_popcount(bitmap[i]);
   uint32_t *element = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *element);
-  uint64_t *marks = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *marks);
+  int64_t *units = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *units);
   SS_AUTO_FREE double *estimate = ss_alloc(rows * s->width, sizeof *estimate);
-  if (!element || !marks || !estimate) return ss_fail_memory(error, "decoding sketches");
+  if (!element || !units || !estimate) return ss_fail_memory(error, "decoding sketches");
   for (uint64_t row = 0; row < s->rows; row++) {
     if (!(bitmap[row / 8] >> (row % 8) & 1)) continue;
     for (uint64_t e = (s->first_row + row) * s->width; e < (s->first_row + row + 1) * s->width; e++)
@@ -150,9 +150,10 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
   }
   const struct ss_sketch_rows elements = {element, n, 1};
   ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
-  for (uint64_t i = 0; i < n; i++) marks[i] = (uint64_t)llrint(estimate[i] / run->verdict->grain);
+  for (uint64_t i = 0; i < n; i++) units[i] = llrint(estimate[i] / run->verdict->grain);
   *out = (struct ss_chunk){.rows = element,
-                           .marks = marks,
+                           .units = units,
+                           .kind = SS_CHUNK_VALUES,
                            .count = n,
                            .low = run->low,
                            .high = run->high,

@@ -66,7 +66,8 @@ static bool begin(struct ss_selector *s, uint32_t ranks, struct ss_error *error)
 
 static struct ss_chunk own_of(const struct ss_input *in, uint32_t r) {
   return (struct ss_chunk){.rows = in->row[r],
-                           .marks = (const uint64_t *)in->value[r],
+                           .units = in->value[r],
+                           .kind = SS_CHUNK_VALUES,
                            .count = in->count[r],
                            .high = in->rows,
                            .width = 1,
@@ -83,20 +84,20 @@ static bool select_blocks(const struct ss_selection *s, uint64_t elements, const
   uint32_t *picked;
   uint64_t count, n = 0;
   if (!dense) return ss_fail_memory(error, "selecting blocks");
-  for (uint64_t i = 0; i < copy->count; i++) dense[copy->rows[i]] = (int64_t)copy->marks[i];
+  for (uint64_t i = 0; i < copy->count; i++) dense[copy->rows[i]] = copy->units[i];
   if (!ss_top_blocks(dense, elements, s->block, ss_selection_k(s, blocks), arena, &picked, &count, error))
     return false;
   uint32_t *rows = ss_arena_alloc(arena, count * s->block, sizeof *rows);
-  uint64_t *marks = ss_arena_alloc(arena, count * s->block, sizeof *marks);
-  if (!rows || !marks) return ss_fail_memory(error, "selecting blocks");
+  int64_t *units = ss_arena_alloc(arena, count * s->block, sizeof *units);
+  if (!rows || !units) return ss_fail_memory(error, "selecting blocks");
   for (uint64_t b = 0; b < count; b++)
     for (uint64_t e = (uint64_t)picked[b] * s->block; e < elements && e < ((uint64_t)picked[b] + 1) * s->block; e++) {
       rows[n] = (uint32_t)e;
-      marks[n++] = (uint64_t)dense[e];
+      units[n++] = dense[e];
     }
   *out = *copy;
   out->rows = rows;
-  out->marks = marks;
+  out->units = units;
   out->count = n;
   return true;
 }
@@ -106,7 +107,9 @@ static bool select_of(struct ss_selector *s, const struct ss_input *in, uint32_t
                       struct ss_chunk *copy, struct ss_chunk *selected, struct ss_error *error) {
   const struct ss_chunk both[2] = {own_of(in, r), s->residual[r]};
   *copy = both[0];
-  if (both[1].count > 0 && !ss_chunk_sum(both, 2, 0, in->rows, arena, &s->scratch, copy, error)) return false;
+  if (both[1].count > 0 &&
+      !ss_sum_values(&(struct ss_operands){both, 2, 0, in->rows}, arena, &s->scratch, copy, error))
+    return false;
   const bool picked = s->selection.block
                           ? select_blocks(&s->selection, in->rows, copy, arena, selected, error)
                           : ss_topk(copy, ss_selection_k(&s->selection, in->rows), arena, selected, error);
@@ -116,15 +119,15 @@ static bool select_of(struct ss_selector *s, const struct ss_input *in, uint32_t
 
 static double energy_of(const struct ss_chunk *c) {
   double sum = 0;
-  for (uint64_t i = 0; i < c->count; i++) sum += (double)(int64_t)c->marks[i] * (double)(int64_t)c->marks[i];
+  for (uint64_t i = 0; i < c->count; i++) sum += (double)c->units[i] * (double)c->units[i];
   return sum;
 }
 
 static bool weigh(struct ss_selector *s, const struct ss_chunk *copy, const struct ss_chunk *selected, uint64_t rows,
                   struct ss_arena *arena, struct ss_error *error) {
   struct ss_chunk all, some;
-  if (!ss_chunk_sum(copy, s->ranks, 0, rows, arena, &s->scratch, &all, error) ||
-      !ss_chunk_sum(selected, s->ranks, 0, rows, arena, &s->scratch, &some, error))
+  if (!ss_sum_values(&(struct ss_operands){copy, s->ranks, 0, rows}, arena, &s->scratch, &all, error) ||
+      !ss_sum_values(&(struct ss_operands){selected, s->ranks, 0, rows}, arena, &s->scratch, &some, error))
     return false;
   const double had = energy_of(&all);
   s->energy = had > 0 ? energy_of(&some) / had : 1;
@@ -144,7 +147,7 @@ static bool to_blocks(const struct ss_chunk *c, uint32_t block, struct ss_arena 
   memset(value, 0, n * block * sizeof *value);
   for (uint64_t i = 0, b = 0; i < c->count; i++) {
     while (number[b] != c->rows[i] / block) b++;
-    value[b * block + c->rows[i] % block] = (int64_t)c->marks[i];
+    value[b * block + c->rows[i] % block] = c->units[i];
   }
   *count = n;
   *rows = number;
@@ -172,7 +175,7 @@ static bool replace(const struct ss_selector *s, bool element, const struct ss_c
   for (uint32_t r = 0; r < s->ranks; r++) {
     count[r] = selected[r].count;
     row[r] = selected[r].rows;
-    value[r] = (const int64_t *)selected[r].marks;
+    value[r] = selected[r].units;
     if (block == 0) continue;
     if (!to_blocks(&selected[r], block, arena, &count[r], &row[r], &value[r], error)) return false;
     if (element && !to_elements(block, arena, &count[r], &row[r], error)) return false;

@@ -23,7 +23,7 @@ struct ss_selector {
   struct ss_selection selection;
   uint32_t ranks;
   uint64_t iteration;
-  struct ss_chunk *residual; /* [ranks] value in units as marks */
+  struct ss_chunk *residual; /* [ranks] SS_CHUNK_VALUES */
   struct ss_arena arena[2];
   struct ss_sum_scratch scratch;
   uint64_t elements, blocks; /* of the tensor */

@@ -27,18 +27,20 @@ struct ss_input_options ss_setting_input_options(const struct ss_setting *settin
 
 /* --- what ranks contribute ------------------------------------------------------------------------------ */
 
-static bool add_marks(struct ss_chunk *chunk, bool uncoalesced, struct ss_arena *arena) {
+static bool add_proofs(struct ss_chunk *chunk, bool uncoalesced, struct ss_arena *arena) {
   if (!uncoalesced) {
-    chunk->author = chunk->origin + 1;
+    chunk->kind = SS_CHUNK_CONTRIBUTIONS;
+    chunk->author = chunk->origin;
     return true;
   }
-  uint64_t *marks = ss_arena_alloc(arena, chunk->count, sizeof *marks), again = 0;
-  if (!marks) return false;
+  uint64_t *proofs = ss_arena_alloc(arena, chunk->count, sizeof *proofs), again = 0;
+  if (!proofs) return false;
   for (uint64_t i = 0; i < chunk->count; i++) {
     again = i > 0 && chunk->rows[i] == chunk->rows[i - 1] ? again + 1 : 0;
-    marks[i] = ss_contribution(chunk->origin, chunk->rows[i], again);
+    proofs[i] = ss_contribution(chunk->origin, chunk->rows[i], again);
   }
-  chunk->marks = marks;
+  chunk->proofs = proofs;
+  chunk->kind = SS_CHUNK_PROOFS;
   return true;
 }
 
@@ -71,11 +73,12 @@ bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, 
                                  .stride = input->width,
                                  .origin = r};
     if (ss_scheme_valued(setting->scheme)) {
-      chunk[r].marks = (const uint64_t *)input->value[r];
+      chunk[r].units = input->value[r];
+      chunk[r].kind = SS_CHUNK_VALUES;
       chunk[r].distinct = true;
       continue;
     }
-    ok = !content.marks || add_marks(&chunk[r], uncoalesced, arena);
+    ok = !content.proofs || add_proofs(&chunk[r], uncoalesced, arena);
     if (ok && content.values && content.values[r]) ok = add_values(&chunk[r], arena);
   }
   *own = chunk;
@@ -186,7 +189,7 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
   const struct ss_layout layout = ss_layout_of(world->cluster, input->ranks);
   const uint32_t count = world->clusters ? world->cluster_count : 1;
   struct ss_state alone = {0}, *state = world->state ? world->state : &alone;
-  const struct ss_own_content content = {.marks = world->verify || ss_scheme_valued(setting->scheme)};
+  const struct ss_own_content content = {.proofs = world->verify || ss_scheme_valued(setting->scheme)};
   struct ss_tally *tallies = ss_arena_alloc(arena, count, sizeof *tallies);
   struct ss_engines engines;
   struct ss_stage stage = {.setting = setting,

@@ -52,7 +52,7 @@ struct ss_stage {
   struct ss_player *player;
   const struct ss_device *device;
   bool payloads;
-  bool lists; /* dense payloads carry the rows inside them, not proof units: marks may be values then */
+  bool lists; /* dense payloads carry the rows inside them, not proof units: they may have floats then */
   const struct ss_chunk *own; /* what ss_run_own made */
   struct ss_proof *proof;
   struct ss_state *state; /* begun */
@@ -64,7 +64,7 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
 
 /* What each rank contributes under the setting: chunks, with what `content` asks for. */
 struct ss_own_content {
-  bool marks;         /* proof integers */
+  bool proofs;        /* proof integers */
   const bool *values; /* [ranks] the ranks that have values too; NULL: none has */
 };
 bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, struct ss_own_content content,

@@ -50,20 +50,22 @@ bool ss_spardl_select_own(struct ss_spardl *s, uint32_t rank, uint32_t block, ui
 bool ss_spardl_drop_share(struct ss_spardl *s, uint32_t rank, const struct ss_chunk *left, uint32_t holders,
                           bool lowest, struct ss_error *error) {
   struct ss_chunk share = *left;
-  uint64_t *marks = ss_arena_alloc(s->run->play->arena, left->count, sizeof *marks);
-  if (!marks) return ss_fail_memory(error, "keeping residuals");
+  int64_t *kept = ss_arena_alloc(s->run->play->arena, left->count, sizeof *kept);
+  if (!kept) return ss_fail_memory(error, "keeping residuals");
   for (uint64_t i = 0; i < left->count; i++) {
-    const int64_t units = (int64_t)left->marks[i], g = holders, each = (units - (((units % g) + g) % g)) / g;
-    marks[i] = (uint64_t)(lowest ? units - (g - 1) * each : each);
+    const int64_t units = left->units[i], g = holders, each = (units - (((units % g) + g) % g)) / g;
+    kept[i] = lowest ? units - (g - 1) * each : each;
   }
-  share.marks = marks;
+  share.units = kept;
   return drop(s, rank, &share, error);
 }
 
 bool ss_spardl_add(struct ss_spardl *s, struct ss_play *play, uint32_t at, struct ss_chunk *to,
                    const struct ss_chunk *what, struct ss_error *error) {
   const struct ss_chunk both[2] = {*to, *what}, was = *to;
-  if (!ss_chunk_sum(both, 2, was.low, was.high, play->arena, &s->run->play->scratch, to, error)) return false;
+  if (!ss_sum_values(&(struct ss_operands){both, 2, was.low, was.high}, play->arena, &s->run->play->scratch, to,
+                     error))
+    return false;
   to->origin = was.origin;
   to->part = was.part;
   to->width = to->stride = 1;
@@ -77,13 +79,14 @@ bool ss_spardl_add(struct ss_spardl *s, struct ss_play *play, uint32_t at, struc
 static bool keep_global(struct ss_spardl *s, uint32_t r, struct ss_error *error) {
   struct ss_run *run = s->run;
   struct ss_chunk parts[2], sum;
-  if (!ss_chunk_sum(s->dropped[r].piece, s->dropped[r].count, run->low, run->high, run->play->arena,
-                    &run->play->scratch, &sum, error) ||
+  if (!ss_sum_values(&(struct ss_operands){s->dropped[r].piece, s->dropped[r].count, run->low, run->high},
+                     run->play->arena, &run->play->scratch, &sum, error) ||
       !ss_chunk_without(&s->copy[r], &s->result[r], run->play->arena, &parts[0], error))
     return false;
   if (sum.count == 0) return ss_run_keep(run, r, &parts[0], error);
   if (!ss_chunk_select(&sum, &s->result[r], run->play->arena, &parts[1], error) ||
-      !ss_chunk_sum(parts, 2, run->low, run->high, run->play->arena, &run->play->scratch, &sum, error))
+      !ss_sum_values(&(struct ss_operands){parts, 2, run->low, run->high}, run->play->arena, &run->play->scratch,
+                     &sum, error))
     return false;
   return ss_run_keep(run, r, &sum, error);
 }

@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define FIBERS 1
@@ -17,7 +19,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* Bytes of a coroutine's stack; only what is touched becomes memory. */
+/* Bytes of a coroutine's stack, a whole number of pages; only what is touched becomes memory. */
 enum { STACK = 1 << 18 };
 
 struct conductor;
@@ -47,6 +49,8 @@ struct conductor {
   struct ss_play *play;
   uint32_t count;
   struct member *member;
+  unsigned char *stacks; /* of all members, each above a guard page */
+  size_t stacks_size, guard;
   ss_group_body *body;
   void *context;
   ucontext_t here;
@@ -172,16 +176,16 @@ static void put_round(struct merged *all, const struct member *m) {
         (struct ss_kernel){outside(m->group, round->after[i].endpoint), round->after[i].seconds};
 }
 
-static bool gather_rounds(struct conductor *c, struct merged *all, bool dependent, bool *any) {
-  uint32_t messages = 0, kernels = 0;
-  *any = false;
-  for (uint32_t k = 0; k < c->count; k++) {
-    const struct member *m = &c->member[k];
-    if (!wanted(m, dependent)) continue;
-    *any = true;
-    messages += m->round->messages.count;
-    kernels += m->round->after_count;
-  }
+static void merged_free(struct merged *all) {
+  free(all->from);
+  free(all->to);
+  free(all->bytes);
+  free(all->payloads);
+  free(all->kernels);
+  free(all->settled);
+}
+
+static bool reserve(struct merged *all, const struct ss_play *play, uint32_t messages, uint32_t kernels) {
   if (messages > all->capacity || !all->from) {
     free(all->from), free(all->to), free(all->bytes), free(all->payloads);
     all->from = ss_alloc(messages, sizeof *all->from);
@@ -195,8 +199,21 @@ static bool gather_rounds(struct conductor *c, struct merged *all, bool dependen
     all->kernels = ss_alloc(kernels, sizeof *all->kernels);
     all->kernel_capacity = kernels;
   }
-  if (!all->settled) all->settled = ss_alloc(c->play->ranks + c->play->servers, sizeof *all->settled);
-  if (!all->from || !all->to || !all->bytes || !all->payloads || !all->kernels || !all->settled) return false;
+  if (!all->settled) all->settled = ss_alloc(play->ranks + play->servers, sizeof *all->settled);
+  return all->from && all->to && all->bytes && all->payloads && all->kernels && all->settled;
+}
+
+static bool gather_rounds(struct conductor *c, struct merged *all, bool dependent, bool *any) {
+  uint32_t messages = 0, kernels = 0;
+  *any = false;
+  for (uint32_t k = 0; k < c->count; k++) {
+    const struct member *m = &c->member[k];
+    if (!wanted(m, dependent)) continue;
+    *any = true;
+    messages += m->round->messages.count;
+    kernels += m->round->after_count;
+  }
+  if (!reserve(all, c->play, messages, kernels)) return false;
   all->round = (struct ss_round){.messages = {.from = all->from, .to = all->to, .bytes = all->bytes},
                                  .dependent = dependent,
                                  .settled = all->settled,
@@ -272,6 +289,21 @@ static bool play_rounds(struct conductor *c, struct merged *all, bool *more) {
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
+/* One mapping for all stacks. A stack grows down into its guard page, which nobody may touch: an overflow ends the
+ * program instead of changing another stack. The kernel grants some 30,000 guards; stacks beyond go without. */
+static bool open_stacks(struct conductor *c) {
+  size_t size;
+  c->guard = (size_t)sysconf(_SC_PAGESIZE);
+  if (__builtin_mul_overflow(c->count, c->guard + STACK, &size)) return false;
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  c->stacks = memory;
+  c->stacks_size = size;
+  for (uint32_t k = 0; k < c->count; k++)
+    if (mprotect(c->stacks + k * (c->guard + STACK), c->guard, PROT_NONE) != 0) break;
+  return true;
+}
+
 static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *group, struct ss_error *error) {
   struct member *m = &c->member[k];
   const uintptr_t address = (uintptr_t)c;
@@ -281,8 +313,8 @@ static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *
                        .conductor = c,
                        .group = group,
                        .number = k};
-  m->stack = ss_alloc(STACK, 1);
-  if (!m->stack || getcontext(&m->context) != 0) return ss_fail_memory(error, "playing groups together");
+  m->stack = c->stacks + k * (c->guard + STACK) + c->guard;
+  if (getcontext(&m->context) != 0) return ss_fail_memory(error, "playing groups at once");
   if (!ss_play_open(&m->play, &m->player, group->ranks, group->servers, error)) return false;
   m->play.payloads = c->play->payloads;
   m->play.exchange_sizes = c->play->exchange_sizes;
@@ -300,32 +332,34 @@ static void close_member(struct conductor *c, struct member *m) {
   if (m->play.mismatch[0] && !c->play->mismatch[0])
     memcpy(c->play->mismatch, m->play.mismatch, sizeof m->play.mismatch);
   ss_play_close(&m->play);
-  free(m->stack);
+}
+
+/* Runs all members from their beginnings to their ends; the first error in the order of groups. */
+static bool conduct(struct conductor *c, struct ss_error *error) {
+  struct merged all = {0};
+  bool good = true;
+  for (uint32_t k = 0; k < c->count; k++) enter(c, &c->member[k]);
+  for (bool more = true; good && more;)
+    good = play_rounds(c, &all, &more) || ss_fail_memory(error, "playing groups at once");
+  merged_free(&all);
+  for (uint32_t k = 0; good && k < c->count; k++) {
+    good = c->member[k].ok;
+    if (!good && error) *error = c->member[k].error;
+  }
+  return good;
 }
 
 bool ss_groups_play(struct ss_play *play, uint32_t count, const struct ss_group *groups, ss_group_body *body,
                     void *context, struct ss_error *error) {
   struct conductor c = {.play = play, .count = count, .body = body, .context = context};
-  struct merged all = {0};
   uint32_t open = 0;
+  if (count == 0) return true;
   c.member = ss_alloc_zero(count, sizeof *c.member);
-  if (!c.member) return ss_fail_memory(error, "playing groups together");
-  bool ok = true;
-  while (ok && open < count) ok = open_member(&c, open, &groups[open], error), open++;
-  if (ok)
-    for (uint32_t k = 0; k < count; k++) enter(&c, &c.member[k]);
-  for (bool more = ok; more;)
-    if (!play_rounds(&c, &all, &more)) {
-      ok = ss_fail_memory(error, "playing groups together");
-      break;
-    }
-  for (uint32_t k = 0; ok && k < count; k++)
-    if (!c.member[k].ok) {
-      ok = false;
-      if (error) *error = c.member[k].error;
-    }
+  bool good = (c.member && open_stacks(&c)) || ss_fail_memory(error, "playing groups at once");
+  while (good && open < count) good = open_member(&c, open, &groups[open], error), open++;
+  good = good && conduct(&c, error);
   for (uint32_t k = 0; k < open; k++) close_member(&c, &c.member[k]);
   free(c.member);
-  free(all.from), free(all.to), free(all.bytes), free(all.payloads), free(all.kernels), free(all.settled);
-  return ok;
+  if (c.stacks) (void)munmap(c.stacks, c.stacks_size);
+  return good;
 }

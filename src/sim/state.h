@@ -11,7 +11,7 @@
 struct ss_state {
   uint64_t iteration;         /* iterations before this one */
   uint32_t ranks;             /* 0: not begun */
-  struct ss_chunk *residual;  /* [ranks] what each kept of the iterations before; value in units as marks */
+  struct ss_chunk *residual;  /* [ranks] what each kept of the iterations before; SS_CHUNK_VALUES */
   struct ss_chunk *kept;      /* [ranks] what each keeps now, for the next iteration */
   struct ss_arena arena[2];   /* of the residuals of odd and even iterations */
   struct ss_arena lasting;    /* of what `own` and `each` point to; freed with the state */

@@ -43,8 +43,12 @@ static bool read_uniform(struct ss_node node, struct ss_source *out, struct ss_e
   if (!ss_mul_u64(row_count, width * ss_dtype_bytes(dtype), &bytes) || bytes > SS_TENSOR_BYTES_MAX)
     return ss_node_fail(rows, error, "%llu rows of %llu elements are more than 2^53 bytes",
                         (unsigned long long)row_count, (unsigned long long)width);
-  return ss_uniform_make(row_count, share, (uint32_t)width, ss_dtype_bytes(dtype), (enum ss_overlap)choice, out->seed,
-                         &out->uniform, error) ||
+  out->uniform = (struct ss_uniform){.rows = row_count,
+                                     .width = (uint32_t)width,
+                                     .value_bytes = ss_dtype_bytes(dtype),
+                                     .overlap = (enum ss_overlap)choice,
+                                     .seed = out->seed};
+  return ss_uniform_make(share, &out->uniform, error) ||
          ss_fail_prefix(error, "%s: trace.uniform", ss_doc_name(node.doc));
 }
 

@@ -44,7 +44,8 @@ bool ss_chunk_equal(const struct ss_chunk *a, const struct ss_chunk *b) {
   if (a->count == 0) return true;
   if (!ss_chunk_marked(a) || !ss_chunk_marked(b) || (!a->dense && (!a->rows || !b->rows))) return false;
   if (!a->dense && memcmp(a->rows, b->rows, a->count * sizeof *a->rows) != 0) return false;
-  if (a->marks && b->marks) return memcmp(a->marks, b->marks, a->count * sizeof *a->marks) == 0;
+  if (a->kind != SS_CHUNK_CONTRIBUTIONS && b->kind != SS_CHUNK_CONTRIBUTIONS)
+    return memcmp(a->marks, b->marks, a->count * sizeof *a->marks) == 0;
   for (uint64_t i = 0; i < a->count; i++)
     if (ss_chunk_mark(a, i) != ss_chunk_mark(b, i)) return false;
   return true;
@@ -53,13 +54,14 @@ bool ss_chunk_equal(const struct ss_chunk *a, const struct ss_chunk *b) {
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   struct ss_chunk sum = *a;
-  if (a->marks && b->marks) {
+  if (a->marks && b->marks && a->kind == b->kind) {
     uint64_t *marks = ss_arena_alloc(arena, a->count, sizeof *marks);
     if (!marks) return ss_fail_memory(error, "adding dense gradients");
     for (uint64_t i = 0; i < a->count; i++) marks[i] = a->marks[i] + b->marks[i];
     sum.marks = marks;
   } else {
     sum.marks = NULL;
+    sum.kind = SS_CHUNK_BARE;
   }
   if (a->values && b->values) {
     uint64_t n = (a->high - a->low) * a->width;

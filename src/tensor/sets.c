@@ -76,27 +76,3 @@ bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other,
   out->count = n;
   return true;
 }
-
-bool ss_chunk_minus(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
-                    struct ss_error *error) {
-  const uint64_t most = ss_rows_union(a->rows, a->count, b->rows, b->count);
-  /* one more than needed: what became zero is written, and overwritten by the next */
-  uint32_t *rows = ss_arena_alloc(arena, most + 1, sizeof *rows);
-  uint64_t *marks = ss_arena_alloc(arena, most + 1, sizeof *marks);
-  if (!rows || !marks) return ss_fail_memory(error, "subtracting values");
-  uint64_t i = 0, j = 0, n = 0;
-  while (i < a->count || j < b->count) {
-    const uint64_t x = i < a->count ? a->rows[i] : UINT64_MAX, y = j < b->count ? b->rows[j] : UINT64_MAX;
-    rows[n] = (uint32_t)(x < y ? x : y);
-    marks[n] = (x <= y ? a->marks[i] : 0) - (y <= x ? b->marks[j] : 0);
-    n += marks[n] != 0;
-    i += x <= y;
-    j += y <= x;
-  }
-  *out = *a;
-  out->rows = rows;
-  out->marks = marks;
-  out->values = NULL;
-  out->count = n;
-  return true;
-}

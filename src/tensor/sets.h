@@ -1,4 +1,4 @@
-/* Rows as sets, and values over them: what two chunks share, and what they do not.
+/* Rows as sets: what two chunks share, and what they do not.
  * (The intersection as a chunk is ss_chunk_select, the sum ss_chunk_sum.) */
 #ifndef SS_TENSOR_SETS_H
 #define SS_TENSOR_SETS_H
@@ -18,10 +18,5 @@ static inline uint64_t ss_rows_union(const uint32_t *a, uint64_t a_count, const 
  * The arrays are `arena`'s. */
 bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
                       struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-
-/* a - b by mark, over the union of their rows, mod 2^64; entries that become zero are dropped. Both have marks; the
- * result has no floats, and all other fields as in `a`. The arrays are `arena`'s. */
-bool ss_chunk_minus(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
-                    struct ss_error *error) SS_MUST_CHECK;
 
 #endif

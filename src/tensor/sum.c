@@ -12,7 +12,7 @@ enum { BLOCK = 1 << 16, STRIPS = 16, LONG = 1 << 20 };
 
 /* Working arrays of one strip. */
 struct accumulator {
-  uint64_t *marks;   /* [span] zero between blocks, NULL when operands have none */
+  uint64_t *marks;   /* [span] zero between blocks, NULL when none are wanted */
   uint64_t *present; /* [words] one bit a row, zero between blocks */
   uint64_t *ahead;   /* [words] rows present before this word */
   uint64_t *cursor;  /* [n] next entry of each operand */
@@ -24,8 +24,9 @@ struct sum {
   const struct ss_chunk *operands;
   uint32_t n, width;
   uint64_t low, high;
-  bool marked, valued;
-  uint32_t span, words; /* rows of a block, and its bitset's words: BLOCK, or the whole range when it is smaller */
+  enum ss_chunk_kind kind; /* of the result */
+  bool floats;             /* which all operands have */
+  uint32_t span, words;    /* rows of a block, and its bitset's words: BLOCK, or the whole range when it is smaller */
   /* the result's arrays; a strip writes from its own place on */
   uint32_t *rows;
   uint64_t *marks;
@@ -59,31 +60,47 @@ static void set_present(struct accumulator *a, uint32_t at) {
   a->present[at / 64] |= UINT64_C(1) << (at % 64);
 }
 
-static void add_marks(const struct sum *s, struct accumulator *a, uint64_t base, uint64_t limit) {
+/* Adds the entries [e, end) of a chunk, as far as their rows are below `limit`; returns the first that is not. */
+static uint64_t add_rows(struct accumulator *a, const struct ss_chunk *c, uint64_t e, uint64_t end, uint64_t base,
+                         uint64_t limit) {
+  for (; e < end && c->rows[e] < limit; e++) set_present(a, (uint32_t)(c->rows[e] - base));
+  return e;
+}
+
+static uint64_t add_marks(struct accumulator *a, const struct ss_chunk *c, uint64_t e, uint64_t end, uint64_t base,
+                          uint64_t limit) {
+  for (; e < end && c->rows[e] < limit; e++) {
+    uint32_t at = (uint32_t)(c->rows[e] - base);
+    set_present(a, at);
+    a->marks[at] += c->marks[e];
+  }
+  return e;
+}
+
+static uint64_t add_contributions(struct accumulator *a, const struct ss_chunk *c, uint64_t e, uint64_t end,
+                                  uint64_t base, uint64_t limit) {
+  for (; e < end && c->rows[e] < limit; e++) {
+    uint32_t at = (uint32_t)(c->rows[e] - base);
+    set_present(a, at);
+    a->marks[at] += ss_contribution(c->author, c->rows[e], 0);
+  }
+  return e;
+}
+
+static void add_operands(const struct sum *s, struct accumulator *a, uint64_t base, uint64_t limit) {
   for (uint32_t i = 0; i < s->n; i++) {
     const struct ss_chunk *c = &s->operands[i];
-    uint64_t e = a->cursor[i], end = a->end[i];
-    if (!s->marked) {
-      for (; e < end && c->rows[e] < limit; e++) set_present(a, (uint32_t)(c->rows[e] - base));
-    } else if (c->marks) {
-      for (; e < end && c->rows[e] < limit; e++) {
-        uint32_t at = (uint32_t)(c->rows[e] - base);
-        set_present(a, at);
-        a->marks[at] += c->marks[e];
-      }
-    } else {
-      for (; e < end && c->rows[e] < limit; e++) {
-        uint32_t at = (uint32_t)(c->rows[e] - base);
-        set_present(a, at);
-        a->marks[at] += ss_contribution(c->author - 1, c->rows[e], 0);
-      }
-    }
-    a->until[i] = e;
+    const uint64_t e = a->cursor[i], end = a->end[i];
+    if (!a->marks) a->until[i] = add_rows(a, c, e, end, base, limit);
+    else if (c->kind == SS_CHUNK_CONTRIBUTIONS) a->until[i] = add_contributions(a, c, e, end, base, limit);
+    else a->until[i] = add_marks(a, c, e, end, base, limit);
   }
 }
 
-/* Writes the block's rows and marks, and clears it. `ahead` is left for the values to find their place. */
-static void flush_rows(const struct sum *s, struct strip *strip, uint64_t base) {
+/* Writes the block's rows and, when it has them, marks, and clears it. `ahead` is left for the floats to find their
+ * place. */
+static inline __attribute__((always_inline)) void flush(const struct sum *s, struct strip *strip, uint64_t base,
+                                                        bool marks) {
   struct accumulator *a = &strip->block;
   uint64_t n = strip->place + strip->count;
   for (uint32_t w = 0; w < s->words; w++) {
@@ -92,7 +109,7 @@ static void flush_rows(const struct sum *s, struct strip *strip, uint64_t base) 
     for (; bits; bits &= bits - 1, n++) {
       uint32_t at = w * 64 + (uint32_t)__builtin_ctzll(bits);
       s->rows[n] = (uint32_t)(base + at);
-      if (!s->marks) continue;
+      if (!marks) continue;
       s->marks[n] = a->marks[at];
       a->marks[at] = 0;
     }
@@ -121,16 +138,22 @@ static void sum_blocks(const struct sum *s, struct strip *strip) {
   for (uint32_t row; next_row(s, a, &row);) {
     uint64_t base = row - (row - strip->low) % s->span, limit = base + s->span;
     uint64_t first = strip->place + strip->count;
-    add_marks(s, a, base, limit < strip->high ? limit : strip->high);
-    flush_rows(s, strip, base);
+    add_operands(s, a, base, limit < strip->high ? limit : strip->high);
+    if (s->marks) flush(s, strip, base, true);
+    else flush(s, strip, base, false);
     if (s->values) add_values(s, strip, base, first);
     memset(a->present, 0, s->words * sizeof *a->present);
     memcpy(a->cursor, a->until, s->n * sizeof *a->until);
   }
 }
 
-/* Two lists of distinct rows, without values. */
-static void merge_two(const struct sum *s, struct strip *strip) {
+static uint64_t stored_mark(const struct ss_chunk *c, uint64_t entry) {
+  return c->marks[entry];
+}
+
+/* Two lists of distinct rows, without floats; mark(c, i) is the mark of an entry, and NULL where there are none. */
+static inline __attribute__((always_inline)) void merge(const struct sum *s, struct strip *strip,
+                                                        uint64_t (*mark)(const struct ss_chunk *, uint64_t)) {
   const struct accumulator *block = &strip->block;
   const struct ss_chunk *a = &s->operands[0], *b = &s->operands[1];
   uint64_t i = block->cursor[0], j = block->cursor[1], n = strip->place;
@@ -139,7 +162,7 @@ static void merge_two(const struct sum *s, struct strip *strip) {
     const uint32_t x = a->rows[i], y = b->rows[j];
     const bool from_a = x <= y, from_b = y <= x;
     s->rows[n] = from_a ? x : y;
-    if (s->marks) s->marks[n] = (from_a ? ss_chunk_mark(a, i) : 0) + (from_b ? ss_chunk_mark(b, j) : 0);
+    if (mark) s->marks[n] = (from_a ? mark(a, i) : 0) + (from_b ? mark(b, j) : 0);
     i += from_a;
     j += from_b;
     n++;
@@ -148,13 +171,20 @@ static void merge_two(const struct sum *s, struct strip *strip) {
   const uint64_t last = i < last_i ? last_i : last_j;
   for (uint64_t e = i < last_i ? i : j; e < last; e++, n++) {
     s->rows[n] = rest->rows[e];
-    if (s->marks) s->marks[n] = ss_chunk_mark(rest, e);
+    if (mark) s->marks[n] = mark(rest, e);
   }
   strip->count = n - strip->place;
 }
 
+static void merge_two(const struct sum *s, struct strip *strip) {
+  const struct ss_chunk *a = &s->operands[0], *b = &s->operands[1];
+  if (!s->marks) merge(s, strip, NULL);
+  else if (a->kind == SS_CHUNK_CONTRIBUTIONS || b->kind == SS_CHUNK_CONTRIBUTIONS) merge(s, strip, ss_chunk_mark);
+  else merge(s, strip, stored_mark);
+}
+
 static bool distinct(const struct ss_chunk *c) {
-  return c->author || c->distinct;
+  return c->kind == SS_CHUNK_CONTRIBUTIONS || c->distinct;
 }
 
 static bool reserve_block(const struct sum *s, bool blocks, struct accumulator *a, struct ss_arena *scratch) {
@@ -167,7 +197,7 @@ static bool reserve_block(const struct sum *s, bool blocks, struct accumulator *
   a->ahead = ss_arena_alloc(scratch, s->words, sizeof *a->ahead);
   if (!a->present || !a->ahead) return false;
   memset(a->present, 0, s->words * sizeof *a->present);
-  if (!s->marked) return true;
+  if (s->kind == SS_CHUNK_BARE) return true;
   a->marks = ss_arena_alloc(scratch, s->span, sizeof *a->marks);
   if (a->marks) memset(a->marks, 0, s->span * sizeof *a->marks);
   return a->marks != NULL;
@@ -197,11 +227,12 @@ static bool cut(const struct sum *s, struct strip *strip, uint32_t strips, bool 
 }
 
 static bool reserve_result(struct sum *s, uint64_t most, struct ss_arena *arena) {
+  const bool marks = s->kind != SS_CHUNK_BARE;
   uint64_t size;
   s->rows = ss_arena_alloc(arena, most, sizeof *s->rows);
-  if (s->marked) s->marks = ss_arena_alloc(arena, most, sizeof *s->marks);
-  if (!s->rows || (s->marked && !s->marks)) return false;
-  if (!s->valued) return true;
+  if (marks) s->marks = ss_arena_alloc(arena, most, sizeof *s->marks);
+  if (!s->rows || (marks && !s->marks)) return false;
+  if (!s->floats) return true;
   if (!ss_mul_u64(most, s->width, &size)) return false;
   s->values = ss_arena_alloc(arena, size, sizeof *s->values);
   return s->values != NULL;
@@ -221,46 +252,80 @@ static uint64_t close_up(const struct sum *s, const struct strip *strip, uint32_
   return n;
 }
 
-static uint64_t describe(struct sum *s) {
+static uint64_t count_entries(struct sum *s) {
   uint64_t entries = 0;
-  s->marked = s->valued = s->n > 0;
+  s->floats = true;
   for (uint32_t i = 0; i < s->n; i++) {
     const struct ss_chunk *c = &s->operands[i];
     entries += c->count;
-    s->marked = s->marked && ss_chunk_marked(c);
-    s->valued = s->valued && (c->values || c->count == 0);
+    s->floats = s->floats && (c->values || c->count == 0);
   }
-  s->valued = s->valued && entries > 0;
+  s->floats = s->floats && entries > 0;
   return entries;
 }
 
-bool ss_chunk_sum(const struct ss_chunk *operands, uint32_t n, uint64_t low, uint64_t high, struct ss_arena *arena,
-                  struct ss_sum_scratch *scratch, struct ss_chunk *out, struct ss_error *error) {
-  struct sum s = {.operands = operands, .n = n, .width = n > 0 ? operands[0].width : 0, .low = low, .high = high};
+static bool sum(const struct ss_operands *of, enum ss_chunk_kind kind, struct ss_arena *arena,
+                struct ss_sum_scratch *scratch, struct ss_chunk *out, struct ss_error *error) {
+  struct sum s = {.operands = of->chunk, .n = of->count, .low = of->low, .high = of->high, .kind = kind};
   struct strip strip[STRIPS];
-  uint64_t entries = describe(&s), most;
+  uint64_t entries = count_entries(&s), most;
   uint32_t strips = entries >= LONG ? STRIPS : 1;
-  bool merge = n == 2 && !s.valued && distinct(&operands[0]) && distinct(&operands[1]);
-  uint64_t range = (high - low + strips - 1) / strips;
+  bool two = s.n == 2 && !s.floats && distinct(&s.operands[0]) && distinct(&s.operands[1]);
+  uint64_t range = (s.high - s.low + strips - 1) / strips;
+  s.width = s.n > 0 ? s.operands[0].width : 0;
   s.span = range < BLOCK ? (uint32_t)range : BLOCK;
   s.words = s.span / 64 + 1;
   if (s.span == 0) s.span = 1; /* an empty range: nothing comes */
   ss_arena_reset(&scratch->arena);
-  if (!cut(&s, strip, strips, !merge, &scratch->arena, &most) || !reserve_result(&s, most, arena))
+  if (!cut(&s, strip, strips, !two, &scratch->arena, &most) || !reserve_result(&s, most, arena))
     return ss_fail_memory(error, "summing sparse gradients");
 #pragma omp parallel for schedule(dynamic, 1) if (strips > 1)
   for (uint32_t k = 0; k < strips; k++) {
-    if (merge) merge_two(&s, &strip[k]);
+    if (two) merge_two(&s, &strip[k]);
     else sum_blocks(&s, &strip[k]);
   }
   *out = (struct ss_chunk){.rows = s.rows,
                            .marks = s.marks,
                            .values = s.values,
                            .count = close_up(&s, strip, strips),
-                           .low = low,
-                           .high = high,
+                           .low = s.low,
+                           .high = s.high,
                            .width = s.width,
                            .stride = s.width,
+                           .kind = kind,
                            .distinct = true};
   return true;
+}
+
+bool ss_sum_rows(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
+                 struct ss_chunk *out, struct ss_error *error) {
+  return sum(operands, SS_CHUNK_BARE, arena, scratch, out, error);
+}
+
+bool ss_sum_proofs(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
+                   struct ss_chunk *out, struct ss_error *error) {
+  return sum(operands, SS_CHUNK_PROOFS, arena, scratch, out, error);
+}
+
+bool ss_sum_values(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
+                   struct ss_chunk *out, struct ss_error *error) {
+  return sum(operands, SS_CHUNK_VALUES, arena, scratch, out, error);
+}
+
+/* What sums of a chunk are. */
+static enum ss_chunk_kind summed_kind(const struct ss_chunk *c) {
+  return c->kind == SS_CHUNK_CONTRIBUTIONS ? SS_CHUNK_PROOFS : c->kind;
+}
+
+bool ss_chunk_sum(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
+                  struct ss_chunk *out, struct ss_error *error) {
+  enum ss_chunk_kind kind = SS_CHUNK_BARE;
+  bool any = false, alike = true;
+  for (uint32_t i = 0; i < operands->count; i++) {
+    const struct ss_chunk *c = &operands->chunk[i];
+    if (any && c->count > 0) alike = alike && summed_kind(c) == kind;
+    else if (c->count > 0 || kind == SS_CHUNK_BARE) kind = summed_kind(c);
+    any = any || c->count > 0;
+  }
+  return sum(operands, alike ? kind : SS_CHUNK_BARE, arena, scratch, out, error);
 }

@@ -80,24 +80,24 @@ static uint32_t log_bucket(uint64_t magnitude) {
   return (shift << 5) + (uint32_t)(magnitude >> shift);
 }
 
-static struct cut cut_of_few(const uint64_t *marks, uint64_t count, uint64_t k) {
+static struct cut cut_of_few(const int64_t *units, uint64_t count, uint64_t k) {
   uint64_t magnitudes[FEW], nonzero = 0;
   for (uint64_t i = 0; i < count; i++)
-    if (marks[i]) magnitudes[nonzero++] = ss_magnitude(marks[i]);
+    if (units[i]) magnitudes[nonzero++] = ss_magnitude(units[i]);
   if (nonzero < k) return KEEP_ALL;
   const uint64_t threshold = kth_of_few(magnitudes, nonzero, &k);
   return (struct cut){threshold, k};
 }
 
-static bool find_cut(const uint64_t *marks, uint64_t count, uint64_t k, struct cut *cut, struct ss_error *error) {
+static bool find_cut(const int64_t *units, uint64_t count, uint64_t k, struct cut *cut, struct ss_error *error) {
   *cut = k == 0 ? KEEP_NONE : KEEP_ALL;
   if (k == 0 || count < k) return true;
   if (count <= FEW) {
-    *cut = cut_of_few(marks, count, k);
+    *cut = cut_of_few(units, count, k);
     return true;
   }
   uint64_t histogram[LOG_BUCKETS] = {0};
-  for (uint64_t i = 0; i < count; i++) histogram[log_bucket(ss_magnitude(marks[i]))]++;
+  for (uint64_t i = 0; i < count; i++) histogram[log_bucket(ss_magnitude(units[i]))]++;
   if (count - histogram[0] < k) return true;
 
   const uint32_t bucket = bucket_of_kth(histogram, LOG_BUCKETS, &k);
@@ -109,7 +109,7 @@ static bool find_cut(const uint64_t *marks, uint64_t count, uint64_t k, struct c
   SS_AUTO_FREE uint64_t *candidates = ss_alloc(histogram[bucket] + 1, sizeof *candidates);
   if (!candidates) return ss_fail_memory(error, "selecting the largest values");
   for (uint64_t i = 0, n = 0; i < count; i++) {
-    candidates[n] = ss_magnitude(marks[i]);
+    candidates[n] = ss_magnitude(units[i]);
     n += log_bucket(candidates[n]) == bucket;
   }
   cut->threshold = kth_largest(candidates, histogram[bucket], &k);
@@ -119,7 +119,7 @@ static bool find_cut(const uint64_t *marks, uint64_t count, uint64_t k, struct c
 
 struct kept {
   uint32_t *rows;
-  uint64_t *marks;
+  int64_t *units;
   float *values; /* NULL when there are none */
   uint64_t count;
 };
@@ -131,16 +131,16 @@ static bool reserve(const struct ss_chunk *from, uint64_t most, struct ss_arena 
   *kept = (struct kept){0};
   if (!ss_mul_u64(most, from->width, &elements)) return ss_fail_memory(error, "selecting the largest values");
   kept->rows = ss_arena_alloc(arena, most + 1, sizeof *kept->rows);
-  kept->marks = ss_arena_alloc(arena, most + 1, sizeof *kept->marks);
+  kept->units = ss_arena_alloc(arena, most + 1, sizeof *kept->units);
   if (from->values) kept->values = ss_arena_alloc(arena, elements, sizeof *kept->values);
-  if (!kept->rows || !kept->marks || (from->values && !kept->values))
+  if (!kept->rows || !kept->units || (from->values && !kept->values))
     return ss_fail_memory(error, "selecting the largest values");
   return true;
 }
 
-static bool any_kept(const uint64_t *marks, uint64_t count, uint64_t threshold) {
+static bool any_kept(const int64_t *units, uint64_t count, uint64_t threshold) {
   bool any = false;
-  for (uint64_t i = 0; i < count; i++) any |= ss_magnitude(marks[i]) >= threshold;
+  for (uint64_t i = 0; i < count; i++) any |= ss_magnitude(units[i]) >= threshold;
   return any;
 }
 
@@ -149,12 +149,12 @@ static void keep(const struct ss_chunk *from, struct cut cut, struct kept *kept)
   uint64_t n = kept->count;
   for (uint64_t begin = 0; begin < from->count; begin += GROUP) {
     const uint64_t end = from->count - begin < GROUP ? from->count : begin + GROUP;
-    if (!any_kept(from->marks + begin, end - begin, cut.threshold)) continue;
+    if (!any_kept(from->units + begin, end - begin, cut.threshold)) continue;
     for (uint64_t i = begin; i < end; i++) {
-      const uint64_t magnitude = ss_magnitude(from->marks[i]);
+      const uint64_t magnitude = ss_magnitude(from->units[i]);
       const bool tie = (magnitude == cut.threshold) & (cut.ties > 0), stays = (magnitude > cut.threshold) | tie;
       kept->rows[n] = from->rows[i];
-      kept->marks[n] = from->marks[i];
+      kept->units[n] = from->units[i];
       if (kept->values && stays)
         memcpy(kept->values + n * from->width, from->values + i * from->stride, from->width * sizeof *kept->values);
       n += stays;
@@ -167,7 +167,7 @@ static void keep(const struct ss_chunk *from, struct cut cut, struct kept *kept)
 static struct ss_chunk chunk_of(const struct ss_chunk *from, const struct kept *kept) {
   struct ss_chunk out = *from;
   out.rows = kept->rows;
-  out.marks = kept->marks;
+  out.units = kept->units;
   out.values = kept->values;
   out.stride = from->width;
   out.count = kept->count;
@@ -178,17 +178,10 @@ bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, st
              struct ss_error *error) {
   struct cut cut;
   struct kept kept;
-  if (!find_cut(from->marks, from->count, k, &cut, error)) return false;
+  if (!find_cut(from->units, from->count, k, &cut, error)) return false;
   if (!reserve(from, k < from->count ? k : from->count, arena, &kept, error)) return false;
   keep(from, cut, &kept);
   *out = chunk_of(from, &kept);
-  return true;
-}
-
-bool ss_topk_threshold(const struct ss_chunk *from, uint64_t k, uint64_t *threshold, struct ss_error *error) {
-  struct cut cut;
-  if (!find_cut(from->marks, from->count, k, &cut, error)) return false;
-  *threshold = cut.threshold;
   return true;
 }
 
@@ -197,7 +190,7 @@ bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_aren
   const struct cut cut = {threshold > 0 ? threshold - 1 : 0, 0};
   struct kept kept;
   uint64_t count = 0;
-  for (uint64_t i = 0; i < from->count; i++) count += ss_magnitude(from->marks[i]) > cut.threshold;
+  for (uint64_t i = 0; i < from->count; i++) count += ss_magnitude(from->units[i]) > cut.threshold;
   if (!reserve(from, count, arena, &kept, error)) return false;
   keep(from, cut, &kept);
   *out = chunk_of(from, &kept);
@@ -213,7 +206,7 @@ bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, stru
     const struct ss_chunk part =
         ss_chunk_slice(from, from->low + ss_share(range, parts, b), from->low + ss_share(range, parts, b + 1));
     struct cut cut;
-    if (!find_cut(part.marks, part.count, ss_share(k, parts, b + 1) - ss_share(k, parts, b), &cut, error))
+    if (!find_cut(part.units, part.count, ss_share(k, parts, b + 1) - ss_share(k, parts, b), &cut, error))
       return false;
     keep(&part, cut, &kept);
   }
@@ -228,7 +221,7 @@ typedef unsigned __int128 square_sum;
 static square_sum sum_of_squares(const int64_t *values, uint64_t n) {
   square_sum sum = 0;
   for (uint64_t i = 0; i < n; i++) {
-    const uint64_t m = ss_magnitude((uint64_t)values[i]);
+    const uint64_t m = ss_magnitude(values[i]);
     sum += (square_sum)m * m;
   }
   return sum;

@@ -1,26 +1,22 @@
 /* Selection by magnitude: top-k, thresholds, top-k by blocks, and the blocks of largest norm.
  *
- * A value is a 64-bit signed integer (units of 2^-20), kept in a chunk's marks as two's complement; a value chunk has
- * rows and marks. One rule everywhere: the larger magnitude first, ties to the lower index, zeros never; where fewer
- * non-zeros than asked for are there, all of them. (docs/model.md, "Selection") */
+ * A value is a 64-bit signed integer in units of 2^-20; chunks here are SS_CHUNK_VALUES, with rows. One rule
+ * everywhere: the larger magnitude first, ties to the lower index, zeros never; where fewer non-zeros than asked for
+ * are there, all of them. (docs/model.md, "Selection") */
 #ifndef SS_TENSOR_TOPK_H
 #define SS_TENSOR_TOPK_H
 
 #include "tensor/chunk.h"
 
 /* The magnitude of a value; 2^63 for the lowest. */
-static inline uint64_t ss_magnitude(uint64_t mark) {
-  return mark >> 63 ? 0 - mark : mark;
+static inline uint64_t ss_magnitude(int64_t units) {
+  return units < 0 ? 0 - (uint64_t)units : (uint64_t)units;
 }
 
 /* The k entries of `from` that come first by the rule, ascending by row; all other fields as in `from`. Cost: three
  * passes over `from`, whatever the values. The arrays are `arena`'s. */
 bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, struct ss_chunk *out,
              struct ss_error *error) SS_MUST_CHECK;
-
-/* The magnitude of the k-th entry by the rule: 0 when there are fewer than k non-zeros, UINT64_MAX for k = 0. */
-bool ss_topk_threshold(const struct ss_chunk *from, uint64_t k, uint64_t *threshold,
-                       struct ss_error *error) SS_MUST_CHECK;
 
 /* All non-zero entries whose magnitude is `threshold` or more. */
 bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_arena *arena, struct ss_chunk *out,

@@ -68,10 +68,11 @@ static unsigned char *put_indices(const struct ss_wire *wire, const struct ss_ch
 }
 
 bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *c) {
-  const uint64_t values = wire->format == SS_WIRE_SKETCH ? c->high - c->low : c->count;
+  const bool sketch = wire->format == SS_WIRE_SKETCH;
+  const int64_t *units = sketch ? c->sketch : c->units;
+  const uint64_t values = sketch ? c->high - c->low : c->count;
   for (uint64_t i = 0; wire->units && i < values; i++) {
-    const int64_t units = (int64_t)c->marks[i];
-    if (units > SS_WIRE_UNITS_MOST || units < -SS_WIRE_UNITS_MOST) return false;
+    if (units[i] > SS_WIRE_UNITS_MOST || units[i] < -SS_WIRE_UNITS_MOST) return false;
   }
   return true;
 }
@@ -81,7 +82,7 @@ static void put_entry(const struct ss_wire *wire, const struct ss_chunk *c, uint
     memcpy(out, c->values + entry * c->stride, c->width * sizeof(float));
     return;
   }
-  const float units = (float)(int64_t)c->marks[entry];
+  const float units = (float)c->units[entry];
   memcpy(out, &units, sizeof units);
 }
 
@@ -91,7 +92,7 @@ static void put_values(const struct ss_wire *wire, const struct ss_chunk *c, uin
 
 static void put_numbers(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   const uint64_t bytes = dense_bytes(wire, c);
-  if (bytes > 0) memcpy(out, c->marks, bytes);
+  if (bytes > 0) memcpy(out, c->numbers, bytes);
 }
 
 static void add_row(const float *values, uint32_t width, unsigned char *out) {
@@ -194,25 +195,27 @@ static bool get_nonzeros(const struct ss_chunk *known, const unsigned char *byte
 static bool get_numbers(const struct ss_wire *wire, const unsigned char *bytes, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   const uint64_t numbers = out->high - out->low, most = numbers > out->count ? numbers : out->count;
-  uint64_t *marks = ss_arena_alloc(arena, most, sizeof *marks);
-  if (!marks) return ss_fail_memory(error, "decoding numbers");
-  memset(marks, 0, most * sizeof *marks);
-  if (numbers > 0) memcpy(marks, bytes, dense_bytes(wire, out));
-  out->marks = marks;
+  uint64_t *number = ss_arena_alloc(arena, most, sizeof *number);
+  if (!number) return ss_fail_memory(error, "decoding numbers");
+  memset(number, 0, most * sizeof *number);
+  if (numbers > 0) memcpy(number, bytes, dense_bytes(wire, out));
+  out->numbers = number;
+  out->kind = SS_CHUNK_NUMBERS;
   return true;
 }
 
 /* What came as floats becomes units. */
 static bool get_units(struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
-  uint64_t *marks = ss_arena_alloc(arena, out->count, sizeof *marks);
-  if (!marks) return ss_fail_memory(error, "decoding values");
+  int64_t *units = ss_arena_alloc(arena, out->count, sizeof *units);
+  if (!units) return ss_fail_memory(error, "decoding values");
   for (uint64_t i = 0; i < out->count; i++) {
     const float value = out->values[i];
     if (!(fabsf(value) <= (float)SS_WIRE_UNITS_MOST) || value < truncf(value) || value > truncf(value))
       return ss_fail(error, SS_UNPROVEN, "received %g, which is no whole number that a float holds", (double)value);
-    marks[i] = (uint64_t)(int64_t)value;
+    units[i] = (int64_t)value;
   }
-  out->marks = marks;
+  out->units = units;
+  out->kind = SS_CHUNK_VALUES;
   out->values = NULL;
   return true;
 }
@@ -253,6 +256,7 @@ bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, co
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
   *out = *known;
   out->marks = NULL;
+  out->kind = SS_CHUNK_BARE;
   out->author = 0;
   out->values = NULL;
   if (!decode(wire, known, bytes, size, arena, out, error)) return false;

@@ -14,7 +14,7 @@ enum ss_wire_format {
   SS_WIRE_BITMAP,      /* a bit for every row of the range, then values (ZEN §3.3) */
   SS_WIRE_HASH_BITMAP, /* a bit for every row of the part's domain, then values (ZEN §3.3, Algorithm 2) */
   SS_WIRE_BLOCK,       /* blocks of elements that hold a listed row, each with its number (OmniReduce, ZEN §2.4) */
-  SS_WIRE_SKETCH,      /* high - low buckets of a count-sketch, then bytes of a bitmap; a mark each (S2) */
+  SS_WIRE_SKETCH,      /* high - low buckets of a count-sketch, then bytes of a bitmap: SS_CHUNK_SKETCH (S2) */
   SS_WIRE_SMALLER      /* COO, or dense where that is smaller (SparCML's DSAR) */
 };
 
@@ -27,10 +27,10 @@ struct ss_domains {
 
 struct ss_wire {
   enum ss_wire_format format;
-  uint32_t value_bytes;             /* bytes of an element: 4 or 2; 8 for numbers: the marks of a dense chunk */
+  uint32_t value_bytes;             /* bytes of an element: 4 or 2; 8 of SS_CHUNK_NUMBERS */
   uint32_t index_bytes;             /* bytes of an index: 4; 8 is PyTorch's, 0 EmbRace's Table 2 */
   bool index_per_element;           /* element granularity on row slices: an index an element */
-  bool units;                       /* the values are the marks: whole numbers, which travel as floats */
+  bool units;                       /* of SS_CHUNK_VALUES: whole numbers, which travel as floats */
   uint32_t block;                   /* elements of a block (SS_WIRE_BLOCK) */
   const struct ss_domains *domains; /* of hashed parts (SS_WIRE_HASH_BITMAP); NULL: a part's domain is its range */
 };
@@ -48,8 +48,8 @@ uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *chunk)
 enum { SS_WIRE_UNITS_MOST = 1 << 24 };
 bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *chunk);
 
-/* Writes the ss_wire_bytes(wire, chunk) bytes of a chunk that has values (where the format needs them), or marks
- * where units or numbers travel. Needs value_bytes 4 (or 8: numbers), index_bytes 4 or 8, one index a row. */
+/* Writes the ss_wire_bytes(wire, chunk) bytes of a chunk that has floats (where the format needs them), or the
+ * units, numbers or sketch that travel. Needs value_bytes 4 (or 8: numbers), index_bytes 4 or 8, one index a row. */
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *chunk, unsigned char *out);
 
 /* The inverse. `known` says count, range, width, origin and part, and for SS_WIRE_VALUES also the rows. `size` must

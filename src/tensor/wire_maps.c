@@ -33,7 +33,7 @@ bool ss_wire_get_bits(const uint32_t *domain, uint64_t size, const unsigned char
 
 /* --- sketches ------------------------------------------------------------------------------------------- */
 
-/* A mark counts units of 2^-grid. */
+/* A bucket counts units of 2^-grid. */
 static int grid(const struct ss_wire *wire) {
   return wire->units ? 0 : 20;
 }
@@ -41,25 +41,26 @@ static int grid(const struct ss_wire *wire) {
 void ss_wire_put_sketch(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   const uint64_t buckets = c->high - c->low;
   for (uint64_t i = 0; i < buckets; i++, out += wire->value_bytes) {
-    const float value = (float)ldexp((double)(int64_t)c->marks[i], -grid(wire));
+    const float value = (float)ldexp((double)c->sketch[i], -grid(wire));
     memcpy(out, &value, sizeof value);
   }
-  for (uint64_t i = buckets; i < c->count; i++) *out++ = (unsigned char)c->marks[i];
+  for (uint64_t i = buckets; i < c->count; i++) *out++ = (unsigned char)c->sketch[i];
 }
 
 bool ss_wire_get_sketch(const struct ss_wire *wire, const unsigned char *bytes, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   const uint64_t buckets = out->high - out->low;
-  uint64_t *marks = ss_arena_alloc(arena, out->count, sizeof *marks);
-  if (!marks) return ss_fail_memory(error, "decoding a sketch");
+  int64_t *sketch = ss_arena_alloc(arena, out->count, sizeof *sketch);
+  if (!sketch) return ss_fail_memory(error, "decoding a sketch");
   for (uint64_t i = 0; i < buckets; i++, bytes += sizeof(float)) {
     float value;
     memcpy(&value, bytes, sizeof value);
     if (!(fabsf(value) < 0x1p42F)) return ss_fail(error, SS_UNPROVEN, "received a bucket that is no sum of values");
-    marks[i] = (uint64_t)llrint(ldexp((double)value, grid(wire)));
+    sketch[i] = llrint(ldexp((double)value, grid(wire)));
   }
-  for (uint64_t i = buckets; i < out->count; i++) marks[i] = *bytes++;
-  out->marks = marks;
+  for (uint64_t i = buckets; i < out->count; i++) sketch[i] = *bytes++;
+  out->sketch = sketch;
+  out->kind = SS_CHUNK_SKETCH;
   return true;
 }
 

@@ -79,8 +79,13 @@ static uint64_t topk_floats(struct data *d) {
 }
 
 static struct ss_chunk values_of(const struct data *d, uint64_t count) {
-  return (struct ss_chunk){
-      .rows = d->rows, .marks = d->marks, .count = count, .high = 7 * count, .width = 1, .stride = 1};
+  return (struct ss_chunk){.rows = d->rows,
+                           .marks = d->marks,
+                           .kind = SS_CHUNK_VALUES,
+                           .count = count,
+                           .high = 7 * count,
+                           .width = 1,
+                           .stride = 1};
 }
 
 static uint64_t topk(struct data *d) {
@@ -164,15 +169,6 @@ static uint64_t rows_common(struct data *d) {
   return ss_rows_common(d->rows, FLOATS, d->other_rows, d->other_count);
 }
 
-static uint64_t minus(struct data *d) {
-  struct ss_error error;
-  struct ss_chunk a = values_of(d, FLOATS), b = a, out;
-  b.rows = d->other_rows, b.count = d->other_count;
-  ss_arena_reset(&d->arena);
-  need(ss_chunk_minus(&a, &b, &d->arena, &out, &error), &error);
-  return out.count;
-}
-
 /* --- the floor ----------------------------------------------------------------------------------------------- */
 
 /* Reads so many bytes and writes so many, in order, with all threads. */
@@ -253,7 +249,6 @@ int main(int count, char **arguments) {
       {"sketch, one hash, rows of 500", sketch_add_wide, e, e * 8, e / 2 * 8},
       {"sketch decoded, one hash", sketch_decode, e, e * 4 + e / 2 * 8, e * 8},
       {"common rows (one thread)", rows_common, f + other, (f + other) * 4, 8},
-      {"difference of chunks (one thread)", minus, f + other, (f + other) * 12, f * 12},
   };
   for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) measure(&kernels[k], &data);
   void *const arrays[] = {data.rows,      data.other_rows, data.rows_out, data.marks,

@@ -31,7 +31,7 @@ static struct ss_chunk random_chunk(struct dice *d, struct ss_arena *arena, uint
   float *values = ss_arena_alloc(arena, n * stride, sizeof *values);
   for (uint64_t i = 0; i < n; i++) marks[i] = dice_next(d);
   for (uint64_t i = 0; i < n * stride; i++) values[i] = (float)dice_below(d, 100) - 50;
-  if (content & MARKS) chunk.marks = marks;
+  if (content & MARKS) chunk.proofs = marks, chunk.kind = SS_CHUNK_PROOFS;
   if (content & VALUES) chunk.values = values;
   return chunk;
 }
@@ -103,12 +103,12 @@ static void sum_once(uint64_t seed, struct ss_arena *arena, struct ss_sum_scratc
     uint64_t count = dice_one_in(&d, 4) ? 0 : ss_below(dice_next(&d), range + 1);
     if (!dice_one_in(&d, 3)) count /= 50; /* blocks between that nobody touches */
     operands[i] = random_chunk(&d, arena, low, low + range, count, dice_one_in(&d, 3), width, content);
-    if (operands[i].count == 0 && dice_one_in(&d, 2)) operands[i].marks = NULL, operands[i].values = NULL;
+    if (operands[i].count == 0 && dice_one_in(&d, 2)) operands[i].kind = SS_CHUNK_BARE, operands[i].values = NULL;
   }
   uint64_t entries = 0;
   for (uint32_t i = 0; i < n; i++) entries += operands[i].count;
   struct table t = table_of(operands, n, low, low + range);
-  assert_true(ss_chunk_sum(operands, n, low, low + range, arena, scratch, &sum, &error));
+  assert_true(ss_chunk_sum(&(struct ss_operands){operands, n, low, low + range}, arena, scratch, &sum, &error));
   check_sum(&sum, &t, content, seed);
   assert_int_equal(sum.low, low);
   assert_int_equal(sum.high, low + range);
@@ -139,11 +139,11 @@ static void sums_of_nothing_are_empty(void **state) {
   struct ss_sum_scratch scratch = {0};
   struct ss_error error;
   struct ss_chunk sum, empty[2] = {{.low = 5, .high = 9, .width = 2}, {.low = 5, .high = 9, .width = 2}};
-  assert_true(ss_chunk_sum(NULL, 0, 7, 7, &arena, &scratch, &sum, &error));
+  assert_true(ss_chunk_sum(&(struct ss_operands){NULL, 0, 7, 7}, &arena, &scratch, &sum, &error));
   assert_int_equal(sum.count, 0);
   assert_int_equal(sum.low, 7);
   assert_int_equal(sum.high, 7);
-  assert_true(ss_chunk_sum(empty, 2, 5, 9, &arena, &scratch, &sum, &error));
+  assert_true(ss_chunk_sum(&(struct ss_operands){empty, 2, 5, 9}, &arena, &scratch, &sum, &error));
   assert_int_equal(sum.count, 0);
   assert_true(ss_chunk_equal(&sum, &empty[0]));
   ss_arena_free(&arena);
@@ -160,14 +160,45 @@ static void sums_have_what_every_operand_has(void **state) {
   struct ss_chunk sum, operands[3];
   for (uint32_t i = 0; i < 3; i++)
     operands[i] = random_chunk(&d, &arena, 0, 100, 20, false, 2, i == 1 ? VALUES : BOTH);
-  assert_true(ss_chunk_sum(operands, 3, 0, 100, &arena, &scratch, &sum, &error));
+  assert_true(ss_chunk_sum(&(struct ss_operands){operands, 3, 0, 100}, &arena, &scratch, &sum, &error));
   assert_null(sum.marks);
   assert_non_null(sum.values);
   for (uint32_t i = 0; i < 3; i++)
     operands[i] = random_chunk(&d, &arena, 0, 100, 20, false, 2, i == 2 ? MARKS : BOTH);
-  assert_true(ss_chunk_sum(operands, 3, 0, 100, &arena, &scratch, &sum, &error));
+  assert_true(ss_chunk_sum(&(struct ss_operands){operands, 3, 0, 100}, &arena, &scratch, &sum, &error));
   assert_non_null(sum.marks);
   assert_null(sum.values);
+  ss_arena_free(&arena);
+  ss_sum_scratch_free(&scratch);
+}
+
+/* Contributions need no memory, and add up as proofs do; values are added to values alone. */
+static void sums_are_of_one_kind(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  struct ss_sum_scratch scratch = {0};
+  struct ss_error error;
+  const uint32_t rows[2][2] = {{3, 5}, {5, 8}};
+  const uint64_t proofs[] = {10, 20};
+  const int64_t units[] = {-7, 9};
+  const struct ss_chunk of_rank = {
+      .rows = rows[0], .count = 2, .high = 9, .kind = SS_CHUNK_CONTRIBUTIONS, .author = 4};
+  const struct ss_chunk proven = {.rows = rows[1], .proofs = proofs, .count = 2, .high = 9, .kind = SS_CHUNK_PROOFS};
+  const struct ss_chunk values = {.rows = rows[1], .units = units, .count = 2, .high = 9, .kind = SS_CHUNK_VALUES};
+  for (uint32_t n = 2; n <= 3; n++) { /* two are merged, more are added up block by block */
+    const struct ss_chunk empty = {.high = 9}, alike[] = {of_rank, proven, empty}, two[] = {values, values, empty};
+    const struct ss_chunk mixed[] = {of_rank, values, empty};
+    struct ss_chunk sum;
+    assert_true(ss_sum_proofs(&(struct ss_operands){alike, n, 0, 9}, &arena, &scratch, &sum, &error));
+    assert_true(sum.kind == SS_CHUNK_PROOFS && sum.count == 3);
+    assert_true(sum.proofs[0] == ss_contribution(4, 3, 0) && sum.proofs[1] == ss_contribution(4, 5, 0) + 10);
+    assert_true(ss_sum_values(&(struct ss_operands){two, n, 0, 9}, &arena, &scratch, &sum, &error));
+    assert_true(sum.kind == SS_CHUNK_VALUES && sum.count == 2 && sum.units[0] == -14 && sum.units[1] == 18);
+    assert_true(ss_chunk_sum(&(struct ss_operands){mixed, n, 0, 9}, &arena, &scratch, &sum, &error));
+    assert_true(sum.kind == SS_CHUNK_BARE && sum.count == 3 && !sum.marks);
+    assert_true(ss_sum_rows(&(struct ss_operands){alike, n, 0, 9}, &arena, &scratch, &sum, &error));
+    assert_true(sum.kind == SS_CHUNK_BARE && sum.count == 3 && sum.rows[1] == 5 && !sum.marks);
+  }
   ss_arena_free(&arena);
   ss_sum_scratch_free(&scratch);
 }
@@ -179,7 +210,8 @@ static void dense_sums_add_all(void **state) {
   struct ss_chunk sum;
   const uint64_t marks[2][2] = {{1, UINT64_MAX}, {10, 2}};
   const float values[2][6] = {{1, 2, 3, 4, 5, 6}, {10, 20, 30, 40, 50, 60}};
-  struct ss_chunk a = {.marks = marks[0],
+  struct ss_chunk a = {.proofs = marks[0],
+                       .kind = SS_CHUNK_PROOFS,
                        .values = values[0],
                        .count = 2,
                        .low = 4,
@@ -190,13 +222,13 @@ static void dense_sums_add_all(void **state) {
                        .part = 3,
                        .dense = true},
                   b = a;
-  b.marks = marks[1], b.values = values[1], b.origin = 9;
+  b.proofs = marks[1], b.values = values[1], b.origin = 9;
   assert_true(ss_chunk_add_dense(&a, &b, &arena, &sum, &error));
   assert_true(sum.dense && sum.count == 2 && sum.low == 4 && sum.high == 7 && sum.part == 3);
   assert_true(sum.marks[0] == 11 && sum.marks[1] == 1);
   for (uint32_t i = 0; i < 6; i++) assert_true(sum.values[i] == 11.0f * (float)(i + 1));
   assert_true(marks[0][0] == 1 && values[0][0] == 1); /* operands are shared: not touched */
-  b.marks = NULL;
+  b.kind = SS_CHUNK_VALUES;                           /* of another kind */
   assert_true(ss_chunk_add_dense(&a, &b, &arena, &sum, &error));
   assert_true(!sum.marks && sum.values);
   a.values = NULL;
@@ -273,7 +305,7 @@ static void chunks_are_equal_by_rows_and_marks(void **state) {
   (void)state;
   const uint32_t rows[] = {1, 2, 3}, other_rows[] = {1, 2, 4};
   const uint64_t marks[] = {5, 6, 7}, other_marks[] = {5, 6, 8};
-  struct ss_chunk a = {.rows = rows, .marks = marks, .count = 3, .high = 9}, b = a;
+  struct ss_chunk a = {.rows = rows, .proofs = marks, .kind = SS_CHUNK_PROOFS, .count = 3, .high = 9}, b = a;
   assert_true(ss_chunk_equal(&a, &b) && ss_chunk_same(&a, &b));
   b.rows = other_rows;
   assert_false(ss_chunk_equal(&a, &b) || ss_chunk_same(&a, &b));
@@ -283,7 +315,7 @@ static void chunks_are_equal_by_rows_and_marks(void **state) {
   assert_false(ss_chunk_equal(&a, &b));
   b = a, b.count = 2;
   assert_false(ss_chunk_equal(&a, &b) || ss_chunk_same(&a, &b));
-  b = a, b.marks = NULL;
+  b = a, b.kind = SS_CHUNK_BARE;
   assert_false(ss_chunk_equal(&a, &b)); /* unproven */
   b = a, b.dense = true;
   assert_false(ss_chunk_equal(&a, &b));
@@ -365,6 +397,7 @@ static struct ss_chunk chunk_for(struct dice *d, struct ss_arena *arena, enum ss
 static struct ss_chunk known_of(const struct ss_chunk *c, enum ss_wire_format format) {
   struct ss_chunk known = *c;
   known.marks = NULL;
+  known.kind = SS_CHUNK_BARE;
   known.values = NULL;
   known.stride = 0;
   if (format != SS_WIRE_VALUES) known.rows = NULL;
@@ -485,6 +518,7 @@ int main(void) {
       cmocka_unit_test(sums_equal_the_table_of_all_rows),
       cmocka_unit_test(sums_of_nothing_are_empty),
       cmocka_unit_test(sums_have_what_every_operand_has),
+      cmocka_unit_test(sums_are_of_one_kind),
       cmocka_unit_test(dense_sums_add_all),
       cmocka_unit_test(slices_are_the_rows_of_a_range),
       cmocka_unit_test(counts_are_spread_evenly_over_slices),

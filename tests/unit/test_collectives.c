@@ -195,7 +195,7 @@ static uint64_t coo_bytes(uint64_t rows) {
 
 static struct ss_chunk some_chunk(bool payloads, uint32_t rows, uint32_t origin, uint32_t part) {
   struct ss_chunk chunk = {.count = rows, .high = ROWS, .width = WIDTH, .origin = origin, .part = part};
-  if (payloads) chunk.rows = some_rows, chunk.marks = some_marks;
+  if (payloads) chunk.rows = some_rows, chunk.proofs = some_marks, chunk.kind = SS_CHUNK_PROOFS;
   return chunk;
 }
 
@@ -760,7 +760,8 @@ static bool give_units(void *context, uint32_t position, uint32_t first, uint32_
   if (d->content & MARKS) {
     uint64_t *marks = ss_arena_alloc(arena, count, sizeof *marks);
     for (uint32_t u = 0; u < count; u++) marks[u] = ss_contribution(rank, first + u, 0);
-    chunk.marks = marks;
+    chunk.proofs = marks;
+    chunk.kind = SS_CHUNK_PROOFS;
   }
   if (d->content & VALUES) {
     float *values = ss_arena_alloc(arena, (chunk.high - chunk.low) * WIDTH, sizeof *values);

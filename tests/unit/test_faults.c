@@ -60,11 +60,6 @@ static bool carries(const struct ss_payload *payload) {
 static bool has_marks(const struct ss_chunk *c) {
   return c->count > 0 && ss_chunk_marked(c);
 }
-/* Of a dense chunk too. */
-static uint64_t mark_of(const struct ss_chunk *c, uint64_t entry) {
-  return c->marks ? c->marks[entry] : ss_chunk_mark(c, entry);
-}
-
 static bool alike(const struct ss_payload *a, const struct ss_payload *b) {
   if (a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
@@ -72,7 +67,7 @@ static bool alike(const struct ss_payload *a, const struct ss_payload *b) {
     if (x->origin != y->origin || x->part != y->part || x->count != y->count || x->width != y->width) return false;
     if (x->rows && y->rows && x->count && memcmp(x->rows, y->rows, x->count * sizeof *x->rows) != 0) return false;
     for (uint64_t e = 0; has_marks(x) && has_marks(y) && e < x->count; e++)
-      if (mark_of(x, e) != mark_of(y, e)) return false;
+      if (ss_chunk_mark(x, e) != ss_chunk_mark(y, e)) return false;
   }
   return true;
 }
@@ -84,11 +79,12 @@ static void *copy(struct meddler *m, const void *from, uint64_t count, size_t si
   return to;
 }
 
-/* Marks that can be changed: those that only the author's name stood for are written out. */
+/* Marks that can be changed: contributions are written out. */
 static uint64_t *own_marks(struct meddler *m, struct ss_chunk *c) {
   uint64_t *marks = copy(m, NULL, 0, sizeof *marks, c->count);
-  for (uint64_t i = 0; i < c->count; i++) marks[i] = mark_of(c, i);
+  for (uint64_t i = 0; i < c->count; i++) marks[i] = ss_chunk_mark(c, i);
   c->marks = marks;
+  if (c->kind == SS_CHUNK_CONTRIBUTIONS) c->kind = SS_CHUNK_PROOFS;
   c->author = 0;
   return marks;
 }
@@ -106,10 +102,11 @@ static bool double_rows(struct meddler *m, struct ss_chunk *c) {
   uint64_t *marks = has_marks(c) ? copy(m, NULL, 0, sizeof *marks, 2 * c->count) : NULL;
   for (uint64_t i = 0; i < 2 * c->count; i++) {
     rows[i] = c->rows[i / 2];
-    if (marks) marks[i] = mark_of(c, i / 2);
+    if (marks) marks[i] = ss_chunk_mark(c, i / 2);
   }
   c->rows = rows;
   c->marks = marks;
+  if (c->kind == SS_CHUNK_CONTRIBUTIONS) c->kind = SS_CHUNK_PROOFS;
   c->author = 0;
   c->distinct = false;
   c->count *= 2;
@@ -318,7 +315,7 @@ static void try_setting(struct bench *b, uint32_t swaps) {
   memset(b->told, 0, sizeof b->told);
   setting_text(&b->setting, b->words, sizeof b->words);
   assert_true(
-      ss_run_own(&b->setting, &b->input, (struct ss_own_content){.marks = true}, &b->own_arena, &b->own, &error));
+      ss_run_own(&b->setting, &b->input, (struct ss_own_content){.proofs = true}, &b->own_arena, &b->own, &error));
   b->servers = ss_setting_servers(&b->setting, ss_layout_of(&b->cluster, b->input.ranks));
   struct ss_outcome outcome = run(b, &m, &ended);
   if (!ended || !outcome.exact) fail_msg("P %u %s: inexact without a fault", b->input.ranks, b->words);

@@ -48,6 +48,7 @@ static struct ss_chunk value_chunk(struct dice *d, struct ss_arena *arena, uint6
   }
   return (struct ss_chunk){.rows = rows,
                            .marks = marks,
+                           .kind = SS_CHUNK_VALUES,
                            .values = values ? floats : NULL,
                            .count = count,
                            .low = low,
@@ -142,11 +143,9 @@ static void topk_once(uint64_t seed, struct ss_arena *arena) {
   assert_true(ss_topk(&from, k, arena, &got, &error));
   check_entries(&got, &from, entries, kept, seed);
 
-  uint64_t wanted = k == 0 ? UINT64_MAX : kept < k ? 0 : UINT64_MAX, threshold;
+  uint64_t threshold = k > 0 && kept < k ? 0 : UINT64_MAX;
   for (uint64_t i = 0; k > 0 && kept == k && i < kept; i++)
-    if (entries[i].magnitude < wanted) wanted = entries[i].magnitude;
-  assert_true(ss_topk_threshold(&from, k, &threshold, &error));
-  if (threshold != wanted) fail_msg("seed %llu: another threshold", (unsigned long long)seed);
+    if (entries[i].magnitude < threshold) threshold = entries[i].magnitude;
 
   free(entries);
   entries = entries_of(&from);
@@ -176,7 +175,8 @@ static void topk_breaks_ties_by_row(void **state) {
   const int64_t values[] = {-4, 7, 4, 0, 4, INT64_MIN};
   uint64_t marks[6];
   memcpy(marks, values, sizeof marks);
-  const struct ss_chunk from = {.rows = rows, .marks = marks, .count = 6, .high = 12, .width = 1, .stride = 1};
+  const struct ss_chunk from = {
+      .rows = rows, .marks = marks, .kind = SS_CHUNK_VALUES, .count = 6, .high = 12, .width = 1, .stride = 1};
   struct ss_chunk got;
   assert_true(ss_topk(&from, 3, &arena, &got, &error));
   assert_true(got.count == 3 && got.rows[0] == 2 && got.rows[1] == 3 && got.rows[2] == 11);
@@ -233,8 +233,13 @@ static void bags_are_slices_of_the_selected_blocks(void **state) {
     rows[i] = i;
     marks[i] = (i / EACH + 1) * 1000 + i * 7 % EACH; /* later blocks are larger: a whole top-k would be all theirs */
   }
-  const struct ss_chunk from = {
-      .rows = rows, .marks = marks, .count = EACH * BLOCKS, .high = EACH * BLOCKS, .width = 1, .stride = 1};
+  const struct ss_chunk from = {.rows = rows,
+                                .marks = marks,
+                                .kind = SS_CHUNK_VALUES,
+                                .count = EACH * BLOCKS,
+                                .high = EACH * BLOCKS,
+                                .width = 1,
+                                .stride = 1};
   struct ss_chunk got;
   assert_true(ss_topk_parts(&from, (uint64_t)QUOTA * BLOCKS, BLOCKS, &arena, &got, &error));
   for (uint32_t bag = 0; bag < 3; bag++) {
@@ -832,7 +837,7 @@ static void sets_once(uint64_t seed, struct ss_arena *arena) {
   struct ss_chunk a, b, got;
   two_chunks(&d, arena, seed % KINDS, &a, &b);
   struct entry *left = malloc((a.count + 1) * sizeof *left);
-  uint64_t common = 0, kept = 0, n = 0;
+  uint64_t common = 0, kept = 0;
   for (uint64_t i = 0, j = 0; i < a.count; i++) {
     while (j < b.count && b.rows[j] < a.rows[i]) j++;
     if (j < b.count && b.rows[j] == a.rows[i]) common++;
@@ -844,24 +849,9 @@ static void sets_once(uint64_t seed, struct ss_arena *arena) {
   assert_true(ss_chunk_without(&a, &b, arena, &got, &error));
   check_entries(&got, &a, left, kept, seed);
   free(left);
-
-  assert_true(ss_chunk_minus(&a, &b, arena, &got, &error));
-  const uint64_t high = a.high > b.high ? a.high : b.high;
-  uint64_t *table = calloc(high + 1, sizeof *table);
-  for (uint64_t i = 0; i < a.count; i++) table[a.rows[i]] += a.marks[i];
-  for (uint64_t i = 0; i < b.count; i++) table[b.rows[i]] -= b.marks[i];
-  for (uint64_t row = 0; row < high; row++) {
-    if (table[row] == 0) continue;
-    if (n >= got.count || got.rows[n] != row || got.marks[n] != table[row])
-      fail_msg("seed %llu: another difference at row %llu", (unsigned long long)seed, (unsigned long long)row);
-    n++;
-  }
-  assert_int_equal(got.count, n);
-  assert_true(!got.values && got.low == a.low && got.high == a.high && got.origin == 3 && got.part == 4);
-  free(table);
 }
 
-static void sets_and_differences_equal_the_table(void **state) {
+static void sets_equal_those_of_a_plain_loop(void **state) {
   (void)state;
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= 1500; seed++) {
@@ -891,7 +881,7 @@ int main(void) {
       cmocka_unit_test(the_strawman_loses_what_collides),
       cmocka_unit_test(sketches_are_sums_by_hash),
       cmocka_unit_test(sketches_err_as_they_should),
-      cmocka_unit_test(sets_and_differences_equal_the_table),
+      cmocka_unit_test(sets_equal_those_of_a_plain_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,14 +44,14 @@ static const struct ss_cluster flat = {
 
 enum { STEPS = 6 };
 
-static struct ss_course course_of(const struct ss_trace *text, enum ss_optimizer_kind kind) {
+static struct ss_learn_task course_of(const struct ss_trace *text, enum ss_optimizer_kind kind) {
   static const double rates[] = {[SS_SGD] = 2, [SS_ADAGRAD] = 0.1, [SS_ADAM] = 0.02};
-  return (struct ss_course){.text = text,
-                            .batch = 3,
-                            .shape = {ss_trace_tensor(text, 0)->rows, 3, 2, 5, 1},
-                            .optimizer = {kind, rates[kind]},
-                            .steps = STEPS,
-                            .cluster = &flat};
+  return (struct ss_learn_task){.text = text,
+                                .batch = 3,
+                                .shape = {ss_trace_tensor(text, 0)->rows, 3, 2, 5, 1},
+                                .optimizer = {kind, rates[kind]},
+                                .steps = STEPS,
+                                .cluster = &flat};
 }
 
 /* --- the model ------------------------------------------------------------------------------------------ */
@@ -290,17 +290,17 @@ static void two_parts_are_one(void **state) {
 /* --- curves of lossless schemes ------------------------------------------------------------------------- */
 
 /* The curve by plain loops: units of all ranks added up in a table as long as the model's. */
-static void plain_curve(const struct ss_course *course, double *loss) {
+static void plain_curve(const struct ss_learn_task *task, double *loss) {
   struct ss_setting setting;
   struct ss_learner l;
   struct ss_error error;
-  const uint64_t n = course->shape.vocab * course->shape.width;
+  const uint64_t n = task->shape.vocab * task->shape.width;
   int64_t *sum = calloc(n, sizeof *sum);
   uint32_t *element = calloc(n, sizeof *element);
   double *value = calloc(n, sizeof *value);
   setting_of("\"allreduce\"", &setting);
-  assert_true(ss_learner_open(course, &setting, &l, &error));
-  for (uint64_t t = 0; t < course->steps; t++) {
+  assert_true(ss_learner_open(task, &setting, &l, &error));
+  for (uint64_t t = 0; t < task->steps; t++) {
     struct ss_gradients g;
     assert_true(ss_learner_gradients(&l, t, &g, &error));
     assert_true(g.finite);
@@ -311,10 +311,10 @@ static void plain_curve(const struct ss_course *course, double *loss) {
       memset(sum, 0, n * sizeof *sum);
       for (uint32_t r = 0; r < l.ranks; r++)
         for (uint64_t i = 0; i < g.own[table][r].count; i++)
-          for (uint32_t c = 0; c < course->shape.width; c++) {
-            const size_t e = (size_t)g.own[table][r].row[i] * course->shape.width + c;
+          for (uint32_t c = 0; c < task->shape.width; c++) {
+            const size_t e = (size_t)g.own[table][r].row[i] * task->shape.width + c;
             there[e] = true;
-            sum[e] += g.own[table][r].unit[i * course->shape.width + c];
+            sum[e] += g.own[table][r].unit[i * task->shape.width + c];
           }
       for (uint64_t e = 0; e < n; e++)
         if (there[e]) {
@@ -331,23 +331,23 @@ static void plain_curve(const struct ss_course *course, double *loss) {
   free(value);
 }
 
-static bool learns(const struct ss_course *course, const struct ss_setting *setting, struct ss_curve *out) {
+static bool learns(const struct ss_learn_task *task, const struct ss_setting *setting, struct ss_curve *out) {
   struct ss_error error;
   char text[300];
-  if (ss_learn(course, setting, NULL, out, &error)) return true;
+  if (ss_learn(task, setting, NULL, out, &error)) return true;
   if (error.status != SS_BAD_INPUT || !strstr(error.text, "gradients"))
     fail_msg("%s: %s", setting_text(setting, text, sizeof text), error.text);
   return false; /* it carries no gradients, or not as they come */
 }
 
-static void same_curve(const struct ss_course *course, const struct ss_setting *setting, const double *loss) {
+static void same_curve(const struct ss_learn_task *task, const struct ss_setting *setting, const double *loss) {
   struct ss_curve curve;
   char text[300];
-  if (!learns(course, setting, &curve)) return;
+  if (!learns(task, setting, &curve)) return;
   if (!curve.sound) fail_msg("%s: %s", setting_text(setting, text, sizeof text), curve.mismatch);
-  if (curve.steps != course->steps || memcmp(curve.loss, loss, course->steps * sizeof *loss) != 0)
+  if (curve.steps != task->steps || memcmp(curve.loss, loss, task->steps * sizeof *loss) != 0)
     fail_msg("%s, %u ranks: not the curve of plain sums", setting_text(setting, text, sizeof text),
-             ss_trace_ranks(course->text));
+             ss_trace_ranks(task->text));
   ss_curve_free(&curve);
 }
 
@@ -356,16 +356,16 @@ static void lossless_schemes_by_plain_sums(void **state) {
   (void)state;
   for (uint32_t i = 0; i < COUNT(ranks); i++) {
     struct ss_trace *text = text_of(i % 2 ? SS_SENTENCE : SS_STREAM, ranks[i], WORDS);
-    struct ss_course course = course_of(text, (enum ss_optimizer_kind)(i % 3));
+    struct ss_learn_task task = course_of(text, (enum ss_optimizer_kind)(i % 3));
     double loss[STEPS];
-    plain_curve(&course, loss);
+    plain_curve(&task, loss);
     for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
       struct cases c = {.scheme = *s, .layout = flat_layout(ranks[i]), .brief = true};
       struct ss_setting setting;
       for (uint32_t n = 0; ss_scheme_lossless((*s)) && cases_next(&c, &setting); n++) {
         setting.element = n % 3 == 2;
-        course.split = n % 2;
-        same_curve(&course, &setting, loss);
+        task.split = n % 2;
+        same_curve(&task, &setting, loss);
       }
     }
     ss_trace_close(text);
@@ -374,29 +374,29 @@ static void lossless_schemes_by_plain_sums(void **state) {
 
 static void so_among_nodes(void **state) {
   struct ss_trace *text = text_of(SS_STREAM, 8, WORDS);
-  struct ss_course course = course_of(text, SS_ADAM);
+  struct ss_learn_task task = course_of(text, SS_ADAM);
   struct ss_cluster cluster = flat;
   double loss[STEPS];
   (void)state;
   cluster.gpus_per_node = 4;
-  course.cluster = &cluster;
-  plain_curve(&course, loss);
+  task.cluster = &cluster;
+  plain_curve(&task, loss);
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
     for (int h = SS_SHARD; h <= SS_LEADER; h++) {
       struct cases c = {.scheme = *s, .layout = {8, 2, 4}, .hierarchy = (enum ss_hierarchy)h, .brief = true};
       struct ss_setting setting;
-      if (ss_scheme_lossless((*s)) && cases_next(&c, &setting)) same_curve(&course, &setting, loss);
+      if (ss_scheme_lossless((*s)) && cases_next(&c, &setting)) same_curve(&task, &setting, loss);
     }
   ss_trace_close(text);
 }
 
 /* --- other schemes -------------------------------------------------------------------------------------- */
 
-static void learn(const struct ss_course *course, const char *scheme, struct ss_curve *out) {
+static void learn(const struct ss_learn_task *task, const char *scheme, struct ss_curve *out) {
   static struct ss_setting setting;
   struct ss_error error;
   setting_of(scheme, &setting);
-  if (!ss_learn(course, &setting, NULL, out, &error)) fail_msg("%s: %s", scheme, error.text);
+  if (!ss_learn(task, &setting, NULL, out, &error)) fail_msg("%s: %s", scheme, error.text);
 }
 
 static bool same_losses(const double *a, const double *b, uint64_t steps) {
@@ -416,12 +416,12 @@ static void all_selected_is_exact(void **state) {
       "{\"name\": \"gtopk\", \"density\": 1}", "{\"name\": \"spardl\", \"density\": 1}",
       "{\"name\": \"oktopk\", \"density\": 1}"};
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
-  const struct ss_course course = course_of(text, SS_SGD);
+  const struct ss_learn_task task = course_of(text, SS_SGD);
   struct ss_curve exact, curve;
   (void)state;
-  learn(&course, "\"allgather\"", &exact);
+  learn(&task, "\"allgather\"", &exact);
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
-    learn(&course, schemes[i], &curve);
+    learn(&task, schemes[i], &curve);
     assert_true(curve.sound);
     if (!alike(&curve, &exact)) fail_msg("%s", schemes[i]);
     ss_curve_free(&curve);
@@ -442,16 +442,16 @@ static void lossy_schemes_have_their_own(void **state) {
                                         "{\"name\": \"s2\", \"lambda\": 1}",
                                         "{\"name\": \"s2\", \"lambda\": 0.1}"};
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
-  const struct ss_course course = course_of(text, SS_SGD);
+  const struct ss_learn_task task = course_of(text, SS_SGD);
   struct ss_curve curve[COUNT(schemes)], dsa;
   (void)state;
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
-    learn(&course, schemes[i], &curve[i]);
+    learn(&task, schemes[i], &curve[i]);
     assert_true(curve[i].sound);
     for (uint32_t k = 0; k < i; k++)
       if (alike(&curve[i], &curve[k])) fail_msg("%s has the curve of %s", schemes[i], schemes[k]);
   }
-  learn(&course, "{\"name\": \"topkdsa\", \"density\": 0.1}", &dsa);
+  learn(&task, "{\"name\": \"topkdsa\", \"density\": 0.1}", &dsa);
   assert_true(alike(&dsa, &curve[1]));
   assert_true(curve[4].energy_lost == 0 && curve[5].energy_lost > 0 && curve[6].energy_lost > curve[5].energy_lost);
   for (uint32_t i = 0; i < COUNT(schemes); i++) ss_curve_free(&curve[i]);
@@ -509,18 +509,18 @@ static void make_stale(struct ss_gradients *prior, struct ss_gradients *delayed,
 }
 
 /* A training as learn.h describes it, with one mistake. */
-static void drill(const struct ss_course *course, const char *scheme, enum mistake mistake, double *loss) {
+static void drill(const struct ss_learn_task *task, const char *scheme, enum mistake mistake, double *loss) {
   struct ss_gradients whole, prior, delayed, before = {.finite = false};
   struct ss_setting setting;
   struct ss_arena arena = {0};
   struct ss_learner l;
   struct ss_error error;
   setting_of(scheme, &setting);
-  assert_true(ss_learner_open(course, &setting, &l, &error));
-  for (uint64_t t = 0; t < course->steps; t++) {
+  assert_true(ss_learner_open(task, &setting, &l, &error));
+  for (uint64_t t = 0; t < task->steps; t++) {
     assert_true(ss_learner_gradients(&l, t, &whole, &error));
     loss[t] = whole.loss;
-    if (!course->split) {
+    if (!task->split) {
       assert_true(ss_learner_update(&l, &whole, SS_WHOLE, &error));
       for (int table = 0; mistake == DROPPED_RESIDUAL && table < SS_TABLES; table++)
         l.summation[table][0].memory[0].residual[0].count = 0;
@@ -529,7 +529,7 @@ static void drill(const struct ss_course *course, const char *scheme, enum mista
     const bool skip = t == 0 || (mistake == SKIPPED_EMPTY && is_empty(&before, l.ranks));
     if (!skip && mistake != LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_DELAYED, &error));
     assert_true(ss_learner_split(&l, t, &whole, &prior, &delayed, &error));
-    if (mistake == STALE_ROW && t == 1) make_stale(&prior, &delayed, l.ranks, course->shape.width, &arena);
+    if (mistake == STALE_ROW && t == 1) make_stale(&prior, &delayed, l.ranks, task->shape.width, &arena);
     assert_true(ss_learner_update(&l, &prior, SS_PRIOR, &error));
     if (mistake == DOUBLE_UPDATE && t == 1) assert_true(ss_learner_update(&l, &prior, SS_PRIOR, &error));
     if (!skip && mistake == LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_DELAYED, &error));
@@ -539,12 +539,12 @@ static void drill(const struct ss_course *course, const char *scheme, enum mista
   ss_learner_close(&l);
 }
 
-static void expect(const struct ss_course *course, const char *scheme, enum mistake mistake, bool seen) {
+static void expect(const struct ss_learn_task *task, const char *scheme, enum mistake mistake, bool seen) {
   double right[STEPS], wrong[STEPS];
-  drill(course, scheme, NONE, right);
-  drill(course, scheme, mistake, wrong);
+  drill(task, scheme, NONE, right);
+  drill(task, scheme, mistake, wrong);
   if (same_losses(right, wrong, STEPS) == seen)
-    fail_msg("mistake %d under %s is%s seen", (int)mistake, ss_optimizer_names[course->optimizer.kind],
+    fail_msg("mistake %d under %s is%s seen", (int)mistake, ss_optimizer_names[task->optimizer.kind],
              seen ? " not" : "");
 }
 
@@ -552,14 +552,14 @@ static void mistakes_change_curves(void **state) {
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
   (void)state;
   for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
-    struct ss_course course = course_of(text, (enum ss_optimizer_kind)kind);
-    expect(&course, "{\"name\": \"topka\", \"density\": 0.05}", DROPPED_RESIDUAL, true);
-    expect(&course, "{\"name\": \"spardl\", \"density\": 0.05}", DROPPED_RESIDUAL, true);
-    course.split = true;
-    expect(&course, "\"zen\"", DOUBLE_UPDATE, true);
-    expect(&course, "\"alltoall\"", STALE_ROW, true);
+    struct ss_learn_task task = course_of(text, (enum ss_optimizer_kind)kind);
+    expect(&task, "{\"name\": \"topka\", \"density\": 0.05}", DROPPED_RESIDUAL, true);
+    expect(&task, "{\"name\": \"spardl\", \"density\": 0.05}", DROPPED_RESIDUAL, true);
+    task.split = true;
+    expect(&task, "\"zen\"", DOUBLE_UPDATE, true);
+    expect(&task, "\"alltoall\"", STALE_ROW, true);
     /* Delayed rows are not read in the next step, so only a count of steps can tell. */
-    expect(&course, "\"alltoall\"", LATE_DELAYED, kind == SS_ADAM);
+    expect(&task, "\"alltoall\"", LATE_DELAYED, kind == SS_ADAM);
   }
   ss_trace_close(text);
 }
@@ -569,10 +569,10 @@ static void empty_parts_count(void **state) {
   struct ss_trace *text = text_of(SS_STREAM, 4, 4);
   (void)state;
   for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
-    struct ss_course course = course_of(text, (enum ss_optimizer_kind)kind);
-    course.shape.samples = 60;
-    course.split = true;
-    expect(&course, "\"alltoall\"", SKIPPED_EMPTY, kind == SS_ADAM);
+    struct ss_learn_task task = course_of(text, (enum ss_optimizer_kind)kind);
+    task.shape.samples = 60;
+    task.split = true;
+    expect(&task, "\"alltoall\"", SKIPPED_EMPTY, kind == SS_ADAM);
   }
   ss_trace_close(text);
 }
@@ -580,7 +580,7 @@ static void empty_parts_count(void **state) {
 /* Algorithm 1 by its words: what a rank has and any rank looks up next is prior, the rest is delayed. */
 static void split_by_definition(void **state) {
   struct ss_trace *text = text_of(SS_SENTENCE, 3, WORDS);
-  const struct ss_course course = course_of(text, SS_SGD);
+  const struct ss_learn_task task = course_of(text, SS_SGD);
   struct ss_gradients whole, prior, delayed, next;
   struct ss_setting setting;
   struct ss_learner l;
@@ -588,7 +588,7 @@ static void split_by_definition(void **state) {
   uint64_t waiting = 0;
   (void)state;
   setting_of("\"allgather\"", &setting);
-  assert_true(ss_learner_open(&course, &setting, &l, &error));
+  assert_true(ss_learner_open(&task, &setting, &l, &error));
   assert_true(ss_learner_gradients(&l, 0, &whole, &error));
   assert_true(ss_learner_split(&l, 0, &whole, &prior, &delayed, &error));
   assert_true(ss_learner_gradients(&l, 1, &next, &error));
@@ -659,21 +659,21 @@ struct aftermath {
   uint64_t table; /* a hash of what the update made of it */
 };
 
-static struct aftermath without(const struct ss_course *course, const struct ss_setting *setting, uint64_t target,
+static struct aftermath without(const struct ss_learn_task *task, const struct ss_setting *setting, uint64_t target,
                                 bool changes) {
   struct loser loser = {.player = {.play = lose}, .target = target, .changes = changes};
   struct aftermath after = {0};
   struct ss_gradients g;
   struct ss_learner l;
   struct ss_error error;
-  assert_true(ss_learner_open(course, setting, &l, &error));
+  assert_true(ss_learner_open(task, setting, &l, &error));
   l.summation[SS_TABLE_INPUT][0].player = &loser.player;
   assert_true(ss_learner_gradients(&l, 0, &g, &error));
   assert_true(ss_learner_update(&l, &g, SS_WHOLE, &error));
   after.messages = loser.seen;
   after.to = loser.to;
   after.sound = l.sound;
-  for (uint64_t e = 0; e < course->shape.vocab * course->shape.width; e++) {
+  for (uint64_t e = 0; e < task->shape.vocab * task->shape.width; e++) {
     uint64_t bits;
     memcpy(&bits, &l.model.table[SS_TABLE_INPUT][e], sizeof bits);
     after.table = ss_mix(after.table, bits);
@@ -687,15 +687,15 @@ static void lost_messages_are_found(void **state) {
   static const char *const schemes[] = {"\"allreduce\"", "\"allgather\"", "\"sparcml-rd\"", "\"zen\"",
                                         "\"alltoall\"",  "\"topka\"",     "\"spardl\"",     "\"s2\""};
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
-  const struct ss_course course = course_of(text, SS_SGD);
+  const struct ss_learn_task task = course_of(text, SS_SGD);
   (void)state;
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
     struct ss_setting setting;
     setting_of(schemes[i], &setting);
-    const struct aftermath right = without(&course, &setting, UINT64_MAX, false);
+    const struct aftermath right = without(&task, &setting, UINT64_MAX, false);
     assert_true(right.sound && right.messages > 0);
     for (uint64_t m = 0; m < right.messages; m += 1 + right.messages / 20)
-      if (without(&course, &setting, m, false).sound) fail_msg("%s: message %u is lost", schemes[i], (unsigned)m);
+      if (without(&task, &setting, m, false).sound) fail_msg("%s: message %u is lost", schemes[i], (unsigned)m);
   }
   ss_trace_close(text);
 }
@@ -712,15 +712,15 @@ static void changed_values_show(void **state) {
                                         "{\"name\": \"ps\", \"colocated\": true}",
                                         "{\"name\": \"alltoall\", \"exchange\": \"gradients\"}"};
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
-  const struct ss_course course = course_of(text, SS_SGD);
+  const struct ss_learn_task task = course_of(text, SS_SGD);
   (void)state;
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
     struct ss_setting setting;
     uint64_t wrong = 0;
     setting_of(schemes[i], &setting);
-    const struct aftermath right = without(&course, &setting, UINT64_MAX, true);
+    const struct aftermath right = without(&task, &setting, UINT64_MAX, true);
     for (uint64_t m = 0; m < right.messages; m++) {
-      const struct aftermath after = without(&course, &setting, m, true);
+      const struct aftermath after = without(&task, &setting, m, true);
       const bool shows = !after.sound || after.table != right.table;
       const bool owners = !ss_scheme_model_parallel(setting.scheme) || after.to == 1 + m * 3 / right.messages;
       if (shows != owners) fail_msg("%s: message %u is changed", schemes[i], (unsigned)m);
@@ -735,16 +735,16 @@ static void changed_values_show(void **state) {
 
 static void threads_change_nothing(void **state) {
   struct ss_trace *text = text_of(SS_SENTENCE, 6, WORDS);
-  struct ss_course course = course_of(text, SS_ADAM);
+  struct ss_learn_task task = course_of(text, SS_ADAM);
   struct ss_curve one, four;
   const int threads = omp_get_max_threads();
   (void)state;
-  course.shape.samples = 1000; /* enough work for threads to be woken */
-  course.shape.width = 8;
+  task.shape.samples = 1000; /* enough work for threads to be woken */
+  task.shape.width = 8;
   omp_set_num_threads(1);
-  learn(&course, "\"spardl\"", &one);
+  learn(&task, "\"spardl\"", &one);
   omp_set_num_threads(4);
-  learn(&course, "\"spardl\"", &four);
+  learn(&task, "\"spardl\"", &four);
   omp_set_num_threads(threads);
   assert_true(alike(&one, &four));
   ss_curve_free(&one);
@@ -755,12 +755,12 @@ static void threads_change_nothing(void **state) {
 static void training_may_diverge(void **state) {
   static const double rates[] = {1e13, 1e200}; /* gradients too large for exact sums; infinite ones */
   struct ss_trace *text = text_of(SS_STREAM, 2, WORDS);
-  struct ss_course course = course_of(text, SS_SGD);
+  struct ss_learn_task task = course_of(text, SS_SGD);
   (void)state;
   for (uint32_t i = 0; i < COUNT(rates); i++) {
     struct ss_curve curve;
-    course.optimizer.rate = rates[i];
-    learn(&course, "\"allgather\"", &curve);
+    task.optimizer.rate = rates[i];
+    learn(&task, "\"allgather\"", &curve);
     assert_true(curve.diverged && curve.steps < STEPS && curve.sound);
     ss_curve_free(&curve);
   }
@@ -772,11 +772,11 @@ static void losses_fall(void **state) {
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
   (void)state;
   for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
-    struct ss_course course = course_of(text, (enum ss_optimizer_kind)kind);
+    struct ss_learn_task task = course_of(text, (enum ss_optimizer_kind)kind);
     struct ss_curve curve;
     double first = 0, last = 0;
-    course.steps = 300;
-    learn(&course, "\"allgather\"", &curve);
+    task.steps = 300;
+    learn(&task, "\"allgather\"", &curve);
     assert_int_equal(curve.steps, 300);
     for (uint32_t i = 0; i < 20; i++) {
       first += curve.loss[i] / 20;

@@ -189,7 +189,8 @@ static bool run_subject(struct subject *s, const int64_t *gradient) {
   s->scribe.log.count = s->scribe.log.rounds = 0;
   s->outcome = (struct ss_outcome){0};
   assert_true(ss_state_begin(&s->memory, s->ranks, &error));
-  assert_true(ss_run_own(&s->setting, &input, (struct ss_own_content){.marks = true}, &s->arena, &stage.own, &error));
+  assert_true(
+      ss_run_own(&s->setting, &input, (struct ss_own_content){.proofs = true}, &s->arena, &stage.own, &error));
   if (!ss_stage_run(&stage, &final, &s->outcome, &error)) return false;
   ss_state_end(&s->memory);
   spread(&final.chunk, s->result, s->n);

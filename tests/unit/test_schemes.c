@@ -232,10 +232,12 @@ static void uniform_inputs_hold_the_same_everywhere(void **state) {
   (void)state;
   for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++)
     for (uint32_t parts = 1; parts <= 8; parts *= 2) {
-      struct ss_origin origin = {.merge = 1};
+      struct ss_origin origin = {
+          .merge = 1,
+          .uniform = {.rows = 512, .width = 3, .value_bytes = 4, .overlap = (enum ss_overlap)overlap, .seed = 5}};
       struct ss_input_options options = {.ranks = 8, .lists = true, .lookups = true, .iteration = 3};
       struct ss_input in;
-      assert_true(ss_uniform_make(512, 1.0 / 16, 3, 4, (enum ss_overlap)overlap, 5, &origin.uniform, &error));
+      assert_true(ss_uniform_make(1.0 / 16, &origin.uniform, &error));
       assert_true(ss_uniform_divides(&origin.uniform, parts, 8, &error));
       assert_int_equal(origin.uniform.nnz, 32);
       assert_true(ss_input_make(&origin, &options, &arena, &scratch, &in, &error));
@@ -249,16 +251,18 @@ static void uniform_inputs_hold_the_same_everywhere(void **state) {
 }
 
 static void uniform_inputs_that_do_not_divide_are_refused(void **state) {
-  struct ss_uniform u;
+  struct ss_uniform u = {.rows = 100, .width = 1, .value_bytes = 4, .overlap = SS_OVERLAP_FULL, .seed = 1};
   struct ss_error error;
   (void)state;
-  assert_false(ss_uniform_make(100, 0, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
-  assert_false(ss_uniform_make(100, 1.5, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
-  assert_false(ss_uniform_make(100, NAN, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
-  assert_false(ss_uniform_make(100, 1.0 / 32, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  assert_false(ss_uniform_make(0, &u, &error));
+  assert_false(ss_uniform_make(1.5, &u, &error));
+  assert_false(ss_uniform_make(NAN, &u, &error));
+  assert_false(ss_uniform_make(1.0 / 32, &u, &error));
   assert_non_null(strstr(error.text, "128"));
-  assert_false(ss_uniform_make(5, 0.1, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
-  assert_true(ss_uniform_make(96, 1.0 / 32, 1, 4, SS_OVERLAP_FULL, 1, &u, &error));
+  u.rows = 5;
+  assert_false(ss_uniform_make(0.1, &u, &error));
+  u.rows = 96;
+  assert_true(ss_uniform_make(1.0 / 32, &u, &error));
   assert_int_equal(u.nnz, 3);
   assert_false(ss_uniform_divides(&u, 2, 4, &error)); /* 3 rows */
   assert_true(ss_uniform_divides(&u, 3, 4, &error));
@@ -309,7 +313,7 @@ static bool exact_against(const struct ss_setting *setting, const struct ss_inpu
   const struct ss_chunk *own;
   struct ss_proof *proof;
   struct ss_error error;
-  assert_true(ss_run_own(setting, input, (struct ss_own_content){.marks = true}, &arena, &own, &error));
+  assert_true(ss_run_own(setting, input, (struct ss_own_content){.proofs = true}, &arena, &own, &error));
   assert_true(ss_reference_open(setting, other, &proof, &error));
   struct ss_outcome outcome = play_against(setting, input, own, proof, &arena);
   ss_reference_close(proof);
@@ -384,12 +388,13 @@ static void a_tampered_mark_shows(void **state) {
         struct ss_proof *proof;
         uint64_t marks[3];
         ss_arena_reset(&arena);
-        assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.marks = true}, &arena, &own, &error));
+        assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.proofs = true}, &arena, &own, &error));
         assert_true(ss_reference_open(&setting, &input, &proof, &error));
         struct ss_chunk tampered[] = {own[0], own[1], own[2]};
         for (uint32_t k = 0; k < 3; k++) marks[k] = ss_chunk_mark(&own[at / 3], k);
         marks[at % 3]++;
-        tampered[at / 3].marks = marks;
+        tampered[at / 3].proofs = marks;
+        tampered[at / 3].kind = SS_CHUNK_PROOFS;
         tampered[at / 3].author = 0;
         struct ss_outcome outcome = play_against(&setting, &input, tampered, proof, &arena);
         if (outcome.exact || !outcome.mismatch[0])
@@ -412,7 +417,7 @@ static void every_occurrence_contributes_another_integer(void **state) {
   uint64_t marks[8];
   (void)state;
   assert_false(*ss_setting_find(&setting, "coalesce"));
-  assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.marks = true}, &arena, &own, &error));
+  assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.proofs = true}, &arena, &own, &error));
   for (uint32_t i = 0; i < 8; i++) {
     marks[i] = own[i / 4].marks[i % 4];
     assert_true(marks[i] == ss_contribution(i / 4, lookups[i % 4], i % 4 % 3));
@@ -438,7 +443,7 @@ static void the_reference_refuses_what_is_not_the_sum(void **state) {
   for (uint32_t u = 0; u < 2; u++)
     for (uint32_t r = 0; r < 3; r++) dense[u] += ss_contribution(r, u, 0);
   assert_true(ss_reference_open(&setting, &input, &proof, &error));
-  struct ss_chunk sum = {.rows = rows, .marks = marks, .count = 7, .high = 10}, c;
+  struct ss_chunk sum = {.rows = rows, .proofs = marks, .kind = SS_CHUNK_PROOFS, .count = 7, .high = 10}, c;
   assert_true(proof->sparse(proof, &sum, 0, NULL));
   c = sum, c.count = 6;
   assert_false(proof->sparse(proof, &c, 0, NULL));
@@ -455,12 +460,16 @@ static void the_reference_refuses_what_is_not_the_sum(void **state) {
   c = (struct ss_chunk){.low = 2, .high = 5};
   assert_false(proof->sparse(proof, &c, 0, NULL));
   struct ss_chunk only = {.rows = (const uint32_t[]){4, 6}, .count = 2, .high = 10};
-  c = (struct ss_chunk){.rows = only.rows, .marks = (const uint64_t[]){marks[2], marks[4]}, .count = 2, .high = 10};
+  c = (struct ss_chunk){.rows = only.rows,
+                        .proofs = (const uint64_t[]){marks[2], marks[4]},
+                        .kind = SS_CHUNK_PROOFS,
+                        .count = 2,
+                        .high = 10};
   assert_true(proof->sparse(proof, &c, 0, &only));
   assert_false(proof->sparse(proof, &sum, 0, &only));
   c.marks = (const uint64_t[]){marks[4], marks[2]};
   assert_false(proof->sparse(proof, &c, 0, &only));
-  c = (struct ss_chunk){.dense = true, .marks = dense, .count = 2, .high = 10};
+  c = (struct ss_chunk){.dense = true, .proofs = dense, .kind = SS_CHUNK_PROOFS, .count = 2, .high = 10};
   assert_true(proof->dense(proof, &c, 2));
   c.count = 1, c.high = 5;
   assert_true(proof->dense(proof, &c, 2));
@@ -468,7 +477,7 @@ static void the_reference_refuses_what_is_not_the_sum(void **state) {
   assert_false(proof->dense(proof, &c, 2));
   c.high = 10, c.low = 5, c.part = 1;
   assert_false(proof->dense(proof, &c, 2)); /* unit 0's integer as unit 1 */
-  c.marks = NULL;
+  c.kind = SS_CHUNK_BARE;
   assert_false(proof->dense(proof, &c, 2));
   ss_reference_close(proof);
 }

@@ -13,8 +13,14 @@
 static struct ss_chunk block(uint32_t origin, uint32_t part) {
   static const uint32_t rows[] = {4, 5};
   static const uint64_t marks[] = {1, 2};
-  return (struct ss_chunk){
-      .rows = rows, .marks = marks, .count = 2, .high = 9, .width = 1, .origin = origin, .part = part};
+  return (struct ss_chunk){.rows = rows,
+                           .proofs = marks,
+                           .kind = SS_CHUNK_PROOFS,
+                           .count = 2,
+                           .high = 9,
+                           .width = 1,
+                           .origin = origin,
+                           .part = part};
 }
 
 static void add(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t number, struct ss_chunk due,

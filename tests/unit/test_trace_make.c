@@ -157,13 +157,13 @@ static void test_many_words(void **state) {
 /* Chi-square over the first `bins` values and the tail; fixed seeds, so the result is always the same. */
 static void check_zipf(double s, uint64_t n, uint64_t bins) {
   enum { DRAWS = 200000, BINS_MOST = 101 };
-  const struct zipf zipf = zipf_new(s, n);
+  const struct ss_zipf zipf = ss_zipf_new(s, n);
   double total = 0, chance[BINS_MOST] = {0}, chi = 0;
   uint64_t seen[BINS_MOST] = {0};
   for (uint64_t k = n; k >= 1; k--) total += pow((double)k, -s); /* small terms first */
   for (uint64_t k = 1; k <= n; k++) chance[k <= bins ? k - 1 : bins] += pow((double)k, -s) / total;
   for (uint64_t i = 0; i < DRAWS; i++) {
-    const uint64_t k = zipf_draw(&zipf, ss_mix(99, i));
+    const uint64_t k = ss_zipf_draw(&zipf, ss_mix(99, i));
     assert_true(k < n);
     seen[k < bins ? k : bins]++;
   }

@@ -162,7 +162,7 @@ static void play_once(const struct ss_setting *setting, const struct ss_cluster 
                            .state = memory,
                            .arena = arena};
   assert_true(ss_state_begin(memory, ranks, &error));
-  assert_true(ss_run_own(setting, &input, (struct ss_own_content){.marks = true}, arena, &stage.own, &error));
+  assert_true(ss_run_own(setting, &input, (struct ss_own_content){.proofs = true}, arena, &stage.own, &error));
   assert_true(ss_stage_run(&stage, final, &out, &error));
   ss_state_end(memory);
   ss_engine_close(&engine);
@@ -303,7 +303,7 @@ static void spardl_figure_3(void **state) {
                            .state = &memory,
                            .arena = &arena};
   assert_true(ss_state_begin(&memory, 6, &error));
-  assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.marks = true}, &arena, &stage.own, &error));
+  assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.proofs = true}, &arena, &stage.own, &error));
   assert_true(ss_stage_run(&stage, NULL, &out, &error));
   const uint32_t from[3] = {2, 4, 5}, blocks[3] = {2, 2, 1}, first[3] = {4, 2, 1};
   assert_memory_equal(w.from, from, sizeof from);
@@ -441,7 +441,7 @@ static uint64_t try_fault(const struct ss_setting *setting, const struct ss_clus
                            .state = &memory,
                            .arena = &arena};
   assert_true(ss_state_begin(&memory, ranks, &error));
-  assert_true(ss_run_own(setting, &input, (struct ss_own_content){.marks = true}, &arena, &stage.own, &error));
+  assert_true(ss_run_own(setting, &input, (struct ss_own_content){.proofs = true}, &arena, &stage.own, &error));
   assert_true(ss_mass_open(&mass, ELEMENTS, stage.own, &memory, &error));
   assert_true(ss_stage_run(&stage, &final, &out, &error));
   ss_mass_judge(&mass, setting, &final, &memory, &out);

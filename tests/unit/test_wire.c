@@ -142,7 +142,7 @@ static void check(const struct scene *x, const struct ss_chunk *got, const char 
   uint64_t n = 0;
   static const float zeros[16];
   assert_true(got->low == x->sent.low && got->high == x->sent.high && got->width == x->sent.width);
-  assert_true(got->origin == 5 && !got->marks && !got->author && !got->dense);
+  assert_true(got->origin == 5 && !got->marks && got->kind == SS_CHUNK_BARE && !got->dense);
   for (uint64_t row = 0; row < x->sent.high - x->sent.low; row++) {
     if (!expected(x, row)) continue;
     if (n >= got->count || got->rows[n] != x->sent.low + row)
@@ -267,11 +267,12 @@ static void units_go_there_and_back(void **state) {
       x.wire.units = true;
       x.sent.values = NULL;
       x.sent.marks = marks;
+      x.sent.kind = SS_CHUNK_VALUES;
       assert_true(ss_wire_exact(&x.wire, &x.sent));
       unsigned char *bytes = encoded(&x, &size);
       assert_int_equal(size, bytes_due(&x));
       assert_true(ss_wire_decode(&x.wire, &x.known, bytes, size, &x.arena, &got, &error));
-      assert_true(!got.values && got.marks);
+      assert_true(!got.values && got.marks && got.kind == SS_CHUNK_VALUES);
       const bool dense = formats[f] == SS_WIRE_DENSE || (formats[f] == SS_WIRE_SMALLER && dense_is_less(&x));
       for (uint64_t i = 0; i < x.sent.count; i++) {
         zeros += marks[i] == 0;
@@ -291,7 +292,9 @@ static void what_floats_cannot_hold_is_noticed(void **state) {
   const uint64_t marks[] = {1, (1 << 24) + 1}, negative[] = {1, 0 - (uint64_t)(1 << 24) - 1};
   const uint32_t rows[] = {2, 3};
   const struct ss_wire wire = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4, .units = true};
-  struct ss_chunk c = {.rows = rows, .marks = marks, .count = 2, .high = 9, .width = 1, .stride = 1}, got;
+  struct ss_chunk
+      c = {.rows = rows, .marks = marks, .kind = SS_CHUNK_VALUES, .count = 2, .high = 9, .width = 1, .stride = 1},
+      got;
   struct ss_arena arena = {0};
   struct ss_error error;
   unsigned char bytes[16] = {2, 0, 0, 0, 3};
@@ -315,7 +318,14 @@ static void what_floats_cannot_hold_is_noticed(void **state) {
 static void numbers_go_there_and_back(void **state) {
   const uint64_t number[] = {UINT64_MAX, 7};
   const struct ss_wire wire = {.format = SS_WIRE_DENSE, .value_bytes = 8};
-  struct ss_chunk c = {.marks = number, .count = 2, .high = 2, .width = 1, .stride = 1, .dense = true}, got;
+  struct ss_chunk c = {.numbers = number,
+                       .kind = SS_CHUNK_NUMBERS,
+                       .count = 2,
+                       .high = 2,
+                       .width = 1,
+                       .stride = 1,
+                       .dense = true},
+                  got;
   struct ss_arena arena = {0};
   struct ss_error error;
   unsigned char bytes[16];
@@ -324,13 +334,13 @@ static void numbers_go_there_and_back(void **state) {
   ss_wire_encode(&wire, &c, bytes);
   assert_memory_equal(bytes, number, 16);
   assert_true(ss_wire_decode(&wire, &c, bytes, 16, &arena, &got, &error));
-  assert_true(got.marks[0] == UINT64_MAX && got.marks[1] == 7);
+  assert_true(got.kind == SS_CHUNK_NUMBERS && got.numbers[0] == UINT64_MAX && got.numbers[1] == 7);
   c.count = 1;
   c.high = 0;
   assert_int_equal(ss_wire_bytes(&wire, &c), 0);
   ss_wire_encode(&wire, &c, bytes);
   assert_true(ss_wire_decode(&wire, &c, bytes, 0, &arena, &got, &error));
-  assert_true(got.count == 1 && got.marks[0] == 0);
+  assert_true(got.count == 1 && got.numbers[0] == 0);
   ss_arena_free(&arena);
 }
 

@@ -29,6 +29,7 @@ static struct ss_chunk cut(const struct ss_dense_sum *sum, const struct ss_chunk
     return rows;
   }
   view.origin = chunk->origin;
+  view.kind = chunk->kind;
   if (chunk->marks) view.marks = chunk->marks + (first - chunk->part);
   if (chunk->values) view.values = chunk->values + (view.low - chunk->low) * chunk->width;
   return view;
@@ -56,7 +57,8 @@ static bool add(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_
   if (sum->add) return sum->add(held, got, play->arena, held, error);
   if (held->dense) return ss_chunk_add_dense(held, got, play->arena, held, error);
   const struct ss_chunk both[2] = {*held, *got}, was = *held;
-  if (!ss_chunk_sum(both, 2, was.low, was.high, play->arena, &play->scratch, held, error)) return false;
+  if (!ss_chunk_sum(&(struct ss_operands){both, 2, was.low, was.high}, play->arena, &play->scratch, held, error))
+    return false;
   held->origin = was.origin;
   held->part = was.part;
   held->width = held->stride = was.width;
@@ -227,6 +229,7 @@ static bool join(struct ss_play *play, const struct ss_dense_sum *sum, const str
     for (uint64_t i = 0; real && i < n; i++) values[low + i] = part && part->values ? part->values[i] : 0;
   }
   whole.marks = gather->block[p].marks ? marks : NULL;
+  whole.kind = gather->block[p].kind;
   whole.origin = ss_member(&gather->groups, 0, p);
   whole.values = values;
   *out = whole;

@@ -77,7 +77,7 @@ static bool sum_held(struct ss_play *play, const struct ss_receipts *receipts, u
     if (block) held[n++] = *block;
     else ss_play_mismatch(play, "endpoint %u never received block %u", receiver, b);
   }
-  return ss_chunk_sum(held, n, low, high, play->arena, &play->scratch, out, error);
+  return ss_chunk_sum(&(struct ss_operands){held, n, low, high}, play->arena, &play->scratch, out, error);
 }
 
 bool ss_receipts_sum(struct ss_play *play, const struct ss_receipts *receipts, uint32_t receiver,
@@ -85,7 +85,8 @@ bool ss_receipts_sum(struct ss_play *play, const struct ss_receipts *receipts, u
                      struct ss_chunk *out, struct ss_error *error) {
   if (!ss_receipts_regular(receipts, receiver))
     return sum_held(play, receipts, receiver, blocks, low, high, out, error);
-  if (!shared->rows && !ss_chunk_sum(blocks, receipts->blocks, low, high, play->arena, &play->scratch, shared, error))
+  if (!shared->rows && !ss_chunk_sum(&(struct ss_operands){blocks, receipts->blocks, low, high}, play->arena,
+                                     &play->scratch, shared, error))
     return false;
   *out = *shared;
   return true;

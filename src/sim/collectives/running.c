@@ -54,8 +54,8 @@ static void take(struct ss_running *x, uint32_t messages) {
 }
 
 static bool same_sum(const struct ss_chunk *a, const struct ss_chunk *b) {
-  return a->rows == b->rows && a->marks == b->marks && a->author == b->author && a->count == b->count &&
-         a->values == b->values;
+  return a->rows == b->rows && a->marks == b->marks && a->kind == b->kind && a->author == b->author &&
+         a->count == b->count && a->values == b->values;
 }
 
 /* Do ranks a and b add the same two operands, in whatever order? */
@@ -79,13 +79,15 @@ static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t coun
     if (x->came[r].part == 0) {
       /* what it ends with outlives the running all the same */
       if (x->last && x->play->payloads && ss_play_resident(x->play, r) &&
-          !ss_chunk_sum(&before[r], 1, x->low, x->high, x->play->arena, &x->play->scratch, &x->held[r], error))
+          !ss_chunk_sum(&(struct ss_operands){&before[r], 1, x->low, x->high}, x->play->arena, &x->play->scratch,
+                        &x->held[r], error))
         return false;
       continue;
     }
     const struct ss_chunk both[2] = {before[r], x->came[r]};
     if (i > 0 && x->came[rank[0]].part == 1 && alike(x, before, rank[0], r)) x->held[r] = x->held[rank[0]];
-    else if (!ss_chunk_sum(both, 2, x->low, x->high, arena_of(x, r), &x->play->scratch, &x->held[r], error))
+    else if (!ss_chunk_sum(&(struct ss_operands){both, 2, x->low, x->high}, arena_of(x, r), &x->play->scratch,
+                           &x->held[r], error))
       return false;
     x->held[r].width = x->held[r].stride = before[r].width;
     ss_play_note_sum(x->play, r, x->wire, both, 2, &x->held[r]);
@@ -176,7 +178,9 @@ bool ss_running_ring(struct ss_running *x, const struct ss_chunk *own, struct ss
         const struct ss_chunk both[2] = {own[r], x->came[r]};
         struct ss_arena *arena = arena_of(x, r);
         if (!x->last) ss_arena_reset(arena);
-        if (!ss_chunk_sum(both, 2, x->low, x->high, arena, &x->play->scratch, &x->held[r], error)) return false;
+        if (!ss_chunk_sum(&(struct ss_operands){both, 2, x->low, x->high}, arena, &x->play->scratch, &x->held[r],
+                          error))
+          return false;
         x->held[r].width = x->held[r].stride = own[r].width;
         ss_play_note_sum(x->play, r, x->wire, both, 2, &x->held[r]);
       }

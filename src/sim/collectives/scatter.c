@@ -69,7 +69,8 @@ static bool put(struct scatter *x, uint32_t at, uint32_t from, uint32_t to, uint
 static bool sum_pile(struct scatter *x, uint32_t rank, uint32_t part, struct ss_chunk *out, struct ss_error *error) {
   const struct pile *pile = pile_of(x, rank, part);
   const struct ss_chunk range = x->o->range(x->o->context, part);
-  if (!ss_chunk_sum(pile->chunk, pile->count, range.low, range.high, x->play->arena, &x->play->scratch, out, error))
+  if (!ss_chunk_sum(&(struct ss_operands){pile->chunk, pile->count, range.low, range.high}, x->play->arena,
+                    &x->play->scratch, out, error))
     return false;
   out->origin = rank;
   out->part = part;

@@ -34,28 +34,28 @@ static bool check_shape(const struct ss_trace *trace, const struct ss_tensor *te
   return true;
 }
 
-bool trace_check_counts(const struct ss_trace *trace, struct ss_error *error) {
+bool ss_trace_check_counts(const struct ss_trace *trace, struct ss_error *error) {
   const char *name = trace->name;
   if (trace->iterations < 1) return ss_fail(error, SS_BAD_INPUT, "%s: has no iterations; it needs at least 1", name);
   if (trace->ranks < 1 || trace->ranks > SS_RANKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: has %" PRIu32 " ranks; a trace has 1 to %" PRIu32, name, trace->ranks,
                    SS_RANKS_MAX);
   uint64_t segments;
-  if (!ss_mul_u64(trace->iterations, trace->ranks, &segments) || segments > TRACE_COUNT_MAX)
+  if (!ss_mul_u64(trace->iterations, trace->ranks, &segments) || segments > SS_TRACE_COUNT_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: %" PRIu64 " iterations of %" PRIu32 " ranks are too many", name,
                    trace->iterations, trace->ranks);
   if (trace->tensors < 1) return ss_fail(error, SS_BAD_INPUT, "%s: lists no tensor", name);
   if (trace->pad_id < -1 || trace->pad_id > UINT32_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: pad_id %" PRId64 " is not a row id", name, trace->pad_id);
   for (size_t i = 0; i < trace->dense_count; i++)
-    if (trace->dense[i].bytes > TRACE_COUNT_MAX)
+    if (trace->dense[i].bytes > SS_TRACE_COUNT_MAX)
       return ss_fail(error, SS_BAD_INPUT, "%s: dense tensor %s has more than 2^53 bytes", name, trace->dense[i].name);
   for (size_t i = 0; i < trace->tensors; i++)
     if (!check_shape(trace, &trace->tensor[i].tensor, error)) return false;
   return check_distinct(trace, error);
 }
 
-static bool check_offsets(const struct ss_trace *trace, const struct trace_tensor *t, struct ss_error *error) {
+static bool check_offsets(const struct ss_trace *trace, const struct ss_tensor_data *t, struct ss_error *error) {
   const char *name = t->tensor.name;
   if (t->offsets[0] != 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: %s.offsets begins with %" PRId64 ", not 0", trace->name, name,
@@ -101,12 +101,12 @@ static uint64_t largest64(const int64_t *rows, uint64_t count) {
   return largest;
 }
 
-static int64_t id_at(const struct trace_tensor *t, uint64_t i) {
+static int64_t id_at(const struct ss_tensor_data *t, uint64_t i) {
   if (!t->rows32) return t->rows64[i];
   return t->rows_signed ? (int64_t)(int32_t)t->rows32[i] : (int64_t)t->rows32[i];
 }
 
-static bool fail_id(const struct ss_trace *trace, const struct trace_tensor *t, struct ss_error *error) {
+static bool fail_id(const struct ss_trace *trace, const struct ss_tensor_data *t, struct ss_error *error) {
   uint64_t i = 0, segment = 0;
   while (id_at(t, i) >= 0 && (uint64_t)id_at(t, i) < t->tensor.rows) i++;
   while (t->offsets[segment + 1] <= i) segment++;
@@ -117,8 +117,8 @@ static bool fail_id(const struct ss_trace *trace, const struct trace_tensor *t, 
                  t->tensor.rows - 1);
 }
 
-bool trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct ss_error *error) {
-  const struct trace_tensor *t = &trace->tensor[tensor];
+bool ss_trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct ss_error *error) {
+  const struct ss_tensor_data *t = &trace->tensor[tensor];
   if (!check_offsets(trace, t, error)) return false;
   if (t->total == 0) return true;
   const uint64_t largest = t->rows32 ? largest32(t->rows32, t->total) : largest64(t->rows64, t->total);

@@ -12,9 +12,9 @@
 #endif
 
 /* Numbers in the JSON header are exact up to here. */
-#define TRACE_COUNT_MAX (UINT64_C(1) << 53)
+#define SS_TRACE_COUNT_MAX (UINT64_C(1) << 53)
 
-struct trace_tensor {
+struct ss_tensor_data {
   struct ss_tensor tensor;
   const uint64_t *offsets; /* [iterations * ranks + 1] */
   uint64_t total;
@@ -34,28 +34,28 @@ struct ss_trace {
   uint64_t iterations, segments; /* segments = iterations * ranks */
   uint32_t ranks, gpus_per_node;
   size_t tensors, dense_count;
-  struct trace_tensor *tensor;
+  struct ss_tensor_data *tensor;
   struct ss_dense *dense;
   uint64_t *tokens; /* [segments] or NULL */
   int64_t pad_id;
 };
 
 /* An empty trace called `name`; ss_trace_close frees it. NULL when memory is short. */
-struct ss_trace *trace_new(const char *name);
+struct ss_trace *ss_trace_new(const char *name);
 /* A copy of the string in the trace's arena, or NULL. */
-const char *trace_string(struct ss_trace *trace, const char *text);
+const char *ss_trace_string(struct ss_trace *trace, const char *text);
 
 /* ss_trace_build without its copy: offsets, rows and values lie in `data`, which on success passes to the trace and
  * is left empty. */
-bool trace_adopt(const char *name, const struct ss_trace_content *content, struct ss_arena *data,
-                 struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_trace_adopt(const char *name, const struct ss_trace_content *content, struct ss_arena *data,
+                    struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
 
 /* Fills everything but the tensors' data from the file's `__metadata__`. */
-bool trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) SS_MUST_CHECK;
+bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) SS_MUST_CHECK;
 
 /* Checks, alike for files and for what is built in memory: the counts and names first, then, once the data stand,
  * offsets and every row id. */
-bool trace_check_counts(const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
-bool trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct ss_error *error) SS_MUST_CHECK;
+bool ss_trace_check_counts(const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
+bool ss_trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

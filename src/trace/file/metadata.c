@@ -51,7 +51,7 @@ static bool read_tensor(struct ss_trace *trace, struct ss_node node, struct ss_t
   if (!ss_node_need(node, "dtype", &dtype, error) || !ss_node_choice(dtype, dtypes, &choice, error)) return false;
   out->row_width = (uint32_t)elements;
   out->dtype = (enum ss_dtype)choice;
-  out->name = trace_string(trace, text);
+  out->name = ss_trace_string(trace, text);
   return out->name || ss_fail_memory(error, "reading a trace's tensors");
 }
 
@@ -84,8 +84,8 @@ static bool read_dense(struct ss_trace *trace, struct ss_node metadata, struct s
     if (!ss_node_keys(at, keys, error)) return false;
     if (!ss_node_need(at, "name", &name, error) || !ss_node_text(name, &text, error)) return false;
     if (!ss_node_need(at, "bytes", &bytes, error)) return false;
-    if (!ss_node_count(bytes, 0, TRACE_COUNT_MAX, &dense->bytes, error)) return false;
-    dense->name = trace_string(trace, text);
+    if (!ss_node_count(bytes, 0, SS_TRACE_COUNT_MAX, &dense->bytes, error)) return false;
+    dense->name = ss_trace_string(trace, text);
     if (!dense->name) return ss_fail_memory(error, "reading a trace's dense tensors");
     trace->dense_count++;
   }
@@ -104,7 +104,7 @@ static bool read_tokens(struct ss_trace *trace, struct ss_node metadata, struct 
   if (!trace->tokens) return ss_fail_memory(error, "reading a trace's token counts");
   uint64_t *out = trace->tokens;
   for (struct ss_node at = ss_node_first(root); ss_node_present(at); at = ss_node_next(at))
-    if (!ss_node_count(at, 0, TRACE_COUNT_MAX, out++, error)) return false;
+    if (!ss_node_count(at, 0, SS_TRACE_COUNT_MAX, out++, error)) return false;
   return true;
 }
 
@@ -121,10 +121,10 @@ static bool read_version(struct ss_node metadata, struct ss_error *error) {
 
 static bool read_counts(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
   uint64_t ranks, count;
-  if (!count_of(metadata, "iterations", 1, TRACE_COUNT_MAX, &trace->iterations, error)) return false;
+  if (!count_of(metadata, "iterations", 1, SS_TRACE_COUNT_MAX, &trace->iterations, error)) return false;
   if (!count_of(metadata, "ranks", 1, SS_RANKS_MAX, &ranks, error)) return false;
   trace->ranks = (uint32_t)ranks;
-  if (!ss_mul_u64(trace->iterations, ranks, &trace->segments) || trace->segments > TRACE_COUNT_MAX)
+  if (!ss_mul_u64(trace->iterations, ranks, &trace->segments) || trace->segments > SS_TRACE_COUNT_MAX)
     return ss_node_fail(metadata, error, "%" PRIu64 " iterations of %" PRIu64 " ranks are too many",
                         trace->iterations, ranks);
   if (ss_node_present(ss_node_get(metadata, "gpus_per_node"))) {
@@ -138,7 +138,7 @@ static bool read_counts(struct ss_trace *trace, struct ss_node metadata, struct 
   return true;
 }
 
-bool trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
+bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
   if (!ss_node_present(metadata))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: no __metadata__: not a sparsity trace (docs/traces.md says how to write "
@@ -151,7 +151,7 @@ bool trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct
   const char *source;
   if (!read_version(metadata, error) || !read_counts(trace, metadata, error)) return false;
   if (!text_of(metadata, "source", &source, error)) return false;
-  trace->source = trace_string(trace, source ? source : "");
+  trace->source = ss_trace_string(trace, source ? source : "");
   if (!trace->source) return ss_fail_memory(error, "reading a trace's source");
   return read_tensors(trace, metadata, error) && read_dense(trace, metadata, error) &&
          read_tokens(trace, metadata, error);

@@ -6,43 +6,43 @@
 #include <string.h>
 
 /* The entry's data in place, or a copy where the file has it at an address that its elements cannot be read from. */
-static const void *entry_data(struct ss_trace *trace, const struct safetensors *file,
-                              const struct safetensors_entry *entry) {
+static const void *entry_data(struct ss_trace *trace, const struct ss_safetensors *file,
+                              const struct ss_safetensors_entry *entry) {
   const unsigned char *data = file->data + entry->begin;
   const uint64_t bytes = entry->end - entry->begin;
-  if ((uintptr_t)data % safetensors_kind_bytes(entry->kind) == 0) return data;
+  if ((uintptr_t)data % ss_safetensors_kind_bytes(entry->kind) == 0) return data;
   void *copy = ss_arena_alloc(&trace->arena, bytes, 1);
   if (copy && bytes) memcpy(copy, data, bytes);
   return copy;
 }
 
 /* Finds and claims "TENSOR.PART"; *out is NULL when there is none. */
-static bool find_part(struct ss_trace *trace, const struct safetensors *file, const char *tensor, const char *part,
-                      struct safetensors_entry **out, struct ss_error *error) {
+static bool find_part(struct ss_trace *trace, const struct ss_safetensors *file, const char *tensor, const char *part,
+                      struct ss_safetensors_entry **out, struct ss_error *error) {
   const size_t size = strlen(tensor) + strlen(part) + 2;
   SS_AUTO_FREE char *name = ss_alloc(size, 1);
   if (!name) return ss_fail_memory(error, "reading a trace");
   (void)snprintf(name, size, "%s.%s", tensor, part);
-  *out = safetensors_find(file, name);
+  *out = ss_safetensors_find(file, name);
   if (!*out) return true;
   if ((*out)->claimed) return ss_fail(error, SS_BAD_INPUT, "%s: two tensors are called \"%s\"", trace->name, tensor);
   (*out)->claimed = true;
   return true;
 }
 
-static bool need_part(struct ss_trace *trace, const struct safetensors *file, const char *tensor, const char *part,
-                      struct safetensors_entry **out, struct ss_error *error) {
+static bool need_part(struct ss_trace *trace, const struct ss_safetensors *file, const char *tensor, const char *part,
+                      struct ss_safetensors_entry **out, struct ss_error *error) {
   if (!find_part(trace, file, tensor, part, out, error)) return false;
   return *out || ss_fail(error, SS_BAD_INPUT, "%s: has no entry \"%s.%s\" for the tensor that its metadata lists",
                          trace->name, tensor, part);
 }
 
-static bool read_offsets(struct ss_trace *trace, const struct safetensors *file, struct trace_tensor *t,
+static bool read_offsets(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
                          struct ss_error *error) {
-  struct safetensors_entry *entry;
+  struct ss_safetensors_entry *entry;
   if (!need_part(trace, file, t->tensor.name, "offsets", &entry, error)) return false;
-  if (entry->kind != KIND_I64)
-    return ss_node_fail(entry->node, error, "is %s; offsets are I64", safetensors_kinds[entry->kind]);
+  if (entry->kind != SS_KIND_I64)
+    return ss_node_fail(entry->node, error, "is %s; offsets are I64", ss_safetensors_kinds[entry->kind]);
   if (entry->count != trace->segments + 1)
     return ss_node_fail(entry->node, error,
                         "has %" PRIu64 " numbers; %" PRIu64 " iterations of %" PRIu32 " ranks need %" PRIu64,
@@ -51,32 +51,32 @@ static bool read_offsets(struct ss_trace *trace, const struct safetensors *file,
   return t->offsets || ss_fail_memory(error, "copying a trace's offsets");
 }
 
-static bool read_rows(struct ss_trace *trace, const struct safetensors *file, struct trace_tensor *t,
+static bool read_rows(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
                       struct ss_error *error) {
-  struct safetensors_entry *entry;
+  struct ss_safetensors_entry *entry;
   if (!need_part(trace, file, t->tensor.name, "rows", &entry, error)) return false;
-  if (entry->kind != KIND_I64 && entry->kind != KIND_I32 && entry->kind != KIND_U32)
-    return ss_node_fail(entry->node, error, "is %s; row ids are I64, I32 or U32", safetensors_kinds[entry->kind]);
+  if (entry->kind != SS_KIND_I64 && entry->kind != SS_KIND_I32 && entry->kind != SS_KIND_U32)
+    return ss_node_fail(entry->node, error, "is %s; row ids are I64, I32 or U32", ss_safetensors_kinds[entry->kind]);
   const void *data = entry_data(trace, file, entry);
   if (!data) return ss_fail_memory(error, "copying a trace's rows");
   t->total = entry->count;
-  t->rows_signed = entry->kind == KIND_I32;
-  if (entry->kind == KIND_I64) t->rows64 = data;
+  t->rows_signed = entry->kind == SS_KIND_I32;
+  if (entry->kind == SS_KIND_I64) t->rows64 = data;
   else t->rows32 = data;
   return true;
 }
 
-static bool read_values(struct ss_trace *trace, const struct safetensors *file, struct trace_tensor *t,
+static bool read_values(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
                         struct ss_error *error) {
-  struct safetensors_entry *entry;
+  struct ss_safetensors_entry *entry;
   if (!find_part(trace, file, t->tensor.name, "values", &entry, error)) return false;
   if (!entry) return true;
   switch (entry->kind) {
-  case KIND_F32: t->values_dtype = SS_F32; break;
-  case KIND_F16: t->values_dtype = SS_F16; break;
-  case KIND_BF16: t->values_dtype = SS_BF16; break;
+  case SS_KIND_F32: t->values_dtype = SS_F32; break;
+  case SS_KIND_F16: t->values_dtype = SS_F16; break;
+  case SS_KIND_BF16: t->values_dtype = SS_BF16; break;
   default:
-    return ss_node_fail(entry->node, error, "is %s; values are F32, F16 or BF16", safetensors_kinds[entry->kind]);
+    return ss_node_fail(entry->node, error, "is %s; values are F32, F16 or BF16", ss_safetensors_kinds[entry->kind]);
   }
   uint64_t wanted;
   if (!ss_mul_u64(t->total, t->tensor.row_width, &wanted) || entry->count != wanted)
@@ -87,7 +87,7 @@ static bool read_values(struct ss_trace *trace, const struct safetensors *file, 
   return t->values || ss_fail_memory(error, "copying a trace's values");
 }
 
-static bool all_claimed(const struct safetensors *file, struct ss_error *error) {
+static bool all_claimed(const struct ss_safetensors *file, struct ss_error *error) {
   for (size_t i = 0; i < file->entries; i++)
     if (!file->entry[i].claimed)
       return ss_node_fail(file->entry[i].node, error,
@@ -96,33 +96,33 @@ static bool all_claimed(const struct safetensors *file, struct ss_error *error) 
   return true;
 }
 
-static bool read_trace(struct ss_trace *trace, const struct safetensors *file, struct ss_error *error) {
-  if (!trace_read_metadata(trace, file->metadata, error)) return false;
-  if (!trace_check_counts(trace, error)) return false;
+static bool read_trace(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_error *error) {
+  if (!ss_trace_read_metadata(trace, file->metadata, error)) return false;
+  if (!ss_trace_check_counts(trace, error)) return false;
   for (size_t i = 0; i < trace->tensors; i++) {
-    struct trace_tensor *t = &trace->tensor[i];
+    struct ss_tensor_data *t = &trace->tensor[i];
     if (!read_offsets(trace, file, t, error) || !read_rows(trace, file, t, error) ||
         !read_values(trace, file, t, error))
       return false;
   }
   if (!all_claimed(file, error)) return false;
   for (size_t i = 0; i < trace->tensors; i++)
-    if (!trace_check_tensor(trace, i, error)) return false;
+    if (!ss_trace_check_tensor(trace, i, error)) return false;
   return true;
 }
 
 /* Reads trace->bytes. */
 static bool read_bytes(struct ss_trace *trace, struct ss_error *error) {
-  struct safetensors file;
-  if (!safetensors_parse(trace->name, trace->bytes, trace->size, &file, error)) return false;
+  struct ss_safetensors file;
+  if (!ss_safetensors_parse(trace->name, trace->bytes, trace->size, &file, error)) return false;
   const bool good = read_trace(trace, &file, error);
-  safetensors_free(&file);
+  ss_safetensors_free(&file);
   return good;
 }
 
 bool ss_trace_open_memory(const char *name, const void *bytes, size_t size, struct ss_trace **out,
                           struct ss_error *error) {
-  struct ss_trace *trace = trace_new(name);
+  struct ss_trace *trace = ss_trace_new(name);
   if (!trace) return ss_fail_memory(error, "opening a trace");
   trace->bytes = bytes;
   trace->size = size;

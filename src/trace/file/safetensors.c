@@ -6,26 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const safetensors_kinds[KINDS + 1] = {"I64", "I32", "U32", "F32", "F16", "BF16", NULL};
+const char *const ss_safetensors_kinds[SS_KINDS + 1] = {"I64", "I32", "U32", "F32", "F16", "BF16", NULL};
 
-uint32_t safetensors_kind_bytes(enum safetensors_kind kind) {
+uint32_t ss_safetensors_kind_bytes(enum ss_safetensors_kind kind) {
   switch (kind) {
-  case KIND_I64: return 8;
-  case KIND_I32:
-  case KIND_U32:
-  case KIND_F32: return 4;
+  case SS_KIND_I64: return 8;
+  case SS_KIND_I32:
+  case SS_KIND_U32:
+  case SS_KIND_F32: return 4;
   default: return 2;
   }
 }
 
 static int compare_names(const void *a, const void *b) {
-  return strcmp(((const struct safetensors_entry *)a)->name, ((const struct safetensors_entry *)b)->name);
+  return strcmp(((const struct ss_safetensors_entry *)a)->name, ((const struct ss_safetensors_entry *)b)->name);
 }
 
 /* Empty entries first where several begin at one place: they take no room there. */
 static int compare_places(const void *a, const void *b) {
-  const struct safetensors_entry *x = *(const struct safetensors_entry *const *)a;
-  const struct safetensors_entry *y = *(const struct safetensors_entry *const *)b;
+  const struct ss_safetensors_entry *x = *(const struct ss_safetensors_entry *const *)a;
+  const struct ss_safetensors_entry *y = *(const struct ss_safetensors_entry *const *)b;
   if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
   return x->end < y->end ? -1 : x->end > y->end;
 }
@@ -36,7 +36,8 @@ static bool read_shape(struct ss_node shape, uint64_t *count, struct ss_error *e
   return ss_node_count(ss_node_first(shape), 0, UINT64_C(1) << 53, count, error);
 }
 
-static bool read_range(struct ss_node range, uint64_t size, struct safetensors_entry *entry, struct ss_error *error) {
+static bool read_range(struct ss_node range, uint64_t size, struct ss_safetensors_entry *entry,
+                       struct ss_error *error) {
   if (!ss_node_is_array(range) || ss_node_size(range) != 2)
     return ss_node_fail(range, error, "not a range of bytes (say [0, 800])");
   const struct ss_node begin = ss_node_first(range), end = ss_node_next(begin);
@@ -51,7 +52,8 @@ static bool read_range(struct ss_node range, uint64_t size, struct safetensors_e
   return true;
 }
 
-static bool read_entry(struct ss_node node, uint64_t size, struct safetensors_entry *entry, struct ss_error *error) {
+static bool read_entry(struct ss_node node, uint64_t size, struct ss_safetensors_entry *entry,
+                       struct ss_error *error) {
   static const char *const keys[] = {"dtype", "shape", "data_offsets", NULL};
   struct ss_node dtype, shape, range;
   if (!ss_node_keys(node, keys, error)) return false;
@@ -60,29 +62,30 @@ static bool read_entry(struct ss_node node, uint64_t size, struct safetensors_en
   if (!ss_node_need(node, "data_offsets", &range, error)) return false;
 
   size_t kind;
-  if (!ss_node_choice(dtype, safetensors_kinds, &kind, error)) return false;
-  *entry = (struct safetensors_entry){.name = ss_node_key(node), .node = node, .kind = (enum safetensors_kind)kind};
+  if (!ss_node_choice(dtype, ss_safetensors_kinds, &kind, error)) return false;
+  *entry =
+      (struct ss_safetensors_entry){.name = ss_node_key(node), .node = node, .kind = (enum ss_safetensors_kind)kind};
   if (!read_shape(shape, &entry->count, error)) return false;
   if (!read_range(range, size, entry, error)) return false;
 
   uint64_t bytes;
   const uint64_t length = entry->end - entry->begin;
-  if (!ss_mul_u64(entry->count, safetensors_kind_bytes(entry->kind), &bytes) || bytes != length)
+  if (!ss_mul_u64(entry->count, ss_safetensors_kind_bytes(entry->kind), &bytes) || bytes != length)
     return ss_node_fail(node, error, "shape [%" PRIu64 "] of %s does not fill its %" PRIu64 " bytes", entry->count,
-                        safetensors_kinds[kind], length);
+                        ss_safetensors_kinds[kind], length);
   return true;
 }
 
 /* Every byte of the data belongs to exactly one entry. */
-static bool check_cover(const struct safetensors *file, struct ss_error *error) {
-  SS_AUTO_FREE const struct safetensors_entry **sorted = ss_alloc(file->entries, sizeof *sorted);
+static bool check_cover(const struct ss_safetensors *file, struct ss_error *error) {
+  SS_AUTO_FREE const struct ss_safetensors_entry **sorted = ss_alloc(file->entries, sizeof *sorted);
   if (!sorted) return ss_fail_memory(error, "reading a trace's header");
   for (size_t i = 0; i < file->entries; i++) sorted[i] = &file->entry[i];
   qsort(sorted, file->entries, sizeof *sorted, compare_places);
 
   uint64_t covered = 0;
   for (size_t i = 0; i < file->entries; i++) {
-    const struct safetensors_entry *entry = sorted[i];
+    const struct ss_safetensors_entry *entry = sorted[i];
     if (entry->begin < covered)
       return ss_node_fail(entry->node, error, "overlaps %s: begins at byte %" PRIu64 " of the data, before %" PRIu64,
                           sorted[i - 1]->name, entry->begin, covered);
@@ -98,7 +101,7 @@ static bool check_cover(const struct safetensors *file, struct ss_error *error) 
   return true;
 }
 
-static bool read_entries(struct safetensors *file, struct ss_error *error) {
+static bool read_entries(struct ss_safetensors *file, struct ss_error *error) {
   const struct ss_node root = ss_doc_root(file->doc);
   if (!ss_node_is_object(root)) return ss_node_fail(root, error, "the header is not a JSON object");
   file->entry = ss_alloc(ss_node_size(root), sizeof *file->entry);
@@ -116,9 +119,9 @@ static bool read_entries(struct safetensors *file, struct ss_error *error) {
   return true;
 }
 
-bool safetensors_parse(const char *name, const unsigned char *bytes, size_t size, struct safetensors *out,
-                       struct ss_error *error) {
-  *out = (struct safetensors){0};
+bool ss_safetensors_parse(const char *name, const unsigned char *bytes, size_t size, struct ss_safetensors *out,
+                          struct ss_error *error) {
+  *out = (struct ss_safetensors){0};
   uint64_t length = 0;
   if (size < sizeof length)
     return ss_fail(error, SS_BAD_INPUT,
@@ -126,11 +129,11 @@ bool safetensors_parse(const char *name, const unsigned char *bytes, size_t size
                    "header's length in 8",
                    name, size);
   memcpy(&length, bytes, sizeof length);
-  if (length > SAFETENSORS_HEADER_MAX)
+  if (length > SS_SAFETENSORS_HEADER_MAX)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: says that its header has %" PRIu64 " bytes; traces have at most %" PRIu64
                    " (is this a .safetensors file?)",
-                   name, length, SAFETENSORS_HEADER_MAX);
+                   name, length, SS_SAFETENSORS_HEADER_MAX);
   if (length > size - sizeof length)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: says that its header has %" PRIu64 " bytes, but only %zu follow: the "
@@ -141,17 +144,17 @@ bool safetensors_parse(const char *name, const unsigned char *bytes, size_t size
   if (ss_doc_parse(name, (const char *)bytes + sizeof length, (size_t)length, &out->doc, error) &&
       read_entries(out, error))
     return true;
-  safetensors_free(out);
+  ss_safetensors_free(out);
   return false;
 }
 
-void safetensors_free(struct safetensors *file) {
+void ss_safetensors_free(struct ss_safetensors *file) {
   ss_doc_free(file->doc);
   free(file->entry);
-  *file = (struct safetensors){0};
+  *file = (struct ss_safetensors){0};
 }
 
-struct safetensors_entry *safetensors_find(const struct safetensors *file, const char *name) {
-  const struct safetensors_entry wanted = {.name = name};
+struct ss_safetensors_entry *ss_safetensors_find(const struct ss_safetensors *file, const char *name) {
+  const struct ss_safetensors_entry wanted = {.name = name};
   return bsearch(&wanted, file->entry, file->entries, sizeof wanted, compare_names);
 }

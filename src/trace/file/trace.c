@@ -38,18 +38,18 @@ const char *ss_dtype_name(enum ss_dtype dtype) {
   return names[dtype];
 }
 
-const char *trace_string(struct ss_trace *trace, const char *text) {
+const char *ss_trace_string(struct ss_trace *trace, const char *text) {
   const size_t size = strlen(text) + 1;
   char *copy = ss_arena_alloc(&trace->arena, size, 1);
   return copy ? memcpy(copy, text, size) : NULL;
 }
 
-struct ss_trace *trace_new(const char *name) {
+struct ss_trace *ss_trace_new(const char *name) {
   struct ss_trace *trace = ss_alloc_zero(1, sizeof *trace);
   if (!trace) return NULL;
   trace->pad_id = -1;
   trace->source = "";
-  trace->name = trace_string(trace, name);
+  trace->name = ss_trace_string(trace, name);
   if (trace->name) return trace;
   ss_trace_close(trace);
   return NULL;
@@ -121,7 +121,7 @@ uint64_t ss_trace_count(const struct ss_trace *trace, size_t tensor, uint64_t it
 }
 
 void ss_trace_rows(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank, uint32_t *out) {
-  const struct trace_tensor *t = &trace->tensor[tensor];
+  const struct ss_tensor_data *t = &trace->tensor[tensor];
   const uint64_t count = ss_trace_count(trace, tensor, iteration, rank);
   const uint64_t first = t->offsets[segment(trace, iteration, rank)];
   if (count == 0) return;
@@ -134,7 +134,7 @@ void ss_trace_rows(const struct ss_trace *trace, size_t tensor, uint64_t iterati
 
 const uint32_t *ss_trace_rows_mapped(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank) {
   assert(tensor < trace->tensors);
-  const struct trace_tensor *t = &trace->tensor[tensor];
+  const struct ss_tensor_data *t = &trace->tensor[tensor];
   return t->rows32 ? t->rows32 + t->offsets[segment(trace, iteration, rank)] : NULL;
 }
 
@@ -158,7 +158,7 @@ bool ss_trace_has_values(const struct ss_trace *trace, size_t tensor) {
 const void *ss_trace_values(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank,
                             enum ss_dtype *dtype) {
   assert(tensor < trace->tensors);
-  const struct trace_tensor *t = &trace->tensor[tensor];
+  const struct ss_tensor_data *t = &trace->tensor[tensor];
   if (!t->values) return NULL;
   *dtype = t->values_dtype;
   const uint64_t first = t->offsets[segment(trace, iteration, rank)];
@@ -169,7 +169,7 @@ uint64_t ss_trace_hash(const struct ss_trace *trace) {
   if (trace->bytes) return XXH64(trace->bytes, trace->size, 0);
   uint64_t hash = 0;
   for (size_t i = 0; i < trace->tensors; i++) {
-    const struct trace_tensor *t = &trace->tensor[i];
+    const struct ss_tensor_data *t = &trace->tensor[i];
     hash = XXH64(t->offsets, (trace->segments + 1) * sizeof *t->offsets, hash);
     hash = XXH64(t->rows32, t->total * sizeof *t->rows32, hash);
   }

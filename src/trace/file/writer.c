@@ -13,27 +13,27 @@ enum part { OFFSETS, ROWS, VALUES };
 
 struct entry {
   enum part part;
-  enum safetensors_kind kind;
-  const struct trace_tensor *tensor;
+  enum ss_safetensors_kind kind;
+  const struct ss_tensor_data *tensor;
   uint64_t count;
 };
 
-static enum safetensors_kind value_kind(enum ss_dtype dtype) {
-  return dtype == SS_F32 ? KIND_F32 : dtype == SS_F16 ? KIND_F16 : KIND_BF16;
+static enum ss_safetensors_kind value_kind(enum ss_dtype dtype) {
+  return dtype == SS_F32 ? SS_KIND_F32 : dtype == SS_F16 ? SS_KIND_F16 : SS_KIND_BF16;
 }
 
 /* At most three entries a tensor, in the order in which they are written. */
 static size_t list_entries(const struct ss_trace *trace, struct entry *out) {
   size_t n = 0;
   for (size_t i = 0; i < trace->tensors; i++)
-    out[n++] = (struct entry){OFFSETS, KIND_I64, &trace->tensor[i], trace->segments + 1};
+    out[n++] = (struct entry){OFFSETS, SS_KIND_I64, &trace->tensor[i], trace->segments + 1};
   for (size_t i = 0; i < trace->tensors; i++) {
-    const struct trace_tensor *t = &trace->tensor[i];
-    out[n++] = (struct entry){ROWS, t->tensor.rows <= UINT64_C(1) << 31 ? KIND_I32 : KIND_U32, t, t->total};
+    const struct ss_tensor_data *t = &trace->tensor[i];
+    out[n++] = (struct entry){ROWS, t->tensor.rows <= UINT64_C(1) << 31 ? SS_KIND_I32 : SS_KIND_U32, t, t->total};
   }
   for (uint32_t bytes = 4; bytes >= 2; bytes -= 2)
     for (size_t i = 0; i < trace->tensors; i++) {
-      const struct trace_tensor *t = &trace->tensor[i];
+      const struct ss_tensor_data *t = &trace->tensor[i];
       if (t->values && ss_dtype_bytes(t->values_dtype) == bytes)
         out[n++] = (struct entry){VALUES, value_kind(t->values_dtype), t, t->total * t->tensor.row_width};
     }
@@ -113,13 +113,13 @@ static bool add_metadata(cJSON *root, const struct ss_trace *trace) {
 
 static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *place) {
   static const char *const parts[] = {[OFFSETS] = "offsets", [ROWS] = "rows", [VALUES] = "values"};
-  const uint64_t end = *place + entry->count * safetensors_kind_bytes(entry->kind);
+  const uint64_t end = *place + entry->count * ss_safetensors_kind_bytes(entry->kind);
   const size_t size = strlen(entry->tensor->tensor.name) + sizeof ".offsets";
   SS_AUTO_FREE char *name = ss_alloc(size, 1);
   if (!name) return false;
   (void)snprintf(name, size, "%s.%s", entry->tensor->tensor.name, parts[entry->part]);
   cJSON *item = cJSON_AddObjectToObject(root, name);
-  if (!item || !cJSON_AddStringToObject(item, "dtype", safetensors_kinds[entry->kind])) return false;
+  if (!item || !cJSON_AddStringToObject(item, "dtype", ss_safetensors_kinds[entry->kind])) return false;
   cJSON *shape = cJSON_AddArrayToObject(item, "shape");
   cJSON *range = cJSON_AddArrayToObject(item, "data_offsets");
   if (!shape || !range) return false;
@@ -142,7 +142,7 @@ static char *header_text(const struct ss_trace *trace, const struct entry *entri
   return text;
 }
 
-static void write_rows(FILE *stream, const struct trace_tensor *t) {
+static void write_rows(FILE *stream, const struct ss_tensor_data *t) {
   if (t->rows32) {
     (void)fwrite(t->rows32, sizeof *t->rows32, t->total, stream);
     return;
@@ -160,20 +160,20 @@ static void write_file(FILE *stream, const char *header, const struct entry *ent
   (void)fwrite(header, 1, length, stream);
   (void)fwrite("       ", 1, padded - length, stream);
   for (size_t i = 0; i < count && !ferror(stream); i++) {
-    const struct trace_tensor *t = entries[i].tensor;
+    const struct ss_tensor_data *t = entries[i].tensor;
     if (entries[i].part == OFFSETS) (void)fwrite(t->offsets, sizeof *t->offsets, entries[i].count, stream);
     else if (entries[i].part == ROWS) write_rows(stream, t);
-    else (void)fwrite(t->values, safetensors_kind_bytes(entries[i].kind), entries[i].count, stream);
+    else (void)fwrite(t->values, ss_safetensors_kind_bytes(entries[i].kind), entries[i].count, stream);
   }
 }
 
 static bool save(const char *path, const char *header, const struct entry *entries, size_t count,
                  struct ss_error *error) {
-  if (strlen(header) > SAFETENSORS_HEADER_MAX - 8)
+  if (strlen(header) > SS_SAFETENSORS_HEADER_MAX - 8)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: the header would take %zu bytes, more than the %" PRIu64 " that readers accept: "
                    "too many tensors, or token counts for too many iterations and ranks",
-                   path ? path : "-", strlen(header), SAFETENSORS_HEADER_MAX);
+                   path ? path : "-", strlen(header), SS_SAFETENSORS_HEADER_MAX);
   struct ss_output output;
   if (!ss_output_open(path, &output, error)) return false;
   write_file(output.stream, header, entries, count);

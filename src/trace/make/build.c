@@ -9,7 +9,7 @@ static void *copy_of(struct ss_trace *trace, const void *data, uint64_t count, s
   return copy;
 }
 
-static bool copy_values(struct ss_trace *trace, struct trace_tensor *t, const struct ss_values *values) {
+static bool copy_values(struct ss_trace *trace, struct ss_tensor_data *t, const struct ss_values *values) {
   uint64_t elements;
   if (!values || !values->data) return true;
   if (!ss_mul_u64(t->total, t->tensor.row_width, &elements)) return false;
@@ -20,18 +20,18 @@ static bool copy_values(struct ss_trace *trace, struct trace_tensor *t, const st
 
 /* Lists and names; the tensors' data come once the counts have been found sound. */
 static bool copy_lists(struct ss_trace *trace, const struct ss_trace_content *content) {
-  trace->source = trace_string(trace, content->source ? content->source : "");
+  trace->source = ss_trace_string(trace, content->source ? content->source : "");
   trace->tensor = ss_arena_alloc(&trace->arena, content->tensors, sizeof *trace->tensor);
   trace->dense = ss_arena_alloc(&trace->arena, content->dense_count, sizeof *trace->dense);
   if (!trace->source || !trace->tensor || !trace->dense) return false;
   for (size_t i = 0; i < content->tensors; i++) {
-    const char *name = trace_string(trace, content->tensor[i].name ? content->tensor[i].name : "");
+    const char *name = ss_trace_string(trace, content->tensor[i].name ? content->tensor[i].name : "");
     if (!name) return false;
-    trace->tensor[i] = (struct trace_tensor){.tensor = content->tensor[i]};
+    trace->tensor[i] = (struct ss_tensor_data){.tensor = content->tensor[i]};
     trace->tensor[i].tensor.name = name;
   }
   for (size_t i = 0; i < content->dense_count; i++) {
-    const char *name = trace_string(trace, content->dense[i].name ? content->dense[i].name : "");
+    const char *name = ss_trace_string(trace, content->dense[i].name ? content->dense[i].name : "");
     if (!name) return false;
     trace->dense[i] = (struct ss_dense){name, content->dense[i].bytes};
   }
@@ -40,7 +40,7 @@ static bool copy_lists(struct ss_trace *trace, const struct ss_trace_content *co
 
 /* With `copy` the trace owns its data; without, it is a view that must not outlive the content. */
 static bool fill_tensor(struct ss_trace *trace, size_t i, const struct ss_trace_content *content, bool copy) {
-  struct trace_tensor *t = &trace->tensor[i];
+  struct ss_tensor_data *t = &trace->tensor[i];
   const struct ss_values *values = content->values ? &content->values[i] : NULL;
   t->total = content->offsets[i][trace->segments];
   if (copy) {
@@ -66,18 +66,18 @@ static bool fill(struct ss_trace *trace, const struct ss_trace_content *content,
   trace->tensors = content->tensors;
   trace->dense_count = content->dense_count;
   if (!copy_lists(trace, content)) return ss_fail_memory(error, "building a trace");
-  if (!trace_check_counts(trace, error)) return false;
+  if (!ss_trace_check_counts(trace, error)) return false;
   trace->segments = trace->iterations * trace->ranks;
   if (content->tokens) {
     trace->tokens = copy_of(trace, content->tokens, trace->segments, sizeof *trace->tokens);
     if (!trace->tokens) return ss_fail_memory(error, "building a trace");
   }
   for (uint64_t i = 0; trace->tokens && i < trace->segments; i++)
-    if (trace->tokens[i] > TRACE_COUNT_MAX)
+    if (trace->tokens[i] > SS_TRACE_COUNT_MAX)
       return ss_fail(error, SS_BAD_INPUT, "%s: a token count is more than 2^53", trace->name);
   for (size_t i = 0; i < trace->tensors; i++) {
     if (!fill_tensor(trace, i, content, copy)) return ss_fail_memory(error, "building a trace");
-    if (!trace_check_tensor(trace, i, error)) return false;
+    if (!ss_trace_check_tensor(trace, i, error)) return false;
   }
   return true;
 }
@@ -85,7 +85,7 @@ static bool fill(struct ss_trace *trace, const struct ss_trace_content *content,
 static bool from_content(const char *name, const struct ss_trace_content *content, bool copy, struct ss_trace **out,
                          struct ss_error *error) {
   *out = NULL;
-  struct ss_trace *trace = trace_new(name);
+  struct ss_trace *trace = ss_trace_new(name);
   if (!trace) return ss_fail_memory(error, "building a trace");
   if (fill(trace, content, copy, error)) {
     *out = trace;
@@ -100,8 +100,8 @@ bool ss_trace_build(const char *name, const struct ss_trace_content *content, st
   return from_content(name, content, true, out, error);
 }
 
-bool trace_adopt(const char *name, const struct ss_trace_content *content, struct ss_arena *data,
-                 struct ss_trace **out, struct ss_error *error) {
+bool ss_trace_adopt(const char *name, const struct ss_trace_content *content, struct ss_arena *data,
+                    struct ss_trace **out, struct ss_error *error) {
   if (!from_content(name, content, false, out, error)) return false;
   (*out)->data = *data;
   *data = (struct ss_arena){0};

@@ -11,7 +11,7 @@ enum { PAD = 0 };
 /* One import at work. `units` are what the layout deals out: words, or sentences. */
 struct job {
   const struct ss_import *import;
-  const struct words *words;
+  const struct ss_words *words;
   const uint32_t *ids;        /* [distinct] */
   uint64_t units, units_each; /* in the text; of one rank in one iteration */
   uint64_t iterations;
@@ -22,7 +22,7 @@ static uint64_t first_unit(const struct job *job, uint64_t iteration, uint64_t r
   return (uint64_t)share + iteration * job->units_each;
 }
 
-static uint64_t sentence_length(const struct words *words, uint64_t sentence) {
+static uint64_t sentence_length(const struct ss_words *words, uint64_t sentence) {
   return words->line[sentence + 1] - words->line[sentence];
 }
 
@@ -93,7 +93,7 @@ static bool build(const char *name, const struct job *job, uint64_t rows, struct
                                            .rows = (const uint32_t *const[]){ids},
                                            .tokens = tokens,
                                            .pad_id = PAD};
-  return trace_adopt(name, &content, data, out, error);
+  return ss_trace_adopt(name, &content, data, out, error);
 }
 
 /* How many iterations the text has for every rank, or an error that says how much is there. */
@@ -127,14 +127,14 @@ static bool check(const struct ss_import *import, struct ss_error *error) {
   return true;
 }
 
-static bool import_words(const char *name, const struct words *words, const struct ss_import *import,
+static bool import_words(const char *name, const struct ss_words *words, const struct ss_import *import,
                          struct ss_trace **out, struct ss_error *error) {
   struct job job = {.import = import, .words = words};
   if (!plan(name, &job, error)) return false;
   uint64_t rows = (uint64_t)words->distinct + 2;
   if (import->vocab && import->vocab < rows) rows = import->vocab;
   SS_AUTO_FREE uint32_t *ids = ss_alloc(words->distinct, sizeof *ids);
-  if (!ids || !words_rank(words, rows, ids)) return ss_fail_memory(error, "ranking the words of a text");
+  if (!ids || !ss_words_rank(words, rows, ids)) return ss_fail_memory(error, "ranking the words of a text");
   job.ids = ids;
   struct ss_arena data = {0};
   const bool good = build(name, &job, rows, &data, out, error);
@@ -144,10 +144,10 @@ static bool import_words(const char *name, const struct words *words, const stru
 
 bool ss_trace_import(const char *name, const char *text, size_t size, const struct ss_import *import,
                      struct ss_trace **out, struct ss_error *error) {
-  struct words words;
+  struct ss_words words;
   if (!check(import, error)) return false;
-  if (!words_read(text, size, &words)) return ss_fail_memory(error, "reading the words of a text");
+  if (!ss_words_read(text, size, &words)) return ss_fail_memory(error, "reading the words of a text");
   const bool good = import_words(name, &words, import, out, error);
-  words_free(&words);
+  ss_words_free(&words);
   return good;
 }

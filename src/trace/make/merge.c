@@ -31,12 +31,12 @@ static bool same_text(const struct ss_trace *a, const struct ss_trace *b, struct
   return differ(a, b, error, what, x, y);
 }
 
-static const char *values_name(const struct trace_tensor *t) {
+static const char *values_name(const struct ss_tensor_data *t) {
   return t->values ? ss_dtype_name(t->values_dtype) : "absent";
 }
 
 static bool same_tensor(const struct ss_trace *a, const struct ss_trace *b, size_t i, struct ss_error *error) {
-  const struct trace_tensor *x = &a->tensor[i], *y = &b->tensor[i];
+  const struct ss_tensor_data *x = &a->tensor[i], *y = &b->tensor[i];
   char what[120];
   (void)snprintf(what, sizeof what, "tensor %zu's name", i);
   if (!same_text(a, b, error, what, x->tensor.name, y->tensor.name)) return false;
@@ -116,7 +116,7 @@ static void copy_values(const struct job *job, size_t tensor, char *out) {
     for (size_t p = 0; p < job->count; p++) {
       /* a part's ranks of one iteration lie side by side */
       const struct ss_trace *part = job->parts[p];
-      const struct trace_tensor *from = &part->tensor[tensor];
+      const struct ss_tensor_data *from = &part->tensor[tensor];
       const uint64_t row = (uint64_t)from->tensor.row_width * ss_dtype_bytes(from->values_dtype);
       const uint64_t first = from->offsets[t * part->ranks], end = from->offsets[(t + 1) * part->ranks];
       if (end > first) memcpy(out, (const char *)from->values + first * row, (end - first) * row);
@@ -126,7 +126,7 @@ static void copy_values(const struct job *job, size_t tensor, char *out) {
 
 static bool merge_tensor(const struct job *job, size_t tensor, const uint64_t **offsets_out,
                          const uint32_t **rows_out, struct ss_values *values) {
-  const struct trace_tensor *first = &job->parts[0]->tensor[tensor];
+  const struct ss_tensor_data *first = &job->parts[0]->tensor[tensor];
   uint64_t total = 0;
   for (size_t p = 0; p < job->count; p++) total += job->parts[p]->tensor[tensor].total;
   uint64_t *offsets = ss_arena_alloc(job->data, job->iterations * job->ranks + 1, sizeof *offsets);
@@ -176,7 +176,7 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
                                            .pad_id = first->pad_id,
                                            .gpus_per_node = first->gpus_per_node,
                                            .values = values};
-  return trace_adopt("merged", &content, job->data, out, error);
+  return ss_trace_adopt("merged", &content, job->data, out, error);
 }
 
 /* Those of the wish's tensors in the order of the trace: a name that it has not is an error. */

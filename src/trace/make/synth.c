@@ -41,14 +41,14 @@ static uint32_t shuffled(uint64_t seed, uint64_t rows, uint64_t id) {
   return (uint32_t)id;
 }
 
-static uint32_t lookup(const struct ss_synth *synth, const struct zipf *zipf, uint64_t key) {
+static uint32_t lookup(const struct ss_synth *synth, const struct ss_zipf *zipf, uint64_t key) {
   const bool hot = synth->hot > 0 && ss_unit(ss_mix(key, 0)) < synth->hot;
-  const uint64_t popularity = hot ? ss_below(ss_mix(key, 1), synth->hot_rows) : zipf_draw(zipf, ss_mix(key, 2));
+  const uint64_t popularity = hot ? ss_below(ss_mix(key, 1), synth->hot_rows) : ss_zipf_draw(zipf, ss_mix(key, 2));
   return synth->ids == SS_IDS_SHUFFLED ? shuffled(synth->seed, synth->rows, popularity) : (uint32_t)popularity;
 }
 
 static void fill(const struct ss_synth *synth, uint32_t *rows) {
-  const struct zipf zipf = zipf_new(synth->zipf, synth->rows);
+  const struct ss_zipf zipf = ss_zipf_new(synth->zipf, synth->rows);
   const uint64_t stream = ss_mix(synth->seed, STREAM_LOOKUPS);
   const int64_t segments = (int64_t)(synth->iterations * synth->ranks);
 #pragma omp parallel for schedule(dynamic)
@@ -118,7 +118,7 @@ static bool make(const struct ss_synth *synth, struct ss_arena *data, struct ss_
                                            .rows = (const uint32_t *const[]){rows},
                                            .tokens = tokens,
                                            .pad_id = -1};
-  return trace_adopt("synthetic", &content, data, out, error);
+  return ss_trace_adopt("synthetic", &content, data, out, error);
 }
 
 bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct ss_error *error) {

@@ -1,4 +1,4 @@
-#include "schemes/input.h"
+#include "trace/make/uniform.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,13 +27,12 @@ static bool refuse(uint64_t rows, double density, uint64_t parts, struct ss_erro
                  (unsigned long long)rows, density, each, (unsigned long long)next);
 }
 
-bool ss_uniform_make(uint64_t rows, double density, uint32_t width, uint32_t value_bytes, enum ss_overlap overlap,
-                     uint64_t seed, struct ss_uniform *out, struct ss_error *error) {
-  double nnz = (double)rows * density, whole = nearbyint(nnz);
+bool ss_uniform_make(double density, struct ss_uniform *u, struct ss_error *error) {
+  const double nnz = (double)u->rows * density, whole = nearbyint(nnz);
   if (!(density > 0 && density <= 1))
     return ss_fail(error, SS_BAD_INPUT, "uniform: density %g is not in (0, 1]", density);
-  if (whole < 1 || fabs(nnz - whole) > 1e-9 * nnz) return refuse(rows, density, 1, error);
-  *out = (struct ss_uniform){rows, (uint64_t)whole, width, value_bytes, overlap, seed};
+  if (whole < 1 || fabs(nnz - whole) > 1e-9 * nnz) return refuse(u->rows, density, 1, error);
+  u->nnz = (uint64_t)whole;
   return true;
 }
 

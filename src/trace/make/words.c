@@ -26,7 +26,7 @@ static bool in_word(unsigned char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-static void count_text(const char *text, size_t size, struct words *out) {
+static void count_text(const char *text, size_t size, struct ss_words *out) {
   bool inside = false, line_has_word = false;
   for (size_t i = 0; i < size; i++) {
     const bool letter = in_word((unsigned char)text[i]);
@@ -100,7 +100,7 @@ static bool number_of(struct table *table, const char *spelling, size_t length, 
   return true;
 }
 
-static bool fill_tokens(const char *text, size_t size, struct table *table, struct words *out) {
+static bool fill_tokens(const char *text, size_t size, struct table *table, struct ss_words *out) {
   uint64_t token = 0, line = 0;
   bool line_has_word = false;
   for (size_t i = 0; i < size; i++) {
@@ -117,9 +117,9 @@ static bool fill_tokens(const char *text, size_t size, struct table *table, stru
   return true;
 }
 
-bool words_read(const char *text, size_t size, struct words *out) {
+bool ss_words_read(const char *text, size_t size, struct ss_words *out) {
   struct table table = {0};
-  *out = (struct words){0};
+  *out = (struct ss_words){0};
   count_text(text, size, out);
   out->token = ss_alloc(out->tokens, sizeof *out->token);
   out->line = ss_alloc(out->lines + 1, sizeof *out->line);
@@ -127,14 +127,14 @@ bool words_read(const char *text, size_t size, struct words *out) {
   free(table.slot);
   free(table.word);
   free(table.pool);
-  if (!good) words_free(out);
+  if (!good) ss_words_free(out);
   return good;
 }
 
-void words_free(struct words *words) {
+void ss_words_free(struct ss_words *words) {
   free(words->token);
   free(words->line);
-  *words = (struct words){0};
+  *words = (struct ss_words){0};
 }
 
 struct frequency {
@@ -148,7 +148,7 @@ static int compare_frequencies(const void *a, const void *b) {
   return x->word < y->word ? -1 : 1;
 }
 
-bool words_rank(const struct words *words, uint64_t rows, uint32_t *ids) {
+bool ss_words_rank(const struct ss_words *words, uint64_t rows, uint32_t *ids) {
   SS_AUTO_FREE struct frequency *frequency = ss_alloc(words->distinct, sizeof *frequency);
   if (!frequency) return false;
   for (uint32_t i = 0; i < words->distinct; i++) frequency[i] = (struct frequency){0, i};

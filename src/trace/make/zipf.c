@@ -28,15 +28,15 @@ static double inverse(double s, double y) {
   return exp(log1p_over(t) * y);
 }
 
-struct zipf zipf_new(double s, uint64_t n) {
-  return (struct zipf){.s = s,
-                       .n = n,
-                       .first = integral(s, 1.5) - 1,
-                       .last = integral(s, (double)n + 0.5),
-                       .shortcut = 2 - inverse(s, integral(s, 2.5) - density(s, 2))};
+struct ss_zipf ss_zipf_new(double s, uint64_t n) {
+  return (struct ss_zipf){.s = s,
+                          .n = n,
+                          .first = integral(s, 1.5) - 1,
+                          .last = integral(s, (double)n + 0.5),
+                          .shortcut = 2 - inverse(s, integral(s, 2.5) - density(s, 2))};
 }
 
-uint64_t zipf_draw(const struct zipf *zipf, uint64_t key) {
+uint64_t ss_zipf_draw(const struct ss_zipf *zipf, uint64_t key) {
   for (uint64_t attempt = 0;; attempt++) {
     const double u = zipf->last + ss_unit(ss_mix(key, attempt)) * (zipf->first - zipf->last);
     const double x = inverse(zipf->s, u);

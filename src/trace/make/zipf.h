@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-struct zipf {
+struct ss_zipf {
   double s; /* P(k) is proportional to k^-s, k = 1..n */
   uint64_t n;
   double first, last; /* H(1.5) - h(1) and H(n + 0.5): the range that is inverted */
@@ -13,8 +13,8 @@ struct zipf {
 };
 
 /* s at least 0 (0 is uniform), n from 1 to 2^32. */
-struct zipf zipf_new(double s, uint64_t n);
+struct ss_zipf ss_zipf_new(double s, uint64_t n);
 /* A variate in 0..n-1 (0 the most popular), from the stream of random numbers that `key` names. */
-uint64_t zipf_draw(const struct zipf *zipf, uint64_t key);
+uint64_t ss_zipf_draw(const struct ss_zipf *zipf, uint64_t key);
 
 #endif

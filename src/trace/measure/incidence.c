@@ -52,7 +52,8 @@ struct sums {
   uint64_t gammas;
 };
 
-static void add_iteration(struct counting *c, const struct sets *sets, struct incidence *w, struct sums *sums) {
+static void add_iteration(struct counting *c, const struct ss_rank_sets *sets, struct incidence *w,
+                          struct sums *sums) {
   double rows = 0, nnz = 0;
   count_rows(c, sets->list + w->first, sets->size + w->first, w->ranks);
   for (uint32_t j = 1; j <= w->ranks; j++) {
@@ -76,16 +77,16 @@ static void make_means(struct incidence *w, const struct sums *sums, double iter
 
 static bool count_once(struct counting *c, const struct ss_trace *trace, size_t tensor, const uint64_t span[2],
                        uint32_t ranks, struct incidence *windows, size_t count) {
-  struct sets sets;
+  struct ss_rank_sets sets;
   SS_AUTO_FREE struct sums *sums = ss_alloc_zero(count, sizeof *sums);
-  if (!sums || !sets_init(&sets, ranks)) return false;
+  if (!sums || !ss_rank_sets_init(&sets, ranks)) return false;
   bool good = true;
   for (uint64_t t = span[0]; good && t < span[1]; t++) {
-    good = sets_load(&sets, trace, tensor, t);
+    good = ss_rank_sets_load(&sets, trace, tensor, t);
     for (size_t i = 0; good && i < count; i++) add_iteration(c, &sets, &windows[i], &sums[i]);
   }
   for (size_t i = 0; good && i < count; i++) make_means(&windows[i], &sums[i], (double)(span[1] - span[0]));
-  sets_free(&sets);
+  ss_rank_sets_free(&sets);
   return good;
 }
 

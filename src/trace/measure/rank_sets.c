@@ -7,33 +7,33 @@
 
 /* One iteration being loaded. */
 struct load {
-  struct sets *sets;
+  struct ss_rank_sets *sets;
   const struct ss_trace *trace;
   size_t tensor;
   uint64_t iteration;
 };
 
-bool sets_init(struct sets *sets, uint32_t ranks) {
-  *sets = (struct sets){.ranks = ranks};
+bool ss_rank_sets_init(struct ss_rank_sets *sets, uint32_t ranks) {
+  *sets = (struct ss_rank_sets){.ranks = ranks};
   sets->list = ss_alloc(ranks, sizeof *sets->list);
   sets->size = ss_alloc(ranks, sizeof *sets->size);
   sets->place = ss_alloc(ranks, sizeof *sets->place);
   if (sets->list && sets->size && sets->place) return true;
-  sets_free(sets);
+  ss_rank_sets_free(sets);
   return false;
 }
 
-void sets_free(struct sets *sets) {
+void ss_rank_sets_free(struct ss_rank_sets *sets) {
   free(sets->list);
   free(sets->size);
   free(sets->place);
   free(sets->copies);
-  *sets = (struct sets){0};
+  *sets = (struct ss_rank_sets){0};
 }
 
 /* Takes the lists that are sets already; the others' stay NULL. */
 static void find_sorted(const struct load *load) {
-  struct sets *sets = load->sets;
+  struct ss_rank_sets *sets = load->sets;
 #pragma omp parallel for schedule(dynamic)
   for (uint32_t r = 0; r < sets->ranks; r++) {
     const uint64_t count = ss_trace_count(load->trace, load->tensor, load->iteration, r);
@@ -44,7 +44,7 @@ static void find_sorted(const struct load *load) {
 }
 
 /* Gives each remaining list a place for as many ids as it has lookups; *longest is the longest of them. */
-static bool allocate(struct sets *sets, uint64_t *longest) {
+static bool allocate(struct ss_rank_sets *sets, uint64_t *longest) {
   uint64_t capacity = 0;
   *longest = 0;
   for (uint32_t r = 0; r < sets->ranks; r++) {
@@ -62,7 +62,7 @@ static bool allocate(struct sets *sets, uint64_t *longest) {
 
 static void coalesce_one(const struct load *load, uint32_t r, uint32_t *unpacked,
                          struct ss_coalesce_scratch *scratch) {
-  struct sets *sets = load->sets;
+  struct ss_rank_sets *sets = load->sets;
   const uint64_t range = ss_trace_tensor(load->trace, load->tensor)->rows;
   const uint32_t *rows = ss_trace_rows_mapped(load->trace, load->tensor, load->iteration, r);
   if (!rows) {
@@ -75,7 +75,7 @@ static void coalesce_one(const struct load *load, uint32_t r, uint32_t *unpacked
 }
 
 static bool coalesce_rest(const struct load *load, uint64_t longest) {
-  struct sets *sets = load->sets;
+  struct ss_rank_sets *sets = load->sets;
   const uint64_t range = ss_trace_tensor(load->trace, load->tensor)->rows;
   bool good = true;
 #pragma omp parallel reduction(&& : good)
@@ -92,7 +92,7 @@ static bool coalesce_rest(const struct load *load, uint64_t longest) {
   return good;
 }
 
-bool sets_load(struct sets *sets, const struct ss_trace *trace, size_t tensor, uint64_t iteration) {
+bool ss_rank_sets_load(struct ss_rank_sets *sets, const struct ss_trace *trace, size_t tensor, uint64_t iteration) {
   const struct load load = {sets, trace, tensor, iteration};
   uint64_t longest;
   find_sorted(&load);

@@ -4,7 +4,7 @@
 
 #include "trace/file/trace.h"
 
-struct sets {
+struct ss_rank_sets {
   uint32_t ranks;
   const uint32_t **list; /* [ranks] strictly increasing */
   uint64_t *size;        /* [ranks] */
@@ -14,9 +14,10 @@ struct sets {
   uint64_t lookups, coalesced;
 };
 
-bool sets_init(struct sets *sets, uint32_t ranks) SS_MUST_CHECK;
-void sets_free(struct sets *sets);
+bool ss_rank_sets_init(struct ss_rank_sets *sets, uint32_t ranks) SS_MUST_CHECK;
+void ss_rank_sets_free(struct ss_rank_sets *sets);
 /* Loads an iteration of a tensor, reusing the memory; false when it is short. The trace must outlive the lists. */
-bool sets_load(struct sets *sets, const struct ss_trace *trace, size_t tensor, uint64_t iteration) SS_MUST_CHECK;
+bool ss_rank_sets_load(struct ss_rank_sets *sets, const struct ss_trace *trace, size_t tensor,
+                       uint64_t iteration) SS_MUST_CHECK;
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "trace/measure/tally.h"
+#include "trace/measure/set_counts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -33,8 +33,8 @@ struct job {
   size_t tensor;
   uint64_t rows;
   const struct ss_stats *window;
-  struct sets sets[2]; /* this iteration's and the one's before, in turn */
-  struct tally tally;
+  struct ss_rank_sets sets[2]; /* this iteration's and the one's before, in turn */
+  struct ss_set_counts tally;
   struct mean overlap;
   struct mean *gamma; /* [ranks] */
   size_t parts;
@@ -47,31 +47,31 @@ struct job {
 /* --- pairs of ranks ------------------------------------------------------------------------------------- */
 
 static int compare_pairs(const void *a, const void *b) {
-  const struct pair *x = a, *y = b;
+  const struct ss_rank_pair *x = a, *y = b;
   if (x->a != y->a) return x->a < y->a ? -1 : 1;
   return x->b < y->b ? -1 : x->b > y->b;
 }
 
-static bool listed(const struct pair *pairs, size_t count, struct pair wanted) {
+static bool listed(const struct ss_rank_pair *pairs, size_t count, struct ss_rank_pair wanted) {
   for (size_t i = 0; i < count; i++)
     if (compare_pairs(&pairs[i], &wanted) == 0) return true;
   return false;
 }
 
 /* All pairs when they are few, else distinct ones drawn at random; sorted. Returns how many. */
-static size_t choose_pairs(uint32_t ranks, struct pair *out) {
+static size_t choose_pairs(uint32_t ranks, struct ss_rank_pair *out) {
   const uint64_t all = (uint64_t)ranks * (ranks - 1) / 2;
   size_t count = 0;
   if (all <= PAIRS_MOST) {
     for (uint32_t a = 0; a < ranks; a++)
-      for (uint32_t b = a + 1; b < ranks; b++) out[count++] = (struct pair){a, b};
+      for (uint32_t b = a + 1; b < ranks; b++) out[count++] = (struct ss_rank_pair){a, b};
     return count;
   }
   for (uint64_t draw = 0; count < PAIRS_MOST; draw += 2) {
     const uint32_t x = (uint32_t)ss_below(ss_mix(PAIRS_SEED, draw), ranks);
     const uint32_t other = (uint32_t)ss_below(ss_mix(PAIRS_SEED, draw + 1), ranks - 1);
     const uint32_t y = other + (other >= x);
-    const struct pair pair = x < y ? (struct pair){x, y} : (struct pair){y, x};
+    const struct ss_rank_pair pair = x < y ? (struct ss_rank_pair){x, y} : (struct ss_rank_pair){y, x};
     if (!listed(out, count, pair)) out[count++] = pair;
   }
   qsort(out, count, sizeof *out, compare_pairs);
@@ -80,7 +80,7 @@ static size_t choose_pairs(uint32_t ranks, struct pair *out) {
 
 /* --- one iteration -------------------------------------------------------------------------------------- */
 
-static void add_overlap(struct job *job, const struct sets *sets) {
+static void add_overlap(struct job *job, const struct ss_rank_sets *sets) {
   struct mean pairs = {0};
   for (size_t i = 0; i < job->tally.pairs; i++) {
     const uint64_t a = sets->size[job->tally.pair[i].a], b = sets->size[job->tally.pair[i].b];
@@ -90,7 +90,7 @@ static void add_overlap(struct job *job, const struct sets *sets) {
   if (pairs.count) mean_add(&job->overlap, mean_of(pairs));
 }
 
-static void add_gamma(struct job *job, const struct sets *sets) {
+static void add_gamma(struct job *job, const struct ss_rank_sets *sets) {
   const double mean = (double)sets->coalesced / sets->ranks;
   uint64_t joined = 0;
   if (sets->coalesced == 0) return;
@@ -134,7 +134,7 @@ static double skewness_of(const uint32_t *list, uint64_t size, uint64_t rows, ui
   return most * (double)rows / (double)size;
 }
 
-static void add_skewness(struct job *job, const struct sets *sets) {
+static void add_skewness(struct job *job, const struct ss_rank_sets *sets) {
   const size_t parts = job->parts;
 #pragma omp parallel for schedule(dynamic)
   for (uint32_t r = 0; r < sets->ranks; r++)
@@ -150,10 +150,10 @@ static void add_skewness(struct job *job, const struct sets *sets) {
 }
 
 static bool add_iteration(struct job *job, uint64_t iteration) {
-  struct sets *now = &job->sets[iteration % 2];
-  const struct sets *before = iteration > job->window->first ? &job->sets[(iteration + 1) % 2] : NULL;
-  if (!sets_load(now, job->trace, job->tensor, iteration)) return false;
-  if (!tally_count(now, before, job->rows, &job->tally)) return false;
+  struct ss_rank_sets *now = &job->sets[iteration % 2];
+  const struct ss_rank_sets *before = iteration > job->window->first ? &job->sets[(iteration + 1) % 2] : NULL;
+  if (!ss_rank_sets_load(now, job->trace, job->tensor, iteration)) return false;
+  if (!ss_set_counts_make(now, before, job->rows, &job->tally)) return false;
   add_overlap(job, now);
   add_gamma(job, now);
   add_skewness(job, now);
@@ -165,7 +165,7 @@ static bool add_iteration(struct job *job, uint64_t iteration) {
 
 /* --- one tensor ----------------------------------------------------------------------------------------- */
 
-static bool job_init(struct job *job, struct pair *pairs) {
+static bool job_init(struct job *job, struct ss_rank_pair *pairs) {
   const uint32_t ranks = job->window->ranks;
   job->tally.pairs = choose_pairs(ranks, pairs);
   job->tally.pair = pairs;
@@ -176,11 +176,11 @@ static bool job_init(struct job *job, struct pair *pairs) {
   job->skewness = ss_alloc_zero(job->parts, sizeof *job->skewness);
   job->skew = ss_alloc(ranks, job->parts * sizeof *job->skew);
   return job->tally.shared && job->tally.fresh && job->tally.again && job->gamma && job->skewness && job->skew &&
-         sets_init(&job->sets[0], ranks) && sets_init(&job->sets[1], ranks);
+         ss_rank_sets_init(&job->sets[0], ranks) && ss_rank_sets_init(&job->sets[1], ranks);
 }
 
 static void job_free(struct job *job) {
-  for (size_t i = 0; i < 2; i++) sets_free(&job->sets[i]);
+  for (size_t i = 0; i < 2; i++) ss_rank_sets_free(&job->sets[i]);
   free(job->tally.shared);
   free(job->tally.fresh);
   free(job->tally.again);
@@ -207,7 +207,7 @@ static void job_result(const struct job *job, struct ss_tensor_stats *out) {
 
 static bool measure_tensor(const struct ss_trace *trace, size_t tensor, const struct ss_stats *window,
                            const struct ss_stats_window *asked, struct ss_tensor_stats *out) {
-  struct pair pairs[PAIRS_MOST];
+  struct ss_rank_pair pairs[PAIRS_MOST];
   struct job job = {.trace = trace,
                     .tensor = tensor,
                     .rows = out->tensor.rows,

@@ -1,4 +1,4 @@
-#include "learn/adders.h"
+#include "learn/summation.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -120,9 +120,9 @@ static bool note(struct collector *c, const struct ss_chunk *chunk, bool may_be_
   for (uint64_t i = 0; i < chunk->count; i++) {
     const size_t e = element_of(c, chunk->rows[i]);
     if (!c->there[e] && !may_be_new) return false;
-    if (c->there[e] && c->unit[e] != (int64_t)chunk->marks[i]) return false;
+    if (c->there[e] && c->unit[e] != chunk->units[i]) return false;
     c->there[e] = 1;
-    c->unit[e] = (int64_t)chunk->marks[i];
+    c->unit[e] = chunk->units[i];
   }
   return true;
 }
@@ -131,7 +131,7 @@ static bool collect(struct ss_proof *proof, const struct ss_chunk *chunk, uint32
                     const struct ss_chunk *only) {
   struct collector *c = (struct collector *)proof;
   if (column != c->column) return true; /* another column's owner */
-  if (chunk->count > 0 && (!chunk->rows || !chunk->marks)) return false;
+  if (chunk->count > 0 && (!chunk->rows || chunk->kind != SS_CHUNK_VALUES)) return false;
   if (only) return chunk->count == only->count && note(c, chunk, true);
   const bool again = known_range(c, chunk);
   if (again && c->last.rows == chunk->rows && c->last.marks == chunk->marks && c->last.count == chunk->count)
@@ -244,21 +244,22 @@ static bool make_input(struct ss_summation *a, const struct ss_learn_rows *own, 
   return !a->selector.selection.selects || ss_selector_apply(&a->selector, true, out, &a->arena, error);
 }
 
-/* Chunks with column `column` of the values (by elements: all) as marks. */
+/* Chunks with column `column` of the values; by elements, with all of them. */
 static bool make_own(struct ss_summation *a, const struct ss_input *input, const struct ss_learn_rows *own,
                      uint32_t column, const struct ss_chunk **out, struct ss_error *error) {
   struct ss_chunk *chunk = ss_arena_alloc(&a->arena, a->ranks, sizeof *chunk);
   if (!chunk) return ss_fail_memory(error, "training a model");
   for (uint32_t r = 0; r < a->ranks; r++) {
     const uint64_t count = input->count[r];
-    uint64_t *marks = NULL;
+    int64_t *units = NULL;
     if (!input->value) {
-      marks = ss_arena_alloc(&a->arena, count, sizeof *marks);
-      if (!marks) return ss_fail_memory(error, "training a model");
-      for (uint64_t i = 0; i < count; i++) marks[i] = (uint64_t)own[r].unit[i * a->width + column];
+      units = ss_arena_alloc(&a->arena, count, sizeof *units);
+      if (!units) return ss_fail_memory(error, "training a model");
+      for (uint64_t i = 0; i < count; i++) units[i] = own[r].unit[i * a->width + column];
     }
     chunk[r] = (struct ss_chunk){.rows = input->row[r],
-                                 .marks = marks ? marks : (const uint64_t *)input->value[r],
+                                 .units = units ? units : input->value[r],
+                                 .kind = SS_CHUNK_VALUES,
                                  .count = count,
                                  .high = input->rows,
                                  .width = input->width,
@@ -369,7 +370,7 @@ static bool take_final(struct ss_summation *a, const struct ss_final *final, str
   out->count = n;
   for (uint64_t i = 0; i < n; i++) {
     out->element[i] = final->chunk.rows[i];
-    out->unit[i] = (double)(int64_t) final->chunk.marks[i] * final->grain;
+    out->unit[i] = (double) final->chunk.units[i] * final->grain;
   }
   return true;
 }

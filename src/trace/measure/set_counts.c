@@ -1,4 +1,4 @@
-#include "trace/measure/tally.h"
+#include "trace/measure/set_counts.h"
 
 #include "base/memory.h"
 
@@ -36,10 +36,10 @@ struct slice {
 struct worker {
   uint64_t *bits;                     /* all zero between uses */
   struct slice *slice, *slice_before; /* [ranks] */
-  struct tally sum;
+  struct ss_set_counts sum;
 };
 
-static void cut(const struct sets *sets, uint64_t low, uint64_t high, struct slice *out) {
+static void cut(const struct ss_rank_sets *sets, uint64_t low, uint64_t high, struct slice *out) {
   for (uint32_t r = 0; r < sets->ranks; r++) {
     const uint64_t begin = tally_lower_bound(sets->list[r], 0, sets->size[r], low);
     out[r].ids = sets->list[r] + begin;
@@ -71,7 +71,8 @@ static void unmark(uint64_t *bits, struct slice slice, uint64_t low) {
   for (uint64_t i = 0; i < slice.count; i++) bits[(slice.ids[i] - low) >> 6] = 0;
 }
 
-static void count_union(const struct sets *now, const struct sets *before, uint64_t low, struct worker *worker) {
+static void count_union(const struct ss_rank_sets *now, const struct ss_rank_sets *before, uint64_t low,
+                        struct worker *worker) {
   for (uint32_t r = 0; r < now->ranks; r++) worker->sum.fresh[r] += mark(worker->bits, worker->slice[r], low);
   if (before)
     for (uint32_t r = 0; r < now->ranks; r++)
@@ -80,7 +81,7 @@ static void count_union(const struct sets *now, const struct sets *before, uint6
 }
 
 static void count_pairs(struct worker *worker, uint64_t low) {
-  const struct tally *sum = &worker->sum;
+  const struct ss_set_counts *sum = &worker->sum;
   for (size_t i = 0; i < sum->pairs;) {
     const uint32_t a = sum->pair[i].a;
     (void)mark(worker->bits, worker->slice[a], low);
@@ -99,7 +100,7 @@ static void worker_free(struct worker *worker) {
   free(worker->sum.again);
 }
 
-static bool worker_init(struct worker *worker, uint32_t ranks, const struct tally *tally, uint64_t width) {
+static bool worker_init(struct worker *worker, uint32_t ranks, const struct ss_set_counts *tally, uint64_t width) {
   *worker = (struct worker){.bits = ss_alloc_zero(width / 64, sizeof *worker->bits),
                             .slice = ss_alloc(ranks, sizeof *worker->slice),
                             .slice_before = ss_alloc(ranks, sizeof *worker->slice_before),
@@ -111,7 +112,7 @@ static bool worker_init(struct worker *worker, uint32_t ranks, const struct tall
          worker->sum.again;
 }
 
-static void add(const struct tally *to, const struct tally *from, uint32_t ranks) {
+static void add(const struct ss_set_counts *to, const struct ss_set_counts *from, uint32_t ranks) {
   for (size_t i = 0; i < to->pairs; i++) to->shared[i] += from->shared[i];
   for (uint32_t r = 0; r < ranks; r++) {
     to->fresh[r] += from->fresh[r];
@@ -119,7 +120,8 @@ static void add(const struct tally *to, const struct tally *from, uint32_t ranks
   }
 }
 
-bool tally_count(const struct sets *now, const struct sets *before, uint64_t rows, const struct tally *tally) {
+bool ss_set_counts_make(const struct ss_rank_sets *now, const struct ss_rank_sets *before, uint64_t rows,
+                        const struct ss_set_counts *tally) {
   const uint64_t width = chunk_width(rows);
   const int64_t chunks = (int64_t)((rows + width - 1) / width);
   bool good = true;

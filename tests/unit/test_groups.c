@@ -6,6 +6,11 @@
 #include "sim/engine.h"
 #include "sim/groups.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 enum { MOST_GROUPS = 6, MOST_ROUNDS = 8, MOST_SIZE = 6, ENDS = 80 };
 
 /* --- what groups play -------------------------------------------------------------------------------------- */
@@ -372,15 +377,59 @@ static void residents_are_those_outside(void **state) {
   ss_play_close(&play);
 }
 
+/* --- stacks --------------------------------------------------------------------------------------------------- */
+
+#if !defined(__SANITIZE_ADDRESS__)
+/* Uses one KiB of stack a call, and looks at it afterwards, so that no compiler drops it. */
+__attribute__((noinline)) static uint32_t use_stack(uint32_t calls) {
+  volatile unsigned char used[1024];
+  for (uint32_t i = 0; i < sizeof used; i += 64) used[i] = (unsigned char)calls;
+  return calls == 0 ? used[0] : use_stack(calls - 1) + used[64];
+}
+
+/* The second group uses more than its stack of 256 KiB, but less than that and its neighbour's. */
+static bool use_too_much(void *context, uint32_t group, struct ss_play *play, struct ss_error *error) {
+  uint32_t *used = context;
+  (void)play;
+  (void)error;
+  if (group == 1) *used = use_stack(320);
+  return true;
+}
+
+static void a_stack_that_overflows_ends_the_program(void **state) {
+  (void)state;
+  const pid_t child = fork();
+  if (child == 0) {
+    static const uint32_t ranks[] = {0, 1};
+    const struct ss_group groups[] = {{.ranks = 1, .rank = &ranks[0]}, {.ranks = 1, .rank = &ranks[1]}};
+    struct ss_player silent = {0};
+    struct ss_play play;
+    struct ss_error error;
+    uint32_t used;
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    (void)signal(SIGSEGV, SIG_DFL);
+    _exit(ss_play_open(&play, &silent, 2, 0, &error) && ss_groups_play(&play, 2, groups, use_too_much, &used, &error)
+              ? 0
+              : 1);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+#endif
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rounds_are_put_together_group_after_group),
-      cmocka_unit_test(groups_without_a_common_port_take_as_long_as_alone),
-      cmocka_unit_test(so_do_groups_of_different_patterns),
-      cmocka_unit_test(payloads_stay_in_their_group),
-      cmocka_unit_test(an_error_of_one_group_comes_out),
-      cmocka_unit_test(an_error_of_the_player_comes_out),
-      cmocka_unit_test(residents_are_those_outside),
+    cmocka_unit_test(rounds_are_put_together_group_after_group),
+    cmocka_unit_test(groups_without_a_common_port_take_as_long_as_alone),
+    cmocka_unit_test(so_do_groups_of_different_patterns),
+    cmocka_unit_test(payloads_stay_in_their_group),
+    cmocka_unit_test(an_error_of_one_group_comes_out),
+    cmocka_unit_test(an_error_of_the_player_comes_out),
+    cmocka_unit_test(residents_are_those_outside),
+#if !defined(__SANITIZE_ADDRESS__)
+    cmocka_unit_test(a_stack_that_overflows_ends_the_program),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

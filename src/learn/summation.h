@@ -5,8 +5,8 @@
  * they play once for each column, with that column's values in place of the proof's integers. All plays of a step
  * have the same messages; bytes are counted in the first. Of gradients that are cut to their largest entries an
  * element is what moves, so all schemes play once. */
-#ifndef SS_LEARN_ADDERS_H
-#define SS_LEARN_ADDERS_H
+#ifndef SS_LEARN_SUMMATION_H
+#define SS_LEARN_SUMMATION_H
 
 #include "schemes/select.h"
 #include "schemes/simulate.h"
@@ -34,7 +34,7 @@ struct ss_summation {
 
 /* Element e = row * width + column. */
 struct ss_added {
-  uint32_t *element; /* [count] ascending: those that the result lists; the adder's, until its next run */
+  uint32_t *element; /* [count] ascending: those that the result lists; valid until the next run */
   double *unit;      /* [count] */
   uint64_t count;
   uint64_t sent_max; /* B: the most that a rank sent */
@@ -43,7 +43,7 @@ struct ss_added {
   double energy, energy_lost, error_l2; /* as in ss_outcome: NaN where the scheme has none; 1, 0, 0 of exact sums */
 };
 
-/* Checks that the scheme can carry a gradient of this shape, cut by `select`. The adder is the caller's, to be
+/* Checks that the scheme can carry a gradient of this shape, cut by `select`. The summation is the caller's, to be
  * closed. */
 bool ss_summation_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
                        const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
