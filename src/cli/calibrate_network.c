@@ -300,7 +300,7 @@ static bool run(int argc, char **argv, struct ss_error *error) {
   const struct ss_launch launch = ss_launch_read();
   const bool parsed = ss_options_parse(argc, argv, specs, seen, &a, error);
   if (parsed && a.log) return launch.rank != 0 || fit_log(&a, error);
-  if (launch.together) return run_processes(&a, parsed, error);
+  if (launch.several) return run_processes(&a, parsed, error);
   return parsed && fail_alone(error);
 }
 

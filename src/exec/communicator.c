@@ -1,7 +1,7 @@
 #include "exec/communicator.h"
 
 #include "exec/launch.h"
-#include "exec/patient.h"
+#include "exec/waiting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ void ss_communicator_broadcast(const struct ss_communicator *comm, void *bytes, 
   struct ss_error broken;
   for (size_t at = 0, n; comm && at < size; at += n) {
     n = size - at < TOLD_AT_ONCE ? size - at : TOLD_AT_ONCE;
-    if (!ss_mpi_check(ss_patient_bcast((char *)bytes + at, (int)n, MPI_BYTE, 0), "telling all ranks", &broken))
+    if (!ss_mpi_check(ss_wait_bcast((char *)bytes + at, (int)n, MPI_BYTE, 0), "telling all ranks", &broken))
       ss_communicator_abort(comm, &broken);
   }
 }
@@ -88,13 +88,13 @@ bool ss_communicator_agree(const struct ss_communicator *comm, bool good, struct
   if (!comm) return good;
   /* The lowest rank that failed, and how many did. */
   uint32_t mine = good ? comm->size : comm->rank, first, failed = good ? 0 : 1, failures;
-  if (!ss_mpi_check(ss_patient_allreduce(&mine, &first, 1, MPI_UINT32_T, MPI_MIN), "agreeing", &broken) ||
-      !ss_mpi_check(ss_patient_allreduce(&failed, &failures, 1, MPI_UINT32_T, MPI_SUM), "agreeing", &broken))
+  if (!ss_mpi_check(ss_wait_allreduce(&mine, &first, 1, MPI_UINT32_T, MPI_MIN), "agreeing", &broken) ||
+      !ss_mpi_check(ss_wait_allreduce(&failed, &failures, 1, MPI_UINT32_T, MPI_SUM), "agreeing", &broken))
     ss_communicator_abort(comm, &broken);
   if (failures == 0) return true;
   if (comm->rank == first && failures < comm->size) ss_fail_prefix(error, "rank %u of %u", first, comm->size);
   /* All processes run the same program on machines of one kind. */
-  if (!ss_mpi_check(ss_patient_bcast(error, sizeof *error, MPI_BYTE, (int)first), "agreeing", &broken))
+  if (!ss_mpi_check(ss_wait_bcast(error, sizeof *error, MPI_BYTE, (int)first), "agreeing", &broken))
     ss_communicator_abort(comm, &broken);
   return false;
 }

@@ -1,4 +1,4 @@
-/* How long a device's tensor kernels take: for device files (net/device.h).
+/* How long a device's tensor kernels take: for device files (machine/device.h).
  *
  * Inputs are made up: `rows` rows of one element, of which each operand lists a share. Before each call twice the
  * cache is written over, so that a kernel finds nothing of its input there. */
