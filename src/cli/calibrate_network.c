@@ -206,7 +206,7 @@ static bool fail_alone(struct ss_error *error) {
 enum { SIZES_MAX = 31 };
 static const double LARGEST = 0x1p30;
 
-static void last_words(const struct ss_communicator *comm, const struct ss_error *error) {
+static void tell_error(const struct ss_communicator *comm, const struct ss_error *error) {
   (void)fprintf(stderr, "sparsync calibrate: rank %" PRIu32 " of %" PRIu32 ": %s\n", comm->rank, comm->size,
                 error->text);
 }
@@ -266,7 +266,7 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
 static bool run_processes(struct arguments *a, bool parsed, struct ss_error *error) {
   struct ss_communicator comm;
   if (!ss_communicator_open(&comm, error)) return ss_launch_read().rank != 0;
-  comm.last_words = last_words;
+  comm.tell = tell_error;
   if (isinf(a->options.most)) a->options.most = fmax(0x1p22, 64 * a->options.least);
   const bool good = ss_communicator_agree(&comm, parsed, error) &&
                     ss_communicator_agree(&comm, check_processes(&comm, a, error), error) && measure(&comm, a, error);
@@ -300,7 +300,7 @@ static bool run(int argc, char **argv, struct ss_error *error) {
   const struct ss_launch launch = ss_launch_read();
   const bool parsed = ss_options_parse(argc, argv, specs, seen, &a, error);
   if (parsed && a.log) return launch.rank != 0 || fit_log(&a, error);
-  if (launch.together) return run_processes(&a, parsed, error);
+  if (launch.several) return run_processes(&a, parsed, error);
   return parsed && fail_alone(error);
 }
 

@@ -232,13 +232,13 @@ static bool verdict(const struct session *s, struct ss_error *error) {
   return true;
 }
 
-static void last_words(const struct ss_communicator *comm, const struct ss_error *error) {
+static void tell_error(const struct ss_communicator *comm, const struct ss_error *error) {
   (void)fprintf(stderr, "sparsync exec: rank %" PRIu32 " of %" PRIu32 ": %s\n", comm->rank, comm->size, error->text);
 }
 
 static bool run_parsed(struct session *s, bool parsed, struct ss_error *error) {
   if (!ss_communicator_open(&s->comm, error)) return ss_launch_read().rank != 0;
-  s->comm.last_words = last_words;
+  s->comm.tell = tell_error;
   bool good = ss_communicator_agree(&s->comm, parsed, error) &&
               ss_communicator_agree(&s->comm, open_session(s, error), error) && same_points(s, error) &&
               play_points(s, error) && ss_communicator_agree(&s->comm, s->comm.rank != 0 || print(s, error), error) &&

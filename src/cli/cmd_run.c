@@ -163,13 +163,13 @@ static bool open_session(struct session *s, struct ss_error *error) {
   const bool first = ss_processes_first(comm);
   s->form = call->format == SS_JSON ? &ss_points_json : call->format == SS_CSV ? &ss_points_csv : &ss_points_table;
   s->listener.stopped = stopped;
-  return ss_processes_follow(comm, !first || (check_own(call, s->own_options, error) && read_baseline(s, error)),
-                             error) &&
-         ss_processes_agree(comm,
-                            ss_scenario_open(&call->request, &s->scenario, error) &&
-                                ss_expect_check(s->scenario, error) && ss_costs_open(NULL, 0, &s->costs, error),
-                            error) &&
-         ss_processes_follow(comm, !first || (open_journal(s, error) && open_stream(s, error)), error);
+  return ss_communicator_follow(comm, !first || (check_own(call, s->own_options, error) && read_baseline(s, error)),
+                                error) &&
+         ss_communicator_agree(comm,
+                               ss_scenario_open(&call->request, &s->scenario, error) &&
+                                   ss_expect_check(s->scenario, error) && ss_costs_open(NULL, 0, &s->costs, error),
+                               error) &&
+         ss_communicator_follow(comm, !first || (open_journal(s, error) && open_stream(s, error)), error);
 }
 
 /* A result that was found wrong says that the program is: its other points are worth as little. */

@@ -147,7 +147,7 @@ static bool run_scenario(const struct ss_call *call, const struct own *own, stru
   const struct ss_train_request request = {call->request, own->workloads, own->systems};
   const struct ss_communicator *comm = call->options.comm;
   struct ss_training *t = &s->training;
-  if (!ss_processes_agree(comm, ss_train_scenario_open(&request, s, error), error) || !simulate(t, call, error))
+  if (!ss_communicator_agree(comm, ss_train_scenario_open(&request, s, error), error) || !simulate(t, call, error))
     return false;
   if (!ss_processes_first(comm)) return true;
   SS_AUTO_FREE const char *(*best)[3] = ss_alloc_zero(t->points, sizeof *best);

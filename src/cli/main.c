@@ -35,7 +35,7 @@ static int unknown(const char *name) {
 
 static int run(const struct ss_command *command, int argc, char **argv) {
   struct ss_error error = {0};
-  const bool together = command->together && ss_launch_read().together;
+  const bool together = command->together && ss_launch_read().several;
   const bool ok = together ? command->together(argc, argv, &error) : command->run(argc, argv, &error);
   if (ok && fflush(stdout) != 0) {
     fprintf(stderr, "sparsync %s: cannot write to standard output\n", command->name);

@@ -1,7 +1,7 @@
 #include "exec/communicator.h"
 
 #include "exec/launch.h"
-#include "exec/patient.h"
+#include "exec/waiting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +67,7 @@ bool ss_communicator_follow(const struct ss_communicator *comm, bool good, struc
     bool good;
     struct ss_error error;
   } told = {.good = good};
+  if (!comm) return good;
   if (!good && comm->rank == 0) told.error = *error;
   ss_communicator_broadcast(comm, &told, sizeof told);
   if (!told.good) *error = told.error;
@@ -75,39 +76,37 @@ bool ss_communicator_follow(const struct ss_communicator *comm, bool good, struc
 
 void ss_communicator_broadcast(const struct ss_communicator *comm, void *bytes, size_t size) {
   struct ss_error broken;
-  for (size_t at = 0, n; at < size; at += n) {
+  for (size_t at = 0, n; comm && at < size; at += n) {
     n = size - at < TOLD_AT_ONCE ? size - at : TOLD_AT_ONCE;
-    if (!ss_mpi_check(ss_patient_bcast((char *)bytes + at, (int)n, MPI_BYTE, 0), "telling all ranks", &broken))
+    if (!ss_mpi_check(ss_wait_bcast((char *)bytes + at, (int)n, MPI_BYTE, 0), "telling all ranks", &broken))
       ss_communicator_abort(comm, &broken);
   }
 }
 
 bool ss_communicator_agree(const struct ss_communicator *comm, bool good, struct ss_error *error) {
+  struct ss_error broken;
+  if (!comm) return good;
   /* The lowest rank that failed, and how many did. */
   uint32_t mine = good ? comm->size : comm->rank, first, failed = good ? 0 : 1, failures;
-  struct ss_error broken;
-  if (!ss_mpi_check(ss_patient_allreduce(&mine, &first, 1, MPI_UINT32_T, MPI_MIN), "agreeing", &broken) ||
-      !ss_mpi_check(ss_patient_allreduce(&failed, &failures, 1, MPI_UINT32_T, MPI_SUM), "agreeing", &broken))
+  if (!ss_mpi_check(ss_wait_allreduce(&mine, &first, 1, MPI_UINT32_T, MPI_MIN), "agreeing", &broken) ||
+      !ss_mpi_check(ss_wait_allreduce(&failed, &failures, 1, MPI_UINT32_T, MPI_SUM), "agreeing", &broken))
     ss_communicator_abort(comm, &broken);
   if (failures == 0) return true;
   if (comm->rank == first && failures < comm->size) ss_fail_prefix(error, "rank %u of %u", first, comm->size);
   /* All processes run the same program on machines of one kind. */
-  if (!ss_mpi_check(ss_patient_bcast(error, sizeof *error, MPI_BYTE, (int)first), "agreeing", &broken))
+  if (!ss_mpi_check(ss_wait_bcast(error, sizeof *error, MPI_BYTE, (int)first), "agreeing", &broken))
     ss_communicator_abort(comm, &broken);
   return false;
 }
 
 bool ss_communicator_same(const struct ss_communicator *comm, const uint64_t *number, uint64_t count, uint64_t *at) {
   uint64_t theirs = count;
-  struct ss_error broken;
-  if (!ss_mpi_check(ss_patient_bcast(&theirs, 1, MPI_UINT64_T, 0), "comparing ranks", &broken))
-    ss_communicator_abort(comm, &broken);
+  ss_communicator_broadcast(comm, &theirs, sizeof theirs);
   bool same = theirs == count;
   *at = theirs < count ? theirs : count;
   for (uint64_t i = theirs; i-- > 0;) { /* the first that differs is found last */
     uint64_t first = i < count ? number[i] : 0;
-    if (!ss_mpi_check(ss_patient_bcast(&first, 1, MPI_UINT64_T, 0), "comparing ranks", &broken))
-      ss_communicator_abort(comm, &broken);
+    ss_communicator_broadcast(comm, &first, sizeof first);
     if (i >= count || first == number[i]) continue;
     same = false;
     *at = i;
@@ -116,7 +115,7 @@ bool ss_communicator_same(const struct ss_communicator *comm, const uint64_t *nu
 }
 
 _Noreturn void ss_communicator_abort(const struct ss_communicator *comm, const struct ss_error *error) {
-  if (comm->last_words) comm->last_words(comm, error);
+  if (comm->tell) comm->tell(comm, error);
   (void)MPI_Abort(MPI_COMM_WORLD, (int)error->status);
   exit((int)error->status);
 }

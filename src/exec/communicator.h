@@ -1,5 +1,5 @@
-/* The crew: the processes that mpirun started, one rank each. The only header of this room that says nothing of MPI's
- * own types, with exec.h; all of it exists only where MPI does (SS_HAVE_MPI).
+/* The processes that mpirun started, one rank each. Where there is one process, and no mpirun, the communicator is
+ * NULL for all functions that take one: what is collective then concerns this process alone.
  *
  * A process that fails must not leave the others waiting. Between collective steps all agree on whether to go on
  * (ss_communicator_agree); a failure in the middle of one ends them all (ss_communicator_abort). */
@@ -13,14 +13,14 @@
 struct ss_communicator {
   uint32_t rank, size; /* this process, and how many there are; 1 when started without mpirun */
   uint32_t lost;       /* those that no longer answer: see ss_communicator_share */
-  /* Told why, before this process ends them all; NULL: nobody is told. */
-  void (*last_words)(const struct ss_communicator *comm, const struct ss_error *error);
+  /* Prints what the user must know at once: why this process ends them all, or that one is silent. NULL: nothing. */
+  void (*tell)(const struct ss_communicator *comm, const struct ss_error *error);
 };
 
 /* Starts MPI. On success ss_communicator_close is due, once, by every process. Processes that the mpirun of another
- * MPI started do not see each other: that is an error in each of them. */
+ * MPI started do not see each other: that is an error in each of them, and so is a build without MPI. */
 bool ss_communicator_open(struct ss_communicator *comm, struct ss_error *error) SS_MUST_CHECK;
-/* Waits for the others, without hurry. */
+/* Waits until all others close it, too. */
 void ss_communicator_close(struct ss_communicator *comm);
 
 /* Collective: true when `good` is true in all processes. Else false everywhere, with the error of the lowest-ranked

@@ -1,5 +1,5 @@
 #include "exec/dense_proof.h"
-#include "exec/patient.h"
+#include "exec/waiting.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +109,7 @@ bool ss_dense_proof_sum(struct ss_dense_proof *p, struct ss_error *error) {
   uint64_t elements = p->rows * p->width;
   for (uint64_t at = 0; at < elements; at += BLOCK) {
     int n = elements - at < BLOCK ? (int)(elements - at) : BLOCK;
-    int code = ss_patient_allreduce(MPI_IN_PLACE, p->sum + at, n, MPI_FLOAT, MPI_SUM);
+    int code = ss_wait_allreduce(MPI_IN_PLACE, p->sum + at, n, MPI_FLOAT, MPI_SUM);
     if (!ss_mpi_check(code, "summing the dense tensor", error)) return false;
   }
   return true;

@@ -2,7 +2,7 @@
 
 #include "exec/dense_proof.h"
 #include "exec/mpi_player.h"
-#include "exec/patient.h"
+#include "exec/waiting.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static bool prepare(struct execution *x, struct ss_error *error) {
 static bool covered(const struct execution *x, uint64_t *elements, uint64_t *rows, struct ss_error *error) {
   uint64_t counts[2] = {x->proof.covered, x->proof.listed};
   if (ss_scheme_model_parallel(x->setting->scheme) &&
-      !ss_mpi_check(ss_patient_allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
+      !ss_mpi_check(ss_wait_allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
     return false;
   *elements = counts[0];
   *rows = counts[1];
@@ -113,12 +113,11 @@ static bool judge_sum(const struct execution *x, struct ss_executed *out, struct
 }
 
 static bool judge_values(struct execution *x, struct ss_executed *out, struct ss_error *error) {
-  char why[sizeof out->mismatch] = "";
-  bool good;
-  if (!ss_values_prove(x->comm, x->setting, &x->mass, &x->final, &x->memory->executed, &good, why, error))
-    return false;
-  if (out->exact && !good) memcpy(out->mismatch, why, sizeof why);
-  out->exact = out->exact && good;
+  struct ss_value_proof proof = {
+      .comm = x->comm, .setting = x->setting, .mass = &x->mass, .final = &x->final, .memory = &x->memory->executed};
+  if (!ss_values_prove(&proof, error)) return false;
+  if (out->exact && !proof.good) memcpy(out->mismatch, proof.why, sizeof proof.why);
+  out->exact = out->exact && proof.good;
   return true;
 }
 
@@ -131,8 +130,8 @@ static bool judge(struct execution *x, const struct ss_outcome *outcome, struct 
   struct {
     int value, rank;
   } mine = {out->exact, (int)x->comm->rank}, least;
-  if (!ss_mpi_check(ss_patient_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC), "judging", error) ||
-      !ss_mpi_check(ss_patient_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank), "judging", error))
+  if (!ss_mpi_check(ss_wait_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC), "judging", error) ||
+      !ss_mpi_check(ss_wait_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank), "judging", error))
     return false;
   out->exact = least.value != 0;
   if (out->exact) out->mismatch[0] = '\0';
@@ -158,11 +157,11 @@ static bool run_timed(struct execution *x, struct ss_proof *proof, struct ss_out
   stage.own = x->own;
   stage.proof = proof;
   stage.state = &x->memory->executed;
-  if (!ss_mpi_check(ss_patient_barrier(), "waiting for all ranks", error)) return false;
+  if (!ss_mpi_check(ss_wait_barrier(), "waiting for all ranks", error)) return false;
   const double start = MPI_Wtime();
   if (!ss_stage_run(&stage, &x->final, outcome, error)) return false;
   const double mine = MPI_Wtime() - start - x->proof.seconds;
-  return ss_mpi_check(ss_patient_allreduce(&mine, seconds, 1, MPI_DOUBLE, MPI_MAX), "timing", error);
+  return ss_mpi_check(ss_wait_allreduce(&mine, seconds, 1, MPI_DOUBLE, MPI_MAX), "timing", error);
 }
 
 /* The first run tells all ranks what the model takes as known, and warms up; those after it are timed, and the last
@@ -193,8 +192,8 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
 static bool gather_traffic(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   uint32_t n = x->player.endpoints;
   for (uint32_t e = 0; e < n; e++) x->executed[e] = (struct ss_traffic){x->player.sent[e], x->player.received[e]};
-  int code = ss_patient_allreduce(MPI_IN_PLACE, x->executed, (int)(2 * n), MPI_UINT64_T, MPI_SUM);
-  if (code == MPI_SUCCESS) code = ss_patient_allreduce(&x->player.headers, &out->headers, 1, MPI_UINT64_T, MPI_SUM);
+  int code = ss_wait_allreduce(MPI_IN_PLACE, x->executed, (int)(2 * n), MPI_UINT64_T, MPI_SUM);
+  if (code == MPI_SUCCESS) code = ss_wait_allreduce(&x->player.headers, &out->headers, 1, MPI_UINT64_T, MPI_SUM);
   return ss_mpi_check(code, "gathering counts", error);
 }
 
@@ -229,10 +228,10 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
     out->exact = false;
     (void)snprintf(out->mismatch, sizeof out->mismatch, "other values than those of the simulation");
   }
-  int code = ss_patient_bcast(x->simulated, bytes, MPI_BYTE, 0);
-  if (code == MPI_SUCCESS) code = ss_patient_bcast(&out->predicted, 1, MPI_DOUBLE, 0);
-  if (code == MPI_SUCCESS) code = ss_patient_bcast(&out->exact, 1, MPI_C_BOOL, 0);
-  if (code == MPI_SUCCESS) code = ss_patient_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
+  int code = ss_wait_bcast(x->simulated, bytes, MPI_BYTE, 0);
+  if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->predicted, 1, MPI_DOUBLE, 0);
+  if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->exact, 1, MPI_C_BOOL, 0);
+  if (code == MPI_SUCCESS) code = ss_wait_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
   if (!ss_mpi_check(code, "sharing the simulation", error)) ss_communicator_abort(x->comm, error);
   out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;
   return true;

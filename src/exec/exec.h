@@ -1,4 +1,4 @@
-/* One synchronisation of one tensor, executed by the crew and held against its simulation.
+/* One synchronisation of one tensor, executed by the processes of mpirun and held against its simulation.
  *
  * The scheme's own source runs in every process on the MPI player, where it holds the values of one rank only, and
  * what it ends with is compared bit by bit with MPI's all-reduce of the dense tensor (schemes of values:
@@ -46,7 +46,7 @@ struct ss_execution {
   const struct ss_setting *setting;
   const struct ss_cluster *cluster;
   const struct ss_device *device;
-  const struct ss_input *input; /* of crew->size ranks */
+  const struct ss_input *input; /* of comm->size ranks */
   uint32_t repeats;             /* timed runs, 1 to SS_EXEC_REPEATS_MAX, after one that is not */
 };
 

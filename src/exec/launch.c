@@ -29,7 +29,7 @@ struct ss_launch ss_launch_read(void) {
   for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
     if (!number(launchers[i].rank, &launch.rank)) continue;
     if (!number(launchers[i].size, &launch.size)) launch.size = 0;
-    launch.together = launch.size != 1;
+    launch.several = launch.size != 1;
     break;
   }
   return launch;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct ss_launch {
-  bool together; /* there are others, or there may be: */
+  bool several;  /* there are others, or there may be: */
   uint32_t size; /* 0: the launcher does not say */
   uint32_t rank; /* 0 also when the launcher does not say */
 };

@@ -1,5 +1,5 @@
 #include "exec/mpi_player.h"
-#include "exec/patient.h"
+#include "exec/waiting.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -9,6 +9,12 @@
 struct header {
   uint64_t bytes, count, low, high;
   uint32_t width, origin, part, dense;
+};
+
+/* A payload to be sent. */
+struct message {
+  unsigned char *bytes;
+  uint64_t size;
 };
 
 /* A payload on its way here. */
@@ -90,8 +96,8 @@ static bool has_content(const struct ss_wire *wire, const struct ss_chunk *c) {
 
 /* Encodes the payload's chunks one after the other. */
 static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const struct ss_payload *payload,
-                   uint32_t from, unsigned char **bytes, uint64_t *size, struct ss_error *error) {
-  *size = 0;
+                   uint32_t from, struct message *out, struct ss_error *error) {
+  out->size = 0;
   for (uint32_t i = 0; i < payload->count; i++) {
     const struct ss_chunk *c = &payload->chunks[i];
     if (!has_content(wire, c))
@@ -103,14 +109,13 @@ static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const st
           "endpoint %u is to send a sum of more than 2^24 units, which a float does not hold exactly: take "
           "fewer iterations or ranks",
           from);
-    *size += ss_wire_bytes(wire, c);
+    out->size += ss_wire_bytes(wire, c);
   }
-  unsigned char *out = ss_arena_alloc(&p->buffers, *size, 1);
-  if (!out) return ss_fail_memory(error, "encoding a message");
-  *bytes = out;
+  unsigned char *at = out->bytes = ss_arena_alloc(&p->buffers, out->size, 1);
+  if (!at) return ss_fail_memory(error, "encoding a message");
   for (uint32_t i = 0; i < payload->count; i++) {
-    ss_wire_encode(wire, &payload->chunks[i], out);
-    out += ss_wire_bytes(wire, &payload->chunks[i]);
+    ss_wire_encode(wire, &payload->chunks[i], at);
+    at += ss_wire_bytes(wire, &payload->chunks[i]);
   }
   return true;
 }
@@ -131,20 +136,19 @@ static bool send_header(struct ss_mpi_player *p, const struct ss_wire *wire, con
 static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, struct ss_error *error) {
   for (uint32_t i = 0; i < round->messages.count; i++) {
     uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
-    unsigned char *bytes;
-    uint64_t size = ss_message_bytes(&round->messages, i);
+    struct message m = {.size = ss_message_bytes(&round->messages, i)};
     const struct ss_wire *wire = ss_round_wire(round, i);
     if (!lives_here(&p->player, from)) continue;
     if (wire) {
-      if (!encode(p, wire, &round->payloads[i], from, &bytes, &size, error)) return false;
+      if (!encode(p, wire, &round->payloads[i], from, &m, error)) return false;
       if (!p->recalls && !send_header(p, wire, &round->payloads[i], to, error)) return false;
-    } else if ((bytes = ss_arena_alloc(&p->buffers, size, 1))) {
-      for (uint64_t b = 0; b < size; b++) bytes[b] = (unsigned char)b;
+    } else if ((m.bytes = ss_arena_alloc(&p->buffers, m.size, 1))) {
+      for (uint64_t b = 0; b < m.size; b++) m.bytes[b] = (unsigned char)b;
     } else {
       return ss_fail_memory(error, "filling a message");
     }
-    if (!post_send(p, bytes, size, to, PAYLOAD_TAG, error)) return false;
-    p->sent[from] += size;
+    if (!post_send(p, m.bytes, m.size, to, PAYLOAD_TAG, error)) return false;
+    p->sent[from] += m.size;
   }
   return true;
 }
@@ -156,7 +160,7 @@ static bool next_message(struct ss_mpi_player *p, uint32_t from, int tag, MPI_Me
                          struct ss_error *error) {
   MPI_Status status;
   int count;
-  if (!ss_mpi_check(ss_patient_probe(home(p, from), tag, message, &status), "receiving", error) ||
+  if (!ss_mpi_check(ss_wait_probe(home(p, from), tag, message, &status), "receiving", error) ||
       !ss_mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "receiving", error))
     return false;
   if (count < 0) return ss_fail(error, SS_MACHINE, "MPI cannot say the size of a message");
@@ -250,7 +254,7 @@ static bool receive_all(struct ss_mpi_player *p, const struct ss_round *round, s
 }
 
 static bool wait_all(struct ss_mpi_player *p, struct ss_error *error) {
-  int code = ss_patient_waitall((int)p->requested, p->requests, p->statuses);
+  int code = ss_wait_all((int)p->requested, p->requests, p->statuses);
   if (code != MPI_ERR_IN_STATUS) return ss_mpi_check(code, "playing a round", error);
   for (uint32_t i = 0; i < p->requested; i++)
     if (!ss_mpi_check(p->statuses[i].MPI_ERROR, "playing a round", error)) return false;
@@ -322,7 +326,7 @@ static bool pool(struct ss_player *player, uint64_t *numbers, uint64_t count, en
   MPI_Op op = how == SS_POOL_SUM ? MPI_SUM : MPI_BOR;
   for (uint64_t at = 0; at < count; at += POOLED_AT_ONCE) {
     const int n = count - at < POOLED_AT_ONCE ? (int)(count - at) : POOLED_AT_ONCE;
-    const int code = ss_patient_allreduce(MPI_IN_PLACE, numbers + at, n, MPI_UINT64_T, op);
+    const int code = ss_wait_allreduce(MPI_IN_PLACE, numbers + at, n, MPI_UINT64_T, op);
     if (!ss_mpi_check(code, "telling all ranks what the model takes as known", error)) return false;
   }
   return remember(p, numbers, count * sizeof *numbers, error);

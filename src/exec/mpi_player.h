@@ -37,10 +37,10 @@ struct ss_mpi_player {
   MPI_Request *requests;
   MPI_Status *statuses;
   struct ss_mpi_arrival *arrivals;
-  uint32_t capacity, requested, arriving; /* room counts messages; each takes up to three requests */
+  uint32_t capacity, requested, arriving; /* capacity counts messages; each takes up to three requests */
 };
 
-/* `crew` and `arena` must outlive the player. */
+/* `comm` and `arena` must outlive the player. */
 bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_communicator *comm, uint32_t servers,
                         struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
 /* From here on the same rounds are played once more, by ranks that know all sizes, ranges and pooled numbers from the

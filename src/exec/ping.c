@@ -1,7 +1,7 @@
 #include "exec/ping.h"
 
 #include "base/memory.h"
-#include "exec/patient.h"
+#include "exec/waiting.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <mpi.h>
@@ -15,12 +15,12 @@ struct table {
   int bytes;
 };
 
-/* As schemes send (exec/mpi_player.h): both at once, and patiently. */
+/* As schemes send (exec/mpi_player.h): both at once, giving way to other processes while waiting. */
 static int exchange(const struct table *t, int to, int from) {
   MPI_Request request[2];
   int code = MPI_Irecv(t->in, t->bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, &request[0]);
   if (code == MPI_SUCCESS) code = MPI_Isend(t->out, t->bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, &request[1]);
-  return code == MPI_SUCCESS ? ss_patient_waitall(2, request, MPI_STATUSES_IGNORE) : code;
+  return code == MPI_SUCCESS ? ss_wait_all(2, request, MPI_STATUSES_IGNORE) : code;
 }
 
 static int ping_pong(const struct table *t) {

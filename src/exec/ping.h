@@ -1,4 +1,4 @@
-/* What messages take between the processes of the crew: ping-pong of the first and the last rank, and pairwise
+/* What messages take between the processes of mpirun: ping-pong of the first and the last rank, and pairwise
  * exchange of all. All functions are collective. */
 #ifndef SS_EXEC_PING_H
 #define SS_EXEC_PING_H

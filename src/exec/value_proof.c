@@ -1,6 +1,6 @@
 #include "exec/value_proof.h"
 
-#include "exec/patient.h"
+#include "exec/waiting.h"
 #include "tensor/topk.h"
 
 #include <math.h>
@@ -39,21 +39,22 @@ bool ss_coarse_input(const struct ss_input *input, struct ss_grain *grain, struc
 static bool sum_table(uint64_t *table, uint64_t rows, struct ss_error *error) {
   for (uint64_t at = 0; at < rows; at += BLOCK) {
     const int n = rows - at < BLOCK ? (int)(rows - at) : BLOCK;
-    const int code = ss_patient_allreduce(MPI_IN_PLACE, table + at, n, MPI_UINT64_T, MPI_SUM);
+    const int code = ss_wait_allreduce(MPI_IN_PLACE, table + at, n, MPI_UINT64_T, MPI_SUM);
     if (!ss_mpi_check(code, "summing the dense tensor", error)) return false;
   }
   return true;
 }
 
 /* All ranks end with the same: one of them says what was applied. */
-static bool conserved(const struct ss_communicator *comm, struct ss_mass *mass, const struct ss_final *final,
-                      const struct ss_state *memory, bool *good, char why[160], struct ss_error *error) {
-  ss_mass_settle(mass, comm->rank == 0 ? &final->chunk : NULL, memory);
+static bool conserved(struct ss_value_proof *p, struct ss_error *error) {
+  struct ss_mass *mass = p->mass;
+  ss_mass_settle(mass, p->comm->rank == 0 ? &p->final->chunk : NULL, p->memory);
   if (!sum_table(mass->had, mass->rows, error)) return false;
-  for (uint64_t i = 0; *good && i < mass->rows; i++) {
+  for (uint64_t i = 0; p->good && i < mass->rows; i++) {
     if (mass->had[i] == 0) continue;
-    *good = false;
-    (void)snprintf(why, 160, "element %llu: gradients and residuals differ from what was applied and kept by %lld",
+    p->good = false;
+    (void)snprintf(p->why, sizeof p->why,
+                   "element %llu: gradients and residuals differ from what was applied and kept by %lld",
                    (unsigned long long)i, (long long)mass->had[i]);
   }
   return true;
@@ -69,24 +70,23 @@ static uint64_t hash_of(const struct ss_final *final) {
   return hash;
 }
 
-static bool alike(const struct ss_final *final, bool *good, char why[160], struct ss_error *error) {
-  const uint64_t hash = hash_of(final);
+static bool alike(struct ss_value_proof *p, struct ss_error *error) {
+  const uint64_t hash = hash_of(p->final);
   uint64_t least = 0, most = 0;
-  int code = ss_patient_allreduce(&hash, &least, 1, MPI_UINT64_T, MPI_MIN);
-  if (code == MPI_SUCCESS) code = ss_patient_allreduce(&hash, &most, 1, MPI_UINT64_T, MPI_MAX);
+  int code = ss_wait_allreduce(&hash, &least, 1, MPI_UINT64_T, MPI_MIN);
+  if (code == MPI_SUCCESS) code = ss_wait_allreduce(&hash, &most, 1, MPI_UINT64_T, MPI_MAX);
   if (!ss_mpi_check(code, "comparing what ranks end with", error)) return false;
-  if (least != most && *good) (void)snprintf(why, 160, "ranks end with different values");
-  *good = *good && least == most;
+  if (least != most) (void)snprintf(p->why, sizeof p->why, "ranks end with different values");
+  p->good = least == most;
   return true;
 }
 
-bool ss_values_prove(const struct ss_communicator *comm, const struct ss_setting *setting, struct ss_mass *mass,
-                     const struct ss_final *final, const struct ss_state *memory, bool *good, char why[160],
-                     struct ss_error *error) {
-  *good = true;
-  if (!alike(final, good, why, error)) return false;
-  if (ss_scheme_estimates(setting->scheme) || !ss_setting_conserves(setting)) return true;
-  return conserved(comm, mass, final, memory, good, why, error);
+bool ss_values_prove(struct ss_value_proof *p, struct ss_error *error) {
+
+  p->why[0] = '\0';
+  if (!alike(p, error)) return false;
+  if (ss_scheme_estimates(p->setting->scheme) || !ss_setting_conserves(p->setting)) return true;
+  return conserved(p, error);
 }
 
 /* The next entry from `i` on that is not zero. */

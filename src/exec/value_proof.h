@@ -20,12 +20,18 @@ struct ss_grain {
 bool ss_coarse_input(const struct ss_input *input, struct ss_grain *grain, struct ss_arena *arena,
                      struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* Collective. `mass` has what this process's ranks had (ss_mass_open before the run); `final` is what its rank ended
- * with. Says in `why`, and returns in *good, whether all is as it should be; the same everywhere but for the words.
- */
-bool ss_values_prove(const struct ss_communicator *comm, const struct ss_setting *setting, struct ss_mass *mass,
-                     const struct ss_final *final, const struct ss_state *memory, bool *good, char why[160],
-                     struct ss_error *error) SS_MUST_CHECK;
+struct ss_value_proof {
+  const struct ss_communicator *comm;
+  const struct ss_setting *setting;
+  struct ss_mass *mass;          /* what this process's ranks had: ss_mass_open before the run */
+  const struct ss_final *final;  /* what its rank ended with */
+  const struct ss_state *memory; /* and keeps */
+  /* the result: */
+  bool good;     /* all is as it should be; the same in all processes */
+  char why[160]; /* why not good, as this process sees it */
+};
+/* Collective: fills in the result. */
+bool ss_values_prove(struct ss_value_proof *proof, struct ss_error *error) SS_MUST_CHECK;
 
 /* Same values; entries of zero do not count, as a dense image loses them. */
 bool ss_values_equal(const struct ss_final *a, const struct ss_final *b);

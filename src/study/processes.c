@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void last_words(const struct ss_communicator *comm, const struct ss_error *error) {
+static void tell_error(const struct ss_communicator *comm, const struct ss_error *error) {
   if (comm->rank == 0) (void)fprintf(stderr, "sparsync: %s\n", error->text);
   else (void)fprintf(stderr, "sparsync: rank %" PRIu32 " of %" PRIu32 ": %s\n", comm->rank, comm->size, error->text);
 }
@@ -20,7 +20,7 @@ static _Noreturn void end_all(const struct ss_communicator *comm, bool good, con
                   comm->lost, comm->size);
     ss_communicator_part(comm, SS_OK);
   }
-  if (!good) last_words(comm, error);
+  if (!good) tell_error(comm, error);
   ss_communicator_part(comm, good ? SS_MACHINE : error->status);
 }
 
@@ -29,40 +29,20 @@ bool ss_processes_run(bool understood,
                       void *context, struct ss_error *error) {
   struct ss_communicator comm;
   if (!ss_communicator_open(&comm, error)) return ss_launch_read().rank != 0;
-  comm.last_words = last_words;
+  comm.tell = tell_error;
   const bool good = ss_communicator_agree(&comm, understood, error) && work(context, &comm, error);
   if (comm.lost) end_all(&comm, good, error);
   ss_communicator_close(&comm);
   return good || comm.rank != 0;
 }
 
-bool ss_processes_agree(const struct ss_communicator *comm, bool good, struct ss_error *error) {
-  return comm ? ss_communicator_agree(comm, good, error) : good;
-}
-
-bool ss_processes_follow(const struct ss_communicator *comm, bool good, struct ss_error *error) {
-  return comm ? ss_communicator_follow(comm, good, error) : good;
-}
-
-void ss_processes_broadcast(const struct ss_communicator *comm, void *bytes, size_t size) {
-  if (comm) ss_communicator_broadcast(comm, bytes, size);
-}
-
 bool ss_processes_same(const struct ss_communicator *comm, const uint64_t *numbers, size_t count,
                        struct ss_error *error) {
   uint64_t at;
-  if (!comm) return true;
   const bool same = ss_communicator_same(comm, numbers, count, &at);
   if (!same)
     (void)ss_fail(error, SS_BAD_INPUT,
                   "this rank was given another scenario, other options or another trace than rank 0: start all ranks "
                   "with the same");
   return ss_communicator_agree(comm, same, error);
-}
-
-void ss_processes_lost(const struct ss_communicator *comm, uint32_t rank, double patience, size_t items,
-                       const char *what) {
-  (void)fprintf(stderr,
-                "sparsync: rank %" PRIu32 " of %" PRIu32 " has been silent for %g s: its %zu %s go to others\n", rank,
-                comm->size, patience, items, what);
 }

@@ -170,20 +170,20 @@ static bool open_results(struct run *run, size_t *known, struct ss_error *error)
   return true;
 }
 
-/* Of a crew only rank 0 has results, and knows what is wanted. */
+/* Only rank 0 has results, and knows what is wanted. */
 static bool open_run(struct run *run, struct ss_error *error) {
   const struct ss_communicator *comm = run->options->comm;
   const bool first = ss_processes_first(comm);
   size_t known = 0;
-  if (!ss_processes_agree(comm, allocate(run, error), error) ||
-      !ss_processes_follow(comm, !first || open_results(run, &known, error), error))
+  if (!ss_communicator_agree(comm, allocate(run, error), error) ||
+      !ss_communicator_follow(comm, !first || open_results(run, &known, error), error))
     return false;
-  ss_processes_broadcast(comm, run->wanted, run->count * sizeof *run->wanted);
-  if (!ss_processes_agree(comm, ss_jobs_group(run->jobs, run->count, run->wanted, &run->groups, error), error))
+  ss_communicator_broadcast(comm, run->wanted, run->count * sizeof *run->wanted);
+  if (!ss_communicator_agree(comm, ss_jobs_group(run->jobs, run->count, run->wanted, &run->groups, error), error))
     return false;
   for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->jobs[run->groups.group[g].job[0]]);
   run->progress = ss_progress_begin("points", run->count - known, run->options->quiet || !first);
-  return ss_processes_follow(comm, !first || hand_out(run, error), error);
+  return ss_communicator_follow(comm, !first || hand_out(run, error), error);
 }
 
 /* A group is through. One thread at a time. */
@@ -241,7 +241,7 @@ static bool finished(void *context, size_t group, struct ss_error *error) {
   return finish_group(run, &run->groups.group[group], error);
 }
 
-/* All ranks of a crew. */
+/* All ranks. */
 static bool share(struct run *run, struct ss_error *error) {
   struct ss_points_share share = {.jobs = run->jobs,
                                   .count = run->count,

@@ -13,7 +13,7 @@ struct ss_run_options {
   bool quiet;    /* no progress bar */
   bool per_rank, per_iteration;
   struct ss_communicator *comm; /* whose processes share the points; NULL: one process computes all */
-  double patience;              /* s: a process of the crew that is silent for longer is lost */
+  double patience;              /* s: a process that is silent for longer is lost */
 };
 
 /* Somebody who wants to know while points are computed. Calls come one at a time, from any thread; a function that
@@ -27,7 +27,7 @@ struct ss_points_listener {
   bool (*begin)(struct ss_points_listener *self, const struct ss_points *blank, struct ss_error *error);
   /* The next `count` points in that order: all of one place and rank count. */
   bool (*ready)(struct ss_points_listener *self, const struct ss_point *points, size_t count, struct ss_error *error);
-  /* The crew is being ended: adds to the error what becomes of the points that are there. NULL: nothing. */
+  /* The run is being ended: adds to the error what becomes of the points that are there. NULL: nothing. */
   void (*stopped)(struct ss_points_listener *self, struct ss_error *error);
 };
 
@@ -35,8 +35,8 @@ struct ss_points_listener {
  * differ in nothing but their network are simulated in one go. `costs` must outlive the points. `listener` may be
  * NULL.
  *
- * With a crew it is collective, and like ss_communicator_share: rank 0 has the listener and gets the points, the
- * others get none.
+ * With a communicator it is collective, and like ss_communicator_share: rank 0 has the listener and gets the points,
+ * the others get none.
  */
 bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
                    const struct ss_run_options *options, struct ss_points_listener *listener, struct ss_points *out,

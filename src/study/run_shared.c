@@ -1,121 +1,80 @@
 #include "study/run_shared.h"
 
+#include "report/exact.h"
 #include "share/share.h"
 #include "study/processes.h"
+#include "study/results_read.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- a point, as bytes ------------------------------------------------------------------------------------ */
-
-/* All processes run the same program, on machines of one kind. Names and texts are known everywhere. */
-
-static size_t fields(void) {
-  size_t n = 0;
-  while (ss_point_field_name(n)) n++;
-  return n;
+static void *open_worker(void *context, unsigned threads) {
+  struct ss_worker *worker = ss_alloc_zero(1, sizeof *worker);
+  (void)context;
+  if (worker) worker->inputs.budget = SS_INPUTS_ROOM / threads;
+  return worker;
 }
 
-static size_t numbers_of(const struct ss_point *p, const struct ss_run_options *options) {
-  return 2 + fields() + (options->per_iteration ? p->iterations : 0) + (options->per_rank ? 2 * (size_t)p->ranks : 0);
+static void close_worker(void *worker) {
+  ss_worker_free(worker);
+  free(worker);
 }
 
-static double *put_array(double *to, const double *from, size_t count) {
-  memcpy(to, from, count * sizeof *to);
-  return to + count;
+static bool compute(void *context, void *worker, size_t item, struct ss_error *error) {
+  const struct ss_points_share *s = context;
+  return ss_group_compute(s->jobs, &s->groups->group[item], s->costs, s->options, worker, s->points, error);
 }
 
-static double *put_point(double *to, const struct ss_point *p, const struct ss_run_options *options) {
-  const char *name, *near;
-  *to++ = p->exact;
-  *to++ = p->formula || p->formula_low || p->formula_high || p->paper || p->erratum;
-  for (size_t i = 0; (name = ss_point_field_name(i)); i++) (void)ss_point_field(p, name, to++, &near);
-  if (options->per_iteration) to = put_array(to, p->iteration_s, p->iterations);
-  if (!options->per_rank) return to;
-  to = put_array(to, p->rank_sent, p->ranks);
-  return put_array(to, p->rank_received, p->ranks);
-}
-
-static const double *get_array(const double *from, size_t count, double **out) {
-  *out = ss_alloc(count, sizeof **out);
-  if (*out) memcpy(*out, from, count * sizeof *from);
-  return from + count;
-}
-
-static bool get_point(const double **from, const struct ss_job *job, const struct ss_points_share *s,
-                      struct ss_point *p, struct ss_error *error) {
-  const struct ss_cost *cost = ss_job_cost(job, s->costs);
-  const double *at = *from;
-  ss_point_free_arrays(p);
-  ss_point_begin(p, job);
-  p->exact = (enum ss_verdict)(int)*at++;
-  if (*at++ != 0 && cost) ss_point_add_texts(p, cost);
-  for (size_t i = 0; ss_point_field_name(i); i++) ss_point_set_field(p, i, *at++);
-  if (s->options->per_iteration) at = get_array(at, p->iterations, &p->iteration_s);
-  if (s->options->per_rank) at = get_array(at, p->ranks, &p->rank_sent);
-  if (s->options->per_rank) at = get_array(at, p->ranks, &p->rank_received);
-  *from = at;
-  return ((!s->options->per_iteration || p->iteration_s) &&
-          (!s->options->per_rank || (p->rank_sent && p->rank_received))) ||
-         ss_fail_memory(error, "receiving results");
-}
-
-/* --- sharing ---------------------------------------------------------------------------------------------- */
-
-struct sharing {
-  const struct ss_points_share *share;
-  struct ss_worker *worker; /* [threads] */
-};
-
-static size_t group_numbers(const struct ss_points_share *s, const struct ss_job_group *group) {
-  size_t n = 0;
-  for (uint32_t i = 0; i < group->count; i++) n += numbers_of(&s->points[group->job[i]], s->options);
-  return n;
-}
-
-static bool compute(void *context, unsigned thread, size_t item, struct ss_error *error) {
-  const struct sharing *x = context;
-  const struct ss_points_share *s = x->share;
-  return ss_group_compute(s->jobs, &s->groups->group[item], s->costs, s->options, &x->worker[thread], s->points,
-                          error);
-}
-
+/* A group's points travel as a list in JSON, as they are written to the journal. */
 static void *pack(void *context, size_t item, size_t *size) {
-  const struct ss_points_share *s = ((struct sharing *)context)->share;
+  const struct ss_points_share *s = context;
   const struct ss_job_group *group = &s->groups->group[item];
-  double *const numbers = ss_alloc(group_numbers(s, group), sizeof *numbers), *at = numbers;
-  if (!numbers) return NULL;
+  cJSON *list = cJSON_CreateArray();
+  bool good = list;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_point *p = &s->points[group->job[i]];
-    at = put_point(at, p, s->options);
+    good = good && cJSON_AddItemToArray(list, ss_point_json(p));
     ss_point_free_arrays(p);
   }
-  *size = (size_t)(at - numbers) * sizeof *numbers;
-  return numbers;
+  char *text = good ? ss_json_exact(list, false) : NULL;
+  cJSON_Delete(list);
+  if (text) *size = strlen(text);
+  return text;
 }
 
-static bool unpack(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
-  const struct ss_points_share *s = ((struct sharing *)context)->share;
-  const struct ss_job_group *group = &s->groups->group[item];
-  const double *at = bytes;
-  if (size != group_numbers(s, group) * sizeof *at)
-    return ss_fail(error, SS_MACHINE, "%s: a rank sent what is no result", s->jobs[group->job[0]].setting.label);
-  for (uint32_t i = 0; i < group->count; i++) {
-    const size_t job = group->job[i];
-    if (!get_point(&at, &s->jobs[job], s, &s->points[job], error)) return false;
+static bool read_points(const struct ss_points_share *s, const struct ss_job_group *group, struct ss_node list,
+                        struct ss_error *error) {
+  struct ss_node n = ss_node_first(list);
+  for (uint32_t i = 0; i < group->count; i++, n = ss_node_next(n)) {
+    const struct ss_job *job = &s->jobs[group->job[i]];
+    const struct ss_cost *cost = job->ranks > 1 ? ss_job_cost(job, s->costs) : NULL;
+    struct ss_point *p = &s->points[group->job[i]];
+    ss_point_free_arrays(p);
+    ss_point_begin(p, job);
+    if (cost) ss_point_add_texts(p, cost);
+    if (!ss_node_present(n) || !ss_point_read(n, s->options->per_rank, s->options->per_iteration, p, error))
+      return false;
   }
   return true;
 }
 
-static bool finished(void *context, size_t item, struct ss_error *error) {
-  const struct ss_points_share *s = ((struct sharing *)context)->share;
-  return s->finished(s->context, item, error);
+static bool unpack(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
+  const struct ss_points_share *s = context;
+  const struct ss_job_group *group = &s->groups->group[item];
+  struct ss_doc *doc;
+  if (!ss_doc_parse("the result of a rank", bytes, size, &doc, error)) return false;
+  const struct ss_node list = ss_doc_root(doc);
+  const bool good = ss_node_is_array(list) && ss_node_size(list) == group->count
+                        ? read_points(s, group, list, error)
+                        : ss_node_fail(list, error, "expected a list of %u points", group->count);
+  ss_doc_free(doc);
+  return good;
 }
 
-static void lost(void *context, uint32_t rank, size_t items) {
-  const struct ss_points_share *s = ((struct sharing *)context)->share;
-  ss_processes_lost(s->options->comm, rank, s->options->patience, items, "groups of points");
+static bool finished(void *context, size_t item, struct ss_error *error) {
+  const struct ss_points_share *s = context;
+  return s->finished(s->context, item, error);
 }
 
 static void name_point(const struct ss_job *job, char *text, size_t size) {
@@ -128,7 +87,7 @@ static void name_point(const struct ss_job *job, char *text, size_t size) {
 enum { NAMED = 4 };
 
 static void missing(void *context, const bool *done, struct ss_error *error) {
-  const struct ss_points_share *s = ((struct sharing *)context)->share;
+  const struct ss_points_share *s = context;
   char names[NAMED * 130] = "", name[128];
   size_t count = 0;
   for (size_t g = 0; g < s->groups->count; g++)
@@ -149,24 +108,18 @@ bool ss_points_same(const struct ss_points_share *s, struct ss_error *error) {
   return ss_processes_same(s->options->comm, numbers, sizeof numbers / sizeof *numbers, error);
 }
 
-bool ss_points_share(const struct ss_points_share *s, struct ss_error *error) {
-  struct sharing x = {.share = s};
-  struct ss_shared_work work = {.context = &x,
-                                .count = s->groups->count,
-                                .patience = s->options->patience,
-                                .compute = compute,
-                                .pack = pack,
-                                .unpack = unpack,
-                                .finished = finished,
-                                .lost = lost,
-                                .missing = missing};
-  bool good = ss_communicator_threads(s->options->comm, s->options->jobs, &work.threads, error);
-  x.worker = good ? ss_alloc_zero(work.threads, sizeof *x.worker) : NULL;
-  if (good && !x.worker) good = ss_fail_memory(error, "sharing points");
-  for (unsigned i = 0; x.worker && i < work.threads; i++) x.worker[i].inputs.budget = SS_INPUTS_ROOM / work.threads;
-  good =
-      ss_communicator_agree(s->options->comm, good, error) && ss_communicator_share(s->options->comm, &work, error);
-  for (unsigned i = 0; x.worker && i < work.threads; i++) ss_worker_free(&x.worker[i]);
-  free(x.worker);
-  return good;
+bool ss_points_share(struct ss_points_share *s, struct ss_error *error) {
+  const struct ss_shared_work work = {.context = s,
+                                      .count = s->groups->count,
+                                      .what = "groups of points",
+                                      .jobs = s->options->jobs,
+                                      .patience = s->options->patience,
+                                      .open_worker = open_worker,
+                                      .close_worker = close_worker,
+                                      .compute = compute,
+                                      .pack = pack,
+                                      .unpack = unpack,
+                                      .finished = finished,
+                                      .missing = missing};
+  return ss_communicator_share(s->options->comm, &work, error);
 }

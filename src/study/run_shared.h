@@ -9,7 +9,7 @@ struct ss_points_share {
   size_t count; /* jobs */
   const struct ss_job_groups *groups;
   const struct ss_costs *costs;
-  const struct ss_run_options *options; /* with a crew */
+  const struct ss_run_options *options; /* with a communicator */
   struct ss_points_listener *listener;  /* told when all ends; NULL: nobody */
   struct ss_point *points;              /* [count] in rank 0: all of them, in the end */
   /* Rank 0: a group is there. One call at a time. */
@@ -20,6 +20,6 @@ struct ss_points_share {
 /* Collective: whether all ranks were given the same. */
 bool ss_points_same(const struct ss_points_share *share, struct ss_error *error) SS_MUST_CHECK;
 /* Collective; like ss_communicator_share. */
-bool ss_points_share(const struct ss_points_share *share, struct ss_error *error) SS_MUST_CHECK;
+bool ss_points_share(struct ss_points_share *share, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

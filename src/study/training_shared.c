@@ -4,28 +4,30 @@
 #include "study/identity.h"
 #include "study/processes.h"
 
-#include <stdlib.h>
-
 struct sharing {
   struct ss_durations *durations;
-  const struct ss_run_options *options;
   struct ss_progress *progress;
-  struct ss_durations_worker **worker; /* [threads] */
 };
 
-static bool compute(void *context, unsigned thread, size_t item, struct ss_error *error) {
-  const struct sharing *x = context;
-  return ss_duration_answer(x->worker[thread], &x->durations->duration[item], error);
+static void *open_worker(void *context, unsigned threads) {
+  (void)threads;
+  return ss_durations_worker_new(((struct sharing *)context)->durations);
+}
+
+static void close_worker(void *worker) {
+  ss_durations_worker_free(worker);
+}
+
+static bool compute(void *context, void *worker, size_t item, struct ss_error *error) {
+  return ss_duration_answer(worker, &((struct sharing *)context)->durations->duration[item], error);
 }
 
 static void *pack(void *context, size_t item, size_t *size) {
-  const struct sharing *x = context;
-  return ss_duration_pack(&x->durations->duration[item], size);
+  return ss_duration_pack(&((struct sharing *)context)->durations->duration[item], size);
 }
 
 static bool unpack(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
-  const struct sharing *x = context;
-  return ss_duration_unpack(&x->durations->duration[item], bytes, size, error);
+  return ss_duration_unpack(&((struct sharing *)context)->durations->duration[item], bytes, size, error);
 }
 
 static bool finished(void *context, size_t item, struct ss_error *error) {
@@ -35,54 +37,33 @@ static bool finished(void *context, size_t item, struct ss_error *error) {
   return true;
 }
 
-static void lost(void *context, uint32_t rank, size_t items) {
-  const struct sharing *x = context;
-  ss_processes_lost(x->options->comm, rank, x->options->patience, items, "simulations");
-}
-
 /* Points need many simulations each, and share them: none is finished before all are. */
 static void missing(void *context, const bool *done, struct ss_error *error) {
-  const struct sharing *x = context;
+  const struct ss_durations *durations = ((struct sharing *)context)->durations;
   size_t count = 0;
-  for (uint32_t i = 0; i < x->durations->count; i++) count += !done[i];
+  for (uint32_t i = 0; i < durations->count; i++) count += !done[i];
   (void)ss_fail(error, error->status, "%s; %zu of %u simulations are missing, and with them all points", error->text,
-                count, x->durations->count);
-}
-
-static bool same(const struct ss_training *training, const struct ss_run_options *options, struct ss_error *error) {
-  const struct ss_identity all = ss_durations_identity(&training->durations);
-  const uint64_t numbers[] = {all.high, all.low, training->trace ? ss_trace_hash(training->trace) : 0,
-                              training->merge};
-  return ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error);
-}
-
-static bool open_workers(struct sharing *x, unsigned threads, struct ss_error *error) {
-  bool good = true;
-  x->worker = ss_alloc_zero(threads, sizeof(struct ss_durations_worker *));
-  for (unsigned i = 0; x->worker && i < threads; i++) {
-    x->worker[i] = ss_durations_worker_new(x->durations);
-    good = good && x->worker[i];
-  }
-  return (x->worker && good) || ss_fail_memory(error, "sharing simulations");
+                count, durations->count);
 }
 
 bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_progress *progress,
                     struct ss_error *error) {
-  struct sharing x = {.durations = &training->durations, .options = options, .progress = progress};
-  struct ss_shared_work work = {.context = &x,
-                                .count = training->durations.count,
-                                .patience = options->patience,
-                                .compute = compute,
-                                .pack = pack,
-                                .unpack = unpack,
-                                .finished = finished,
-                                .lost = lost,
-                                .missing = missing};
-  if (!same(training, options, error)) return false;
-  bool good = ss_communicator_threads(options->comm, options->jobs, &work.threads, error);
-  good = good && open_workers(&x, work.threads, error);
-  good = ss_communicator_agree(options->comm, good, error) && ss_communicator_share(options->comm, &work, error);
-  for (unsigned i = 0; x.worker && i < work.threads; i++) ss_durations_worker_free(x.worker[i]);
-  free(x.worker);
-  return good;
+  const struct ss_identity all = ss_durations_identity(&training->durations);
+  const uint64_t numbers[] = {all.high, all.low, training->trace ? ss_trace_hash(training->trace) : 0,
+                              training->merge};
+  struct sharing x = {.durations = &training->durations, .progress = progress};
+  const struct ss_shared_work work = {.context = &x,
+                                      .count = training->durations.count,
+                                      .what = "simulations",
+                                      .jobs = options->jobs,
+                                      .patience = options->patience,
+                                      .open_worker = open_worker,
+                                      .close_worker = close_worker,
+                                      .compute = compute,
+                                      .pack = pack,
+                                      .unpack = unpack,
+                                      .finished = finished,
+                                      .missing = missing};
+  return ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error) &&
+         ss_communicator_share(options->comm, &work, error);
 }

@@ -6,7 +6,8 @@
 #include "study/run.h"
 #include "train/training.h"
 
-/* Collective; like ss_communicator_share. `wish` has a crew; `progress` gets a step for each simulation. */
+/* Collective; like ss_communicator_share. `options` has a communicator; `progress` gets a step for each simulation.
+ */
 bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_progress *progress,
                     struct ss_error *error) SS_MUST_CHECK;
 

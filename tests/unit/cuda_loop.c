@@ -1,5 +1,6 @@
 #include "cuda_loop.h"
 
+#include "grid_loop.h"
 #include "kernels/cuda/device.h"
 
 static uint64_t next_seed;

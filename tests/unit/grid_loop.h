@@ -1,11 +1,13 @@
-/* The vocabulary of exec/cuda/grid.h on a CPU: threads and blocks come one after the other, in an order that is drawn
- * anew for every launch and phase, so that whatever depends on the order shows. Of a kernel in two halves some
- * threads do their first, and then these their second half, as when a GPU's threads meet: what one of them looked at,
- * another may have written since. Memory begins with other bytes than zeros. */
+/* The vocabulary of kernels/cuda/grid.h on a CPU, to be included before it: threads and blocks come one after the
+ * other, in an order that is drawn anew for every launch and phase, so that whatever depends on the order shows. What
+ * some threads set, others see only after a while, as when a GPU's threads meet: what one of them looked at, another
+ * may have written since. Memory begins with other bytes than zeros. */
 #ifndef SS_TESTS_GRID_LOOP_H
 #define SS_TESTS_GRID_LOOP_H
 
+#include "base/error.h"
 #include "base/memory.h"
+#include "base/random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,9 @@ struct grid_dice {
   uint64_t seed, thrown;
 };
 
-enum { GRID_TOGETHER = 64, GRID_ALLOCATIONS = 96 };
+#define GRID_DEVICE
+
+enum { GRID_LATE = 64, GRID_ALLOCATIONS = 96 };
 
 struct grid {
   void *taken[GRID_ALLOCATIONS]; /* each on its own: a sanitizer sees what goes beyond */
@@ -57,6 +61,22 @@ static inline uint32_t grid_turn(struct grid_order *order) {
   return (uint32_t)turn;
 }
 
+/* --- what threads have set, and others do not see yet ------------------------------------------------------ */
+
+static struct { uint32_t *at, value; } grid_late[GRID_LATE];
+static size_t grid_late_count;
+
+static inline void grid_land(void) {
+  for (size_t i = 0; i < grid_late_count; i++) *grid_late[i].at = grid_late[i].value;
+  grid_late_count = 0;
+}
+
+static inline void grid_set(uint32_t *at, uint32_t value) {
+  if (grid_late_count == GRID_LATE) grid_land();
+  grid_late[grid_late_count].at = at;
+  grid_late[grid_late_count++].value = value;
+}
+
 /* --- launches --------------------------------------------------------------------------------------------- */
 
 static inline uint64_t grid_limit(uint64_t n, const uint32_t *limit) {
@@ -69,33 +89,15 @@ static inline uint64_t grid_limit(uint64_t n, const uint32_t *limit) {
     const uint64_t end = grid_limit(n, limit);                                                                       \
     if (end == 0) return true;                                                                                       \
     struct grid_order order = grid_order(&g->dice, end);                                                             \
-    for (uint64_t i = 0; i < end; i++) body(a, grid_turn(&order));                                                   \
-    (void)error;                                                                                                     \
-    return true;                                                                                                     \
-  }
-
-#define GRID_KERNEL_TWICE(before, after, arguments, carried)                                                         \
-  static bool before##_run(struct grid *g, const arguments *a, uint64_t n, const uint32_t *limit,                    \
-                           struct ss_error *error) {                                                                 \
-    const uint64_t end = grid_limit(n, limit);                                                                       \
-    struct {                                                                                                         \
-      uint32_t thread;                                                                                               \
-      carried found;                                                                                                 \
-    } met[GRID_TOGETHER];                                                                                            \
-    if (end == 0) return true;                                                                                       \
-    struct grid_order order = grid_order(&g->dice, end);                                                             \
     for (uint64_t left = end, some; left > 0; left -= some) {                                                        \
-      some = 1 + grid_draw(&g->dice, GRID_TOGETHER);                                                                 \
-      if (some > left) some = left;                                                                                  \
-      for (uint64_t i = 0; i < some; i++) {                                                                          \
-        met[i].thread = grid_turn(&order);                                                                           \
-        met[i].found = before(a, met[i].thread);                                                                     \
-      }                                                                                                              \
-      for (uint64_t i = 0; i < some; i++) after(a, met[i].thread, met[i].found);                                     \
+      some = 1 + grid_draw(&g->dice, left < GRID_LATE ? left : GRID_LATE);                                           \
+      for (uint64_t i = 0; i < some; i++) body(a, grid_turn(&order));                                                \
+      grid_land();                                                                                                   \
     }                                                                                                                \
     (void)error;                                                                                                     \
     return true;                                                                                                     \
   }
+
 #define GRID_RUN(g, body, a, n, limit, error) body##_run((g), (a), (n), (limit), (error))
 
 #define BLOCK_KERNEL(body, arguments, shared_type)                                                                   \
@@ -105,6 +107,7 @@ static inline uint64_t grid_limit(uint64_t n, const uint32_t *limit) {
     for (uint32_t phase = 0; phase < phases; phase++) {                                                              \
       struct grid_order order = grid_order(&g->dice, GRID_THREADS);                                                  \
       for (uint64_t i = 0; i < GRID_THREADS; i++) body(a, &shared, block, grid_turn(&order), phase);                 \
+      grid_land();                                                                                                   \
     }                                                                                                                \
   }                                                                                                                  \
   static bool body##_run(struct grid *g, const arguments *a, uint64_t blocks, uint32_t phases,                       \
@@ -265,9 +268,6 @@ static inline uint32_t grid_next(uint32_t *counter) {
 }
 static inline uint32_t grid_look(const uint32_t *at) {
   return *at;
-}
-static inline void grid_set(uint32_t *at, uint32_t value) {
-  *at = value;
 }
 static inline uint32_t grid_ones(uint32_t word) {
   return (uint32_t)__builtin_popcount(word);

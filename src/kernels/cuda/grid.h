@@ -2,16 +2,13 @@
  * a library has.
  *
  * Kernels and the order in which they run (bits.h, merge.h, ...) are one source in the common part of C and C++. nvcc
- * compiles it for GPUs (grid_cuda.h); a C compiler compiles it to loops in which threads come one after the other, in
- * an order that nobody can foresee (tests/unit/grid_loop.h): so tests meet all of it but the primitives, copies and
- * what real threads do to memory.
+ * compiles it for GPUs (grid_cuda.h). A unit test includes a vocabulary of its own before it includes this header, in
+ * which threads come one after the other in an order drawn at random: so tests meet all of it but the primitives,
+ * copies and what real threads do to memory.
  *
  * A grid kernel is a function body(a, i), which thread i of n does, in any order and all at once:
  *     GRID_KERNEL(body, struct its_arguments)
  *     GRID_RUN(grid, body, &arguments, n, limit, error)     limit: NULL, or where the device keeps a smaller n
- *
- * GRID_KERNEL_TWICE(before, after, arguments, carried): body in two halves, carried = before(a, i) and after(a, i,
- * carried); between them others may do either of theirs.
  *
  * A block kernel is a function body(a, shared, block, thread, phase). All GRID_THREADS threads of a block do a phase
  * before one of them begins the next; blocks know nothing of each other. `shared` begins with any content.
@@ -75,15 +72,15 @@ static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *k
 #ifdef __CUDACC__
 #define GRID_DEVICE __device__ /* what threads do */
 #include "kernels/cuda/grid_cuda.h"
-#else
-#define GRID_DEVICE
-#include "grid_loop.h"
+#elif !defined GRID_DEVICE
+#error "no nvcc: include a vocabulary of loops before this header"
 #endif
 
 /* --- in kernels ------------------------------------------------------------------------------------------- */
 
 /* Each returns what was there, and nobody comes between: grid_or, grid_add, grid_max; grid_next(counter) adds 1;
- * grid_add_long, on 64 bits, returns nothing. grid_look and grid_set read and write what others may write meanwhile.
+ * grid_add_long, on 64 bits, returns nothing. grid_look and grid_set read and write what others may write meanwhile:
+ * a thread that looks may miss what another has set in the same launch.
  * grid_ones counts bits, and grid_lowest finds the lowest. */
 
 /* A sum over a block's threads, from the counts before each: put, phase, group, phase, before. */

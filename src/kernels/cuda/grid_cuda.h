@@ -32,26 +32,19 @@ static unsigned grid_blocks(const struct grid *g, uint64_t n) {
   return (unsigned)(blocks < most ? blocks : most);
 }
 
-#define GRID_LOOP(arguments, step)                                                                                   \
-  (const arguments a, const uint64_t n, const uint32_t *limit) {                                                     \
+#define GRID_KERNEL(body, arguments)                                                                                 \
+  static __global__ void __launch_bounds__(GRID_THREADS)                                                             \
+      body##_grid(const arguments a, const uint64_t n, const uint32_t *limit) {                                      \
     const uint64_t end = limit && *limit < n ? *limit : n, stride = (uint64_t)gridDim.x * GRID_THREADS;              \
-    for (uint64_t i = (uint64_t)blockIdx.x * GRID_THREADS + threadIdx.x; i < end; i += stride) {                     \
-      step                                                                                                           \
-    }                                                                                                                \
-  }
-#define GRID_LAUNCH(body, arguments)                                                                                 \
+    for (uint64_t i = (uint64_t)blockIdx.x * GRID_THREADS + threadIdx.x; i < end; i += stride)                       \
+      body(&a, (uint32_t)i);                                                                                         \
+  }                                                                                                                  \
   static bool body##_run(struct grid *g, const arguments *a, uint64_t n, const uint32_t *limit,                      \
                          struct ss_error *error) {                                                                   \
     if (n == 0) return true;                                                                                         \
     body##_grid<<<grid_blocks(g, n), GRID_THREADS, 0, g->stream>>>(*a, n, limit);                                    \
     return grid_check(cudaGetLastError(), #body, error);                                                             \
   }
-#define GRID_KERNEL(body, arguments)                                                                                 \
-  static __global__ void __launch_bounds__(GRID_THREADS) body##_grid GRID_LOOP(arguments, body(&a, (uint32_t)i);)    \
-      GRID_LAUNCH(body, arguments)
-#define GRID_KERNEL_TWICE(before, after, arguments, carried)                                                         \
-  static __global__ void __launch_bounds__(GRID_THREADS) before##_grid GRID_LOOP(                                    \
-      arguments, after(&a, (uint32_t)i, before(&a, (uint32_t)i));) GRID_LAUNCH(before, arguments)
 #define GRID_RUN(g, body, a, n, limit, error) body##_run((g), (a), (n), (limit), (error))
 
 #define BLOCK_KERNEL(body, arguments, shared_type)                                                                   \

@@ -121,11 +121,6 @@ struct hierarchy {
   uint32_t *go;         /* those that go on */
 };
 
-/* What a thread found out about its row before it writes. */
-struct probe {
-  uint32_t row, slot; /* slot: NO_ROW when it has nothing to write */
-};
-
 GRID_DEVICE static inline uint32_t hierarchy_slot(const struct hierarchy *a, uint64_t lane, uint32_t part,
                                                   uint32_t round) {
   return a->begin[part] + hash_below(lane, a->seed + round, a->parallel[part]);
@@ -138,26 +133,20 @@ GRID_DEVICE static inline bool hierarchy_placed(const struct hierarchy *a, uint6
          grid_look(&a->memory[hierarchy_slot(a, lane, part, a->round - 1)]) == row;
 }
 
-GRID_DEVICE static inline struct probe hierarchy_look(const struct hierarchy *a, uint32_t i) {
+/* A row goes to its slot, unless another is seen there; the last that is written stays, and the others go on. */
+GRID_DEVICE static inline void hierarchy_place(const struct hierarchy *a, uint32_t i) {
   const uint32_t row = a->come[i];
   const uint64_t lane = hash_lane(row);
   const uint32_t part = hash_below(lane, a->seed, a->parts);
-  struct probe probe = {row, NO_ROW};
   if (a->round > 1) {
-    if (hierarchy_placed(a, lane, part, row)) return probe;
+    if (hierarchy_placed(a, lane, part, row)) return;
     a->go[grid_next(&a->listed[a->round])] = row;
   }
-  if (a->parallel[part] == 0) return probe;
-  const uint32_t slot = hierarchy_slot(a, lane, part, a->round);
-  if (a->round == 1 || grid_look(&a->memory[slot]) == NO_ROW) probe.slot = slot;
-  return probe;
+  if (a->parallel[part] == 0) return;
+  uint32_t *slot = &a->memory[hierarchy_slot(a, lane, part, a->round)];
+  if (a->round == 1 || grid_look(slot) == NO_ROW) grid_set(slot, row);
 }
-
-GRID_DEVICE static inline void hierarchy_write(const struct hierarchy *a, uint32_t i, struct probe probe) {
-  (void)i;
-  if (probe.slot != NO_ROW) grid_set(&a->memory[probe.slot], probe.row);
-}
-GRID_KERNEL_TWICE(hierarchy_look, hierarchy_write, struct hierarchy, struct probe)
+GRID_KERNEL(hierarchy_place, struct hierarchy)
 
 GRID_DEVICE static inline void hierarchy_serial(const struct hierarchy *a, uint32_t i) {
   const uint32_t row = a->come[i];
@@ -202,7 +191,7 @@ static bool hierarchy_run(struct grid *g, const struct hierarchy *a, uint64_t sl
   if (!hierarchy_clear(g, a, slots, error)) return false;
   for (uint32_t round = 1; round <= a->probes; round++) {
     now = hierarchy_round(a, round, &limit);
-    if (!GRID_RUN(g, hierarchy_look, &now, a->count, limit, error)) return false;
+    if (!GRID_RUN(g, hierarchy_place, &now, a->count, limit, error)) return false;
   }
   now = hierarchy_round(a, a->probes + 1, &limit);
   return GRID_RUN(g, hierarchy_serial, &now, a->count, limit, error) &&
