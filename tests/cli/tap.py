@@ -4,6 +4,8 @@ import pathlib
 import sys
 import tempfile
 
+HANG = 600  # seconds for one call: guards against what never ends, and measures nothing
+
 
 class Skip(Exception):
     """What a test raises when this machine lacks what it needs."""

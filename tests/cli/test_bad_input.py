@@ -2,17 +2,21 @@
 """Bad input through the whole program: each case ends with its exit status and one line that a person can act on,
 prints no result, leaves no file behind and touches no old one. Arguments: the program, the source tree. Prints TAP.
 
-Also run under valgrind and with sanitizers, where a call costs half a second: a case is one call, and no more of them
-than say something new. What is wrong with single bytes of traces is for tests/unit/test_trace.c."""
+Also run with sanitizers, and under Valgrind, which starts but once: SPARSYNC_CALLS names calls.c's program, whose
+children make the calls. A case is one call, and no more of them than say something new. What is wrong with single bytes of
+traces is for tests/unit/test_trace.c."""
 import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+
+import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = str(ROOT / "traces" / "bible-kjv-16.safetensors")
@@ -21,6 +25,44 @@ UNIFORM = {"uniform": {"rows": 64, "row_width": 4, "density": "1/4", "overlap": 
 # Under valgrind, the threads that OpenMP keeps for later are "possibly lost": only what is definitely lost is a finding.
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT), "VALGRIND_OPTS": "--show-leak-kinds=definite"}
 CASES = []
+
+
+class Server:
+    """calls.c's program, under what PROGRAM stands for. What it says of its own is shown when a call ends badly."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.said = open(self.folder / "said", "w+", encoding="utf-8", errors="backslashreplace")
+        self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True,
+                                        env={**ENVIRONMENT, "SPARSYNC_PROGRAM": os.environ["SPARSYNC_CALLS"]})
+
+    def call(self, arguments, folder):
+        out, err = self.folder / "out", self.folder / "err"
+        before = self.said.seek(0, os.SEEK_END)
+        self.process.stdin.write("\x1f".join(map(str, [folder, out, err, *arguments])) + "\n")
+        self.process.stdin.flush()
+        status = int(self.process.stdout.readline())
+        self.said.seek(before)
+        return status, out.read_bytes(), err.read_bytes().decode(errors="backslashreplace") + self.said.read()
+
+    def close(self):
+        self.process.stdin.close()
+        status = self.process.wait()
+        self.said.close()
+        shutil.rmtree(self.folder)
+        return status
+
+
+SERVER = Server() if "SPARSYNC_CALLS" in os.environ else None
+
+
+def make_call(arguments, folder, options):
+    """The status, what it printed, what it said."""
+    if SERVER and not options:
+        return SERVER.call(arguments, folder)
+    done = subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, cwd=folder, timeout=tap.HANG, env=ENVIRONMENT,
+                          **options)
+    return done.returncode, done.stdout, done.stderr.decode(errors="backslashreplace")
 
 
 class Bad:
@@ -33,11 +75,9 @@ class Bad:
 
     def run(self, folder):
         before = contents(folder)
-        done = subprocess.run([PROGRAM, *self.arguments], stdin=subprocess.DEVNULL, capture_output=True, cwd=folder,
-                              timeout=120, env=ENVIRONMENT, **self.options)
-        out, err = done.stdout, done.stderr.decode(errors="backslashreplace")
+        status, out, err = make_call(self.arguments, folder, self.options)
         assert "Sanitizer" not in err and "runtime error" not in err and "==ERROR" not in err, err[:2000]
-        assert done.returncode == self.status, f"status {done.returncode}, not {self.status}: {err[:600]!r} {out[:300]!r}"
+        assert status == self.status, f"status {status}, not {self.status}: {err[:600]!r} {out[:300]!r}"
         assert err.count("\n") == 1 and err.endswith("\n"), f"not one line: {err[:600]!r}"
         assert len(err) < 1500, f"{len(err)} bytes of message: {err[:300]!r}..."
         assert self.prints or out == b"", f"wrote {out[:200]!r}"
@@ -357,12 +397,11 @@ def furnish(folder):
 
 def main():
     failed = 0
-    cases = CASES[:: int(os.environ.get("SPARSYNC_EVERY", "1"))]  # where they take long, under Valgrind
-    print(f"1..{len(cases)}")
+    print(f"1..{len(CASES)}")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         furnish(folder)
-        for number, case in enumerate(cases, 1):
+        for number, case in enumerate(CASES, 1):
             if case.prepare and os.geteuid() == 0:
                 case.options["preexec_fn"] = as_user
             try:
@@ -373,6 +412,8 @@ def main():
                 print(f"not ok {number} - {case.name}")
                 print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
             sys.stdout.flush()
+    if SERVER and SERVER.close() != 0:
+        failed += 1
     return failed > 0
 
 
