@@ -1,7 +1,10 @@
 /* AllGather of every rank's sparse gradient, summed by each (EmbRace §2.2, Table 2; ZEN's AGsparse).
  *
  * `separate`: a whole all-gather of indices, then a whole one of values, as PyTorch does. `coalesce: false`: lookups
- * travel with their duplicates, as Horovod sends them. */
+ * travel with their duplicates, as Horovod sends them.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 3*(1 + 0.320) = 3.96 us;
+ * three steps, each of a block of 16 rows of 16 + 4 bytes. */
 #include "schemes/registry.h"
 #include "schemes/run.h"
 

@@ -2,7 +2,10 @@
  *
  * ring          reduce-scatter, then all-gather, of P parts (EmbRace §4.1.2, Table 2; Patarasuk & Yuan 2009)
  * rabenseifner  recursive halving, then doubling (SparDL, Table 1's "Dense")
- * tree          binomial reduce to rank 0, binomial broadcast */
+ * tree          binomial reduce to rank 0, binomial broadcast
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 6*(1 + 0.256) = 7.536 us;
+ * six steps, each of a quarter of the 64 rows of 16 bytes. */
 #include "schemes/registry.h"
 #include "schemes/run.h"
 

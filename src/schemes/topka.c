@@ -1,5 +1,8 @@
 /* TopkA, a plain top-k baseline of SparDL's Table 1: every rank selects the k largest entries of its gradient and old
- * residual, and keeps the rest; the selections are all-gathered by recursive doubling (SparDL §1). */
+ * residual, and keeps the rest; the selections are all-gathered by recursive doubling (SparDL §1).
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 8}: (1 + 0.064) + (1
+ * + 0.128) = 2.192 us; 8 entries of 4 + 4 bytes, then those of two ranks. */
 #include "schemes/registry.h"
 #include "schemes/residual.h"
 
