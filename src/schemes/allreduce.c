@@ -28,19 +28,6 @@ static bool give(void *context, uint32_t position, uint32_t first, uint32_t coun
   return ss_run_dense_part(d->run, position, arena, out, error);
 }
 
-/* Parts that carry lists: every rank joins those that it holds. */
-static bool join_lists(struct dense_run *d, const struct ss_gather *gather, struct ss_error *error) {
-  struct ss_run *run = d->run;
-  struct ss_chunk shared = {0}, sum;
-  for (uint32_t r = 0; r < run->ranks; r++) {
-    if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
-      return false;
-    ss_run_sparse(run, r, &sum, 0, NULL);
-  }
-  return true;
-}
-
 /* Every rank holds every part, as its owner summed it. */
 static void prove_parts(struct dense_run *d, const struct ss_gather *gather) {
   uint32_t P = d->run->ranks;
@@ -68,7 +55,7 @@ static bool ring(struct dense_run *d, struct ss_error *error) {
     ss_gather_set(&gather, 0, r, &part[r]);
   }
   bool ok = ss_gather_seal(run->play, &gather, error) && ss_allgather_ring(run->play, &gather, error);
-  if (ok && run->dense_lists) ok = join_lists(d, &gather, error);
+  if (ok && run->dense_lists) ok = ss_run_joined(run, &gather, error);
   else if (ok && run->proof) prove_parts(d, &gather);
   ss_gather_close(&gather);
   return ok;

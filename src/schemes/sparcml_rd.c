@@ -7,7 +7,7 @@
 #include "schemes/registry.h"
 
 static bool run_sparcml_rd(struct ss_run *run, struct ss_error *error) {
-  return ss_run_doubling(run, &run->coo, error);
+  return ss_run_running(run, &run->coo, false, error);
 }
 
 const struct ss_scheme ss_scheme_sparcml_rd = {

@@ -9,16 +9,9 @@
 static const struct ss_option options[SS_K_OPTIONS + 1] = {[SS_DENSITY] = SS_OPTION_DENSITY, [SS_K] = SS_OPTION_K};
 
 static bool run_topka(struct ss_run *run, struct ss_error *error) {
-  const struct ss_groups everyone = ss_everyone(run->ranks);
   struct ss_chunk *selected;
-  struct ss_gather gather;
-  if (!ss_run_select_all(run, &selected, error) || !ss_gather_open(&gather, everyone, &run->coo, error)) return false;
-  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(&gather, 0, r, &selected[r]);
-  bool ok = ss_announce_sizes(run->play, &everyone, error) && ss_gather_seal(run->play, &gather, error) &&
-            ss_allgather_doubling(run->play, &gather, error);
-  ok = ok && ss_run_gathered(run, &gather, error);
-  ss_gather_close(&gather);
-  return ok;
+  return ss_run_select_all(run, &selected, error) &&
+         ss_run_allgather(run, selected, &run->coo, ss_allgather_doubling, error);
 }
 
 const struct ss_scheme ss_scheme_topka = {

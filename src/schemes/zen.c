@@ -77,7 +77,8 @@ static bool run_zen(struct ss_run *run, struct ss_error *error) {
   struct kept *kept = run->state->own;
   if (run->setting->value[PLAN] == BALANCED) return run_balanced(run, kept, error);
   if (run->state->iteration < WATCHED) return watch(run, kept, error) && run_balanced(run, kept, error);
-  return kept->centralised < kept->balanced ? ss_run_doubling(run, &run->coo, error) : run_balanced(run, kept, error);
+  return kept->centralised < kept->balanced ? ss_run_running(run, &run->coo, false, error)
+                                            : run_balanced(run, kept, error);
 }
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
