@@ -2,7 +2,10 @@
  *
  * ring          reduce-scatter, then all-gather, of P parts (EmbRace §4.1.2, Table 2; Patarasuk & Yuan 2009)
  * rabenseifner  recursive halving, then doubling (SparDL, Table 1's "Dense")
- * tree          binomial reduce to rank 0, binomial broadcast */
+ * tree          binomial reduce to rank 0, binomial broadcast
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 6*(1 + 0.256) = 7.536 us;
+ * six steps, each of a quarter of the 64 rows of 16 bytes. */
 #include "schemes/registry.h"
 #include "schemes/run.h"
 
@@ -23,19 +26,6 @@ static bool give(void *context, uint32_t position, uint32_t first, uint32_t coun
   const struct dense_run *d = context;
   *out = ss_dense_units(&d->sum, first, count);
   return ss_run_dense_part(d->run, position, arena, out, error);
-}
-
-/* Parts that carry lists: every rank joins those that it holds. */
-static bool join_lists(struct dense_run *d, const struct ss_gather *gather, struct ss_error *error) {
-  struct ss_run *run = d->run;
-  struct ss_chunk shared = {0}, sum;
-  for (uint32_t r = 0; r < run->ranks; r++) {
-    if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
-      return false;
-    ss_run_sparse(run, r, &sum, 0, NULL);
-  }
-  return true;
 }
 
 /* Every rank holds every part, as its owner summed it. */
@@ -65,7 +55,7 @@ static bool ring(struct dense_run *d, struct ss_error *error) {
     ss_gather_set(&gather, 0, r, &part[r]);
   }
   bool ok = ss_gather_seal(run->play, &gather, error) && ss_allgather_ring(run->play, &gather, error);
-  if (ok && run->dense_lists) ok = join_lists(d, &gather, error);
+  if (ok && run->dense_lists) ok = ss_run_joined(run, &gather, error);
   else if (ok && run->proof) prove_parts(d, &gather);
   ss_gather_close(&gather);
   return ok;

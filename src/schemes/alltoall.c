@@ -2,7 +2,10 @@
  *
  * By columns (default) rank j owns columns [floor(j*w/P), floor((j+1)*w/P)) of every row; by rows, EmbRace's
  * counter-example, an even range of rows. Lookups: i -> j carries what j looked up of i's part, without indices (ids
- * are known to all). Gradients: i -> j carries i's gradient of j's part, with indices. Own parts do not travel. */
+ * are known to all). Gradients: i -> j carries i's gradient of j's part, with indices. Own parts do not travel.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 3*(1 + 0.064) + 3*(1 +
+ * 0.128) = 6.576 us; three lookups of 16 columns of 4 bytes, three gradients with 4 bytes of index each. */
 #include "schemes/registry.h"
 #include "schemes/run.h"
 

@@ -1,5 +1,7 @@
 #include "schemes/cut.h"
 
+#include "sim/collectives/running.h"
+
 #include "tensor/hash.h"
 
 #include <math.h>
@@ -127,7 +129,7 @@ static double larger(double known, double now) {
 }
 
 void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners) {
-  struct ss_verdict *verdict = run->verdict;
+  struct ss_run_verdict *verdict = run->verdict;
   verdict->push_imbalance = larger(verdict->push_imbalance, owners->push_imbalance);
   verdict->pull_imbalance = larger(verdict->pull_imbalance, owners->pull_imbalance);
 }
@@ -154,16 +156,12 @@ bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *erro
   return ok;
 }
 
-void ss_run_summed(struct ss_run *run, const struct ss_running *sums) {
-  for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++)
-    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums->held[r], 0, NULL);
-}
-
-bool ss_run_doubling(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) {
+bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) {
   struct ss_running sums;
-  bool ok = ss_running_open(run->play, wire, run->low, run->high, run->own, &sums, error) &&
-            ss_running_doubling(&sums, error);
-  if (ok) ss_run_summed(run, &sums);
+  const bool ok = ss_running_open(run->play, wire, run->low, run->high, run->own, &sums, error) &&
+                  (ring ? ss_running_ring(&sums, run->own, error) : ss_running_doubling(&sums, error));
+  for (uint32_t r = 0; ok && ss_run_reports(run) && r < run->ranks; r++)
+    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
   ss_running_close(&sums);
   return ok;
 }

@@ -5,7 +5,6 @@
 
 #include "schemes/run.h"
 #include "sim/collectives/owners.h"
-#include "sim/collectives/running.h"
 #include "tensor/parts.h"
 
 enum ss_balance { SS_BALANCE_HASH, SS_BALANCE_EVEN, SS_BALANCE_SORTED };
@@ -46,9 +45,7 @@ void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners);
 /* To `adapt` the traits of a scheme: a uniform tensor must divide into an even part for every rank. */
 void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits);
 
-/* Recursive doubling of the running sum, in that format, and the report. */
-bool ss_run_doubling(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) SS_MUST_CHECK;
-/* Reports what every rank has added up, after a running sum. */
-void ss_run_summed(struct ss_run *run, const struct ss_running *sums);
+/* Running sums of what ranks have, passed round a ring or by recursive doubling in that format, and the report. */
+bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

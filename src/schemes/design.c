@@ -6,7 +6,10 @@
  * ring one-shot         ring all-gather                 ring, tensors forwarded as they came
  * ring incremental      ring, sums forwarded            ring reduce-scatter
  * hierarchy one-shot    recursive doubling, unsummed    recursive halving, unsummed
- * hierarchy incremental recursive doubling of sums      recursive halving of sums */
+ * hierarchy incremental recursive doubling of sums      recursive halving of sums
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"partition": "central",
+ * "aggregation": "one-shot"}: 3*(1 + 0.320) = 3.96 us; three messages of 16 rows of 16 + 4 bytes. */
 #include "schemes/cut.h"
 #include "schemes/registry.h"
 
@@ -58,42 +61,7 @@ static bool parse(const char *rest, struct ss_setting *setting, struct ss_error 
   return !*at || ss_fail(error, SS_BAD_INPUT, "\"%.40s\" after the format: nothing more belongs there", at);
 }
 
-static struct ss_wire central_wire(const struct ss_run *run) {
-  struct ss_wire wire = run->coo;
-  wire.block = 256;
-  if (run->setting->value[FORMAT] == BITMAP) wire.format = SS_WIRE_BITMAP;
-  if (run->setting->value[FORMAT] == BLOCK) wire.format = SS_WIRE_BLOCK;
-  return wire;
-}
-
-/* --- central: everybody sums all ------------------------------------------------------------------------- */
-
-static bool gather_all(struct ss_run *run, enum communication how, const struct ss_wire *wire,
-                       struct ss_error *error) {
-  struct ss_gather gather;
-  const struct ss_groups everyone = ss_everyone(run->ranks);
-  if (!ss_gather_open(&gather, everyone, wire, error)) return false;
-  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(&gather, 0, r, &run->own[r]);
-  bool ok = ss_announce_sizes(run->play, &everyone, error) && ss_gather_seal(run->play, &gather, error);
-  if (ok && how == P2P) ok = ss_allgather_direct(run->play, &gather, error);
-  if (ok && how == RING) ok = ss_allgather_ring(run->play, &gather, error);
-  if (ok && how == HIERARCHY) ok = ss_allgather_doubling(run->play, &gather, error);
-  ok = ok && ss_run_gathered(run, &gather, error);
-  ss_gather_close(&gather);
-  return ok;
-}
-
-static bool pass_round(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) {
-  struct ss_running sums;
-  bool ok = ss_running_open(run->play, wire, run->low, run->high, run->own, &sums, error) &&
-            ss_running_ring(&sums, run->own, error);
-  if (ok) ss_run_summed(run, &sums);
-  ss_running_close(&sums);
-  return ok;
-}
-
-/* --- parallel: an owner for every part -------------------------------------------------------------------- */
-
+/* Every part has an owner. */
 static bool run_parallel(struct ss_run *run, enum communication how, bool incremental, struct ss_error *error) {
   static const enum ss_pull_format pulls[] = {SS_PULL_COO, SS_PULL_BITMAP, SS_PULL_BLOCK, SS_PULL_HASH_BITMAP};
   const bool even = run->setting->value[BALANCE] == EVEN;
@@ -112,14 +80,28 @@ static bool run_parallel(struct ss_run *run, enum communication how, bool increm
   return ok;
 }
 
-static bool run_design(struct ss_run *run, struct ss_error *error) {
-  const enum communication how = (enum communication)run->setting->value[COMMUNICATION];
-  const bool incremental = run->setting->value[AGGREGATION] == INCREMENTAL;
+static struct ss_wire central_wire(const struct ss_run *run) {
+  struct ss_wire wire = run->coo;
+  wire.block = 256;
+  if (run->setting->value[FORMAT] == BITMAP) wire.format = SS_WIRE_BITMAP;
+  if (run->setting->value[FORMAT] == BLOCK) wire.format = SS_WIRE_BLOCK;
+  return wire;
+}
+
+/* Every rank sums all. */
+static bool run_central(struct ss_run *run, enum communication how, bool incremental, struct ss_error *error) {
+  static ss_allgather *const gathers[] = {ss_allgather_direct, ss_allgather_ring, ss_allgather_doubling};
   const struct ss_wire wire = central_wire(run);
-  if (run->setting->value[PARTITION] == PARALLEL) return run_parallel(run, how, incremental, error);
-  if (incremental && how == RING) return pass_round(run, &wire, error);
-  if (incremental && how == HIERARCHY) return ss_run_doubling(run, &wire, error);
-  return gather_all(run, how, &wire, error);
+  if (incremental && how != P2P) return ss_run_running(run, &wire, how == RING, error);
+  return ss_run_allgather(run, run->own, &wire, gathers[how], error);
+}
+
+static bool run_design(struct ss_run *run, struct ss_error *error) {
+  const uint64_t *value = run->setting->value;
+  const enum communication how = (enum communication)value[COMMUNICATION];
+  const bool incremental = value[AGGREGATION] == INCREMENTAL;
+  return value[PARTITION] == PARALLEL ? run_parallel(run, how, incremental, error)
+                                      : run_central(run, how, incremental, error);
 }
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {

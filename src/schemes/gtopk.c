@@ -1,6 +1,9 @@
 /* gTopk (SparDL §1, Table 1; Shi et al. 2019): local top-k; up a binomial tree, in which every receiver adds and
  * selects k again; the root's k go back by broadcast. What is dropped on the way is lost: a rank forgets only what it
- * selected and the result has too. */
+ * selected and the result has too.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 8}: 4*(1 + 0.064) =
+ * 4.256 us; 8 entries of 4 + 4 bytes twice up and twice down. */
 #include "schemes/registry.h"
 #include "schemes/residual.h"
 

@@ -8,7 +8,11 @@
  * exact   exactly k everywhere, ties to the lower index, as if thresholds (and how many ties to take) were known: no
  *         message brings them (ss_play_pool does, where ranks live in several processes).
  * reused  a threshold is the smallest magnitude kept at the last re-evaluation (0: none was), as a real number; 1.012
- *         and 1.008 change it for the next iteration, 1.03 for this one too. A re-evaluation starts both anew. */
+ *         and 1.008 change it for the next iteration, 1.03 for this one too. A re-evaluation starts both anew.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 2 ranks, none shared, 1 us and 1 ns a byte, {"k": 64}: 2*(1 + 0.008) +
+ * (1 + 0.256) + (1 + 0.528) = 4.8 us; the cut is an average of 128 and 132: a number each way, then 32 of the
+ * other rank's entries of 4 + 4 bytes, then the 66 sums of the larger region. */
 #include "schemes/oktopk.h"
 #include "schemes/registry.h"
 

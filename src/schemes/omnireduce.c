@@ -1,6 +1,9 @@
 /* OmniReduce (Fei et al. 2021, as ZEN §2.4 describes it): even ranges; every rank pushes its non-zero blocks to the
  * aggregators, which sum and push the union's blocks to all. The aggregators are the ranks themselves, pairwise; or
- * `aggregators` endpoints of their own, with fan-in and fan-out. */
+ * `aggregators` endpoints of their own, with fan-in and fan-out.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"block": 4}: 3*(1 +
+ * 0.080) + 3*(1 + 0.320) = 7.2 us; blocks are rows, of 16 + 4 bytes: 4 to each owner, the 16 of each sum back. */
 #include "schemes/cut.h"
 #include "schemes/registry.h"
 

@@ -3,7 +3,10 @@
  *
  * pull: union     every rank gets the whole aggregate
  *       rows      a rank gets the rows it pushed: parameters, as EmbRace and Parallax have it
- *       broadcast-binomial, broadcast-scatter   ZEN B.1's broadcasts, the owners in turn (colocated only) */
+ *       broadcast-binomial, broadcast-scatter   ZEN B.1's broadcasts, the owners in turn (colocated only)
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 4*(1 + 0.080) + 4*(1 +
+ * 0.320) = 9.6 us; each server gets 4 rows of 16 + 4 bytes from every rank, and sends every rank their 16. */
 #include "schemes/cut.h"
 #include "schemes/registry.h"
 

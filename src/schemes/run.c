@@ -74,18 +74,48 @@ void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t uni
                    (unsigned long long)chunk->high);
 }
 
-bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
-  struct ss_chunk shared = {0}, sum = {0};
+static bool join(struct ss_run *run, const struct ss_gather *gather, struct ss_chunk *sum, struct ss_error *error) {
+  struct ss_chunk shared = {0};
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
+    if (!ss_receipts_sum(run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, sum, error))
       return false;
-    ss_run_sparse(run, r, &sum, 0, NULL);
+    ss_run_sparse(run, r, sum, 0, NULL);
   }
+  return true;
+}
+
+bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
+  struct ss_chunk sum;
+  return join(run, gather, &sum, error);
+}
+
+/* --- all-gathers ---------------------------------------------------------------------------------------- */
+
+bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss_chunk *block, ss_allgather *how,
+                   struct ss_error *error) {
+  if (!ss_announce_sizes(run->play, &gather->groups, error)) return false;
+  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(gather, 0, r, &block[r]);
+  return ss_gather_seal(run->play, gather, error) && how(run->play, gather, error);
+}
+
+bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
+  struct ss_chunk sum = {0};
+  if (!join(run, gather, &sum, error)) return false;
   uint64_t moved = ss_wire_bytes(&run->coo, &sum);
   for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
   for (uint32_t r = 0; r < run->ranks; r++) run->play->bytes[r] = moved;
   return ss_play_kernels(run->play, SS_MERGE_SUM, 0, run->ranks, run->play->bytes, error);
+}
+
+bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
+                      struct ss_error *error) {
+  struct ss_gather gather;
+  if (!ss_gather_open(&gather, ss_everyone(run->ranks), wire, error)) return false;
+  const bool ok = ss_run_gather(run, &gather, block, how, error) &&
+                  (!run->play->payloads || ss_run_gathered(run, &gather, error));
+  ss_gather_close(&gather);
+  return ok;
 }
 
 /* --- dense parts ---------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "sim/collectives/collectives.h"
 
 /* What is known of the results so far. The shards of a hierarchy share one. */
-struct ss_verdict {
+struct ss_run_verdict {
   bool exact;                            /* every reported result was the exact sum */
   bool agreed;                           /* of values: all ranks ended with the same bits */
   double grain;                          /* of values: what a result's marks count (struct ss_final) */
@@ -26,7 +26,7 @@ struct ss_run {
   struct ss_state *state;     /* what is kept from iteration to iteration; state->own and ->each are the scheme's */
   struct ss_proof *proof;     /* NULL: not verified */
   struct ss_chunk *result;    /* [ranks] for a caller who wants to know what each ends with; NULL: none does */
-  struct ss_verdict *verdict;
+  struct ss_run_verdict *verdict;
 
   /* of schemes that aggregate values */
   struct ss_chunk final; /* what the first rank ended with */
@@ -73,6 +73,20 @@ void ss_run_sparse(struct ss_run *run, uint32_t rank, const struct ss_chunk *chu
 void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t units);
 void ss_run_inexact(struct ss_run *run, const char *format, ...) SS_PRINTF(2, 3);
 /* Every rank adds up the blocks that it holds after an all-gather, and ends with the sum. */
+bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- all-gathers ---------------------------------------------------------------------------------------- */
+
+/* One of those of sim/collectives/collectives.h. */
+typedef bool ss_allgather(struct ss_play *play, struct ss_gather *gather, struct ss_error *error);
+
+/* All-gathers block[ranks] in an open gather, sizes first. */
+bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss_chunk *block, ss_allgather *how,
+                   struct ss_error *error) SS_MUST_CHECK;
+/* Reports what every rank holds, and charges its sum. */
 bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+/* All of it: every rank ends with the sum of all blocks. */
+bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
+                      struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -1,6 +1,9 @@
 /* S2 Reducer (§2): every rank puts its gradient into a count-sketch and the rows that it has into a bitmap; sketch
  * and bitmap travel in one ring all-reduce, in which buckets add up and bits are OR-ed; everyone decodes the rows of
- * the union. An unbiased estimate: E[error_l2^2] = (n_union - 1) / c for one hash. */
+ * the union. An unbiased estimate: E[error_l2^2] = (n_union - 1) / c for one hash.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"buckets": 16}: 6*(1 +
+ * 0.018) = 6.108 us; six steps, each of a quarter of 16 buckets of 4 bytes and 8 bytes of bitmap. */
 #include "schemes/registry.h"
 #include "schemes/run.h"
 

@@ -3,7 +3,10 @@
  * A scheme is one file with one constant of this type, listed in registry.h. Its `run` says, in rounds of
  * sim/collectives, what every rank sends and what it makes of what it gets, and reports what each rank ends with
  * (schemes/run.h). It is the same code that is simulated (all ranks live in the process) and executed (one does), on
- * all ranks or, inside a hierarchy, among the nodes. */
+ * all ranks or, inside a hierarchy, among the nodes.
+ *
+ * The comment at the head of its file ends with the time that a small input takes and the sum behind it, which
+ * tests/cli/test_scheme_values.py reads and holds against the program. */
 #ifndef SS_SCHEMES_SCHEME_H
 #define SS_SCHEMES_SCHEME_H
 

@@ -89,7 +89,7 @@ bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, 
 
 /* What is known in the end. */
 static void tell(const struct ss_run *run, struct ss_outcome *out) {
-  const struct ss_verdict *verdict = run->verdict;
+  const struct ss_run_verdict *verdict = run->verdict;
   out->proven = run->proof != NULL;
   out->exact = verdict->exact && run->play->mismatches == 0;
   out->sound = out->exact && verdict->agreed;
@@ -107,7 +107,7 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   const struct ss_input *input = stage->input;
   const bool valued = ss_scheme_valued(setting->scheme);
   const bool index_per_element = setting->element && ss_scheme_model_parallel(setting->scheme);
-  struct ss_verdict verdict = {
+  struct ss_run_verdict verdict = {
       .exact = true, .agreed = true, .grain = 1, .push_imbalance = NAN, .pull_imbalance = NAN};
   struct ss_play play;
   struct ss_run run = {.play = &play,

@@ -1,5 +1,8 @@
 /* SparCML's split all-gather (Renggli et al. 2019): part j of every rank goes to rank j, which sums; then an
- * all-gather of the sums by Bruck. */
+ * all-gather of the sums by Bruck.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 3*(1 + 0.080) + (1 +
+ * 0.320) + (1 + 0.640) = 6.2 us; 4 rows of 16 + 4 bytes to each owner, then sums of 16 rows: one, then two. */
 #include "schemes/cut.h"
 #include "schemes/registry.h"
 

@@ -1,6 +1,10 @@
 /* TopkDSA, a plain top-k baseline of SparDL's Table 1: every rank selects the k largest entries of its gradient and
  * old residual, and keeps the rest; the selections go through SparCML's dynamic sparse all-reduce (SparDL §1; Renggli
- * et al. 2019). */
+ * et al. 2019).
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 64}: 3*(1 + 0.128) +
+ * (1 + 0.256) + (1 + 0.512) = 6.152 us; 16 entries of 4 + 4 bytes to each owner, then dense sums of 64 entries of
+ * 4 bytes: one, then two. */
 #include "schemes/cut.h"
 #include "schemes/registry.h"
 #include "schemes/residual.h"

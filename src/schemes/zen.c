@@ -4,7 +4,11 @@
  * balance: hash     h0(row), the same on every rank (§3.1)
  *          even     ranges, as Sparse PS has them: what skew does to them is §2.3's point
  *          sorted   ranges that cut the union of one iteration evenly (§3.1's strawman), refreshed now and then
- * plan: auto        Eq. 1 against Eq. 2 on the first iterations, then this or Hierarchical Centralization. */
+ * plan: auto        Eq. 1 against Eq. 2 on the first iterations, then this or Hierarchical Centralization.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"balance": "even",
+ * "format": "bitmap"}: 3*(1 + 0.080) + 3*(1 + 0.258) = 7.014 us; 4 rows of 16 + 4 bytes to each owner; 2 bytes of
+ * bitmap and 16 rows of 16 bytes back. */
 #include "schemes/cut.h"
 #include "schemes/registry.h"
 
@@ -73,7 +77,8 @@ static bool run_zen(struct ss_run *run, struct ss_error *error) {
   struct kept *kept = run->state->own;
   if (run->setting->value[PLAN] == BALANCED) return run_balanced(run, kept, error);
   if (run->state->iteration < WATCHED) return watch(run, kept, error) && run_balanced(run, kept, error);
-  return kept->centralised < kept->balanced ? ss_run_doubling(run, &run->coo, error) : run_balanced(run, kept, error);
+  return kept->centralised < kept->balanced ? ss_run_running(run, &run->coo, false, error)
+                                            : run_balanced(run, kept, error);
 }
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
