@@ -24,12 +24,10 @@ static bool cut_hashed(struct ss_run *run, struct ss_cut *cut, struct notes *not
     if (!ss_hash_sizes(run->low, run->high, cut->seed, count, notes->size, error)) return false;
   }
   const bool bytes = run->play.player->resident && cut->format == SS_PULL_HASH_BITMAP;
-  if (bytes && !notes->row &&
-      !ss_parts_rows(run->low, run->high, count, cut->seed, notes->size, &run->memory->lasting, &notes->row, error))
-    return false;
-  if (!ss_parts_hash(cut->own, run->ranks, run->low, run->high, count, cut->seed, notes->size, run->play.arena,
-                     &cut->parts, error))
-    return false;
+  const struct ss_hashing hashing = {
+      .low = run->low, .high = run->high, .seed = cut->seed, .count = count, .sizes = notes->size};
+  if (bytes && !notes->row && !ss_parts_rows(&hashing, &run->memory->lasting, &notes->row, error)) return false;
+  if (!ss_parts_hash(&hashing, cut->own, run->ranks, run->play.arena, &cut->parts, error)) return false;
   cut->parts.domains.rows = notes->row;
   return true;
 }
@@ -157,7 +155,8 @@ void ss_run_summed(struct ss_run *run, const struct ss_running *sums) {
 
 bool ss_run_doubling(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) {
   struct ss_running sums;
-  bool ok = ss_running_open(&run->play, wire, run->low, run->high, run->own, &sums, error) &&
+  bool ok = ss_running_open(&run->play, wire, &(struct ss_operands){run->own, run->ranks, run->low, run->high}, &sums,
+                            error) &&
             ss_running_doubling(&sums, error);
   if (ok) ss_run_summed(run, &sums);
   ss_running_close(&sums);
@@ -168,7 +167,9 @@ bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct 
   struct ss_chunk shared = {0}, sum = {0};
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
+    if (!ss_receipts_sum(&run->play,
+                         &(struct ss_received){&gather->receipts, gather->block, run->low, run->high, &shared}, r,
+                         &sum, error))
       return false;
     ss_run_sparse(run, r, &sum, 0, NULL);
   }

@@ -82,7 +82,8 @@ static bool gather_all(struct ss_run *run, enum communication how, const struct 
 
 static bool pass_round(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) {
   struct ss_running sums;
-  bool ok = ss_running_open(&run->play, wire, run->low, run->high, run->own, &sums, error) &&
+  bool ok = ss_running_open(&run->play, wire, &(struct ss_operands){run->own, run->ranks, run->low, run->high}, &sums,
+                            error) &&
             ss_running_ring(&sums, run->own, error);
   if (ok) ss_run_summed(run, &sums);
   ss_running_close(&sums);
