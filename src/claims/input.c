@@ -185,12 +185,12 @@ static bool play_hash(const struct hashing *h, bool lossy, double share[2], stru
   const struct ss_hash_memory memory = {.seed = 1,
                                         .parts = (uint32_t)h->parts,
                                         .probes = (uint32_t)h->probes,
-                                        .parallel_slots = h->slots,
+                                        .parallel_slots = lossy ? h->slots / h->parts : h->slots,
                                         .serial_slots = h->nnz * h->parts};
-  const bool ok =
-      lossy ? ss_hash_lossy(rows, h->nnz, 1, (uint32_t)h->parts, h->slots / h->parts, placed, offsets, error)
-            : ss_hash_hierarchical(&memory, rows, h->nnz, placed, offsets, &tally, error);
-  if (!ok) return false;
+  const struct ss_hash_input in = {.rows = rows, .count = h->nnz};
+  const struct ss_hash_output out = {.rows = placed, .offsets = offsets};
+  if (!(lossy ? ss_hash_lossy(&memory, &in, &out, error) : ss_hash_hierarchical(&memory, &in, &out, &tally, error)))
+    return false;
   share[0] = 1 - (double)offsets[h->parts] / (double)h->nnz;
   share[1] = (double)tally.serial / (double)h->nnz;
   return true;

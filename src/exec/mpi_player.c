@@ -267,7 +267,8 @@ static bool decode(struct ss_mpi_player *p, struct ss_round *round, const struct
   const unsigned char *bytes = a->bytes;
   for (uint32_t i = 0; i < a->count; i++) {
     struct ss_chunk known = a->chunks[i];
-    if (!ss_wire_decode(a->wire, &known, bytes, a->sizes[i], p->arena, &a->chunks[i], error)) return false;
+    if (!ss_wire_decode(a->wire, &known, (struct ss_encoded){bytes, a->sizes[i]}, p->arena, &a->chunks[i], error))
+      return false;
     bytes += a->sizes[i];
   }
   payload->chunks = a->chunks;

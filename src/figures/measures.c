@@ -172,7 +172,8 @@ static bool add_sizes(const struct sizing *s, cJSON *list, struct ss_error *erro
   } formats[] = {{"COO", SS_WIRE_COO}, {"bitmap", SS_WIRE_BITMAP}, {"hash bitmap", SS_WIRE_HASH_BITMAP}};
   const uint64_t count = draw_rows(s->elements, s->density, s->run, 1, s->rows);
   const struct ss_domains domains = {.parts = (uint32_t)s->servers, .size = s->domain};
-  if (!ss_hash_partition(s->rows, NULL, count, 1, (uint32_t)s->servers, s->parted, NULL, s->offsets, error))
+  if (!ss_hash_partition(&(struct ss_hash_input){s->rows, NULL, count}, 1, (uint32_t)s->servers,
+                         &(struct ss_hash_output){s->parted, NULL, s->offsets}, error))
     return false;
   for (size_t f = 0; s->run == 1 && f < 3; f++) {
     uint64_t bytes = 0;
@@ -249,7 +250,9 @@ static bool time_hashing(const struct hashing *h, double memory, uint32_t probes
   settings.serial_slots = h->servers * (h->count + 1);
   for (uint64_t i = 0; i < h->repeats; i++) {
     const double begin = now();
-    if (!ss_hash_hierarchical(&settings, h->rows, h->count, h->out, h->offsets, &tally, error)) return false;
+    if (!ss_hash_hierarchical(&settings, &(struct ss_hash_input){.rows = h->rows, .count = h->count},
+                              &(struct ss_hash_output){.rows = h->out, .offsets = h->offsets}, &tally, error))
+      return false;
     const double taken = now() - begin;
     sum += taken, least = fmin(least, taken), most = fmax(most, taken);
   }

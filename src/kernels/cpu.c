@@ -60,17 +60,17 @@ static bool coalesce(struct ss_kernel_run *r, struct ss_error *error) {
 }
 
 static bool top_k(struct ss_kernel_run *r, struct ss_error *error) {
-  uint64_t count;
-  if (!ss_topk_floats(r->in->dense[0], r->in->rows, r->in->keep, &r->work, r->rows, &count, error)) return false;
-  r->chunk = listed(r->rows, count);
+  struct ss_row_list list = {.rows = r->rows};
+  if (!ss_topk_floats(r->in->dense[0], r->in->rows, r->in->keep, &r->work, &list, error)) return false;
+  r->chunk = listed(list.rows, list.count);
   return true;
 }
 
 static bool hash_partition(struct ss_kernel_run *r, struct ss_error *error) {
   const struct ss_chunk *from = &r->in->part[0];
   r->chunk = listed(r->rows, from->count);
-  return ss_hash_partition(from->rows, NULL, from->count, r->in->hash_seed, r->in->parts, r->rows, NULL, r->offsets,
-                           error);
+  return ss_hash_partition(&(struct ss_hash_input){from->rows, NULL, from->count}, r->in->hash_seed, r->in->parts,
+                           &(struct ss_hash_output){r->rows, NULL, r->offsets}, error);
 }
 
 static bool hierarchical_hashing(struct ss_kernel_run *r, struct ss_error *error) {
@@ -79,7 +79,8 @@ static bool hierarchical_hashing(struct ss_kernel_run *r, struct ss_error *error
                                         r->in->serial_slots};
   struct ss_hash_tally tally;
   r->chunk = listed(r->rows, from->count);
-  return ss_hash_hierarchical(&memory, from->rows, from->count, r->rows, r->offsets, &tally, error);
+  return ss_hash_hierarchical(&memory, &(struct ss_hash_input){.rows = from->rows, .count = from->count},
+                              &(struct ss_hash_output){.rows = r->rows, .offsets = r->offsets}, &tally, error);
 }
 
 static void encode(struct ss_kernel_run *r, const struct ss_wire *wire, const struct ss_chunk *chunk) {
@@ -91,7 +92,7 @@ static bool decode(struct ss_kernel_run *r, const struct ss_wire *wire, const st
   struct ss_chunk known = *like;
   known.rows = NULL;
   known.values = NULL;
-  return ss_wire_decode(wire, &known, bytes->at, bytes->size, &r->work, &r->chunk, error);
+  return ss_wire_decode(wire, &known, (struct ss_encoded){bytes->at, bytes->size}, &r->work, &r->chunk, error);
 }
 
 static bool bitmap_encode(struct ss_kernel_run *r, struct ss_error *error) {

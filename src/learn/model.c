@@ -80,7 +80,7 @@ static uint32_t drawn(const struct ss_model_shape *shape, const struct ss_batch 
 }
 
 bool ss_batch_lookups(const struct ss_model_shape *shape, const struct ss_batch *batch, int table,
-                      struct ss_arena *arena, uint32_t **rows, uint64_t *count, struct ss_error *error) {
+                      struct ss_arena *arena, struct ss_row_list *out, struct ss_error *error) {
   uint32_t *row = ss_arena_alloc(arena, batch->count + shape->samples, sizeof *row);
   uint64_t n = 0;
   if (!row) return ss_fail_memory(error, "listing lookups");
@@ -89,8 +89,7 @@ bool ss_batch_lookups(const struct ss_model_shape *shape, const struct ss_batch 
       row[n++] = batch->token[at];
   const bool draws = table == SS_TABLE_OUTPUT && n > 0;
   for (uint32_t k = 0; draws && k < shape->samples; k++) row[n++] = drawn(shape, batch, k);
-  *rows = row;
-  *count = n;
+  *out = (struct ss_row_list){row, n};
   return true;
 }
 
@@ -111,13 +110,7 @@ struct work {
 
 /* The gradient's place of a row that it has. */
 static double *place_of(const struct ss_model_gradient *gradient, uint32_t row, uint32_t width) {
-  uint64_t low = 0, high = gradient->count;
-  while (low + 1 < high) {
-    const uint64_t middle = (low + high) / 2;
-    if (gradient->row[middle] <= row) low = middle;
-    else high = middle;
-  }
-  return gradient->value + low * width;
+  return gradient->value + ss_lower_bound(gradient->row, gradient->count, row) * width;
 }
 
 static double dot(const double *a, const double *b, uint32_t n) {
@@ -191,12 +184,11 @@ static double learn_word(struct work *w, uint64_t at) {
   return loss;
 }
 
-bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, double weight,
-                    struct ss_model_gradient gradient[SS_TABLES], double *loss, struct ss_arena *arena,
-                    struct ss_error *error) {
-  struct work w = {.model = model, .batch = batch, .gradient = gradient, .weight = weight};
+bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, struct ss_model_pass *pass,
+                    struct ss_arena *arena, struct ss_error *error) {
+  struct work w = {.model = model, .batch = batch, .gradient = pass->gradient, .weight = pass->weight};
   if (!begin(&w, arena)) return ss_fail_memory(error, "training a model");
   for (uint64_t at = 0; at < batch->count; at++)
-    if (predicted(&model->shape, batch, at)) *loss += learn_word(&w, at);
+    if (predicted(&model->shape, batch, at)) pass->loss += learn_word(&w, at);
   return true;
 }

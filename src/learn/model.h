@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "tensor/chunk.h"
 
 #include <stdint.h>
 
@@ -47,7 +48,7 @@ uint64_t ss_batch_examples(const struct ss_model_shape *shape, const struct ss_b
 /* The rows of a table that the batch looks up, in reading order, duplicates kept; the array is `arena`'s. Known
  * before the step, as EmbRace's prefetching needs it (§4.2.2). */
 bool ss_batch_lookups(const struct ss_model_shape *shape, const struct ss_batch *batch, int table,
-                      struct ss_arena *arena, uint32_t **rows, uint64_t *count, struct ss_error *error) SS_MUST_CHECK;
+                      struct ss_arena *arena, struct ss_row_list *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* The gradient of a batch by the rows of a table. */
 struct ss_model_gradient {
@@ -55,10 +56,14 @@ struct ss_model_gradient {
   uint64_t count;
   double *value; /* [count * width], zero at first */
 };
-/* Adds `weight` times the gradient of the batch's summed loss to `gradient`, and the loss to *loss. `arena` is for
- * what is needed meanwhile. */
-bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, double weight,
-                    struct ss_model_gradient gradient[SS_TABLES], double *loss, struct ss_arena *arena,
-                    struct ss_error *error) SS_MUST_CHECK;
+/* What a batch's forward and backward pass adds to. */
+struct ss_model_pass {
+  struct ss_model_gradient gradient[SS_TABLES]; /* weight times the gradient of the batch's summed loss is added */
+  double weight;
+  double loss; /* the batch's summed loss is added */
+};
+/* `arena` is for what is needed meanwhile. */
+bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, struct ss_model_pass *pass,
+                    struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

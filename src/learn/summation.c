@@ -40,29 +40,20 @@ static bool k_fits(const struct ss_setting *setting, uint64_t elements, struct s
                  setting->label, *k, elements);
 }
 
-bool ss_summation_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
-                       const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
-                       struct ss_summation *out, struct ss_error *error) {
+bool ss_summation_open(struct ss_summation *a, struct ss_error *error) {
   uint64_t elements;
-  *out = (struct ss_summation){.setting = setting,
-                               .cluster = cluster,
-                               .rows = rows,
-                               .width = width,
-                               .ranks = ranks,
-                               .plays = width,
-                               .selector = {.selection = *select}};
-  if (by_elements(out)) out->plays = 1;
-  if (!ss_mul_u64(rows, width, &elements) || elements > UINT32_MAX)
+  a->plays = by_elements(a) ? 1 : a->width;
+  if (!ss_mul_u64(a->rows, a->width, &elements) || elements > UINT32_MAX)
     return ss_fail(
         error, SS_BAD_INPUT,
         "a table of %" PRIu64 " rows of %" PRIu32
         " elements has more than the 2^32 - 1 elements that can be told apart (use a smaller vocab or width)",
-        rows, width);
-  if (!ss_setting_check(setting, ss_layout_of(cluster, ranks), error) || !carries(setting, error) ||
-      !k_fits(setting, elements, error))
+        a->rows, a->width);
+  if (!ss_setting_check(a->setting, ss_layout_of(a->cluster, a->ranks), error) || !carries(a->setting, error) ||
+      !k_fits(a->setting, elements, error))
     return false;
-  out->memory = ss_alloc_zero(out->plays, sizeof *out->memory);
-  return out->memory ? true : ss_fail_memory(error, "training a model");
+  a->memory = ss_alloc_zero(a->plays, sizeof *a->memory);
+  return a->memory ? true : ss_fail_memory(error, "training a model");
 }
 
 void ss_summation_close(struct ss_summation *summation) {

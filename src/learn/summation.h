@@ -43,11 +43,9 @@ struct ss_added {
   double energy, energy_lost, error_l2; /* as in ss_outcome: NaN where the scheme has none; 1, 0, 0 of exact sums */
 };
 
-/* Checks that the scheme can carry a gradient of this shape, cut by `select`. The summation is the caller's, to be
- * closed. */
-bool ss_summation_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
-                       const struct ss_selection *select, uint64_t rows, uint32_t width, uint32_t ranks,
-                       struct ss_summation *out, struct ss_error *error) SS_MUST_CHECK;
+/* The caller has set setting, cluster, rows, width, ranks and selector.selection, and all else to zero. Checks that
+ * the scheme can carry such gradients. To be closed, also after a failure. */
+bool ss_summation_open(struct ss_summation *summation, struct ss_error *error) SS_MUST_CHECK;
 void ss_summation_close(struct ss_summation *summation);
 /* One step: own[ranks]. */
 bool ss_summation_run(struct ss_summation *summation, const struct ss_learn_rows *own, struct ss_added *out,

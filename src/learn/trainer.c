@@ -43,10 +43,15 @@ static bool fits(const struct ss_learn_task *task, const struct ss_setting *sett
 static bool open_table(struct ss_learner *l, int table, struct ss_error *error) {
   const struct ss_model_shape *shape = &l->task->shape;
   const uint32_t summations = l->task->split ? 2 : 1;
-  for (uint32_t i = 0; i < summations; i++)
-    if (!ss_summation_open(l->setting, l->task->cluster, &l->task->select, shape->vocab, shape->width, l->ranks,
-                           &l->summation[table][i], error))
-      return false;
+  for (uint32_t i = 0; i < summations; i++) {
+    l->summation[table][i] = (struct ss_summation){.setting = l->setting,
+                                                   .cluster = l->task->cluster,
+                                                   .rows = shape->vocab,
+                                                   .width = shape->width,
+                                                   .ranks = l->ranks,
+                                                   .selector = {.selection = l->task->select}};
+    if (!ss_summation_open(&l->summation[table][i], error)) return false;
+  }
   return ss_optimizer_open(&l->task->optimizer, shape->vocab * shape->width, &l->optimizer[table], error);
 }
 
@@ -97,27 +102,23 @@ static bool read_batch(const struct ss_learner *l, uint64_t step, uint32_t rank,
   return true;
 }
 
-/* The rank's rows of a table, and zeros for its values. */
+/* The rank's rows of a table. */
 static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, int table,
-                      struct ss_learn_memory *memory, struct ss_learn_rows *out, double **value,
-                      struct ss_error *error) {
+                      struct ss_learn_memory *memory, struct ss_learn_rows *out, struct ss_error *error) {
   const struct ss_model_shape *shape = &l->task->shape;
-  uint32_t *reads;
-  uint64_t n;
-  if (!ss_batch_lookups(shape, batch, table, &memory->passing, &reads, &n, error)) return false;
+  struct ss_row_list reads;
+  if (!ss_batch_lookups(shape, batch, table, &memory->passing, &reads, error)) return false;
+  const uint64_t n = reads.count;
   uint32_t *distinct = ss_arena_alloc(&memory->arena, n, sizeof *distinct),
            *sorted = ss_arena_alloc(&memory->arena, n, sizeof *sorted);
   uint32_t *spare = ss_arena_alloc(&memory->passing, n, sizeof *spare);
   if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&memory->scratch, n, shape->vocab))
     return ss_fail_memory(error, "training a model");
-  ss_sort_rows(reads, n, shape->vocab, sorted, spare);
+  ss_sort_rows(reads.rows, n, shape->vocab, sorted, spare);
   *out = (struct ss_learn_rows){.row = distinct,
-                                .count = ss_coalesce(reads, n, shape->vocab, distinct, &memory->scratch),
+                                .count = ss_coalesce(reads.rows, n, shape->vocab, distinct, &memory->scratch),
                                 .lookup = sorted,
                                 .lookups = n};
-  *value = ss_arena_alloc(&memory->arena, out->count * shape->width, sizeof **value);
-  if (!*value) return ss_fail_memory(error, "training a model");
-  memset(*value, 0, out->count * shape->width * sizeof **value);
   return true;
 }
 
@@ -125,20 +126,24 @@ static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, 
 static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, double weight, struct ss_gradients *out,
                  struct ss_error *error) {
   struct ss_learn_memory *memory = memory_of(l, step, rank);
-  struct ss_model_gradient gradient[SS_TABLES];
+  struct ss_model_pass pass = {.weight = weight};
   struct ss_batch batch;
   ss_arena_reset(&memory->arena);
   ss_arena_reset(&memory->passing);
   if (!read_batch(l, step, rank, &memory->passing, &batch)) return ss_fail_memory(error, "reading a text");
   for (int table = 0; table < SS_TABLES; table++) {
     struct ss_learn_rows *own = &out->own[table][rank];
-    double *value;
-    if (!list_rows(l, &batch, table, memory, own, &value, error)) return false;
-    gradient[table] = (struct ss_model_gradient){own->row, own->count, value};
+    if (!list_rows(l, &batch, table, memory, own, error)) return false;
+    const size_t size = own->count * l->task->shape.width;
+    double *value = ss_arena_alloc(&memory->arena, size, sizeof *value);
+    if (!value) return ss_fail_memory(error, "training a model");
+    memset(value, 0, size * sizeof *value);
+    pass.gradient[table] = (struct ss_model_gradient){own->row, own->count, value};
     out->value[table][rank] = value;
   }
-  memory->loss = 0;
-  return ss_model_learn(&l->model, &batch, weight, gradient, &memory->loss, &memory->passing, error);
+  if (!ss_model_learn(&l->model, &batch, &pass, &memory->passing, error)) return false;
+  memory->loss = pass.loss;
+  return true;
 }
 
 /* Words that all ranks predict in the step. */
@@ -228,26 +233,32 @@ static bool mark_lookups(const struct ss_learner *l, uint64_t step, int table, u
   bool good = true;
   for (uint32_t r = 0; good && r < l->ranks; r++) {
     struct ss_batch batch;
-    uint32_t *row;
-    uint64_t n;
+    struct ss_row_list reads;
     ss_arena_reset(&passing);
     good = (read_batch(l, step, r, &passing, &batch) || ss_fail_memory(error, "reading a text")) &&
-           ss_batch_lookups(&l->task->shape, &batch, table, &passing, &row, &n, error);
-    for (uint64_t i = 0; good && i < n; i++) next[row[i]] = 1;
+           ss_batch_lookups(&l->task->shape, &batch, table, &passing, &reads, error);
+    for (uint64_t i = 0; good && i < reads.count; i++) next[reads.rows[i]] = 1;
   }
   ss_arena_free(&passing);
   return good;
 }
 
-/* The rows whose mark is `wanted`. */
-static bool pick(const struct ss_learn_rows *own, const uint8_t *next, uint8_t wanted, uint32_t width,
-                 struct ss_arena *arena, struct ss_learn_rows *out, struct ss_error *error) {
+/* Which rows the next step looks up, and which of them to pick. */
+struct picking {
+  const uint8_t *next; /* [vocab] 1: some rank looks the row up in the next step */
+  uint8_t wanted;
+  uint32_t width;
+};
+
+static bool pick(const struct picking *p, const struct ss_learn_rows *own, struct ss_arena *arena,
+                 struct ss_learn_rows *out, struct ss_error *error) {
+  const uint32_t width = p->width;
   uint32_t *row = ss_arena_alloc(arena, own->count, sizeof *row);
   int64_t *unit = ss_arena_alloc(arena, own->count * width, sizeof *unit);
   uint64_t n = 0;
   if (!row || !unit) return ss_fail_memory(error, "splitting a gradient");
   for (uint64_t i = 0; i < own->count; i++) {
-    if (next[own->row[i]] != wanted) continue;
+    if (p->next[own->row[i]] != p->wanted) continue;
     memcpy(unit + n * width, own->unit + i * width, width * sizeof *unit);
     row[n++] = own->row[i];
   }
@@ -268,8 +279,8 @@ bool ss_learner_split(struct ss_learner *l, uint64_t step, const struct ss_gradi
     for (uint32_t r = 0; r < l->ranks; r++) {
       const struct ss_learn_rows *own = &whole->own[table][r];
       struct ss_arena *arena = &memory_of(l, step, r)->arena;
-      if (!pick(own, next, 1, shape->width, arena, &prior->own[table][r], error) ||
-          !pick(own, next, 0, shape->width, arena, &delayed->own[table][r], error))
+      if (!pick(&(struct picking){next, 1, shape->width}, own, arena, &prior->own[table][r], error) ||
+          !pick(&(struct picking){next, 0, shape->width}, own, arena, &delayed->own[table][r], error))
         return false;
       prior->own[table][r].lookup = own->lookup; /* parameters are looked up once */
       prior->own[table][r].lookups = own->lookups;

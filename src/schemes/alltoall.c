@@ -169,7 +169,8 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
     for (uint32_t i = 0; afresh && i < P; i++) block[i] = owned(a, &run->own[i], j);
     if (a->by_row) shared = (struct ss_chunk){0};
     uint64_t low = a->by_row ? ss_share(rows, P, j) : 0, high = a->by_row ? ss_share(rows, P, j + 1) : rows;
-    if (!ss_receipts_sum(run->play, receipts, j, block, low, high, &shared, &sum, error)) return false;
+    if (!ss_receipts_sum(run->play, &(struct ss_received){receipts, block, low, high, &shared}, j, &sum, error))
+      return false;
     ss_run_sparse(run, j, &sum, a->by_row ? 0 : column_of(a, j), NULL);
     struct ss_chunk slice = sum;
     slice.width = a->by_row ? run->input->width : column_of(a, j + 1) - column_of(a, j);

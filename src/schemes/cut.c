@@ -17,13 +17,11 @@ static bool cut_hashed(struct ss_run *run, struct ss_cut *cut, uint32_t count, s
     if (!lasting(run, &kept->size, count, error)) return false;
     if (!ss_hash_sizes(run->low, run->high, cut->seed, count, kept->size, error)) return false;
   }
+  const struct ss_hashing hashing = {
+      .low = run->low, .high = run->high, .seed = cut->seed, .count = count, .sizes = kept->size};
   const bool bytes = run->play->player->resident && cut->format == SS_PULL_HASH_BITMAP;
-  if (bytes && !kept->row &&
-      !ss_parts_rows(run->low, run->high, count, cut->seed, kept->size, &run->state->lasting, &kept->row, error))
-    return false;
-  if (!ss_parts_hash(cut->own, run->ranks, run->low, run->high, count, cut->seed, kept->size, run->play->arena,
-                     &cut->parts, error))
-    return false;
+  if (bytes && !kept->row && !ss_parts_rows(&hashing, &run->state->lasting, &kept->row, error)) return false;
+  if (!ss_parts_hash(&hashing, cut->own, run->ranks, run->play->arena, &cut->parts, error)) return false;
   cut->parts.domains.rows = kept->row;
   return true;
 }
@@ -158,7 +156,8 @@ bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *erro
 
 bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) {
   struct ss_running sums;
-  const bool ok = ss_running_open(run->play, wire, run->low, run->high, run->own, &sums, error) &&
+  const bool ok = ss_running_open(run->play, wire, &(struct ss_operands){run->own, run->ranks, run->low, run->high},
+                                  &sums, error) &&
                   (ring ? ss_running_ring(&sums, run->own, error) : ss_running_doubling(&sums, error));
   for (uint32_t r = 0; ok && ss_run_reports(run) && r < run->ranks; r++)
     if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);

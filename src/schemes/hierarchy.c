@@ -122,7 +122,9 @@ static bool gather_shards(struct hierarchy *h, const struct node *n, struct ss_p
   bool ok = ss_gather_seal(play, &gather, error) && ss_allgather_ring(play, &gather, error);
   for (uint32_t p = 0; ok && p < size; p++) {
     if (!ss_play_resident(play, p)) continue;
-    ok = ss_receipts_sum(play, &gather.receipts, p, gather.block, h->run->low, h->run->high, &shared, &sum, error);
+    ok = ss_receipts_sum(play,
+                         &(struct ss_received){&gather.receipts, gather.block, h->run->low, h->run->high, &shared}, p,
+                         &sum, error);
     if (ok) h->inside[n->number * h->per_node + p] = sum;
   }
   ss_gather_close(&gather);

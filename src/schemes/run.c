@@ -78,7 +78,9 @@ static bool join(struct ss_run *run, const struct ss_gather *gather, struct ss_c
   struct ss_chunk shared = {0};
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, sum, error))
+    if (!ss_receipts_sum(run->play,
+                         &(struct ss_received){&gather->receipts, gather->block, run->low, run->high, &shared}, r,
+                         sum, error))
       return false;
     ss_run_sparse(run, r, sum, 0, NULL);
   }

@@ -78,17 +78,19 @@ static bool select_blocks(const struct ss_selection *s, uint64_t elements, const
                           struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
   SS_AUTO_FREE int64_t *dense = ss_alloc_zero(elements, sizeof *dense);
   const uint64_t blocks = (elements + s->block - 1) / s->block;
-  uint32_t *picked;
-  uint64_t count, n = 0;
+  struct ss_row_list picked;
+  uint64_t n = 0;
   if (!dense) return ss_fail_memory(error, "selecting blocks");
   for (uint64_t i = 0; i < copy->count; i++) dense[copy->rows[i]] = copy->units[i];
-  if (!ss_top_blocks(dense, elements, s->block, ss_selection_k(s, blocks), arena, &picked, &count, error))
+  if (!ss_top_blocks(dense, elements, (struct ss_block_choice){s->block, ss_selection_k(s, blocks)}, arena, &picked,
+                     error))
     return false;
-  uint32_t *rows = ss_arena_alloc(arena, count * s->block, sizeof *rows);
-  int64_t *units = ss_arena_alloc(arena, count * s->block, sizeof *units);
+  uint32_t *rows = ss_arena_alloc(arena, picked.count * s->block, sizeof *rows);
+  int64_t *units = ss_arena_alloc(arena, picked.count * s->block, sizeof *units);
   if (!rows || !units) return ss_fail_memory(error, "selecting blocks");
-  for (uint64_t b = 0; b < count; b++)
-    for (uint64_t e = (uint64_t)picked[b] * s->block; e < elements && e < ((uint64_t)picked[b] + 1) * s->block; e++) {
+  for (uint64_t b = 0; b < picked.count; b++)
+    for (uint64_t e = (uint64_t)picked.rows[b] * s->block;
+         e < elements && e < ((uint64_t)picked.rows[b] + 1) * s->block; e++) {
       rows[n] = (uint32_t)e;
       units[n++] = dense[e];
     }

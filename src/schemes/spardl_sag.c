@@ -69,7 +69,8 @@ static bool bruck(struct ss_spardl *s, uint32_t w, struct ss_play *play, struct 
     struct ss_chunk *mine = ss_spardl_block(s, t * s->q + w, w);
     const struct ss_chunk was = *mine;
     if (!ss_play_resident(play, t)) continue;
-    ok = ss_receipts_sum(play, &gather.receipts, t, gather.block, was.low, was.high, &shared, &sum, error);
+    ok = ss_receipts_sum(play, &(struct ss_received){&gather.receipts, gather.block, was.low, was.high, &shared}, t,
+                         &sum, error);
     if (ok) ss_play_note_sum(play, t, &s->run->coo, gather.block, s->D, &sum);
     if (ok && !adapted) adapt(s, &s->steps[w], sum.count, ss_spardl_quota(s, w)); /* all teams have the same sum */
     adapted = true;
@@ -103,8 +104,10 @@ bool ss_spardl_gather_blocks(void *context, uint32_t team, struct ss_play *play,
   bool ok = ss_announce_sizes(play, &everyone, error) && ss_gather_seal(play, &gather, error) &&
             ss_allgather_bruck(play, &gather, error);
   for (uint32_t w = 0; ok && w < s->q; w++)
-    ok = !ss_play_resident(play, w) || ss_receipts_sum(play, &gather.receipts, w, gather.block, s->run->low,
-                                                       s->run->high, &shared, &s->result[team * s->q + w], error);
+    ok = !ss_play_resident(play, w) ||
+         ss_receipts_sum(play,
+                         &(struct ss_received){&gather.receipts, gather.block, s->run->low, s->run->high, &shared}, w,
+                         &s->result[team * s->q + w], error);
   ss_gather_close(&gather);
   return ok;
 }

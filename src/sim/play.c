@@ -62,10 +62,8 @@ bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, cons
   return ss_play_round(play, &round, error);
 }
 
-bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const uint64_t *bytes, uint64_t each,
-                   bool dependent, struct ss_error *error) {
-  struct ss_round round = {.messages = {.count = count, .shift = shift, .bytes = bytes, .each = each},
-                           .dependent = dependent};
+bool ss_play_shift(struct ss_play *play, const struct ss_messages *shift, bool dependent, struct ss_error *error) {
+  struct ss_round round = {.messages = *shift, .dependent = dependent};
   return play->player->play(play->player, &round, error);
 }
 

@@ -76,12 +76,12 @@ struct ss_play {
   struct ss_arena *arena; /* lives as long as the iteration */
   struct ss_sum_scratch scratch;
 
-  /* room for one round of at most `room` messages */
+  /* arrays for one round of at most `capacity` messages */
   uint32_t capacity;
   uint32_t *from, *to;
   uint64_t *bytes;
   struct ss_payload *payload, *sent; /* sent: of a watchful play, to compare with */
-  struct ss_chunk *given;            /* [room] chunks made for one round */
+  struct ss_chunk *given;            /* [capacity] chunks made for one round */
   struct ss_kernel *kernel;
   struct ss_summing *summing; /* [ranks] sums made since the last ss_play_charge_sums */
 
@@ -106,9 +106,9 @@ bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error
 /* Plays `count` messages from play->from/to/bytes with play->payload (when play->payloads). */
 bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
                       struct ss_error *error) SS_MUST_CHECK;
-/* The round in which endpoint i of `count` sends to (i + shift) mod count, bytes[i] (NULL: `each`), sizes only. */
-bool ss_play_shift(struct ss_play *play, uint32_t count, uint32_t shift, const uint64_t *bytes, uint64_t each,
-                   bool dependent, struct ss_error *error) SS_MUST_CHECK;
+/* A round of sizes alone in which endpoint i of shift->count sends to (i + shift->shift) mod count. */
+bool ss_play_shift(struct ss_play *play, const struct ss_messages *shift, bool dependent,
+                   struct ss_error *error) SS_MUST_CHECK;
 /* A round without messages in which endpoint e computes on bytes[e] bytes of memory traffic, once all that it did
  * is complete; `bytes` holds endpoints first .. first+count-1. Nothing when the device counts no kernels. */
 bool ss_play_kernels(struct ss_play *play, enum ss_charge kernel, uint32_t first, uint32_t count,

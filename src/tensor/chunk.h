@@ -102,6 +102,12 @@ static inline bool ss_chunk_same(const struct ss_chunk *a, const struct ss_chunk
          a->origin == b->origin && a->part == b->part && a->width == b->width;
 }
 
+/* A list of row ids. */
+struct ss_row_list {
+  uint32_t *rows;
+  uint64_t count;
+};
+
 /* Even shares, the rule everywhere: part j of n in p is [floor(j*n/p), floor((j+1)*n/p)). */
 SS_DEVICE static inline uint64_t ss_share(uint64_t n, uint64_t p, uint64_t j) {
   return (uint64_t)((unsigned __int128)n * j / p);

@@ -12,9 +12,8 @@ enum { CHUNKS = 64, LEAST_CHUNK = 1 << 14, SPAN = 1 << 16 };
 /* --- partition ----------------------------------------------------------------------------------------------- */
 
 struct partition {
-  const uint32_t *rows;
-  const uint64_t *marks;
-  uint64_t count, seed;
+  const struct ss_hash_input *in;
+  uint64_t seed;
   uint32_t parts, chunks;
   uint16_t *part_of; /* [count] h0 of each row: kept, as hashing it twice takes longer */
   uint64_t *place;   /* [chunks][parts] entries, then where the chunk's next one goes */
@@ -23,9 +22,9 @@ struct partition {
 /* The loops take what they need into variables of their own: a store of the same type as one of the struct's fields
  * would make the compiler read the field again for every row. */
 static void count_parts(const struct partition *p, uint32_t chunk) {
-  const uint64_t begin = ss_share(p->count, p->chunks, chunk), end = ss_share(p->count, p->chunks, chunk + 1);
+  const uint64_t begin = ss_share(p->in->count, p->chunks, chunk), end = ss_share(p->in->count, p->chunks, chunk + 1);
   const uint64_t seed = p->seed;
-  const uint32_t *rows = p->rows, parts = p->parts;
+  const uint32_t *rows = p->in->rows, parts = p->parts;
   uint16_t *restrict part_of = p->part_of;
   uint64_t *restrict counts = p->place + (uint64_t)chunk * parts;
   memset(counts, 0, parts * sizeof *counts);
@@ -48,11 +47,12 @@ static void find_places(const struct partition *p, uint64_t *offsets) {
   offsets[p->parts] = sum;
 }
 
-static void scatter(const struct partition *p, uint32_t chunk, uint32_t *restrict rows_out,
-                    uint64_t *restrict marks_out) {
-  const uint64_t begin = ss_share(p->count, p->chunks, chunk), end = ss_share(p->count, p->chunks, chunk + 1);
-  const uint32_t *restrict rows = p->rows;
-  const uint64_t *restrict marks = p->marks;
+static void scatter(const struct partition *p, uint32_t chunk, const struct ss_hash_output *out) {
+  const uint64_t begin = ss_share(p->in->count, p->chunks, chunk), end = ss_share(p->in->count, p->chunks, chunk + 1);
+  const uint32_t *restrict rows = p->in->rows;
+  const uint64_t *restrict marks = p->in->marks;
+  uint32_t *restrict rows_out = out->rows;
+  uint64_t *restrict marks_out = out->marks;
   const uint16_t *restrict part_of = p->part_of;
   uint64_t *restrict place = p->place + (uint64_t)chunk * p->parts;
   if (!marks) {
@@ -71,18 +71,13 @@ static bool few_enough(uint32_t parts, struct ss_error *error) {
   return ss_fail(error, SS_BAD_INPUT, "hashing: %u parts, at most %u can be had", parts, (unsigned)SS_HASH_PARTS);
 }
 
-bool ss_hash_partition(const uint32_t *rows, const uint64_t *marks, uint64_t count, uint64_t seed, uint32_t parts,
-                       uint32_t *rows_out, uint64_t *marks_out, uint64_t *offsets, struct ss_error *error) {
+bool ss_hash_partition(const struct ss_hash_input *in, uint64_t seed, uint32_t parts,
+                       const struct ss_hash_output *out, struct ss_error *error) {
   /* a chunk must pay for its table of counts */
-  const uint64_t least = parts > LEAST_CHUNK / 4 ? (uint64_t)parts * 4 : LEAST_CHUNK, most = count / least + 1;
-  struct partition p = {.rows = rows,
-                        .marks = marks,
-                        .count = count,
-                        .seed = seed,
-                        .parts = parts,
-                        .chunks = most < CHUNKS ? (uint32_t)most : CHUNKS};
+  const uint64_t least = parts > LEAST_CHUNK / 4 ? (uint64_t)parts * 4 : LEAST_CHUNK, most = in->count / least + 1;
+  struct partition p = {.in = in, .seed = seed, .parts = parts, .chunks = most < CHUNKS ? (uint32_t)most : CHUNKS};
   if (!few_enough(parts, error)) return false;
-  SS_AUTO_FREE uint16_t *part_of = ss_alloc(count, sizeof *part_of);
+  SS_AUTO_FREE uint16_t *part_of = ss_alloc(in->count, sizeof *part_of);
   SS_AUTO_FREE uint64_t *place = ss_alloc((size_t)p.chunks * parts, sizeof *place);
   if (!part_of || !place) return ss_fail_memory(error, "partitioning rows by hash");
   p.part_of = part_of;
@@ -93,9 +88,9 @@ bool ss_hash_partition(const uint32_t *rows, const uint64_t *marks, uint64_t cou
 #pragma omp for schedule(static)
     for (uint32_t chunk = 0; chunk < p.chunks; chunk++) count_parts(&p, chunk);
 #pragma omp single
-    find_places(&p, offsets);
+    find_places(&p, out->offsets);
 #pragma omp for schedule(static)
-    for (uint32_t chunk = 0; chunk < p.chunks; chunk++) scatter(&p, chunk, rows_out, marks_out);
+    for (uint32_t chunk = 0; chunk < p.chunks; chunk++) scatter(&p, chunk, out);
   }
   return true;
 }
@@ -257,32 +252,34 @@ static bool tally_parts(const struct ss_hash_memory *m, const uint64_t *offsets,
   return true;
 }
 
-bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const uint32_t *rows, uint64_t count,
-                          uint32_t *rows_out, uint64_t *offsets, struct ss_hash_tally *tally,
-                          struct ss_error *error) {
+bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const struct ss_hash_input *in,
+                          const struct ss_hash_output *out, struct ss_hash_tally *tally, struct ss_error *error) {
+  const struct ss_hash_input rows = {.rows = in->rows, .count = in->count};
   if (memory->probes > SS_HASH_PROBES)
     return ss_fail(error, SS_BAD_INPUT, "hierarchical hashing: %u probes, at most %u can be had", memory->probes,
                    (unsigned)SS_HASH_PROBES);
   SS_AUTO_FREE struct hierarchy *hierarchies = ss_alloc(memory->parts, sizeof *hierarchies);
   if (!hierarchies) return ss_fail_memory(error, "hierarchical hashing");
-  if (!ss_hash_partition(rows, NULL, count, memory->seed, memory->parts, rows_out, NULL, offsets, error))
-    return false;
-  if (!hash_parts(memory, rows_out, offsets, hierarchies)) return ss_fail_memory(error, "hierarchical hashing");
-  return tally_parts(memory, offsets, hierarchies, tally, error);
+  if (!ss_hash_partition(&rows, memory->seed, memory->parts, out, error)) return false;
+  if (!hash_parts(memory, out->rows, out->offsets, hierarchies)) return ss_fail_memory(error, "hierarchical hashing");
+  return tally_parts(memory, out->offsets, hierarchies, tally, error);
 }
 
 /* --- ZEN's Algorithm 3 --------------------------------------------------------------------------------------- */
 
-bool ss_hash_lossy(const uint32_t *rows, uint64_t count, uint64_t seed, uint32_t parts, uint64_t slots,
-                   uint32_t *rows_out, uint64_t *offsets, struct ss_error *error) {
+bool ss_hash_lossy(const struct ss_hash_memory *memory, const struct ss_hash_input *in,
+                   const struct ss_hash_output *out, struct ss_error *error) {
+  const uint64_t slots = memory->parallel_slots;
   uint64_t total;
-  if (!few_enough(parts, error)) return false;
-  if (!ss_mul_u64(parts, slots, &total)) return ss_fail_memory(error, "hashing with loss");
-  SS_AUTO_FREE uint32_t *memory = ss_alloc_zero(total, sizeof *memory);
-  if (!memory) return ss_fail_memory(error, "hashing with loss");
-  for (uint64_t i = 0; i < count && total > 0; i++) memory[ss_below(ss_hash_row(rows[i], seed), total)] = rows[i] + 1;
+  if (!few_enough(memory->parts, error)) return false;
+  if (!ss_mul_u64(memory->parts, slots, &total)) return ss_fail_memory(error, "hashing with loss");
+  SS_AUTO_FREE uint32_t *slot = ss_alloc_zero(total, sizeof *slot);
+  if (!slot) return ss_fail_memory(error, "hashing with loss");
+  for (uint64_t i = 0; i < in->count && total > 0; i++)
+    slot[ss_below(ss_hash_row(in->rows[i], memory->seed), total)] = in->rows[i] + 1;
+  uint64_t *offsets = out->offsets;
   offsets[0] = 0;
-  for (uint32_t p = 0; p < parts; p++)
-    offsets[p + 1] = offsets[p] + extract(memory + p * slots, slots, rows_out + offsets[p], count - offsets[p]);
+  for (uint32_t p = 0; p < memory->parts; p++)
+    offsets[p + 1] = offsets[p] + extract(slot + p * slots, slots, out->rows + offsets[p], in->count - offsets[p]);
   return true;
 }

@@ -34,12 +34,24 @@ static inline uint32_t ss_hash_part(uint64_t row, uint64_t seed, uint32_t parts)
 /* More parts than there can be ranks with a list of rows each; the kernels below refuse more. */
 enum { SS_HASH_PARTS = 1 << 16 };
 
-/* rows[count], and marks[count] unless NULL, part after part into rows_out and marks_out: part p is entries
- * [offsets[p], offsets[p + 1]), in the order of the input. `offsets` has parts + 1 places; outputs overlap no
+/* Distinct rows to be hashed. */
+struct ss_hash_input {
+  const uint32_t *rows;  /* [count] */
+  const uint64_t *marks; /* [count] what goes with each row; NULL: nothing */
+  uint64_t count;
+};
+
+/* Rows part after part: part p is entries [offsets[p], offsets[p + 1]). The arrays are the caller's and overlap no
  * inputs. */
-bool ss_hash_partition(const uint32_t *rows, const uint64_t *marks, uint64_t count, uint64_t seed, uint32_t parts,
-                       uint32_t *rows_out, uint64_t *marks_out, uint64_t *offsets,
-                       struct ss_error *error) SS_MUST_CHECK;
+struct ss_hash_output {
+  uint32_t *rows;    /* [count] */
+  uint64_t *marks;   /* [count], or NULL where the input has none */
+  uint64_t *offsets; /* [parts + 1] */
+};
+
+/* The rows by their part, each part in the order of the input. */
+bool ss_hash_partition(const struct ss_hash_input *in, uint64_t seed, uint32_t parts,
+                       const struct ss_hash_output *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* How many of the rows [low, high) each part has, into sizes[parts]. */
 bool ss_hash_sizes(uint64_t low, uint64_t high, uint64_t seed, uint32_t parts, uint64_t *sizes,
@@ -68,17 +80,17 @@ struct ss_hash_tally {
   uint64_t serial_fullest;         /* of them, in the fullest partition */
 };
 
-/* Algorithm 1 on rows[count], each below UINT32_MAX (an id is stored as row + 1, so that 0 is an empty slot): part p
- * is rows_out[offsets[p] .. offsets[p + 1]), in the order of its memory. No row is lost: a serial memory that would
- * overflow is an SS_BAD_INPUT error that says what it had room for. */
-bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const uint32_t *rows, uint64_t count,
-                          uint32_t *rows_out, uint64_t *offsets, struct ss_hash_tally *tally,
+/* Algorithm 1 on rows below UINT32_MAX (an id is stored as row + 1, so that 0 is an empty slot); each part comes in
+ * the order of its memory. Marks are not looked at. No row is lost: a serial memory that would overflow is an
+ * SS_BAD_INPUT error that says what it had room for. */
+bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const struct ss_hash_input *in,
+                          const struct ss_hash_output *out, struct ss_hash_tally *tally,
                           struct ss_error *error) SS_MUST_CHECK;
 
-/* Algorithm 3 on rows[count], each below UINT32_MAX: one hash into `slots` slots a part, the last to come overwrites.
- * What survives is rows_out[0 .. offsets[parts]), part by part in the order of the memory; the rest is lost. rows_out
- * has room for `count`. */
-bool ss_hash_lossy(const uint32_t *rows, uint64_t count, uint64_t seed, uint32_t parts, uint64_t slots,
-                   uint32_t *rows_out, uint64_t *offsets, struct ss_error *error) SS_MUST_CHECK;
+/* Algorithm 3 on rows below UINT32_MAX: one hash, h0, into memory->parallel_slots slots of each part, the last to
+ * come overwrites. What survives comes part by part in the order of the memory; the rest is lost. Marks are not
+ * looked at, nor is the rest of `memory`. */
+bool ss_hash_lossy(const struct ss_hash_memory *memory, const struct ss_hash_input *in,
+                   const struct ss_hash_output *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -241,8 +241,9 @@ static square_sum kth_norm(const square_sum *norms, uint64_t blocks, uint64_t *k
   return prefix;
 }
 
-bool ss_top_blocks(const int64_t *values, uint64_t n, uint32_t block, uint64_t keep, struct ss_arena *arena,
-                   uint32_t **rows, uint64_t *count, struct ss_error *error) {
+bool ss_top_blocks(const int64_t *values, uint64_t n, struct ss_block_choice choice, struct ss_arena *arena,
+                   struct ss_row_list *out, struct ss_error *error) {
+  const uint64_t block = choice.size;
   const uint64_t blocks = n / block + (n % block > 0);
   SS_AUTO_FREE square_sum *norms = ss_alloc(blocks, sizeof *norms);
   if (!norms) return ss_fail_memory(error, "selecting blocks");
@@ -253,7 +254,7 @@ bool ss_top_blocks(const int64_t *values, uint64_t n, uint32_t block, uint64_t k
     nonzero += norms[b] > 0;
   }
 
-  const uint64_t kept = keep < nonzero ? keep : nonzero;
+  const uint64_t kept = choice.keep < nonzero ? choice.keep : nonzero;
   uint32_t *found = ss_arena_alloc(arena, kept, sizeof *found);
   if (!found) return ss_fail_memory(error, "selecting blocks");
   uint64_t ties = kept, place = 0;
@@ -263,8 +264,7 @@ bool ss_top_blocks(const int64_t *values, uint64_t n, uint32_t block, uint64_t k
     if (norms[b] > threshold || tie) found[place++] = (uint32_t)b;
     ties -= tie;
   }
-  *rows = found;
-  *count = kept;
+  *out = (struct ss_row_list){found, kept};
   return true;
 }
 
@@ -334,9 +334,9 @@ static bool refuse_nan(const uint64_t *list, uint64_t count, struct ss_error *er
   return true;
 }
 
-bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, uint32_t *rows,
-                    uint64_t *count, struct ss_error *error) {
-  *count = 0;
+bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, struct ss_row_list *out,
+                    struct ss_error *error) {
+  out->count = 0;
   if (k == 0 || n == 0) return true;
   ss_arena_reset(scratch);
   struct candidates c = {.chunks = n / CHUNK + (n % CHUNK > 0)};
@@ -362,6 +362,6 @@ bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena
     least = kth_largest(keys, found, &place);
   }
   for (uint64_t i = 0; i < found; i++)
-    if (c.list[i] >= least) rows[(*count)++] = ss_topk_index(c.list[i]);
+    if (c.list[i] >= least) out->rows[out->count++] = ss_topk_index(c.list[i]);
   return true;
 }

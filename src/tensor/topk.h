@@ -27,19 +27,24 @@ bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_aren
 bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, struct ss_arena *arena,
                    struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* Blocks of a dense tensor (S2 section 2.2): n values in blocks of `block` (the last may be short); the `keep` blocks
- * of largest l2 norm, ascending, into *rows (the arena's) and *count. Sums of squares are compared exactly and must
- * stay below 2^128: for block = 256, magnitudes below 2^60. Ties to the lower block, zero blocks never. There must be
- * at most 2^32 blocks. */
-bool ss_top_blocks(const int64_t *values, uint64_t n, uint32_t block, uint64_t keep, struct ss_arena *arena,
-                   uint32_t **rows, uint64_t *count, struct ss_error *error) SS_MUST_CHECK;
+/* Of a dense tensor cut into blocks of `size` values (the last may be short): the `keep` of largest l2 norm. */
+struct ss_block_choice {
+  uint32_t size;
+  uint64_t keep;
+};
+/* The chosen blocks of values[n], ascending, into `out`, whose array is the arena's (S2 section 2.2). Sums of squares
+ * are compared exactly and must stay below 2^128: for blocks of 256, magnitudes below 2^60. Ties to the lower block,
+ * zero blocks never. There must be at most 2^32 blocks. */
+bool ss_top_blocks(const int64_t *values, uint64_t n, struct ss_block_choice choice, struct ss_arena *arena,
+                   struct ss_row_list *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* The same rule on n floats (at most 2^32), in parallel; the result does not depend on the number of threads. `rows`
- * has room for min(k, n) indices; they come ascending. `scratch` is reset and used: what it held before is void.
+/* The same rule on n floats (at most 2^32), in parallel; the result does not depend on the number of threads. The
+ * caller's out->rows has room for min(k, n) indices; they come ascending. `scratch` is reset and used: what it held
+ * before is void.
  *
  * Infinities are larger than every number. A NaN has no magnitude, and a gradient that holds one is lost: for k > 0
  * that is an SS_BAD_INPUT error, which names the first. */
-bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, uint32_t *rows,
-                    uint64_t *count, struct ss_error *error) SS_MUST_CHECK;
+bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, struct ss_row_list *out,
+                    struct ss_error *error) SS_MUST_CHECK;
 
 #endif

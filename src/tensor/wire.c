@@ -220,11 +220,12 @@ static bool get_units(struct ss_arena *arena, struct ss_chunk *out, struct ss_er
   return true;
 }
 
-static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes, size_t size,
+static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded encoded,
                    struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
-  if (wire->format == SS_WIRE_BLOCK) return ss_wire_get_blocks(wire, bytes, size, arena, out, error);
-  if (size != ss_wire_bytes(wire, known))
-    return ss_fail(error, SS_UNPROVEN, "received %zu bytes where %llu were due", size,
+  const unsigned char *bytes = encoded.at;
+  if (wire->format == SS_WIRE_BLOCK) return ss_wire_get_blocks(wire, bytes, encoded.size, arena, out, error);
+  if (encoded.size != ss_wire_bytes(wire, known))
+    return ss_fail(error, SS_UNPROVEN, "received %zu bytes where %llu were due", encoded.size,
                    (unsigned long long)ss_wire_bytes(wire, known));
   switch (wire->format) {
   case SS_WIRE_BLOCK: break;
@@ -252,13 +253,13 @@ static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, con
   return false;
 }
 
-bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes, size_t size,
+bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
   *out = *known;
   out->marks = NULL;
   out->kind = SS_CHUNK_BARE;
   out->author = 0;
   out->values = NULL;
-  if (!decode(wire, known, bytes, size, arena, out, error)) return false;
+  if (!decode(wire, known, bytes, arena, out, error)) return false;
   return !wire->units || !out->values || get_units(arena, out, error);
 }

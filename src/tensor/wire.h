@@ -52,10 +52,14 @@ bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *chunk);
  * units, numbers or sketch that travel. Needs value_bytes 4 (or 8: numbers), index_bytes 4 or 8, one index a row. */
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *chunk, unsigned char *out);
 
-/* The inverse. `known` says count, range, width, origin and part, and for SS_WIRE_VALUES also the rows. `size` must
- * be the bytes of `known` (of blocks: what came; rows that lie wholly in them count as listed); rows that are out of
- * range or not ascending are an error. Arrays are `arena`'s. */
-bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes, size_t size,
+/* The inverse. `known` says count, range, width, origin and part, and for SS_WIRE_VALUES also the rows. Their
+ * number must be the bytes of `known` (of blocks: what came; rows that lie wholly in them count as listed); rows that
+ * are out of range or not ascending are an error. Arrays are `arena`'s. */
+struct ss_encoded {
+  const unsigned char *at;
+  size_t size;
+};
+bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

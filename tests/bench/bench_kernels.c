@@ -73,9 +73,9 @@ static struct data make_data(void) {
 
 static uint64_t topk_floats(struct data *d) {
   struct ss_error error;
-  uint64_t count;
-  need(ss_topk_floats(d->floats, FLOATS, FLOATS / 100, &d->arena, d->rows_out, &count, &error), &error);
-  return d->rows_out[count - 1];
+  struct ss_row_list list = {.rows = d->rows_out};
+  need(ss_topk_floats(d->floats, FLOATS, FLOATS / 100, &d->arena, &list, &error), &error);
+  return list.rows[list.count - 1];
 }
 
 static struct ss_chunk values_of(const struct data *d, uint64_t count) {
@@ -106,25 +106,28 @@ static uint64_t topk_parts(struct data *d) {
 
 static uint64_t top_blocks(struct data *d) {
   struct ss_error error;
-  uint64_t count;
-  uint32_t *rows;
+  const struct ss_block_choice choice = {256, FLOATS / 256 / 32};
+  struct ss_row_list list;
   ss_arena_reset(&d->arena);
-  need(ss_top_blocks((const int64_t *)d->marks, FLOATS, 256, FLOATS / 256 / 32, &d->arena, &rows, &count, &error),
-       &error);
-  return rows[count - 1];
+  need(ss_top_blocks((const int64_t *)d->marks, FLOATS, choice, &d->arena, &list, &error), &error);
+  return list.rows[list.count - 1];
 }
 
 static uint64_t partition(struct data *d) {
   struct ss_error error;
   uint64_t offsets[PARTS + 1];
-  need(ss_hash_partition(d->rows, NULL, INDICES, 1, PARTS, d->rows_out, NULL, offsets, &error), &error);
+  need(ss_hash_partition(&(struct ss_hash_input){d->rows, NULL, INDICES}, 1, PARTS,
+                         &(struct ss_hash_output){d->rows_out, NULL, offsets}, &error),
+       &error);
   return d->rows_out[offsets[1]];
 }
 
 static uint64_t partition_marks(struct data *d) {
   struct ss_error error;
   uint64_t offsets[PARTS + 1];
-  need(ss_hash_partition(d->rows, d->marks, INDICES, 1, PARTS, d->rows_out, d->marks_out, offsets, &error), &error);
+  need(ss_hash_partition(&(struct ss_hash_input){d->rows, d->marks, INDICES}, 1, PARTS,
+                         &(struct ss_hash_output){d->rows_out, d->marks_out, offsets}, &error),
+       &error);
   return d->marks_out[offsets[1]];
 }
 
@@ -141,7 +144,9 @@ static uint64_t hierarchical(struct data *d) {
   struct ss_hash_tally tally;
   const struct ss_hash_memory memory = ss_hash_memory_zen(PARTS, INDICES);
   uint64_t offsets[PARTS + 1];
-  need(ss_hash_hierarchical(&memory, d->rows, INDICES, d->rows_out, offsets, &tally, &error), &error);
+  need(ss_hash_hierarchical(&memory, &(struct ss_hash_input){.rows = d->rows, .count = INDICES},
+                            &(struct ss_hash_output){.rows = d->rows_out, .offsets = offsets}, &tally, &error),
+       &error);
   return tally.serial;
 }
 

@@ -45,7 +45,7 @@ static struct ss_trace *make_trace(uint64_t seed, uint32_t **rows, uint64_t *off
 }
 
 /* holders[row] counts the ranks of the window that have it in iterations [first, end). */
-static void count_slowly(const uint32_t *rows, const uint64_t *offsets, const struct incidence *w,
+static void count_slowly(const uint32_t *rows, const uint64_t *offsets, const struct ss_incidence *w,
                          const uint64_t span[2], double *hist) {
   static unsigned char has[ROWS][RANKS];
   memset(has, 0, sizeof has);
@@ -59,7 +59,7 @@ static void count_slowly(const uint32_t *rows, const uint64_t *offsets, const st
   }
 }
 
-static void check_window(const uint32_t *rows, const uint64_t *offsets, const struct incidence *w) {
+static void check_window(const uint32_t *rows, const uint64_t *offsets, const struct ss_incidence *w) {
   double ever[RANKS + 1] = {0}, once[RANKS + 1] = {0}, gamma = 0;
   count_slowly(rows, offsets, w, (uint64_t[]){1, ITERATIONS}, ever);
   double all_rows = 0, all_nnz = 0, gammas = 0;
@@ -93,10 +93,10 @@ static void test_incidence(void **state) {
     uint64_t offsets[RANKS * ITERATIONS + 1];
     uint32_t *rows;
     struct ss_trace *trace = make_trace(seed, &rows, offsets);
-    struct incidence windows[] = {{.ranks = RANKS}, {.first = 2, .ranks = 3}, {.first = 6, .ranks = 1}};
-    assert_true(incidence_count(trace, 0, 1, ITERATIONS, windows, COUNT(windows)));
+    struct ss_incidence windows[] = {{.ranks = RANKS}, {.first = 2, .ranks = 3}, {.first = 6, .ranks = 1}};
+    assert_true(ss_incidence_count(trace, 0, 1, ITERATIONS, windows, COUNT(windows)));
     for (size_t i = 0; i < COUNT(windows); i++) check_window(rows, offsets, &windows[i]);
-    incidence_free(windows, COUNT(windows));
+    ss_incidence_free(windows, COUNT(windows));
     ss_trace_close(trace);
     free(rows);
   }
@@ -116,16 +116,16 @@ static void test_fit_finds_the_parameters(void **state) {
   for (size_t i = 0; i < COUNT(parameters); i++) {
     const double a = parameters[i][0], b = parameters[i][1], mass = 1000;
     double once[17] = {0}, ever[17] = {0};
-    struct popularity found;
+    struct ss_popularity found;
     for (uint32_t j = 1; j <= 16; j++) once[j] = mass * expected(16, j, a, b);
-    const struct incidence window = {.ranks = 16, .once = once, .ever = ever};
-    assert_true(popularity_fit(&window, 1, NULL, &found));
+    const struct ss_incidence window = {.ranks = 16, .once = once, .ever = ever};
+    assert_true(ss_popularity_fit(&window, 1, NULL, &found));
     assert_true(fabs(found.a - a) < 0.02 * (1 + fabs(a)));
     assert_true(close_to(found.b, b, 0.02));
     assert_true(isinf(found.phi));
     double more = 0;
     for (uint32_t k = 16; k < 128; k++) more += mass * exp(gsl_sf_lnbeta(1 + a, b + k));
-    assert_true(close_to(popularity_more(&found, 16, 128), more, 0.01));
+    assert_true(close_to(ss_popularity_more(&found, 16, 128), more, 0.01));
   }
 }
 
@@ -139,7 +139,7 @@ static void test_fit_finds_phi(void **state) {
     const uint32_t n = 16;
     const double a = -0.5, b = 3, phi = phis[i % 2], all = (double)iterations[i > 1], step = 1e-3;
     double once[17] = {0}, ever[17] = {0};
-    struct popularity found;
+    struct ss_popularity found;
     for (int u = 0; u < 30000; u++) { /* q = exp(-u / 1000), dq = q du / 1000 */
       const double q = exp(-(u + 0.5) * step), weight = 500 * pow(q, a) * pow(1 - q, b - 1) * step;
       const double never = exp(gsl_sf_lnbeta(phi * q, phi * (1 - q) + all) - gsl_sf_lnbeta(phi * q, phi * (1 - q)));
@@ -148,8 +148,8 @@ static void test_fit_finds_phi(void **state) {
         ever[j] += weight * exp(gsl_sf_lnchoose(n, j)) * pow(1 - never, j) * pow(never, n - j);
       }
     }
-    const struct incidence window = {.ranks = n, .once = once, .ever = ever};
-    assert_true(popularity_fit(&window, iterations[i > 1], NULL, &found));
+    const struct ss_incidence window = {.ranks = n, .once = once, .ever = ever};
+    assert_true(ss_popularity_fit(&window, iterations[i > 1], NULL, &found));
     assert_true(close_to(found.phi, phi, 0.05));
     assert_true(fabs(found.a - a) < 0.02);
     assert_true(close_to(found.b, b, 0.05));

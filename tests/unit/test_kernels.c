@@ -288,14 +288,14 @@ static void blocks_once(uint64_t seed, struct ss_arena *arena) {
   for (uint64_t b = 0; b < blocks; b++) norms[b].place = b;
   const uint64_t keep = random_k(&d, blocks);
   qsort(norms, blocks, sizeof *norms, by_norm);
-  uint64_t kept = 0, count;
+  uint64_t kept = 0;
   while (kept < keep && kept < blocks && norms[kept].sum > 0) kept++;
   qsort(norms, kept, sizeof *norms, by_block);
-  uint32_t *rows;
-  assert_true(ss_top_blocks(values, n, block, keep, arena, &rows, &count, &error));
-  if (count != kept) fail_msg("seed %llu: another number of blocks", (unsigned long long)seed);
+  struct ss_row_list got;
+  assert_true(ss_top_blocks(values, n, (struct ss_block_choice){block, keep}, arena, &got, &error));
+  if (got.count != kept) fail_msg("seed %llu: another number of blocks", (unsigned long long)seed);
   for (uint64_t i = 0; i < kept; i++)
-    if (rows[i] != norms[i].place) fail_msg("seed %llu: another block", (unsigned long long)seed);
+    if (got.rows[i] != norms[i].place) fail_msg("seed %llu: another block", (unsigned long long)seed);
   free(values);
   free(norms);
 }
@@ -318,12 +318,11 @@ static void norms_are_compared_exactly(void **state) {
   struct ss_error error;
   const int64_t big = INT64_C(1) << 59;
   const int64_t values[] = {big, 1, 0, -big, 1, 1, big, 0, 0, big, -1, 0};
-  uint32_t *rows;
-  uint64_t count;
-  assert_true(ss_top_blocks(values, COUNT(values), 3, 3, &arena, &rows, &count, &error));
-  assert_true(count == 3 && rows[0] == 0 && rows[1] == 1 && rows[2] == 3);
-  assert_true(ss_top_blocks(values, COUNT(values), 3, 2, &arena, &rows, &count, &error));
-  assert_true(count == 2 && rows[0] == 0 && rows[1] == 1); /* blocks 0 and 3 tie */
+  struct ss_row_list got;
+  assert_true(ss_top_blocks(values, COUNT(values), (struct ss_block_choice){3, 3}, &arena, &got, &error));
+  assert_true(got.count == 3 && got.rows[0] == 0 && got.rows[1] == 1 && got.rows[2] == 3);
+  assert_true(ss_top_blocks(values, COUNT(values), (struct ss_block_choice){3, 2}, &arena, &got, &error));
+  assert_true(got.count == 2 && got.rows[0] == 0 && got.rows[1] == 1); /* blocks 0 and 3 tie */
   ss_arena_free(&arena);
 }
 
@@ -361,19 +360,18 @@ static uint64_t bits_of(float value) {
 static void check_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, uint64_t seed) {
   struct ss_error error;
   struct entry *entries = malloc((n + 1) * sizeof *entries);
-  uint32_t *rows = malloc(((k < n ? k : n) + 1) * sizeof *rows);
-  uint64_t count;
+  struct ss_row_list got = {.rows = malloc(((k < n ? k : n) + 1) * sizeof *got.rows)};
   for (uint64_t i = 0; i < n; i++) entries[i] = (struct entry){bits_of(values[i]), i};
   const uint64_t kept = plain_topk(entries, n, k);
   for (uint64_t t = 0; t < 4; t++) {
     use_threads(t);
-    assert_true(ss_topk_floats(values, n, k, scratch, rows, &count, &error));
-    if (count != kept) fail_msg("seed %llu: another number of floats", (unsigned long long)seed);
+    assert_true(ss_topk_floats(values, n, k, scratch, &got, &error));
+    if (got.count != kept) fail_msg("seed %llu: another number of floats", (unsigned long long)seed);
     for (uint64_t i = 0; i < kept; i++)
-      if (rows[i] != entries[i].place) fail_msg("seed %llu: another float", (unsigned long long)seed);
+      if (got.rows[i] != entries[i].place) fail_msg("seed %llu: another float", (unsigned long long)seed);
   }
   free(entries);
-  free(rows);
+  free(got.rows);
 }
 
 static void floats_once(uint64_t seed, uint64_t n, uint64_t k, struct ss_arena *scratch) {
@@ -410,24 +408,24 @@ static void floats_that_are_no_numbers_are_refused(void **state) {
   struct ss_error error;
   float *values = calloc(N, sizeof *values);
   uint32_t rows[10];
-  uint64_t count;
+  struct ss_row_list got = {.rows = rows};
   for (uint32_t i = 0; i < N; i++) values[i] = (float)(i % 1000);
   values[1234] = NAN, values[299999] = -NAN;
   for (uint64_t t = 0; t < 4; t++) {
     use_threads(t);
-    assert_false(ss_topk_floats(values, N, 10, &scratch, rows, &count, &error));
+    assert_false(ss_topk_floats(values, N, 10, &scratch, &got, &error));
     assert_int_equal(error.status, SS_BAD_INPUT);
     assert_string_equal(error.text, "element 1234 is not a number: there is no top-k with it");
   }
-  assert_false(ss_topk_floats(values, 2000, 10, &scratch, rows, &count, &error));
+  assert_false(ss_topk_floats(values, 2000, 10, &scratch, &got, &error));
   /* NaNs have magnitudes too; however many there are, the larger must not hide the others */
   const uint32_t least = 0x7f800001;
   for (uint32_t i = 0; i < N; i++) values[i] = NAN;
   memcpy(&values[0], &least, sizeof least);
-  assert_false(ss_topk_floats(values, N, 10, &scratch, rows, &count, &error));
+  assert_false(ss_topk_floats(values, N, 10, &scratch, &got, &error));
   assert_string_equal(error.text, "element 0 is not a number: there is no top-k with it");
-  assert_true(ss_topk_floats(values, N, 0, &scratch, rows, &count, &error));
-  assert_int_equal(count, 0);
+  assert_true(ss_topk_floats(values, N, 0, &scratch, &got, &error));
+  assert_int_equal(got.count, 0);
   ss_arena_free(&scratch);
   free(values);
 }
@@ -470,7 +468,8 @@ static void fifteen_rows_go_to_three_servers(void **state) {
   uint32_t rows[15], out[15];
   uint64_t marks[15], marks_out[15], offsets[4], sizes[3];
   for (uint32_t i = 0; i < 15; i++) rows[i] = i + 1, marks[i] = UINT64_MAX - i;
-  assert_true(ss_hash_partition(rows, marks, 15, 1, 3, out, marks_out, offsets, &error));
+  assert_true(ss_hash_partition(&(struct ss_hash_input){rows, marks, 15}, 1, 3,
+                                &(struct ss_hash_output){out, marks_out, offsets}, &error));
   assert_true(offsets[0] == 0 && offsets[1] == 4 && offsets[2] == 11 && offsets[3] == 15);
   for (uint32_t i = 0; i < 15; i++) assert_true(out[i] == wanted[i] && marks_out[i] == UINT64_MAX - (wanted[i] - 1));
   assert_true(ss_hash_sizes(1, 16, 1, 3, sizes, &error));
@@ -499,8 +498,8 @@ static void partition_once(uint64_t seed, uint64_t count, uint32_t parts, bool w
   uint64_t *marks = calloc(count + 1, sizeof *marks), *marks_out = calloc(count + 1, sizeof *marks_out);
   uint64_t *offsets = calloc((size_t)parts + 1, sizeof *offsets), *next = calloc(parts, sizeof *next);
   for (uint64_t i = 0; i < count; i++) marks[i] = dice_next(&d);
-  assert_true(ss_hash_partition(rows, with_marks ? marks : NULL, count, seed, parts, out,
-                                with_marks ? marks_out : NULL, offsets, &error));
+  assert_true(ss_hash_partition(&(struct ss_hash_input){rows, with_marks ? marks : NULL, count}, seed, parts,
+                                &(struct ss_hash_output){out, with_marks ? marks_out : NULL, offsets}, &error));
   assert_true(offsets[0] == 0 && offsets[parts] == count);
   memcpy(next, offsets, parts * sizeof *next);
   for (uint64_t i = 0; i < count; i++) { /* row by row: each is the next of its part */
@@ -601,7 +600,8 @@ static void hierarchical_once(uint64_t seed, uint64_t count, uint32_t *overflows
   uint64_t offsets[17];
   struct plain_memory x = plain_hierarchical(&m, rows, count);
   use_threads(seed);
-  if (ss_hash_hierarchical(&m, rows, count, out, offsets, &tally, &error)) {
+  if (ss_hash_hierarchical(&m, &(struct ss_hash_input){.rows = rows, .count = count},
+                           &(struct ss_hash_output){.rows = out, .offsets = offsets}, &tally, &error)) {
     assert_false(x.overflown);
     check_hierarchical(&m, &x, out, offsets, &tally);
   } else {
@@ -641,7 +641,8 @@ static void few_rows_go_to_serial_memory(void **state) {
   for (uint32_t probes = 1; probes <= 4; probes++) {
     m.probes = probes;
     m.serial_slots = N;
-    assert_true(ss_hash_hierarchical(&m, rows, N, out, offsets, &tally, &error));
+    assert_true(ss_hash_hierarchical(&m, &(struct ss_hash_input){.rows = rows, .count = N},
+                                     &(struct ss_hash_output){.rows = out, .offsets = offsets}, &tally, &error));
     const double left = (double)tally.serial / N, leading = pow(0.5, probes) / (probes + 1);
     assert_true(left < leading && left > 0.8 * leading); /* less: rows in serial memory fill no slot */
     assert_int_equal(offsets[16], N);
@@ -658,18 +659,24 @@ static void hierarchical_hashing_says_what_it_cannot(void **state) {
   uint32_t out[3];
   uint64_t offsets[2];
   struct ss_hash_memory m = {.seed = 1, .parts = 1, .probes = 2, .parallel_slots = 1, .serial_slots = 1};
-  assert_true(ss_hash_hierarchical(&m, rows, 2, out, offsets, &tally, &error));
+  assert_true(ss_hash_hierarchical(&m, &(struct ss_hash_input){.rows = rows, .count = 2},
+                                   &(struct ss_hash_output){.rows = out, .offsets = offsets}, &tally, &error));
   m.serial_slots = 0;
-  assert_false(ss_hash_hierarchical(&m, rows, 2, out, offsets, &tally, &error));
+  assert_false(ss_hash_hierarchical(&m, &(struct ss_hash_input){.rows = rows, .count = 2},
+                                    &(struct ss_hash_output){.rows = out, .offsets = offsets}, &tally, &error));
   assert_string_equal(error.text, "hierarchical hashing: the 2 rows of partition 0 overflow its 0 slots of serial "
                                   "memory (behind 1 parallel slots and 2 probes)");
   m.parallel_slots = 100;
-  assert_false(ss_hash_hierarchical(&m, rows, 3, out, offsets, &tally, &error)); /* an id that cannot be stored */
+  assert_false(ss_hash_hierarchical(&m, &(struct ss_hash_input){.rows = rows, .count = 3},
+                                    &(struct ss_hash_output){.rows = out, .offsets = offsets}, &tally,
+                                    &error)); /* an id that cannot be stored */
   assert_int_equal(error.status, SS_UNPROVEN);
   m.probes = SS_HASH_PROBES + 1;
-  assert_false(ss_hash_hierarchical(&m, rows, 2, out, offsets, &tally, &error));
+  assert_false(ss_hash_hierarchical(&m, &(struct ss_hash_input){.rows = rows, .count = 2},
+                                    &(struct ss_hash_output){.rows = out, .offsets = offsets}, &tally, &error));
   assert_int_equal(error.status, SS_BAD_INPUT);
-  assert_false(ss_hash_partition(rows, NULL, 2, 1, SS_HASH_PARTS + 1, out, NULL, offsets, &error));
+  assert_false(ss_hash_partition(&(struct ss_hash_input){rows, NULL, 2}, 1, SS_HASH_PARTS + 1,
+                                 &(struct ss_hash_output){out, NULL, offsets}, &error));
   assert_int_equal(error.status, SS_BAD_INPUT);
 }
 
@@ -682,7 +689,9 @@ static void lossy_once(uint64_t seed) {
   uint64_t offsets[17], *cells = calloc(parts * slots + 1, sizeof *cells), n = 0;
   for (uint64_t i = 0; slots > 0 && i < count; i++)
     cells[ss_below(ss_hash_row(rows[i], seed), parts * slots)] = rows[i] + UINT64_C(1);
-  assert_true(ss_hash_lossy(rows, count, seed, parts, slots, out, offsets, &error));
+  assert_true(ss_hash_lossy(&(struct ss_hash_memory){.seed = seed, .parts = parts, .parallel_slots = slots},
+                            &(struct ss_hash_input){.rows = rows, .count = count},
+                            &(struct ss_hash_output){.rows = out, .offsets = offsets}, &error));
   for (uint64_t q = 0; q < parts * slots; q++) {
     if (q % slots == 0) assert_int_equal(offsets[q / slots], n);
     if (cells[q]) assert_int_equal(out[n++], cells[q] - 1);
@@ -703,7 +712,10 @@ static void the_strawman_loses_what_collides(void **state) {
   uint32_t *rows = shuffled_rows(&d, N), *out = calloc(N, sizeof *out);
   uint64_t offsets[17];
   for (uint32_t i = 0; i < COUNT(loads); i++) { /* loss 1 - (1 - e^-load) / load: 4.8% and 17.6% */
-    assert_true(ss_hash_lossy(rows, N, 1, 16, (uint64_t)(N / loads[i] / 16), out, offsets, &error));
+    assert_true(ss_hash_lossy(
+        &(struct ss_hash_memory){.seed = 1, .parts = 16, .parallel_slots = (uint64_t)(N / loads[i] / 16)},
+        &(struct ss_hash_input){.rows = rows, .count = N}, &(struct ss_hash_output){.rows = out, .offsets = offsets},
+        &error));
     const double loss = 1 - (double)offsets[16] / N, wanted = 1 - (1 - exp(-loads[i])) / loads[i];
     assert_true(fabs(loss - wanted) < 0.003);
   }

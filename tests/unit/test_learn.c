@@ -64,13 +64,13 @@ static const struct ss_batch small = {tokens, COUNT(tokens), 6, 3, 2};
 static void distinct_rows(const struct ss_batch *batch, int table, struct ss_arena *arena,
                           struct ss_model_gradient *out) {
   struct ss_error error;
-  uint32_t *rows, *distinct = ss_arena_alloc(arena, tiny.vocab, sizeof *distinct);
-  uint64_t n;
-  assert_true(ss_batch_lookups(&tiny, batch, table, arena, &rows, &n, &error));
+  struct ss_row_list reads;
+  uint32_t *distinct = ss_arena_alloc(arena, tiny.vocab, sizeof *distinct);
+  assert_true(ss_batch_lookups(&tiny, batch, table, arena, &reads, &error));
   *out = (struct ss_model_gradient){.row = distinct};
   for (uint32_t row = 0; row < tiny.vocab; row++)
-    for (uint64_t i = 0; i < n; i++)
-      if (rows[i] == row) {
+    for (uint64_t i = 0; i < reads.count; i++)
+      if (reads.rows[i] == row) {
         distinct[out->count++] = row;
         break;
       }
@@ -80,10 +80,13 @@ static void distinct_rows(const struct ss_batch *batch, int table, struct ss_are
 
 static double loss_of(const struct ss_model *model, struct ss_model_gradient *gradient, struct ss_arena *arena) {
   struct ss_error error;
-  double loss = 0;
-  for (int table = 0; table < SS_TABLES; table++) distinct_rows(&small, table, arena, &gradient[table]);
-  assert_true(ss_model_learn(model, &small, 0.25, gradient, &loss, arena, &error));
-  return loss;
+  struct ss_model_pass pass = {.weight = 0.25};
+  for (int table = 0; table < SS_TABLES; table++) {
+    distinct_rows(&small, table, arena, &gradient[table]);
+    pass.gradient[table] = gradient[table];
+  }
+  assert_true(ss_model_learn(model, &small, &pass, arena, &error));
+  return pass.loss;
 }
 
 static double element_of(const struct ss_model_gradient *g, uint32_t row, uint32_t column) {
@@ -131,12 +134,12 @@ static void loss_by_definition(void **state) {
   struct ss_model model;
   struct ss_error error;
   struct ss_model_gradient gradient[SS_TABLES];
-  uint32_t *rows, examples = 0;
-  uint64_t n;
+  struct ss_row_list reads;
+  uint32_t examples = 0;
   double loss = 0;
   (void)state;
   assert_true(ss_model_open(&tiny, &model, &error));
-  assert_true(ss_batch_lookups(&tiny, &small, SS_TABLE_OUTPUT, &arena, &rows, &n, &error));
+  assert_true(ss_batch_lookups(&tiny, &small, SS_TABLE_OUTPUT, &arena, &reads, &error));
   for (uint32_t at = 0; at < COUNT(tokens); at++) {
     const uint32_t words = at % 6 < 2 ? 1 : 2;
     double mean[3] = {0}, sum = 0;
@@ -145,12 +148,12 @@ static void loss_by_definition(void **state) {
       for (uint32_t c = 0; c < 3; c++) mean[c] += model.table[SS_TABLE_INPUT][tokens[i] * 3 + c];
     for (uint32_t c = 0; c < 3; c++) mean[c] /= words;
     sum = exp(score(&model, mean, tokens[at]));
-    for (uint64_t k = n - tiny.samples; k < n; k++)
-      if (rows[k] != tokens[at]) sum += exp(score(&model, mean, rows[k]));
+    for (uint64_t k = reads.count - tiny.samples; k < reads.count; k++)
+      if (reads.rows[k] != tokens[at]) sum += exp(score(&model, mean, reads.rows[k]));
     loss += log(sum) - score(&model, mean, tokens[at]);
     examples++;
   }
-  assert_int_equal(n, examples + tiny.samples);
+  assert_int_equal(reads.count, examples + tiny.samples);
   assert_int_equal(ss_batch_examples(&tiny, &small), examples);
   assert_true(close_to(loss_of(&model, gradient, &arena), loss, 1e-12));
   ss_model_close(&model);
@@ -166,12 +169,11 @@ static void samples_are_log_uniform(void **state) {
   for (uint32_t i = 0; i < BATCHES; i++) {
     const struct ss_batch batch = {tokens, 2, 2, i, i % 3};
     struct ss_error error;
-    uint32_t *rows;
-    uint64_t n;
+    struct ss_row_list reads;
     ss_arena_reset(&arena);
-    assert_true(ss_batch_lookups(&tiny, &batch, SS_TABLE_OUTPUT, &arena, &rows, &n, &error));
-    assert_int_equal(n, 1 + tiny.samples);
-    for (uint32_t k = 1; k < n; k++) drawn[rows[k]]++;
+    assert_true(ss_batch_lookups(&tiny, &batch, SS_TABLE_OUTPUT, &arena, &reads, &error));
+    assert_int_equal(reads.count, 1 + tiny.samples);
+    for (uint32_t k = 1; k < reads.count; k++) drawn[reads.rows[k]]++;
   }
   assert_int_equal(drawn[0], 0);
   for (uint32_t id = 1; id < 8; id++) {
@@ -803,10 +805,11 @@ static void selected_by_hand(void **state) {
   (void)state;
   for (size_t i = 0; i < COUNT(schemes); i++) {
     struct ss_setting setting;
-    struct ss_summation summation;
+    struct ss_summation summation = {
+        .setting = &setting, .cluster = &flat, .rows = 4, .width = 2, .ranks = 2, .selector = {.selection = quarter}};
     struct ss_error error;
     setting_of(schemes[i], &setting);
-    if (!ss_summation_open(&setting, &flat, &quarter, 4, 2, 2, &summation, &error)) fail_msg("%s", error.text);
+    if (!ss_summation_open(&summation, &error)) fail_msg("%s", error.text);
     for (size_t t = 0; t < 2; t++) {
       struct ss_added added;
       double found[8] = {0};

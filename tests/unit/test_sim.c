@@ -26,7 +26,7 @@ static struct ss_chunk block(uint32_t origin, uint32_t part) {
 static void add(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t number, struct ss_chunk due,
                 struct ss_chunk got) {
   struct ss_error error;
-  assert_true(ss_receipts_add(play, r, receiver, number, &due, &got, &error));
+  assert_true(ss_receipts_add(play, r, &(struct ss_arrival){receiver, number, &due, &got}, &error));
 }
 
 static void receipts_remember_who_has_what(void **state) {
@@ -183,7 +183,8 @@ static void plays_hand_over_rounds(void **state) {
   assert_true(ss_play_messages(&play, 2, false, NULL, &error)); /* sizes without payloads */
   assert_true(!c.round.payloads && !c.round.wire);
 
-  assert_true(ss_play_shift(&play, 3, 2, bytes, 9, true, &error));
+  assert_true(
+      ss_play_shift(&play, &(struct ss_messages){.count = 3, .shift = 2, .bytes = bytes, .each = 9}, true, &error));
   assert_true(!c.round.messages.from && !c.round.messages.to && c.round.messages.shift == 2);
   assert_true(c.round.messages.bytes == bytes && c.round.messages.each == 9 && c.round.messages.count == 3);
   assert_true(ss_message_from(&c.round.messages, 2) == 2 && ss_message_to(&c.round.messages, 2) == 1);

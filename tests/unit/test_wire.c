@@ -194,7 +194,7 @@ static void formats_go_there_and_back(void **state) {
       if (size != bytes_due(&x))
         fail_msg("%s: %llu bytes, not %llu", words, (unsigned long long)size, (unsigned long long)bytes_due(&x));
       if (formats[f] != SS_WIRE_BLOCK) assert_int_equal(ss_wire_bytes(&x.wire, &x.known), size);
-      if (!ss_wire_decode(&x.wire, &x.known, bytes, size, &x.arena, &got, &error))
+      if (!ss_wire_decode(&x.wire, &x.known, (struct ss_encoded){bytes, size}, &x.arena, &got, &error))
         fail_msg("%s: %s", words, error.text);
       check(&x, &got, words);
       dense += formats[f] == SS_WIRE_SMALLER && dense_is_less(&x);
@@ -271,7 +271,7 @@ static void units_go_there_and_back(void **state) {
       assert_true(ss_wire_exact(&x.wire, &x.sent));
       unsigned char *bytes = encoded(&x, &size);
       assert_int_equal(size, bytes_due(&x));
-      assert_true(ss_wire_decode(&x.wire, &x.known, bytes, size, &x.arena, &got, &error));
+      assert_true(ss_wire_decode(&x.wire, &x.known, (struct ss_encoded){bytes, size}, &x.arena, &got, &error));
       assert_true(!got.values && got.marks && got.kind == SS_CHUNK_VALUES);
       const bool dense = formats[f] == SS_WIRE_DENSE || (formats[f] == SS_WIRE_SMALLER && dense_is_less(&x));
       for (uint64_t i = 0; i < x.sent.count; i++) {
@@ -305,10 +305,10 @@ static void what_floats_cannot_hold_is_noticed(void **state) {
   c.count = 1;
   assert_true(ss_wire_exact(&wire, &c));
   c.count = 2;
-  assert_true(ss_wire_decode(&wire, &c, bytes, sizeof bytes, &arena, &got, &error));
+  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, sizeof bytes}, &arena, &got, &error));
   for (uint32_t i = 0; i < COUNT(wrong); i++) {
     memcpy(bytes + 12, &wrong[i], sizeof wrong[i]);
-    assert_false(ss_wire_decode(&wire, &c, bytes, sizeof bytes, &arena, &got, &error));
+    assert_false(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, sizeof bytes}, &arena, &got, &error));
     assert_int_equal(error.status, SS_UNPROVEN);
   }
   ss_arena_free(&arena);
@@ -333,13 +333,13 @@ static void numbers_go_there_and_back(void **state) {
   assert_int_equal(ss_wire_bytes(&wire, &c), 16);
   ss_wire_encode(&wire, &c, bytes);
   assert_memory_equal(bytes, number, 16);
-  assert_true(ss_wire_decode(&wire, &c, bytes, 16, &arena, &got, &error));
+  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, 16}, &arena, &got, &error));
   assert_true(got.kind == SS_CHUNK_NUMBERS && got.numbers[0] == UINT64_MAX && got.numbers[1] == 7);
   c.count = 1;
   c.high = 0;
   assert_int_equal(ss_wire_bytes(&wire, &c), 0);
   ss_wire_encode(&wire, &c, bytes);
-  assert_true(ss_wire_decode(&wire, &c, bytes, 0, &arena, &got, &error));
+  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, 0}, &arena, &got, &error));
   assert_true(got.count == 1 && got.numbers[0] == 0);
   ss_arena_free(&arena);
 }
@@ -367,7 +367,7 @@ static bool decodes(struct scene *x, const unsigned char *bytes, uint64_t size, 
   unsigned char *just = malloc(size ? size : 1);
   struct ss_error error = {.status = SS_OK};
   memcpy(just, bytes, size);
-  bool ok = ss_wire_decode(&x->wire, &x->known, just, size, &x->arena, got, &error);
+  bool ok = ss_wire_decode(&x->wire, &x->known, (struct ss_encoded){just, size}, &x->arena, got, &error);
   free(just);
   if (!ok) assert_true(error.status == SS_UNPROVEN && strncmp(error.text, "received", 8) == 0);
   return ok;

@@ -91,7 +91,11 @@ static bool ring_without_payloads(struct ss_play *play, const struct ss_dense_su
     bytes[j] = ss_wire_bytes(sum->wire, &part);
   }
   for (uint32_t s = 1; s < size; s++)
-    if (!ss_play_shift(play, size, 1, uniform ? NULL : bytes + size - s, each, true, error)) return false;
+    if (!ss_play_shift(play,
+                       &(struct ss_messages){
+                           .count = size, .shift = 1, .bytes = uniform ? NULL : bytes + size - s, .each = each},
+                       true, error))
+      return false;
   return true;
 }
 
@@ -201,36 +205,44 @@ static bool halve(struct ss_play *play, const struct ss_dense_sum *sum, struct s
   return true;
 }
 
-static bool join_lists(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_gather *gather,
-                       uint32_t p, struct ss_chunk *shared, struct ss_chunk *out, struct ss_error *error) {
-  if (!ss_receipts_sum(play, &gather->receipts, p, gather->block, sum->low, sum->high, shared, out, error))
-    return false;
-  out->origin = ss_member(&gather->groups, 0, p);
+/* The all-gather that ends Rabenseifner's all-reduce: core positions join the parts that they hold. */
+struct joining {
+  struct ss_play *play;
+  const struct ss_dense_sum *sum;
+  struct ss_gather gather;
+  struct ss_chunk shared; /* of lists: what those join who hold all parts as sent */
+};
+
+static bool join_lists(struct joining *x, uint32_t p, struct ss_chunk *out, struct ss_error *error) {
+  const struct ss_received received = {&x->gather.receipts, x->gather.block, x->sum->low, x->sum->high, &x->shared};
+  if (!ss_receipts_sum(x->play, &received, p, out, error)) return false;
+  out->origin = ss_member(&x->gather.groups, 0, p);
   out->part = 0;
-  out->width = out->stride = sum->width;
+  out->width = out->stride = x->sum->width;
   return true;
 }
 
 /* Joins the Q parts that core position p holds into one chunk. */
-static bool join(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_gather *gather, uint32_t p,
-                 struct ss_chunk *shared, struct ss_chunk *out, struct ss_error *error) {
-  if (sum->lists) return join_lists(play, sum, gather, p, shared, out, error);
+static bool join(struct joining *x, uint32_t p, struct ss_chunk *out, struct ss_error *error) {
+  const struct ss_dense_sum *sum = x->sum;
+  const struct ss_chunk *block = x->gather.block;
+  if (sum->lists) return join_lists(x, p, out, error);
   struct ss_chunk whole = ss_dense_units(sum, 0, sum->units);
-  uint64_t *marks = ss_arena_alloc(play->arena, sum->units, sizeof *marks);
+  uint64_t *marks = ss_arena_alloc(x->play->arena, sum->units, sizeof *marks);
   float *values = NULL;
-  bool real = gather->block[p].values;
-  if (real) values = ss_arena_alloc(play->arena, (sum->high - sum->low) * sum->width, sizeof *values);
+  bool real = block[p].values;
+  if (real) values = ss_arena_alloc(x->play->arena, (sum->high - sum->low) * sum->width, sizeof *values);
   if (!marks || (real && !values)) return ss_fail_memory(error, "joining the parts of a tensor");
   for (uint32_t u = 0; u < sum->units; u++) {
-    const struct ss_chunk *part = ss_receipts_held(&gather->receipts, p, u, &gather->block[u]);
+    const struct ss_chunk *part = ss_receipts_held(&x->gather.receipts, p, u, &block[u]);
     marks[u] = part && part->marks ? part->marks[0] : 0;
-    uint64_t low = (gather->block[u].low - sum->low) * sum->width;
-    uint64_t n = (gather->block[u].high - gather->block[u].low) * sum->width;
+    uint64_t low = (block[u].low - sum->low) * sum->width;
+    uint64_t n = (block[u].high - block[u].low) * sum->width;
     for (uint64_t i = 0; real && i < n; i++) values[low + i] = part && part->values ? part->values[i] : 0;
   }
-  whole.marks = gather->block[p].marks ? marks : NULL;
-  whole.kind = gather->block[p].kind;
-  whole.origin = ss_member(&gather->groups, 0, p);
+  whole.marks = block[p].marks ? marks : NULL;
+  whole.kind = block[p].kind;
+  whole.origin = ss_member(&x->gather.groups, 0, p);
   whole.values = values;
   *out = whole;
   return true;
@@ -239,17 +251,15 @@ static bool join(struct ss_play *play, const struct ss_dense_sum *sum, const str
 static bool double_up(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold,
                       struct ss_chunk *whole, struct ss_error *error) {
   SS_AUTO_FREE uint32_t *core = ss_alloc(fold.Q, sizeof *core);
-  struct ss_gather gather;
-  struct ss_chunk shared = {0};
+  struct joining x = {.play = play, .sum = sum};
   if (!core) return ss_fail_memory(error, "numbering ranks");
   for (uint32_t p = 0; p < fold.Q; p++) core[p] = ss_member(&sum->groups, 0, ss_fold_member(fold, p));
-  if (!ss_gather_open(&gather, (struct ss_groups){1, fold.Q, core}, sum->wire, error)) return false;
-  for (uint32_t p = 0; p < fold.Q; p++) ss_gather_set(&gather, 0, p, &whole[ss_fold_member(fold, p)]);
-  bool ok = ss_gather_seal(play, &gather, error) && ss_allgather_doubling(play, &gather, error);
+  if (!ss_gather_open(&x.gather, (struct ss_groups){1, fold.Q, core}, sum->wire, error)) return false;
+  for (uint32_t p = 0; p < fold.Q; p++) ss_gather_set(&x.gather, 0, p, &whole[ss_fold_member(fold, p)]);
+  bool ok = ss_gather_seal(play, &x.gather, error) && ss_allgather_doubling(play, &x.gather, error);
   for (uint32_t p = 0; ok && play->payloads && p < fold.Q; p++)
-    if (ss_play_resident(play, core[p]))
-      ok = join(play, sum, &gather, p, &shared, &whole[ss_fold_member(fold, p)], error);
-  ss_gather_close(&gather);
+    if (ss_play_resident(play, core[p])) ok = join(&x, p, &whole[ss_fold_member(fold, p)], error);
+  ss_gather_close(&x.gather);
   return ok;
 }
 

@@ -26,7 +26,8 @@ static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at,
                  struct ss_error *error) {
   if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
   const struct ss_chunk *got = ss_play_got(play, at);
-  return !got || ss_receipts_add(play, x->receipts, ends.to, ends.from, &play->given[at], got, error);
+  return !got ||
+         ss_receipts_add(play, x->receipts, &(struct ss_arrival){ends.to, ends.from, &play->given[at], got}, error);
 }
 
 bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss_exchange *x,
@@ -34,7 +35,9 @@ bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss
   uint32_t size = groups->size;
   for (uint32_t s = 1; s < size; s++) {
     if (x->uniform && groups->count == 1 && !groups->rank) {
-      if (!ss_play_shift(play, size, s, NULL, x->each, s == 1, error)) return false;
+      if (!ss_play_shift(play, &(struct ss_messages){.count = size, .shift = s, .bytes = NULL, .each = x->each},
+                         s == 1, error))
+        return false;
       continue;
     }
     for (uint32_t p = 0; p < size; p++) {

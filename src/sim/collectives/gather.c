@@ -52,53 +52,58 @@ bool ss_gather_seal(struct ss_play *play, struct ss_gather *g, struct ss_error *
   return true;
 }
 
-/* A message of the run of blocks [first, first + count) mod size. A member that holds one of them as it should not
- * have come passes it on as it came. */
-static bool put(struct ss_play *play, struct ss_gather *g, uint32_t at, uint32_t group, uint32_t from, uint32_t to,
-                uint32_t first, uint32_t count, struct ss_error *error) {
-  uint32_t size = g->groups.size;
-  const uint64_t *upto = upto_of(g, group);
-  play->from[at] = ss_member(&g->groups, group, from);
-  play->to[at] = ss_member(&g->groups, group, to);
-  play->bytes[at] = upto[first + count] - upto[first];
+/* A message, in a group, of the run of blocks [first, first + count) mod size from one position to another. */
+struct run {
+  uint32_t group, from, to, first, count;
+};
+
+/* A member that holds a block as it should not have come passes it on as it came. */
+static bool put(struct ss_play *play, struct ss_gather *g, uint32_t at, const struct run *m, struct ss_error *error) {
+  const uint32_t size = g->groups.size;
+  const uint64_t *upto = upto_of(g, m->group);
+  play->from[at] = ss_member(&g->groups, m->group, m->from);
+  play->to[at] = ss_member(&g->groups, m->group, m->to);
+  play->bytes[at] = upto[m->first + m->count] - upto[m->first];
   if (!play->payloads) return true;
 
-  struct ss_chunk *run = blocks_of(g, group) + first;
+  struct ss_chunk *blocks = blocks_of(g, m->group) + m->first;
   if (g->receipts.others > 0) {
-    struct ss_chunk *own = ss_arena_alloc(play->arena, count, sizeof *own);
+    struct ss_chunk *own = ss_arena_alloc(play->arena, m->count, sizeof *own);
     if (!own) return ss_fail_memory(error, "gathering blocks");
-    for (uint32_t i = 0; i < count; i++) {
-      const struct ss_chunk *held = ss_receipts_held(&g->receipts, group * size + from, (first + i) % size, &run[i]);
-      own[i] = held ? *held : run[i];
+    for (uint32_t i = 0; i < m->count; i++) {
+      const uint32_t sender = m->group * size + m->from;
+      const struct ss_chunk *held = ss_receipts_held(&g->receipts, sender, (m->first + i) % size, &blocks[i]);
+      own[i] = held ? *held : blocks[i];
     }
-    run = own;
+    blocks = own;
   }
-  play->payload[at] = (struct ss_payload){.chunks = run, .count = count};
-  if (g->known) play->payload[at].known = g->known + (size_t)group * 2 * size + first;
+  play->payload[at] = (struct ss_payload){.chunks = blocks, .count = m->count};
+  if (g->known) play->payload[at].known = g->known + (size_t)m->group * 2 * size + m->first;
   return true;
 }
 
-/* Block `b` came for receiver `p`. A process that did not have the block yet keeps it. */
-static bool keep(struct ss_play *play, struct ss_gather *g, uint32_t group, uint32_t p, uint32_t b,
+/* Block `b` came. A process that did not have the block yet keeps it. */
+static bool keep(struct ss_play *play, struct ss_gather *g, const struct run *m, uint32_t b,
                  const struct ss_chunk *got, struct ss_error *error) {
-  uint32_t size = g->groups.size, owner = ss_member(&g->groups, group, b);
-  struct ss_chunk *due = &blocks_of(g, group)[b];
-  if (!ss_play_resident(play, owner) && due->origin == got->origin && due->part == got->part)
-    ss_gather_set(g, group, b, got);
-  return ss_receipts_add(play, &g->receipts, group * size + p, b, due, got, error);
+  const struct ss_chunk *due = &blocks_of(g, m->group)[b];
+  if (!ss_play_resident(play, ss_member(&g->groups, m->group, b)) && due->origin == got->origin &&
+      due->part == got->part)
+    ss_gather_set(g, m->group, b, got);
+  return ss_receipts_add(play, &g->receipts, &(struct ss_arrival){m->group * g->groups.size + m->to, b, due, got},
+                         error);
 }
 
-static bool take(struct ss_play *play, struct ss_gather *g, uint32_t at, uint32_t group, uint32_t to, uint32_t first,
+static bool take(struct ss_play *play, struct ss_gather *g, uint32_t at, const struct run *m,
                  struct ss_error *error) {
-  uint32_t size = g->groups.size;
+  const uint32_t size = g->groups.size;
   if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
   const struct ss_payload *payload = &play->payload[at];
-  if (payload->chunks == blocks_of(g, group) + first) {
-    ss_receipts_add_run(play, &g->receipts, group * size + to, first, payload->count);
+  if (payload->chunks == blocks_of(g, m->group) + m->first) {
+    ss_receipts_add_run(play, &g->receipts, m->group * size + m->to, m->first, payload->count);
     return true;
   }
   for (uint32_t i = 0; i < payload->count; i++)
-    if (!keep(play, g, group, to, (first + i) % size, &payload->chunks[i], error)) return false;
+    if (!keep(play, g, m, (m->first + i) % size, &payload->chunks[i], error)) return false;
   return true;
 }
 
@@ -112,21 +117,26 @@ struct pattern {
   struct ss_fold fold;
 };
 
+static struct run run_of(const struct pattern *pattern, uint32_t group, uint32_t p) {
+  struct run run = {.group = group, .from = pattern->from(pattern, p), .to = pattern->to(pattern, p)};
+  pattern->run(pattern, p, &run.first, &run.count);
+  return run;
+}
+
 static bool play_pattern(struct ss_play *play, struct ss_gather *g, const struct pattern *pattern, bool dependent,
                          struct ss_error *error) {
-  uint32_t n = 0, first, count;
+  uint32_t n = 0;
   for (uint32_t k = 0; k < g->groups.count; k++)
     for (uint32_t p = 0; p < pattern->senders; p++) {
-      pattern->run(pattern, p, &first, &count);
-      if (!put(play, g, n++, k, pattern->from(pattern, p), pattern->to(pattern, p), first, count, error))
-        return false;
+      const struct run run = run_of(pattern, k, p);
+      if (!put(play, g, n++, &run, error)) return false;
     }
   if (!ss_play_messages(play, n, dependent, g->wire, error)) return false;
   n = 0;
   for (uint32_t k = 0; k < g->groups.count; k++)
     for (uint32_t p = 0; p < pattern->senders; p++) {
-      pattern->run(pattern, p, &first, &count);
-      if (!take(play, g, n++, k, pattern->to(pattern, p), first, error)) return false;
+      const struct run run = run_of(pattern, k, p);
+      if (!take(play, g, n++, &run, error)) return false;
     }
   return true;
 }
@@ -153,9 +163,10 @@ bool ss_allgather_direct(struct ss_play *play, struct ss_gather *g, struct ss_er
   struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_ahead, .run = run_own};
   x.size = g->groups.size;
   for (x.step = 1; x.step < x.size; x.step++) {
-    bool played = shifts(play, g) ? ss_play_shift(play, x.size, x.step, g->uniform ? NULL : g->bytes, g->bytes[0],
-                                                  x.step == 1, error)
-                                  : play_pattern(play, g, &x, x.step == 1, error);
+    const struct ss_messages ahead = {
+        .count = x.size, .shift = x.step, .bytes = g->uniform ? NULL : g->bytes, .each = g->bytes[0]};
+    const bool played = shifts(play, g) ? ss_play_shift(play, &ahead, x.step == 1, error)
+                                        : play_pattern(play, g, &x, x.step == 1, error);
     if (!played) return false;
   }
   return true;
@@ -174,8 +185,9 @@ bool ss_allgather_ring(struct ss_play *play, struct ss_gather *g, struct ss_erro
   x.size = g->groups.size;
   for (x.step = 1; x.step < x.size; x.step++) {
     const uint64_t *bytes = g->uniform ? NULL : g->bytes + x.size + 1 - x.step;
-    bool played = shifts(play, g) ? ss_play_shift(play, x.size, 1, bytes, g->bytes[0], true, error)
-                                  : play_pattern(play, g, &x, true, error);
+    const struct ss_messages ahead = {.count = x.size, .shift = 1, .bytes = bytes, .each = g->bytes[0]};
+    const bool played =
+        shifts(play, g) ? ss_play_shift(play, &ahead, true, error) : play_pattern(play, g, &x, true, error);
     if (!played) return false;
   }
   return true;

@@ -64,7 +64,8 @@ static bool sum_dense(struct ss_owners *o, uint32_t part, struct ss_error *error
 
 static bool sum_sparse(struct ss_owners *o, uint32_t part, struct ss_error *error) {
   struct ss_chunk shared = {0}, *sum = &o->aggregate[part];
-  return ss_receipts_sum(o->play, &o->pushed, part, o->slices, sum->low, sum->high, &shared, sum, error);
+  return ss_receipts_sum(o->play, &(struct ss_received){&o->pushed, o->slices, sum->low, sum->high, &shared}, part,
+                         sum, error);
 }
 
 static bool sum_part(struct ss_owners *o, uint32_t part, uint64_t *pushed, struct ss_error *error) {
@@ -132,7 +133,7 @@ bool ss_owners_sum(struct ss_owners *o, struct ss_error *error) {
 bool ss_owners_got(struct ss_owners *o, uint32_t rank, uint32_t part, const struct ss_chunk *got,
                    struct ss_error *error) {
   if (!ss_play_resident(o->play, ss_owners_endpoint(o, part))) o->aggregate[part] = *got;
-  return ss_receipts_add(o->play, &o->pulled, rank, part, &o->aggregate[part], got, error);
+  return ss_receipts_add(o->play, &o->pulled, &(struct ss_arrival){rank, part, &o->aggregate[part], got}, error);
 }
 
 static bool give_sum(void *context, uint32_t part, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
@@ -174,5 +175,6 @@ bool ss_owners_pull_bruck(struct ss_owners *o, struct ss_error *error) {
 
 bool ss_owners_whole(struct ss_owners *o, uint32_t rank, uint64_t low, uint64_t high, struct ss_chunk *out,
                      struct ss_error *error) {
-  return ss_receipts_sum(o->play, &o->pulled, rank, o->aggregate, low, high, &o->shared, out, error);
+  return ss_receipts_sum(o->play, &(struct ss_received){&o->pulled, o->aggregate, low, high, &o->shared}, rank, out,
+                         error);
 }

@@ -32,12 +32,13 @@ void ss_receipts_add_run(struct ss_play *play, struct ss_receipts *r, uint32_t r
   }
 }
 
-bool ss_receipts_add(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t block,
-                     const struct ss_chunk *due, const struct ss_chunk *got, struct ss_error *error) {
-  mark(play, r, receiver, block);
+bool ss_receipts_add(struct ss_play *play, struct ss_receipts *r, const struct ss_arrival *a,
+                     struct ss_error *error) {
+  const struct ss_chunk *due = a->due, *got = a->got;
+  mark(play, r, a->receiver, a->block);
   if (ss_chunk_same(due, got)) return true;
   if (due->origin != got->origin || due->part != got->part || (due->dense && due->count != got->count))
-    ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", receiver, got->part,
+    ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", a->receiver, got->part,
                      got->origin, due->part, due->origin);
   if (r->others == r->capacity) {
     uint64_t capacity = r->capacity ? 2 * r->capacity : 64;
@@ -46,7 +47,7 @@ bool ss_receipts_add(struct ss_play *play, struct ss_receipts *r, uint32_t recei
     r->other = other;
     r->capacity = capacity;
   }
-  r->other[r->others++] = (struct ss_receipt){receiver, block, *got};
+  r->other[r->others++] = (struct ss_receipt){a->receiver, a->block, *got};
   return true;
 }
 
@@ -66,28 +67,24 @@ const struct ss_chunk *ss_receipts_held(const struct ss_receipts *r, uint32_t re
   return sent;
 }
 
-static bool sum_held(struct ss_play *play, const struct ss_receipts *receipts, uint32_t receiver,
-                     const struct ss_chunk *blocks, uint64_t low, uint64_t high, struct ss_chunk *out,
+static bool sum_held(struct ss_play *play, const struct ss_received *x, uint32_t receiver, struct ss_chunk *out,
                      struct ss_error *error) {
-  struct ss_chunk *held = ss_arena_alloc(play->arena, receipts->blocks, sizeof *held);
+  struct ss_chunk *held = ss_arena_alloc(play->arena, x->receipts->blocks, sizeof *held);
   uint32_t n = 0;
   if (!held) return ss_fail_memory(error, "summing what a rank received");
-  for (uint32_t b = 0; b < receipts->blocks; b++) {
-    const struct ss_chunk *block = ss_receipts_held(receipts, receiver, b, &blocks[b]);
+  for (uint32_t b = 0; b < x->receipts->blocks; b++) {
+    const struct ss_chunk *block = ss_receipts_held(x->receipts, receiver, b, &x->block[b]);
     if (block) held[n++] = *block;
     else ss_play_mismatch(play, "endpoint %u never received block %u", receiver, b);
   }
-  return ss_chunk_sum(&(struct ss_operands){held, n, low, high}, play->arena, &play->scratch, out, error);
+  return ss_chunk_sum(&(struct ss_operands){held, n, x->low, x->high}, play->arena, &play->scratch, out, error);
 }
 
-bool ss_receipts_sum(struct ss_play *play, const struct ss_receipts *receipts, uint32_t receiver,
-                     const struct ss_chunk *blocks, uint64_t low, uint64_t high, struct ss_chunk *shared,
-                     struct ss_chunk *out, struct ss_error *error) {
-  if (!ss_receipts_regular(receipts, receiver))
-    return sum_held(play, receipts, receiver, blocks, low, high, out, error);
-  if (!shared->rows && !ss_chunk_sum(&(struct ss_operands){blocks, receipts->blocks, low, high}, play->arena,
-                                     &play->scratch, shared, error))
-    return false;
-  *out = *shared;
+bool ss_receipts_sum(struct ss_play *play, const struct ss_received *x, uint32_t receiver, struct ss_chunk *out,
+                     struct ss_error *error) {
+  const struct ss_operands sent = {x->block, x->receipts->blocks, x->low, x->high};
+  if (!ss_receipts_regular(x->receipts, receiver)) return sum_held(play, x, receiver, out, error);
+  if (!x->shared->rows && !ss_chunk_sum(&sent, play->arena, &play->scratch, x->shared, error)) return false;
+  *out = *x->shared;
   return true;
 }

@@ -27,10 +27,14 @@ bool ss_receipts_open(struct ss_receipts *receipts, uint32_t receivers, uint32_t
 void ss_receipts_close(struct ss_receipts *receipts);
 
 bool ss_receipts_has(const struct ss_receipts *receipts, uint32_t receiver, uint32_t block);
-/* Receiver got `got` where `due` was sent (rows may be unknown to it: NULL in another process). Checks origin and
- * part against `due`, and that it came once. */
-bool ss_receipts_add(struct ss_play *play, struct ss_receipts *receipts, uint32_t receiver, uint32_t block,
-                     const struct ss_chunk *due, const struct ss_chunk *got, struct ss_error *error) SS_MUST_CHECK;
+/* A receiver got `got` where `due` was sent (rows may be unknown to it: NULL in another process). */
+struct ss_arrival {
+  uint32_t receiver, block;
+  const struct ss_chunk *due, *got;
+};
+/* Records the arrival; checks origin and part against what was due, and that it came once. */
+bool ss_receipts_add(struct ss_play *play, struct ss_receipts *receipts, const struct ss_arrival *arrival,
+                     struct ss_error *error) SS_MUST_CHECK;
 /* A run of blocks exactly as sent. */
 void ss_receipts_add_run(struct ss_play *play, struct ss_receipts *receipts, uint32_t receiver, uint32_t first,
                          uint32_t count);
@@ -40,10 +44,15 @@ bool ss_receipts_regular(const struct ss_receipts *receipts, uint32_t receiver);
 const struct ss_chunk *ss_receipts_held(const struct ss_receipts *receipts, uint32_t receiver, uint32_t block,
                                         const struct ss_chunk *sent);
 
-/* The sum of all blocks that `receiver` holds, over rows [low, high); blocks that never came are mismatches. Those
- * who hold every block as sent share one sum, computed once: `*shared` (zeroed at first) remembers it. */
-bool ss_receipts_sum(struct ss_play *play, const struct ss_receipts *receipts, uint32_t receiver,
-                     const struct ss_chunk *blocks, uint64_t low, uint64_t high, struct ss_chunk *shared,
+/* Blocks as they were sent, with what receivers have of them; to be summed over rows [low, high). */
+struct ss_received {
+  const struct ss_receipts *receipts;
+  const struct ss_chunk *block; /* [receipts->blocks] */
+  uint64_t low, high;
+  struct ss_chunk *shared; /* zeroed at first: the one sum of all receivers that hold every block as sent */
+};
+/* The sum of all blocks that `receiver` holds; blocks that never came are mismatches. */
+bool ss_receipts_sum(struct ss_play *play, const struct ss_received *received, uint32_t receiver,
                      struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, uint64_t low, uint64_t high,
-                     const struct ss_chunk *own, struct ss_running *x, struct ss_error *error) {
+bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, const struct ss_operands *own,
+                     struct ss_running *x, struct ss_error *error) {
   const uint32_t n = play->ranks;
-  *x = (struct ss_running){.play = play, .wire = wire, .low = low, .high = high};
+  *x = (struct ss_running){.play = play, .wire = wire, .low = own->low, .high = own->high};
   x->held = ss_alloc_zero(n, sizeof *x->held);
   x->came = ss_alloc_zero(n, sizeof *x->came);
   x->arena = ss_alloc_zero(2 * (size_t)n, sizeof *x->arena);
   if (!x->held || !x->came || !x->arena) return ss_fail_memory(error, "summing sparse gradients");
-  memcpy(x->held, own, n * sizeof *own);
+  memcpy(x->held, own->chunk, n * sizeof *own->chunk);
   return true;
 }
 

@@ -20,10 +20,10 @@ struct ss_running {
   bool last;    /* the sums made now are the result */
 };
 
-/* held[r] is own[r] to begin with. Close also after a failed open. What ranks
- * hold in the end is the play's arena's. */
-bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, uint64_t low, uint64_t high,
-                     const struct ss_chunk *own, struct ss_running *running, struct ss_error *error) SS_MUST_CHECK;
+/* held[r] is the chunk of rank r, own->chunk[r], to begin with. Close also after a failed open. What ranks hold in
+ * the end is the play's arena's. */
+bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, const struct ss_operands *own,
+                     struct ss_running *running, struct ss_error *error) SS_MUST_CHECK;
 void ss_running_close(struct ss_running *running);
 
 /* Recursive doubling: in round t, ranks whose positions differ in bit t exchange their sums and add; ranks beyond a

@@ -42,20 +42,24 @@ static bool announce(struct scatter *x, bool first, struct ss_error *error) {
   return !(x->incremental || first) || !x->o->counted || ss_announce_sizes(x->play, &x->o->everyone, error);
 }
 
-/* Adds the piles [first, first + count) of `from` to message `at`, to `to`. */
-static bool put(struct scatter *x, uint32_t at, uint32_t from, uint32_t to, uint32_t first, uint32_t count,
-                struct ss_error *error) {
+/* Parts [first, first + count). */
+struct run {
+  uint32_t first, count;
+};
+
+/* Message `at` brings the piles of a run from one rank to another. */
+static bool put(struct scatter *x, uint32_t at, uint32_t from, uint32_t to, struct run run, struct ss_error *error) {
   struct ss_play *play = x->play;
   uint32_t n = 0;
-  for (uint32_t j = 0; j < count; j++) n += pile_of(x, from, first + j)->count;
+  for (uint32_t j = 0; j < run.count; j++) n += pile_of(x, from, run.first + j)->count;
   struct ss_chunk *chunk = ss_arena_alloc(play->arena, n, sizeof *chunk);
   if (!chunk) return ss_fail_memory(error, "sending parts");
   play->from[at] = from;
   play->to[at] = to;
   play->bytes[at] = 0;
   play->payload[at] = (struct ss_payload){.chunks = chunk, .count = n};
-  for (uint32_t j = 0; j < count; j++) {
-    const struct pile *pile = pile_of(x, from, first + j);
+  for (uint32_t j = 0; j < run.count; j++) {
+    const struct pile *pile = pile_of(x, from, run.first + j);
     for (uint32_t i = 0; i < pile->count; i++, chunk++) {
       *chunk = pile->chunk[i];
       if (x->incremental) chunk->origin = from;
@@ -154,7 +158,7 @@ bool ss_owners_push_ring(struct ss_owners *o, bool incremental, struct ss_error 
   for (uint32_t s = 1; s < P; s++) {
     if (!announce(&x, s == 1, error)) return false;
     for (uint32_t r = 0; r < P; r++)
-      if (!put(&x, r, r, (r + 1) % P, (r + P - s) % P, 1, error)) return false;
+      if (!put(&x, r, r, (r + 1) % P, (struct run){(r + P - s) % P, 1}, error)) return false;
     if (!ss_play_messages(x.play, P, true, o->push, error)) return false;
     for (uint32_t r = 0; r < P; r++)
       if (!take(&x, r, (r + P - s) % P, 1, error)) return false;
@@ -174,7 +178,7 @@ static bool fold_in(struct scatter *x, struct ss_fold fold, struct ss_error *err
   if (fold.q == 0) return true;
   if (!announce(x, true, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
-    if (!put(x, i, 2 * i, 2 * i + 1, 0, x->P, error)) return false;
+    if (!put(x, i, 2 * i, 2 * i + 1, (struct run){0, x->P}, error)) return false;
   if (!ss_play_messages(x->play, fold.q, true, x->o->push, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
     if (!take(x, i, 0, x->P, error)) return false;
@@ -185,9 +189,8 @@ static bool halve(struct scatter *x, struct ss_fold fold, uint32_t step, struct 
   if (!announce(x, fold.q == 0 && step == fold.Q / 2, error)) return false;
   for (uint32_t p = 0; p < fold.Q; p++) {
     const uint32_t theirs = (p & ~(step - 1)) ^ step, first = begin_of(fold, theirs);
-    if (!put(x, p, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step), first,
-             begin_of(fold, theirs + step) - first, error))
-      return false;
+    const struct run run = {first, begin_of(fold, theirs + step) - first};
+    if (!put(x, p, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step), run, error)) return false;
   }
   if (!ss_play_messages(x->play, fold.Q, true, x->o->push, error)) return false;
   for (uint32_t p = 0; p < fold.Q; p++) {
@@ -201,12 +204,13 @@ static bool halve(struct scatter *x, struct ss_fold fold, uint32_t step, struct 
 static bool fold_out(struct scatter *x, struct ss_fold fold, struct ss_error *error) {
   struct ss_play *play = x->play;
   if (fold.q == 0) return true;
-  if (!announce(x, x->incremental, error)) return false; /* before the round is put together: it uses the same room */
+  if (!announce(x, x->incremental, error))
+    return false; /* before the round is put together: it uses the same arrays */
   for (uint32_t i = 0; i < fold.q; i++)
     if (!settle(x, 2 * i + 1, 2 * i, error)) return false;
   if (!ss_play_charge_sums(play, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
-    if (!put(x, i, 2 * i + 1, 2 * i, 2 * i, 1, error)) return false;
+    if (!put(x, i, 2 * i + 1, 2 * i, (struct run){2 * i, 1}, error)) return false;
   if (!ss_play_messages(play, fold.q, true, x->o->push, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++) {
     struct pile *mine = pile_of(x, 2 * i, 2 * i);

@@ -37,53 +37,65 @@ bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups,
   return true;
 }
 
+/* A broadcast of a chunk in pieces, one for each position. */
 struct pieces {
-  const struct ss_chunk *piece;
+  struct ss_play *play;
+  const struct ss_groups *groups;
+  uint32_t root;
+  const struct ss_wire *wire;
+  struct ss_chunk whole; /* the root's */
+  struct ss_chunk *piece;
+  struct ss_receipts scattered;
+  struct ss_gather gather;
+  struct ss_chunk shared; /* what those join who hold all pieces as sent */
 };
 
 static bool give_piece(void *context, uint32_t from, uint32_t to, struct ss_chunk *out, struct ss_error *error) {
-  const struct pieces *pieces = context;
+  const struct pieces *x = context;
   (void)from;
   (void)error;
-  *out = pieces->piece[to];
+  *out = x->piece[to];
   return true;
+}
+
+static bool open_pieces(struct pieces *x, struct ss_error *error) {
+  const uint32_t size = x->groups->size;
+  x->piece = ss_arena_alloc(x->play->arena, size, sizeof *x->piece);
+  if (!x->piece) return ss_fail_memory(error, "scattering");
+  return ss_gather_open(&x->gather, *x->groups, x->wire, error) &&
+         (!x->play->payloads || ss_receipts_open(&x->scattered, size, size, error));
 }
 
 /* The root's entries in even shares, each to its position; then everyone has a block for the ring. */
-static bool scatter_pieces(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
-                           const struct ss_wire *wire, const struct ss_chunk *whole, struct ss_gather *gather,
-                           struct ss_receipts *scattered, struct ss_error *error) {
-  uint32_t size = groups->size;
-  struct ss_chunk *piece = ss_arena_alloc(play->arena, size, sizeof *piece);
-  struct pieces pieces = {.piece = piece};
-  struct ss_exchange x = {.context = &pieces, .give = give_piece, .wire = wire, .receipts = scattered};
-  if (!piece) return ss_fail_memory(error, "scattering");
+static bool scatter_pieces(struct pieces *x, struct ss_error *error) {
+  struct ss_play *play = x->play;
+  struct ss_exchange exchange = {.context = x, .give = give_piece, .wire = x->wire, .receipts = &x->scattered};
+  const uint32_t size = x->groups->size;
   for (uint32_t p = 0; p < size; p++) {
-    uint64_t first = ss_share(whole->count, size, p);
-    piece[p] = ss_chunk_entries(whole, first, ss_share(whole->count, size, p + 1) - first);
-    piece[p].part = p;
+    uint64_t first = ss_share(x->whole.count, size, p);
+    x->piece[p] = ss_chunk_entries(&x->whole, first, ss_share(x->whole.count, size, p + 1) - first);
+    x->piece[p].part = p;
   }
-  if (!ss_scatter(play, groups, root, &x, error)) return false;
+  if (!ss_scatter(play, x->groups, x->root, &exchange, error)) return false;
   for (uint32_t p = 0; p < size; p++) {
     const struct ss_chunk *held = NULL;
-    if (play->payloads && p != root && ss_play_resident(play, ss_member(groups, 0, p)))
-      held = ss_receipts_held(scattered, p, root, &piece[p]);
-    ss_gather_set(gather, 0, p, held ? held : &piece[p]);
+    if (play->payloads && p != x->root && ss_play_resident(play, ss_member(x->groups, 0, p)))
+      held = ss_receipts_held(&x->scattered, p, x->root, &x->piece[p]);
+    ss_gather_set(&x->gather, 0, p, held ? held : &x->piece[p]);
   }
-  return true;
+  return ss_gather_seal(play, &x->gather, error);
 }
 
 /* What position p makes of the pieces it holds. */
-static bool join_pieces(struct ss_play *play, const struct ss_gather *gather, uint32_t p,
-                        const struct ss_chunk *whole, bool root, struct ss_chunk *shared, struct ss_chunk *held,
-                        struct ss_error *error) {
+static bool join_pieces(struct pieces *x, uint32_t p, struct ss_chunk *held, struct ss_error *error) {
+  const struct ss_chunk *whole = &x->whole;
+  const struct ss_received received = {&x->gather.receipts, x->gather.block, whole->low, whole->high, &x->shared};
   struct ss_chunk sum;
-  if (!ss_receipts_sum(play, &gather->receipts, p, gather->block, whole->low, whole->high, shared, &sum, error))
-    return false;
-  bool as_sent = ss_play_resident(play, whole->origin) && ss_chunk_equal(&sum, whole);
-  if (root && ss_chunk_marked(whole) && !as_sent)
-    ss_play_mismatch(play, "position %u got back other pieces than it scattered", p);
-  if (root) return true;
+  if (!ss_receipts_sum(x->play, &received, p, &sum, error)) return false;
+  const bool as_sent = ss_play_resident(x->play, whole->origin) && ss_chunk_equal(&sum, whole);
+  if (p == x->root && ss_chunk_marked(whole) && !as_sent)
+    ss_play_mismatch(x->play, "position %u got back other pieces than it scattered", p);
+  if (p == x->root) return true;
   sum.origin = whole->origin;
   sum.part = whole->part;
   *held = as_sent ? *whole : sum;
@@ -92,19 +104,12 @@ static bool join_pieces(struct ss_play *play, const struct ss_gather *gather, ui
 
 bool ss_broadcast_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
                           const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) {
-  struct ss_gather gather = {0};
-  struct ss_receipts scattered = {0};
-  struct ss_chunk shared = {0};
-  const struct ss_chunk whole = held[root];
-  bool ok = ss_gather_open(&gather, *groups, wire, error) &&
-            (!play->payloads || ss_receipts_open(&scattered, groups->size, groups->size, error)) &&
-            scatter_pieces(play, groups, root, wire, &whole, &gather, &scattered, error) &&
-            ss_gather_seal(play, &gather, error) && ss_allgather_ring(play, &gather, error);
+  struct pieces x = {.play = play, .groups = groups, .root = root, .wire = wire, .whole = held[root]};
+  bool ok = open_pieces(&x, error) && scatter_pieces(&x, error) && ss_allgather_ring(play, &x.gather, error);
   for (uint32_t p = 0; ok && play->payloads && p < groups->size; p++)
-    if (ss_play_resident(play, ss_member(groups, 0, p)))
-      ok = join_pieces(play, &gather, p, &whole, p == root, &shared, &held[p], error);
-  ss_gather_close(&gather);
-  ss_receipts_close(&scattered);
+    if (ss_play_resident(play, ss_member(groups, 0, p))) ok = join_pieces(&x, p, &held[p], error);
+  ss_gather_close(&x.gather);
+  ss_receipts_close(&x.scattered);
   return ok;
 }
 

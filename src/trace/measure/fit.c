@@ -21,9 +21,9 @@ struct work {
   const struct ss_trace *trace;
   const struct ss_fit *fit;
   size_t tensor, parts;
-  struct incidence *window;
+  struct ss_incidence *window;
   size_t windows;
-  struct popularity all;
+  struct ss_popularity all;
 };
 
 /* --- how wrong it may be ---------------------------------------------------------------------------------- */
@@ -34,14 +34,14 @@ struct bars {
   double nnz, nnz_stretch, gamma, gamma_stretch;
 };
 
-static bool backtest(const struct work *w, const struct incidence *part, struct ss_fit_backtest *out) {
-  const struct incidence *all = &w->window[0];
-  struct popularity popularity;
+static bool backtest(const struct work *w, const struct ss_incidence *part, struct ss_fit_backtest *out) {
+  const struct ss_incidence *all = &w->window[0];
+  struct ss_popularity popularity;
   *out = (struct ss_fit_backtest){.first = part->first, .gamma = NAN};
   if (part->rows <= 0) return true;
-  if (!popularity_fit(part, w->fit->end - w->fit->first, &w->all, &popularity)) return false;
+  if (!ss_popularity_fit(part, w->fit->end - w->fit->first, &w->all, &popularity)) return false;
   const double table = (double)ss_trace_tensor(w->trace, w->tensor)->rows;
-  const double rows = fmin(part->rows + popularity_more(&popularity, part->ranks, all->ranks), table);
+  const double rows = fmin(part->rows + ss_popularity_more(&popularity, part->ranks, all->ranks), table);
   out->gamma = log(part->gamma * rows / part->rows / all->gamma);
   return true;
 }
@@ -93,7 +93,7 @@ static struct ss_interval between(double value, double half, double least, doubl
   return (struct ss_interval){value, fmin(fmax(value * exp(-half), least), most), fmin(value * exp(half), most)};
 }
 
-static void measure(const struct incidence *w, struct ss_fit_point *out) {
+static void measure(const struct ss_incidence *w, struct ss_fit_point *out) {
   const bool any = w->rows > 0;
   out->measured = true;
   out->nnz = exactly(w->nnz);
@@ -103,7 +103,7 @@ static void measure(const struct incidence *w, struct ss_fit_point *out) {
 
 static void extrapolate(const struct work *w, const struct ss_tensor_fit *t, const struct bars *bars,
                         struct ss_fit_point *out) {
-  const struct incidence *all = &w->window[0];
+  const struct ss_incidence *all = &w->window[0];
   const double table = (double)t->tensor.rows, ranks = out->ranks;
   if (!t->fitted) {
     out->nnz = out->rows = out->gamma = exactly(NAN);
@@ -111,7 +111,7 @@ static void extrapolate(const struct work *w, const struct ss_tensor_fit *t, con
   }
   const double times = log(ranks / all->ranks), nnz = bars->nnz * times / bars->nnz_stretch,
                gamma = bars->gamma * times / bars->gamma_stretch;
-  const double rows = fmin(all->rows + popularity_more(&w->all, all->ranks, ranks), table);
+  const double rows = fmin(all->rows + ss_popularity_more(&w->all, all->ranks, ranks), table);
   out->nnz = between(all->nnz, nnz, 0, table);
   out->rows = between(rows, hypot(nnz, gamma), all->rows, table);
   out->gamma = between(all->gamma * rows / all->rows, gamma, 1, ranks);
@@ -142,13 +142,13 @@ static bool make_windows(struct work *w, struct ss_tensor_fit *t) {
   w->window = ss_alloc_zero(1 + PARTS + w->parts + t->points, sizeof *w->window);
   t->backtest = ss_alloc_zero(w->parts, sizeof *t->backtest);
   if (!w->window || !t->backtest) return false;
-  w->window[w->windows++] = (struct incidence){.ranks = ranks};
+  w->window[w->windows++] = (struct ss_incidence){.ranks = ranks};
   for (uint32_t i = 0; i < PARTS; i++)
-    w->window[w->windows++] = (struct incidence){.first = i * (ranks / PARTS), .ranks = ranks / PARTS};
+    w->window[w->windows++] = (struct ss_incidence){.first = i * (ranks / PARTS), .ranks = ranks / PARTS};
   for (uint32_t i = 0; i < w->parts; i++)
-    w->window[w->windows++] = (struct incidence){.first = i * t->held_out, .ranks = t->held_out};
+    w->window[w->windows++] = (struct ss_incidence){.first = i * t->held_out, .ranks = t->held_out};
   for (size_t i = 0; i < t->points && t->point[i].ranks <= ranks; i++)
-    w->window[w->windows++] = (struct incidence){.ranks = t->point[i].ranks};
+    w->window[w->windows++] = (struct ss_incidence){.ranks = t->point[i].ranks};
   return true;
 }
 
@@ -156,11 +156,11 @@ static bool fit_windows(struct work *w, struct ss_tensor_fit *t) {
   const uint64_t iterations = w->fit->end - w->fit->first;
   t->fitted = w->window[0].rows > 0;
   if (!t->fitted) return true;
-  if (!popularity_fit(&w->window[0], iterations, NULL, &w->all)) return false;
+  if (!ss_popularity_fit(&w->window[0], iterations, NULL, &w->all)) return false;
   t->a = w->all.a;
   t->b = w->all.b;
   t->phi = w->all.phi;
-  t->misfit = log(popularity_more(&w->all, 0, w->fit->ranks) / w->window[0].rows);
+  t->misfit = log(ss_popularity_more(&w->all, 0, w->fit->ranks) / w->window[0].rows);
   for (size_t i = 0; i < w->parts; i++)
     if (!backtest(w, &w->window[1 + PARTS + i], &t->backtest[t->backtests++])) return false;
   return true;
@@ -171,14 +171,14 @@ static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_options
   struct work w = {.trace = trace, .fit = fit, .tensor = tensor};
   t->tensor = *ss_trace_tensor(trace, tensor);
   bool good = make_points(options, t) && make_windows(&w, t) &&
-              incidence_count(trace, tensor, fit->first, fit->end, w.window, w.windows) && fit_windows(&w, t);
+              ss_incidence_count(trace, tensor, fit->first, fit->end, w.window, w.windows) && fit_windows(&w, t);
   if (good) {
     const struct bars bars = make_bars(&w, t);
     for (size_t i = 0; i < t->points; i++)
       if (t->point[i].ranks <= fit->ranks) measure(&w.window[1 + PARTS + w.parts + i], &t->point[i]);
       else extrapolate(&w, t, &bars, &t->point[i]);
   }
-  incidence_free(w.window, w.windows);
+  ss_incidence_free(w.window, w.windows);
   free(w.window);
   if (options->tick) options->tick(options->context);
   return good;

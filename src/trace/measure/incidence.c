@@ -10,7 +10,14 @@
 /* Rows are counted a chunk at a time, so that the counters stay in the cache whatever the table's size. */
 enum { CHUNK = 1 << 16 };
 
+/* The counting of a tensor's rows in iterations [first, end) and ranks [0, ranks), for `count` windows. */
 struct counting {
+  const struct ss_trace *trace;
+  size_t tensor;
+  uint64_t first, end;
+  uint32_t ranks;
+  struct ss_incidence *windows;
+  size_t count;
   uint32_t *holders;   /* [CHUNK] all 0 between calls */
   uint64_t *from, *to; /* [ranks] of each list, the part within the chunk */
   uint64_t *hist;      /* [ranks + 1] rows by how many lists hold them */
@@ -52,7 +59,7 @@ struct sums {
   uint64_t gammas;
 };
 
-static void add_iteration(struct counting *c, const struct ss_rank_sets *sets, struct incidence *w,
+static void add_iteration(struct counting *c, const struct ss_rank_sets *sets, struct ss_incidence *w,
                           struct sums *sums) {
   double rows = 0, nnz = 0;
   count_rows(c, sets->list + w->first, sets->size + w->first, w->ranks);
@@ -68,41 +75,42 @@ static void add_iteration(struct counting *c, const struct ss_rank_sets *sets, s
   sums->gammas++;
 }
 
-static void make_means(struct incidence *w, const struct sums *sums, double iterations) {
+static void make_means(struct ss_incidence *w, const struct sums *sums, double iterations) {
   for (uint32_t j = 1; j <= w->ranks; j++) w->once[j] /= iterations;
   w->rows /= iterations;
   w->nnz = sums->nnz / iterations / w->ranks;
   w->gamma = sums->gammas ? sums->gamma / (double)sums->gammas : NAN;
 }
 
-static bool count_once(struct counting *c, const struct ss_trace *trace, size_t tensor, const uint64_t span[2],
-                       uint32_t ranks, struct incidence *windows, size_t count) {
+static bool count_once(struct counting *c) {
   struct ss_rank_sets sets;
-  SS_AUTO_FREE struct sums *sums = ss_alloc_zero(count, sizeof *sums);
-  if (!sums || !ss_rank_sets_init(&sets, ranks)) return false;
+  SS_AUTO_FREE struct sums *sums = ss_alloc_zero(c->count, sizeof *sums);
+  if (!sums || !ss_rank_sets_init(&sets, c->ranks)) return false;
   bool good = true;
-  for (uint64_t t = span[0]; good && t < span[1]; t++) {
-    good = ss_rank_sets_load(&sets, trace, tensor, t);
-    for (size_t i = 0; good && i < count; i++) add_iteration(c, &sets, &windows[i], &sums[i]);
+  for (uint64_t t = c->first; good && t < c->end; t++) {
+    good = ss_rank_sets_load(&sets, c->trace, c->tensor, t);
+    for (size_t i = 0; good && i < c->count; i++) add_iteration(c, &sets, &c->windows[i], &sums[i]);
   }
-  for (size_t i = 0; good && i < count; i++) make_means(&windows[i], &sums[i], (double)(span[1] - span[0]));
+  for (size_t i = 0; good && i < c->count; i++) make_means(&c->windows[i], &sums[i], (double)(c->end - c->first));
   ss_rank_sets_free(&sets);
   return good;
 }
 
 /* --- all iterations together ------------------------------------------------------------------------------ */
 
-/* Every row that the rank looks up in the span, sorted and distinct; the list is the caller's. */
-static bool rank_rows(const struct ss_trace *trace, size_t tensor, const uint64_t span[2], uint32_t rank,
-                      struct ss_coalesce_scratch *scratch, uint32_t **list, uint64_t *size) {
+/* Every row that the rank looks up in the iterations, sorted and distinct; the list is the caller's. */
+static bool rank_rows(const struct counting *c, uint32_t rank, struct ss_coalesce_scratch *scratch, uint32_t **list,
+                      uint64_t *size) {
+  const struct ss_trace *trace = c->trace;
+  const size_t tensor = c->tensor;
   uint64_t total = 0, place = 0;
-  for (uint64_t t = span[0]; t < span[1]; t++) total += ss_trace_count(trace, tensor, t, rank);
+  for (uint64_t t = c->first; t < c->end; t++) total += ss_trace_count(trace, tensor, t, rank);
   SS_AUTO_FREE uint32_t *looked_up = ss_alloc(total, sizeof *looked_up);
   uint32_t *distinct = ss_alloc(total, sizeof *distinct);
   *list = distinct;
   if (!looked_up || !distinct || !ss_coalesce_reserve(scratch, total, ss_trace_tensor(trace, tensor)->rows))
     return false;
-  for (uint64_t t = span[0]; t < span[1]; t++) {
+  for (uint64_t t = c->first; t < c->end; t++) {
     ss_trace_rows(trace, tensor, t, rank, looked_up + place);
     place += ss_trace_count(trace, tensor, t, rank);
   }
@@ -112,15 +120,15 @@ static bool rank_rows(const struct ss_trace *trace, size_t tensor, const uint64_
   return true;
 }
 
-static bool count_ever(struct counting *c, const struct ss_trace *trace, size_t tensor, const uint64_t span[2],
-                       uint32_t ranks, struct incidence *windows, size_t count) {
+static bool count_ever(struct counting *c) {
+  const uint32_t ranks = c->ranks;
   struct ss_coalesce_scratch scratch = {0};
   SS_AUTO_FREE uint32_t **list = ss_alloc_zero(ranks, sizeof *list);
   SS_AUTO_FREE uint64_t *size = ss_alloc_zero(ranks, sizeof *size);
   bool good = list && size;
-  for (uint32_t r = 0; good && r < ranks; r++) good = rank_rows(trace, tensor, span, r, &scratch, &list[r], &size[r]);
-  for (size_t i = 0; good && i < count; i++) {
-    struct incidence *w = &windows[i];
+  for (uint32_t r = 0; good && r < ranks; r++) good = rank_rows(c, r, &scratch, &list[r], &size[r]);
+  for (size_t i = 0; good && i < c->count; i++) {
+    struct ss_incidence *w = &c->windows[i];
     count_rows(c, (const uint32_t *const *)list + w->first, size + w->first, w->ranks);
     for (uint32_t j = 1; j <= w->ranks; j++) w->ever[j] = (double)c->hist[j];
   }
@@ -131,13 +139,12 @@ static bool count_ever(struct counting *c, const struct ss_trace *trace, size_t 
 
 /* --- the whole -------------------------------------------------------------------------------------------- */
 
-bool incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t first, uint64_t end,
-                     struct incidence *windows, size_t count) {
-  const uint64_t span[2] = {first, end};
+bool ss_incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t first, uint64_t end,
+                        struct ss_incidence *windows, size_t count) {
   uint32_t ranks = 0;
   bool good = true;
   for (size_t i = 0; i < count; i++) {
-    struct incidence *w = &windows[i];
+    struct ss_incidence *w = &windows[i];
     const uint32_t last = w->first + w->ranks;
     ranks = last > ranks ? last : ranks;
     w->rows = w->nnz = 0;
@@ -149,12 +156,21 @@ bool incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t first
   SS_AUTO_FREE uint64_t *places = ss_alloc(ranks, 2 * sizeof *places);
   SS_AUTO_FREE uint64_t *hist = ss_alloc((size_t)ranks + 1, sizeof *hist);
   if (!good || !holders || !places || !hist) return false;
-  struct counting c = {.holders = holders, .from = places, .to = places + ranks, .hist = hist};
-  return count_once(&c, trace, tensor, span, ranks, windows, count) &&
-         count_ever(&c, trace, tensor, span, ranks, windows, count);
+  struct counting c = {.trace = trace,
+                       .tensor = tensor,
+                       .first = first,
+                       .end = end,
+                       .ranks = ranks,
+                       .windows = windows,
+                       .count = count,
+                       .holders = holders,
+                       .from = places,
+                       .to = places + ranks,
+                       .hist = hist};
+  return count_once(&c) && count_ever(&c);
 }
 
-void incidence_free(struct incidence *windows, size_t count) {
+void ss_incidence_free(struct ss_incidence *windows, size_t count) {
   for (size_t i = 0; i < count; i++) {
     free(windows[i].once);
     free(windows[i].ever);

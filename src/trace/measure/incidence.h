@@ -7,7 +7,7 @@
 
 #include "trace/file/trace.h"
 
-struct incidence {
+struct ss_incidence {
   uint32_t first, ranks; /* the window: ranks first..first+ranks-1 */
   double *once, *ever;   /* [ranks + 1]; place 0 is 0 */
   double rows;           /* of the union of an iteration, mean over iterations */
@@ -17,8 +17,8 @@ struct incidence {
 
 /* Fills the windows of a tensor, whose `first` and `ranks` are set and within the trace, from iterations
  * [first, end). Linear in the lookups. The arrays are the caller's, also after a failure (memory was short). */
-bool incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t first, uint64_t end,
-                     struct incidence *windows, size_t count) SS_MUST_CHECK;
-void incidence_free(struct incidence *windows, size_t count);
+bool ss_incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t first, uint64_t end,
+                        struct ss_incidence *windows, size_t count) SS_MUST_CHECK;
+void ss_incidence_free(struct ss_incidence *windows, size_t count);
 
 #endif

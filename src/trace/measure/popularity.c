@@ -31,7 +31,7 @@ static double log_not_q(int i) {
 enum { PLAIN = 64, REST = 16 };
 
 struct fitting {
-  const struct incidence *window;
+  const struct ss_incidence *window;
   uint64_t iterations;
   gsl_integration_glfixed_table *rule; /* of the rest; NULL: there is none */
   double *choose;                      /* [ranks + 1] ln of binomial coefficients */
@@ -49,7 +49,7 @@ static void fitting_free(struct fitting *f) {
   free(f->sum_ever);
 }
 
-static bool fitting_init(struct fitting *f, const struct incidence *window, uint64_t iterations) {
+static bool fitting_init(struct fitting *f, const struct ss_incidence *window, uint64_t iterations) {
   const uint32_t n = window->ranks;
   *f = (struct fitting){.window = window, .iterations = iterations};
   f->choose = ss_alloc((size_t)n + 1, sizeof *f->choose);
@@ -92,11 +92,11 @@ static double log_never(const struct fitting *f, double log_q_here, double log_n
 /* The parameters as the search has them: ln(1 + a), ln b, ln phi; and how far it may go. */
 static const double lowest[3] = {-9, -6, -3}, highest[3] = {6, 12, 17};
 
-static struct popularity popularity_at(const double x[3], bool alike) {
-  return (struct popularity){.a = expm1(x[0]), .b = exp(x[1]), .phi = alike ? INFINITY : exp(x[2])};
+static struct ss_popularity popularity_at(const double x[3], bool alike) {
+  return (struct ss_popularity){.a = expm1(x[0]), .b = exp(x[1]), .phi = alike ? INFINITY : exp(x[2])};
 }
 
-static void weigh_nodes(struct fitting *f, const struct popularity *p) {
+static void weigh_nodes(struct fitting *f, const struct ss_popularity *p) {
   f->log_scale = -INFINITY;
   for (int i = 0; i < NODES; i++) {
     f->weight[i] = p->a * log_q(i) + p->b * log_not_q(i);
@@ -106,7 +106,7 @@ static void weigh_nodes(struct fitting *f, const struct popularity *p) {
 }
 
 /* Expected counts, up to the mass, into sum_once and sum_ever. */
-static void expect_counts(struct fitting *f, const struct popularity *p) {
+static void expect_counts(struct fitting *f, const struct ss_popularity *p) {
   const uint32_t n = f->window->ranks;
   weigh_nodes(f, p);
   for (uint32_t j = 1; j <= n; j++) {
@@ -121,8 +121,8 @@ static void expect_counts(struct fitting *f, const struct popularity *p) {
 }
 
 /* The mass that makes as many rows expected as were counted, and minus the log-likelihood with it. */
-static double misfit(struct fitting *f, const struct popularity *p, double *mass) {
-  const struct incidence *w = f->window;
+static double misfit(struct fitting *f, const struct ss_popularity *p, double *mass) {
+  const struct ss_incidence *w = f->window;
   const bool both = f->iterations > 1;
   double counted = 0, expected = 0, sum = 0;
   expect_counts(f, p);
@@ -147,7 +147,7 @@ static double objective(const gsl_vector *at, void *context) {
     x[i] = fmin(fmax(wanted, lowest[i]), highest[i]);
     outside += (wanted - x[i]) * (wanted - x[i]);
   }
-  const struct popularity p = popularity_at(x, at->size < 3);
+  const struct ss_popularity p = popularity_at(x, at->size < 3);
   return misfit(f, &p, &mass) + 1e3 * outside;
 }
 
@@ -179,7 +179,7 @@ static bool search(struct fitting *f, size_t unknowns, double x[3], double *leas
   return ok;
 }
 
-static bool search_all(struct fitting *f, const struct popularity *near, struct popularity *out) {
+static bool search_all(struct fitting *f, const struct ss_popularity *near, struct ss_popularity *out) {
   double starts[][3] = {{-1, 0, 4}, {-0.5, 1, 8}, {-1, 0, 1}}, best = INFINITY, mass;
   const size_t unknowns = f->iterations > 1 ? 3 : 2;
   size_t count = sizeof starts / sizeof *starts, chosen = 0;
@@ -203,8 +203,8 @@ static bool search_all(struct fitting *f, const struct popularity *near, struct 
   return true;
 }
 
-bool popularity_fit(const struct incidence *window, uint64_t iterations, const struct popularity *near,
-                    struct popularity *out) {
+bool ss_popularity_fit(const struct ss_incidence *window, uint64_t iterations, const struct ss_popularity *near,
+                       struct ss_popularity *out) {
   struct fitting f;
   gsl_error_handler_t *before = gsl_set_error_handler_off(); /* memory that is short is told, not an abort */
   bool ok = fitting_init(&f, window, iterations);
@@ -216,7 +216,7 @@ bool popularity_fit(const struct incidence *window, uint64_t iterations, const s
   return ok;
 }
 
-double popularity_more(const struct popularity *p, double from, double to) {
+double ss_popularity_more(const struct ss_popularity *p, double from, double to) {
   double sum = 0;
   for (int i = 0; i < NODES; i++)
     sum -= exp(p->log_mass + p->a * log_q(i) + (p->b + from) * log_not_q(i)) * expm1((to - from) * log_not_q(i));

@@ -9,17 +9,17 @@
 
 #include "trace/measure/incidence.h"
 
-struct popularity {
+struct ss_popularity {
   double a, b, phi, log_mass;
 };
 
 /* Maximum likelihood, the counts taken as independent Poisson ones. `near` is where to begin; NULL: at several
  * places, of which the best end counts. False when memory is short. The window has a row, and 2 ranks at least. */
-bool popularity_fit(const struct incidence *window, uint64_t iterations, const struct popularity *near,
-                    struct popularity *out) SS_MUST_CHECK;
+bool ss_popularity_fit(const struct ss_incidence *window, uint64_t iterations, const struct ss_popularity *near,
+                       struct ss_popularity *out) SS_MUST_CHECK;
 
 /* Rows in an iteration that ranks from..to-1 are expected to add to those of ranks 0..from-1. The table's end is not
  * known here: the caller's to mind. */
-double popularity_more(const struct popularity *popularity, double from, double to);
+double ss_popularity_more(const struct ss_popularity *popularity, double from, double to);
 
 #endif
