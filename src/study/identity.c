@@ -79,15 +79,36 @@ static void feed_payloads(XXH3_state_t *state, const struct ss_job *job) {
   feed_count(state, job->cluster.gpus_per_node);
 }
 
+static void feed_class(XXH3_state_t *state, const struct ss_link *link, const struct ss_segments *segments) {
+  feed_number(state, link->alpha);
+  feed_number(state, link->beta);
+  feed_count(state, segments->count);
+  for (uint32_t i = 0; i < segments->count; i++) {
+    feed_count(state, segments->piece[i].up_to);
+    feed_number(state, segments->piece[i].link.alpha);
+    feed_number(state, segments->piece[i].link.beta);
+  }
+}
+
 static void feed_cluster(XXH3_state_t *state, const struct ss_cluster *c) {
   feed_text(state, c->name);
   feed_text(state, c->model);
-  feed_number(state, c->inter.alpha);
-  feed_number(state, c->inter.beta);
-  feed_number(state, c->intra.alpha);
-  feed_number(state, c->intra.beta);
+  feed_class(state, &c->inter, &c->inter_segments);
+  feed_class(state, &c->intra, &c->intra_segments);
   feed_count(state, c->has_intra);
+  feed_count(state, c->has_exchange);
+  if (c->has_exchange) feed_class(state, &c->exchange, &c->exchange_segments);
   feed_count(state, c->nic_per_node);
+  feed_count(state, c->intra_shared);
+  feed_count(state, c->nics);
+  feed_count(state, c->window);
+  feed_count(state, c->fabric_levels);
+  for (uint32_t i = 0; i < c->fabric_levels; i++) {
+    feed_count(state, c->fabric[i].nodes);
+    feed_number(state, c->fabric[i].oversubscription);
+    feed_number(state, c->fabric[i].bandwidth);
+    feed_number(state, c->fabric[i].latency);
+  }
 }
 
 static struct ss_identity digest(const XXH3_state_t *state) {
