@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One direction of a node's card: when it is free, s that messages held it, B that it carried. */
+struct card {
+  double free, held, bytes;
+};
+
 struct ss_network {
   struct ss_link inter, intra;
   uint32_t ranks, endpoints, nodes;
@@ -23,10 +28,8 @@ struct ss_network {
   double *egress, *ingress; /* [endpoints] time at which the port is free */
   double *out, *in;         /* [endpoints] s that messages held the port, except what held those of all ranks: */
   double everyone;
-  double *nic_out, *nic_in;     /* [nodes] time at which the card is free */
-  double *nic_sent, *nic_taken; /* [nodes] s that messages held the card */
-  double *sent, *taken;         /* [nodes] B that the card carried */
-  uint32_t *node;               /* [endpoints] */
+  struct card *card; /* [nodes] out, [nodes] in */
+  uint32_t *node;    /* [endpoints] */
 };
 
 static inline double later(double a, double b) {
@@ -36,23 +39,21 @@ static inline double later(double a, double b) {
 static void close_network(struct ss_network *n) {
   if (!n) return;
   free(n->ready);
-  free(n->nic_out);
+  free(n->card);
   free(n->node);
   free(n);
 }
 
-/* The arrays of endpoints stand in one block, and so do those of nodes. */
+/* The arrays of endpoints stand in one block. */
 static bool place_arrays(struct ss_network *n) {
   double **const of_endpoints[] = {&n->ready,  &n->done,    &n->computed, &n->computing,
                                    &n->egress, &n->ingress, &n->out,      &n->in};
-  double **const of_nodes[] = {&n->nic_out, &n->nic_in, &n->nic_sent, &n->nic_taken, &n->sent, &n->taken};
   double *endpoints = ss_alloc_zero(n->endpoints, sizeof of_endpoints);
-  double *nodes = ss_alloc_zero(n->nodes, sizeof of_nodes);
+  n->card = ss_alloc_zero(n->nodes, 2 * sizeof *n->card);
   n->node = ss_alloc(n->endpoints, sizeof *n->node);
   for (size_t i = 0; endpoints && i < sizeof of_endpoints / sizeof *of_endpoints; i++)
     *of_endpoints[i] = endpoints + i * n->endpoints;
-  for (size_t i = 0; nodes && i < sizeof of_nodes / sizeof *of_nodes; i++) *of_nodes[i] = nodes + i * n->nodes;
-  return endpoints && nodes && n->node;
+  return endpoints && n->card && n->node;
 }
 
 static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers) {
@@ -125,16 +126,10 @@ static void play_flat_list(struct ss_network *n, const struct ss_messages *m) {
   }
 }
 
-static double through_cards(struct ss_network *n, uint32_t from, uint32_t to, double start, double duration,
-                            double bytes) {
-  double *out = &n->nic_out[from], *in = &n->nic_in[to];
-  start = later(start, later(*out, *in));
-  *out = *in = start + duration;
-  n->nic_sent[from] += duration;
-  n->nic_taken[to] += duration;
-  n->sent[from] += bytes;
-  n->taken[to] += bytes;
-  return start;
+static inline void carry(struct card *card, double start, double duration, double bytes) {
+  card->free = start + duration;
+  card->held += duration;
+  card->bytes += bytes;
 }
 
 static void play_list(struct ss_network *n, const struct ss_messages *m) {
@@ -145,7 +140,12 @@ static void play_list(struct ss_network *n, const struct ss_messages *m) {
     const struct ss_link *link = inside ? &n->intra : &n->inter;
     const double bytes = (double)ss_message_bytes(m, i);
     double duration = link->alpha + bytes * link->beta;
-    if (n->nic && !inside) start = through_cards(n, n->node[from], n->node[to], start, duration, bytes);
+    if (n->nic && !inside) {
+      struct card *out = &n->card[n->node[from]], *in = &n->card[n->nodes + n->node[to]];
+      start = later(start, later(out->free, in->free));
+      carry(out, start, duration, bytes);
+      carry(in, start, duration, bytes);
+    }
     n->egress[from] = n->ingress[to] = start + duration;
     n->out[from] += duration;
     n->in[to] += duration;
@@ -195,13 +195,14 @@ static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *
   const uint32_t ports = 2 * n->endpoints, e = i / 2, node = (i - ports) / 2;
   const double fastest = n->inter.beta < n->intra.beta ? n->inter.beta : n->intra.beta;
   if (i >= ports + (n->nic ? 2 * n->nodes : 0)) return false;
-  if (i >= ports) {
+  if (i >= ports) { /* a card carries one message at a time */
+    const struct card *card = &n->card[i % 2 * n->nodes + node];
     *out = (struct ss_link_use){.kind = i % 2 ? SS_NIC_IN : SS_NIC_OUT,
                                 .place = node,
                                 .capacity = 1 / n->inter.beta,
-                                .bytes = (i % 2 ? n->taken : n->sent)[node],
-                                .busy = (i % 2 ? n->nic_taken : n->nic_sent)[node]};
-    out->least = out->busy; /* a card carries one message at a time */
+                                .bytes = card->bytes,
+                                .busy = card->held,
+                                .least = card->held};
     return true;
   }
   *out = (struct ss_link_use){.kind = i % 2 ? SS_INGRESS : SS_EGRESS,

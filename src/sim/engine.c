@@ -4,10 +4,21 @@
 
 #include <stdlib.h>
 
+static void add_each(uint64_t *restrict sums, const uint64_t *restrict bytes, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) sums[i] += bytes[i];
+}
+
 static void count_bytes(struct ss_engine *e, const struct ss_messages *m) {
   e->messages += m->count;
   if (!m->from && !m->bytes && m->count == e->ranks) {
     e->everyone += m->each;
+    return;
+  }
+  if (!m->from && m->bytes) {
+    const uint32_t ahead = m->count - m->shift;
+    add_each(e->sent, m->bytes, m->count);
+    add_each(e->received + m->shift, m->bytes, ahead);
+    add_each(e->received, m->bytes + ahead, m->shift);
     return;
   }
   for (uint32_t i = 0; i < m->count; i++) {
