@@ -289,14 +289,14 @@ static bool end_computations(struct ss_network *n, double limit) {
 /* HUGE_VAL when nothing is under way. */
 static double next_instant(const struct ss_network *n) {
   double next = n->computing.count > 0 ? n->computing.item[0].time : HUGE_VAL;
-  if (n->rates.ends.count > 0) next = fmin(next, n->rates.ends.item[0].time);
+  if (n->rates.ends.count > 0) next = ss_sooner(next, n->rates.ends.item[0].time);
   for (uint32_t i = 0; i < n->map.queues; i++)
-    if (n->queue[i].first != SS_NONE) next = fmin(next, n->message[n->queue[i].first].due);
+    if (n->queue[i].first != SS_NONE) next = ss_sooner(next, n->message[n->queue[i].first].due);
   return next;
 }
 
 static void step(struct ss_network *n, double instant) {
-  n->now = fmax(n->now, instant);
+  n->now = ss_later(n->now, instant);
   const double limit = n->now * (1 + SS_INSTANT);
   for (bool any = true; any;) {
     any = end_flows(n, limit);
@@ -416,8 +416,8 @@ static bool take_round(struct ss_network *n, const struct ss_network_round *roun
 static double least_of_port(const struct ss_network *n, uint32_t number, double *busy) {
   const struct ss_fair_link *outer = &n->rates.link[n->map.outer + number];
   const struct ss_fair_link *inner = &n->rates.link[n->map.inner + number];
-  *busy = fmax(outer->busy, inner->busy);
-  return fmax(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
+  *busy = ss_later(outer->busy, inner->busy);
+  return ss_later(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
 }
 
 static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct ss_link_use *out) {
@@ -429,7 +429,7 @@ static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct 
                               .bytes = port->bytes,
                               .busy = port->busy,
                               .least = port->least};
-  for (uint32_t i = 0; i < n->map.kind_count; i++) out->capacity = fmax(out->capacity, n->map.kind[i].rate);
+  for (uint32_t i = 0; i < n->map.kind_count; i++) out->capacity = ss_later(out->capacity, n->map.kind[i].rate);
   if (n->map.ports) out->least = least_of_port(n, (in ? n->map.endpoints : 0) + e, &out->busy);
 }
 
@@ -454,8 +454,8 @@ static void finish(struct ss_network *n, struct ss_network_result *out) {
   *out = (struct ss_network_result){.done = n->done};
   for (double instant; (instant = next_instant(n)) < HUGE_VAL;) step(n, instant);
   for (uint32_t e = 0; e < n->map.endpoints; e++) {
-    out->time = fmax(out->time, n->done[e]);
-    out->computing = fmax(out->computing, n->end[e].seconds);
+    out->time = ss_later(out->time, n->done[e]);
+    out->computing = ss_later(out->computing, n->end[e].seconds);
   }
   for (uint32_t i = 0; link_of(n, i, &use); i++) ss_usage_add(out, &use);
   ss_usage_close(out);

@@ -9,6 +9,13 @@
 /* No message, flow, link or slot. */
 #define SS_NONE UINT32_MAX
 
+static inline double ss_later(double a, double b) {
+  return a > b ? a : b;
+}
+static inline double ss_sooner(double a, double b) {
+  return a < b ? a : b;
+}
+
 /* Two instants nearer than this share of the time are one: what ends together by arithmetic ends together. */
 #define SS_INSTANT 4e-15
 
@@ -92,7 +99,8 @@ struct ss_fair_rates {
   struct ss_fair_map *map;
   struct ss_fair_link *link;
   struct ss_fair_flow *flow;
-  struct ss_fair_slot *slot; /* [capacity][map->path] */
+  struct ss_fair_slot *slot; /* [capacity << shift]: of flow f from f << shift */
+  uint32_t shift;
   uint32_t capacity, used, free;
   struct ss_fair_heap ends; /* of flows, by time */
   uint32_t *fresh, *eased, *vars, *touched;

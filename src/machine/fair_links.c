@@ -79,7 +79,9 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   map->shared = map->links;
   map->outer = numbered(map, map->ports ? 2 * map->endpoints : 0);
   map->inner = numbered(map, map->ports ? 2 * map->endpoints : 0);
-  map->path = 2 * (uint32_t)map->cards + 2 * map->levels + (uint32_t)map->bus + 2 * (uint32_t)map->ports + 1;
+  map->path = 2 * ((uint32_t)map->cards + map->levels); /* between nodes; a bus is crossed inside them */
+  if (map->bus && map->path == 0) map->path = 1;
+  map->path += 2 * (uint32_t)map->ports;
   map->node = ss_alloc(map->endpoints, sizeof *map->node);
   map->card = ss_alloc(map->endpoints, sizeof *map->card);
   if (!map->node || !map->card || !make_kinds(map, c)) {

@@ -23,6 +23,7 @@ enum { SUMS = 64 };
 
 bool ss_fair_rates_open(struct ss_fair_rates *r, struct ss_fair_map *map, const struct ss_cluster *cluster) {
   *r = (struct ss_fair_rates){.map = map, .free = SS_NONE, .eased_capacity = map->links};
+  while (1u << r->shift < map->path) r->shift++;
   r->link = ss_alloc_zero(map->links, sizeof *r->link);
   r->eased = ss_alloc(map->links, sizeof *r->eased);
   r->touched = ss_alloc(map->links, sizeof *r->touched);
@@ -57,7 +58,7 @@ static bool grow(void *array, size_t count, size_t size) {
 
 bool ss_fair_rates_reserve(struct ss_fair_rates *r, uint32_t flows) {
   if (flows <= r->capacity) return true;
-  if (!grow(&r->flow, flows, sizeof *r->flow) || !grow(&r->slot, flows, r->map->path * sizeof *r->slot) ||
+  if (!grow(&r->flow, flows, sizeof *r->flow) || !grow(&r->slot, (size_t)flows << r->shift, sizeof *r->slot) ||
       !grow(&r->fresh, flows, sizeof *r->fresh) || !grow(&r->vars, flows, sizeof *r->vars) ||
       !grow(&r->order, (size_t)flows + r->map->links, sizeof *r->order) || !ss_fair_heap_reserve(&r->ends, flows))
     return false;
@@ -66,11 +67,11 @@ bool ss_fair_rates_reserve(struct ss_fair_rates *r, uint32_t flows) {
 }
 
 static inline struct ss_fair_slot *slots_of(const struct ss_fair_rates *r, uint32_t flow) {
-  return &r->slot[(size_t)flow * r->map->path];
+  return &r->slot[(size_t)flow << r->shift];
 }
 
 static inline uint32_t flow_of(const struct ss_fair_rates *r, uint32_t slot) {
-  return slot / r->map->path;
+  return slot >> r->shift;
 }
 
 /* --- coming and going ---------------------------------------------------------------------------------------- */
@@ -109,8 +110,8 @@ double ss_fair_flow_begin(struct ss_fair_rates *r, double now, const uint32_t *p
   flow.mark = 0;
   r->flow[id] = flow;
   for (uint32_t i = 0; i < links; i++) {
-    enter(r, now, id * r->map->path + i, path[i], flow.left);
-    alone = fmin(alone, r->link[path[i]].capacity);
+    enter(r, now, (id << r->shift) + i, path[i], flow.left);
+    alone = ss_sooner(alone, r->link[path[i]].capacity);
   }
   r->fresh[r->fresh_count++] = id;
   return alone;
@@ -120,7 +121,7 @@ void ss_fair_flow_end(struct ss_fair_rates *r, double now, uint32_t id) {
   struct ss_fair_flow *flow = &r->flow[id];
   if (flow->neck != SS_NONE) r->link[flow->neck].necks--;
   for (uint32_t i = 0; i < flow->links; i++) {
-    const uint32_t slot = id * r->map->path + i, at = r->slot[slot].link;
+    const uint32_t slot = (id << r->shift) + i, at = r->slot[slot].link;
     leave(r, now, slot, flow->rate);
     if (r->link[at].necks == 0 || r->link[at].eased) continue;
     r->link[at].eased = true;
@@ -176,7 +177,7 @@ static uint32_t line_up(struct ss_fair_rates *r) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < r->touched_count; i++) {
     struct ss_fair_link *link = &r->link[r->touched[i]];
-    link->left = link->vars == link->count ? link->capacity : fmax(link->base, 0);
+    link->left = link->vars == link->count ? link->capacity : ss_later(link->base, 0);
     link->open = link->vars;
     link->full = false;
     r->order[count++] = (struct ss_fair_share){link->left / link->open, r->touched[i], false};
@@ -186,7 +187,7 @@ static uint32_t line_up(struct ss_fair_rates *r) {
     const struct ss_fair_slot *slot = slots_of(r, r->vars[i]);
     double most = HUGE_VAL;
     flow->frozen = false;
-    for (uint32_t k = 0; k < flow->links; k++) most = fmin(most, r->link[slot[k].link].left);
+    for (uint32_t k = 0; k < flow->links; k++) most = ss_sooner(most, r->link[slot[k].link].left);
     if (flow->cap <= most) r->order[count++] = (struct ss_fair_share){flow->cap, r->vars[i], true};
   }
   for (uint32_t at = count / 2; at-- > 0;) sift(r->order, count, at, r->order[at]);
@@ -202,7 +203,7 @@ static void freeze(struct ss_fair_rates *r, uint32_t id, double rate, uint32_t n
   flow->trial_neck = neck;
   for (uint32_t i = 0; i < flow->links; i++) {
     struct ss_fair_link *link = &r->link[slot[i].link];
-    link->left = fmax(link->left - rate, 0);
+    link->left = ss_later(link->left - rate, 0);
     link->open--;
   }
 }
@@ -239,7 +240,7 @@ static void fill(struct ss_fair_rates *r) {
 static double fastest_var(const struct ss_fair_rates *r, const struct ss_fair_link *link) {
   double fastest = 0;
   for (uint32_t slot = link->first_var; slot != SS_NONE; slot = r->slot[slot].next_var)
-    fastest = fmax(fastest, r->flow[flow_of(r, slot)].trial);
+    fastest = ss_later(fastest, r->flow[flow_of(r, slot)].trial);
   return fastest;
 }
 
@@ -284,7 +285,7 @@ static bool set_rate(struct ss_fair_rates *r, double now, uint32_t id) {
     if (flow->neck != SS_NONE) r->link[flow->neck].necks++;
   }
   if (fabs(more) <= SAME * flow->rate) return false;
-  flow->left = fmax(flow->left - flow->rate * (now - flow->since), 0);
+  flow->left = ss_later(flow->left - flow->rate * (now - flow->since), 0);
   flow->since = now;
   flow->rate = flow->trial;
   for (uint32_t i = 0; i < flow->links; i++) {
