@@ -74,7 +74,7 @@ double ss_forms_gamma(const struct ss_forms_call *c, double k) {
 bool ss_forms_cluster(const struct ss_call *call, struct ss_cluster *cluster, struct ss_error *error) {
   struct ss_doc *doc;
   char path[PATH_MAX];
-  double rate;
+  double rate, alpha = 0;
   if (!ss_data_find("clusters", call->request.cluster ? call->request.cluster : "p3.16xlarge-25g", path, sizeof path,
                     error) ||
       !ss_doc_read(path, 1 << 20, &doc, error))
@@ -82,10 +82,11 @@ bool ss_forms_cluster(const struct ss_call *call, struct ss_cluster *cluster, st
   bool ok = ss_cluster_read(ss_doc_root(doc), cluster, error);
   ss_doc_free(doc);
   if (ok && call->request.latency)
-    ok = positive(call->request.latency, SS_TIME, "latency", &cluster->inter.alpha, error);
+    ok = positive(call->request.latency, SS_TIME, "latency", &alpha, error);
+  if (ok && call->request.latency) ss_cluster_set_latency(cluster, alpha);
   if (ok && call->request.bandwidth) {
     ok = positive(call->request.bandwidth, SS_RATE, "bandwidth", &rate, error);
-    if (ok) cluster->inter.beta = 1 / rate;
+    if (ok) ss_cluster_set_beta(cluster, 1 / rate);
   }
   return ok;
 }

@@ -1,60 +1,91 @@
 #include "machine/cluster.h"
 
-#include "machine/network.h"
-
-#include <stdio.h>
-
-static bool read_link(struct ss_node node, struct ss_link *out, struct ss_error *error) {
-  struct ss_node latency, bandwidth;
-  double rate;
-  if (!ss_node_need(node, "latency", &latency, error) || !ss_node_need(node, "bandwidth", &bandwidth, error))
-    return false;
-  if (!ss_node_nonnegative(latency, SS_TIME, &out->alpha, error)) return false;
-  if (!ss_node_positive(bandwidth, SS_RATE, &rate, error)) return false;
-  out->beta = 1.0 / rate;
-  if (!(out->beta > 0 && out->beta <= 1e300)) return ss_node_fail(bandwidth, error, "%g B/s is out of range", rate);
-  return true;
-}
-
-static bool read_nic(struct ss_node node, bool *per_node, struct ss_error *error) {
-  static const char *const choices[] = {"per-rank", "per-node", NULL};
-  size_t choice = 0;
-  if (ss_node_present(node) && !ss_node_choice(node, choices, &choice, error)) return false;
-  *per_node = choice == 1;
-  return true;
-}
-
-bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) {
-  static const char *const known[] = {"name", "summary", "model",  "latency", "bandwidth", "gpus_per_node",
-                                      "nic",  "intra",   "source", "notes",   NULL};
-  static const char *const link_keys[] = {"latency", "bandwidth", NULL};
-  *out = (struct ss_cluster){.name = "inline", .model = "alpha-beta", .gpus_per_node = 1};
-  if (!ss_node_keys(node, known, error)) return false;
-
-  struct ss_node name = ss_node_get(node, "name"), model = ss_node_get(node, "model");
-  const char *text;
-  if (ss_node_present(name)) {
-    if (!ss_node_text(name, &text, error)) return false;
-    snprintf(out->name, sizeof out->name, "%s", text);
-  }
-  if (ss_node_present(model)) {
-    size_t choice;
-    if (!ss_node_choice(model, ss_network_model_names(), &choice, error)) return false;
-    snprintf(out->model, sizeof out->model, "%s", ss_network_model_names()[choice]);
-  }
-  if (!read_link(node, &out->inter, error)) return false;
-
-  struct ss_node gpus = ss_node_get(node, "gpus_per_node"), intra = ss_node_get(node, "intra");
-  uint64_t count = 1;
-  if (ss_node_present(gpus) && !ss_node_count(gpus, 1, 1u << 20, &count, error)) return false;
-  out->gpus_per_node = (uint32_t)count;
-  if (!read_nic(ss_node_get(node, "nic"), &out->nic_per_node, error)) return false;
-  out->intra = out->inter;
-  out->has_intra = ss_node_present(intra);
-  if (!out->has_intra) return true;
-  return ss_node_keys(intra, link_keys, error) && read_link(intra, &out->intra, error);
-}
+#include <string.h>
 
 uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks) {
   return (ranks + cluster->gpus_per_node - 1) / cluster->gpus_per_node;
+}
+
+bool ss_cluster_fair(const struct ss_cluster *cluster) {
+  return strcmp(cluster->model, "fair") == 0;
+}
+
+uint32_t ss_cluster_nics(const struct ss_cluster *cluster) {
+  if (cluster->nics > 0) return cluster->nics;
+  return cluster->nic_per_node ? 1 : cluster->gpus_per_node;
+}
+
+uint32_t ss_cluster_window(const struct ss_cluster *cluster) {
+  return cluster->window > 0 ? cluster->window : 1;
+}
+
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+static double class_rate(const struct ss_link *link, const struct ss_segments *segments) {
+  double rate = segments->count == 0 ? 1 / link->beta : 0;
+  for (uint32_t i = 0; i < segments->count; i++) rate = larger(rate, 1 / segments->piece[i].link.beta);
+  return rate;
+}
+
+double ss_cluster_card_rate(const struct ss_cluster *c) {
+  const double rate = class_rate(&c->inter, &c->inter_segments);
+  return c->has_exchange ? larger(rate, class_rate(&c->exchange, &c->exchange_segments)) : rate;
+}
+
+double ss_cluster_bus_rate(const struct ss_cluster *c) {
+  return c->has_intra ? class_rate(&c->intra, &c->intra_segments) : class_rate(&c->inter, &c->inter_segments);
+}
+
+double ss_cluster_uplink_rate(const struct ss_cluster *c, uint32_t level) {
+  const struct ss_fabric_level *l = &c->fabric[level];
+  if (!(l->oversubscription > 0)) return l->bandwidth;
+  return (double)l->nodes * ss_cluster_nics(c) * ss_cluster_card_rate(c) / l->oversubscription;
+}
+
+bool ss_cluster_unshared(const struct ss_cluster *c) {
+  return ss_cluster_fair(c) && ss_cluster_nics(c) == c->gpus_per_node && ss_cluster_window(c) == 1 &&
+         c->fabric_levels == 0 && !c->intra_shared && !c->has_exchange && c->inter_segments.count == 0 &&
+         c->intra_segments.count == 0;
+}
+
+/* --- changes ------------------------------------------------------------------------------------------------ */
+
+static void scale_link(struct ss_link *link, const struct ss_cluster_factors *f, double bandwidth) {
+  link->alpha *= f->latency;
+  link->beta = link->beta * f->byte_time / bandwidth;
+}
+
+static void scale_class(struct ss_link *link, struct ss_segments *segments, const struct ss_cluster_factors *f,
+                        double bandwidth) {
+  scale_link(link, f, bandwidth);
+  for (uint32_t i = 0; i < segments->count; i++) scale_link(&segments->piece[i].link, f, bandwidth);
+}
+
+void ss_cluster_scale(struct ss_cluster *c, const struct ss_cluster_factors *f) {
+  const double inside = c->has_intra ? f->intra_bandwidth : 1;
+  scale_class(&c->inter, &c->inter_segments, f, 1);
+  scale_class(&c->exchange, &c->exchange_segments, f, 1);
+  scale_class(&c->intra, &c->intra_segments, f, inside);
+  for (uint32_t i = 0; i < c->fabric_levels; i++) {
+    c->fabric[i].latency *= f->latency;
+    c->fabric[i].bandwidth /= f->byte_time;
+  }
+}
+
+/* One link between nodes for all lengths and uses. */
+static void simplify(struct ss_cluster *c) {
+  c->inter_segments.count = c->exchange_segments.count = 0;
+  c->has_exchange = false;
+}
+
+void ss_cluster_set_latency(struct ss_cluster *c, double alpha) {
+  simplify(c);
+  c->inter.alpha = c->exchange.alpha = alpha;
+}
+
+void ss_cluster_set_beta(struct ss_cluster *c, double beta) {
+  simplify(c);
+  c->inter.beta = c->exchange.beta = beta;
 }

@@ -1,4 +1,4 @@
-/* A cluster: how ranks sit on nodes and what a message costs between them. Read from models/clusters/. */
+/* A cluster: how ranks sit on nodes, which links they share, and what a message costs. Read from models/clusters/. */
 #ifndef SS_MACHINE_CLUSTER_H
 #define SS_MACHINE_CLUSTER_H
 
@@ -12,21 +12,74 @@ struct ss_link {
   double beta;  /* s a byte: 1 / bandwidth */
 };
 
+enum { SS_SEGMENTS_MAX = 8, SS_FABRIC_MAX = 6 };
+
+/* A piece of a link class: what messages of at most `up_to` bytes cost that no earlier piece covers. */
+struct ss_segment {
+  uint64_t up_to; /* B; UINT64_MAX in the last */
+  struct ss_link link;
+};
+
+/* Messages of one kind. `count` 0: a plain latency and bandwidth, which stand in the cluster's `inter`, `intra` or
+ * `exchange`; else these pieces, of which that link repeats the last. */
+struct ss_segments {
+  uint32_t count;
+  struct ss_segment piece[SS_SEGMENTS_MAX];
+};
+
+/* A level of the fabric above the nodes: each `nodes` nodes have one uplink and one downlink. */
+struct ss_fabric_level {
+  uint32_t nodes;
+  double oversubscription; /* cards of a full group to an uplink's bandwidth; 0: the bandwidth is given */
+  double bandwidth;        /* B/s of an uplink */
+  double latency;          /* s, added to messages that cross the level */
+};
+
 struct ss_cluster {
   char name[128];
-  char model[32]; /* network model: "alpha-beta" */
-  struct ss_link inter;
-  struct ss_link intra; /* inside a node; equals `inter` unless the cluster gives it */
-  bool has_intra;
-  bool nic_per_node; /* a node's ranks share one NIC egress and one NIC ingress port */
+  char model[32];          /* network model: "fair" or "alpha-beta" */
+  struct ss_link inter;    /* between nodes */
+  struct ss_link intra;    /* inside a node; equals `inter` unless the cluster gives it */
+  struct ss_link exchange; /* between nodes in exchanges; equals `inter` unless the cluster gives it */
+  struct ss_segments inter_segments, intra_segments, exchange_segments;
+  bool has_intra, has_exchange;
+  bool nic_per_node; /* "nic": "per-node"; under "alpha-beta" a node's ranks take turns on one card */
+  bool intra_shared; /* a node's ranks share one bus */
   uint32_t gpus_per_node;
+  uint32_t nics;   /* cards of a node that ranks share; 0: as "nic" has it */
+  uint32_t window; /* messages that a port has under way; 0 is 1, UINT32_MAX no limit */
+  uint32_t fabric_levels;
+  struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
+  char warning[256]; /* what the reader should tell of a cluster that can be read; "" nothing */
 };
 
 /* Reads a cluster object; `sources` and `notes` are free text. Unknown keys, bandwidths that are not positive,
- * negative latencies, unknown models are errors. */
+ * negative latencies, unknown models, keys that the model does not know are errors. */
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* Nodes that `ranks` ranks take: rank r lives on node floor(r / gpus_per_node). */
 uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks);
+bool ss_cluster_fair(const struct ss_cluster *cluster);
+/* Cards of a node under "fair"; as many as ranks: each has its own, and none is shared. */
+uint32_t ss_cluster_nics(const struct ss_cluster *cluster);
+uint32_t ss_cluster_window(const struct ss_cluster *cluster);
+/* B/s of a card: the largest of all classes between nodes; of a bus: of the class inside them. */
+double ss_cluster_card_rate(const struct ss_cluster *cluster);
+double ss_cluster_bus_rate(const struct ss_cluster *cluster);
+/* B/s of an uplink, or downlink, of the fabric's level. */
+double ss_cluster_uplink_rate(const struct ss_cluster *cluster, uint32_t level);
+/* Whether the model "fair" may be computed by the ordered ports of "alpha-beta": no link is ever shared, and a
+ * message's class follows from its nodes alone. */
+bool ss_cluster_unshared(const struct ss_cluster *cluster);
+
+/* How a cluster's links change together: latencies and times a byte of all classes, and bandwidths inside nodes. */
+struct ss_cluster_factors {
+  double latency, byte_time, intra_bandwidth;
+};
+/* Multiplies; cards, segments, buses and fabrics go along. A factor of exactly 1 changes no bit. */
+void ss_cluster_scale(struct ss_cluster *cluster, const struct ss_cluster_factors *factors);
+/* Gives all messages between nodes this latency (s), or this time a byte (s), whatever their length and use. */
+void ss_cluster_set_latency(struct ss_cluster *cluster, double alpha);
+void ss_cluster_set_beta(struct ss_cluster *cluster, double beta);
 
 #endif

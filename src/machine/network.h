@@ -1,10 +1,8 @@
-/* Network models: when does each message of a list end?
+/* Network models: when does each message end?
  *
- * A model is one file and one constant table; `ss_network_open` finds it by the cluster's "model". The caller (the
- * engine in sim/) hands over lists of messages in the global order (round, place in list), with the time from which
- * each endpoint may take part, and asks now and then when endpoints are through. Between two calls of `settle` a
- * model may play the messages in any order that its rules allow, so models that need events (LogGP, shared links) fit
- * behind the same four calls. */
+ * A model is one constant table; `ss_network_model_of` finds it by the cluster. The caller (the engine in sim/) hands
+ * over whole rounds in order. A model may play a round at once, or keep it until it knows what else is under way;
+ * only `finish` tells times. */
 #ifndef SS_MACHINE_NETWORK_H
 #define SS_MACHINE_NETWORK_H
 
@@ -35,26 +33,98 @@ static inline uint64_t ss_message_bytes(const struct ss_messages *m, uint32_t i)
   return m->bytes ? m->bytes[i] : m->each;
 }
 
+/* Something that an endpoint's compute stream does, one after the other, once the endpoint is as ready as for
+ * messages of the same round and has received what was listed for it up to this round. */
+struct ss_computation {
+  uint32_t endpoint;
+  double seconds;
+};
+
+/* A round as a network sees it. A dependent round is ready at an endpoint once all that was listed there before is
+ * complete; an independent one once the nearest dependent round before it was. */
+struct ss_network_round {
+  struct ss_messages messages;
+  bool dependent;
+  bool exchange; /* messages of an exchange, not of a chain: the cluster may give them a class of their own */
+  const uint32_t *settled; /* [settled_count] a dependent round of these endpoints alone; NULL: of all */
+  uint32_t settled_count;
+  const struct ss_computation *after;
+  uint32_t after_count;
+};
+
+/* --- what became of it ------------------------------------------------------------------------------------ */
+
+enum ss_link_kind {
+  SS_EGRESS, /* an endpoint's port */
+  SS_INGRESS,
+  SS_NIC_OUT, /* a card that ranks of a node share */
+  SS_NIC_IN,
+  SS_UPLINK, /* of a group of nodes */
+  SS_DOWNLINK,
+  SS_BUS, /* of a node */
+  SS_LINK_KINDS
+};
+
+/* NULL-terminated: "egress", "ingress", "nic-out", ... in the order of the kinds. */
+extern const char *const ss_link_kind_names[];
+
+/* What went over a link, or through an endpoint's port. */
+struct ss_link_use {
+  enum ss_link_kind kind;
+  uint32_t place;  /* endpoint, node, or number of the group in its level */
+  uint32_t number; /* which card of the node; the group's level, from 1 */
+  bool server;     /* a port of server number `place`, not of rank `place` */
+  double capacity; /* B/s; of a port: of the fastest message that it can carry */
+  double bytes;    /* B carried */
+  double busy;     /* s in which bytes flowed */
+  double least;    /* s that it needs at the very least: bytes / capacity; of a port that carries one message at a
+                      time, the sum of what each takes alone */
+};
+
+/* All links of a kind. */
+struct ss_link_usage {
+  uint32_t links; /* how many there are; of ports: how many carried something */
+  double bytes_max, bytes_mean, busy_max, busy_mean;
+};
+
+struct ss_network_result {
+  double time;                   /* s: when the last endpoint was done */
+  double computing;              /* s: of the endpoint that computed longest */
+  double bound;                  /* s: the largest `least` of all links; no run of these messages is faster */
+  struct ss_link_use bound_link; /* which makes it; bytes 0 when nothing was sent */
+  struct ss_link_usage usage[SS_LINK_KINDS];
+  const double *done; /* [endpoints] s: when each was done; the network's own */
+};
+
+/* "NIC of node 3, out", "uplink of group 2, level 1", "bus of node 0", "egress of rank 5"; returns `buffer`. `nics`
+ * tells whether to name a card by its number also. */
+const char *ss_link_use_name(const struct ss_link_use *use, uint32_t nics, char *buffer, size_t size);
+/* Adds a link to the result's bound and usage (whose means are sums until ss_usage_close). */
+void ss_usage_add(struct ss_network_result *result, const struct ss_link_use *use);
+void ss_usage_close(struct ss_network_result *result);
+
+/* --- models ------------------------------------------------------------------------------------------------ */
+
 struct ss_network;
 
 struct ss_network_model {
   const char *name;
-  /* State for `ranks` + `servers` endpoints, all ports free at time 0; NULL when memory is short. */
+  /* State for `ranks` + `servers` endpoints, all idle at time 0; NULL when memory is short. */
   struct ss_network *(*open)(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers);
   void (*close)(struct ss_network *network);
-  /* Takes a list of messages; ready[e] is the time from which endpoint e may take part in them. */
-  void (*play)(struct ss_network *network, const struct ss_messages *messages, const double *ready);
-  /* Raises done[e] to the end of endpoint e's last message. */
-  void (*settle)(struct ss_network *network, double *done);
-  /* When endpoint e has received everything sent to it so far. */
-  double (*received)(struct ss_network *network, uint32_t endpoint);
+  /* Takes a round, whose arrays it does not keep; false when memory is short. */
+  bool (*round)(struct ss_network *network, const struct ss_network_round *round);
+  /* Plays everything to its end. "alpha-beta" takes more rounds afterwards, "fair" does not. */
+  void (*finish)(struct ss_network *network, struct ss_network_result *out);
+  /* Link number `i` after `finish`; false when there are not so many. Ports come first, then what is shared. */
+  bool (*link)(const struct ss_network *network, uint32_t i, struct ss_link_use *out);
 };
 
-extern const struct ss_network_model ss_network_alpha_beta;
+extern const struct ss_network_model ss_network_alpha_beta, ss_network_fair;
 
-/* NULL-terminated. */
+/* NULL-terminated; the default first. */
 const char *const *ss_network_model_names(void);
-/* The model of that name; a cluster that was read names an existing one. */
+/* What computes the cluster's model: for "fair" where nothing is shared, the one pass of "alpha-beta". */
 const struct ss_network_model *ss_network_model_of(const struct ss_cluster *cluster);
 
 #endif

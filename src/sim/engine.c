@@ -1,22 +1,24 @@
 #include "sim/engine.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-static inline double later(double a, double b) {
-  return a > b ? a : b;
-}
-
-/* Everything before this round must be complete at an endpoint before it takes part. */
-static void settle(struct ss_engine *e) {
-  e->model->settle(e->network, e->done);
-  for (uint32_t i = 0; i < e->endpoints; i++) e->done[i] = later(e->done[i], e->computed[i]);
+static void add_each(uint64_t *restrict sums, const uint64_t *restrict bytes, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) sums[i] += bytes[i];
 }
 
 static void count_bytes(struct ss_engine *e, const struct ss_messages *m) {
   e->messages += m->count;
   if (!m->from && !m->bytes && m->count == e->ranks) {
     e->everyone += m->each;
+    return;
+  }
+  if (!m->from && m->bytes) {
+    const uint32_t ahead = m->count - m->shift;
+    add_each(e->sent, m->bytes, m->count);
+    add_each(e->received + m->shift, m->bytes, ahead);
+    add_each(e->received, m->bytes + ahead, m->shift);
     return;
   }
   for (uint32_t i = 0; i < m->count; i++) {
@@ -26,39 +28,28 @@ static void count_bytes(struct ss_engine *e, const struct ss_messages *m) {
   }
 }
 
-static void run_kernels(struct ss_engine *e, const struct ss_kernel *kernels, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t at = kernels[i].endpoint;
-    double start = later(later(e->ready[at], e->computed[at]), e->model->received(e->network, at));
-    e->computed[at] = start + kernels[i].seconds;
-    e->busy[at] += kernels[i].seconds;
-  }
-}
-
-/* The round's times, without its bytes. */
-static inline void advance(struct ss_engine *e, const struct ss_round *round) {
-  if (round->dependent) {
-    settle(e);
-    if (!round->settled) memcpy(e->ready, e->done, e->endpoints * sizeof *e->ready);
-    for (uint32_t i = 0; round->settled && i < round->settled_count; i++)
-      e->ready[round->settled[i]] = e->done[round->settled[i]];
-  }
-  if (round->messages.count > 0) e->model->play(e->network, &round->messages, e->ready);
-  if (round->after_count > 0) run_kernels(e, round->after, round->after_count);
-}
-
 static void count(struct ss_engine *e, const struct ss_round *round) {
   if (round->messages.count == 0) return;
   count_bytes(e, &round->messages);
   e->rounds++;
 }
 
+/* The round's times, without its bytes. */
+static inline bool advance(struct ss_engine *e, const struct ss_round *round, struct ss_error *error) {
+  const struct ss_network_round times = {.messages = round->messages,
+                                         .dependent = round->dependent,
+                                         .exchange = round->exchange,
+                                         .settled = round->settled,
+                                         .settled_count = round->settled_count,
+                                         .after = round->after,
+                                         .after_count = round->after_count};
+  return e->model->round(e->network, &times) || ss_fail_memory(error, "keeping messages that are under way");
+}
+
 static bool play(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
   struct ss_engine *e = (struct ss_engine *)player;
-  (void)error;
-  advance(e, round);
   count(e, round);
-  return true;
+  return advance(e, round, error);
 }
 
 bool ss_engine_open(struct ss_engine *e, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
@@ -67,23 +58,15 @@ bool ss_engine_open(struct ss_engine *e, const struct ss_cluster *cluster, uint3
   *e = (struct ss_engine){.player = {.play = play}, .ranks = ranks, .endpoints = n};
   e->model = ss_network_model_of(cluster);
   e->network = e->model->open(cluster, ranks, servers);
-  e->ready = ss_alloc_zero(n, sizeof *e->ready);
-  e->done = ss_alloc_zero(n, sizeof *e->done);
-  e->computed = ss_alloc_zero(n, sizeof *e->computed);
-  e->busy = ss_alloc_zero(n, sizeof *e->busy);
   e->sent = ss_alloc_zero(n, sizeof *e->sent);
   e->received = ss_alloc_zero(n, sizeof *e->received);
-  if (e->network && e->ready && e->done && e->computed && e->busy && e->sent && e->received) return true;
+  if (e->network && e->sent && e->received) return true;
   ss_engine_close(e);
   return ss_fail_memory(error, "making room for the endpoints");
 }
 
 void ss_engine_close(struct ss_engine *e) {
   if (e->model) e->model->close(e->network);
-  free(e->ready);
-  free(e->done);
-  free(e->computed);
-  free(e->busy);
   free(e->sent);
   free(e->received);
   *e = (struct ss_engine){0};
@@ -97,22 +80,42 @@ uint64_t ss_engine_received(const struct ss_engine *e, uint32_t endpoint) {
   return e->received[endpoint] + (endpoint < e->ranks ? e->everyone : 0);
 }
 
-struct ss_tally ss_engine_tally(struct ss_engine *e) {
-  struct ss_tally t = {.messages = e->messages, .rounds = e->rounds};
-  settle(e);
+bool ss_engine_link(const struct ss_engine *e, uint32_t i, struct ss_link_use *out) {
+  return e->model->link(e->network, i, out);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
+
+static void add_bytes(const struct ss_engine *e, struct ss_tally *t) {
   for (uint32_t i = 0; i < e->endpoints; i++) {
     uint64_t sent = ss_engine_sent(e, i), received = ss_engine_received(e, i);
-    t.time = later(t.time, e->done[i]);
-    t.kernel = later(t.kernel, e->busy[i]);
-    t.bytes += sent;
+    t->bytes += sent;
     if (i >= e->ranks) {
-      uint64_t larger = sent > received ? sent : received;
-      if (larger > t.server_max) t.server_max = larger;
+      t->server_max = larger(t->server_max, larger(sent, received));
       continue;
     }
-    if (sent > t.sent_max) t.sent_max = sent;
-    if (received > t.received_max) t.received_max = received;
+    t->sent_max = larger(t->sent_max, sent);
+    t->received_max = larger(t->received_max, received);
   }
+}
+
+/* What the network alone makes of the rounds. */
+static void add_times(struct ss_engine *e, struct ss_tally *t) {
+  struct ss_network_result result;
+  e->model->finish(e->network, &result);
+  t->time = result.time;
+  t->kernel = result.computing;
+  t->bound = result.bound;
+  t->bound_link = result.bound_link;
+  for (int i = 0; i < SS_LINK_KINDS; i++) t->usage[i] = result.usage[i];
+}
+
+struct ss_tally ss_engine_tally(struct ss_engine *e) {
+  struct ss_tally t = {.messages = e->messages, .rounds = e->rounds};
+  add_bytes(e, &t);
+  add_times(e, &t);
   return t;
 }
 
@@ -120,9 +123,9 @@ struct ss_tally ss_engine_tally(struct ss_engine *e) {
 
 static bool play_all(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
   struct ss_engines *all = (struct ss_engines *)player;
-  (void)error;
-  for (uint32_t i = 0; i < all->count; i++) advance(&all->engine[i], round);
   count(&all->engine[0], round);
+  for (uint32_t i = 0; i < all->count; i++)
+    if (!advance(&all->engine[i], round, error)) return false;
   return true;
 }
 
@@ -151,9 +154,7 @@ struct ss_player *ss_engines_player(struct ss_engines *engines) {
 
 void ss_engines_tally(struct ss_engines *engines, struct ss_tally *tallies) {
   for (uint32_t i = 0; i < engines->count; i++) {
-    const struct ss_tally own = ss_engine_tally(&engines->engine[i]);
-    tallies[i] = i == 0 ? own : tallies[0];
-    tallies[i].time = own.time;
-    tallies[i].kernel = own.kernel;
+    tallies[i] = i == 0 ? ss_engine_tally(&engines->engine[0]) : tallies[0];
+    if (i > 0) add_times(&engines->engine[i], &tallies[i]);
   }
 }

@@ -9,8 +9,11 @@ struct ss_tally {
   double time;   /* s: when the last endpoint was done */
   double kernel; /* s: kernel time of the endpoint that computed longest */
   uint64_t messages, rounds, bytes;
-  uint64_t sent_max, received_max; /* B: over ranks */
-  uint64_t server_max;             /* B: over servers, sent or received, the larger */
+  uint64_t sent_max, received_max;           /* B: over ranks */
+  uint64_t server_max;                       /* B: over servers, sent or received, the larger */
+  double bound;                              /* s: what the busiest link or port needs at the very least */
+  struct ss_link_use bound_link;             /* which that is */
+  struct ss_link_usage usage[SS_LINK_KINDS]; /* what went over the links of each kind */
 };
 
 struct ss_engine {
@@ -18,10 +21,6 @@ struct ss_engine {
   const struct ss_network_model *model;
   struct ss_network *network;
   uint32_t ranks, endpoints;
-  double *ready;             /* [endpoints] of the current dependent round and the independent ones behind it */
-  double *done;              /* [endpoints] end of everything so far, as far as settled */
-  double *computed;          /* [endpoints] when the compute stream is free */
-  double *busy;              /* [endpoints] kernel time */
   uint64_t *sent, *received; /* [endpoints] B, except what went to everyone alike: */
   uint64_t everyone;         /* B that each rank both sent and received in shift rounds */
   uint64_t messages, rounds;
@@ -30,11 +29,13 @@ struct ss_engine {
 bool ss_engine_open(struct ss_engine *engine, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     struct ss_error *error) SS_MUST_CHECK;
 void ss_engine_close(struct ss_engine *engine);
-/* Settles everything played so far. */
+/* Plays everything to its end; the engine may be asked again, but takes no more rounds. */
 struct ss_tally ss_engine_tally(struct ss_engine *engine);
 /* Bytes that endpoint e sent and received, kernels excluded; for --per-rank. */
 uint64_t ss_engine_sent(const struct ss_engine *engine, uint32_t endpoint);
 uint64_t ss_engine_received(const struct ss_engine *engine, uint32_t endpoint);
+/* Link number `i` of the network, after the tally; false when there are not so many. */
+bool ss_engine_link(const struct ss_engine *engine, uint32_t i, struct ss_link_use *out);
 
 /* The same rounds on several networks at once: what a scheme sends does not depend on how long it takes, so one run
  * of it serves every cluster that has the same nodes. Rounds are not kept: each is played on one network after the

@@ -149,7 +149,7 @@ struct merged {
   uint32_t *from, *to;
   uint64_t *bytes;
   struct ss_payload *payloads;
-  struct ss_kernel *kernels;
+  struct ss_computation *kernels;
   uint32_t *settled; /* the endpoints of groups that have a dependent round */
   uint32_t capacity, kernel_capacity;
 };
@@ -171,9 +171,10 @@ static void put_round(struct merged *all, const struct member *m) {
     if (round->wire) all->payloads[n].wire = round->wire;
   }
   all->round.messages.count = n;
+  all->round.exchange = all->round.exchange || round->exchange;
   for (uint32_t i = 0; i < round->after_count; i++)
     all->kernels[all->round.after_count++] =
-        (struct ss_kernel){outside(m->group, round->after[i].endpoint), round->after[i].seconds};
+        (struct ss_computation){outside(m->group, round->after[i].endpoint), round->after[i].seconds};
 }
 
 static void merged_free(struct merged *all) {

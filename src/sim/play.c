@@ -51,19 +51,31 @@ bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error
   return true;
 }
 
-bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
-                      struct ss_error *error) {
+static bool play_listed(struct ss_play *play, uint32_t count, bool dependent, bool exchange,
+                        const struct ss_wire *wire, struct ss_error *error) {
   struct ss_round round = {
       .messages = {.count = count, .from = play->from, .to = play->to, .bytes = play->bytes},
       .dependent = dependent,
+      .exchange = exchange,
       .payloads = play->payloads && wire ? play->payload : NULL,
       .wire = play->payloads ? wire : NULL,
   };
   return ss_play_round(play, &round, error);
 }
 
-bool ss_play_shift(struct ss_play *play, const struct ss_messages *shift, bool dependent, struct ss_error *error) {
-  struct ss_round round = {.messages = *shift, .dependent = dependent};
+bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
+                      struct ss_error *error) {
+  return play_listed(play, count, dependent, false, wire, error);
+}
+
+bool ss_play_exchange(struct ss_play *play, uint32_t count, bool first, const struct ss_wire *wire,
+                      struct ss_error *error) {
+  return play_listed(play, count, first, true, wire, error);
+}
+
+bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, bool dependent, bool exchange,
+                   struct ss_error *error) {
+  struct ss_round round = {.messages = *messages, .dependent = dependent, .exchange = exchange};
   return play->player->play(play->player, &round, error);
 }
 
@@ -71,7 +83,7 @@ bool ss_play_kernels(struct ss_play *play, enum ss_charge kernel, uint32_t first
                      const uint64_t *bytes, struct ss_error *error) {
   if (!play->device || !play->device->counted) return true;
   for (uint32_t i = 0; i < count; i++)
-    play->kernel[i] = (struct ss_kernel){first + i, ss_device_time(play->device, kernel, bytes[i])};
+    play->kernel[i] = (struct ss_computation){first + i, ss_device_time(play->device, kernel, bytes[i])};
   struct ss_round round = {.dependent = true, .after = play->kernel, .after_count = count};
   return play->player->play(play->player, &round, error);
 }
@@ -91,7 +103,7 @@ bool ss_play_charge_sums(struct ss_play *play, struct ss_error *error) {
   for (uint32_t r = 0; r < play->ranks; r++)
     if (play->summing[r].any)
       play->kernel[round.after_count++] =
-          (struct ss_kernel){r, ss_device_time(play->device, SS_MERGE_SUM, play->summing[r].moved)};
+          (struct ss_computation){r, ss_device_time(play->device, SS_MERGE_SUM, play->summing[r].moved)};
   memset(play->summing, 0, play->ranks * sizeof *play->summing);
   return play->player->play(play->player, &round, error);
 }

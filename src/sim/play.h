@@ -21,21 +21,17 @@ struct ss_payload {
   uint32_t count;
 };
 
-struct ss_kernel {
-  uint32_t endpoint;
-  double seconds;
-};
-
 struct ss_round {
   struct ss_messages messages;
   /* A dependent round's messages are ready at an endpoint once all that endpoint did in earlier rounds is complete;
    * an independent round's when those of the nearest dependent round before it were. */
   bool dependent;
+  bool exchange;           /* a round of an exchange (pairwise, direct, server fan-in or fan-out), not of a chain */
   const uint32_t *settled; /* [settled_count] a dependent round of these endpoints alone; NULL: of all */
   uint32_t settled_count;
-  struct ss_payload *payloads;   /* [messages.count]; NULL: only sizes are played */
-  const struct ss_wire *wire;    /* how the payloads travel; NULL: as each says, or there are none */
-  const struct ss_kernel *after; /* kernels that run when an endpoint has what this round sends it */
+  struct ss_payload *payloads;        /* [messages.count]; NULL: only sizes are played */
+  const struct ss_wire *wire;         /* how the payloads travel; NULL: as each says, or there are none */
+  const struct ss_computation *after; /* kernels that run when an endpoint has what this round sends it */
   uint32_t after_count;
 };
 
@@ -82,7 +78,7 @@ struct ss_play {
   uint64_t *bytes;
   struct ss_payload *payload, *sent; /* sent: of a watchful play, to compare with */
   struct ss_chunk *given;            /* [capacity] chunks made for one round */
-  struct ss_kernel *kernel;
+  struct ss_computation *kernel;
   struct ss_summing *summing; /* [ranks] sums made since the last ss_play_charge_sums */
 
   uint64_t mismatches; /* messages whose sender or part was not the one due, or that came twice */
@@ -103,11 +99,14 @@ static inline bool ss_play_pool(struct ss_play *play, uint64_t *numbers, uint64_
 }
 /* Plays a round, and watches. */
 bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error *error) SS_MUST_CHECK;
-/* Plays `count` messages from play->from/to/bytes with play->payload (when play->payloads). */
+/* Plays `count` messages from play->from/to/bytes with play->payload (when play->payloads): a round of a chain, or of
+ * an exchange, of which the first round alone is dependent. */
 bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
                       struct ss_error *error) SS_MUST_CHECK;
-/* A round of sizes alone in which endpoint i of shift->count sends to (i + shift->shift) mod count. */
-bool ss_play_shift(struct ss_play *play, const struct ss_messages *shift, bool dependent,
+bool ss_play_exchange(struct ss_play *play, uint32_t count, bool first, const struct ss_wire *wire,
+                      struct ss_error *error) SS_MUST_CHECK;
+/* A round of messages in shift form, sizes only. */
+bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, bool dependent, bool exchange,
                    struct ss_error *error) SS_MUST_CHECK;
 /* A round without messages in which endpoint e computes on bytes[e] bytes of memory traffic, once all that it did
  * is complete; `bytes` holds endpoints first .. first+count-1. Nothing when the device counts no kernels. */

@@ -92,8 +92,8 @@ static uint32_t move_to(struct ss_duel *duel, double x) {
   switch (duel->over) {
   case SS_OVER_DENSITY: duel->forms->density = x; break;
   case SS_OVER_RANKS: duel->ranks = (uint32_t)x; break;
-  case SS_OVER_BANDWIDTH: duel->cluster.inter.beta = 1 / x; break;
-  case SS_OVER_LATENCY: duel->cluster.inter.alpha = x; break;
+  case SS_OVER_BANDWIDTH: ss_cluster_set_beta(&duel->cluster, 1 / x); break;
+  case SS_OVER_LATENCY: ss_cluster_set_latency(&duel->cluster, x); break;
   case SS_OVER_M: duel->forms->bytes = x; break;
   case SS_OVERS: break;
   }

@@ -79,15 +79,46 @@ static void feed_payloads(XXH3_state_t *state, const struct ss_job *job) {
   feed_count(state, job->cluster.gpus_per_node);
 }
 
+static void feed_link(XXH3_state_t *state, const struct ss_link *link) {
+  feed_number(state, link->alpha);
+  feed_number(state, link->beta);
+}
+
+static void feed_segments(XXH3_state_t *state, const struct ss_segments *segments) {
+  feed_count(state, segments->count);
+  for (uint32_t i = 0; i < segments->count; i++) {
+    feed_count(state, segments->piece[i].up_to);
+    feed_link(state, &segments->piece[i].link);
+  }
+}
+
+/* What the model "fair" alone knows. */
+static void feed_shared(XXH3_state_t *state, const struct ss_cluster *c) {
+  feed_segments(state, &c->inter_segments);
+  feed_segments(state, &c->intra_segments);
+  feed_segments(state, &c->exchange_segments);
+  feed_link(state, &c->exchange);
+  feed_count(state, c->has_exchange);
+  feed_count(state, c->intra_shared);
+  feed_count(state, ss_cluster_nics(c));
+  feed_count(state, ss_cluster_window(c));
+  feed_count(state, c->fabric_levels);
+  for (uint32_t i = 0; i < c->fabric_levels; i++) {
+    feed_count(state, c->fabric[i].nodes);
+    feed_number(state, c->fabric[i].oversubscription);
+    feed_number(state, c->fabric[i].bandwidth);
+    feed_number(state, c->fabric[i].latency);
+  }
+}
+
 static void feed_cluster(XXH3_state_t *state, const struct ss_cluster *c) {
   feed_text(state, c->name);
   feed_text(state, c->model);
-  feed_number(state, c->inter.alpha);
-  feed_number(state, c->inter.beta);
-  feed_number(state, c->intra.alpha);
-  feed_number(state, c->intra.beta);
+  feed_link(state, &c->inter);
+  feed_link(state, &c->intra);
   feed_count(state, c->has_intra);
   feed_count(state, c->nic_per_node);
+  if (ss_cluster_fair(c)) feed_shared(state, c);
 }
 
 static struct ss_identity digest(const XXH3_state_t *state) {

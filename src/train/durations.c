@@ -93,8 +93,7 @@ static bool whole(struct ss_durations_worker *w, struct ss_duration *d, struct s
 
 /* n/s entries at 1/s of the bandwidth take as long as n entries, up to the rounding of shares. */
 static struct ss_cluster slowed(struct ss_cluster cluster, double sampled) {
-  cluster.inter.beta *= sampled;
-  cluster.intra.beta *= sampled;
+  ss_cluster_scale(&cluster, &(struct ss_cluster_factors){.latency = 1, .byte_time = sampled, .intra_bandwidth = 1});
   return cluster;
 }
 

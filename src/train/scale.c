@@ -27,9 +27,10 @@ bool ss_scale_read(struct ss_node node, struct ss_scale *out, struct ss_error *e
 }
 
 void ss_scale_cluster(const struct ss_scale *scale, struct ss_cluster *cluster) {
-  cluster->inter.alpha *= scale->factor[SS_SCALED_LATENCY];
-  cluster->intra.alpha *= scale->factor[SS_SCALED_LATENCY];
-  if (cluster->has_intra) cluster->intra.beta /= scale->factor[SS_SCALED_INTRA_BANDWIDTH];
+  const struct ss_cluster_factors factors = {.latency = scale->factor[SS_SCALED_LATENCY],
+                                             .byte_time = 1,
+                                             .intra_bandwidth = scale->factor[SS_SCALED_INTRA_BANDWIDTH]};
+  ss_cluster_scale(cluster, &factors);
 }
 
 void ss_scale_device(const struct ss_scale *scale, struct ss_device *device) {

@@ -3,6 +3,9 @@
  *   bench_engine                   prints one JSON object a line and number of ranks:
  *     engine-shift                 ring rounds as the engine gets them: a shift, one size, all dependent
  *     engine-list                  rounds of a pairwise exchange as lists: from, to and bytes of every message
+ *   bench_engine --fair [WORD]     the model "fair" on nodes of 8 ranks that share a card (of items with WORD alone):
+ *     fair-ragged-P, fair-equal-P  a pairwise exchange of P ranks, sizes as they come, or all alike
+ *     fair-ring-P                  a ring all-reduce
  *   bench_engine --instructions    plays a little of everything and prints what came out (for callgrind)
  *
  * plain_ns_per_message is the loop's: end = max(out[from], in[to]) + alpha + bytes * beta, over lists of the same
@@ -16,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { MESSAGES = 20000000, TIMES = 5, LISTS = 4 };
@@ -178,14 +182,92 @@ static void play_mix(const struct ss_cluster *cluster) {
   free_lists(&lists);
 }
 
+/* --- cards that are shared --------------------------------------------------------------------------------- */
+
+static const struct ss_cluster cards = {.name = "cards",
+                                        .model = "fair",
+                                        .inter = {25e-6, 8 / 25e9},
+                                        .intra = {3e-6, 1 / 1e11},
+                                        .has_intra = true,
+                                        .nic_per_node = true,
+                                        .gpus_per_node = 8};
+
+static uint64_t size_of(bool ragged, uint32_t rank, uint32_t round) {
+  if (!ragged) return 1u << 20;
+  const uint64_t mixed = (rank * 0x9e3779b97f4a7c15u) ^ ((round + 1) * 0xbf58476d1ce4e5b9u);
+  return (1u << 19) + ((mixed ^ mixed >> 29) * 0x94d049bb133111ebu >> 44);
+}
+
+static double exchange_time(uint32_t ranks, bool ragged) {
+  struct ss_engine engine = opened(&cards, ranks);
+  uint64_t *bytes = need(ss_alloc(ranks, sizeof *bytes));
+  for (uint32_t s = 1; s < ranks; s++) {
+    for (uint32_t i = 0; i < ranks; i++) bytes[i] = size_of(ragged, i, s);
+    play(&engine, (struct ss_messages){.count = ranks, .shift = s, .bytes = bytes}, s == 1);
+  }
+  const double end = ss_engine_tally(&engine).time;
+  ss_engine_close(&engine);
+  free(bytes);
+  return end;
+}
+
+static double ring_time(uint32_t ranks) {
+  struct ss_engine engine = opened(&cards, ranks);
+  for (uint32_t s = 0; s < 2 * (ranks - 1); s++)
+    play(&engine, (struct ss_messages){.count = ranks, .shift = 1, .each = 65536}, true);
+  const double end = ss_engine_tally(&engine).time;
+  ss_engine_close(&engine);
+  return end;
+}
+
+/* s of processor time: what else runs does not count. */
+static double used(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static long peak_kibibytes(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+/* By rising memory: the peak is the program's own. */
+static void print_fair(const char *word) {
+  static const struct {
+    const char *item;
+    uint32_t ranks;
+    bool ring, ragged;
+  } points[] = {{"fair-ragged-64", 64, false, true},
+                {"fair-ragged-256", 256, false, true},
+                {"fair-ring-4096", 4096, true, false},
+                {"fair-equal-1024", 1024, false, false},
+                {"fair-ragged-1024", 1024, false, true}};
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+    if (word && !strstr(points[i].item, word)) continue;
+    const uint32_t ranks = points[i].ranks;
+    const double messages = (double)ranks * (ranks - 1) * (points[i].ring ? 2 : 1), begin = used();
+    const double end = points[i].ring ? ring_time(ranks) : exchange_time(ranks, points[i].ragged);
+    printf("{\"item\": \"%s\", \"ranks\": %" PRIu32 ", \"ns_per_message\": %.1f, \"peak_kib\": %ld, "
+           "\"time_s\": %.9g}\n",
+           points[i].item, ranks, (used() - begin) * 1e9 / messages, peak_kibibytes(), end);
+    fflush(stdout);
+  }
+}
+
 int main(int count, char **arguments) {
   if (count == 2 && strcmp(arguments[1], "--instructions") == 0) {
     play_mix(&flat);
     play_mix(&nodes);
     return 0;
   }
+  if (count > 1 && count < 4 && strcmp(arguments[1], "--fair") == 0) {
+    print_fair(count == 3 ? arguments[2] : NULL);
+    return 0;
+  }
   if (count != 1) {
-    fprintf(stderr, "usage: bench_engine [--instructions]\n");
+    fprintf(stderr, "usage: bench_engine [--instructions | --fair [WORD]]\n");
     return 2;
   }
   for (uint32_t ranks = 64; ranks <= 16384; ranks *= 4) print_point("engine-shift", shift_time, ranks, true);

@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 from mutants import MUTANTS  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FAST = ["test_" + name for name in ("base", "sim", "player", "collectives", "chunk", "wire", "together", "events", "hierarchy",
+FAST = ["test_" + name for name in ("base", "sim", "player", "fair", "collectives", "chunk", "wire", "together", "events", "hierarchy",
                                     "oktopk", "values", "cost", "points", "trace", "trace_make", "train",
                                     "learn", "fit")]
 SLOW = ["test_" + name for name in ("cuda_loop", "schemes", "gradient", "kernels", "trace_stats", "faults")]

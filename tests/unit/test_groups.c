@@ -20,7 +20,7 @@ struct plan_round {
   uint32_t count, from[MOST_SIZE], to[MOST_SIZE]; /* of the group's own numbers, each sender and receiver once */
   uint64_t bytes[MOST_SIZE];
   uint32_t kernels;
-  struct ss_kernel kernel[MOST_SIZE];
+  struct ss_computation kernel[MOST_SIZE];
 };
 
 struct plan {
@@ -57,7 +57,7 @@ static void plan_a_round(struct dice *d, const struct ss_group *g, bool first, s
     round->bytes[round->count++] = dice_below(d, 1000);
   }
   for (uint32_t e = 0; e < g->ranks && round->dependent && dice_one_in(d, 3); e++)
-    round->kernel[round->kernels++] = (struct ss_kernel){e, 1e-6 * dice_below(d, 50)};
+    round->kernel[round->kernels++] = (struct ss_computation){e, 1e-6 * dice_below(d, 50)};
 }
 
 /* `alike`: all groups have dependent and independent rounds at the same places. */
@@ -113,7 +113,7 @@ static void play_by_hand(const struct plan *p, struct ss_player *player) {
     for (int dependent = 1; dependent >= 0; dependent--) {
       uint32_t from[ENDS], to[ENDS], n = 0, kernels = 0, groups = 0;
       uint64_t bytes[ENDS];
-      struct ss_kernel kernel[ENDS];
+      struct ss_computation kernel[ENDS];
       for (uint32_t k = 0; k < p->groups; k++) {
         const struct plan_round *round = &p->round[k][i];
         if (i >= p->rounds[k] || round->dependent != (dependent == 1)) continue;
@@ -124,7 +124,7 @@ static void play_by_hand(const struct plan *p, struct ss_player *player) {
           bytes[n] = round->bytes[m];
         }
         for (uint32_t m = 0; m < round->kernels; m++)
-          kernel[kernels++] = (struct ss_kernel){outside(p, k, round->kernel[m].endpoint), round->kernel[m].seconds};
+          kernel[kernels++] = (struct ss_computation){outside(p, k, round->kernel[m].endpoint), round->kernel[m].seconds};
       }
       struct ss_round all = {.messages = {.count = n, .from = from, .to = to, .bytes = bytes},
                              .dependent = dependent == 1,

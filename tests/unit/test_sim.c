@@ -150,7 +150,7 @@ static void what_never_came_is_not_held(void **state) {
 struct catcher {
   struct ss_player player;
   struct ss_round round;
-  struct ss_kernel kernel[8];
+  struct ss_computation kernel[8];
   uint32_t rounds;
 };
 
@@ -183,8 +183,8 @@ static void plays_hand_over_rounds(void **state) {
   assert_true(ss_play_messages(&play, 2, false, NULL, &error)); /* sizes without payloads */
   assert_true(!c.round.payloads && !c.round.wire);
 
-  assert_true(
-      ss_play_shift(&play, &(struct ss_messages){.count = 3, .shift = 2, .bytes = bytes, .each = 9}, true, &error));
+  const struct ss_messages ahead = {.count = 3, .shift = 2, .bytes = bytes, .each = 9};
+  assert_true(ss_play_shift(&play, &ahead, true, true, &error));
   assert_true(!c.round.messages.from && !c.round.messages.to && c.round.messages.shift == 2);
   assert_true(c.round.messages.bytes == bytes && c.round.messages.each == 9 && c.round.messages.count == 3);
   assert_true(ss_message_from(&c.round.messages, 2) == 2 && ss_message_to(&c.round.messages, 2) == 1);
@@ -291,7 +291,7 @@ static void tallies_count_kernels_of_the_busiest(void **state) {
   struct ss_cluster cluster = flat_cluster(1, 0.125);
   struct ss_engine e;
   struct ss_error error;
-  const struct ss_kernel kernels[] = {{0, 2}, {1, 3}, {0, 2}};
+  const struct ss_computation kernels[] = {{0, 2}, {1, 3}, {0, 2}};
   assert_true(ss_engine_open(&e, &cluster, 2, 0, &error));
   struct ss_round round = {.dependent = true, .after = kernels, .after_count = 3};
   assert_true(e.player.play(&e.player, &round, &error));
@@ -319,7 +319,8 @@ static void clusters_are_read(void **state) {
   assert_true(c.inter.alpha == 25e-6 && close_to(c.inter.beta, 8 / 25e9, 1e-15));
   assert_true(c.intra.alpha == c.inter.alpha && c.intra.beta == c.inter.beta && !c.has_intra);
   assert_true(c.gpus_per_node == 1 && !c.nic_per_node);
-  assert_string_equal(c.model, "alpha-beta");
+  assert_string_equal(c.model, "fair");
+  assert_true(ss_network_model_of(&c) == &ss_network_alpha_beta); /* nothing is shared: one pass will do */
 
   assert_true(read_cluster("{\"name\": \"n\", \"summary\": \"s\", \"source\": \"t\", \"notes\": \"u\", \"model\": "
                            "\"alpha-beta\", \"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 8, \"nic\": "
@@ -331,6 +332,59 @@ static void clusters_are_read(void **state) {
   assert_true(ss_network_model_of(&c) == &ss_network_alpha_beta);
   assert_true(read_cluster("{\"latency\": 1, \"bandwidth\": 4, \"nic\": \"per-rank\"}", &c, &error));
   assert_false(c.nic_per_node);
+}
+
+#define RATES "\"latency\": 1, \"bandwidth\": 4, "
+
+static void shared_links_are_read(void **state) {
+  (void)state;
+  struct ss_cluster c = {0};
+  struct ss_error error;
+  assert_true(read_cluster("{" RATES
+                           "\"gpus_per_node\": 8, \"nics\": 2, \"window\": \"all\", \"fabric\": [{\"nodes\": 4, "
+                           "\"oversubscription\": 2}, {\"nodes\": 8, \"bandwidth\": 10, \"latency\": \"30ms\"}], "
+                           "\"intra\": {\"latency\": 1, \"bandwidth\": 8, \"shared\": true}, \"exchange\": "
+                           "{\"latency\": 2, \"bandwidth\": 5}}",
+                           &c, &error));
+  assert_true(ss_network_model_of(&c) == &ss_network_fair && c.window == UINT32_MAX && ss_cluster_nics(&c) == 2);
+  assert_true(c.fabric_levels == 2 && c.fabric[1].latency == 30e-3 && c.intra_shared && c.has_exchange);
+  assert_true(ss_cluster_card_rate(&c) == 5 && ss_cluster_bus_rate(&c) == 8); /* the faster class between nodes */
+  assert_true(ss_cluster_uplink_rate(&c, 0) == 4 * 2 * 5 / 2.0 && ss_cluster_uplink_rate(&c, 1) == 10);
+  assert_string_equal(c.warning, "");
+
+  assert_true(read_cluster("{" RATES "\"gpus_per_node\": 8, \"nic\": \"per-node\"}", &c, &error));
+  assert_true(ss_cluster_nics(&c) == 1 && ss_cluster_window(&c) == 1 && ss_network_model_of(&c) == &ss_network_fair);
+  assert_true(read_cluster("{" RATES "\"gpus_per_node\": 8, \"nics\": 3}", &c, &error));
+  assert_non_null(strstr(c.warning, "ranks 0 to 2 share card 0, and rank 3 is the first of card 1"));
+
+  assert_true(
+      read_cluster("{\"segments\": [{\"up_to\": \"8KiB\", \"latency\": 1, \"bandwidth\": 4096}, {\"latency\": 3, "
+                   "\"bandwidth\": 8192}]}",
+                   &c, &error));
+  assert_true(c.inter_segments.count == 2 && c.inter_segments.piece[0].up_to == 8192 && c.inter.alpha == 3);
+  assert_string_equal(c.warning, "");
+  assert_true(
+      read_cluster("{\"segments\": [{\"up_to\": \"8KiB\", \"latency\": 3, \"bandwidth\": 4096}, {\"latency\": 1, "
+                   "\"bandwidth\": 8192}]}",
+                   &c, &error));
+  assert_non_null(strstr(c.warning, "8192 B takes longer"));
+}
+
+static void clusters_change_as_a_whole(void **state) {
+  (void)state;
+  struct ss_cluster c = flat_cluster(1, 0.5);
+  c.has_intra = c.has_exchange = true;
+  c.intra = (struct ss_link){2, 0.25};
+  c.inter_segments = (struct ss_segments){1, {{UINT64_MAX, {1, 0.5}}}};
+  c.fabric_levels = 1;
+  c.fabric[0] = (struct ss_fabric_level){.nodes = 2, .bandwidth = 8, .latency = 3};
+  ss_cluster_scale(&c, &(struct ss_cluster_factors){.latency = 2, .byte_time = 4, .intra_bandwidth = 8});
+  assert_true(c.inter.alpha == 2 && c.inter.beta == 2 && c.intra.alpha == 4 && c.intra.beta == 0.125);
+  assert_true(c.inter_segments.piece[0].link.beta == 2 && c.fabric[0].bandwidth == 2 && c.fabric[0].latency == 6);
+  ss_cluster_set_latency(&c, 7);
+  ss_cluster_set_beta(&c, 9);
+  assert_true(c.inter.alpha == 7 && c.inter.beta == 9 && c.inter_segments.count == 0 && !c.has_exchange);
+  assert_true(c.intra.alpha == 4);
 }
 
 static void nodes_are_rounded_up(void **state) {
@@ -382,6 +436,32 @@ static void bad_clusters_are_refused(void **state) {
       {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": -1, \"bandwidth\": 1}}", "intra.latency"},
       {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": 1, \"bandwidth\": 1, \"x\": 1}}", "intra"},
       {"{\"latency\": 1, \"bandwidth\": 4, \"bandwidth\": 4}", "bandwidth"},
+      {"{" RATES "\"gpus_per_node\": 4, \"nics\": 5}", "rank l of a node uses card floor(l * nics / gpus_per_node)"},
+      {"{" RATES "\"nics\": 0}", "nics"},
+      {"{" RATES "\"window\": 0}", "window"},
+      {"{" RATES "\"window\": \"some\"}", "all"},
+      {"{" RATES "\"fabric\": 3}", "levels"},
+      {"{" RATES "\"fabric\": [{\"nodes\": 4}]}", "oversubscription"},
+      {"{" RATES "\"fabric\": [{\"oversubscription\": 4}]}", "nodes"},
+      {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 0.5}]}", "bandwidth"},
+      {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 2, \"bandwidth\": 3}]}", "one of both"},
+      {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 2}, {\"nodes\": 6, \"bandwidth\": 3}]}",
+       "a multiple of 4"},
+      {"{" RATES "\"segments\": []}", "segments"},
+      {"{\"segments\": []}", "segments"},
+      {"{\"segments\": [{\"latency\": 1, \"bandwidth\": 4}, {\"latency\": 1, \"bandwidth\": 4}]}", "up_to"},
+      {"{\"segments\": [{\"up_to\": 8, \"latency\": 1, \"bandwidth\": 4}]}", "longer than all"},
+      {"{\"segments\": [{\"up_to\": 8, \"latency\": 1, \"bandwidth\": 4}, {\"up_to\": 8, \"latency\": 1, "
+       "\"bandwidth\": 4}, {\"latency\": 1, \"bandwidth\": 4}]}",
+       "ascending"},
+      {"{" RATES "\"intra\": {\"latency\": 1, \"bandwidth\": 1, \"shared\": 1}}", "shared"},
+      {"{" RATES "\"model\": \"alpha-beta\", \"nics\": 1}", "set \"model\" to \"fair\""},
+      {"{" RATES "\"model\": \"alpha-beta\", \"window\": 1}", "window"},
+      {"{" RATES "\"model\": \"alpha-beta\", \"fabric\": []}", "fabric"},
+      {"{\"model\": \"alpha-beta\", \"segments\": []}", "fair"},
+      {"{" RATES "\"model\": \"alpha-beta\", \"exchange\": {}}", "exchange"},
+      {"{" RATES "\"model\": \"alpha-beta\", \"intra\": {\"latency\": 1, \"bandwidth\": 1, \"shared\": true}}",
+       "shared"},
   };
   struct ss_cluster c;
   struct ss_error error;
@@ -479,6 +559,8 @@ int main(void) {
       cmocka_unit_test(tallies_add_what_everyone_sends),
       cmocka_unit_test(tallies_count_kernels_of_the_busiest),
       cmocka_unit_test(clusters_are_read),
+      cmocka_unit_test(shared_links_are_read),
+      cmocka_unit_test(clusters_change_as_a_whole),
       cmocka_unit_test(nodes_are_rounded_up),
       cmocka_unit_test(bad_clusters_are_refused),
       cmocka_unit_test(devices_are_read),

@@ -45,7 +45,7 @@ bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32
   if (play->device && play->device->counted) {
     for (uint32_t i = 0; i < count; i++) /* reads two operands, writes one */
       play->kernel[i] =
-          (struct ss_kernel){play->to[i], ss_device_time(play->device, SS_DENSE_ADD, 3 * play->bytes[i])};
+          (struct ss_computation){play->to[i], ss_device_time(play->device, SS_DENSE_ADD, 3 * play->bytes[i])};
     round.after = play->kernel;
     round.after_count = count;
   }
@@ -90,12 +90,11 @@ static bool ring_without_payloads(struct ss_play *play, const struct ss_dense_su
     struct ss_chunk part = ss_dense_units(sum, j % size, 1);
     bytes[j] = ss_wire_bytes(sum->wire, &part);
   }
-  for (uint32_t s = 1; s < size; s++)
-    if (!ss_play_shift(play,
-                       &(struct ss_messages){
-                           .count = size, .shift = 1, .bytes = uniform ? NULL : bytes + size - s, .each = each},
-                       true, error))
-      return false;
+  for (uint32_t s = 1; s < size; s++) {
+    const struct ss_messages ahead = {
+        .count = size, .shift = 1, .bytes = uniform ? NULL : bytes + size - s, .each = each};
+    if (!ss_play_shift(play, &ahead, true, false, error)) return false;
+  }
   return true;
 }
 

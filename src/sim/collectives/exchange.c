@@ -35,9 +35,8 @@ bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss
   uint32_t size = groups->size;
   for (uint32_t s = 1; s < size; s++) {
     if (x->uniform && groups->count == 1 && !groups->rank) {
-      if (!ss_play_shift(play, &(struct ss_messages){.count = size, .shift = s, .bytes = NULL, .each = x->each},
-                         s == 1, error))
-        return false;
+      const struct ss_messages ahead = {.count = size, .shift = s, .each = x->each};
+      if (!ss_play_shift(play, &ahead, s == 1, true, error)) return false;
       continue;
     }
     for (uint32_t p = 0; p < size; p++) {
@@ -46,7 +45,7 @@ bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss
       play->to[p] = ss_member(groups, 0, ends.to);
       if (!put(play, x, p, ends, error)) return false;
     }
-    if (!ss_play_messages(play, size, s == 1, x->wire, error)) return false;
+    if (!ss_play_exchange(play, size, s == 1, x->wire, error)) return false;
     for (uint32_t p = 0; p < size; p++)
       if (!take(play, x, p, (struct ends){p, (p + s) % size}, error)) return false;
   }
@@ -62,7 +61,7 @@ bool ss_fan_in(struct ss_play *play, struct ss_exchange *x, struct ss_error *err
       play->to[s] = ranks + s;
       if (!put(play, x, s, ends, error)) return false;
     }
-    if (!ss_play_messages(play, servers, t == 0, x->wire, error)) return false;
+    if (!ss_play_exchange(play, servers, t == 0, x->wire, error)) return false;
     for (uint32_t s = 0; s < servers; s++)
       if (!take(play, x, s, (struct ends){(s + t) % ranks, s}, error)) return false;
   }
@@ -78,7 +77,7 @@ bool ss_fan_out(struct ss_play *play, struct ss_exchange *x, struct ss_error *er
       play->to[s] = ends.to;
       if (!put(play, x, s, ends, error)) return false;
     }
-    if (!ss_play_messages(play, servers, t == 0, x->wire, error)) return false;
+    if (!ss_play_exchange(play, servers, t == 0, x->wire, error)) return false;
     for (uint32_t s = 0; s < servers; s++)
       if (!take(play, x, s, (struct ends){s, (s + t) % ranks}, error)) return false;
   }
@@ -92,7 +91,7 @@ bool ss_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t o
     play->from[0] = ss_member(groups, 0, ends.from);
     play->to[0] = ss_member(groups, 0, ends.to);
     if (!put(play, x, 0, ends, error)) return false;
-    if (!ss_play_messages(play, 1, s == 1, x->wire, error) || !take(play, x, 0, ends, error)) return false;
+    if (!ss_play_exchange(play, 1, s == 1, x->wire, error) || !take(play, x, 0, ends, error)) return false;
   }
   return true;
 }

@@ -114,6 +114,7 @@ struct pattern {
   uint32_t (*to)(const struct pattern *, uint32_t p);
   void (*run)(const struct pattern *, uint32_t p, uint32_t *first, uint32_t *count);
   uint32_t size, step, blocks;
+  bool exchange;
   struct ss_fold fold;
 };
 
@@ -131,7 +132,9 @@ static bool play_pattern(struct ss_play *play, struct ss_gather *g, const struct
       const struct run run = run_of(pattern, k, p);
       if (!put(play, g, n++, &run, error)) return false;
     }
-  if (!ss_play_messages(play, n, dependent, g->wire, error)) return false;
+  if (!(pattern->exchange ? ss_play_exchange(play, n, dependent, g->wire, error)
+                          : ss_play_messages(play, n, dependent, g->wire, error)))
+    return false;
   n = 0;
   for (uint32_t k = 0; k < g->groups.count; k++)
     for (uint32_t p = 0; p < pattern->senders; p++) {
@@ -160,13 +163,13 @@ static bool shifts(const struct ss_play *play, const struct ss_gather *g) {
 }
 
 bool ss_allgather_direct(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_ahead, .run = run_own};
+  struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_ahead, .run = run_own, .exchange = true};
   x.size = g->groups.size;
   for (x.step = 1; x.step < x.size; x.step++) {
     const struct ss_messages ahead = {
         .count = x.size, .shift = x.step, .bytes = g->uniform ? NULL : g->bytes, .each = g->bytes[0]};
-    const bool played = shifts(play, g) ? ss_play_shift(play, &ahead, x.step == 1, error)
-                                        : play_pattern(play, g, &x, x.step == 1, error);
+    bool played = shifts(play, g) ? ss_play_shift(play, &ahead, x.step == 1, true, error)
+                                  : play_pattern(play, g, &x, x.step == 1, error);
     if (!played) return false;
   }
   return true;
@@ -184,10 +187,12 @@ bool ss_allgather_ring(struct ss_play *play, struct ss_gather *g, struct ss_erro
   struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_next, .run = run_ring};
   x.size = g->groups.size;
   for (x.step = 1; x.step < x.size; x.step++) {
-    const uint64_t *bytes = g->uniform ? NULL : g->bytes + x.size + 1 - x.step;
-    const struct ss_messages ahead = {.count = x.size, .shift = 1, .bytes = bytes, .each = g->bytes[0]};
-    const bool played =
-        shifts(play, g) ? ss_play_shift(play, &ahead, true, error) : play_pattern(play, g, &x, true, error);
+    const struct ss_messages ahead = {.count = x.size,
+                                      .shift = 1,
+                                      .bytes = g->uniform ? NULL : g->bytes + x.size + 1 - x.step,
+                                      .each = g->bytes[0]};
+    bool played =
+        shifts(play, g) ? ss_play_shift(play, &ahead, true, false, error) : play_pattern(play, g, &x, true, error);
     if (!played) return false;
   }
   return true;

@@ -1,0 +1,177 @@
+/* Which links a cluster has, and which of them a message crosses. */
+#include "machine/fair.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+enum { INTER, EXCHANGE, INTRA, CLASSES };
+
+/* A class without segments is one that reaches everywhere. */
+static struct ss_segments pieces_of(const struct ss_link *link, const struct ss_segments *segments) {
+  if (segments->count > 0) return *segments;
+  return (struct ss_segments){.count = 1, .piece = {{.up_to = UINT64_MAX, .link = *link}}};
+}
+
+static uint32_t queue_of(struct ss_fair_map *map, double alpha) {
+  for (uint32_t i = 0; i < map->queues; i++)
+    if (!(map->latency[i] < alpha) && !(map->latency[i] > alpha)) return i;
+  map->latency[map->queues] = alpha;
+  return map->queues++;
+}
+
+static bool make_kinds(struct ss_fair_map *map, const struct ss_cluster *c) {
+  const bool inside = c->has_intra;
+  map->segments[INTER] = pieces_of(&c->inter, &c->inter_segments);
+  map->segments[EXCHANGE] = c->has_exchange ? pieces_of(&c->exchange, &c->exchange_segments) : map->segments[INTER];
+  map->segments[INTRA] = inside ? pieces_of(&c->intra, &c->intra_segments) : map->segments[INTER];
+  const uint32_t most = CLASSES * SS_SEGMENTS_MAX * (map->levels + 1);
+  map->kind = ss_alloc(most, sizeof *map->kind);
+  map->latency = ss_alloc(most, sizeof *map->latency);
+  if (!map->kind || !map->latency) return false;
+  for (uint32_t k = 0; k < CLASSES; k++) {
+    map->kind_of[k] = map->kind_count;
+    for (uint32_t s = 0; s < map->segments[k].count; s++) {
+      const struct ss_link *link = &map->segments[k].piece[s].link;
+      double alpha = link->alpha;
+      for (uint32_t crossed = 0; crossed <= map->levels; crossed++) {
+        if (crossed > 0) alpha += c->fabric[crossed - 1].latency;
+        map->kind[map->kind_count++] = (struct ss_fair_kind){alpha, 1 / link->beta, queue_of(map, alpha)};
+      }
+    }
+  }
+  return true;
+}
+
+static void place_endpoints(struct ss_fair_map *map, const struct ss_cluster *c) {
+  for (uint32_t e = 0; e < map->endpoints; e++) {
+    const uint32_t g = c->gpus_per_node, server = e - map->ranks;
+    const bool rank = e < map->ranks;
+    map->node[e] = rank ? e / g : server % map->nodes;
+    const uint64_t card = rank ? (uint64_t)(e % g) * map->nics / g : server / map->nodes % map->nics;
+    map->card[e] = map->node[e] * map->nics + (uint32_t)card;
+  }
+}
+
+static uint32_t numbered(struct ss_fair_map *map, uint32_t count) {
+  const uint32_t first = map->links;
+  map->links += count;
+  return first;
+}
+
+bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint32_t ranks, uint32_t servers) {
+  *map = (struct ss_fair_map){.ranks = ranks, .endpoints = ranks + servers, .nodes = ss_cluster_nodes(c, ranks)};
+  map->nics = ss_cluster_nics(c);
+  map->levels = c->fabric_levels;
+  map->cards = map->nics < c->gpus_per_node;
+  map->ports = ss_cluster_window(c) > 1;
+  map->bus = c->intra_shared;
+  map->has_exchange = c->has_exchange;
+  map->out = numbered(map, map->cards ? map->nodes * map->nics : 0);
+  map->in = numbered(map, map->cards ? map->nodes * map->nics : 0);
+  for (uint32_t l = 0; l < map->levels; l++) {
+    const uint32_t nodes = c->fabric[l].nodes, groups = (map->nodes + nodes - 1) / nodes;
+    map->level[l] = (struct ss_fair_level){.nodes = nodes, .groups = groups};
+    map->level[l].up = numbered(map, groups);
+    map->level[l].down = numbered(map, groups);
+  }
+  map->buses = numbered(map, map->bus ? map->nodes : 0);
+  map->shared = map->links;
+  map->outer = numbered(map, map->ports ? 2 * map->endpoints : 0);
+  map->inner = numbered(map, map->ports ? 2 * map->endpoints : 0);
+  map->path = 2 * ((uint32_t)map->cards + map->levels); /* between nodes; a bus is crossed inside them */
+  if (map->bus && map->path == 0) map->path = 1;
+  map->path += 2 * (uint32_t)map->ports;
+  map->node = ss_alloc(map->endpoints, sizeof *map->node);
+  map->card = ss_alloc(map->endpoints, sizeof *map->card);
+  if (!map->node || !map->card || !make_kinds(map, c)) {
+    ss_fair_map_close(map);
+    return false;
+  }
+  place_endpoints(map, c);
+  return true;
+}
+
+void ss_fair_map_close(struct ss_fair_map *map) {
+  free(map->node);
+  free(map->card);
+  free(map->kind);
+  free(map->latency);
+  *map = (struct ss_fair_map){0};
+}
+
+static void give(struct ss_fair_link *links, uint32_t first, uint32_t count, double capacity) {
+  for (uint32_t i = first; i < first + count; i++)
+    links[i] = (struct ss_fair_link){.capacity = capacity, .first = SS_NONE};
+}
+
+void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *c, struct ss_fair_link *links) {
+  const double card = ss_cluster_card_rate(c), bus = ss_cluster_bus_rate(c);
+  if (map->cards) give(links, map->out, 2 * map->nodes * map->nics, card);
+  for (uint32_t l = 0; l < map->levels; l++)
+    give(links, map->level[l].up, 2 * map->level[l].groups, ss_cluster_uplink_rate(c, l));
+  if (map->bus) give(links, map->buses, map->nodes, bus);
+  if (map->ports) give(links, map->outer, 2 * map->endpoints, card);
+  if (map->ports) give(links, map->inner, 2 * map->endpoints, bus);
+}
+
+/* Levels of the fabric whose groups two nodes do not share: groups nest, so these are the lowest ones. */
+static uint32_t crossed(const struct ss_fair_map *map, uint32_t a, uint32_t b) {
+  uint32_t level = 0;
+  while (level < map->levels && a / map->level[level].nodes != b / map->level[level].nodes) level++;
+  return level;
+}
+
+uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t to, uint64_t bytes, bool exchange) {
+  const uint32_t a = map->node[from], b = map->node[to];
+  const uint32_t class = a == b ? INTRA : exchange && map->has_exchange ? EXCHANGE : INTER;
+  const struct ss_segments *segments = &map->segments[class];
+  uint32_t piece = 0;
+  while (segments->piece[piece].up_to < bytes) piece++;
+  return map->kind_of[class] + piece * (map->levels + 1) + (a == b ? 0 : crossed(map, a, b));
+}
+
+uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t from, uint32_t to, uint32_t *links) {
+  const uint32_t a = map->node[from], b = map->node[to];
+  uint32_t n = 0;
+  if (map->ports) {
+    const uint32_t ports = a == b ? map->inner : map->outer;
+    links[n++] = ports + from;
+    links[n++] = ports + map->endpoints + to;
+  }
+  if (a == b) {
+    if (map->bus) links[n++] = map->buses + a;
+    return n;
+  }
+  if (map->cards) {
+    links[n++] = map->out + map->card[from];
+    links[n++] = map->in + map->card[to];
+  }
+  for (uint32_t l = 0; l < crossed(map, a, b); l++) {
+    links[n++] = map->level[l].up + a / map->level[l].nodes;
+    links[n++] = map->level[l].down + b / map->level[l].nodes;
+  }
+  return n;
+}
+
+static bool within(uint32_t link, uint32_t first, uint32_t count, uint32_t *place) {
+  *place = link - first;
+  return link >= first && *place < count;
+}
+
+struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link) {
+  const uint32_t cards = map->cards ? map->nodes * map->nics : 0;
+  uint32_t at;
+  if (within(link, map->out, cards, &at))
+    return (struct ss_link_use){.kind = SS_NIC_OUT, .place = at / map->nics, .number = at % map->nics};
+  if (within(link, map->in, cards, &at))
+    return (struct ss_link_use){.kind = SS_NIC_IN, .place = at / map->nics, .number = at % map->nics};
+  for (uint32_t l = 0; l < map->levels; l++) {
+    const struct ss_fair_level *level = &map->level[l];
+    if (within(link, level->up, level->groups, &at))
+      return (struct ss_link_use){.kind = SS_UPLINK, .place = at, .number = l + 1};
+    if (within(link, level->down, level->groups, &at))
+      return (struct ss_link_use){.kind = SS_DOWNLINK, .place = at, .number = l + 1};
+  }
+  return (struct ss_link_use){.kind = SS_BUS, .place = link - map->buses};
+}

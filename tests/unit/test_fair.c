@@ -1,0 +1,467 @@
+/* The model "fair": times worked out by hand; the same times as ordered ports give where nothing is shared; and
+ * random cases with every key against a second calculation (fair_reference.c). */
+#include "fair_reference.h"
+#include "scheme_cases.h"
+
+#include "base/memory.h"
+#include "sim/engine.h"
+
+/* --- times worked out by hand -------------------------------------------------------------------------------- */
+
+/* A message of 8n bytes between nodes takes 1 + n seconds alone, inside a node (1 + n) / 2. */
+static struct ss_cluster shared_cluster(uint32_t gpus, uint32_t nics) {
+  struct ss_cluster c = {.name = "shared", .model = "fair", .gpus_per_node = gpus, .nics = nics, .has_intra = true};
+  c.inter = (struct ss_link){1, 0.125};
+  c.intra = (struct ss_link){0.5, 0.0625};
+  return c;
+}
+
+struct line {
+  uint32_t from, to;
+  uint64_t bytes;
+};
+
+struct game {
+  const struct ss_network_model *model;
+  struct ss_network *network;
+  uint32_t endpoints;
+};
+
+static struct game begin(const struct ss_cluster *c, uint32_t ranks, uint32_t servers) {
+  struct game game = {.model = ss_network_model_of(c), .endpoints = ranks + servers};
+  assert_true(game.model == &ss_network_fair);
+  game.network = game.model->open(c, ranks, servers);
+  assert_non_null(game.network);
+  return game;
+}
+
+static void play_lines(struct game *game, bool dependent, bool exchange, const struct line *line, uint32_t count) {
+  uint32_t from[16], to[16];
+  uint64_t bytes[16];
+  for (uint32_t i = 0; i < count; i++) from[i] = line[i].from, to[i] = line[i].to, bytes[i] = line[i].bytes;
+  const struct ss_network_round round = {.messages = {.count = count, .from = from, .to = to, .bytes = bytes},
+                                         .dependent = dependent,
+                                         .exchange = exchange};
+  assert_true(game->model->round(game->network, &round));
+}
+#define PLAY(game, dependent, ...)                                                                                   \
+  play_lines(game, dependent, false, (struct line[]){__VA_ARGS__}, COUNT(((struct line[]){__VA_ARGS__})))
+#define EXCHANGE(game, dependent, ...)                                                                               \
+  play_lines(game, dependent, true, (struct line[]){__VA_ARGS__}, COUNT(((struct line[]){__VA_ARGS__})))
+
+static void compute(struct game *game, bool dependent, struct ss_computation computation) {
+  const struct ss_network_round round = {.dependent = dependent, .after = &computation, .after_count = 1};
+  assert_true(game->model->round(game->network, &round));
+}
+
+static struct ss_network_result check_done(struct game *game, const double *wanted, uint32_t count, int line) {
+  struct ss_network_result result;
+  game->model->finish(game->network, &result);
+  assert_int_equal(count, game->endpoints);
+  for (uint32_t i = 0; i < count; i++)
+    if (!close_to(result.done[i], wanted[i], 1e-12))
+      fail_msg("line %d: endpoint %u is done at %.17g, not %g", line, i, result.done[i], wanted[i]);
+  game->model->close(game->network);
+  return result;
+}
+/* When each endpoint is done; the game is over. */
+#define DONE(game, ...) check_done(game, (double[]){__VA_ARGS__}, COUNT(((double[]){__VA_ARGS__})), __LINE__)
+
+static void two_messages_share_a_card(void **state) {
+  (void)state;
+  const struct ss_cluster c = shared_cluster(2, 1);
+  struct game g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 2, 8}, {1, 3, 24}); /* 1..3 at half, then 3..5 at full speed */
+  DONE(&g, 3, 5, 3, 5);
+  g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 2, 8}, {3, 1, 24}); /* out and in are two directions of a card */
+  DONE(&g, 2, 4, 2, 4);
+  g = begin(&c, 6, 0);
+  PLAY(&g, true, {0, 4, 8}, {2, 5, 8}); /* into one card from two */
+  DONE(&g, 3, 0, 3, 0, 3, 3);
+}
+
+static void a_share_that_is_not_taken_goes_to_others(void **state) {
+  (void)state;
+  const struct ss_cluster c = shared_cluster(3, 1);
+  struct game g = begin(&c, 12, 0);
+  /* Out of node 0 go three, of which two enter node 1, which takes four: these get 1/4 each, the third 1/2. */
+  PLAY(&g, true, {0, 3, 16}, {1, 4, 16}, {2, 9, 16}, {6, 5, 8});
+  /* into node 1: 0, 1, 6: 1/3 each; 2->9 has 1/3 of the card. 6->5: 1 B of 8 at 1/3: 3 s, 1..4. Then 0, 1, 2 share
+   * the card out of node 0: 1/3 each on: 16 B take 6 s: 1..7. */
+  DONE(&g, 7, 7, 7, 7, 7, 4, 4, 0, 0, 7, 0, 0);
+  g = begin(&c, 12, 0);
+  /* into node 1: 0, 6, 7, 9: 1/4 each until 1 + 4; out of node 0 is left 3/4 for 1->9... of 24 B: 4 s. */
+  PLAY(&g, true, {0, 3, 8}, {6, 4, 8}, {9, 5, 8});
+  PLAY(&g, false, {1, 10, 16});
+  DONE(&g, 4, 4, 0, 4, 4, 4, 4, 0, 0, 4, 4, 0);
+}
+
+static void latency_holds_no_card(void **state) {
+  (void)state;
+  const struct ss_cluster c = shared_cluster(2, 1);
+  struct game g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 2, 8}, {1, 3, 24}); /* 1..3 at half, which leaves the second 16 B */
+  PLAY(&g, true, {0, 2, 8});             /* its latency, 3..4, leaves the other the whole card; 4..6 at half */
+  DONE(&g, 6, 6, 6, 6);
+  g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 2, 0}, {1, 3, 8}); /* an empty message has no bytes to share with */
+  DONE(&g, 1, 2, 1, 2);
+}
+
+static void cards_of_a_node_are_used_in_turn(void **state) {
+  (void)state;
+  struct ss_cluster c = shared_cluster(4, 2);
+  struct game g = begin(&c, 8, 0);
+  PLAY(&g, true, {0, 4, 8}, {1, 6, 8}, {2, 5, 8}, {3, 7, 8}); /* ranks 0, 1 | 2, 3; into 4, 5 | 6, 7: all at half */
+  DONE(&g, 3, 3, 3, 3, 3, 3, 3, 3);
+  c = shared_cluster(3, 2); /* ranks 0, 1 on card 0, rank 2 on card 1 */
+  g = begin(&c, 6, 0);
+  PLAY(&g, true, {0, 3, 8}, {2, 4, 8}, {1, 5, 8});
+  DONE(&g, 3, 3, 3, 3, 3, 3);
+  c = shared_cluster(2, 1);
+  g = begin(&c, 4, 3); /* servers 4, 5, 6 on nodes 0, 1, 0 */
+  PLAY(&g, true, {4, 2, 8}, {6, 3, 8}, {0, 5, 0});
+  DONE(&g, 1, 0, 3, 3, 3, 1, 3);
+}
+
+static void a_window_lets_more_start(void **state) {
+  (void)state;
+  struct ss_cluster c = shared_cluster(1, 1);
+  c.window = 2;
+  struct game g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 1, 8}, {0, 2, 8}, {0, 3, 8});
+  /* the first two 0..1, half speed 1..3; the third 3..4, 4..5 */
+  DONE(&g, 5, 3, 3, 5);
+  c.window = UINT32_MAX;
+  g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 1, 8}, {0, 2, 8}, {0, 3, 16}); /* a third each 1..4; the last has 1 left: 4..5 */
+  DONE(&g, 5, 4, 4, 5);
+}
+
+static void computations_wait_for_all_that_came_before(void **state) {
+  (void)state;
+  struct ss_cluster c = shared_cluster(1, 1);
+  c.window = 2;
+  struct game g = begin(&c, 4, 0);
+  const struct ss_computation sum = {1, 2};
+  const struct line first = {0, 1, 24};
+  struct ss_network_round round = {
+      .messages = {.count = 1, .from = &first.from, .to = &first.to, .bytes = &first.bytes},
+      .dependent = true,
+      .after = &sum,
+      .after_count = 1};
+  assert_true(g.model->round(g.network, &round)); /* 1..3 at half, 3..5 alone; then 5..7 */
+  PLAY(&g, false, {2, 1, 8});                     /* 1..3: received before what was listed before it */
+  compute(&g, false, (struct ss_computation){3, 1});
+  PLAY(&g, true, {1, 3, 8}); /* 7..9 */
+  DONE(&g, 5, 9, 3, 9);
+}
+
+static void segments_are_taken_by_length(void **state) {
+  (void)state;
+  struct ss_cluster c = shared_cluster(2, 1);
+  c.inter_segments = (struct ss_segments){2, {{8, {1, 0.25}}, {UINT64_MAX, {4, 0.125}}}};
+  struct game g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 2, 8}); /* 1 + 2: 4 of 8 B/s */
+  PLAY(&g, true, {0, 2, 9}); /* 3..7, and 9/8 */
+  DONE(&g, 8.125, 0, 8.125, 0);
+  g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 2, 8}, {1, 3, 4}); /* both at their class's 4 B/s: the card has 8 */
+  DONE(&g, 3, 2, 3, 2);
+}
+
+static void uplinks_are_oversubscribed(void **state) {
+  (void)state;
+  struct ss_cluster c = shared_cluster(1, 1);
+  c.fabric_levels = 1;
+  c.fabric[0] = (struct ss_fabric_level){.nodes = 3, .oversubscription = 3, .latency = 2};
+  struct game g = begin(&c, 8, 0);
+  PLAY(&g, true, {0, 3, 8}, {1, 4, 8}, {2, 0, 8}); /* two share the uplink of 8 B/s, 3..5; one stays below: 0..2 */
+  DONE(&g, 5, 5, 2, 5, 5, 0, 0, 0);
+  c.fabric[0].oversubscription = 1.5;
+  g = begin(&c, 8, 0);
+  PLAY(&g, true, {6, 0, 16}, {7, 1, 16}); /* the last group lacks a node; its uplink has 16 B/s all the same */
+  struct ss_network_result result = DONE(&g, 5, 5, 0, 0, 0, 0, 5, 5);
+  assert_true(result.usage[SS_UPLINK].links == 3 && result.usage[SS_UPLINK].bytes_max == 32);
+  c.fabric[0] = (struct ss_fabric_level){.nodes = 3, .bandwidth = 4};
+  g = begin(&c, 6, 0);
+  PLAY(&g, true, {0, 3, 8}); /* no faster than the uplink */
+  result = DONE(&g, 3, 0, 0, 3, 0, 0);
+  assert_true(close_to(result.bound, 3, 1e-12) && result.bound_link.kind == SS_EGRESS);
+}
+
+static void levels_are_crossed_as_far_as_needed(void **state) {
+  (void)state;
+  struct ss_cluster c = shared_cluster(1, 1);
+  c.fabric_levels = 2;
+  c.fabric[0] = (struct ss_fabric_level){.nodes = 2, .bandwidth = 8, .latency = 1};
+  c.fabric[1] = (struct ss_fabric_level){.nodes = 4, .bandwidth = 2, .latency = 10};
+  struct game g = begin(&c, 8, 0);
+  PLAY(&g, true, {0, 1, 8}, {2, 5, 8}, {4, 6, 8}); /* 1 + 1; 1 + 1 + 10 + 4; 1 + 1 + 1 */
+  DONE(&g, 2, 2, 16, 0, 3, 16, 3, 0);
+}
+
+static void a_bus_is_shared_both_ways(void **state) {
+  (void)state;
+  struct ss_cluster c = shared_cluster(4, 4);
+  c.intra_shared = true;
+  struct game g = begin(&c, 8, 0);
+  PLAY(&g, true, {0, 1, 16}, {1, 0, 16}, {4, 5, 16}, {2, 6, 8}); /* 0.5 + 2; alone 0.5 + 1; no bus between nodes */
+  DONE(&g, 2.5, 2.5, 2, 0, 1.5, 1.5, 2, 0);
+}
+
+static void exchanges_have_a_class_of_their_own(void **state) {
+  (void)state;
+  struct ss_cluster c = shared_cluster(2, 2);
+  c.has_exchange = true;
+  c.exchange = (struct ss_link){2, 0.25};
+  struct game g = begin(&c, 4, 0);
+  EXCHANGE(&g, true, {0, 2, 8}, {3, 2, 8}); /* 2 + 2; inside the node 0.5 + 0.5, after it */
+  PLAY(&g, true, {1, 3, 8});                /* 5..7 */
+  DONE(&g, 4, 7, 5, 7);
+}
+
+static void usage_and_bound_are_told(void **state) {
+  (void)state;
+  const struct ss_cluster c = shared_cluster(2, 1);
+  struct ss_link_use use;
+  struct ss_network_result result;
+  char name[64];
+  struct game g = begin(&c, 6, 0);
+  PLAY(&g, true, {0, 2, 24}, {1, 4, 24}, {3, 5, 8});
+  g.model->finish(g.network, &result);
+  assert_true(close_to(result.time, 7, 1e-12) && close_to(result.bound, 6, 1e-12));
+  assert_string_equal(ss_link_use_name(&result.bound_link, 1, name, sizeof name), "NIC of node 0, out");
+  assert_string_equal(ss_link_use_name(&result.bound_link, 2, name, sizeof name), "NIC 0 of node 0, out");
+  assert_true(result.usage[SS_NIC_OUT].links == 3 && result.usage[SS_NIC_OUT].bytes_max == 48);
+  assert_true(close_to(result.usage[SS_NIC_OUT].bytes_mean, 56.0 / 3, 1e-12));
+  assert_true(close_to(result.usage[SS_NIC_OUT].busy_max, 6, 1e-12)); /* 1..7 */
+  assert_true(close_to(result.usage[SS_EGRESS].bytes_max, 24, 0));
+  uint32_t links = 0;
+  double busy = 0;
+  for (; g.model->link(g.network, links, &use); links++)
+    if (use.kind == SS_NIC_IN && use.place == 2) busy = use.busy;
+  assert_int_equal(links, 12 + 6);
+  assert_true(close_to(busy, 6, 1e-12));
+  g.model->close(g.network);
+}
+
+/* --- random cases against the second calculation -------------------------------------------------------------- */
+
+enum { ROUNDS = 14 };
+
+static double some(struct dice *d, double zero_in, double scale) {
+  if (dice_unit(d) < zero_in) return 0;
+  return scale * (dice_one_in(d, 2) ? 1 + dice_below(d, 3) : 0.1 + dice_unit(d));
+}
+
+static struct ss_link random_link(struct dice *d) {
+  return (struct ss_link){some(d, 0.2, 1), 1 / some(d, 0, 8)};
+}
+
+static struct ss_segments random_segments(struct dice *d) {
+  struct ss_segments s = {.count = dice_one_in(d, 3) ? dice_between(d, 1, 4) : 0};
+  uint64_t up_to = 0;
+  for (uint32_t i = 0; i < s.count; i++) {
+    up_to += dice_between(d, 1, 40);
+    s.piece[i] = (struct ss_segment){i + 1 == s.count ? UINT64_MAX : up_to, random_link(d)};
+  }
+  return s;
+}
+
+static void random_fabric(struct dice *d, struct ss_cluster *c) {
+  uint32_t nodes = 1;
+  c->fabric_levels = dice_one_in(d, 2) ? dice_between(d, 1, 3) : 0;
+  for (uint32_t l = 0; l < c->fabric_levels; l++) {
+    nodes *= dice_between(d, l > 0 ? 2 : 1, 3);
+    c->fabric[l] = (struct ss_fabric_level){.nodes = nodes, .latency = some(d, 0.5, 1)};
+    if (dice_one_in(d, 2)) c->fabric[l].oversubscription = 1 + some(d, 0.2, 2);
+    else c->fabric[l].bandwidth = some(d, 0, 8);
+  }
+}
+
+static struct ss_cluster random_fair(struct dice *d) {
+  static const uint32_t windows[] = {0, 1, 1, 2, 3, UINT32_MAX};
+  struct ss_cluster c = {.name = "random", .model = "fair", .gpus_per_node = dice_between(d, 1, 5)};
+  c.nic_per_node = dice_one_in(d, 2);
+  if (dice_one_in(d, 2)) c.nics = dice_between(d, 1, c.gpus_per_node);
+  c.inter = random_link(d);
+  c.inter_segments = random_segments(d);
+  if (c.inter_segments.count) c.inter = c.inter_segments.piece[c.inter_segments.count - 1].link;
+  c.has_intra = dice_one_in(d, 2);
+  c.intra = c.has_intra ? random_link(d) : c.inter;
+  c.intra_segments = c.has_intra ? random_segments(d) : c.inter_segments;
+  c.has_exchange = dice_one_in(d, 3);
+  c.exchange = c.has_exchange ? random_link(d) : c.inter;
+  if (c.has_exchange) c.exchange_segments = random_segments(d);
+  c.intra_shared = dice_one_in(d, 3);
+  c.window = windows[dice_below(d, COUNT(windows))];
+  random_fabric(d, &c);
+  return c;
+}
+
+static uint64_t random_size(struct dice *d, bool alike) {
+  if (alike) return 24;
+  return dice_one_in(d, 5) ? 0 : 1 + dice_below(d, dice_one_in(d, 3) ? 200 : 30);
+}
+
+static struct ss_messages random_list(struct dice *d, uint32_t ranks, uint32_t endpoints, uint32_t round,
+                                      struct ss_arena *arena) {
+  const bool alike = dice_one_in(d, 3);
+  struct ss_messages m = {.each = random_size(d, alike)};
+  if (endpoints < 2 || dice_one_in(d, 12)) return m;
+  m.count = dice_one_in(d, 2) && ranks > 1 ? ranks : dice_between(d, 1, endpoints);
+  uint32_t *from = ss_arena_alloc(arena, m.count, sizeof *from), *to = ss_arena_alloc(arena, m.count, sizeof *to);
+  uint64_t *bytes = ss_arena_alloc(arena, m.count, sizeof *bytes);
+  const bool free_choice = dice_one_in(d, 3) || m.count != ranks || ranks < 2;
+  for (uint32_t i = 0; i < m.count; i++) {
+    from[i] = free_choice ? dice_below(d, endpoints) : i;
+    to[i] = (from[i] + (free_choice ? dice_between(d, 1, endpoints - 1) : 1 + round % (ranks - 1))) %
+            (free_choice ? endpoints : ranks);
+    bytes[i] = random_size(d, alike);
+  }
+  m.from = from, m.to = to;
+  if (!free_choice && dice_one_in(d, 2)) m.from = m.to = NULL, m.shift = 1 + round % (ranks - 1);
+  if (!dice_one_in(d, 4)) m.bytes = bytes;
+  return m;
+}
+
+static struct ss_network_round random_round(struct dice *d, uint32_t ranks, uint32_t endpoints, uint32_t number,
+                                            struct ss_arena *arena) {
+  struct ss_network_round round = {.messages = random_list(d, ranks, endpoints, number, arena)};
+  round.dependent = dice_one_in(d, 2);
+  round.exchange = dice_one_in(d, 2);
+  if (round.dependent && dice_one_in(d, 3)) {
+    uint32_t *settled = ss_arena_alloc(arena, endpoints, sizeof *settled);
+    for (uint32_t e = 0; e < endpoints; e++)
+      if (dice_one_in(d, 2)) settled[round.settled_count++] = e;
+    round.settled = settled;
+  }
+  if (!dice_one_in(d, 3)) return round;
+  struct ss_computation *after = ss_arena_alloc(arena, endpoints, sizeof *after);
+  round.after_count = dice_between(d, 1, endpoints);
+  for (uint32_t i = 0; i < round.after_count; i++)
+    after[i] = (struct ss_computation){dice_below(d, endpoints), some(d, 0.2, 2)};
+  round.after = after;
+  return round;
+}
+
+static void compare(uint64_t seed, struct ss_arena *arena) {
+  struct dice d = {.seed = seed};
+  struct ss_cluster c = random_fair(&d);
+  const uint32_t ranks = dice_between(&d, 1, dice_one_in(&d, 4) ? 24 : 9);
+  const uint32_t servers = dice_one_in(&d, 3) ? dice_between(&d, 1, 5) : 0, endpoints = ranks + servers;
+  const uint32_t count = dice_between(&d, 1, ROUNDS);
+  struct ss_network_round rounds[ROUNDS];
+  struct reference_times wanted;
+  struct ss_network_result got;
+  for (uint32_t r = 0; r < count; r++) rounds[r] = random_round(&d, ranks, endpoints, r, arena);
+  struct ss_network *network = ss_network_fair.open(&c, ranks, servers);
+  assert_non_null(network);
+  for (uint32_t r = 0; r < count; r++) assert_true(ss_network_fair.round(network, &rounds[r]));
+  ss_network_fair.finish(network, &got);
+  reference_play(&c, ranks, servers, rounds, count, &wanted);
+  for (uint32_t e = 0; e < endpoints; e++)
+    if (!close_to(got.done[e], wanted.done[e], 1e-9))
+      fail_msg("seed %llu: endpoint %u of %u+%u is done at %.17g, not %.17g", (unsigned long long)seed, e, ranks,
+               servers, got.done[e], wanted.done[e]);
+  if (!close_to(got.time, wanted.time, 1e-9) || !close_to(got.bound, wanted.bound, 1e-9))
+    fail_msg("seed %llu: %.17g s and at least %.17g, not %.17g and %.17g", (unsigned long long)seed, got.time,
+             got.bound, wanted.time, wanted.bound);
+  if (got.bound > got.time * (1 + 1e-9))
+    fail_msg("seed %llu: %.17g s is less than the bound %.17g", (unsigned long long)seed, got.time, got.bound);
+  ss_network_fair.close(network);
+}
+
+static void random_cases_agree_with_a_second_calculation(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  for (uint64_t seed = 1; seed <= 4000; seed++) {
+    compare(seed, &arena);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+/* --- nothing shared ------------------------------------------------------------------------------------------- */
+
+/* A fabric of one group for all: nothing crosses it, but the ports are not played in one pass. */
+static struct ss_cluster without_sharing(struct ss_cluster c) {
+  snprintf(c.model, sizeof c.model, "fair");
+  c.fabric_levels = 1;
+  c.fabric[0] = (struct ss_fabric_level){.nodes = 1u << 20, .oversubscription = 1};
+  assert_true(ss_network_model_of(&c) == &ss_network_fair);
+  return c;
+}
+
+static void compare_setting(const struct ss_setting *setting, const struct ss_cluster *const *clusters,
+                            const struct ss_trace *trace, const struct ss_device *device, struct ss_arena *arena) {
+  const struct ss_world world = {.cluster = clusters[0], .clusters = clusters, .cluster_count = 2, .device = device};
+  struct ss_tally tally[2];
+  struct ss_outcome outcome = {.tallies = tally};
+  struct ss_error error;
+  char words[400];
+  const struct ss_input input = ragged_input(trace, 1, setting, false, arena);
+  if (!ss_simulate(setting, &world, &input, arena, &outcome, &error))
+    fail_msg("%s: %s", setting_text(setting, words, sizeof words), error.text);
+  if (!close_to(tally[0].time, tally[1].time, 1e-9) || !close_to(tally[0].kernel, tally[1].kernel, 1e-9) ||
+      !close_to(tally[0].bound, tally[1].bound, 1e-9))
+    fail_msg("P %u, %s: %.17g s by fair shares of nothing, %.17g by ordered ports; bounds %.17g and %.17g",
+             (unsigned)ss_trace_ranks(trace), setting_text(setting, words, sizeof words), tally[1].time,
+             tally[0].time, tally[1].bound, tally[0].bound);
+}
+
+static void compare_all(uint32_t ranks) {
+  struct dice dice = {.seed = ranks};
+  struct ss_arena arena = {0};
+  struct ss_cluster ordered = flat_cluster(1e-6 * dice_below(&dice, 30), 1e-9);
+  ordered.gpus_per_node = dice_between(&dice, 1, 4);
+  ordered.has_intra = dice_one_in(&dice, 2);
+  if (ordered.has_intra) ordered.intra = (struct ss_link){3e-7, 1e-10};
+  const struct ss_cluster fair = without_sharing(ordered), *const clusters[] = {&ordered, &fair};
+  const struct ss_device none = ss_device_none();
+  const struct ss_device quick = {.name = "d", .counted = true, .launch = 1e-6, .per_byte = 1e-10};
+  struct ss_trace *trace = ragged_trace(&dice, SCATTERED, ranks, 300, 3, SS_F32);
+  for (size_t i = 0; ss_schemes()[i]; i++) {
+    if (!ss_scheme_lossless(ss_schemes()[i])) continue;
+    for (int hierarchy = 0; hierarchy < (ordered.gpus_per_node > 1 ? 3 : 1); hierarchy++) {
+      struct cases cases = {.scheme = ss_schemes()[i], .layout = ss_layout_of(&ordered, ranks), .brief = true};
+      struct ss_setting setting;
+      cases.hierarchy = (enum ss_hierarchy)hierarchy;
+      while (cases_next(&cases, &setting)) {
+        setting.exchange_sizes = dice_one_in(&dice, 2);
+        compare_setting(&setting, clusters, trace, dice_one_in(&dice, 2) ? &quick : &none, &arena);
+        ss_arena_reset(&arena);
+      }
+    }
+  }
+  ss_arena_free(&arena);
+  ss_trace_close(trace);
+}
+
+static void where_nothing_is_shared_ports_alone_count(void **state) {
+  (void)state;
+  for (uint32_t ranks = 1; ranks <= 17; ranks++) compare_all(ranks);
+  compare_all(32);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(two_messages_share_a_card),
+      cmocka_unit_test(a_share_that_is_not_taken_goes_to_others),
+      cmocka_unit_test(latency_holds_no_card),
+      cmocka_unit_test(cards_of_a_node_are_used_in_turn),
+      cmocka_unit_test(a_window_lets_more_start),
+      cmocka_unit_test(computations_wait_for_all_that_came_before),
+      cmocka_unit_test(segments_are_taken_by_length),
+      cmocka_unit_test(uplinks_are_oversubscribed),
+      cmocka_unit_test(levels_are_crossed_as_far_as_needed),
+      cmocka_unit_test(a_bus_is_shared_both_ways),
+      cmocka_unit_test(exchanges_have_a_class_of_their_own),
+      cmocka_unit_test(usage_and_bound_are_told),
+      cmocka_unit_test(random_cases_agree_with_a_second_calculation),
+      cmocka_unit_test(where_nothing_is_shared_ports_alone_count),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
