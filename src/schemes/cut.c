@@ -17,13 +17,10 @@ static bool cut_hashed(struct ss_run *run, struct ss_cut *cut, uint32_t count, s
     if (!lasting(run, &kept->size, count, error)) return false;
     if (!ss_hash_sizes(run->low, run->high, cut->seed, count, kept->size, error)) return false;
   }
+  const struct ss_hashing hashing = {run->low, run->high, count, cut->seed, kept->size};
   const bool bytes = run->play->player->resident && cut->format == SS_PULL_HASH_BITMAP;
-  if (bytes && !kept->row &&
-      !ss_parts_rows(run->low, run->high, count, cut->seed, kept->size, &run->state->lasting, &kept->row, error))
-    return false;
-  if (!ss_parts_hash(cut->own, run->ranks, run->low, run->high, count, cut->seed, kept->size, run->play->arena,
-                     &cut->parts, error))
-    return false;
+  if (bytes && !kept->row && !ss_parts_rows(&hashing, &run->state->lasting, &kept->row, error)) return false;
+  if (!ss_parts_hash(&hashing, cut->own, run->ranks, run->play->arena, &cut->parts, error)) return false;
   cut->parts.domains.rows = kept->row;
   return true;
 }
