@@ -115,8 +115,8 @@ static bool prove_lookups(struct alltoall *a, const struct ss_receipts *receipts
   return true;
 }
 
-/* Bytes are the same for every pair when counts are, and columns divide. */
-static void shorten(const struct alltoall *a, struct ss_exchange *x, struct ss_error *error) {
+/* Every pair sends the same bytes when counts are the same and columns divide: then one size stands for all. */
+static void find_uniform(const struct alltoall *a, struct ss_exchange *x, struct ss_error *error) {
   const struct ss_input *input = a->run->input;
   struct ss_chunk chunk;
   assert(a->run->ranks > 0);
@@ -132,7 +132,7 @@ static bool exchange_lookups(struct alltoall *a, struct ss_error *error) {
   values.format = SS_WIRE_VALUES;
   struct ss_exchange x = {.context = a, .give = give_lookups, .known = known_lookups, .wire = &values};
   x.receipts = &receipts;
-  shorten(a, &x, error);
+  find_uniform(a, &x, error);
   if (!gather_ids(a, error)) return false;
   bool ok =
       ss_receipts_open(&receipts, run->ranks, run->ranks, error) && ss_pairwise(run->play, &a->everyone, &x, error);
@@ -184,7 +184,7 @@ static bool exchange_gradients(struct alltoall *a, struct ss_error *error) {
   struct ss_run *run = a->run;
   struct ss_receipts receipts = {0};
   struct ss_exchange x = {.context = a, .give = give_gradients, .wire = &run->coo, .receipts = &receipts};
-  shorten(a, &x, error);
+  find_uniform(a, &x, error);
   if (!ss_announce_sizes(run->play, &a->everyone, error)) return false;
   bool ok = (!run->play->payloads || ss_receipts_open(&receipts, run->ranks, run->ranks, error)) &&
             ss_pairwise(run->play, &a->everyone, &x, error) && (!run->play->payloads || add_up(a, &receipts, error));

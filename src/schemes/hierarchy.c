@@ -1,6 +1,5 @@
 #include "schemes/hierarchy.h"
 
-#include "sim/collectives/receipts.h"
 #include "sim/groups.h"
 
 #include <string.h>

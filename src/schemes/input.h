@@ -48,7 +48,7 @@ struct ss_input_options {
  * an error. 0 for other origins. */
 bool ss_origin_exponent(const struct ss_origin *origin, int *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* Rows, widths and bytes of the tensor as the wish has them, without content. */
+/* Rows, widths and bytes of the tensor, by rows or by elements, without content. */
 bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out,
                     struct ss_error *error) SS_MUST_CHECK;
 /* Arrays are `arena`'s; `scratch` is kept between calls. The caller has checked that the trace has the ranks. */

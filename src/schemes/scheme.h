@@ -30,10 +30,10 @@ struct ss_scheme {
   const char *source;              /* paper, section */
   const struct ss_option *options; /* NULL: none */
   enum ss_content content;
-  struct ss_traits traits; /* of every setting; and what `adapt` changes in them for one, at a number of */
-  void (*adapt)(const struct ss_setting *setting, struct ss_layout layout,
-                struct ss_traits *traits); /* ranks; or NULL */
-  size_t state_size, rank_state_size;      /* B kept from iteration to iteration, of all ranks together and of each */
+  size_t state_size, rank_state_size; /* B kept from iteration to iteration, of all ranks together and of each */
+  struct ss_traits traits;
+  /* Changes traits that depend on options, or on ranks and nodes; NULL: none do. */
+  void (*adapt)(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits);
   /* The rest of a name "NAME:REST" into options; NULL: the name has no rest. */
   bool (*parse)(const char *rest, struct ss_setting *setting, struct ss_error *error);
   /* Refuses wrong combinations of options and ranks; NULL: there are none. */

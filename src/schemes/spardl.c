@@ -6,7 +6,7 @@
  * w + 2^(l-i) on to that position, and adds what arrives to its own, which stay dense until sent.
  * Spar-All-Gather (§3.2): R-SAG exchanges, sums and selects over a power of two of teams; B-SAG (Algorithm 2) selects
  * h, which adapts, all-gathers by Bruck, sums and selects.
- * Residuals (§3.3): global, partial, local; docs/model.md has the letter of it.
+ * Residuals (§3.3): global, partial, local; docs/model.md says exactly what each keeps.
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 8}: (1 + 0.032) + (1
  * + 0.016) + (1 + 0.016) + (1 + 0.032) = 4.096 us; two blocks of 2 entries of 4 + 4 bytes, then one, and the same

@@ -597,11 +597,36 @@ static void settings_read_as_written(void **state) {
   }
 }
 
+/* Code reads options by their numbers: tables must be as it takes them to be. */
+static void option_tables_are_whole(void **state) {
+  (void)state;
+  for (size_t i = 0; ss_schemes()[i]; i++) {
+    const struct ss_scheme *scheme = ss_schemes()[i];
+    const struct ss_option *options = scheme->options;
+    size_t n = 0;
+    for (; options && options[n].name; n++) {
+      const struct ss_option *o = &options[n];
+      const struct ss_setting setting = {.scheme = scheme, .given = {[SS_K] = true}};
+      assert_true(n < SS_OPTIONS_MAX);
+      assert_true(o->help && (o->kind == SS_OPTION_CHOICE) == (o->choices != NULL));
+      for (int c = 0; o->choices && c <= (int)o->default_value; c++) assert_non_null(o->choices[c]);
+      assert_ptr_equal(ss_setting_find(&setting, o->name), &setting.value[n]);
+      assert_int_equal(ss_setting_given(&setting, o->name), n == SS_K);
+    }
+    assert_null(ss_setting_find(&(struct ss_setting){.scheme = scheme}, "no such option"));
+    if (scheme->content != SS_SENDS_LARGEST) continue;
+    assert_true(n >= SS_K_OPTIONS);
+    assert_string_equal(options[SS_DENSITY].name, "density");
+    assert_string_equal(options[SS_K].name, "k");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(inputs_are_the_sorted_rows_of_merged_ranks),
       cmocka_unit_test(uniform_inputs_hold_the_same_everywhere),
       cmocka_unit_test(uniform_inputs_that_do_not_divide_are_refused),
+      cmocka_unit_test(option_tables_are_whole),
       cmocka_unit_test(settings_read_as_written),
       cmocka_unit_test(impossible_settings_are_refused),
       cmocka_unit_test(schemes_are_exact_and_send_what_is_defined),
