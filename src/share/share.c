@@ -315,9 +315,25 @@ static bool take_in_one(struct sharing *s, size_t i, struct ss_error *error) {
   return failed || w->finished(w->context, i, error);
 }
 
+/* mpirun ends all processes, and this one in a second. Between two results: what was finished is known. */
+static _Noreturn void give_up(struct sharing *s) {
+  const struct ss_shared_work *w = s->work;
+  struct ss_error error = {.status = SS_MACHINE};
+  (void)ss_fail(&error, SS_MACHINE, "ended by signal %d, as mpirun does to all when one process is lost",
+                (int)stopped);
+  bool *done = ss_alloc_zero(w->count, sizeof *done);
+  omp_set_lock(&s->lock);
+  for (size_t i = 0; done && i < w->count; i++) done[i] = s->item[i].state == DONE;
+  omp_unset_lock(&s->lock);
+  if (done) w->missing(w->context, done, &error);
+  if (s->comm->tell) s->comm->tell(s->comm, &error);
+  _exit((int)error.status);
+}
+
 static void take_in(struct sharing *s) {
   struct ss_error error;
   for (size_t i; !s->over;) {
+    if (stopped) give_up(s);
     if (!get_returned(s, &i)) {
       nap();
       continue;
@@ -443,21 +459,6 @@ static bool hear(struct sharing *s, uint32_t rank, bool *heard) {
   return good && (!p->asks || s->over || answer(s, rank));
 }
 
-/* mpirun ends all processes, and this one in a second. */
-static _Noreturn void give_up(struct sharing *s) {
-  const struct ss_shared_work *w = s->work;
-  struct ss_error error = {.status = SS_MACHINE};
-  (void)ss_fail(&error, SS_MACHINE, "ended by signal %d, as mpirun does to all when one process is lost",
-                (int)stopped);
-  bool *done = ss_alloc_zero(w->count, sizeof *done);
-  omp_set_lock(&s->lock);
-  for (size_t i = 0; done && i < w->count; i++) done[i] = s->item[i].state == DONE;
-  omp_unset_lock(&s->lock);
-  if (done) w->missing(w->context, done, &error);
-  if (s->comm->tell) s->comm->tell(s->comm, &error);
-  _exit((int)error.status);
-}
-
 /* False: there is no other process that has not yet asked for more than there is. */
 static bool hear_all(struct sharing *s) {
   const double step = pass(s);
@@ -471,7 +472,6 @@ static bool hear_all(struct sharing *s) {
     if (!good || p->silent > s->work->patience) lose(s, r);
   }
   check_memory(s);
-  if (stopped) give_up(s);
   if (!heard) nap();
   return expected;
 }

@@ -3,6 +3,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 MPIRUN = os.environ.get("SPARSYNC_MPIRUN") or shutil.which("mpirun")
 
@@ -46,6 +47,21 @@ def children(process, program):
     return found
 
 
+def wait_for(condition, seconds=600):
+    """What the condition returns once that is true; an error when it never is."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited for too long"
+        time.sleep(0.01)
+    return found
+
+
+def seconds(process):
+    """Processor time that it has used."""
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def alive(process):
     try:
         return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -57,7 +73,7 @@ def why_not(program):
     """Why nothing can be tested here; None: it can."""
     if not MPIRUN:
         return "no mpirun"
-    done = subprocess.run([program, "exec"], capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([program, "exec"], capture_output=True, text=True, timeout=600, check=False,
                           env=environment(pathlib.Path(__file__).parents[2]))
     if done.returncode == 3 and "without MPI" in done.stderr:
         return "built without MPI"
