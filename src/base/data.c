@@ -1,5 +1,6 @@
 #include "base/data.h"
 
+#include "base/list.h"
 #include "places.h"
 
 #include "base/json.h"
@@ -63,13 +64,7 @@ struct listing {
 };
 
 static bool append(struct listing *l, const char *name, size_t length) {
-  if (l->used + length + 1 > l->capacity) {
-    size_t capacity = 2 * l->capacity + length + 256;
-    char *text = ss_realloc(l->text, capacity, 1);
-    if (!text) return false;
-    l->text = text;
-    l->capacity = capacity;
-  }
+  if (!ss_grow(l->text, l->capacity, l->used + length + 1)) return false;
   memcpy(l->text + l->used, name, length);
   l->text[l->used + length] = '\0';
   l->used += length + 1;

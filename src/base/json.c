@@ -1,5 +1,6 @@
 #include "base/json_internal.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <ctype.h>
@@ -110,12 +111,7 @@ static bool read_stream(const char *path, FILE *stream, size_t limit, char **tex
   size_t capacity = 0;
   *length = 0;
   for (;;) {
-    if (*length == capacity) {
-      capacity = capacity == 0 ? 4096 : capacity * 2;
-      char *grown = ss_realloc(*text, capacity, 1);
-      if (grown == NULL) return ss_fail_memory(error, "reading JSON");
-      *text = grown;
-    }
+    if (!ss_grow(*text, capacity, *length + 4096)) return ss_fail_memory(error, "reading JSON");
     const size_t got = fread(*text + *length, 1, capacity - *length, stream);
     *length += got;
     if (*length > limit) return ss_fail(error, SS_BAD_INPUT, "%s: is larger than %zu bytes", path, limit);

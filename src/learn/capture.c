@@ -1,5 +1,7 @@
 #include "learn/capture.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,20 +11,10 @@ void ss_capture_begin(struct ss_capture *capture, const struct ss_learn_task *ta
 
 static bool reserve(struct ss_capture *c, int table, uint64_t rows) {
   const uint32_t width = c->task->shape.width;
-  uint64_t *offsets = ss_realloc(c->offsets[table], (c->steps + 1) * c->ranks + 1, sizeof *offsets);
-  if (!offsets) return false;
-  if (c->steps == 0) offsets[0] = 0;
-  c->offsets[table] = offsets;
-  if (rows <= c->capacity[table]) return true;
-  const uint64_t capacity = 2 * rows;
-  uint32_t *grown = ss_realloc(c->rows[table], capacity, sizeof *grown);
-  if (!grown) return false;
-  c->rows[table] = grown;
-  float *values = ss_realloc(c->values[table], capacity * width, sizeof *values);
-  if (!values) return false;
-  c->values[table] = values;
-  c->capacity[table] = capacity;
-  return true;
+  if (!ss_grow(c->offsets[table], c->offset_capacity[table], (c->steps + 1) * c->ranks + 1)) return false;
+  if (c->steps == 0) c->offsets[table][0] = 0;
+  return ss_grow(c->rows[table], c->row_capacity[table], rows) &&
+         ss_grow(c->values[table], c->value_capacity[table], rows * width);
 }
 
 static bool seen(void *context, uint64_t step, const struct ss_gradients *gradients, struct ss_error *error) {

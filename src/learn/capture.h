@@ -12,7 +12,7 @@ struct ss_capture {
   uint64_t *offsets[SS_TABLES]; /* [steps * ranks + 1] */
   uint32_t *rows[SS_TABLES];
   float *values[SS_TABLES];
-  uint64_t capacity[SS_TABLES]; /* rows */
+  size_t offset_capacity[SS_TABLES], row_capacity[SS_TABLES], value_capacity[SS_TABLES];
 };
 
 void ss_capture_begin(struct ss_capture *capture, const struct ss_learn_task *task);

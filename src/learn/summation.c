@@ -1,5 +1,7 @@
 #include "learn/summation.h"
 
+#include "base/list.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -86,12 +88,7 @@ static bool known_range(const struct collector *c, const struct ss_chunk *chunk)
 }
 
 static bool add_range(struct collector *c, const struct ss_chunk *chunk) {
-  if (c->ranges == c->capacity) {
-    struct ss_chunk *grown = ss_realloc(c->range, 2 * c->capacity + 8, sizeof *grown);
-    if (!grown) return false;
-    c->range = grown;
-    c->capacity = 2 * c->capacity + 8;
-  }
+  if (!ss_grow(c->range, c->capacity, c->ranges + 1)) return false;
   c->range[c->ranges++] = (struct ss_chunk){.low = chunk->low, .high = chunk->high};
   return true;
 }

@@ -10,6 +10,7 @@
 #define SS_TENSOR_CHUNK_H
 
 #include "base/error.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/random.h"
 
@@ -67,21 +68,6 @@ static inline uint64_t ss_chunk_mark(const struct ss_chunk *c, uint64_t entry) {
  * ranks are exact in single precision, and never zero: a row that somebody contributed to shows in a dense tensor. */
 static inline float ss_contribution_value(uint64_t mark, uint32_t column) {
   return (float)(ss_mix(mark, column) >> 60) + 1.0f;
-}
-
-/* How many of the ascending rows[count] are below `row`. */
-SS_DEVICE static inline uint64_t ss_lower_bound(const uint32_t *rows, uint64_t count, uint64_t row) {
-  uint64_t first = 0;
-  while (count > 0) {
-    const uint64_t half = count / 2;
-    if (rows[first + half] < row) {
-      first += half + 1;
-      count -= half + 1;
-    } else {
-      count = half;
-    }
-  }
-  return first;
 }
 
 /* Entry range of the rows in [low, high), by binary search: *first and the count returned. `rows` is not NULL. */

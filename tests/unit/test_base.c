@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/units.h"
@@ -1025,8 +1026,60 @@ static void documents_are_read_from_files(void **state) {
   assert_int_equal(error.status, SS_BAD_INPUT);
 }
 
+/* --- lists ------------------------------------------------------------------------------------------------ */
+
+static void lists_grow_and_keep_their_items(void **state) {
+  (void)state;
+  uint32_t *list = NULL, *single = NULL;
+  uint16_t capacity = 0; /* of any integer type */
+  for (uint32_t i = 0; i < 1000; i++) {
+    assert_true(ss_grow(list, capacity, i + 1) && capacity > i);
+    assert_true(ss_grow_by_one(single, i));
+    list[i] = single[i] = 3 * i;
+  }
+  for (uint32_t i = 0; i < 1000; i++) assert_true(list[i] == 3 * i && single[i] == 3 * i);
+  assert_true(ss_grow(list, capacity, 5000) && capacity >= 5000 && list[999] == 2997);
+  size_t most = 8;
+  assert_null(ss_list_grow(list, &most, SIZE_MAX / 2, sizeof *list)); /* and the list stands */
+  assert_true(most == 8 && list[999] == 2997);
+  free(list);
+  free(single);
+}
+
+static void lower_bounds_are_those_of_a_plain_loop(void **state) {
+  (void)state;
+  const uint32_t list[] = {2, 2, 3, 7, 11};
+  for (uint64_t count = 0; count <= 5; count++)
+    for (uint32_t bound = 0; bound < 13; bound++) {
+      uint64_t below = 0;
+      while (below < count && list[below] < bound) below++;
+      assert_int_equal(ss_lower_bound(list, count, bound), below);
+    }
+}
+
+static bool less(const void *a, const void *b) {
+  const uint32_t *x = a, *y = b;
+  return *x < *y;
+}
+
+static void heaps_give_the_least_first(void **state) {
+  (void)state;
+  uint32_t heap[200], last = 0;
+  for (size_t n = 0; n < 200; n++)
+    ss_heap_rise(heap, n, &(uint32_t){(uint32_t)ss_below(ss_mix(5, n), 60)}, sizeof *heap, less);
+  for (size_t n = 200; n > 0; n--) {
+    assert_true(heap[0] >= last);
+    last = heap[0];
+    const uint32_t end = heap[n - 1];
+    if (n > 1) ss_heap_sink(heap, n - 1, 0, &end, sizeof end, less);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lists_grow_and_keep_their_items),
+      cmocka_unit_test(lower_bounds_are_those_of_a_plain_loop),
+      cmocka_unit_test(heaps_give_the_least_first),
       cmocka_unit_test(error_is_set_and_false_returned),
       cmocka_unit_test(error_prefix_keeps_the_status),
       cmocka_unit_test(error_shows_hostile_bytes_as_question_marks),

@@ -1,5 +1,7 @@
 #include "sim/collectives/receipts.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 
 bool ss_receipts_open(struct ss_receipts *r, uint32_t receivers, uint32_t blocks, struct ss_error *error) {
@@ -40,13 +42,7 @@ bool ss_receipts_add(struct ss_play *play, struct ss_receipts *r, const struct s
   if (due->origin != got->origin || due->part != got->part || (due->dense && due->count != got->count))
     ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", a->receiver, got->part,
                      got->origin, due->part, due->origin);
-  if (r->others == r->capacity) {
-    uint64_t capacity = r->capacity ? 2 * r->capacity : 64;
-    struct ss_receipt *other = ss_realloc(r->other, capacity, sizeof *other);
-    if (!other) return ss_fail_memory(error, "recording receipts");
-    r->other = other;
-    r->capacity = capacity;
-  }
+  if (!ss_grow(r->other, r->capacity, r->others + 1)) return ss_fail_memory(error, "recording receipts");
   r->other[r->others++] = (struct ss_receipt){a->receiver, a->block, *got};
   return true;
 }

@@ -1,5 +1,6 @@
 #include "trace/make/words.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -58,21 +59,8 @@ static bool grow_slots(struct table *table) {
 /* Room for one more word and `length` more bytes of spelling. */
 static bool reserve(struct table *table, size_t length) {
   if (table->words * 2 >= table->slots && !grow_slots(table)) return false;
-  if (table->words == table->word_capacity) {
-    const uint64_t capacity = table->word_capacity * 2 + 1024;
-    struct known *grown = ss_realloc(table->word, capacity, sizeof *grown);
-    if (!grown) return false;
-    table->word = grown;
-    table->word_capacity = capacity;
-  }
-  if (table->pool_capacity - table->used < length) {
-    const uint64_t capacity = table->pool_capacity * 2 + length + 4096;
-    char *grown = ss_realloc(table->pool, capacity, 1);
-    if (!grown) return false;
-    table->pool = grown;
-    table->pool_capacity = capacity;
-  }
-  return true;
+  return ss_grow(table->word, table->word_capacity, table->words + 1) &&
+         ss_grow(table->pool, table->pool_capacity, table->used + length);
 }
 
 /* The number of the word, a new one when it was not met before. */

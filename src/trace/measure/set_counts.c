@@ -1,5 +1,6 @@
 #include "trace/measure/set_counts.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -17,15 +18,6 @@ static uint64_t chunk_width(uint64_t rows) {
   return (width + 63) / 64 * 64;
 }
 
-uint64_t tally_lower_bound(const uint32_t *list, uint64_t from, uint64_t size, uint64_t bound) {
-  while (from < size) {
-    const uint64_t middle = from + (size - from) / 2;
-    if (list[middle] < bound) from = middle + 1;
-    else size = middle;
-  }
-  return from;
-}
-
 /* Part of a list that lies in the chunk. */
 struct slice {
   const uint32_t *ids;
@@ -41,9 +33,9 @@ struct worker {
 
 static void cut(const struct ss_rank_sets *sets, uint64_t low, uint64_t high, struct slice *out) {
   for (uint32_t r = 0; r < sets->ranks; r++) {
-    const uint64_t begin = tally_lower_bound(sets->list[r], 0, sets->size[r], low);
+    const uint64_t begin = ss_lower_bound(sets->list[r], sets->size[r], low);
     out[r].ids = sets->list[r] + begin;
-    out[r].count = tally_lower_bound(sets->list[r], begin, sets->size[r], high) - begin;
+    out[r].count = ss_lower_bound(out[r].ids, sets->size[r] - begin, high);
   }
 }
 

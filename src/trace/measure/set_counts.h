@@ -24,7 +24,4 @@ struct ss_set_counts {
 bool ss_set_counts_make(const struct ss_rank_sets *now, const struct ss_rank_sets *before, uint64_t rows,
                         const struct ss_set_counts *tally) SS_MUST_CHECK;
 
-/* First place in list[size] whose id is at least `bound`, searched from `from` on. */
-uint64_t tally_lower_bound(const uint32_t *list, uint64_t from, uint64_t size, uint64_t bound);
-
 #endif

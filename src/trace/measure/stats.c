@@ -1,5 +1,6 @@
 #include "trace/measure/stats.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "trace/measure/set_counts.h"
@@ -106,7 +107,7 @@ static double densest_by_range(const uint32_t *list, uint64_t size, uint64_t row
   uint64_t begin = 0, low = 0;
   for (uint64_t j = 1; j <= p; j++) {
     const uint64_t high = j * rows / p;
-    const uint64_t end = tally_lower_bound(list, begin, size, high);
+    const uint64_t end = begin + ss_lower_bound(list + begin, size - begin, high);
     most = fmax(most, (double)(end - begin) / (double)(high - low));
     begin = end;
     low = high;

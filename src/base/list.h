@@ -1,0 +1,86 @@
+/* Lists: arrays that grow, sorted lists of ids, heaps. */
+#ifndef SS_BASE_LIST_H
+#define SS_BASE_LIST_H
+
+#include "base/both.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Makes room for at least `needed` items in an array of *capacity items of `size` bytes, by doubling it. Returns the
+ * array, which may have moved, and sets *capacity; NULL when memory is short: the array then stands as it was. */
+void *ss_list_grow(void *list, size_t *capacity, size_t needed, size_t size);
+
+/* The same on the two variables of a list (`list` a pointer, `capacity` an integer); false when memory is short. */
+#define ss_grow(list, capacity, needed)                                                                              \
+  ({                                                                                                                 \
+    bool ss_grow_fits = (list) != NULL && (size_t)(capacity) >= (size_t)(needed);                                    \
+    if (!ss_grow_fits) {                                                                                             \
+      size_t ss_grow_capacity = (size_t)(capacity);                                                                  \
+      void *ss_grow_list = ss_list_grow((list), &ss_grow_capacity, (size_t)(needed), sizeof *(list));                \
+      ss_grow_fits = ss_grow_list != NULL;                                                                           \
+      if (ss_grow_fits) (list) = ss_grow_list, (capacity) = (__typeof__(capacity))ss_grow_capacity;                  \
+    }                                                                                                                \
+    ss_grow_fits;                                                                                                    \
+  })
+
+/* For a list that keeps no capacity: room for one more item behind the `count` there are, in an array that only this
+ * has grown. False when memory is short. */
+#define ss_grow_by_one(list, count)                                                                                  \
+  ({                                                                                                                 \
+    size_t ss_grow_room = ss_list_room((size_t)(count));                                                             \
+    ss_grow(list, ss_grow_room, (size_t)(count) + 1);                                                                \
+  })
+/* The capacity of a list of `count` items that was grown one by one. */
+static inline size_t ss_list_room(size_t count) {
+  size_t room = count > 0 ? 8 : 0;
+  while (room < count) room *= 2;
+  return room;
+}
+
+/* How many of the ascending list[count] are below `bound`. */
+SS_DEVICE static inline uint64_t ss_lower_bound(const uint32_t *list, uint64_t count, uint64_t bound) {
+  uint64_t first = 0;
+  while (count > 0) {
+    const uint64_t half = count / 2;
+    if (list[first + half] < bound) {
+      first += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return first;
+}
+
+/* --- heaps: an array of items of which the first comes before all others ---------------------------------------- */
+
+/* Does item a come before item b? */
+typedef bool ss_heap_before(const void *a, const void *b);
+
+/* Puts `item` at place `at`, where nothing is, or at a place above it: where items that come after it give way. To
+ * add an item: at the end. `item` is not in the heap. */
+__attribute__((always_inline)) static inline void ss_heap_rise(void *heap, size_t at, const void *item, size_t size,
+                                                               ss_heap_before *before) {
+  char *place = (char *)heap;
+  for (; at > 0 && before(item, place + (at - 1) / 2 * size); at = (at - 1) / 2)
+    memcpy(place + at * size, place + (at - 1) / 2 * size, size);
+  memcpy(place + at * size, item, size);
+}
+
+/* The same towards the end of heap[count]. To take the first item off: sink the last one from place 0, with `count`
+ * one less. */
+__attribute__((always_inline)) static inline void ss_heap_sink(void *heap, size_t count, size_t at, const void *item,
+                                                               size_t size, ss_heap_before *before) {
+  char *place = (char *)heap;
+  for (size_t child; (child = 2 * at + 1) < count; at = child) {
+    if (child + 1 < count && before(place + (child + 1) * size, place + child * size)) child++;
+    if (!before(place + child * size, item)) break;
+    memcpy(place + at * size, place + child * size, size);
+  }
+  memcpy(place + at * size, item, size);
+}
+
+#endif
