@@ -1,8 +1,8 @@
 /* A device file out of kernels timed here. */
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/units.h"
 #include "cli/calibrate.h"
-#include "base/options.h"
 #include "kernels/timing.h"
 
 #include <cjson/cJSON.h>

@@ -1,11 +1,10 @@
 /* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/request.h"
 #include "cost/grid.h"
 #include "report/flat.h"
-#include "report/nullable.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -36,7 +35,7 @@ struct checks {
 
 static bool play_all(struct checks *c, const struct ss_run_options *options, struct ss_error *error) {
   size_t failed = SIZE_MAX;
-  struct ss_progress progress = ss_progress_begin("points", c->grid.count, options->quiet);
+  ss_watcher_begin(options->watcher, "points", c->grid.count);
   c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
   if (!c->result) return ss_fail_memory(error, "checking");
 #pragma omp parallel num_threads(options->jobs ? (int)options->jobs : omp_get_num_procs())
@@ -53,13 +52,13 @@ static bool play_all(struct checks *c, const struct ss_run_options *options, str
           failed = i;
           if (error) *error = mine;
         }
-        ss_progress_step(&progress);
+        ss_watcher_advance(options->watcher, 1, 1, (double)c->grid.count);
       }
     }
     ss_arena_free(&arena);
     ss_coalesce_free(&scratch);
   }
-  ss_progress_end(&progress);
+  ss_watcher_end(options->watcher);
   return failed == SIZE_MAX;
 }
 
@@ -239,17 +238,16 @@ static bool verdict(const struct checks *c, struct ss_error *error) {
 
 static bool check_scenario(const struct ss_call *call, const char *file, const struct ss_costs *costs,
                            struct ss_error *error) {
-  struct ss_request request = {.file = file};
-  struct ss_scenario *scenario;
-  struct ss_points points = {0};
-  if (!ss_scenario_open(&request, &scenario, error)) return false;
-  struct ss_node expect = ss_scenario_expect(scenario);
-  bool ok = ss_expect_check(scenario, error) &&
-            ss_points_run(scenario, costs, &call->options, NULL, &points, error) &&
-            ss_points_expect(&points, expect, error);
+  struct ss_study_source request = {.file = file, .costs = costs};
+  struct ss_study *scenario;
+  struct ss_results points = {0};
+  if (!ss_study_open(&request, &scenario, error)) return false;
+  struct ss_node expect = ss_study_expect(scenario);
+  bool ok = ss_study_check_expect(scenario, error) && ss_study_run(scenario, &call->options, NULL, &points, error) &&
+            ss_results_expect(&points, expect, error);
   if (ok) fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
-  ss_points_free(&points);
-  ss_scenario_close(scenario);
+  ss_results_free(&points);
+  ss_study_close(scenario);
   return ok;
 }
 

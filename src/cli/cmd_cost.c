@@ -1,10 +1,9 @@
 /* Closed forms only: no trace, no simulation. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "cli/command.h"
 #include "cli/forms.h"
-#include "report/exact.h"
 #include "report/flat.h"
-#include "report/nullable.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>

@@ -215,7 +215,7 @@ static bool search(struct session *s, struct ss_error *error) {
                                              .same = 1e-12,
                                              .costs = a->simulate ? ss_duel_simulate : ss_duel_forms,
                                              .context = &s->duel};
-  s->progress = ss_progress_begin("places", search.probes, s->call->options.quiet || !a->simulate);
+  s->progress = ss_progress_begin("places", search.probes, s->call->quiet || !a->simulate);
   s->duel.tick = tick;
   s->duel.tick_context = &s->progress;
   const bool found = ss_crossover_find(&search, &s->found, error);

@@ -51,7 +51,7 @@ enum { DEFAULT_ITERATIONS = 5 };
 struct session {
   struct ss_communicator comm;
   struct ss_call call;
-  struct ss_scenario *scenario;
+  struct ss_study *scenario;
   struct ss_exec_point *points; /* [count] */
   size_t count;
   struct ss_arena lasting, iteration;
@@ -85,7 +85,7 @@ static bool parse(struct session *s, int argc, char **argv, struct ss_error *err
 }
 
 static bool make_point(struct session *s, const struct ss_job *job, struct ss_exec_point *p, struct ss_error *error) {
-  const struct ss_request *request = &s->call.request;
+  const struct ss_study_source *request = &s->call.request;
   struct ss_input shape;
   uint32_t n = job->ranks + job->servers;
   if (job->ranks != s->comm.size)
@@ -109,12 +109,12 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
 }
 
 static bool open_session(struct session *s, struct ss_error *error) {
-  struct ss_request request = s->call.request;
+  struct ss_study_source request = s->call.request;
   char ranks[16];
   (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->comm.size);
   request.ranks = ranks;
-  if (!ss_scenario_open(&request, &s->scenario, error)) return false;
-  const struct ss_job *jobs = ss_scenario_jobs(s->scenario, &s->count);
+  if (!ss_study_open(&request, &s->scenario, error)) return false;
+  const struct ss_job *jobs = ss_study_jobs(s->scenario, &s->count);
   s->points = ss_arena_alloc(&s->lasting, s->count, sizeof *s->points);
   if (!s->points) return ss_fail_memory(error, "planning runs");
   for (size_t i = 0; i < s->count; i++)
@@ -141,7 +141,7 @@ static bool same_points(struct session *s, struct ss_error *error) {
 }
 
 static void close_session(struct session *s) {
-  if (s->scenario) ss_scenario_close(s->scenario);
+  if (s->scenario) ss_study_close(s->scenario);
   ss_call_free(&s->call);
   ss_coalesce_free(&s->scratch);
   ss_exec_memory_free(&s->memory);
@@ -216,7 +216,7 @@ static bool play_points(struct session *s, struct ss_error *error) {
 static bool print(const struct session *s, struct ss_error *error) {
   const struct ss_exec_answer answer = {.points = s->points,
                                         .count = s->count,
-                                        .scenario = ss_scenario_name(s->scenario),
+                                        .scenario = ss_study_name(s->scenario),
                                         .ranks = s->comm.size,
                                         .repeats = s->repeats};
   return ss_exec_print(&answer, s->call.format, s->call.output, error);

@@ -1,11 +1,11 @@
 #include "cli/cmd_trace.h"
 
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "report/exact.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "base/units.h"
 #include "cli/cmd_trace.h"
 #include "cli/progress.h"
-#include "study/scenario.h"
+#include "study/study.h"
 #include "trace/measure/fit.h"
 
 #include <cjson/cJSON.h>

@@ -1,7 +1,7 @@
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "base/options.h"
 #include "cli/progress.h"
 #include "trace/measure/stats.h"
 

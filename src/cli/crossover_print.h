@@ -2,8 +2,10 @@
 #ifndef SS_CLI_CROSSOVER_PRINT_H
 #define SS_CLI_CROSSOVER_PRINT_H
 
-#include "study/duel.h"
+#include <stdio.h>
+
 #include "cost/crossover.h"
+#include "study/duel.h"
 
 struct ss_crossover_told {
   const struct ss_duel *duel;

@@ -1,6 +1,6 @@
 #include "report/curves.h"
 
-#include "report/exact.h"
+#include "base/json_text.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>

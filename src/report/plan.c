@@ -1,7 +1,7 @@
 #include "report/plan.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
-#include "report/exact.h"
 #include "report/flat.h"
 #include "report/table.h"
 
@@ -12,23 +12,23 @@
 
 /* --- choosing ------------------------------------------------------------------------------------------- */
 
-static bool same_place(const struct ss_point *a, const struct ss_point *b) {
+static bool same_place(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at;
 }
 
-static bool is_sum(const struct ss_point *p) {
+static bool is_sum(const struct ss_result *p) {
   return strcmp(p->tensor, "*") == 0;
 }
 
 /* The least time, the first of equals; `but` is left out. */
-static const struct ss_point *cheapest(const struct ss_point *points, size_t n, const struct ss_point *but) {
-  const struct ss_point *best = NULL;
+static const struct ss_result *cheapest(const struct ss_result *points, size_t n, const struct ss_result *but) {
+  const struct ss_result *best = NULL;
   for (size_t i = 0; i < n; i++)
     if (&points[i] != but && (!best || points[i].time < best->time)) best = &points[i];
   return best;
 }
 
-static struct ss_plan_row choose(const struct ss_point *points, size_t n) {
+static struct ss_plan_row choose(const struct ss_result *points, size_t n) {
   struct ss_plan_row row = {.place = points, .dense = NAN, .candidates = n, .lossless = true};
   for (size_t i = 0; i < n && isnan(row.dense); i++)
     if (strcmp(points[i].setting.scheme->name, "allreduce") == 0) row.dense = points[i].time;
@@ -43,11 +43,11 @@ static struct ss_plan_row choose(const struct ss_point *points, size_t n) {
   return row;
 }
 
-bool ss_plan_make(const struct ss_points *points, struct ss_plan *out, struct ss_error *error) {
+bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) {
   *out = (struct ss_plan){.row = ss_alloc_zero(points->count, sizeof *out->row)};
   if (!out->row) return ss_fail_memory(error, "planning");
   for (size_t i = 0, n; i < points->count; i += n) {
-    const struct ss_point *p = &points->point[i];
+    const struct ss_result *p = &points->point[i];
     for (n = 1; i + n < points->count && same_place(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
     struct ss_plan_row row = choose(p, n);
     for (size_t k = out->count; is_sum(p) && k-- > 0 && same_place(p, out->row[k].place);) {
@@ -79,8 +79,8 @@ static void add_text(cJSON *o, const char *name, const char *text) {
 }
 
 static cJSON *row_json(const struct ss_plan_row *row) {
-  const struct ss_point *best = row->best, *place = row->place;
-  cJSON *o = cJSON_CreateObject(), *point = best ? ss_point_json(best) : NULL,
+  const struct ss_result *best = row->best, *place = row->place;
+  cJSON *o = cJSON_CreateObject(), *point = best ? ss_result_json(best) : NULL,
         *options = cJSON_DetachItemFromObjectCaseSensitive(point, "options");
   cJSON_Delete(point);
   add_text(o, "tensor", place->tensor);
@@ -203,7 +203,7 @@ static bool print_place(const struct ss_plan_row *rows, size_t n, FILE *stream, 
                                       "margin",  "allreduce", "vs dense", "lossless", "energy"};
   struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
   if (!table) return ss_fail_memory(error, "printing a plan");
-  ss_point_print_place(rows->place, stream);
+  ss_result_print_place(rows->place, stream);
   fputc('\n', stream);
   for (size_t i = 0; i < n; i++) print_words(&rows[i], stream);
   fputc('\n', stream);
@@ -215,7 +215,7 @@ static bool print_place(const struct ss_plan_row *rows, size_t n, FILE *stream, 
 }
 
 static void print_notes(const struct ss_plan *plan, FILE *stream) {
-  const struct ss_point *p = plan->row->place;
+  const struct ss_result *p = plan->row->place;
   bool counted = false;
   for (size_t i = 0; i < plan->count; i++) counted = counted || strcmp(plan->row[i].place->device, "none") != 0;
   fprintf(stream, "time      one synchronisation of the tensor, mean over %llu iteration%s; %s\n",

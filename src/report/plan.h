@@ -2,13 +2,13 @@
 #ifndef SS_REPORT_PLAN_H
 #define SS_REPORT_PLAN_H
 
-#include "report/points.h"
+#include "report/results.h"
 
 struct ss_plan_row {
-  const struct ss_point *place;       /* any point of this tensor and place */
-  const struct ss_point *best, *next; /* best NULL: the sum over tensors, each with its own best; next: of one scheme
+  const struct ss_result *place;       /* any point of this tensor and place */
+  const struct ss_result *best, *next; /* best NULL: the sum over tensors, each with its own best; next: of one scheme
                                          for all. next NULL: there is one candidate */
-  double time, dense;                 /* s; dense: of the first all-reduce among the candidates, NaN: there is none */
+  double time, dense; /* s; dense: of the first all-reduce among the candidates, NaN: there is none */
   bool lossless;
   size_t candidates;
 };
@@ -19,7 +19,7 @@ struct ss_plan {
 };
 
 /* What the rows point to is the points', which must outlive the plan. */
-bool ss_plan_make(const struct ss_points *points, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_plan_free(struct ss_plan *plan);
 
 /* next's time / this time - 1; NaN without a next, or when nothing takes time. */

@@ -45,10 +45,8 @@ bool ss_points_share(const struct ss_points_share *share, struct ss_error *error
   return ss_fail(error, SS_MACHINE, "built without MPI");
 }
 
-bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_progress *progress,
-                    struct ss_error *error) {
+bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_error *error) {
   (void)training;
   (void)options;
-  (void)progress;
   return ss_fail(error, SS_MACHINE, "built without MPI");
 }

@@ -6,6 +6,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,17 +242,17 @@ static char *schemes_text(const struct ss_duel *duel) {
   return text;
 }
 
-static bool play(const struct ss_request *request, const struct ss_duel *duel, double cost[2],
+static bool play(const struct ss_study_source *request, const struct ss_duel *duel, double cost[2],
                  struct ss_error *error) {
-  const struct ss_run_options options = {.jobs = duel->call->options.jobs, .quiet = true};
-  struct ss_scenario *scenario;
-  struct ss_points points = {0};
-  if (!ss_scenario_open(request, &scenario, error)) return false;
-  bool ok = ss_points_run(scenario, &duel->costs, &options, NULL, &points, error);
+  const struct ss_run_options options = {.jobs = duel->call->options.jobs};
+  struct ss_study *scenario;
+  struct ss_results points = {0};
+  if (!ss_study_open(request, &scenario, error)) return false;
+  bool ok = ss_study_run(scenario, &options, NULL, &points, error);
   if (ok && points.count != 2) ok = ss_fail(error, SS_BAD_INPUT, "%zu points for two schemes", points.count);
   for (int i = 0; ok && i < 2; i++) cost[i] = points.point[i].time;
-  if (ok) ss_points_free(&points);
-  ss_scenario_close(scenario);
+  if (ok) ss_results_free(&points);
+  ss_study_close(scenario);
   return ok;
 }
 
@@ -270,13 +271,13 @@ bool ss_duel_simulate(void *context, double x, double cost[2], struct ss_error *
   SS_AUTO_FREE char *schemes = schemes_text(duel);
   if (!trace || !schemes) return ss_fail_memory(error, "simulating");
   const char *set[] = {trace, schemes, index_bytes};
-  const struct ss_request request = {.cluster = duel->call->request.cluster ? duel->call->request.cluster
-                                                                            : "p3.16xlarge-25g",
-                                     .ranks = count,
-                                     .bandwidth = bandwidth,
-                                     .latency = latency,
-                                     .no_verify = true,
-                                     .set = set,
-                                     .sets = 3};
+  const struct ss_study_source request = {.cluster = duel->call->request.cluster ? duel->call->request.cluster
+                                                                                 : "p3.16xlarge-25g",
+                                          .ranks = count,
+                                          .bandwidth = bandwidth,
+                                          .latency = latency,
+                                          .no_verify = true,
+                                          .set = set,
+                                          .sets = 3};
   return play(&request, duel, cost, error);
 }

@@ -4,6 +4,7 @@
 #include "study/processes.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,14 +12,9 @@
 
 /* All processes run the same program, on machines of one kind. Names and texts are known everywhere. */
 
-static size_t fields(void) {
-  size_t n = 0;
-  while (ss_point_field_name(n)) n++;
-  return n;
-}
-
-static size_t numbers_of(const struct ss_point *p, const struct ss_run_options *options) {
-  return 2 + fields() + (options->per_iteration ? p->iterations : 0) + (options->per_rank ? 2 * (size_t)p->ranks : 0);
+static size_t numbers_of(const struct ss_result *p, const struct ss_run_options *options) {
+  return 2 + SS_RESULT_FIELDS + (options->per_iteration ? p->iterations : 0) +
+         (options->per_rank ? 2 * (size_t)p->ranks : 0);
 }
 
 static double *put_array(double *to, const double *from, size_t count) {
@@ -26,11 +22,10 @@ static double *put_array(double *to, const double *from, size_t count) {
   return to + count;
 }
 
-static double *put_point(double *to, const struct ss_point *p, const struct ss_run_options *options) {
-  const char *name, *near;
+static double *put_point(double *to, const struct ss_result *p, const struct ss_run_options *options) {
   *to++ = p->exact;
   *to++ = p->formula || p->formula_low || p->formula_high || p->paper || p->erratum;
-  for (size_t i = 0; (name = ss_point_field_name(i)); i++) (void)ss_point_field(p, name, to++, &near);
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) *to++ = ss_result_value(p, i);
   if (options->per_iteration) to = put_array(to, p->iteration_s, p->iterations);
   if (!options->per_rank) return to;
   to = put_array(to, p->rank_sent, p->ranks);
@@ -44,14 +39,14 @@ static const double *get_array(const double *from, size_t count, double **out) {
 }
 
 static bool get_point(const double **from, const struct ss_job *job, const struct ss_points_share *s,
-                      struct ss_point *p, struct ss_error *error) {
+                      struct ss_result *p, struct ss_error *error) {
   const struct ss_cost *cost = ss_job_cost(job, s->costs);
   const double *at = *from;
-  ss_point_free_arrays(p);
-  ss_point_begin(p, job);
+  ss_result_free_arrays(p);
+  ss_result_begin(p, job);
   p->exact = (enum ss_verdict)(int)*at++;
-  if (*at++ != 0 && cost) ss_point_add_texts(p, cost);
-  for (size_t i = 0; ss_point_field_name(i); i++) ss_point_set_field(p, i, *at++);
+  if (*at++ != 0 && cost) ss_result_add_texts(p, cost);
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) ss_result_set_value(p, i, *at++);
   if (s->options->per_iteration) at = get_array(at, p->iterations, &p->iteration_s);
   if (s->options->per_rank) at = get_array(at, p->ranks, &p->rank_sent);
   if (s->options->per_rank) at = get_array(at, p->ranks, &p->rank_received);
@@ -87,9 +82,9 @@ static void *pack(void *context, size_t item, size_t *size) {
   double *const numbers = ss_alloc(group_numbers(s, group), sizeof *numbers), *at = numbers;
   if (!numbers) return NULL;
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_point *p = &s->points[group->job[i]];
+    struct ss_result *p = &s->points[group->job[i]];
     at = put_point(at, p, s->options);
-    ss_point_free_arrays(p);
+    ss_result_free_arrays(p);
   }
   *size = (size_t)(at - numbers) * sizeof *numbers;
   return numbers;

@@ -9,7 +9,6 @@
 struct sharing {
   struct ss_durations *durations;
   const struct ss_run_options *options;
-  struct ss_progress *progress;
   struct ss_durations_worker **worker; /* [threads] */
 };
 
@@ -31,7 +30,8 @@ static bool unpack(void *context, size_t item, const void *bytes, size_t size, s
 static bool finished(void *context, size_t item, struct ss_error *error) {
   (void)item;
   (void)error;
-  ss_progress_step(((struct sharing *)context)->progress);
+  const struct sharing *x = context;
+  ss_watcher_advance(x->options->watcher, 1, 1, x->durations->count);
   return true;
 }
 
@@ -66,9 +66,8 @@ static bool open_workers(struct sharing *x, unsigned threads, struct ss_error *e
   return (x->worker && good) || ss_fail_memory(error, "sharing simulations");
 }
 
-bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_progress *progress,
-                    struct ss_error *error) {
-  struct sharing x = {.durations = &training->durations, .options = options, .progress = progress};
+bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_error *error) {
+  struct sharing x = {.durations = &training->durations, .options = options};
   struct ss_shared_work work = {.context = &x,
                                 .count = training->durations.count,
                                 .patience = options->patience,

@@ -1,5 +1,7 @@
 #include "train/durations.h"
 
+#include "schemes/iteration.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -173,7 +175,6 @@ static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct
   ss_device_scale(&device, d->sampled);
   const struct ss_world world = {&cluster, &device, w->all->verify, &w->memory};
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
-  const bool by_element = setting.scheme->by_elements || setting.element;
   struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true, .values = true};
   if (!reserve(d, ITERATIONS_OF_VALUES, error)) return false;
   for (uint32_t t = 0; t < d->period; t++) {
@@ -182,8 +183,9 @@ static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct
     ss_arena_reset(&w->arena);
     if (!ss_input_make(&origin, &options, &w->arena, &w->scratch, &input, error)) return false;
     input.value_bytes = element;
-    if (c->select.selects && !ss_selector_apply(&w->selector, by_element, &input, &w->arena, error)) return false;
-    if (!simulate(w, d, &setting, &world, &input, t, error)) return false;
+    if (!ss_iteration_select(&setting, &w->selector, &input, &w->arena, error) ||
+        !simulate(w, d, &setting, &world, &input, t, error))
+      return false;
   }
   return true;
 }
@@ -203,7 +205,7 @@ static void close_worker(struct ss_durations_worker *w) {
   ss_selector_free(&w->selector);
 }
 
-bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*step)(void *), void *context,
+bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const struct ss_watcher *watcher,
                        struct ss_error *error) {
   uint32_t failed = UINT32_MAX;
 #pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
@@ -222,7 +224,7 @@ bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*ste
           failed = i; /* the first in order, whatever the threads did */
           if (error) *error = mine;
         }
-        if (step) step(context);
+        ss_watcher_advance(watcher, 1, 1, durations->count);
       }
     }
     close_worker(&worker);
