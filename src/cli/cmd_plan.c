@@ -1,5 +1,6 @@
 /* Which scheme for which tensor: all candidates are simulated, the cheapest is shown with its margin. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "cli/command.h"
 #include "cli/request.h"
 #include "report/plan.h"
@@ -35,7 +36,7 @@ static const char help[] =
 static bool print(const struct ss_call *call, const char *name, const struct ss_plan *plan, struct ss_error *error) {
   struct ss_output output;
   if (!ss_output_open(call->output, &output, error)) return false;
-  bool ok = call->format == SS_JSON  ? ss_plan_json(plan, name, output.stream, error)
+  bool ok = call->format == SS_JSON  ? ss_json_print_exact(ss_plan_json(plan, name), output.stream, error)
             : call->format == SS_CSV ? ss_plan_csv(plan, output.stream, error)
                                      : ss_plan_table(plan, name, output.stream, error);
   if (ok && call->format == SS_TABLE && !(call->request.lossy && call->request.model_parallel))

@@ -113,11 +113,6 @@ void trace_tick(void *progress) {
   ss_progress_step(progress);
 }
 
-const char *trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size) {
-  (void)snprintf(buffer, size, "xxh64:%016" PRIx64, ss_trace_hash(trace));
-  return buffer;
-}
-
 static bool run(int argc, char **argv, struct ss_error *error) {
   static const struct ss_command *const verbs[] = {&trace_import, &trace_synth, &trace_fit, &trace_merge,
                                                    &trace_stats,  &trace_info,  NULL};

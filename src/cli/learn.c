@@ -1,6 +1,7 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
 #include "cli/learn.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/options.h"
 #include "cli/progress.h"
 #include "cli/request.h"
@@ -10,6 +11,7 @@
 #include "trace/make/import.h"
 
 #include <assert.h>
+#include <cjson/cJSON.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,10 +301,17 @@ static bool learn_all(const struct arguments *a, const struct ss_course *course,
   return true;
 }
 
+static bool print_json(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+  cJSON *root = ss_curves_json(curves);
+  const bool good = ss_json_print(root, stream, error);
+  cJSON_Delete(root);
+  return good;
+}
+
 static bool print(const struct arguments *a, const struct ss_curves *curves, struct ss_error *error) {
   struct ss_output output;
   if (!ss_output_open(a->output, &output, error)) return false;
-  const bool good = a->format == SS_JSON  ? ss_curves_json(curves, output.stream, error)
+  const bool good = a->format == SS_JSON  ? print_json(curves, output.stream, error)
                     : a->format == SS_CSV ? ss_curves_csv(curves, output.stream, error)
                                           : ss_curves_table(curves, output.stream, error);
   if (good) return ss_output_commit(&output, error);
