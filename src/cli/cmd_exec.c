@@ -8,6 +8,7 @@
 #include "cli/exec_print.h"
 #include "cli/request.h"
 #include "exec/launch.h"
+#include "schemes/iteration.h"
 #include "study/identity.h"
 
 #include <gsl/gsl_sort_double.h>
@@ -91,9 +92,7 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
   if (job->ranks != s->comm.size)
     return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
                    s->comm.size);
-  const bool element = ss_setting_input_options(&job->setting, job->ranks, true, false).element;
-  if (!ss_input_shape(&job->origin, element || job->selection.selects, &shape, error)) return false;
-  ss_selection_shape(&job->selection, element, &shape);
+  if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, error)) return false;
   if (!ss_execute_check(&job->setting, &shape, error)) return false;
   *p = (struct ss_exec_point){
       .job = job, .count = job->end - job->first, .endpoints = n, .exact = true, .equal = true};
@@ -169,13 +168,11 @@ static void add_traffic(const struct ss_traffic *traffic, uint32_t ranks, uint32
 /* Every process makes what all ranks have, and what they select of it. */
 static bool make_input(struct session *s, const struct ss_job *job, uint64_t iteration, struct ss_input *out,
                        struct ss_error *error) {
-  struct ss_input_options options = ss_setting_input_options(&job->setting, job->ranks, true, false);
-  const bool element = options.element;
-  if (job->selection.selects) options.element = options.values = options.lists = true;
+  struct ss_input_options options = ss_iteration_options(&job->setting, &job->selection, job->ranks, true, false);
   options.iteration = iteration;
   ss_arena_reset(&s->iteration);
   return ss_input_make(&job->origin, &options, &s->iteration, &s->scratch, out, error) &&
-         (!job->selection.selects || ss_selector_apply(&s->selector, element, out, &s->iteration, error));
+         ss_iteration_select(&job->setting, &s->selector, out, &s->iteration, error);
 }
 
 static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t i, struct ss_error *error) {

@@ -18,11 +18,10 @@ const struct ss_axis ss_axes[SS_OVERS] = {
 
 /* --- who they are ----------------------------------------------------------------------------------------- */
 
-/* "zen-coo" of ".../zen-coo.json" */
 static bool is_form(const struct ss_cost *cost, const char *name) {
-  const char *slash = strrchr(cost->file, '/'), *base = slash ? slash + 1 : cost->file, *dot = strrchr(base, '.');
-  const size_t length = dot ? (size_t)(dot - base) : strlen(base);
-  return strlen(name) == length && strncmp(base, name, length) == 0;
+  char form[128];
+  ss_cost_form_name(cost, form, sizeof form);
+  return strcmp(form, name) == 0;
 }
 
 /* The scheme of a closed form, with the options for which it holds (the first where it lists several). */

@@ -23,12 +23,11 @@ static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss
                       const struct ss_cluster *cluster, struct ss_error *error) {
   struct ss_cost_values values;
   if (!ss_cost_evaluate(cost, s, &values, error)) return false;
-  const char *slash = strrchr(cost->file, '/'), *base = slash ? slash + 1 : cost->file;
-  cJSON *o = cJSON_CreateObject(), *label = cJSON_CreateString(base);
-  char *dot = label ? strrchr(label->valuestring, '.') : NULL;
-  if (dot) *dot = '\0';
+  char form[128];
+  cJSON *o = cJSON_CreateObject();
+  ss_cost_form_name(cost, form, sizeof form);
   cJSON_AddStringToObject(o, "scheme", cost->scheme->name);
-  cJSON_AddItemToObject(o, "form", label);
+  cJSON_AddStringToObject(o, "form", form);
   cJSON_AddNumberToObject(o, "ranks", s->P);
   cJSON_AddStringToObject(o, "cluster", cluster->name);
   ss_json_add_number(o, "density", s->nnz / s->R);
