@@ -15,12 +15,11 @@ static bool play_all(struct ss_checks *c, const struct ss_run_options *options, 
   if (!c->result) return ss_fail_memory(error, "checking");
 #pragma omp parallel num_threads(options->jobs ? (int)options->jobs : omp_get_num_procs())
   {
-    struct ss_arena arena = {0};
-    struct ss_coalesce_scratch scratch = {0};
+    struct ss_grid_scratch scratch = {0};
 #pragma omp for schedule(dynamic, 4)
     for (size_t i = 0; i < c->grid.count; i++) {
       struct ss_error mine;
-      bool ok = ss_grid_play(&c->grid.point[i], &arena, &scratch, &c->result[i], &mine);
+      bool ok = ss_grid_play(&c->grid.point[i], &scratch, &c->result[i], &mine);
 #pragma omp critical
       {
         if (!ok && i < failed) {
@@ -30,8 +29,7 @@ static bool play_all(struct ss_checks *c, const struct ss_run_options *options, 
         ss_watcher_advance(options->watcher, 1, 1, (double)c->grid.count);
       }
     }
-    ss_arena_free(&arena);
-    ss_coalesce_free(&scratch);
+    ss_grid_scratch_free(&scratch);
   }
   ss_watcher_end(options->watcher);
   return failed == SIZE_MAX;

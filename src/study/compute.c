@@ -150,20 +150,21 @@ static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss
 }
 
 /* One iteration, on all networks. */
-static bool run_iteration(const struct ss_job *job, uint32_t networks, const struct ss_run_options *options,
-                          uint64_t t, struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
+static bool run_iteration(const struct ss_computing *all, const struct ss_job_group *group, uint64_t t,
+                          struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
+  const struct ss_job *job = &all->jobs[group->job[0]];
   const struct ss_world world = {
       .cluster = w->clusters[0], .device = &job->device, .verify = job->verify, .memory = &w->memory};
   struct ss_input_options input_options =
       ss_iteration_options(&job->setting, &job->selection, job->ranks, job->verify, job->device.counted);
   struct ss_input input;
-  *out = (struct ss_outcome){.rank_sent = options->per_rank ? w->sent : NULL, .rank_received = w->received};
+  *out = (struct ss_outcome){.rank_sent = all->options->per_rank ? w->sent : NULL, .rank_received = w->received};
   input_options.iteration = t;
   ss_arena_reset(&w->arena);
-  if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &w->scratch, &input, error) ||
+  if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &input, error) ||
       !ss_iteration_select(&job->setting, &w->selector, &input, &w->arena, error) ||
       !ss_measure_add(&w->measures, &input, &job->origin, error) ||
-      !ss_simulate_all(&job->setting, &world, w->clusters, networks, &input, &w->arena, out, w->tallies, error))
+      !ss_simulate_all(&job->setting, &world, w->clusters, group->count, &input, &w->arena, out, w->tallies, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
                           (unsigned long long)t);
   if (out->proven && !out->sound)
@@ -178,11 +179,10 @@ const struct ss_cost *ss_job_cost(const struct ss_job *job, const struct ss_cost
   return ss_costs_find(costs, &job->setting, job->ranks, job->servers);
 }
 
-static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                        const struct ss_run_options *options, struct ss_worker *w, struct ss_result *points,
+static bool begin_group(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
                         struct ss_error *error) {
-  const struct ss_job *job = &jobs[group->job[0]];
-  const struct ss_cost *cost = ss_job_cost(job, costs);
+  const struct ss_job *job = &all->jobs[group->job[0]];
+  const struct ss_cost *cost = ss_job_cost(job, all->costs);
   const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
   ss_memory_free(&w->memory); /* each group begins with nothing kept */
   ss_selector_free(&w->selector);
@@ -190,41 +190,39 @@ static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *gr
   memset(w->counted, 0, sizeof w->counted);
   if (!worker_arrays(w, job->ranks, group->count, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_result *p = &points[group->job[i]];
-    w->clusters[i] = &jobs[group->job[i]].cluster;
+    struct ss_result *p = &all->results[group->job[i]];
+    w->clusters[i] = &all->jobs[group->job[i]].cluster;
     ss_result_free_arrays(p);
-    ss_result_begin(p, &jobs[group->job[i]]);
-    if (!point_arrays(p, options, error)) return false;
+    ss_result_begin(p, &all->jobs[group->job[i]]);
+    if (!point_arrays(p, all->options, error)) return false;
   }
   return ss_measure_begin(&w->measures, job->ranks, block, error);
 }
 
-bool ss_group_compute(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                      const struct ss_run_options *options, struct ss_worker *w, struct ss_result *points,
+bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
                       struct ss_error *error) {
-  const struct ss_job *job = &jobs[group->job[0]];
-  if (!begin_group(jobs, group, costs, options, w, points, error)) return false;
+  const struct ss_job *job = &all->jobs[group->job[0]];
+  if (!begin_group(all, group, w, error)) return false;
   for (uint64_t t = job->first; t < job->end; t++) {
     struct ss_outcome outcome;
-    if (!run_iteration(job, group->count, options, t, w, &outcome, error)) return false;
+    if (!run_iteration(all, group, t, w, &outcome, error)) return false;
     count_values(w, &outcome);
     for (uint32_t i = 0; i < group->count; i++)
-      accumulate(&points[group->job[i]], &outcome, &w->tallies[i], w, t - job->first);
+      accumulate(&all->results[group->job[i]], &outcome, &w->tallies[i], w, t - job->first);
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_result *p = &points[group->job[i]];
+    struct ss_result *p = &all->results[group->job[i]];
     divide(p, w);
     p->density = mean->density;
     p->gamma = mean->gamma;
-    add_forms(p, &jobs[group->job[i]], ss_job_cost(job, costs), mean);
+    add_forms(p, &all->jobs[group->job[i]], ss_job_cost(job, all->costs), mean);
   }
   return true;
 }
 
 void ss_worker_free(struct ss_worker *w) {
   ss_arena_free(&w->arena);
-  ss_coalesce_free(&w->scratch);
   ss_inputs_free(&w->inputs);
   ss_memory_free(&w->memory);
   ss_selector_free(&w->selector);

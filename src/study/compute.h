@@ -13,7 +13,6 @@ enum { SS_INPUTS_ROOM = 1 << 29 };
 /* What one thread keeps from group to group: zeroed, but for inputs.room, and to be freed. */
 struct ss_worker {
   struct ss_arena arena;
-  struct ss_coalesce_scratch scratch;
   struct ss_inputs inputs;
   struct ss_memory memory;
   struct ss_selector selector;
@@ -25,10 +24,16 @@ struct ss_worker {
 };
 void ss_worker_free(struct ss_worker *worker);
 
-/* Jobs that send the same, each on its own network: fills in points[job] of each job of the group, whatever it was.
- */
-bool ss_group_compute(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                      const struct ss_run_options *options, struct ss_worker *worker, struct ss_result *points,
+/* What all threads and processes of a run share. */
+struct ss_computing {
+  const struct ss_job *jobs; /* [count] */
+  size_t count;
+  const struct ss_costs *costs;
+  const struct ss_run_options *options;
+  struct ss_result *results; /* [count] in the jobs' order */
+};
+/* Jobs that send the same, each on its own network: fills in the result of each job of the group, whatever it was. */
+bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *worker,
                       struct ss_error *error) SS_MUST_CHECK;
 
 /* The point without values. */
