@@ -48,7 +48,7 @@ static cJSON *changed_json(const struct ss_changed_point *c) {
   cJSON *fields = cJSON_AddArrayToObject(o, "fields"), *differs = cJSON_AddArrayToObject(o, "differs");
   for (size_t i = 0; i < c->fields; i++)
     add_field(fields, c->field[i].field->name, c->field[i].was, c->field[i].now, relative(&c->field[i]));
-  if (c->judged_by_default) cJSON_AddItemToArray(differs, cJSON_CreateString("exact"));
+  if (c->verdict_changed) cJSON_AddItemToArray(differs, cJSON_CreateString("exact"));
   if (now) add_differing(differs, c, now);
   cJSON_Delete(now);
   return o;
@@ -69,11 +69,11 @@ bool ss_diff_json(const struct ss_diff *diff, const char *scenario, FILE *stream
   return ss_json_print_exact(root, stream, error);
 }
 
-/* A line a field that moved; points that are new or missing, or were judged otherwise, have one without. */
+/* A line a field that moved; points that are new or missing, or have another verdict, have one without. */
 static void add_lines(cJSON *list, const struct ss_changed_point *c) {
   cJSON *o = changed_json(c), *fields = cJSON_DetachItemFromObjectCaseSensitive(o, "fields");
   cJSON_DeleteItemFromObjectCaseSensitive(o, "differs");
-  if (cJSON_GetArraySize(fields) == 0) add_field(fields, c->judged_by_default ? "exact" : "", NAN, NAN, NAN);
+  if (cJSON_GetArraySize(fields) == 0) add_field(fields, c->verdict_changed ? "exact" : "", NAN, NAN, NAN);
   for (const cJSON *f = fields ? fields->child : NULL; f; f = f->next) {
     cJSON *line = cJSON_Duplicate(o, 1);
     for (const cJSON *v = f->child; v; v = v->next) cJSON_AddItemToObject(line, v->string, cJSON_Duplicate(v, 1));
@@ -151,7 +151,7 @@ static const struct ss_moved_field *most_moved(const struct ss_changed_point *c)
 static void add_move(struct ss_table *table, const struct ss_changed_point *c) {
   const struct ss_moved_field *most = most_moved(c);
   if (!most) {
-    ss_table_cell(table, "%s", c->judged_by_default ? "exact" : "-");
+    ss_table_cell(table, "%s", c->verdict_changed ? "exact" : "-");
     for (int i = 0; i < 4; i++) ss_table_cell(table, "-");
     return;
   }
@@ -160,7 +160,7 @@ static void add_move(struct ss_table *table, const struct ss_changed_point *c) {
   value_cell(table, most->field, most->now);
   if (isfinite(relative(most))) ss_table_cell(table, "%+.3g%%", 100 * relative(most));
   else ss_table_cell(table, "-");
-  ss_table_cell(table, "%zu", c->fields - 1 + c->judged_by_default);
+  ss_table_cell(table, "%zu", c->fields - 1 + c->verdict_changed);
 }
 
 /* "zen: options, trace_hash"; the caller's, NULL when nothing differs. */

@@ -14,7 +14,7 @@ void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
 void ss_result_print_place(const struct ss_result *point, FILE *stream);
 
-/* --- the table's parts, for those who print it otherwise ------------------------------------------------------- */
+/* --- the table's parts, for other forms of it ------------------------------------------------------- */
 
 /* Do both stand in one table: schemes of one tensor at one place? */
 bool ss_result_same_place(const struct ss_result *a, const struct ss_result *b);

@@ -1,4 +1,4 @@
-/* Without MPI nobody is together: `crew` is NULL everywhere. */
+/* Without MPI there is one process: communicators are NULL everywhere. */
 #include "exec/launch.h"
 #include "study/processes.h"
 #include "study/run_shared.h"

@@ -108,7 +108,7 @@ static bool compare(struct ss_node stored, const struct ss_result *p, double tol
     if (!isfinite(f.now)) f.now = NAN;
     if (moved(f.was, f.now, known->is & SS_FIELD_COUNTS ? 0 : tolerance)) out->field[out->fields++] = f;
   }
-  out->judged_by_default = !same_verdict(stored, p->exact);
+  out->verdict_changed = !same_verdict(stored, p->exact);
   return true;
 }
 
@@ -136,7 +136,7 @@ static bool add_point(struct ss_diff *diff, struct list *stored, const struct ss
     free(c->field);
     return false;
   }
-  if (c->fields > 0 || c->judged_by_default) {
+  if (c->fields > 0 || c->verdict_changed) {
     diff->count++;
     diff->moved++;
   } else {

@@ -19,7 +19,7 @@ struct ss_changed_point {
   struct ss_node stored;         /* absent: new */
   struct ss_moved_field *field;  /* [fields] of points that moved */
   size_t fields;
-  bool judged_by_default; /* "exact" is not what it was */
+  bool verdict_changed; /* "exact" is not what it was */
 };
 
 struct ss_diff {

@@ -13,7 +13,7 @@ bool ss_processes_run(bool understood,
                       bool (*work)(void *context, struct ss_communicator *comm, struct ss_error *error),
                       void *context, struct ss_error *error) SS_MUST_CHECK;
 
-/* For what is done together or alone: `crew` NULL. */
+/* Is this the process that writes? `comm` NULL: there is only this one. */
 static inline bool ss_processes_first(const struct ss_communicator *comm) {
   return !comm || comm->rank == 0;
 }

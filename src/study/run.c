@@ -131,7 +131,7 @@ static bool open_results(struct run *run, size_t *known, struct ss_error *error)
   return true;
 }
 
-/* Of a crew only rank 0 has results, and knows what is wanted. */
+/* Of several processes only rank 0 has results, and knows what is wanted. */
 static bool open_run(struct run *run, struct ss_error *error) {
   const struct ss_communicator *comm = run->all.options->comm;
   const bool first = ss_processes_first(comm);
@@ -203,7 +203,7 @@ static bool finished(void *context, size_t group, struct ss_error *error) {
   return finish_group(run, &run->groups.group[group], error);
 }
 
-/* All ranks of a crew. */
+/* All processes take part. */
 static bool share(struct run *run, struct ss_error *error) {
   struct ss_points_share share = {
       .all = &run->all, .groups = &run->groups, .listener = run->listener, .finished = finished, .context = run};

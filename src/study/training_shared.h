@@ -5,7 +5,8 @@
 #include "study/study.h"
 #include "train/training.h"
 
-/* Collective; like ss_communicator_share. `wish` has a crew; Its watcher is told of each simulation. */
+/* Collective; like ss_communicator_share. The options have processes; their watcher is told of each
+ * simulation. */
 bool ss_train_share(struct ss_training *training, const struct ss_run_options *options,
                     struct ss_error *error) SS_MUST_CHECK;
 
