@@ -3,7 +3,6 @@
 #include "base/list.h"
 #include "places.h"
 
-#include "base/json.h"
 #include "base/memory.h"
 
 #include <dirent.h>
@@ -13,6 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* B of a model's file, at most. */
+enum { MODEL_BYTES = 4 << 20 };
 
 static bool has_models(const char *root) {
   char path[PATH_MAX];
@@ -141,6 +143,42 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
   int n = snprintf(path, size, "%s/%s/%s/%s.json", root, folder_of(kind), kind, name);
   if (n < 0 || (size_t)n >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
   return stat(path, &status) == 0 || unknown(kind, name, error);
+}
+
+void ss_data_locate(const char *name, const char *base, char *path, size_t size) {
+  static const char *const steps[] = {"", "../"};
+  snprintf(path, size, "%s", name);
+  if (access(path, F_OK) == 0 || name[0] == '/' || !base) return;
+  const char *slash = strrchr(base, '/');
+  for (size_t i = 0; i < 2; i++) {
+    char there[PATH_MAX];
+    snprintf(there, sizeof there, "%.*s%s%s", slash ? (int)(slash - base + 1) : 0, base, steps[i], name);
+    if (access(there, F_OK) != 0) continue;
+    snprintf(path, size, "%s", there);
+    return;
+  }
+}
+
+static bool read_model(const char *found, const char *base, struct ss_doc **out, struct ss_error *error) {
+  char path[PATH_MAX];
+  ss_data_locate(found, base, path, sizeof path);
+  return ss_doc_read(path, MODEL_BYTES, out, error);
+}
+
+bool ss_data_open(const char *kind, const char *name, const char *base, struct ss_doc **out,
+                   struct ss_error *error) {
+  char found[PATH_MAX];
+  return ss_data_find(kind, name, found, sizeof found, error) && read_model(found, base, out, error);
+}
+
+bool ss_data_open_node(const char *kind, struct ss_node node, const char *base, struct ss_doc **out,
+                        struct ss_error *error) {
+  const char *name;
+  char found[PATH_MAX], where[300];
+  if (!ss_node_text(node, &name, error)) return false;
+  if (!ss_data_find(kind, name, found, sizeof found, error))
+    return ss_fail_prefix(error, "%s: %s", ss_doc_name(node.doc), ss_node_path(node, where, sizeof where));
+  return read_model(found, base, out, error);
 }
 
 bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error *error) {

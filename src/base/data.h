@@ -3,7 +3,7 @@
 #ifndef SS_BASE_DATA_H
 #define SS_BASE_DATA_H
 
-#include "base/error.h"
+#include "base/json.h"
 
 #include <stddef.h>
 
@@ -11,6 +11,16 @@
  * has a '/' or ends in ".json" is a path already. An unknown name is an error that suggests the nearest and lists
  * what there is. */
 bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
+
+/* A path as a scenario means it: from here, or else from the folder of the file `base` (NULL: none), or the one
+ * above. */
+void ss_data_locate(const char *name, const char *base, char *path, size_t size);
+/* The model of that kind, by its name or by a path that is located with `base`. The document is the caller's. */
+bool ss_data_open(const char *kind, const char *name, const char *base, struct ss_doc **out,
+                   struct ss_error *error) SS_MUST_CHECK;
+/* The same of a name that stands in a document. */
+bool ss_data_open_node(const char *kind, struct ss_node name, const char *base, struct ss_doc **out,
+                        struct ss_error *error) SS_MUST_CHECK;
 
 /* "ROOT/RELATIVE", absolute, into `path`; a file that is not there is an error. */
 bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;

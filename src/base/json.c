@@ -131,6 +131,10 @@ bool ss_doc_read(const char *path, size_t limit, struct ss_doc **out, struct ss_
   return read && ss_doc_parse(path, text, length, out, error);
 }
 
+bool ss_doc_adopt(const char *name, cJSON *root, struct ss_doc **out, struct ss_error *error) {
+  return doc_new(name, root, out, error);
+}
+
 bool ss_doc_empty(const char *name, struct ss_doc **out, struct ss_error *error) {
   return doc_new(name, cJSON_CreateObject(), out, error);
 }

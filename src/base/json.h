@@ -40,6 +40,9 @@ void ss_cleanup_doc(struct ss_doc **doc);
 const char *ss_doc_name(const struct ss_doc *doc);
 struct ss_node ss_doc_root(struct ss_doc *doc);
 
+/* A document of a ready tree, which it owns from then on, also on failure. NULL: memory was short. */
+bool ss_doc_adopt(const char *name, struct cJSON *root, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
+
 /* Sets the field at a dotted path ("cluster.bandwidth", "schemes.2.teams"; numbers index arrays; the spelling of
  * messages, `schemes[2].teams` or `sweep["a.b"]`, will do as well), making the objects on the way. `value` is taken
  * as JSON when it parses as JSON, else as a string. A path through something that is neither object nor array, or an

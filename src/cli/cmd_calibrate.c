@@ -1,7 +1,7 @@
 #include "base/file.h"
+#include "base/json_text.h"
 #include "cli/calibrate.h"
 #include "cli/verbs.h"
-#include "report/exact.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

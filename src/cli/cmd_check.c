@@ -1,16 +1,13 @@
 /* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/request.h"
-#include "cost/grid.h"
 #include "report/flat.h"
-#include "report/nullable.h"
 #include "report/table.h"
+#include "study/check.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,105 +26,16 @@ static const char help[] = "usage: sparsync check [FILE...] [--jobs N] [--format
                            "  sparsync check allgather-ring my-form.json\n"
                            "  sparsync check scenarios/demo.json\n";
 
-struct checks {
-  struct ss_grid grid;
-  struct ss_grid_result *result;
-};
-
-static bool play_all(struct checks *c, const struct ss_run_options *options, struct ss_error *error) {
-  size_t failed = SIZE_MAX;
-  struct ss_progress progress = ss_progress_begin("points", c->grid.count, options->quiet);
-  c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
-  if (!c->result) return ss_fail_memory(error, "checking");
-#pragma omp parallel num_threads(options->jobs ? (int)options->jobs : omp_get_num_procs())
-  {
-    struct ss_arena arena = {0};
-    struct ss_coalesce_scratch scratch = {0};
-#pragma omp for schedule(dynamic, 4)
-    for (size_t i = 0; i < c->grid.count; i++) {
-      struct ss_error mine;
-      bool ok = ss_grid_play(&c->grid.point[i], &arena, &scratch, &c->result[i], &mine);
-#pragma omp critical
-      {
-        if (!ok && i < failed) {
-          failed = i;
-          if (error) *error = mine;
-        }
-        ss_progress_step(&progress);
-      }
-    }
-    ss_arena_free(&arena);
-    ss_coalesce_free(&scratch);
-  }
-  ss_progress_end(&progress);
-  return failed == SIZE_MAX;
-}
-
 /* --- output --------------------------------------------------------------------------------------------- */
 
-static void form_name(const struct ss_cost *cost, char *out, size_t size) {
-  const char *slash = strrchr(cost->file, '/');
-  snprintf(out, size, "%s", slash ? slash + 1 : cost->file);
-  char *dot = strrchr(out, '.');
-  if (dot) *dot = '\0';
-}
-
-static const char *input_name(const struct ss_grid_point *p) {
-  static const char *const overlaps[] = {
-      [SS_OVERLAP_FULL] = "full", [SS_OVERLAP_NONE] = "none", [SS_OVERLAP_RANDOM] = "random"};
-  return p->gradient.elements > 0 ? "gradient" : overlaps[p->uniform.overlap];
-}
-
-static const char *touch_name(const struct ss_grid_point *p) {
-  static const char *const touches[] = {[SS_TOUCH_NONE] = NULL, [SS_TOUCH_LOW] = "low", [SS_TOUCH_HIGH] = "high"};
-  return touches[p->touches];
-}
-
-static cJSON *place_json(const struct ss_grid_point *p) {
-  cJSON *at = cJSON_CreateObject();
-  char form[128];
-  form_name(p->cost, form, sizeof form);
-  cJSON_AddStringToObject(at, "form", form);
-  cJSON_AddNumberToObject(at, "P", p->ranks);
-  cJSON_AddNumberToObject(at, "rows", (double)p->uniform.rows);
-  cJSON_AddNumberToObject(at, "row_width", p->uniform.width);
-  cJSON_AddNumberToObject(at, "d", (double)p->uniform.nnz / (double)p->uniform.rows);
-  cJSON_AddStringToObject(at, "overlap", input_name(p));
-  if (p->gradient.elements > 0) cJSON_AddNumberToObject(at, "rho", p->gradient.rho);
-  cJSON_AddNumberToObject(at, "iterations", (double)p->iterations);
-  cJSON_AddNumberToObject(at, "index_bytes", p->setting.index_bytes);
-  cJSON_AddNumberToObject(at, "alpha", p->alpha);
-  cJSON_AddNumberToObject(at, "beta", p->beta);
-  cJSON_AddBoolToObject(at, "verify", p->verify);
-  return at;
-}
-
-static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_result *r) {
-  cJSON *o = cJSON_CreateObject();
-  const char *touches = touch_name(p);
-  cJSON_AddStringToObject(o, "scheme", p->setting.scheme->name);
-  cJSON_AddItemToObject(o, "point", place_json(p));
-  cJSON_AddNumberToObject(o, "simulated_s", r->simulated);
-  ss_json_add_number(o, "exact_s", r->exact);
-  ss_json_add_number(o, "low_s", r->low);
-  ss_json_add_number(o, "high_s", r->high);
-  cJSON_AddItemToObject(o, "touches", touches ? cJSON_CreateString(touches) : cJSON_CreateNull());
-  ss_json_add_number(o, "paper_s", r->paper);
-  ss_json_add_number(o, "relative", r->relative);
-  cJSON_AddBoolToObject(o, "ok", r->ok);
-  return o;
-}
-
-static bool print_list(const struct checks *c, enum ss_format format, FILE *stream, struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "checks");
-  bool ok = true;
-  for (size_t i = 0; i < c->grid.count; i++) cJSON_AddItemToArray(list, point_json(&c->grid.point[i], &c->result[i]));
+static bool print_list(const struct ss_checks *c, enum ss_format format, FILE *stream, struct ss_error *error) {
+  cJSON *root = ss_checks_json(c);
+  bool ok;
   if (format == SS_CSV) {
-    ok = ss_flat_csv(list, stream, error);
+    ok = ss_flat_csv(cJSON_GetObjectItemCaseSensitive(root, "checks"), stream, error);
   } else {
-    char *text = cJSON_PrintUnformatted(root);
+    SS_AUTO_FREE char *text = cJSON_PrintUnformatted(root);
     ok = text ? fprintf(stream, "%s\n", text) > 0 : ss_fail_memory(error, "printing checks");
-    free(text);
   }
   cJSON_Delete(root);
   return ok;
@@ -138,7 +46,7 @@ struct summary {
   double worst, paper_low, paper_high; /* printed over exact */
 };
 
-static struct summary summarise(const struct checks *c, size_t from, size_t *to) {
+static struct summary summarise(const struct ss_checks *c, size_t from, size_t *to) {
   const struct ss_cost *cost = c->grid.point[from].cost;
   struct summary s = {.paper_low = INFINITY, .paper_high = -INFINITY};
   size_t i = from;
@@ -157,7 +65,7 @@ static struct summary summarise(const struct checks *c, size_t from, size_t *to)
 
 static void summary_cells(struct ss_table *table, const struct ss_cost *cost, const struct summary *s) {
   char form[128];
-  form_name(cost, form, sizeof form);
+  ss_cost_form_name(cost, form, sizeof form);
   ss_table_cell(table, "%s", form);
   ss_table_cell(table, "%zu", s->points);
   ss_table_cell(table, "%.1e", s->worst);
@@ -169,7 +77,7 @@ static void summary_cells(struct ss_table *table, const struct ss_cost *cost, co
   else ss_table_cell(table, "%s .. %s", cost->exact_low, cost->exact_high);
 }
 
-static bool print_rows(const struct checks *c, FILE *stream, struct ss_error *error) {
+static bool print_rows(const struct ss_checks *c, FILE *stream, struct ss_error *error) {
   static const char *const heads[] = {"<form", "points", "worst", "ok", "paper/exact", "<exact form"};
   struct ss_table *table = ss_table_new(6, heads);
   if (!table) return ss_fail_memory(error, "printing checks");
@@ -182,7 +90,7 @@ static bool print_rows(const struct checks *c, FILE *stream, struct ss_error *er
   for (size_t i = 0, next; i < c->grid.count; i = next) {
     const struct ss_cost *cost = c->grid.point[i].cost;
     char form[128];
-    form_name(cost, form, sizeof form);
+    ss_cost_form_name(cost, form, sizeof form);
     (void)summarise(c, i, &next);
     if (cost->erratum && cost->printed_in)
       fprintf(stream, "\n%s, as printed in %s: %s", form, cost->printed_in, cost->erratum);
@@ -192,7 +100,7 @@ static bool print_rows(const struct checks *c, FILE *stream, struct ss_error *er
   return ok;
 }
 
-static bool print(const struct ss_call *call, const struct checks *c, struct ss_error *error) {
+static bool print(const struct ss_call *call, const struct ss_checks *c, struct ss_error *error) {
   struct ss_output output;
   if (!ss_output_open(call->output, &output, error)) return false;
   bool ok = call->format == SS_TABLE ? print_rows(c, output.stream, error)
@@ -205,7 +113,7 @@ static bool print(const struct ss_call *call, const struct checks *c, struct ss_
 /* What the point was held against, in words. */
 static void promise(const struct ss_grid_point *p, const struct ss_grid_result *r, char *out, size_t size) {
   const struct ss_cost *cost = p->cost;
-  const char *touches = touch_name(p);
+  const char *touches = ss_grid_touch_name(p);
   if (cost->exact) snprintf(out, size, "formula \"%s\" gives %.12g s", cost->exact, r->exact);
   else if (touches)
     snprintf(out, size, "%s bound \"%s\", to be reached, is %.12g s", touches,
@@ -216,7 +124,7 @@ static void promise(const struct ss_grid_point *p, const struct ss_grid_result *
              r->high);
 }
 
-static bool verdict(const struct checks *c, struct ss_error *error) {
+static bool verdict(const struct ss_checks *c, struct ss_error *error) {
   for (size_t i = 0; i < c->grid.count; i++) {
     const struct ss_grid_point *p = &c->grid.point[i];
     const struct ss_grid_result *r = &c->result[i];
@@ -228,8 +136,8 @@ static bool verdict(const struct checks *c, struct ss_error *error) {
         "%s: at P = %u, %llu rows of %u, %llu non-zero, overlap %s, index_bytes %u, alpha %g s, beta %g s/B: "
         "simulated %.12g s, %s%s%s",
         p->cost->file, p->ranks, (unsigned long long)p->uniform.rows, p->uniform.width,
-        (unsigned long long)p->uniform.nnz, input_name(p), p->setting.index_bytes, p->alpha, p->beta, r->simulated,
-        promised, p->iterations > 1 ? " (of several iterations, the last)" : "",
+        (unsigned long long)p->uniform.nnz, ss_grid_input_name(p), p->setting.index_bytes, p->alpha, p->beta,
+        r->simulated, promised, p->iterations > 1 ? " (of several iterations, the last)" : "",
         r->proven ? "" : " (the result is not what it should be)");
   }
   return true;
@@ -239,17 +147,16 @@ static bool verdict(const struct checks *c, struct ss_error *error) {
 
 static bool check_scenario(const struct ss_call *call, const char *file, const struct ss_costs *costs,
                            struct ss_error *error) {
-  struct ss_request request = {.file = file};
-  struct ss_scenario *scenario;
-  struct ss_points points = {0};
-  if (!ss_scenario_open(&request, &scenario, error)) return false;
-  struct ss_node expect = ss_scenario_expect(scenario);
-  bool ok = ss_expect_check(scenario, error) &&
-            ss_points_run(scenario, costs, &call->options, NULL, &points, error) &&
-            ss_points_expect(&points, expect, error);
+  struct ss_study_source request = {.file = file, .costs = costs};
+  struct ss_study *scenario;
+  struct ss_results points = {0};
+  if (!ss_study_open(&request, &scenario, error)) return false;
+  struct ss_node expect = ss_study_expect(scenario);
+  bool ok = ss_study_check_expect(scenario, error) && ss_study_run(scenario, &call->options, NULL, &points, error) &&
+            ss_results_expect(&points, expect, error);
   if (ok) fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
-  ss_points_free(&points);
-  ss_scenario_close(scenario);
+  ss_results_free(&points);
+  ss_study_close(scenario);
   return ok;
 }
 
@@ -265,13 +172,9 @@ static bool is_scenario(const char *file) {
 }
 
 static bool check_forms(const struct ss_call *call, const struct ss_costs *costs, struct ss_error *error) {
-  struct checks c = {0};
-  bool ok = true;
-  for (size_t i = 0; ok && i < costs->count; i++)
-    if (costs->cost[i].exact || costs->cost[i].exact_low) ok = ss_grid_add(&c.grid, &costs->cost[i], error);
-  ok = ok && play_all(&c, &call->options, error) && print(call, &c, error) && verdict(&c, error);
-  ss_grid_free(&c.grid);
-  free(c.result);
+  struct ss_checks c;
+  const bool ok = ss_checks_run(costs, &call->options, &c, error) && print(call, &c, error) && verdict(&c, error);
+  ss_checks_free(&c);
   return ok;
 }
 

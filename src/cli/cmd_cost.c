@@ -1,10 +1,9 @@
 /* Closed forms only: no trace, no simulation. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "cli/command.h"
 #include "cli/forms.h"
-#include "report/exact.h"
 #include "report/flat.h"
-#include "report/nullable.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -35,49 +34,6 @@ static const char help[] =
     "  sparsync cost --M 856MB --density 2.8% --row-width 64 --ranks 4..64\n"
     "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth "
     "100Gbps\n";
-
-/* Servers and aggregators that nobody asked for are none. */
-static bool holds(const struct ss_forms_call *c, const struct ss_cost *cost, const struct ss_symbols *s, bool *out,
-                  struct ss_error *error) {
-  struct ss_symbols asked = *s;
-  double value = 1;
-  asked.S = (double)c->servers;
-  if (cost->where && !ss_formula_evaluate(cost->where, &asked, &value, error))
-    return ss_fail_prefix(error, "%s: where", cost->file);
-  *out = value != 0;
-  return true;
-}
-
-static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss_symbols *s,
-                      const struct ss_cluster *cluster, struct ss_error *error) {
-  struct ss_cost_values values;
-  if (!ss_cost_evaluate(cost, s, &values, error)) return false;
-  const char *slash = strrchr(cost->file, '/'), *base = slash ? slash + 1 : cost->file;
-  cJSON *o = cJSON_CreateObject(), *label = cJSON_CreateString(base);
-  char *dot = label ? strrchr(label->valuestring, '.') : NULL;
-  if (dot) *dot = '\0';
-  cJSON_AddStringToObject(o, "scheme", cost->scheme->name);
-  cJSON_AddItemToObject(o, "form", label);
-  cJSON_AddNumberToObject(o, "ranks", s->P);
-  cJSON_AddStringToObject(o, "cluster", cluster->name);
-  ss_json_add_number(o, "density", s->nnz / s->R);
-  ss_json_add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
-  ss_json_add_number(o, "formula_s", values.exact);
-  ss_json_add_text(o, "formula", cost->exact);
-  ss_json_add_number(o, "formula_low_s", values.exact_low);
-  ss_json_add_number(o, "formula_high_s", values.exact_high);
-  ss_json_add_text(o, "formula_low", cost->exact_low);
-  ss_json_add_text(o, "formula_high", cost->exact_high);
-  ss_json_add_number(o, "paper_s", values.paper);
-  ss_json_add_number(o, "paper_low_s", values.paper_low);
-  ss_json_add_number(o, "paper_high_s", values.paper_high);
-  ss_json_add_text(o, "paper", cost->paper);
-  ss_json_add_text(o, "printed_in", cost->printed_in);
-  ss_json_add_text(o, "assumes", cost->assumes);
-  ss_json_add_text(o, "erratum", cost->erratum);
-  cJSON_AddItemToArray(points, o);
-  return true;
-}
 
 /* The time of the point's field `name` + "_s"; or of its bounds, `name` + "_low_s" and "_high_s". */
 static void time_cell(struct ss_table *table, const cJSON *point, const char *name) {
@@ -127,51 +83,23 @@ static bool print(const struct ss_call *call, const cJSON *root, struct ss_error
   return false;
 }
 
-/* The design space's many points are shown when asked for. */
-static bool wanted(const struct ss_call *call, const struct ss_forms_call *c, const struct ss_cost *cost) {
-  for (size_t i = 0; i < call->operands; i++)
-    if (strcmp(call->operand[i], cost->scheme->name) == 0) return true;
-  return call->operands == 0 && (c->files > 0 || strcmp(cost->scheme->name, "design") != 0);
-}
-
-static bool known_schemes(const struct ss_call *call, struct ss_error *error) {
-  const char *names[64] = {NULL};
-  for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
-  for (size_t i = 0; i < call->operands; i++) {
-    const char *near = ss_nearest(call->operand[i], names);
-    if (!ss_scheme_find(call->operand[i]))
-      return ss_fail(error, SS_BAD_INPUT, "no scheme is called \"%s\"%s%s%s", call->operand[i],
-                     near ? " (did you mean \"" : " (sparsync list schemes shows them)", near ? near : "",
-                     near ? "\"?)" : "");
-  }
-  return true;
-}
-
 static bool evaluate(const struct ss_call *call, const struct ss_forms_call *c, struct ss_error *error) {
   uint32_t ranks[256];
-  size_t count;
   struct ss_cluster cluster;
   struct ss_costs costs;
-  if (!known_schemes(call, error) || !ss_forms_cluster(call, &cluster, error) ||
-      !ss_ranks_parse(call->request.ranks ? call->request.ranks : "4..64", ranks, 256, &count, error) ||
+  struct ss_costs_question question = {.with = &c->with,
+                                       .cluster = &cluster,
+                                       .ranks = ranks,
+                                       .scheme = call->operand,
+                                       .schemes = call->operands,
+                                       .design = c->files > 0};
+  if (!ss_forms_cluster(call, &cluster, error) ||
+      !ss_ranks_parse(call->request.ranks ? call->request.ranks : "4..64", ranks, 256, &question.rank_counts,
+                      error) ||
       !ss_costs_open(c->file, c->files, &costs, error))
     return false;
-  cJSON *root = cJSON_CreateObject(), *points = cJSON_AddArrayToObject(root, "points");
-  bool ok = true;
-  for (size_t r = 0; ok && r < count; r++) {
-    for (size_t i = 0; ok && i < costs.count; i++) {
-      const struct ss_cost *cost = &costs.cost[i];
-      struct ss_forms_place place;
-      struct ss_setting setting;
-      bool here;
-      if (!wanted(call, c, cost)) continue;
-      ok = ss_cost_setting(cost, (struct ss_node){0}, &setting, error);
-      if (ok) ss_forms_place(c, &setting, &cluster, ranks[r], &place);
-      ok = ok && holds(c, cost, &place.symbols, &here, error) &&
-           (!here || add_point(points, cost, &place.symbols, &cluster, error));
-    }
-  }
-  ok = ok && print(call, root, error);
+  cJSON *root = ss_costs_json(&costs, &question, error);
+  const bool ok = root && print(call, root, error);
   cJSON_Delete(root);
   ss_costs_close(&costs);
   return ok;
@@ -189,9 +117,9 @@ static bool run(int argc, char **argv, struct ss_error *error) {
   if (!ss_call_parse(argc, argv, specs, own, c, &call, error)) return false;
   bool ok;
   if (call.help) ok = fputs(help, stdout) >= 0;
-  else if (!(c->bytes > 0 && c->density > 0))
+  else if (!(c->with.bytes > 0 && c->with.density > 0))
     ok = ss_fail(error, SS_BAD_INPUT, "say --M SIZE and --density SHARE (sparsync cost --help)");
-  else if (c->density > 1) ok = ss_fail(error, SS_BAD_INPUT, "--density: %g is above 1", c->density);
+  else if (c->with.density > 1) ok = ss_fail(error, SS_BAD_INPUT, "--density: %g is above 1", c->with.density);
   else ok = evaluate(&call, c, error);
   ss_call_free(&call);
   return ok;

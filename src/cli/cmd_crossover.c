@@ -1,9 +1,8 @@
 /* Where two schemes cost the same, over one quantity. */
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/crossover_print.h"
-#include "cli/progress.h"
-#include "study/duel.h"
+#include "cli/forms.h"
+#include "report/crossover.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -46,21 +45,7 @@ static const char help[] =
     "  sparsync crossover zen:format=coo allreduce --over density --M 856MB --ranks 16 --simulate\n"
     "  sparsync crossover alltoall allgather --over bandwidth --M 252.5MiB --density 10.3% --row-width 1024\n";
 
-enum { PROBES_FORMS = 257, PROBES_SIMULATED = 17, PROBES_MOST = 65536, RANKS_MOST = 65536 };
-static const double precision_forms = 1e-12, precision_simulated = 1e-4;
-
-struct axis {
-  const char *name;
-  enum ss_dimension dimension;
-  double low, high;
-};
-static const struct axis axes[SS_OVERS] = {
-    [SS_OVER_DENSITY] = {"density", SS_RATIO, 1e-4, 1},
-    [SS_OVER_RANKS] = {"ranks", SS_NUMBER, 2, 256},
-    [SS_OVER_BANDWIDTH] = {"bandwidth", SS_RATE, 1.25e8, 1.25e11},
-    [SS_OVER_LATENCY] = {"latency", SS_TIME, 1e-7, 1e-3},
-    [SS_OVER_M] = {"M", SS_BYTES, 1e6, 1e10},
-};
+enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
 
 struct arguments {
   struct ss_forms_call *forms;
@@ -92,7 +77,7 @@ static bool read_over(const struct arguments *a, enum ss_over *out, struct ss_er
   if (!a->over)
     return ss_fail(error, SS_BAD_INPUT, "say --over density, ranks, bandwidth, latency or M (--help tells more)");
   for (int i = 0; i < SS_OVERS; i++)
-    if (strcmp(axes[i].name, a->over) == 0) {
+    if (strcmp(ss_axes[i].name, a->over) == 0) {
       *out = (enum ss_over)i;
       return true;
     }
@@ -112,7 +97,7 @@ static bool read_form(const struct arguments *a, enum ss_form *out, struct ss_er
   return ss_fail(error, SS_BAD_INPUT, "--form: \"%s\" is not exact, paper, low or high", a->form);
 }
 
-static bool read_end(const char *text, const struct axis *axis, double *out, struct ss_error *error) {
+static bool read_end(const char *text, const struct ss_axis *axis, double *out, struct ss_error *error) {
   uint64_t count;
   if (axis->dimension == SS_NUMBER) {
     if (!ss_count_parse(text, "--range", 1, RANKS_MOST, &count, error)) return false;
@@ -123,7 +108,7 @@ static bool read_end(const char *text, const struct axis *axis, double *out, str
   return *out > 0 || ss_fail(error, SS_BAD_INPUT, "--range: \"%s\" is not above zero", text);
 }
 
-static bool read_range(const struct arguments *a, const struct axis *axis, double *low, double *high,
+static bool read_range(const struct arguments *a, const struct ss_axis *axis, double *low, double *high,
                        struct ss_error *error) {
   *low = axis->low;
   *high = axis->high;
@@ -144,15 +129,17 @@ static bool read_range(const struct arguments *a, const struct axis *axis, doubl
 static bool check_axis(const struct ss_call *call, const struct ss_forms_call *c, enum ss_over over,
                        struct ss_error *error) {
   const bool said[SS_OVERS] = {
-      [SS_OVER_DENSITY] = c->density > 0,
+      [SS_OVER_DENSITY] = c->with.density > 0,
       [SS_OVER_RANKS] = call->request.ranks != NULL,
       [SS_OVER_BANDWIDTH] = call->request.bandwidth != NULL,
       [SS_OVER_LATENCY] = call->request.latency != NULL,
-      [SS_OVER_M] = c->bytes > 0,
+      [SS_OVER_M] = c->with.bytes > 0,
   };
-  if (said[over]) return ss_fail(error, SS_BAD_INPUT, "--%s varies: say --range LOW..HIGH instead", axes[over].name);
-  if (over != SS_OVER_M && !(c->bytes > 0)) return ss_fail(error, SS_BAD_INPUT, "say --M SIZE (--help tells more)");
-  if (over != SS_OVER_DENSITY && !(c->density > 0 && c->density <= 1))
+  if (said[over])
+    return ss_fail(error, SS_BAD_INPUT, "--%s varies: say --range LOW..HIGH instead", ss_axes[over].name);
+  if (over != SS_OVER_M && !(c->with.bytes > 0))
+    return ss_fail(error, SS_BAD_INPUT, "say --M SIZE (--help tells more)");
+  if (over != SS_OVER_DENSITY && !(c->with.density > 0 && c->with.density <= 1))
     return ss_fail(error, SS_BAD_INPUT, "say --density SHARE, above 0 and at most 1 (--help tells more)");
   return true;
 }
@@ -163,11 +150,11 @@ static bool check_simulation(const struct arguments *a, struct ss_error *error) 
     return ss_fail(error, SS_BAD_INPUT,
                    "--%s is of closed forms: with --simulate, say options with the scheme (spardl:teams=2)",
                    a->forms_only);
-  if (a->forms->kind == SS_GAMMA_LIST)
+  if (a->forms->with.kind == SS_GAMMA_LIST)
     return ss_fail(error, SS_BAD_INPUT, "--gamma: a uniform tensor is random, full or none, not a list");
-  if (a->forms->value_bytes != 4 && a->forms->value_bytes != 2)
+  if (a->forms->with.value_bytes != 4 && a->forms->with.value_bytes != 2)
     return ss_fail(error, SS_BAD_INPUT, "--value-bytes: %llu: simulated elements have 4 bytes or 2",
-                   (unsigned long long)a->forms->value_bytes);
+                   (unsigned long long)a->forms->with.value_bytes);
   return true;
 }
 
@@ -179,75 +166,42 @@ static bool read_ranks(const struct ss_call *call, uint32_t *out, struct ss_erro
   return true;
 }
 
-/* --- searching -------------------------------------------------------------------------------------------- */
+/* --- one search ------------------------------------------------------------------------------------------- */
 
-static void tick(void *context) {
-  struct ss_progress *progress = context;
-  if (progress->done < progress->all) ss_progress_step(progress); /* refining goes on beyond the grid */
-}
-
-/* All that one search needs, and what comes of it. */
-struct session {
-  const struct ss_call *call;
-  const struct arguments *arguments;
-  struct ss_duel duel;
-  struct ss_progress progress;
-  struct ss_crossover found;
-  struct ss_crossover_told told;
-};
-
-static bool print_to(const struct session *s, struct ss_error *error) {
+static bool print_to(const struct ss_call *call, const struct ss_crossover_study *study, struct ss_error *error) {
   struct ss_output output;
-  if (!ss_output_open(s->call->output, &output, error)) return false;
-  if (ss_crossover_print(&s->told, s->call->format, output.stream, error)) return ss_output_commit(&output, error);
+  if (!ss_output_open(call->output, &output, error)) return false;
+  const bool ok = call->format == SS_JSON  ? ss_crossover_json(study, output.stream, error)
+                  : call->format == SS_CSV ? ss_crossover_csv(study, output.stream, error)
+                                           : ss_crossover_table(study, output.stream, error);
+  if (ok) return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;
 }
 
-static bool search(struct session *s, struct ss_error *error) {
-  const struct arguments *a = s->arguments;
-  const uint32_t usual = a->simulate ? PROBES_SIMULATED : PROBES_FORMS;
-  const struct ss_crossover_search search = {.low = s->told.low,
-                                             .high = s->told.high,
-                                             .whole = s->duel.over == SS_OVER_RANKS,
-                                             .probes = a->probes ? (uint32_t)a->probes : usual,
-                                             .precision = a->simulate ? precision_simulated : precision_forms,
-                                             .same = 1e-12,
-                                             .costs = a->simulate ? ss_duel_simulate : ss_duel_forms,
-                                             .context = &s->duel};
-  s->progress = ss_progress_begin("places", search.probes, s->call->options.quiet || !a->simulate);
-  s->duel.tick = tick;
-  s->duel.tick_context = &s->progress;
-  const bool found = ss_crossover_find(&search, &s->found, error);
-  ss_progress_end(&s->progress);
-  if (!found) return ss_fail_prefix(error, "nowhere in the range");
-  const bool printed = print_to(s, error);
-  ss_crossover_free(&s->found);
-  return printed;
-}
-
-static bool read_session(struct session *s, struct ss_error *error) {
-  const struct arguments *a = s->arguments;
-  if (s->call->operands != 2) return ss_fail(error, SS_BAD_INPUT, "name two schemes, A and B (--help tells more)");
-  if (!read_over(a, &s->duel.over, error) || !read_form(a, &s->duel.form, error)) return false;
-  const struct axis *axis = &axes[s->duel.over];
-  s->told.over = axis->name;
-  s->told.dimension = axis->dimension;
-  s->told.density = a->forms->density;
-  s->told.bytes = a->forms->bytes;
-  return read_range(a, axis, &s->told.low, &s->told.high, error) &&
-         check_axis(s->call, a->forms, s->duel.over, error) && check_simulation(a, error) &&
-         read_ranks(s->call, &s->duel.ranks, error) && ss_forms_cluster(s->call, &s->duel.cluster, error);
+static bool read_study(const struct ss_call *call, const struct arguments *a, struct ss_crossover_study *study,
+                       struct ss_error *error) {
+  struct ss_duel *duel = &study->duel;
+  if (call->operands != 2) return ss_fail(error, SS_BAD_INPUT, "name two schemes, A and B (--help tells more)");
+  if (!read_over(a, &duel->over, error) || !read_form(a, &duel->form, error)) return false;
+  return read_range(a, &ss_axes[duel->over], &study->low, &study->high, error) &&
+         check_axis(call, a->forms, duel->over, error) && check_simulation(a, error) &&
+         read_ranks(call, &duel->ranks, error) && ss_forms_cluster(call, &duel->cluster, error);
 }
 
 static bool cross(const struct ss_call *call, const struct arguments *a, struct ss_error *error) {
-  struct session s = {.call = call, .arguments = a, .duel = {.forms = a->forms, .call = call}};
-  s.told.duel = &s.duel;
-  s.told.found = &s.found;
-  s.told.simulated = a->simulate;
-  if (!read_session(&s, error)) return false;
-  const bool ok = ss_duel_open(&s.duel, call->operand[0], call->operand[1], error) && search(&s, error);
-  ss_duel_close(&s.duel);
+  struct ss_costs costs;
+  struct ss_crossover_study study = {.duel = {.with = &a->forms->with, .costs = &costs},
+                                     .simulated = a->simulate,
+                                     .probes = (uint32_t)a->probes,
+                                     .jobs = call->options.jobs,
+                                     .watcher = call->options.watcher};
+  if (!read_study(call, a, &study, error) || !ss_costs_open(a->forms->file, a->forms->files, &costs, error))
+    return false;
+  const bool ok = ss_duel_open(&study.duel, call->operand[0], call->operand[1], error) &&
+                  ss_crossover_study_run(&study, error) && print_to(call, &study, error);
+  ss_crossover_study_free(&study);
+  ss_costs_close(&costs);
   return ok;
 }
 

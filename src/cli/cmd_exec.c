@@ -8,6 +8,7 @@
 #include "cli/exec_print.h"
 #include "cli/request.h"
 #include "exec/launch.h"
+#include "schemes/iteration.h"
 #include "study/identity.h"
 
 #include <gsl/gsl_sort_double.h>
@@ -51,7 +52,7 @@ enum { DEFAULT_ITERATIONS = 5 };
 struct session {
   struct ss_communicator comm;
   struct ss_call call;
-  struct ss_scenario *scenario;
+  struct ss_study *scenario;
   struct ss_exec_point *points; /* [count] */
   size_t count;
   struct ss_arena lasting, iteration;
@@ -85,15 +86,13 @@ static bool parse(struct session *s, int argc, char **argv, struct ss_error *err
 }
 
 static bool make_point(struct session *s, const struct ss_job *job, struct ss_exec_point *p, struct ss_error *error) {
-  const struct ss_request *request = &s->call.request;
+  const struct ss_study_source *request = &s->call.request;
   struct ss_input shape;
   uint32_t n = job->ranks + job->servers;
   if (job->ranks != s->comm.size)
     return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
                    s->comm.size);
-  const bool element = ss_setting_input_options(&job->setting, job->ranks, true, false).element;
-  if (!ss_input_shape(&job->origin, element || job->selection.selects, &shape, error)) return false;
-  ss_selection_shape(&job->selection, element, &shape);
+  if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, error)) return false;
   if (!ss_execute_check(&job->setting, &shape, error)) return false;
   *p = (struct ss_exec_point){
       .job = job, .count = job->end - job->first, .endpoints = n, .exact = true, .equal = true};
@@ -109,12 +108,12 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
 }
 
 static bool open_session(struct session *s, struct ss_error *error) {
-  struct ss_request request = s->call.request;
+  struct ss_study_source request = s->call.request;
   char ranks[16];
   (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->comm.size);
   request.ranks = ranks;
-  if (!ss_scenario_open(&request, &s->scenario, error)) return false;
-  const struct ss_job *jobs = ss_scenario_jobs(s->scenario, &s->count);
+  if (!ss_study_open(&request, &s->scenario, error)) return false;
+  const struct ss_job *jobs = ss_study_jobs(s->scenario, &s->count);
   s->points = ss_arena_alloc(&s->lasting, s->count, sizeof *s->points);
   if (!s->points) return ss_fail_memory(error, "planning runs");
   for (size_t i = 0; i < s->count; i++)
@@ -141,7 +140,7 @@ static bool same_points(struct session *s, struct ss_error *error) {
 }
 
 static void close_session(struct session *s) {
-  if (s->scenario) ss_scenario_close(s->scenario);
+  if (s->scenario) ss_study_close(s->scenario);
   ss_call_free(&s->call);
   ss_coalesce_free(&s->scratch);
   ss_exec_memory_free(&s->memory);
@@ -169,13 +168,11 @@ static void add_traffic(const struct ss_traffic *traffic, uint32_t ranks, uint32
 /* Every process makes what all ranks have, and what they select of it. */
 static bool make_input(struct session *s, const struct ss_job *job, uint64_t iteration, struct ss_input *out,
                        struct ss_error *error) {
-  struct ss_input_options options = ss_setting_input_options(&job->setting, job->ranks, true, false);
-  const bool element = options.element;
-  if (job->selection.selects) options.element = options.values = options.lists = true;
+  struct ss_input_options options = ss_iteration_options(&job->setting, &job->selection, job->ranks, true, false);
   options.iteration = iteration;
   ss_arena_reset(&s->iteration);
   return ss_input_make(&job->origin, &options, &s->iteration, &s->scratch, out, error) &&
-         (!job->selection.selects || ss_selector_apply(&s->selector, element, out, &s->iteration, error));
+         ss_iteration_select(&job->setting, &s->selector, out, &s->iteration, error);
 }
 
 static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t i, struct ss_error *error) {
@@ -216,7 +213,7 @@ static bool play_points(struct session *s, struct ss_error *error) {
 static bool print(const struct session *s, struct ss_error *error) {
   const struct ss_exec_answer answer = {.points = s->points,
                                         .count = s->count,
-                                        .scenario = ss_scenario_name(s->scenario),
+                                        .scenario = ss_study_name(s->scenario),
                                         .ranks = s->comm.size,
                                         .repeats = s->repeats};
   return ss_exec_print(&answer, s->call.format, s->call.output, error);

@@ -1,9 +1,9 @@
 #include "base/data.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "claims/claims.h"
 #include "cli/command.h"
 #include "cli/request.h"
-#include "report/exact.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>

@@ -1,5 +1,6 @@
 /* Which scheme for which tensor: all candidates are simulated, the cheapest is shown with its margin. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "cli/command.h"
 #include "cli/request.h"
 #include "report/plan.h"
@@ -35,7 +36,7 @@ static const char help[] =
 static bool print(const struct ss_call *call, const char *name, const struct ss_plan *plan, struct ss_error *error) {
   struct ss_output output;
   if (!ss_output_open(call->output, &output, error)) return false;
-  bool ok = call->format == SS_JSON  ? ss_plan_json(plan, name, output.stream, error)
+  bool ok = call->format == SS_JSON  ? ss_json_print_exact(ss_plan_json(plan, name), output.stream, error)
             : call->format == SS_CSV ? ss_plan_csv(plan, output.stream, error)
                                      : ss_plan_table(plan, name, output.stream, error);
   if (ok && call->format == SS_TABLE && !(call->request.lossy && call->request.model_parallel))
@@ -48,26 +49,20 @@ static bool print(const struct ss_call *call, const char *name, const struct ss_
 }
 
 static bool make_plan(const struct ss_call *call, struct ss_error *error) {
-  struct ss_scenario *scenario;
-  struct ss_costs costs;
-  struct ss_points points = {0};
+  struct ss_study *scenario;
+  struct ss_results points = {0};
   struct ss_plan plan = {0};
-  if (!ss_scenario_open(&call->request, &scenario, error)) return false;
-  if (!ss_costs_open(NULL, 0, &costs, error)) {
-    ss_scenario_close(scenario);
-    return false;
-  }
-  bool ok = ss_points_run(scenario, &costs, &call->options, NULL, &points, error) &&
-            ss_plan_make(&points, &plan, error) && print(call, ss_scenario_name(scenario), &plan, error);
+  if (!ss_study_open(&call->request, &scenario, error)) return false;
+  bool ok = ss_study_run(scenario, &call->options, NULL, &points, error) && ss_plan_make(&points, &plan, error) &&
+            print(call, ss_study_name(scenario), &plan, error);
   ss_plan_free(&plan);
-  ss_points_free(&points);
-  ss_costs_close(&costs);
-  ss_scenario_close(scenario);
+  ss_results_free(&points);
+  ss_study_close(scenario);
   return ok;
 }
 
 static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct ss_request *request = context;
+  struct ss_study_source *request = context;
   (void)value;
   (void)error;
   if (strcmp(name, "lossy") == 0) request->lossy = true;
@@ -86,7 +81,7 @@ static bool run(int argc, char **argv, struct ss_error *error) {
                                                 {"jobs", true},       {"no-verify", false},
                                                 {"quiet", false},     {"help", false},
                                                 {.name = NULL}};
-  struct ss_request admitted = {0};
+  struct ss_study_source admitted = {0};
   struct ss_call call;
   if (!ss_call_parse_scenario(argc, argv, specs, own, &admitted, &call, error)) return false;
   call.request.plan = true;

@@ -2,9 +2,9 @@
 #include "base/data.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "cli/command.h"
 #include "figures/figure.h"
-#include "base/options.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>

@@ -99,16 +99,15 @@ static char *expectation_text(const cJSON *e) {
 /* --- one report --------------------------------------------------------------------------------------------- */
 
 struct session {
-  struct ss_scenario *scenario;
-  struct ss_costs costs;
-  struct ss_points points;
+  struct ss_study *scenario;
+  struct ss_results points;
   struct ss_page page;
   struct ss_page_expectation *expectation;
   char *command, *json;
 };
 
 static bool note_expectations(struct session *s, struct ss_error *error) {
-  struct ss_node expect = ss_scenario_expect(s->scenario);
+  struct ss_node expect = ss_study_expect(s->scenario);
   s->expectation = ss_alloc_zero(ss_node_size(expect) + 1, sizeof *s->expectation);
   if (!s->expectation) return ss_fail_memory(error, "listing expectations");
   for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
@@ -116,7 +115,7 @@ static bool note_expectations(struct session *s, struct ss_error *error) {
     struct ss_page_expectation *e = &s->expectation[s->page.expectations++];
     e->text = expectation_text(n.at);
     if (!e->text) return ss_fail_memory(error, "listing expectations");
-    if (ss_points_expect_one(&s->points, n, &why)) continue;
+    if (ss_results_expect_one(&s->points, n, &why)) continue;
     e->found = strdup(why.text);
     if (!e->found) return ss_fail_memory(error, "listing expectations");
   }
@@ -125,18 +124,18 @@ static bool note_expectations(struct session *s, struct ss_error *error) {
 }
 
 static bool fill_page(struct session *s, int argc, char **argv, struct ss_error *error) {
-  const cJSON *resolved = ss_scenario_resolved(s->scenario);
+  const cJSON *resolved = ss_study_resolved(s->scenario);
   s->command = command_text(argc, argv);
   s->json = cJSON_Print(resolved);
   if (!s->command || !s->json) return ss_fail_memory(error, "writing a page");
-  s->page.name = cJSON_HasObjectItem(resolved, "name") || s->points.count == 0 ? ss_scenario_name(s->scenario)
+  s->page.name = cJSON_HasObjectItem(resolved, "name") || s->points.count == 0 ? ss_study_name(s->scenario)
                                                                                : s->points.point->trace;
   s->page.summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(resolved, "summary"));
   s->page.command = s->command;
   s->page.scenario = s->json;
   s->page.sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
-  s->page.models = ss_scenario_models(s->scenario);
-  s->page.costs = &s->costs;
+  s->page.models = ss_study_models(s->scenario);
+  s->page.costs = ss_study_costs(s->scenario);
   s->page.points = &s->points;
   return note_expectations(s, error);
 }
@@ -157,21 +156,19 @@ static void close_session(struct session *s) {
   free(s->expectation);
   free(s->command);
   free(s->json);
-  ss_points_free(&s->points);
-  ss_costs_close(&s->costs);
-  ss_scenario_close(s->scenario);
+  ss_results_free(&s->points);
+  ss_study_close(s->scenario);
 }
 
 static bool run_session(struct session *s, const struct ss_call *call, int argc, char **argv,
                         struct ss_error *error) {
-  if (!ss_scenario_open(&call->request, &s->scenario, error) || !ss_expect_check(s->scenario, error) ||
-      !ss_costs_open(NULL, 0, &s->costs, error) ||
-      !ss_points_run(s->scenario, &s->costs, &call->options, NULL, &s->points, error) ||
-      !fill_page(s, argc, argv, error) || !write_page(s, call->output, error))
+  if (!ss_study_open(&call->request, &s->scenario, error) || !ss_study_check_expect(s->scenario, error) ||
+      !ss_study_run(s->scenario, &call->options, NULL, &s->points, error) || !fill_page(s, argc, argv, error) ||
+      !write_page(s, call->output, error))
     return false;
   if (s->page.lacking.text[0])
     fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->page.lacking.text);
-  return ss_points_expect(&s->points, ss_scenario_expect(s->scenario), error);
+  return ss_results_expect(&s->points, ss_study_expect(s->scenario), error);
 }
 
 static bool check_output(const struct ss_call *call, struct ss_error *error) {

@@ -1,6 +1,8 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/request.h"
+#include "report/baseline.h"
+#include "report/results.h"
 #include "study/baselines.h"
 #include "study/journal.h"
 #include "study/processes.h"
@@ -46,40 +48,39 @@ struct own_options {
 
 /* One run: it hears of points, keeps them and prints them. */
 struct session {
-  struct ss_points_listener listener; /* first: a listener is the session it stands in */
+  struct ss_results_listener listener; /* first: a listener is the session it stands in */
   const struct ss_call *call;
   const struct own_options *own_options;
-  const struct ss_points_form *form;
-  struct ss_scenario *scenario;
-  struct ss_costs costs;
-  struct ss_points points;
+  const struct ss_results_form *form;
+  struct ss_study *scenario;
+  struct ss_results points;
   struct ss_journal *journal; /* NULL: none */
   struct ss_doc *stored;      /* the baseline; NULL: none */
   struct ss_output output;    /* standard output, while points are computed */
-  struct ss_points_writer writer;
+  struct ss_results_writer writer;
   size_t recalled;
 };
 
 /* --- while points are computed ---------------------------------------------------------------------------- */
 
-static bool recall(struct ss_points_listener *self, struct ss_point *point, bool *known, struct ss_error *error) {
+static bool recall(struct ss_results_listener *self, struct ss_result *point, bool *known, struct ss_error *error) {
   struct session *s = (struct session *)self;
   if (!ss_journal_recall(s->journal, &s->call->options, point, known, error)) return false;
   s->recalled += *known;
   return true;
 }
 
-static bool computed(struct ss_points_listener *self, const struct ss_point *point, struct ss_error *error) {
+static bool computed(struct ss_results_listener *self, const struct ss_result *point, struct ss_error *error) {
   return ss_journal_add(((struct session *)self)->journal, point, error);
 }
 
-static bool begin(struct ss_points_listener *self, const struct ss_points *blank, struct ss_error *error) {
+static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
   struct session *s = (struct session *)self;
-  s->writer = (struct ss_points_writer){.stream = s->output.stream, .scenario = ss_scenario_name(s->scenario)};
+  s->writer = (struct ss_results_writer){.stream = s->output.stream, .scenario = ss_study_name(s->scenario)};
   return s->form->begin(&s->writer, blank, error);
 }
 
-static bool ready(struct ss_points_listener *self, const struct ss_point *points, size_t count,
+static bool ready(struct ss_results_listener *self, const struct ss_result *points, size_t count,
                   struct ss_error *error) {
   struct session *s = (struct session *)self;
   if (!s->form->more(&s->writer, points, count, error)) return false;
@@ -94,7 +95,7 @@ static void add_hint(const struct ss_journal *journal, struct ss_error *error) {
                   error->text, points, ss_journal_path(journal));
 }
 
-static void stopped(struct ss_points_listener *self, struct ss_error *error) {
+static void stopped(struct ss_results_listener *self, struct ss_error *error) {
   const struct session *s = (struct session *)self;
   add_hint(s->journal, error);
   if (!s->journal)
@@ -161,14 +162,15 @@ static bool open_session(struct session *s, struct ss_error *error) {
   const struct ss_call *call = s->call;
   const struct ss_communicator *comm = call->options.comm;
   const bool first = ss_processes_first(comm);
-  s->form = call->format == SS_JSON ? &ss_points_json : call->format == SS_CSV ? &ss_points_csv : &ss_points_table;
+  s->form = call->format == SS_JSON  ? &ss_results_as_json
+            : call->format == SS_CSV ? &ss_results_as_csv
+                                     : &ss_results_as_table;
   s->listener.stopped = stopped;
   return ss_communicator_follow(comm, !first || (check_own(call, s->own_options, error) && read_baseline(s, error)),
                                 error) &&
-         ss_communicator_agree(comm,
-                               ss_scenario_open(&call->request, &s->scenario, error) &&
-                                   ss_expect_check(s->scenario, error) && ss_costs_open(NULL, 0, &s->costs, error),
-                               error) &&
+         ss_communicator_agree(
+             comm, ss_study_open(&call->request, &s->scenario, error) && ss_study_check_expect(s->scenario, error),
+             error) &&
          ss_communicator_follow(comm, !first || (open_journal(s, error) && open_stream(s, error)), error);
 }
 
@@ -182,19 +184,18 @@ static void close_journal(struct ss_journal *journal, bool ok, struct ss_error *
 static void close_session(struct session *s, bool ok, struct ss_error *error) {
   if (s->journal) close_journal(s->journal, ok, error);
   if (s->stored) ss_doc_free(s->stored);
-  ss_points_writer_free(&s->writer);
-  ss_points_free(&s->points);
-  ss_costs_close(&s->costs);
-  ss_scenario_close(s->scenario);
+  ss_results_writer_free(&s->writer);
+  ss_results_free(&s->points);
+  ss_study_close(s->scenario);
 }
 
 /* --- results ---------------------------------------------------------------------------------------------- */
 
-static bool print_points(struct session *s, const struct ss_points_form *form, const char *path,
+static bool print_points(struct session *s, const struct ss_results_form *form, const char *path,
                          struct ss_error *error) {
   struct ss_output output;
   if (!ss_output_open(path, &output, error)) return false;
-  if (ss_points_print(form, &s->points, ss_scenario_name(s->scenario), output.stream, error))
+  if (ss_results_print(form, &s->points, ss_study_name(s->scenario), output.stream, error))
     return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;
@@ -205,7 +206,7 @@ static bool finish_stream(struct session *s, struct ss_error *error) {
 }
 
 static bool print_diff(struct session *s, const struct ss_diff *diff, struct ss_error *error) {
-  const char *name = ss_scenario_name(s->scenario);
+  const char *name = ss_study_name(s->scenario);
   struct ss_output output;
   if (!ss_output_open(s->call->output, &output, error)) return false;
   const bool ok = s->call->format == SS_JSON  ? ss_diff_json(diff, name, output.stream, error)
@@ -229,19 +230,18 @@ static bool compare(struct session *s, struct ss_error *error) {
 }
 
 static bool run_session(struct session *s, struct ss_error *error) {
-  if (!open_session(s, error) ||
-      !ss_points_run(s->scenario, &s->costs, &s->call->options, &s->listener, &s->points, error))
+  if (!open_session(s, error) || !ss_study_run(s->scenario, &s->call->options, &s->listener, &s->points, error))
     return false;
   if (!ss_processes_first(s->call->options.comm)) return true;
-  if (s->own_options->resume && !s->call->options.quiet)
+  if (s->own_options->resume && !s->call->quiet)
     fprintf(stderr, "sparsync run: %zu points were known, the others are computed\n", s->recalled);
   const bool printed = s->listener.ready          ? finish_stream(s, error)
                        : s->own_options->baseline ? true
                                                   : print_points(s, s->form, s->call->output, error);
   if (!printed) return false;
-  if (s->own_options->save && !print_points(s, &ss_points_json, s->own_options->save, error)) return false;
+  if (s->own_options->save && !print_points(s, &ss_results_as_json, s->own_options->save, error)) return false;
   return (!s->own_options->baseline || compare(s, error)) &&
-         ss_points_expect(&s->points, ss_scenario_expect(s->scenario), error);
+         ss_results_expect(&s->points, ss_study_expect(s->scenario), error);
 }
 
 static bool run_scenario(const struct ss_call *call, const struct own_options *own_options, struct ss_error *error) {

@@ -1,11 +1,11 @@
 #include "cli/cmd_trace.h"
 
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "report/exact.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -111,11 +111,6 @@ bool trace_print(const struct trace_printer *printer, const void *found, enum tr
 
 void trace_tick(void *progress) {
   ss_progress_step(progress);
-}
-
-const char *trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size) {
-  (void)snprintf(buffer, size, "xxh64:%016" PRIx64, ss_trace_hash(trace));
-  return buffer;
 }
 
 static bool run(int argc, char **argv, struct ss_error *error) {

@@ -45,7 +45,4 @@ bool trace_print_json(struct cJSON *json, FILE *stream, struct ss_error *error) 
 /* Prints a table as text or CSV and frees it; NULL as above. */
 bool trace_print_table(struct ss_table *table, bool csv, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 
-/* "xxh64:0123456789abcdef" */
-const char *trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size);
-
 #endif

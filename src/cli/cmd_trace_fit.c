@@ -3,7 +3,8 @@
 #include "base/units.h"
 #include "cli/cmd_trace.h"
 #include "cli/progress.h"
-#include "study/scenario.h"
+#include "study/study.h"
+#include "study/trace_json.h"
 #include "trace/measure/fit.h"
 
 #include <cjson/cJSON.h>
@@ -161,7 +162,7 @@ static bool fill_json(cJSON *root, struct result result) {
   const struct ss_fit *fit = result.fit;
   bool good = cJSON_AddStringToObject(root, "sparsync", SS_VERSION) &&
               cJSON_AddStringToObject(root, "trace", ss_trace_name(result.trace)) &&
-              cJSON_AddStringToObject(root, "trace_hash", trace_hash_text(result.trace, hash, sizeof hash)) &&
+              cJSON_AddStringToObject(root, "trace_hash", ss_trace_hash_text(result.trace, hash, sizeof hash)) &&
               cJSON_AddNumberToObject(root, "first_iteration", (double)fit->first) &&
               cJSON_AddNumberToObject(root, "iterations", (double)(fit->end - fit->first)) &&
               cJSON_AddNumberToObject(root, "from_ranks", fit->ranks);

@@ -1,11 +1,10 @@
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "base/options.h"
 #include "cli/progress.h"
-#include "trace/measure/stats.h"
+#include "study/trace_json.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -57,65 +56,9 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   return true;
 }
 
-/* --- JSON ----------------------------------------------------------------------------------------------- */
-
-static bool add_skewness(cJSON *item, const struct ss_tensor_stats *stats) {
-  cJSON *object = cJSON_AddObjectToObject(item, "skewness");
-  bool good = object != NULL;
-  for (size_t i = 0; good && i < stats->parts; i++) {
-    char key[16];
-    (void)snprintf(key, sizeof key, "%" PRIu32, stats->part[i]);
-    good = cJSON_AddNumberToObject(object, key, stats->skewness[i]);
-  }
-  return good;
-}
-
-static bool add_gamma(cJSON *to, const struct ss_tensor_stats *stats, uint32_t ranks) {
-  if (ranks > INT32_MAX) return false;
-  cJSON *list = cJSON_CreateDoubleArray(stats->gamma, (int)ranks);
-  if (list && cJSON_AddItemToObject(to, "gamma", list)) return true;
-  cJSON_Delete(list);
-  return false;
-}
-
-static bool add_tensor(cJSON *list, const struct ss_tensor_stats *stats, uint32_t ranks) {
-  cJSON *item = cJSON_CreateObject();
-  if (!cJSON_AddItemToArray(list, item)) return false;
-  return cJSON_AddStringToObject(item, "name", stats->tensor.name) &&
-         cJSON_AddNumberToObject(item, "rows", (double)stats->tensor.rows) &&
-         cJSON_AddNumberToObject(item, "row_width", stats->tensor.row_width) &&
-         cJSON_AddStringToObject(item, "dtype", ss_dtype_name(stats->tensor.dtype)) &&
-         cJSON_AddNumberToObject(item, "density", stats->density) &&
-         cJSON_AddNumberToObject(item, "overlap", stats->overlap) && add_gamma(item, stats, ranks) &&
-         add_skewness(item, stats) && cJSON_AddNumberToObject(item, "lookups", stats->lookups) &&
-         cJSON_AddNumberToObject(item, "coalesced", stats->coalesced) &&
-         cJSON_AddNumberToObject(item, "prior", stats->prior) &&
-         cJSON_AddNumberToObject(item, "lookups_bytes", stats->lookups_bytes) &&
-         cJSON_AddNumberToObject(item, "coalesced_bytes", stats->coalesced_bytes) &&
-         cJSON_AddNumberToObject(item, "prior_bytes", stats->prior_bytes);
-}
-
-static bool fill_json(cJSON *root, struct result result) {
-  char hash[32];
-  const struct ss_stats *stats = result.stats;
-  bool good = cJSON_AddStringToObject(root, "sparsync", SS_VERSION) &&
-              cJSON_AddStringToObject(root, "trace", ss_trace_name(result.trace)) &&
-              cJSON_AddStringToObject(root, "trace_hash", trace_hash_text(result.trace, hash, sizeof hash)) &&
-              cJSON_AddNumberToObject(root, "first_iteration", (double)stats->first) &&
-              cJSON_AddNumberToObject(root, "iterations", (double)(stats->end - stats->first)) &&
-              cJSON_AddNumberToObject(root, "ranks", stats->ranks);
-  cJSON *tensors = good ? cJSON_AddArrayToObject(root, "tensors") : NULL;
-  good = tensors != NULL;
-  for (size_t i = 0; good && i < stats->tensors; i++) good = add_tensor(tensors, &stats->tensor[i], stats->ranks);
-  return good;
-}
-
 static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
-  const struct result result = *(const struct result *)found;
-  cJSON *root = cJSON_CreateObject();
-  if (root && fill_json(root, result)) return trace_print_json(root, stream, error);
-  cJSON_Delete(root);
-  return trace_print_json(NULL, stream, error);
+  const struct result *result = found;
+  return trace_print_json(ss_trace_stats_json(result->trace, result->stats), stream, error);
 }
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */

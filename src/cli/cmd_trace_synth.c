@@ -1,6 +1,6 @@
+#include "base/options.h"
 #include "base/units.h"
 #include "cli/cmd_trace.h"
-#include "base/options.h"
 #include "trace/make/synth.h"
 
 #include <string.h>

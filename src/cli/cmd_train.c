@@ -1,13 +1,11 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/learn.h"
-#include "cli/progress.h"
 #include "cli/request.h"
 #include "exec/launch.h"
 #include "report/train.h"
 #include "study/processes.h"
 #include "study/training.h"
-#include "study/training_shared.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +42,6 @@ static const char help[] =
     "  sparsync train --workload embrace-lm-rtx3090 --system horovod-allgather,embrace --cluster rtx3090-100g-ib \\\n"
     "    --ranks 16 --device quick --timeline lm.trace.json\n";
 
-static const double factors[] = {0.5, 1, 2};
-
 struct own {
   const char *workloads, *systems, *timeline, *gantt;
   bool sensitivity;
@@ -62,55 +58,14 @@ static bool own_option(void *context, const char *name, const char *value, struc
   return true;
 }
 
-/* --- playing ---------------------------------------------------------------------------------------------- */
-
-static void step(void *context) {
-  ss_progress_step(context);
-}
-
-static bool simulate(struct ss_training *t, const struct ss_call *call, struct ss_error *error) {
-  const struct ss_run_options *options = &call->options;
-  struct ss_progress progress =
-      ss_progress_begin("simulations", t->durations.count, options->quiet || !ss_processes_first(options->comm));
-  const bool ok = options->comm ? ss_train_share(t, options, &progress, error)
-                                : ss_durations_make(&t->durations, options->jobs, step, &progress, error);
-  ss_progress_end(&progress);
-  return ok;
-}
-
-/* The fastest system at the point's workload and ranks. */
-static const char *fastest(const struct ss_training *t, const struct ss_training_point *at) {
-  const struct ss_training_point *best = at;
-  for (size_t i = 0; i < t->points; i++) {
-    const struct ss_training_point *p = &t->point[i];
-    if (p->place == at->place && p->ranks == at->ranks && p->result.mean < best->result.mean) best = p;
-  }
-  return best->system->name;
-}
-
-static bool play_all(struct ss_training *t, const struct ss_call *call, struct ss_training_names *names,
-                     struct ss_error *error) {
-  const double compute = t->options.compute;
-  static const size_t order[] = {0, 2, 1}; /* what stays is played last */
-  if (!names->best) return ss_training_play(t, call->options.jobs, error);
-  for (size_t k = 0; k < 3; k++) {
-    names->factor[order[k]] = factors[order[k]];
-    t->options.compute = compute * factors[order[k]];
-    if (!ss_training_play(t, call->options.jobs, error)) return false;
-    for (size_t i = 0; i < t->points; i++) names->best[i][order[k]] = fastest(t, &t->point[i]);
-  }
-  return true;
-}
-
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
-static bool print(const struct ss_call *call, const struct ss_training *t, const struct ss_training_names *names,
-                  struct ss_error *error) {
+static bool print(const struct ss_call *call, const struct ss_train_study *s, struct ss_error *error) {
   struct ss_output output;
   if (!ss_output_open(call->output, &output, error)) return false;
-  const bool ok = call->format == SS_JSON  ? ss_training_json(t, names, output.stream, error)
-                  : call->format == SS_CSV ? ss_training_csv(t, names, output.stream, error)
-                                           : ss_training_table(t, names, output.stream, error);
+  const bool ok = call->format == SS_JSON  ? ss_training_json(s, output.stream, error)
+                  : call->format == SS_CSV ? ss_training_csv(s, output.stream, error)
+                                           : ss_training_table(s, output.stream, error);
   if (ok) return ss_output_commit(&output, error);
   ss_output_discard(&output);
   return false;
@@ -142,25 +97,15 @@ static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_
   return ok;
 }
 
-static bool run_scenario(const struct ss_call *call, const struct own *own, struct ss_train_scenario *s,
+static bool run_scenario(const struct ss_call *call, const struct own *own, struct ss_train_study *s,
                          struct ss_error *error) {
-  const struct ss_train_request request = {call->request, own->workloads, own->systems};
+  const struct ss_train_source source = {call->request, own->workloads, own->systems};
   const struct ss_communicator *comm = call->options.comm;
-  struct ss_training *t = &s->training;
-  if (!ss_communicator_agree(comm, ss_train_scenario_open(&request, s, error), error) || !simulate(t, call, error))
+  if (!ss_communicator_agree(comm, ss_train_study_open(&source, s, error), error) ||
+      !ss_train_study_run(s, &call->options, own->sensitivity, error))
     return false;
-  if (!ss_processes_first(comm)) return true;
-  SS_AUTO_FREE const char *(*best)[3] = ss_alloc_zero(t->points, sizeof *best);
-  struct ss_training_names names = {.scenario = s->name,
-                                    .cluster = s->cluster,
-                                    .device = s->device,
-                                    .trace = s->trace,
-                                    .scale = &s->scale,
-                                    .best = own->sensitivity ? best : NULL,
-                                    .per_iteration = call->options.per_iteration};
-  if (!best) return ss_fail_memory(error, "comparing systems");
-  return play_all(t, call, &names, error) && write_timeline(own->timeline, t, error) &&
-         draw_gantt(own->gantt, t, error) && print(call, t, &names, error);
+  return !ss_processes_first(comm) || (write_timeline(own->timeline, &s->training, error) &&
+                                       draw_gantt(own->gantt, &s->training, error) && print(call, s, error));
 }
 
 /* --- options ---------------------------------------------------------------------------------------------- */
@@ -185,11 +130,11 @@ static bool parse(int argc, char **argv, struct command_line *line, struct ss_er
 static bool act(void *context, struct ss_communicator *comm, struct ss_error *error) {
   static const char *const texts[] = {help, NULL};
   struct command_line *line = context;
-  struct ss_train_scenario scenario = {0};
+  struct ss_train_study scenario = {0};
   line->call.options.comm = comm;
   if (line->call.help) return !ss_processes_first(comm) || ss_help_print(texts, error);
   const bool ok = run_scenario(&line->call, &line->own, &scenario, error);
-  ss_train_scenario_close(&scenario);
+  ss_train_study_close(&scenario);
   return ok;
 }
 

@@ -1,7 +1,7 @@
 #include "cli/exec_print.h"
 
 #include "base/file.h"
-#include "report/exact.h"
+#include "base/json_text.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>

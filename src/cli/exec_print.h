@@ -3,8 +3,8 @@
 #define SS_CLI_EXEC_PRINT_H
 
 #include "cli/request.h"
-#include "study/scenario.h"
 #include "exec/exec.h"
+#include "study/study.h"
 
 /* What one job came to, over its iterations. */
 struct ss_exec_point {

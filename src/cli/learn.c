@@ -1,16 +1,15 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
 #include "cli/learn.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/options.h"
 #include "cli/progress.h"
 #include "cli/request.h"
-#include "learn/capture.h"
-#include "learn/text.h"
 #include "report/curves.h"
-#include "trace/make/import.h"
+#include "study/learning.h"
 
 #include <assert.h>
-#include <omp.h>
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,16 +62,13 @@ static const char help[] =
 enum { SETTINGS_MAX = 64, INPUT_MAX = 1 << 30 };
 
 struct arguments {
-  struct ss_import import;
-  struct ss_learn_task task;
-  struct ss_cluster cluster;
+  struct ss_learning_source source;
   struct ss_setting setting[SETTINGS_MAX];
-  size_t settings;
-  const char *text, *trace, *output, *capture, *plot_data;
+  const char *output, *capture, *plot_data;
   enum ss_format format;
   uint64_t every;
   unsigned jobs;
-  bool has_seq, has_layout, has_rate, has_ranks, quiet, help;
+  bool has_seq, has_layout, quiet, help;
 };
 
 static const struct ss_option_spec specs[] = {
@@ -87,15 +83,15 @@ static const struct ss_option_spec specs[] = {
 
 static bool add_setting(struct arguments *a, struct ss_node node, struct ss_error *error) {
   const struct ss_setting defaults = {.index_bytes = 4};
-  if (a->settings == SETTINGS_MAX)
+  if (a->source.settings == SETTINGS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "--scheme: more than %d schemes", SETTINGS_MAX);
-  struct ss_setting *setting = &a->setting[a->settings];
+  struct ss_setting *setting = &a->setting[a->source.settings];
   if (!ss_setting_read(node, &defaults, setting, error)) return false;
-  for (size_t i = 0; i < a->settings; i++)
+  for (size_t i = 0; i < a->source.settings; i++)
     if (strcmp(a->setting[i].label, setting->label) == 0)
       return ss_fail(error, SS_BAD_INPUT, "--scheme: two schemes are called \"%s\": give one a \"label\"",
                      setting->label);
-  a->settings++;
+  a->source.settings++;
   return true;
 }
 
@@ -161,26 +157,26 @@ static bool choice_option(struct arguments *a, const char *name, const char *val
   int choice;
   if (strcmp(name, "layout") == 0) {
     if (!parse_choice("--layout", value, layouts, &choice, error)) return false;
-    a->import.layout = choice == 0 ? SS_STREAM : SS_SENTENCE;
+    a->source.import.layout = choice == 0 ? SS_STREAM : SS_SENTENCE;
     a->has_layout = true;
     return true;
   }
   if (strcmp(name, "format") == 0) return ss_format_parse(value, &a->format, error);
   if (!parse_choice("--optimizer", value, ss_optimizer_names, &choice, error)) return false;
-  a->task.optimizer.kind = (enum ss_optimizer_kind)choice;
+  a->source.task.optimizer.kind = (enum ss_optimizer_kind)choice;
   return true;
 }
 
 static bool parse_rate(struct arguments *a, const char *value, struct ss_error *error) {
-  if (!ss_units_parse(value, SS_NUMBER, &a->task.optimizer.rate, error)) return ss_fail_prefix(error, "--lr");
-  if (!(a->task.optimizer.rate > 0))
+  if (!ss_units_parse(value, SS_NUMBER, &a->source.task.optimizer.rate, error))
+    return ss_fail_prefix(error, "--lr");
+  if (!(a->source.task.optimizer.rate > 0))
     return ss_fail(error, SS_BAD_INPUT, "--lr: a learning rate is above 0, not %s", value);
-  a->has_rate = true;
   return true;
 }
 
 static bool parse_select(struct arguments *a, const char *value, struct ss_error *error) {
-  struct ss_selection *select = &a->task.select;
+  struct ss_selection *select = &a->source.task.select;
   *select = (struct ss_selection){.selects = true, .residual = true};
   if (!ss_units_parse(value, SS_RATIO, &select->density, error)) return ss_fail_prefix(error, "--select");
   if (select->density > 0 && select->density <= 1) return true;
@@ -189,21 +185,21 @@ static bool parse_select(struct arguments *a, const char *value, struct ss_error
 
 /* Whole numbers, where each goes and how large it may be. */
 static bool count_option(struct arguments *a, const char *name, const char *value, struct ss_error *error) {
-  struct ss_model_shape *shape = &a->task.shape;
+  struct ss_model_shape *shape = &a->source.task.shape;
   const struct {
     const char *name;
     uint64_t low, high, *wide;
     uint32_t *narrow;
-  } counts[] = {{"--ranks", 1, SS_RANKS_MAX, NULL, &a->import.ranks},
-                {"--batch", 1, UINT32_MAX, &a->import.batch, NULL},
-                {"--seq", 2, UINT32_MAX, &a->import.seq, NULL},
-                {"--steps", 1, 10000000, &a->task.steps, NULL},
-                {"--vocab", 2, UINT32_MAX, &a->import.vocab, NULL},
+  } counts[] = {{"--ranks", 1, SS_RANKS_MAX, NULL, &a->source.import.ranks},
+                {"--batch", 1, UINT32_MAX, &a->source.import.batch, NULL},
+                {"--seq", 2, UINT32_MAX, &a->source.import.seq, NULL},
+                {"--steps", 1, 10000000, &a->source.task.steps, NULL},
+                {"--vocab", 2, UINT32_MAX, &a->source.import.vocab, NULL},
                 {"--width", 1, 1 << 16, NULL, &shape->width},
                 {"--context", 1, 1 << 16, NULL, &shape->context},
                 {"--samples", 1, 1 << 20, NULL, &shape->samples},
                 {"--seed", 0, UINT64_C(1) << 53, &shape->seed, NULL},
-                {"--gpus-per-node", 1, SS_RANKS_MAX, NULL, &a->cluster.gpus_per_node},
+                {"--gpus-per-node", 1, SS_RANKS_MAX, NULL, &a->source.cluster.gpus_per_node},
                 {"--every", 1, 10000000, &a->every, NULL},
                 {"--jobs", 1, 1024, NULL, &a->jobs}};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -214,14 +210,13 @@ static bool count_option(struct arguments *a, const char *name, const char *valu
     if (counts[i].narrow) *counts[i].narrow = (uint32_t)count;
   }
   a->has_seq = a->has_seq || strcmp(name, "seq") == 0;
-  a->has_ranks = a->has_ranks || strcmp(name, "ranks") == 0;
   return true;
 }
 
 static const char **file_option(struct arguments *a, const char *name) {
-  if (strcmp(name, "text") == 0) return &a->text;
-  if (strcmp(name, "trace") == 0) return &a->trace;
-  if (strcmp(name, "source") == 0) return &a->import.source;
+  if (strcmp(name, "text") == 0) return &a->source.text;
+  if (strcmp(name, "trace") == 0) return &a->source.trace;
+  if (strcmp(name, "source") == 0) return &a->source.import.source;
   if (strcmp(name, "capture") == 0) return &a->capture;
   if (strcmp(name, "plot-data") == 0) return &a->plot_data;
   return strcmp(name, "o") == 0 ? &a->output : NULL;
@@ -233,7 +228,7 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   if (!name)
     return ss_fail(error, SS_BAD_INPUT, "train --learn reads a text, not \"%s\" (say --text %s?)", value, value);
   if (!value) { /* flags */
-    a->task.split = a->task.split || strcmp(name, "split") == 0;
+    a->source.task.split = a->source.task.split || strcmp(name, "split") == 0;
     a->quiet = a->quiet || strcmp(name, "quiet") == 0;
     a->help = a->help || strcmp(name, "help") == 0;
     return true;
@@ -252,57 +247,35 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
 }
 
 static bool check(struct arguments *a, struct ss_error *error) {
-  if (!a->text == !a->trace)
+  if (!a->source.text == !a->source.trace)
     return ss_fail(error, SS_BAD_INPUT,
                    "train --learn: say which text to read, with --text FILE (or - for standard input) or as --trace "
                    "FILE%s",
-                   a->text ? ", not both" : "");
-  if (a->trace && (a->has_seq || a->has_layout))
+                   a->source.text ? ", not both" : "");
+  if (a->source.trace && (a->has_seq || a->has_layout))
     return ss_fail(error, SS_BAD_INPUT, "--layout and --seq say how a text is cut: that of --trace is already");
-  if (a->has_seq && a->import.layout == SS_SENTENCE)
+  if (a->has_seq && a->source.import.layout == SS_SENTENCE)
     return ss_fail(error, SS_BAD_INPUT, "--seq goes with --layout stream: sentences are as long as they are");
-  if (a->settings == 0 && !add_name(a, "allreduce", error)) return false;
-  if (a->capture && a->settings > 1)
+  if (a->source.settings == 0 && !add_name(a, "allreduce", error)) return false;
+  if (a->capture && a->source.settings > 1)
     return ss_fail(error, SS_BAD_INPUT, "--capture writes the gradients of one training: name one scheme, not %zu",
-                   a->settings);
-  if (!a->has_rate) a->task.optimizer.rate = ss_optimizer_rate(a->task.optimizer.kind);
+                   a->source.settings);
   return true;
 }
 
-/* --- training ------------------------------------------------------------------------------------------- */
+/* --- what comes of it ------------------------------------------------------------------------------------- */
 
-struct training {
-  struct ss_curve curve;
-  struct ss_error error;
-  bool good;
-};
-
-/* All schemes, several at once; each by itself does not know of the others. */
-static bool learn_all(const struct arguments *a, const struct ss_learn_task *task, struct ss_capture *capture,
-                      struct training *training, struct ss_error *error) {
-  const struct ss_learn_watch watch = ss_capture_watch(capture);
-  struct ss_progress progress = ss_progress_begin("schemes", a->settings, a->quiet);
-  if (a->jobs) omp_set_num_threads((int)a->jobs);
-#pragma omp parallel for schedule(dynamic, 1) if (a->settings > 1)
-  for (size_t i = 0; i < a->settings; i++) {
-    struct training *l = &training[i];
-    l->good = ss_learn(task, &a->setting[i], a->capture ? &watch : NULL, &l->curve, &l->error);
-#pragma omp critical
-    ss_progress_step(&progress);
-  }
-  ss_progress_end(&progress);
-  for (size_t i = 0; i < a->settings; i++)
-    if (!training[i].good) {
-      *error = training[i].error;
-      return false;
-    }
-  return true;
+static bool print_json(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+  cJSON *root = ss_curves_json(curves);
+  const bool good = ss_json_print(root, stream, error);
+  cJSON_Delete(root);
+  return good;
 }
 
 static bool print(const struct arguments *a, const struct ss_curves *curves, struct ss_error *error) {
   struct ss_output output;
   if (!ss_output_open(a->output, &output, error)) return false;
-  const bool good = a->format == SS_JSON  ? ss_curves_json(curves, output.stream, error)
+  const bool good = a->format == SS_JSON  ? print_json(curves, output.stream, error)
                     : a->format == SS_CSV ? ss_curves_csv(curves, output.stream, error)
                                           : ss_curves_table(curves, output.stream, error);
   if (good) return ss_output_commit(&output, error);
@@ -318,65 +291,22 @@ static bool write_plot_data(const struct arguments *a, const struct ss_curves *c
   return ss_output_commit(&output, error);
 }
 
-static bool write_capture(const struct arguments *a, const struct ss_capture *capture, struct ss_error *error) {
+static bool write_capture(const struct arguments *a, const struct ss_learning *l, struct ss_error *error) {
   char source[256];
   if (!a->capture) return true;
-  (void)snprintf(source, sizeof source, "gradients of sparsync train --learn on %s, scheme %s, %s", a->import.source,
-                 a->setting[0].label, ss_optimizer_names[a->task.optimizer.kind]);
-  return ss_capture_write(capture, a->capture, source, error);
+  (void)snprintf(source, sizeof source, "gradients of sparsync train --learn on %s, scheme %s, %s", l->curves.text,
+                 a->setting[0].label, ss_optimizer_names[l->task.optimizer.kind]);
+  return ss_capture_write(&l->capture, a->capture, source, error);
 }
 
-static bool report(const struct arguments *a, const struct ss_learn_task *task, const struct training *training,
-                   const struct ss_capture *capture, struct ss_error *error) {
-  SS_AUTO_FREE struct ss_curve *curve = ss_alloc(a->settings, sizeof *curve);
-  if (!curve) return ss_fail_memory(error, "printing curves");
-  for (size_t i = 0; i < a->settings; i++) curve[i] = training[i].curve;
-  const struct ss_curves curves = {.task = task,
-                                   .text = a->import.source,
-                                   .layout = a->trace ? "trace" : layouts[a->import.layout == SS_SENTENCE],
-                                   .seq = a->trace || a->import.layout == SS_SENTENCE ? 0 : a->import.seq,
-                                   .curve = curve,
-                                   .count = a->settings,
-                                   .every = a->every};
-  return write_capture(a, capture, error) && write_plot_data(a, &curves, error) && print(a, &curves, error) &&
-         ss_curves_check(&curves, error);
-}
-
-static bool learn(const struct arguments *a, const struct ss_trace *text, struct ss_error *error) {
-  struct ss_learn_task task = a->task;
-  struct ss_capture capture;
-  SS_AUTO_FREE struct training *training = ss_alloc_zero(a->settings, sizeof *training);
-  if (!training) return ss_fail_memory(error, "training a model");
-  task.text = text;
-  task.batch = a->import.batch;
-  task.shape.vocab = ss_trace_tensor(text, 0)->rows;
-  task.cluster = &a->cluster;
-  ss_capture_begin(&capture, &task);
-  const bool good = learn_all(a, &task, &capture, training, error) && report(a, &task, training, &capture, error);
-  ss_capture_free(&capture);
-  for (size_t i = 0; i < a->settings; i++)
-    if (training[i].good) ss_curve_free(&training[i].curve);
-  return good;
-}
-
-static bool learn_text(struct arguments *a, const char *text, size_t size, struct ss_error *error) {
-  struct ss_trace *trace;
-  const char *name = strcmp(a->text, "-") == 0 ? "standard input" : a->text;
-  if (!a->import.source) a->import.source = name;
-  a->import.row_width = a->task.shape.width;
-  if (!ss_trace_import(name, text, size, &a->import, &trace, error)) return false;
-  const bool good = learn(a, trace, error);
-  ss_trace_close(trace);
-  return good;
-}
-
-static bool learn_trace(struct arguments *a, struct ss_error *error) {
-  struct ss_trace *trace;
-  const struct ss_text_options options = {a->has_ranks ? a->import.ranks : 0, a->import.batch, a->import.vocab};
-  if (!a->import.source) a->import.source = a->trace;
-  if (!ss_learn_trace(a->trace, &options, &trace, error)) return false;
-  const bool good = learn(a, trace, error);
-  ss_trace_close(trace);
+static bool learn(const struct arguments *a, struct ss_error *error) {
+  struct ss_learning l;
+  bool good = ss_learning_open(&a->source, &l, error) &&
+              ss_learning_run(&l, a->jobs, a->quiet ? NULL : &ss_progress_watcher, error);
+  l.curves.every = a->every;
+  good = good && write_capture(a, &l, error) && write_plot_data(a, &l.curves, error) && print(a, &l.curves, error) &&
+         ss_curves_check(&l.curves, error);
+  ss_learning_close(&l);
   return good;
 }
 
@@ -398,25 +328,18 @@ static bool read_stdin(char **out, size_t *size, struct ss_error *error) {
 
 bool ss_learn_run(int argc, char **argv, struct ss_error *error) {
   SS_AUTO_FREE struct arguments *a = ss_alloc_zero(1, sizeof *a);
+  SS_AUTO_FREE char *text = NULL;
   if (!a) return ss_fail_memory(error, "reading options");
-  a->import = (struct ss_import){.ranks = 8, .batch = 8, .seq = 32, .vocab = 2000, .tensor = "text"};
-  a->task = (struct ss_learn_task){.steps = 200,
-                                   .shape = {.width = 16, .context = 4, .samples = 32, .seed = 1},
-                                   .optimizer = {.kind = SS_ADAGRAD}};
-  a->cluster = (struct ss_cluster){
-      .name = "flat", .model = "alpha-beta", .inter = {1e-5, 1e-9}, .intra = {1e-5, 1e-9}, .gpus_per_node = 1};
+  ss_learning_defaults(&a->source);
+  a->source.setting = a->setting;
   if (!ss_options_parse(argc, argv, specs, seen, a, error)) return false;
   if (a->help) return fputs(help, stdout) >= 0;
   if (!check(a, error)) return false;
-  if (a->trace) return learn_trace(a, error);
-  if (strcmp(a->text, "-") == 0) {
-    SS_AUTO_FREE char *text = NULL;
-    size_t size = 0;
-    return read_stdin(&text, &size, error) && learn_text(a, text, size, error);
+  a->source.captures = a->capture != NULL;
+  if (a->source.text && strcmp(a->source.text, "-") == 0) {
+    if (!read_stdin(&text, &a->source.size, error)) return false;
+    a->source.bytes = text;
+    a->source.text = "standard input";
   }
-  struct ss_mapping mapping;
-  if (!ss_map_file(a->text, &mapping, error)) return false;
-  const bool good = learn_text(a, (const char *)mapping.data, mapping.size, error);
-  ss_unmap_file(&mapping);
-  return good;
+  return learn(a, error);
 }

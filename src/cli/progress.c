@@ -50,3 +50,21 @@ void ss_progress_end(struct ss_progress *p) {
   if (p->shown) fputs("\r\033[K", stderr);
   p->shown = false;
 }
+
+/* --- as a watcher ------------------------------------------------------------------------------------------- */
+
+static struct ss_progress watched;
+
+static void watcher_begin(void *context, const char *what, size_t all) {
+  *(struct ss_progress *)context = ss_progress_begin(what, all, false);
+}
+
+static void watcher_advance(void *context, size_t steps, double work, double whole) {
+  ss_progress_advance(context, steps, work, whole);
+}
+
+static void watcher_end(void *context) {
+  ss_progress_end(context);
+}
+
+const struct ss_watcher ss_progress_watcher = {watcher_begin, watcher_advance, watcher_end, &watched};

@@ -2,6 +2,8 @@
 #ifndef SS_CLI_PROGRESS_H
 #define SS_CLI_PROGRESS_H
 
+#include "base/watcher.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
@@ -19,6 +21,8 @@ struct ss_progress ss_progress_begin(const char *what, size_t all, bool quiet);
 void ss_progress_step(struct ss_progress *progress);
 /* `steps` more are done, which are `work` of `whole`: for the time that is left. */
 void ss_progress_advance(struct ss_progress *progress, size_t steps, double work, double whole);
+/* The same for those who only know that somebody watches: one computation at a time. */
+extern const struct ss_watcher ss_progress_watcher;
 /* Clears the line. */
 void ss_progress_end(struct ss_progress *progress);
 

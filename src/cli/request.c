@@ -1,5 +1,7 @@
 #include "cli/request.h"
 
+#include "cli/progress.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +45,7 @@ static bool add_text(const char ***list, size_t *count, const char *text, struct
 
 /* Options that only fill in a text. */
 static const char **text_option(struct ss_call *call, const char *name) {
-  struct ss_request *r = &call->request;
+  struct ss_study_source *r = &call->request;
   const struct {
     const char *name, **place;
   } texts[] = {
@@ -57,7 +59,7 @@ static const char **text_option(struct ss_call *call, const char *name) {
 
 static bool *flag_option(struct ss_call *call, const char *name) {
   if (strcmp(name, "no-verify") == 0) return &call->request.no_verify;
-  if (strcmp(name, "quiet") == 0) return &call->options.quiet;
+  if (strcmp(name, "quiet") == 0) return &call->quiet;
   if (strcmp(name, "per-rank") == 0) return &call->options.per_rank;
   if (strcmp(name, "per-iteration") == 0) return &call->options.per_iteration;
   return strcmp(name, "help") == 0 ? &call->help : NULL;
@@ -102,7 +104,10 @@ bool ss_call_parse(int argc, char **argv, const struct ss_option_spec *specs,
                    void *context, struct ss_call *call, struct ss_error *error) {
   struct parsing parsing = {call, own, context};
   *call = (struct ss_call){.options.patience = PATIENCE};
-  if (ss_options_parse(argc, argv, specs, seen, &parsing, error)) return true;
+  if (ss_options_parse(argc, argv, specs, seen, &parsing, error)) {
+    call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
+    return true;
+  }
   ss_call_free(call);
   return false;
 }

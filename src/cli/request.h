@@ -3,18 +3,18 @@
 #define SS_CLI_REQUEST_H
 
 #include "base/options.h"
-#include "study/run.h"
+#include "study/study.h"
 
 enum ss_format { SS_TABLE, SS_JSON, SS_CSV };
 
 struct ss_call {
-  struct ss_request request;
+  struct ss_study_source request;
   struct ss_run_options options;
   enum ss_format format;
   const char *output; /* NULL: standard output */
   const char **operand;
   size_t operands;
-  bool help;
+  bool help, quiet;
 };
 
 /* Specs to put into a command's table, behind its own. */

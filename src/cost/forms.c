@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,6 +212,13 @@ bool ss_cost_holds(const struct ss_cost *cost, const struct ss_setting *setting,
     return ss_fail_prefix(error, "%s: where", cost->file);
   *out = value != 0;
   return true;
+}
+
+void ss_cost_form_name(const struct ss_cost *cost, char *out, size_t size) {
+  const char *slash = strrchr(cost->file, '/');
+  snprintf(out, size, "%s", slash ? slash + 1 : cost->file);
+  char *dot = strrchr(out, '.');
+  if (dot) *dot = '\0';
 }
 
 const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct ss_setting *setting, uint32_t ranks,

@@ -27,6 +27,8 @@ bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
                    struct ss_error *error) SS_MUST_CHECK;
 void ss_costs_close(struct ss_costs *costs);
 
+/* "zen-coo" of ".../zen-coo.json" */
+void ss_cost_form_name(const struct ss_cost *cost, char *out, size_t size);
 /* The first cost whose `when` (options, "granularity", "sizes"; of a list, any) the setting meets, and whose `where`
  * holds for so many ranks and servers; NULL: the scheme has no closed form for it. */
 const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct ss_setting *setting, uint32_t ranks,

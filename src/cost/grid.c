@@ -82,9 +82,8 @@ static bool fit(const struct axes *axes, struct ss_grid_point *p, double d, doub
     return ss_node_fail(axes->entry, error, "no size near %g B divides over %u ranks at density %g", M, p->ranks, d);
   p->uniform = (struct ss_uniform){
       .rows = rows, .width = (uint32_t)axes->width, .value_bytes = 4, .overlap = overlap, .seed = 1};
-  return ss_uniform_make(d, &p->uniform, error) &&
-         (ss_uniform_divides(&p->uniform, p->ranks, p->ranks, error) ||
-          ss_fail_prefix(error, "%s: grid", p->cost->file));
+  return ss_uniform_make(d, &p->uniform, error) && (ss_uniform_divides(&p->uniform, p->ranks, p->ranks, error) ||
+                                                    ss_fail_prefix(error, "%s: grid", p->cost->file));
 }
 
 static bool add_networks(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,
@@ -299,8 +298,8 @@ static double distance(const struct ss_grid_point *p, const struct ss_grid_resul
 }
 
 static bool play_iteration(const struct ss_grid_point *p, uint64_t t, const struct ss_world *world,
-                           struct ss_arena *arena, struct ss_coalesce_scratch *scratch, struct ss_grid_result *out,
-                           struct ss_error *error) {
+                           struct ss_grid_scratch *scratch, struct ss_grid_result *out, struct ss_error *error) {
+  struct ss_arena *arena = &scratch->arena;
   struct ss_origin origin = {.merge = 1, .uniform = p->uniform};
   struct ss_input_options options = ss_setting_input_options(&p->setting, p->ranks, p->verify, false);
   struct ss_outcome outcome = {0};
@@ -310,7 +309,7 @@ static bool play_iteration(const struct ss_grid_point *p, uint64_t t, const stru
   if (p->gradient.elements > 0) origin.gradient = &p->gradient;
   options.iteration = t;
   ss_arena_reset(arena);
-  if (!ss_input_make(&origin, &options, arena, scratch, &input, error) ||
+  if (!ss_input_make(&origin, &options, arena, &scratch->coalesce, &input, error) ||
       !ss_simulate(&p->setting, world, &input, arena, &outcome, error))
     return false;
   struct ss_symbols symbols = symbols_of(p, &input, &blocks);
@@ -325,8 +324,8 @@ static bool play_iteration(const struct ss_grid_point *p, uint64_t t, const stru
   return true;
 }
 
-bool ss_grid_play(const struct ss_grid_point *p, struct ss_arena *arena, struct ss_coalesce_scratch *scratch,
-                  struct ss_grid_result *out, struct ss_error *error) {
+bool ss_grid_play(const struct ss_grid_point *p, struct ss_grid_scratch *scratch, struct ss_grid_result *out,
+                  struct ss_error *error) {
   const struct ss_link link = {p->alpha, p->beta};
   const struct ss_cluster cluster = {
       .name = "flat", .model = "alpha-beta", .gpus_per_node = 1, .inter = link, .intra = link};
@@ -334,8 +333,13 @@ bool ss_grid_play(const struct ss_grid_point *p, struct ss_arena *arena, struct 
   const struct ss_world world = {.cluster = &cluster, .verify = p->verify, .state = &state};
   bool ok = true;
   *out = (struct ss_grid_result){.proven = true};
-  for (uint64_t t = 0; ok && t < p->iterations; t++) ok = play_iteration(p, t, &world, arena, scratch, out, error);
+  for (uint64_t t = 0; ok && t < p->iterations; t++) ok = play_iteration(p, t, &world, scratch, out, error);
   ss_state_free(&state);
   out->ok = out->proven && out->relative <= 1e-9;
   return ok;
+}
+
+void ss_grid_scratch_free(struct ss_grid_scratch *scratch) {
+  ss_arena_free(&scratch->arena);
+  ss_coalesce_free(&scratch->coalesce);
 }

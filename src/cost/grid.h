@@ -48,8 +48,14 @@ struct ss_grid_result {
   bool proven;             /* nothing was found wrong with results */
   bool ok;                 /* within 1e-9, and proven where the point verifies */
 };
+/* What a thread keeps from point to point: zeroed, and to be freed. */
+struct ss_grid_scratch {
+  struct ss_arena arena;
+  struct ss_coalesce_scratch coalesce;
+};
+void ss_grid_scratch_free(struct ss_grid_scratch *scratch);
 /* Plays the point and evaluates the forms from the grid's own numbers (nothing is measured). */
-bool ss_grid_play(const struct ss_grid_point *point, struct ss_arena *arena, struct ss_coalesce_scratch *scratch,
-                  struct ss_grid_result *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_grid_play(const struct ss_grid_point *point, struct ss_grid_scratch *scratch, struct ss_grid_result *out,
+                  struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -1,8 +1,7 @@
 #include "report/claims.h"
 
-#include "report/exact.h"
+#include "base/json_text.h"
 #include "report/flat.h"
-#include "report/nullable.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>

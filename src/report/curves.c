@@ -1,129 +1,11 @@
 #include "report/curves.h"
 
-#include "report/exact.h"
 #include "report/table.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- what curves say ------------------------------------------------------------------------------------ */
-
-static bool same(const struct ss_curve *a, const struct ss_curve *b) {
-  return a->steps == b->steps && a->diverged == b->diverged &&
-         memcmp(a->loss, b->loss, a->steps * sizeof *a->loss) == 0;
-}
-
-size_t ss_curves_same(const struct ss_curves *curves, size_t i) {
-  for (size_t k = 0; k < i; k++)
-    if (same(&curves->curve[k], &curves->curve[i])) return k;
-  return i;
-}
-
-static double mean_loss(const struct ss_curve *curve, uint64_t first, uint64_t end) {
-  double sum = 0;
-  for (uint64_t t = first; t < end; t++) sum += curve->loss[t];
-  return sum / (double)(end - first);
-}
-
-double ss_curve_end(const struct ss_curve *curve) {
-  if (curve->diverged || curve->steps == 0) return NAN;
-  return mean_loss(curve, curve->steps - (curve->steps + 9) / 10, curve->steps);
-}
-
-/* The first curve of a lossless scheme, or NULL. */
-static const struct ss_curve *exact_curve(const struct ss_curves *curves) {
-  for (size_t i = 0; i < curves->count; i++)
-    if (ss_scheme_lossless(curves->curve[i].setting->scheme)) return &curves->curve[i];
-  return NULL;
-}
-
-bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) {
-  const struct ss_curve *exact = exact_curve(curves);
-  for (size_t i = 0; i < curves->count; i++) {
-    const struct ss_curve *c = &curves->curve[i];
-    if (!c->sound)
-      return ss_fail(error, SS_UNPROVEN, "%s: %s", c->setting->label,
-                     c->mismatch[0] ? c->mismatch : "ranks end with different sums");
-    if (ss_scheme_lossless(c->setting->scheme) && !same(c, exact))
-      return ss_fail(error, SS_UNPROVEN, "%s and %s are lossless, but their curves differ", c->setting->label,
-                     exact->setting->label);
-  }
-  return true;
-}
-
-/* --- JSON and CSV --------------------------------------------------------------------------------------- */
-
-static void add_number(cJSON *o, const char *name, double value) {
-  cJSON_AddItemToObject(o, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
-}
-
-static cJSON *options_json(const struct ss_setting *setting) {
-  cJSON *o = cJSON_CreateObject();
-  for (size_t i = 0; setting->scheme->options && setting->scheme->options[i].name; i++) {
-    const struct ss_option *option = &setting->scheme->options[i];
-    if (!setting->given[i]) continue;
-    switch (option->kind) {
-    case SS_OPTION_CHOICE: cJSON_AddStringToObject(o, option->name, option->choices[setting->value[i]]); break;
-    case SS_OPTION_FLAG: cJSON_AddBoolToObject(o, option->name, setting->value[i] != 0); break;
-    case SS_OPTION_COUNT: cJSON_AddNumberToObject(o, option->name, (double)setting->value[i]); break;
-    case SS_OPTION_REAL: cJSON_AddNumberToObject(o, option->name, setting->real[i]); break;
-    }
-  }
-  return o;
-}
-
-static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
-  const struct ss_curve *c = &curves->curve[i];
-  const size_t first = ss_curves_same(curves, i);
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "scheme", c->setting->scheme->name);
-  cJSON_AddStringToObject(o, "label", c->setting->label);
-  cJSON_AddItemToObject(o, "options", options_json(c->setting));
-  cJSON_AddBoolToObject(o, "lossless", ss_scheme_lossless(c->setting->scheme));
-  cJSON_AddBoolToObject(o, "sound", c->sound);
-  if (first < i) cJSON_AddStringToObject(o, "same_as", curves->curve[first].setting->label);
-  else cJSON_AddNullToObject(o, "same_as");
-  cJSON_AddBoolToObject(o, "diverged", c->diverged);
-  cJSON_AddNumberToObject(o, "steps", (double)c->steps);
-  add_number(o, "loss_first", c->steps > 0 ? c->loss[0] : NAN);
-  add_number(o, "loss_end", ss_curve_end(c));
-  add_number(o, "bytes_sent_max", c->sent);
-  add_number(o, "energy", c->energy);
-  add_number(o, "energy_lost", c->energy_lost);
-  add_number(o, "error_l2", c->error_l2);
-  cJSON_AddItemToObject(o, "loss", cJSON_CreateDoubleArray(c->loss, (int)c->steps));
-  return o;
-}
-
-bool ss_curves_json(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
-  const struct ss_learn_task *task = curves->task;
-  cJSON *root = cJSON_CreateObject(), *list = cJSON_CreateArray();
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "text", curves->text);
-  cJSON_AddStringToObject(root, "layout", curves->layout);
-  cJSON_AddNumberToObject(root, "ranks", ss_trace_ranks(task->text));
-  cJSON_AddNumberToObject(root, "iterations", (double)ss_trace_iterations(task->text));
-  cJSON_AddNumberToObject(root, "steps", (double)task->steps);
-  cJSON_AddNumberToObject(root, "batch", (double)task->batch);
-  add_number(root, "seq", curves->seq ? (double)curves->seq : NAN);
-  cJSON_AddNumberToObject(root, "vocab", (double)task->shape.vocab);
-  cJSON_AddNumberToObject(root, "width", task->shape.width);
-  cJSON_AddNumberToObject(root, "context", task->shape.context);
-  cJSON_AddNumberToObject(root, "samples", task->shape.samples);
-  cJSON_AddNumberToObject(root, "seed", (double)task->shape.seed);
-  cJSON_AddStringToObject(root, "optimizer", ss_optimizer_names[task->optimizer.kind]);
-  cJSON_AddNumberToObject(root, "lr", task->optimizer.rate);
-  cJSON_AddBoolToObject(root, "split", task->split);
-  add_number(root, "select", task->select.selects ? task->select.density : NAN);
-  for (size_t i = 0; i < curves->count; i++) cJSON_AddItemToArray(list, curve_json(curves, i));
-  cJSON_AddItemToObject(root, "curves", list);
-  const bool ok = ss_json_print(list ? root : NULL, stream, error);
-  cJSON_Delete(root);
-  return ok;
-}
 
 bool ss_curves_csv(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
   static const char *const heads[] = {"scheme", "label", "step", "loss"};
@@ -151,13 +33,13 @@ void ss_curves_plot_data(const struct ss_curves *curves, FILE *stream) {
     fputs("\"\n", stream);
     for (uint64_t t = 0; t < c->steps; t++)
       fprintf(stream, "%" PRIu64 " %.17g %.17g\n", t, c->loss[t],
-              mean_loss(c, t + 1 < window ? 0 : t + 1 - window, t + 1));
+              ss_curve_mean(c, t + 1 < window ? 0 : t + 1 - window, t + 1));
   }
 }
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
-static void print_course(const struct ss_curves *curves, FILE *stream) {
+static void print_task(const struct ss_curves *curves, FILE *stream) {
   const struct ss_learn_task *c = curves->task;
   const uint32_t ranks = ss_trace_ranks(c->text);
   fprintf(stream,
@@ -175,12 +57,12 @@ static void print_course(const struct ss_curves *curves, FILE *stream) {
 }
 
 static void print_lossless(const struct ss_curves *curves, FILE *stream) {
-  const struct ss_curve *exact = exact_curve(curves);
+  const struct ss_curve *exact = ss_curves_exact(curves);
   size_t lossless = 0, alike = 0;
   for (size_t i = 0; i < curves->count; i++) {
     const struct ss_curve *c = &curves->curve[i];
     lossless += ss_scheme_lossless(c->setting->scheme);
-    alike += ss_scheme_lossless(c->setting->scheme) && same(c, exact);
+    alike += ss_scheme_lossless(c->setting->scheme) && ss_curve_same(c, exact);
   }
   if (lossless < 2) return;
   if (alike == lossless && alike == 2) fputs("Both lossless schemes have the identical curve, bit by bit.\n", stream);
@@ -197,7 +79,7 @@ static void share_cell(struct ss_table *table, double value) {
 }
 
 static void add_scheme(struct ss_table *table, const struct ss_curves *curves, size_t i) {
-  const struct ss_curve *c = &curves->curve[i], *exact = exact_curve(curves);
+  const struct ss_curve *c = &curves->curve[i], *exact = ss_curves_exact(curves);
   const size_t first = ss_curves_same(curves, i);
   const double end = ss_curve_end(c), reference = exact ? ss_curve_end(exact) : NAN;
   char sent[32];
@@ -257,7 +139,7 @@ bool ss_curves_table(const struct ss_curves *curves, FILE *stream, struct ss_err
     lossy = lossy || !ss_scheme_lossless(curves->curve[i].setting->scheme);
     estimates = estimates || ss_scheme_estimates(curves->curve[i].setting->scheme);
   }
-  print_course(curves, stream);
+  print_task(curves, stream);
   print_lossless(curves, stream);
   fputc('\n', stream);
   if (!print_schemes(curves, stream, error)) return false;

@@ -19,24 +19,24 @@ enum { OPEN_MAX = 6, SHOWN_MAX = 200 };
 
 /* --- head and question -------------------------------------------------------------------------------------- */
 
-static const char *trace_of(const struct ss_point *p) {
+static const char *trace_of(const struct ss_result *p) {
   return p->trace;
 }
-static const char *cluster_of(const struct ss_point *p) {
+static const char *cluster_of(const struct ss_result *p) {
   return p->cluster;
 }
-static const char *label_of(const struct ss_point *p) {
+static const char *label_of(const struct ss_result *p) {
   return p->setting.label;
 }
-static const char *tensor_of(const struct ss_point *p) {
+static const char *tensor_of(const struct ss_result *p) {
   return strcmp(p->tensor, "*") == 0 ? "all of them together" : p->tensor;
 }
-static const char *device_of(const struct ss_point *p) {
+static const char *device_of(const struct ss_result *p) {
   return strcmp(p->device, "none") == 0 ? "none: kernels are not counted" : p->device;
 }
 
 /* Each text once, in order of appearance. */
-static void write_distinct(const struct ss_points *points, const char *(*text)(const struct ss_point *),
+static void write_distinct(const struct ss_results *points, const char *(*text)(const struct ss_result *),
                            const char *between, FILE *s) {
   enum { NAMED = 60 };
   const char *seen[NAMED];
@@ -57,7 +57,7 @@ static void write_distinct(const struct ss_points *points, const char *(*text)(c
   if (more) fprintf(s, "%s...", between);
 }
 
-static void write_ranks(const struct ss_points *points, FILE *s) {
+static void write_ranks(const struct ss_results *points, FILE *s) {
   uint32_t seen[256];
   size_t count = 0;
   for (size_t i = 0; i < points->count; i++) {
@@ -94,7 +94,7 @@ static void write_sweep(const cJSON *sweep, FILE *s) {
 }
 
 /* Labels repeat from place to place: most are met among those already seen. */
-static size_t count_labels(const struct ss_points *points) {
+static size_t count_labels(const struct ss_results *points) {
   enum { ENOUGH = 1024 };
   const char *seen[ENOUGH];
   size_t count = 0;
@@ -148,7 +148,7 @@ static void write_head(const struct ss_page *page, const struct ss_page_places *
 static void write_question(const struct ss_page *page, FILE *s) {
   const struct {
     const char *name;
-    const char *(*text)(const struct ss_point *);
+    const char *(*text)(const struct ss_result *);
   } facts[] = {{"trace", trace_of},
                {"tensors", tensor_of},
                {"cluster", cluster_of},
@@ -216,7 +216,7 @@ static bool write_words(const struct ss_page_place *place, FILE *s) {
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   if (!stream) return false;
-  ss_points_words(place->point, place->count, stream);
+  ss_results_words(place->point, place->count, stream);
   const bool ok = fclose(stream) == 0;
   if (ok && size > 0 && text[size - 1] == '\n') text[size - 1] = '\0';
   fputs("<p>", s);
@@ -247,7 +247,7 @@ static bool write_place(const struct ss_page_places *places, const struct ss_pag
     fputs("</summary>", s);
   }
   fputc('\n', s);
-  struct ss_table *table = write_words(place, s) ? ss_points_block(place->point, place->count) : NULL;
+  struct ss_table *table = write_words(place, s) ? ss_results_block(place->point, place->count) : NULL;
   if (!table) return ss_fail_memory(error, "writing a table");
   const bool ok = ss_table_html(table, NULL, (size_t)(place->best - place->point), s, error);
   ss_table_free(table);
@@ -255,9 +255,9 @@ static bool write_place(const struct ss_page_places *places, const struct ss_pag
   return ok;
 }
 
-static void write_legend(const struct ss_points *points, FILE *s) {
+static void write_legend(const struct ss_results *points, FILE *s) {
   fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n<dt>time</dt><dd>", s);
-  ss_points_time_note(points, s);
+  ss_results_time_note(points, s);
   fputs("</dd>\n", s);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(s, "<dt>%s</dt><dd>", n->head);

@@ -6,7 +6,7 @@
 #define SS_REPORT_PAGE_H
 
 #include "cost/forms.h"
-#include "report/points.h"
+#include "report/results.h"
 
 struct ss_page_expectation {
   const char *text;  /* "time_s of zen < allreduce at ranks = 16" */
@@ -22,7 +22,7 @@ struct ss_page {
   const struct ss_page_expectation *expectation;
   size_t expectations;
   const struct ss_costs *costs; /* whose forms the points have */
-  const struct ss_points *points;
+  const struct ss_results *points;
   struct ss_error lacking; /* out: why figures were not drawn; no text when they were */
 };
 

@@ -35,7 +35,7 @@ static bool tensors_differ(const struct ss_page_places *places) {
 
 static void write_one_answer(const struct ss_page_place *place, FILE *s) {
   char text[32];
-  const struct ss_point *best = place->best;
+  const struct ss_result *best = place->best;
   fputs("<p><strong>", s);
   ss_html_text(best->setting.label, s);
   fprintf(s, "</strong> %s <strong>%s</strong>", place->next ? "is fastest:" : "takes", time_text(text, best->time));
@@ -149,7 +149,7 @@ static bool write_many_answers(const struct ss_page_places *places, FILE *s, str
 
 static void winner_row(struct ss_table *table, struct ss_page_places *places, const struct ss_page_place *place) {
   char text[32];
-  const struct ss_point *best = place->best, *next = place->next;
+  const struct ss_result *best = place->best, *next = place->next;
   for (size_t i = 0; i < places->axes; i++) {
     const char *value = ss_page_value(places, &places->axis[i], place->point);
     ss_table_cell(table, "%s", value ? value : "");
@@ -186,13 +186,13 @@ static bool write_winners(struct ss_page_places *places, FILE *s, struct ss_erro
   return ok;
 }
 
-static bool kernels_counted(const struct ss_points *points) {
+static bool kernels_counted(const struct ss_results *points) {
   for (size_t i = 0; i < points->count; i++)
     if (strcmp(points->point[i].device, "none") != 0) return true;
   return false;
 }
 
-static void write_uncounted(const struct ss_points *points, FILE *s) {
+static void write_uncounted(const struct ss_results *points, FILE *s) {
   fputs("<h3>What was not counted</h3>\n<ul>\n", s);
   fputs(kernels_counted(points)
             ? "<li>Kernels are counted as memory traffic where a device is given, no more.</li>\n"

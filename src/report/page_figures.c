@@ -1,7 +1,7 @@
 #include "report/page_figures.h"
 
-#include "report/html.h"
 #include "figures/plot.h"
+#include "report/html.h"
 #include "report/table.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ static bool is_rate(const struct ss_page_axis *axis) {
   return strstr(axis->name, "bandwidth") != NULL;
 }
 
-static double plotted(const struct ss_page_axis *axis, const struct ss_point *p) {
+static double plotted(const struct ss_page_axis *axis, const struct ss_result *p) {
   return ss_page_number(axis, p) * (is_rate(axis) ? 8 : 1);
 }
 
@@ -110,7 +110,7 @@ static bool fill_bars(struct maker *m, struct figure *f, struct ss_error *error)
   for (size_t i = 0; i < places->count; i++) {
     const struct ss_page_place *place = &places->place[i];
     for (size_t k = 0; place->decides && k < place->count && k < BARS_MAX; k++) {
-      const struct ss_point *p = &place->point[k];
+      const struct ss_result *p = &place->point[k];
       const char *where = places->deciding > 1 ? place->text : "time";
       if (!add(panel, by_place ? p->setting.label : where, by_place ? where : p->setting.label, NAN, p->time, error))
         return false;
@@ -129,7 +129,7 @@ static double nearest(const struct ss_page_places *places, const char *label) {
   double best = INFINITY;
   for (size_t i = 0; i < places->count; i++)
     for (size_t k = 0; places->place[i].decides && k < places->place[i].count; k++) {
-      const struct ss_point *p = &places->place[i].point[k];
+      const struct ss_result *p = &places->place[i].point[k];
       if (strcmp(p->setting.label, label) == 0) best = fmin(best, p->time / places->place[i].best->time);
     }
   return best;
@@ -167,7 +167,7 @@ static bool add_lines(struct maker *m, const struct ss_page_place *place, struct
   panel->x = value_axis(m->places, m->x);
   panel->y = time_axis(m->places);
   for (size_t k = 0; k < place->count; k++) {
-    const struct ss_point *p = &place->point[k];
+    const struct ss_result *p = &place->point[k];
     if (is_near(m->places, place, k) && !add(panel, p->setting.label, NULL, plotted(m->x, p), p->time, error))
       return false;
   }
@@ -176,7 +176,7 @@ static bool add_lines(struct maker *m, const struct ss_page_place *place, struct
 
 static bool add_winner(struct maker *m, const struct ss_page_place *place, struct ss_plot_panel *panel,
                        struct ss_error *error) {
-  const struct ss_point *best = place->best;
+  const struct ss_result *best = place->best;
   const struct ss_plot_row row = {.series = best->setting.label,
                                   .x = plotted(m->x, best),
                                   .y = plotted(m->y, best),
@@ -192,7 +192,7 @@ static bool add_winner(struct maker *m, const struct ss_page_place *place, struc
 }
 
 /* What differs and is not drawn, as a panel's title; NULL when memory is short. */
-static const char *panel_title(struct maker *m, const struct ss_point *p, struct ss_plot *plot) {
+static const char *panel_title(struct maker *m, const struct ss_result *p, struct ss_plot *plot) {
   struct ss_page_places *places = m->places;
   const char *words = ss_page_where(places, p, in_words);
   char text[600];
@@ -228,7 +228,7 @@ static bool fill_panels(struct maker *m, struct figure *f, struct ss_error *erro
 }
 
 /* Few ranks are names: between them there is nothing. */
-static bool add_ranks(struct figure *f, struct ss_plot_panel *panel, const struct ss_point *p, const double *bytes,
+static bool add_ranks(struct figure *f, struct ss_plot_panel *panel, const struct ss_result *p, const double *bytes,
                       struct ss_error *error) {
   enum { NAMED = 32 };
   char name[16];
@@ -259,7 +259,7 @@ static bool fill_traffic(const struct ss_page_place *place, struct figure *f, st
     *panel = (struct ss_plot_panel){.title = label, .kind = SS_PLOT_LINES, .z = no_axis()};
     panel->x = (struct ss_plot_axis){.label = "rank", .unit = "", .low = NAN, .high = NAN};
     for (size_t k = 0; k < place->count && k < LINES_MAX; k++) {
-      const struct ss_point *p = &place->point[k];
+      const struct ss_result *p = &place->point[k];
       if (!add_ranks(f, panel, p, way ? p->rank_received : p->rank_sent, error)) return false;
     }
     panel->y = bytes_axis(panel, label);

@@ -53,7 +53,7 @@ static const struct symbol {
 
 /* Several labels may share a form. */
 struct form {
-  const struct ss_point *point;
+  const struct ss_result *point;
   const struct ss_cost *cost; /* NULL: not found, which leaves its remarks out */
 };
 
@@ -62,17 +62,17 @@ struct forms {
   size_t count;
 };
 
-static bool has_form(const struct ss_point *p) {
+static bool has_form(const struct ss_result *p) {
   return p->formula || p->formula_low || p->formula_high || p->paper;
 }
 
 /* Texts are the cost's own: their addresses tell forms apart. */
-static bool same_form(const struct ss_point *a, const struct ss_point *b) {
+static bool same_form(const struct ss_result *a, const struct ss_result *b) {
   return a->setting.scheme == b->setting.scheme && a->formula == b->formula && a->formula_low == b->formula_low &&
          a->paper == b->paper && a->erratum == b->erratum;
 }
 
-static const struct ss_cost *cost_of(const struct ss_costs *costs, const struct ss_point *p) {
+static const struct ss_cost *cost_of(const struct ss_costs *costs, const struct ss_result *p) {
   for (size_t i = 0; i < costs->count; i++) {
     const struct ss_cost *c = &costs->cost[i];
     if (c->scheme == p->setting.scheme && c->exact == p->formula && c->exact_low == p->formula_low &&
@@ -83,11 +83,11 @@ static const struct ss_cost *cost_of(const struct ss_costs *costs, const struct 
 }
 
 static bool collect(const struct ss_page *page, struct forms *out, struct ss_error *error) {
-  const struct ss_points *points = page->points;
+  const struct ss_results *points = page->points;
   out->form = ss_alloc_zero(points->count, sizeof *out->form);
   if (!out->form) return ss_fail_memory(error, "listing formulas");
   for (size_t i = 0; i < points->count; i++) {
-    const struct ss_point *p = &points->point[i];
+    const struct ss_result *p = &points->point[i];
     size_t k = 0;
     if (!has_form(p)) continue;
     while (k < out->count && !same_form(out->form[k].point, p)) k++;
@@ -98,12 +98,12 @@ static bool collect(const struct ss_page *page, struct forms *out, struct ss_err
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
-static void write_labels(const struct ss_points *points, const struct ss_point *form, FILE *s) {
+static void write_labels(const struct ss_results *points, const struct ss_result *form, FILE *s) {
   enum { NAMED = 12 };
   const char *seen[NAMED];
   size_t count = 0;
   for (size_t i = 0; i < points->count && count < NAMED; i++) {
-    const struct ss_point *p = &points->point[i];
+    const struct ss_result *p = &points->point[i];
     size_t k = 0;
     if (!has_form(p) || !same_form(p, form)) continue;
     while (k < count && strcmp(seen[k], p->setting.label) != 0) k++;
@@ -162,7 +162,7 @@ static bool names(const char *form, const char *symbol) {
 
 static bool is_used(const struct forms *forms, const char *symbol) {
   for (size_t i = 0; i < forms->count; i++) {
-    const struct ss_point *p = forms->form[i].point;
+    const struct ss_result *p = forms->form[i].point;
     const char *const texts[] = {p->formula, p->formula_low, p->formula_high, p->paper};
     for (size_t k = 0; k < 4; k++)
       if (names(texts[k], symbol)) return true;
@@ -190,7 +190,7 @@ static void write_section(const struct ss_page *page, const struct forms *forms,
       "<tbody>\n",
       s);
   for (size_t i = 0; i < forms->count; i++) {
-    const struct ss_point *p = forms->form[i].point;
+    const struct ss_result *p = forms->form[i].point;
     const struct ss_cost *c = forms->form[i].cost;
     fputs("<tr><th scope=\"row\">", s);
     write_labels(page->points, p, s);

@@ -90,20 +90,20 @@ static void write_model(const struct ss_page *page, const cJSON *entry, FILE *s)
   fputs("</tbody></table></div>\n", s);
 }
 
-static bool same_trace(const struct ss_point *a, const struct ss_point *b) {
+static bool same_trace(const struct ss_result *a, const struct ss_result *b) {
   return a->trace_hash == b->trace_hash && a->seed == b->seed && strcmp(a->trace, b->trace) == 0;
 }
 
-static void write_traces(const struct ss_points *points, FILE *s) {
+static void write_traces(const struct ss_results *points, FILE *s) {
   enum { NAMED = 100 };
-  const struct ss_point *seen[NAMED];
+  const struct ss_result *seen[NAMED];
   size_t count = 0;
   fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts inputs\">\n<thead><tr><th scope=\"col\">trace</th>"
         "<th scope=\"col\">hash of the file</th><th scope=\"col\">iterations</th><th scope=\"col\">seed</th></tr>"
         "</thead>\n<tbody>\n",
         s);
   for (size_t i = 0; i < points->count && count < NAMED; i++) {
-    const struct ss_point *p = &points->point[i];
+    const struct ss_result *p = &points->point[i];
     size_t k = 0;
     while (k < count && !same_trace(seen[k], p)) k++;
     if (k < count) continue;

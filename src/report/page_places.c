@@ -11,15 +11,15 @@ static bool is_ranks(const struct ss_page_axis *axis) {
   return strcmp(axis->name, "ranks") == 0;
 }
 
-static const cJSON *value_at(const struct ss_page_axis *axis, const struct ss_point *p) {
+static const cJSON *value_at(const struct ss_page_axis *axis, const struct ss_result *p) {
   return p->at ? cJSON_GetObjectItemCaseSensitive(p->at, axis->name) : NULL;
 }
 
-static bool same_value(const struct ss_page_axis *axis, const struct ss_point *a, const struct ss_point *b) {
+static bool same_value(const struct ss_page_axis *axis, const struct ss_result *a, const struct ss_result *b) {
   return is_ranks(axis) ? a->ranks == b->ranks : cJSON_Compare(value_at(axis, a), value_at(axis, b), true);
 }
 
-double ss_page_number(const struct ss_page_axis *axis, const struct ss_point *point) {
+double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *point) {
   if (is_ranks(axis)) return point->ranks;
   const cJSON *value = value_at(axis, point);
   return cJSON_IsNumber(value) ? value->valuedouble : NAN;
@@ -38,7 +38,7 @@ static void number_text(const struct ss_page_axis *axis, double value, char *tex
 }
 
 const char *ss_page_value(struct ss_page_places *places, const struct ss_page_axis *axis,
-                          const struct ss_point *point) {
+                          const struct ss_result *point) {
   const cJSON *value = is_ranks(axis) ? NULL : value_at(axis, point);
   const double number = ss_page_number(axis, point);
   char text[64];
@@ -52,7 +52,7 @@ const char *ss_page_value(struct ss_page_places *places, const struct ss_page_ax
   return keep(places, json ? json : "-");
 }
 
-const char *ss_page_where(struct ss_page_places *places, const struct ss_point *point,
+const char *ss_page_where(struct ss_page_places *places, const struct ss_result *point,
                           bool (*wanted)(const struct ss_page_axis *)) {
   char *text = NULL;
   size_t size = 0;
@@ -82,10 +82,10 @@ static const char *last_word(const char *path) {
 /* Values along the axis, as far as they are worth counting. */
 static void measure_axis(const struct ss_page_places *places, struct ss_page_axis *axis) {
   enum { ENOUGH = 1000 };
-  const struct ss_point *seen[ENOUGH];
+  const struct ss_result *seen[ENOUGH];
   axis->numeric = true;
   for (size_t i = 0; i < places->count; i++) {
-    const struct ss_point *p = places->place[i].point;
+    const struct ss_result *p = places->place[i].point;
     size_t k = 0;
     axis->numeric = axis->numeric && isfinite(ss_page_number(axis, p));
     while (k < axis->values && !same_value(axis, seen[k], p)) k++;
@@ -110,19 +110,19 @@ static void find_axes(struct ss_page_places *places) {
 /* --- places ------------------------------------------------------------------------------------------------- */
 
 static void choose(struct ss_page_place *place) {
-  const struct ss_point *p = place->point;
+  const struct ss_result *p = place->point;
   place->best = p;
   for (size_t i = 1; i < place->count; i++)
     if (p[i].time < place->best->time) place->best = &p[i];
   for (size_t i = 0; i < place->count; i++)
     if (&p[i] != place->best && (!place->next || p[i].time < place->next->time)) place->next = &p[i];
-  place->dense = ss_points_dense(p, place->count);
+  place->dense = ss_results_dense(p, place->count);
 }
 
 /* Of the tables of one place and rank count the last decides: "*", or the only tensor. */
-static bool ends_place(const struct ss_points *points, size_t end) {
+static bool ends_place(const struct ss_results *points, size_t end) {
   if (end == points->count) return true;
-  const struct ss_point *p = &points->point[end - 1], *next = &points->point[end];
+  const struct ss_result *p = &points->point[end - 1], *next = &points->point[end];
   return p->ranks != next->ranks || p->at != next->at;
 }
 
@@ -135,13 +135,13 @@ static bool name_places(struct ss_page_places *places) {
   return true;
 }
 
-bool ss_page_places_make(const struct ss_points *points, struct ss_page_places *out, struct ss_error *error) {
+bool ss_page_places_make(const struct ss_results *points, struct ss_page_places *out, struct ss_error *error) {
   *out = (struct ss_page_places){.place = ss_alloc_zero(points->count, sizeof *out->place)};
   if (!out->place) return ss_fail_memory(error, "listing places");
   for (size_t i = 0, n; i < points->count; i += n) {
-    const struct ss_point *p = &points->point[i];
+    const struct ss_result *p = &points->point[i];
     struct ss_page_place *place = &out->place[out->count++];
-    for (n = 1; i + n < points->count && ss_point_same_place(p, p + n);) n++;
+    for (n = 1; i + n < points->count && ss_result_same_place(p, p + n);) n++;
     *place = (struct ss_page_place){.point = p, .count = n, .decides = ends_place(points, i + n)};
     choose(place);
     out->deciding += place->decides;

@@ -3,18 +3,18 @@
 #define SS_REPORT_PAGE_PLACES_H
 
 #include "base/memory.h"
-#include "report/points.h"
+#include "report/results.h"
 
 enum { SS_PAGE_AXES = 16 };
 
 /* The schemes on one tensor (or "*") at one place. */
 struct ss_page_place {
-  const struct ss_point *point; /* [count] */
+  const struct ss_result *point; /* [count] */
   size_t count;
-  const struct ss_point *best, *next; /* next NULL: there is one scheme */
-  double dense;                       /* s of the dense all-reduce; NaN: it is not among them */
-  bool decides;                       /* all tensors together, or the only one */
-  const char *text;                   /* along the axes: "16 ranks, bandwidth 10 Gbit/s"; "" when there are none */
+  const struct ss_result *best, *next; /* next NULL: there is one scheme */
+  double dense;                        /* s of the dense all-reduce; NaN: it is not among them */
+  bool decides;                        /* all tensors together, or the only one */
+  const char *text;                    /* along the axes: "16 ranks, bandwidth 10 Gbit/s"; "" when there are none */
 };
 
 /* Something that differs between places: "ranks", or a path of the sweep. */
@@ -34,17 +34,17 @@ struct ss_page_places {
 };
 
 /* What it points to is the points', which must outlive it. */
-bool ss_page_places_make(const struct ss_points *points, struct ss_page_places *out,
+bool ss_page_places_make(const struct ss_results *points, struct ss_page_places *out,
                          struct ss_error *error) SS_MUST_CHECK;
 void ss_page_places_free(struct ss_page_places *places);
 
 /* Where the point lies on a numeric axis, in base units. */
-double ss_page_number(const struct ss_page_axis *axis, const struct ss_point *point);
+double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *point);
 /* The same of any axis as text, "10 Gbit/s"; copied into the arena, NULL when memory is short. */
 const char *ss_page_value(struct ss_page_places *places, const struct ss_page_axis *axis,
-                          const struct ss_point *point);
+                          const struct ss_result *point);
 /* "ranks 16, bandwidth 10 Gbit/s" along the axes of which `wanted` says so (NULL: all). */
-const char *ss_page_where(struct ss_page_places *places, const struct ss_point *point,
+const char *ss_page_where(struct ss_page_places *places, const struct ss_result *point,
                           bool (*wanted)(const struct ss_page_axis *));
 
 #endif

@@ -1,130 +1,15 @@
 #include "report/plan.h"
 
-#include "base/memory.h"
-#include "report/exact.h"
 #include "report/flat.h"
+#include "report/results.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* --- choosing ------------------------------------------------------------------------------------------- */
-
-static bool same_place(const struct ss_point *a, const struct ss_point *b) {
-  return a->ranks == b->ranks && a->at == b->at;
-}
-
-static bool is_sum(const struct ss_point *p) {
-  return strcmp(p->tensor, "*") == 0;
-}
-
-/* The least time, the first of equals; `but` is left out. */
-static const struct ss_point *cheapest(const struct ss_point *points, size_t n, const struct ss_point *but) {
-  const struct ss_point *best = NULL;
-  for (size_t i = 0; i < n; i++)
-    if (&points[i] != but && (!best || points[i].time < best->time)) best = &points[i];
-  return best;
-}
-
-static struct ss_plan_row choose(const struct ss_point *points, size_t n) {
-  struct ss_plan_row row = {.place = points, .dense = NAN, .candidates = n, .lossless = true};
-  for (size_t i = 0; i < n && isnan(row.dense); i++)
-    if (strcmp(points[i].setting.scheme->name, "allreduce") == 0) row.dense = points[i].time;
-  if (is_sum(points)) {
-    row.next = cheapest(points, n, NULL);
-    return row;
-  }
-  row.best = cheapest(points, n, NULL);
-  row.next = cheapest(points, n, row.best);
-  row.time = row.best->time;
-  row.lossless = row.best->lossless;
-  return row;
-}
-
-bool ss_plan_make(const struct ss_points *points, struct ss_plan *out, struct ss_error *error) {
-  *out = (struct ss_plan){.row = ss_alloc_zero(points->count, sizeof *out->row)};
-  if (!out->row) return ss_fail_memory(error, "planning");
-  for (size_t i = 0, n; i < points->count; i += n) {
-    const struct ss_point *p = &points->point[i];
-    for (n = 1; i + n < points->count && same_place(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
-    struct ss_plan_row row = choose(p, n);
-    for (size_t k = out->count; is_sum(p) && k-- > 0 && same_place(p, out->row[k].place);) {
-      row.time += out->row[k].time;
-      row.lossless = row.lossless && out->row[k].lossless;
-    }
-    out->row[out->count++] = row;
-  }
-  return true;
-}
-
-void ss_plan_free(struct ss_plan *plan) {
-  free(plan->row);
-  *plan = (struct ss_plan){0};
-}
-
-double ss_plan_margin(const struct ss_plan_row *row) {
-  return row->next && row->time > 0 ? row->next->time / row->time - 1 : NAN;
-}
-
-/* --- JSON and CSV --------------------------------------------------------------------------------------- */
-
-static void add_number(cJSON *o, const char *name, double value) {
-  cJSON_AddItemToObject(o, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
-}
-
-static void add_text(cJSON *o, const char *name, const char *text) {
-  cJSON_AddItemToObject(o, name, text ? cJSON_CreateString(text) : cJSON_CreateNull());
-}
-
-static cJSON *row_json(const struct ss_plan_row *row) {
-  const struct ss_point *best = row->best, *place = row->place;
-  cJSON *o = cJSON_CreateObject(), *point = best ? ss_point_json(best) : NULL,
-        *options = cJSON_DetachItemFromObjectCaseSensitive(point, "options");
-  cJSON_Delete(point);
-  add_text(o, "tensor", place->tensor);
-  add_text(o, "scheme", best ? best->setting.scheme->name : NULL);
-  add_text(o, "label", best ? best->setting.label : NULL);
-  cJSON_AddItemToObject(o, "options", options ? options : cJSON_CreateObject());
-  cJSON_AddNumberToObject(o, "ranks", place->ranks);
-  cJSON_AddItemToObject(o, "at", place->at ? cJSON_Duplicate(place->at, 1) : cJSON_CreateObject());
-  add_text(o, "cluster", place->cluster);
-  add_text(o, "device", place->device);
-  add_text(o, "trace", place->trace);
-  add_number(o, "time_s", row->time);
-  add_text(o, "next", row->next ? row->next->setting.label : NULL);
-  add_number(o, "next_time_s", row->next ? row->next->time : NAN);
-  add_number(o, "margin", ss_plan_margin(row));
-  add_number(o, "dense_s", row->dense);
-  cJSON_AddBoolToObject(o, "lossless", row->lossless);
-  add_number(o, "energy", best ? best->energy : NAN);
-  cJSON_AddNumberToObject(o, "candidates", (double)row->candidates);
-  return o;
-}
-
-static cJSON *rows_json(const struct ss_plan *plan) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; list && i < plan->count; i++) cJSON_AddItemToArray(list, row_json(&plan->row[i]));
-  return list;
-}
-
-bool ss_plan_json(const struct ss_plan *plan, const char *scenario, FILE *stream, struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject();
-  if (!root) return ss_fail_memory(error, "writing a plan");
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", scenario);
-  cJSON_AddItemToObject(root, "plan", rows_json(plan));
-  char *text = root ? ss_json_exact(root, true) : NULL;
-  cJSON_Delete(root);
-  if (!text) return ss_fail_memory(error, "writing a plan");
-  fprintf(stream, "%s\n", text);
-  free(text);
-  return true;
-}
-
 bool ss_plan_csv(const struct ss_plan *plan, FILE *stream, struct ss_error *error) {
-  cJSON *list = rows_json(plan);
+  cJSON *list = ss_plan_rows(plan);
   if (!list) return ss_fail_memory(error, "writing a plan");
   bool ok = ss_flat_csv(list, stream, error);
   cJSON_Delete(list);
@@ -198,12 +83,16 @@ static void add_row(struct ss_table *table, const struct ss_plan_row *row) {
   else ss_table_cell(table, "-");
 }
 
+static bool same_place(const struct ss_result *a, const struct ss_result *b) {
+  return a->ranks == b->ranks && a->at == b->at;
+}
+
 static bool print_place(const struct ss_plan_row *rows, size_t n, FILE *stream, struct ss_error *error) {
   static const char *const heads[] = {"<tensor", "<scheme",   "time",     "<next",    "its time",
                                       "margin",  "allreduce", "vs dense", "lossless", "energy"};
   struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
   if (!table) return ss_fail_memory(error, "printing a plan");
-  ss_point_print_place(rows->place, stream);
+  ss_result_print_place(rows->place, stream);
   fputc('\n', stream);
   for (size_t i = 0; i < n; i++) print_words(&rows[i], stream);
   fputc('\n', stream);
@@ -215,7 +104,7 @@ static bool print_place(const struct ss_plan_row *rows, size_t n, FILE *stream, 
 }
 
 static void print_notes(const struct ss_plan *plan, FILE *stream) {
-  const struct ss_point *p = plan->row->place;
+  const struct ss_result *p = plan->row->place;
   bool counted = false;
   for (size_t i = 0; i < plan->count; i++) counted = counted || strcmp(plan->row[i].place->device, "none") != 0;
   fprintf(stream, "time      one synchronisation of the tensor, mean over %llu iteration%s; %s\n",

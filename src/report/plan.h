@@ -1,32 +1,11 @@
-/* The cheapest scheme of each tensor at each place, out of points that were computed. */
+/* A plan as a table or as CSV. */
 #ifndef SS_REPORT_PLAN_H
 #define SS_REPORT_PLAN_H
 
-#include "report/points.h"
+#include "study/plan.h"
 
-struct ss_plan_row {
-  const struct ss_point *place;       /* any point of this tensor and place */
-  const struct ss_point *best, *next; /* best NULL: the sum over tensors, each with its own best; next: of one scheme
-                                         for all. next NULL: there is one candidate */
-  double time, dense;                 /* s; dense: of the first all-reduce among the candidates, NaN: there is none */
-  bool lossless;
-  size_t candidates;
-};
+#include <stdio.h>
 
-struct ss_plan {
-  struct ss_plan_row *row; /* in the order of the points */
-  size_t count;
-};
-
-/* What the rows point to is the points', which must outlive the plan. */
-bool ss_plan_make(const struct ss_points *points, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
-void ss_plan_free(struct ss_plan *plan);
-
-/* next's time / this time - 1; NaN without a next, or when nothing takes time. */
-double ss_plan_margin(const struct ss_plan_row *row);
-
-bool ss_plan_json(const struct ss_plan *plan, const char *scenario, FILE *stream,
-                  struct ss_error *error) SS_MUST_CHECK;
 bool ss_plan_csv(const struct ss_plan *plan, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 bool ss_plan_table(const struct ss_plan *plan, const char *scenario, FILE *stream,
                    struct ss_error *error) SS_MUST_CHECK;

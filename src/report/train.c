@@ -1,191 +1,19 @@
 #include "report/train.h"
 
-#include "report/exact.h"
+#include "base/json_text.h"
 #include "report/flat.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 
-void ss_training_part_name(const struct ss_training_point *p, enum ss_span_kind kind, uint32_t what, char *out,
-                           size_t size) {
-  const struct ss_workload *w = p->timetable.workload;
-  switch (kind) {
-  case SS_SPAN_BACKWARD: snprintf(out, size, "backward of %.80s", w->module[what].name); return;
-  case SS_SPAN_FORWARD: snprintf(out, size, "forward of %.80s", w->module[what].name); return;
-  case SS_SPAN_SPLIT: snprintf(out, size, "Algorithm 1"); return;
-  case SS_SPAN_TASK: ss_task_name(&p->timetable, &p->timetable.task[what], out, size); return;
-  }
-}
-
-static void add_number(cJSON *o, const char *name, double value) {
-  cJSON_AddItemToObject(o, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
-}
-
-static const struct ss_setting *setting_of(const struct ss_training_point *p, const struct ss_task *task) {
-  if (task->kind == SS_TASK_LOOKUPS) return &p->system->lookups;
-  return p->timetable.workload->module[*task->member].embedding ? &p->system->sparse : &p->system->dense;
-}
-
-static cJSON *task_json(const struct ss_training_point *p, const struct ss_task *task, bool arrays) {
-  cJSON *o = cJSON_CreateObject(), *modules = cJSON_AddArrayToObject(o, "modules");
-  cJSON_AddStringToObject(o, "kind", ss_task_kind_name(task->kind));
-  for (uint32_t i = 0; i < task->members; i++)
-    cJSON_AddItemToArray(modules, cJSON_CreateString(p->timetable.workload->module[task->member[i]].name));
-  cJSON_AddNumberToObject(o, "part", task->part);
-  cJSON_AddNumberToObject(o, "parts", task->parts);
-  cJSON_AddStringToObject(o, "scheme", setting_of(p, task)->label);
-  cJSON_AddBoolToObject(o, "dense", task->dense);
-  add_number(o, "time_s", ss_task_seconds(task, &p->options));
-  add_number(o, "bytes_total", ss_task_sent(task, &p->options));
-  if (arrays) cJSON_AddItemToObject(o, "times_s", cJSON_CreateDoubleArray(task->seconds, (int)task->period));
-  return o;
-}
-
-static const char *const span_kinds[] = {"backward", "split", "forward", "task"};
-
-static cJSON *path_json(const struct ss_training_point *p) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < p->paths; i++) {
-    char name[200];
-    cJSON *o = cJSON_CreateObject();
-    ss_training_part_name(p, p->path[i].kind, p->path[i].what, name, sizeof name);
-    cJSON_AddStringToObject(o, "what", name);
-    cJSON_AddStringToObject(o, "kind", span_kinds[p->path[i].kind]);
-    add_number(o, "time_s", p->path[i].seconds / (double)p->options.recorded);
-    cJSON_AddItemToArray(list, o);
-  }
-  return list;
-}
-
-static cJSON *spans_json(const struct ss_training_point *p) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < p->result.spans; i++) {
-    struct ss_training_shown shown;
-    if (!ss_training_show(p, &p->result.span[i], &shown)) continue;
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "lane", shown.task ? "channel" : "compute");
-    cJSON_AddStringToObject(o, "kind", shown.kind);
-    cJSON_AddStringToObject(o, "name", shown.name);
-    cJSON_AddNumberToObject(o, "start_s", shown.start);
-    cJSON_AddNumberToObject(o, "end_s", shown.end);
-    cJSON_AddItemToArray(list, o);
-  }
-  return list;
-}
-
-static void add_arrays(cJSON *o, const struct ss_training_point *p) {
-  const uint64_t n = p->options.iterations;
-  cJSON *ends = cJSON_CreateDoubleArray(p->result.end, (int)n);
-  cJSON_AddItemToObject(o, "ends_s", ends);
-  cJSON_AddItemToObject(o, "splits_s",
-                        cJSON_CreateDoubleArray(p->timetable.split ? p->timetable.split : &(double){0},
-                                                (int)p->timetable.split_period));
-  cJSON_AddItemToObject(o, "spans", spans_json(p));
-}
-
-static void add_numbers(cJSON *o, const struct ss_training_point *p) {
-  const struct ss_iterated *r = &p->result;
-  add_number(o, "iteration_s", r->mean);
-  add_number(o, "iteration_min_s", r->min);
-  add_number(o, "iteration_max_s", r->max);
-  add_number(o, "compute_s", r->own);
-  add_number(o, "stall_s", r->stall);
-  add_number(o, "split_s", r->split);
-  add_number(o, "communication_s", r->busy);
-  add_number(o, "hidden", r->hidden);
-  add_number(o, "tokens_per_s", p->tokens);
-  add_number(o, "speedup", p->speedup);
-  add_number(o, "scaling", p->scaling);
-  add_number(o, "bytes_total", r->sent);
-  add_number(o, "sampled", p->sampled);
-}
-
-static cJSON *point_json(const struct ss_training *t, const struct ss_training_names *names, size_t at) {
-  const struct ss_training_point *p = &t->point[at];
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "workload", p->place->workload.name);
-  cJSON_AddStringToObject(o, "system", p->system->name);
-  cJSON_AddStringToObject(o, "schedule", ss_schedule_name(p->system->schedule));
-  cJSON_AddStringToObject(o, "sparse", p->system->sparse.label);
-  cJSON_AddStringToObject(o, "dense", p->system->dense.label);
-  cJSON_AddBoolToObject(o, "baseline", p->system->baseline);
-  cJSON_AddNumberToObject(o, "ranks", p->ranks);
-  cJSON_AddStringToObject(o, "cluster", names->cluster);
-  cJSON_AddStringToObject(o, "device", names->device);
-  cJSON_AddItemToObject(o, "trace", names->trace ? cJSON_CreateString(names->trace) : cJSON_CreateNull());
-  cJSON_AddNumberToObject(o, "iterations", (double)p->options.iterations);
-  cJSON_AddNumberToObject(o, "warmup", (double)p->options.warmup);
-  cJSON_AddNumberToObject(o, "compute", p->options.compute);
-  cJSON_AddNumberToObject(o, "jitter", p->options.sigma);
-  add_numbers(o, p);
-  cJSON *tasks = cJSON_AddArrayToObject(o, "tasks");
-  for (uint32_t i = 0; i < p->timetable.tasks; i++)
-    cJSON_AddItemToArray(tasks, task_json(p, &p->timetable.task[i], names->per_iteration));
-  cJSON_AddItemToObject(o, "critical_path", path_json(p));
-  if (names->per_iteration) add_arrays(o, p);
-  if (names->best) {
-    cJSON *ranking = cJSON_AddArrayToObject(o, "fastest");
-    for (size_t k = 0; k < 3; k++) {
-      cJSON *f = cJSON_CreateObject();
-      cJSON_AddNumberToObject(f, "compute", names->factor[k]);
-      cJSON_AddStringToObject(f, "system", names->best[at][k]);
-      cJSON_AddItemToArray(ranking, f);
-    }
-  }
-  return o;
-}
-
-static cJSON *points_json(const struct ss_training *t, const struct ss_training_names *names) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; list && i < t->points; i++) cJSON_AddItemToArray(list, point_json(t, names, i));
-  return list;
-}
-
-/* Numbers that somebody estimated, so that nobody takes them for measured. */
-static cJSON *estimates_json(const struct ss_training *t) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < t->places; i++) {
-    const struct ss_workload *w = &t->place[i].workload;
-    for (size_t k = 0; k < w->estimates; k++) {
-      cJSON *o = cJSON_CreateObject();
-      cJSON_AddStringToObject(o, "workload", w->name);
-      cJSON_AddItemToObject(o, "module",
-                            w->estimate[k].module ? cJSON_CreateString(w->estimate[k].module) : cJSON_CreateNull());
-      cJSON_AddStringToObject(o, "field", w->estimate[k].field);
-      cJSON_AddStringToObject(o, "how", w->estimate[k].how);
-      cJSON_AddItemToArray(list, o);
-    }
-  }
-  return list;
-}
-
-static void add_scale(cJSON *root, const struct ss_scale *scale) {
-  cJSON *o = NULL;
-  for (size_t i = 0; scale && i < SS_SCALED; i++) {
-    if (scale->factor[i] == 1) continue;
-    if (!o) o = cJSON_AddObjectToObject(root, "scale");
-    cJSON_AddNumberToObject(o, ss_scaled_names[i], scale->factor[i]);
-  }
-}
-
-bool ss_training_json(const struct ss_training *t, const struct ss_training_names *names, FILE *stream,
-                      struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject();
-  if (!root) return ss_fail_memory(error, "writing results");
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", names->scenario);
-  add_scale(root, names->scale);
-  cJSON_AddItemToObject(root, "training", points_json(t, names));
-  cJSON_AddItemToObject(root, "estimates", estimates_json(t));
+bool ss_training_json(const struct ss_train_study *study, FILE *stream, struct ss_error *error) {
+  cJSON *root = ss_train_study_json(study);
   const bool ok = ss_json_print(root, stream, error);
   cJSON_Delete(root);
   return ok;
 }
 
-bool ss_training_csv(const struct ss_training *t, const struct ss_training_names *names, FILE *stream,
-                     struct ss_error *error) {
-  cJSON *list = points_json(t, names);
+bool ss_training_csv(const struct ss_train_study *study, FILE *stream, struct ss_error *error) {
+  cJSON *list = ss_train_study_points(study);
   if (!list) return ss_fail_memory(error, "writing results");
   const bool ok = ss_flat_csv(list, stream, error);
   cJSON_Delete(list);

@@ -9,10 +9,6 @@
 
 enum { WIDTH = 680, LANE = 20, POINTS_MAX = 16, NAME_LETTERS = 28 };
 
-enum shade { BACKWARD, FORWARD, SPLIT, DENSE, ROWS, PRIOR, LOOKUPS, DELAYED, SHADES };
-static const char *const shade_names[] = {"backward",        "forward",    "Algorithm 1",    "dense gradients",
-                                          "table gradients", "prior rows", "looked-up rows", "delayed rows"};
-
 struct gantt {
   const struct ss_training_point *point[POINTS_MAX];
   size_t points;
@@ -28,55 +24,24 @@ static void choose(const struct ss_training *t, struct gantt *g) {
     if (t->point[i].place == t->point[0].place && t->point[i].ranks == most) g->point[g->points++] = &t->point[i];
 }
 
-static double begin_of(const struct ss_training_point *p) {
-  return p->result.end[p->options.iterations - 2];
-}
-static double end_of(const struct ss_training_point *p) {
-  return p->result.end[p->options.iterations - 1];
-}
-
-static enum shade shade_of(const struct ss_training_point *p, const struct ss_span *s) {
-  if (s->kind == SS_SPAN_BACKWARD) return BACKWARD;
-  if (s->kind == SS_SPAN_FORWARD) return FORWARD;
-  if (s->kind == SS_SPAN_SPLIT) return SPLIT;
-  const struct ss_task *task = &p->timetable.task[s->what];
-  switch (task->kind) {
-  case SS_TASK_LOOKUPS: return LOOKUPS;
-  case SS_TASK_PRIOR: return PRIOR;
-  case SS_TASK_DELAYED: return DELAYED;
-  case SS_TASK_GRADIENT: break;
-  }
-  return task->dense ? DENSE : ROWS;
-}
-
-static const char *name_of(const struct ss_training_point *p, const struct ss_span *s) {
-  if (s->kind == SS_SPAN_SPLIT) return "";
-  return p->timetable.workload->module[s->kind == SS_SPAN_TASK ? *p->timetable.task[s->what].member : s->what].name;
-}
-
-bool ss_training_show(const struct ss_training_point *p, const struct ss_span *s, struct ss_training_shown *out) {
-  if (s->kind != SS_SPAN_TASK && s->stream > 0) return false;
-  const double begin = begin_of(p), end = end_of(p);
-  *out = (struct ss_training_shown){.kind = shade_names[shade_of(p, s)],
-                                    .name = name_of(p, s),
-                                    .start = fmax(s->start, begin) - begin,
-                                    .end = fmin(isfinite(s->end) ? s->end : end, end) - begin,
-                                    .task = s->kind == SS_SPAN_TASK};
-  return out->end > out->start;
+/* s of the last iteration */
+static double last_of(const struct ss_training_point *p) {
+  const double *end = p->result.end + p->options.iterations;
+  return end[-1] - end[-2];
 }
 
 static double lane_of(size_t point, bool task) {
   return -2.6 * (double)point - task;
 }
 
-static void print_boxes(const struct gantt *g, enum shade shade, double factor, FILE *s) {
+static void print_boxes(const struct gantt *g, enum ss_shade shade, double factor, FILE *s) {
   fputs("NaN NaN NaN NaN\n", s); /* a block of its own, also where the kind does not occur */
   for (size_t i = 0; i < g->points; i++) {
     const struct ss_training_point *p = g->point[i];
     for (size_t k = 0; k < p->result.spans; k++) {
       const struct ss_span *span = &p->result.span[k];
       struct ss_training_shown shown;
-      if (shade_of(p, span) != shade || !ss_training_show(p, span, &shown)) continue;
+      if (!ss_training_show(p, span, &shown) || shown.shade != shade) continue;
       const double middle = lane_of(i, shown.task);
       fprintf(s, "%.17g %.17g %.17g %.17g\n", shown.start * factor, shown.end * factor, middle - 0.45, middle + 0.45);
     }
@@ -118,8 +83,9 @@ static void print_script(const struct gantt *g, enum ss_picture picture, const c
   char title[300];
   snprintf(title, sizeof title, "%.120s on %u ranks: the last iteration", p->place->workload.name, p->ranks);
   ss_plot_terminal(picture, NULL, WIDTH, 122 + LANE * 2.6 * (double)g->points, s);
-  fprintf(s, "load 'style.gp'\ndata = 'gantt.dat'\ntexts = 'names.dat'\nn = %d\narray name[%d] = [", SHADES, SHADES);
-  for (int i = 0; i < SHADES; i++) fprintf(s, "%s'%s'", i ? ", " : "", shade_names[i]);
+  fprintf(s, "load 'style.gp'\ndata = 'gantt.dat'\ntexts = 'names.dat'\nn = %d\narray name[%d] = [", SS_SHADES,
+          SS_SHADES);
+  for (int i = 0; i < SS_SHADES; i++) fprintf(s, "%s'%s'", i ? ", " : "", ss_shade_names[i]);
   fputs("]\nset title ", s);
   ss_plot_quote(title, false, s);
   fprintf(s, " font big\nset xlabel 'time in %s'\nset key maxrows 2\n", unit);
@@ -148,7 +114,7 @@ static bool script(const void *context, enum ss_picture picture, const char *fol
   if (!ss_plot_template("style.gp", folder, error) || !ss_plot_template("gantt.gp", folder, error)) return false;
   FILE *s = open_in(folder, "gantt.dat", error);
   if (!s) return false;
-  for (int i = 0; i < SHADES; i++) print_boxes(g, (enum shade)i, factor, s);
+  for (int i = 0; i < SS_SHADES; i++) print_boxes(g, (enum ss_shade)i, factor, s);
   if (!close_written(s, error) || !(s = open_in(folder, "names.dat", error))) return false;
   print_names(g, factor, s);
   if (!close_written(s, error) || !(s = open_in(folder, "figure.gp", error))) return false;
@@ -160,6 +126,6 @@ bool ss_training_gantt(const struct ss_training *t, enum ss_picture picture, cha
                        struct ss_error *error) {
   struct gantt g = {0};
   choose(t, &g);
-  for (size_t i = 0; i < g.points; i++) g.longest = fmax(g.longest, end_of(g.point[i]) - begin_of(g.point[i]));
+  for (size_t i = 0; i < g.points; i++) g.longest = fmax(g.longest, last_of(g.point[i]));
   return ss_plot_draw_script(script, &g, picture, bytes, size, error);
 }

@@ -97,19 +97,21 @@ static void print_estimates(const struct ss_training *t, FILE *stream) {
   }
 }
 
-static void print_ranking(const struct ss_training *t, const struct ss_training_names *names, FILE *stream) {
+static void print_ranking(const struct ss_train_study *s, FILE *stream) {
+  const struct ss_training *t = &s->training;
   for (size_t i = 0; i < t->points; i++) {
     const struct ss_training_point *p = &t->point[i];
     if (i > 0 && t->point[i - 1].place == p->place && t->point[i - 1].ranks == p->ranks) continue;
     fprintf(stream, "%s, %u ranks: fastest", p->place->workload.name, p->ranks);
     for (size_t k = 0; k < 3; k++)
-      fprintf(stream, "%s %s at %g times the compute times", k ? "," : "", names->best[i][k], names->factor[k]);
+      fprintf(stream, "%s %s at %g times the compute times", k ? "," : "", s->best[i][k], s->factor[k]);
     fprintf(stream, "\n");
   }
   fputc('\n', stream);
 }
 
-static void print_notes(const struct ss_training *t, const struct ss_training_names *names, FILE *stream) {
+static void print_notes(const struct ss_train_study *s, FILE *stream) {
+  const struct ss_training *t = &s->training;
   const struct ss_iterate_options *w = &t->point->options;
   bool sampled = false;
   for (size_t i = 0; i < t->points; i++) sampled = sampled || t->point[i].sampled > 1;
@@ -125,23 +127,23 @@ static void print_notes(const struct ss_training *t, const struct ss_training_na
   if (sampled)
     fputs("sampled    of large dense tensors that are sent sparse, a part was simulated at a part of the bandwidth\n",
           stream);
-  for (size_t i = 0; names->scale && i < SS_SCALED; i++)
-    if (i != SS_SCALED_COMPUTE && names->scale->factor[i] != 1)
-      fprintf(stream, "scaled     %s, by %g\n", ss_scaled_names[i], names->scale->factor[i]);
+  for (size_t i = 0; i < SS_SCALED; i++)
+    if (i != SS_SCALED_COMPUTE && s->scale.factor[i] != 1)
+      fprintf(stream, "scaled     %s, by %g\n", ss_scaled_names[i], s->scale.factor[i]);
 }
 
-bool ss_training_table(const struct ss_training *t, const struct ss_training_names *names, FILE *stream,
-                       struct ss_error *error) {
+bool ss_training_table(const struct ss_train_study *s, FILE *stream, struct ss_error *error) {
+  const struct ss_training *t = &s->training;
   for (size_t i = 0, n; i < t->points; i += n) {
     const struct ss_training_point *p = &t->point[i];
     for (n = 1; i + n < t->points && p[n].place == p->place && p[n].ranks == p->ranks;) n++;
     if (i == 0 || t->point[i - 1].place != p->place)
-      fprintf(stream, "%s on %s%s%s\n\n", p->place->workload.name, names->cluster, names->trace ? ", fed by " : "",
-              names->trace ? names->trace : "");
+      fprintf(stream, "%s on %s%s%s\n\n", p->place->workload.name, s->cluster, s->trace ? ", fed by " : "",
+              s->trace ? s->trace : "");
     if (!print_group((struct group){p, n}, stream, error)) return false;
   }
-  if (names->best) print_ranking(t, names, stream);
-  print_notes(t, names, stream);
+  if (s->best) print_ranking(s, stream);
+  print_notes(s, stream);
   print_estimates(t, stream);
   return true;
 }

@@ -3,23 +3,23 @@
 #define SS_STUDY_BASELINES_H
 
 #include "base/json.h"
-#include "report/points.h"
+#include "study/results.h"
 
 enum ss_change { SS_MOVED, SS_NEW, SS_MISSING };
 
 /* One field of a point that moved. NaN: null there. */
 struct ss_moved_field {
-  const char *name;
+  const struct ss_result_field *field;
   double was, now;
 };
 
 struct ss_changed_point {
   enum ss_change change;
-  const struct ss_point *point; /* NULL: missing */
-  struct ss_node stored;        /* absent: new */
-  struct ss_moved_field *field; /* [fields] of points that moved */
+  const struct ss_result *point; /* NULL: missing */
+  struct ss_node stored;         /* absent: new */
+  struct ss_moved_field *field;  /* [fields] of points that moved */
   size_t fields;
-  bool judged_by_default; /* "exact" is not what it was */
+  bool verdict_changed; /* "exact" is not what it was */
 };
 
 struct ss_diff {
@@ -32,14 +32,8 @@ struct ss_diff {
 /* `stored` is what ss_results_read gave of JSON. Points meet by label, ranks, tensor and place in the sweep. Bytes,
  * messages, rounds and k must be the same; other numbers may differ by `tolerance`, relative. Fields that the stored
  * points do not have are not compared. Both must outlive the diff. */
-bool ss_diff_make(struct ss_doc *stored, const struct ss_points *points, double tolerance, struct ss_diff *out,
+bool ss_diff_make(struct ss_doc *stored, const struct ss_results *points, double tolerance, struct ss_diff *out,
                   struct ss_error *error) SS_MUST_CHECK;
 void ss_diff_free(struct ss_diff *diff);
-
-bool ss_diff_table(const struct ss_diff *diff, const char *scenario, FILE *stream,
-                   struct ss_error *error) SS_MUST_CHECK;
-bool ss_diff_json(const struct ss_diff *diff, const char *scenario, FILE *stream,
-                  struct ss_error *error) SS_MUST_CHECK;
-bool ss_diff_csv(const struct ss_diff *diff, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

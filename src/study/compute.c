@@ -1,10 +1,12 @@
 #include "study/compute.h"
 
+#include "schemes/iteration.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool point_arrays(struct ss_point *p, const struct ss_run_options *options, struct ss_error *error) {
+static bool point_arrays(struct ss_result *p, const struct ss_run_options *options, struct ss_error *error) {
   if (options->per_iteration) p->iteration_s = ss_alloc_zero(p->iterations, sizeof *p->iteration_s);
   if (options->per_iteration && !p->iteration_s) return ss_fail_memory(error, "recording iterations");
   if (!options->per_rank) return true;
@@ -27,45 +29,37 @@ static bool worker_arrays(struct ss_worker *w, uint32_t ranks, uint32_t networks
          ss_fail_memory(error, "recording ranks");
 }
 
-/* The fields that are means over iterations: summed first, divided once, so that equal iterations give their own
- * value.
- */
-static void mean_fields(struct ss_point *p, double *fields[SS_POINT_MEANS]) {
-  double *const all[SS_POINT_MEANS] = {
-      &p->time,     &p->kernel,       &p->messages,   &p->rounds,         &p->bytes,
-      &p->sent_max, &p->received_max, &p->server_max, &p->push_imbalance, &p->pull_imbalance,
-      &p->error_l2, &p->error_mean,   &p->energy,     &p->energy_lost,    &p->k};
-  memcpy(fields, all, sizeof all);
+/* What one iteration adds to the fields that are means over iterations; NaN: it does not have that field. */
+static struct ss_result values_of(const struct ss_outcome *o, const struct ss_tally *t) {
+  return (struct ss_result){.time = t->time,
+                            .kernel = t->kernel,
+                            .messages = (double)t->messages,
+                            .rounds = (double)t->rounds,
+                            .bytes = (double)t->bytes,
+                            .sent_max = (double)t->sent_max,
+                            .received_max = (double)t->received_max,
+                            .server_max = (double)t->server_max,
+                            .push_imbalance = o->push_imbalance,
+                            .pull_imbalance = o->pull_imbalance,
+                            .error_l2 = o->error_l2,
+                            .error_mean = o->error_mean,
+                            .energy = o->energy,
+                            .energy_lost = o->energy_lost,
+                            .k = o->k ? (double)o->k : NAN};
 }
 
-static void values_of(const struct ss_outcome *o, const struct ss_tally *t, double out[SS_POINT_MEANS]) {
-  const double values[SS_POINT_MEANS] = {t->time,
-                                         t->kernel,
-                                         (double)t->messages,
-                                         (double)t->rounds,
-                                         (double)t->bytes,
-                                         (double)t->sent_max,
-                                         (double)t->received_max,
-                                         (double)t->server_max,
-                                         o->push_imbalance,
-                                         o->pull_imbalance,
-                                         o->error_l2,
-                                         o->error_mean,
-                                         o->energy,
-                                         o->energy_lost,
-                                         o->k ? (double)o->k : NAN};
-  memcpy(out, values, sizeof values);
+static bool is_mean(size_t field) {
+  return ss_result_fields[field].is & SS_FIELD_MEAN;
 }
 
 /* Adds an iteration. What it does not have (the balance of parts when nobody has rows) is not in the mean. */
-static void accumulate(struct ss_point *p, const struct ss_outcome *o, const struct ss_tally *t,
+static void accumulate(struct ss_result *p, const struct ss_outcome *o, const struct ss_tally *t,
                        const struct ss_worker *w, uint64_t i) {
-  double values[SS_POINT_MEANS];
-  values_of(o, t, values);
-  double *fields[SS_POINT_MEANS];
-  mean_fields(p, fields);
-  for (size_t k = 0; k < SS_POINT_MEANS; k++)
-    if (!isnan(values[k])) *fields[k] += values[k];
+  const struct ss_result values = values_of(o, t);
+  for (size_t k = 0; k < SS_RESULT_FIELDS; k++) {
+    const double value = ss_result_value(&values, k);
+    if (is_mean(k) && !isnan(value)) ss_result_set_value(p, k, ss_result_value(p, k) + value);
+  }
   if (i == 0 || t->time < p->time_min) p->time_min = t->time;
   if (i == 0 || t->time > p->time_max) p->time_max = t->time;
   if (o->proven && p->lossless) p->exact = p->exact == SS_NO || !o->exact ? SS_NO : SS_YES;
@@ -77,15 +71,15 @@ static void accumulate(struct ss_point *p, const struct ss_outcome *o, const str
 }
 
 static void count_values(struct ss_worker *w, const struct ss_outcome *o) {
-  double values[SS_POINT_MEANS];
-  values_of(o, &w->tallies[0], values);
-  for (size_t k = 0; k < SS_POINT_MEANS; k++) w->counted[k] += isnan(values[k]) ? 0 : 1;
+  const struct ss_result values = values_of(o, &w->tallies[0]);
+  for (size_t k = 0; k < SS_RESULT_FIELDS; k++) w->counted[k] += isnan(ss_result_value(&values, k)) ? 0 : 1;
 }
 
-static void divide(struct ss_point *p, const struct ss_worker *w) {
-  double n = (double)p->iterations, *fields[SS_POINT_MEANS];
-  mean_fields(p, fields);
-  for (size_t k = 0; k < SS_POINT_MEANS; k++) *fields[k] = w->counted[k] ? *fields[k] / (double)w->counted[k] : NAN;
+/* Fields were summed first and are divided once, so that equal iterations give their own value. */
+static void divide(struct ss_result *p, const struct ss_worker *w) {
+  const double n = (double)p->iterations;
+  for (size_t k = 0; k < SS_RESULT_FIELDS; k++)
+    if (is_mean(k)) ss_result_set_value(p, k, w->counted[k] ? ss_result_value(p, k) / (double)w->counted[k] : NAN);
   p->time = fmin(fmax(p->time, p->time_min), p->time_max);
   for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
     p->rank_sent[r] /= n;
@@ -93,7 +87,7 @@ static void divide(struct ss_point *p, const struct ss_worker *w) {
   }
 }
 
-void ss_point_add_texts(struct ss_point *p, const struct ss_cost *cost) {
+void ss_result_add_texts(struct ss_result *p, const struct ss_cost *cost) {
   p->formula = cost->exact;
   p->formula_low = cost->exact_low;
   p->formula_high = cost->exact_high;
@@ -102,7 +96,7 @@ void ss_point_add_texts(struct ss_point *p, const struct ss_cost *cost) {
 }
 
 /* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
-static void add_forms(struct ss_point *p, const struct ss_job *job, const struct ss_cost *cost,
+static void add_forms(struct ss_result *p, const struct ss_job *job, const struct ss_cost *cost,
                       const struct ss_measure *measure) {
   /* one flat link class: the links inside the node when all ranks live in one */
   const struct ss_link *link = job->ranks <= job->cluster.gpus_per_node ? &job->cluster.intra : &job->cluster.inter;
@@ -110,16 +104,14 @@ static void add_forms(struct ss_point *p, const struct ss_job *job, const struct
   struct ss_cost_values values;
   struct ss_input shape;
   struct ss_error ignored;
-  const bool element = ss_setting_by_elements(&job->setting);
   p->formula_s = p->formula_low_s = p->formula_high_s = NAN;
   p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
   if (!cost || job->ranks == 1) return;
-  if (!ss_input_shape(&job->origin, element || job->selection.selects, &shape, &ignored)) return;
-  ss_selection_shape(&job->selection, element, &shape);
+  if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, &ignored)) return;
   symbols.S = job->servers;
   ss_measure_symbols(measure, &shape, &job->setting, &symbols);
   if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
-  ss_point_add_texts(p, cost);
+  ss_result_add_texts(p, cost);
   p->formula_s = values.exact;
   p->formula_low_s = values.exact_low;
   p->formula_high_s = values.exact_high;
@@ -128,27 +120,21 @@ static void add_forms(struct ss_point *p, const struct ss_job *job, const struct
   p->paper_high_s = values.paper_high;
 }
 
-void ss_point_begin(struct ss_point *p, const struct ss_job *job) {
+void ss_result_begin(struct ss_result *p, const struct ss_job *job) {
   const struct ss_identity identity = ss_job_identity(job);
-  *p = (struct ss_point){.setting = job->setting,
-                         .ranks = job->ranks,
-                         .tensor = job->tensor_name,
-                         .at = job->at,
-                         .cluster = job->cluster_name,
-                         .device = job->device_name,
-                         .trace = job->trace_name,
-                         .trace_hash = job->trace_hash,
-                         .seed = job->seed,
-                         .iterations = job->end - job->first,
-                         .lossless = ss_scheme_lossless(job->setting.scheme),
-                         .exact = SS_UNKNOWN,
-                         .hash = {identity.high, identity.low}};
-}
-
-/* What the scenario selects of a gradient, before the scheme sees it. */
-static bool select_entries(const struct ss_job *job, bool element, struct ss_worker *w, struct ss_input *input,
-                           struct ss_error *error) {
-  return !job->selection.selects || ss_selector_apply(&w->selector, element, input, &w->arena, error);
+  *p = (struct ss_result){.setting = job->setting,
+                          .ranks = job->ranks,
+                          .tensor = job->tensor_name,
+                          .at = job->at,
+                          .cluster = job->cluster_name,
+                          .device = job->device_name,
+                          .trace = job->trace_name,
+                          .trace_hash = job->trace_hash,
+                          .seed = job->seed,
+                          .iterations = job->end - job->first,
+                          .lossless = ss_scheme_lossless(job->setting.scheme),
+                          .exact = SS_UNKNOWN,
+                          .hash = {identity.high, identity.low}};
 }
 
 /* What the exact sum applies is all there is, or all that was selected of it. */
@@ -164,25 +150,25 @@ static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss
 }
 
 /* One iteration, on all networks. */
-static bool run_iteration(const struct ss_job *job, uint32_t networks, const struct ss_run_options *options,
-                          uint64_t t, struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
+static bool run_iteration(const struct ss_computing *all, const struct ss_job_group *group, uint64_t t,
+                          struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
+  const struct ss_job *job = &all->jobs[group->job[0]];
   const struct ss_world world = {.cluster = w->clusters[0],
                                  .device = &job->device,
                                  .verify = job->verify,
                                  .state = &w->memory,
                                  .clusters = w->clusters,
-                                 .cluster_count = networks};
+                                 .cluster_count = group->count};
   struct ss_input_options input_options =
-      ss_setting_input_options(&job->setting, job->ranks, job->verify, job->device.counted);
-  const bool element = input_options.element;
+      ss_iteration_options(&job->setting, &job->selection, job->ranks, job->verify, job->device.counted);
   struct ss_input input;
   *out = (struct ss_outcome){
-      .rank_sent = options->per_rank ? w->sent : NULL, .rank_received = w->received, .tallies = w->tallies};
-  if (job->selection.selects) input_options.element = input_options.values = input_options.lists = true;
+      .rank_sent = all->options->per_rank ? w->sent : NULL, .rank_received = w->received, .tallies = w->tallies};
   input_options.iteration = t;
   ss_arena_reset(&w->arena);
-  if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &w->scratch, &input, error) ||
-      !select_entries(job, element, w, &input, error) || !ss_measure_add(&w->measures, &input, &job->origin, error) ||
+  if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &input, error) ||
+      !ss_iteration_select(&job->setting, &w->selector, &input, &w->arena, error) ||
+      !ss_measure_add(&w->measures, &input, &job->origin, error) ||
       !ss_simulate(&job->setting, &world, &input, &w->arena, out, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
                           (unsigned long long)t);
@@ -199,11 +185,10 @@ const struct ss_cost *ss_job_cost(const struct ss_job *job, const struct ss_cost
   return ss_costs_find(costs, &job->setting, job->ranks, job->servers);
 }
 
-static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                        const struct ss_run_options *options, struct ss_worker *w, struct ss_point *points,
+static bool begin_group(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
                         struct ss_error *error) {
-  const struct ss_job *job = &jobs[group->job[0]];
-  const struct ss_cost *cost = ss_job_cost(job, costs);
+  const struct ss_job *job = &all->jobs[group->job[0]];
+  const struct ss_cost *cost = ss_job_cost(job, all->costs);
   const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
   ss_state_free(&w->memory); /* each group begins with nothing kept */
   ss_selector_free(&w->selector);
@@ -211,41 +196,39 @@ static bool begin_group(const struct ss_job *jobs, const struct ss_job_group *gr
   memset(w->counted, 0, sizeof w->counted);
   if (!worker_arrays(w, job->ranks, group->count, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_point *p = &points[group->job[i]];
-    w->clusters[i] = &jobs[group->job[i]].cluster;
-    ss_point_free_arrays(p);
-    ss_point_begin(p, &jobs[group->job[i]]);
-    if (!point_arrays(p, options, error)) return false;
+    struct ss_result *p = &all->results[group->job[i]];
+    w->clusters[i] = &all->jobs[group->job[i]].cluster;
+    ss_result_free_arrays(p);
+    ss_result_begin(p, &all->jobs[group->job[i]]);
+    if (!point_arrays(p, all->options, error)) return false;
   }
   return ss_measure_begin(&w->measures, job->ranks, block, error);
 }
 
-bool ss_group_compute(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                      const struct ss_run_options *options, struct ss_worker *w, struct ss_point *points,
+bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
                       struct ss_error *error) {
-  const struct ss_job *job = &jobs[group->job[0]];
-  if (!begin_group(jobs, group, costs, options, w, points, error)) return false;
+  const struct ss_job *job = &all->jobs[group->job[0]];
+  if (!begin_group(all, group, w, error)) return false;
   for (uint64_t t = job->first; t < job->end; t++) {
     struct ss_outcome outcome;
-    if (!run_iteration(job, group->count, options, t, w, &outcome, error)) return false;
+    if (!run_iteration(all, group, t, w, &outcome, error)) return false;
     count_values(w, &outcome);
     for (uint32_t i = 0; i < group->count; i++)
-      accumulate(&points[group->job[i]], &outcome, &w->tallies[i], w, t - job->first);
+      accumulate(&all->results[group->job[i]], &outcome, &w->tallies[i], w, t - job->first);
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_point *p = &points[group->job[i]];
+    struct ss_result *p = &all->results[group->job[i]];
     divide(p, w);
     p->density = mean->density;
     p->gamma = mean->gamma;
-    add_forms(p, &jobs[group->job[i]], ss_job_cost(job, costs), mean);
+    add_forms(p, &all->jobs[group->job[i]], ss_job_cost(job, all->costs), mean);
   }
   return true;
 }
 
 void ss_worker_free(struct ss_worker *w) {
   ss_arena_free(&w->arena);
-  ss_coalesce_free(&w->scratch);
   ss_inputs_free(&w->inputs);
   ss_state_free(&w->memory);
   ss_selector_free(&w->selector);
@@ -254,11 +237,4 @@ void ss_worker_free(struct ss_worker *w) {
   free(w->received);
   free(w->clusters);
   free(w->tallies);
-}
-
-void ss_point_free_arrays(struct ss_point *p) {
-  free(p->iteration_s);
-  free(p->rank_sent);
-  free(p->rank_received);
-  p->iteration_s = p->rank_sent = p->rank_received = NULL;
 }

@@ -5,10 +5,7 @@
 #include "cost/measure.h"
 #include "study/identity.h"
 #include "study/inputs.h"
-#include "study/run.h"
-
-/* Fields of a point that are means over iterations. */
-enum { SS_POINT_MEANS = 15 };
+#include "study/study.h"
 
 /* B of inputs that all threads of a process together keep: little beside what schemes need. */
 enum { SS_INPUTS_ROOM = 1 << 29 };
@@ -16,7 +13,6 @@ enum { SS_INPUTS_ROOM = 1 << 29 };
 /* What one thread keeps from group to group: zeroed, but for inputs.room, and to be freed. */
 struct ss_worker {
   struct ss_arena arena;
-  struct ss_coalesce_scratch scratch;
   struct ss_inputs inputs;
   struct ss_state memory;
   struct ss_selector selector;
@@ -24,21 +20,26 @@ struct ss_worker {
   uint64_t *sent, *received;          /* [ranks] of one iteration */
   const struct ss_cluster **clusters; /* [jobs of the group] */
   struct ss_tally *tallies;
-  uint64_t counted[SS_POINT_MEANS]; /* iterations that have a value, for each field */
+  uint64_t counted[SS_RESULT_FIELDS]; /* iterations that have a value, for each field */
 };
 void ss_worker_free(struct ss_worker *worker);
 
-/* Jobs that send the same, each on its own network: fills in points[job] of each job of the group, whatever it was.
- */
-bool ss_group_compute(const struct ss_job *jobs, const struct ss_job_group *group, const struct ss_costs *costs,
-                      const struct ss_run_options *options, struct ss_worker *worker, struct ss_point *points,
+/* What all threads and processes of a run share. */
+struct ss_computing {
+  const struct ss_job *jobs; /* [count] */
+  size_t count;
+  const struct ss_costs *costs;
+  const struct ss_run_options *options;
+  struct ss_result *results; /* [count] in the jobs' order */
+};
+/* Jobs that send the same, each on its own network: fills in the result of each job of the group, whatever it was. */
+bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *worker,
                       struct ss_error *error) SS_MUST_CHECK;
 
 /* The point without values. */
-void ss_point_begin(struct ss_point *point, const struct ss_job *job);
+void ss_result_begin(struct ss_result *point, const struct ss_job *job);
 /* What its closed form says in words. */
-void ss_point_add_texts(struct ss_point *point, const struct ss_cost *cost);
-void ss_point_free_arrays(struct ss_point *point);
+void ss_result_add_texts(struct ss_result *point, const struct ss_cost *cost);
 /* The closed form that fits; NULL: none does. */
 const struct ss_cost *ss_job_cost(const struct ss_job *job, const struct ss_costs *costs);
 

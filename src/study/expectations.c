@@ -1,5 +1,5 @@
 /* A scenario's own expectations: {"that": field, "of": label, "is": "<", "than": label or number, "at": {...}}. */
-#include "study/run.h"
+#include "study/study.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -45,7 +45,7 @@ static double number_of(struct ss_node node) {
 }
 
 /* Does the point lie where `at` says? Values with units compare as numbers. */
-static bool lies_at(const struct ss_point *p, struct ss_node at) {
+static bool lies_at(const struct ss_result *p, struct ss_node at) {
   for (struct ss_node n = ss_node_first(at); ss_node_present(n); n = ss_node_next(n)) {
     const char *key = ss_node_key(n), *text = NULL;
     const cJSON *have = p->at ? cJSON_GetObjectItemCaseSensitive(p->at, key) : NULL;
@@ -74,21 +74,22 @@ static bool holds(const struct expectation *e, double left, double right) {
   return false;
 }
 
-static bool several_tensors(const struct ss_points *points) {
+static bool several_tensors(const struct ss_results *points) {
   for (size_t i = 0; i < points->count; i++)
     if (strcmp(points->point[i].tensor, "*") == 0) return true;
   return false;
 }
 
-static bool concerns(const struct expectation *e, const struct ss_point *p, const char *label, bool several) {
+static bool concerns(const struct expectation *e, const struct ss_result *p, const char *label, bool several) {
   if (strcmp(p->setting.label, label) != 0 || !lies_at(p, e->at)) return false;
   if (e->tensor) return strcmp(p->tensor, e->tensor) == 0;
   return !several || strcmp(p->tensor, "*") == 0;
 }
 
-static const struct ss_point *partner(const struct ss_points *points, const struct ss_point *p, const char *label) {
+static const struct ss_result *partner(const struct ss_results *points, const struct ss_result *p,
+                                       const char *label) {
   for (size_t i = 0; i < points->count; i++) {
-    const struct ss_point *q = &points->point[i];
+    const struct ss_result *q = &points->point[i];
     if (q->at == p->at && q->ranks == p->ranks && strcmp(q->tensor, p->tensor) == 0 &&
         strcmp(q->setting.label, label) == 0)
       return q;
@@ -96,15 +97,15 @@ static const struct ss_point *partner(const struct ss_points *points, const stru
   return NULL;
 }
 
-static bool check_point(const struct ss_points *points, const struct ss_point *p, const struct expectation *e,
+static bool check_point(const struct ss_results *points, const struct ss_result *p, const struct expectation *e,
                         struct ss_node node, struct ss_error *error) {
   const char *near;
   double left = NAN, right = e->number;
-  ss_point_field(p, e->that, &left, &near);
+  ss_result_find(p, e->that, &left, &near);
   if (e->than) {
-    const struct ss_point *q = partner(points, p, e->than);
+    const struct ss_result *q = partner(points, p, e->than);
     right = NAN;
-    if (q) ss_point_field(q, e->that, &right, &near);
+    if (q) ss_result_find(q, e->that, &right, &near);
   }
   if (holds(e, left, right)) return true;
   (void)ss_node_fail(node, error, "expected %s of %s %s %s at %u ranks, tensor %s; found %.9g against %.9g", e->that,
@@ -113,17 +114,17 @@ static bool check_point(const struct ss_points *points, const struct ss_point *p
   return false;
 }
 
-static bool has_label(const struct ss_scenario *scenario, const char *label) {
+static bool has_label(const struct ss_study *scenario, const char *label) {
   size_t count;
-  const struct ss_job *jobs = ss_scenario_jobs(scenario, &count);
+  const struct ss_job *jobs = ss_study_jobs(scenario, &count);
   for (size_t i = 0; i < count; i++)
     if (strcmp(jobs[i].setting.label, label) == 0) return true;
   return false;
 }
 
-bool ss_expect_check(const struct ss_scenario *scenario, struct ss_error *error) {
-  static const struct ss_point blank;
-  struct ss_node expect = ss_scenario_expect(scenario);
+bool ss_study_check_expect(const struct ss_study *scenario, struct ss_error *error) {
+  static const struct ss_result blank;
+  struct ss_node expect = ss_study_expect(scenario);
   if (ss_node_present(expect) && !ss_node_is_array(expect))
     return ss_node_fail(expect, error, "expected a list of expectations");
   for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
@@ -131,7 +132,7 @@ bool ss_expect_check(const struct ss_scenario *scenario, struct ss_error *error)
     const char *near = NULL;
     double value;
     if (!read_expectation(n, &e, error)) return false;
-    if (!ss_point_field(&blank, e.that, &value, &near))
+    if (!ss_result_find(&blank, e.that, &value, &near))
       return ss_node_fail(n, error, "results have no number \"%s\"%s%s%s", e.that, near ? " (did you mean \"" : "",
                           near ? near : "", near ? "\"?)" : "");
     if (e.than && !has_label(scenario, e.than))
@@ -140,7 +141,7 @@ bool ss_expect_check(const struct ss_scenario *scenario, struct ss_error *error)
   return true;
 }
 
-bool ss_points_expect_one(const struct ss_points *points, struct ss_node node, struct ss_error *error) {
+bool ss_results_expect_one(const struct ss_results *points, struct ss_node node, struct ss_error *error) {
   const bool several = several_tensors(points);
   struct expectation e;
   size_t matched = 0;
@@ -156,8 +157,8 @@ bool ss_points_expect_one(const struct ss_points *points, struct ss_node node, s
   return false;
 }
 
-bool ss_points_expect(const struct ss_points *points, struct ss_node expect, struct ss_error *error) {
+bool ss_results_expect(const struct ss_results *points, struct ss_node expect, struct ss_error *error) {
   for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n))
-    if (!ss_points_expect_one(points, n, error)) return false;
+    if (!ss_results_expect_one(points, n, error)) return false;
   return true;
 }

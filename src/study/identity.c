@@ -37,8 +37,17 @@ static void feed_setting(XXH3_state_t *state, const struct ss_setting *s) {
   feed_count(state, s->hierarchy);
 }
 
+static void feed_uniform(XXH3_state_t *state, const struct ss_uniform *u) {
+  feed_count(state, u->rows);
+  feed_count(state, u->nnz);
+  feed_count(state, u->width);
+  feed_count(state, u->value_bytes);
+  feed_count(state, u->overlap);
+}
+
 static void feed_input(XXH3_state_t *state, const struct ss_job *job) {
   feed_text(state, job->trace_key);
+  if (!job->trace_key) feed_uniform(state, &job->origin.uniform);
   feed_count(state, job->trace_hash);
   feed_text(state, job->tensor_name);
   feed_count(state, job->origin.tensor);

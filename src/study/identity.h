@@ -2,7 +2,7 @@
 #ifndef SS_STUDY_IDENTITY_H
 #define SS_STUDY_IDENTITY_H
 
-#include "study/scenario.h"
+#include "study/study.h"
 #include "train/durations.h"
 
 struct ss_identity {

@@ -39,8 +39,7 @@ static bool reserve(struct ss_inputs *inputs) {
 }
 
 bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options,
-                   struct ss_arena *passing, struct ss_coalesce_scratch *scratch, struct ss_input *out,
-                   struct ss_error *error) {
+                   struct ss_arena *passing, struct ss_input *out, struct ss_error *error) {
   const uint64_t place = options->iteration - job->first, bytes = bytes_of(job, options);
   begin(inputs, job, options);
   if (place < inputs->count) {
@@ -48,7 +47,8 @@ bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const str
     return true;
   }
   const bool keep = place == inputs->count && bytes <= inputs->budget - inputs->bytes && reserve(inputs);
-  if (!ss_input_make(&job->origin, options, keep ? &inputs->arena : passing, scratch, out, error)) return false;
+  if (!ss_input_make(&job->origin, options, keep ? &inputs->arena : passing, &inputs->scratch, out, error))
+    return false;
   if (!keep) return true;
   inputs->bytes += bytes;
   inputs->input[inputs->count++] = *out;
@@ -58,5 +58,6 @@ bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const str
 void ss_inputs_free(struct ss_inputs *inputs) {
   ss_arena_free(&inputs->arena);
   free(inputs->input);
+  ss_coalesce_free(&inputs->scratch);
   *inputs = (struct ss_inputs){0};
 }

@@ -13,13 +13,13 @@ struct ss_inputs {
   struct ss_input *input; /* [count] of the first iterations of the job */
   uint64_t count, capacity;
   uint64_t bytes;
+  struct ss_coalesce_scratch scratch;
 };
 
-/* The input of iteration wish->iteration of the job, kept or made: then it is kept while there is room, or made in
- * `passing`. It is not to be written to. */
+/* The input of iteration options->iteration of the job: what was kept, or a new one, which is kept while the budget
+ * lasts and else lives in `passing`. It is not to be written to. */
 bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options,
-                   struct ss_arena *passing, struct ss_coalesce_scratch *scratch, struct ss_input *out,
-                   struct ss_error *error) SS_MUST_CHECK;
+                   struct ss_arena *passing, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_inputs_free(struct ss_inputs *inputs);
 
 #endif

@@ -1,15 +1,15 @@
-/* A scenario while it is read: the document with its edits and sweeps (scenario.c), and the jobs of each place
- * (scenario_jobs.c). */
+/* A study: the document with its edits and sweeps (study.c), and the jobs of each place (jobs.c). */
 #ifndef SS_STUDY_INTERNAL_H
 #define SS_STUDY_INTERNAL_H
 
-#include "study/scenario.h"
 #include "study/sources.h"
+#include "study/study.h"
 
-struct ss_scenario {
+struct ss_study {
   struct ss_doc *doc;
-  const char *file; /* NULL: none */
-  const struct ss_request *request;
+  const char *base; /* relative paths are looked for beside it; NULL: nowhere else */
+  struct ss_study_source source;
+  struct ss_costs own_costs; /* where the source has none */
   const char *name;
   struct ss_sources sources;
   struct ss_arena arena; /* names of places */
@@ -23,8 +23,8 @@ struct ss_scenario {
 };
 
 /* Turns models that the document names into the objects that their files hold. */
-bool ss_scenario_resolve(struct ss_scenario *scenario, struct ss_error *error) SS_MUST_CHECK;
+bool ss_study_resolve(struct ss_study *scenario, struct ss_error *error) SS_MUST_CHECK;
 /* Appends the jobs of the document as it stands. `at`: the place in the sweep, or NULL. */
-bool ss_scenario_add_place(struct ss_scenario *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;
+bool ss_study_add_place(struct ss_study *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -133,7 +133,7 @@ static bool same_model(const cJSON *a, const cJSON *b) {
   return true;
 }
 
-static bool remember(struct ss_scenario *s, const char *kind, struct ss_node model, struct ss_error *error) {
+static bool remember(struct ss_study *s, const char *kind, struct ss_node model, struct ss_error *error) {
   const cJSON *known;
   if (!ss_node_is_object(model)) return true;
   cJSON_ArrayForEach(known, s->models) {
@@ -148,17 +148,21 @@ static bool remember(struct ss_scenario *s, const char *kind, struct ss_node mod
   return ok ? true : ss_fail_memory(error, "reading a model");
 }
 
-static bool read_models(struct ss_scenario *s, struct ss_node root, struct place *p, struct ss_error *error) {
+static bool no_cluster(const struct ss_study *s, struct ss_error *error) {
+  struct ss_error list;
+  char nowhere[PATH_MAX];
+  if (!ss_data_find("clusters", "?", nowhere, sizeof nowhere, &list))
+    return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given: say --cluster NAME %s", ss_doc_name(s->doc),
+                   strchr(list.text, '(') ? strchr(list.text, '(') : list.text);
+  return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(s->doc));
+}
+
+static bool read_models(struct ss_study *s, struct ss_node root, struct place *p, struct ss_error *error) {
   struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
-  if (!ss_node_present(cluster)) {
-    struct ss_error list;
-    char nowhere[PATH_MAX];
-    if (!ss_data_find("clusters", "?", nowhere, sizeof nowhere, &list))
-      return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given: say --cluster NAME %s", ss_doc_name(s->doc),
-                     strchr(list.text, '(') ? strchr(list.text, '(') : list.text);
-    return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(s->doc));
-  }
-  if (!ss_cluster_read(cluster, &p->cluster, error)) return false;
+  const struct ss_cluster *typed = s->source.typed.cluster;
+  if (typed) p->cluster = *typed;
+  else if (!ss_node_present(cluster)) return no_cluster(s, error);
+  else if (!ss_cluster_read(cluster, &p->cluster, error)) return false;
   p->device = ss_device_none();
   if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->device, error)) return false;
   if (!remember(s, "cluster", cluster, error) || !remember(s, "device", device, error)) return false;
@@ -169,15 +173,20 @@ static bool read_models(struct ss_scenario *s, struct ss_node root, struct place
   return true;
 }
 
-static bool read_place(struct ss_scenario *s, struct place *p, struct ss_error *error) {
+static bool find_trace(struct ss_study *s, struct ss_node trace, const struct ss_source **out,
+                       struct ss_error *error) {
+  if (s->source.typed.uniform) return ss_sources_uniform(&s->sources, s->source.typed.uniform, out, error);
+  return ss_sources_find(&s->sources, trace, s->base, out, error);
+}
+
+static bool read_place(struct ss_study *s, struct place *p, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
                  verify = ss_node_get(root, "verify");
   uint64_t group = 1;
   if (!ss_node_keys(root, keys, error)) return false;
-  if (!ss_node_present(trace))
+  if (!ss_node_present(trace) && !s->source.typed.uniform)
     return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
-  if (!read_models(s, root, p, error) || !ss_sources_find(&s->sources, trace, s->file, &p->source, error))
-    return false;
+  if (!read_models(s, root, p, error) || !find_trace(s, trace, &p->source, error)) return false;
   if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
   if (group > 1 && !p->source->trace)
     return ss_node_fail(merge, error, "only a captured or synthesised trace has ranks to merge");
@@ -200,7 +209,7 @@ static bool read_place(struct ss_scenario *s, struct place *p, struct ss_error *
 
 /* --- jobs ----------------------------------------------------------------------------------------------- */
 
-static bool append(struct ss_scenario *s, const struct ss_job *job, struct ss_error *error) {
+static bool append(struct ss_study *s, const struct ss_job *job, struct ss_error *error) {
   if (s->count == s->capacity) {
     struct ss_job *grown = ss_realloc(s->job, 2 * s->capacity + 64, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "listing points");
@@ -251,7 +260,7 @@ static bool k_fits(const struct ss_job *job, const struct ss_input *shape, struc
 }
 
 /* Once for each tensor: a pass over all its values. */
-static bool find_exponent(const struct ss_scenario *s, struct ss_job *job, struct ss_error *error) {
+static bool find_exponent(const struct ss_study *s, struct ss_job *job, struct ss_error *error) {
   if (!ss_scheme_valued(job->setting.scheme) && !job->selection.selects) return true;
   for (size_t i = s->count; i-- > 0;) { /* the nearest are the likeliest */
     const struct ss_job *b = &s->job[i];
@@ -277,7 +286,7 @@ static bool applies(const struct ss_setting *setting, const struct place *p, str
 }
 
 /* May `plan` choose it? */
-static bool admitted(const struct ss_request *r, const struct ss_scheme *scheme) {
+static bool admitted(const struct ss_study_source *r, const struct ss_scheme *scheme) {
   return !r->plan ||
          ((r->lossy || ss_scheme_lossless(scheme)) && (r->model_parallel || !ss_scheme_model_parallel(scheme)));
 }
@@ -290,16 +299,15 @@ static void add_name(char *list, size_t capacity, const char *name) {
 }
 
 /* Which options would have left some. */
-static bool none_left(const struct ss_scenario *s, const struct place *p, struct ss_node schemes, uint32_t ranks,
+static bool none_left(const struct ss_study *s, const struct place *p, struct ss_node schemes, uint32_t ranks,
                       struct ss_error *error) {
   char lossy[200] = "", cut[200] = "";
   for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_setting setting;
     if (!ss_setting_read(n, &p->defaults, &setting, error)) return false;
     if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->cluster, ranks), true)) continue;
-    if (!ss_scheme_lossless(setting.scheme) && !s->request->lossy)
-      add_name(lossy, sizeof lossy, setting.scheme->name);
-    if (ss_scheme_model_parallel(setting.scheme) && !s->request->model_parallel)
+    if (!ss_scheme_lossless(setting.scheme) && !s->source.lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
+    if (ss_scheme_model_parallel(setting.scheme) && !s->source.model_parallel)
       add_name(cut, sizeof cut, setting.scheme->name);
   }
   if (!lossy[0] && !cut[0])
@@ -310,12 +318,13 @@ static bool none_left(const struct ss_scenario *s, const struct place *p, struct
                       cut[0] ? "--model-parallel admits " : "", cut);
 }
 
-/* One scheme at one rank count: a job for each tensor. */
-static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_node scheme, uint32_t ranks,
-                     struct ss_error *error) {
+/* One scheme at one rank count: a job for each tensor. `scheme`: where the document says it. */
+static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_setting *setting,
+                     struct ss_node scheme, uint32_t ranks, struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
   const struct ss_layout layout = ss_layout_of(&p->cluster, ranks);
-  struct ss_job job = {.cluster = p->cluster,
+  struct ss_job job = {.setting = *setting,
+                       .cluster = p->cluster,
                        .cluster_name = p->cluster_name,
                        .device_name = p->device_name,
                        .device = p->device,
@@ -335,9 +344,8 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
                                   .merge = p->merge,
                                   .gradient = p->source->is_gradient ? &p->source->gradient : NULL,
                                   .uniform = p->source->uniform};
-  if (!ss_setting_read(scheme, &p->defaults, &job.setting, error)) return false;
-  if (!admitted(s->request, job.setting.scheme)) return true;
-  if (s->chosen_for_user && !applies(&job.setting, p, layout, s->request->plan)) return true;
+  if (!admitted(&s->source, job.setting.scheme)) return true;
+  if (s->chosen_for_user && !applies(&job.setting, p, layout, s->source.plan)) return true;
   job.servers = ss_setting_servers(&job.setting, layout);
   if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   if (!values_at_hand(&job, p, scheme, error)) return false;
@@ -360,8 +368,8 @@ static bool add_jobs(struct ss_scenario *s, const struct place *p, struct ss_nod
   return true;
 }
 
-static bool default_schemes(struct ss_scenario *s, struct ss_error *error) {
-  const bool plan = s->request->plan;
+static bool default_schemes(struct ss_study *s, struct ss_error *error) {
+  const bool plan = s->source.plan;
   cJSON *all =
       plan ? ss_candidates(!ss_node_present(ss_node_get(ss_doc_root(s->doc), "hierarchy"))) : cJSON_CreateArray();
   s->chosen_for_user = true;
@@ -371,7 +379,7 @@ static bool default_schemes(struct ss_scenario *s, struct ss_error *error) {
   return all ? ss_doc_set_item(s->doc, "schemes", all, error) : ss_fail_memory(error, "listing schemes");
 }
 
-static bool unique_labels(const struct ss_scenario *s, size_t from, struct ss_error *error) {
+static bool unique_labels(const struct ss_study *s, size_t from, struct ss_error *error) {
   for (size_t i = from; i < s->count; i++)
     for (size_t k = from; k < i; k++) {
       const struct ss_job *a = &s->job[i], *b = &s->job[k];
@@ -383,24 +391,47 @@ static bool unique_labels(const struct ss_scenario *s, size_t from, struct ss_er
   return true;
 }
 
-bool ss_scenario_add_place(struct ss_scenario *s, cJSON *at, struct ss_error *error) {
-  struct place p = {.at = at};
-  uint32_t ranks[RANKS_MAX];
-  size_t count, from = s->count;
+/* All schemes at one rank count. */
+static bool add_schemes(struct ss_study *s, const struct place *p, uint32_t ranks, struct ss_error *error) {
+  const struct ss_study_typed *typed = &s->source.typed;
+  const struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
+  const size_t before = s->count;
+  for (size_t i = 0; i < typed->schemes; i++)
+    if (!add_jobs(s, p, &typed->scheme[i], root, ranks, error)) return false;
+  if (typed->schemes) return true;
+  for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_setting setting;
+    if (!ss_setting_read(n, &p->defaults, &setting, error) || !add_jobs(s, p, &setting, n, ranks, error))
+      return false;
+  }
+  return !s->source.plan || s->count > before || none_left(s, p, schemes, ranks, error);
+}
+
+static bool list_schemes(struct ss_study *s, struct ss_error *error) {
+  if (s->source.typed.schemes) return true;
   if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error)) return false;
-  struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
-  if (!ss_scenario_resolve(s, error) || !read_place(s, &p, error)) return false;
+  return true;
+}
+
+bool ss_study_add_place(struct ss_study *s, cJSON *at, struct ss_error *error) {
+  const struct ss_study_typed *typed = &s->source.typed;
+  struct place p = {.at = at};
+  uint32_t own[RANKS_MAX];
+  const uint32_t *ranks = typed->ranks ? typed->ranks : own;
+  size_t count = typed->rank_counts, from = s->count;
+  if (!list_schemes(s, error)) return false;
+  const struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
+  if (!ss_study_resolve(s, error) || !read_place(s, &p, error)) return false;
   if (!ss_setting_read_common(root, &p.defaults, error)) return false;
-  if (!ss_ranks_read(ss_node_get(root, "ranks"), p.available, ranks, RANKS_MAX, &count, error)) return false;
-  if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
+  if (!typed->ranks && !ss_ranks_read(ss_node_get(root, "ranks"), p.available, own, RANKS_MAX, &count, error))
+    return false;
+  if (!typed->schemes &&
+      (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX))
     return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",
                         SCHEMES_MAX);
   for (size_t i = 0; i < count; i++) {
-    const size_t before = s->count;
     if (p.available && ranks[i] > p.available) return too_many(&p, ranks[i], root, error);
-    for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n))
-      if (!add_jobs(s, &p, n, ranks[i], error)) return false;
-    if (s->request->plan && s->count == before) return none_left(s, &p, schemes, ranks[i], error);
+    if (!add_schemes(s, &p, ranks[i], error)) return false;
   }
   return unique_labels(s, from, error);
 }

@@ -1,7 +1,7 @@
 #include "study/journal.h"
 
 #include "base/file.h"
-#include "report/exact.h"
+#include "base/json_text.h"
 #include "study/results_read.h"
 
 #include <cjson/cJSON.h>
@@ -68,7 +68,7 @@ static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *e
 /* A point without a hash can be no one's: "*" is a sum that is made again. */
 static bool add_known(struct ss_journal *j, struct ss_node node, struct ss_error *error) {
   struct known known = {.node = node, .place = j->count};
-  if (!ss_point_read_hash(node, known.hash)) return true;
+  if (!ss_result_read_hash(node, known.hash)) return true;
   if (j->count == j->capacity) {
     struct known *grown = ss_realloc(j->known, 2 * j->capacity + 256, sizeof *grown);
     if (!grown) return ss_fail_memory(error, "reading results");
@@ -86,7 +86,7 @@ static bool read_line(struct ss_journal *j, size_t number, const char *text, siz
   if (asprintf(&name, "%s: line %zu", j->path, number) < 0) return ss_fail_memory(error, "reading results");
   bool ok = ss_doc_parse(name, text, length, &doc, error);
   free(name);
-  if (ok && !ss_point_read_hash(ss_doc_root(doc), hash)) {
+  if (ok && !ss_result_read_hash(ss_doc_root(doc), hash)) {
     ok = ss_node_fail(ss_doc_root(doc), error, "not a point of \"sparsync run\"");
     ss_doc_free(doc);
   }
@@ -221,27 +221,27 @@ size_t ss_journal_points(const struct ss_journal *j) {
 
 /* --- points ----------------------------------------------------------------------------------------------- */
 
-static void drop_arrays(struct ss_point *p) {
+static void drop_arrays(struct ss_result *p) {
   free(p->iteration_s);
   free(p->rank_sent);
   free(p->rank_received);
   p->iteration_s = p->rank_sent = p->rank_received = NULL;
 }
 
-bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *options, struct ss_point *point,
+bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *options, struct ss_result *point,
                        bool *known, struct ss_error *error) {
   const struct known *found = find(j->known, j->count, point->hash);
   *known = false;
-  if (!found || !ss_point_alike(found->node, point)) return true;
-  if (!ss_point_read(found->node, options->per_rank, options->per_iteration, point, error)) return false;
+  if (!found || !ss_result_alike(found->node, point)) return true;
+  if (!ss_result_read(found->node, options->per_rank, options->per_iteration, point, error)) return false;
   *known = (!options->per_iteration || point->iteration_s) &&
            (!options->per_rank || (point->rank_sent && point->rank_received));
   if (!*known) drop_arrays(point);
   return true;
 }
 
-bool ss_journal_add(struct ss_journal *j, const struct ss_point *point, struct ss_error *error) {
-  cJSON *object = ss_point_json(point);
+bool ss_journal_add(struct ss_journal *j, const struct ss_result *point, struct ss_error *error) {
+  cJSON *object = ss_result_json(point);
   SS_AUTO_FREE char *text = object ? ss_json_exact(object, false) : NULL;
   cJSON_Delete(object);
   if (!text) return ss_fail_memory(error, "keeping a point");

@@ -3,7 +3,7 @@
 #ifndef SS_STUDY_JOURNAL_H
 #define SS_STUDY_JOURNAL_H
 
-#include "study/run.h"
+#include "study/study.h"
 
 struct ss_journal;
 
@@ -15,11 +15,11 @@ bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, siz
 /* `keep`: the file stays for a later --resume, if it holds a point; else it goes. */
 void ss_journal_close(struct ss_journal *journal, bool keep);
 
-/* Fills in the point's values if they are known, with the arrays that are wished for. A known point with a value that
- * cannot be one is an error. */
-bool ss_journal_recall(struct ss_journal *journal, const struct ss_run_options *options, struct ss_point *point,
+/* Fills in the point's values if they are known, with the arrays that the options ask for. A known point with a value
+ * that cannot be one is an error. */
+bool ss_journal_recall(struct ss_journal *journal, const struct ss_run_options *options, struct ss_result *point,
                        bool *known, struct ss_error *error) SS_MUST_CHECK;
-bool ss_journal_add(struct ss_journal *journal, const struct ss_point *point, struct ss_error *error) SS_MUST_CHECK;
+bool ss_journal_add(struct ss_journal *journal, const struct ss_result *point, struct ss_error *error) SS_MUST_CHECK;
 const char *ss_journal_path(const struct ss_journal *journal);
 /* Points that the file holds. */
 size_t ss_journal_points(const struct ss_journal *journal);

@@ -60,12 +60,12 @@ static bool next_field(struct lines *l, bool *last, struct ss_error *error) {
 
 static bool is_number(const char *name) {
   static const char *const others[] = {"ranks", "seed", "iterations"};
-  const struct ss_point blank = {.ranks = 0};
+  const struct ss_result blank = {.ranks = 0};
   const char *near;
   double value;
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (strcmp(name, others[i]) == 0) return true;
-  return ss_point_field(&blank, name, &value, &near);
+  return ss_result_find(&blank, name, &value, &near);
 }
 
 static cJSON *typed(const char *name, const char *text) {
@@ -152,7 +152,7 @@ bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *err
 
 /* --- points --------------------------------------------------------------------------------------------- */
 
-bool ss_point_read_hash(struct ss_node node, uint64_t hash[2]) {
+bool ss_result_read_hash(struct ss_node node, uint64_t hash[2]) {
   static const char prefix[] = "xxh128:";
   const struct ss_node field = ss_node_get(node, "point_hash");
   const char *text;
@@ -174,7 +174,7 @@ static bool says(struct ss_node node, const char *key, const char *wanted) {
   return text && wanted ? strcmp(text, wanted) == 0 : !text && !wanted;
 }
 
-bool ss_point_alike(struct ss_node node, const struct ss_point *p) {
+bool ss_result_alike(struct ss_node node, const struct ss_result *p) {
   uint64_t ranks;
   return says(node, "label", p->setting.label) && says(node, "tensor", p->tensor) &&
          ss_node_count(ss_node_get(node, "ranks"), 1, UINT32_MAX, &ranks, NULL) && ranks == p->ranks &&
@@ -207,26 +207,25 @@ static bool read_array(struct ss_node node, const char *key, size_t count, doubl
   return true;
 }
 
-static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, struct ss_point *p,
+static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *p,
                         struct ss_error *error) {
   return (!per_iteration || read_array(node, "iteration_s", p->iterations, &p->iteration_s, error)) &&
          (!per_rank || (read_array(node, "rank_bytes_sent", p->ranks, &p->rank_sent, error) &&
                         read_array(node, "rank_bytes_received", p->ranks, &p->rank_received, error)));
 }
 
-bool ss_point_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_point *point,
-                   struct ss_error *error) {
-  struct ss_point p = *point;
-  const char *name;
+bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,
+                    struct ss_error *error) {
+  struct ss_result p = *point;
   bool ok = read_verdict(node, &p.exact, error);
-  for (size_t i = 0; ok && (name = ss_point_field_name(i)); i++) {
+  for (size_t i = 0; ok && i < SS_RESULT_FIELDS; i++) {
     struct ss_node field;
     double value = NAN;
-    ok = ss_node_need(node, name, &field, error);
+    ok = ss_node_need(node, ss_result_fields[i].name, &field, error);
     if (ok && !ss_node_is_null(field))
       ok = ss_node_is_number(field) ? ss_node_quantity(field, SS_NUMBER, &value, error)
                                     : ss_node_fail(field, error, "expected a number or null");
-    if (ok) ss_point_set_field(&p, i, value);
+    if (ok) ss_result_set_value(&p, i, value);
   }
   ok = ok && read_arrays(node, per_rank, per_iteration, &p, error);
   if (ok) *point = p;

@@ -1,6 +1,5 @@
-#include "study/run.h"
+#include "study/study.h"
 
-#include "cli/progress.h"
 #include "study/compute.h"
 #include "study/identity.h"
 #include "study/processes.h"
@@ -10,40 +9,6 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- all tensors together ------------------------------------------------------------------------------- */
-
-static void add_tensor(struct ss_point *all, const struct ss_point *p) {
-  all->time += p->time;
-  all->time_min += p->time_min;
-  all->time_max += p->time_max;
-  all->kernel += p->kernel;
-  all->messages += p->messages;
-  all->rounds += p->rounds;
-  all->bytes += p->bytes;
-  all->sent_max += p->sent_max;
-  all->received_max += p->received_max;
-  all->server_max += p->server_max;
-  all->k += p->k;
-  all->formula_s += p->formula_s;
-  all->formula_low_s += p->formula_low_s;
-  all->formula_high_s += p->formula_high_s;
-  all->paper_s += p->paper_s;
-  if (all->exact != SS_NO) all->exact = p->exact == SS_YES ? all->exact : p->exact;
-}
-
-static struct ss_point together(const struct ss_point *parts, uint32_t n) {
-  struct ss_point all = parts[0];
-  all.tensor = "*";
-  all.iteration_s = all.rank_sent = all.rank_received = NULL;
-  all.density = all.gamma = all.push_imbalance = all.pull_imbalance = NAN;
-  all.error_l2 = all.error_mean = all.energy = all.energy_lost = NAN;
-  all.formula = all.formula_low = all.formula_high = all.paper = NULL;
-  all.hash[0] = all.hash[1] = 0;
-  all.paper_low_s = all.paper_high_s = NAN;
-  for (uint32_t i = 1; i < n; i++) add_tensor(&all, &parts[i]);
-  return all;
-}
 
 /* --- the printed order ---------------------------------------------------------------------------------- */
 
@@ -55,45 +20,40 @@ struct block {
 };
 
 struct run {
-  const struct ss_job *jobs;
-  size_t count;
-  const struct ss_costs *costs;
-  const struct ss_run_options *options;
-  struct ss_points_listener *listener;
-  struct ss_point *points; /* [count] in the jobs' order */
-  bool *wanted;            /* [count] to be computed */
+  struct ss_computing all;
+  struct ss_results_listener *listener;
+  bool *wanted; /* [count] to be computed */
   struct block *blocks;
   size_t *block_of; /* [count] */
   size_t block_count, next;
-  struct ss_points *out;
+  struct ss_results *out;
   struct ss_job_groups groups;
   size_t failed; /* the first group that failed, in order; SIZE_MAX: none */
   struct ss_error error;
-  struct ss_progress progress;
   double work;
 };
 
-static size_t arrange(const struct run *run, const struct block *block, struct ss_point *out) {
-  const uint32_t tensors = run->jobs[block->first].siblings;
+static size_t arrange(const struct run *run, const struct block *block, struct ss_result *out) {
+  const uint32_t tensors = run->all.jobs[block->first].siblings;
   size_t n = 0;
   for (uint32_t k = 0; k < tensors; k++)
-    for (size_t j = block->first; j < block->end; j += tensors) out[n++] = run->points[j + k];
+    for (size_t j = block->first; j < block->end; j += tensors) out[n++] = run->all.results[j + k];
   for (size_t j = block->first; tensors > 1 && j < block->end; j += tensors)
-    out[n++] = together(run->points + j, tensors);
+    out[n++] = ss_result_of_all(run->all.results + j, tensors);
   return n;
 }
 
 static size_t arranged(const struct run *run, const struct block *block) {
   const size_t jobs = block->end - block->first;
-  const uint32_t tensors = run->jobs[block->first].siblings;
+  const uint32_t tensors = run->all.jobs[block->first].siblings;
   return jobs + (tensors > 1 ? jobs / tensors : 0);
 }
 
 /* Hands out every block that is complete, up to the first that is not. */
 static bool hand_out(struct run *run, struct ss_error *error) {
-  struct ss_points_listener *l = run->listener;
+  struct ss_results_listener *l = run->listener;
   for (; run->next < run->block_count && run->blocks[run->next].missing == 0; run->next++) {
-    struct ss_point *from = run->out->point + run->out->count;
+    struct ss_result *from = run->out->point + run->out->count;
     const size_t n = arrange(run, &run->blocks[run->next], from);
     run->out->count += n;
     if (l && l->ready && !l->ready(l, from, n, error)) return false;
@@ -102,11 +62,11 @@ static bool hand_out(struct run *run, struct ss_error *error) {
 }
 
 static bool open_blocks(struct run *run, struct ss_error *error) {
-  const struct ss_job *jobs = run->jobs;
+  const struct ss_job *jobs = run->all.jobs;
   size_t all = 0;
-  for (size_t i = 0, end; i < run->count; i = end) {
+  for (size_t i = 0, end; i < run->all.count; i = end) {
     struct block *b = &run->blocks[run->block_count];
-    for (end = i; end < run->count && jobs[end].at == jobs[i].at && jobs[end].ranks == jobs[i].ranks; end++)
+    for (end = i; end < run->all.count && jobs[end].at == jobs[i].at && jobs[end].ranks == jobs[i].ranks; end++)
       run->block_of[end] = run->block_count;
     *b = (struct block){.first = i, .end = end};
     run->block_count++;
@@ -118,8 +78,8 @@ static bool open_blocks(struct run *run, struct ss_error *error) {
 
 /* The points without values, for those who must know all names first. */
 static bool announce(struct run *run, struct ss_error *error) {
-  struct ss_points_listener *l = run->listener;
-  struct ss_points blank = {.point = run->out->point};
+  struct ss_results_listener *l = run->listener;
+  struct ss_results blank = {.point = run->out->point};
   if (!l || !l->begin) return true;
   for (size_t i = 0; i < run->block_count; i++)
     blank.count += arrange(run, &run->blocks[i], blank.point + blank.count);
@@ -130,15 +90,15 @@ static bool announce(struct run *run, struct ss_error *error) {
 
 /* What is known of earlier is not computed again, unless its closed form has changed since. */
 static bool recall(const struct run *run, size_t i, bool *known, struct ss_error *error) {
-  struct ss_points_listener *l = run->listener;
-  const struct ss_job *job = &run->jobs[i];
-  const struct ss_cost *cost = job->ranks > 1 ? ss_job_cost(job, run->costs) : NULL;
-  struct ss_point *p = &run->points[i];
+  struct ss_results_listener *l = run->listener;
+  const struct ss_job *job = &run->all.jobs[i];
+  const struct ss_cost *cost = job->ranks > 1 ? ss_job_cost(job, run->all.costs) : NULL;
+  struct ss_result *p = &run->all.results[i];
   *known = false;
   if (!l || !l->recall) return true;
-  if (cost) ss_point_add_texts(p, cost);
+  if (cost) ss_result_add_texts(p, cost);
   if (!l->recall(l, p, known, error)) return false;
-  if (!*known) ss_point_begin(p, job);
+  if (!*known) ss_result_begin(p, job);
   return true;
 }
 
@@ -147,12 +107,13 @@ static double work_of(const struct ss_job *job) {
 }
 
 static bool allocate(struct run *run, struct ss_error *error) {
-  run->points = ss_alloc_zero(run->count, sizeof *run->points);
-  run->wanted = ss_alloc_zero(run->count, sizeof *run->wanted);
-  run->blocks = ss_alloc_zero(run->count, sizeof *run->blocks);
-  run->block_of = ss_alloc_zero(run->count, sizeof *run->block_of);
-  if (!run->points || !run->wanted || !run->blocks || !run->block_of) return ss_fail_memory(error, "listing results");
-  for (size_t i = 0; i < run->count; i++) ss_point_begin(&run->points[i], &run->jobs[i]);
+  run->all.results = ss_alloc_zero(run->all.count, sizeof *run->all.results);
+  run->wanted = ss_alloc_zero(run->all.count, sizeof *run->wanted);
+  run->blocks = ss_alloc_zero(run->all.count, sizeof *run->blocks);
+  run->block_of = ss_alloc_zero(run->all.count, sizeof *run->block_of);
+  if (!run->all.results || !run->wanted || !run->blocks || !run->block_of)
+    return ss_fail_memory(error, "listing results");
+  for (size_t i = 0; i < run->all.count; i++) ss_result_begin(&run->all.results[i], &run->all.jobs[i]);
   return true;
 }
 
@@ -160,7 +121,7 @@ static bool allocate(struct run *run, struct ss_error *error) {
 static bool open_results(struct run *run, size_t *known, struct ss_error *error) {
   *known = 0;
   if (!open_blocks(run, error) || !announce(run, error)) return false;
-  for (size_t i = 0; i < run->count; i++) {
+  for (size_t i = 0; i < run->all.count; i++) {
     bool found;
     if (!recall(run, i, &found, error)) return false;
     run->wanted[i] = !found;
@@ -170,29 +131,30 @@ static bool open_results(struct run *run, size_t *known, struct ss_error *error)
   return true;
 }
 
-/* Only rank 0 has results, and knows what is wanted. */
+/* Of several processes only rank 0 has results, and knows what is wanted. */
 static bool open_run(struct run *run, struct ss_error *error) {
-  const struct ss_communicator *comm = run->options->comm;
+  const struct ss_communicator *comm = run->all.options->comm;
   const bool first = ss_processes_first(comm);
   size_t known = 0;
   if (!ss_communicator_agree(comm, allocate(run, error), error) ||
       !ss_communicator_follow(comm, !first || open_results(run, &known, error), error))
     return false;
-  ss_communicator_broadcast(comm, run->wanted, run->count * sizeof *run->wanted);
-  if (!ss_communicator_agree(comm, ss_jobs_group(run->jobs, run->count, run->wanted, &run->groups, error), error))
+  ss_communicator_broadcast(comm, run->wanted, run->all.count * sizeof *run->wanted);
+  if (!ss_communicator_agree(comm, ss_jobs_group(run->all.jobs, run->all.count, run->wanted, &run->groups, error),
+                             error))
     return false;
-  for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->jobs[run->groups.group[g].job[0]]);
-  run->progress = ss_progress_begin("points", run->count - known, run->options->quiet || !first);
+  for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->all.jobs[run->groups.group[g].job[0]]);
+  if (first) ss_watcher_begin(run->all.options->watcher, "points", run->all.count - known);
   return ss_communicator_follow(comm, !first || hand_out(run, error), error);
 }
 
 /* A group is through. One thread at a time. */
 static bool finish_group(struct run *run, const struct ss_job_group *group, struct ss_error *error) {
-  struct ss_points_listener *l = run->listener;
-  ss_progress_advance(&run->progress, group->count, work_of(&run->jobs[group->job[0]]), run->work);
+  struct ss_results_listener *l = run->listener;
+  ss_watcher_advance(run->all.options->watcher, group->count, work_of(&run->all.jobs[group->job[0]]), run->work);
   for (uint32_t i = 0; i < group->count; i++) {
     run->blocks[run->block_of[group->job[i]]].missing--;
-    if (l && l->computed && !l->computed(l, &run->points[group->job[i]], error)) return false;
+    if (l && l->computed && !l->computed(l, &run->all.results[group->job[i]], error)) return false;
   }
   return hand_out(run, error);
 }
@@ -204,7 +166,7 @@ static void compute(struct run *run, size_t g, struct ss_worker *worker) {
 #pragma omp atomic read
   failed = run->failed;
   if (failed != SIZE_MAX) return;
-  bool ok = ss_group_compute(run->jobs, group, run->costs, run->options, worker, run->points, &mine);
+  bool ok = ss_group_compute(&run->all, group, worker, &mine);
 #pragma omp critical
   {
     if (ok && run->failed == SIZE_MAX) ok = finish_group(run, group, &mine);
@@ -222,7 +184,7 @@ static int thread_count(unsigned jobs, size_t groups) {
 }
 
 static bool compute_all(struct run *run, struct ss_error *error) {
-  const int threads = thread_count(run->options->jobs, run->groups.count);
+  const int threads = thread_count(run->all.options->jobs, run->groups.count);
 #pragma omp parallel num_threads(threads)
   {
     struct ss_worker worker = {.inputs.budget = SS_INPUTS_ROOM / (size_t)threads};
@@ -230,7 +192,7 @@ static bool compute_all(struct run *run, struct ss_error *error) {
     for (size_t g = 0; g < run->groups.count; g++) compute(run, g, &worker);
     ss_worker_free(&worker);
   }
-  ss_progress_end(&run->progress);
+  ss_watcher_end(run->all.options->watcher);
   if (run->failed == SIZE_MAX) return true;
   if (error) *error = run->error;
   return false;
@@ -241,46 +203,35 @@ static bool finished(void *context, size_t group, struct ss_error *error) {
   return finish_group(run, &run->groups.group[group], error);
 }
 
-/* All ranks. */
+/* All processes take part. */
 static bool share(struct run *run, struct ss_error *error) {
-  struct ss_points_share share = {.jobs = run->jobs,
-                                  .count = run->count,
-                                  .groups = &run->groups,
-                                  .costs = run->costs,
-                                  .options = run->options,
-                                  .listener = run->listener,
-                                  .finished = finished,
-                                  .context = run};
+  struct ss_points_share share = {
+      .all = &run->all, .groups = &run->groups, .listener = run->listener, .finished = finished, .context = run};
   if (!ss_points_same(&share, error) || !open_run(run, error)) return false;
-  share.points = run->points;
   const bool ok = ss_points_share(&share, error);
-  ss_progress_end(&run->progress);
+  if (ss_processes_first(run->all.options->comm)) ss_watcher_end(run->all.options->watcher);
   return ok;
 }
 
-bool ss_points_run(const struct ss_scenario *scenario, const struct ss_costs *costs,
-                   const struct ss_run_options *options, struct ss_points_listener *listener, struct ss_points *out,
-                   struct ss_error *error) {
-  struct run run = {.costs = costs, .options = options, .listener = listener, .out = out, .failed = SIZE_MAX};
-  run.jobs = ss_scenario_jobs(scenario, &run.count);
-  *out = (struct ss_points){0};
+bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
+                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
+  struct run run = {.all = {.costs = ss_study_costs(study), .options = options},
+                    .listener = listener,
+                    .out = out,
+                    .failed = SIZE_MAX};
+  run.all.jobs = ss_study_jobs(study, &run.all.count);
+  *out = (struct ss_results){0};
   const bool ok = options->comm ? share(&run, error) : open_run(&run, error) && compute_all(&run, error);
   const bool kept = ok && ss_processes_first(options->comm);
-  for (size_t i = 0; !kept && run.points && i < run.count; i++) ss_point_free_arrays(&run.points[i]);
+  for (size_t i = 0; !kept && run.all.results && i < run.all.count; i++) ss_result_free_arrays(&run.all.results[i]);
   if (!ok) {
     free(out->point);
-    *out = (struct ss_points){0};
+    *out = (struct ss_results){0};
   }
   ss_jobs_ungroup(&run.groups);
-  free(run.points);
+  free(run.all.results);
   free(run.wanted);
   free(run.blocks);
   free(run.block_of);
   return ok;
-}
-
-void ss_points_free(struct ss_points *points) {
-  for (size_t i = 0; i < points->count; i++) ss_point_free_arrays(&points->point[i]);
-  free(points->point);
-  *points = (struct ss_points){0};
 }

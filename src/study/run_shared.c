@@ -1,11 +1,12 @@
 #include "study/run_shared.h"
 
-#include "report/exact.h"
+#include "base/json_text.h"
 #include "share/share.h"
 #include "study/processes.h"
 #include "study/results_read.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static void close_worker(void *worker) {
 
 static bool compute(void *context, void *worker, size_t item, struct ss_error *error) {
   const struct ss_points_share *s = context;
-  return ss_group_compute(s->jobs, &s->groups->group[item], s->costs, s->options, worker, s->points, error);
+  return ss_group_compute(s->all, &s->groups->group[item], worker, error);
 }
 
 /* A group's points travel as a list in JSON, as they are written to the journal. */
@@ -33,9 +34,9 @@ static void *pack(void *context, size_t item, size_t *size) {
   cJSON *list = cJSON_CreateArray();
   bool good = list;
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_point *p = &s->points[group->job[i]];
-    good = good && cJSON_AddItemToArray(list, ss_point_json(p));
-    ss_point_free_arrays(p);
+    struct ss_result *p = &s->all->results[group->job[i]];
+    good = good && cJSON_AddItemToArray(list, ss_result_json(p));
+    ss_result_free_arrays(p);
   }
   char *text = good ? ss_json_exact(list, false) : NULL;
   cJSON_Delete(list);
@@ -47,13 +48,14 @@ static bool read_points(const struct ss_points_share *s, const struct ss_job_gro
                         struct ss_error *error) {
   struct ss_node n = ss_node_first(list);
   for (uint32_t i = 0; i < group->count; i++, n = ss_node_next(n)) {
-    const struct ss_job *job = &s->jobs[group->job[i]];
-    const struct ss_cost *cost = job->ranks > 1 ? ss_job_cost(job, s->costs) : NULL;
-    struct ss_point *p = &s->points[group->job[i]];
-    ss_point_free_arrays(p);
-    ss_point_begin(p, job);
-    if (cost) ss_point_add_texts(p, cost);
-    if (!ss_node_present(n) || !ss_point_read(n, s->options->per_rank, s->options->per_iteration, p, error))
+    const struct ss_job *job = &s->all->jobs[group->job[i]];
+    const struct ss_cost *cost = job->ranks > 1 ? ss_job_cost(job, s->all->costs) : NULL;
+    struct ss_result *p = &s->all->results[group->job[i]];
+    ss_result_free_arrays(p);
+    ss_result_begin(p, job);
+    if (cost) ss_result_add_texts(p, cost);
+    if (!ss_node_present(n) ||
+        !ss_result_read(n, s->all->options->per_rank, s->all->options->per_iteration, p, error))
       return false;
   }
   return true;
@@ -92,28 +94,28 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
   size_t count = 0;
   for (size_t g = 0; g < s->groups->count; g++)
     for (uint32_t i = 0; !done[g] && i < s->groups->group[g].count; i++) {
-      name_point(&s->jobs[s->groups->group[g].job[i]], name, sizeof name);
+      name_point(&s->all->jobs[s->groups->group[g].job[i]], name, sizeof name);
       if (count < NAMED)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", count ? ", " : "", name);
       count++;
     }
-  (void)ss_fail(error, error->status, "%s; %zu of %zu points are missing: %s%s", error->text, count, s->count, names,
-                count > NAMED ? ", ..." : "");
+  (void)ss_fail(error, error->status, "%s; %zu of %zu points are missing: %s%s", error->text, count, s->all->count,
+                names, count > NAMED ? ", ..." : "");
   if (s->listener && s->listener->stopped) s->listener->stopped(s->listener, error);
 }
 
 bool ss_points_same(const struct ss_points_share *s, struct ss_error *error) {
-  const struct ss_identity all = ss_jobs_identity(s->jobs, s->count);
-  const uint64_t numbers[] = {all.high, all.low, s->options->per_rank, s->options->per_iteration};
-  return ss_processes_same(s->options->comm, numbers, sizeof numbers / sizeof *numbers, error);
+  const struct ss_identity all = ss_jobs_identity(s->all->jobs, s->all->count);
+  const uint64_t numbers[] = {all.high, all.low, s->all->options->per_rank, s->all->options->per_iteration};
+  return ss_processes_same(s->all->options->comm, numbers, sizeof numbers / sizeof *numbers, error);
 }
 
 bool ss_points_share(struct ss_points_share *s, struct ss_error *error) {
   const struct ss_shared_work work = {.context = s,
                                       .count = s->groups->count,
                                       .what = "groups of points",
-                                      .jobs = s->options->jobs,
-                                      .patience = s->options->patience,
+                                      .jobs = s->all->options->jobs,
+                                      .patience = s->all->options->patience,
                                       .open_worker = open_worker,
                                       .close_worker = close_worker,
                                       .compute = compute,
@@ -121,5 +123,5 @@ bool ss_points_share(struct ss_points_share *s, struct ss_error *error) {
                                       .unpack = unpack,
                                       .finished = finished,
                                       .missing = missing};
-  return ss_communicator_share(s->options->comm, &work, error);
+  return ss_communicator_share(s->all->options->comm, &work, error);
 }

@@ -5,13 +5,9 @@
 #include "study/compute.h"
 
 struct ss_points_share {
-  const struct ss_job *jobs;
-  size_t count; /* jobs */
+  const struct ss_computing *all; /* with processes; rank 0 has all results, in the end */
   const struct ss_job_groups *groups;
-  const struct ss_costs *costs;
-  const struct ss_run_options *options; /* with a communicator */
-  struct ss_points_listener *listener;  /* told when all ends; NULL: nobody */
-  struct ss_point *points;              /* [count] in rank 0: all of them, in the end */
+  struct ss_results_listener *listener; /* told when all ends; NULL: nobody */
   /* Rank 0: a group is there. One call at a time. */
   bool (*finished)(void *context, size_t group, struct ss_error *error);
   void *context;

@@ -1,5 +1,6 @@
 #include "study/sources.h"
 
+#include "base/data.h"
 #include "trace/make/synth.h"
 
 #include <cjson/cJSON.h>
@@ -114,25 +115,11 @@ static bool read_gradient(struct ss_node node, struct ss_source *out, struct ss_
   return true;
 }
 
-void ss_scenario_locate(const char *name, const char *base, char *path, size_t size) {
-  static const char *const steps[] = {"", "../"};
-  snprintf(path, size, "%s", name);
-  if (access(path, F_OK) == 0 || name[0] == '/' || !base) return;
-  const char *slash = strrchr(base, '/');
-  for (size_t i = 0; i < 2; i++) {
-    char there[PATH_MAX];
-    snprintf(there, sizeof there, "%.*s%s%s", slash ? (int)(slash - base + 1) : 0, base, steps[i], name);
-    if (access(there, F_OK) != 0) continue;
-    snprintf(path, size, "%s", there);
-    return;
-  }
-}
-
 static bool read_file(struct ss_node node, const char *base, struct ss_source *out, struct ss_error *error) {
   char path[PATH_MAX];
   const char *name;
   if (!ss_node_text(node, &name, error)) return false;
-  ss_scenario_locate(name, base, path, sizeof path);
+  ss_data_locate(name, base, path, sizeof path);
   if (!ss_trace_open(path, &out->trace, error)) return false;
   out->hash = ss_trace_hash(out->trace);
   return true;
@@ -169,32 +156,48 @@ static void close_source(struct ss_source *source) {
   free(source);
 }
 
-bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char *base, const struct ss_source **out,
-                     struct ss_error *error) {
-  char *key = cJSON_PrintUnformatted(node.at);
-  if (!key) return ss_fail_memory(error, "opening a trace");
-  for (size_t i = 0; i < sources->count; i++)
-    if (strcmp(sources->source[i]->key, key) == 0) {
-      free(key);
-      *out = sources->source[i];
-      return true;
-    }
+static bool append(struct ss_sources *sources, struct ss_source *fresh, const struct ss_source **out,
+                   struct ss_error *error) {
   struct ss_source **grown = ss_realloc(sources->source, sources->count + 1, sizeof *grown);
-  struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
-  if (grown) sources->source = grown;
-  if (!grown || !fresh) {
-    free(key);
-    free(fresh);
+  if (!grown) {
+    close_source(fresh);
     return ss_fail_memory(error, "opening a trace");
   }
-  fresh->key = key;
-  if (!read_source(node, base, fresh, error)) {
-    close_source(fresh);
-    return false;
-  }
+  sources->source = grown;
   sources->source[sources->count++] = fresh;
   *out = fresh;
   return true;
+}
+
+bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char *base, const struct ss_source **out,
+                     struct ss_error *error) {
+  SS_AUTO_FREE char *key = cJSON_PrintUnformatted(node.at);
+  if (!key) return ss_fail_memory(error, "opening a trace");
+  for (size_t i = 0; i < sources->count; i++)
+    if (sources->source[i]->key && strcmp(sources->source[i]->key, key) == 0) {
+      *out = sources->source[i];
+      return true;
+    }
+  struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
+  if (!fresh) return ss_fail_memory(error, "opening a trace");
+  fresh->key = key;
+  key = NULL;
+  if (read_source(node, base, fresh, error)) return append(sources, fresh, out, error);
+  close_source(fresh);
+  return false;
+}
+
+bool ss_sources_uniform(struct ss_sources *sources, const struct ss_uniform *uniform, const struct ss_source **out,
+                        struct ss_error *error) {
+  struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
+  char *name = strdup("uniform");
+  if (!fresh || !name) {
+    free(fresh);
+    free(name);
+    return ss_fail_memory(error, "opening a trace");
+  }
+  *fresh = (struct ss_source){.name = name, .uniform = *uniform, .seed = uniform->seed};
+  return append(sources, fresh, out, error);
 }
 
 void ss_sources_close(struct ss_sources *sources) {

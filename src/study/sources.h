@@ -6,7 +6,7 @@
 #include "schemes/input.h"
 
 struct ss_source {
-  char *key;              /* the JSON text that names it */
+  char *key;              /* the JSON text that names it; NULL: a typed tensor */
   char *name;             /* the path, "uniform", "synth" or "gradient" */
   struct ss_trace *trace; /* NULL: a gradient, or uniform */
   bool is_gradient;
@@ -25,9 +25,9 @@ struct ss_sources {
  * folder up. */
 bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char *base, const struct ss_source **out,
                      struct ss_error *error) SS_MUST_CHECK;
-/* A path as a scenario means it: from here, or else from the scenario's folder (`base` is its path), or the one
- * above. */
-void ss_scenario_locate(const char *name, const char *base, char *path, size_t size);
+/* A uniform tensor that a caller has already; without a key. */
+bool ss_sources_uniform(struct ss_sources *sources, const struct ss_uniform *uniform, const struct ss_source **out,
+                        struct ss_error *error) SS_MUST_CHECK;
 void ss_sources_close(struct ss_sources *sources);
 
 #endif

@@ -1,15 +1,16 @@
 #include "study/training.h"
 
 #include "base/data.h"
+#include "study/processes.h"
+#include "study/training_shared.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL_BYTES = 4 << 20, LIST_MAX = 256 };
+enum { LIST_MAX = 256 };
 
 static const char *const keys[] = {"name",    "summary", "notes",     "workload", "workloads", "systems",    "trace",
                                    "feeds",   "merge",   "cluster",   "device",   "ranks",     "iterations", "jitter",
@@ -31,17 +32,11 @@ static bool set_list(struct ss_doc *doc, const char *key, const char *text, stru
 }
 
 /* Calls `read` with the model that `node` names or is. */
-static bool with_model(struct ss_train_scenario *s, struct ss_node node, const char *kind, void *out,
+static bool with_model(struct ss_train_study *s, struct ss_node node, const char *kind, void *out,
                        bool (*read)(struct ss_node node, void *out, struct ss_error *error), struct ss_error *error) {
   struct ss_doc *doc;
-  const char *name;
-  char found[PATH_MAX], path[PATH_MAX], where[300];
   if (ss_node_is_object(node)) return read(node, out, error);
-  if (!ss_node_text(node, &name, error)) return false;
-  if (!ss_data_find(kind, name, found, sizeof found, error))
-    return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), ss_node_path(node, where, sizeof where));
-  ss_scenario_locate(found, s->file, path, sizeof path);
-  if (!ss_doc_read(path, MODEL_BYTES, &doc, error)) return false;
+  if (!ss_data_open_node(kind, node, s->base, &doc, error)) return false;
   const bool ok = read(ss_doc_root(doc), out, error);
   ss_doc_free(doc);
   return ok;
@@ -55,7 +50,7 @@ static bool read_system(struct ss_node node, void *out, struct ss_error *error) 
   return ss_system_read(node, out, error);
 }
 
-static bool add_workload(struct ss_train_scenario *s, struct ss_node node, struct ss_error *error) {
+static bool add_workload(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   struct ss_training *t = &s->training;
   struct ss_workplace *grown = ss_realloc(t->place, t->places + 1, sizeof *grown);
   if (!grown) return ss_fail_memory(error, "reading workloads");
@@ -68,7 +63,7 @@ static bool add_workload(struct ss_train_scenario *s, struct ss_node node, struc
   return true;
 }
 
-static bool read_workloads(struct ss_train_scenario *s, struct ss_error *error) {
+static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), one = ss_node_get(root, "workload"),
                  all = ss_node_get(root, "workloads");
   if (ss_node_present(one) == ss_node_present(all))
@@ -83,7 +78,7 @@ static bool read_workloads(struct ss_train_scenario *s, struct ss_error *error) 
   return true;
 }
 
-static bool add_system(struct ss_train_scenario *s, struct ss_node node, struct ss_error *error) {
+static bool add_system(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   struct ss_training *t = &s->training;
   struct ss_system *grown = ss_realloc(t->system, t->systems + 1, sizeof *grown);
   if (!grown) return ss_fail_memory(error, "reading systems");
@@ -97,7 +92,7 @@ static bool add_system(struct ss_train_scenario *s, struct ss_node node, struct 
 }
 
 /* All that are shipped, in the order of their names. */
-static bool name_systems(struct ss_train_scenario *s, struct ss_error *error) {
+static bool name_systems(struct ss_train_study *s, struct ss_error *error) {
   char **names;
   size_t count;
   cJSON *list = cJSON_CreateArray();
@@ -114,7 +109,7 @@ static bool name_systems(struct ss_train_scenario *s, struct ss_error *error) {
   return ss_fail_memory(error, "listing systems");
 }
 
-static bool read_baselines(struct ss_train_scenario *s, struct ss_node node, struct ss_error *error) {
+static bool read_baselines(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   struct ss_training *t = &s->training;
   if (!ss_node_present(node)) return true;
   if (!ss_node_is_array(node)) return ss_node_fail(node, error, "expected a list of names of systems");
@@ -130,7 +125,7 @@ static bool read_baselines(struct ss_train_scenario *s, struct ss_node node, str
   return true;
 }
 
-static bool read_systems(struct ss_train_scenario *s, struct ss_error *error) {
+static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
   if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "systems")) && !name_systems(s, error)) return false;
   struct ss_node root = ss_doc_root(s->doc), all = ss_node_get(root, "systems");
   if (!ss_node_is_array(all) || ss_node_size(all) == 0 || ss_node_size(all) > LIST_MAX)
@@ -143,7 +138,7 @@ static bool read_systems(struct ss_train_scenario *s, struct ss_error *error) {
 
 /* --- where ------------------------------------------------------------------------------------------------ */
 
-static bool read_place(struct ss_train_scenario *s, struct ss_error *error) {
+static bool read_place(struct ss_train_study *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), cluster = ss_node_get(root, "cluster"),
                  device = ss_node_get(root, "device");
   struct ss_durations *d = &s->training.durations;
@@ -159,7 +154,7 @@ static bool read_place(struct ss_train_scenario *s, struct ss_error *error) {
   return true;
 }
 
-static bool read_trace(struct ss_train_scenario *s, struct ss_error *error) {
+static bool read_trace(struct ss_train_study *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge");
   const struct ss_source *source;
   uint64_t group = 1;
@@ -168,7 +163,7 @@ static bool read_trace(struct ss_train_scenario *s, struct ss_error *error) {
     if (!ss_node_present(merge)) return true;
     return ss_node_fail(merge, error, "merges ranks of a trace, and there is none");
   }
-  if (!ss_sources_find(&s->sources, trace, s->file, &source, error)) return false;
+  if (!ss_sources_find(&s->sources, trace, s->base, &source, error)) return false;
   if (!source->trace)
     return ss_node_fail(trace, error,
                         "training takes looked-up rows from a file or from {\"synth\": ...}; tables of "
@@ -180,7 +175,7 @@ static bool read_trace(struct ss_train_scenario *s, struct ss_error *error) {
   return true;
 }
 
-static bool read_ranks(struct ss_train_scenario *s, struct ss_error *error) {
+static bool read_ranks(struct ss_train_study *s, struct ss_error *error) {
   struct ss_training *t = &s->training;
   struct ss_node root = ss_doc_root(s->doc), ranks = ss_node_get(root, "ranks");
   const uint32_t available = t->trace ? ss_trace_ranks(t->trace) / t->merge : 0;
@@ -203,7 +198,7 @@ static bool read_ranks(struct ss_train_scenario *s, struct ss_error *error) {
 /* --- feeding ---------------------------------------------------------------------------------------------- */
 
 static const char *rename_tensor(void *context, const char *module, const char *tensor) {
-  const struct ss_train_scenario *s = context;
+  const struct ss_train_study *s = context;
   struct ss_node other = ss_node_get(ss_node_get(ss_doc_root(s->doc), "feeds"), module);
   const char *name;
   return ss_node_is_text(other) && ss_node_text(other, &name, NULL) ? name : tensor;
@@ -218,7 +213,7 @@ static bool has_module(const struct ss_training *t, const char *name) {
   return false;
 }
 
-static bool check_feeds(const struct ss_train_scenario *s, struct ss_error *error) {
+static bool check_feeds(const struct ss_train_study *s, struct ss_error *error) {
   struct ss_node feeds = ss_node_get(ss_doc_root(s->doc), "feeds");
   const char *name;
   if (!ss_node_present(feeds)) return true;
@@ -232,7 +227,7 @@ static bool check_feeds(const struct ss_train_scenario *s, struct ss_error *erro
   return true;
 }
 
-static bool feed(struct ss_train_scenario *s, struct ss_error *error) {
+static bool feed(struct ss_train_study *s, struct ss_error *error) {
   struct ss_training *t = &s->training;
   const size_t tensors = t->trace ? ss_trace_tensors(t->trace) : 0;
   SS_AUTO_FREE bool *used = ss_alloc_zero(tensors, sizeof *used);
@@ -271,7 +266,7 @@ static bool read_jitter(struct ss_node node, struct ss_iterate_options *options,
   return true;
 }
 
-static bool read_options(struct ss_train_scenario *s, struct ss_error *error) {
+static bool read_options(struct ss_train_study *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), iterations = ss_node_get(root, "iterations"),
                  compute = ss_node_get(root, "compute"), verify = ss_node_get(root, "verify");
   struct ss_iterate_options *w = &s->training.options;
@@ -283,7 +278,7 @@ static bool read_options(struct ss_train_scenario *s, struct ss_error *error) {
 }
 
 /* Before rows are drawn: they follow from the workload. */
-static bool scale(struct ss_train_scenario *s, struct ss_error *error) {
+static bool scale(struct ss_train_study *s, struct ss_error *error) {
   struct ss_training *t = &s->training;
   struct ss_node node = ss_node_get(ss_doc_root(s->doc), "scale");
   if (!ss_scale_read(node, &s->scale, error)) return false;
@@ -301,14 +296,14 @@ static bool scale(struct ss_train_scenario *s, struct ss_error *error) {
   return true;
 }
 
-bool ss_train_scenario_open(const struct ss_train_request *request, struct ss_train_scenario *out,
-                            struct ss_error *error) {
-  *out = (struct ss_train_scenario){.file = request->common.file, .name = "command line"};
-  if (!ss_scenario_document(&request->common, &out->doc, error)) return false;
+bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_study *out, struct ss_error *error) {
+  *out = (struct ss_train_study){.base = source->common.base ? source->common.base : source->common.file,
+                                 .name = "command line"};
+  if (!ss_study_document(&source->common, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
-  if (request->workloads) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
-  if (!ss_node_keys(root, keys, error) || !set_list(out->doc, "workloads", request->workloads, error) ||
-      !set_list(out->doc, "systems", request->systems, error))
+  if (source->workloads) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
+  if (!ss_node_keys(root, keys, error) || !set_list(out->doc, "workloads", source->workloads, error) ||
+      !set_list(out->doc, "systems", source->systems, error))
     return false;
   struct ss_node name = ss_node_get(root, "name");
   if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
@@ -317,9 +312,55 @@ bool ss_train_scenario_open(const struct ss_train_request *request, struct ss_tr
          ss_training_prepare(&out->training, error);
 }
 
-void ss_train_scenario_close(struct ss_train_scenario *s) {
+/* --- running ---------------------------------------------------------------------------------------------- */
+
+/* The fastest system at the point's workload and ranks. */
+static const char *fastest(const struct ss_training *t, const struct ss_training_point *at) {
+  const struct ss_training_point *best = at;
+  for (size_t i = 0; i < t->points; i++) {
+    const struct ss_training_point *p = &t->point[i];
+    if (p->place == at->place && p->ranks == at->ranks && p->result.mean < best->result.mean) best = p;
+  }
+  return best->system->name;
+}
+
+static bool rank_systems(struct ss_train_study *s, unsigned jobs, struct ss_error *error) {
+  static const double factors[SS_TRAIN_FACTORS] = {0.5, 1, 2};
+  static const size_t order[SS_TRAIN_FACTORS] = {0, 2, 1}; /* what stays is played last */
+  struct ss_training *t = &s->training;
+  const double compute = t->options.compute;
+  s->best = ss_alloc_zero(t->points, sizeof *s->best);
+  if (!s->best) return ss_fail_memory(error, "comparing systems");
+  for (size_t k = 0; k < SS_TRAIN_FACTORS; k++) {
+    const size_t at = order[k];
+    s->factor[at] = factors[at];
+    t->options.compute = compute * factors[at];
+    if (!ss_training_play(t, jobs, error)) return false;
+    for (size_t i = 0; i < t->points; i++) s->best[i][at] = fastest(t, &t->point[i]);
+  }
+  return true;
+}
+
+static bool simulate(struct ss_training *t, const struct ss_run_options *options, struct ss_error *error) {
+  if (ss_processes_first(options->comm)) ss_watcher_begin(options->watcher, "simulations", t->durations.count);
+  const bool ok = options->comm ? ss_train_share(t, options, error)
+                                : ss_durations_make(&t->durations, options->jobs, options->watcher, error);
+  if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
+  return ok;
+}
+
+bool ss_train_study_run(struct ss_train_study *s, const struct ss_run_options *options, bool sensitivity,
+                        struct ss_error *error) {
+  s->per_iteration = options->per_iteration;
+  if (!simulate(&s->training, options, error)) return false;
+  if (!ss_processes_first(options->comm)) return true;
+  return sensitivity ? rank_systems(s, options->jobs, error) : ss_training_play(&s->training, options->jobs, error);
+}
+
+void ss_train_study_close(struct ss_train_study *s) {
   ss_training_free(&s->training);
   ss_sources_close(&s->sources);
   ss_doc_free(s->doc);
-  *s = (struct ss_train_scenario){0};
+  free(s->best);
+  *s = (struct ss_train_study){0};
 }

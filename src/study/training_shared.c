@@ -6,7 +6,7 @@
 
 struct sharing {
   struct ss_durations *durations;
-  struct ss_progress *progress;
+  const struct ss_run_options *options;
 };
 
 static void *open_worker(void *context, unsigned threads) {
@@ -33,7 +33,8 @@ static bool unpack(void *context, size_t item, const void *bytes, size_t size, s
 static bool finished(void *context, size_t item, struct ss_error *error) {
   (void)item;
   (void)error;
-  ss_progress_step(((struct sharing *)context)->progress);
+  const struct sharing *x = context;
+  ss_watcher_advance(x->options->watcher, 1, 1, x->durations->count);
   return true;
 }
 
@@ -46,12 +47,11 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
                 count, durations->count);
 }
 
-bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_progress *progress,
-                    struct ss_error *error) {
+bool ss_train_share(struct ss_training *training, const struct ss_run_options *options, struct ss_error *error) {
   const struct ss_identity all = ss_durations_identity(&training->durations);
   const uint64_t numbers[] = {all.high, all.low, training->trace ? ss_trace_hash(training->trace) : 0,
                               training->merge};
-  struct sharing x = {.durations = &training->durations, .progress = progress};
+  struct sharing x = {.durations = &training->durations, .options = options};
   const struct ss_shared_work work = {.context = &x,
                                       .count = training->durations.count,
                                       .what = "simulations",

@@ -1,5 +1,7 @@
 #include "train/durations.h"
 
+#include "schemes/iteration.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -62,10 +64,17 @@ static bool reserve(struct ss_duration *d, uint64_t period, struct ss_error *err
   return d->seconds && d->sent ? true : ss_fail_memory(error, "simulating tasks");
 }
 
-static bool simulate(struct ss_durations_worker *w, struct ss_duration *d, const struct ss_setting *setting,
-                     const struct ss_world *world, const struct ss_input *input, uint32_t t, struct ss_error *error) {
+/* Where iterations of a task are simulated, and by what. */
+struct place {
+  const struct ss_setting *setting;
+  struct ss_world world;
+};
+
+static bool simulate(struct ss_durations_worker *w, struct ss_duration *d, const struct place *place,
+                     const struct ss_input *input, uint32_t t, struct ss_error *error) {
+  const struct ss_setting *setting = place->setting;
   struct ss_outcome outcome = {0};
-  if (!ss_simulate(setting, world, input, &w->arena, &outcome, error))
+  if (!ss_simulate(setting, &place->world, input, &w->arena, &outcome, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %u", setting->label, d->carried.ranks, t);
   if (outcome.proven && !outcome.sound)
     return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %u: not what it should be: %s", setting->label,
@@ -78,7 +87,8 @@ static bool simulate(struct ss_durations_worker *w, struct ss_duration *d, const
 /* The bytes that travel do not depend on what is in them: no rows are listed, and nothing can be proven. */
 static bool whole(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
   const struct ss_carried *c = &d->carried;
-  const struct ss_world world = {.cluster = &w->all->cluster, .device = &w->all->device, .state = &w->memory};
+  const struct place place = {&c->setting,
+                              {.cluster = &w->all->cluster, .device = &w->all->device, .state = &w->memory}};
   struct ss_input input = {.ranks = c->ranks, .width = 1, .row_width = 1, .value_bytes = ss_dtype_bytes(c->dtype)};
   input.rows = input.elements = c->bytes / input.value_bytes;
   uint64_t *none = ss_arena_alloc(&w->arena, c->ranks, sizeof *none);
@@ -88,7 +98,7 @@ static bool whole(struct ss_durations_worker *w, struct ss_duration *d, struct s
   for (uint32_t r = 0; r < c->ranks; r++) list[r] = (const uint32_t *)none;
   input.count = input.lookups = none;
   input.row = input.lookup = list;
-  return reserve(d, 1, error) && simulate(w, d, &c->setting, &world, &input, 0, error);
+  return reserve(d, 1, error) && simulate(w, d, &place, &input, 0, error);
 }
 
 /* n/s entries at 1/s of the bandwidth take as long as n entries, up to the rounding of shares. */
@@ -134,8 +144,8 @@ static bool rows(struct ss_durations_worker *w, struct ss_duration *d, struct ss
   const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
   struct ss_device device = w->all->device;
   ss_device_scale(&device, d->sampled);
-  const struct ss_world world = {
-      .cluster = &cluster, .device = &device, .verify = w->all->verify, .state = &w->memory};
+  const struct place place = {
+      &setting, {.cluster = &cluster, .device = &device, .verify = w->all->verify, .state = &w->memory}};
   uint64_t period = c->lookups->iterations;
   if (needs.values && !c->lookups->valued && !ss_scheme_estimates(setting.scheme) && period > ITERATIONS_OF_VALUES)
     period = ITERATIONS_OF_VALUES;
@@ -145,7 +155,7 @@ static bool rows(struct ss_durations_worker *w, struct ss_duration *d, struct ss
     options.iteration = t;
     ss_arena_reset(&w->arena);
     if (!ss_lookups_input(c->lookups, &options, &w->arena, &input, error) ||
-        !simulate(w, d, &setting, &world, &input, t, error))
+        !simulate(w, d, &place, &input, t, error))
       return false;
   }
   return true;
@@ -171,10 +181,9 @@ static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct
   const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
   struct ss_device device = w->all->device;
   ss_device_scale(&device, d->sampled);
-  const struct ss_world world = {
-      .cluster = &cluster, .device = &device, .verify = w->all->verify, .state = &w->memory};
+  const struct place place = {
+      &setting, {.cluster = &cluster, .device = &device, .verify = w->all->verify, .state = &w->memory}};
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
-  const bool by_element = ss_setting_by_elements(&setting);
   struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true, .values = true};
   if (!reserve(d, ITERATIONS_OF_VALUES, error)) return false;
   for (uint32_t t = 0; t < d->period; t++) {
@@ -183,8 +192,9 @@ static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct
     ss_arena_reset(&w->arena);
     if (!ss_input_make(&origin, &options, &w->arena, &w->scratch, &input, error)) return false;
     input.value_bytes = element;
-    if (c->select.selects && !ss_selector_apply(&w->selector, by_element, &input, &w->arena, error)) return false;
-    if (!simulate(w, d, &setting, &world, &input, t, error)) return false;
+    if (!ss_iteration_select(&setting, &w->selector, &input, &w->arena, error) ||
+        !simulate(w, d, &place, &input, t, error))
+      return false;
   }
   return true;
 }
@@ -204,7 +214,7 @@ static void close_worker(struct ss_durations_worker *w) {
   ss_selector_free(&w->selector);
 }
 
-bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*step)(void *), void *context,
+bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const struct ss_watcher *watcher,
                        struct ss_error *error) {
   uint32_t failed = UINT32_MAX;
 #pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
@@ -223,7 +233,7 @@ bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*ste
           failed = i; /* the first in order, whatever the threads did */
           if (error) *error = mine;
         }
-        if (step) step(context);
+        ss_watcher_advance(watcher, 1, 1, durations->count);
       }
     }
     close_worker(&worker);

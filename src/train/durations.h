@@ -3,6 +3,7 @@
 #ifndef SS_TRAIN_DURATIONS_H
 #define SS_TRAIN_DURATIONS_H
 
+#include "base/watcher.h"
 #include "train/lookups.h"
 #include "train/system.h"
 
@@ -35,9 +36,9 @@ struct ss_durations {
 /* The place of the answer, which is there after ss_durations_make. */
 bool ss_durations_want(struct ss_durations *durations, const struct ss_carried *carried, uint32_t *out,
                        struct ss_error *error) SS_MUST_CHECK;
-/* Simulates what was wanted, on `jobs` threads (0: one a core). `step` (may be NULL) is called after each, by one
- * thread at a time. */
-bool ss_durations_make(struct ss_durations *durations, unsigned jobs, void (*step)(void *context), void *context,
+/* Simulates what was wanted, on `jobs` threads (0: one a core). `watcher` (may be NULL) is told after
+ * each. */
+bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const struct ss_watcher *watcher,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_durations_free(struct ss_durations *durations);
 

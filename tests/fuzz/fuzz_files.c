@@ -38,7 +38,7 @@ static void read_results(const char *path) {
     return;
   }
   struct ss_diff diff;
-  const struct ss_points none = {0};
+  const struct ss_results none = {0};
   if (!ss_diff_make(doc, &none, 1e-9, &diff, &error)) {
     check_refusal(&error);
   } else {

@@ -1,8 +1,8 @@
 /* Scenarios: an input is a document, or, when its first byte is '+', edits "PATH=VALUE" of a good one, a line each.
  * Whatever is taken has complete jobs; nothing is simulated. What would only be slow (many points, large synthetic
  * traces), or would read files outside the working folder, is left out. */
-#include "study/run.h"
 #include "in_memory.h"
+#include "study/study.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -45,9 +45,9 @@ static bool tame(const char *text, size_t size, double *points) {
   return yes;
 }
 
-static void check_jobs(const struct ss_scenario *scenario) {
+static void check_jobs(const struct ss_study *scenario) {
   size_t count;
-  const struct ss_job *job = ss_scenario_jobs(scenario, &count);
+  const struct ss_job *job = ss_study_jobs(scenario, &count);
   if (count == 0) abort();
   for (size_t i = 0; i < count; i++) {
     if (job[i].ranks < 1 || job[i].first >= job[i].end || job[i].siblings < 1 || !job[i].setting.scheme) abort();
@@ -58,17 +58,17 @@ static void check_jobs(const struct ss_scenario *scenario) {
   }
 }
 
-static void open_scenario(const struct ss_request *request) {
-  struct ss_scenario *scenario;
+static void open_scenario(const struct ss_study_source *request) {
+  struct ss_study *scenario;
   struct ss_error error = {0};
-  if (!ss_scenario_open(request, &scenario, &error)) {
+  if (!ss_study_open(request, &scenario, &error)) {
     if (error.status != SS_BAD_INPUT || strlen(error.text) < 10 || strchr(error.text, '\n')) abort();
     return;
   }
   check_jobs(scenario);
-  if (!ss_scenario_name(scenario)) abort();
-  if (!ss_expect_check(scenario, &error) && error.status != SS_BAD_INPUT) abort();
-  ss_scenario_close(scenario);
+  if (!ss_study_name(scenario)) abort();
+  if (!ss_study_check_expect(scenario, &error) && error.status != SS_BAD_INPUT) abort();
+  ss_study_close(scenario);
 }
 
 static bool tame_edit(const char *edit, double *points) {
@@ -78,7 +78,7 @@ static bool tame_edit(const char *edit, double *points) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  struct ss_request request = {0};
+  struct ss_study_source request = {0};
   const char *edits[EDITS_MAX];
   char path[64], *text = strndup((const char *)data, size), *rest = text;
   if (text == NULL) abort();

@@ -996,19 +996,17 @@ static void grids_that_cannot_be_played_are_refused(void **state) {
 
 /* Plays all points; returns how many agree with the form. */
 static uint32_t play_grid(const struct ss_grid *grid) {
-  struct ss_arena arena = {0};
-  struct ss_coalesce_scratch scratch = {0};
+  struct ss_grid_scratch scratch = {0};
   uint32_t agree = 0;
   for (size_t i = 0; i < grid->count; i++) {
     struct ss_grid_result r;
     struct ss_error error;
-    if (!ss_grid_play(&grid->point[i], &arena, &scratch, &r, &error)) fail_msg("%s", error.text);
+    if (!ss_grid_play(&grid->point[i], &scratch, &r, &error)) fail_msg("%s", error.text);
     assert_true(r.simulated > 0 && r.proven);
     if (isfinite(r.exact)) assert_true(close_to(r.relative, fabs(r.simulated - r.exact) / r.exact, 1e-12));
     agree += r.ok;
   }
-  ss_arena_free(&arena);
-  ss_coalesce_free(&scratch);
+  ss_grid_scratch_free(&scratch);
   return agree;
 }
 
@@ -1097,8 +1095,7 @@ static void bounds_hold_the_time_and_are_touched(void **state) {
 
 /* Oktopk's first iteration, which evaluates thresholds, takes longer than its second. */
 static struct ss_grid_result play_oktopk(uint32_t iterations, double high) {
-  struct ss_arena arena = {0};
-  struct ss_coalesce_scratch scratch = {0};
+  struct ss_grid_scratch scratch = {0};
   struct ss_grid_result r = {0};
   struct ss_error error;
   struct ss_grid grid;
@@ -1109,12 +1106,11 @@ static struct ss_grid_result play_oktopk(uint32_t iterations, double high) {
            "\"alpha\": "
            "[1e-6], \"beta\": [1e-9], \"n\": [1000], \"gradient\": [{}], \"iterations\": %u}}",
            high, iterations);
-  if (!add_grid(text, &grid, &costs, &error) || !ss_grid_play(&grid.point[0], &arena, &scratch, &r, &error))
+  if (!add_grid(text, &grid, &costs, &error) || !ss_grid_play(&grid.point[0], &scratch, &r, &error))
     fail_msg("%s", error.text);
   ss_grid_free(&grid);
   ss_costs_close(&costs);
-  ss_arena_free(&arena);
-  ss_coalesce_free(&scratch);
+  ss_grid_scratch_free(&scratch);
   return r;
 }
 

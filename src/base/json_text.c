@@ -1,4 +1,4 @@
-#include "report/exact.h"
+#include "base/json_text.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -35,4 +35,21 @@ static bool make_exact(cJSON *item) {
 char *ss_json_exact(cJSON *tree, bool formatted) {
   if (!make_exact(tree)) return NULL;
   return formatted ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);
+}
+
+bool ss_json_print_exact(cJSON *tree, FILE *stream, struct ss_error *error) {
+  char *text = tree ? ss_json_exact(tree, true) : NULL;
+  cJSON_Delete(tree);
+  if (!text) return ss_fail_memory(error, "writing JSON");
+  (void)fprintf(stream, "%s\n", text);
+  cJSON_free(text);
+  return true;
+}
+
+void ss_json_add_number(cJSON *object, const char *name, double value) {
+  cJSON_AddItemToObject(object, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
+void ss_json_add_text(cJSON *object, const char *name, const char *text) {
+  cJSON_AddItemToObject(object, name, text ? cJSON_CreateString(text) : cJSON_CreateNull());
 }

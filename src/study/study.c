@@ -3,7 +3,6 @@
 #include "base/data.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,31 +19,25 @@ static bool check_model(struct ss_node root, bool is_device, struct ss_error *er
 }
 
 /* Turns "cluster": "NAME" into the object that the file holds, so that --set and sweeps can reach into it. */
-static bool resolve(struct ss_scenario *s, const char *key, const char *kind, struct ss_error *error) {
+static bool resolve(struct ss_study *s, const char *key, const char *kind, struct ss_error *error) {
   struct ss_node node = ss_node_get(ss_doc_root(s->doc), key);
   struct ss_doc *doc;
-  const char *name;
-  char found[PATH_MAX], path[PATH_MAX];
-  if (!ss_node_is_text(node)) return true;
-  if (!ss_node_text(node, &name, error)) return false;
-  if (strcmp(kind, "devices") == 0 && strcmp(name, "none") == 0) return true;
-  if (!ss_data_find(kind, name, found, sizeof found, error))
-    return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), key);
-  ss_scenario_locate(found, s->file, path, sizeof path);
-  if (!ss_doc_read(path, 1 << 20, &doc, error)) return false;
-  bool good = check_model(ss_doc_root(doc), strcmp(kind, "devices") == 0, error);
+  const bool is_device = strcmp(kind, "devices") == 0;
+  if (!ss_node_is_text(node) || (is_device && strcmp(node.at->valuestring, "none") == 0)) return true;
+  if (!ss_data_open_node(kind, node, s->base, &doc, error)) return false;
+  bool good = check_model(ss_doc_root(doc), is_device, error);
   cJSON *copy = good ? cJSON_Duplicate(ss_doc_root(doc).at, 1) : NULL;
   ss_doc_free(doc);
   if (!good) return false;
   return copy ? ss_doc_set_item(s->doc, key, copy, error) : ss_fail_memory(error, "reading a model");
 }
 
-bool ss_scenario_resolve(struct ss_scenario *s, struct ss_error *error) {
+bool ss_study_resolve(struct ss_study *s, struct ss_error *error) {
   return resolve(s, "cluster", "clusters", error) && resolve(s, "device", "devices", error);
 }
 
 /* "a,b" into ["a", "b"]. */
-static bool set_list(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
+static bool set_list(struct ss_study *s, const char *key, const char *text, struct ss_error *error) {
   cJSON *list = cJSON_CreateArray();
   char *copy = strdup(text), *rest = copy;
   if (!list || !copy) {
@@ -58,7 +51,7 @@ static bool set_list(struct ss_scenario *s, const char *key, const char *text, s
 }
 
 /* A model's source speaks of what its file says, not of what the command line put there. */
-static bool disown(struct ss_scenario *s, const char *path, struct ss_error *error) {
+static bool disown(struct ss_study *s, const char *path, struct ss_error *error) {
   const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
   if (m == 0 || (strncmp(path, "cluster.", n + 1) != 0 && strncmp(path, "device.", n + 1) != 0)) return true;
   SS_AUTO_FREE char *model = strndup(path, n), *field = strndup(path + n + 1, m);
@@ -71,25 +64,30 @@ static bool disown(struct ss_scenario *s, const char *path, struct ss_error *err
   return ss_fail_memory(error, "reading options");
 }
 
-static bool set_text(struct ss_scenario *s, const char *key, const char *text, struct ss_error *error) {
+static bool set_text(struct ss_study *s, const char *key, const char *text, struct ss_error *error) {
   cJSON *item = text ? cJSON_CreateString(text) : NULL;
   if (!text) return true;
   if (!item) return ss_fail_memory(error, "reading options");
   return ss_doc_set_item(s->doc, key, item, error) && disown(s, key, error);
 }
 
-static bool set_one(struct ss_scenario *s, const char *text, struct ss_error *error) {
+static bool set_one(struct ss_study *s, const char *text, struct ss_error *error) {
   const char *equals = strchr(text, '=');
   if (!equals || equals == text)
     return ss_fail(error, SS_BAD_INPUT, "--set %s: expected PATH=VALUE (say cluster.bandwidth=100Gbps)", text);
   char *path = strndup(text, (size_t)(equals - text));
   if (!path) return ss_fail_memory(error, "reading options");
-  bool ok = ss_scenario_resolve(s, error) && ss_doc_set(s->doc, path, equals + 1, error) && disown(s, path, error);
+  bool ok = ss_study_resolve(s, error) && ss_doc_set(s->doc, path, equals + 1, error) && disown(s, path, error);
   free(path);
   return ok;
 }
 
-static bool edit(struct ss_scenario *s, const struct ss_request *r, struct ss_error *error) {
+static bool set_value(struct ss_study *s, const struct ss_study_edit *e, struct ss_error *error) {
+  return ss_study_resolve(s, error) && ss_doc_set_item(s->doc, e->path, cJSON_Duplicate(e->value, true), error) &&
+         disown(s, e->path, error);
+}
+
+static bool edit(struct ss_study *s, const struct ss_study_source *r, struct ss_error *error) {
   if (!set_text(s, "trace", r->trace, error) || !set_text(s, "cluster", r->cluster, error) ||
       !set_text(s, "device", r->device, error) || !set_text(s, "ranks", r->ranks, error) ||
       !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error))
@@ -98,7 +96,9 @@ static bool edit(struct ss_scenario *s, const struct ss_request *r, struct ss_er
   if (r->no_verify && !ss_doc_set(s->doc, "verify", "false", error)) return false;
   for (size_t i = 0; i < r->sets; i++)
     if (!set_one(s, r->set[i], error)) return false;
-  if (!ss_scenario_resolve(s, error)) return false;
+  for (size_t i = 0; i < r->edits; i++)
+    if (!set_value(s, &r->edit[i], error)) return false;
+  if (!ss_study_resolve(s, error)) return false;
   if ((r->bandwidth || r->latency) && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "cluster")))
     return ss_fail(error, SS_BAD_INPUT, "--bandwidth and --latency change a cluster: say --cluster NAME too");
   return set_text(s, "cluster.bandwidth", r->bandwidth, error) && set_text(s, "cluster.latency", r->latency, error);
@@ -129,20 +129,22 @@ static bool inside(const char *path, const char *outer) {
 /* What the command line says of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds at every
  * place.
  */
-static bool edit_again(struct ss_scenario *s, const struct axis *axes, size_t n, struct ss_error *error) {
-  const struct ss_request *r = s->request;
+static bool edit_again(struct ss_study *s, const struct axis *axes, size_t n, struct ss_error *error) {
+  const struct ss_study_source *r = &s->source;
   for (size_t a = 0; a < n; a++) {
-    if (!ss_scenario_resolve(s, error)) return false;
+    if (!ss_study_resolve(s, error)) return false;
     if (strcmp(axes[a].path, "cluster") == 0 &&
         !(set_text(s, "cluster.bandwidth", r->bandwidth, error) && set_text(s, "cluster.latency", r->latency, error)))
       return false;
     for (size_t i = 0; i < r->sets; i++)
       if (inside(r->set[i], axes[a].path) && !set_one(s, r->set[i], error)) return false;
+    for (size_t i = 0; i < r->edits; i++)
+      if (inside(r->edit[i].path, axes[a].path) && !set_value(s, &r->edit[i], error)) return false;
   }
   return true;
 }
 
-static bool visit(struct ss_scenario *s, const struct axis *axes, size_t n, size_t depth, cJSON *at,
+static bool visit(struct ss_study *s, const struct axis *axes, size_t n, size_t depth, cJSON *at,
                   struct ss_error *error) {
   if (depth == n) {
     cJSON **grown = ss_realloc(s->at, s->places + 1, sizeof *grown);
@@ -153,12 +155,12 @@ static bool visit(struct ss_scenario *s, const struct axis *axes, size_t n, size
       return ss_fail_memory(error, "sweeping");
     }
     s->at[s->places++] = copy;
-    return edit_again(s, axes, n, error) && ss_scenario_add_place(s, copy, error);
+    return edit_again(s, axes, n, error) && ss_study_add_place(s, copy, error);
   }
   for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
     cJSON *copy = cJSON_Duplicate(value, 1);
     if (!copy) return ss_fail_memory(error, "sweeping");
-    if (!ss_scenario_resolve(s, error) || !ss_doc_set_item(s->doc, axes[depth].path, copy, error)) return false;
+    if (!ss_study_resolve(s, error) || !ss_doc_set_item(s->doc, axes[depth].path, copy, error)) return false;
     cJSON_DeleteItemFromObjectCaseSensitive(at, axes[depth].path);
     cJSON_AddItemToObject(at, axes[depth].path, plain(value));
     if (!visit(s, axes, n, depth + 1, at, error)) return false;
@@ -181,12 +183,12 @@ static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, s
   return true;
 }
 
-static bool sweep(struct ss_scenario *s, struct ss_error *error) {
+static bool sweep(struct ss_study *s, struct ss_error *error) {
   struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
   struct axis axes[AXES_MAX];
   size_t n = 0, places = 1;
   bool ok = true;
-  if (!ss_node_present(node)) return ss_scenario_add_place(s, NULL, error);
+  if (!ss_node_present(node)) return ss_study_add_place(s, NULL, error);
   if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
     return ss_node_fail(node, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
   for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
@@ -212,43 +214,52 @@ static bool sweep(struct ss_scenario *s, struct ss_error *error) {
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
-static bool open_doc(struct ss_scenario *s, const struct ss_request *request, struct ss_error *error) {
-  if (!request->file) return ss_doc_empty("command line", &s->doc, error);
-  s->file = request->file;
-  if (!ss_doc_read(request->file, SCENARIO_BYTES, &s->doc, error)) return false;
-  if (ss_node_is_object(ss_doc_root(s->doc))) return true;
+static bool open_doc(struct ss_study *s, const struct ss_study_source *source, struct ss_error *error) {
+  const char *name = source->name ? source->name : source->file ? source->file : "command line";
+  bool ok;
+  s->base = source->base ? source->base : source->file;
+  if (source->document) ok = ss_doc_adopt(name, cJSON_Duplicate(source->document, true), &s->doc, error);
+  else if (source->file) ok = ss_doc_read(source->file, SCENARIO_BYTES, &s->doc, error);
+  else ok = ss_doc_empty(name, &s->doc, error);
+  if (!ok || ss_node_is_object(ss_doc_root(s->doc))) return ok;
   return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
 }
 
-/* What edit_again does at every place, said as one more axis of one value. */
-static void pin(cJSON *resolved, const char *path, const char *value) {
+/* What edit_again does at every place, said as one more axis of one value, which is taken over. */
+static void pin(cJSON *resolved, const char *path, cJSON *value) {
   cJSON *sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
   bool within = false;
   for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next)
     within = within || inside(path, axis->string);
-  if (!within || cJSON_GetObjectItemCaseSensitive(sweep, path)) return;
-  cJSON *list = cJSON_AddArrayToObject(sweep, path), *item = cJSON_ParseWithOpts(value, NULL, true);
-  cJSON_AddItemToArray(list, item ? item : cJSON_CreateString(value));
+  if (within && !cJSON_GetObjectItemCaseSensitive(sweep, path))
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(sweep, path), value);
+  else cJSON_Delete(value);
 }
 
-static bool keep_resolved(struct ss_scenario *s, const struct ss_request *r, struct ss_error *error) {
+static cJSON *value_of(const char *text) {
+  cJSON *item = cJSON_ParseWithOpts(text, NULL, true);
+  return item ? item : cJSON_CreateString(text);
+}
+
+static bool keep_resolved(struct ss_study *s, const struct ss_study_source *r, struct ss_error *error) {
   s->models = cJSON_CreateArray();
   s->resolved = cJSON_Duplicate(ss_doc_root(s->doc).at, true);
   if (!s->models || !s->resolved) return ss_fail_memory(error, "reading a scenario");
-  if (r->bandwidth) pin(s->resolved, "cluster.bandwidth", r->bandwidth);
-  if (r->latency) pin(s->resolved, "cluster.latency", r->latency);
+  if (r->bandwidth) pin(s->resolved, "cluster.bandwidth", value_of(r->bandwidth));
+  if (r->latency) pin(s->resolved, "cluster.latency", value_of(r->latency));
   for (size_t i = 0; i < r->sets; i++) {
     const char *equals = strchr(r->set[i], '=');
     SS_AUTO_FREE char *path = equals ? strndup(r->set[i], (size_t)(equals - r->set[i])) : NULL;
     if (!path) return ss_fail_memory(error, "reading a scenario");
-    pin(s->resolved, path, equals + 1);
+    pin(s->resolved, path, value_of(equals + 1));
   }
+  for (size_t i = 0; i < r->edits; i++) pin(s->resolved, r->edit[i].path, cJSON_Duplicate(r->edit[i].value, true));
   return true;
 }
 
-bool ss_scenario_document(const struct ss_request *request, struct ss_doc **out, struct ss_error *error) {
-  struct ss_scenario s = {.request = request};
-  if (open_doc(&s, request, error) && edit(&s, request, error)) {
+bool ss_study_document(const struct ss_study_source *source, struct ss_doc **out, struct ss_error *error) {
+  struct ss_study s = {.source = *source};
+  if (open_doc(&s, source, error) && edit(&s, source, error)) {
     *out = s.doc;
     return true;
   }
@@ -256,24 +267,30 @@ bool ss_scenario_document(const struct ss_request *request, struct ss_doc **out,
   return false;
 }
 
-bool ss_scenario_open(const struct ss_request *request, struct ss_scenario **out, struct ss_error *error) {
-  struct ss_scenario *s = ss_alloc_zero(1, sizeof *s);
-  if (!s) return ss_fail_memory(error, "reading a scenario");
+static bool read_name(struct ss_study *s, struct ss_error *error) {
+  struct ss_node name = ss_node_get(ss_doc_root(s->doc), "name");
   s->name = "command line";
-  s->request = request;
-  bool ok =
-      open_doc(s, request, error) && edit(s, request, error) && keep_resolved(s, request, error) && sweep(s, error);
-  struct ss_node name = ok ? ss_node_get(ss_doc_root(s->doc), "name") : (struct ss_node){0};
-  if (ok && ss_node_present(name)) ok = ss_node_text(name, &s->name, error);
-  if (!ok) {
-    ss_scenario_close(s);
-    return false;
-  }
-  *out = s;
-  return true;
+  return !ss_node_present(name) || ss_node_text(name, &s->name, error);
 }
 
-void ss_scenario_close(struct ss_scenario *s) {
+static bool open_costs(struct ss_study *s, struct ss_error *error) {
+  return s->source.costs || ss_costs_open(NULL, 0, &s->own_costs, error);
+}
+
+bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, struct ss_error *error) {
+  struct ss_study *s = ss_alloc_zero(1, sizeof *s);
+  if (!s) return ss_fail_memory(error, "reading a scenario");
+  s->source = *source;
+  if (open_doc(s, source, error) && edit(s, source, error) && keep_resolved(s, source, error) && sweep(s, error) &&
+      read_name(s, error) && open_costs(s, error)) {
+    *out = s;
+    return true;
+  }
+  ss_study_close(s);
+  return false;
+}
+
+void ss_study_close(struct ss_study *s) {
   if (!s) return;
   for (size_t i = 0; i < s->places; i++) cJSON_Delete(s->at[i]);
   free(s->at);
@@ -283,26 +300,31 @@ void ss_scenario_close(struct ss_scenario *s) {
   ss_sources_close(&s->sources);
   ss_arena_free(&s->arena);
   ss_doc_free(s->doc);
+  ss_costs_close(&s->own_costs);
   free(s);
 }
 
-const char *ss_scenario_name(const struct ss_scenario *s) {
+const char *ss_study_name(const struct ss_study *s) {
   return s->name;
 }
 
-const struct ss_job *ss_scenario_jobs(const struct ss_scenario *s, size_t *count) {
+const struct ss_job *ss_study_jobs(const struct ss_study *s, size_t *count) {
   *count = s->count;
   return s->job;
 }
 
-struct ss_node ss_scenario_expect(const struct ss_scenario *s) {
+struct ss_node ss_study_expect(const struct ss_study *s) {
   return ss_node_get(ss_doc_root(s->doc), "expect");
 }
 
-const cJSON *ss_scenario_resolved(const struct ss_scenario *s) {
+const cJSON *ss_study_resolved(const struct ss_study *s) {
   return s->resolved;
 }
 
-const cJSON *ss_scenario_models(const struct ss_scenario *s) {
+const cJSON *ss_study_models(const struct ss_study *s) {
   return s->models;
+}
+
+const struct ss_costs *ss_study_costs(const struct ss_study *s) {
+  return s->source.costs ? s->source.costs : &s->own_costs;
 }

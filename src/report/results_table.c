@@ -1,5 +1,5 @@
 /* The table of results: in words first, then the numbers, one block for each place of the grid. */
-#include "report/points.h"
+#include "report/results.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -9,7 +9,7 @@
 /* As in `check`. */
 static const double ROUNDING = 1e-9;
 
-bool ss_point_same_place(const struct ss_point *a, const struct ss_point *b) {
+bool ss_result_same_place(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
 }
 
@@ -38,26 +38,26 @@ static bool says_more(const cJSON *at) {
   return false;
 }
 
-void ss_point_print_place(const struct ss_point *p, FILE *stream) {
+void ss_result_print_place(const struct ss_result *p, FILE *stream) {
   fprintf(stream, "%u rank%s on %s%s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster, says_more(p->at) ? ", " : "");
   ss_at_print(p->at, false, stream);
 }
 
-static void print_place(const struct ss_point *p, FILE *stream) {
-  ss_point_print_place(p, stream);
+static void print_place(const struct ss_result *p, FILE *stream) {
+  ss_result_print_place(p, stream);
   fprintf(stream, ", %s%s", strcmp(p->tensor, "*") == 0 ? "all tensors together" : "tensor ",
           strcmp(p->tensor, "*") == 0 ? "" : p->tensor);
 }
 
 /* What ranks had and the winner leaves out: selected away by the scenario, or by the scheme. */
-static void print_energy(const struct ss_point *p, FILE *stream) {
+static void print_energy(const struct ss_result *p, FILE *stream) {
   if (!(p->energy < 1)) return;
   if (p->energy < 0.9995) fprintf(stream, "; it applies %.1f%% of the energy of what ranks had", 100 * p->energy);
   else fputs("; it applies more than 99.9% of the energy of what ranks had", stream);
 }
 
-void ss_points_words(const struct ss_point *points, size_t n, FILE *stream) {
-  const struct ss_point *best = points, *next = NULL;
+void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
+  const struct ss_result *best = points, *next = NULL;
   char time[32];
   for (size_t i = 1; i < n; i++)
     if (points[i].time < best->time) best = &points[i];
@@ -91,7 +91,7 @@ static void unit_cell(struct ss_table *table, enum ss_dimension dimension, doubl
 }
 
 /* The form and how far the time is from it: of a pair of bounds, whether it lies between them. */
-static void form_cells(struct ss_table *table, const struct ss_point *p) {
+static void form_cells(struct ss_table *table, const struct ss_result *p) {
   char low[32], high[32];
   if (isfinite(p->formula_s) || !isfinite(p->formula_low_s) || !isfinite(p->formula_high_s)) {
     unit_cell(table, SS_TIME, p->formula_s);
@@ -104,17 +104,17 @@ static void form_cells(struct ss_table *table, const struct ss_point *p) {
   ss_table_cell(table, "%s", within ? "within" : "outside");
 }
 
-static const char *verdict(const struct ss_point *p) {
+static const char *verdict(const struct ss_result *p) {
   return p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO";
 }
 
-double ss_points_dense(const struct ss_point *points, size_t n) {
+double ss_results_dense(const struct ss_result *points, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (strcmp(points[i].setting.scheme->name, "allreduce") == 0) return points[i].time;
   return NAN;
 }
 
-static void add_row(struct ss_table *table, const struct ss_point *p, double dense) {
+static void add_row(struct ss_table *table, const struct ss_result *p, double dense) {
   ss_table_cell(table, "%s", p->setting.label);
   unit_cell(table, SS_TIME, p->time);
   if (strcmp(p->device, "none") != 0) unit_cell(table, SS_TIME, p->kernel);
@@ -131,7 +131,7 @@ static void add_row(struct ss_table *table, const struct ss_point *p, double den
   unit_cell(table, SS_TIME, p->paper_s);
 }
 
-struct ss_table *ss_points_block(const struct ss_point *points, size_t n) {
+struct ss_table *ss_results_block(const struct ss_result *points, size_t n) {
   static const char *const with_kernels[] = {"<scheme",   "time",        "kernels",   "vs dense",
                                              "sent/rank", "recv/rank",   "imbalance", "exact",
                                              "energy",    "closed form", "off by",    "as printed"};
@@ -142,15 +142,15 @@ struct ss_table *ss_points_block(const struct ss_point *points, size_t n) {
     if (kernels || i != 2) heads[columns++] = with_kernels[i];
   struct ss_table *table = ss_table_new(columns, heads);
   if (!table) return NULL;
-  double dense = ss_points_dense(points, n);
+  double dense = ss_results_dense(points, n);
   for (size_t i = 0; i < n; i++) add_row(table, &points[i], dense);
   return table;
 }
 
-static bool print_block(const struct ss_point *points, size_t n, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = ss_points_block(points, n);
+static bool print_block(const struct ss_result *points, size_t n, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = ss_results_block(points, n);
   if (!table) return ss_fail_memory(error, "printing results");
-  ss_points_words(points, n, stream);
+  ss_results_words(points, n, stream);
   bool ok = ss_table_print(table, stream, error);
   ss_table_free(table);
   fputc('\n', stream);
@@ -168,8 +168,8 @@ const struct ss_column_note ss_column_notes[] = {
     {"as printed", "the paper's own form", NULL},
     {NULL, NULL, NULL}};
 
-void ss_points_time_note(const struct ss_points *points, FILE *stream) {
-  const struct ss_point *p = points->point;
+void ss_results_time_note(const struct ss_results *points, FILE *stream) {
+  const struct ss_result *p = points->point;
   bool counted = false;
   for (size_t i = 0; i < points->count; i++) counted = counted || strcmp(points->point[i].device, "none") != 0;
   fprintf(stream, "one synchronisation of the tensor, mean over %llu iteration%s; %s",
@@ -177,44 +177,44 @@ void ss_points_time_note(const struct ss_points *points, FILE *stream) {
           counted ? "kernels included where a device is given" : "kernels not counted (--device quick counts them)");
 }
 
-static void print_notes(const struct ss_points *points, FILE *stream) {
+static void print_notes(const struct ss_results *points, FILE *stream) {
   fputs("time         ", stream);
-  ss_points_time_note(points, stream);
+  ss_results_time_note(points, stream);
   fputc('\n', stream);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(stream, "%-12s %s\n", n->head, n->text);
     if (n->more) fprintf(stream, "%-12s %s\n", "", n->more);
   }
   for (size_t i = 0; i < points->count; i++) {
-    const struct ss_point *q = &points->point[i];
+    const struct ss_result *q = &points->point[i];
     bool seen = !q->erratum;
     for (size_t k = 0; k < i && !seen; k++) seen = points->point[k].erratum == q->erratum;
     if (!seen) fprintf(stream, "  of %s: %s\n", q->setting.label, q->erratum);
   }
 }
 
-static bool table_begin(struct ss_points_writer *w, const struct ss_points *blank, struct ss_error *error) {
+static bool table_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
   (void)w;
   (void)blank;
   (void)error;
   return true;
 }
 
-static bool table_more(struct ss_points_writer *w, const struct ss_point *points, size_t count,
+static bool table_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
                        struct ss_error *error) {
   if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, points->trace);
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
-    for (n = 1; i + n < count && ss_point_same_place(&points[i], &points[i + n]);) n++;
+    for (n = 1; i + n < count && ss_result_same_place(&points[i], &points[i + n]);) n++;
     if (!print_block(points + i, n, w->stream, error)) return false;
   }
   return true;
 }
 
-static bool table_end(struct ss_points_writer *w, const struct ss_points *points, struct ss_error *error) {
+static bool table_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
   (void)error;
   if (points->count > 0) print_notes(points, w->stream);
   return true;
 }
 
-const struct ss_points_form ss_points_table = {table_begin, table_more, table_end};
+const struct ss_results_form ss_results_as_table = {table_begin, table_more, table_end};

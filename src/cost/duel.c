@@ -1,0 +1,174 @@
+#include "cost/duel.h"
+
+#include "base/memory.h"
+#include "schemes/simulate.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct ss_axis ss_axes[SS_OVERS] = {
+    [SS_OVER_DENSITY] = {"density", SS_RATIO, 1e-4, 1},
+    [SS_OVER_RANKS] = {"ranks", SS_NUMBER, 2, 256},
+    [SS_OVER_BANDWIDTH] = {"bandwidth", SS_RATE, 1.25e8, 1.25e11},
+    [SS_OVER_LATENCY] = {"latency", SS_TIME, 1e-7, 1e-3},
+    [SS_OVER_M] = {"M", SS_BYTES, 1e6, 1e10},
+};
+
+/* --- who they are ----------------------------------------------------------------------------------------- */
+
+static bool is_form(const struct ss_cost *cost, const char *name) {
+  char form[128];
+  ss_cost_form_name(cost, form, sizeof form);
+  return strcmp(form, name) == 0;
+}
+
+/* The scheme of a closed form, with the options for which it holds (the first where it lists several). */
+static bool set_form(struct ss_doc *doc, const struct ss_cost *cost, struct ss_error *error) {
+  if (!ss_doc_set(doc, "name", cost->scheme->name, error)) return false;
+  for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n)) {
+    const struct ss_node chosen = ss_node_is_array(n) ? ss_node_first(n) : n;
+    if (!ss_doc_set_item(doc, ss_node_key(n), cJSON_Duplicate(chosen.at, 1), error)) return false;
+  }
+  return true;
+}
+
+static bool set_name(const struct ss_duel *duel, struct ss_doc *doc, const char *name, struct ss_error *error) {
+  const char *names[64] = {NULL};
+  if (ss_scheme_find(name)) return ss_doc_set_item(doc, "name", cJSON_CreateString(name), error);
+  for (size_t i = 0; i < duel->costs->count; i++)
+    if (is_form(&duel->costs->cost[i], name)) return set_form(doc, &duel->costs->cost[i], error);
+  for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
+  const char *near = ss_nearest(name, names);
+  return ss_fail(error, SS_BAD_INPUT, "no scheme and no closed form is called \"%s\"%s%s%s", name,
+                 near ? " (did you mean \"" : " (sparsync list schemes and list costs show them)", near ? near : "",
+                 near ? "\"?)" : "");
+}
+
+static bool set_options(struct ss_doc *doc, char *options, struct ss_error *error) {
+  for (char *pair; (pair = strsep(&options, ","));) {
+    char *equals = strchr(pair, '=');
+    if (!equals || equals == pair)
+      return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not an option with its value (say zen:format=coo)", pair);
+    *equals = '\0';
+    if (!ss_doc_set(doc, pair, equals + 1, error)) return false;
+  }
+  return true;
+}
+
+static bool read_scheme(const struct ss_duel *duel, const char *text, struct ss_doc **doc, struct ss_error *error) {
+  if (text[0] == '{') return ss_doc_parse(text, text, strlen(text), doc, error);
+  char copy[1024];
+  if (strlen(text) >= sizeof copy) return ss_fail(error, SS_BAD_INPUT, "a scheme and its options are shorter");
+  memcpy(copy, text, strlen(text) + 1);
+  char *colon = strchr(copy, ':');
+  if (colon && !strchr(colon, '=')) colon = NULL; /* design:C/A/P is a name */
+  if (colon) *colon = '\0';
+  if (!ss_doc_empty(text, doc, error)) return false;
+  return set_name(duel, *doc, copy, error) && (!colon || set_options(*doc, colon + 1, error));
+}
+
+static bool read_side(const struct ss_duel *duel, const char *text, struct ss_duel_side *side,
+                      struct ss_error *error) {
+  const struct ss_setting defaults = {.index_bytes = (uint32_t)duel->with->index_bytes};
+  if (!read_scheme(duel, text, &side->doc, error) ||
+      !ss_setting_read(ss_doc_root(side->doc), &defaults, &side->setting, error))
+    return false;
+  const bool labelled = ss_node_present(ss_node_get(ss_doc_root(side->doc), "label"));
+  snprintf(side->label, sizeof side->label, "%s", labelled || text[0] == '{' ? side->setting.label : text);
+  return true;
+}
+
+bool ss_duel_open(struct ss_duel *duel, const char *a, const char *b, struct ss_error *error) {
+  return read_side(duel, a, &duel->side[0], error) && read_side(duel, b, &duel->side[1], error);
+}
+
+void ss_duel_close(struct ss_duel *duel) {
+  for (int i = 0; i < 2; i++)
+    if (duel->side[i].doc) ss_doc_free(duel->side[i].doc);
+}
+
+uint32_t ss_duel_move(struct ss_duel *duel, double x) {
+  switch (duel->over) {
+  case SS_OVER_DENSITY: duel->with->density = x; break;
+  case SS_OVER_RANKS: duel->ranks = (uint32_t)x; break;
+  case SS_OVER_BANDWIDTH: duel->cluster.inter.beta = 1 / x; break;
+  case SS_OVER_LATENCY: duel->cluster.inter.alpha = x; break;
+  case SS_OVER_M: duel->with->bytes = x; break;
+  case SS_OVERS: break;
+  }
+  if (!duel->cluster.has_intra) duel->cluster.intra = duel->cluster.inter;
+  return duel->ranks;
+}
+
+/* --- closed forms ----------------------------------------------------------------------------------------- */
+
+static double value_of(enum ss_form form, const struct ss_cost_values *values) {
+  switch (form) {
+  case SS_FORM_EXACT: return values->exact;
+  case SS_FORM_PAPER: return values->paper;
+  case SS_FORM_LOW: return isnan(values->exact) ? values->exact_low : values->exact;
+  case SS_FORM_HIGH: return isnan(values->exact) ? values->exact_high : values->exact;
+  }
+  return NAN;
+}
+
+static bool said(const struct ss_setting *setting, const char *option) {
+  return ss_setting_given(setting, option);
+}
+
+/* The symbols as the setting has them: its own options before those of the command line, elements for rows under
+ * element granularity, lookups for rows where duplicates are sent. */
+static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss_symbols *s) {
+  if (!ss_setting_coalesces(setting)) s->nnz = s->lookups;
+  if (ss_setting_by_elements(setting)) {
+    s->R *= s->w;
+    s->nnz *= s->w;
+    s->lookups *= s->w;
+    s->w = 1;
+  }
+  struct ss_symbols own = *s;
+  ss_setting_symbols(setting, &own);
+  if (said(setting, "k") || said(setting, "density")) s->k = own.k;
+  if (said(setting, "teams")) s->D = own.D;
+  if (said(setting, "block")) s->b = own.b;
+  s->index_bytes = setting->index_bytes;
+  s->S = servers;
+}
+
+static uint32_t servers_of(const struct ss_duel *duel, const struct ss_setting *setting, struct ss_layout layout) {
+  const bool free_to_say = ss_setting_find(setting, "servers") && !said(setting, "servers");
+  if (duel->with->servers > 0 && free_to_say) return (uint32_t)duel->with->servers;
+  return ss_setting_servers(setting, layout);
+}
+
+static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *out, struct ss_error *error) {
+  const struct ss_layout layout = ss_layout_of(&duel->cluster, duel->ranks);
+  struct ss_cost_values values;
+  struct ss_supposed supposed;
+  if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
+  const uint32_t servers = servers_of(duel, &side->setting, layout);
+  const struct ss_cost *cost = ss_costs_find(duel->costs, &side->setting, duel->ranks, servers);
+  if (!cost)
+    return ss_fail(error, SS_BAD_INPUT, "%s: no closed form at %u ranks (--simulate plays it)", side->label,
+                   duel->ranks);
+  ss_suppose(duel->with, &side->setting, &duel->cluster, duel->ranks, &supposed);
+  adjust(&side->setting, servers, &supposed.symbols);
+  if (!ss_cost_evaluate(cost, &supposed.symbols, &values, error)) return false;
+  *out = value_of(duel->form, &values);
+  if (isnan(*out))
+    return ss_fail(error, SS_BAD_INPUT, "%s: %s%s (--simulate plays it)", side->label,
+                   duel->form == SS_FORM_PAPER ? "nothing is printed for it" : "there is no exact form",
+                   cost->exact_low ? ", only bounds: --form low or --form high takes one" : "");
+  side->several = side->several || (side->first && side->first != cost);
+  if (!side->first) side->first = cost;
+  return true;
+}
+
+bool ss_duel_forms(void *context, double x, double cost[2], struct ss_error *error) {
+  struct ss_duel *duel = context;
+  if (ss_duel_move(duel, x) < 2) return ss_fail(error, SS_BAD_INPUT, "a single rank sends nothing");
+  if (duel->with->density > 1) return ss_fail(error, SS_BAD_INPUT, "the density is above 1");
+  return form_cost(duel, &duel->side[0], &cost[0], error) && form_cost(duel, &duel->side[1], &cost[1], error);
+}

@@ -1,0 +1,50 @@
+/* Closed forms where there is no trace: what is supposed of the tensor, and the symbols that follow from it. */
+#ifndef SS_COST_SUPPOSE_H
+#define SS_COST_SUPPOSE_H
+
+#include "cost/forms.h"
+#include "machine/cluster.h"
+
+struct cJSON;
+
+enum ss_gamma_kind { SS_GAMMA_RANDOM, SS_GAMMA_FULL, SS_GAMMA_NONE, SS_GAMMA_LIST };
+enum { SS_GAMMAS_MAX = 4096 };
+
+struct ss_supposition {
+  double bytes;                                 /* of the dense tensor */
+  double density, lookups;                      /* shares of its rows; lookups NaN: as density */
+  uint64_t row_width, value_bytes, index_bytes; /* elements; B */
+  uint64_t servers, k, teams, block;            /* 0: not said */
+  enum ss_gamma_kind kind;                      /* how rows of several ranks meet: */
+  double gamma[SS_GAMMAS_MAX];                  /* [gammas] the densification ratio of so many ranks */
+  size_t gammas;
+};
+
+/* Rows of one element of 4 B, indices of 4 B; size and density are left to say. */
+void ss_supposition_init(struct ss_supposition *supposition);
+/* The densification ratio of k ranks. */
+double ss_supposed_gamma(const struct ss_supposition *supposition, double k);
+
+/* What one form is evaluated with; not to be moved, as the symbols point into it. */
+struct ss_supposed {
+  const struct ss_supposition *of;
+  struct ss_symbols symbols;
+};
+void ss_suppose(const struct ss_supposition *supposition, const struct ss_setting *setting,
+                const struct ss_cluster *cluster, uint32_t ranks, struct ss_supposed *out);
+
+/* Which closed forms, and where. */
+struct ss_costs_question {
+  const struct ss_supposition *with;
+  const struct ss_cluster *cluster;
+  const uint32_t *ranks; /* [rank_counts] */
+  size_t rank_counts;
+  const char *const *scheme; /* [schemes] their names; none: all but the many points of the design space */
+  size_t schemes;
+  bool design; /* these too */
+};
+/* {"points": [...]}: the tree that `cost --format json` prints, the caller's; NULL: an error. */
+struct cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_question *question,
+                            struct ss_error *error) SS_MUST_CHECK;
+
+#endif

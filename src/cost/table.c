@@ -1,0 +1,95 @@
+/* Closed forms side by side. */
+#include "base/json_text.h"
+#include "base/suggest.h"
+#include "cost/suppose.h"
+#include "schemes/simulate.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+/* Servers and aggregators that nobody asked for are none. */
+static bool holds(const struct ss_supposition *c, const struct ss_cost *cost, const struct ss_symbols *s, bool *out,
+                  struct ss_error *error) {
+  struct ss_symbols asked = *s;
+  double value = 1;
+  asked.S = (double)c->servers;
+  if (cost->where && !ss_formula_evaluate(cost->where, &asked, &value, error))
+    return ss_fail_prefix(error, "%s: where", cost->file);
+  *out = value != 0;
+  return true;
+}
+
+static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss_symbols *s,
+                      const struct ss_cluster *cluster, struct ss_error *error) {
+  struct ss_cost_values values;
+  if (!ss_cost_evaluate(cost, s, &values, error)) return false;
+  char form[128];
+  cJSON *o = cJSON_CreateObject();
+  ss_cost_form_name(cost, form, sizeof form);
+  cJSON_AddStringToObject(o, "scheme", cost->scheme->name);
+  cJSON_AddStringToObject(o, "form", form);
+  cJSON_AddNumberToObject(o, "ranks", s->P);
+  cJSON_AddStringToObject(o, "cluster", cluster->name);
+  ss_json_add_number(o, "density", s->nnz / s->R);
+  ss_json_add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
+  ss_json_add_number(o, "formula_s", values.exact);
+  ss_json_add_text(o, "formula", cost->exact);
+  ss_json_add_number(o, "formula_low_s", values.exact_low);
+  ss_json_add_number(o, "formula_high_s", values.exact_high);
+  ss_json_add_text(o, "formula_low", cost->exact_low);
+  ss_json_add_text(o, "formula_high", cost->exact_high);
+  ss_json_add_number(o, "paper_s", values.paper);
+  ss_json_add_number(o, "paper_low_s", values.paper_low);
+  ss_json_add_number(o, "paper_high_s", values.paper_high);
+  ss_json_add_text(o, "paper", cost->paper);
+  ss_json_add_text(o, "printed_in", cost->printed_in);
+  ss_json_add_text(o, "assumes", cost->assumes);
+  ss_json_add_text(o, "erratum", cost->erratum);
+  cJSON_AddItemToArray(points, o);
+  return true;
+}
+
+static bool wanted(const struct ss_costs_question *q, const struct ss_cost *cost) {
+  for (size_t i = 0; i < q->schemes; i++)
+    if (strcmp(q->scheme[i], cost->scheme->name) == 0) return true;
+  return q->schemes == 0 && (q->design || strcmp(cost->scheme->name, "design") != 0);
+}
+
+static bool known_schemes(const struct ss_costs_question *q, struct ss_error *error) {
+  const char *names[64] = {NULL};
+  for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
+  for (size_t i = 0; i < q->schemes; i++) {
+    const char *near = ss_nearest(q->scheme[i], names);
+    if (!ss_scheme_find(q->scheme[i]))
+      return ss_fail(error, SS_BAD_INPUT, "no scheme is called \"%s\"%s%s%s", q->scheme[i],
+                     near ? " (did you mean \"" : " (sparsync list schemes shows them)", near ? near : "",
+                     near ? "\"?)" : "");
+  }
+  return true;
+}
+
+static bool add_costs(const struct ss_costs *costs, const struct ss_costs_question *q, uint32_t ranks, cJSON *points,
+                      struct ss_error *error) {
+  for (size_t i = 0; i < costs->count; i++) {
+    const struct ss_cost *cost = &costs->cost[i];
+    struct ss_supposed supposed;
+    struct ss_setting setting;
+    bool here;
+    if (!wanted(q, cost)) continue;
+    if (!ss_cost_setting(cost, (struct ss_node){0}, &setting, error)) return false;
+    ss_suppose(q->with, &setting, q->cluster, ranks, &supposed);
+    if (!holds(q->with, cost, &supposed.symbols, &here, error) ||
+        (here && !add_point(points, cost, &supposed.symbols, q->cluster, error)))
+      return false;
+  }
+  return true;
+}
+
+cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_question *q, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject(), *points = cJSON_AddArrayToObject(root, "points");
+  bool ok = known_schemes(q, error);
+  for (size_t r = 0; ok && r < q->rank_counts; r++) ok = add_costs(costs, q, q->ranks[r], points, error);
+  if (ok) return root;
+  cJSON_Delete(root);
+  return NULL;
+}

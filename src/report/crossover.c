@@ -1,0 +1,134 @@
+#include "report/crossover.h"
+
+#include "base/json_text.h"
+#include "report/flat.h"
+#include "report/table.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool ss_crossover_json(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
+  cJSON *root = ss_crossover_study_json(t);
+  const bool ok = ss_json_print(root, stream, error);
+  cJSON_Delete(root);
+  return ok;
+}
+
+bool ss_crossover_csv(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
+  cJSON *list = ss_crossover_ranges(t);
+  const bool ok = list ? ss_flat_csv(list, stream, error) : ss_fail_memory(error, "printing a crossover");
+  cJSON_Delete(list);
+  return ok;
+}
+
+/* --- words and the table ---------------------------------------------------------------------------------- */
+
+static const char *place(const struct ss_crossover_study *t, double x, char *buffer, size_t size) {
+  if (ss_axes[t->duel.over].dimension == SS_NUMBER) snprintf(buffer, size, "%.0f", x);
+  else if (ss_axes[t->duel.over].dimension == SS_RATIO) snprintf(buffer, size, "%.4g%%", 100 * x);
+  else ss_units_format(buffer, size, ss_axes[t->duel.over].dimension, x);
+  return buffer;
+}
+
+/* "1.24 times as long", "1.24 to 7.5 times as long" */
+static void print_ratio(const struct ss_crossover_part *p, FILE *stream) {
+  if (p->ratio_max - p->ratio_min < 5e-4 * p->ratio_max) fprintf(stream, "%.4g times as long", p->ratio_max);
+  else fprintf(stream, "%.4g to %.4g times as long", p->ratio_min, p->ratio_max);
+}
+
+static void print_crossing(const struct ss_crossover_study *t, const struct ss_crossing *c, FILE *stream) {
+  char at[40], before[40], time[32];
+  const char *below = ss_crossover_winner(t, c->below), *above = ss_crossover_winner(t, c->above);
+  place(t, c->at, at, sizeof at);
+  ss_units_format(time, sizeof time, SS_TIME, c->cost[0]);
+  if (!above) {
+    fprintf(stream, "%s %s on both cost the same; %s is cheaper before.\n", ss_axes[t->duel.over].name, at, below);
+  } else if (ss_axes[t->duel.over].dimension == SS_NUMBER) {
+    fprintf(stream, "%s is cheaper from %s %s on%s%s%s%s%s.\n", above, at, ss_axes[t->duel.over].name,
+            below ? "; " : "", below ? below : "", below ? " up to " : "",
+            below ? place(t, c->before, before, sizeof before) : "", below ? "" : " (before, both cost the same)");
+  } else if (!below) {
+    fprintf(stream, "%s is cheaper above %s %s; below, both cost the same.\n", above, ss_axes[t->duel.over].name, at);
+  } else if (c->jump) {
+    fprintf(stream, "%s is cheaper below %s %s, %s above: there one of the costs jumps.\n", below,
+            ss_axes[t->duel.over].name, at, above);
+  } else {
+    fprintf(stream, "%s is cheaper below %s %s, %s above; there both take %s.\n", below, ss_axes[t->duel.over].name,
+            at, above, time);
+  }
+}
+
+static void print_words(const struct ss_crossover_study *t, FILE *stream) {
+  const struct ss_crossover *found = &t->found;
+  for (size_t i = 0; i < found->crossings; i++) print_crossing(t, &found->crossing[i], stream);
+  if (found->crossings > 0) return;
+  const struct ss_crossover_part *all = &found->part[0];
+  if (all->winner == 0) {
+    fputs("Both cost the same everywhere in the range.\n", stream);
+    return;
+  }
+  fprintf(stream, "%s is cheaper everywhere in the range: %s takes ", ss_crossover_winner(t, all->winner),
+          ss_crossover_loser(t, all->winner));
+  print_ratio(all, stream);
+  fputs(".\n", stream);
+}
+
+static bool print_ranges(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"from", "to", "<cheaper", "the other takes"};
+  struct ss_table *table = ss_table_new(4, heads);
+  if (!table) return ss_fail_memory(error, "printing a crossover");
+  for (size_t i = 0; i < t->found.parts; i++) {
+    const struct ss_crossover_part *p = &t->found.part[i];
+    char from[40], to[40];
+    ss_table_cell(table, "%s", place(t, p->from, from, sizeof from));
+    ss_table_cell(table, "%s", place(t, p->to, to, sizeof to));
+    ss_table_cell(table, "%s", p->winner ? ss_crossover_winner(t, p->winner) : "neither");
+    if (p->winner == 0) ss_table_cell(table, "as long");
+    else ss_table_cell(table, "%.4g to %.4g times as long", p->ratio_min, p->ratio_max);
+  }
+  const bool ok = ss_table_print(table, stream, error);
+  ss_table_free(table);
+  return ok;
+}
+
+static void print_notes(const struct ss_crossover_study *t, FILE *stream) {
+  const struct ss_crossover *found = &t->found;
+  char at[40];
+  if (t->simulated)
+    fprintf(stream, "\nSimulated on %s at %zu places, on uniform tensors; kernels not counted.\n",
+            t->duel.cluster.name, found->probes);
+  else
+    fputs("\nClosed forms on one flat link class; no kernels, no imbalance (--simulate plays the schedules).\n",
+          stream);
+  if (t->roundings > 0) {
+    const struct ss_rounding *r = &t->rounding[0];
+    fprintf(
+        stream,
+        "Sizes that do not divide were rounded at %zu places: at %s %s, %.6g rows at density %.4g%% became %.0f at "
+        "%.4g%%.\n",
+        t->roundings, ss_axes[t->duel.over].name, place(t, r->at, at, sizeof at), r->rows_wanted,
+        100 * r->density_wanted, r->rows, 100 * r->density);
+  }
+  if (found->gaps > 0)
+    fprintf(stream, "Left out: %zu places, such as %s %s: %s.\n", found->gaps, ss_axes[t->duel.over].name,
+            place(t, found->gap[0].at, at, sizeof at), found->gap[0].why);
+}
+
+bool ss_crossover_table(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
+  char low[40], high[40], size[32];
+  const struct ss_duel *duel = &t->duel;
+  fprintf(stream, "%s against %s over %s %s to %s:", duel->side[0].label, duel->side[1].label,
+          ss_axes[t->duel.over].name, place(t, t->low, low, sizeof low), place(t, t->high, high, sizeof high));
+  if (duel->over != SS_OVER_RANKS) fprintf(stream, " %u ranks,", duel->ranks);
+  if (duel->over != SS_OVER_M)
+    fprintf(stream, " %s dense,", ss_units_format(size, sizeof size, SS_BYTES, t->duel.with->bytes));
+  if (duel->over != SS_OVER_DENSITY) fprintf(stream, " density %.4g%%,", 100 * t->duel.with->density);
+  fprintf(stream, " links of %s\n\n", duel->cluster.name);
+  print_words(t, stream);
+  fputc('\n', stream);
+  if (!print_ranges(t, stream, error)) return false;
+  print_notes(t, stream);
+  return true;
+}

@@ -1,0 +1,111 @@
+#include "report/results.h"
+
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "report/flat.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- JSON ----------------------------------------------------------------------------------------------- */
+
+/* What cJSON prints of the document, up to the list's first or from behind its last entry on. */
+static bool print_frame(const struct ss_results_writer *w, bool opening, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject();
+  if (!root) return ss_fail_memory(error, "writing results");
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "scenario", w->scenario);
+  cJSON_AddArrayToObject(root, "points");
+  SS_AUTO_FREE char *text = cJSON_Print(root);
+  cJSON_Delete(root);
+  const char *gap = text ? strrchr(text, ']') : NULL;
+  if (!gap) return ss_fail_memory(error, "writing results");
+  if (opening) fprintf(w->stream, "%.*s", (int)(gap - text), text);
+  else fprintf(w->stream, "%s\n", gap);
+  return true;
+}
+
+/* The frame waits for the first point: a run that fails at once prints nothing. */
+static bool json_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
+  (void)w;
+  (void)blank;
+  (void)error;
+  return true;
+}
+
+/* The point as it stands in a list in an object, so that it is indented as there. */
+static bool print_point(struct ss_results_writer *w, const struct ss_result *p, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "points"), *point = ss_result_json(p);
+  if (point && !cJSON_AddItemToArray(list, point)) cJSON_Delete(point);
+  SS_AUTO_FREE char *text = root && list && point ? ss_json_exact(root, true) : NULL;
+  cJSON_Delete(root);
+  const char *from = text ? strchr(text, '[') : NULL, *to = text ? strrchr(text, ']') : NULL;
+  if (!from || !to) return ss_fail_memory(error, "writing results");
+  fprintf(w->stream, "%s%.*s", w->written++ ? ", " : "", (int)(to - from - 1), from + 1);
+  return true;
+}
+
+static bool json_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+                      struct ss_error *error) {
+  if (w->written == 0 && count > 0 && !print_frame(w, true, error)) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!print_point(w, &points[i], error)) return false;
+  return true;
+}
+
+static bool json_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
+  (void)points;
+  return (w->written > 0 || print_frame(w, true, error)) && print_frame(w, false, error);
+}
+
+const struct ss_results_form ss_results_as_json = {json_begin, json_more, json_end};
+
+/* --- CSV ------------------------------------------------------------------------------------------------ */
+
+static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
+  for (size_t i = 0; i < blank->count; i++) {
+    cJSON *point = ss_result_json(&blank->point[i]);
+    const bool ok = point ? ss_columns_add(&w->columns, point, error) : ss_fail_memory(error, "writing results");
+    cJSON_Delete(point);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+static bool csv_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+                     struct ss_error *error) {
+  cJSON *list = cJSON_CreateArray();
+  if (!list) return ss_fail_memory(error, "writing results");
+  for (size_t i = 0; i < count; i++) cJSON_AddItemToArray(list, ss_result_json(&points[i]));
+  bool ok = ss_flat_rows(&w->columns, list, w->written == 0, w->stream, error);
+  w->written += count;
+  cJSON_Delete(list);
+  return ok;
+}
+
+static bool csv_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
+  (void)w;
+  (void)points;
+  (void)error;
+  return true;
+}
+
+const struct ss_results_form ss_results_as_csv = {csv_begin, csv_more, csv_end};
+
+/* --- all at once ---------------------------------------------------------------------------------------- */
+
+void ss_results_writer_free(struct ss_results_writer *w) {
+  ss_columns_free(&w->columns);
+}
+
+bool ss_results_print(const struct ss_results_form *form, const struct ss_results *points, const char *scenario,
+                      FILE *stream, struct ss_error *error) {
+  struct ss_results_writer writer = {.stream = stream, .scenario = scenario};
+  const bool ok = form->begin(&writer, points, error) && form->more(&writer, points->point, points->count, error) &&
+                  form->end(&writer, points, error);
+  ss_results_writer_free(&writer);
+  return ok;
+}

@@ -1,0 +1,57 @@
+/* Results as a table that answers first, as JSON or as CSV (docs/results.md). */
+#ifndef SS_REPORT_RESULTS_H
+#define SS_REPORT_RESULTS_H
+
+#include "report/flat.h"
+#include "study/results.h"
+
+#include <stdio.h>
+
+struct ss_table;
+
+/* "cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a place in the sweep. */
+void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
+/* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
+void ss_result_print_place(const struct ss_result *point, FILE *stream);
+
+/* --- the table's parts, for other forms of it ------------------------------------------------------- */
+
+/* Do both stand in one table: schemes of one tensor at one place? */
+bool ss_result_same_place(const struct ss_result *a, const struct ss_result *b);
+/* The dense baseline, the first all-reduce of a table's points; NaN: there is none. */
+double ss_results_dense(const struct ss_result *points, size_t n);
+/* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's points, with the line's end. */
+void ss_results_words(const struct ss_result *points, size_t n, FILE *stream);
+/* The table of n points, the caller's; NULL when memory is short. */
+struct ss_table *ss_results_block(const struct ss_result *points, size_t n);
+/* What its columns mean, all but the first; ends with a NULL head. `more`: a second line, or NULL. */
+struct ss_column_note {
+  const char *head, *text, *more;
+};
+extern const struct ss_column_note ss_column_notes[];
+/* What "time" means for these points, without a line's end. */
+void ss_results_time_note(const struct ss_results *points, FILE *stream);
+
+/* Points written as they come, in the printed order. */
+struct ss_results_writer {
+  FILE *stream;
+  const char *scenario; /* its name */
+  size_t written;
+  struct ss_columns columns; /* of CSV */
+};
+struct ss_results_form {
+  /* `blank`: all points, their values may be missing yet. */
+  bool (*begin)(struct ss_results_writer *writer, const struct ss_results *blank, struct ss_error *error);
+  /* All of some places and rank counts. */
+  bool (*more)(struct ss_results_writer *writer, const struct ss_result *points, size_t count,
+               struct ss_error *error);
+  bool (*end)(struct ss_results_writer *writer, const struct ss_results *points, struct ss_error *error);
+};
+extern const struct ss_results_form ss_results_as_table, ss_results_as_json, ss_results_as_csv;
+void ss_results_writer_free(struct ss_results_writer *writer);
+
+/* All at once. */
+bool ss_results_print(const struct ss_results_form *form, const struct ss_results *points, const char *scenario,
+                      FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

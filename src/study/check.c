@@ -1,0 +1,105 @@
+#include "study/check.h"
+
+#include "base/json_text.h"
+
+#include <cjson/cJSON.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool play_all(struct ss_checks *c, const struct ss_run_options *options, struct ss_error *error) {
+  size_t failed = SIZE_MAX;
+  ss_watcher_begin(options->watcher, "points", c->grid.count);
+  c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
+  if (!c->result) return ss_fail_memory(error, "checking");
+#pragma omp parallel num_threads(options->jobs ? (int)options->jobs : omp_get_num_procs())
+  {
+    struct ss_grid_scratch scratch = {0};
+#pragma omp for schedule(dynamic, 4)
+    for (size_t i = 0; i < c->grid.count; i++) {
+      struct ss_error mine;
+      bool ok = ss_grid_play(&c->grid.point[i], &scratch, &c->result[i], &mine);
+#pragma omp critical
+      {
+        if (!ok && i < failed) {
+          failed = i;
+          if (error) *error = mine;
+        }
+        ss_watcher_advance(options->watcher, 1, 1, (double)c->grid.count);
+      }
+    }
+    ss_grid_scratch_free(&scratch);
+  }
+  ss_watcher_end(options->watcher);
+  return failed == SIZE_MAX;
+}
+
+bool ss_checks_run(const struct ss_costs *costs, const struct ss_run_options *options, struct ss_checks *c,
+                   struct ss_error *error) {
+  *c = (struct ss_checks){0};
+  for (size_t i = 0; i < costs->count; i++)
+    if ((costs->cost[i].exact || costs->cost[i].exact_low) && !ss_grid_add(&c->grid, &costs->cost[i], error))
+      return false;
+  return play_all(c, options, error);
+}
+
+void ss_checks_free(struct ss_checks *c) {
+  ss_grid_free(&c->grid);
+  free(c->result);
+  *c = (struct ss_checks){0};
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------- */
+
+const char *ss_grid_input_name(const struct ss_grid_point *p) {
+  static const char *const overlaps[] = {
+      [SS_OVERLAP_FULL] = "full", [SS_OVERLAP_NONE] = "none", [SS_OVERLAP_RANDOM] = "random"};
+  return p->gradient.elements > 0 ? "gradient" : overlaps[p->uniform.overlap];
+}
+
+const char *ss_grid_touch_name(const struct ss_grid_point *p) {
+  static const char *const touches[] = {[SS_TOUCH_NONE] = NULL, [SS_TOUCH_LOW] = "low", [SS_TOUCH_HIGH] = "high"};
+  return touches[p->touches];
+}
+
+static cJSON *place_json(const struct ss_grid_point *p) {
+  cJSON *at = cJSON_CreateObject();
+  char form[128];
+  ss_cost_form_name(p->cost, form, sizeof form);
+  cJSON_AddStringToObject(at, "form", form);
+  cJSON_AddNumberToObject(at, "P", p->ranks);
+  cJSON_AddNumberToObject(at, "rows", (double)p->uniform.rows);
+  cJSON_AddNumberToObject(at, "row_width", p->uniform.width);
+  cJSON_AddNumberToObject(at, "d", (double)p->uniform.nnz / (double)p->uniform.rows);
+  cJSON_AddStringToObject(at, "overlap", ss_grid_input_name(p));
+  if (p->gradient.elements > 0) cJSON_AddNumberToObject(at, "rho", p->gradient.rho);
+  cJSON_AddNumberToObject(at, "iterations", (double)p->iterations);
+  cJSON_AddNumberToObject(at, "index_bytes", p->setting.index_bytes);
+  cJSON_AddNumberToObject(at, "alpha", p->alpha);
+  cJSON_AddNumberToObject(at, "beta", p->beta);
+  cJSON_AddBoolToObject(at, "verify", p->verify);
+  return at;
+}
+
+static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_result *r) {
+  cJSON *o = cJSON_CreateObject();
+  const char *touches = ss_grid_touch_name(p);
+  cJSON_AddStringToObject(o, "scheme", p->setting.scheme->name);
+  cJSON_AddItemToObject(o, "point", place_json(p));
+  cJSON_AddNumberToObject(o, "simulated_s", r->simulated);
+  ss_json_add_number(o, "exact_s", r->exact);
+  ss_json_add_number(o, "low_s", r->low);
+  ss_json_add_number(o, "high_s", r->high);
+  cJSON_AddItemToObject(o, "touches", touches ? cJSON_CreateString(touches) : cJSON_CreateNull());
+  ss_json_add_number(o, "paper_s", r->paper);
+  ss_json_add_number(o, "relative", r->relative);
+  cJSON_AddBoolToObject(o, "ok", r->ok);
+  return o;
+}
+
+cJSON *ss_checks_json(const struct ss_checks *c) {
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "checks");
+  for (size_t i = 0; i < c->grid.count; i++) cJSON_AddItemToArray(list, point_json(&c->grid.point[i], &c->result[i]));
+  return root;
+}

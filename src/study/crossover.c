@@ -1,0 +1,246 @@
+#include "study/crossover.h"
+
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "cost/grid.h"
+#include "study/study.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- simulation ------------------------------------------------------------------------------------------- */
+
+/* The nearest multiple, at least one. */
+static double nearest_multiple(double wanted, double unit) {
+  return fmax(1, nearbyint(wanted / unit)) * unit;
+}
+
+/* The uniform tensor nearest to what is asked of which every part of either scheme has the same whole number of rows,
+ * and of non-zero ones. */
+static bool round_size(const struct ss_crossover_study *s, double x, struct ss_rounding *out,
+                       struct ss_error *error) {
+  const struct ss_supposition *c = s->duel.with;
+  const struct ss_layout layout = ss_layout_of(&s->duel.cluster, s->duel.ranks);
+  const double row = (double)c->row_width * (double)c->value_bytes;
+  uint64_t unit = 1;
+  for (int i = 0; i < 2; i++) {
+    const struct ss_duel_side *side = &s->duel.side[i];
+    if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
+    const uint64_t parts = ss_setting_parts(&side->setting, layout);
+    if (parts > 1) unit = ss_common_multiple(unit, parts);
+  }
+  *out = (struct ss_rounding){.at = x, .rows_wanted = c->bytes / row, .density_wanted = c->density};
+  out->rows = nearest_multiple(out->rows_wanted, (double)unit);
+  out->density = fmin(nearest_multiple(out->rows * c->density, (double)unit) / out->rows, 1);
+  if (out->rows <= UINT32_MAX) return true;
+  return ss_fail(error, SS_BAD_INPUT, "%.3g rows are more than can be played (--row-width says how wide they are)",
+                 out->rows);
+}
+
+static bool note_rounding(struct ss_crossover_study *s, const struct ss_rounding *r, struct ss_error *error) {
+  if (fabs(r->rows - r->rows_wanted) <= 1e-9 * r->rows_wanted &&
+      fabs(r->density - r->density_wanted) <= 1e-9 * r->density_wanted)
+    return true;
+  struct ss_rounding *grown = ss_realloc(s->rounding, s->roundings + 1, sizeof *grown);
+  if (!grown) return ss_fail_memory(error, "simulating");
+  s->rounding = grown;
+  grown[s->roundings++] = *r;
+  return true;
+}
+
+static bool uniform_of(const struct ss_supposition *c, const struct ss_rounding *size, struct ss_uniform *out,
+                       struct ss_error *error) {
+  static const enum ss_overlap overlaps[] = {SS_OVERLAP_RANDOM, SS_OVERLAP_FULL, SS_OVERLAP_NONE};
+  if (size->rows * (double)c->row_width * (double)c->value_bytes > (double)SS_TENSOR_BYTES_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "%.0f rows of %llu elements are more than 2^53 bytes", size->rows,
+                   (unsigned long long)c->row_width);
+  *out = (struct ss_uniform){.rows = (uint64_t)size->rows,
+                             .width = (uint32_t)c->row_width,
+                             .value_bytes = (uint32_t)c->value_bytes,
+                             .overlap = overlaps[c->kind],
+                             .seed = 1};
+  return ss_uniform_make(size->density, out, error);
+}
+
+static bool play(const struct ss_crossover_study *s, const struct ss_study_typed *typed, double cost[2],
+                 struct ss_error *error) {
+  const struct ss_study_source source = {.no_verify = true, .costs = s->duel.costs, .typed = *typed};
+  const struct ss_run_options options = {.jobs = s->jobs};
+  struct ss_study *study;
+  struct ss_results results = {0};
+  if (!ss_study_open(&source, &study, error)) return false;
+  bool ok = ss_study_run(study, &options, NULL, &results, error);
+  for (int i = 0; ok && i < 2; i++) cost[i] = results.point[i].time;
+  ss_results_free(&results);
+  ss_study_close(study);
+  return ok;
+}
+
+/* The two costs at x by simulation, for struct ss_crossover_search. */
+static bool simulate(void *context, double x, double cost[2], struct ss_error *error) {
+  static const char *const labels[] = {"a", "b"}; /* which cannot be the same */
+  struct ss_crossover_study *s = context;
+  const uint32_t ranks = ss_duel_move(&s->duel, x);
+  struct ss_rounding size;
+  struct ss_uniform uniform;
+  struct ss_setting scheme[2] = {s->duel.side[0].setting, s->duel.side[1].setting};
+  for (int i = 0; i < 2; i++) snprintf(scheme[i].label, sizeof scheme[i].label, "%s", labels[i]);
+  const struct ss_study_typed typed = {.cluster = &s->duel.cluster,
+                                       .uniform = &uniform,
+                                       .ranks = &ranks,
+                                       .rank_counts = 1,
+                                       .scheme = scheme,
+                                       .schemes = 2};
+  if (s->probed++ < s->wanted) ss_watcher_advance(s->watcher, 1, 1, s->wanted); /* refining goes on beyond the grid */
+  if (ranks < 2) return ss_fail(error, SS_BAD_INPUT, "a single rank sends nothing");
+  return round_size(s, x, &size, error) && note_rounding(s, &size, error) &&
+         uniform_of(s->duel.with, &size, &uniform, error) && play(s, &typed, cost, error);
+}
+
+/* --- searching -------------------------------------------------------------------------------------------- */
+
+enum { PROBES_FORMS = 257, PROBES_SIMULATED = 17 };
+static const double precision_forms = 1e-12, precision_simulated = 1e-4;
+
+bool ss_crossover_study_run(struct ss_crossover_study *s, struct ss_error *error) {
+  const uint32_t usual = s->simulated ? PROBES_SIMULATED : PROBES_FORMS;
+  s->probed = 0;
+  s->wanted = s->probes ? s->probes : usual;
+  const struct ss_crossover_search search = {.low = s->low,
+                                             .high = s->high,
+                                             .whole = s->duel.over == SS_OVER_RANKS,
+                                             .probes = s->wanted,
+                                             .precision = s->simulated ? precision_simulated : precision_forms,
+                                             .same = 1e-12,
+                                             .costs = s->simulated ? simulate : ss_duel_forms,
+                                             .context = s->simulated ? (void *)s : &s->duel};
+  if (s->simulated) ss_watcher_begin(s->watcher, "places", s->wanted);
+  const bool found = ss_crossover_find(&search, &s->found, error);
+  if (s->simulated) ss_watcher_end(s->watcher);
+  return found || ss_fail_prefix(error, "nowhere in the range");
+}
+
+void ss_crossover_study_free(struct ss_crossover_study *s) {
+  ss_duel_close(&s->duel);
+  ss_crossover_free(&s->found);
+  free(s->rounding);
+  s->rounding = NULL;
+}
+
+const char *ss_crossover_winner(const struct ss_crossover_study *t, int winner) {
+  return winner == 0 ? NULL : t->duel.side[winner > 0].label;
+}
+const char *ss_crossover_loser(const struct ss_crossover_study *t, int winner) {
+  return t->duel.side[winner < 0].label;
+}
+
+/* --- JSON ------------------------------------------------------------------------------------------------- */
+
+static cJSON *crossings_json(const struct ss_crossover_study *t) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < t->found.crossings; i++) {
+    const struct ss_crossing *c = &t->found.crossing[i];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "at", c->at);
+    cJSON_AddNumberToObject(o, "before", c->before);
+    ss_json_add_text(o, "winner_below", ss_crossover_winner(t, c->below));
+    ss_json_add_text(o, "winner_above", ss_crossover_winner(t, c->above));
+    cJSON_AddNumberToObject(o, "a_s", c->cost[0]);
+    cJSON_AddNumberToObject(o, "b_s", c->cost[1]);
+    cJSON_AddBoolToObject(o, "jump", c->jump);
+    cJSON_AddItemToArray(list, o);
+  }
+  return list;
+}
+
+cJSON *ss_crossover_ranges(const struct ss_crossover_study *t) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < t->found.parts; i++) {
+    const struct ss_crossover_part *p = &t->found.part[i];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "from", p->from);
+    cJSON_AddNumberToObject(o, "to", p->to);
+    ss_json_add_text(o, "winner", ss_crossover_winner(t, p->winner));
+    cJSON_AddNumberToObject(o, "ratio_min", p->ratio_min);
+    cJSON_AddNumberToObject(o, "ratio_max", p->ratio_max);
+    cJSON_AddItemToArray(list, o);
+  }
+  return list;
+}
+
+static cJSON *skipped_json(const struct ss_crossover_study *t) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < t->found.gaps; i++) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "at", t->found.gap[i].at);
+    cJSON_AddStringToObject(o, "why", t->found.gap[i].why);
+    cJSON_AddItemToArray(list, o);
+  }
+  return list;
+}
+
+static cJSON *rounded_json(const struct ss_crossover_study *t) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < t->roundings; i++) {
+    const struct ss_rounding *r = &t->rounding[i];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "at", r->at);
+    cJSON_AddNumberToObject(o, "rows", r->rows);
+    cJSON_AddNumberToObject(o, "rows_wanted", r->rows_wanted);
+    cJSON_AddNumberToObject(o, "density", r->density);
+    cJSON_AddNumberToObject(o, "density_wanted", r->density_wanted);
+    cJSON_AddItemToArray(list, o);
+  }
+  return list;
+}
+
+static cJSON *side_json(const struct ss_crossover_study *t, const struct ss_duel_side *side) {
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddItemToObject(o, "scheme", cJSON_Duplicate(ss_doc_root(side->doc).at, 1));
+  if (t->simulated) return o;
+  const char *const forms[] = {side->first->exact, side->first->paper, side->first->exact_low,
+                               side->first->exact_high};
+  const char *formula = forms[t->duel.form];
+  ss_json_add_text(o, "formula", formula ? formula : side->first->exact);
+  ss_json_add_text(o, "assumes", side->first->assumes);
+  ss_json_add_text(o, "erratum", side->first->erratum);
+  cJSON_AddBoolToObject(o, "several_forms", side->several);
+  return o;
+}
+
+static void add_ratio(cJSON *root, const struct ss_crossover *found) {
+  cJSON *o = cJSON_AddObjectToObject(root, "ratio");
+  cJSON_AddNumberToObject(o, "min", found->ratio_min);
+  cJSON_AddNumberToObject(o, "min_at", found->ratio_min_at);
+  cJSON_AddNumberToObject(o, "max", found->ratio_max);
+  cJSON_AddNumberToObject(o, "max_at", found->ratio_max_at);
+}
+
+cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
+  static const char *const forms[] = {"exact", "paper", "low", "high"};
+  const struct ss_crossover *found = &t->found;
+  cJSON *root = cJSON_CreateObject(), *range;
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "a", t->duel.side[0].label);
+  cJSON_AddStringToObject(root, "b", t->duel.side[1].label);
+  cJSON_AddStringToObject(root, "over", ss_axes[t->duel.over].name);
+  cJSON_AddStringToObject(root, "method", t->simulated ? "simulation" : "closed form");
+  ss_json_add_text(root, "form", t->simulated ? NULL : forms[t->duel.form]);
+  cJSON_AddStringToObject(root, "cluster", t->duel.cluster.name);
+  range = cJSON_AddObjectToObject(root, "range");
+  cJSON_AddNumberToObject(range, "low", t->low);
+  cJSON_AddNumberToObject(range, "high", t->high);
+  cJSON_AddItemToObject(root, "crossings", crossings_json(t));
+  ss_json_add_text(root, "winner_below", ss_crossover_winner(t, found->part[0].winner));
+  ss_json_add_text(root, "winner_above", ss_crossover_winner(t, found->part[found->parts - 1].winner));
+  cJSON_AddItemToObject(root, "ranges", ss_crossover_ranges(t));
+  add_ratio(root, found);
+  cJSON_AddNumberToObject(root, "probes", (double)found->probes);
+  cJSON_AddItemToObject(root, "skipped", skipped_json(t));
+  cJSON_AddItemToObject(root, "rounded", rounded_json(t));
+  cJSON_AddItemToObject(root, "forms_of_a", side_json(t, &t->duel.side[0]));
+  cJSON_AddItemToObject(root, "forms_of_b", side_json(t, &t->duel.side[1]));
+  return root;
+}

@@ -1,0 +1,42 @@
+/* Where two schemes cost the same over one quantity: by closed forms, or by playing both on uniform tensors. */
+#ifndef SS_STUDY_CROSSOVER_H
+#define SS_STUDY_CROSSOVER_H
+
+#include "base/watcher.h"
+#include "cost/crossover.h"
+#include "cost/duel.h"
+
+/* A size that was moved so that every part of it has the same whole number of rows. */
+struct ss_rounding {
+  double at, rows, density; /* as played */
+  double rows_wanted, density_wanted;
+};
+
+struct ss_crossover_study {
+  struct ss_duel duel; /* opened by the caller */
+  bool simulated;
+  double low, high;                 /* the range */
+  uint32_t probes;                  /* places of the grid; 0: 257, simulated 17 */
+  unsigned jobs;                    /* threads of a simulation; 0: all cores */
+  const struct ss_watcher *watcher; /* told of simulated places; NULL: nobody */
+
+  /* what comes of it */
+  struct ss_crossover found;
+  struct ss_rounding *rounding;
+  size_t roundings;
+  uint32_t probed, wanted;
+};
+
+bool ss_crossover_study_run(struct ss_crossover_study *study, struct ss_error *error) SS_MUST_CHECK;
+/* Also closes the duel. Harmless when nothing was run. */
+void ss_crossover_study_free(struct ss_crossover_study *study);
+
+/* The label of the cheaper scheme (struct ss_crossing tells of -1, 0 and 1), NULL where there is none, and of the
+ * other one. */
+const char *ss_crossover_winner(const struct ss_crossover_study *study, int winner);
+const char *ss_crossover_loser(const struct ss_crossover_study *study, int winner);
+/* The tree that `crossover --format json` prints, and its list of ranges; the caller's, NULL when memory is short. */
+struct cJSON *ss_crossover_study_json(const struct ss_crossover_study *study);
+struct cJSON *ss_crossover_ranges(const struct ss_crossover_study *study);
+
+#endif

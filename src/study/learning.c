@@ -1,0 +1,90 @@
+#include "study/learning.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "learn/text.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+enum { TEXT_RANKS = 8 }; /* unless more are asked for */
+
+void ss_learning_defaults(struct ss_learning_source *source) {
+  *source = (struct ss_learning_source){
+      .import = {.batch = 8, .seq = 32, .vocab = 2000, .tensor = "text"},
+      .task = {.steps = 200,
+               .shape = {.width = 16, .context = 4, .samples = 32, .seed = 1},
+               .optimizer = {.kind = SS_ADAGRAD}},
+      .cluster = {
+          .name = "flat", .model = "alpha-beta", .inter = {1e-5, 1e-9}, .intra = {1e-5, 1e-9}, .gpus_per_node = 1}};
+}
+
+static bool open_text(struct ss_learning *l, struct ss_error *error) {
+  struct ss_learning_source *s = &l->source;
+  struct ss_mapping file;
+  if (!s->import.source) s->import.source = s->trace ? s->trace : s->text;
+  s->import.row_width = s->task.shape.width;
+  if (!s->trace && s->import.ranks == 0) s->import.ranks = TEXT_RANKS;
+  if (s->trace) {
+    const struct ss_text_options options = {s->import.ranks, s->import.batch, s->import.vocab};
+    return ss_learn_trace(s->trace, &options, &l->trace, error);
+  }
+  if (s->bytes) return ss_trace_import(s->text, s->bytes, s->size, &s->import, &l->trace, error);
+  if (!ss_map_file(s->text, &file, error)) return false;
+  const bool ok = ss_trace_import(s->text, (const char *)file.data, file.size, &s->import, &l->trace, error);
+  ss_unmap_file(&file);
+  return ok;
+}
+
+bool ss_learning_open(const struct ss_learning_source *source, struct ss_learning *l, struct ss_error *error) {
+  *l = (struct ss_learning){.source = *source, .task = source->task};
+  if (!open_text(l, error)) return false;
+  l->task.text = l->trace;
+  if (!(source->task.optimizer.rate > 0)) l->task.optimizer.rate = ss_optimizer_rate(source->task.optimizer.kind);
+  l->task.batch = source->import.batch;
+  l->task.shape.vocab = ss_trace_tensor(l->trace, 0)->rows;
+  l->task.cluster = &l->source.cluster;
+  ss_capture_begin(&l->capture, &l->task);
+  l->curve = ss_alloc_zero(source->settings, sizeof *l->curve);
+  return l->curve || ss_fail_memory(error, "training a model");
+}
+
+bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watcher *watcher, struct ss_error *error) {
+  const struct ss_learning_source *s = &l->source;
+  const struct ss_learn_watch watch = ss_capture_watch(&l->capture);
+  const bool is_stream = !s->trace && s->import.layout == SS_STREAM;
+  size_t failed = s->settings;
+  ss_watcher_begin(watcher, "schemes", s->settings);
+  if (jobs) omp_set_num_threads((int)jobs);
+#pragma omp parallel for schedule(dynamic, 1) if (s->settings > 1)
+  for (size_t i = 0; i < s->settings; i++) {
+    struct ss_error mine;
+    const bool ok = ss_learn(&l->task, &s->setting[i], s->captures ? &watch : NULL, &l->curve[i], &mine);
+#pragma omp critical
+    {
+      if (!ok && i < failed) {
+        failed = i; /* the first in order, whatever the threads did */
+        if (error) *error = mine;
+      }
+      ss_watcher_advance(watcher, 1, 1, (double)s->settings);
+    }
+  }
+  ss_watcher_end(watcher);
+  l->curves = (struct ss_curves){.task = &l->task,
+                                 .text = s->import.source,
+                                 .layout = s->trace    ? "trace"
+                                           : is_stream ? "stream"
+                                                       : "sentence",
+                                 .seq = is_stream ? s->import.seq : 0,
+                                 .curve = l->curve,
+                                 .count = s->settings};
+  return failed == s->settings;
+}
+
+void ss_learning_close(struct ss_learning *l) {
+  for (size_t i = 0; l->curve && i < l->source.settings; i++) ss_curve_free(&l->curve[i]);
+  free(l->curve);
+  if (l->trace) ss_capture_free(&l->capture);
+  ss_trace_close(l->trace);
+  *l = (struct ss_learning){0};
+}

@@ -1,0 +1,108 @@
+#include "study/plan.h"
+
+#include "base/json_text.h"
+#include "base/memory.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- choosing ------------------------------------------------------------------------------------------- */
+
+static bool same_place(const struct ss_result *a, const struct ss_result *b) {
+  return a->ranks == b->ranks && a->at == b->at;
+}
+
+static bool is_sum(const struct ss_result *p) {
+  return strcmp(p->tensor, "*") == 0;
+}
+
+/* The least time, the first of equals; `but` is left out. */
+static const struct ss_result *cheapest(const struct ss_result *points, size_t n, const struct ss_result *but) {
+  const struct ss_result *best = NULL;
+  for (size_t i = 0; i < n; i++)
+    if (&points[i] != but && (!best || points[i].time < best->time)) best = &points[i];
+  return best;
+}
+
+static struct ss_plan_row choose(const struct ss_result *points, size_t n) {
+  struct ss_plan_row row = {.place = points, .dense = NAN, .candidates = n, .lossless = true};
+  for (size_t i = 0; i < n && isnan(row.dense); i++)
+    if (strcmp(points[i].setting.scheme->name, "allreduce") == 0) row.dense = points[i].time;
+  if (is_sum(points)) {
+    row.next = cheapest(points, n, NULL);
+    return row;
+  }
+  row.best = cheapest(points, n, NULL);
+  row.next = cheapest(points, n, row.best);
+  row.time = row.best->time;
+  row.lossless = row.best->lossless;
+  return row;
+}
+
+bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) {
+  *out = (struct ss_plan){.row = ss_alloc_zero(points->count, sizeof *out->row)};
+  if (!out->row) return ss_fail_memory(error, "planning");
+  for (size_t i = 0, n; i < points->count; i += n) {
+    const struct ss_result *p = &points->point[i];
+    for (n = 1; i + n < points->count && same_place(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
+    struct ss_plan_row row = choose(p, n);
+    for (size_t k = out->count; is_sum(p) && k-- > 0 && same_place(p, out->row[k].place);) {
+      row.time += out->row[k].time;
+      row.lossless = row.lossless && out->row[k].lossless;
+    }
+    out->row[out->count++] = row;
+  }
+  return true;
+}
+
+void ss_plan_free(struct ss_plan *plan) {
+  free(plan->row);
+  *plan = (struct ss_plan){0};
+}
+
+double ss_plan_margin(const struct ss_plan_row *row) {
+  return row->next && row->time > 0 ? row->next->time / row->time - 1 : NAN;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------- */
+
+static cJSON *row_json(const struct ss_plan_row *row) {
+  const struct ss_result *best = row->best, *place = row->place;
+  cJSON *o = cJSON_CreateObject(), *point = best ? ss_result_json(best) : NULL,
+        *options = cJSON_DetachItemFromObjectCaseSensitive(point, "options");
+  cJSON_Delete(point);
+  ss_json_add_text(o, "tensor", place->tensor);
+  ss_json_add_text(o, "scheme", best ? best->setting.scheme->name : NULL);
+  ss_json_add_text(o, "label", best ? best->setting.label : NULL);
+  cJSON_AddItemToObject(o, "options", options ? options : cJSON_CreateObject());
+  cJSON_AddNumberToObject(o, "ranks", place->ranks);
+  cJSON_AddItemToObject(o, "at", place->at ? cJSON_Duplicate(place->at, 1) : cJSON_CreateObject());
+  ss_json_add_text(o, "cluster", place->cluster);
+  ss_json_add_text(o, "device", place->device);
+  ss_json_add_text(o, "trace", place->trace);
+  ss_json_add_number(o, "time_s", row->time);
+  ss_json_add_text(o, "next", row->next ? row->next->setting.label : NULL);
+  ss_json_add_number(o, "next_time_s", row->next ? row->next->time : NAN);
+  ss_json_add_number(o, "margin", ss_plan_margin(row));
+  ss_json_add_number(o, "dense_s", row->dense);
+  cJSON_AddBoolToObject(o, "lossless", row->lossless);
+  ss_json_add_number(o, "energy", best ? best->energy : NAN);
+  cJSON_AddNumberToObject(o, "candidates", (double)row->candidates);
+  return o;
+}
+
+cJSON *ss_plan_rows(const struct ss_plan *plan) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; list && i < plan->count; i++) cJSON_AddItemToArray(list, row_json(&plan->row[i]));
+  return list;
+}
+
+cJSON *ss_plan_json(const struct ss_plan *plan, const char *scenario) {
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "scenario", scenario);
+  cJSON_AddItemToObject(root, "plan", ss_plan_rows(plan));
+  return root;
+}

@@ -1,0 +1,32 @@
+/* The cheapest scheme of each tensor at each place, out of results that were computed. */
+#ifndef SS_STUDY_PLAN_H
+#define SS_STUDY_PLAN_H
+
+#include "study/results.h"
+
+struct ss_plan_row {
+  const struct ss_result *place;       /* any point of this tensor and place */
+  const struct ss_result *best, *next; /* best NULL: the sum over tensors, each with its own best; next: of one scheme
+                                         for all. next NULL: there is one candidate */
+  double time, dense; /* s; dense: of the first all-reduce among the candidates, NaN: there is none */
+  bool lossless;
+  size_t candidates;
+};
+
+struct ss_plan {
+  struct ss_plan_row *row; /* in the order of the points */
+  size_t count;
+};
+
+/* What the rows point to is the points', which must outlive the plan. */
+bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_plan_free(struct ss_plan *plan);
+
+/* next's time / this time - 1; NaN without a next, or when nothing takes time. */
+double ss_plan_margin(const struct ss_plan_row *row);
+
+/* The tree that `plan --format json` prints, and its list of rows; the caller's, NULL when memory is short. */
+struct cJSON *ss_plan_json(const struct ss_plan *plan, const char *scenario);
+struct cJSON *ss_plan_rows(const struct ss_plan *plan);
+
+#endif

@@ -1,0 +1,179 @@
+#include "study/results.h"
+
+#include "base/json_text.h"
+#include "base/suggest.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the numeric fields ----------------------------------------------------------------------------------- */
+
+#define FIELD(name, member, is)                                                                                      \
+  { name, offsetof(struct ss_result, member), is }
+const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
+    FIELD("time_s", time, SS_FIELD_MEAN | SS_FIELD_ADDS),
+    FIELD("time_min_s", time_min, SS_FIELD_ADDS),
+    FIELD("time_max_s", time_max, SS_FIELD_ADDS),
+    FIELD("kernel_s", kernel, SS_FIELD_MEAN | SS_FIELD_ADDS),
+    FIELD("messages", messages, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("rounds", rounds, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("bytes_total", bytes, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("bytes_sent_max", sent_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("bytes_received_max", received_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("server_bytes_max", server_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("density", density, 0),
+    FIELD("gamma", gamma, 0),
+    FIELD("push_imbalance", push_imbalance, SS_FIELD_MEAN),
+    FIELD("pull_imbalance", pull_imbalance, SS_FIELD_MEAN),
+    FIELD("error_l2", error_l2, SS_FIELD_MEAN),
+    FIELD("error_mean", error_mean, SS_FIELD_MEAN),
+    FIELD("energy", energy, SS_FIELD_MEAN),
+    FIELD("energy_lost", energy_lost, SS_FIELD_MEAN),
+    FIELD("k", k, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("formula_s", formula_s, SS_FIELD_ADDS),
+    FIELD("formula_low_s", formula_low_s, SS_FIELD_ADDS),
+    FIELD("formula_high_s", formula_high_s, SS_FIELD_ADDS),
+    FIELD("paper_s", paper_s, SS_FIELD_ADDS),
+    FIELD("paper_low_s", paper_low_s, 0),
+    FIELD("paper_high_s", paper_high_s, 0),
+};
+
+double ss_result_value(const struct ss_result *result, size_t field) {
+  double value;
+  memcpy(&value, (const char *)result + ss_result_fields[field].offset, sizeof value);
+  return value;
+}
+
+void ss_result_set_value(struct ss_result *result, size_t field, double value) {
+  memcpy((char *)result + ss_result_fields[field].offset, &value, sizeof value);
+}
+
+bool ss_result_find(const struct ss_result *result, const char *name, double *out, const char **near) {
+  const char *names[SS_RESULT_FIELDS + 1] = {NULL};
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
+    names[i] = ss_result_fields[i].name;
+    if (strcmp(names[i], name) != 0) continue;
+    *out = ss_result_value(result, i);
+    return true;
+  }
+  *near = ss_nearest(name, names);
+  return false;
+}
+
+static enum ss_verdict both(enum ss_verdict a, enum ss_verdict b) {
+  return a == SS_NO || b == SS_YES ? a : b;
+}
+
+struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t count) {
+  struct ss_result all = tensors[0];
+  all.tensor = "*";
+  all.iteration_s = all.rank_sent = all.rank_received = NULL;
+  all.formula = all.formula_low = all.formula_high = all.paper = NULL;
+  all.hash[0] = all.hash[1] = 0;
+  for (uint32_t t = 1; t < count; t++) all.exact = both(all.exact, tensors[t].exact);
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
+    double sum = ss_result_fields[i].is & SS_FIELD_ADDS ? ss_result_value(&tensors[0], i) : NAN;
+    for (uint32_t t = 1; t < count; t++) sum += ss_result_value(&tensors[t], i);
+    ss_result_set_value(&all, i, sum);
+  }
+  return all;
+}
+
+void ss_result_free_arrays(struct ss_result *r) {
+  free(r->iteration_s);
+  free(r->rank_sent);
+  free(r->rank_received);
+  r->iteration_s = r->rank_sent = r->rank_received = NULL;
+}
+
+void ss_results_free(struct ss_results *results) {
+  for (size_t i = 0; i < results->count; i++) ss_result_free_arrays(&results->point[i]);
+  free(results->point);
+  *results = (struct ss_results){0};
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------- */
+
+static void add_verdict(cJSON *object, const char *name, enum ss_verdict verdict) {
+  if (verdict == SS_UNKNOWN) cJSON_AddNullToObject(object, name);
+  else cJSON_AddBoolToObject(object, name, verdict == SS_YES);
+}
+
+static const char *const hierarchies[] = {"none", "shard", "leader"};
+
+static void add_options(cJSON *object, const struct ss_setting *s) {
+  cJSON *options = cJSON_AddObjectToObject(object, "options");
+  const struct ss_option *option = s->scheme->options;
+  for (size_t i = 0; option && option[i].name; i++) {
+    if (option[i].kind == SS_OPTION_CHOICE)
+      cJSON_AddStringToObject(options, option[i].name, option[i].choices[s->value[i]]);
+    else if (option[i].kind == SS_OPTION_FLAG) cJSON_AddBoolToObject(options, option[i].name, s->value[i] != 0);
+    else if (option[i].kind == SS_OPTION_REAL) cJSON_AddNumberToObject(options, option[i].name, s->real[i]);
+    else if (s->given[i]) cJSON_AddNumberToObject(options, option[i].name, (double)s->value[i]);
+  }
+  cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
+  cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");
+  cJSON_AddStringToObject(options, "sizes", s->exchange_sizes ? "exchanged" : "free");
+  cJSON_AddStringToObject(options, "hierarchy", hierarchies[s->hierarchy]);
+}
+
+static void add_array(cJSON *object, const char *name, const double *values, uint64_t count) {
+  if (!values) return;
+  cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(values, (int)count));
+}
+
+static void add_place(cJSON *o, const struct ss_result *r) {
+  char hash[32], whole[64];
+  cJSON_AddNumberToObject(o, "ranks", r->ranks);
+  cJSON_AddStringToObject(o, "tensor", r->tensor);
+  cJSON_AddItemToObject(o, "at", r->at ? cJSON_Duplicate(r->at, 1) : cJSON_CreateObject());
+  cJSON_AddStringToObject(o, "cluster", r->cluster);
+  cJSON_AddStringToObject(o, "device", r->device);
+  cJSON_AddStringToObject(o, "trace", r->trace);
+  snprintf(hash, sizeof hash, "xxh64:%016llx", (unsigned long long)r->trace_hash);
+  ss_json_add_text(o, "trace_hash", r->trace_hash ? hash : NULL);
+  cJSON_AddNumberToObject(o, "seed", (double)r->seed);
+  cJSON_AddNumberToObject(o, "iterations", (double)r->iterations);
+  snprintf(whole, sizeof whole, "xxh128:%016llx%016llx", (unsigned long long)r->hash[0],
+           (unsigned long long)r->hash[1]);
+  ss_json_add_text(o, "point_hash", r->hash[0] || r->hash[1] ? whole : NULL);
+}
+
+cJSON *ss_result_json(const struct ss_result *r) {
+  cJSON *o = cJSON_CreateObject();
+  if (!o) return NULL;
+  cJSON_AddStringToObject(o, "scheme", r->setting.scheme->name);
+  cJSON_AddStringToObject(o, "label", r->setting.label);
+  add_options(o, &r->setting);
+  add_place(o, r);
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
+    ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
+  cJSON_AddBoolToObject(o, "lossless", r->lossless);
+  add_verdict(o, "exact", r->exact);
+  ss_json_add_text(o, "formula", r->formula);
+  ss_json_add_text(o, "formula_low", r->formula_low);
+  ss_json_add_text(o, "formula_high", r->formula_high);
+  ss_json_add_text(o, "paper", r->paper);
+  ss_json_add_text(o, "erratum", r->erratum);
+  add_array(o, "iteration_s", r->iteration_s, r->iterations);
+  add_array(o, "rank_bytes_sent", r->rank_sent, r->ranks);
+  add_array(o, "rank_bytes_received", r->rank_received, r->ranks);
+  return o;
+}
+
+cJSON *ss_results_json(const struct ss_results *results, const char *scenario) {
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "scenario", scenario);
+  cJSON *list = cJSON_AddArrayToObject(root, "points");
+  for (size_t i = 0; i < results->count; i++) {
+    cJSON *point = ss_result_json(&results->point[i]);
+    if (cJSON_AddItemToArray(list, point)) continue;
+    cJSON_Delete(point);
+    cJSON_Delete(root);
+    return NULL;
+  }
+  return root;
+}

@@ -1,0 +1,79 @@
+/* What was computed: one result is one scheme on one tensor at one place of the scenario's grid (docs/results.md
+ * calls it a point). */
+#ifndef SS_STUDY_RESULTS_H
+#define SS_STUDY_RESULTS_H
+
+#include "schemes/scheme.h"
+
+struct cJSON;
+
+enum ss_verdict { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
+
+struct ss_result {
+  struct ss_setting setting;
+  uint32_t ranks;
+  const char *tensor; /* "*": all of them together */
+  struct cJSON *at;   /* where in the sweep: an object, shared, or NULL */
+  const char *cluster, *device, *trace;
+  uint64_t trace_hash; /* 0: the trace is no file */
+  uint64_t seed, iterations;
+  double time, time_min, time_max, kernel;          /* s */
+  double messages, rounds;                          /* means over iterations, as are bytes */
+  double bytes, sent_max, received_max, server_max; /* B */
+  double density, gamma, push_imbalance, pull_imbalance;
+  double error_l2, error_mean; /* of an estimated sum; 0 where it is exact */
+  double energy, energy_lost;  /* of what ranks had: applied, and gone for good */
+  double k;                    /* entries that a rank selects; NaN: none are selected */
+  bool lossless;
+  enum ss_verdict exact;
+  const char *formula, *paper, *erratum;  /* NULL: none */
+  const char *formula_low, *formula_high; /* where the form is a pair of bounds */
+  double formula_s, formula_low_s, formula_high_s, paper_s, paper_low_s, paper_high_s;
+  uint64_t hash[2];                  /* of all that decides the result; 0 of "*" */
+  double *iteration_s;               /* [iterations], or NULL */
+  double *rank_sent, *rank_received; /* [ranks] means over iterations, or NULL */
+};
+
+/* Texts belong to the study that was run, which must outlive its results. */
+struct ss_results {
+  struct ss_result *point;
+  size_t count;
+};
+void ss_results_free(struct ss_results *results);
+void ss_result_free_arrays(struct ss_result *result);
+
+/* --- the numeric fields ----------------------------------------------------------------------------------- */
+
+/* What a field is. */
+enum {
+  SS_FIELD_MEAN = 1,  /* a mean over iterations */
+  SS_FIELD_ADDS = 2,  /* "*" has the sum over tensors; of other fields it has none */
+  SS_FIELD_COUNTS = 4 /* whole things were counted: no compiler rounds them another way */
+};
+enum { SS_RESULT_FIELDS = 25 };
+
+/* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
+extern const struct ss_result_field {
+  const char *name;
+  size_t offset;
+  unsigned is;
+} ss_result_fields[SS_RESULT_FIELDS];
+
+/* The value of ss_result_fields[field], NaN when null. */
+double ss_result_value(const struct ss_result *result, size_t field);
+void ss_result_set_value(struct ss_result *result, size_t field, double value);
+/* The value of that name; false when no field has it. `near` gets the nearest name, or NULL. */
+bool ss_result_find(const struct ss_result *result, const char *name, double *out, const char **near);
+
+/* The tensors' results in one, under the name "*". */
+struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t count);
+
+/* --- JSON --------------------------------------------------------------------------------------------------- */
+
+/* The result as a JSON object, the caller's; NULL when memory is short. */
+struct cJSON *ss_result_json(const struct ss_result *result);
+/* {"sparsync", "scenario", "points"}: the tree that `run --format json` prints, the caller's; NULL when memory is
+ * short. */
+struct cJSON *ss_results_json(const struct ss_results *results, const char *scenario);
+
+#endif

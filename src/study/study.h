@@ -1,0 +1,154 @@
+/* Studies: what to run, from a JSON file, a document in memory, edits, or all of them (docs/scenarios.md), and
+ * running it.
+ *
+ * A sweep edits the document once for each place of its grid. What comes out is a flat list of jobs, each complete in
+ * itself, in a fixed order; each job gives one result. */
+#ifndef SS_STUDY_STUDY_H
+#define SS_STUDY_STUDY_H
+
+#include "base/json.h"
+#include "base/watcher.h"
+#include "cost/forms.h"
+#include "machine/device.h"
+#include "schemes/simulate.h"
+#include "schemes/select.h"
+#include "study/results.h"
+
+struct ss_communicator;
+struct ss_study;
+
+/* One result to be computed. */
+struct ss_job {
+  struct ss_setting setting;
+  struct ss_cluster cluster;
+  const char *cluster_name, *device_name; /* shared by all jobs of one place */
+  struct ss_device device;
+  struct ss_origin origin;
+  struct ss_selection selection;
+  const char *trace_name, *trace_key, *tensor_name; /* key: the JSON that names the trace; NULL: a typed tensor */
+  uint64_t trace_hash;
+  uint32_t ranks, servers;
+  uint64_t first, end, seed; /* iterations [first, end) */
+  struct cJSON *at;          /* shared by all jobs of one place; NULL without a sweep */
+  uint32_t siblings;         /* tensors of the trace: jobs of one scheme and place follow each other */
+  bool verify;
+};
+
+/* --- where a study comes from ----------------------------------------------------------------------------- */
+
+/* A field of the document and its new value, as JSON (copied). */
+struct ss_study_edit {
+  const char *path; /* as ss_doc_set takes it */
+  const struct cJSON *value;
+};
+
+/* What a caller has as values already: it holds at every place, whatever the document says. */
+struct ss_study_typed {
+  const struct ss_cluster *cluster; /* NULL: the document's */
+  const struct ss_uniform *uniform; /* instead of a trace; NULL: the document's trace */
+  const uint32_t *ranks;            /* [rank_counts]; NULL: the document's */
+  const struct ss_setting *scheme;  /* [schemes], with labels that differ; NULL: the document's */
+  size_t rank_counts, schemes;
+};
+
+/* All strings and arrays are the caller's, and outlive the study. */
+struct ss_study_source {
+  const char *file;             /* NULL: none */
+  const struct cJSON *document; /* copied; NULL: what `file` holds, or nothing */
+  const char *name;             /* stands for the document in messages; NULL: `file`, or "command line" */
+  const char *base;             /* a relative path that is not found from here is looked for beside this file, and one
+                                   folder up; NULL: `file` */
+
+  /* Edits, in this order; NULL: none. `schemes` is a list "a,b". */
+  const char *trace, *cluster, *device, *ranks, *iterations, *merge, *schemes;
+  bool no_verify;
+  const char **set; /* "PATH=VALUE" */
+  size_t sets;
+  const struct ss_study_edit *edit;
+  size_t edits;
+  const char *bandwidth, *latency; /* of the cluster */
+  struct ss_study_typed typed;
+
+  bool plan;  /* without named schemes all of ss_candidates are played, and only those that the next two admit */
+  bool lossy; /* schemes that do not end with the exact sum */
+  bool model_parallel;          /* schemes that need the table cut over ranks */
+  const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */
+};
+
+bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, struct ss_error *error) SS_MUST_CHECK;
+/* NULL is nothing. */
+void ss_study_close(struct ss_study *study);
+
+/* The document alone: the source's, with its edits, "cluster" and "device" replaced by what their names stand for.
+ * For commands whose scenarios say other things beside; to be freed. */
+bool ss_study_document(const struct ss_study_source *source, struct ss_doc **out,
+                       struct ss_error *error) SS_MUST_CHECK;
+
+const char *ss_study_name(const struct ss_study *study);
+const struct ss_job *ss_study_jobs(const struct ss_study *study, size_t *count);
+/* The closed forms whose values its results have. */
+const struct ss_costs *ss_study_costs(const struct ss_study *study);
+/* The scenario after all edits, names of models replaced by what their files hold; the sweep stands in it. The same
+ * results come of it without edits. */
+const struct cJSON *ss_study_resolved(const struct ss_study *study);
+/* [{"kind": "cluster" or "device", "model": {...}}] of all places, each with its "source"; models that differ in
+ * numbers only stand once. */
+const struct cJSON *ss_study_models(const struct ss_study *study);
+
+/* --- running it ------------------------------------------------------------------------------------------- */
+
+struct ss_run_options {
+  unsigned jobs; /* threads; 0: as many as there are cores */
+  bool per_rank, per_iteration;
+  const struct ss_watcher *watcher; /* told how far the run is; NULL: nobody */
+  struct ss_communicator *comm;     /* whose processes share the work; NULL: one process does all */
+  double patience;                  /* s: a process that is silent for longer is lost */
+};
+
+/* Somebody who wants to know while results are computed. Calls come one at a time, from any thread; a function that
+ * returns false ends the run with its error. */
+struct ss_results_listener {
+  /* Is the result known already? It has its names, and gets its values. NULL: none is. */
+  bool (*recall)(struct ss_results_listener *self, struct ss_result *result, bool *known, struct ss_error *error);
+  /* A result was computed: in any order, "*" never. NULL: nobody asks. */
+  bool (*computed)(struct ss_results_listener *self, const struct ss_result *result, struct ss_error *error);
+  /* Before the first is computed: all results in the order in which they will be printed, without values. */
+  bool (*begin)(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error);
+  /* The next `count` results in that order: all of one place and rank count. */
+  bool (*ready)(struct ss_results_listener *self, const struct ss_result *results, size_t count,
+                struct ss_error *error);
+  /* All processes are being ended: adds to the error what becomes of the results that are there. NULL: nothing. */
+  void (*stopped)(struct ss_results_listener *self, struct ss_error *error);
+};
+
+/* One result for each job, and behind those of a trace with several tensors one ("*") for all together. Jobs that
+ * differ in nothing but their network are simulated in one go. `listener` may be NULL. The results are to be freed,
+ * before the study is closed.
+ *
+ * With options->comm it is collective, and like ss_communicator_share: rank 0 has the listener and gets the results,
+ * the others get none. */
+bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
+                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- expectations ----------------------------------------------------------------------------------------- */
+
+/* The scenario's "expect". */
+struct ss_node ss_study_expect(const struct ss_study *study);
+/* Reads it without results: what is wrong with it is known before anything is simulated. */
+bool ss_study_check_expect(const struct ss_study *study, struct ss_error *error) SS_MUST_CHECK;
+/* Holds the results against one entry of it. */
+bool ss_results_expect_one(const struct ss_results *results, struct ss_node node,
+                           struct ss_error *error) SS_MUST_CHECK;
+/* Holds the results against all of it. What fails is described in `error`. */
+bool ss_results_expect(const struct ss_results *results, struct ss_node expect, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- rank counts ------------------------------------------------------------------------------------------ */
+
+/* "4,8,16", "4..64" (doubling) or both mixed, into out[capacity]. */
+bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *count,
+                    struct ss_error *error) SS_MUST_CHECK;
+/* A scenario's "ranks": such a text, a number, or a list; absent: `available`, an error where that is 0. */
+bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t capacity, size_t *count,
+                   struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,214 @@
+#include "base/json_text.h"
+#include "study/training.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+
+void ss_training_part_name(const struct ss_training_point *p, enum ss_span_kind kind, uint32_t what, char *out,
+                           size_t size) {
+  const struct ss_workload *w = p->timetable.workload;
+  switch (kind) {
+  case SS_SPAN_BACKWARD: snprintf(out, size, "backward of %.80s", w->module[what].name); return;
+  case SS_SPAN_FORWARD: snprintf(out, size, "forward of %.80s", w->module[what].name); return;
+  case SS_SPAN_SPLIT: snprintf(out, size, "Algorithm 1"); return;
+  case SS_SPAN_TASK: ss_task_name(&p->timetable, &p->timetable.task[what], out, size); return;
+  }
+}
+
+const char *const ss_shade_names[SS_SHADES] = {"backward",        "forward",    "Algorithm 1",    "dense gradients",
+                                               "table gradients", "prior rows", "looked-up rows", "delayed rows"};
+
+static double begin_of(const struct ss_training_point *p) {
+  return p->result.end[p->options.iterations - 2];
+}
+static double end_of(const struct ss_training_point *p) {
+  return p->result.end[p->options.iterations - 1];
+}
+
+static enum ss_shade shade_of(const struct ss_training_point *p, const struct ss_span *s) {
+  if (s->kind == SS_SPAN_BACKWARD) return SS_SHADE_BACKWARD;
+  if (s->kind == SS_SPAN_FORWARD) return SS_SHADE_FORWARD;
+  if (s->kind == SS_SPAN_SPLIT) return SS_SHADE_SPLIT;
+  const struct ss_task *task = &p->timetable.task[s->what];
+  switch (task->kind) {
+  case SS_TASK_LOOKUPS: return SS_SHADE_LOOKUPS;
+  case SS_TASK_PRIOR: return SS_SHADE_PRIOR;
+  case SS_TASK_DELAYED: return SS_SHADE_DELAYED;
+  case SS_TASK_GRADIENT: break;
+  }
+  return task->dense ? SS_SHADE_DENSE : SS_SHADE_ROWS;
+}
+
+static const char *name_of(const struct ss_training_point *p, const struct ss_span *s) {
+  if (s->kind == SS_SPAN_SPLIT) return "";
+  return p->timetable.workload->module[s->kind == SS_SPAN_TASK ? *p->timetable.task[s->what].member : s->what].name;
+}
+
+bool ss_training_show(const struct ss_training_point *p, const struct ss_span *s, struct ss_training_shown *out) {
+  if (s->kind != SS_SPAN_TASK && s->stream > 0) return false;
+  const double begin = begin_of(p), end = end_of(p);
+  *out = (struct ss_training_shown){.shade = shade_of(p, s),
+                                    .name = name_of(p, s),
+                                    .start = fmax(s->start, begin) - begin,
+                                    .end = fmin(isfinite(s->end) ? s->end : end, end) - begin,
+                                    .task = s->kind == SS_SPAN_TASK};
+  return out->end > out->start;
+}
+
+static const struct ss_setting *setting_of(const struct ss_training_point *p, const struct ss_task *task) {
+  if (task->kind == SS_TASK_LOOKUPS) return &p->system->lookups;
+  return p->timetable.workload->module[*task->member].embedding ? &p->system->sparse : &p->system->dense;
+}
+
+static cJSON *task_json(const struct ss_training_point *p, const struct ss_task *task, bool arrays) {
+  cJSON *o = cJSON_CreateObject(), *modules = cJSON_AddArrayToObject(o, "modules");
+  cJSON_AddStringToObject(o, "kind", ss_task_kind_name(task->kind));
+  for (uint32_t i = 0; i < task->members; i++)
+    cJSON_AddItemToArray(modules, cJSON_CreateString(p->timetable.workload->module[task->member[i]].name));
+  cJSON_AddNumberToObject(o, "part", task->part);
+  cJSON_AddNumberToObject(o, "parts", task->parts);
+  cJSON_AddStringToObject(o, "scheme", setting_of(p, task)->label);
+  cJSON_AddBoolToObject(o, "dense", task->dense);
+  ss_json_add_number(o, "time_s", ss_task_seconds(task, &p->options));
+  ss_json_add_number(o, "bytes_total", ss_task_sent(task, &p->options));
+  if (arrays) cJSON_AddItemToObject(o, "times_s", cJSON_CreateDoubleArray(task->seconds, (int)task->period));
+  return o;
+}
+
+static const char *const span_kinds[] = {"backward", "split", "forward", "task"};
+
+static cJSON *path_json(const struct ss_training_point *p) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < p->paths; i++) {
+    char name[200];
+    cJSON *o = cJSON_CreateObject();
+    ss_training_part_name(p, p->path[i].kind, p->path[i].what, name, sizeof name);
+    cJSON_AddStringToObject(o, "what", name);
+    cJSON_AddStringToObject(o, "kind", span_kinds[p->path[i].kind]);
+    ss_json_add_number(o, "time_s", p->path[i].seconds / (double)p->options.recorded);
+    cJSON_AddItemToArray(list, o);
+  }
+  return list;
+}
+
+static cJSON *spans_json(const struct ss_training_point *p) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < p->result.spans; i++) {
+    struct ss_training_shown shown;
+    if (!ss_training_show(p, &p->result.span[i], &shown)) continue;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "lane", shown.task ? "channel" : "compute");
+    cJSON_AddStringToObject(o, "kind", ss_shade_names[shown.shade]);
+    cJSON_AddStringToObject(o, "name", shown.name);
+    cJSON_AddNumberToObject(o, "start_s", shown.start);
+    cJSON_AddNumberToObject(o, "end_s", shown.end);
+    cJSON_AddItemToArray(list, o);
+  }
+  return list;
+}
+
+static void add_arrays(cJSON *o, const struct ss_training_point *p) {
+  const uint64_t n = p->options.iterations;
+  cJSON *ends = cJSON_CreateDoubleArray(p->result.end, (int)n);
+  cJSON_AddItemToObject(o, "ends_s", ends);
+  cJSON_AddItemToObject(o, "splits_s",
+                        cJSON_CreateDoubleArray(p->timetable.split ? p->timetable.split : &(double){0},
+                                                (int)p->timetable.split_period));
+  cJSON_AddItemToObject(o, "spans", spans_json(p));
+}
+
+static void add_numbers(cJSON *o, const struct ss_training_point *p) {
+  const struct ss_iterated *r = &p->result;
+  ss_json_add_number(o, "iteration_s", r->mean);
+  ss_json_add_number(o, "iteration_min_s", r->min);
+  ss_json_add_number(o, "iteration_max_s", r->max);
+  ss_json_add_number(o, "compute_s", r->own);
+  ss_json_add_number(o, "stall_s", r->stall);
+  ss_json_add_number(o, "split_s", r->split);
+  ss_json_add_number(o, "communication_s", r->busy);
+  ss_json_add_number(o, "hidden", r->hidden);
+  ss_json_add_number(o, "tokens_per_s", p->tokens);
+  ss_json_add_number(o, "speedup", p->speedup);
+  ss_json_add_number(o, "scaling", p->scaling);
+  ss_json_add_number(o, "bytes_total", r->sent);
+  ss_json_add_number(o, "sampled", p->sampled);
+}
+
+static cJSON *point_json(const struct ss_train_study *s, size_t at) {
+  const struct ss_training_point *p = &s->training.point[at];
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "workload", p->place->workload.name);
+  cJSON_AddStringToObject(o, "system", p->system->name);
+  cJSON_AddStringToObject(o, "schedule", ss_schedule_name(p->system->schedule));
+  cJSON_AddStringToObject(o, "sparse", p->system->sparse.label);
+  cJSON_AddStringToObject(o, "dense", p->system->dense.label);
+  cJSON_AddBoolToObject(o, "baseline", p->system->baseline);
+  cJSON_AddNumberToObject(o, "ranks", p->ranks);
+  cJSON_AddStringToObject(o, "cluster", s->cluster);
+  cJSON_AddStringToObject(o, "device", s->device);
+  cJSON_AddItemToObject(o, "trace", s->trace ? cJSON_CreateString(s->trace) : cJSON_CreateNull());
+  cJSON_AddNumberToObject(o, "iterations", (double)p->options.iterations);
+  cJSON_AddNumberToObject(o, "warmup", (double)p->options.warmup);
+  cJSON_AddNumberToObject(o, "compute", p->options.compute);
+  cJSON_AddNumberToObject(o, "jitter", p->options.sigma);
+  add_numbers(o, p);
+  cJSON *tasks = cJSON_AddArrayToObject(o, "tasks");
+  for (uint32_t i = 0; i < p->timetable.tasks; i++)
+    cJSON_AddItemToArray(tasks, task_json(p, &p->timetable.task[i], s->per_iteration));
+  cJSON_AddItemToObject(o, "critical_path", path_json(p));
+  if (s->per_iteration) add_arrays(o, p);
+  if (s->best) {
+    cJSON *ranking = cJSON_AddArrayToObject(o, "fastest");
+    for (size_t k = 0; k < 3; k++) {
+      cJSON *f = cJSON_CreateObject();
+      cJSON_AddNumberToObject(f, "compute", s->factor[k]);
+      cJSON_AddStringToObject(f, "system", s->best[at][k]);
+      cJSON_AddItemToArray(ranking, f);
+    }
+  }
+  return o;
+}
+
+cJSON *ss_train_study_points(const struct ss_train_study *s) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; list && i < s->training.points; i++) cJSON_AddItemToArray(list, point_json(s, i));
+  return list;
+}
+
+/* Numbers that somebody estimated, so that nobody takes them for measured. */
+static cJSON *estimates_json(const struct ss_training *t) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < t->places; i++) {
+    const struct ss_workload *w = &t->place[i].workload;
+    for (size_t k = 0; k < w->estimates; k++) {
+      cJSON *o = cJSON_CreateObject();
+      cJSON_AddStringToObject(o, "workload", w->name);
+      cJSON_AddItemToObject(o, "module",
+                            w->estimate[k].module ? cJSON_CreateString(w->estimate[k].module) : cJSON_CreateNull());
+      cJSON_AddStringToObject(o, "field", w->estimate[k].field);
+      cJSON_AddStringToObject(o, "how", w->estimate[k].how);
+      cJSON_AddItemToArray(list, o);
+    }
+  }
+  return list;
+}
+
+static void add_scale(cJSON *root, const struct ss_scale *scale) {
+  cJSON *o = NULL;
+  for (size_t i = 0; scale && i < SS_SCALED; i++) {
+    if (scale->factor[i] == 1) continue;
+    if (!o) o = cJSON_AddObjectToObject(root, "scale");
+    cJSON_AddNumberToObject(o, ss_scaled_names[i], scale->factor[i]);
+  }
+}
+
+cJSON *ss_train_study_json(const struct ss_train_study *s) {
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "scenario", s->name);
+  add_scale(root, &s->scale);
+  cJSON_AddItemToObject(root, "training", ss_train_study_points(s));
+  cJSON_AddItemToObject(root, "estimates", estimates_json(&s->training));
+  return root;
+}
