@@ -1,6 +1,6 @@
 /* Writes down what a scheme sends, round by round, and how long the engine takes for it: simgrid_rounds reads it.
  *
- *   dump_rounds TRACE CLUSTER.json SCHEME [--kernels]
+ *   dump_rounds TRACE CLUSTER.json SCHEME [SLOWER [--kernels]]
  *
  * TRACE: a .safetensors file, of which the first iteration is played, or "exchange:P", a pairwise exchange of P ranks
  * with ragged sizes (SCHEME is not looked at). SCHEME: JSON, as a scenario has it. */
@@ -19,6 +19,8 @@ struct recorder {
   struct ss_player player; /* first: a player is the recorder it stands in */
   struct ss_engine engine;
 };
+
+static double slower = 1;
 
 static void fail(const struct ss_error *error) {
   fprintf(stderr, "dump_rounds: %s\n", error->text);
@@ -72,7 +74,7 @@ static void open_recorder(struct recorder *r, const struct ss_cluster *cluster, 
 }
 
 static void close_recorder(struct recorder *r) {
-  printf("result %.17g\n", ss_engine_tally(&r->engine).time);
+  printf("result %.17g\n", ss_engine_tally(&r->engine).time / slower);
   ss_engine_close(&r->engine);
 }
 
@@ -136,7 +138,8 @@ static void play_scheme(const struct ss_cluster *cluster, const char *path, cons
   struct ss_setting setting;
   struct ss_input input;
   const struct ss_device none = ss_device_none();
-  const struct ss_device quick = {.name = "quick", .counted = true, .launch = 5e-6, .per_byte = 1e-11};
+  const struct ss_device quick = {
+      .name = "quick", .counted = true, .launch = 5e-6 * slower, .per_byte = 1e-11 * slower};
   if (!ss_trace_open(path, &trace, &error)) fail(&error);
   const struct ss_origin origin = {.trace = trace, .merge = 1};
   read_setting(scheme, ss_layout_of(cluster, ss_trace_ranks(trace)), &setting);
@@ -153,13 +156,16 @@ int main(int count, char **arguments) {
   struct ss_error error;
   struct ss_doc *doc;
   if (count < 4) {
-    fprintf(stderr, "usage: dump_rounds TRACE CLUSTER.json SCHEME [--kernels]\n");
+    fprintf(stderr, "usage: dump_rounds TRACE CLUSTER.json SCHEME [SLOWER [--kernels]]\n");
     return 2;
   }
   if (!ss_doc_read(arguments[2], 1 << 20, &doc, &error) || !ss_cluster_read(ss_doc_root(doc), &cluster, &error))
     fail(&error);
   ss_doc_free(doc);
+  if (count > 4) slower = strtod(arguments[4], NULL);
+  ss_cluster_scale(&cluster,
+                   &(struct ss_cluster_factors){.latency = slower, .byte_time = slower, .intra_bandwidth = 1});
   if (strncmp(arguments[1], "exchange:", 9) == 0) play_exchange(&cluster, (uint32_t)atoi(arguments[1] + 9));
-  else play_scheme(&cluster, arguments[1], arguments[3], count > 4);
+  else play_scheme(&cluster, arguments[1], arguments[3], count > 5);
   return 0;
 }
