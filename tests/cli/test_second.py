@@ -21,7 +21,7 @@ ALPHA, RATE = 25e-6, 25e9 / 8
 BETA = 1 / RATE
 CLUSTERS = {
     "flat": {"latency": ALPHA, "bandwidth": RATE},
-    "nodes": {"latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 2, "nic": "per-node",
+    "nodes": {"model": "alpha-beta", "latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 2, "nic": "per-node",
               "intra": {"latency": 5e-6, "bandwidth": 130e9}},
     "cards": {"latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 4, "nic": "per-rank"},
 }

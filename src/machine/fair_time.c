@@ -1,0 +1,178 @@
+/* What happens when. Ends of latencies stand in one queue for each latency, ends of flows and computations in heaps;
+ * what happens at one instant happens together, and rates are worked out once for all of it. */
+#include "machine/fair_time.h"
+
+#include <math.h>
+
+/* --- starts -------------------------------------------------------------------------------------------------- */
+
+static bool may_start(const struct ss_network *n, uint32_t id) {
+  if (id == SS_NONE) return false;
+  const struct ss_fair_message *m = &n->message[id];
+  const struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
+  return from->out.next == id && to->in.next == id && from->out.under_way < n->window &&
+         to->in.under_way < n->window && ss_fair_reached(from->completed, m->need_from) &&
+         ss_fair_reached(to->completed, m->need_to);
+}
+
+static void start(struct ss_network *n, uint32_t id) {
+  struct ss_fair_message *m = &n->message[id];
+  const struct ss_fair_kind *kind = &n->map.kind[m->kind];
+  struct ss_fair_queue *queue = &n->queue[kind->queue];
+  n->end[m->from].out.next = m->next_out;
+  n->end[m->from].out.under_way++;
+  n->end[m->to].in.next = m->next_in;
+  n->end[m->to].in.under_way++;
+  m->due = n->now + kind->alpha;
+  m->next_out = SS_NONE;
+  if (queue->first == SS_NONE) queue->first = id;
+  else n->message[queue->last].next_out = id;
+  queue->last = id;
+  n->end[m->from].out.least += kind->alpha;
+  n->end[m->to].in.least += kind->alpha;
+}
+
+/* All messages before the oldest that has not ended were received. */
+static bool may_compute(const struct ss_network *n, const struct ss_fair_end *end) {
+  if (end->next_work == SS_NONE || end->computing) return false;
+  const struct ss_fair_work *work = &n->work[end->next_work];
+  const uint32_t received = end->oldest == SS_NONE ? end->receipts : n->message[end->oldest].number;
+  return ss_fair_reached(end->completed, work->need) && ss_fair_reached(received, work->receipts);
+}
+
+static void start_work(struct ss_network *n, uint32_t e) {
+  struct ss_fair_end *end = &n->end[e];
+  const uint32_t id = end->next_work;
+  struct ss_fair_work *work = &n->work[id];
+  end->computing = true;
+  end->seconds += work->seconds;
+  end->next_work = work->next;
+  ss_fair_heap_set(&n->computing, e, n->now + work->seconds);
+  work->next = n->free_work;
+  n->free_work = id;
+}
+
+static void start_at(struct ss_network *n, uint32_t e) {
+  struct ss_fair_end *end = &n->end[e];
+  for (uint32_t id; may_start(n, id = end->out.next);) {
+    ss_fair_stir(n, n->message[id].to);
+    start(n, id);
+  }
+  for (uint32_t id; may_start(n, id = end->in.next);) {
+    ss_fair_stir(n, n->message[id].from);
+    start(n, id);
+  }
+  if (may_compute(n, end)) start_work(n, e);
+  ss_fair_count_open(n, e);
+}
+
+void ss_fair_start_all(struct ss_network *n) {
+  while (n->stirred_count > 0) {
+    const uint32_t e = n->stirred[--n->stirred_count];
+    n->end[e].stirred = false;
+    start_at(n, e);
+  }
+}
+
+/* --- ends ---------------------------------------------------------------------------------------------------- */
+
+static void complete(struct ss_network *n, uint32_t e) {
+  n->end[e].completed++;
+  n->done[e] = n->now;
+  ss_fair_stir(n, e);
+}
+
+static void end_message(struct ss_network *n, uint32_t id) {
+  struct ss_fair_message *m = &n->message[id];
+  struct ss_fair_end *to = &n->end[m->to];
+  n->end[m->from].out.under_way--;
+  to->in.under_way--;
+  if (m->next_in != SS_NONE) n->message[m->next_in].before_in = m->before_in;
+  else to->in.last = m->before_in;
+  if (m->before_in != SS_NONE) n->message[m->before_in].next_in = m->next_in;
+  else to->oldest = m->next_in;
+  complete(n, m->from);
+  complete(n, m->to);
+  m->next_out = n->free_message;
+  n->free_message = id;
+  n->listed--;
+}
+
+static bool end_flows(struct ss_network *n, double limit) {
+  const uint32_t count = ss_fair_heap_take(&n->rates.ends, limit, n->ended);
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t id = n->rates.flow[n->ended[i]].message;
+    const struct ss_fair_message *m = &n->message[id];
+    n->end[m->from].out.busy += n->now - m->due;
+    n->end[m->to].in.busy += n->now - m->due;
+    ss_fair_flow_end(&n->rates, n->now, n->ended[i]);
+    end_message(n, id);
+  }
+  return count > 0;
+}
+
+static void flow(struct ss_network *n, uint32_t id) {
+  struct ss_fair_message *m = &n->message[id];
+  struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
+  const uint32_t links = ss_fair_path(&n->map, m->from, m->to, n->path);
+  const struct ss_fair_flow flow = {.left = m->bytes, .cap = n->map.kind[m->kind].rate, .message = id};
+  const double least = m->bytes / ss_fair_flow_begin(&n->rates, n->now, n->path, links, flow);
+  from->out.least += least;
+  to->in.least += least;
+  from->out.bytes += m->bytes;
+  to->in.bytes += m->bytes;
+  m->due = n->now;
+}
+
+static bool end_latencies(struct ss_network *n, double limit) {
+  bool any = false;
+  for (uint32_t i = 0; i < n->map.queues; i++) {
+    struct ss_fair_queue *queue = &n->queue[i];
+    for (uint32_t id; (id = queue->first) != SS_NONE && n->message[id].due <= limit; any = true) {
+      queue->first = n->message[id].next_out;
+      if (n->message[id].bytes > 0) flow(n, id);
+      else end_message(n, id);
+    }
+  }
+  return any;
+}
+
+static bool end_computations(struct ss_network *n, double limit) {
+  const uint32_t count = ss_fair_heap_take(&n->computing, limit, n->ended);
+  for (uint32_t i = 0; i < count; i++) {
+    n->end[n->ended[i]].computing = false;
+    complete(n, n->ended[i]);
+  }
+  return count > 0;
+}
+
+/* --- time ---------------------------------------------------------------------------------------------------- */
+
+/* HUGE_VAL when nothing is under way. */
+static double next_instant(const struct ss_network *n) {
+  double next = n->computing.count > 0 ? n->computing.item[0].time : HUGE_VAL;
+  if (n->rates.ends.count > 0) next = ss_sooner(next, n->rates.ends.item[0].time);
+  for (uint32_t i = 0; i < n->map.queues; i++)
+    if (n->queue[i].first != SS_NONE) next = ss_sooner(next, n->message[n->queue[i].first].due);
+  return next;
+}
+
+static void step(struct ss_network *n, double instant) {
+  n->now = ss_later(n->now, instant);
+  const double limit = n->now * (1 + SS_INSTANT);
+  for (bool any = true; any;) {
+    any = end_flows(n, limit);
+    any = end_latencies(n, limit) || any;
+    any = end_computations(n, limit) || any;
+    ss_fair_start_all(n);
+  }
+  ss_fair_share(&n->rates, n->now);
+}
+
+void ss_fair_advance(struct ss_network *n, bool to_the_end) {
+  while (to_the_end || n->open == 0) {
+    const double instant = next_instant(n);
+    if (!(instant < HUGE_VAL)) return;
+    step(n, instant);
+  }
+}

@@ -1,0 +1,96 @@
+/* The timeline of the model "fair": what is listed, what is under way, and what happens next. fair.c lists rounds,
+ * fair_time.c lets time pass. */
+#ifndef SS_MACHINE_FAIR_TIME_H
+#define SS_MACHINE_FAIR_TIME_H
+
+#include "machine/fair.h"
+
+/* A message that was listed and has not ended. */
+struct ss_fair_message {
+  double bytes, due; /* due: s, the end of its latency, once it has started */
+  uint32_t from, to, kind;
+  uint32_t need_from, need_to; /* operations that its ends must have completed, modulo 2^32 */
+  uint32_t next_out;           /* behind it at the sender's egress; once started: in its latency's queue */
+  uint32_t next_in, before_in; /* around it at the receiver's ingress */
+  uint32_t number;             /* of messages listed at that ingress, from 0 */
+};
+
+/* A computation that was listed and has not begun. */
+struct ss_fair_work {
+  double seconds;
+  uint32_t need, receipts; /* operations that must be complete, and messages that must have been received */
+  uint32_t next;
+};
+
+/* Messages that a port serves in order: from `next` on they have not started. */
+struct ss_fair_port {
+  uint32_t next, last, under_way;
+  double bytes, least, busy;
+};
+
+struct ss_fair_end {
+  struct ss_fair_port out, in;
+  uint32_t oldest; /* the first message listed at the ingress that has not ended */
+  uint32_t listed, completed, receipts;
+  uint32_t barrier; /* `listed` at the nearest dependent round */
+  uint32_t next_work, last_work;
+  uint32_t open; /* of its ports: those at which a message to come could start now */
+  bool computing, stirred;
+  double seconds; /* of computations */
+};
+
+struct ss_fair_queue {
+  uint32_t first, last;
+};
+
+struct ss_network {
+  struct ss_fair_map map;
+  struct ss_fair_rates rates;
+  uint32_t window;
+  double now;
+  struct ss_fair_end *end; /* [map.endpoints] */
+  double *done;            /* [map.endpoints] */
+  struct ss_fair_message *message;
+  uint32_t messages, free_message, message_capacity; /* messages: how many ids were ever used at once */
+  uint32_t listed;                                   /* messages that have not ended */
+  struct ss_fair_work *work;
+  uint32_t works, free_work, work_capacity;
+  struct ss_fair_queue *queue; /* [map.queues] */
+  struct ss_fair_heap computing;
+  uint32_t *stirred, stirred_count; /* endpoints at which something may start */
+  uint32_t *ended;                  /* room for ids of flows, or of endpoints */
+  uint32_t *path;
+  uint64_t open; /* ports at which a message to come could start now */
+};
+
+/* --- readiness ----------------------------------------------------------------------------------------------- */
+
+/* Counts go around at 2^32, and are never that far apart. */
+static inline bool ss_fair_reached(uint32_t count, uint32_t need) {
+  return (int32_t)(count - need) >= 0;
+}
+
+static inline void ss_fair_stir(struct ss_network *n, uint32_t e) {
+  if (n->end[e].stirred) return;
+  n->end[e].stirred = true;
+  n->stirred[n->stirred_count++] = e;
+}
+
+/* What is to be listed at a blocked endpoint waits for what is listed now. */
+static inline void ss_fair_count_open(struct ss_network *n, uint32_t e) {
+  struct ss_fair_end *end = &n->end[e];
+  const bool out = end->out.next == SS_NONE && end->out.under_way < n->window;
+  const bool in = end->in.next == SS_NONE && end->in.under_way < n->window;
+  const uint32_t open = ss_fair_reached(end->completed, end->barrier) ? (uint32_t)out + (uint32_t)in : 0;
+  n->open = n->open + open - end->open;
+  end->open = open;
+}
+
+/* --- time ---------------------------------------------------------------------------------------------------- */
+
+/* Starts what may start now at the endpoints that were stirred. */
+void ss_fair_start_all(struct ss_network *network);
+/* Lets time pass as long as nothing that is still to be listed could start; `to_the_end`: nothing is to be listed. */
+void ss_fair_advance(struct ss_network *network, bool to_the_end);
+
+#endif

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""The model "fair" against SimGrid 3.32, on the same messages; prints TAP.
+
+usage: test_peer.py DUMP_ROUNDS SOURCE_TREE [--quick]
+
+Every lossless scheme on the shipped traces (16 and 64 ranks), on clusters with every key. What takes 10 ms and more must
+agree to 1e-6; below, to 10 ns, since SimGrid snaps times to 1 ns. Long ragged exchanges through an oversubscribed fabric
+are chaotic: each round enlarges what rounding did in those before. How much shows when all times are scaled by hardly more
+than 1 and scaled back; ten times that is allowed too. Skipped where SimGrid or a C++ compiler is missing.
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+GBPS = {"latency": "25us", "bandwidth": "25Gbps"}
+NVLINK = {"latency": "3us", "bandwidth": "100GB/s"}
+CLUSTERS = {
+    "one card": {**GBPS, "gpus_per_node": 8, "nic": "per-node", "intra": NVLINK},
+    "two cards": {"latency": "8us", "bandwidth": "100Gbps", "gpus_per_node": 8, "nics": 2, "intra": NVLINK},
+    "fabric": {"latency": "5us", "bandwidth": "25Gbps", "gpus_per_node": 2, "nic": "per-node",
+               "fabric": [{"nodes": 2, "oversubscription": 2}, {"nodes": 6, "bandwidth": "20Gbps", "latency": "50us"}]},
+    "bus": {"latency": "5us", "bandwidth": "25Gbps", "gpus_per_node": 4, "nic": "per-node",
+            "intra": {"latency": "2us", "bandwidth": "12GB/s", "shared": True}},
+    "window 4": {**GBPS, "gpus_per_node": 8, "nic": "per-node", "intra": NVLINK, "window": 4},
+    "window all": {**GBPS, "gpus_per_node": 8, "nic": "per-node", "intra": NVLINK, "window": "all"},
+    "segments": {"segments": [{"up_to": "8KiB", "latency": "5us", "bandwidth": "10Gbps"},
+                              {"up_to": "64KiB", "latency": "9us", "bandwidth": "20Gbps"},
+                              {"latency": "20us", "bandwidth": "25Gbps"}], "gpus_per_node": 4, "nics": 2,
+                 "exchange": {"latency": "12us", "bandwidth": "15Gbps"}},
+}
+SCHEMES = ["allreduce", {"name": "allreduce", "algorithm": "rabenseifner"}, {"name": "allreduce", "algorithm": "tree"},
+           "allgather", {"name": "allgather", "algorithm": "recursive-doubling"}, {"name": "allgather", "algorithm": "bruck"},
+           {"name": "allgather", "algorithm": "direct"}, "ps", {"name": "ps", "colocated": True}, "alltoall", "sparcml-rd",
+           "sparcml-split", "sparcml-dsar", "omnireduce", {"name": "omnireduce", "aggregators": 3}, "zen",
+           {"name": "zen", "hierarchy": "shard"}, {"name": "zen", "hierarchy": "leader"},
+           {"name": "design:ring/incremental/parallel/even/coo"}]
+TRACES = ["bible-kjv-16", "wordnet-64"]
+
+
+def build(source, folder):
+    program = folder / "simgrid_rounds"
+    found = shutil.which("g++") and subprocess.run(["pkg-config", "--exists", "simgrid"], check=False).returncode == 0
+    if found:
+        subprocess.run(["g++", "-std=c++17", "-O2", "-o", program, source, "-lsimgrid"], check=True)
+    return program if found else None
+
+
+def rounds_of(dump, trace, cluster, scheme, slower=1.0):
+    return subprocess.run([dump, trace, cluster, json.dumps(scheme), repr(slower), "--kernels"], stdout=subprocess.PIPE,
+                          check=True).stdout
+
+
+def compare(dump, peer, trace, cluster, scheme):
+    """The peer's answer, and what rounding alone does to the engine's time."""
+    rounds = rounds_of(dump, trace, cluster, scheme)
+    times = json.loads(subprocess.run([peer], input=rounds, stdout=subprocess.PIPE, check=True).stdout)
+    others = [float(rounds_of(dump, trace, cluster, scheme, 1 + k * 1e-15).split()[-1]) for k in (1, 3, 100)]
+    return {**times, "rounding_s": max(abs(other - times["engine_s"]) for other in others)}
+
+
+def main():
+    quick = "--quick" in sys.argv
+    dump, root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        peer = build(root / "tests/peer/simgrid_rounds.cpp", folder)
+        if not peer:
+            print("1..0 # SKIP no SimGrid, or no C++ compiler")
+            return 0
+        traces = TRACES[:1] if quick else TRACES
+        print(f"1..{len(traces) * len(CLUSTERS)}")
+        bad = number = 0
+        for trace in traces:
+            for label, cluster in CLUSTERS.items():
+                file, wrong, worst = folder / "cluster.json", [], 0
+                file.write_text(json.dumps(cluster), encoding="utf-8")
+                for scheme in SCHEMES:
+                    times = compare(dump, peer, root / "traces" / f"{trace}.safetensors", file, scheme)
+                    apart = abs(times["engine_s"] - times["simulated_s"])
+                    worst = max(worst, times["off"])
+                    if apart > max(1e-8, 1e-6 * times["engine_s"], 10 * times["rounding_s"]):
+                        wrong.append(f"# {json.dumps(scheme)}: {times['engine_s']} s, SimGrid {times['simulated_s']} s")
+                number += 1
+                bad += bool(wrong)
+                print(f"{'not ok' if wrong else 'ok'} {number} - {trace}, {label}: at most {worst:.1e} off", *wrong, sep="\n",
+                      flush=True)
+        return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
