@@ -4,7 +4,7 @@
  *
  * TRACE: a .safetensors file, of which the first iteration is played, or "exchange:P", a pairwise exchange of P ranks
  * with ragged sizes (SCHEME is not looked at). SCHEME: JSON, as a scenario has it. */
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 #include "sim/engine.h"
 #include "trace/file/trace.h"
 
@@ -98,7 +98,7 @@ static void play_exchange(const struct ss_cluster *cluster, uint32_t ranks) {
 static void run_scheme(const struct ss_setting *setting, const struct ss_cluster *cluster,
                        const struct ss_input *input, const struct ss_device *device, struct ss_arena *arena) {
   const struct ss_layout layout = ss_layout_of(cluster, input->ranks);
-  struct ss_memory memory = {0};
+  struct ss_state state = {0};
   struct ss_outcome outcome = {.exact = false};
   struct ss_error error;
   struct recorder r;
@@ -109,14 +109,14 @@ static void run_scheme(const struct ss_setting *setting, const struct ss_cluster
                            .player = &r.player,
                            .device = device,
                            .payloads = true,
-                           .memory = &memory,
+                           .state = &state,
                            .arena = arena};
   open_recorder(&r, cluster, input->ranks, stage.servers);
-  if (!ss_memory_begin(&memory, input->ranks, &error) ||
-      !ss_run_own(setting, input, true, NULL, arena, &stage.own, &error) ||
+  if (!ss_state_begin(&state, input->ranks, &error) ||
+      !ss_run_own(setting, input, (struct ss_own_content){.proofs = true}, arena, &stage.own, &error) ||
       !ss_stage_run(&stage, NULL, &outcome, &error))
     fail(&error);
-  ss_memory_free(&memory);
+  ss_state_free(&state);
   close_recorder(&r);
 }
 
