@@ -98,6 +98,7 @@ struct ss_network_result {
 
 /* "NIC of node 3, out", "uplink of group 2, level 1", "bus of node 0", "egress of rank 5"; returns `buffer`. `nics`
  * tells whether to name a card by its number also. */
+enum { SS_LINK_NAME_SIZE = 64 };
 const char *ss_link_use_name(const struct ss_link_use *use, uint32_t nics, char *buffer, size_t size);
 /* Adds a link to the result's bound and usage (whose means are sums until ss_usage_close). */
 void ss_usage_add(struct ss_network_result *result, const struct ss_link_use *use);

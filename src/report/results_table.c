@@ -76,7 +76,11 @@ void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
           ss_scheme_model_parallel(best->setting.scheme) ? " and needs the table cut over ranks (model parallelism)"
                                                          : "");
   print_energy(best, stream);
-  fputs(".\n", stream);
+  fputs(".", stream);
+  if (best->bound_by[0] && best->time > 0)
+    fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
+            100 * best->bound / best->time);
+  fputc('\n', stream);
 }
 
 static void percent_cell(struct ss_table *table, double value, double reference) {
@@ -129,16 +133,18 @@ static void add_row(struct ss_table *table, const struct ss_result *p, double de
   else ss_table_cell(table, "-");
   form_cells(table, p);
   unit_cell(table, SS_TIME, p->paper_s);
+  if (p->bound_by[0] && p->time > 0) ss_table_cell(table, "%s %.0f%%", p->bound_by, 100 * p->bound / p->time);
+  else ss_table_cell(table, "-");
 }
 
 struct ss_table *ss_results_block(const struct ss_result *points, size_t n) {
-  static const char *const with_kernels[] = {"<scheme",   "time",        "kernels",   "vs dense",
-                                             "sent/rank", "recv/rank",   "imbalance", "exact",
-                                             "energy",    "closed form", "off by",    "as printed"};
-  const char *heads[12];
+  static const char *const with_kernels[] = {"<scheme",   "time",       "kernels",    "vs dense", "sent/rank",
+                                             "recv/rank", "imbalance",  "exact",      "energy",   "closed form",
+                                             "off by",    "as printed", "<bottleneck"};
+  const char *heads[13];
   bool kernels = strcmp(points->device, "none") != 0;
   size_t columns = 0;
-  for (size_t i = 0; i < 12; i++)
+  for (size_t i = 0; i < 13; i++)
     if (kernels || i != 2) heads[columns++] = with_kernels[i];
   struct ss_table *table = ss_table_new(columns, heads);
   if (!table) return NULL;
@@ -166,6 +172,8 @@ const struct ss_column_note ss_column_notes[] = {
     {"off by", "simulated against closed form: the price of imbalance, shared NICs, links inside nodes;",
      "or whether it lies within the bounds"},
     {"as printed", "the paper's own form", NULL},
+    {"bottleneck", "the link or port that bounds the run, and the share of the time that what it has to carry takes",
+     NULL},
     {NULL, NULL, NULL}};
 
 void ss_results_time_note(const struct ss_results *points, FILE *stream) {

@@ -33,6 +33,7 @@ static bool worker_arrays(struct ss_worker *w, uint32_t ranks, uint32_t networks
 static struct ss_result values_of(const struct ss_outcome *o, const struct ss_tally *t) {
   return (struct ss_result){.time = t->time,
                             .kernel = t->kernel,
+                            .bound = t->bound,
                             .messages = (double)t->messages,
                             .rounds = (double)t->rounds,
                             .bytes = (double)t->bytes,
@@ -52,9 +53,30 @@ static bool is_mean(size_t field) {
   return ss_result_fields[field].is & SS_FIELD_MEAN;
 }
 
-/* Adds an iteration. What it does not have (the balance of parts when nobody has rows) is not in the mean. */
-static void accumulate(struct ss_result *p, const struct ss_outcome *o, const struct ss_tally *t,
-                       const struct ss_worker *w, uint64_t i) {
+/* What its links carried, and which of them bounds the iteration that is bounded most. */
+static void add_links(struct ss_result *p, const struct ss_tally *t, const struct ss_cluster *cluster) {
+  const uint32_t nics = ss_cluster_nics(cluster);
+  if (t->bound > p->bound_max) {
+    p->bound_max = t->bound;
+    (void)ss_link_use_name(&t->bound_link, nics, p->bound_by, sizeof p->bound_by);
+  }
+  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+    struct ss_link_usage *sum = &p->usage[k];
+    const struct ss_link_usage *u = &t->usage[k];
+    if (u->links > sum->links) sum->links = u->links;
+    sum->bytes_max += u->bytes_max;
+    sum->bytes_mean += u->bytes_mean;
+    sum->busy_max += u->busy_max;
+    sum->busy_mean += u->busy_mean;
+  }
+}
+
+/* Adds an iteration on network `n`. What it does not have (the balance of parts when nobody has rows) is not in the
+ * mean. */
+static void accumulate(struct ss_result *p, const struct ss_outcome *o, const struct ss_worker *w, uint32_t n,
+                       uint64_t i) {
+  const struct ss_tally *t = &w->tallies[n];
+  add_links(p, t, w->clusters[n]);
   const struct ss_result values = values_of(o, t);
   for (size_t k = 0; k < SS_RESULT_FIELDS; k++) {
     const double value = ss_result_value(&values, k);
@@ -81,6 +103,12 @@ static void divide(struct ss_result *p, const struct ss_worker *w) {
   for (size_t k = 0; k < SS_RESULT_FIELDS; k++)
     if (is_mean(k)) ss_result_set_value(p, k, w->counted[k] ? ss_result_value(p, k) / (double)w->counted[k] : NAN);
   p->time = fmin(fmax(p->time, p->time_min), p->time_max);
+  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+    p->usage[k].bytes_max /= n;
+    p->usage[k].bytes_mean /= n;
+    p->usage[k].busy_max = p->time > 0 ? p->usage[k].busy_max / n / p->time : 0;
+    p->usage[k].busy_mean = p->time > 0 ? p->usage[k].busy_mean / n / p->time : 0;
+  }
   for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
     p->rank_sent[r] /= n;
     p->rank_received[r] /= n;
@@ -214,7 +242,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
     if (!run_iteration(all, group, t, w, &outcome, error)) return false;
     count_values(w, &outcome);
     for (uint32_t i = 0; i < group->count; i++)
-      accumulate(&all->results[group->job[i]], &outcome, &w->tallies[i], w, t - job->first);
+      accumulate(&all->results[group->job[i]], &outcome, w, i, t - job->first);
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
   for (uint32_t i = 0; i < group->count; i++) {

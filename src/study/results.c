@@ -17,6 +17,7 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("time_min_s", time_min, SS_FIELD_ADDS),
     FIELD("time_max_s", time_max, SS_FIELD_ADDS),
     FIELD("kernel_s", kernel, SS_FIELD_MEAN | SS_FIELD_ADDS),
+    FIELD("bound_s", bound, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("messages", messages, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("rounds", rounds, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("bytes_total", bytes, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
@@ -69,10 +70,17 @@ static enum ss_verdict both(enum ss_verdict a, enum ss_verdict b) {
 struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t count) {
   struct ss_result all = tensors[0];
   all.tensor = "*";
+  all.bound_max = all.bound;
   all.iteration_s = all.rank_sent = all.rank_received = NULL;
   all.formula = all.formula_low = all.formula_high = all.paper = NULL;
   all.hash[0] = all.hash[1] = 0;
   for (uint32_t t = 1; t < count; t++) all.exact = both(all.exact, tensors[t].exact);
+  for (uint32_t t = 1; t < count; t++) {
+    if (tensors[t].bound <= all.bound_max) continue;
+    all.bound_max = tensors[t].bound;
+    memcpy(all.bound_by, tensors[t].bound_by, sizeof all.bound_by);
+  }
+  memset(all.usage, 0, sizeof all.usage); /* tensors follow each other: no link is busy with both */
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
     double sum = ss_result_fields[i].is & SS_FIELD_ADDS ? ss_result_value(&tensors[0], i) : NAN;
     for (uint32_t t = 1; t < count; t++) sum += ss_result_value(&tensors[t], i);
@@ -141,6 +149,21 @@ static void add_place(cJSON *o, const struct ss_result *r) {
   ss_json_add_text(o, "point_hash", r->hash[0] || r->hash[1] ? whole : NULL);
 }
 
+/* The links of each kind that there is. */
+static void add_usage(cJSON *object, const struct ss_result *r) {
+  cJSON *links = cJSON_AddObjectToObject(object, "links");
+  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+    const struct ss_link_usage *u = &r->usage[k];
+    if (u->links == 0) continue;
+    cJSON *kind = cJSON_AddObjectToObject(links, ss_link_kind_names[k]);
+    cJSON_AddNumberToObject(kind, "count", u->links);
+    cJSON_AddNumberToObject(kind, "bytes_max", u->bytes_max);
+    cJSON_AddNumberToObject(kind, "bytes_mean", u->bytes_mean);
+    cJSON_AddNumberToObject(kind, "busy_max", u->busy_max);
+    cJSON_AddNumberToObject(kind, "busy_mean", u->busy_mean);
+  }
+}
+
 cJSON *ss_result_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
   if (!o) return NULL;
@@ -150,6 +173,8 @@ cJSON *ss_result_json(const struct ss_result *r) {
   add_place(o, r);
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
     ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
+  ss_json_add_text(o, "bound_by", r->bound_by[0] ? r->bound_by : NULL);
+  add_usage(o, r);
   cJSON_AddBoolToObject(o, "lossless", r->lossless);
   add_verdict(o, "exact", r->exact);
   ss_json_add_text(o, "formula", r->formula);

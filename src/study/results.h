@@ -3,6 +3,7 @@
 #ifndef SS_STUDY_RESULTS_H
 #define SS_STUDY_RESULTS_H
 
+#include "machine/network.h"
 #include "schemes/scheme.h"
 
 struct cJSON;
@@ -20,6 +21,10 @@ struct ss_result {
   double time, time_min, time_max, kernel;          /* s */
   double messages, rounds;                          /* means over iterations, as are bytes */
   double bytes, sent_max, received_max, server_max; /* B */
+  double bound;                                     /* s: what the busiest link, or port, needs at the very least */
+  char bound_by[SS_LINK_NAME_SIZE]; /* which that is in the iteration with the largest bound; "": nothing was sent */
+  double bound_max;                 /* s: of that iteration */
+  struct ss_link_usage usage[SS_LINK_KINDS]; /* means over iterations; busy: shares of the time */
   double density, gamma, push_imbalance, pull_imbalance;
   double error_l2, error_mean; /* of an estimated sum; 0 where it is exact */
   double energy, energy_lost;  /* of what ranks had: applied, and gone for good */
@@ -50,7 +55,7 @@ enum {
   SS_FIELD_ADDS = 2,  /* "*" has the sum over tensors; of other fields it has none */
   SS_FIELD_COUNTS = 4 /* whole things were counted: no compiler rounds them another way */
 };
-enum { SS_RESULT_FIELDS = 25 };
+enum { SS_RESULT_FIELDS = 26 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,34 @@ static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, 
                         read_array(node, "rank_bytes_received", p->ranks, &p->rank_received, error)));
 }
 
+static bool read_usage(struct ss_node node, struct ss_link_usage *out, struct ss_error *error) {
+  static const char *const keys[] = {"count", "bytes_max", "bytes_mean", "busy_max", "busy_mean"};
+  double value[5];
+  for (size_t i = 0; i < 5; i++) {
+    struct ss_node field;
+    if (!ss_node_need(node, keys[i], &field, error) || !ss_node_nonnegative(field, SS_NUMBER, &value[i], error))
+      return false;
+  }
+  if (value[0] > UINT32_MAX) return ss_node_fail(node, error, "so many links are none");
+  *out = (struct ss_link_usage){(uint32_t)value[0], value[1], value[2], value[3], value[4]};
+  return true;
+}
+
+/* What bounds the result, and what its links carried. */
+static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error *error) {
+  struct ss_node by, links;
+  const char *name = "";
+  if (!ss_node_need(node, "bound_by", &by, error) || !ss_node_need(node, "links", &links, error)) return false;
+  if (!ss_node_is_null(by) && !ss_node_text(by, &name, error)) return false;
+  snprintf(p->bound_by, sizeof p->bound_by, "%s", name);
+  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+    const struct ss_node kind = ss_node_get(links, ss_link_kind_names[k]);
+    p->usage[k] = (struct ss_link_usage){0};
+    if (ss_node_present(kind) && !read_usage(kind, &p->usage[k], error)) return false;
+  }
+  return true;
+}
+
 bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,
                     struct ss_error *error) {
   struct ss_result p = *point;
@@ -227,6 +256,7 @@ bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, stru
                                     : ss_node_fail(field, error, "expected a number or null");
     if (ok) ss_result_set_value(&p, i, value);
   }
+  ok = ok && read_links(node, &p, error);
   ok = ok && read_arrays(node, per_rank, per_iteration, &p, error);
   if (ok) *point = p;
   else free(p.iteration_s), free(p.rank_sent), free(p.rank_received);
