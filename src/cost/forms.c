@@ -13,7 +13,17 @@
 
 static const char *const keys[] = {"scheme",     "summary", "when",      "where",      "exact",      "exact_low",
                                    "exact_high", "paper",   "paper_low", "paper_high", "printed_in", "assumes",
-                                   "erratum",    "grid",    "notes",     NULL};
+                                   "erratum",    "grid",    "notes",     "pattern",    NULL};
+
+static bool read_pattern(struct ss_node node, enum ss_pattern *out, struct ss_error *error) {
+  static const char *const names[] = {"ring", "exchange", "doubling", NULL};
+  size_t choice;
+  *out = SS_PATTERN_NONE;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_choice(node, names, &choice, error)) return false;
+  *out = (enum ss_pattern)(choice + SS_PATTERN_RING);
+  return true;
+}
 
 static bool optional_text(struct ss_node node, const char *key, const char **out, struct ss_error *error) {
   struct ss_node text = ss_node_get(node, key);
@@ -115,7 +125,8 @@ static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *
          optional_text(root, "paper_high", &out->paper_high, error) &&
          optional_text(root, "printed_in", &out->printed_in, error) &&
          optional_text(root, "assumes", &out->assumes, error) &&
-         optional_text(root, "erratum", &out->erratum, error) && check_bounds(root, out, error) &&
+         optional_text(root, "erratum", &out->erratum, error) &&
+         read_pattern(ss_node_get(root, "pattern"), &out->pattern, error) && check_bounds(root, out, error) &&
          check_when(out, error) && try_settings(out, error);
 }
 

@@ -6,6 +6,9 @@
 #include "cost/formula.h"
 #include "schemes/registry.h"
 
+/* Who sends to whom, for what nodes and cards make of a form. */
+enum ss_pattern { SS_PATTERN_NONE, SS_PATTERN_RING, SS_PATTERN_EXCHANGE, SS_PATTERN_DOUBLING };
+
 struct ss_cost {
   const char *file;
   const struct ss_scheme *scheme;
@@ -14,6 +17,7 @@ struct ss_cost {
   const char *exact_low, *exact_high;         /* between which it lies; both or neither */
   const char *paper, *paper_low, *paper_high; /* as printed; NULL: none */
   const char *printed_in, *assumes, *erratum; /* NULL: none */
+  enum ss_pattern pattern;
   struct ss_node when, grid;
 };
 

@@ -1,10 +1,12 @@
 /* Closed forms side by side. */
 #include "base/json_text.h"
 #include "base/suggest.h"
+#include "cost/placed.h"
 #include "cost/suppose.h"
 #include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <string.h>
 
 /* Servers and aggregators that nobody asked for are none. */
@@ -22,7 +24,8 @@ static bool holds(const struct ss_supposition *c, const struct ss_cost *cost, co
 static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss_symbols *s,
                       const struct ss_cluster *cluster, struct ss_error *error) {
   struct ss_cost_values values;
-  if (!ss_cost_evaluate(cost, s, &values, error)) return false;
+  struct ss_placed placed;
+  if (!ss_cost_evaluate(cost, s, &values, error) || !ss_cost_place(cost, s, cluster, &placed, error)) return false;
   char form[128];
   cJSON *o = cJSON_CreateObject();
   ss_cost_form_name(cost, form, sizeof form);
@@ -34,6 +37,8 @@ static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss
   ss_json_add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
   ss_json_add_number(o, "formula_s", values.exact);
   ss_json_add_text(o, "formula", cost->exact);
+  ss_json_add_number(o, "placed_s", placed.seconds);
+  ss_json_add_text(o, "placed", isnan(placed.seconds) ? NULL : placed.exact ? "exact" : "bound");
   ss_json_add_number(o, "formula_low_s", values.exact_low);
   ss_json_add_number(o, "formula_high_s", values.exact_high);
   ss_json_add_text(o, "formula_low", cost->exact_low);

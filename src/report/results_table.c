@@ -94,12 +94,25 @@ static void unit_cell(struct ss_table *table, enum ss_dimension dimension, doubl
   ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, dimension, value) : "-");
 }
 
+/* Whether ranks share links, of which a form for one flat class knows nothing. */
+static bool shares_links(const struct ss_result *p) {
+  for (size_t k = SS_NIC_OUT; k < SS_LINK_KINDS; k++)
+    if (p->usage[k].links > 0) return true;
+  return false;
+}
+
 /* The form and how far the time is from it: of a pair of bounds, whether it lies between them. */
 static void form_cells(struct ss_table *table, const struct ss_result *p) {
   char low[32], high[32];
+  if (isfinite(p->placed_s)) {
+    ss_table_cell(table, "%s%s",
+                  p->placed_exact ? "" : ">= ", ss_units_format(low, sizeof low, SS_TIME, p->placed_s));
+    percent_cell(table, p->time, p->placed_s);
+    return;
+  }
   if (isfinite(p->formula_s) || !isfinite(p->formula_low_s) || !isfinite(p->formula_high_s)) {
     unit_cell(table, SS_TIME, p->formula_s);
-    percent_cell(table, p->time, p->formula_s);
+    percent_cell(table, p->time, shares_links(p) ? NAN : p->formula_s);
     return;
   }
   const bool within = p->time >= p->formula_low_s * (1 - ROUNDING) && p->time <= p->formula_high_s * (1 + ROUNDING);
@@ -168,9 +181,11 @@ const struct ss_column_note ss_column_notes[] = {
     {"imbalance", "ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration", NULL},
     {"exact", "every rank's result equals the brute-force sum, made in this run", NULL},
     {"energy", "of what ranks had (gradients and old residuals), the share that was applied", NULL},
-    {"closed form", "models/costs with this trace's mean nnz and gamma, on one flat class of links", NULL},
-    {"off by", "simulated against closed form: the price of imbalance, shared NICs, links inside nodes;",
-     "or whether it lies within the bounds"},
+    {"closed form",
+     "models/costs with this trace's mean nnz and gamma, on the cluster's nodes and cards where the form's",
+     "pattern tells what these make of it (>=: a bound), else on one flat class of links"},
+    {"off by", "simulated against closed form: the price of imbalance, and of order where the form is a bound;",
+     "or whether it lies within the bounds; - where ranks share links and the form knows only a flat class"},
     {"as printed", "the paper's own form", NULL},
     {"bottleneck", "the link or port that bounds the run, and the share of the time that what it has to carry takes",
      NULL},

@@ -1,5 +1,6 @@
 #include "study/compute.h"
 
+#include "cost/placed.h"
 #include "schemes/iteration.h"
 
 #include <math.h>
@@ -132,13 +133,16 @@ static void add_forms(struct ss_result *p, const struct ss_job *job, const struc
   struct ss_cost_values values;
   struct ss_input shape;
   struct ss_error ignored;
-  p->formula_s = p->formula_low_s = p->formula_high_s = NAN;
+  struct ss_placed placed;
+  p->formula_s = p->formula_low_s = p->formula_high_s = p->placed_s = NAN;
   p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
   if (!cost || job->ranks == 1) return;
   if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, &ignored)) return;
   symbols.S = job->servers;
   ss_measure_symbols(measure, &shape, &job->setting, &symbols);
   if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
+  if (ss_cost_place(cost, &symbols, &job->cluster, &placed, &ignored)) p->placed_s = placed.seconds;
+  p->placed_exact = isfinite(p->placed_s) && placed.exact;
   ss_result_add_texts(p, cost);
   p->formula_s = values.exact;
   p->formula_low_s = values.exact_low;

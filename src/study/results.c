@@ -36,6 +36,7 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("formula_s", formula_s, SS_FIELD_ADDS),
     FIELD("formula_low_s", formula_low_s, SS_FIELD_ADDS),
     FIELD("formula_high_s", formula_high_s, SS_FIELD_ADDS),
+    FIELD("placed_s", placed_s, SS_FIELD_ADDS),
     FIELD("paper_s", paper_s, SS_FIELD_ADDS),
     FIELD("paper_low_s", paper_low_s, 0),
     FIELD("paper_high_s", paper_high_s, 0),
@@ -177,6 +178,7 @@ cJSON *ss_result_json(const struct ss_result *r) {
   add_usage(o, r);
   cJSON_AddBoolToObject(o, "lossless", r->lossless);
   add_verdict(o, "exact", r->exact);
+  ss_json_add_text(o, "placed", isnan(r->placed_s) ? NULL : r->placed_exact ? "exact" : "bound");
   ss_json_add_text(o, "formula", r->formula);
   ss_json_add_text(o, "formula_low", r->formula_low);
   ss_json_add_text(o, "formula_high", r->formula_high);

@@ -34,6 +34,8 @@ struct ss_result {
   const char *formula, *paper, *erratum;  /* NULL: none */
   const char *formula_low, *formula_high; /* where the form is a pair of bounds */
   double formula_s, formula_low_s, formula_high_s, paper_s, paper_low_s, paper_high_s;
+  double placed_s;                   /* the form on this cluster's nodes and cards; NaN: it is not known there */
+  bool placed_exact;                 /* that is the time of equal blocks; else no time is below it */
   uint64_t hash[2];                  /* of all that decides the result; 0 of "*" */
   double *iteration_s;               /* [iterations], or NULL */
   double *rank_sent, *rank_received; /* [ranks] means over iterations, or NULL */
@@ -55,7 +57,7 @@ enum {
   SS_FIELD_ADDS = 2,  /* "*" has the sum over tensors; of other fields it has none */
   SS_FIELD_COUNTS = 4 /* whole things were counted: no compiler rounds them another way */
 };
-enum { SS_RESULT_FIELDS = 26 };
+enum { SS_RESULT_FIELDS = 27 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

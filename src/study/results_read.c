@@ -257,6 +257,7 @@ bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, stru
     if (ok) ss_result_set_value(&p, i, value);
   }
   ok = ok && read_links(node, &p, error);
+  p.placed_exact = says(node, "placed", "exact");
   ok = ok && read_arrays(node, per_rank, per_iteration, &p, error);
   if (ok) *point = p;
   else free(p.iteration_s), free(p.rank_sent), free(p.rank_received);
