@@ -1,8 +1,8 @@
 /* A device file out of kernels timed here. */
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/units.h"
 #include "cli/calibrate.h"
-#include "base/options.h"
 #include "kernels/timing.h"
 
 #include <cjson/cJSON.h>
@@ -143,7 +143,8 @@ static bool measure(const struct arguments *a, struct bench *b, struct times *ti
   return b->device->copy_rate((uint64_t)(a->most > 4 * a->cache ? a->most : 4 * a->cache), &b->copy_rate, error);
 }
 
-static bool fit(const struct times *times, enum ss_kernel kernel, struct ss_link_piece *out, struct ss_error *error) {
+static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss_link_piece *out,
+                struct ss_error *error) {
   struct ss_link_sample sample[INPUTS_MAX];
   for (size_t i = 0; i < times->inputs; i++) {
     const struct ss_timed *t = &times->input[i][kernel];
@@ -154,7 +155,7 @@ static bool fit(const struct times *times, enum ss_kernel kernel, struct ss_link
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
-static bool add_kernel(cJSON *kernels, enum ss_kernel kernel, const struct ss_link_piece *line) {
+static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_link_piece *line) {
   cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
   return item && cJSON_AddNumberToObject(item, "t0", line->alpha) &&
          cJSON_AddNumberToObject(item, "per_byte", line->beta) && calibrate_add_quality(item, line);
@@ -169,8 +170,8 @@ static bool add_heads(cJSON *root, const struct arguments *a, const struct bench
          cJSON_AddStringToObject(root, "measured", measured);
 }
 
-static bool add_floor(cJSON *floors, enum ss_kernel kernel, uint64_t rows, double density, const struct ss_timed *t,
-                      double rate) {
+static bool add_floor(cJSON *floors, enum ss_kernel_kind kernel, uint64_t rows, double density,
+                      const struct ss_timed *t, double rate) {
   cJSON *item = cJSON_CreateObject();
   if (!cJSON_AddItemToArray(floors, item)) return false;
   return cJSON_AddStringToObject(item, "kernel", ss_kernel_name(kernel)) &&
@@ -182,7 +183,7 @@ static bool add_floor(cJSON *floors, enum ss_kernel kernel, uint64_t rows, doubl
 }
 
 /* Of the largest tensor, at each density. */
-static const struct ss_timed *largest(const struct times *times, size_t density, enum ss_kernel kernel) {
+static const struct ss_timed *largest(const struct times *times, size_t density, enum ss_kernel_kind kernel) {
   return &times->input[times->inputs - DENSITIES + density][kernel];
 }
 
@@ -191,8 +192,8 @@ static bool add_floors(cJSON *notes, const struct bench *b, const struct times *
   bool ok = floors != NULL;
   for (uint32_t k = 0; k < SS_KERNELS; k++)
     for (size_t d = 0; d < DENSITIES; d++)
-      ok = ok && add_floor(floors, (enum ss_kernel)k, times->rows, densities[d], largest(times, d, (enum ss_kernel)k),
-                           b->copy_rate);
+      ok = ok && add_floor(floors, (enum ss_kernel_kind)k, times->rows, densities[d],
+                           largest(times, d, (enum ss_kernel_kind)k), b->copy_rate);
   if (ok && is_gpu(b))
     ok = add_floor(floors, SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
   return ok;
@@ -204,7 +205,7 @@ static bool add_notes(cJSON *root, const struct arguments *a, const struct bench
          cJSON_AddNumberToObject(notes, "copied_bytes_per_second", b->copy_rate) && add_floors(notes, b, times);
 }
 
-static void tell(enum ss_kernel kernel, const struct ss_link_piece *p) {
+static void tell(enum ss_kernel_kind kernel, const struct ss_link_piece *p) {
   char text[4][32];
   (void)fprintf(stderr,
                 "%-20s %s + bytes/(%s), for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu "
@@ -216,7 +217,8 @@ static void tell(enum ss_kernel kernel, const struct ss_link_piece *p) {
                 p->outliers, p->samples);
 }
 
-static void tell_floor(enum ss_kernel kernel, uint64_t rows, double density, const struct ss_timed *t, double rate) {
+static void tell_floor(enum ss_kernel_kind kernel, uint64_t rows, double density, const struct ss_timed *t,
+                       double rate) {
   char text[3][32];
   (void)fprintf(stderr, "%-20s %llu rows at %.3g%%: floor %s in %s, took %s, %.3g times the floor\n",
                 ss_kernel_name(kernel), (unsigned long long)rows, 100 * density,
@@ -230,7 +232,7 @@ static void tell_floors(const struct bench *b, const struct times *times) {
   (void)fprintf(stderr, "\n%s; a copy reads and writes %s\n", b->text,
                 ss_units_format(text, sizeof text, SS_RATE, b->copy_rate));
   for (uint32_t k = 0; k < SS_KERNELS; k++)
-    tell_floor((enum ss_kernel)k, times->rows, densities[SHOWN], largest(times, SHOWN, (enum ss_kernel)k),
+    tell_floor((enum ss_kernel_kind)k, times->rows, densities[SHOWN], largest(times, SHOWN, (enum ss_kernel_kind)k),
                b->copy_rate);
   if (is_gpu(b)) tell_floor(SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
 }
@@ -240,7 +242,7 @@ static bool write_device(const struct arguments *a, const struct bench *b, const
   cJSON *root = cJSON_CreateObject();
   cJSON *kernels = root && add_heads(root, a, b) ? cJSON_AddObjectToObject(root, "kernels") : NULL;
   bool ok = kernels != NULL;
-  for (uint32_t k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, (enum ss_kernel)k, &line[k]);
+  for (uint32_t k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, (enum ss_kernel_kind)k, &line[k]);
   if (!ok || !add_notes(root, a, b, times)) {
     cJSON_Delete(root);
     root = NULL;
@@ -253,9 +255,9 @@ static bool calibrate(struct arguments *a, struct times *times, struct ss_error 
   struct bench bench = {0};
   if (!settle(a, &bench, error) || !measure(a, &bench, times, error)) return false;
   for (uint32_t k = 0; k < SS_KERNELS; k++)
-    if (!fit(times, (enum ss_kernel)k, &line[k], error)) return false;
+    if (!fit(times, (enum ss_kernel_kind)k, &line[k], error)) return false;
   if (!write_device(a, &bench, times, line, error)) return false;
-  for (uint32_t k = 0; k < SS_KERNELS; k++) tell((enum ss_kernel)k, &line[k]);
+  for (uint32_t k = 0; k < SS_KERNELS; k++) tell((enum ss_kernel_kind)k, &line[k]);
   tell_floors(&bench, times);
   return true;
 }

@@ -78,11 +78,11 @@ enum { QUANTITIES = 7 };
 static const char *const quantity[QUANTITIES] = {"gamma",      "nnz",           "density",    "bytes",
                                                  "union_rows", "union_density", "union_bytes"};
 
-static struct ss_estimate scaled(struct ss_estimate e, double factor) {
-  return (struct ss_estimate){e.value * factor, e.low * factor, e.high * factor};
+static struct ss_interval scaled(struct ss_interval e, double factor) {
+  return (struct ss_interval){e.value * factor, e.low * factor, e.high * factor};
 }
 
-static void list_quantities(const struct ss_tensor *t, const struct ss_fit_point *p, struct ss_estimate *out) {
+static void list_quantities(const struct ss_tensor *t, const struct ss_fit_point *p, struct ss_interval *out) {
   const double row_bytes = (double)t->row_width * ss_dtype_bytes(t->dtype), share = 1 / (double)t->rows;
   out[0] = p->gamma;
   out[1] = p->nnz;
@@ -100,13 +100,13 @@ static bool add_number(cJSON *object, const char *key, double value) {
                          : cJSON_AddNullToObject(object, key) != NULL;
 }
 
-static bool add_measured(cJSON *object, const struct ss_estimate *values) {
+static bool add_measured(cJSON *object, const struct ss_interval *values) {
   bool good = object != NULL;
   for (size_t i = 0; good && i < QUANTITIES; i++) good = add_number(object, quantity[i], values[i].value);
   return good;
 }
 
-static bool add_extrapolated(cJSON *object, const struct ss_estimate *values) {
+static bool add_extrapolated(cJSON *object, const struct ss_interval *values) {
   bool good = object != NULL;
   for (size_t i = 0; good && i < QUANTITIES; i++) {
     cJSON *bar = cJSON_AddObjectToObject(object, quantity[i]);
@@ -117,7 +117,7 @@ static bool add_extrapolated(cJSON *object, const struct ss_estimate *values) {
 }
 
 static bool add_point(cJSON *list, const struct ss_tensor *tensor, const struct ss_fit_point *p) {
-  struct ss_estimate values[QUANTITIES];
+  struct ss_interval values[QUANTITIES];
   cJSON *item = cJSON_CreateObject();
   if (!cJSON_AddItemToArray(list, item) || !cJSON_AddNumberToObject(item, "ranks", p->ranks)) return false;
   list_quantities(tensor, p, values);
@@ -200,7 +200,7 @@ static void real_cell(struct ss_table *table, bool here, double value) {
 }
 
 static void csv_row(struct ss_table *table, const struct ss_tensor_fit *t, const struct ss_fit_point *p) {
-  struct ss_estimate values[QUANTITIES];
+  struct ss_interval values[QUANTITIES];
   list_quantities(&t->tensor, p, values);
   ss_table_cell(table, "%s", t->tensor.name);
   ss_table_cell(table, "%" PRIu32, p->ranks);
@@ -223,7 +223,7 @@ static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
 
 /* --- table ------------------------------------------------------------------------------------------------ */
 
-static void bar_cells(struct ss_table *table, bool measured, enum ss_dimension dimension, struct ss_estimate e) {
+static void bar_cells(struct ss_table *table, bool measured, enum ss_dimension dimension, struct ss_interval e) {
   char text[3][32];
   const double values[] = {e.low, e.value, e.high};
   if (isnan(e.value)) {
@@ -248,7 +248,7 @@ static bool print_tensor(const struct ss_tensor_fit *t, FILE *stream, struct ss_
   struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
   for (size_t i = 0; table && i < t->points; i++) {
     const struct ss_fit_point *p = &t->point[i];
-    struct ss_estimate values[QUANTITIES];
+    struct ss_interval values[QUANTITIES];
     list_quantities(&t->tensor, p, values);
     ss_table_cell(table, "%s%" PRIu32, p->measured ? "" : "~", p->ranks);
     bar_cells(table, p->measured, SS_NUMBER, values[0]);

@@ -213,7 +213,7 @@ static bool open_run(const struct ss_kernel_input *in, uint64_t flushed, struct 
   return true;
 }
 
-static bool run_kernel(struct ss_kernel_run *r, enum ss_kernel kernel, struct ss_error *error) {
+static bool run_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss_error *error) {
   ss_arena_reset(&r->work);
   return kernels[kernel](r, error);
 }
@@ -224,7 +224,8 @@ static double now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel kernel, double *seconds, struct ss_error *error) {
+static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, double *seconds,
+                        struct ss_error *error) {
   static unsigned char round;
   ss_arena_reset(&r->work);
   memset(r->flushed, ++round, r->flush);
@@ -236,7 +237,7 @@ static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel kernel, double *
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
-static struct ss_kernel_bytes encoded(const struct ss_kernel_run *r, enum ss_kernel kernel) {
+static struct ss_kernel_bytes encoded(const struct ss_kernel_run *r, enum ss_kernel_kind kernel) {
   const struct ss_kernel_input *in = r->in;
   switch (kernel) {
   case SS_KERNEL_BITMAP_ENCODE: return (struct ss_kernel_bytes){r->bytes, in->bitmap.size};
@@ -246,7 +247,7 @@ static struct ss_kernel_bytes encoded(const struct ss_kernel_run *r, enum ss_ker
   }
 }
 
-static bool fetch(struct ss_kernel_run *r, enum ss_kernel kernel, struct ss_kernel_output *out,
+static bool fetch(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss_kernel_output *out,
                   struct ss_error *error) {
   (void)error;
   *out = (struct ss_kernel_output){.wire = encoded(r, kernel)};

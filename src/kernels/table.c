@@ -20,7 +20,7 @@ static const char *const names[] = {[SS_KERNEL_MERGE_SUM] = "merge_sum",
                                     [SS_KERNEL_SKETCH_DECODE] = "sketch_decode"};
 _Static_assert(sizeof names / sizeof *names == SS_KERNELS, "every kernel has a name");
 
-const char *ss_kernel_name(enum ss_kernel kernel) {
+const char *ss_kernel_name(enum ss_kernel_kind kernel) {
   return kernel < SS_KERNELS ? names[kernel] : NULL;
 }
 
@@ -91,7 +91,8 @@ bool ss_kernel_input_derive(struct ss_kernel_input *in, struct ss_arena *arena, 
 
 enum { ID = 4, VALUE = 4, PAIR = ID + VALUE, NUMBER = 8, SECTOR = 32 };
 
-static double moved(enum ss_kernel kernel, const struct ss_kernel_input *in, const struct ss_kernel_output *out) {
+static double moved(enum ss_kernel_kind kernel, const struct ss_kernel_input *in,
+                    const struct ss_kernel_output *out) {
   const double n = (double)in->part[0].count, hashed = (double)in->hashed.count, rows = (double)in->rows;
   double bytes;
   switch (kernel) {
@@ -116,7 +117,7 @@ static double moved(enum ss_kernel kernel, const struct ss_kernel_input *in, con
   }
 }
 
-struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel kernel, const struct ss_kernel_input *in,
+struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel_kind kernel, const struct ss_kernel_input *in,
                                            const struct ss_kernel_output *out) {
   const double n = (double)in->part[0].count, cells = SECTOR * n * in->hashes;
   struct ss_kernel_traffic traffic = {.moved = moved(kernel, in, out)};

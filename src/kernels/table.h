@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum ss_kernel {
+enum ss_kernel_kind {
   SS_KERNEL_MERGE_SUM,            /* the sum of part[operands] */
   SS_KERNEL_DENSE_ADD,            /* dense[0] + dense[1] */
   SS_KERNEL_COALESCE,             /* the lookups, sorted and distinct */
@@ -29,7 +29,7 @@ enum ss_kernel {
   SS_KERNEL_SKETCH_DECODE,
   SS_KERNELS
 };
-const char *ss_kernel_name(enum ss_kernel kernel);
+const char *ss_kernel_name(enum ss_kernel_kind kernel);
 
 enum { SS_KERNEL_OPERANDS = 8 };
 
@@ -84,7 +84,7 @@ struct ss_kernel_traffic {
   double floor; /* the same, with each access to a place that only a hash knows taken for a sector of 32 bytes, and
                    with the memory that Algorithm 1 clears and reads */
 };
-struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel kernel, const struct ss_kernel_input *input,
+struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel_kind kernel, const struct ss_kernel_input *input,
                                            const struct ss_kernel_output *output);
 
 struct ss_kernel_run; /* an input in a device's memory, with what its kernels need */
@@ -96,11 +96,11 @@ struct ss_kernel_device {
   /* The input must outlive the run. Before a call of `seconds`, `flushed` bytes of other memory are written. */
   bool (*open)(const struct ss_kernel_input *input, uint64_t flushed, struct ss_kernel_run **out,
                struct ss_error *error);
-  bool (*run)(struct ss_kernel_run *run, enum ss_kernel kernel, struct ss_error *error);
+  bool (*run)(struct ss_kernel_run *run, enum ss_kernel_kind kernel, struct ss_error *error);
   /* Runs it, and says how long that took. */
-  bool (*seconds)(struct ss_kernel_run *run, enum ss_kernel kernel, double *seconds, struct ss_error *error);
+  bool (*seconds)(struct ss_kernel_run *run, enum ss_kernel_kind kernel, double *seconds, struct ss_error *error);
   /* What the kernel made, which must be the one that ran last; the arrays are the run's, until it is used again. */
-  bool (*fetch)(struct ss_kernel_run *run, enum ss_kernel kernel, struct ss_kernel_output *out,
+  bool (*fetch)(struct ss_kernel_run *run, enum ss_kernel_kind kernel, struct ss_kernel_output *out,
                 struct ss_error *error);
   /* Bytes read and written a second by a copy of `size` bytes. */
   bool (*copy_rate)(uint64_t size, double *rate, struct ss_error *error);

@@ -83,7 +83,7 @@ static bool make(const struct ss_timing *t, uint32_t which, struct ss_arena *are
 /* --- clocks ----------------------------------------------------------------------------------------------- */
 
 static bool time_kernel(const struct ss_timing *t, const struct ss_kernel_input *in, struct ss_kernel_run *run,
-                        enum ss_kernel kernel, struct ss_timed *out, struct ss_error *error) {
+                        enum ss_kernel_kind kernel, struct ss_timed *out, struct ss_error *error) {
   double seconds[SS_TIMED_REPEATS_MAX];
   struct ss_kernel_output made;
   if (!t->device->run(run, kernel, error)) return false; /* warms up */
@@ -102,7 +102,7 @@ bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_t
   struct ss_kernel_run *run = NULL;
   bool ok = make(timing, which, &arena, &in, error) && timing->device->open(&in, 2 * timing->cache, &run, error);
   for (uint32_t k = 0; ok && k < SS_KERNELS; k++)
-    if (which >> k & 1) ok = time_kernel(timing, &in, run, (enum ss_kernel)k, &out[k], error);
+    if (which >> k & 1) ok = time_kernel(timing, &in, run, (enum ss_kernel_kind)k, &out[k], error);
   timing->device->close(run);
   ss_arena_free(&arena);
   return ok;

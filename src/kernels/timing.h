@@ -22,7 +22,7 @@ struct ss_timing {
   uint64_t cache; /* B */
 };
 
-/* The kernels whose bit is set in `which`, 1 << enum ss_kernel, on one input, after one call each that does not
+/* The kernels whose bit is set in `which`, 1 << enum ss_kernel_kind, on one input, after one call each that does not
  * count; operands that none of them needs are empty. */
 enum { SS_ALL_KERNELS = (1 << SS_KERNELS) - 1 };
 bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_timed out[SS_KERNELS],

@@ -125,7 +125,7 @@ static uint32_t *parts_in_order(const struct ss_kernel_output *out, uint32_t par
   return rows;
 }
 
-static void same(const void *got, const void *wanted, uint64_t bytes, const char *what, enum ss_kernel kernel,
+static void same(const void *got, const void *wanted, uint64_t bytes, const char *what, enum ss_kernel_kind kernel,
                  uint64_t seed) {
   if (bytes == 0) return;
   if (!got != !wanted) fail_msg("seed %llu: %s: %s", (unsigned long long)seed, ss_kernel_name(kernel), what);
@@ -133,8 +133,8 @@ static void same(const void *got, const void *wanted, uint64_t bytes, const char
     fail_msg("seed %llu: %s: other %s", (unsigned long long)seed, ss_kernel_name(kernel), what);
 }
 
-static void same_output(const struct ss_kernel_input *in, enum ss_kernel kernel, const struct ss_kernel_output *got,
-                        const struct ss_kernel_output *wanted, uint64_t seed) {
+static void same_output(const struct ss_kernel_input *in, enum ss_kernel_kind kernel,
+                        const struct ss_kernel_output *got, const struct ss_kernel_output *wanted, uint64_t seed) {
   if (got->count != wanted->count || got->wire.size != wanted->wire.size)
     fail_msg("seed %llu: %s: %llu, not %llu", (unsigned long long)seed, ss_kernel_name(kernel),
              (unsigned long long)got->count, (unsigned long long)wanted->count);
@@ -153,7 +153,7 @@ static void same_output(const struct ss_kernel_input *in, enum ss_kernel kernel,
   same(got->decoded, wanted->decoded, n * sizeof *got->decoded, "numbers", kernel, seed);
 }
 
-static void run(const struct ss_kernel_device *device, struct ss_kernel_run *r, enum ss_kernel kernel,
+static void run(const struct ss_kernel_device *device, struct ss_kernel_run *r, enum ss_kernel_kind kernel,
                 struct ss_kernel_output *out, uint64_t seed) {
   struct ss_error error;
   if (!device->run(r, kernel, &error) || !device->fetch(r, kernel, out, &error))
@@ -171,9 +171,9 @@ static void compare_once(const struct ss_kernel_device *device, uint64_t seed, s
   if (!device->open(&in, 0, &got, &error)) fail_msg("seed %llu: %s", (unsigned long long)seed, error.text);
   for (int round = 0; round < 2; round++)
     for (uint32_t k = 0; k < SS_KERNELS; k++) {
-      run(&ss_kernels_cpu, wanted, (enum ss_kernel)k, &out[0], seed);
-      run(device, got, (enum ss_kernel)k, &out[1], seed);
-      same_output(&in, (enum ss_kernel)k, &out[1], &out[0], seed);
+      run(&ss_kernels_cpu, wanted, (enum ss_kernel_kind)k, &out[0], seed);
+      run(device, got, (enum ss_kernel_kind)k, &out[1], seed);
+      same_output(&in, (enum ss_kernel_kind)k, &out[1], &out[0], seed);
     }
   ss_kernels_cpu.close(wanted);
   device->close(got);
@@ -202,8 +202,8 @@ static struct ss_kernel_input small_input(struct ss_arena *arena) {
 }
 
 /* Runs a kernel that must fail, and leaves no doubt why. */
-static void refused(const struct ss_kernel_device *device, const struct ss_kernel_input *in, enum ss_kernel kernel,
-                    enum ss_status status, const char *says) {
+static void refused(const struct ss_kernel_device *device, const struct ss_kernel_input *in,
+                    enum ss_kernel_kind kernel, enum ss_status status, const char *says) {
   struct ss_kernel_run *r = NULL;
   struct ss_kernel_output out;
   struct ss_error error = {0};

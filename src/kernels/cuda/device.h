@@ -182,7 +182,7 @@ static bool run_sketch_decode(struct ss_kernel_run *r, struct ss_error *error) {
   return sketch_decode(&r->grid, &sketch, error);
 }
 
-/* In the order of enum ss_kernel (C++ has no designated elements). */
+/* In the order of enum ss_kernel_kind (C++ has no designated elements). */
 static bool (*const device_kernels[])(struct ss_kernel_run *r,
                                       struct ss_error *error) = {run_merge_sum,          run_dense_add,
                                                                  run_coalesce,           run_top_k,
@@ -192,7 +192,7 @@ static bool (*const device_kernels[])(struct ss_kernel_run *r,
                                                                  run_block_encode,       run_block_decode,
                                                                  run_sketch_add,         run_sketch_decode};
 
-static bool run_kernel(struct ss_kernel_run *r, enum ss_kernel kernel, struct ss_error *error) {
+static bool run_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss_error *error) {
   return device_kernels[kernel](r, error);
 }
 
@@ -299,7 +299,7 @@ static bool fetch_unblocked(struct ss_kernel_run *r, struct ss_kernel_output *ou
          FETCH(r, out->values, (const float *)(const void *)r->values_out, out->count, error);
 }
 
-static bool fetch(struct ss_kernel_run *r, enum ss_kernel kernel, struct ss_kernel_output *out,
+static bool fetch(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss_kernel_output *out,
                   struct ss_error *error) {
   const struct ss_kernel_input *in = r->in;
   memset(out, 0, sizeof *out);

@@ -46,15 +46,16 @@ static bool stopwatch_read(const struct stopwatch *w, double *seconds, struct ss
   return true;
 }
 
-static bool time_between(struct ss_kernel_run *r, enum ss_kernel kernel, const struct stopwatch *w, double *seconds,
-                         struct ss_error *error) {
+static bool time_between(struct ss_kernel_run *r, enum ss_kernel_kind kernel, const struct stopwatch *w,
+                         double *seconds, struct ss_error *error) {
   cudaStream_t stream = r->grid.stream;
   return grid_fill(&r->grid, r->flushed, 1, r->flush, error) &&
          grid_check(cudaEventRecord(w->begin, stream), "starting a clock", error) && run_kernel(r, kernel, error) &&
          grid_check(cudaEventRecord(w->end, stream), "stopping a clock", error) && stopwatch_read(w, seconds, error);
 }
 
-static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel kernel, double *seconds, struct ss_error *error) {
+static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, double *seconds,
+                        struct ss_error *error) {
   struct stopwatch watch;
   const bool ok = stopwatch_open(&watch, error) && time_between(r, kernel, &watch, seconds, error);
   stopwatch_close(&watch);

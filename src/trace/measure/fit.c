@@ -83,14 +83,14 @@ static struct bars make_bars(const struct work *w, const struct ss_tensor_fit *t
 
 /* --- estimates -------------------------------------------------------------------------------------------- */
 
-static struct ss_estimate exactly(double value) {
-  return (struct ss_estimate){value, value, value};
+static struct ss_interval exactly(double value) {
+  return (struct ss_interval){value, value, value};
 }
 
 /* Never beyond what can be. */
-static struct ss_estimate between(double value, double half, double least, double most) {
+static struct ss_interval between(double value, double half, double least, double most) {
   value = fmin(fmax(value, least), most);
-  return (struct ss_estimate){value, fmin(fmax(value * exp(-half), least), most), fmin(value * exp(half), most)};
+  return (struct ss_interval){value, fmin(fmax(value * exp(-half), least), most), fmin(value * exp(half), most)};
 }
 
 static void measure(const struct incidence *w, struct ss_fit_point *out) {

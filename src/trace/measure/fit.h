@@ -24,16 +24,16 @@ struct ss_fit_options {
 };
 
 /* Measured values have low = high = value. NaN: there is nothing to tell, as nobody looks anything up. */
-struct ss_estimate {
+struct ss_interval {
   double value, low, high;
 };
 
 struct ss_fit_point {
   uint32_t ranks;
   bool measured;
-  struct ss_estimate nnz;   /* distinct rows of one rank in an iteration */
-  struct ss_estimate rows;  /* of the union of all ranks */
-  struct ss_estimate gamma; /* densification: union / mean nnz */
+  struct ss_interval nnz;   /* distinct rows of one rank in an iteration */
+  struct ss_interval rows;  /* of the union of all ranks */
+  struct ss_interval gamma; /* densification: union / mean nnz */
 };
 
 /* A part of the ranks, fitted alone and held against all ranks of the fit: ln(predicted / measured) of gamma. */
