@@ -1,4 +1,4 @@
-#include "cli/crossover_print.h"
+#include "report/crossover.h"
 
 #include "report/exact.h"
 #include "report/flat.h"
@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *winner_label(const struct ss_crossover_told *t, int winner) {
+static const char *winner_label(const struct ss_crossover_answer *t, int winner) {
   return winner == 0 ? NULL : t->duel->side[winner > 0].label;
 }
-static const char *loser_label(const struct ss_crossover_told *t, int winner) {
+static const char *loser_label(const struct ss_crossover_answer *t, int winner) {
   return t->duel->side[winner < 0].label;
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------------- */
 
-static cJSON *crossings_json(const struct ss_crossover_told *t) {
+static cJSON *crossings_json(const struct ss_crossover_answer *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found->crossings; i++) {
     const struct ss_crossing *c = &t->found->crossing[i];
@@ -36,7 +36,7 @@ static cJSON *crossings_json(const struct ss_crossover_told *t) {
   return list;
 }
 
-static cJSON *ranges_json(const struct ss_crossover_told *t) {
+static cJSON *ranges_json(const struct ss_crossover_answer *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found->parts; i++) {
     const struct ss_crossover_part *p = &t->found->part[i];
@@ -51,7 +51,7 @@ static cJSON *ranges_json(const struct ss_crossover_told *t) {
   return list;
 }
 
-static cJSON *skipped_json(const struct ss_crossover_told *t) {
+static cJSON *skipped_json(const struct ss_crossover_answer *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found->gaps; i++) {
     cJSON *o = cJSON_CreateObject();
@@ -77,7 +77,7 @@ static cJSON *rounded_json(const struct ss_duel *duel) {
   return list;
 }
 
-static cJSON *side_json(const struct ss_crossover_told *t, const struct ss_duel_side *side) {
+static cJSON *side_json(const struct ss_crossover_answer *t, const struct ss_duel_side *side) {
   cJSON *o = cJSON_CreateObject();
   cJSON_AddItemToObject(o, "scheme", cJSON_Duplicate(ss_doc_root(side->doc).at, 1));
   if (t->simulated) return o;
@@ -99,7 +99,7 @@ static void add_ratio(cJSON *root, const struct ss_crossover *found) {
   cJSON_AddNumberToObject(o, "max_at", found->ratio_max_at);
 }
 
-static cJSON *root_json(const struct ss_crossover_told *t) {
+static cJSON *root_json(const struct ss_crossover_answer *t) {
   static const char *const forms[] = {"exact", "paper", "low", "high"};
   const struct ss_crossover *found = t->found;
   cJSON *root = cJSON_CreateObject(), *range;
@@ -126,14 +126,14 @@ static cJSON *root_json(const struct ss_crossover_told *t) {
   return root;
 }
 
-static bool print_json(const struct ss_crossover_told *t, FILE *stream, struct ss_error *error) {
+bool ss_crossover_json(const struct ss_crossover_answer *t, FILE *stream, struct ss_error *error) {
   cJSON *root = root_json(t);
   const bool ok = ss_json_print(root, stream, error);
   cJSON_Delete(root);
   return ok;
 }
 
-static bool print_csv(const struct ss_crossover_told *t, FILE *stream, struct ss_error *error) {
+bool ss_crossover_csv(const struct ss_crossover_answer *t, FILE *stream, struct ss_error *error) {
   cJSON *list = ranges_json(t);
   const bool ok = list ? ss_flat_csv(list, stream, error) : ss_fail_memory(error, "printing a crossover");
   cJSON_Delete(list);
@@ -142,7 +142,7 @@ static bool print_csv(const struct ss_crossover_told *t, FILE *stream, struct ss
 
 /* --- words and the table ---------------------------------------------------------------------------------- */
 
-static const char *place(const struct ss_crossover_told *t, double x, char *buffer, size_t size) {
+static const char *place(const struct ss_crossover_answer *t, double x, char *buffer, size_t size) {
   if (t->dimension == SS_NUMBER) snprintf(buffer, size, "%.0f", x);
   else if (t->dimension == SS_RATIO) snprintf(buffer, size, "%.4g%%", 100 * x);
   else ss_units_format(buffer, size, t->dimension, x);
@@ -155,7 +155,7 @@ static void print_ratio(const struct ss_crossover_part *p, FILE *stream) {
   else fprintf(stream, "%.4g to %.4g times as long", p->ratio_min, p->ratio_max);
 }
 
-static void print_crossing(const struct ss_crossover_told *t, const struct ss_crossing *c, FILE *stream) {
+static void print_crossing(const struct ss_crossover_answer *t, const struct ss_crossing *c, FILE *stream) {
   char at[40], before[40], time[32];
   const char *below = winner_label(t, c->below), *above = winner_label(t, c->above);
   place(t, c->at, at, sizeof at);
@@ -176,7 +176,7 @@ static void print_crossing(const struct ss_crossover_told *t, const struct ss_cr
   }
 }
 
-static void print_words(const struct ss_crossover_told *t, FILE *stream) {
+static void print_words(const struct ss_crossover_answer *t, FILE *stream) {
   const struct ss_crossover *found = t->found;
   for (size_t i = 0; i < found->crossings; i++) print_crossing(t, &found->crossing[i], stream);
   if (found->crossings > 0) return;
@@ -191,7 +191,7 @@ static void print_words(const struct ss_crossover_told *t, FILE *stream) {
   fputs(".\n", stream);
 }
 
-static bool print_ranges(const struct ss_crossover_told *t, FILE *stream, struct ss_error *error) {
+static bool print_ranges(const struct ss_crossover_answer *t, FILE *stream, struct ss_error *error) {
   static const char *const heads[] = {"from", "to", "<cheaper", "the other takes"};
   struct ss_table *table = ss_table_new(4, heads);
   if (!table) return ss_fail_memory(error, "printing a crossover");
@@ -209,7 +209,7 @@ static bool print_ranges(const struct ss_crossover_told *t, FILE *stream, struct
   return ok;
 }
 
-static void print_notes(const struct ss_crossover_told *t, FILE *stream) {
+static void print_notes(const struct ss_crossover_answer *t, FILE *stream) {
   const struct ss_crossover *found = t->found;
   char at[40];
   if (t->simulated)
@@ -232,7 +232,7 @@ static void print_notes(const struct ss_crossover_told *t, FILE *stream) {
             place(t, found->gap[0].at, at, sizeof at), found->gap[0].why);
 }
 
-static bool print_table(const struct ss_crossover_told *t, FILE *stream, struct ss_error *error) {
+bool ss_crossover_table(const struct ss_crossover_answer *t, FILE *stream, struct ss_error *error) {
   char low[40], high[40], size[32];
   const struct ss_duel *duel = t->duel;
   fprintf(stream, "%s against %s over %s %s to %s:", duel->side[0].label, duel->side[1].label, t->over,
@@ -246,14 +246,4 @@ static bool print_table(const struct ss_crossover_told *t, FILE *stream, struct 
   if (!print_ranges(t, stream, error)) return false;
   print_notes(t, stream);
   return true;
-}
-
-bool ss_crossover_print(const struct ss_crossover_told *told, enum ss_format format, FILE *stream,
-                        struct ss_error *error) {
-  switch (format) {
-  case SS_JSON: return print_json(told, stream, error);
-  case SS_CSV: return print_csv(told, stream, error);
-  case SS_TABLE: break;
-  }
-  return print_table(told, stream, error);
 }
