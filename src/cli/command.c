@@ -61,14 +61,13 @@ static bool execute_subcommand(const struct ss_command *command, int argc, char 
   const char *names[SUBCOMMANDS_MAX + 1] = {NULL};
   char all[200];
   list(command->commands, all, sizeof all);
-  if (argc < 2) return ss_fail(error, SS_BAD_INPUT, "%s: say what to do: %s (--help tells more)", command->name, all);
+  if (argc < 2) return ss_fail(error, SS_BAD_INPUT, "say what to do: %s (--help tells more)", all);
   if (asks_for_help(argv[1])) return print_help(command, error);
   for (size_t i = 0; command->commands[i] && i < SUBCOMMANDS_MAX; i++) {
     names[i] = command->commands[i]->name;
     if (strcmp(argv[1], names[i]) == 0) return ss_command_execute(command->commands[i], argc - 1, argv + 1, error);
   }
-  return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not %s%s", command->name, argv[1], all,
-                 ss_suggest(argv[1], names, NULL).text);
+  return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not %s%s", argv[1], all, ss_suggest(argv[1], names, NULL).text);
 }
 
 /* --- a command --------------------------------------------------------------------------------------------- */
