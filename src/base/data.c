@@ -49,7 +49,7 @@ static bool find_root(char *root, size_t size, struct ss_error *error) {
 }
 
 /* Where files of a kind are: figures are scenarios, all else models. */
-static const char *capacity_of(const char *kind) {
+static const char *folder_of(const char *kind) {
   return strcmp(kind, "figures") == 0 ? "scenarios" : "models";
 }
 
@@ -115,19 +115,18 @@ bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct 
 
 bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) {
   char relative[PATH_MAX / 4];
-  snprintf(relative, sizeof relative, "%s/%s", capacity_of(kind), kind);
+  snprintf(relative, sizeof relative, "%s/%s", folder_of(kind), kind);
   return ss_data_list_in(relative, names, count, error);
 }
 
-static bool unknown(const char *kind, const char *name, struct ss_error *error) {
+static bool fail_unknown(const char *kind, const char *name, struct ss_error *error) {
   char **names, all[600] = "";
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
   for (size_t i = 0, used = 0; i < count && used < sizeof all - 1; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
-  const char *near = ss_nearest(name, (const char *const *)names);
-  ss_fail(error, SS_BAD_INPUT, "no file %s/%s/%s.json%s%s%s (there are: %s; or give a path)", capacity_of(kind), kind,
-          name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
+  ss_fail(error, SS_BAD_INPUT, "no file %s/%s/%s.json%s (there are: %s; or give a path)", folder_of(kind), kind, name,
+          ss_suggest(name, (const char *const *)names, NULL).text, all);
   free(names);
   return false;
 }
@@ -143,9 +142,9 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
     return true;
   }
   if (!find_root(root, sizeof root, error)) return false;
-  int n = snprintf(path, size, "%s/%s/%s/%s.json", root, capacity_of(kind), kind, name);
+  int n = snprintf(path, size, "%s/%s/%s/%s.json", root, folder_of(kind), kind, name);
   if (n < 0 || (size_t)n >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
-  return stat(path, &status) == 0 || unknown(kind, name, error);
+  return stat(path, &status) == 0 || fail_unknown(kind, name, error);
 }
 
 bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error *error) {

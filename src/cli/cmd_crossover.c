@@ -131,21 +131,21 @@ struct session {
   struct ss_duel duel;
   struct ss_progress progress;
   struct ss_crossover found;
-  struct ss_crossover_answer told;
+  struct ss_crossover_answer answer;
 };
 
 static bool print(const void *context, FILE *stream, struct ss_error *error) {
   const struct session *s = context;
   static bool (*const printers[])(const struct ss_crossover_answer *, FILE *, struct ss_error *) = {
       [SS_TABLE] = ss_crossover_table, [SS_JSON] = ss_crossover_json, [SS_CSV] = ss_crossover_csv};
-  return printers[s->call->format](&s->told, stream, error);
+  return printers[s->call->format](&s->answer, stream, error);
 }
 
 static bool search(struct session *s, struct ss_error *error) {
   const struct arguments *a = s->arguments;
   const uint32_t usual = a->simulate ? PROBES_SIMULATED : PROBES_FORMS;
-  const struct ss_crossover_search search = {.low = s->told.low,
-                                             .high = s->told.high,
+  const struct ss_crossover_search search = {.low = s->answer.low,
+                                             .high = s->answer.high,
                                              .whole = s->duel.over == SS_OVER_RANKS,
                                              .probes = a->probes ? (uint32_t)a->probes : usual,
                                              .precision = a->simulate ? precision_simulated : precision_forms,
@@ -171,11 +171,11 @@ static bool read_session(struct session *s, struct ss_error *error) {
   s->duel.over = (enum ss_over)a->over;
   if (!read_form(a, &s->duel.form, error)) return false;
   const struct axis *axis = &axes[s->duel.over];
-  s->told.over = overs[s->duel.over];
-  s->told.dimension = axis->dimension;
-  s->told.density = a->head.forms.density;
-  s->told.bytes = a->head.forms.bytes;
-  return read_range(a, axis, &s->told.low, &s->told.high, error) &&
+  s->answer.over = overs[s->duel.over];
+  s->answer.dimension = axis->dimension;
+  s->answer.density = a->head.forms.density;
+  s->answer.bytes = a->head.forms.bytes;
+  return read_range(a, axis, &s->answer.low, &s->answer.high, error) &&
          check_axis(s->call, &a->head.forms, s->duel.over, error) && check_simulation(a, error) &&
          read_ranks(s->call, &s->duel.ranks, error) && ss_forms_cluster(s->call, &s->duel.cluster, error);
 }
@@ -183,9 +183,9 @@ static bool read_session(struct session *s, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   struct session s = {.call = call, .arguments = a, .duel = {.forms = &a->head.forms, .call = call}};
-  s.told.duel = &s.duel;
-  s.told.found = &s.found;
-  s.told.simulated = a->simulate;
+  s.answer.duel = &s.duel;
+  s.answer.found = &s.found;
+  s.answer.simulated = a->simulate;
   if (!read_session(&s, error)) return false;
   const bool ok = ss_duel_open(&s.duel, call->operand[0], call->operand[1], error) && search(&s, error);
   ss_duel_close(&s.duel);
