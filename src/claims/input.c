@@ -280,11 +280,8 @@ bool ss_claims_input(struct ss_claims_cache *cache, const struct ss_claims_file 
   size_t known = 0;
   for (struct ss_node n = ss_node_first(file->inputs); ss_node_present(n) && known < 255; n = ss_node_next(n))
     names[known++] = ss_node_key(n);
-  if (!ss_node_present(input)) {
-    const char *near = ss_nearest(name, names);
-    return ss_node_fail(from, error, "no input is called \"%s\"%s%s%s", name, near ? " (did you mean \"" : "",
-                        near ? near : "", near ? "\"?)" : "");
-  }
+  if (!ss_node_present(input))
+    return ss_node_fail(from, error, "no input is called \"%s\"%s", name, ss_suggest(name, names, NULL).text);
   char *key = make_key(input, changes, count);
   if (!key) return ss_fail_memory(error, "judging claims");
   *out = find_made(cache, key);

@@ -266,9 +266,7 @@ static bool find_module(const struct reading *r, struct ss_node node, uint32_t *
     if (order < 0) low = middle + 1;
     else high = middle;
   }
-  const char *near = ss_nearest(name, r->names);
-  if (near) return ss_node_fail(node, error, "no module is called \"%s\" (did you mean \"%s\"?)", name, near);
-  return ss_node_fail(node, error, "no module is called \"%s\"", name);
+  return ss_node_fail(node, error, "no module is called \"%s\"%s", name, ss_suggest(name, r->names, NULL).text);
 }
 
 static bool read_after(struct reading *r, struct ss_node node, struct ss_module *m, struct ss_error *error) {
