@@ -1,5 +1,6 @@
 /* What the papers print, held against the model. */
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "claims/claims.h"
@@ -58,9 +59,7 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
   struct call *call = context;
   uint64_t jobs;
   if (!name) {
-    const char **grown = ss_realloc(call->word, call->words + 1, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "reading options");
-    call->word = grown;
+    if (!ss_grow_by_one(call->word, call->words)) return ss_fail_memory(error, "reading options");
     call->word[call->words++] = value;
     return true;
   }

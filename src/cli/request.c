@@ -1,5 +1,7 @@
 #include "cli/request.h"
 
+#include "base/list.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +36,8 @@ bool ss_format_parse(const char *text, enum ss_format *out, struct ss_error *err
 }
 
 static bool add_text(const char ***list, size_t *count, const char *text, struct ss_error *error) {
-  const char **grown = ss_realloc(*list, *count + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading options");
-  grown[(*count)++] = text;
-  *list = grown;
+  if (!ss_grow_by_one(*list, *count)) return ss_fail_memory(error, "reading options");
+  (*list)[(*count)++] = text;
   return true;
 }
 

@@ -1,5 +1,7 @@
 #include "cost/grid.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -47,11 +49,7 @@ struct axes {
 };
 
 static bool append(struct ss_grid *grid, const struct ss_grid_point *point, struct ss_error *error) {
-  if ((grid->count & (grid->count - 1)) == 0) { /* room doubles at powers of two */
-    struct ss_grid_point *grown = ss_realloc(grid->point, grid->count ? 2 * grid->count : 1, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "listing a grid");
-    grid->point = grown;
-  }
+  if (!ss_grow_by_one(grid->point, grid->count)) return ss_fail_memory(error, "listing a grid");
   grid->point[grid->count++] = *point;
   return true;
 }
@@ -80,9 +78,8 @@ static bool fit(const struct axes *axes, struct ss_grid_point *p, double d, doub
     return ss_node_fail(axes->entry, error, "no size near %g B divides over %u ranks at density %g", M, p->ranks, d);
   p->uniform = (struct ss_uniform){
       .rows = rows, .width = (uint32_t)axes->width, .value_bytes = 4, .overlap = overlap, .seed = 1};
-  return ss_uniform_make(d, &p->uniform, error) &&
-         (ss_uniform_divides(&p->uniform, p->ranks, p->ranks, error) ||
-          ss_fail_prefix(error, "%s: grid", p->cost->file));
+  return ss_uniform_make(d, &p->uniform, error) && (ss_uniform_divides(&p->uniform, p->ranks, p->ranks, error) ||
+                                                    ss_fail_prefix(error, "%s: grid", p->cost->file));
 }
 
 static bool add_networks(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,

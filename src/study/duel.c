@@ -1,5 +1,6 @@
 #include "study/duel.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "cost/grid.h"
 #include "schemes/schemes.h"
@@ -205,10 +206,8 @@ static bool note_rounding(struct ss_duel *duel, const struct ss_rounding *r, str
   if (fabs(r->rows - r->rows_wanted) <= 1e-9 * r->rows_wanted &&
       fabs(r->density - r->density_wanted) <= 1e-9 * r->density_wanted)
     return true;
-  struct ss_rounding *grown = ss_realloc(duel->rounding, duel->roundings + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "simulating");
-  duel->rounding = grown;
-  grown[duel->roundings++] = *r;
+  if (!ss_grow_by_one(duel->rounding, duel->roundings)) return ss_fail_memory(error, "simulating");
+  duel->rounding[duel->roundings++] = *r;
   return true;
 }
 

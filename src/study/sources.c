@@ -1,5 +1,6 @@
 #include "study/sources.h"
 
+#include "base/list.h"
 #include "trace/make/synth.h"
 
 #include <cjson/cJSON.h>
@@ -179,10 +180,8 @@ bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char
       *out = sources->source[i];
       return true;
     }
-  struct ss_source **grown = ss_realloc(sources->source, sources->count + 1, sizeof *grown);
   struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
-  if (grown) sources->source = grown;
-  if (!grown || !fresh) {
+  if (!fresh || !ss_grow_by_one(sources->source, sources->count)) {
     free(key);
     free(fresh);
     return ss_fail_memory(error, "opening a trace");
