@@ -2,6 +2,7 @@
 #include "claims/claims.h"
 
 #include "base/data.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <limits.h>
@@ -38,9 +39,7 @@ void ss_claims_close(struct ss_claims_file *file) {
 }
 
 bool ss_claims_library_add(struct ss_claims_library *library, const char *path, struct ss_error *error) {
-  struct ss_claims_file *grown = ss_realloc(library->file, library->count + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading claims");
-  library->file = grown;
+  if (!ss_grow_by_one(library->file, library->count)) return ss_fail_memory(error, "reading claims");
   if (!ss_claims_read(path, &library->file[library->count], error)) return false;
   library->count++;
   return true;

@@ -2,6 +2,7 @@
 #include "claims/claims.h"
 
 #include "base/data.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "tensor/hash.h"
@@ -251,13 +252,11 @@ static struct ss_doc *find_made(const struct ss_claims_cache *cache, const char 
 
 /* The document and the key are the cache's from then on. */
 static bool keep(struct ss_claims_cache *cache, struct ss_claims_made made, struct ss_error *error) {
-  struct ss_claims_made *grown = ss_realloc(cache->made, cache->count + 1, sizeof *grown);
-  if (!grown) {
+  if (!ss_grow_by_one(cache->made, cache->count)) {
     free(made.key);
     ss_doc_free(made.doc);
     return ss_fail_memory(error, "judging claims");
   }
-  cache->made = grown;
   cache->made[cache->count++] = made;
   return true;
 }
@@ -280,11 +279,8 @@ bool ss_claims_input(struct ss_claims_cache *cache, const struct ss_claims_file 
   size_t known = 0;
   for (struct ss_node n = ss_node_first(file->inputs); ss_node_present(n) && known < 255; n = ss_node_next(n))
     names[known++] = ss_node_key(n);
-  if (!ss_node_present(input)) {
-    const char *near = ss_nearest(name, names);
-    return ss_node_fail(from, error, "no input is called \"%s\"%s%s%s", name, near ? " (did you mean \"" : "",
-                        near ? near : "", near ? "\"?)" : "");
-  }
+  if (!ss_node_present(input))
+    return ss_node_fail(from, error, "no input is called \"%s\"%s", name, ss_suggest(name, names, NULL).text);
   char *key = make_key(input, changes, count);
   if (!key) return ss_fail_memory(error, "judging claims");
   *out = find_made(cache, key);

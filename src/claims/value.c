@@ -1,6 +1,7 @@
 /* Values of a claim: picked from a command's JSON, and expressions over them. */
 #include "claims/claims.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <cjson/cJSON.h>
@@ -20,13 +21,7 @@ void ss_claim_values_free(struct ss_claim_values *values) {
 }
 
 bool ss_claim_values_add(struct ss_claim_values *values, const char *name, double value, struct ss_error *error) {
-  if (values->count == values->capacity) {
-    const size_t capacity = values->capacity ? 2 * values->capacity : 16;
-    struct ss_variable *grown = ss_realloc(values->value, capacity, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "judging claims");
-    values->value = grown;
-    values->capacity = capacity;
-  }
+  if (!ss_grow(values->value, values->capacity, values->count + 1)) return ss_fail_memory(error, "judging claims");
   values->value[values->count++] = (struct ss_variable){name, value};
   return true;
 }

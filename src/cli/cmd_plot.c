@@ -11,85 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: sparsync plot FIGURE|RESULTS.json [-o FILE.svg|pdf|png] [OPTION...]\n"
-    "\n"
-    "Draws with gnuplot. FIGURE is a name that `sparsync list figures` shows, or a file like those of\n"
-    "scenarios/figures: what it needs is computed now. RESULTS is the JSON that run, cost, plan or trace stats "
-    "print.\n"
-    "\n"
-    "  -o FILE              the ending says how: .svg, .pdf or .png; without it SVG goes to standard output\n"
-    "  --data FILE          write the table that is drawn, in base units: with tabs if the name ends in .tsv, else\n"
-    "                       CSV; to standard output if it is -. Without -o, only the table\n"
-    "  --width column|wide  3.3 inches, panels one below the other; or 7, panels side by side\n"
-    "  --title TEXT         above the figure\n"
-    "\n"
-    "of RESULTS:\n"
-    "  --kind lines|bars|heat|map|traffic\n"
-    "                       lines, or bars where x is a name; heat: --z as colour; map: who has the least --z at\n"
-    "                       --x and --y; traffic: bytes of each rank, if run was asked for them\n"
-    "  --x, --y, --z FIELD  fields of a result: ranks, time_s, bytes_sent_max, at.cluster.bandwidth, "
-    "options.teams...;\n"
-    "                       of a swept path the last word will do: bandwidth\n"
-    "  --series FIELD       what a line or bar stands for (label)\n"
-    "  --each FIELD         a point for each member of an array: index and value are its fields (iteration_s)\n"
-    "  --where FIELD=VALUE  only results that have it (repeatable; the same field again admits either)\n"
-    "  --relative SERIES    y over that of SERIES at the same x\n"
-    "  --log x|y|xy         logarithmic axes\n"
-    "  --log2 x|y           the same in powers of 2; along x tics stand where the data are (so do ranks)\n"
-    "\n"
-    "examples:\n"
-    "  sparsync plot zen-fig8 -o zen-fig8.pdf\n"
-    "  sparsync plot embrace-fig4 -o fig4.svg --data fig4.csv --width column\n"
-    "  sparsync plot demo.json --kind bars --x cluster --y time_s -o demo.png\n"
-    "  sparsync plot sweep.json --kind map --x ranks --y bandwidth --z time_s -o winners.svg\n"
-    "  sparsync plot by-rank.json --kind traffic -o traffic.svg\n";
-
-enum { WHERES_MAX = 32 };
-
 struct arguments {
-  const char *what, *output, *data, *width, *title;
-  const char *kind, *x, *y, *z, *series, *each, *relative, *log, *log2;
-  const char *where[WHERES_MAX];
+  struct ss_call call;
+  const char *what, *data, *title;
+  const char *x, *y, *z, *series, *each, *relative, *log, *log2;
+  unsigned kind, width; /* indices of the choices; those that end them: not said */
+  const char **where;   /* [wheres] "FIELD=VALUE" */
   size_t wheres;
-  bool help;
 };
 
-static const struct ss_option_spec specs[] = {{"o", true},      {"data", true}, {"width", true}, {"title", true},
-                                              {"kind", true},   {"x", true},    {"y", true},     {"z", true},
-                                              {"series", true}, {"each", true}, {"where", true}, {"relative", true},
-                                              {"log", true},    {"log2", true}, {"help", false}, {.name = NULL}};
-
-static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct arguments *a = context;
-  const struct {
-    const char *name, **place;
-  } texts[] = {{"o", &a->output},
-               {"data", &a->data},
-               {"width", &a->width},
-               {"title", &a->title},
-               {"kind", &a->kind},
-               {"x", &a->x},
-               {"y", &a->y},
-               {"z", &a->z},
-               {"series", &a->series},
-               {"each", &a->each},
-               {"relative", &a->relative},
-               {"log", &a->log},
-               {"log2", &a->log2}};
-  if (!name) {
-    if (a->what) return ss_fail(error, SS_BAD_INPUT, "one figure is enough: \"%s\" is left over", value);
-    a->what = value;
-    return true;
-  }
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    if (strcmp(texts[i].name, name) == 0) *texts[i].place = value;
-  if (strcmp(name, "help") == 0) a->help = true;
-  if (strcmp(name, "where") != 0) return true;
-  if (a->wheres == WHERES_MAX) return ss_fail(error, SS_BAD_INPUT, "--where: more than %d", WHERES_MAX);
-  a->where[a->wheres++] = value;
-  return true;
-}
+static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", NULL};
+static const char *const widths[] = {"column", "wide", NULL};
+enum { KINDS = sizeof kinds / sizeof *kinds - 1, WIDTHS = sizeof widths / sizeof *widths - 1 };
 
 /* --- what to draw of a result file --------------------------------------------------------------------------- */
 
@@ -236,7 +169,7 @@ static bool one_panel(cJSON *root, const struct arguments *a, const char *kind, 
   const char *y = a->y ? a->y : a->each ? "value" : cells ? default_x(list) : time;
   const char *z = a->z ? a->z : time;
   if (!y || (cells && !z)) return ss_fail(error, SS_BAD_INPUT, "%s: say what to draw with --y", a->what);
-  if (!a->kind && cJSON_IsString(ss_record_find(list->child, x))) kind = "bars";
+  if (a->kind == KINDS && cJSON_IsString(ss_record_find(list->child, x))) kind = "bars";
   cJSON *panel = add_panel(root, kind, NULL, a->each, a);
   add_axis(panel, "x", x, x);
   add_axis(panel, "y", y, a->each && !a->y ? a->each : y);
@@ -247,19 +180,12 @@ static bool one_panel(cJSON *root, const struct arguments *a, const char *kind, 
   return add_wheres(panel, a, error);
 }
 
-static bool check_kind(const char *kind, struct ss_error *error) {
-  static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", NULL};
-  for (size_t i = 0; kinds[i]; i++)
-    if (strcmp(kinds[i], kind) == 0) return true;
-  return ss_fail(error, SS_BAD_INPUT, "--kind: \"%s\" is not lines, bars, heat, map or traffic", kind);
-}
-
 /* A figure's document that draws the results as the options say. */
 static bool figure_of(const struct arguments *a, const struct ss_records *records, struct ss_doc **out,
                       struct ss_error *error) {
   static const char *const names[] = {"label", "form", "scheme", "name", "tensor", NULL};
-  const char *kind = a->kind ? a->kind : "lines", *series = a->series ? a->series : first_of(records->list, names);
-  if (!check_kind(kind, error)) return false;
+  const char *kind = a->kind < KINDS ? kinds[a->kind] : "lines",
+             *series = a->series ? a->series : first_of(records->list, names);
   cJSON *root = cJSON_CreateObject();
   if (!series) series = "tensor";
   bool ok = strcmp(kind, "traffic") == 0 ? traffic_panels(root, a, series, error)
@@ -286,31 +212,42 @@ static bool picture_of(const char *path, enum ss_picture *out, struct ss_error *
   return ss_fail(error, SS_BAD_INPUT, "-o %s: does not end in .svg, .pdf or .png", path);
 }
 
-static bool write_bytes(const char *path, const char *bytes, size_t size, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(path, &output, error)) return false;
-  fwrite(bytes, 1, size, output.stream); /* ss_output_commit finds what went wrong */
-  return ss_output_commit(&output, error);
+struct picture {
+  const char *bytes;
+  size_t size;
+};
+
+static bool print_picture(const void *context, FILE *stream, struct ss_error *error) {
+  const struct picture *picture = context;
+  (void)error;
+  fwrite(picture->bytes, 1, picture->size, stream); /* ss_output_write finds what went wrong */
+  return true;
+}
+
+struct data {
+  const struct ss_plot *plot;
+  bool tabs;
+};
+
+static bool print_data(const void *context, FILE *stream, struct ss_error *error) {
+  const struct data *data = context;
+  return ss_plot_data(data->plot, data->tabs, stream, error);
 }
 
 static bool write_data(const char *path, const struct ss_plot *plot, struct ss_error *error) {
-  struct ss_output output;
   const size_t n = strlen(path);
-  if (!ss_output_open(path, &output, error)) return false;
-  if (ss_plot_data(plot, n > 4 && strcmp(path + n - 4, ".tsv") == 0, output.stream, error))
-    return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+  const bool tabs = n > 4 && strcmp(path + n - 4, ".tsv") == 0;
+  return ss_output_write(path, print_data, &(struct data){plot, tabs}, error);
 }
 
 /* What gnuplot would have drawn is not lost with it: FILE.csv beside the picture. */
 static bool save_data(const struct arguments *a, const struct ss_plot *plot, struct ss_error *error) {
   char path[PATH_MAX];
   struct ss_error ignored;
-  if (a->data || !a->output || strcmp(a->output, "-") == 0) return false;
-  const size_t stem = strlen(a->output) - 4;
+  if (a->data || !a->call.output || strcmp(a->call.output, "-") == 0) return false;
+  const size_t stem = strlen(a->call.output) - 4;
   if (stem + 5 > sizeof path) return false;
-  snprintf(path, sizeof path, "%.*s.csv", (int)stem, a->output);
+  snprintf(path, sizeof path, "%.*s.csv", (int)stem, a->call.output);
   if (write_data(path, plot, &ignored)) ss_fail(error, error->status, "%s; the data are in %s", error->text, path);
   return false;
 }
@@ -319,24 +256,23 @@ static bool draw(const struct arguments *a, struct ss_plot *plot, struct ss_erro
   enum ss_picture picture;
   char *bytes;
   size_t size;
-  if (!picture_of(a->output, &picture, error) || (a->data && !write_data(a->data, plot, error))) return false;
-  if (a->data && !a->output) return true;
+  if (!picture_of(a->call.output, &picture, error) || (a->data && !write_data(a->data, plot, error))) return false;
+  if (a->data && !a->call.output) return true;
   if (!ss_plot_draw(plot, picture, &bytes, &size, error)) return save_data(a, plot, error);
-  const bool ok = write_bytes(a->output, bytes, size, error);
+  const bool ok = ss_output_write(a->call.output, print_picture, &(struct picture){bytes, size}, error);
   free(bytes);
   return ok;
 }
 
 static bool adorn(const struct arguments *a, struct ss_plot *plot, struct ss_error *error) {
-  if (a->width && strcmp(a->width, "column") != 0 && strcmp(a->width, "wide") != 0)
-    return ss_fail(error, SS_BAD_INPUT, "--width: \"%s\" is not column or wide", a->width);
-  if (a->width) plot->wide = strcmp(a->width, "wide") == 0;
+  if (a->width < WIDTHS) plot->wide = a->width == 1;
   if (a->title) plot->title = ss_plot_text(plot, a->title);
   return !a->title || plot->title ? true : ss_fail_memory(error, "drawing");
 }
 
 static bool figure_options(const struct arguments *a, struct ss_error *error) {
-  const char *const mine[] = {a->kind, a->x, a->y, a->z, a->series, a->each, a->relative, a->log, a->log2};
+  const char *const mine[] = {
+      a->kind < KINDS ? kinds[a->kind] : NULL, a->x, a->y, a->z, a->series, a->each, a->relative, a->log, a->log2};
   for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
     if (mine[i]) return ss_fail(error, SS_BAD_INPUT, "%s is a figure: \"%s\" is for result files", a->what, mine[i]);
   return a->wheres == 0 || ss_fail(error, SS_BAD_INPUT, "%s is a figure: --where is for result files", a->what);
@@ -369,7 +305,7 @@ static bool make_plot(const struct arguments *a, struct ss_error *error) {
   struct ss_doc *doc;
   struct ss_plot plot = {0};
   /* a wrong ending is better known before minutes of computing */
-  if (!picture_of(a->output, &picture, error) || !ss_data_find("figures", a->what, path, sizeof path, error) ||
+  if (!picture_of(a->call.output, &picture, error) || !ss_data_find("figures", a->what, path, sizeof path, error) ||
       !ss_doc_read(path, 1 << 30, &doc, error))
     return false;
   bool ok = ss_is_figure(doc) ? figure_options(a, error) && ss_figure_plot(doc, &plot, error)
@@ -380,14 +316,64 @@ static bool make_plot(const struct arguments *a, struct ss_error *error) {
   return ok;
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {0};
-  if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
-  if (a.help) return fputs(help, stdout) >= 0;
-  if (!a.what)
+static bool run(struct ss_call *call, struct ss_error *error) {
+  const struct arguments *a = (const struct arguments *)call;
+  if (!a->what)
     return ss_fail(error, SS_BAD_INPUT, "name a figure (sparsync list figures shows them) or a result file");
-  return make_plot(&a, error);
+  return make_plot(a, error);
 }
 
+#define TEXT(member) SS_TEXT(struct arguments, member)
+static const struct ss_option_spec options[] = {
+    {"", TEXT(what), .value = "figure"},
+    {"-o", SS_TEXT(struct ss_call, output), .value = "FILE",
+     .help = "the ending says how: .svg, .pdf or .png; without it SVG goes to standard output"},
+    {"--data", TEXT(data), .value = "FILE",
+     .help =
+         "write the table that is drawn, in base units: with tabs if the name ends in .tsv, else CSV; to standard "
+         "output if it is -. Without -o, only the table"},
+    {"--width", SS_CHOICE(struct arguments, width, widths),
+     .help = "3.3 inches, panels one below the other; or 7, panels side by side"},
+    {"--title", TEXT(title), .value = "TEXT", .help = "above the figure"},
+    {"", SS_HEADING, .help = "of RESULTS:"},
+    {"--kind", SS_CHOICE(struct arguments, kind, kinds),
+     .help = "lines, or bars where x is a name; heat: --z as colour; map: who has the least --z at --x and --y; "
+             "traffic: bytes of each rank, if run was asked for them"},
+    {"--x", TEXT(x), .value = "FIELD",
+     .help = "a field of a result: ranks, time_s, bytes_sent_max, at.cluster.bandwidth, options.teams...; of a swept "
+             "path the last word will do: bandwidth"},
+    {"--y", TEXT(y), .value = "FIELD", .help = "likewise"},
+    {"--z", TEXT(z), .value = "FIELD", .help = "likewise"},
+    {"--series", TEXT(series), .value = "FIELD", .help = "what a line or bar stands for (label)"},
+    {"--each", TEXT(each), .value = "FIELD",
+     .help = "a point for each member of an array: index and value are its fields (iteration_s)"},
+    {"--where", SS_TEXTS(struct arguments, where, wheres), .value = "FIELD=VALUE",
+     .help = "only results that have it (repeatable; the same field again admits either)"},
+    {"--relative", TEXT(relative), .value = "SERIES", .help = "y over that of SERIES at the same x"},
+    {"--log", TEXT(log), .value = "x|y|xy", .help = "logarithmic axes"},
+    {"--log2", TEXT(log2), .value = "x|y",
+     .help = "the same in powers of 2; along x tics stand where the data are (so do ranks)"},
+    {"--format", SS_REFUSED,
+     .help = "the ending of -o FILE says it: .svg, .pdf or .png (--data FILE writes the table)"},
+    {"--quiet", SS_FLAG(struct ss_call, quiet)},
+    {.name = NULL}};
+
 const struct ss_command ss_command_plot = {
-    .name = "plot", .summary = "the papers' figures, and pictures of results", .help = help, .run = run};
+    .name = "plot",
+    .summary = "the papers' figures, and pictures of results",
+    .usage =
+        "usage: sparsync plot FIGURE|RESULTS.json [-o FILE.svg|pdf|png] [OPTION...]\n"
+        "\n"
+        "Draws with gnuplot. FIGURE is a name that `sparsync list figures` shows, or a file like those of\n"
+        "scenarios/figures: what it needs is computed now. RESULTS is the JSON that run, cost, plan or trace stats "
+        "print.\n",
+    .examples = "examples:\n"
+                "  sparsync plot zen-fig8 -o zen-fig8.pdf\n"
+                "  sparsync plot embrace-fig4 -o fig4.svg --data fig4.csv --width column\n"
+                "  sparsync plot demo.json --kind bars --x cluster --y time_s -o demo.png\n"
+                "  sparsync plot sweep.json --kind map --x ranks --y bandwidth --z time_s -o winners.svg\n"
+                "  sparsync plot by-rank.json --kind traffic -o traffic.svg\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.kind = KINDS, .width = WIDTHS},
+    .run = run};

@@ -1,5 +1,5 @@
-/* The table of subcommands, and one calling another: figures, claims and pages ask the program what anyone can ask it
- * on the command line. */
+/* The table of commands, and one calling another: figures, claims and pages ask the program what anyone can ask it on
+ * the command line. */
 #ifndef SS_CLI_COMMANDS_H
 #define SS_CLI_COMMANDS_H
 
@@ -10,8 +10,8 @@
 
 /* NULL-terminated, in the order of `sparsync --help`. */
 extern const struct ss_command *const ss_commands[];
-/* NULL when none has the name. */
-const struct ss_command *ss_command_find(const char *name);
+/* What the first of the arguments names; NULL when no command has the name. */
+const struct ss_command *ss_command_find(int argc, char **argv);
 
 /* What `sparsync ARGUMENTS... --format json` prints, arguments[0] being the subcommand. The document is the caller's,
  * to be freed with ss_doc_free. Fails as the command fails. */

@@ -239,13 +239,11 @@ static bool fail_search(const struct search *search, struct ss_error *error) {
   name_fields(search->sample, "", fields, sizeof fields);
   const char *names[128] = {NULL};
   size_t count = 0;
+  const bool is_there = cJSON_HasObjectItem(search->sample, search->missing);
   for (const cJSON *item = search->sample->child; item && count < 127; item = item->next)
     if (item->string) names[count++] = item->string;
-  const char *near = ss_nearest(search->missing, names);
-  return ss_fail(error, SS_BAD_INPUT, "no result has a value for \"%s\"%s%s%s; there are %s", search->missing,
-                 near && strcmp(near, search->missing) != 0 ? " (did you mean \"" : "",
-                 near && strcmp(near, search->missing) != 0 ? near : "",
-                 near && strcmp(near, search->missing) != 0 ? "\"?)" : "", fields);
+  return ss_fail(error, SS_BAD_INPUT, "no result has a value for \"%s\"%s; there are %s", search->missing,
+                 is_there ? "" : ss_suggest(search->missing, names, NULL).text, fields);
 }
 
 /* --- entries ------------------------------------------------------------------------------------------------ */

@@ -106,7 +106,7 @@ static bool make_trace(struct ss_node list, struct workshop *shop, struct ss_err
   argv[count] = option;
   argv[count + 1] = shop->made;
   argv[count + 2] = NULL;
-  return ss_command_find("trace")->run((int)count + 2, argv, error);
+  return ss_command_execute(ss_command_find((int)count + 2, argv), (int)count + 2, argv, error);
 }
 
 static bool write_scenario(struct ss_node node, struct workshop *shop, struct ss_error *error) {

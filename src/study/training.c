@@ -1,6 +1,7 @@
 #include "study/training.h"
 
 #include "base/data.h"
+#include "base/list.h"
 #include "study/processes.h"
 #include "study/training_shared.h"
 
@@ -52,9 +53,7 @@ static bool read_system(struct ss_node node, void *out, struct ss_error *error) 
 
 static bool add_workload(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   struct ss_training *t = &s->training;
-  struct ss_workplace *grown = ss_realloc(t->place, t->places + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading workloads");
-  t->place = grown;
+  if (!ss_grow_by_one(t->place, t->places)) return ss_fail_memory(error, "reading workloads");
   t->place[t->places] = (struct ss_workplace){0};
   if (!with_model(s, node, "workloads", &t->place[t->places++].workload, read_workload, error)) return false;
   for (size_t i = 0; i + 1 < t->places; i++)
@@ -80,9 +79,7 @@ static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
 
 static bool add_system(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   struct ss_training *t = &s->training;
-  struct ss_system *grown = ss_realloc(t->system, t->systems + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading systems");
-  t->system = grown;
+  if (!ss_grow_by_one(t->system, t->systems)) return ss_fail_memory(error, "reading systems");
   if (!with_model(s, node, "systems", &t->system[t->systems], read_system, error)) return false;
   for (size_t i = 0; i < t->systems; i++)
     if (strcmp(t->system[i].name, t->system[t->systems].name) == 0)

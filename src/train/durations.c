@@ -1,5 +1,6 @@
 #include "train/durations.h"
 
+#include "base/list.h"
 #include "schemes/iteration.h"
 
 #include <math.h>
@@ -25,12 +26,7 @@ bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried,
                        struct ss_error *error) {
   for (*out = 0; *out < d->count; ++*out)
     if (same(&d->duration[*out].carried, carried)) return true;
-  if (d->count == d->capacity) {
-    struct ss_duration *grown = ss_realloc(d->duration, 2 * (size_t)d->capacity + 64, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "listing simulations");
-    d->duration = grown;
-    d->capacity = 2 * d->capacity + 64;
-  }
+  if (!ss_grow(d->duration, d->capacity, (size_t)d->count + 1)) return ss_fail_memory(error, "listing simulations");
   d->duration[d->count++] = (struct ss_duration){.carried = *carried, .sampled = 1};
   return true;
 }

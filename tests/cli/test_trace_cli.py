@@ -195,7 +195,7 @@ def bad_usage(folder):
     out = folder / "out"
     for arguments, says in (
         ([], "import, synth"),
-        (["stat", BIBLE], "did you mean stats"),
+        (["stat", BIBLE], 'did you mean "stats"'),
         (["stats"], "name a trace"),
         (["stats", BIBLE, WORDNET], "left over"),
         (["stats", BIBLE, "--formt", "json"], "--format"),
