@@ -2,9 +2,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "claims/claims.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "report/claims.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -77,127 +77,44 @@ static bool seen(void *context, const char *name, const char *value, struct ss_e
 
 /* --- files ----------------------------------------------------------------------------------------------------- */
 
-static bool is_file(const char *word) {
-  const size_t length = strlen(word);
-  return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".json") == 0);
-}
-
 /* Words that are files stand for themselves; when all are, what is shipped stays away. */
 static bool open_library(struct ss_claims_library *l, const struct call *call, struct ss_error *error) {
   size_t files = 0;
   for (size_t i = 0; i < call->words; i++) {
-    if (!is_file(call->word[i])) continue;
+    if (!ss_claims_word_is_file(call->word[i])) continue;
     files++;
     if (!ss_claims_library_add(l, call->word[i], error)) return false;
   }
   return (files > 0 && files == call->words) || ss_claims_library_shipped(l, error);
 }
 
-/* --- which claims ---------------------------------------------------------------------------------------------- */
-
-struct entry {
-  const struct ss_claims_file *file;
-  struct ss_node node;
-  struct ss_claim claim;
-};
-
-struct entries {
-  struct entry *entry;
-  size_t count;
-};
-
-static bool unique(const struct entries *all, const struct entry *e, struct ss_error *error) {
-  for (size_t i = 0; i < all->count; i++)
-    if (strcmp(all->entry[i].claim.id, e->claim.id) == 0)
-      return ss_node_fail(e->node, error, "two claims are called \"%s\"", e->claim.id);
-  return true;
-}
-
-static bool read_all(const struct ss_claims_library *l, struct entries *out, struct ss_error *error) {
-  size_t capacity = 0;
-  for (size_t i = 0; i < l->count; i++) capacity += ss_node_size(l->file[i].claims);
-  *out = (struct entries){.entry = ss_alloc(capacity, sizeof *out->entry)};
-  if (!out->entry) return ss_fail_memory(error, "reading claims");
-  for (size_t i = 0; i < l->count; i++) {
-    for (struct ss_node n = ss_node_first(l->file[i].claims); ss_node_present(n); n = ss_node_next(n)) {
-      struct entry *e = &out->entry[out->count];
-      *e = (struct entry){.file = &l->file[i], .node = n};
-      if (!ss_claim_read(e->file, n, &e->claim, error) || !unique(out, e, error)) return false;
-      out->count++;
-    }
-  }
-  return true;
-}
-
-static bool names(const char *word, const struct entry *e) {
-  return strcmp(word, e->claim.paper) == 0 || strcmp(word, e->claim.id) == 0 ||
-         (is_file(word) && strcmp(word, ss_doc_name(e->file->doc)) == 0);
-}
-
-static bool fail_unknown(const char *word, const struct entries *all, struct ss_error *error) {
-  SS_AUTO_FREE const char **known = ss_alloc_zero(2 * all->count + 1, sizeof *known);
-  if (!known) return ss_fail_memory(error, "reading claims");
-  for (size_t i = 0; i < all->count; i++) {
-    known[i] = all->entry[i].claim.paper;
-    known[all->count + i] = all->entry[i].claim.id;
-  }
-  const char *near = ss_nearest(word, known);
-  return ss_fail(error, SS_BAD_INPUT, "no paper or claim is called \"%s\"%s%s%s", word,
-                 near ? " (did you mean \"" : " (sparsync claims --list shows them)", near ? near : "",
-                 near ? "\"?)" : "");
-}
-
-/* Keeps what the words name, in the order of the files. */
-static bool choose(const struct call *call, struct entries *all, struct ss_error *error) {
-  if (call->words == 0)
-    return all->count > 0 || ss_fail(error, SS_BAD_INPUT,
-                                     "the data folder has no scenarios/claims (set SPARSYNC_DATA, or name a file)");
-  for (size_t w = 0; w < call->words; w++) {
-    bool found = is_file(call->word[w]);
-    for (size_t i = 0; i < all->count && !found; i++) found = names(call->word[w], &all->entry[i]);
-    if (!found) return fail_unknown(call->word[w], all, error);
-  }
-  size_t kept = 0;
-  for (size_t i = 0; i < all->count; i++) {
-    bool wanted = false;
-    for (size_t w = 0; w < call->words && !wanted; w++) wanted = names(call->word[w], &all->entry[i]);
-    if (wanted) all->entry[kept++] = all->entry[i];
-  }
-  all->count = kept;
-  return true;
-}
-
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
-static bool judge_all(const struct call *call, struct entries *all, struct ss_claims *out, struct ss_error *error) {
-  struct ss_claims_cache cache = {.jobs = call->jobs};
-  struct ss_progress progress = ss_progress_begin("claims", all->count, call->quiet);
-  bool ok = true;
-  for (size_t i = 0; ok && i < all->count; i++) {
-    out->claim[out->count] = all->entry[i].claim;
-    ok = ss_claim_judge(&cache, all->entry[i].file, all->entry[i].node, &out->claim[out->count++], error);
-    ss_progress_step(&progress);
-  }
+static void step(void *context) {
+  ss_progress_step(context);
+}
+
+static bool judge_all(const struct call *call, struct ss_claims *claims, struct ss_error *error) {
+  struct ss_progress progress = ss_progress_begin("claims", claims->count, call->quiet);
+  const bool ok = ss_claims_judge(claims, call->jobs, step, &progress, error);
   ss_progress_end(&progress);
-  ss_claims_cache_free(&cache);
   return ok;
 }
 
-static void print_list(const struct entries *all, FILE *stream) {
-  for (size_t i = 0; i < all->count; i++) {
-    const struct ss_claim *c = &all->entry[i].claim;
+static void print_list(const struct ss_claims *claims, FILE *stream) {
+  for (size_t i = 0; i < claims->count; i++) {
+    const struct ss_claim *c = &claims->claim[i];
     fprintf(stream, "%-44s %s  %-20s %s\n", c->id, c->kind, ss_claim_verdicts[c->pinned], c->claim);
   }
 }
 
-static bool print(const struct call *call, const struct entries *all, const struct ss_claims *claims,
-                  struct ss_error *error) {
+static bool print(const struct call *call, const struct ss_claims *claims, struct ss_error *error) {
   static bool (*const printers[])(const struct ss_claims *, FILE *, struct ss_error *) = {
       ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown};
   struct ss_output output;
   if (!ss_output_open(call->output, &output, error)) return false;
   bool ok = true;
-  if (call->list) print_list(all, output.stream);
+  if (call->list) print_list(claims, output.stream);
   else ok = printers[call->format](claims, output.stream, error);
   if (ok) return ss_output_commit(&output, error);
   ss_output_discard(&output);
@@ -219,16 +136,12 @@ static bool as_pinned(const struct ss_claims *claims, struct ss_error *error) {
 
 static bool work(const struct call *call, struct ss_error *error) {
   struct ss_claims_library library = {0};
-  struct entries all = {0};
   struct ss_claims claims = {0};
-  bool ok = open_library(&library, call, error) && read_all(&library, &all, error) && choose(call, &all, error);
-  if (ok && !call->list) {
-    claims.claim = ss_alloc_zero(all.count, sizeof *claims.claim);
-    ok = claims.claim ? judge_all(call, &all, &claims, error) : ss_fail_memory(error, "judging claims");
-  }
-  ok = ok && print(call, &all, &claims, error) && as_pinned(&claims, error);
+  bool ok =
+      open_library(&library, call, error) && ss_claims_choose(&library, call->word, call->words, &claims, error);
+  if (ok && call->list) ok = print(call, &claims, error);
+  else ok = ok && judge_all(call, &claims, error) && print(call, &claims, error) && as_pinned(&claims, error);
   ss_claims_free(&claims);
-  free(all.entry);
   ss_claims_library_close(&library);
   return ok;
 }

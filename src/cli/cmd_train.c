@@ -99,7 +99,8 @@ static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_
 
 static bool run_scenario(const struct ss_call *call, const struct own *own, struct ss_train_study *s,
                          struct ss_error *error) {
-  const struct ss_train_source source = {call->request, own->workloads, own->systems};
+  const struct ss_train_source source = {
+      .common = call->request, .workloads = own->workloads, .systems = own->systems};
   const struct ss_communicator *comm = call->options.comm;
   if (!ss_processes_agree(comm, ss_train_study_open(&source, s, error), error) ||
       !ss_train_study_run(s, &call->options, own->sensitivity, error))

@@ -1,4 +1,5 @@
 /* sparsync: one table of subcommands. */
+#include "base/suggest.h"
 #include "cli/commands.h"
 #include "exec/launch.h"
 
