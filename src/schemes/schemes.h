@@ -30,6 +30,7 @@ struct ss_world {
   const struct ss_device *device;
   bool verify;
   struct ss_memory *memory; /* of the iterations before; NULL: this one stands alone */
+  const double *paces; /* [clusters] how many times as long as the device says kernels take on each; NULL: once */
 };
 
 struct ss_outcome {

@@ -221,6 +221,7 @@ bool ss_simulate_all(const struct ss_setting *setting, const struct ss_world *wo
                            .arena = arena};
   for (uint32_t i = 1; i < count; i++) assert(clusters[i]->gpus_per_node == layout.per_node);
   if (!ss_engines_open(&engines, clusters, count, input->ranks, stage.servers, error)) return false;
+  for (uint32_t i = 0; world->paces && i < count; i++) engines.engine[i].pace = world->paces[i];
   stage.player = ss_engines_player(&engines);
   bool ok = ss_memory_begin(memory, input->ranks, error) &&
             ss_run_own(setting, input, world->verify || setting->scheme->valued, NULL, arena, &stage.own, error) &&

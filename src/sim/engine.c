@@ -30,8 +30,9 @@ static void run_kernels(struct ss_engine *e, const struct ss_kernel *kernels, ui
   for (uint32_t i = 0; i < count; i++) {
     uint32_t at = kernels[i].endpoint;
     double start = later(later(e->ready[at], e->computed[at]), e->model->received(e->network, at));
-    e->computed[at] = start + kernels[i].seconds;
-    e->busy[at] += kernels[i].seconds;
+    const double seconds = kernels[i].seconds * e->pace;
+    e->computed[at] = start + seconds;
+    e->busy[at] += seconds;
   }
 }
 
@@ -64,7 +65,7 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
 bool ss_engine_open(struct ss_engine *e, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     struct ss_error *error) {
   uint32_t n = ranks + servers;
-  *e = (struct ss_engine){.player = {.play = play}, .ranks = ranks, .endpoints = n};
+  *e = (struct ss_engine){.player = {.play = play}, .ranks = ranks, .endpoints = n, .pace = 1};
   e->model = ss_network_model_of(cluster);
   e->network = e->model->open(cluster, ranks, servers);
   e->ready = ss_alloc_zero(n, sizeof *e->ready);

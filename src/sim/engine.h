@@ -18,6 +18,7 @@ struct ss_engine {
   const struct ss_network_model *model;
   struct ss_network *network;
   uint32_t ranks, endpoints;
+  double pace;               /* kernels take so many times as long as rounds say; 1 unless set */
   double *ready;             /* [endpoints] of the current dependent round and the independent ones behind it */
   double *done;              /* [endpoints] end of everything so far, as far as settled */
   double *computed;          /* [endpoints] when the compute stream is free */

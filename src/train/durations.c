@@ -48,10 +48,12 @@ void ss_durations_free(struct ss_durations *d) {
 
 enum { NETWORKS_MAX = 32 };
 
-/* Durations that send the same, each on a network of its own: they are simulated in one go. */
+/* Durations that send the same, each on a network of its own and with kernels of its own speed: they are simulated in
+ * one go. */
 struct group {
   const struct ss_durations *of[NETWORKS_MAX]; /* whose they are: cluster, device, verify */
   struct ss_duration *duration[NETWORKS_MAX];
+  double pace[NETWORKS_MAX]; /* how many times as long as those of the first its kernels take */
   uint32_t count;
 };
 
@@ -108,7 +110,7 @@ static bool simulate(struct ss_durations_worker *w, const struct group *g, const
     slow[i] = slowed(g->of[i]->cluster, sample->sampled);
     clusters[i] = &slow[i];
   }
-  const struct ss_world world = {clusters[0], &device, sample->verify, &w->memory};
+  const struct ss_world world = {clusters[0], &device, sample->verify, &w->memory, g->pace};
   if (!ss_simulate_all(&sample->setting, &world, clusters, g->count, input, &w->arena, &outcome, tallies, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %u", label, input->ranks, t);
   if (outcome.proven && !outcome.sound)
@@ -237,11 +239,16 @@ static void close_worker(struct ss_durations_worker *w) {
 
 /* --- several networks at once --------------------------------------------------------------------------- */
 
-static bool same_device(const struct ss_device *a, const struct ss_device *b) {
-  bool same =
-      a->counted == b->counted && a->measured == b->measured && a->launch == b->launch && a->per_byte == b->per_byte;
+/* Does every kernel of `b` take the same number of times as long as on `a`? To the last bit, so that a duration does
+ * not depend on what it is simulated with. */
+static bool same_kernels(const struct ss_device *a, const struct ss_device *b, double *pace) {
+  const double of_a = a->measured ? a->line[0].t0 : a->launch, of_b = b->measured ? b->line[0].t0 : b->launch;
+  int exponent;
+  *pace = of_a > 0 ? of_b / of_a : 1;
+  if (a->counted != b->counted || a->measured != b->measured || frexp(*pace, &exponent) != 0.5) return false;
+  bool same = b->launch == a->launch * *pace && b->per_byte == a->per_byte * *pace;
   for (int i = 0; i < SS_CHARGES; i++)
-    same = same && a->line[i].t0 == b->line[i].t0 && a->line[i].per_byte == b->line[i].per_byte;
+    same = same && b->line[i].t0 == a->line[i].t0 * *pace && b->line[i].per_byte == a->line[i].per_byte * *pace;
   return same;
 }
 
@@ -252,11 +259,11 @@ static bool same_cluster(const struct ss_cluster *a, const struct ss_cluster *b)
 }
 
 /* Would both send the same? */
-static bool joins(const struct group *g, const struct ss_durations *of, const struct ss_duration *d) {
+static bool joins(const struct group *g, const struct ss_durations *of, const struct ss_duration *d, double *pace) {
   const struct ss_carried *a = &g->duration[0]->carried, *b = &d->carried;
   return a->ranks == b->ranks && a->bytes == b->bytes && a->share == b->share && a->dtype == b->dtype &&
          g->of[0]->verify == of->verify && g->of[0]->cluster.gpus_per_node == of->cluster.gpus_per_node &&
-         same_device(&g->of[0]->device, &of->device) && ss_setting_same(&a->setting, &b->setting) &&
+         same_kernels(&g->of[0]->device, &of->device, pace) && ss_setting_same(&a->setting, &b->setting) &&
          same_selection(&a->select, &b->select) && ss_lookups_same(a->lookups, b->lookups);
 }
 
@@ -275,18 +282,20 @@ struct plan {
 static void place(struct plan *plan, const struct ss_durations *of, struct ss_duration *d) {
   for (size_t i = 0; i < plan->groups; i++) {
     struct group *g = &plan->group[i];
-    if (!joins(g, of, d)) continue;
+    double pace;
+    if (!joins(g, of, d, &pace)) continue;
     for (uint32_t k = 0; k < g->count; k++)
-      if (same_cluster(&g->of[k]->cluster, &of->cluster)) {
+      if (g->pace[k] == pace && same_cluster(&g->of[k]->cluster, &of->cluster)) {
         plan->copied[plan->copies++] = (struct copied){g->duration[k], d};
         return;
       }
     if (g->count == NETWORKS_MAX) continue;
     g->of[g->count] = of;
+    g->pace[g->count] = pace;
     g->duration[g->count++] = d;
     return;
   }
-  plan->group[plan->groups++] = (struct group){.of = {of}, .duration = {d}, .count = 1};
+  plan->group[plan->groups++] = (struct group){.of = {of}, .duration = {d}, .pace = {1}, .count = 1};
 }
 
 static void free_plan(struct plan *plan) {
@@ -356,7 +365,7 @@ bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const stru
 }
 
 bool ss_duration_answer(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
-  const struct group alone = {.of = {w->all}, .duration = {d}, .count = 1};
+  const struct group alone = {.of = {w->all}, .duration = {d}, .pace = {1}, .count = 1};
   return answer(w, &alone, error);
 }
 
