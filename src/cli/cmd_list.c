@@ -89,20 +89,18 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
 
 static bool list_claims(cJSON *list, struct ss_error *error) {
   struct ss_claims_library library = {0};
+  struct ss_claims claims = {0};
   bool ok = ss_claims_library_shipped(&library, error);
-  for (size_t i = 0; ok && i < library.count; i++) {
-    struct ss_node n = ss_node_first(library.file[i].claims);
-    for (; ok && ss_node_present(n); n = ss_node_next(n)) {
-      struct ss_claim claim;
-      ok = ss_claim_read(&library.file[i], n, &claim, error);
-      if (!ok) break;
-      cJSON *item = entry(list, claim.id, claim.claim);
-      cJSON_AddStringToObject(item, "paper", claim.paper);
-      cJSON_AddStringToObject(item, "source", claim.source);
-      cJSON_AddStringToObject(item, "class", claim.kind);
-      cJSON_AddStringToObject(item, "verdict", ss_claim_verdicts[claim.pinned]);
-    }
+  if (ok && library.count > 0) ok = ss_claims_choose(&library, NULL, 0, &claims, error);
+  for (size_t i = 0; ok && i < claims.count; i++) {
+    const struct ss_claim *claim = &claims.claim[i];
+    cJSON *item = entry(list, claim->id, claim->claim);
+    cJSON_AddStringToObject(item, "paper", claim->paper);
+    cJSON_AddStringToObject(item, "source", claim->source);
+    cJSON_AddStringToObject(item, "class", claim->kind);
+    cJSON_AddStringToObject(item, "verdict", ss_claim_verdicts[claim->pinned]);
   }
+  ss_claims_free(&claims);
   ss_claims_library_close(&library);
   return ok;
 }

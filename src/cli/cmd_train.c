@@ -60,7 +60,7 @@ static bool write_all(const struct arguments *a, const struct ss_train_study *s,
 }
 
 static bool run_study(const struct arguments *a, struct ss_train_study *s, struct ss_error *error) {
-  const struct ss_train_source source = {a->call.request, a->workloads, a->systems};
+  const struct ss_train_source source = {.common = a->call.request, .workloads = a->workloads, .systems = a->systems};
   const struct ss_communicator *comm = a->call.options.comm;
   return ss_communicator_agree(comm, ss_train_study_open(&source, s, error), error) &&
          ss_train_study_run(s, &a->call.options, a->sensitivity, error) &&

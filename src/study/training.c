@@ -224,7 +224,7 @@ static bool check_feeds(const struct ss_train_study *s, struct ss_error *error) 
   return true;
 }
 
-static bool feed(struct ss_train_study *s, struct ss_error *error) {
+static bool feed(struct ss_train_study *s, const struct ss_train_study *like, struct ss_error *error) {
   struct ss_training *t = &s->training;
   const size_t tensors = t->trace ? ss_trace_tensors(t->trace) : 0;
   SS_AUTO_FREE bool *used = ss_alloc_zero(tensors, sizeof *used);
@@ -235,7 +235,9 @@ static bool feed(struct ss_train_study *s, struct ss_error *error) {
     if (t->ranks[i] > feeding.ranks) feeding.ranks = t->ranks[i];
   if (!check_feeds(s, error)) return false;
   for (size_t i = 0; i < t->places; i++)
-    if (!ss_workplace_feed(&t->place[i], &feeding, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+    if (!ss_workplace_feed(&t->place[i], like && i < like->training.places ? &like->training.place[i] : NULL,
+                           &feeding, error))
+      return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   for (size_t i = 0; i < tensors; i++)
     if (!used[i])
       return ss_fail(
@@ -305,7 +307,7 @@ bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_s
   struct ss_node name = ss_node_get(root, "name");
   if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
   return read_workloads(out, error) && read_systems(out, error) && read_place(out, error) && read_trace(out, error) &&
-         read_ranks(out, error) && read_options(out, error) && scale(out, error) && feed(out, error) &&
+         read_ranks(out, error) && read_options(out, error) && scale(out, error) && feed(out, source->like, error) &&
          ss_training_prepare(&out->training, error);
 }
 
