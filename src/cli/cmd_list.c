@@ -57,8 +57,8 @@ static void list_schemes(cJSON *list) {
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
     cJSON *item = entry(list, (*s)->name, (*s)->summary);
     cJSON_AddStringToObject(item, "source", (*s)->source);
-    cJSON_AddBoolToObject(item, "lossless", (*s)->lossless);
-    cJSON_AddBoolToObject(item, "model_parallel", (*s)->model_parallel);
+    cJSON_AddBoolToObject(item, "lossless", ss_scheme_lossless(*s));
+    cJSON_AddBoolToObject(item, "model_parallel", ss_scheme_model_parallel(*s));
     cJSON *options = cJSON_AddArrayToObject(item, "options");
     for (const struct ss_option *o = (*s)->options; o && o->name; o++) {
       describe_option(o, text, sizeof text);

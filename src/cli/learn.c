@@ -123,7 +123,7 @@ static bool add_name(struct arguments *a, const char *name, struct ss_error *err
 
 static bool add_lossless(struct arguments *a, struct ss_error *error) {
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
-    if ((*s)->lossless && !add_name(a, (*s)->name, error)) return false;
+    if (ss_scheme_lossless(*s) && !add_name(a, (*s)->name, error)) return false;
   return true;
 }
 

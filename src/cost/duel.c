@@ -1,7 +1,7 @@
 #include "cost/duel.h"
 
 #include "base/memory.h"
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -115,14 +115,13 @@ static double value_of(enum ss_form form, const struct ss_cost_values *values) {
 }
 
 static bool said(const struct ss_setting *setting, const char *option) {
-  return ss_setting_has(setting, option) && ss_setting_given(setting, option);
+  return ss_setting_given(setting, option);
 }
 
 /* The symbols as the setting has them: its own options before those of the command line, elements for rows under
  * element granularity, lookups for rows where duplicates are sent. */
 static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss_symbols *s) {
-  const struct ss_scheme *scheme = setting->scheme;
-  if (scheme->uncoalesced && scheme->uncoalesced(setting)) s->nnz = s->lookups;
+  if (!ss_setting_coalesces(setting)) s->nnz = s->lookups;
   if (ss_setting_by_elements(setting)) {
     s->R *= s->w;
     s->nnz *= s->w;
@@ -139,7 +138,7 @@ static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss
 }
 
 static uint32_t servers_of(const struct ss_duel *duel, const struct ss_setting *setting, struct ss_layout layout) {
-  const bool free_to_say = ss_setting_has(setting, "servers") && !said(setting, "servers");
+  const bool free_to_say = ss_setting_find(setting, "servers") && !said(setting, "servers");
   if (duel->with->servers > 0 && free_to_say) return (uint32_t)duel->with->servers;
   return ss_setting_servers(setting, layout);
 }

@@ -1,5 +1,7 @@
 #include "cost/forms.h"
 
+#include "base/memory.h"
+
 #include "base/data.h"
 
 #include <cjson/cJSON.h>

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "cost/formula.h"
-#include "schemes/scheme.h"
+#include "schemes/registry.h"
 
 struct ss_cost {
   const char *file;

@@ -1,5 +1,7 @@
 #include "cost/grid.h"
 
+#include "sim/collectives/collectives.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -326,12 +328,12 @@ bool ss_grid_play(const struct ss_grid_point *p, struct ss_grid_scratch *scratch
   const struct ss_link link = {p->alpha, p->beta};
   const struct ss_cluster cluster = {
       .name = "flat", .model = "alpha-beta", .gpus_per_node = 1, .inter = link, .intra = link};
-  struct ss_memory memory = {0};
-  const struct ss_world world = {.cluster = &cluster, .verify = p->verify, .memory = &memory};
+  struct ss_state state = {0};
+  const struct ss_world world = {.cluster = &cluster, .verify = p->verify, .state = &state};
   bool ok = true;
   *out = (struct ss_grid_result){.proven = true};
   for (uint64_t t = 0; ok && t < p->iterations; t++) ok = play_iteration(p, t, &world, scratch, out, error);
-  ss_memory_free(&memory);
+  ss_state_free(&state);
   out->ok = out->proven && out->relative <= 1e-9;
   return ok;
 }

@@ -4,7 +4,7 @@
 #define SS_COST_GRID_H
 
 #include "cost/forms.h"
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 
 /* The least number that both divide. */
 uint64_t ss_common_multiple(uint64_t a, uint64_t b);

@@ -229,7 +229,6 @@ static double blocks_of(const void *context, double k) {
 
 void ss_measure_symbols(const struct ss_measure *measure, const struct ss_input *shape,
                         const struct ss_setting *setting, struct ss_symbols *out) {
-  const struct ss_scheme *scheme = setting->scheme;
   out->P = measure->ranks;
   out->R = (double)shape->rows;
   out->w = shape->width;
@@ -237,7 +236,7 @@ void ss_measure_symbols(const struct ss_measure *measure, const struct ss_input 
   out->rows = out->R * out->w / shape->row_width;
   out->M = out->R * out->w * out->v;
   out->lookups = measure->lookups;
-  out->nnz = scheme->uncoalesced && scheme->uncoalesced(setting) ? measure->lookups : measure->nnz;
+  out->nnz = !ss_setting_coalesces(setting) ? measure->lookups : measure->nnz;
   out->s_1 = measure->s_1;
   out->s_P = measure->s_P;
   out->gamma = gamma_of;

@@ -3,6 +3,7 @@
 #define SS_COST_MEASURE_H
 
 #include "cost/formula.h"
+#include "schemes/input.h"
 #include "schemes/scheme.h"
 
 /* Means over ranks and iterations, each over the iterations in which it is defined. NaN where lists are not known and

@@ -2,7 +2,7 @@
 #include "base/json_text.h"
 #include "base/suggest.h"
 #include "cost/suppose.h"
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define SS_EXEC_DENSE_PROOF_H
 
 #include "exec/communicator.h"
-#include "schemes/scheme.h"
+#include "schemes/proof.h"
 
 struct ss_dense_proof {
   struct ss_proof proof; /* first: a proof is the dense proof it stands in */

@@ -21,7 +21,7 @@ struct execution {
   struct ss_chunk *own; /* [ranks] with rows and values for this rank, without content for the others */
   struct ss_exec_memory *memory;
   struct ss_mpi_player player;
-  struct ss_memory before; /* what the memory was before the first of two runs */
+  struct ss_state before; /* what the memory was before the first of two runs */
   struct ss_input coarse;
   struct ss_dense_proof proof;            /* of lossless schemes; */
   struct ss_mass mass;                    /* of schemes of values, with: */
@@ -37,7 +37,7 @@ bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *s
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: exec sends indices of 4 or 8 bytes: \"index_bytes\" %u can only be simulated", setting->label,
                    setting->index_bytes);
-  if (setting->element && setting->scheme->keeps_rows)
+  if (setting->element && ss_scheme_model_parallel(setting->scheme))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: exec sends an index a row: granularity \"element\" can only be simulated", setting->label);
   return true;
@@ -51,7 +51,8 @@ static bool make_own(struct execution *x, struct ss_error *error) {
   x->own = ss_arena_alloc(x->arena, P, sizeof *x->own);
   if (!values || !x->own) return ss_fail_memory(error, "making gradients");
   for (uint32_t r = 0; r < P; r++) values[r] = r == x->comm->rank;
-  if (!ss_run_own(x->setting, x->input, false, values, x->arena, &all, error)) return false;
+  if (!ss_run_own(x->setting, x->input, (struct ss_own_content){.values = values}, x->arena, &all, error))
+    return false;
   for (uint32_t r = 0; r < P; r++) {
     x->own[r] = all[r];
     if (r == x->comm->rank) continue;
@@ -64,7 +65,7 @@ static bool make_own(struct execution *x, struct ss_error *error) {
 }
 
 static bool valued(const struct execution *x) {
-  return x->setting->scheme->valued;
+  return ss_scheme_valued(x->setting->scheme);
 }
 
 /* All that can fail in one process alone. */
@@ -78,8 +79,8 @@ static bool prepare(struct execution *x, struct ss_error *error) {
     if (!ss_coarse_input(x->input, &x->memory->grain, x->arena, &x->coarse, error)) return false;
     x->input = &x->coarse;
   }
-  if (!make_own(x, error) || !ss_memory_begin(&x->memory->executed, P, error) ||
-      !ss_memory_save(&x->memory->executed, &x->before, error))
+  if (!make_own(x, error) || !ss_state_begin(&x->memory->executed, P, error) ||
+      !ss_state_save(&x->memory->executed, &x->before, error))
     return false;
   if (!(valued(x) ? ss_mass_open(&x->mass, x->input->rows, x->own, &x->memory->executed, error)
                   : ss_dense_proof_open(&x->proof, x->input, &x->own[x->comm->rank], error)))
@@ -91,7 +92,7 @@ static bool prepare(struct execution *x, struct ss_error *error) {
  * together. Rows that are only a part of the sum (ps, pull rows; lookups) may be all that a scheme reports. */
 static bool covered(const struct execution *x, uint64_t *elements, uint64_t *rows, struct ss_error *error) {
   uint64_t counts[2] = {x->proof.covered, x->proof.listed};
-  if (x->setting->scheme->model_parallel &&
+  if (ss_scheme_model_parallel(x->setting->scheme) &&
       !ss_mpi_check(ss_patient_allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
     return false;
   *elements = counts[0];
@@ -155,7 +156,7 @@ static bool run_timed(struct execution *x, struct ss_proof *proof, struct ss_out
   stage.arena = &x->run;
   stage.own = x->own;
   stage.proof = proof;
-  stage.memory = &x->memory->executed;
+  stage.state = &x->memory->executed;
   if (!ss_mpi_check(ss_patient_barrier(), "waiting for all ranks", error)) return false;
   const double start = MPI_Wtime();
   if (!ss_stage_run(&stage, &x->final, outcome, error)) return false;
@@ -167,7 +168,7 @@ static bool run_timed(struct execution *x, struct ss_proof *proof, struct ss_out
  * one is judged. */
 static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   struct ss_outcome outcome = {0};
-  struct ss_memory *memory = &x->memory->executed;
+  struct ss_state *memory = &x->memory->executed;
   struct ss_proof *proof = valued(x) ? NULL : &x->proof.proof;
   double times[SS_EXEC_REPEATS_MAX];
   const uint32_t n = x->repeats;
@@ -175,15 +176,15 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
   if (!run_timed(x, NULL, &outcome, &out->announced, error)) return false;
   for (uint32_t i = 0; i < n; i++) {
     ss_arena_reset(&x->run);
-    ss_memory_rewind(memory, &x->before);
+    ss_state_rewind(memory, &x->before);
     ss_mpi_player_again(&x->player);
-    if (!ss_memory_begin(memory, x->comm->size, error) ||
+    if (!ss_state_begin(memory, x->comm->size, error) ||
         !run_timed(x, i + 1 == n ? proof : NULL, &outcome, &times[i], error))
       return false;
   }
   out->measured = gsl_stats_median(times, 1, n);
   if (!judge(x, &outcome, out, error)) return false;
-  ss_memory_end(memory);
+  ss_state_end(memory);
   return true;
 }
 
@@ -201,20 +202,20 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   struct ss_engine engine;
   const struct ss_chunk *own;
   uint32_t P = x->comm->size;
-  if (!ss_run_own(x->setting, x->input, false, NULL, x->arena, &own, error)) return false;
+  if (!ss_run_own(x->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error)) return false;
   if (!ss_engine_open(&engine, x->cluster, P, x->servers, error)) return false;
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;
   stage.device = x->device;
   stage.arena = x->arena;
   stage.own = own;
-  stage.memory = &x->memory->simulated;
-  bool ok = ss_memory_begin(stage.memory, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
+  stage.state = &x->memory->simulated;
+  bool ok = ss_state_begin(stage.state, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
   out->predicted = ok ? ss_engine_tally(&engine).time : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
   ss_engine_close(&engine);
-  if (ok) ss_memory_end(stage.memory);
+  if (ok) ss_state_end(stage.state);
   return ok;
 }
 
@@ -261,13 +262,13 @@ bool ss_execute(const struct ss_communicator *comm, const struct ss_execution *w
   ss_mpi_player_close(&x.player);
   ss_dense_proof_close(&x.proof);
   ss_mass_close(&x.mass);
-  ss_memory_free(&x.before);
+  ss_state_free(&x.before);
   ss_arena_free(&x.run);
   return ok;
 }
 
 void ss_exec_memory_free(struct ss_exec_memory *memory) {
-  ss_memory_free(&memory->executed);
-  ss_memory_free(&memory->simulated);
+  ss_state_free(&memory->executed);
+  ss_state_free(&memory->simulated);
   *memory = (struct ss_exec_memory){0};
 }

@@ -30,7 +30,7 @@ struct ss_executed {
 /* What a setting keeps from iteration to iteration: as it is executed here, and as rank 0 simulates it. A zeroed
  * struct is empty. */
 struct ss_exec_memory {
-  struct ss_memory executed, simulated;
+  struct ss_state executed, simulated;
   struct ss_grain grain;
 };
 void ss_exec_memory_free(struct ss_exec_memory *memory);

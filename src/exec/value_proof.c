@@ -47,7 +47,7 @@ static bool sum_table(uint64_t *table, uint64_t rows, struct ss_error *error) {
 
 /* All ranks end with the same: one of them says what was applied. */
 static bool conserved(const struct ss_communicator *comm, struct ss_mass *mass, const struct ss_final *final,
-                      const struct ss_memory *memory, bool *good, char why[160], struct ss_error *error) {
+                      const struct ss_state *memory, bool *good, char why[160], struct ss_error *error) {
   ss_mass_settle(mass, comm->rank == 0 ? &final->chunk : NULL, memory);
   if (!sum_table(mass->had, mass->rows, error)) return false;
   for (uint64_t i = 0; *good && i < mass->rows; i++) {
@@ -80,12 +80,11 @@ static bool alike(const struct ss_final *final, bool *good, char why[160], struc
 }
 
 bool ss_values_prove(const struct ss_communicator *comm, const struct ss_setting *setting, struct ss_mass *mass,
-                     const struct ss_final *final, const struct ss_memory *memory, bool *good, char why[160],
+                     const struct ss_final *final, const struct ss_state *memory, bool *good, char why[160],
                      struct ss_error *error) {
-  const struct ss_scheme *scheme = setting->scheme;
   *good = true;
   if (!alike(final, good, why, error)) return false;
-  if (scheme->estimates || !scheme->conserves || !scheme->conserves(setting)) return true;
+  if (ss_scheme_estimates(setting->scheme) || !ss_setting_conserves(setting)) return true;
   return conserved(comm, mass, final, memory, good, why, error);
 }
 

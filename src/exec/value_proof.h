@@ -7,7 +7,7 @@
 #define SS_EXEC_VALUE_PROOF_H
 
 #include "exec/communicator.h"
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 
 /* How coarse: units become marks / 2^shift, rounded to even. */
 struct ss_grain {
@@ -24,7 +24,7 @@ bool ss_coarse_input(const struct ss_input *input, struct ss_grain *grain, struc
  * with. Says in `why`, and returns in *good, whether all is as it should be; the same everywhere but for the words.
  */
 bool ss_values_prove(const struct ss_communicator *comm, const struct ss_setting *setting, struct ss_mass *mass,
-                     const struct ss_final *final, const struct ss_memory *memory, bool *good, char why[160],
+                     const struct ss_final *final, const struct ss_state *memory, bool *good, char why[160],
                      struct ss_error *error) SS_MUST_CHECK;
 
 /* Same values; entries of zero do not count, as a dense image loses them. */

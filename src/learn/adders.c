@@ -10,8 +10,7 @@
 
 static bool by_elements(const struct ss_summation *a) {
   const struct ss_setting *setting = a->setting;
-  return a->selector.selection.selects || setting->scheme->valued ||
-         (setting->element && !setting->scheme->keeps_rows);
+  return a->selector.selection.selects || ss_setting_by_elements(setting);
 }
 
 /* The option is there and stands at that choice. */
@@ -28,17 +27,17 @@ static bool carries(const struct ss_setting *setting, struct ss_error *error) {
   if (says(setting, "exchange", "lookups"))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: exchange \"lookups\" carries no gradients: say \"both\" or \"gradients\"", setting->label);
-  if (setting->scheme->uncoalesced && setting->scheme->uncoalesced(setting))
+  if (!ss_setting_coalesces(setting))
     return ss_fail(error, SS_BAD_INPUT, "%s: training hands over coalesced gradients: leave \"coalesce\": false out",
                    setting->label);
   return true;
 }
 
 static bool k_fits(const struct ss_setting *setting, uint64_t elements, struct ss_error *error) {
-  const uint64_t k = ss_setting_has(setting, "k") ? ss_setting_value(setting, "k") : 0;
-  if (k <= elements) return true;
+  const uint64_t *k = ss_setting_find(setting, "k");
+  if (!k || *k <= elements) return true;
   return ss_fail(error, SS_BAD_INPUT, "%s: k %" PRIu64 " is more than the %" PRIu64 " elements of a table",
-                 setting->label, k, elements);
+                 setting->label, *k, elements);
 }
 
 bool ss_summation_open(const struct ss_setting *setting, const struct ss_cluster *cluster,
@@ -67,7 +66,7 @@ bool ss_summation_open(const struct ss_setting *setting, const struct ss_cluster
 }
 
 void ss_summation_close(struct ss_summation *summation) {
-  for (uint32_t i = 0; summation->memory && i < summation->plays; i++) ss_memory_free(&summation->memory[i]);
+  for (uint32_t i = 0; summation->memory && i < summation->plays; i++) ss_state_free(&summation->memory[i]);
   free(summation->memory);
   ss_selector_free(&summation->selector);
   ss_arena_free(&summation->arena);
@@ -292,7 +291,7 @@ static bool play(struct ss_summation *a, const struct ss_stage *input, uint32_t 
   stage.servers = ss_setting_servers(a->setting, layout);
   stage.per_node = layout.per_node;
   stage.payloads = stage.lists = true;
-  stage.memory = &a->memory[number];
+  stage.state = &a->memory[number];
   stage.arena = &a->arena;
   stage.player = a->player ? a->player : &silent;
   const bool counted = number == 0 && !a->player;
@@ -352,9 +351,9 @@ static bool run_lossless(struct ss_summation *a, const struct ss_learn_rows *own
     collector.column = elements ? 0 : first_column(a, i);
     collector.last = (struct ss_chunk){0};
     collector.ranges = 0;
-    good = ss_memory_begin(&a->memory[i], a->ranks, error) && make_own(a, &input, own, i, &stage.own, error) &&
+    good = ss_state_begin(&a->memory[i], a->ranks, error) && make_own(a, &input, own, i, &stage.own, error) &&
            play(a, &stage, i, &final, out, error);
-    if (good) ss_memory_end(&a->memory[i]);
+    if (good) ss_state_end(&a->memory[i]);
   }
   free(collector.range);
   if (a->selector.selection.selects) out->energy = a->selector.energy;
@@ -382,7 +381,7 @@ static bool run_values(struct ss_summation *a, const struct ss_learn_rows *own, 
   struct ss_mass mass = {0};
   struct ss_final final = {.grain = 1};
   if (!make_input(a, own, true, &input, error) || !make_own(a, &input, own, 0, &stage.own, error) ||
-      !ss_memory_begin(&a->memory[0], a->ranks, error))
+      !ss_state_begin(&a->memory[0], a->ranks, error))
     return false;
   bool good = ss_mass_open(&mass, input.rows, stage.own, &a->memory[0], error) &&
               play(a, &stage, 0, &final, out, error) && take_final(a, &final, out, error);
@@ -394,7 +393,7 @@ static bool run_values(struct ss_summation *a, const struct ss_learn_rows *own, 
     out->energy = a->selector.selection.selects ? judged.energy * a->selector.energy : judged.energy;
     out->energy_lost = judged.energy_lost;
     out->error_l2 = judged.error_l2;
-    ss_memory_end(&a->memory[0]);
+    ss_state_end(&a->memory[0]);
   }
   ss_mass_close(&mass);
   return good;
@@ -404,5 +403,5 @@ bool ss_summation_run(struct ss_summation *a, const struct ss_learn_rows *own, s
                       struct ss_error *error) {
   *out = (struct ss_added){.sound = true, .energy = 1};
   ss_arena_reset(&a->arena);
-  return a->setting->scheme->valued ? run_values(a, own, out, error) : run_lossless(a, own, out, error);
+  return ss_scheme_valued(a->setting->scheme) ? run_values(a, own, out, error) : run_lossless(a, own, out, error);
 }

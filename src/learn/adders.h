@@ -8,8 +8,8 @@
 #ifndef SS_LEARN_ADDERS_H
 #define SS_LEARN_ADDERS_H
 
-#include "schemes/schemes.h"
 #include "schemes/select.h"
+#include "schemes/simulate.h"
 
 /* What one rank has for one table. */
 struct ss_learn_rows {
@@ -27,7 +27,7 @@ struct ss_summation {
   uint64_t rows;
   uint32_t width, ranks;
   uint32_t plays;              /* of a step */
-  struct ss_memory *memory;    /* [plays] what the scheme keeps */
+  struct ss_state *memory;     /* [plays] what the scheme keeps */
   struct ss_selector selector; /* what ranks keep of what they did not select */
   struct ss_arena arena;
 };

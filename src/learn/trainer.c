@@ -26,7 +26,7 @@ enum {
 /* --- opening -------------------------------------------------------------------------------------------- */
 
 static bool fits(const struct ss_course *course, const struct ss_setting *setting, struct ss_error *error) {
-  if (course->split && !setting->scheme->lossless)
+  if (course->split && !ss_scheme_lossless(setting->scheme))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: updates in two parts need exact sums: what this scheme keeps for later would be kept by part "
                    "(leave --split out, or name lossless schemes)",
@@ -35,7 +35,7 @@ static bool fits(const struct ss_course *course, const struct ss_setting *settin
   if (course->split)
     return ss_fail(error, SS_BAD_INPUT,
                    "--select and --split: what is not selected would be kept by part (leave one of them out)");
-  if (setting->scheme->valued && !setting->scheme->estimates)
+  if (ss_scheme_valued(setting->scheme) && !ss_scheme_estimates(setting->scheme))
     return ss_fail(error, SS_BAD_INPUT, "%s selects by itself: leave --select out", setting->label);
   return true;
 }

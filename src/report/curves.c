@@ -61,8 +61,8 @@ static void print_lossless(const struct ss_curves *curves, FILE *stream) {
   size_t lossless = 0, alike = 0;
   for (size_t i = 0; i < curves->count; i++) {
     const struct ss_curve *c = &curves->curve[i];
-    lossless += c->setting->scheme->lossless;
-    alike += c->setting->scheme->lossless && ss_curve_same(c, exact);
+    lossless += ss_scheme_lossless(c->setting->scheme);
+    alike += ss_scheme_lossless(c->setting->scheme) && ss_curve_same(c, exact);
   }
   if (lossless < 2) return;
   if (alike == lossless && alike == 2) fputs("Both lossless schemes have the identical curve, bit by bit.\n", stream);
@@ -136,8 +136,8 @@ static bool print_steps(const struct ss_curves *curves, FILE *stream, struct ss_
 bool ss_curves_table(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
   bool lossy = false, estimates = false;
   for (size_t i = 0; i < curves->count; i++) {
-    lossy = lossy || !curves->curve[i].setting->scheme->lossless;
-    estimates = estimates || curves->curve[i].setting->scheme->estimates;
+    lossy = lossy || !ss_scheme_lossless(curves->curve[i].setting->scheme);
+    estimates = estimates || ss_scheme_estimates(curves->curve[i].setting->scheme);
   }
   print_course(curves, stream);
   print_lossless(curves, stream);

@@ -54,8 +54,9 @@ static void write_one_answer(const struct ss_page_place *place, FILE *s) {
   if (best->lossless && best->exact == SS_YES) fputs(", compared with the brute-force sum in this run", s);
   if (best->lossless && best->exact == SS_UNKNOWN) fputs(" by construction; this run did not compare it", s);
   if (best->energy < 1) fprintf(s, "; %.1f%% of the energy of what ranks had is applied", 100 * best->energy);
-  fputs(best->setting.scheme->model_parallel ? ". It needs the table cut over ranks (model parallelism).</p>\n"
-                                             : ".</p>\n",
+  fputs(ss_scheme_model_parallel(best->setting.scheme)
+            ? ". It needs the table cut over ranks (model parallelism).</p>\n"
+            : ".</p>\n",
         s);
 }
 

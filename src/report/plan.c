@@ -31,7 +31,7 @@ static void print_loss(const struct ss_plan_row *row, FILE *stream) {
     fprintf(stream, ": %.1f%% of the gradients' energy is applied%s", 100 * energy,
             row->lossless ? " (the scenario selects)" : "");
   if (row->best && !row->lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
-  if (row->best && row->best->setting.scheme->model_parallel)
+  if (row->best && ss_scheme_model_parallel(row->best->setting.scheme))
     fprintf(stream, "; needs the table cut over ranks (model parallelism)");
   fprintf(stream, ".\n");
 }

@@ -73,7 +73,8 @@ void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
     else fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
   }
   fprintf(stream, ". %s is %s%s", best->setting.label, best->lossless ? "lossless" : "lossy",
-          best->setting.scheme->model_parallel ? " and needs the table cut over ranks (model parallelism)" : "");
+          ss_scheme_model_parallel(best->setting.scheme) ? " and needs the table cut over ranks (model parallelism)"
+                                                         : "");
   print_energy(best, stream);
   fputs(".\n", stream);
 }

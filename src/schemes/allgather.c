@@ -1,31 +1,25 @@
 /* AllGather of every rank's sparse gradient, summed by each (EmbRace §2.2, Table 2; ZEN's AGsparse).
  *
  * `separate`: a whole all-gather of indices, then a whole one of values, as PyTorch does. `coalesce: false`: lookups
- * travel with their duplicates, as Horovod sends them. */
+ * travel with their duplicates, as Horovod sends them.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 3*(1 + 0.320) = 3.96 us;
+ * three steps, each of a block of 16 rows of 16 + 4 bytes. */
 #include "schemes/registry.h"
+#include "schemes/run.h"
 
 #include <string.h>
 
-enum algorithm { RING, RECURSIVE_DOUBLING, BRUCK, DIRECT };
 static const char *const algorithms[] = {"ring", "recursive-doubling", "bruck", "direct", NULL};
-static const struct ss_option options[] = {
-    {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the blocks are gathered"},
-    {"separate", SS_OPTION_FLAG, NULL, 0, 1, 0, "indices first, then values, each a whole all-gather"},
-    {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending"},
-    {.name = NULL}};
+enum { ALGORITHM, SEPARATE, COALESCE, OPTIONS };
+static const struct ss_option options[OPTIONS + 1] = {
+    [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, 0, "how the blocks are gathered"},
+    [SEPARATE] = {"separate", SS_OPTION_FLAG, NULL, 0, 1, 0, "indices first, then values, each a whole all-gather"},
+    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending"},
+};
 
-static bool gather_all(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
-  if (!ss_announce_sizes(&run->play, &gather->groups, error)) return false;
-  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(gather, 0, r, &run->own[r]);
-  if (!ss_gather_seal(&run->play, gather, error)) return false;
-  switch ((enum algorithm)ss_setting_value(run->setting, "algorithm")) {
-  case RING: return ss_allgather_ring(&run->play, gather, error);
-  case RECURSIVE_DOUBLING: return ss_allgather_doubling(&run->play, gather, error);
-  case BRUCK: return ss_allgather_bruck(&run->play, gather, error);
-  case DIRECT: return ss_allgather_direct(&run->play, gather, error);
-  }
-  return false;
-}
+static ss_allgather *const plays[] = {ss_allgather_ring, ss_allgather_doubling, ss_allgather_bruck,
+                                      ss_allgather_direct};
 
 /* With separate gathers a rank can only use the blocks whose indices came as they were sent. */
 static void compare_halves(struct ss_run *run, const struct ss_gather *indices) {
@@ -41,29 +35,36 @@ static void compare_halves(struct ss_run *run, const struct ss_gather *indices) 
   }
 }
 
-static bool run_allgather(struct ss_run *run, struct ss_error *error) {
-  bool separate = ss_setting_value(run->setting, "separate");
+/* A whole all-gather of indices, then one of values. */
+static bool gather_halves(struct ss_run *run, ss_allgather *how, struct ss_error *error) {
+  const struct ss_groups everyone = ss_everyone(run->ranks);
   struct ss_wire indices_wire = run->coo, values_wire = run->coo;
-  struct ss_gather indices = {0}, gather;
-  struct ss_groups everyone = ss_everyone(run->ranks);
+  struct ss_gather indices = {0}, values = {0};
   indices_wire.format = SS_WIRE_INDICES;
   values_wire.format = SS_WIRE_VALUES;
-  if (!ss_gather_open(&gather, everyone, separate ? &values_wire : &run->coo, error)) return false;
-  bool ok = true;
-  if (separate) {
-    ok = ss_gather_open(&indices, everyone, &indices_wire, error) && gather_all(run, &indices, error);
-    gather.known = indices.block;
+  bool ok = ss_gather_open(&indices, everyone, &indices_wire, error) &&
+            ss_gather_open(&values, everyone, &values_wire, error) &&
+            ss_run_gather(run, &indices, run->own, how, error);
+  values.known = indices.block;
+  ok = ok && ss_run_gather(run, &values, run->own, how, error);
+  if (ok && run->play->payloads) {
+    compare_halves(run, &indices);
+    ok = ss_run_gathered(run, &values, error);
   }
-  ok = ok && gather_all(run, &gather, error);
-  if (ok && separate && run->play.payloads) compare_halves(run, &indices);
-  if (ok && run->play.payloads) ok = ss_run_gathered(run, &gather, error);
   ss_gather_close(&indices);
-  ss_gather_close(&gather);
+  ss_gather_close(&values);
   return ok;
 }
 
-static bool uncoalesced(const struct ss_setting *setting) {
-  return !ss_setting_value(setting, "coalesce");
+static bool run_allgather(struct ss_run *run, struct ss_error *error) {
+  ss_allgather *how = plays[run->setting->value[ALGORITHM]];
+  return run->setting->value[SEPARATE] ? gather_halves(run, how, error)
+                                       : ss_run_allgather(run, run->own, &run->coo, how, error);
+}
+
+static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
+  (void)layout;
+  traits->lookups = traits->duplicates = !setting->value[COALESCE];
 }
 
 const struct ss_scheme ss_scheme_allgather = {
@@ -71,8 +72,7 @@ const struct ss_scheme ss_scheme_allgather = {
     .summary = "AllGather of every rank's sparse gradient (COO), summed by each",
     .source = "EmbRace §2.2, Table 2; ZEN §2.4 (AGsparse)",
     .options = options,
-    .lossless = true,
-    .uncoalesced = uncoalesced,
-    .wants_lookups = uncoalesced,
+    .content = SS_SENDS_ROWS,
+    .adapt = adapt,
     .run = run_allgather,
 };

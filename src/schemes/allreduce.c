@@ -2,13 +2,19 @@
  *
  * ring          reduce-scatter, then all-gather, of P parts (EmbRace §4.1.2, Table 2; Patarasuk & Yuan 2009)
  * rabenseifner  recursive halving, then doubling (SparDL, Table 1's "Dense")
- * tree          binomial reduce to rank 0, binomial broadcast */
+ * tree          binomial reduce to rank 0, binomial broadcast
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 6*(1 + 0.256) = 7.536 us;
+ * six steps, each of a quarter of the 64 rows of 16 bytes. */
 #include "schemes/registry.h"
+#include "schemes/run.h"
 
 enum algorithm { RING, RABENSEIFNER, TREE };
 static const char *const algorithms[] = {"ring", "rabenseifner", "tree", NULL};
-static const struct ss_option options[] = {
-    {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced"}, {.name = NULL}};
+enum { ALGORITHM, OPTIONS };
+static const struct ss_option options[OPTIONS + 1] = {
+    [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced"},
+};
 
 struct dense_run {
   struct ss_run *run;
@@ -20,19 +26,6 @@ static bool give(void *context, uint32_t position, uint32_t first, uint32_t coun
   const struct dense_run *d = context;
   *out = ss_dense_units(&d->sum, first, count);
   return ss_run_dense_part(d->run, position, arena, out, error);
-}
-
-/* Parts that carry lists: every rank joins those that it holds. */
-static bool join_lists(struct dense_run *d, const struct ss_gather *gather, struct ss_error *error) {
-  struct ss_run *run = d->run;
-  struct ss_chunk shared = {0}, sum;
-  for (uint32_t r = 0; r < run->ranks; r++) {
-    if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
-      return false;
-    ss_run_sparse(run, r, &sum, 0, NULL);
-  }
-  return true;
 }
 
 /* Every rank holds every part, as its owner summed it. */
@@ -52,17 +45,17 @@ static void prove_parts(struct dense_run *d, const struct ss_gather *gather) {
 static bool ring(struct dense_run *d, struct ss_error *error) {
   struct ss_run *run = d->run;
   uint32_t P = run->ranks;
-  struct ss_chunk *part = ss_arena_alloc(run->play.arena, P, sizeof *part);
+  struct ss_chunk *part = ss_arena_alloc(run->play->arena, P, sizeof *part);
   struct ss_gather gather;
   if (!part) return ss_fail_memory(error, "cutting a tensor into parts");
-  if (!ss_reduce_scatter_ring(&run->play, &d->sum, part, error)) return false;
+  if (!ss_reduce_scatter_ring(run->play, &d->sum, part, error)) return false;
   if (!ss_gather_open(&gather, d->sum.groups, &run->dense, error)) return false;
   for (uint32_t r = 0; r < P; r++) {
     part[r].origin = r; /* known to all: r is the owner of part r */
     ss_gather_set(&gather, 0, r, &part[r]);
   }
-  bool ok = ss_gather_seal(&run->play, &gather, error) && ss_allgather_ring(&run->play, &gather, error);
-  if (ok && run->dense_lists) ok = join_lists(d, &gather, error);
+  bool ok = ss_gather_seal(run->play, &gather, error) && ss_allgather_ring(run->play, &gather, error);
+  if (ok && run->dense_lists) ok = ss_run_joined(run, &gather, error);
   else if (ok && run->proof) prove_parts(d, &gather);
   ss_gather_close(&gather);
   return ok;
@@ -71,20 +64,20 @@ static bool ring(struct dense_run *d, struct ss_error *error) {
 static bool whole_tensor(struct dense_run *d, bool tree, struct ss_error *error) {
   struct ss_run *run = d->run;
   uint32_t P = run->ranks;
-  struct ss_chunk *whole = ss_arena_alloc(run->play.arena, P, sizeof *whole);
+  struct ss_chunk *whole = ss_arena_alloc(run->play->arena, P, sizeof *whole);
   if (!whole) return ss_fail_memory(error, "holding a dense tensor");
   for (uint32_t r = 0; r < P; r++) {
     whole[r] = ss_dense_units(&d->sum, 0, d->sum.units);
     whole[r].origin = r;
-    if (run->play.payloads && ss_run_resident(run, r) &&
-        !give(d, r, 0, d->sum.units, run->play.arena, &whole[r], error))
+    if (run->play->payloads && ss_run_resident(run, r) &&
+        !give(d, r, 0, d->sum.units, run->play->arena, &whole[r], error))
       return false;
   }
   if (tree) {
-    if (!ss_reduce_binomial(&run->play, &d->sum, whole, error)) return false;
+    if (!ss_reduce_binomial(run->play, &d->sum, whole, error)) return false;
     for (uint32_t r = 1; r < P; r++) whole[r] = ss_dense_units(&d->sum, 0, 1); /* origin 0, the root */
-    if (!ss_broadcast_binomial(&run->play, &d->sum.groups, 0, &run->dense, whole, error)) return false;
-  } else if (!ss_allreduce_rabenseifner(&run->play, &d->sum, whole, error)) {
+    if (!ss_broadcast_binomial(run->play, &d->sum.groups, 0, &run->dense, whole, error)) return false;
+  } else if (!ss_allreduce_rabenseifner(run->play, &d->sum, whole, error)) {
     return false;
   }
   for (uint32_t r = 0; ss_run_reports(run) && r < P; r++) {
@@ -96,7 +89,7 @@ static bool whole_tensor(struct dense_run *d, bool tree, struct ss_error *error)
 }
 
 static bool run_allreduce(struct ss_run *run, struct ss_error *error) {
-  enum algorithm algorithm = (enum algorithm)ss_setting_value(run->setting, "algorithm");
+  enum algorithm algorithm = (enum algorithm)run->setting->value[ALGORITHM];
   struct dense_run d = {.run = run};
   d.sum = (struct ss_dense_sum){.groups = ss_everyone(run->ranks),
                                 .wire = &run->dense,
@@ -115,7 +108,6 @@ const struct ss_scheme ss_scheme_allreduce = {
     .summary = "AllReduce of the dense tensor: every zero travels too",
     .source = "EmbRace §4.1.2, Table 2; ZEN §2; SparDL Table 1",
     .options = options,
-    .lossless = true,
-    .dense = true,
+    .content = SS_SENDS_DENSE,
     .run = run_allreduce,
 };

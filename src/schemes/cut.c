@@ -1,36 +1,27 @@
-/* What several lossless schemes share: ZEN's ways to cut a tensor over its owners, and running sums. */
-#include "schemes/scheme.h"
+#include "schemes/cut.h"
+
+#include "sim/collectives/running.h"
 
 #include "tensor/hash.h"
 
-#include <string.h>
-
-/* What is kept between iterations: the sizes of hashed parts, or boundaries and when they were found. */
-struct notes {
-  uint64_t *size, *boundary;
-  const uint32_t *const *row; /* of hashed parts, where bytes are to be made */
-  uint64_t found;             /* iteration + 1; 0: never */
-};
+#include <math.h>
 
 static bool lasting(struct ss_run *run, uint64_t **array, uint32_t count, struct ss_error *error) {
-  *array = ss_arena_alloc(&run->memory->lasting, count, sizeof **array);
+  *array = ss_arena_alloc(&run->state->lasting, count, sizeof **array);
   return *array ? true : ss_fail_memory(error, "cutting a tensor into parts");
 }
 
-static bool cut_hashed(struct ss_run *run, struct ss_cut *cut, struct notes *notes, uint32_t count,
-                       struct ss_error *error) {
-  if (!notes->size) {
-    if (!lasting(run, &notes->size, count, error)) return false;
-    if (!ss_hash_sizes(run->low, run->high, cut->seed, count, notes->size, error)) return false;
+static bool cut_hashed(struct ss_run *run, struct ss_cut *cut, uint32_t count, struct ss_error *error) {
+  struct ss_cut_state *kept = cut->state;
+  if (!kept->size) {
+    if (!lasting(run, &kept->size, count, error)) return false;
+    if (!ss_hash_sizes(run->low, run->high, cut->seed, count, kept->size, error)) return false;
   }
-  const bool bytes = run->play.player->resident && cut->format == SS_PULL_HASH_BITMAP;
-  if (bytes && !notes->row &&
-      !ss_parts_rows(run->low, run->high, count, cut->seed, notes->size, &run->memory->lasting, &notes->row, error))
-    return false;
-  if (!ss_parts_hash(cut->own, run->ranks, run->low, run->high, count, cut->seed, notes->size, run->play.arena,
-                     &cut->parts, error))
-    return false;
-  cut->parts.domains.rows = notes->row;
+  const struct ss_hashing hashing = {run->low, run->high, count, cut->seed, kept->size};
+  const bool bytes = run->play->player->resident && cut->format == SS_PULL_HASH_BITMAP;
+  if (bytes && !kept->row && !ss_parts_rows(&hashing, &run->state->lasting, &kept->row, error)) return false;
+  if (!ss_parts_hash(&hashing, cut->own, run->ranks, run->play->arena, &cut->parts, error)) return false;
+  cut->parts.domains.rows = kept->row;
   return true;
 }
 
@@ -62,15 +53,15 @@ static bool find_boundaries(struct ss_run *run, uint32_t count, uint64_t *bounda
   return true;
 }
 
-static bool cut_sorted(struct ss_run *run, struct ss_cut *cut, struct notes *notes, uint32_t count,
-                       struct ss_error *error) {
-  const uint64_t now = run->memory->iteration + 1;
-  if (!notes->boundary && !lasting(run, &notes->boundary, count + 1, error)) return false;
-  if (notes->found == 0 || now - notes->found >= cut->refresh) {
-    if (!find_boundaries(run, count, notes->boundary, error)) return false;
-    notes->found = now;
+static bool cut_sorted(struct ss_run *run, struct ss_cut *cut, uint32_t count, struct ss_error *error) {
+  struct ss_cut_state *kept = cut->state;
+  const uint64_t now = run->state->iteration + 1;
+  if (!kept->boundary && !lasting(run, &kept->boundary, count + 1, error)) return false;
+  if (kept->found == 0 || now - kept->found >= cut->refresh) {
+    if (!find_boundaries(run, count, kept->boundary, error)) return false;
+    kept->found = now;
   }
-  cut->parts = (struct ss_parts){.count = count, .low = run->low, .high = run->high, .boundary = notes->boundary};
+  cut->parts = (struct ss_parts){.count = count, .low = run->low, .high = run->high, .boundary = kept->boundary};
   return true;
 }
 
@@ -104,16 +95,13 @@ static void choose_wires(struct ss_cut *cut) {
 
 bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
   const uint32_t count = cut->servers ? cut->servers : run->ranks;
-  void *memory;
   cut->run = run;
   if (!cut->own) cut->own = run->own;
-  if (!ss_memory_notes(run->memory, sizeof(struct notes), &memory, error)) return false;
-  struct notes *notes = memory;
   bool ok = false;
   switch (cut->balance) {
-  case SS_BALANCE_HASH: ok = cut_hashed(run, cut, notes, count, error); break;
-  case SS_BALANCE_EVEN: ok = ss_parts_even(run->low, run->high, count, run->play.arena, &cut->parts, error); break;
-  case SS_BALANCE_SORTED: ok = cut_sorted(run, cut, notes, count, error); break;
+  case SS_BALANCE_HASH: ok = cut_hashed(run, cut, count, error); break;
+  case SS_BALANCE_EVEN: ok = ss_parts_even(run->low, run->high, count, run->play->arena, &cut->parts, error); break;
+  case SS_BALANCE_SORTED: ok = cut_sorted(run, cut, count, error); break;
   }
   if (!ok) return false;
   choose_wires(cut);
@@ -126,6 +114,21 @@ bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) 
                                    .range = range,
                                    .slice = slice};
   return true;
+}
+
+void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
+  (void)setting;
+  traits->parts = layout.ranks;
+}
+
+static double larger(double known, double now) {
+  return now > known || isnan(known) ? now : known;
+}
+
+void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners) {
+  struct ss_verdict *verdict = run->verdict;
+  verdict->push_imbalance = larger(verdict->push_imbalance, owners->push_imbalance);
+  verdict->pull_imbalance = larger(verdict->pull_imbalance, owners->pull_imbalance);
 }
 
 bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) {
@@ -142,7 +145,7 @@ bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error
 bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
   if (!ss_run_cut(run, cut, error)) return false;
   struct ss_owners *owners = &cut->owners;
-  bool ok = ss_owners_open(&run->play, owners, error) && ss_owners_push(owners, error) &&
+  bool ok = ss_owners_open(run->play, owners, error) && ss_owners_push(owners, error) &&
             ss_owners_sum(owners, error) &&
             (cut->bruck ? ss_owners_pull_bruck(owners, error) : ss_owners_pull(owners, error)) &&
             ss_run_pulled(run, owners, error);
@@ -150,30 +153,12 @@ bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *erro
   return ok;
 }
 
-void ss_run_summed(struct ss_run *run, const struct ss_running *sums) {
-  for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++)
-    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums->held[r], 0, NULL);
-}
-
-bool ss_run_doubling(struct ss_run *run, const struct ss_wire *wire, struct ss_error *error) {
+bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) {
   struct ss_running sums;
-  bool ok = ss_running_open(&run->play, wire, run->low, run->high, run->own, &sums, error) &&
-            ss_running_doubling(&sums, error);
-  if (ok) ss_run_summed(run, &sums);
+  const bool ok = ss_running_open(run->play, wire, run->low, run->high, run->own, &sums, error) &&
+                  (ring ? ss_running_ring(&sums, run->own, error) : ss_running_doubling(&sums, error));
+  for (uint32_t r = 0; ok && ss_run_reports(run) && r < run->ranks; r++)
+    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
   ss_running_close(&sums);
   return ok;
-}
-
-bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
-  struct ss_chunk shared = {0}, sum = {0};
-  for (uint32_t r = 0; r < run->ranks; r++) {
-    if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(&run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, &sum, error))
-      return false;
-    ss_run_sparse(run, r, &sum, 0, NULL);
-  }
-  uint64_t moved = ss_wire_bytes(&run->coo, &sum);
-  for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
-  for (uint32_t r = 0; r < run->ranks; r++) run->play.bytes[r] = moved;
-  return ss_play_kernels(&run->play, SS_MERGE_SUM, 0, run->ranks, run->play.bytes, error);
 }

@@ -1,11 +1,18 @@
 /* gTopk (SparDL §1, Table 1; Shi et al. 2019): local top-k; up a binomial tree, in which every receiver adds and
  * selects k again; the root's k go back by broadcast. What is dropped on the way is lost: a rank forgets only what it
- * selected and the result has too. */
+ * selected and the result has too.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 8}: 4*(1 + 0.064) =
+ * 4.256 us; 8 entries of 4 + 4 bytes twice up and twice down. */
 #include "schemes/registry.h"
+#include "schemes/residual.h"
 
 #include "tensor/topk.h"
 
-static const struct ss_option options[] = {SS_OPTION_DENSITY, SS_OPTION_K, {.name = NULL}};
+static const struct ss_option options[SS_K_OPTIONS + 1] = {
+    [SS_DENSITY] = SS_OPTION_DENSITY,
+    [SS_K] = SS_OPTION_K,
+};
 
 struct gtopk {
   struct ss_run *run;
@@ -16,7 +23,7 @@ struct gtopk {
 
 /* Receiver of message `at` adds what came, and selects. */
 static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
-  struct ss_play *play = &g->run->play;
+  struct ss_play *play = g->run->play;
   const uint32_t to = play->to[at], from = play->from[at];
   if (!ss_play_resident(play, to)) return true;
   const struct ss_chunk *got = ss_play_got(play, at);
@@ -35,7 +42,7 @@ static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
 }
 
 static bool reduce(struct gtopk *g, struct ss_error *error) {
-  struct ss_play *play = &g->run->play;
+  struct ss_play *play = g->run->play;
   const struct ss_groups everyone = ss_everyone(g->run->ranks);
   for (uint32_t step = 1; step < g->run->ranks; step *= 2) {
     uint32_t n = 0;
@@ -58,9 +65,9 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
 static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
   struct gtopk g = {.run = run, .k = ss_run_k(run)};
   const struct ss_groups everyone = ss_everyone(run->ranks);
-  g.copy = ss_arena_alloc(run->play.arena, run->ranks, sizeof *g.copy);
-  g.selected = ss_arena_alloc(run->play.arena, run->ranks, sizeof *g.selected);
-  g.held = ss_arena_alloc(run->play.arena, run->ranks, sizeof *g.held);
+  g.copy = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.copy);
+  g.selected = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.selected);
+  g.held = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.held);
   if (!g.copy || !g.selected || !g.held) return ss_fail_memory(error, "selecting entries");
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_select(run, r, g.k, &g.copy[r], &g.selected[r], error)) return false;
@@ -72,8 +79,8 @@ static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
     g.held[r].origin = 0;
     g.held[r].count = 0; /* the content is the root's */
   }
-  if (!ss_announce_sizes(&run->play, &everyone, error) ||
-      !ss_broadcast_binomial(&run->play, &everyone, 0, &run->coo, g.held, error))
+  if (!ss_announce_sizes(run->play, &everyone, error) ||
+      !ss_broadcast_binomial(run->play, &everyone, 0, &run->coo, g.held, error))
     return false;
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
@@ -83,11 +90,12 @@ static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
   return true;
 }
 
-static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
+static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  const uint32_t ranks = layout.ranks;
   if ((ranks & (ranks - 1)) != 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: gTopk's tree takes a power of two, not %u ranks (say %u or %u)",
                    setting->label, ranks, ss_fold_of(ranks).Q, 2 * ss_fold_of(ranks).Q);
-  return ss_check_k(setting, ranks, nodes, error);
+  return true;
 }
 
 const struct ss_scheme ss_scheme_gtopk = {
@@ -95,8 +103,7 @@ const struct ss_scheme ss_scheme_gtopk = {
     .summary = "Local top-k up a binomial tree, selected again at every step, and broadcast",
     .source = "Shi et al. 2019 (gTopk); SparDL Table 1",
     .options = options,
-    .valued = true,
-    .by_elements = true,
+    .content = SS_SENDS_LARGEST,
     .check = check,
     .run = run_gtopk,
 };

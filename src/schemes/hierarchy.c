@@ -1,4 +1,4 @@
-#include "schemes/schemes.h"
+#include "schemes/hierarchy.h"
 
 #include "sim/groups.h"
 
@@ -7,10 +7,6 @@
 uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layout) {
   if (hierarchy != SS_SHARD) return 1;
   return layout.ranks < layout.per_node ? layout.ranks : layout.per_node;
-}
-
-uint32_t ss_hierarchy_ranks(enum ss_hierarchy hierarchy, struct ss_layout layout) {
-  return hierarchy == SS_FLAT ? layout.ranks : layout.nodes;
 }
 
 struct hierarchy {
@@ -31,7 +27,7 @@ static uint32_t size_of(const struct hierarchy *h, uint32_t node) {
 
 static bool lay_out(struct hierarchy *h, struct ss_error *error) {
   struct ss_run *run = h->run;
-  struct ss_arena *arena = run->play.arena;
+  struct ss_arena *arena = run->play->arena;
   const uint32_t P = run->ranks, g = h->per_node, servers = run->servers / h->shards;
   h->rank = ss_arena_alloc(arena, P, sizeof *h->rank);
   h->across = ss_arena_alloc(arena, (size_t)h->shards * h->nodes, sizeof *h->across);
@@ -153,17 +149,6 @@ static bool spread(void *context, uint32_t number, struct ss_play *play, struct 
 
 /* --- among nodes ---------------------------------------------------------------------------------------- */
 
-/* What the scheme reported, back into the run around it. */
-static void report(struct ss_run *run, const struct ss_run *part) {
-  run->exact = run->exact && part->exact;
-  run->agreed = run->agreed && part->agreed;
-  run->grain = part->grain;
-  if (part->push_imbalance > run->push_imbalance || run->push_imbalance != run->push_imbalance)
-    run->push_imbalance = part->push_imbalance;
-  if (part->pull_imbalance > run->pull_imbalance || run->pull_imbalance != run->pull_imbalance)
-    run->pull_imbalance = part->pull_imbalance;
-}
-
 /* A sum that travelled dense lists no rows: what cancelled to zero is not there. */
 static bool drop_zeros(struct ss_chunk *chunk, struct ss_arena *arena, struct ss_error *error) {
   uint32_t *rows = ss_arena_alloc(arena, chunk->count, sizeof *rows);
@@ -180,53 +165,62 @@ static bool drop_zeros(struct ss_chunk *chunk, struct ss_arena *arena, struct ss
   return true;
 }
 
+/* What the nodes have of the shard, one after the other as the scheme's ranks. */
+static bool gather_own(const struct hierarchy *h, const struct ss_run *team, struct ss_chunk *own,
+                       struct ss_error *error) {
+  for (uint32_t k = 0; k < h->nodes; k++) {
+    own[k] = h->inside[k * h->per_node + team->shard];
+    own[k].origin = k;
+    own[k].part = 0;
+    own[k].low = team->low;
+    own[k].high = team->high;
+    own[k].width = own[k].stride = team->input->width;
+    if (ss_scheme_valued(team->setting->scheme) && size_of(h, k) > 1 &&
+        !drop_zeros(&own[k], team->play->arena, error))
+      return false;
+  }
+  return true;
+}
+
 static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct ss_error *error) {
-  struct hierarchy *h = context;
-  struct ss_run *run = h->run, part = *run;
+  const struct hierarchy *h = context;
+  const struct ss_run *run = h->run;
   const uint64_t rows = run->high - run->low;
   struct ss_chunk *own = ss_arena_alloc(play->arena, h->nodes, sizeof *own);
   struct ss_chunk *result = ss_arena_alloc(play->arena, h->nodes, sizeof *result);
   if (!own || !result) return ss_fail_memory(error, "running a scheme among nodes");
   memset(result, 0, h->nodes * sizeof *result);
-  part.play = *play;
-  part.ranks = h->nodes;
-  part.servers = h->team[shard].servers;
-  part.low = run->low + ss_share(rows, h->shards, shard);
-  part.high = run->low + ss_share(rows, h->shards, shard + 1);
-  part.shard = shard;
-  part.shards = h->shards;
-  part.own = own;
-  part.dense_lists = true;
-  part.proof = NULL;
-  part.result = result;
-  part.memory = &run->memory->shard[shard];
-  for (uint32_t k = 0; k < h->nodes; k++) {
-    own[k] = h->inside[k * h->per_node + shard];
-    own[k].origin = k;
-    own[k].part = 0;
-    own[k].low = part.low;
-    own[k].high = part.high;
-    own[k].width = own[k].stride = run->input->width;
-    if (run->setting->scheme->valued && size_of(h, k) > 1 && !drop_zeros(&own[k], play->arena, error)) return false;
-  }
-  if (!ss_memory_begin(part.memory, h->nodes, error)) return false;
-  bool sends = h->nodes > 1 || run->setting->scheme->valued;
-  bool ok = !sends || run->setting->scheme->run(&part, error);
-  *play = part.play;
-  for (uint32_t k = 0; ok && k < h->nodes; k++) h->outside[k * h->per_node + shard] = sends ? result[k] : own[k];
-  report(run, &part);
-  return ok;
+  struct ss_run team = {.play = play,
+                        .setting = run->setting,
+                        .input = run->input,
+                        .ranks = h->nodes,
+                        .servers = h->team[shard].servers,
+                        .low = run->low + ss_share(rows, h->shards, shard),
+                        .high = run->low + ss_share(rows, h->shards, shard + 1),
+                        .shard = shard,
+                        .shards = h->shards,
+                        .dense = run->dense,
+                        .coo = run->coo,
+                        .own = own,
+                        .dense_lists = true,
+                        .state = &run->state->shard[shard],
+                        .result = result,
+                        .verdict = run->verdict};
+  if (!gather_own(h, &team, own, error) || !ss_state_begin(team.state, h->nodes, error)) return false;
+  const bool sends = h->nodes > 1 || ss_scheme_valued(run->setting->scheme);
+  if (sends && !ss_run_scheme(&team, error)) return false;
+  for (uint32_t k = 0; k < h->nodes; k++) h->outside[k * h->per_node + shard] = sends ? result[k] : own[k];
+  return true;
 }
 
 bool ss_hierarchy_run(struct ss_run *run, uint32_t per_node, struct ss_error *error) {
   struct hierarchy h = {.run = run, .shard = run->setting->hierarchy == SS_SHARD, .per_node = per_node};
-  const struct ss_layout layout = {run->ranks, (run->ranks + per_node - 1) / per_node, per_node};
-  h.nodes = layout.nodes;
-  h.shards = ss_hierarchy_groups(run->setting->hierarchy, layout);
-  if (!lay_out(&h, error) || !ss_memory_split(run->memory, h.shards, error)) return false;
-  if (!ss_groups_play(&run->play, h.nodes, h.node, reduce, &h, error) ||
-      !ss_groups_play(&run->play, h.shards, h.team, run_team, &h, error) ||
-      !ss_groups_play(&run->play, h.nodes, h.node, spread, &h, error))
+  h.nodes = (run->ranks + per_node - 1) / per_node;
+  h.shards = ss_hierarchy_groups(run->setting->hierarchy, (struct ss_layout){run->ranks, h.nodes, per_node});
+  if (!lay_out(&h, error) || !ss_state_split(run->state, h.shards, error)) return false;
+  if (!ss_groups_play(run->play, h.nodes, h.node, reduce, &h, error) ||
+      !ss_groups_play(run->play, h.shards, h.team, run_team, &h, error) ||
+      !ss_groups_play(run->play, h.nodes, h.node, spread, &h, error))
     return false;
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;

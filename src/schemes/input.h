@@ -70,7 +70,7 @@ static inline bool ss_origin_has_values(const struct ss_origin *origin) {
   return origin->trace ? ss_trace_has_values(origin->trace, origin->tensor) : true;
 }
 
-/* Rows, widths and bytes of the tensor as the wish has them, without content. */
+/* Rows, widths and bytes of the tensor, by rows or by elements, without content. */
 bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out,
                     struct ss_error *error) SS_MUST_CHECK;
 /* Arrays are `arena`'s; `scratch` is kept between calls. The caller has checked that the trace has the ranks. */

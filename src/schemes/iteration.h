@@ -2,7 +2,7 @@
 #ifndef SS_SCHEMES_ITERATION_H
 #define SS_SCHEMES_ITERATION_H
 
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 #include "schemes/select.h"
 
 /* What is to be made of the tensor: as ss_setting_input_options; but what is selected is selected by elements and by

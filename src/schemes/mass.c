@@ -1,4 +1,4 @@
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,23 +9,23 @@ static void add(uint64_t *table, const struct ss_chunk *c, bool minus) {
 }
 
 /* What is waiting: residuals, or what is kept for the next iteration, of all shards. */
-static void add_waiting(uint64_t *table, const struct ss_memory *m, bool kept, bool minus) {
+static void add_waiting(uint64_t *table, const struct ss_state *m, bool kept, bool minus) {
   for (uint32_t r = 0; r < m->ranks; r++) add(table, kept ? &m->kept[r] : &m->residual[r], minus);
   for (uint32_t i = 0; i < m->shards; i++) add_waiting(table, &m->shard[i], kept, minus);
 }
 
-bool ss_mass_open(struct ss_mass *mass, uint64_t rows, const struct ss_chunk *own, const struct ss_memory *memory,
+bool ss_mass_open(struct ss_mass *mass, uint64_t rows, const struct ss_chunk *own, const struct ss_state *state,
                   struct ss_error *error) {
   *mass = (struct ss_mass){.rows = rows, .had = ss_alloc_zero(rows, sizeof *mass->had)};
   if (!mass->had) return ss_fail_memory(error, "weighing gradients");
-  for (uint32_t r = 0; r < memory->ranks; r++) add(mass->had, &own[r], false);
-  add_waiting(mass->had, memory, false, false);
+  for (uint32_t r = 0; r < state->ranks; r++) add(mass->had, &own[r], false);
+  add_waiting(mass->had, state, false, false);
   return true;
 }
 
-void ss_mass_settle(struct ss_mass *mass, const struct ss_chunk *final, const struct ss_memory *memory) {
+void ss_mass_settle(struct ss_mass *mass, const struct ss_chunk *final, const struct ss_state *state) {
   if (final) add(mass->had, final, true);
-  add_waiting(mass->had, memory, true, true);
+  add_waiting(mass->had, state, true, true);
 }
 
 static double energy_of(const uint64_t *table, uint64_t rows) {
@@ -56,18 +56,17 @@ static void judge_estimates(const struct ss_mass *mass, const struct ss_final *f
 }
 
 void ss_mass_judge(struct ss_mass *mass, const struct ss_setting *setting, const struct ss_final *final,
-                   const struct ss_memory *memory, struct ss_outcome *out) {
-  const struct ss_scheme *scheme = setting->scheme;
+                   const struct ss_state *state, struct ss_outcome *out) {
   double had = energy_of(mass->had, mass->rows);
   out->energy = had > 0 ? energy_of_chunk(&final->chunk, final->grain) / had : 1;
-  if (scheme->estimates) {
+  if (ss_scheme_estimates(setting->scheme)) {
     judge_estimates(mass, final, out);
     return;
   }
-  ss_mass_settle(mass, &final->chunk, memory);
+  ss_mass_settle(mass, &final->chunk, state);
   double lost = energy_of(mass->had, mass->rows);
   out->energy_lost = had > 0 ? lost / had : 0;
-  if (lost == 0 || !scheme->conserves || !scheme->conserves(setting)) return;
+  if (lost == 0 || !ss_setting_conserves(setting)) return;
   out->sound = false;
   if (!out->mismatch[0])
     snprintf(out->mismatch, sizeof out->mismatch, "gradient and residual are not what was applied and kept");

@@ -3,18 +3,24 @@
  *
  * pull: union     every rank gets the whole aggregate
  *       rows      a rank gets the rows it pushed: parameters, as EmbRace and Parallax have it
- *       broadcast-binomial, broadcast-scatter   ZEN B.1's broadcasts, the owners in turn (colocated only) */
+ *       broadcast-binomial, broadcast-scatter   ZEN B.1's broadcasts, the owners in turn (colocated only)
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 4*(1 + 0.080) + 4*(1 +
+ * 0.320) = 9.6 us; each server gets 4 rows of 16 + 4 bytes from every rank, and sends every rank their 16. */
+#include "schemes/cut.h"
 #include "schemes/registry.h"
 
 enum pull { UNION, ROWS, BROADCAST_BINOMIAL, BROADCAST_SCATTER };
 static const char *const pulls[] = {"union", "rows", "broadcast-binomial", "broadcast-scatter", NULL};
-static const struct ss_option options[] = {
-    {"servers", SS_OPTION_COUNT, NULL, 1, 1u << 20, 0, "server endpoints (default: as many as nodes)"},
-    {"pull", SS_OPTION_CHOICE, pulls, 0, 0, UNION, "what a rank gets back, and how"},
-    {"colocated", SS_OPTION_FLAG, NULL, 0, 1, 0, "the ranks are the servers; own part kept, exchanges pairwise"},
-    {"dense", SS_OPTION_FLAG, NULL, 0, 1, 0, "dense parts travel: BytePS's traffic"},
-    {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before pushing"},
-    {.name = NULL}};
+enum { SERVERS, PULL, COLOCATED, DENSE, COALESCE, OPTIONS };
+static const struct ss_option options[OPTIONS + 1] = {
+    [SERVERS] = {"servers", SS_OPTION_COUNT, NULL, 1, 1u << 20, 0, "server endpoints (default: as many as nodes)"},
+    [PULL] = {"pull", SS_OPTION_CHOICE, pulls, 0, 0, UNION, "what a rank gets back, and how"},
+    [COLOCATED] = {"colocated", SS_OPTION_FLAG, NULL, 0, 1, 0,
+                   "the ranks are the servers; own part kept, exchanges pairwise"},
+    [DENSE] = {"dense", SS_OPTION_FLAG, NULL, 0, 1, 0, "dense parts travel: BytePS's traffic"},
+    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before pushing"},
+};
 
 struct ps {
   struct ss_run *run;
@@ -38,16 +44,16 @@ static bool slice_of(void *context, uint32_t rank, uint32_t part, struct ss_chun
   }
   *out = part_range(ps, part);
   out->origin = rank;
-  return !ps->run->play.payloads || !ss_run_resident(ps->run, rank) ||
-         ss_run_dense_part(ps->run, rank, ps->run->play.arena, out, error);
+  return !ps->run->play->payloads || !ss_run_resident(ps->run, rank) ||
+         ss_run_dense_part(ps->run, rank, ps->run->play->arena, out, error);
 }
 
 /* --- pulls ---------------------------------------------------------------------------------------------- */
 
 /* Every row of an ascending list once. */
 static bool list_once(const struct ps *ps, struct ss_chunk *chunk, struct ss_error *error) {
-  if (ss_setting_value(ps->run->setting, "coalesce")) return true;
-  uint32_t *rows = ss_arena_alloc(ps->run->play.arena, chunk->count, sizeof *rows);
+  if (ps->run->setting->value[COALESCE]) return true;
+  uint32_t *rows = ss_arena_alloc(ps->run->play->arena, chunk->count, sizeof *rows);
   uint64_t n = 0;
   if (!rows) return ss_fail_memory(error, "listing rows to pull");
   for (uint64_t i = 0; i < chunk->count; i++)
@@ -70,7 +76,7 @@ static bool give_rows(void *context, uint32_t part, uint32_t rank, struct ss_chu
   struct ss_chunk wanted;
   *out = o->aggregate[part];
   if (!slice_of(context, rank, part, &wanted, error)) return false;
-  if (!ps->run->play.payloads) {
+  if (!ps->run->play->payloads) {
     out->count = wanted.count;
     return true;
   }
@@ -79,11 +85,11 @@ static bool give_rows(void *context, uint32_t part, uint32_t rank, struct ss_chu
   const struct ss_chunk *asked = ss_receipts_held(&o->pushed, part, rank, &wanted);
   if (asked) wanted = *asked;
   return list_once(ps, &wanted, error) &&
-         ss_chunk_select(&o->aggregate[part], &wanted, ps->run->play.arena, out, error);
+         ss_chunk_select(&o->aggregate[part], &wanted, ps->run->play->arena, out, error);
 }
 
 static bool pull_rows(struct ps *ps, struct ss_error *error) {
-  struct ss_play *play = &ps->run->play;
+  struct ss_play *play = ps->run->play;
   struct ss_owners *o = &ps->owners;
   struct ss_exchange x = {.context = ps, .give = give_rows, .wire = o->pull, .receipts = &o->pulled};
   if (!ss_announce_sizes(play, &o->everyone, error)) return false;
@@ -96,19 +102,18 @@ static bool pull_rows(struct ps *ps, struct ss_error *error) {
 static bool pull_broadcast(struct ps *ps, struct ss_error *error) {
   struct ss_run *run = ps->run;
   struct ss_owners *o = &ps->owners;
-  struct ss_chunk *held = ss_arena_alloc(run->play.arena, run->ranks, sizeof *held);
+  struct ss_chunk *held = ss_arena_alloc(run->play->arena, run->ranks, sizeof *held);
   if (!held) return ss_fail_memory(error, "broadcasting parts");
-  if (!ss_announce_sizes(&run->play, &o->everyone, error)) return false;
+  if (!ss_announce_sizes(run->play, &o->everyone, error)) return false;
   for (uint32_t j = 0; j < o->parts; j++) {
     for (uint32_t r = 0; r < run->ranks; r++) {
       held[r] = o->aggregate[j];
-      if (run->play.payloads && r != j) held[r].count = 0;
+      if (run->play->payloads && r != j) held[r].count = 0;
     }
-    bool ok = ps->pull == BROADCAST_BINOMIAL
-                  ? ss_broadcast_binomial(&run->play, &o->everyone, j, o->pull, held, error)
-                  : ss_broadcast_scatter(&run->play, &o->everyone, j, o->pull, held, error);
-    if (run->play.payloads) ss_receipts_add_run(&run->play, &o->pulled, j, j, 1);
-    for (uint32_t r = 0; ok && run->play.payloads && r < run->ranks; r++)
+    bool ok = ps->pull == BROADCAST_BINOMIAL ? ss_broadcast_binomial(run->play, &o->everyone, j, o->pull, held, error)
+                                             : ss_broadcast_scatter(run->play, &o->everyone, j, o->pull, held, error);
+    if (run->play->payloads) ss_receipts_add_run(run->play, &o->pulled, j, j, 1);
+    for (uint32_t r = 0; ok && run->play->payloads && r < run->ranks; r++)
       if (r != j && ss_run_resident(run, r)) ok = ss_owners_got(o, r, j, &held[r], error);
     if (!ok) return false;
   }
@@ -168,9 +173,9 @@ static bool prove(struct ps *ps, struct ss_error *error) {
 
 static bool run_ps(struct ss_run *run, struct ss_error *error) {
   struct ps ps = {.run = run};
-  bool colocated = ss_setting_value(run->setting, "colocated");
-  ps.dense = ss_setting_value(run->setting, "dense");
-  ps.pull = (enum pull)ss_setting_value(run->setting, "pull");
+  const bool colocated = run->setting->value[COLOCATED];
+  ps.dense = run->setting->value[DENSE];
+  ps.pull = (enum pull)run->setting->value[PULL];
   ps.owners = (struct ss_owners){.parts = colocated ? run->ranks : run->servers,
                                  .servers = !colocated,
                                  .counted = !ps.dense,
@@ -179,7 +184,7 @@ static bool run_ps(struct ss_run *run, struct ss_error *error) {
                                  .context = &ps,
                                  .range = part_range,
                                  .slice = slice_of};
-  bool ok = ss_owners_open(&run->play, &ps.owners, error) && ss_owners_push(&ps.owners, error) &&
+  bool ok = ss_owners_open(run->play, &ps.owners, error) && ss_owners_push(&ps.owners, error) &&
             ss_owners_sum(&ps.owners, error) && pull(&ps, error) && prove(&ps, error);
   if (!ps.dense) ss_run_imbalance(run, &ps.owners);
   ss_owners_close(&ps.owners);
@@ -188,33 +193,33 @@ static bool run_ps(struct ss_run *run, struct ss_error *error) {
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-static uint32_t servers_of(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes) {
-  (void)ranks;
-  if (ss_setting_value(setting, "colocated")) return 0;
-  uint64_t servers = ss_setting_value(setting, "servers");
-  return servers ? (uint32_t)servers : nodes;
+static uint32_t servers_of(const struct ss_setting *setting, struct ss_layout layout) {
+  if (setting->value[COLOCATED]) return 0;
+  return setting->value[SERVERS] ? (uint32_t)setting->value[SERVERS] : layout.nodes;
 }
 
-static uint64_t parts_of(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes) {
-  uint32_t servers = servers_of(setting, ranks, nodes);
-  return servers ? servers : ranks;
+static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
+  traits->lookups = traits->duplicates = !setting->value[COALESCE];
+  traits->lists = traits->duplicates || !(setting->value[DENSE] || setting->value[PULL] == ROWS);
+  traits->servers = servers_of(setting, layout);
+  traits->parts = traits->servers ? traits->servers : layout.ranks;
 }
 
-static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
-  uint32_t servers = servers_of(setting, ranks, nodes);
-  bool colocated = ss_setting_value(setting, "colocated"), dense = ss_setting_value(setting, "dense");
-  enum pull pull = (enum pull)ss_setting_value(setting, "pull");
-  if (servers > ranks)
+static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  uint32_t servers = servers_of(setting, layout);
+  bool colocated = setting->value[COLOCATED], dense = setting->value[DENSE];
+  enum pull pull = (enum pull)setting->value[PULL];
+  if (servers > layout.ranks)
     return ss_fail(error, SS_BAD_INPUT, "%s: %u servers for %u ranks: at most as many servers as ranks",
-                   setting->label, servers, ranks);
-  if (colocated && ss_setting_value(setting, "servers"))
+                   setting->label, servers, layout.ranks);
+  if (colocated && setting->value[SERVERS])
     return ss_fail(error, SS_BAD_INPUT, "%s: \"colocated\" makes the ranks the servers: leave \"servers\" out",
                    setting->label);
   if (!colocated && pull >= BROADCAST_BINOMIAL)
     return ss_fail(error, SS_BAD_INPUT, "%s: pull \"%s\" needs \"colocated\": true", setting->label, pulls[pull]);
   if (dense && pull != UNION)
     return ss_fail(error, SS_BAD_INPUT, "%s: dense parts are pulled whole: leave \"pull\" out", setting->label);
-  if (dense && !ss_setting_value(setting, "coalesce"))
+  if (dense && !setting->value[COALESCE])
     return ss_fail(error, SS_BAD_INPUT, "%s: dense parts have every row once: leave \"coalesce\" out",
                    setting->label);
   if (pull == ROWS && setting->hierarchy)
@@ -225,27 +230,13 @@ static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nod
   return true;
 }
 
-static bool uncoalesced(const struct ss_setting *setting) {
-  return !ss_setting_value(setting, "coalesce");
-}
-
-static bool counts_suffice(const struct ss_setting *setting, const struct ss_input *input) {
-  if (uncoalesced(setting)) return false; /* pushed as looked up, pulled once each */
-  return ss_setting_value(setting, "dense") ||
-         (ss_setting_value(setting, "pull") == ROWS && (input->even || input->row));
-}
-
 const struct ss_scheme ss_scheme_ps = {
     .name = "ps",
     .summary = "Parameter server: push rows to servers of even row ranges, sum, pull",
     .source = "EmbRace §4.1.2, Table 2; ZEN §2.4 and B.1 (Sparse PS)",
     .options = options,
-    .lossless = true,
+    .content = SS_SENDS_ROWS,
+    .adapt = adapt,
     .check = check,
-    .servers = servers_of,
-    .parts = parts_of,
-    .counts_suffice = counts_suffice,
-    .wants_lookups = uncoalesced,
-    .uncoalesced = uncoalesced,
     .run = run_ps,
 };

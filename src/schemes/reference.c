@@ -2,7 +2,7 @@
  *
  * Made from the input's lists, row by row into a table as long as the tensor, without chunks, merges or parts: the
  * obvious way, so that it shares no code with what it judges. */
-#include "schemes/schemes.h"
+#include "schemes/proof.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static bool dense(struct ss_proof *proof, const struct ss_chunk *c, uint32_t uni
 
 bool ss_reference_open(const struct ss_setting *setting, const struct ss_input *input, struct ss_proof **out,
                        struct ss_error *error) {
-  bool uncoalesced = setting->scheme->uncoalesced && setting->scheme->uncoalesced(setting);
+  const bool uncoalesced = !ss_setting_coalesces(setting);
   struct reference *r = ss_alloc_zero(1, sizeof *r);
   if (!r) return ss_fail_memory(error, "making the brute-force sum");
   r->proof = (struct ss_proof){.sparse = sparse, .dense = dense};

@@ -1,24 +1,35 @@
-/* One line a scheme; registry.c lists them. */
+/* The one list of schemes, in the order of `list schemes`: who adds a scheme adds a line. X(allreduce) stands for the
+ * constant ss_scheme_allreduce of some file here. */
 #ifndef SS_SCHEMES_REGISTRY_H
 #define SS_SCHEMES_REGISTRY_H
 
 #include "schemes/scheme.h"
 
-extern const struct ss_scheme ss_scheme_allreduce;
-extern const struct ss_scheme ss_scheme_allgather;
-extern const struct ss_scheme ss_scheme_ps;
-extern const struct ss_scheme ss_scheme_alltoall;
-extern const struct ss_scheme ss_scheme_sparcml_rd;
-extern const struct ss_scheme ss_scheme_sparcml_split;
-extern const struct ss_scheme ss_scheme_sparcml_dsar;
-extern const struct ss_scheme ss_scheme_omnireduce;
-extern const struct ss_scheme ss_scheme_zen;
-extern const struct ss_scheme ss_scheme_topka;
-extern const struct ss_scheme ss_scheme_topkdsa;
-extern const struct ss_scheme ss_scheme_gtopk;
-extern const struct ss_scheme ss_scheme_oktopk;
-extern const struct ss_scheme ss_scheme_s2;
-extern const struct ss_scheme ss_scheme_spardl;
-extern const struct ss_scheme ss_scheme_design;
+#define SS_SCHEMES(X)                                                                                                \
+  X(allreduce)                                                                                                       \
+  X(allgather)                                                                                                       \
+  X(ps)                                                                                                              \
+  X(alltoall)                                                                                                        \
+  X(sparcml_rd)                                                                                                      \
+  X(sparcml_split)                                                                                                   \
+  X(sparcml_dsar)                                                                                                    \
+  X(omnireduce)                                                                                                      \
+  X(zen)                                                                                                             \
+  X(topka)                                                                                                           \
+  X(topkdsa)                                                                                                         \
+  X(gtopk)                                                                                                           \
+  X(oktopk)                                                                                                          \
+  X(s2)                                                                                                              \
+  X(spardl)                                                                                                          \
+  X(design)
+
+#define SS_DECLARE_SCHEME(name) extern const struct ss_scheme ss_scheme_##name;
+SS_SCHEMES(SS_DECLARE_SCHEME)
+#undef SS_DECLARE_SCHEME
+
+/* All schemes; NULL-terminated. */
+const struct ss_scheme *const *ss_schemes(void);
+/* By name; what follows a ':' is the scheme's to read. NULL: there is none. */
+const struct ss_scheme *ss_scheme_find(const char *name);
 
 #endif

@@ -1,13 +1,16 @@
-/* What schemes share: their parts of a tensor, reports of what ranks end with, and what they keep. */
-#include "schemes/scheme.h"
+#include "schemes/run.h"
 
-#include "tensor/sets.h"
-#include "tensor/topk.h"
-
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+bool ss_run_scheme(struct ss_run *run, struct ss_error *error) {
+  const struct ss_scheme *scheme = run->setting->scheme;
+  const size_t own = scheme->state_size, each = scheme->rank_state_size;
+  return (own + each == 0 || ss_state_take(run->state, own, each, error)) && scheme->run(run, error);
+}
+
+/* --- parts of the tensor -------------------------------------------------------------------------------- */
 
 struct ss_chunk ss_run_part(const struct ss_run *run, uint32_t part, uint32_t parts) {
   const uint64_t rows = run->high - run->low;
@@ -34,43 +37,32 @@ bool ss_run_add_rows(struct ss_run *run, uint32_t first, uint32_t last, uint64_t
       bits[at / 64] |= UINT64_C(1) << (at % 64);
     }
   }
-  return ss_play_pool(&run->play, bits, ss_run_words(run), SS_POOL_OR, error);
-}
-
-bool ss_counts_never_suffice(const struct ss_setting *setting, const struct ss_input *input) {
-  (void)setting;
-  (void)input;
-  return false;
-}
-
-bool ss_conserves_always(const struct ss_setting *setting) {
-  (void)setting;
-  return true;
+  return ss_play_pool(run->play, bits, ss_run_words(run), SS_POOL_OR, error);
 }
 
 /* --- what ranks end with -------------------------------------------------------------------------------- */
 
 void ss_run_inexact(struct ss_run *run, const char *format, ...) {
-  if (run->exact && !run->play.mismatch[0]) {
+  if (run->verdict->exact && !run->play->mismatch[0]) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(run->play.mismatch, sizeof run->play.mismatch, format, arguments);
+    vsnprintf(run->play->mismatch, sizeof run->play->mismatch, format, arguments);
     va_end(arguments);
   }
-  run->exact = false;
+  run->verdict->exact = false;
 }
 
 /* All ranks are to end with the same values. */
 static void end_with(struct ss_run *run, const struct ss_chunk *chunk) {
   if (!run->ended) run->final = *chunk;
-  else if (!ss_chunk_same(&run->final, chunk) && !ss_chunk_equal(&run->final, chunk)) run->agreed = false;
+  else if (!ss_chunk_same(&run->final, chunk) && !ss_chunk_equal(&run->final, chunk)) run->verdict->agreed = false;
   run->ended = true;
 }
 
 void ss_run_sparse(struct ss_run *run, uint32_t rank, const struct ss_chunk *chunk, uint32_t column,
                    const struct ss_chunk *only) {
   if (run->result) run->result[rank] = *chunk;
-  if (run->setting->scheme->valued) end_with(run, chunk);
+  if (ss_scheme_valued(run->setting->scheme)) end_with(run, chunk);
   if (run->proof && !run->proof->sparse(run->proof, chunk, column, only))
     ss_run_inexact(run, "rows [%llu, %llu) are not the exact sum", (unsigned long long)chunk->low,
                    (unsigned long long)chunk->high);
@@ -82,9 +74,48 @@ void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t uni
                    (unsigned long long)chunk->high);
 }
 
-void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners) {
-  run->push_imbalance = owners->push_imbalance;
-  run->pull_imbalance = owners->pull_imbalance;
+static bool join(struct ss_run *run, const struct ss_gather *gather, struct ss_chunk *sum, struct ss_error *error) {
+  struct ss_chunk shared = {0};
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    if (!ss_receipts_sum(run->play, &gather->receipts, r, gather->block, run->low, run->high, &shared, sum, error))
+      return false;
+    ss_run_sparse(run, r, sum, 0, NULL);
+  }
+  return true;
+}
+
+bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
+  struct ss_chunk sum;
+  return join(run, gather, &sum, error);
+}
+
+/* --- all-gathers ---------------------------------------------------------------------------------------- */
+
+bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss_chunk *block, ss_allgather *how,
+                   struct ss_error *error) {
+  if (!ss_announce_sizes(run->play, &gather->groups, error)) return false;
+  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(gather, 0, r, &block[r]);
+  return ss_gather_seal(run->play, gather, error) && how(run->play, gather, error);
+}
+
+bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
+  struct ss_chunk sum = {0};
+  if (!join(run, gather, &sum, error)) return false;
+  uint64_t moved = ss_wire_bytes(&run->coo, &sum);
+  for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
+  for (uint32_t r = 0; r < run->ranks; r++) run->play->bytes[r] = moved;
+  return ss_play_kernels(run->play, SS_MERGE_SUM, 0, run->ranks, run->play->bytes, error);
+}
+
+bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
+                      struct ss_error *error) {
+  struct ss_gather gather;
+  if (!ss_gather_open(&gather, ss_everyone(run->ranks), wire, error)) return false;
+  const bool ok = ss_run_gather(run, &gather, block, how, error) &&
+                  (!run->play->payloads || ss_run_gathered(run, &gather, error));
+  ss_gather_close(&gather);
+  return ok;
 }
 
 /* --- dense parts ---------------------------------------------------------------------------------------- */
@@ -121,67 +152,4 @@ bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena
            part->width * sizeof *values);
   part->values = values;
   return true;
-}
-
-/* --- values that wait ----------------------------------------------------------------------------------- */
-
-bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
-  struct ss_chunk both[2] = {run->own[rank], run->memory->residual[rank]};
-  *out = both[0];
-  if (both[1].count == 0) return true;
-  if (!ss_chunk_sum(both, 2, run->low, run->high, run->play.arena, &run->play.scratch, out, error)) return false;
-  out->origin = rank;
-  out->width = out->stride = 1;
-  return true;
-}
-
-bool ss_run_keep(struct ss_run *run, uint32_t rank, const struct ss_chunk *residual, struct ss_error *error) {
-  struct ss_arena *arena = &run->memory->arena[run->memory->iteration % 2];
-  uint32_t *rows = ss_arena_alloc(arena, residual->count, sizeof *rows);
-  uint64_t *marks = ss_arena_alloc(arena, residual->count, sizeof *marks);
-  if (!rows || !marks) return ss_fail_memory(error, "keeping a residual");
-  if (residual->count > 0) {
-    memcpy(rows, residual->rows, residual->count * sizeof *rows);
-    memcpy(marks, residual->marks, residual->count * sizeof *marks);
-  }
-  run->memory->kept[rank] = *residual;
-  run->memory->kept[rank].rows = rows;
-  run->memory->kept[rank].marks = marks;
-  return true;
-}
-
-bool ss_run_keep_without(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy, const struct ss_chunk *sent,
-                         struct ss_error *error) {
-  struct ss_arena *arena = &run->memory->arena[run->memory->iteration % 2];
-  return ss_chunk_without(copy, sent, arena, &run->memory->kept[rank], error);
-}
-
-uint64_t ss_run_k(const struct ss_run *run) {
-  const uint64_t n = run->input->rows;
-  if (!ss_setting_has(run->setting, "k")) return 0;
-  uint64_t k = ss_setting_value(run->setting, "k");
-  if (k == 0) k = (uint64_t)floor(ss_setting_real(run->setting, "density") * (double)n + 0.5);
-  if (k < 1) k = 1;
-  k = ss_share(k, run->shards, run->shard + 1) - ss_share(k, run->shards, run->shard);
-  return k > 0 ? k : 1;
-}
-
-bool ss_check_k(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
-  (void)ranks;
-  (void)nodes;
-  if (!ss_setting_given(setting, "k") || !ss_setting_given(setting, "density")) return true;
-  return ss_fail(error, SS_BAD_INPUT, "%s: \"k\" and \"density\" both say how many to select: give one",
-                 setting->label);
-}
-
-bool ss_run_select(struct ss_run *run, uint32_t rank, uint64_t k, struct ss_chunk *copy, struct ss_chunk *selected,
-                   struct ss_error *error) {
-  return ss_run_copy(run, rank, copy, error) && ss_topk(copy, k, run->play.arena, selected, error);
-}
-
-bool ss_run_keep_unapplied(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy,
-                           const struct ss_chunk *selected, const struct ss_chunk *result, struct ss_error *error) {
-  struct ss_chunk applied;
-  return ss_chunk_select(selected, result, run->play.arena, &applied, error) &&
-         ss_run_keep_without(run, rank, copy, &applied, error);
 }

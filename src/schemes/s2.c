@@ -1,23 +1,30 @@
 /* S2 Reducer (§2): every rank puts its gradient into a count-sketch and the rows that it has into a bitmap; sketch
  * and bitmap travel in one ring all-reduce, in which buckets add up and bits are OR-ed; everyone decodes the rows of
- * the union. An unbiased estimate: E[error_l2^2] = (n_union - 1) / c for one hash. */
+ * the union. An unbiased estimate: E[error_l2^2] = (n_union - 1) / c for one hash.
+ *
+ * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"buckets": 16}: 6*(1 +
+ * 0.018) = 6.108 us; six steps, each of a quarter of 16 buckets of 4 bytes and 8 bytes of bitmap. */
 #include "schemes/registry.h"
+#include "schemes/run.h"
 
 #include "tensor/sketch.h"
 
 #include <math.h>
 #include <string.h>
 
-static const struct ss_option options[] = {
-    {"lambda", SS_OPTION_REAL, NULL, 0, 1000, 0.5,
-     "buckets for each non-zero element of a rank (mean, an iteration ago)"},
-    {"hashes", SS_OPTION_COUNT, NULL, 1, SS_SKETCH_HASHES, 1, "rows of the sketch"},
-    {"buckets", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "of each row (instead of lambda)"},
-    {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hashes, another one each iteration"},
-    {.name = NULL}};
+enum { LAMBDA, HASHES, BUCKETS, SEED, OPTIONS };
+static const struct ss_option options[OPTIONS + 1] = {
+    [LAMBDA] = {"lambda", SS_OPTION_REAL, NULL, 0, 1000, 0.5,
+                "buckets for each non-zero element of a rank (mean, an iteration ago)"},
+    [HASHES] = {"hashes", SS_OPTION_COUNT, NULL, 1, SS_SKETCH_HASHES, 1, "rows of the sketch"},
+    [BUCKETS] = {"buckets", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "of each row (instead of lambda)"},
+    [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hashes, another one each iteration"},
+};
 
-/* Where the memory counts elements of the iteration before: their mean over ranks. */
-enum { MEAN = 0 };
+/* Kept from iteration to iteration. */
+struct kept {
+  double mean; /* elements that a rank had in the iteration before, on average */
+};
 
 struct s2 {
   struct ss_run *run;
@@ -34,14 +41,15 @@ struct s2 {
 /* How many buckets, from the mean number of elements a rank had in the iteration before. */
 static bool choose_size(struct s2 *s, struct ss_error *error) {
   struct ss_run *run = s->run;
-  const uint64_t given = ss_setting_value(run->setting, "buckets");
+  struct kept *kept = run->state->own;
+  const uint64_t given = run->setting->value[BUCKETS];
   uint64_t sum = 0;
   for (uint32_t r = 0; r < run->ranks; r++)
     if (ss_run_resident(run, r)) sum += run->own[r].count;
-  if (!ss_play_pool(&run->play, &sum, 1, SS_POOL_SUM, error)) return false;
-  const double now = (double)sum / run->ranks, mean = run->memory->iteration > 0 ? run->memory->number[MEAN] : now;
-  const double wanted = ceil(ss_setting_real(run->setting, "lambda") * mean / s->sketch.hashes);
-  run->memory->number[MEAN] = now;
+  if (!ss_play_pool(run->play, &sum, 1, SS_POOL_SUM, error)) return false;
+  const double now = (double)sum / run->ranks, mean = run->state->iteration > 0 ? kept->mean : now;
+  const double wanted = ceil(run->setting->real[LAMBDA] * mean / s->sketch.hashes);
+  kept->mean = now;
   s->sketch.buckets = given ? given : wanted > 1 ? (uint64_t)wanted : 1;
   s->buckets = s->sketch.hashes * s->sketch.buckets;
   return true;
@@ -94,7 +102,7 @@ static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char 
   const struct ss_chunk *own = &s->run->own[rank];
   const uint32_t P = s->run->ranks;
   const struct ss_sketch_rows elements = {own->rows, own->count, 1};
-  uint64_t *packed = ss_arena_alloc(s->run->play.arena, s->buckets + s->bytes, sizeof *packed);
+  uint64_t *packed = ss_arena_alloc(s->run->play->arena, s->buckets + s->bytes, sizeof *packed);
   if (!packed) return ss_fail_memory(error, "making sketches");
   memset(buckets, 0, s->buckets * sizeof *buckets);
   memset(bitmap, 0, s->bytes);
@@ -122,7 +130,7 @@ static void unpack(const struct s2 *s, const struct ss_gather *gather, uint32_t 
     const uint64_t first = ss_share(s->buckets, P, j), n = ss_share(s->buckets, P, j + 1) - first;
     const uint64_t first_byte = ss_share(s->bytes, P, j), bytes = ss_share(s->bytes, P, j + 1) - first_byte;
     const bool whole = part && part->marks && part->count == n + bytes;
-    if (!whole) ss_play_mismatch(&s->run->play, "endpoint %u never received part %u", rank, j);
+    if (!whole) ss_play_mismatch(s->run->play, "endpoint %u never received part %u", rank, j);
     for (uint64_t i = 0; i < n; i++) buckets[first + i] = whole ? (int64_t)part->marks[i] : 0;
     for (uint64_t i = 0; i < bytes; i++) bitmap[first_byte + i] = whole ? (unsigned char)part->marks[n + i] : 0;
   }
@@ -134,8 +142,8 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
   struct ss_run *run = s->run;
   uint64_t rows = 0, n = 0;
   for (uint64_t i = 0; i < s->bytes; i++) rows += (uint64_t)__builtin_popcount(bitmap[i]);
-  uint32_t *element = ss_arena_alloc(run->play.arena, rows * s->width, sizeof *element);
-  uint64_t *marks = ss_arena_alloc(run->play.arena, rows * s->width, sizeof *marks);
+  uint32_t *element = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *element);
+  uint64_t *marks = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *marks);
   SS_AUTO_FREE double *estimate = ss_alloc(rows * s->width, sizeof *estimate);
   if (!element || !marks || !estimate) return ss_fail_memory(error, "decoding sketches");
   for (uint64_t row = 0; row < s->rows; row++) {
@@ -145,7 +153,7 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
   }
   const struct ss_sketch_rows elements = {element, n, 1};
   ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
-  for (uint64_t i = 0; i < n; i++) marks[i] = (uint64_t)llrint(estimate[i] / run->grain);
+  for (uint64_t i = 0; i < n; i++) marks[i] = (uint64_t)llrint(estimate[i] / run->verdict->grain);
   *out = (struct ss_chunk){.rows = element,
                            .marks = marks,
                            .count = n,
@@ -177,21 +185,21 @@ static bool report(struct s2 *s, const struct ss_gather *gather, int64_t *bucket
 
 static bool all_reduce(struct s2 *s, struct ss_gather *gather, struct ss_error *error) {
   struct ss_run *run = s->run;
-  struct ss_chunk *part = ss_arena_alloc(run->play.arena, run->ranks, sizeof *part);
+  struct ss_chunk *part = ss_arena_alloc(run->play->arena, run->ranks, sizeof *part);
   if (!part) return ss_fail_memory(error, "adding sketches");
-  if (!ss_reduce_scatter_ring(&run->play, &s->sum, part, error)) return false;
+  if (!ss_reduce_scatter_ring(run->play, &s->sum, part, error)) return false;
   for (uint32_t r = 0; r < run->ranks; r++) {
     part[r].origin = part[r].part = r;
     ss_gather_set(gather, 0, r, &part[r]);
   }
-  return ss_gather_seal(&run->play, gather, error) && ss_allgather_ring(&run->play, gather, error);
+  return ss_gather_seal(run->play, gather, error) && ss_allgather_ring(run->play, gather, error);
 }
 
 static bool run_s2(struct ss_run *run, struct ss_error *error) {
   struct s2 s = {.run = run, .wire = run->dense};
   struct ss_gather gather;
-  s.sketch.hashes = (uint32_t)ss_setting_value(run->setting, "hashes");
-  s.sketch.seed = ss_setting_value(run->setting, "seed") + 2 * s.sketch.hashes * run->memory->iteration;
+  s.sketch.hashes = (uint32_t)run->setting->value[HASHES];
+  s.sketch.seed = run->setting->value[SEED] + 2 * s.sketch.hashes * run->state->iteration;
   if (!choose_size(&s, error)) return false;
   s.wire.format = SS_WIRE_SKETCH;
   s.width = run->setting->element ? 1 : run->input->row_width;
@@ -205,8 +213,8 @@ static bool run_s2(struct ss_run *run, struct ss_error *error) {
                                 .range = range,
                                 .add = add,
                                 .give = give};
-  run->grain = s.sketch.hashes % 2 ? 1 : 0.5;
-  s.packed = ss_arena_alloc(run->play.arena, run->ranks, sizeof *s.packed);
+  run->verdict->grain = s.sketch.hashes % 2 ? 1 : 0.5;
+  s.packed = ss_arena_alloc(run->play->arena, run->ranks, sizeof *s.packed);
   SS_AUTO_FREE int64_t *buckets = ss_alloc(s.buckets, sizeof *buckets);
   SS_AUTO_FREE unsigned char *bitmap = ss_alloc(s.bytes, 1);
   if (!s.packed || !buckets || !bitmap) return ss_fail_memory(error, "making sketches");
@@ -218,10 +226,9 @@ static bool run_s2(struct ss_run *run, struct ss_error *error) {
   return ok;
 }
 
-static bool check(const struct ss_setting *setting, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
-  (void)ranks;
-  (void)nodes;
-  if (ss_setting_given(setting, "lambda") && ss_setting_given(setting, "buckets"))
+static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  (void)layout;
+  if (setting->given[LAMBDA] && setting->given[BUCKETS])
     return ss_fail(error, SS_BAD_INPUT, "%s: \"lambda\" and \"buckets\" both say how large the sketch is: give one",
                    setting->label);
   return true;
@@ -232,9 +239,8 @@ const struct ss_scheme ss_scheme_s2 = {
     .summary = "Count-sketches and bitmaps through a dense ring all-reduce; an unbiased estimate",
     .source = "S2 Reducer §2",
     .options = options,
-    .valued = true,
-    .estimates = true,
-    .by_elements = true,
+    .content = SS_SENDS_ESTIMATES,
+    .state_size = sizeof(struct kept),
     .check = check,
     .run = run_s2,
 };

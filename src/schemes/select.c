@@ -4,7 +4,6 @@
 #include "tensor/topk.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 uint64_t ss_selection_k(const struct ss_selection *s, uint64_t entries) {
@@ -54,15 +53,13 @@ bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_
                       "a share of %g is more than all", out->density);
 }
 
-static bool begin(struct ss_selector *s, uint32_t ranks, struct ss_error *error) {
-  if (s->ranks == 0) {
-    s->residual = ss_alloc_zero(ranks, sizeof *s->residual);
-    if (!s->residual) return ss_fail_memory(error, "keeping what was not selected");
-    s->ranks = ranks;
-  }
-  ss_arena_reset(&s->arena[s->iteration % 2]);
-  return true;
-}
+/* One iteration. */
+struct selecting {
+  struct ss_selector *selector;
+  struct ss_input *input;
+  struct ss_arena *arena;
+  struct ss_chunk *copy, *selected; /* [ranks] what each has, old residual included; and what it selects of it */
+};
 
 static struct ss_chunk own_of(const struct ss_input *in, uint32_t r) {
   return (struct ss_chunk){.rows = in->row[r],
@@ -102,16 +99,18 @@ static bool select_blocks(const struct ss_selection *s, uint64_t elements, const
 }
 
 /* What rank r has, what it selects of it, and what it keeps. */
-static bool select_of(struct ss_selector *s, const struct ss_input *in, uint32_t r, struct ss_arena *arena,
-                      struct ss_chunk *copy, struct ss_chunk *selected, struct ss_error *error) {
-  const struct ss_chunk both[2] = {own_of(in, r), s->residual[r]};
+static bool select_of(const struct selecting *x, uint32_t r, struct ss_error *error) {
+  struct ss_selector *s = x->selector;
+  const struct ss_input *in = x->input;
+  const struct ss_chunk both[2] = {own_of(in, r), s->state.residual[r]};
+  struct ss_chunk *copy = &x->copy[r], *selected = &x->selected[r];
   *copy = both[0];
-  if (both[1].count > 0 && !ss_chunk_sum(both, 2, 0, in->rows, arena, &s->scratch, copy, error)) return false;
+  if (both[1].count > 0 && !ss_chunk_sum(both, 2, 0, in->rows, x->arena, &s->scratch, copy, error)) return false;
   const bool picked = s->selection.block
-                          ? select_blocks(&s->selection, in->rows, copy, arena, selected, error)
-                          : ss_topk(copy, ss_selection_k(&s->selection, in->rows), arena, selected, error);
+                          ? select_blocks(&s->selection, in->rows, copy, x->arena, selected, error)
+                          : ss_topk(copy, ss_selection_k(&s->selection, in->rows), x->arena, selected, error);
   if (!picked || !s->selection.residual) return picked;
-  return ss_chunk_without(copy, selected, &s->arena[s->iteration % 2], &s->residual[r], error);
+  return ss_chunk_without(copy, selected, &s->state.arena[s->state.iteration % 2], &s->state.kept[r], error);
 }
 
 static double energy_of(const struct ss_chunk *c) {
@@ -120,20 +119,29 @@ static double energy_of(const struct ss_chunk *c) {
   return sum;
 }
 
-static bool weigh(struct ss_selector *s, const struct ss_chunk *copy, const struct ss_chunk *selected, uint64_t rows,
-                  struct ss_arena *arena, struct ss_error *error) {
+static bool weigh(const struct selecting *x, struct ss_error *error) {
+  struct ss_selector *s = x->selector;
+  const uint32_t ranks = x->input->ranks;
+  const uint64_t rows = x->input->rows;
   struct ss_chunk all, some;
-  if (!ss_chunk_sum(copy, s->ranks, 0, rows, arena, &s->scratch, &all, error) ||
-      !ss_chunk_sum(selected, s->ranks, 0, rows, arena, &s->scratch, &some, error))
+  if (!ss_chunk_sum(x->copy, ranks, 0, rows, x->arena, &s->scratch, &all, error) ||
+      !ss_chunk_sum(x->selected, ranks, 0, rows, x->arena, &s->scratch, &some, error))
     return false;
   const double had = energy_of(&all);
   s->energy = had > 0 ? energy_of(&some) / had : 1;
   return true;
 }
 
+/* A rank's rows with their values. */
+struct rows {
+  uint64_t count;
+  const uint32_t *row;
+  const int64_t *value;
+};
+
 /* The blocks of the elements: their numbers, and all their values, padded with zeros. */
-static bool to_blocks(const struct ss_chunk *c, uint32_t block, struct ss_arena *arena, uint64_t *count,
-                      const uint32_t **rows, const int64_t **values, struct ss_error *error) {
+static bool to_blocks(const struct ss_chunk *c, uint32_t block, struct ss_arena *arena, struct rows *out,
+                      struct ss_error *error) {
   uint32_t *number = ss_arena_alloc(arena, c->count, sizeof *number);
   uint64_t n = 0;
   if (!number) return ss_fail_memory(error, "selecting blocks");
@@ -146,36 +154,36 @@ static bool to_blocks(const struct ss_chunk *c, uint32_t block, struct ss_arena 
     while (number[b] != c->rows[i] / block) b++;
     value[b * block + c->rows[i] % block] = (int64_t)c->marks[i];
   }
-  *count = n;
-  *rows = number;
-  *values = value;
+  *out = (struct rows){n, number, value};
   return true;
 }
 
-static bool to_elements(uint32_t block, struct ss_arena *arena, uint64_t *count, const uint32_t **rows,
-                        struct ss_error *error) {
-  uint32_t *element = ss_arena_alloc(arena, *count * block, sizeof *element);
+static bool to_elements(uint32_t block, struct ss_arena *arena, struct rows *rows, struct ss_error *error) {
+  uint32_t *element = ss_arena_alloc(arena, rows->count * block, sizeof *element);
   if (!element) return ss_fail_memory(error, "selecting blocks");
-  for (uint64_t i = 0; i < *count * block; i++) element[i] = (*rows)[i / block] * block + (uint32_t)(i % block);
-  *count *= block;
-  *rows = element;
+  for (uint64_t i = 0; i < rows->count * block; i++)
+    element[i] = rows->row[i / block] * block + (uint32_t)(i % block);
+  rows->count *= block;
+  rows->row = element;
   return true;
 }
 
-static bool replace(const struct ss_selector *s, bool element, const struct ss_chunk *selected, struct ss_input *in,
-                    struct ss_arena *arena, struct ss_error *error) {
-  uint64_t *count = ss_arena_alloc(arena, s->ranks, sizeof *count);
-  const uint32_t **row = ss_arena_alloc(arena, s->ranks, sizeof *row);
-  const int64_t **value = ss_arena_alloc(arena, s->ranks, sizeof *value);
-  const uint32_t block = s->selection.block;
+/* The input becomes what was selected. */
+static bool replace(const struct selecting *x, bool element, struct ss_error *error) {
+  struct ss_input *in = x->input;
+  uint64_t *count = ss_arena_alloc(x->arena, in->ranks, sizeof *count);
+  const uint32_t **row = ss_arena_alloc(x->arena, in->ranks, sizeof *row);
+  const int64_t **value = ss_arena_alloc(x->arena, in->ranks, sizeof *value);
+  const uint32_t block = x->selector->selection.block;
   if (!count || !row || !value) return ss_fail_memory(error, "selecting");
-  for (uint32_t r = 0; r < s->ranks; r++) {
-    count[r] = selected[r].count;
-    row[r] = selected[r].rows;
-    value[r] = (const int64_t *)selected[r].marks;
-    if (block == 0) continue;
-    if (!to_blocks(&selected[r], block, arena, &count[r], &row[r], &value[r], error)) return false;
-    if (element && !to_elements(block, arena, &count[r], &row[r], error)) return false;
+  for (uint32_t r = 0; r < in->ranks; r++) {
+    const struct ss_chunk *c = &x->selected[r];
+    struct rows rows = {c->count, c->rows, (const int64_t *)c->marks};
+    if (block && !to_blocks(c, block, x->arena, &rows, error)) return false;
+    if (block && element && !to_elements(block, x->arena, &rows, error)) return false;
+    count[r] = rows.count;
+    row[r] = rows.row;
+    value[r] = rows.value;
   }
   in->count = in->lookups = count;
   in->row = in->lookup = row;
@@ -186,25 +194,23 @@ static bool replace(const struct ss_selector *s, bool element, const struct ss_c
 
 bool ss_selector_apply(struct ss_selector *s, bool element, struct ss_input *in, struct ss_arena *arena,
                        struct ss_error *error) {
-  struct ss_chunk *copy = ss_arena_alloc(arena, in->ranks, sizeof *copy);
-  struct ss_chunk *selected = ss_arena_alloc(arena, in->ranks, sizeof *selected);
-  if (!copy || !selected) return ss_fail_memory(error, "selecting");
-  if (!begin(s, in->ranks, error)) return false;
+  struct selecting x = {.selector = s, .input = in, .arena = arena};
+  x.copy = ss_arena_alloc(arena, in->ranks, sizeof *x.copy);
+  x.selected = ss_arena_alloc(arena, in->ranks, sizeof *x.selected);
+  if (!x.copy || !x.selected) return ss_fail_memory(error, "selecting");
+  if (!ss_state_begin(&s->state, in->ranks, error)) return false;
   s->elements = in->rows;
   s->blocks = s->selection.block ? (in->rows + s->selection.block - 1) / s->selection.block : 0;
   for (uint32_t r = 0; r < in->ranks; r++)
-    if (!select_of(s, in, r, arena, &copy[r], &selected[r], error)) return false;
-  if (!weigh(s, copy, selected, in->rows, arena, error) || !replace(s, element, selected, in, arena, error))
-    return false;
+    if (!select_of(&x, r, error)) return false;
+  if (!weigh(&x, error) || !replace(&x, element, error)) return false;
   ss_selection_shape(&s->selection, element, in);
-  s->iteration++;
+  ss_state_end(&s->state);
   return true;
 }
 
 void ss_selector_free(struct ss_selector *s) {
-  free(s->residual);
-  ss_arena_free(&s->arena[0]);
-  ss_arena_free(&s->arena[1]);
+  ss_state_free(&s->state);
   ss_sum_scratch_free(&s->scratch);
   *s = (struct ss_selector){0};
 }

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "schemes/input.h"
+#include "sim/state.h"
 
 struct ss_selection {
   bool selects;   /* false: all of the gradient */
@@ -21,10 +22,7 @@ bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_
 
 struct ss_selector {
   struct ss_selection selection;
-  uint32_t ranks;
-  uint64_t iteration;
-  struct ss_chunk *residual; /* [ranks] value in units as marks */
-  struct ss_arena arena[2];
+  struct ss_state state; /* of what was not selected */
   struct ss_sum_scratch scratch;
   uint64_t elements, blocks; /* of the tensor */
   double energy; /* of the last iteration: of the sum of what was selected, against that of all there was */

@@ -1,34 +1,13 @@
-/* Schemes by name, with their options. */
-#include "schemes/scheme.h"
+/* Reads settings, and tells what follows from them. */
+#include "schemes/setting.h"
+
+#include "schemes/hierarchy.h"
+#include "schemes/registry.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static int place_of(const struct ss_scheme *scheme, const char *option) {
-  for (int i = 0; scheme->options && scheme->options[i].name; i++)
-    if (strcmp(scheme->options[i].name, option) == 0) return i;
-  return -1;
-}
-
-bool ss_setting_has(const struct ss_setting *setting, const char *option) {
-  return place_of(setting->scheme, option) >= 0;
-}
-
-uint64_t ss_setting_value(const struct ss_setting *setting, const char *option) {
-  return setting->value[place_of(setting->scheme, option)];
-}
-
-double ss_setting_real(const struct ss_setting *setting, const char *option) {
-  return setting->real[place_of(setting->scheme, option)];
-}
-
-bool ss_setting_given(const struct ss_setting *setting, const char *option) {
-  return setting->given[place_of(setting->scheme, option)];
-}
-
-bool ss_setting_by_elements(const struct ss_setting *setting) {
-  return setting->scheme->by_elements || (setting->element && !setting->scheme->keeps_rows);
-}
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struct ss_error *error) {
   const char *name, *names[64];
@@ -147,4 +126,81 @@ bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, str
     if (!read_option(option, &options[i], &out->value[i], &out->real[i], error)) return false;
   }
   return ss_setting_read_common(node, out, error);
+}
+
+/* --- what follows from a setting ------------------------------------------------------------------------ */
+
+/* Number of the option; -1: the scheme has none of that name. */
+static int number_of(const struct ss_scheme *scheme, const char *option) {
+  for (int i = 0; scheme->options && scheme->options[i].name; i++)
+    if (strcmp(scheme->options[i].name, option) == 0) return i;
+  return -1;
+}
+
+const uint64_t *ss_setting_find(const struct ss_setting *setting, const char *option) {
+  const int number = number_of(setting->scheme, option);
+  return number < 0 ? NULL : &setting->value[number];
+}
+
+bool ss_setting_given(const struct ss_setting *setting, const char *option) {
+  const int number = number_of(setting->scheme, option);
+  return number >= 0 && setting->given[number];
+}
+
+struct ss_traits ss_setting_traits(const struct ss_setting *setting, struct ss_layout layout) {
+  struct ss_traits traits = setting->scheme->traits;
+  if (setting->scheme->adapt) setting->scheme->adapt(setting, layout, &traits);
+  return traits;
+}
+
+/* For what does not depend on the layout. */
+static struct ss_traits traits_anywhere(const struct ss_setting *setting) {
+  return ss_setting_traits(setting, (struct ss_layout){1, 1, 1});
+}
+
+bool ss_setting_coalesces(const struct ss_setting *setting) {
+  return !traits_anywhere(setting).duplicates;
+}
+
+bool ss_setting_conserves(const struct ss_setting *setting) {
+  return traits_anywhere(setting).conserves;
+}
+
+bool ss_setting_by_elements(const struct ss_setting *setting) {
+  return ss_scheme_valued(setting->scheme) || (setting->element && !ss_scheme_model_parallel(setting->scheme));
+}
+
+/* Ranks and nodes as the scheme's own code sees them. */
+static struct ss_layout inside(const struct ss_setting *setting, struct ss_layout layout) {
+  return setting->hierarchy == SS_FLAT ? layout : (struct ss_layout){layout.nodes, layout.nodes, 1};
+}
+
+uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout) {
+  const struct ss_layout in = inside(setting, layout);
+  if (in.ranks == 1) return 0;
+  return ss_setting_traits(setting, in).servers * ss_hierarchy_groups(setting->hierarchy, layout);
+}
+
+uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout layout) {
+  const uint64_t parts = ss_setting_traits(setting, inside(setting, layout)).parts;
+  return (parts ? parts : 1) * ss_hierarchy_groups(setting->hierarchy, layout);
+}
+
+bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  const struct ss_scheme *scheme = setting->scheme;
+  const uint32_t g = layout.per_node;
+  if (setting->hierarchy && g < 2)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: a hierarchy needs nodes of several GPUs; this cluster has one a node (cluster.gpus_per_node)",
+                   setting->label);
+  if (setting->hierarchy == SS_SHARD && layout.ranks > g && layout.ranks % g != 0)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: hierarchy \"shard\" needs full nodes: %u ranks are not a multiple of %u GPUs a node (say "
+                   "\"leader\", or %u ranks)",
+                   setting->label, layout.ranks, g, (layout.ranks / g + 1) * g);
+  if (scheme->check && !scheme->check(setting, inside(setting, layout), error)) return false;
+  if (scheme->content == SS_SENDS_LARGEST && setting->given[SS_K] && setting->given[SS_DENSITY])
+    return ss_fail(error, SS_BAD_INPUT, "%s: \"k\" and \"density\" both say how many to select: give one",
+                   setting->label);
+  return true;
 }

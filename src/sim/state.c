@@ -3,73 +3,80 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ss_memory_begin(struct ss_memory *m, uint32_t ranks, struct ss_error *error) {
-  if (m->ranks == 0) {
-    m->residual = ss_alloc_zero(ranks, sizeof *m->residual);
-    m->kept = ss_alloc_zero(ranks, sizeof *m->kept);
-    if (!m->residual || !m->kept) return ss_fail_memory(error, "keeping residuals");
-    m->ranks = ranks;
+bool ss_state_begin(struct ss_state *s, uint32_t ranks, struct ss_error *error) {
+  if (s->ranks == 0) {
+    s->residual = ss_alloc_zero(ranks, sizeof *s->residual);
+    s->kept = ss_alloc_zero(ranks, sizeof *s->kept);
+    if (!s->residual || !s->kept) return ss_fail_memory(error, "keeping residuals");
+    s->ranks = ranks;
   }
-  memset(m->kept, 0, m->ranks * sizeof *m->kept);
-  ss_arena_reset(&m->arena[m->iteration % 2]);
+  memset(s->kept, 0, s->ranks * sizeof *s->kept);
+  ss_arena_reset(&s->arena[s->iteration % 2]);
   return true;
 }
 
-void ss_memory_end(struct ss_memory *m) {
-  if (m->ranks > 0) memcpy(m->residual, m->kept, m->ranks * sizeof *m->kept);
-  for (uint32_t i = 0; i < m->shards; i++) ss_memory_end(&m->shard[i]);
-  m->iteration++;
+void ss_state_end(struct ss_state *s) {
+  if (s->ranks > 0) memcpy(s->residual, s->kept, s->ranks * sizeof *s->kept);
+  for (uint32_t i = 0; i < s->shards; i++) ss_state_end(&s->shard[i]);
+  s->iteration++;
 }
 
-void ss_memory_free(struct ss_memory *m) {
-  for (uint32_t i = 0; i < m->shards; i++) ss_memory_free(&m->shard[i]);
-  free(m->shard);
-  free(m->residual);
-  free(m->kept);
-  ss_arena_free(&m->arena[0]);
-  ss_arena_free(&m->arena[1]);
-  ss_arena_free(&m->lasting);
-  *m = (struct ss_memory){0};
+void ss_state_free(struct ss_state *s) {
+  for (uint32_t i = 0; i < s->shards; i++) ss_state_free(&s->shard[i]);
+  free(s->shard);
+  free(s->residual);
+  free(s->kept);
+  ss_arena_free(&s->arena[0]);
+  ss_arena_free(&s->arena[1]);
+  ss_arena_free(&s->lasting);
+  *s = (struct ss_state){0};
 }
 
-bool ss_memory_save(const struct ss_memory *m, struct ss_memory *saved, struct ss_error *error) {
-  void *notes;
-  memcpy(saved->number, m->number, sizeof saved->number);
-  if (m->notes) {
-    if (!ss_memory_notes(saved, m->notes_size, &notes, error)) return false;
-    memcpy(notes, m->notes, m->notes_size);
+/* `size` zeroed bytes of the lasting arena; never NULL but when there is no memory. */
+static void *zeroed(struct ss_state *s, size_t size) {
+  void *bytes = ss_arena_alloc(&s->lasting, size, 1);
+  return bytes ? memset(bytes, 0, size) : NULL;
+}
+
+static bool take(struct ss_state *s, size_t own, size_t each, struct ss_error *error) {
+  if (s->own) return true;
+  s->each = zeroed(s, each);
+  s->own = s->each ? zeroed(s, own) : NULL;
+  s->own_size = own;
+  s->each_size = each;
+  return s->own ? true : ss_fail_memory(error, "keeping a scheme's state");
+}
+
+bool ss_state_take(struct ss_state *s, size_t own, size_t each, struct ss_error *error) {
+  return take(s, own, s->ranks * each, error);
+}
+
+bool ss_state_save(const struct ss_state *s, struct ss_state *saved, struct ss_error *error) {
+  if (s->own) {
+    if (!take(saved, s->own_size, s->each_size, error)) return false;
+    memcpy(saved->own, s->own, s->own_size);
+    memcpy(saved->each, s->each, s->each_size);
   }
-  if (m->shards > 0 && !ss_memory_split(saved, m->shards, error)) return false;
-  for (uint32_t i = 0; i < m->shards; i++)
-    if (!ss_memory_save(&m->shard[i], &saved->shard[i], error)) return false;
+  if (s->shards > 0 && !ss_state_split(saved, s->shards, error)) return false;
+  for (uint32_t i = 0; i < s->shards; i++)
+    if (!ss_state_save(&s->shard[i], &saved->shard[i], error)) return false;
   return true;
 }
 
-void ss_memory_rewind(struct ss_memory *m, const struct ss_memory *saved) {
-  static const struct ss_memory empty;
-  memcpy(m->number, saved->number, sizeof m->number);
-  if (saved->notes) memcpy(m->notes, saved->notes, m->notes_size);
-  else m->notes = NULL; /* none had been taken */
-  for (uint32_t i = 0; i < m->shards; i++)
-    ss_memory_rewind(&m->shard[i], i < saved->shards ? &saved->shard[i] : &empty);
+void ss_state_rewind(struct ss_state *s, const struct ss_state *saved) {
+  static const struct ss_state empty;
+  if (!saved->own) s->own = s->each = NULL; /* nothing had been kept */
+  if (s->own) memcpy(s->own, saved->own, saved->own_size);
+  if (s->own) memcpy(s->each, saved->each, saved->each_size);
+  for (uint32_t i = 0; i < s->shards; i++)
+    ss_state_rewind(&s->shard[i], i < saved->shards ? &saved->shard[i] : &empty);
 }
 
-bool ss_memory_notes(struct ss_memory *m, size_t size, void **out, struct ss_error *error) {
-  if (!m->notes) {
-    m->notes = ss_arena_alloc(&m->lasting, size, 1);
-    if (!m->notes) return ss_fail_memory(error, "keeping notes");
-    memset(m->notes, 0, size);
-    m->notes_size = size;
-  }
-  *out = m->notes;
-  return true;
-}
-
-bool ss_memory_split(struct ss_memory *m, uint32_t shards, struct ss_error *error) {
-  if (m->shards == 0) {
-    m->shard = ss_alloc_zero(shards, sizeof *m->shard);
-    if (!m->shard) return ss_fail_memory(error, "keeping residuals");
-    m->shards = shards;
+bool ss_state_split(struct ss_state *s, uint32_t shards, struct ss_error *error) {
+  if (s->shards == 0) {
+    s->shard = ss_alloc_zero(shards, sizeof *s->shard);
+    if (!s->shard) return ss_fail_memory(error, "keeping residuals");
+    s->shards = shards;
   }
   return true;
 }

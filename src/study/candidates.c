@@ -1,6 +1,6 @@
 #include "study/candidates.h"
 
-#include "schemes/scheme.h"
+#include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

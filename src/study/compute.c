@@ -132,14 +132,14 @@ void ss_result_begin(struct ss_result *p, const struct ss_job *job) {
                           .trace_hash = job->trace_hash,
                           .seed = job->seed,
                           .iterations = job->end - job->first,
-                          .lossless = job->setting.scheme->lossless,
+                          .lossless = ss_scheme_lossless(job->setting.scheme),
                           .exact = SS_UNKNOWN,
                           .hash = {identity.high, identity.low}};
 }
 
 /* What the exact sum applies is all there is, or all that was selected of it. */
 static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss_outcome *o) {
-  const bool lossless = job->setting.scheme->lossless;
+  const bool lossless = ss_scheme_lossless(job->setting.scheme);
   if (lossless && o->proven) {
     o->error_l2 = o->error_mean = o->energy_lost = 0;
     o->energy = 1;
@@ -153,24 +153,30 @@ static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss
 static bool run_iteration(const struct ss_computing *all, const struct ss_job_group *group, uint64_t t,
                           struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
   const struct ss_job *job = &all->jobs[group->job[0]];
-  const struct ss_world world = {
-      .cluster = w->clusters[0], .device = &job->device, .verify = job->verify, .memory = &w->memory};
+  const struct ss_world world = {.cluster = w->clusters[0],
+                                 .device = &job->device,
+                                 .verify = job->verify,
+                                 .state = &w->memory,
+                                 .clusters = w->clusters,
+                                 .cluster_count = group->count};
   struct ss_input_options input_options =
       ss_iteration_options(&job->setting, &job->selection, job->ranks, job->verify, job->device.counted);
   struct ss_input input;
-  *out = (struct ss_outcome){.rank_sent = all->options->per_rank ? w->sent : NULL, .rank_received = w->received};
+  *out = (struct ss_outcome){
+      .rank_sent = all->options->per_rank ? w->sent : NULL, .rank_received = w->received, .tallies = w->tallies};
   input_options.iteration = t;
   ss_arena_reset(&w->arena);
   if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &input, error) ||
       !ss_iteration_select(&job->setting, &w->selector, &input, &w->arena, error) ||
       !ss_measure_add(&w->measures, &input, &job->origin, error) ||
-      !ss_simulate_all(&job->setting, &world, w->clusters, group->count, &input, &w->arena, out, w->tallies, error))
+      !ss_simulate(&job->setting, &world, &input, &w->arena, out, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
                           (unsigned long long)t);
   if (out->proven && !out->sound)
     return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %llu: %s: %s", job->setting.label, job->ranks,
                    (unsigned long long)t,
-                   job->setting.scheme->lossless ? "not the exact sum" : "not what it should be", out->mismatch);
+                   ss_scheme_lossless(job->setting.scheme) ? "not the exact sum" : "not what it should be",
+                   out->mismatch);
   weigh(job, w, out);
   return true;
 }
@@ -184,7 +190,7 @@ static bool begin_group(const struct ss_computing *all, const struct ss_job_grou
   const struct ss_job *job = &all->jobs[group->job[0]];
   const struct ss_cost *cost = ss_job_cost(job, all->costs);
   const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
-  ss_memory_free(&w->memory); /* each group begins with nothing kept */
+  ss_state_free(&w->memory); /* each group begins with nothing kept */
   ss_selector_free(&w->selector);
   w->selector = (struct ss_selector){.selection = job->selection};
   memset(w->counted, 0, sizeof w->counted);
@@ -224,7 +230,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
 void ss_worker_free(struct ss_worker *w) {
   ss_arena_free(&w->arena);
   ss_inputs_free(&w->inputs);
-  ss_memory_free(&w->memory);
+  ss_state_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_measure_free(&w->measures);
   free(w->sent);

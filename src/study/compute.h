@@ -14,7 +14,7 @@ enum { SS_INPUTS_ROOM = 1 << 29 };
 struct ss_worker {
   struct ss_arena arena;
   struct ss_inputs inputs;
-  struct ss_memory memory;
+  struct ss_state memory;
   struct ss_selector selector;
   struct ss_measures measures;
   uint64_t *sent, *received;          /* [ranks] of one iteration */

@@ -32,7 +32,7 @@ double ss_curve_end(const struct ss_curve *curve) {
 
 const struct ss_curve *ss_curves_exact(const struct ss_curves *curves) {
   for (size_t i = 0; i < curves->count; i++)
-    if (curves->curve[i].setting->scheme->lossless) return &curves->curve[i];
+    if (ss_scheme_lossless(curves->curve[i].setting->scheme)) return &curves->curve[i];
   return NULL;
 }
 
@@ -43,7 +43,7 @@ bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) {
     if (!c->sound)
       return ss_fail(error, SS_UNPROVEN, "%s: %s", c->setting->label,
                      c->mismatch[0] ? c->mismatch : "ranks end with different sums");
-    if (c->setting->scheme->lossless && !ss_curve_same(c, exact))
+    if (ss_scheme_lossless(c->setting->scheme) && !ss_curve_same(c, exact))
       return ss_fail(error, SS_UNPROVEN, "%s and %s are lossless, but their curves differ", c->setting->label,
                      exact->setting->label);
   }
@@ -74,7 +74,7 @@ static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
   cJSON_AddStringToObject(o, "scheme", c->setting->scheme->name);
   cJSON_AddStringToObject(o, "label", c->setting->label);
   cJSON_AddItemToObject(o, "options", options_json(c->setting));
-  cJSON_AddBoolToObject(o, "lossless", c->setting->scheme->lossless);
+  cJSON_AddBoolToObject(o, "lossless", ss_scheme_lossless(c->setting->scheme));
   cJSON_AddBoolToObject(o, "sound", c->sound);
   if (first < i) cJSON_AddStringToObject(o, "same_as", curves->curve[first].setting->label);
   else cJSON_AddNullToObject(o, "same_as");

@@ -238,13 +238,13 @@ static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root,
 static bool values_at_hand(const struct ss_job *job, const struct place *p, struct ss_node scheme,
                            struct ss_error *error) {
   const struct ss_scheme *what = job->setting.scheme;
-  if (!what->valued) return true;
+  if (!ss_scheme_valued(what)) return true;
   if (!has_values(p->source))
     return ss_node_fail(scheme, error,
                         "%s aggregates values, and %s has none: capture them, or say \"trace\": {\"gradient\": "
                         "{\"elements\": n}}",
                         job->setting.label, p->source->name);
-  if (p->selection.selects && !what->estimates)
+  if (p->selection.selects && !ss_scheme_estimates(what))
     return ss_node_fail(scheme, error, "%s selects by itself: leave the scenario's \"select\" out",
                         job->setting.label);
   return true;
@@ -253,10 +253,7 @@ static bool values_at_hand(const struct ss_job *job, const struct place *p, stru
 /* An explicit k is at most the elements there are. */
 static bool k_fits(const struct ss_job *job, const struct ss_input *shape, struct ss_node scheme,
                    struct ss_error *error) {
-  const struct ss_option *o = job->setting.scheme->options;
-  uint64_t k = job->selection.k;
-  for (; o && o->name; o++)
-    if (strcmp(o->name, "k") == 0) k = ss_setting_value(&job->setting, "k");
+  const uint64_t *own = ss_setting_find(&job->setting, "k"), k = own ? *own : job->selection.k;
   if (k <= shape->rows) return true;
   return ss_node_fail(scheme, error, "%s: k %llu is more than the %llu elements of %s", job->setting.label,
                       (unsigned long long)k, (unsigned long long)shape->rows, job->tensor_name);
@@ -264,11 +261,11 @@ static bool k_fits(const struct ss_job *job, const struct ss_input *shape, struc
 
 /* Once for each tensor: a pass over all its values. */
 static bool find_exponent(const struct ss_study *s, struct ss_job *job, struct ss_error *error) {
-  if (!job->setting.scheme->valued && !job->selection.selects) return true;
+  if (!ss_scheme_valued(job->setting.scheme) && !job->selection.selects) return true;
   for (size_t i = s->count; i-- > 0;) { /* the nearest are the likeliest */
     const struct ss_job *b = &s->job[i];
     if (b->origin.trace != job->origin.trace || b->origin.tensor != job->origin.tensor) continue;
-    if (!b->setting.scheme->valued && !b->selection.selects) continue;
+    if (!ss_scheme_valued(b->setting.scheme) && !b->selection.selects) continue;
     job->origin.exponent = b->origin.exponent;
     return true;
   }
@@ -280,7 +277,8 @@ static bool find_exponent(const struct ss_study *s, struct ss_job *job, struct s
 static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
   const struct ss_scheme *scheme = setting->scheme;
-  if (scheme->valued && (!has_values(p->source) || (p->selection.selects && !scheme->estimates))) return false;
+  if (ss_scheme_valued(scheme) && (!has_values(p->source) || (p->selection.selects && !ss_scheme_estimates(scheme))))
+    return false;
   if (!ss_setting_check(setting, layout, &why)) return false;
   return !plan || ((setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
                    (p->source->trace || p->source->is_gradient ||
@@ -289,7 +287,8 @@ static bool applies(const struct ss_setting *setting, const struct place *p, str
 
 /* May `plan` choose it? */
 static bool admitted(const struct ss_study_source *r, const struct ss_scheme *scheme) {
-  return !r->plan || ((r->lossy || scheme->lossless) && (r->model_parallel || !scheme->model_parallel));
+  return !r->plan ||
+         ((r->lossy || ss_scheme_lossless(scheme)) && (r->model_parallel || !ss_scheme_model_parallel(scheme)));
 }
 
 static void add_name(char *list, size_t capacity, const char *name) {
@@ -307,8 +306,9 @@ static bool none_left(const struct ss_study *s, const struct place *p, struct ss
     struct ss_setting setting;
     if (!ss_setting_read(n, &p->defaults, &setting, error)) return false;
     if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->cluster, ranks), true)) continue;
-    if (!setting.scheme->lossless && !s->source.lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
-    if (setting.scheme->model_parallel && !s->source.model_parallel) add_name(cut, sizeof cut, setting.scheme->name);
+    if (!ss_scheme_lossless(setting.scheme) && !s->source.lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
+    if (ss_scheme_model_parallel(setting.scheme) && !s->source.model_parallel)
+      add_name(cut, sizeof cut, setting.scheme->name);
   }
   if (!lossy[0] && !cut[0])
     return ss_node_fail(schemes, error, "no scheme can run here on %u ranks (--scheme NAME tells why one cannot)",

@@ -44,30 +44,29 @@ static bool cut_one(struct ss_parts *p, const struct ss_chunk *own, uint32_t own
   return !own->values || move_values(own, arena, cut, error);
 }
 
-bool ss_parts_hash(const struct ss_chunk *own, uint32_t owners, uint64_t low, uint64_t high, uint32_t count,
-                   uint64_t seed, const uint64_t *sizes, struct ss_arena *arena, struct ss_parts *out,
-                   struct ss_error *error) {
-  *out = (struct ss_parts){.count = count, .low = low, .high = high, .seed = seed, .owners = owners};
-  out->domains = (struct ss_domains){.parts = count, .size = sizes};
+bool ss_parts_hash(const struct ss_hashing *h, const struct ss_chunk *own, uint32_t owners, struct ss_arena *arena,
+                   struct ss_parts *out, struct ss_error *error) {
+  *out = (struct ss_parts){.count = h->count, .low = h->low, .high = h->high, .seed = h->seed, .owners = owners};
+  out->domains = (struct ss_domains){.parts = h->count, .size = h->sizes};
   out->cut = ss_arena_alloc(arena, owners, sizeof *out->cut);
-  out->offset = ss_arena_alloc(arena, (size_t)owners * ((size_t)count + 1), sizeof *out->offset);
+  out->offset = ss_arena_alloc(arena, (size_t)owners * ((size_t)h->count + 1), sizeof *out->offset);
   if (!out->cut || !out->offset) return ss_fail_memory(error, "cutting a tensor into parts");
   for (uint32_t r = 0; r < owners; r++)
     if (!cut_one(out, &own[r], r, arena, error)) return false;
   return true;
 }
 
-bool ss_parts_rows(uint64_t low, uint64_t high, uint32_t count, uint64_t seed, const uint64_t *sizes,
-                   struct ss_arena *arena, const uint32_t *const **part, struct ss_error *error) {
-  uint32_t *row = ss_arena_alloc(arena, high - low, sizeof *row);
-  const uint32_t **begin = ss_arena_alloc(arena, count, sizeof *begin);
-  SS_AUTO_FREE uint64_t *at = ss_alloc(count, sizeof *at);
+bool ss_parts_rows(const struct ss_hashing *h, struct ss_arena *arena, const uint32_t *const **part,
+                   struct ss_error *error) {
+  uint32_t *row = ss_arena_alloc(arena, h->high - h->low, sizeof *row);
+  const uint32_t **begin = ss_arena_alloc(arena, h->count, sizeof *begin);
+  SS_AUTO_FREE uint64_t *at = ss_alloc(h->count, sizeof *at);
   if (!row || !begin || !at) return ss_fail_memory(error, "listing the rows of parts");
-  for (uint64_t j = 0, before = 0; j < count; before += sizes[j++]) {
+  for (uint64_t j = 0, before = 0; j < h->count; before += h->sizes[j++]) {
     at[j] = before;
     begin[j] = row + before;
   }
-  for (uint64_t i = low; i < high; i++) row[at[ss_hash_part(i, seed, count)]++] = (uint32_t)i;
+  for (uint64_t i = h->low; i < h->high; i++) row[at[ss_hash_part(i, h->seed, h->count)]++] = (uint32_t)i;
   *part = begin;
   return true;
 }

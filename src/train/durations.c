@@ -50,7 +50,7 @@ void ss_durations_free(struct ss_durations *d) {
 struct ss_durations_worker {
   const struct ss_durations *all;
   struct ss_arena arena;
-  struct ss_memory memory;
+  struct ss_state memory;
   struct ss_coalesce_scratch scratch;
   struct ss_selector selector;
 };
@@ -87,7 +87,8 @@ static bool simulate(struct ss_durations_worker *w, struct ss_duration *d, const
 /* The bytes that travel do not depend on what is in them: no rows are listed, and nothing can be proven. */
 static bool whole(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
   const struct ss_carried *c = &d->carried;
-  const struct place place = {&c->setting, {&w->all->cluster, &w->all->device, false, &w->memory}};
+  const struct place place = {&c->setting,
+                              {.cluster = &w->all->cluster, .device = &w->all->device, .state = &w->memory}};
   struct ss_input input = {.ranks = c->ranks, .width = 1, .row_width = 1, .value_bytes = ss_dtype_bytes(c->dtype)};
   input.rows = input.elements = c->bytes / input.value_bytes;
   uint64_t *none = ss_arena_alloc(&w->arena, c->ranks, sizeof *none);
@@ -144,9 +145,10 @@ static bool rows(struct ss_durations_worker *w, struct ss_duration *d, struct ss
   const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
   struct ss_device device = w->all->device;
   ss_device_scale(&device, d->sampled);
-  const struct place place = {&setting, {&cluster, &device, w->all->verify, &w->memory}};
+  const struct place place = {
+      &setting, {.cluster = &cluster, .device = &device, .verify = w->all->verify, .state = &w->memory}};
   uint64_t period = c->lookups->iterations;
-  if (needs.values && !c->lookups->valued && !setting.scheme->estimates && period > ITERATIONS_OF_VALUES)
+  if (needs.values && !c->lookups->valued && !ss_scheme_estimates(setting.scheme) && period > ITERATIONS_OF_VALUES)
     period = ITERATIONS_OF_VALUES;
   if (!reserve(d, period, error)) return false;
   for (uint32_t t = 0; t < d->period; t++) {
@@ -180,7 +182,8 @@ static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct
   const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
   struct ss_device device = w->all->device;
   ss_device_scale(&device, d->sampled);
-  const struct place place = {&setting, {&cluster, &device, w->all->verify, &w->memory}};
+  const struct place place = {
+      &setting, {.cluster = &cluster, .device = &device, .verify = w->all->verify, .state = &w->memory}};
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
   struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true, .values = true};
   if (!reserve(d, ITERATIONS_OF_VALUES, error)) return false;
@@ -198,7 +201,7 @@ static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct
 }
 
 bool ss_duration_answer(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
-  ss_memory_free(&w->memory);
+  ss_state_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_arena_reset(&w->arena);
   if (d->carried.lookups) return rows(w, d, error);
@@ -207,7 +210,7 @@ bool ss_duration_answer(struct ss_durations_worker *w, struct ss_duration *d, st
 
 static void close_worker(struct ss_durations_worker *w) {
   ss_arena_free(&w->arena);
-  ss_memory_free(&w->memory);
+  ss_state_free(&w->memory);
   ss_coalesce_free(&w->scratch);
   ss_selector_free(&w->selector);
 }

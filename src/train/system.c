@@ -11,7 +11,8 @@ const char *ss_schedule_name(enum ss_schedule schedule) {
 }
 
 bool ss_setting_sends_dense(const struct ss_setting *setting) {
-  return setting->scheme->dense || (ss_setting_has(setting, "dense") && ss_setting_value(setting, "dense"));
+  const uint64_t *dense = ss_setting_find(setting, "dense");
+  return setting->scheme->content == SS_SENDS_DENSE || (dense && *dense);
 }
 
 bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b) {
@@ -66,7 +67,7 @@ static void reset_option(struct ss_setting *setting, const char *option) {
 
 static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_error *error) {
   static const char *const ours[] = {"exchange", "gather_ids"};
-  s->exchanges = ss_setting_has(&s->sparse, "exchange");
+  s->exchanges = ss_setting_find(&s->sparse, "exchange") != NULL;
   if (!s->exchanges) return true;
   for (size_t i = 0; i < 2; i++)
     if (ss_setting_given(&s->sparse, ours[i]))
@@ -82,19 +83,15 @@ static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_
 
 /* --- what goes together --------------------------------------------------------------------------------- */
 
-static bool coalesces(const struct ss_setting *setting) {
-  return !setting->scheme->uncoalesced || !setting->scheme->uncoalesced(setting);
-}
-
 static bool check_schemes(struct ss_node sparse, struct ss_node dense, const struct ss_system *s,
                           struct ss_error *error) {
   const struct ss_setting *a = &s->sparse, *b = &s->dense;
-  if (s->schedule == SS_2D && (ss_setting_sends_dense(a) || !a->scheme->lossless))
+  if (s->schedule == SS_2D && (ss_setting_sends_dense(a) || !ss_scheme_lossless(a->scheme)))
     return ss_node_fail(sparse, error, "\"2d\" sends prior and delayed rows apart: %s %s", a->label,
-                        a->scheme->lossless ? "sends every row" : "is lossy");
-  if (s->schedule == SS_2D && !coalesces(a))
+                        ss_scheme_lossless(a->scheme) ? "sends every row" : "is lossy");
+  if (s->schedule == SS_2D && !ss_setting_coalesces(a))
     return ss_node_fail(sparse, error, "\"2d\" begins by coalescing (Algorithm 1): leave \"coalesce\" out");
-  if (b->scheme->model_parallel || !coalesces(b))
+  if (ss_scheme_model_parallel(b->scheme) || !ss_setting_coalesces(b))
     return ss_node_fail(dense, error, "%s is for looked-up rows; a dense module has none (say \"allreduce\")",
                         b->label);
   return true;
@@ -105,7 +102,7 @@ static bool read_select(struct ss_node node, struct ss_system *s, struct ss_erro
   if (!ss_selection_read(node, &s->select, error)) return false;
   if (ss_setting_sends_dense(&s->dense))
     return ss_node_fail(node, error, "%s sends every element: nothing is gained by selecting some", s->dense.label);
-  if (s->dense.scheme->valued && !s->dense.scheme->estimates)
+  if (ss_scheme_valued(s->dense.scheme) && !ss_scheme_estimates(s->dense.scheme))
     return ss_node_fail(node, error, "%s selects by itself: leave \"select\" out", s->dense.label);
   return true;
 }

@@ -4,8 +4,8 @@
 #define SS_TRAIN_SYSTEM_H
 
 #include "base/json.h"
-#include "schemes/schemes.h"
 #include "schemes/select.h"
+#include "schemes/simulate.h"
 
 enum ss_schedule { SS_FIFO, SS_PRIORITY, SS_HORIZONTAL, SS_2D };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Does what docs/add-a-scheme.md says, in a copy of the source tree, and asks the program built from it. Arguments: the
-program, the source tree. Prints TAP."""
+"""Does what docs/add-a-scheme.md says, in a copy of the source tree: one file, one line, one JSON; then asks the program built
+from it, and its tests. Arguments: the program, the source tree. Prints TAP."""
 import json
 import os
 import pathlib
@@ -21,24 +21,25 @@ def insert(path, before, line):
     path.write_text(text.replace(before, line + before))
 
 
-def the_page_adds_a_scheme(folder):
-    if not shutil.which("meson") or not shutil.which("ninja"):
-        raise tap.Skip("needs meson and ninja")
-    for name in ("src", "models", "docs", "completion"):
-        shutil.copytree(ROOT / name, folder / name)
-    (folder / "tests").mkdir()
-    (folder / "tests" / "meson.build").write_text("")
-    for name in ("meson.build", "meson_options.txt"):
-        shutil.copy(ROOT / name, folder)
-
+def add_scheme(folder):
+    """All that the page adds."""
     code = next(block for block in re.findall(r"```c\n(.*?)```", PAGE, re.S) if "registry.h" in block)
     (folder / "src" / "schemes" / "sparse_tree.c").write_text(code)
     (folder / "models" / "costs" / "sparse-tree.json").write_text(re.search(r"```json\n(.*?)```", PAGE, re.S).group(1))
-    lines = dict(re.findall(r"\| `(src/schemes/[a-z.]+)` \| `(.*?)`", PAGE))
-    assert len(lines) == 3, lines
-    insert(folder / "src/schemes/registry.h", "extern const struct ss_scheme ss_scheme_omnireduce;", lines["src/schemes/registry.h"] + "\n")
-    insert(folder / "src/schemes/registry.c", "    &ss_scheme_omnireduce,", f"    {lines['src/schemes/registry.c']}\n")
-    insert(folder / "src/schemes/meson.build", "'omnireduce.c'", lines["src/schemes/meson.build"] + " ")
+    line = re.search(r"```\n(  X\(\w+\) *\\\n)```", PAGE).group(1)
+    insert(folder / "src" / "schemes" / "registry.h", "  X(zen) ", line)
+
+
+def the_page_adds_a_scheme(folder):
+    if not shutil.which("meson") or not shutil.which("ninja"):
+        raise tap.Skip("needs meson and ninja")
+    for name in ("src", "models", "docs", "completion", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("meson.build", "meson_options.txt"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("traces", "scenarios", "plots"):
+        (folder / name).symlink_to(ROOT / name)
+    add_scheme(folder)
 
     def call(*command):
         done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, env={**os.environ, "SPARSYNC_DATA": str(folder)})
@@ -46,7 +47,7 @@ def the_page_adds_a_scheme(folder):
         return done.stdout
 
     call("meson", "setup", "out", "-Dmpi=disabled", "-Doptimization=0", "-Db_ndebug=false")
-    call("ninja", "-C", "out", "-j2", "sparsync")
+    call("ninja", "-C", "out", "-j2", "sparsync", "tests/test_hierarchy", "tests/test_cost")
     checks = json.loads(call("out/sparsync", "check", "sparse-tree", "--format", "json"))["checks"]
     assert len(checks) == 80 and all(c["ok"] for c in checks)
     points = json.loads(call("out/sparsync", "run", "--trace", ROOT / "traces" / "lstm-bible-4.safetensors", "--cluster", "rtx2080ti-1gbe",
@@ -54,6 +55,10 @@ def the_page_adds_a_scheme(folder):
     at = {(p["ranks"], p["scheme"]): p for p in points if p["tensor"] == "encoder.weight"}
     assert all(p["exact"] for p in points) and len(at) == 4
     assert f"{at[4, 'sparse-tree']['time_s'] / at[4, 'sparcml-rd']['time_s']:.2f} times as long" in PAGE
+    for test in ("hierarchy", "cost"):
+        call(f"out/tests/test_{test}")
+    for test in ("schemas", "plan", "completion", "scheme_values"):
+        call(sys.executable, f"tests/cli/test_{test}.py", "out/sparsync", ".")
 
 
 sys.exit(tap.run([the_page_adds_a_scheme]))

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -22,13 +23,6 @@ ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
 NODES = {**FLAT, "name": "nodes", "gpus_per_node": 4, "nic": "per-node", "intra": {"latency": "1us", "bandwidth": "50GB/s"}}
 GRADIENT = {"gradient": {"elements": 4096, "iterations": 2}}
-LOSSY = {"topka", "topkdsa", "gtopk", "oktopk", "spardl", "s2"}
-# What plan is to try when nobody names schemes: (scheme, its option, choices).
-VARIANTS = [("allreduce", "algorithm", ("ring", "rabenseifner", "tree")),
-            ("allgather", "algorithm", ("ring", "recursive-doubling", "bruck", "direct")),
-            ("ps", None, (None,)), ("ps", "colocated", (True,)), ("sparcml-rd", None, (None,)), ("sparcml-split", None, (None,)),
-            ("sparcml-dsar", None, (None,)), ("omnireduce", None, (None,)),
-            ("zen", "format", ("hash-bitmap", "coo", "bitmap", "block"))]
 TESTS = []
 
 
@@ -65,6 +59,29 @@ def points(*arguments):
 def scenario(folder, name="s.json", **fields):
     (folder / name).write_text(json.dumps({"trace": str(BIBLE), "cluster": FLAT, "ranks": 4, "iterations": "0:3", **fields}))
     return folder / name
+
+
+SCHEMES = [s for s in json.loads(call("list", "schemes", "--format", "json")[0])["schemes"] if s["name"] != "design"]
+LOSSY = {s["name"] for s in SCHEMES if not s["lossless"]}
+
+
+def variants():
+    """What plan is to try when nobody names schemes: (scheme, its option, choices)."""
+    for scheme in SCHEMES:
+        if not scheme["lossless"] or scheme["model_parallel"]:
+            continue
+        options = {name: choices for name, choices in (re.match(r"(\w+): (\S+)", option).groups() for option in scheme["options"])}
+        varied = [option for option in ("algorithm", "format") if option in options]
+        yield from ((scheme["name"], option, options[option].split("|")) for option in varied)
+        if not varied:
+            yield scheme["name"], None, (None,)
+        if "colocated" in options:
+            yield scheme["name"], "colocated", (True,)
+
+
+VARIANTS = list(variants())
+assert ("allgather", "algorithm", ["ring", "recursive-doubling", "bruck", "direct"]) in VARIANTS
+assert ("ps", "colocated", (True,)) in VARIANTS and ("sparcml-rd", None, (None,)) in VARIANTS
 
 
 def candidates(hierarchies=(None,)):

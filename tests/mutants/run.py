@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Plants each mistake of mutants.py in a copy of the tree and says what turns red.
 
-usage: tests/mutants/run.py [--write FILE] [--all] [--keep] [--trust] [WORD...]
+usage: tests/mutants/run.py [--write FILE] [--all] [--keep] [--trust] [--fit] [WORD...]
 
 With WORDs, only mutants whose name or file has one of them. The fast unit tests go first, then the slow ones, then
 `sparsync check`, on the closed forms and on scenarios/, each when those before it see nothing, or with --all; a mutant of
 a closed form goes to `sparsync check` at once. What does not build is not counted as caught. Status 1 when
 a mutant survives that is not argued equivalent, when an "equivalent" one is caught, or when a replacement no longer fits
-its file.
+its file. With --fit nothing is built: only that last thing is checked, of the tree itself.
 """
 import argparse
 import concurrent.futures
@@ -99,6 +99,17 @@ def try_mutant(tree, mutant, everything):
         path.write_text(text)
 
 
+def misfits(mutants):
+    """Says which replacements do not fit their files: their text has to stand there once."""
+    wrong = []
+    for mutant in mutants:
+        path = ROOT / mutant.file
+        times = path.read_text().count(mutant.old) if path.is_file() else 0
+        if times != 1:
+            wrong.append(f"{mutant.name} [{mutant.file}]: the text stands {times} times in the file")
+    return wrong
+
+
 def cell(text):
     return text.replace("|", "\\|")
 
@@ -125,9 +136,12 @@ def main():
     parser.add_argument("--all", action="store_true", help="check also what a unit test has seen")
     parser.add_argument("--keep", action="store_true", help="leave the copy of the tree")
     parser.add_argument("--trust", action="store_true", help="do not run the tests without a mutant first")
+    parser.add_argument("--fit", action="store_true", help="only check that every replacement fits its file")
     parser.add_argument("words", nargs="*")
     args = parser.parse_args()
     chosen = [m for m in MUTANTS if not args.words or any(w in m.name or w in m.file for w in args.words)]
+    if args.fit:
+        sys.exit("\n".join(misfits(chosen)) or 0)
     tree = pathlib.Path(tempfile.mkdtemp(prefix="sparsync-mutants-"))
     try:
         copy_tree(tree)

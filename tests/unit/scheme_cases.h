@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 
 /* --- settings ------------------------------------------------------------------------------------------- */
 

@@ -125,7 +125,7 @@ bool chosen(const struct ss_setting *s, const char *name, const char *value) {
 }
 
 static void define_allgather(struct traffic *t, const struct truth *a, const struct ss_setting *s) {
-  bool separate = ss_setting_value(s, "separate"), lookups = !ss_setting_value(s, "coalesce");
+  bool separate = *ss_setting_find(s, "separate"), lookups = !*ss_setting_find(s, "coalesce");
   for (uint32_t half = 0; half < 1u + separate; half++) {
     uint64_t block[MOST_RANKS] = {0};
     for (uint32_t r = 0; r < a->ranks; r++) {
@@ -185,9 +185,9 @@ static void define_allreduce(struct traffic *t, const struct truth *a, const str
 /* Part j goes to its owner, and comes back. */
 static void define_part(struct traffic *t, const struct truth *a, const struct ss_setting *s, uint32_t parts,
                         uint32_t j) {
-  uint32_t P = t->ranks, owner = ss_setting_value(s, "colocated") ? j : P + j;
-  bool dense = ss_setting_value(s, "dense"), rows = chosen(s, "pull", "rows"), all = chosen(s, "pull", "union");
-  bool again = !ss_setting_value(s, "coalesce");
+  uint32_t P = t->ranks, owner = *ss_setting_find(s, "colocated") ? j : P + j;
+  bool dense = *ss_setting_find(s, "dense"), rows = chosen(s, "pull", "rows"), all = chosen(s, "pull", "union");
+  bool again = !*ss_setting_find(s, "coalesce");
   uint64_t entry = a->width * a->value_bytes + s->index_bytes, low = cut(a->rows, parts, j);
   uint64_t high = cut(a->rows, parts, j + 1), n = union_in(a, low, high), piece[MOST_RANKS] = {0};
   for (uint32_t r = 0; r < P; r++) {
@@ -203,9 +203,9 @@ static void define_part(struct traffic *t, const struct truth *a, const struct s
 }
 
 static void define_ps(struct traffic *t, const struct truth *a, const struct ss_setting *s, uint32_t nodes) {
-  uint32_t servers = (uint32_t)ss_setting_value(s, "servers"), parts = servers ? servers : nodes;
-  if (ss_setting_value(s, "colocated")) parts = t->ranks;
-  for (uint32_t way = 0; way < 2 && !ss_setting_value(s, "dense"); way++) announce(t, s);
+  uint32_t servers = (uint32_t)*ss_setting_find(s, "servers"), parts = servers ? servers : nodes;
+  if (*ss_setting_find(s, "colocated")) parts = t->ranks;
+  for (uint32_t way = 0; way < 2 && !*ss_setting_find(s, "dense"); way++) announce(t, s);
   for (uint32_t j = 0; j < parts; j++) define_part(t, a, s, parts, j);
 }
 
@@ -213,7 +213,7 @@ static void define_ps(struct traffic *t, const struct truth *a, const struct ss_
 static void define_pair(struct traffic *t, const struct truth *a, const struct ss_setting *s, uint32_t i,
                         uint32_t j) {
   uint32_t P = t->ranks;
-  bool by_row = chosen(s, "partition", "row"), again = !ss_setting_value(s, "coalesce");
+  bool by_row = chosen(s, "partition", "row"), again = !*ss_setting_find(s, "coalesce");
   uint64_t low = by_row ? cut(a->rows, P, i) : 0, high = by_row ? cut(a->rows, P, i + 1) : a->rows;
   uint64_t w = by_row ? a->width : cut(a->width, P, i + 1) - cut(a->width, P, i);
   uint64_t index = s->index_bytes * (s->element ? w : 1);
@@ -226,7 +226,7 @@ static void define_alltoall(struct traffic *t, const struct truth *a, const stru
   uint32_t P = t->ranks;
   uint64_t ids[MOST_RANKS] = {0};
   for (uint32_t r = 0; r < P; r++) ids[r] = 8 * rows_in(a, r, 0, a->rows, true);
-  if (ss_setting_value(s, "gather_ids")) gather_ring(t, ids);
+  if (*ss_setting_find(s, "gather_ids")) gather_ring(t, ids);
   if (!chosen(s, "exchange", "lookups")) announce(t, s);
   for (uint32_t i = 0; i < P; i++)
     for (uint32_t j = 0; j < P; j++)
@@ -461,8 +461,8 @@ static void define_sparcml_split(struct traffic *t, const struct truth *a, const
 }
 
 static void define_omnireduce(struct traffic *t, const struct truth *a, const struct ss_setting *s) {
-  uint32_t servers = (uint32_t)ss_setting_value(s, "aggregators");
-  struct plan p = plan_even(a, s, servers ? servers : t->ranks, (uint32_t)ss_setting_value(s, "block"));
+  uint32_t servers = (uint32_t)*ss_setting_find(s, "aggregators");
+  struct plan p = plan_even(a, s, servers ? servers : t->ranks, (uint32_t)*ss_setting_find(s, "block"));
   announce(t, s);
   push_pairwise(t, &p, "block", servers);
   announce(t, s);
@@ -474,7 +474,7 @@ void define_zen(struct traffic *t, const struct truth *a, const struct truth *fo
   const char *format = choice(s, "format");
   struct plan p;
   *t = (struct traffic){.ranks = a->ranks};
-  if (chosen(s, "balance", "hash")) p = plan_of(a, s, t->ranks, NULL, ss_setting_value(s, "seed"), 256);
+  if (chosen(s, "balance", "hash")) p = plan_of(a, s, t->ranks, NULL, *ss_setting_find(s, "seed"), 256);
   else if (chosen(s, "balance", "even")) p = plan_even(a, s, t->ranks, 256);
   else p = plan_sorted(a, found, s, t->ranks, 256);
   announce(t, s);
@@ -584,7 +584,7 @@ static bool define_team(struct traffic *t, const struct truth *a, const struct s
   uint32_t servers = 0;
   for (uint32_t e = layout.nodes; known && e < MOST_ENDS; e++)
     if (team.sent[e] + team.received[e] > 0) servers = e - layout.nodes + 1;
-  if (s->scheme->servers && layout.nodes > 1) servers = s->scheme->servers(s, layout.nodes, layout.nodes);
+  if (layout.nodes > 1) servers = ss_setting_traits(s, (struct ss_layout){layout.nodes, layout.nodes, 1}).servers;
   for (uint32_t e = 0; known && e < layout.nodes + servers; e++) {
     uint32_t to = e < layout.nodes ? e * layout.per_node + shard : layout.ranks + shard * servers + e - layout.nodes;
     assert_true(to < MOST_ENDS);

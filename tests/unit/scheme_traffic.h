@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 
 enum { MOST_RANKS = 64, MOST_ENDS = 3 * MOST_RANKS };
 

@@ -350,7 +350,7 @@ static void forms_evaluate_and_absent_ones_are_nan(void **state) {
 /* --- which form a setting has ----------------------------------------------------------------------------- */
 
 static uint64_t is(const struct ss_setting *s, const char *option) {
-  return ss_setting_value(s, option);
+  return *ss_setting_find(s, option);
 }
 
 static const char *chosen(const struct ss_setting *s, const char *option) {
@@ -406,15 +406,17 @@ static void name_spardl(const struct ss_setting *s, char *name, size_t size) {
   else snprintf(name, size, power ? "spardl-r-sag" : "spardl-b-sag-auto");
 }
 
-/* The name of the file whose form holds, from the model's table; "" for none. Forms hold for sizes that come free. */
+/* The name of the file whose form holds, from the model's table; "" for none. Forms hold for sizes that come free. A
+ * scheme that is not named here has one form, under its own name. */
 static void name_form(const struct ss_setting *s, bool servers, char *name, size_t size) {
-  static const char *const plain[] = {"sparcml-rd", "sparcml-split", "sparcml-dsar", "topka",
-                                      "topkdsa",    "gtopk",         "oktopk"};
+  static const char *const several[] = {"allreduce", "allgather", "ps", "alltoall", "omnireduce",
+                                        "zen",       "design",    "s2", "spardl"};
   const char *scheme = s->scheme->name;
   *name = '\0';
   if (s->exchange_sizes) return;
-  for (uint32_t i = 0; i < COUNT(plain); i++)
-    if (strcmp(scheme, plain[i]) == 0) snprintf(name, size, "%s", scheme);
+  bool one = true;
+  for (uint32_t i = 0; i < COUNT(several); i++) one = one && strcmp(scheme, several[i]) != 0;
+  if (one) snprintf(name, size, "%s", scheme);
   if (strcmp(scheme, "allreduce") == 0) snprintf(name, size, "allreduce-%s", chosen(s, "algorithm"));
   if (strcmp(scheme, "allgather") == 0)
     snprintf(name, size, "allgather-%s%s", chosen(s, "algorithm"), is(s, "separate") ? "-separate" : "");

@@ -226,12 +226,16 @@ struct bench {
   struct ss_proof *proof;
   uint32_t servers;
   uint64_t iteration; /* that is played */
-  double number[2];   /* what the memory holds of those before */
+  double moved[2];    /* what zen counted in those before: its state begins with it */
   struct ss_arena arena, own_arena;
   const struct ss_chunk *own;
   char words[400];
   bool told[FAULTS]; /* one example of a kind is enough */
 };
+
+static bool plans_itself(const struct ss_setting *s) {
+  return strcmp(s->scheme->name, "zen") == 0 && *ss_setting_find(s, "plan") == 1;
+}
 
 static struct ss_outcome run(struct bench *b, struct meddler *m, bool *ended) {
   struct ss_outcome outcome = {0};
@@ -239,7 +243,7 @@ static struct ss_outcome run(struct bench *b, struct meddler *m, bool *ended) {
   m->player.play = play;
   assert_true(ss_engine_open(&m->engine, &b->cluster, b->input.ranks, b->servers, &error));
   ss_arena_reset(&b->arena);
-  struct ss_memory memory = {0};
+  struct ss_state kept = {0};
   /* a proof remembers arrays that it has seen, which are gone after a run */
   assert_true(ss_reference_open(&b->setting, &b->input, &b->proof, &error));
   const struct ss_stage stage = {.setting = &b->setting,
@@ -250,13 +254,16 @@ static struct ss_outcome run(struct bench *b, struct meddler *m, bool *ended) {
                                  .payloads = true,
                                  .own = b->own,
                                  .proof = b->proof,
-                                 .memory = &memory,
+                                 .state = &kept,
                                  .arena = &b->arena};
-  memory.iteration = b->iteration;
-  memcpy(memory.number, b->number, sizeof b->number);
-  assert_true(ss_memory_begin(&memory, b->input.ranks, &error));
+  kept.iteration = b->iteration;
+  assert_true(ss_state_begin(&kept, b->input.ranks, &error));
+  if (plans_itself(&b->setting)) {
+    assert_true(ss_state_take(&kept, b->setting.scheme->state_size, b->setting.scheme->rank_state_size, &error));
+    memcpy(kept.own, b->moved, sizeof b->moved);
+  }
   *ended = ss_stage_run(&stage, NULL, &outcome, &error);
-  ss_memory_free(&memory);
+  ss_state_free(&kept);
   ss_reference_close(b->proof);
   ss_engine_close(&m->engine);
   ss_arena_reset(&m->arena);
@@ -310,7 +317,8 @@ static void try_setting(struct bench *b, uint32_t swaps) {
   bool ended;
   memset(b->told, 0, sizeof b->told);
   setting_text(&b->setting, b->words, sizeof b->words);
-  assert_true(ss_run_own(&b->setting, &b->input, true, NULL, &b->own_arena, &b->own, &error));
+  assert_true(
+      ss_run_own(&b->setting, &b->input, (struct ss_own_content){.marks = true}, &b->own_arena, &b->own, &error));
   b->servers = ss_setting_servers(&b->setting, ss_layout_of(&b->cluster, b->input.ranks));
   struct ss_outcome outcome = run(b, &m, &ended);
   if (!ended || !outcome.exact) fail_msg("P %u %s: inexact without a fault", b->input.ranks, b->words);
@@ -334,20 +342,16 @@ struct scene {
   bool element, exchanged;
 };
 
-static bool plans_itself(const struct ss_setting *s) {
-  return strcmp(s->scheme->name, "zen") == 0 && ss_setting_value(s, "plan") == 1;
-}
-
 /* A plan made from the iterations before goes either way by what they moved. */
 static void try_plans(struct bench *b, uint32_t swaps) {
   b->iteration = 5;
   for (uint32_t way = 0; way < 2; way++) {
-    b->number[way] = 1;
-    b->number[1 - way] = 0;
+    b->moved[way] = 1;
+    b->moved[1 - way] = 0;
     try_setting(b, swaps);
   }
   b->iteration = 0;
-  b->number[0] = b->number[1] = 0;
+  b->moved[0] = b->moved[1] = 0;
 }
 
 static void try_scheme(const struct ss_scheme *scheme, const struct scene *scene) {
@@ -396,9 +400,9 @@ static void every_fault_shows(const char *name, const struct scene *scenes, uint
   const struct ss_scheme *scheme = ss_scheme_find(name);
   survivors = meddled = 0;
   assert_non_null(scheme);
-  if (!scheme->lossless) return;
+  if (!ss_scheme_lossless(scheme)) return;
   for (uint32_t i = 0; i < count; i++) try_scheme(scheme, &scenes[i]);
-  assert_true(meddled > 100 || (scheme->model_parallel && scenes == deep_scenes));
+  assert_true(meddled > 100 || (ss_scheme_model_parallel(scheme) && scenes == deep_scenes));
   if (survivors)
     fail_msg("%s: %llu of %llu faults went unseen", name, (unsigned long long)survivors, (unsigned long long)meddled);
 }

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "trace/make/gradient.h"
 #include "schemes/select.h"
+#include "trace/make/gradient.h"
 
 #include <gsl/gsl_cdf.h>
 #include <omp.h>

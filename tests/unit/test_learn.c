@@ -362,7 +362,7 @@ static void lossless_schemes_by_plain_sums(void **state) {
     for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
       struct cases c = {.scheme = *s, .layout = flat_layout(ranks[i]), .brief = true};
       struct ss_setting setting;
-      for (uint32_t n = 0; (*s)->lossless && cases_next(&c, &setting); n++) {
+      for (uint32_t n = 0; ss_scheme_lossless((*s)) && cases_next(&c, &setting); n++) {
         setting.element = n % 3 == 2;
         course.split = n % 2;
         same_curve(&course, &setting, loss);
@@ -385,7 +385,7 @@ static void so_among_nodes(void **state) {
     for (int h = SS_SHARD; h <= SS_LEADER; h++) {
       struct cases c = {.scheme = *s, .layout = {8, 2, 4}, .hierarchy = (enum ss_hierarchy)h, .brief = true};
       struct ss_setting setting;
-      if ((*s)->lossless && cases_next(&c, &setting)) same_curve(&course, &setting, loss);
+      if (ss_scheme_lossless((*s)) && cases_next(&c, &setting)) same_curve(&course, &setting, loss);
     }
   ss_trace_close(text);
 }
@@ -722,11 +722,11 @@ static void changed_values_show(void **state) {
     for (uint64_t m = 0; m < right.messages; m++) {
       const struct aftermath after = without(&course, &setting, m, true);
       const bool shows = !after.sound || after.table != right.table;
-      const bool owners = !setting.scheme->model_parallel || after.to == 1 + m * 3 / right.messages;
+      const bool owners = !ss_scheme_model_parallel(setting.scheme) || after.to == 1 + m * 3 / right.messages;
       if (shows != owners) fail_msg("%s: message %u is changed", schemes[i], (unsigned)m);
       wrong += !after.sound;
     }
-    assert_true(wrong > 0 || setting.scheme->model_parallel);
+    assert_true(wrong > 0 || ss_scheme_model_parallel(setting.scheme));
   }
   ss_trace_close(text);
 }

@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "schemes/registry.h"
-#include "schemes/schemes.h"
+#include "schemes/simulate.h"
 
 enum { MOST_RANKS = 17, EXACT = 0, REUSED = 1 };
 
@@ -108,7 +108,7 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
 struct subject {
   struct ss_setting setting;
   uint32_t ranks, n;
-  struct ss_memory memory;
+  struct ss_state memory;
   struct ss_arena arena;
   struct scribe scribe;
   struct ss_outcome outcome;
@@ -132,7 +132,7 @@ static struct subject open_subject(uint32_t ranks, uint32_t n, uint64_t k, uint6
 }
 
 static void close_subject(struct subject *s) {
-  ss_memory_free(&s->memory);
+  ss_state_free(&s->memory);
   ss_arena_free(&s->arena);
   ss_arena_free(&s->scribe.arena);
   free(s->scribe.log.message);
@@ -184,14 +184,14 @@ static bool run_subject(struct subject *s, const int64_t *gradient) {
                            .player = &s->scribe.player,
                            .device = &device,
                            .payloads = true,
-                           .memory = &s->memory,
+                           .state = &s->memory,
                            .arena = &s->arena};
   s->scribe.log.count = s->scribe.log.rounds = 0;
   s->outcome = (struct ss_outcome){0};
-  assert_true(ss_memory_begin(&s->memory, s->ranks, &error));
-  assert_true(ss_run_own(&s->setting, &input, true, NULL, &s->arena, &stage.own, &error));
+  assert_true(ss_state_begin(&s->memory, s->ranks, &error));
+  assert_true(ss_run_own(&s->setting, &input, (struct ss_own_content){.marks = true}, &s->arena, &stage.own, &error));
   if (!ss_stage_run(&stage, &final, &s->outcome, &error)) return false;
-  ss_memory_end(&s->memory);
+  ss_state_end(&s->memory);
   spread(&final.chunk, s->result, s->n);
   for (uint32_t r = 0; r < s->ranks; r++) spread(&s->memory.residual[r], s->residual + (size_t)r * s->n, s->n);
   return true;

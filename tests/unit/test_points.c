@@ -178,11 +178,11 @@ struct story {
   struct ss_arena arena;
 };
 
-static struct ss_outcome play_iteration(struct story *x, uint32_t t, struct ss_memory *memory,
+static struct ss_outcome play_iteration(struct story *x, uint32_t t, struct ss_state *memory,
                                         uint64_t *sent, // NOLINT(readability-non-const-parameter): the outcome writes
                                         uint64_t *received) { // NOLINT(readability-non-const-parameter): likewise
   struct ss_device none = ss_device_none();
-  struct ss_world world = {.cluster = &x->cluster, .device = &none, .verify = true, .memory = memory};
+  struct ss_world world = {.cluster = &x->cluster, .device = &none, .verify = true, .state = memory};
   struct ss_outcome outcome = {.rank_sent = sent, .rank_received = received};
   struct ss_error error;
   ss_arena_reset(&x->arena);
@@ -202,7 +202,7 @@ static void zen_plans_by_what_five_iterations_moved(void **state) {
     uint32_t P = dice_between(&dice, 2, 17);
     enum shape shape = (enum shape)(seed % SHAPES);
     struct story x = {.cluster = flat_cluster(1e-6, 1e-9)};
-    struct ss_memory memory = {0};
+    struct ss_state memory = {0};
     struct ss_setting doubling;
     double balanced = 0, centralised = 0;
     x.trace = ragged_iterations(&dice, shape, ITERATIONS, P, 60, 3, SS_F32);
@@ -222,7 +222,7 @@ static void zen_plans_by_what_five_iterations_moved(void **state) {
       stayed += t >= WATCHED && !turn;
       free(truth.n);
     }
-    ss_memory_free(&memory);
+    ss_state_free(&memory);
     ss_arena_free(&x.arena);
     ss_trace_close(x.trace);
   }
@@ -238,7 +238,7 @@ static void sorted_boundaries_last(void **state) {
     uint32_t P = dice_between(&dice, 2, 12), refresh = dice_between(&dice, 1, 4), since = 0;
     static const char *const formats[] = {"hash-bitmap", "coo", "bitmap", "block"};
     struct story x = {.cluster = flat_cluster(1e-6, 1e-9)};
-    struct ss_memory memory = {0};
+    struct ss_state memory = {0};
     char json[200];
     x.trace = ragged_iterations(&dice, (enum shape)(seed % SHAPES), ITERATIONS, P, 90, 3, SS_F32);
     snprintf(json, sizeof json, "{\"name\": \"zen\", \"balance\": \"sorted\", \"refresh\": %u, \"format\": \"%s\"}",
@@ -254,7 +254,7 @@ static void sorted_boundaries_last(void **state) {
       free(truth.n);
       free(found.n);
     }
-    ss_memory_free(&memory);
+    ss_state_free(&memory);
     ss_arena_free(&x.arena);
     ss_trace_close(x.trace);
   }

@@ -63,7 +63,7 @@ static void try_setting(struct trial *x) {
     assert_true(proven.exact && proven.tally.messages == 0 && proven.tally.bytes == 0 && !(proven.tally.time > 0));
     return;
   }
-  struct truth truth = truth_of(x->trace, 0, x->merge, x->setting.element && !x->setting.scheme->keeps_rows);
+  struct truth truth = truth_of(x->trace, 0, x->merge, ss_setting_by_elements(&x->setting));
   if (define(&traffic, &truth, &x->setting, layout)) check_traffic(&traffic, &proven, x->words);
   free(truth.n);
 }
@@ -94,7 +94,7 @@ static void try_trace(uint64_t seed, uint32_t ranks, enum shape shape, bool comm
   if (dice_one_in(&dice, 3))
     x.device = (struct ss_device){.name = "d", .counted = true, .launch = 1e-6, .per_byte = 1e-10};
   for (size_t i = 0; ss_schemes()[i]; i++) {
-    if (!ss_schemes()[i]->lossless) continue;
+    if (!ss_scheme_lossless(ss_schemes()[i])) continue;
     struct cases cases = {.scheme = ss_schemes()[i], .layout = ss_layout_of(&x.cluster, ranks), .brief = true};
     while (cases_next(&cases, &x.setting))
       for (uint32_t way = 0; way < (common ? 12u : 1u); way++) {
@@ -146,7 +146,7 @@ static void duplicates_by_elements_across_blocks_add_up(void **state) {
   assert_true(ss_trace_build("test", &content, &trace, &error));
   x.trace = trace;
   for (size_t i = 0; ss_schemes()[i]; i++) {
-    if (!ss_schemes()[i]->lossless) continue;
+    if (!ss_scheme_lossless(ss_schemes()[i])) continue;
     struct cases cases = {.scheme = ss_schemes()[i], .layout = flat_layout(2), .brief = true};
     while (cases_next(&cases, &x.setting)) {
       x.setting.element = true;
@@ -284,7 +284,7 @@ static struct ss_outcome play_against(const struct ss_setting *setting, const st
   const struct ss_layout layout = flat_layout(input->ranks);
   uint32_t servers = ss_setting_servers(setting, layout);
   assert_true(ss_engine_open(&engine, &cluster, input->ranks, servers, &error));
-  struct ss_memory memory = {0};
+  struct ss_state state = {0};
   const struct ss_stage stage = {.setting = setting,
                                  .input = input,
                                  .servers = servers,
@@ -293,11 +293,11 @@ static struct ss_outcome play_against(const struct ss_setting *setting, const st
                                  .payloads = true,
                                  .own = own,
                                  .proof = proof,
-                                 .memory = &memory,
+                                 .state = &state,
                                  .arena = arena};
-  assert_true(ss_memory_begin(&memory, input->ranks, &error));
+  assert_true(ss_state_begin(&state, input->ranks, &error));
   assert_true(ss_stage_run(&stage, NULL, &outcome, &error));
-  ss_memory_free(&memory);
+  ss_state_free(&state);
   ss_engine_close(&engine);
   return outcome;
 }
@@ -309,7 +309,7 @@ static bool exact_against(const struct ss_setting *setting, const struct ss_inpu
   const struct ss_chunk *own;
   struct ss_proof *proof;
   struct ss_error error;
-  assert_true(ss_run_own(setting, input, true, NULL, &arena, &own, &error));
+  assert_true(ss_run_own(setting, input, (struct ss_own_content){.marks = true}, &arena, &own, &error));
   assert_true(ss_reference_open(setting, other, &proof, &error));
   struct ss_outcome outcome = play_against(setting, input, own, proof, &arena);
   ss_reference_close(proof);
@@ -320,7 +320,7 @@ static bool exact_against(const struct ss_setting *setting, const struct ss_inpu
 static bool sums_rows(const struct ss_setting *s) {
   if (strcmp(s->scheme->name, "alltoall") == 0) return !chosen(s, "exchange", "lookups");
   return strcmp(s->scheme->name, "allreduce") != 0 &&
-         !(strcmp(s->scheme->name, "ps") == 0 && ss_setting_value(s, "dense"));
+         !(strcmp(s->scheme->name, "ps") == 0 && *ss_setting_find(s, "dense"));
 }
 
 static const uint32_t rows_a[] = {1, 4, 6}, rows_b[] = {0, 4, 7}, rows_c[] = {4, 5, 9}, rows_d[] = {0, 4, 8},
@@ -350,7 +350,7 @@ static void another_sum_is_not_the_sum(void **state) {
   other[2] = small_input(3, fewer, counts_fewer);
   other[3] = small_input(3, moved, threes); /* the same union, from other ranks */
   for (size_t i = 0; ss_schemes()[i]; i++) {
-    if (!ss_schemes()[i]->lossless) continue;
+    if (!ss_scheme_lossless(ss_schemes()[i])) continue;
     struct cases cases = {.scheme = ss_schemes()[i], .layout = flat_layout(3), .brief = true};
     struct ss_setting setting;
     char words[400];
@@ -374,7 +374,7 @@ static void a_tampered_mark_shows(void **state) {
   struct ss_error error;
   (void)state;
   for (size_t i = 0; ss_schemes()[i]; i++) {
-    if (!ss_schemes()[i]->lossless) continue;
+    if (!ss_scheme_lossless(ss_schemes()[i])) continue;
     struct cases cases = {.scheme = ss_schemes()[i], .layout = flat_layout(3), .brief = true};
     struct ss_setting setting;
     char words[400];
@@ -384,7 +384,7 @@ static void a_tampered_mark_shows(void **state) {
         struct ss_proof *proof;
         uint64_t marks[3];
         ss_arena_reset(&arena);
-        assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &own, &error));
+        assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.marks = true}, &arena, &own, &error));
         assert_true(ss_reference_open(&setting, &input, &proof, &error));
         struct ss_chunk tampered[] = {own[0], own[1], own[2]};
         for (uint32_t k = 0; k < 3; k++) marks[k] = ss_chunk_mark(&own[at / 3], k);
@@ -411,8 +411,8 @@ static void every_occurrence_contributes_another_integer(void **state) {
   struct ss_error error;
   uint64_t marks[8];
   (void)state;
-  assert_false(ss_setting_value(&setting, "coalesce"));
-  assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &own, &error));
+  assert_false(*ss_setting_find(&setting, "coalesce"));
+  assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.marks = true}, &arena, &own, &error));
   for (uint32_t i = 0; i < 8; i++) {
     marks[i] = own[i / 4].marks[i % 4];
     assert_true(marks[i] == ss_contribution(i / 4, lookups[i % 4], i % 4 % 3));
@@ -493,7 +493,7 @@ static void ps_tells_how_uneven_its_parts_are(void **state) {
       struct ss_outcome o = {.exact = false};
       struct ss_error error;
       uint32_t parts = ss_setting_servers(&setting, flat_layout(P));
-      const bool again = !ss_setting_value(&setting, "coalesce");
+      const bool again = !*ss_setting_find(&setting, "coalesce");
       double push = 0, pull = 0;
       if (parts == 0) parts = P;
       assert_true(ss_simulate(&setting, &world, &input, &arena, &o, &error));
@@ -504,7 +504,7 @@ static void ps_tells_how_uneven_its_parts_are(void **state) {
                                 fmax(1, (double)rows_in(&t, r, 0, 40, again)));
         pull = fmax(pull, parts * (double)union_in(&t, low, high) / (double)union_in(&t, 0, 40));
       }
-      if (ss_setting_value(&setting, "dense")) {
+      if (*ss_setting_find(&setting, "dense")) {
         assert_true(isnan(o.push_imbalance) && isnan(o.pull_imbalance));
       } else {
         assert_true(close_to(o.push_imbalance, push, 1e-12) && close_to(o.pull_imbalance, pull, 1e-12));
@@ -577,7 +577,7 @@ static void settings_read_as_written(void **state) {
   assert_true(ss_doc_parse("test", right, strlen(right), &doc, &error));
   assert_true(ss_setting_read(ss_doc_root(doc), &defaults, &setting, &error));
   assert_string_equal(setting.label, "mine");
-  assert_true(chosen(&setting, "pull", "rows") && ss_setting_value(&setting, "servers") == 7);
+  assert_true(chosen(&setting, "pull", "rows") && *ss_setting_find(&setting, "servers") == 7);
   assert_true(setting.index_bytes == 8 && setting.element && setting.exchange_sizes);
   ss_doc_free(doc);
   for (uint32_t i = 0; i < COUNT(wrong); i++) {
@@ -588,11 +588,36 @@ static void settings_read_as_written(void **state) {
   }
 }
 
+/* Code reads options by their numbers: tables must be as it takes them to be. */
+static void option_tables_are_whole(void **state) {
+  (void)state;
+  for (size_t i = 0; ss_schemes()[i]; i++) {
+    const struct ss_scheme *scheme = ss_schemes()[i];
+    const struct ss_option *options = scheme->options;
+    size_t n = 0;
+    for (; options && options[n].name; n++) {
+      const struct ss_option *o = &options[n];
+      const struct ss_setting setting = {.scheme = scheme, .given = {[SS_K] = true}};
+      assert_true(n < SS_OPTIONS_MAX);
+      assert_true(o->help && (o->kind == SS_OPTION_CHOICE) == (o->choices != NULL));
+      for (int c = 0; o->choices && c <= (int)o->default_value; c++) assert_non_null(o->choices[c]);
+      assert_ptr_equal(ss_setting_find(&setting, o->name), &setting.value[n]);
+      assert_int_equal(ss_setting_given(&setting, o->name), n == SS_K);
+    }
+    assert_null(ss_setting_find(&(struct ss_setting){.scheme = scheme}, "no such option"));
+    if (scheme->content != SS_SENDS_LARGEST) continue;
+    assert_true(n >= SS_K_OPTIONS);
+    assert_string_equal(options[SS_DENSITY].name, "density");
+    assert_string_equal(options[SS_K].name, "k");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(inputs_are_the_sorted_rows_of_merged_ranks),
       cmocka_unit_test(uniform_inputs_hold_the_same_everywhere),
       cmocka_unit_test(uniform_inputs_that_do_not_divide_are_refused),
+      cmocka_unit_test(option_tables_are_whole),
       cmocka_unit_test(settings_read_as_written),
       cmocka_unit_test(impossible_settings_are_refused),
       cmocka_unit_test(schemes_are_exact_and_send_what_is_defined),

@@ -46,9 +46,13 @@ static struct ss_outcome play(const struct ss_setting *setting, const struct ss_
                               const struct ss_cluster *const *clusters, uint32_t count, const struct ss_input *input,
                               struct ss_tally *tallies) {
   struct ss_arena arena = {0};
-  struct ss_outcome outcome = {.exact = false};
+  struct ss_outcome outcome = {.exact = false, .tallies = tallies};
+  struct ss_world several = *world;
   struct ss_error error;
-  if (!ss_simulate_all(setting, world, clusters, count, input, &arena, &outcome, tallies, &error))
+  several.cluster = clusters[0];
+  several.clusters = clusters;
+  several.cluster_count = count;
+  if (!ss_simulate(setting, &several, input, &arena, &outcome, &error))
     fail_msg("%s: %s", setting->label, error.text);
   assert_true(outcome.exact);
   ss_arena_free(&arena);

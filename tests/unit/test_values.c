@@ -69,9 +69,9 @@ static const struct ss_cluster flat = {
 static void run_iterations(struct dice *dice, const struct ss_setting *setting, const struct ss_cluster *cluster,
                            enum shape shape, uint32_t ranks) {
   int64_t *g = calloc((size_t)ranks * ELEMENTS, sizeof *g);
-  struct ss_memory memory = {0};
+  struct ss_state memory = {0};
   struct ss_arena arena = {0};
-  struct ss_world world = {.cluster = cluster, .verify = true, .memory = &memory};
+  struct ss_world world = {.cluster = cluster, .verify = true, .state = &memory};
   char text[300];
   for (uint32_t t = 0; t < ITERATIONS; t++) {
     struct ss_outcome out = {0};
@@ -84,12 +84,11 @@ static void run_iterations(struct dice *dice, const struct ss_setting *setting, 
     if (!out.sound)
       fail_msg("%s, %u ranks, shape %d, iteration %u: %s", setting_text(setting, text, sizeof text), ranks,
                (int)shape, t, out.mismatch);
-    const struct ss_scheme *s = setting->scheme;
-    if (s->conserves && s->conserves(setting)) assert_true(out.energy_lost == 0);
+    if (ss_setting_conserves(setting)) assert_true(out.energy_lost == 0);
     assert_true(out.energy >= 0);
     if (ranks == 1) assert_int_equal(out.tally.messages, 0);
   }
-  ss_memory_free(&memory);
+  ss_state_free(&memory);
   ss_arena_free(&arena);
   free(g);
 }
@@ -98,7 +97,7 @@ static void every_scheme_keeps_its_word(void **state) {
   struct dice dice = {.seed = 7};
   (void)state;
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
-    for (uint32_t P = 1; (*s)->valued && P <= ALL_RANKS; P++) {
+    for (uint32_t P = 1; ss_scheme_valued((*s)) && P <= ALL_RANKS; P++) {
       struct cases c = {.scheme = *s, .layout = flat_layout(P), .brief = P > 8};
       struct ss_setting setting;
       for (uint32_t n = 0; cases_next(&c, &setting); n++) {
@@ -113,7 +112,7 @@ static void so_they_do_among_nodes(void **state) {
   struct dice dice = {.seed = 8};
   (void)state;
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
-    for (size_t i = 0; (*s)->valued && i < COUNT(layouts); i++)
+    for (size_t i = 0; ss_scheme_valued((*s)) && i < COUNT(layouts); i++)
       for (int h = SS_SHARD; h <= SS_LEADER; h++) {
         struct ss_cluster cluster = flat;
         struct cases c = {.scheme = *s, .layout = layouts[i], .hierarchy = (enum ss_hierarchy)h, .brief = true};
@@ -148,7 +147,7 @@ static void assert_table(const struct ss_chunk *chunk, const int64_t *table) {
 
 /* One iteration, played without a judge: what all end with, and in `memory` what ranks keep. */
 static void play_once(const struct ss_setting *setting, const struct ss_cluster *cluster, const int64_t *g,
-                      uint32_t ranks, struct ss_memory *memory, struct ss_arena *arena, struct ss_final *final) {
+                      uint32_t ranks, struct ss_state *memory, struct ss_arena *arena, struct ss_final *final) {
   struct ss_outcome out = {0};
   struct ss_engine engine;
   struct ss_error error;
@@ -160,12 +159,12 @@ static void play_once(const struct ss_setting *setting, const struct ss_cluster 
                            .per_node = cluster->gpus_per_node,
                            .player = &engine.player,
                            .payloads = true,
-                           .memory = memory,
+                           .state = memory,
                            .arena = arena};
-  assert_true(ss_memory_begin(memory, ranks, &error));
-  assert_true(ss_run_own(setting, &input, true, NULL, arena, &stage.own, &error));
+  assert_true(ss_state_begin(memory, ranks, &error));
+  assert_true(ss_run_own(setting, &input, (struct ss_own_content){.marks = true}, arena, &stage.own, &error));
   assert_true(ss_stage_run(&stage, final, &out, &error));
-  ss_memory_end(memory);
+  ss_state_end(memory);
   ss_engine_close(&engine);
 }
 
@@ -206,7 +205,7 @@ static void held_against(plain_scheme *plain, const struct ss_scheme *scheme, ui
   struct dice dice = {.seed = 9 + P};
   struct ss_setting setting = {.scheme = scheme, .index_bytes = 4, .value = {0, K}};
   int64_t *g = calloc((size_t)P * ELEMENTS, sizeof *g), *left = calloc((size_t)P * ELEMENTS, sizeof *left);
-  struct ss_memory memory = {0};
+  struct ss_state memory = {0};
   struct ss_arena arena = {0};
   for (uint32_t t = 0; t < ITERATIONS; t++) {
     struct ss_final final;
@@ -218,7 +217,7 @@ static void held_against(plain_scheme *plain, const struct ss_scheme *scheme, ui
     assert_table(&final.chunk, sum);
     for (uint32_t r = 0; r < P; r++) assert_table(&memory.residual[r], left + (size_t)r * ELEMENTS);
   }
-  ss_memory_free(&memory);
+  ss_state_free(&memory);
   ss_arena_free(&arena);
   free(g);
   free(left);
@@ -246,7 +245,7 @@ static void shards_share_k_out(void **state) {
                                        .value = {0, 8 * K},
                                        .hierarchy = per_node > 1 ? SS_SHARD : SS_FLAT};
     int64_t *g = calloc((size_t)P * ELEMENTS, sizeof *g);
-    struct ss_memory memory = {0};
+    struct ss_state memory = {0};
     struct ss_final final;
     cluster.gpus_per_node = per_node;
     fill(&dice, ALIKE, P, g);
@@ -254,7 +253,7 @@ static void shards_share_k_out(void **state) {
       if (g[i] == 0) g[i] = 1;
     play_once(&setting, &cluster, g, P, &memory, &arena, &final);
     assert_int_equal(final.chunk.count, 8 * K);
-    ss_memory_free(&memory);
+    ss_state_free(&memory);
     free(g);
   }
   ss_arena_free(&arena);
@@ -289,7 +288,7 @@ static void spardl_figure_3(void **state) {
   struct witness w = {.player = {.play = watch}};
   struct dice dice = {.seed = 3};
   int64_t g[6 * ELEMENTS];
-  struct ss_memory memory = {0};
+  struct ss_state memory = {0};
   struct ss_arena arena = {0};
   struct ss_outcome out = {0};
   struct ss_error error;
@@ -301,16 +300,16 @@ static void spardl_figure_3(void **state) {
                            .per_node = 1,
                            .player = &w.player,
                            .payloads = true,
-                           .memory = &memory,
+                           .state = &memory,
                            .arena = &arena};
-  assert_true(ss_memory_begin(&memory, 6, &error));
-  assert_true(ss_run_own(&setting, &input, true, NULL, &arena, &stage.own, &error));
+  assert_true(ss_state_begin(&memory, 6, &error));
+  assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.marks = true}, &arena, &stage.own, &error));
   assert_true(ss_stage_run(&stage, NULL, &out, &error));
   const uint32_t from[3] = {2, 4, 5}, blocks[3] = {2, 2, 1}, first[3] = {4, 2, 1};
   assert_memory_equal(w.from, from, sizeof from);
   assert_memory_equal(w.blocks, blocks, sizeof blocks);
   assert_memory_equal(w.first, first, sizeof first);
-  ss_memory_free(&memory);
+  ss_state_free(&memory);
   ss_arena_free(&arena);
 }
 
@@ -425,7 +424,7 @@ static bool play_meddled(struct ss_player *player, struct ss_round *round, struc
 static uint64_t try_fault(const struct ss_setting *setting, const struct ss_cluster *cluster, const int64_t *g,
                           uint32_t ranks, enum fault fault, uint64_t target) {
   struct meddler m = {.player = {.play = play_meddled}, .fault = fault, .target = target};
-  struct ss_memory memory = {0};
+  struct ss_state memory = {0};
   struct ss_arena arena = {0};
   struct ss_mass mass = {0};
   struct ss_final final = {.grain = 1};
@@ -439,10 +438,10 @@ static uint64_t try_fault(const struct ss_setting *setting, const struct ss_clus
                            .per_node = cluster->gpus_per_node,
                            .player = &m.player,
                            .payloads = true,
-                           .memory = &memory,
+                           .state = &memory,
                            .arena = &arena};
-  assert_true(ss_memory_begin(&memory, ranks, &error));
-  assert_true(ss_run_own(setting, &input, true, NULL, &arena, &stage.own, &error));
+  assert_true(ss_state_begin(&memory, ranks, &error));
+  assert_true(ss_run_own(setting, &input, (struct ss_own_content){.marks = true}, &arena, &stage.own, &error));
   assert_true(ss_mass_open(&mass, ELEMENTS, stage.own, &memory, &error));
   assert_true(ss_stage_run(&stage, &final, &out, &error));
   ss_mass_judge(&mass, setting, &final, &memory, &out);
@@ -451,7 +450,7 @@ static uint64_t try_fault(const struct ss_setting *setting, const struct ss_clus
              (int)fault, (unsigned long long)target);
   ss_mass_close(&mass);
   ss_engine_close(&m.engine);
-  ss_memory_free(&memory);
+  ss_state_free(&memory);
   ss_arena_free(&arena);
   ss_arena_free(&m.arena);
   return m.seen;
@@ -481,7 +480,7 @@ static void every_fault_shows(void **state) {
   struct dice dice = {.seed = 13};
   (void)state;
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
-    for (size_t i = 0; (*s)->valued && i < COUNT(ranks); i++) {
+    for (size_t i = 0; ss_scheme_valued((*s)) && i < COUNT(ranks); i++) {
       struct cases c = {.scheme = *s, .layout = flat_layout(ranks[i]), .brief = true};
       meddle_with(&dice, &c, &flat);
     }

@@ -1,0 +1,72 @@
+#include "schemes/residual.h"
+
+#include "tensor/sets.h"
+#include "tensor/topk.h"
+
+#include <math.h>
+#include <string.h>
+
+uint64_t ss_run_k(const struct ss_run *run) {
+  const uint64_t n = run->input->rows;
+  if (run->setting->scheme->content != SS_SENDS_LARGEST) return 0;
+  uint64_t k = run->setting->value[SS_K];
+  if (k == 0) k = (uint64_t)floor(run->setting->real[SS_DENSITY] * (double)n + 0.5);
+  if (k < 1) k = 1;
+  k = ss_share(k, run->shards, run->shard + 1) - ss_share(k, run->shards, run->shard);
+  return k > 0 ? k : 1;
+}
+
+bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
+  struct ss_chunk both[2] = {run->own[rank], run->state->residual[rank]};
+  *out = both[0];
+  if (both[1].count == 0) return true;
+  if (!ss_chunk_sum(both, 2, run->low, run->high, run->play->arena, &run->play->scratch, out, error)) return false;
+  out->origin = rank;
+  out->width = out->stride = 1;
+  return true;
+}
+
+bool ss_run_select(struct ss_run *run, uint32_t rank, uint64_t k, struct ss_chunk *copy, struct ss_chunk *selected,
+                   struct ss_error *error) {
+  return ss_run_copy(run, rank, copy, error) && ss_topk(copy, k, run->play->arena, selected, error);
+}
+
+bool ss_run_select_all(struct ss_run *run, struct ss_chunk **out, struct ss_error *error) {
+  const uint64_t k = ss_run_k(run);
+  struct ss_chunk *selected = ss_arena_alloc(run->play->arena, run->ranks, sizeof *selected), copy;
+  if (!selected) return ss_fail_memory(error, "selecting entries");
+  for (uint32_t r = 0; r < run->ranks; r++)
+    if (!ss_run_select(run, r, k, &copy, &selected[r], error) ||
+        !ss_run_keep_without(run, r, &copy, &selected[r], error))
+      return false;
+  *out = selected;
+  return true;
+}
+
+bool ss_run_keep(struct ss_run *run, uint32_t rank, const struct ss_chunk *residual, struct ss_error *error) {
+  struct ss_arena *arena = &run->state->arena[run->state->iteration % 2];
+  uint32_t *rows = ss_arena_alloc(arena, residual->count, sizeof *rows);
+  uint64_t *marks = ss_arena_alloc(arena, residual->count, sizeof *marks);
+  if (!rows || !marks) return ss_fail_memory(error, "keeping a residual");
+  if (residual->count > 0) {
+    memcpy(rows, residual->rows, residual->count * sizeof *rows);
+    memcpy(marks, residual->marks, residual->count * sizeof *marks);
+  }
+  run->state->kept[rank] = *residual;
+  run->state->kept[rank].rows = rows;
+  run->state->kept[rank].marks = marks;
+  return true;
+}
+
+bool ss_run_keep_without(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy, const struct ss_chunk *sent,
+                         struct ss_error *error) {
+  struct ss_arena *arena = &run->state->arena[run->state->iteration % 2];
+  return ss_chunk_without(copy, sent, arena, &run->state->kept[rank], error);
+}
+
+bool ss_run_keep_unapplied(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy,
+                           const struct ss_chunk *selected, const struct ss_chunk *result, struct ss_error *error) {
+  struct ss_chunk applied;
+  return ss_chunk_select(selected, result, run->play->arena, &applied, error) &&
+         ss_run_keep_without(run, rank, copy, &applied, error);
+}

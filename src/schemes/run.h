@@ -1,0 +1,92 @@
+/* What a scheme is given while it runs, and what it reports. */
+#ifndef SS_SCHEMES_RUN_H
+#define SS_SCHEMES_RUN_H
+
+#include "schemes/proof.h"
+#include "sim/collectives/collectives.h"
+
+/* What is known of the results so far. The shards of a hierarchy share one. */
+struct ss_verdict {
+  bool exact;                            /* every reported result was the exact sum */
+  bool agreed;                           /* of values: all ranks ended with the same bits */
+  double grain;                          /* of values: what a result's marks count (struct ss_final) */
+  double push_imbalance, pull_imbalance; /* ZEN Def. 8, the largest of all shards; NaN where there are no parts */
+};
+
+struct ss_run {
+  struct ss_play *play;
+  const struct ss_setting *setting;
+  const struct ss_input *input;
+  uint32_t ranks, servers;
+  uint64_t low, high;         /* the rows to be summed: all, or a shard of them */
+  uint32_t shard, shards;     /* which, of how many */
+  struct ss_wire dense, coo;  /* how dense and sparse payloads travel */
+  const struct ss_chunk *own; /* [ranks] what each rank contributes, coalesced unless the setting says otherwise */
+  bool dense_lists;           /* dense payloads carry their non-zero rows inside, instead of proof units */
+  struct ss_state *state;     /* what is kept from iteration to iteration; state->own and ->each are the scheme's */
+  struct ss_proof *proof;     /* NULL: not verified */
+  struct ss_chunk *result;    /* [ranks] for a caller who wants to know what each ends with; NULL: none does */
+  struct ss_verdict *verdict;
+
+  /* of schemes that aggregate values */
+  struct ss_chunk final; /* what the first rank ended with */
+  bool ended;            /* some rank did */
+};
+
+/* Runs the scheme, with its state at hand. */
+bool ss_run_scheme(struct ss_run *run, struct ss_error *error) SS_MUST_CHECK;
+
+static inline bool ss_run_resident(const struct ss_run *run, uint32_t endpoint) {
+  return ss_play_resident(run->play, endpoint);
+}
+
+/* --- parts of the tensor -------------------------------------------------------------------------------- */
+
+/* Part `part` of `parts` even ranges of the rows to be summed, without content; and what the rank has of it. */
+struct ss_chunk ss_run_part(const struct ss_run *run, uint32_t part, uint32_t parts);
+struct ss_chunk ss_run_slice(const struct ss_run *run, uint32_t rank, uint32_t part, uint32_t parts);
+
+/* Fills in what `rank` contributes to a dense part whose rows and units (part, count) are set: a proof integer a
+ * unit, and in a real run its rows among zeros; or the list of its rows. */
+bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena, struct ss_chunk *part,
+                       struct ss_error *error) SS_MUST_CHECK;
+
+/* Which rows ranks [first, last) contribute to, wherever they live: sets those bits of the run's rows, of which
+ * bits[(high - low + 63) / 64] has the others already. All processes call it (ss_play_pool). */
+bool ss_run_add_rows(struct ss_run *run, uint32_t first, uint32_t last, uint64_t *bits,
+                     struct ss_error *error) SS_MUST_CHECK;
+static inline uint64_t ss_run_words(const struct ss_run *run) {
+  return (run->high - run->low + 63) / 64;
+}
+
+/* --- what ranks end with -------------------------------------------------------------------------------- */
+
+/* Somebody wants to know. */
+static inline bool ss_run_reports(const struct ss_run *run) {
+  return run->proof || run->result || ss_scheme_valued(run->setting->scheme);
+}
+/* `rank` ends with `chunk` (columns from `column` on, and with `only` exactly those rows): with a sum, or with
+ * values. */
+void ss_run_sparse(struct ss_run *run, uint32_t rank, const struct ss_chunk *chunk, uint32_t column,
+                   const struct ss_chunk *only);
+/* Some rank ends with a summed part of a dense tensor of `units` proof units. */
+void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t units);
+void ss_run_inexact(struct ss_run *run, const char *format, ...) SS_PRINTF(2, 3);
+/* Every rank adds up the blocks that it holds after an all-gather, and ends with the sum. */
+bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- all-gathers ---------------------------------------------------------------------------------------- */
+
+/* One of those of sim/collectives/collectives.h. */
+typedef bool ss_allgather(struct ss_play *play, struct ss_gather *gather, struct ss_error *error);
+
+/* All-gathers block[ranks] in an open gather, sizes first. */
+bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss_chunk *block, ss_allgather *how,
+                   struct ss_error *error) SS_MUST_CHECK;
+/* Reports what every rank holds, and charges its sum. */
+bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+/* All of it: every rank ends with the sum of all blocks. */
+bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
+                      struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,92 @@
+/* Settings: a scheme with values for its options, as a scenario names it; and what follows from one. */
+#ifndef SS_SCHEMES_SETTING_H
+#define SS_SCHEMES_SETTING_H
+
+#include "base/json.h"
+
+struct ss_scheme;
+
+enum ss_option_kind { SS_OPTION_CHOICE, SS_OPTION_FLAG, SS_OPTION_COUNT, SS_OPTION_REAL };
+
+/* An option of a scheme. A scheme's file numbers its options by an enum, and lists them under these numbers:
+ * [ALGORITHM] = {"algorithm", ...}; setting->value[ALGORITHM] is then what was said. */
+struct ss_option {
+  const char *name; /* NULL ends a table */
+  enum ss_option_kind kind;
+  const char *const *choices; /* NULL-terminated, for SS_OPTION_CHOICE */
+  uint64_t low, high;         /* for SS_OPTION_COUNT: [low, high]; for SS_OPTION_REAL: (low, high] */
+  double default_value;       /* place of the choice, 0 or 1, the count, or the number */
+  const char *help;
+};
+
+/* The first two options of every scheme that selects the largest elements: "density" of all elements, or "k". */
+enum { SS_DENSITY, SS_K, SS_K_OPTIONS };
+#define SS_OPTION_DENSITY                                                                                            \
+  { "density", SS_OPTION_REAL, NULL, 0, 1, 0.01, "share of the elements that a rank selects" }
+#define SS_OPTION_K                                                                                                  \
+  { "k", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "elements that a rank selects (instead of density)" }
+
+enum { SS_OPTIONS_MAX = 8 };
+
+enum ss_hierarchy { SS_FLAT, SS_SHARD, SS_LEADER };
+
+struct ss_setting {
+  const struct ss_scheme *scheme;
+  char label[96];                 /* what tables and `expect` call it: the scheme's name unless given */
+  uint64_t value[SS_OPTIONS_MAX]; /* by number of the option: a count, the place of a choice, or a flag */
+  double real[SS_OPTIONS_MAX];    /* of SS_OPTION_REAL */
+  bool given[SS_OPTIONS_MAX];     /* said, not a default */
+  uint32_t index_bytes;
+  bool element;        /* "granularity": "element" */
+  bool exchange_sizes; /* "sizes": "exchanged" */
+  enum ss_hierarchy hierarchy;
+};
+
+/* A scheme's name, or {"name", "label", OPTION...: value, "index_bytes", "granularity", "sizes", "hierarchy"}.
+ * `defaults` gives the last four where the node does not. */
+bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, struct ss_setting *out,
+                     struct ss_error *error) SS_MUST_CHECK;
+/* "index_bytes", "granularity", "sizes" and "hierarchy" of an object that has other keys too: a scheme, or the
+ * scenario. */
+bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* For code that knows no scheme: the value of the option of that name, and whether it was said. NULL and false where
+ * the scheme has no such option. */
+const uint64_t *ss_setting_find(const struct ss_setting *setting, const char *option);
+bool ss_setting_given(const struct ss_setting *setting, const char *option);
+
+/* --- what follows from a setting ------------------------------------------------------------------------ */
+
+/* Ranks on nodes: rank r lives on node floor(r / per_node). */
+struct ss_layout {
+  uint32_t ranks, nodes, per_node;
+};
+
+/* What a scheme needs and promises. */
+struct ss_traits {
+  bool lists;      /* bytes depend on which rows there are, not only on how many: runs without proof need lists too */
+  bool lookups;    /* it needs the rows as they were looked up */
+  bool duplicates; /* ranks contribute every lookup, not every row once */
+  bool conserves;  /* gradient and old residual = result and new residual, as sums over ranks */
+  uint32_t servers; /* endpoints besides the ranks */
+  uint64_t parts;   /* even row ranges that a uniform tensor must divide into; 0: any number */
+};
+/* In a layout as the scheme's own code sees it: among the nodes, with a hierarchy. */
+struct ss_traits ss_setting_traits(const struct ss_setting *setting, struct ss_layout layout);
+
+/* Ranks contribute every row once. */
+bool ss_setting_coalesces(const struct ss_setting *setting);
+/* Nothing that ranks put in is lost: what is not applied now is kept. */
+bool ss_setting_conserves(const struct ss_setting *setting);
+/* The scheme plays single elements, not rows: it always does, or the setting says so and it can. */
+bool ss_setting_by_elements(const struct ss_setting *setting);
+
+/* Endpoints besides the ranks, of the whole layout. */
+uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout);
+/* Even row ranges that a uniform tensor must divide into. */
+uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout layout);
+/* Options that cannot work with so many ranks and nodes. */
+bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout,
+                      struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,73 @@
+/* One synchronisation of one tensor, simulated or (exec/) executed. */
+#ifndef SS_SCHEMES_SIMULATE_H
+#define SS_SCHEMES_SIMULATE_H
+
+#include "schemes/proof.h"
+#include "schemes/registry.h"
+#include "sim/engine.h"
+
+/* What a simulation needs beside scheme and input. */
+struct ss_world {
+  const struct ss_cluster *cluster;
+  const struct ss_device *device;
+  bool verify;
+  struct ss_state *state; /* of the iterations before; NULL: this one stands alone */
+  /* Several clusters at once, of which `cluster` is the first, and which differ in nothing but their links and
+   * network models (the same gpus_per_node); NULL: only `cluster`. */
+  const struct ss_cluster *const *clusters;
+  uint32_t cluster_count;
+};
+
+struct ss_outcome {
+  struct ss_tally tally; /* on the first cluster */
+  bool proven;           /* a proof was made: */
+  bool exact;            /* every rank ended with the exact sum (lossless schemes) */
+  bool sound;            /* exact; or, for values: all ranks ended with the same, and what must be conserved was */
+  char mismatch[160];    /* why not, when not */
+  double push_imbalance, pull_imbalance; /* ZEN Def. 8; NaN where the scheme has no parts */
+  double energy, energy_lost;  /* of the values that ranks had: applied, and gone for good; NaN: not known */
+  double error_l2, error_mean; /* of estimates, over decoded elements; NaN where nothing is estimated */
+  uint64_t k;                  /* entries that a rank selects; 0: none are selected */
+  /* only where the caller put arrays there: */
+  uint64_t *rank_sent, *rank_received; /* [ranks] on the first cluster */
+  struct ss_tally *tallies;            /* [clusters] bit by bit those of each cluster alone */
+};
+
+struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks);
+
+/* What the input must carry for this setting. */
+struct ss_input_options ss_setting_input_options(const struct ss_setting *setting, uint32_t ranks, bool verify,
+                                                 bool device);
+
+/* Simulates on the network models of the world's clusters. A result found wrong is no error here: see `sound`. The
+ * arena is used and may be reset by the caller afterwards. */
+bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
+                 struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* A scheme on any player with any proof: what ss_simulate, the tests and exec have in common. */
+struct ss_stage {
+  const struct ss_setting *setting;
+  const struct ss_input *input;
+  uint32_t servers, per_node;
+  struct ss_player *player;
+  const struct ss_device *device;
+  bool payloads;
+  bool lists; /* dense payloads carry the rows inside them, not proof units: marks may be values then */
+  const struct ss_chunk *own; /* what ss_run_own made */
+  struct ss_proof *proof;
+  struct ss_state *state; /* begun */
+  struct ss_arena *arena;
+};
+/* `final`: of a scheme that aggregates values; NULL: not asked. */
+bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct ss_outcome *out,
+                  struct ss_error *error) SS_MUST_CHECK;
+
+/* What each rank contributes under the setting: chunks, with what `content` asks for. */
+struct ss_own_content {
+  bool marks;         /* proof integers */
+  const bool *values; /* [ranks] the ranks that have values too; NULL: none has */
+};
+bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, struct ss_own_content content,
+                struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""The values in the header comments of schemes: each file of src/schemes with a scheme says how long it takes on a small input,
+with the sum behind it; both are held against the program. Arguments: the program, the source tree. Prints TAP."""
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+CHECK = re.compile(r"Check: (\d+) rows of (\d+) floats, (\d+) on each of (\d+) ranks, none shared, 1 us and 1 ns a byte"
+                   r"(?:, (\{.*?\}))?: ([-+*/(). 0-9]+) = ([0-9.]+) us")
+
+
+def headers():
+    """(file, name of the scheme, its header comment in one line)"""
+    for path in sorted((ROOT / "src" / "schemes").glob("*.c")):
+        text = path.read_text()
+        for name in re.findall(r"^const struct ss_scheme ss_scheme_\w+ = \{\s+\.name = \"(.*?)\"", text, re.M):
+            comment = re.match(r"/\*(.*?)\*/", text, re.S)
+            yield path.name, name, re.sub(r"\s*\n \* ?", " ", comment.group(1)) if comment else ""
+
+
+def time_of(folder, scheme, rows, width, own, ranks):
+    scenario = {"trace": {"uniform": {"rows": rows, "row_width": width, "density": f"{own}/{rows}", "overlap": "none"}}, "ranks": ranks,
+                "cluster": {"name": "c", "latency": "1us", "bandwidth": "1GB/s"}, "schemes": [scheme], "iterations": 1}
+    (folder / "s.json").write_text(json.dumps(scenario))
+    done = subprocess.run([PROGRAM, "run", folder / "s.json", "--format", "json", "--quiet"], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["points"][0]["time_s"]
+
+
+def headers_say_the_time(folder):
+    wrong, found = [], 0
+    for file, name, comment in headers():
+        check = CHECK.search(comment)
+        if not check:
+            wrong.append(f"{file}: no \"Check: ... = ... us\" in the header comment of {name}")
+            continue
+        *numbers, options, reason, said = check.groups()
+        time = time_of(folder, {"name": name, **json.loads(options or "{}")}, *map(int, numbers)) * 1e6
+        summed = eval(reason)  # digits and signs alone, by the pattern
+        if not math.isclose(time, float(said), rel_tol=1e-9) or not math.isclose(summed, float(said), rel_tol=1e-9):
+            wrong.append(f"{file}: {name} takes {time:.12g} us, said are {said}, and {reason} is {summed:.12g}")
+        found += 1
+    assert not wrong, "\n".join(wrong)
+    done = subprocess.run([PROGRAM, "list", "schemes", "--format", "json"], capture_output=True, check=True)
+    assert found == len(json.loads(done.stdout)["schemes"])
+
+
+sys.exit(tap.run([headers_say_the_time]))
