@@ -176,10 +176,10 @@ def what_is_selected_is_added_up_alike(folder):
 @test
 def threads_and_company_change_nothing(folder):
     text = write_text(folder, 40000)
-    arguments = ("--text", text, "--steps", 5, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "topka,zen,s2,spardl")
+    arguments = ("--text", text, "--steps", 3, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "topka,zen,s2,spardl")
     one = call(*arguments, "--format", "json", "--jobs", 1).stdout
     assert one == call(*arguments, "--format", "json", "--jobs", 4).stdout
-    alone = curves("--text", text, "--steps", 5, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "spardl",
+    alone = curves("--text", text, "--steps", 3, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "spardl",
                    environment={"OMP_NUM_THREADS": "4"})
     assert alone["spardl"]["loss"] == json.loads(one)["curves"][3]["loss"]
 
