@@ -4,6 +4,8 @@ import pathlib
 import shutil
 import subprocess
 
+import tap
+
 MPIRUN = os.environ.get("SPARSYNC_MPIRUN") or shutil.which("mpirun")
 
 
@@ -22,7 +24,7 @@ def environment(root):
 
 
 def is_open_mpi():
-    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=tap.HANG, check=False).stdout
     return "Open MPI" in version or "OpenRTE" in version
 
 
@@ -57,7 +59,7 @@ def why_not(program):
     """Why nothing can be tested here; None: it can."""
     if not MPIRUN:
         return "no mpirun"
-    done = subprocess.run([program, "exec"], capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([program, "exec"], capture_output=True, text=True, timeout=tap.HANG, check=False,
                           env=environment(pathlib.Path(__file__).parents[2]))
     if done.returncode == 3 and "without MPI" in done.stderr:
         return "built without MPI"

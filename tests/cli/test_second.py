@@ -280,7 +280,7 @@ def known_schemes():
 def simulate(folder, scenario):
     path = folder / "scenario.json"
     path.write_text(json.dumps(scenario))
-    done = subprocess.run([PROGRAM, "run", path, "--format", "json", "--quiet"], capture_output=True, timeout=60,
+    done = subprocess.run([PROGRAM, "run", path, "--format", "json", "--quiet"], capture_output=True, timeout=tap.HANG,
                           env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, cwd=folder)
     problem = done.stderr.decode().strip()
     if re.search(r": (trace\.gradient|gradient|select|hierarchy): unknown key", problem):
