@@ -255,8 +255,8 @@ MUTANTS = [
     # --- the GPU's kernels, as test_cuda_loop plays them
     Mutant("gpu: a row may overwrite another", "src/kernels/cuda/hashing.h",
            "if (a->round == 1 || grid_look(slot) == NO_ROW) grid_set(slot, row);", "grid_set(slot, row);"),
-    Mutant("gpu: no row reads what it wrote", "src/kernels/cuda/hashing.h", "if (hierarchy_placed(a, lane, part, row)) return;",
-           "return;"),
+    Mutant("gpu: no row reads what it wrote", "src/kernels/cuda/hashing.h", "if (hierarchy_placed(a, lane, part, row)) return;\n    a->go[",
+           "return;\n    a->go["),
     Mutant("gpu: operands are summed from the last on", "src/kernels/cuda/merge.h", "merge_add(a, s, tile, thread, phase - MERGE_BEFORE)",
            "merge_add(a, s, tile, thread, a->operands - 1 - (phase - MERGE_BEFORE))"),
     Mutant("gpu: a guess that was too high stands", "src/kernels/cuda/topk.h", "if (*found >= a->k) return true;", "return true;"),
