@@ -17,7 +17,7 @@ _sparsync_verbs() {
 }
 
 _sparsync_options() {
-  _sparsync_help "$@" | grep -oE '(^|[][ ,(|])-(-[A-Za-z][A-Za-z-]*|[A-Za-z])\>' | tr -d '][ ,(|' | sort -u
+  _sparsync_help "$@" | grep -oE '(^|[][ ,(|])-(-[A-Za-z][A-Za-z0-9-]*|[A-Za-z])\>' | tr -d '][ ,(|' | sort -u
   echo --help
 }
 

@@ -1,4 +1,4 @@
-# Learning curves from `sparsync train --learn --plot-data FILE`: the loss as it is, faint, and its running mean.
+# Learning curves from `sparsync learn --plot-data FILE`: the loss as it is, faint, and its running mean.
 #   gnuplot -e "data='FILE'" plots/learn.gp >curves.svg
 # More that -e may set: title='...', log=1 (a logarithmic axis of steps), terminal 'pdf' (kind='pdf').
 if (!exists('data')) { print "say which data to draw: gnuplot -e \"data='FILE'\" plots/learn.gp"; exit status 2 }

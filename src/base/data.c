@@ -116,15 +116,14 @@ bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_erro
   return ss_data_list_in(relative, names, count, error);
 }
 
-static bool unknown(const char *kind, const char *name, struct ss_error *error) {
+static bool fail_unknown(const char *kind, const char *name, struct ss_error *error) {
   char **names, all[600] = "";
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
   for (size_t i = 0, used = 0; i < count && used < sizeof all - 1; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
-  const char *near = ss_nearest(name, (const char *const *)names);
-  ss_fail(error, SS_BAD_INPUT, "no file %s/%s/%s.json%s%s%s (there are: %s; or give a path)", folder_of(kind), kind,
-          name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
+  ss_fail(error, SS_BAD_INPUT, "no file %s/%s/%s.json%s (there are: %s; or give a path)", folder_of(kind), kind, name,
+          ss_suggest(name, (const char *const *)names, NULL).text, all);
   free(names);
   return false;
 }
@@ -142,7 +141,7 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
   if (!find_root(root, sizeof root, error)) return false;
   int n = snprintf(path, size, "%s/%s/%s/%s.json", root, folder_of(kind), kind, name);
   if (n < 0 || (size_t)n >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
-  return stat(path, &status) == 0 || unknown(kind, name, error);
+  return stat(path, &status) == 0 || fail_unknown(kind, name, error);
 }
 
 void ss_data_locate(const char *name, const char *base, char *path, size_t size) {
@@ -165,14 +164,13 @@ static bool read_model(const char *found, const char *base, struct ss_doc **out,
   return ss_doc_read(path, MODEL_BYTES, out, error);
 }
 
-bool ss_data_open(const char *kind, const char *name, const char *base, struct ss_doc **out,
-                   struct ss_error *error) {
+bool ss_data_open(const char *kind, const char *name, const char *base, struct ss_doc **out, struct ss_error *error) {
   char found[PATH_MAX];
   return ss_data_find(kind, name, found, sizeof found, error) && read_model(found, base, out, error);
 }
 
 bool ss_data_open_node(const char *kind, struct ss_node node, const char *base, struct ss_doc **out,
-                        struct ss_error *error) {
+                       struct ss_error *error) {
   const char *name;
   char found[PATH_MAX], where[300];
   if (!ss_node_text(node, &name, error)) return false;

@@ -53,6 +53,43 @@ void ss_unmap_file(struct ss_mapping *mapping) {
   *mapping = (struct ss_mapping){0};
 }
 
+static bool read_stdin(struct ss_text *out, struct ss_error *error) {
+  size_t capacity = 1 << 20;
+  out->copy = ss_alloc(capacity, 1);
+  while (out->copy) {
+    out->size += fread(out->copy + out->size, 1, capacity - out->size, stdin);
+    if (out->size < capacity) break;
+    char *grown = ss_realloc(out->copy, capacity *= 2, 1);
+    if (!grown) free(out->copy);
+    out->copy = grown;
+  }
+  if (!out->copy) return ss_fail_memory(error, "reading standard input");
+  out->bytes = out->copy;
+  if (!ferror(stdin)) return true;
+  return ss_fail(error, SS_BAD_INPUT, "standard input: cannot read: %s", strerror(errno));
+}
+
+bool ss_text_open(const char *path, struct ss_text *out, struct ss_error *error) {
+  struct ss_text text = {0};
+  const bool piped = strcmp(path, "-") == 0;
+  if (!(piped ? read_stdin(&text, error) : ss_map_file(path, &text.mapping, error))) {
+    free(text.copy);
+    return false;
+  }
+  if (!piped) {
+    text.bytes = (const char *)text.mapping.data;
+    text.size = text.mapping.size;
+  }
+  *out = text;
+  return true;
+}
+
+void ss_text_close(struct ss_text *text) {
+  ss_unmap_file(&text->mapping);
+  free(text->copy);
+  *text = (struct ss_text){0};
+}
+
 /* --- writing -------------------------------------------------------------------------------------------- */
 
 /* What the system will not let us write is the machine's failure, whatever its reason. */
@@ -165,4 +202,13 @@ void ss_output_discard(struct ss_output *out) {
   free(out->beside);
   free(out->path);
   *out = (struct ss_output){0};
+}
+
+bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *stream, struct ss_error *error),
+                     const void *context, struct ss_error *error) {
+  struct ss_output output;
+  if (!ss_output_open(path, &output, error)) return false;
+  if (print(context, output.stream, error)) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
 }

@@ -30,4 +30,18 @@ bool ss_output_commit(struct ss_output *out, struct ss_error *error) SS_MUST_CHE
 /* Closes and removes what was not committed; harmless after a commit. */
 void ss_output_discard(struct ss_output *out);
 
+/* All of it in one go: what `print` prints of `context`, to the file at `path` or to standard output. */
+bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *stream, struct ss_error *error),
+                     const void *context, struct ss_error *error) SS_MUST_CHECK;
+
+/* All bytes of a regular file, or of standard input when `path` is "-". */
+struct ss_text {
+  const char *bytes;
+  size_t size;
+  struct ss_mapping mapping;
+  char *copy; /* of standard input */
+};
+bool ss_text_open(const char *path, struct ss_text *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_text_close(struct ss_text *text);
+
 #endif

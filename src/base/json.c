@@ -287,9 +287,9 @@ bool ss_node_keys(struct ss_node node, const char *const *known, struct ss_error
   for (struct ss_node member = ss_node_first(node); ss_node_present(member); member = ss_node_next(member)) {
     const char *key = ss_node_key(member);
     if (is_listed(key, known)) continue;
-    const char *near = ss_nearest(key, known);
-    if (near != NULL) return ss_node_fail(member, error, "unknown key (did you mean \"%s\"?)", near);
-    return ss_node_fail(member, error, "unknown key (known: %s)", list_words(known, buffer));
+    char hint[LIST_SIZE + 8];
+    snprintf(hint, sizeof hint, "known: %s", list_words(known, buffer));
+    return ss_node_fail(member, error, "unknown key%s", ss_suggest(key, known, hint).text);
   }
   return true;
 }
@@ -384,7 +384,6 @@ bool ss_node_choice(struct ss_node node, const char *const *choices, size_t *out
     return true;
   }
   char found[FOUND_SIZE], list[LIST_SIZE];
-  const char *near = ss_nearest(text, choices);
-  return ss_node_fail(node, error, "%s is not one of %s%s%s%s", describe(node, found), list_words(choices, list),
-                      near != NULL ? " (did you mean \"" : "", near != NULL ? near : "", near != NULL ? "\"?)" : "");
+  return ss_node_fail(node, error, "%s is not one of %s%s", describe(node, found), list_words(choices, list),
+                      ss_suggest(text, choices, NULL).text);
 }

@@ -1,97 +1,210 @@
 #include "base/options.h"
 
-#include "base/json.h"
 #include "base/memory.h"
+#include "base/suggest.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct parse {
-  const struct ss_option_spec *specs;
-  bool (*seen)(void *context, const char *name, const char *value, struct ss_error *error);
-  void *context;
-  struct ss_error *error;
-};
+/* --- values ------------------------------------------------------------------------------------------------ */
 
-static const char *dashes(const char *name) {
-  return strlen(name) == 1 ? "-" : "--";
+static bool fail_quantity(const struct ss_option_spec *spec, const char *value, struct ss_error *error) {
+  char low[40], high[40];
+  ss_units_format(low, sizeof low, spec->dimension, spec->low);
+  ss_units_format(high, sizeof high, spec->dimension, spec->high);
+  const bool open = spec->low > 0 && spec->low <= SS_ABOVE_ZERO, bounded = !isinf(spec->high);
+  if (open)
+    return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not above zero%s%s", spec->name, value,
+                   bounded ? " and at most " : "", bounded ? high : "");
+  if (bounded) return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not from %s to %s", spec->name, value, low, high);
+  return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is less than %s", spec->name, value, low);
+}
+
+static bool store_quantity(const struct ss_option_spec *spec, const char *value, double *out,
+                           struct ss_error *error) {
+  double quantity;
+  if (!ss_units_parse(value, spec->dimension, &quantity, error)) return ss_fail_prefix(error, "%s", spec->name);
+  if (!(quantity >= spec->low && quantity <= spec->high)) return fail_quantity(spec, value, error);
+  *out = quantity;
+  return true;
+}
+
+static bool store_count(const struct ss_option_spec *spec, const char *value, void *out, struct ss_error *error) {
+  uint64_t count;
+  if (!ss_count_parse(value, spec->name, (uint64_t)spec->low, (uint64_t)spec->high, &count, error)) return false;
+  if (spec->kind == SS_TAKES_COUNT32) *(uint32_t *)out = (uint32_t)count;
+  else *(uint64_t *)out = count;
+  return true;
+}
+
+static bool store_choice(const struct ss_option_spec *spec, const char *value, unsigned *out,
+                         struct ss_error *error) {
+  char all[200] = "";
+  for (unsigned i = 0; spec->choices[i]; i++) {
+    if (strcmp(spec->choices[i], value) == 0) {
+      *out = i;
+      return true;
+    }
+    const size_t used = strlen(all);
+    const char *between = i == 0 ? "" : spec->choices[i + 1] ? ", " : " or ";
+    (void)snprintf(all + used, sizeof all - used, "%s%s", between, spec->choices[i]);
+  }
+  return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not %s", spec->name, value, all);
+}
+
+static bool store_text(const struct ss_option_spec *spec, const char *value, const char **out,
+                       struct ss_error *error) {
+  if (!*spec->name && *out)
+    return ss_fail(error, SS_BAD_INPUT, "one %s is enough: \"%s\" is left over", spec->value, value);
+  *out = value;
+  return true;
+}
+
+static bool add_text(const char *value, const char ***list, size_t *count, struct ss_error *error) {
+  const char **grown = ss_realloc(*list, *count + 1, sizeof *grown);
+  if (!grown) return ss_fail_memory(error, "reading options");
+  grown[(*count)++] = value;
+  *list = grown;
+  return true;
+}
+
+static bool store(const struct ss_option_spec *spec, const char *value, void *arguments, struct ss_error *error) {
+  char *place = (char *)arguments + spec->place;
+  switch (spec->kind) {
+  case SS_TAKES_NOTHING: return *(bool *)place = true;
+  case SS_TAKES_TEXT: return store_text(spec, value, (const char **)place, error);
+  case SS_TAKES_TEXTS:
+    return add_text(value, (const char ***)place, (size_t *)((char *)arguments + spec->more), error);
+  case SS_TAKES_COUNT:
+  case SS_TAKES_COUNT32: return store_count(spec, value, place, error);
+  case SS_TAKES_QUANTITY: return store_quantity(spec, value, (double *)place, error);
+  case SS_TAKES_CHOICE: return store_choice(spec, value, (unsigned *)place, error);
+  case SS_TAKES_OTHER: return spec->read(arguments, value, error);
+  case SS_REFUSED:
+  case SS_HEADING: break;
+  }
+  return ss_fail(error, SS_BAD_INPUT, "no %s here: %s", spec->name, spec->help);
+}
+
+/* --- finding options --------------------------------------------------------------------------------------- */
+
+static const char *without_dashes(const char *name) {
+  return name + strspn(name, "-");
 }
 
 /* The option that the first `length` bytes of `argument`, dashes included, spell; NULL when none. */
 static const struct ss_option_spec *find(const struct ss_option_spec *specs, const char *argument, size_t length) {
-  for (; specs->name != NULL; specs++) {
-    const size_t name = strlen(specs->name), skip = length > name ? length - name : 0;
-    const bool dashed =
-        (skip == 2 && strncmp(argument, "--", 2) == 0) || (skip == 1 && name == 1 && *argument == '-');
-    if (dashed && strncmp(argument + skip, specs->name, name) == 0) return specs;
+  const size_t dashes = strspn(argument, "-");
+  for (; specs->name; specs++) {
+    const char *name = without_dashes(specs->name);
+    const bool dashed = dashes == 2 || (dashes == 1 && strlen(name) == 1);
+    if (*name && dashed && length == dashes + strlen(name) && memcmp(argument + dashes, name, length - dashes) == 0)
+      return specs;
   }
   return NULL;
 }
 
-static bool fail_unknown(const struct parse *parse, const char *argument, size_t length) {
+static const struct ss_option_spec *find_operand(const struct ss_option_spec *specs) {
+  while (specs->name && (*specs->name || specs->kind == SS_HEADING)) specs++;
+  return specs->name ? specs : NULL;
+}
+
+static bool fail_unknown(const struct ss_option_spec *specs, const char *argument, size_t length,
+                         struct ss_error *error) {
   size_t count = 0;
-  while (parse->specs[count].name != NULL) count++;
-  SS_AUTO_FREE const char **names = ss_alloc_zero(count + 1, sizeof *names);
-  SS_AUTO_FREE char *word = ss_alloc_zero(length + 1, 1);
-  if (names == NULL || word == NULL) return ss_fail_memory(parse->error, "reading options");
-
-  for (size_t i = 0; i < count; i++) names[i] = parse->specs[i].name;
-  const size_t skip = strspn(argument, "-");
-  memcpy(word, argument + skip, length - skip);
-  const char *near = ss_nearest(word, names);
-  if (near == NULL)
-    return ss_fail(parse->error, SS_BAD_INPUT, "unknown option \"%.*s\" (--help lists them)", (int)length, argument);
-  return ss_fail(parse->error, SS_BAD_INPUT, "unknown option \"%.*s\" (did you mean %s%s?)", (int)length, argument,
-                 dashes(near), near);
+  while (specs[count].name) count++;
+  SS_AUTO_FREE const char **names = ss_alloc_zero(count + 2, sizeof *names);
+  SS_AUTO_FREE char *word = strndup(argument, length);
+  if (!names || !word) return ss_fail_memory(error, "reading options");
+  for (size_t i = 0; i < count; i++) names[i] = without_dashes(specs[i].name);
+  names[count] = "help";
+  const char *near = ss_nearest(without_dashes(word), names);
+  const struct ss_option_spec *meant = specs;
+  while (near && meant->name && without_dashes(meant->name) != near) meant++;
+  if (!near) return ss_fail(error, SS_BAD_INPUT, "unknown option \"%s\" (--help lists them)", word);
+  return ss_fail(error, SS_BAD_INPUT, "unknown option \"%s\" (did you mean %s?)", word,
+                 meant->name ? meant->name : "--help");
 }
 
-/* Whether `argument` cannot be the value of the option before it: "--scheme --ranks 4" has forgotten one. */
-static bool is_option(const struct parse *parse, const char *argument) {
-  return strncmp(argument, "--", 2) == 0 || find(parse->specs, argument, strlen(argument)) != NULL;
+/* --- parsing ----------------------------------------------------------------------------------------------- */
+
+/* Handles one option. `next` is the argument behind it, or NULL; *used becomes true when it was the value. */
+static bool take_option(const struct ss_option_spec *specs, const char *argument, const char *next, bool *used,
+                        void *arguments, struct ss_error *error) {
+  const char *equals = argument[1] == '-' ? strchr(argument, '=') : NULL;
+  const size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
+  const struct ss_option_spec *spec = find(specs, argument, length);
+  if (!spec) return fail_unknown(specs, argument, length, error);
+  if (spec->kind == SS_TAKES_NOTHING && equals)
+    return ss_fail(error, SS_BAD_INPUT, "%s takes no value, but got \"%s\"", spec->name, equals + 1);
+  if (equals || spec->kind == SS_TAKES_NOTHING || spec->kind == SS_REFUSED)
+    return store(spec, equals ? equals + 1 : NULL, arguments, error);
+  /* "--scheme --ranks 4" has forgotten a value. */
+  if (!next || strncmp(next, "--", 2) == 0 || find(specs, next, strlen(next)))
+    return ss_fail(error, SS_BAD_INPUT, "%s needs a value (say %s VALUE)", spec->name, spec->name);
+  *used = true;
+  return store(spec, next, arguments, error);
 }
 
-/* Handles one option; *next is the argument behind it, set to NULL when it was used as the value. */
-static bool take_option(const struct parse *parse, const char *argument, const char **next) {
-  const bool is_long = argument[1] == '-';
-  const char *equals = is_long ? strchr(argument, '=') : NULL;
-  const size_t length = equals != NULL ? (size_t)(equals - argument) : strlen(argument);
-  const struct ss_option_spec *spec = find(parse->specs, argument, length);
-  if (spec == NULL) return fail_unknown(parse, argument, length);
-
-  const char *before = dashes(spec->name);
-  if (!spec->takes_value) {
-    if (equals != NULL)
-      return ss_fail(parse->error, SS_BAD_INPUT, "%s%s takes no value, but got \"%s\"", before, spec->name,
-                     equals + 1);
-    return parse->seen(parse->context, spec->name, NULL, parse->error);
-  }
-  if (equals != NULL) return parse->seen(parse->context, spec->name, equals + 1, parse->error);
-  if (*next == NULL || is_option(parse, *next))
-    return ss_fail(parse->error, SS_BAD_INPUT, "%s%s needs a value (say %s%s VALUE)", before, spec->name, before,
-                   spec->name);
-  const char *value = *next;
-  *next = NULL;
-  return parse->seen(parse->context, spec->name, value, parse->error);
-}
-
-bool ss_options_parse(int argc, char **argv, const struct ss_option_spec *specs,
-                      bool (*seen)(void *context, const char *name, const char *value, struct ss_error *error),
-                      void *context, struct ss_error *error) {
-  const struct parse parse = {specs, seen, context, error};
+bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv, void *arguments,
+                      struct ss_error *error) {
+  const struct ss_option_spec *operand = find_operand(specs);
   bool ended = false;
-  for (int i = 1; i < argc && argv[i] != NULL; i++) {
+  for (int i = 1; i < argc && argv[i]; i++) {
     const char *argument = argv[i];
     if (!ended && strcmp(argument, "--") == 0) {
       ended = true;
-      continue;
+    } else if (ended || argument[0] != '-' || argument[1] == '\0') { /* "-" alone: standard input or output */
+      if (!operand) return ss_fail(error, SS_BAD_INPUT, "\"%s\" is left over", argument);
+      if (!store(operand, argument, arguments, error)) return false;
+    } else {
+      bool used = false;
+      if (!take_option(specs, argument, i + 1 < argc ? argv[i + 1] : NULL, &used, arguments, error)) return false;
+      i += used;
     }
-    if (ended || argument[0] != '-' || argument[1] == '\0') { /* "-" alone means standard input or output */
-      if (!seen(context, NULL, argument, error)) return false;
-      continue;
-    }
-    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-    const bool had_next = next != NULL;
-    if (!take_option(&parse, argument, &next)) return false;
-    if (had_next && next == NULL) i++;
   }
   return true;
+}
+
+void ss_options_free(const struct ss_option_spec *specs, void *arguments) {
+  for (; specs->name; specs++) {
+    if (specs->kind != SS_TAKES_TEXTS) continue;
+    const char ***list = (const char ***)((char *)arguments + specs->place);
+    free(*list);
+    *list = NULL;
+  }
+}
+
+/* --- help -------------------------------------------------------------------------------------------------- */
+
+enum { INDENT = 23, WIDTH = 118 };
+
+/* Words, from column `at` on; lines after the first are indented. */
+static void print_words(const char *text, size_t at, FILE *stream) {
+  while (*text) {
+    const size_t length = strcspn(text, " ");
+    if (at > INDENT && at + 1 + length > WIDTH) at = 0;
+    at += (size_t)fprintf(stream, "%s%*s%.*s",
+                          at == 0       ? "\n"
+                          : at > INDENT ? " "
+                                        : "",
+                          at == 0 ? INDENT : 0, "", (int)length, text);
+    text += length + strspn(text + length, " ");
+  }
+  fputc('\n', stream);
+}
+
+void ss_options_help(const struct ss_option_spec *specs, FILE *stream) {
+  for (; specs->name; specs++) {
+    if (specs->kind == SS_HEADING) fprintf(stream, "\n%s\n", specs->help);
+    if (specs->kind == SS_HEADING || specs->kind == SS_REFUSED || !specs->help) continue;
+    int column = fprintf(stream, "  %s", specs->name);
+    for (size_t i = 0; specs->choices && specs->choices[i]; i++)
+      column += fprintf(stream, "%c%s", i == 0 ? ' ' : '|', specs->choices[i]);
+    if (specs->value && !specs->choices) column += fprintf(stream, " %s", specs->value);
+    if (column > INDENT - 1) column = fprintf(stream, "\n") - 1;
+    column += fprintf(stream, "%*s", INDENT - column, "");
+    print_words(specs->help, (size_t)column, stream);
+  }
 }

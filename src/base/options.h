@@ -1,23 +1,71 @@
-/* Command-line options: a table per command, parsed the same way everywhere.
+/* Command-line options: one table a command, which says where each value goes and what --help prints of it.
  *
- * `--name VALUE`, `--name=VALUE`, `-o VALUE`; the rest are operands. An unknown option is an error that suggests the
- * nearest known one; so is a missing or superfluous value. `--` ends the options. */
+ * `--name VALUE`, `--name=VALUE`, `-o VALUE`; the rest are operands, and `--` ends the options. An unknown option is
+ * an error that suggests the nearest known one; so is a missing or superfluous value. (The C library's getopt_long
+ * and argp print errors themselves and suggest nothing, so that this small parser is shorter than what would hide
+ * them.) */
 #ifndef SS_BASE_OPTIONS_H
 #define SS_BASE_OPTIONS_H
 
-#include "base/error.h"
+#include "base/units.h"
 
-#include <stddef.h>
+#include <stdio.h>
 
-struct ss_option_spec {
-  const char *name; /* without dashes; a one-letter name goes behind one dash or two */
-  bool takes_value;
+enum ss_option_takes {
+  SS_TAKES_NOTHING,  /* bool: becomes true */
+  SS_TAKES_TEXT,     /* const char *: a pointer into argv */
+  SS_TAKES_TEXTS,    /* const char **, and a size_t that counts them: the option may be repeated */
+  SS_TAKES_COUNT,    /* uint64_t within [low, high] */
+  SS_TAKES_COUNT32,  /* uint32_t, likewise */
+  SS_TAKES_QUANTITY, /* double of the dimension within [low, high] */
+  SS_TAKES_CHOICE,   /* an enumeration: the index of one of the choices */
+  SS_TAKES_OTHER,    /* whatever the function `read` makes of it */
+  SS_REFUSED,        /* an error that ends with `help`, which says what to do instead */
+  SS_HEADING         /* no option: a line of the help between options */
 };
 
-/* Calls `seen` for each option (value NULL for flags) in order, and for each operand with a NULL name. Stops at the
- * first false. `specs` ends with a NULL name; argv[0] is skipped. "--help" is the caller's: list it. */
-bool ss_options_parse(int argc, char **argv, const struct ss_option_spec *specs,
-                      bool (*seen)(void *context, const char *name, const char *value, struct ss_error *error),
-                      void *context, struct ss_error *error) SS_MUST_CHECK;
+struct ss_option_spec {
+  const char *name; /* "--ranks" or "-o"; a single letter may have one dash or two; "": operands; NULL ends a table */
+  enum ss_option_takes kind;
+  size_t place; /* of the value: its offset in the command's arguments */
+  size_t more;  /* SS_TAKES_TEXTS: the offset of their number */
+  double low, high;
+  enum ss_dimension dimension;
+  const char *const *choices; /* NULL-terminated */
+  bool (*read)(void *arguments, const char *value, struct ss_error *error);
+  const char *value; /* what stands for the value in the help: "FILE"; of an operand, what it is: "scenario" */
+  const char *help;  /* NULL: --help does not show the option */
+};
+
+/* The least value of a quantity that must not be zero. */
+#define SS_ABOVE_ZERO 0x1p-1074
+
+/* The offset of a member of `owner`, which the compiler holds against the type. */
+#define SS_PLACE(type, owner, member) (offsetof(owner, member) + 0 * sizeof(&((owner *)0)->member == (type *)0))
+
+/* Kind and place, to stand behind the name in a table: {"--seed", SS_COUNT(struct arguments, seed, 0, 100)}. */
+#define SS_FLAG(owner, member) SS_TAKES_NOTHING, .place = SS_PLACE(bool, owner, member)
+#define SS_TEXT(owner, member) SS_TAKES_TEXT, .place = SS_PLACE(const char *, owner, member)
+#define SS_TEXTS(owner, member, count)                                                                               \
+  SS_TAKES_TEXTS, .place = SS_PLACE(const char **, owner, member), .more = SS_PLACE(size_t, owner, count)
+#define SS_COUNT(owner, member, low_, high_)                                                                         \
+  SS_TAKES_COUNT, .place = SS_PLACE(uint64_t, owner, member), .low = (low_), .high = (high_)
+#define SS_COUNT32(owner, member, low_, high_)                                                                       \
+  SS_TAKES_COUNT32, .place = SS_PLACE(uint32_t, owner, member), .low = (low_), .high = (high_)
+#define SS_QUANTITY(owner, member, dimension_, low_, high_)                                                          \
+  SS_TAKES_QUANTITY, .place = SS_PLACE(double, owner, member), .dimension = (dimension_), .low = (low_),             \
+                     .high = (high_)
+#define SS_CHOICE(owner, member, choices_)                                                                           \
+  SS_TAKES_CHOICE, .place = SS_PLACE(unsigned, owner, member), .choices = (choices_)
+#define SS_OTHER(read_) SS_TAKES_OTHER, .read = (read_)
+
+/* Fills in `arguments`, which hold the defaults, and stops at the first error. argv[0] is skipped. What
+ * SS_TAKES_TEXTS collected is to be given back by ss_options_free, also after an error. */
+bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv, void *arguments,
+                      struct ss_error *error) SS_MUST_CHECK;
+void ss_options_free(const struct ss_option_spec *specs, void *arguments);
+
+/* A line or more of each option. */
+void ss_options_help(const struct ss_option_spec *specs, FILE *stream);
 
 #endif

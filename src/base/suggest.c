@@ -1,6 +1,7 @@
 #include "base/suggest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LONGEST_WORD = 64 };
@@ -42,4 +43,12 @@ const char *ss_nearest(const char *word, const char *const *known) {
     nearest = *known;
   }
   return nearest;
+}
+
+struct ss_suggestion ss_suggest(const char *word, const char *const *known, const char *hint) {
+  struct ss_suggestion suggestion = {""};
+  const char *near = ss_nearest(word, known);
+  if (near) (void)snprintf(suggestion.text, sizeof suggestion.text, " (did you mean \"%s\"?)", near);
+  else if (hint) (void)snprintf(suggestion.text, sizeof suggestion.text, " (%s)", hint);
+  return suggestion;
 }

@@ -1,11 +1,9 @@
 /* Claims as files (scenarios/claims/PAPER.json; docs/schemas/claims-file.schema.json says what may stand there), and
- * what it takes to judge one: the JSON of commands, values picked from it, expressions over those. */
+ * their verdicts: questions are asked (query/question.h), numbers picked from the answers, expressions evaluated. */
 #ifndef SS_CLAIMS_CLAIMS_H
 #define SS_CLAIMS_CLAIMS_H
 
 #include "base/json.h"
-#include "cost/formula.h"
-#include "report/claims.h"
 
 /* --- files ------------------------------------------------------------------------------------------------- */
 
@@ -28,56 +26,68 @@ bool ss_claims_library_add(struct ss_claims_library *library, const char *path, 
 bool ss_claims_library_shipped(struct ss_claims_library *library, struct ss_error *error) SS_MUST_CHECK;
 void ss_claims_library_close(struct ss_claims_library *library);
 
-/* What stands in the file of one claim; `ours`, `why` and `verdict` are still to come. */
-bool ss_claim_read(const struct ss_claims_file *file, struct ss_node node, struct ss_claim *out,
-                   struct ss_error *error) SS_MUST_CHECK;
+/* --- claims ------------------------------------------------------------------------------------------------- */
 
-/* --- inputs ------------------------------------------------------------------------------------------------- */
+enum ss_claim_verdict {
+  SS_CLAIM_REPRODUCED,
+  SS_CLAIM_SAME_ORDER,     /* ranking and direction hold, the size differs */
+  SS_CLAIM_NOT_REPRODUCED, /* they do not */
+  SS_CLAIM_INCONSISTENT,   /* the paper contradicts itself: the reason shows the arithmetic */
+  SS_CLAIM_INPUT,          /* our input was fitted to it */
+  SS_CLAIM_DEPENDS,        /* the ranking turns when an estimated input is halved or doubled */
+};
+extern const char *const ss_claim_verdicts[]; /* by verdict, NULL-terminated */
+
+/* One number: low = high. */
+struct ss_claim_range {
+  double low, high;
+};
+
+struct ss_claim_estimate {
+  const char *input;             /* in words */
+  double value, halved, doubled; /* of the input */
+  bool factor;                   /* these multiply what the scenario has */
+  struct ss_claim_range ours_halved, ours_doubled;
+};
+
+/* One printed value, ours, and a verdict with its reason. Texts are the file's, `why` and `estimate` its own. */
+struct ss_claim {
+  const struct ss_claims_file *file;
+  struct ss_node node; /* its place there */
+  const char *title;   /* of its paper */
+  const char *id, *paper, *source, *kind /* "A", "B" */, *claim /* in words */, *unit /* or NULL */;
+  const char *printed_text; /* NULL: `printed` */
+  struct ss_claim_range printed, ours;
+  bool ends;             /* `printed` is the least and the most of several: ours are to match both */
+  const char *tolerance; /* as the file says; NULL: none, only ranking and direction count */
+  enum ss_claim_verdict verdict, pinned;
+  char *why;
+  struct ss_claim_estimate *estimate;
+  size_t estimates;
+};
+
+struct ss_claims {
+  struct ss_claim *claim;
+  size_t count;
+};
+void ss_claims_free(struct ss_claims *claims);
+
+/* All claims of the library that the words name, in the order of the files: papers, claims, or files that were added
+ * under that name; without words all. Two claims of one name are an error, and so is a word that names none. Their
+ * `ours`, `why`, `verdict` and `estimate` are still to come. The library must outlive them. */
+bool ss_claims_choose(const struct ss_claims_library *library, const char *const *words, size_t count,
+                      struct ss_claims *out, struct ss_error *error) SS_MUST_CHECK;
+/* Is the word a file's path rather than a name? */
+bool ss_claims_word_is_file(const char *word);
+
+/* --- verdicts ----------------------------------------------------------------------------------------------- */
 
 /* Estimates whose path begins so are factors on what the scenario has. */
 #define SS_CLAIM_FACTOR "scale."
 
-/* An estimate's place in an input, and what to put there. */
-struct ss_claim_change {
-  struct ss_node names; /* of the inputs that have it; absent: it is a value of "let" */
-  const char *path;
-  double value;
-};
-
-/* Documents by command: a command that several claims share runs once. */
-struct ss_claims_cache {
-  struct ss_claims_made {
-    char *key;
-    struct ss_doc *doc;
-  } * made;
-  size_t count;
-  unsigned jobs; /* of the commands; 0: theirs to choose */
-};
-void ss_claims_cache_free(struct ss_claims_cache *cache);
-
-/* What the input of that name gives with the changes made. The document stays the cache's. */
-bool ss_claims_input(struct ss_claims_cache *cache, const struct ss_claims_file *file, struct ss_node from,
-                     const struct ss_claim_change *changes, size_t count, struct ss_doc **out,
+/* Computes `ours`, `verdict`, `estimate` and `why` of every claim, on `jobs` threads (0: one a core); what claims
+ * share is computed once. `step` is called after each. */
+bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, void (*step)(void *context), void *context,
                      struct ss_error *error) SS_MUST_CHECK;
-
-/* --- values and verdicts ------------------------------------------------------------------------------------ */
-
-struct ss_claim_values {
-  struct ss_variable *value;
-  size_t count, capacity;
-};
-void ss_claim_values_free(struct ss_claim_values *values);
-bool ss_claim_values_add(struct ss_claim_values *values, const char *name, double value,
-                         struct ss_error *error) SS_MUST_CHECK;
-/* A number, or a text that is an expression over the values; the error names the place. */
-bool ss_claim_expression(struct ss_node node, const struct ss_claim_values *values, double *out,
-                         struct ss_error *error) SS_MUST_CHECK;
-/* One object of "let": from a document's points by scheme, ranks and place, or by path. */
-bool ss_claim_pick(struct ss_node pick, struct ss_node root, const struct ss_claim_values *values, double *out,
-                   struct ss_error *error) SS_MUST_CHECK;
-
-/* Computes `ours`, `verdict`, `estimate` and `why` of a claim that was read. */
-bool ss_claim_judge(struct ss_claims_cache *cache, const struct ss_claims_file *file, struct ss_node node,
-                    struct ss_claim *claim, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -1,7 +1,8 @@
-/* Reading scenarios/claims/PAPER.json. */
+/* Reading scenarios/claims/PAPER.json, and choosing claims by name. */
 #include "claims/claims.h"
 
 #include "base/data.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <limits.h>
@@ -9,6 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *const ss_claim_verdicts[] = {
+    "reproduced", "same order", "not reproduced", "paper inconsistent", "input", "depends on estimate", NULL};
+
+void ss_claims_free(struct ss_claims *claims) {
+  for (size_t i = 0; i < claims->count; i++) {
+    free(claims->claim[i].why);
+    free(claims->claim[i].estimate);
+  }
+  free(claims->claim);
+  *claims = (struct ss_claims){0};
+}
 
 enum { LIMIT = 1 << 22 };
 
@@ -38,9 +51,7 @@ void ss_claims_close(struct ss_claims_file *file) {
 }
 
 bool ss_claims_library_add(struct ss_claims_library *library, const char *path, struct ss_error *error) {
-  struct ss_claims_file *grown = ss_realloc(library->file, library->count + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading claims");
-  library->file = grown;
+  if (!ss_grow_by_one(library->file, library->count)) return ss_fail_memory(error, "reading claims");
   if (!ss_claims_read(path, &library->file[library->count], error)) return false;
   library->count++;
   return true;
@@ -128,15 +139,15 @@ static bool need_order(struct ss_node node, const struct ss_claim *claim, struct
                       wants[hardware]);
 }
 
-bool ss_claim_read(const struct ss_claims_file *file, struct ss_node node, struct ss_claim *out,
-                   struct ss_error *error) {
+static bool read_claim(const struct ss_claims_file *file, struct ss_node node, struct ss_claim *out,
+                       struct ss_error *error) {
   static const char *const keys[] = {"id",        "source", "class", "claim", "printed", "expect",       "unit",
                                      "tolerance", "let",    "ours",  "order", "input",   "inconsistent", "estimated",
                                      "verdict",   "why",    "notes", "ends",  NULL};
   static const char *const kinds[] = {"A", "B", "C", NULL};
   struct ss_node kind, verdict, ours, unit = ss_node_get(node, "unit");
   size_t choice, pinned;
-  *out = (struct ss_claim){.paper = file->paper, .title = file->title};
+  *out = (struct ss_claim){.file = file, .node = node, .paper = file->paper, .title = file->title};
   if (!ss_node_keys(node, keys, error) || !need_text(node, "id", &out->id, error) ||
       !need_text(node, "source", &out->source, error) || !need_text(node, "claim", &out->claim, error) ||
       !ss_node_need(node, "class", &kind, error) || !ss_node_choice(kind, kinds, &choice, error) ||
@@ -147,4 +158,78 @@ bool ss_claim_read(const struct ss_claims_file *file, struct ss_node node, struc
   out->pinned = (enum ss_claim_verdict)pinned;
   if (ss_node_present(unit) && !ss_node_text(unit, &out->unit, error)) return false;
   return read_expectation(node, out, error) && read_tolerance(node, out, error) && need_order(node, out, error);
+}
+
+/* --- which claims ------------------------------------------------------------------------------------------- */
+
+bool ss_claims_word_is_file(const char *word) {
+  const size_t length = strlen(word);
+  return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".json") == 0);
+}
+
+static bool unique(const struct ss_claims *all, const struct ss_claim *e, struct ss_error *error) {
+  for (size_t i = 0; i < all->count; i++)
+    if (strcmp(all->claim[i].id, e->id) == 0)
+      return ss_node_fail(e->node, error, "two claims are called \"%s\"", e->id);
+  return true;
+}
+
+static bool read_all(const struct ss_claims_library *l, struct ss_claims *out, struct ss_error *error) {
+  size_t capacity = 0;
+  for (size_t i = 0; i < l->count; i++) capacity += ss_node_size(l->file[i].claims);
+  *out = (struct ss_claims){.claim = ss_alloc(capacity, sizeof *out->claim)};
+  if (!out->claim) return ss_fail_memory(error, "reading claims");
+  for (size_t i = 0; i < l->count; i++) {
+    for (struct ss_node n = ss_node_first(l->file[i].claims); ss_node_present(n); n = ss_node_next(n)) {
+      struct ss_claim *e = &out->claim[out->count];
+      if (!read_claim(&l->file[i], n, e, error) || !unique(out, e, error)) return false;
+      out->count++;
+    }
+  }
+  return true;
+}
+
+static bool names(const char *word, const struct ss_claim *e) {
+  return strcmp(word, e->paper) == 0 || strcmp(word, e->id) == 0 ||
+         (ss_claims_word_is_file(word) && strcmp(word, ss_doc_name(e->file->doc)) == 0);
+}
+
+static bool fail_unknown(const char *word, const struct ss_claims *all, struct ss_error *error) {
+  SS_AUTO_FREE const char **known = ss_alloc_zero(2 * all->count + 1, sizeof *known);
+  if (!known) return ss_fail_memory(error, "reading claims");
+  for (size_t i = 0; i < all->count; i++) {
+    known[i] = all->claim[i].paper;
+    known[all->count + i] = all->claim[i].id;
+  }
+  const char *near = ss_nearest(word, known);
+  return ss_fail(error, SS_BAD_INPUT, "no paper or claim is called \"%s\"%s%s%s", word,
+                 near ? " (did you mean \"" : " (sparsync claims --list shows them)", near ? near : "",
+                 near ? "\"?)" : "");
+}
+
+static bool keep_named(struct ss_claims *all, const char *const *words, size_t count, struct ss_error *error) {
+  for (size_t w = 0; w < count; w++) {
+    bool found = ss_claims_word_is_file(words[w]);
+    for (size_t i = 0; i < all->count && !found; i++) found = names(words[w], &all->claim[i]);
+    if (!found) return fail_unknown(words[w], all, error);
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < all->count; i++) {
+    bool wanted = false;
+    for (size_t w = 0; w < count && !wanted; w++) wanted = names(words[w], &all->claim[i]);
+    if (wanted) all->claim[kept++] = all->claim[i];
+  }
+  all->count = kept;
+  return true;
+}
+
+bool ss_claims_choose(const struct ss_claims_library *library, const char *const *words, size_t count,
+                      struct ss_claims *out, struct ss_error *error) {
+  bool ok = read_all(library, out, error);
+  if (ok && count > 0) ok = keep_named(out, words, count, error);
+  else if (ok && out->count == 0)
+    ok = ss_fail(error, SS_BAD_INPUT, "the data folder has no scenarios/claims (set SPARSYNC_DATA, or name a file)");
+  if (ok) return true;
+  ss_claims_free(out);
+  return false;
 }

@@ -1,87 +1,136 @@
-/* The verdict of one claim. */
+/* Verdicts. */
 #include "claims/claims.h"
 
 #include "base/memory.h"
+#include "query/pick.h"
+#include "query/question.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { ESTIMATES_MAX = 8 };
+
+/* What a claim's file says of estimated inputs. */
+struct estimates {
+  struct ss_claim_estimate estimate[ESTIMATES_MAX];
+  struct ss_node names[ESTIMATES_MAX]; /* of the inputs that have it; absent: it is a value of "let" */
+  const char *path[ESTIMATES_MAX];     /* its place in them */
+  double value[ESTIMATES_MAX];         /* what it is taken to be */
+  size_t count;
+};
+
+/* One claim while it is judged. */
+struct judging {
+  struct ss_query *query;
+  const struct ss_claims_file *file;
+  struct ss_node node;
+  struct estimates estimates;
+};
+
 struct outcome {
-  struct ss_claim_values values;
+  struct ss_picked values;
   struct ss_claim_range ours;
   bool ordered; /* the claimed ranking or direction holds, or none is claimed */
 };
 
+/* --- inputs ------------------------------------------------------------------------------------------------- */
+
+static bool named(struct ss_node names, const char *name) {
+  for (struct ss_node n = ss_node_first(names); ss_node_present(n); n = ss_node_next(n))
+    if (ss_node_is_text(n) && strcmp(n.at->valuestring, name) == 0) return true;
+  return false;
+}
+
+static bool find_input(const struct ss_claims_file *file, struct ss_node from, struct ss_node *out,
+                       struct ss_error *error) {
+  const char *name, *names[256] = {NULL};
+  if (!ss_node_text(from, &name, error)) return false;
+  *out = ss_node_get(file->inputs, name);
+  if (ss_node_present(*out)) return true;
+  size_t known = 0;
+  for (struct ss_node n = ss_node_first(file->inputs); ss_node_present(n) && known < 255; n = ss_node_next(n))
+    names[known++] = ss_node_key(n);
+  const char *near = ss_nearest(name, names);
+  return ss_node_fail(from, error, "no input is called \"%s\"%s%s%s", name, near ? " (did you mean \"" : "",
+                      near ? near : "", near ? "\"?)" : "");
+}
+
+/* Whether the estimate changes this input. A factor of 1 changes nothing: claims with other estimates then still
+ * share what is computed. */
+static bool changes_input(const struct estimates *e, size_t i, struct ss_node input) {
+  const bool factor = strncmp(e->path[i], SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
+  return named(e->names[i], ss_node_key(input)) && !(factor && e->value[i] == 1);
+}
+
+/* Calls ss_query_ask, or ss_query_expect when no answer is wanted. */
+static bool ask(const struct judging *j, struct ss_node from, const cJSON **answer, struct ss_error *error) {
+  static const char *const notes[] = {"notes", NULL};
+  struct ss_question_change change[ESTIMATES_MAX];
+  struct ss_question question = {.change = change};
+  if (!find_input(j->file, from, &question.node, error)) return false;
+  if (!ss_question_keys(question.node, notes, error)) return false;
+  for (size_t i = 0; i < j->estimates.count; i++)
+    if (changes_input(&j->estimates, i, question.node))
+      change[question.changes++] = (struct ss_question_change){j->estimates.path[i], j->estimates.value[i]};
+  return answer ? ss_query_ask(j->query, &question, answer, error) : ss_query_expect(j->query, &question, error);
+}
+
 /* --- one evaluation ------------------------------------------------------------------------------------------- */
 
-static const struct ss_claim_change *changed_value(const struct ss_claim_change *changes, size_t count,
-                                                   const char *name) {
-  for (size_t i = 0; i < count; i++)
-    if (changes[i].path && !ss_node_present(changes[i].names) && strcmp(changes[i].path, name) == 0)
-      return &changes[i];
+static const double *changed_value(const struct estimates *e, const char *name) {
+  for (size_t i = 0; i < e->count; i++)
+    if (!ss_node_present(e->names[i]) && strcmp(e->path[i], name) == 0) return &e->value[i];
   return NULL;
 }
 
-static bool value_of(struct ss_claims_cache *cache, const struct ss_claims_file *file, struct ss_node node,
-                     const struct ss_claim_change *changes, size_t count, const struct ss_claim_values *values,
-                     double *out, struct ss_error *error) {
+static bool value_of(const struct judging *j, struct ss_node node, const struct ss_picked *values, double *out,
+                     struct ss_error *error) {
+  const double *changed = changed_value(&j->estimates, ss_node_key(node));
+  const cJSON *answer;
   struct ss_node from;
-  struct ss_doc *doc;
-  const struct ss_claim_change *change = changed_value(changes, count, ss_node_key(node));
-  if (change) {
-    *out = change->value;
+  if (changed) {
+    *out = *changed;
     return true;
   }
-  if (!ss_node_is_object(node)) return ss_claim_expression(node, values, out, error);
-  return ss_node_need(node, "from", &from, error) &&
-         ss_claims_input(cache, file, from, changes, count, &doc, error) &&
-         ss_claim_pick(node, ss_doc_root(doc), values, out, error);
+  if (!ss_node_is_object(node)) return ss_picked_evaluate(node, values, out, error);
+  return ss_node_need(node, "from", &from, error) && ask(j, from, &answer, error) &&
+         ss_pick(node, answer, values, out, error);
 }
 
-static bool our_range(struct ss_node ours, const struct ss_claim_values *values, struct ss_claim_range *out,
+static bool our_range(struct ss_node ours, const struct ss_picked *values, struct ss_claim_range *out,
                       struct ss_error *error) {
   if (!ss_node_is_array(ours)) {
-    if (!ss_claim_expression(ours, values, &out->low, error)) return false;
+    if (!ss_picked_evaluate(ours, values, &out->low, error)) return false;
     out->high = out->low;
     return true;
   }
   if (ss_node_size(ours) != 2) return ss_node_fail(ours, error, "expected an expression or [low, high]");
-  return ss_claim_expression(ss_node_first(ours), values, &out->low, error) &&
-         ss_claim_expression(ss_node_next(ss_node_first(ours)), values, &out->high, error);
+  return ss_picked_evaluate(ss_node_first(ours), values, &out->low, error) &&
+         ss_picked_evaluate(ss_node_next(ss_node_first(ours)), values, &out->high, error);
 }
 
-static bool compute(struct ss_claims_cache *cache, const struct ss_claims_file *file, struct ss_node claim,
-                    const struct ss_claim_change *changes, size_t count, struct outcome *out,
-                    struct ss_error *error) {
-  struct ss_node order = ss_node_get(claim, "order"), let = ss_node_get(claim, "let");
+static bool compute(const struct judging *j, struct outcome *out, struct ss_error *error) {
+  struct ss_node order = ss_node_get(j->node, "order"), let = ss_node_get(j->node, "let");
   double value, holds = 1;
   *out = (struct outcome){.ordered = true};
   if (ss_node_present(let) && !ss_node_is_object(let))
     return ss_node_fail(let, error, "expected an object of values by name");
   bool ok = true;
   for (struct ss_node n = ss_node_first(let); ok && ss_node_present(n); n = ss_node_next(n))
-    ok = value_of(cache, file, n, changes, count, &out->values, &value, error) &&
-         ss_claim_values_add(&out->values, ss_node_key(n), value, error);
-  ok = ok && our_range(ss_node_get(claim, "ours"), &out->values, &out->ours, error) &&
-       ss_claim_values_add(&out->values, "ours", out->ours.low, error) &&
-       ss_claim_values_add(&out->values, "ours_high", out->ours.high, error) &&
-       (!ss_node_present(order) || ss_claim_expression(order, &out->values, &holds, error));
+    ok = value_of(j, n, &out->values, &value, error) && ss_picked_add(&out->values, ss_node_key(n), value, error);
+  ok = ok && our_range(ss_node_get(j->node, "ours"), &out->values, &out->ours, error) &&
+       ss_picked_add(&out->values, "ours", out->ours.low, error) &&
+       ss_picked_add(&out->values, "ours_high", out->ours.high, error) &&
+       (!ss_node_present(order) || ss_picked_evaluate(order, &out->values, &holds, error));
   out->ordered = holds != 0;
-  if (!ok) ss_claim_values_free(&out->values);
+  if (!ok) ss_picked_free(&out->values);
   return ok;
 }
 
 /* --- estimates ------------------------------------------------------------------------------------------------ */
-
-enum { ESTIMATES_MAX = 8 };
-
-struct estimates {
-  struct ss_claim_change change[ESTIMATES_MAX];
-  double value[ESTIMATES_MAX];
-  size_t count;
-};
 
 static bool other_value(struct ss_node node, const char *key, double default_value, double *out,
                         struct ss_error *error) {
@@ -90,76 +139,94 @@ static bool other_value(struct ss_node node, const char *key, double default_val
   return !ss_node_present(given) || ss_node_positive(given, SS_NUMBER, out, error);
 }
 
-/* "set" with "of": a field of those inputs (a path of the scenario, or an option); without: a value of "let". */
-static bool read_estimate(struct ss_node node, struct ss_claim_estimate *out, struct ss_claim_change *change,
-                          struct ss_error *error) {
+/* "set" with "of": a path of those inputs; without: a value of "let". */
+static bool read_estimate(struct ss_node node, struct estimates *e, struct ss_error *error) {
   static const char *const keys[] = {"input", "set", "of", "value", "halved", "doubled", "notes", NULL};
-  struct ss_node input, set, value;
+  struct ss_claim_estimate *out = &e->estimate[e->count];
+  struct ss_node input, set, value, names = ss_node_get(node, "of");
+  *out = (struct ss_claim_estimate){0};
   if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "input", &input, error) ||
       !ss_node_text(input, &out->input, error) || !ss_node_need(node, "set", &set, error) ||
-      !ss_node_text(set, &change->path, error) || !ss_node_need(node, "value", &value, error) ||
+      !ss_node_text(set, &e->path[e->count], error) || !ss_node_need(node, "value", &value, error) ||
       !ss_node_positive(value, SS_NUMBER, &out->value, error) ||
       !other_value(node, "halved", out->value / 2, &out->halved, error) ||
       !other_value(node, "doubled", out->value * 2, &out->doubled, error))
     return false;
-  change->names = ss_node_get(node, "of");
-  change->value = out->value;
-  out->factor = strncmp(change->path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
-  return !ss_node_present(change->names) || ss_node_is_array(change->names) ||
-         ss_node_fail(change->names, error, "expected a list of inputs");
+  out->factor = strncmp(e->path[e->count], SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
+  e->names[e->count] = names;
+  e->value[e->count++] = out->value;
+  return !ss_node_present(names) || ss_node_is_array(names) ||
+         ss_node_fail(names, error, "expected a list of inputs");
 }
 
 /* A claim's own list, or the one of that name in the file's "estimates". */
-static bool find_estimates(const struct ss_claims_file *file, struct ss_node claim, struct ss_node *out,
-                           struct ss_error *error) {
+static bool find_estimates(const struct judging *j, struct ss_node *out, struct ss_error *error) {
   const char *name;
-  *out = ss_node_get(claim, "estimated");
+  *out = ss_node_get(j->node, "estimated");
   if (!ss_node_is_text(*out)) return true;
   if (!ss_node_text(*out, &name, error)) return false;
-  const struct ss_node list = ss_node_get(file->estimates, name);
+  const struct ss_node list = ss_node_get(j->file->estimates, name);
   if (!ss_node_present(list)) return ss_node_fail(*out, error, "no list of \"estimates\" is called \"%s\"", name);
   *out = list;
   return true;
 }
 
-static bool read_estimates(const struct ss_claims_file *file, struct ss_node claim, struct ss_claim *out,
-                           struct estimates *e, struct ss_error *error) {
+static bool read_estimates(struct judging *j, struct ss_error *error) {
   struct ss_node list;
-  if (!find_estimates(file, claim, &list, error)) return false;
-  *e = (struct estimates){.count = ss_node_size(list)};
-  if (!ss_node_present(list)) return true;
-  if (!ss_node_is_array(list) || e->count > ESTIMATES_MAX)
+  if (!find_estimates(j, &list, error) || !ss_node_present(list)) return !ss_node_present(list);
+  if (!ss_node_is_array(list) || ss_node_size(list) > ESTIMATES_MAX)
     return ss_node_fail(list, error, "expected a list of at most %d estimated inputs", ESTIMATES_MAX);
-  out->estimate = ss_alloc_zero(e->count, sizeof *out->estimate);
-  if (!out->estimate) return ss_fail_memory(error, "judging claims");
-  out->estimates = e->count;
-  size_t i = 0;
-  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n), i++)
-    if (!read_estimate(n, &out->estimate[i], &e->change[i], error)) return false;
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n))
+    if (!read_estimate(n, &j->estimates, error)) return false;
   return true;
 }
 
-/* Each estimate at half and double, the others as they are. */
-static bool try_estimates(struct ss_claims_cache *cache, const struct ss_claims_file *file, struct ss_node node,
-                          struct estimates *e, bool ordered, struct ss_claim *claim, bool *turns,
-                          struct ss_error *error) {
-  *turns = false;
-  for (size_t i = 0; i < 2 * e->count; i++) {
-    struct ss_claim_estimate *estimate = &claim->estimate[i / 2];
-    struct outcome other;
-    e->change[i / 2].value = i % 2 ? estimate->doubled : estimate->halved;
-    if (!compute(cache, file, node, e->change, e->count, &other, error)) return false;
-    e->change[i / 2].value = estimate->value;
-    *(i % 2 ? &estimate->ours_doubled : &estimate->ours_halved) = other.ours;
-    *turns = *turns || other.ordered != ordered;
-    ss_claim_values_free(&other.values);
+/* Calls `act` with each estimate at half and at double, the others as they are. */
+static bool vary(struct judging *j,
+                 bool (*act)(struct judging *, struct ss_claim_estimate *, bool, void *, struct ss_error *),
+                 void *context, struct ss_error *error) {
+  for (size_t i = 0; i < 2 * j->estimates.count; i++) {
+    struct ss_claim_estimate *estimate = &j->estimates.estimate[i / 2];
+    j->estimates.value[i / 2] = i % 2 ? estimate->doubled : estimate->halved;
+    const bool ok = act(j, estimate, i % 2, context, error);
+    j->estimates.value[i / 2] = estimate->value;
+    if (!ok) return false;
+  }
+  return true;
+}
+
+/* How the ranking stands with all estimates as they are, and whether it turns with one of them. */
+struct turning {
+  bool ordered, turns;
+};
+
+static bool try_estimate(struct judging *j, struct ss_claim_estimate *estimate, bool doubled, void *context,
+                         struct ss_error *error) {
+  struct turning *turning = context;
+  struct outcome other;
+  if (!compute(j, &other, error)) return false;
+  *(doubled ? &estimate->ours_doubled : &estimate->ours_halved) = other.ours;
+  turning->turns = turning->turns || other.ordered != turning->ordered;
+  ss_picked_free(&other.values);
+  return true;
+}
+
+/* Says what the claim will ask, as far as that can be seen: what is wrong is told when it is asked. */
+static bool expect(struct judging *j, struct ss_claim_estimate *estimate, bool doubled, void *context,
+                   struct ss_error *error) {
+  struct ss_node let = ss_node_get(j->node, "let");
+  (void)estimate, (void)doubled, (void)context, (void)error;
+  for (struct ss_node n = ss_node_first(let); ss_node_present(n); n = ss_node_next(n)) {
+    const struct ss_node from = ss_node_get(n, "from");
+    struct ss_error ignored;
+    if (ss_node_present(from) && !ask(j, from, NULL, &ignored)) continue;
   }
   return true;
 }
 
 /* --- the reason ------------------------------------------------------------------------------------------------ */
 
-static bool value_named(const struct ss_claim_values *values, const char *name, size_t length, double *out) {
+static bool value_named(const struct ss_picked *values, const char *name, size_t length, double *out) {
   for (size_t i = 0; i < values->count; i++)
     if (strlen(values->value[i].name) == length && strncmp(values->value[i].name, name, length) == 0) {
       *out = values->value[i].value;
@@ -170,7 +237,7 @@ static bool value_named(const struct ss_claim_values *values, const char *name, 
 
 /* "{name}" is replaced by the value of that name, to four digits: reasons quote what was computed, not what once was.
  */
-static bool fill_in(struct ss_node node, const struct ss_claim_values *values, char **out, struct ss_error *error) {
+static bool fill_in(struct ss_node node, const struct ss_picked *values, char **out, struct ss_error *error) {
   const char *text;
   size_t size = 0;
   if (!ss_node_text(node, &text, error)) return false;
@@ -223,34 +290,66 @@ static enum ss_claim_verdict decide(const struct ss_claim *claim, bool has_order
 }
 
 /* A flag, or an expression that is not zero. */
-static bool truth(struct ss_node node, const struct ss_claim_values *values, bool *out, struct ss_error *error) {
+static bool truth(struct ss_node node, const struct ss_picked *values, bool *out, struct ss_error *error) {
   double value = 0;
   *out = false;
   if (!ss_node_present(node)) return true;
   if (ss_node_is_flag(node)) return ss_node_flag(node, out, error);
-  if (!ss_claim_expression(node, values, &value, error)) return false;
+  if (!ss_picked_evaluate(node, values, &value, error)) return false;
   *out = value != 0;
   return true;
 }
 
-bool ss_claim_judge(struct ss_claims_cache *cache, const struct ss_claims_file *file, struct ss_node node,
-                    struct ss_claim *claim, struct ss_error *error) {
-  struct estimates estimates;
+static bool keep_estimates(const struct estimates *e, struct ss_claim *claim, struct ss_error *error) {
+  if (e->count == 0) return true;
+  claim->estimate = ss_alloc(e->count, sizeof *claim->estimate);
+  if (!claim->estimate) return ss_fail_memory(error, "judging claims");
+  memcpy(claim->estimate, e->estimate, e->count * sizeof *claim->estimate);
+  claim->estimates = e->count;
+  return true;
+}
+
+static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *error) {
   struct outcome base;
   struct ss_node why;
-  bool turns, input, inconsistent;
-  if (!ss_node_need(node, "why", &why, error) || !read_estimates(file, node, claim, &estimates, error) ||
-      !compute(cache, file, node, estimates.change, estimates.count, &base, error))
+  bool input, inconsistent;
+  if (!ss_node_need(j->node, "why", &why, error) || !read_estimates(j, error) || !compute(j, &base, error))
     return false;
+  struct turning turning = {.ordered = base.ordered};
   claim->ours = base.ours;
-  const bool ok = truth(ss_node_get(node, "input"), &base.values, &input, error) &&
-                  truth(ss_node_get(node, "inconsistent"), &base.values, &inconsistent, error) &&
-                  try_estimates(cache, file, node, &estimates, base.ordered, claim, &turns, error) &&
-                  fill_in(why, &base.values, &claim->why, error);
+  const bool ok = truth(ss_node_get(j->node, "input"), &base.values, &input, error) &&
+                  truth(ss_node_get(j->node, "inconsistent"), &base.values, &inconsistent, error) &&
+                  vary(j, try_estimate, &turning, error) && fill_in(why, &base.values, &claim->why, error) &&
+                  keep_estimates(&j->estimates, claim, error);
   if (ok)
-    claim->verdict = input          ? SS_CLAIM_INPUT
-                     : inconsistent ? SS_CLAIM_INCONSISTENT
-                                    : decide(claim, ss_node_present(ss_node_get(node, "order")), base.ordered, turns);
-  ss_claim_values_free(&base.values);
+    claim->verdict = input ? SS_CLAIM_INPUT
+                     : inconsistent
+                         ? SS_CLAIM_INCONSISTENT
+                         : decide(claim, ss_node_present(ss_node_get(j->node, "order")), base.ordered, turning.turns);
+  ss_picked_free(&base.values);
+  return ok;
+}
+
+static struct judging judging_of(struct ss_query *query, const struct ss_claim *claim) {
+  return (struct judging){.query = query, .file = claim->file, .node = claim->node};
+}
+
+bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, void (*step)(void *), void *context,
+                     struct ss_error *error) {
+  struct ss_query *query = ss_query_new(jobs);
+  struct ss_error ignored;
+  if (!query) return ss_fail_memory(error, "judging claims");
+  for (size_t i = 0; i < claims->count; i++) {
+    struct judging j = judging_of(query, &claims->claim[i]);
+    if (read_estimates(&j, &ignored) && expect(&j, NULL, false, NULL, &ignored))
+      (void)vary(&j, expect, NULL, &ignored);
+  }
+  bool ok = true;
+  for (size_t i = 0; ok && i < claims->count; i++) {
+    struct judging j = judging_of(query, &claims->claim[i]);
+    ok = judge(&j, &claims->claim[i], error);
+    if (step) step(context);
+  }
+  ss_query_free(query);
   return ok;
 }

@@ -1,7 +1,6 @@
 /* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/request.h"
 #include "report/flat.h"
 #include "report/table.h"
 #include "study/check.h"
@@ -10,21 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char help[] = "usage: sparsync check [FILE...] [--jobs N] [--format table|json|csv] [-o FILE]\n"
-                           "\n"
-                           "Plays every scheme that has an exact closed form, or bounds, over the form's grid of "
-                           "inputs and compares to 1e-9;\n"
-                           "inputs built to reach a bound must reach it. Shows by how much the paper's printed form "
-                           "differs. Without FILE: all\n"
-                           "of models/costs. A FILE may be a closed form (a path, or a name in models/costs) or a "
-                           "scenario with an \"expect\"\n"
-                           "list. Status 1 when a point parts.\n"
-                           "\n"
-                           "examples:\n"
-                           "  sparsync check\n"
-                           "  sparsync check allgather-ring my-form.json\n"
-                           "  sparsync check scenarios/demo.json\n";
 
 /* --- output --------------------------------------------------------------------------------------------- */
 
@@ -100,14 +84,21 @@ static bool print_rows(const struct ss_checks *c, FILE *stream, struct ss_error 
   return ok;
 }
 
-static bool print(const struct ss_call *call, const struct ss_checks *c, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(call->output, &output, error)) return false;
-  bool ok = call->format == SS_TABLE ? print_rows(c, output.stream, error)
-                                     : print_list(c, call->format, output.stream, error);
-  if (ok) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+struct answer {
+  const struct ss_call *call;
+  const struct ss_checks *checks;
+};
+
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  const struct answer *a = context;
+  const enum ss_format format = a->call->format;
+  return format == SS_TABLE ? print_rows(a->checks, stream, error) : print_list(a->checks, format, stream, error);
+}
+
+/* Whoever asks for quiet and for no file wants to know whether all is well: the exit status says so. */
+static bool answer(const struct ss_call *call, const struct ss_checks *checks, struct ss_error *error) {
+  if (call->quiet && call->format == SS_TABLE && !call->output) return true;
+  return ss_output_write(call->output, print, &(struct answer){call, checks}, error);
 }
 
 /* What the point was held against, in words. */
@@ -154,7 +145,8 @@ static bool check_scenario(const struct ss_call *call, const char *file, const s
   struct ss_node expect = ss_study_expect(scenario);
   bool ok = ss_study_check_expect(scenario, error) && ss_study_run(scenario, &call->options, NULL, &points, error) &&
             ss_results_expect(&points, expect, error);
-  if (ok) fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
+  if (ok && !call->quiet)
+    fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
   ss_results_free(&points);
   ss_study_close(scenario);
   return ok;
@@ -173,12 +165,12 @@ static bool is_scenario(const char *file) {
 
 static bool check_forms(const struct ss_call *call, const struct ss_costs *costs, struct ss_error *error) {
   struct ss_checks c;
-  const bool ok = ss_checks_run(costs, &call->options, &c, error) && print(call, &c, error) && verdict(&c, error);
+  const bool ok = ss_checks_run(costs, &call->options, &c, error) && answer(call, &c, error) && verdict(&c, error);
   ss_checks_free(&c);
   return ok;
 }
 
-static bool check(const struct ss_call *call, struct ss_error *error) {
+static bool run(struct ss_call *call, struct ss_error *error) {
   SS_AUTO_FREE const char **forms = ss_alloc(call->operands, sizeof *forms);
   size_t count = 0;
   struct ss_costs costs;
@@ -199,15 +191,34 @@ static bool check(const struct ss_call *call, struct ss_error *error) {
   return ok;
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {{"jobs", true},   {"format", true}, {"o", true},
-                                                {"quiet", false}, {"help", false},  {.name = NULL}};
-  struct ss_call call;
-  if (!ss_call_parse(argc, argv, specs, NULL, NULL, &call, error)) return false;
-  bool ok = call.help ? fputs(help, stdout) >= 0 : check(&call, error);
-  ss_call_free(&call);
-  return ok;
-}
+static const struct ss_option_spec options[] = {
+    SS_OPTION_OPERANDS,
+    {"--format", SS_CHOICE(struct ss_call, format, ss_formats), .help = "how to write (table)"},
+    SS_OPTION_OUTPUT,
+    {"--quiet", SS_FLAG(struct ss_call, quiet),
+     .help = "no progress bar, and no table on standard output: only what parts, and the exit status"},
+    SS_OPTION_JOBS,
+    {"--scheme", SS_REFUSED, .help = "name the closed forms to check (sparsync list costs)"},
+    {"--ranks", SS_REFUSED, .help = "the grid of the closed form has its rank counts"},
+    {.name = NULL}};
 
 const struct ss_command ss_command_check = {
-    .name = "check", .summary = "hold the simulation against the exact closed forms", .help = help, .run = run};
+    .name = "check",
+    .summary = "hold the simulation against the exact closed forms",
+    .usage =
+        "usage: sparsync check [FILE...] [OPTION...]\n"
+        "\n"
+        "Plays every scheme that has an exact closed form, or bounds, over the form's grid of inputs and compares to "
+        "1e-9;\n"
+        "inputs built to reach a bound must reach it. Shows by how much the paper's printed form differs. Without "
+        "FILE: all\n"
+        "of models/costs. A FILE may be a closed form (a path, or a name in models/costs) or a scenario with an "
+        "\"expect\"\n"
+        "list. Status 1 when a point parts.\n",
+    .examples = "examples:\n"
+                "  sparsync check\n"
+                "  sparsync check allgather-ring my-form.json\n"
+                "  sparsync check scenarios/demo.json\n",
+    .options = options,
+    .size = sizeof(struct ss_call),
+    .run = run};

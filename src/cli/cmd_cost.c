@@ -7,33 +7,7 @@
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-static const char help[] =
-    "usage: sparsync cost [SCHEME...] --M SIZE --density SHARE [OPTION...]\n"
-    "\n"
-    "Evaluates the closed forms of models/costs: what the schedule gives (exact, or bounds) and what the paper "
-    "prints.\n"
-    "Without SCHEME: of all but the points of ZEN's design space (say \"design\").\n"
-    "\n"
-    "  --M SIZE             bytes of the dense tensor        --density SHARE   share of non-zero rows on a rank\n"
-    "  --row-width N        elements a row (1)               --value-bytes N   bytes an element (4)\n"
-    "  --lookups SHARE      rows looked up / rows, duplicates counted (as the density)\n"
-    "  --ranks 4..64        rank counts (.. doubles; 4..64)  --servers N       parameter servers (nodes)\n"
-    "  --gamma G            densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list\n"
-    "                       gamma(1),gamma(2),... of which the last goes on\n"
-    "  --k N                entries that a rank selects (what the density makes of all elements)\n"
-    "  --teams N            SparDL's teams (1)               --block N         elements of a block (256)\n"
-    "  --index-bytes N      bytes an index (4)               --file FILE       a form of your own (repeatable)\n"
-    "  --cluster NAME       alpha, beta between nodes (p3.16xlarge-25g) --latency TIME --bandwidth RATE\n"
-    "  --format table|json|csv, -o FILE\n"
-    "\n"
-    "examples:\n"
-    "  sparsync cost --M 856MB --density 2.8% --row-width 64 --ranks 4..64\n"
-    "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth "
-    "100Gbps\n";
 
 /* The time of the point's field `name` + "_s"; or of its bounds, `name` + "_low_s" and "_high_s". */
 static void time_cell(struct ss_table *table, const cJSON *point, const char *name) {
@@ -71,16 +45,17 @@ static bool print_rows(const cJSON *points, FILE *stream, struct ss_error *error
   return ok;
 }
 
-static bool print(const struct ss_call *call, const cJSON *root, struct ss_error *error) {
-  const cJSON *points = cJSON_GetObjectItemCaseSensitive(root, "points");
-  struct ss_output output;
-  if (!ss_output_open(call->output, &output, error)) return false;
-  bool ok = call->format == SS_JSON  ? ss_json_print(root, output.stream, error)
-            : call->format == SS_CSV ? ss_flat_csv(points, output.stream, error)
-                                     : print_rows(points, output.stream, error);
-  if (ok) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+struct answer {
+  const cJSON *root;
+  enum ss_format format;
+};
+
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  const struct answer *a = context;
+  const cJSON *points = cJSON_GetObjectItemCaseSensitive(a->root, "points");
+  return a->format == SS_JSON  ? ss_json_print(a->root, stream, error)
+         : a->format == SS_CSV ? ss_flat_csv(points, stream, error)
+                               : print_rows(points, stream, error);
 }
 
 static bool evaluate(const struct ss_call *call, const struct ss_forms_call *c, struct ss_error *error) {
@@ -99,31 +74,45 @@ static bool evaluate(const struct ss_call *call, const struct ss_forms_call *c, 
       !ss_costs_open(c->file, c->files, &costs, error))
     return false;
   cJSON *root = ss_costs_json(&costs, &question, error);
-  const bool ok = root && print(call, root, error);
+  const bool ok = root && ss_output_write(call->output, print, &(struct answer){root, call->format}, error);
   cJSON_Delete(root);
   ss_costs_close(&costs);
   return ok;
 }
 
-static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
-  return ss_forms_option(context, name, value, error);
+static bool run(struct ss_call *call, struct ss_error *error) {
+  const struct ss_forms_call *c = &((const struct ss_forms_arguments *)call)->forms;
+  if (!(c->with.bytes > 0 && c->with.density > 0))
+    return ss_fail(error, SS_BAD_INPUT, "say --M SIZE and --density SHARE (sparsync cost --help)");
+  if (c->with.density > 1) return ss_fail(error, SS_BAD_INPUT, "--density: %g is above 1", c->with.density);
+  return evaluate(call, c, error);
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {SS_FORMS_OPTIONS};
-  struct ss_call call;
-  SS_AUTO_FREE struct ss_forms_call *c = ss_forms_new();
-  if (!c) return ss_fail_memory(error, "reading options");
-  if (!ss_call_parse(argc, argv, specs, own, c, &call, error)) return false;
-  bool ok;
-  if (call.help) ok = fputs(help, stdout) >= 0;
-  else if (!(c->with.bytes > 0 && c->with.density > 0))
-    ok = ss_fail(error, SS_BAD_INPUT, "say --M SIZE and --density SHARE (sparsync cost --help)");
-  else if (c->with.density > 1) ok = ss_fail(error, SS_BAD_INPUT, "--density: %g is above 1", c->with.density);
-  else ok = evaluate(&call, c, error);
-  ss_call_free(&call);
-  return ok;
-}
+static const struct ss_option_spec options[] = {
+    SS_OPTION_OPERANDS,
+    SS_FORMS_OPTIONS("rank counts (.. doubles; 4..64)"),
+    SS_FORMS_ONLY_OPTIONS,
+    SS_OPTIONS_OUTPUT,
+    {"--trace", SS_REFUSED,
+     .help = "closed forms need no trace (sparsync run simulates one, beside its closed forms)"},
+    {"--scheme", SS_REFUSED, .help = "name schemes as they are: sparsync cost allgather zen"},
+    {.name = NULL}};
 
 const struct ss_command ss_command_cost = {
-    .name = "cost", .summary = "closed forms only: no trace, no simulation", .help = help, .run = run};
+    .name = "cost",
+    .summary = "closed forms only: no trace, no simulation",
+    .usage =
+        "usage: sparsync cost [SCHEME...] --M SIZE --density SHARE [OPTION...]\n"
+        "\n"
+        "Evaluates the closed forms of models/costs: what the schedule gives (exact, or bounds) and what the paper "
+        "prints.\n"
+        "Without SCHEME: of all but the points of ZEN's design space (say \"design\").\n",
+    .examples =
+        "examples:\n"
+        "  sparsync cost --M 856MB --density 2.8% --row-width 64 --ranks 4..64\n"
+        "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth "
+        "100Gbps\n",
+    .options = options,
+    .size = sizeof(struct ss_forms_arguments),
+    .defaults = &(const struct ss_forms_arguments){.forms = SS_FORMS_DEFAULTS},
+    .run = run};

@@ -3,98 +3,35 @@
 #include "cli/command.h"
 #include "cli/forms.h"
 #include "report/crossover.h"
+#include "study/crossover.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: sparsync crossover A B --over density|ranks|bandwidth|latency|M [OPTION...]\n"
-    "\n"
-    "Where schemes A and B cost the same: every place in the range at which the cheaper changes, or that one always\n"
-    "wins and by how much. A and B are schemes (zen), closed forms as `cost` names them (zen-coo), either with "
-    "options\n"
-    "(zen:format=coo,balance=even), or JSON objects as in a scenario. By closed forms; a form that holds only for "
-    "some\n"
-    "rank counts is left out elsewhere, with a note.\n"
-    "\n"
-    "  --over WHAT          what varies\n"
-    "  --range LOW..HIGH    within (density 0.01%..100%, ranks 2..256, bandwidth 1Gbps..1Tbps, latency 100ns..1ms,\n"
-    "                       M 1MB..10GB). Of ranks, the first count is told from which the other is cheaper\n"
-    "  --probes N           places of the grid that is searched for changes (257; simulated 17): two changes "
-    "between\n"
-    "                       neighbours are not seen\n"
-    "  --form exact|paper|low|high\n"
-    "                       what the schedule gives (default), what the paper prints, or a bound of schemes that "
-    "have\n"
-    "                       only bounds\n"
-    "  --simulate           play the schedules on uniform tensors instead; sizes that do not divide are rounded to "
-    "the\n"
-    "                       nearest that do, and told. Takes the cluster's nodes and NICs into account;\n"
-    "                       bandwidth and latency are those between nodes\n"
-    "  --jobs N             threads of a simulation (all cores)   --quiet   no progress bar\n"
-    "\n"
-    "the same as of `sparsync cost`, of what does not vary:\n"
-    "  --M SIZE, --density SHARE                  required\n"
-    "  --row-width N (1), --value-bytes N (4), --index-bytes N (4), --ranks N (16), --gamma random|full|none|LIST\n"
-    "  --cluster NAME (p3.16xlarge-25g), --latency TIME, --bandwidth RATE, --format table|json|csv, -o FILE\n"
-    "  of closed forms only: --lookups SHARE, --servers N, --k N, --teams N, --block N, --file FILE\n"
-    "\n"
-    "examples:\n"
-    "  sparsync crossover allreduce sparcml-rd --over ranks --M 856MB --density 2.8% --row-width 64\n"
-    "  sparsync crossover zen:format=coo allreduce --over density --M 856MB --ranks 16 --simulate\n"
-    "  sparsync crossover alltoall allgather --over bandwidth --M 252.5MiB --density 10.3% --row-width 1024\n";
-
 enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
 
+static const char *const overs[] = {
+    [SS_OVER_DENSITY] = "density", [SS_OVER_RANKS] = "ranks", [SS_OVER_BANDWIDTH] = "bandwidth",
+    [SS_OVER_LATENCY] = "latency", [SS_OVER_M] = "M",         [SS_OVERS] = NULL};
+enum { FORM_NOT_SAID = SS_FORM_HIGH + 1 };
+static const char *const forms[] = {"exact", "paper", "low", "high", NULL};
+
 struct arguments {
-  struct ss_forms_call *forms;
-  const char *over, *range, *form;
+  struct ss_forms_arguments head;
+  const char *range;
+  unsigned over, form; /* enum ss_over, SS_OVERS: not said; enum ss_form or FORM_NOT_SAID */
   bool simulate;
-  const char *forms_only; /* the last option given that only closed forms have */
-  uint64_t probes;        /* 0: not said */
+  uint64_t probes; /* 0: not said */
 };
 
 /* --- options ---------------------------------------------------------------------------------------------- */
 
-static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
-  static const char *const forms_only[] = {"lookups", "servers", "k", "teams", "block", "file", NULL};
-  struct arguments *a = context;
-  if (strcmp(name, "over") == 0) a->over = value;
-  else if (strcmp(name, "range") == 0) a->range = value;
-  else if (strcmp(name, "form") == 0) a->form = value;
-  else if (strcmp(name, "simulate") == 0) a->simulate = true;
-  else if (strcmp(name, "probes") == 0) return ss_count_parse(value, "--probes", 2, PROBES_MOST, &a->probes, error);
-  else {
-    for (size_t i = 0; forms_only[i]; i++)
-      if (strcmp(forms_only[i], name) == 0) a->forms_only = forms_only[i];
-    return ss_forms_option(a->forms, name, value, error);
-  }
-  return true;
-}
-
-static bool read_over(const struct arguments *a, enum ss_over *out, struct ss_error *error) {
-  if (!a->over)
-    return ss_fail(error, SS_BAD_INPUT, "say --over density, ranks, bandwidth, latency or M (--help tells more)");
-  for (int i = 0; i < SS_OVERS; i++)
-    if (strcmp(ss_axes[i].name, a->over) == 0) {
-      *out = (enum ss_over)i;
-      return true;
-    }
-  return ss_fail(error, SS_BAD_INPUT, "--over: \"%s\" is not density, ranks, bandwidth, latency or M", a->over);
-}
-
 static bool read_form(const struct arguments *a, enum ss_form *out, struct ss_error *error) {
-  static const char *const names[] = {"exact", "paper", "low", "high"};
-  *out = SS_FORM_EXACT;
-  if (!a->form) return true;
-  if (a->simulate) return ss_fail(error, SS_BAD_INPUT, "--form says which closed form counts: not with --simulate");
-  for (int i = 0; i < 4; i++)
-    if (strcmp(names[i], a->form) == 0) {
-      *out = (enum ss_form)i;
-      return true;
-    }
-  return ss_fail(error, SS_BAD_INPUT, "--form: \"%s\" is not exact, paper, low or high", a->form);
+  if (a->form != FORM_NOT_SAID && a->simulate)
+    return ss_fail(error, SS_BAD_INPUT, "--form says which closed form counts: not with --simulate");
+  *out = a->form == FORM_NOT_SAID ? SS_FORM_EXACT : (enum ss_form)a->form;
+  return true;
 }
 
 static bool read_end(const char *text, const struct ss_axis *axis, double *out, struct ss_error *error) {
@@ -135,8 +72,7 @@ static bool check_axis(const struct ss_call *call, const struct ss_forms_call *c
       [SS_OVER_LATENCY] = call->request.latency != NULL,
       [SS_OVER_M] = c->with.bytes > 0,
   };
-  if (said[over])
-    return ss_fail(error, SS_BAD_INPUT, "--%s varies: say --range LOW..HIGH instead", ss_axes[over].name);
+  if (said[over]) return ss_fail(error, SS_BAD_INPUT, "--%s varies: say --range LOW..HIGH instead", overs[over]);
   if (over != SS_OVER_M && !(c->with.bytes > 0))
     return ss_fail(error, SS_BAD_INPUT, "say --M SIZE (--help tells more)");
   if (over != SS_OVER_DENSITY && !(c->with.density > 0 && c->with.density <= 1))
@@ -144,17 +80,25 @@ static bool check_axis(const struct ss_call *call, const struct ss_forms_call *c
   return true;
 }
 
+/* An option that was given though only closed forms have it; NULL: none. */
+static const char *forms_only(const struct ss_forms_call *c) {
+  if (!isnan(c->with.lookups)) return "lookups";
+  if (c->files > 0) return "file";
+  return c->with.servers ? "servers" : c->with.k ? "k" : c->with.teams ? "teams" : c->with.block ? "block" : NULL;
+}
+
 static bool check_simulation(const struct arguments *a, struct ss_error *error) {
+  const struct ss_forms_call *c = &a->head.forms;
   if (!a->simulate) return true;
-  if (a->forms_only)
+  if (forms_only(c))
     return ss_fail(error, SS_BAD_INPUT,
                    "--%s is of closed forms: with --simulate, say options with the scheme (spardl:teams=2)",
-                   a->forms_only);
-  if (a->forms->with.kind == SS_GAMMA_LIST)
+                   forms_only(c));
+  if (c->with.kind == SS_GAMMA_LIST)
     return ss_fail(error, SS_BAD_INPUT, "--gamma: a uniform tensor is random, full or none, not a list");
-  if (a->forms->with.value_bytes != 4 && a->forms->with.value_bytes != 2)
+  if (c->with.value_bytes != 4 && c->with.value_bytes != 2)
     return ss_fail(error, SS_BAD_INPUT, "--value-bytes: %llu: simulated elements have 4 bytes or 2",
-                   (unsigned long long)a->forms->with.value_bytes);
+                   (unsigned long long)c->with.value_bytes);
   return true;
 }
 
@@ -168,58 +112,97 @@ static bool read_ranks(const struct ss_call *call, uint32_t *out, struct ss_erro
 
 /* --- one search ------------------------------------------------------------------------------------------- */
 
-static bool print_to(const struct ss_call *call, const struct ss_crossover_study *study, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(call->output, &output, error)) return false;
-  const bool ok = call->format == SS_JSON  ? ss_crossover_json(study, output.stream, error)
-                  : call->format == SS_CSV ? ss_crossover_csv(study, output.stream, error)
-                                           : ss_crossover_table(study, output.stream, error);
-  if (ok) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+struct answer {
+  const struct ss_crossover_study *study;
+  enum ss_format format;
+};
+
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  static bool (*const printers[])(const struct ss_crossover_study *, FILE *, struct ss_error *) = {
+      [SS_TABLE] = ss_crossover_table, [SS_JSON] = ss_crossover_json, [SS_CSV] = ss_crossover_csv};
+  const struct answer *a = context;
+  return printers[a->format](a->study, stream, error);
 }
 
-static bool read_study(const struct ss_call *call, const struct arguments *a, struct ss_crossover_study *study,
-                       struct ss_error *error) {
+static bool read_study(const struct arguments *a, struct ss_crossover_study *study, struct ss_error *error) {
+  const struct ss_call *call = &a->head.call;
   struct ss_duel *duel = &study->duel;
   if (call->operands != 2) return ss_fail(error, SS_BAD_INPUT, "name two schemes, A and B (--help tells more)");
-  if (!read_over(a, &duel->over, error) || !read_form(a, &duel->form, error)) return false;
-  return read_range(a, &ss_axes[duel->over], &study->low, &study->high, error) &&
-         check_axis(call, a->forms, duel->over, error) && check_simulation(a, error) &&
+  if (a->over == SS_OVERS)
+    return ss_fail(error, SS_BAD_INPUT, "say --over density, ranks, bandwidth, latency or M (--help tells more)");
+  duel->over = (enum ss_over)a->over;
+  return read_form(a, &duel->form, error) && read_range(a, &ss_axes[duel->over], &study->low, &study->high, error) &&
+         check_axis(call, &a->head.forms, duel->over, error) && check_simulation(a, error) &&
          read_ranks(call, &duel->ranks, error) && ss_forms_cluster(call, &duel->cluster, error);
 }
 
-static bool cross(const struct ss_call *call, const struct arguments *a, struct ss_error *error) {
+static bool run(struct ss_call *call, struct ss_error *error) {
+  struct arguments *a = (struct arguments *)call;
+  struct ss_forms_call *said = &a->head.forms;
   struct ss_costs costs;
-  struct ss_crossover_study study = {.duel = {.with = &a->forms->with, .costs = &costs},
+  struct ss_crossover_study study = {.duel = {.with = &said->with, .costs = &costs},
                                      .simulated = a->simulate,
                                      .probes = (uint32_t)a->probes,
                                      .jobs = call->options.jobs,
                                      .watcher = call->options.watcher};
-  if (!read_study(call, a, &study, error) || !ss_costs_open(a->forms->file, a->forms->files, &costs, error))
-    return false;
+  if (!read_study(a, &study, error) || !ss_costs_open(said->file, said->files, &costs, error)) return false;
   const bool ok = ss_duel_open(&study.duel, call->operand[0], call->operand[1], error) &&
-                  ss_crossover_study_run(&study, error) && print_to(call, &study, error);
+                  ss_crossover_study_run(&study, error) &&
+                  ss_output_write(call->output, print, &(struct answer){&study, call->format}, error);
   ss_crossover_study_free(&study);
   ss_costs_close(&costs);
   return ok;
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {{"over", true},   {"range", true},     {"form", true},
-                                                {"jobs", true},   {"simulate", false}, {"quiet", false},
-                                                {"probes", true}, SS_FORMS_OPTIONS};
-  struct ss_call call;
-  struct arguments a = {.forms = ss_forms_new()};
-  if (!a.forms) return ss_fail_memory(error, "reading options");
-  bool ok = ss_call_parse(argc, argv, specs, own, &a, &call, error);
-  if (ok) {
-    ok = call.help ? fputs(help, stdout) >= 0 : cross(&call, &a, error);
-    ss_call_free(&call);
-  }
-  free(a.forms);
-  return ok;
-}
+static const struct ss_option_spec options[] = {
+    SS_OPTION_OPERANDS,
+    {"--over", SS_CHOICE(struct arguments, over, overs), .help = "what varies"},
+    {"--range", SS_TEXT(struct arguments, range), .value = "LOW..HIGH",
+     .help =
+         "within (density 0.01%..100%, ranks 2..256, bandwidth 1Gbps..1Tbps, latency 100ns..1ms, M 1MB..10GB). Of "
+         "ranks, the first count is told from which the other is cheaper"},
+    {"--probes", SS_COUNT(struct arguments, probes, 2, PROBES_MOST), .value = "N",
+     .help =
+         "places of the grid that is searched for changes (257; simulated 17): two changes between neighbours are "
+         "not seen"},
+    {"--form", SS_CHOICE(struct arguments, form, forms),
+     .help = "what the schedule gives (default), what the paper prints, or a bound of schemes that have only bounds"},
+    {"--simulate", SS_FLAG(struct arguments, simulate),
+     .help =
+         "play the schedules on uniform tensors instead; sizes that do not divide are rounded to the nearest that "
+         "do, and told. Takes the cluster's nodes and NICs into account; bandwidth and latency are those between "
+         "nodes"},
+    SS_OPTION_JOBS,
+    SS_OPTIONS_OUTPUT,
+    {"", SS_HEADING,
+     .help = "the same as of `sparsync cost`, of what does not vary (--M and --density are required):"},
+    SS_FORMS_OPTIONS("rank count (16)"),
+    {"", SS_HEADING, .help = "the same, of closed forms only:"},
+    SS_FORMS_ONLY_OPTIONS,
+    {"--scheme", SS_REFUSED, .help = "name the two schemes as they are: sparsync crossover allgather zen"},
+    {"--trace", SS_REFUSED, .help = "tensors are uniform (sparsync run compares schemes on a trace)"},
+    {.name = NULL}};
 
 const struct ss_command ss_command_crossover = {
-    .name = "crossover", .summary = "where two schemes cost the same, over one quantity", .help = help, .run = run};
+    .name = "crossover",
+    .summary = "where two schemes cost the same, over one quantity",
+    .usage =
+        "usage: sparsync crossover A B --over density|ranks|bandwidth|latency|M [OPTION...]\n"
+        "\n"
+        "Where schemes A and B cost the same: every place in the range at which the cheaper changes, or that one "
+        "always\n"
+        "wins and by how much. A and B are schemes (zen), closed forms as `cost` names them (zen-coo), either with "
+        "options\n"
+        "(zen:format=coo,balance=even), or JSON objects as in a scenario. By closed forms; a form that holds only "
+        "for "
+        "some\n"
+        "rank counts is left out elsewhere, with a note.\n",
+    .examples =
+        "examples:\n"
+        "  sparsync crossover allreduce sparcml-rd --over ranks --M 856MB --density 2.8% --row-width 64\n"
+        "  sparsync crossover zen:format=coo allreduce --over density --M 856MB --ranks 16 --simulate\n"
+        "  sparsync crossover alltoall allgather --over bandwidth --M 252.5MiB --density 10.3% --row-width 1024\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.head.forms = SS_FORMS_DEFAULTS, .over = SS_OVERS, .form = FORM_NOT_SAID},
+    .run = run};

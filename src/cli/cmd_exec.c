@@ -1,3 +1,5 @@
+/* Schemes run for real, by the processes of mpirun. */
+#include "base/file.h"
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -5,53 +7,28 @@
 
 #ifdef SS_HAVE_MPI
 
-#include "cli/exec_print.h"
-#include "cli/request.h"
-#include "exec/launch.h"
+#include "report/exec.h"
 #include "schemes/iteration.h"
 #include "study/identity.h"
+#include "study/processes.h"
 
 #include <gsl/gsl_sort_double.h>
 #include <inttypes.h>
 
 #endif
 
-static const char help[] =
-    "usage: mpirun -n RANKS sparsync exec [SCENARIO] [--trace FILE] [--scheme NAME,...] [option...]\n"
-    "\n"
-    "Runs schemes for real, one rank a process: the same source that `run` simulates sends single-precision\n"
-    "values over MPI. What every rank ends with is compared, bit by bit, with MPI_Allreduce of the dense tensor,\n"
-    "and the bytes that each rank and server sent and received with those of the simulation. Of schemes that do not\n"
-    "apply all at once, what ranks had is compared with what was applied and what they keep, likewise.\n"
-    "\n"
-    "  SCENARIO             as for `run`; its ranks are replaced by those of mpirun\n"
-    "  --trace FILE         whose rows to synchronise; the first RANKS ranks of it\n"
-    "  --scheme NAME,...    which schemes (default: the scenario's, or else all)\n"
-    "  --iterations A:B     from A up to, not including, B (default: the scenario's, or else the first 5)\n"
-    "  --cluster NAME       what to predict the time for (default: the scenario's, or else p3.16xlarge-25g); its\n"
-    "                       number of nodes is also the default number of servers of `ps`\n"
-    "  --bandwidth RATE, --latency TIME     change the cluster\n"
-    "  --device NAME        count the device's kernels in the prediction (default: the scenario's, or else none)\n"
-    "  --repeats N          timed runs of each iteration, whose median counts (default 1)\n"
-    "  --merge N            take each N consecutive ranks of the trace as one\n"
-    "  --set PATH=VALUE     change a field of the scenario; repeatable\n"
-    "  --format FORMAT      table (default) or json\n"
-    "  -o FILE              write there instead of to standard output\n"
-    "\n"
-    "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing of the\n"
-    "cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or bytes differ.\n"
-    "\n"
-    "examples:\n"
-    "  mpirun -n 4 sparsync exec --trace traces/bible-kjv-16.safetensors --scheme allreduce,allgather,ps,alltoall\n"
-    "  mpirun -n 2 sparsync exec --trace t.safetensors --set 'schemes=[{\"name\": \"ps\", \"servers\": 2}]'\n";
+struct arguments {
+  struct ss_call call;
+  uint32_t repeats;
+};
 
 #ifdef SS_HAVE_MPI
 
 enum { DEFAULT_ITERATIONS = 5 };
 
 struct session {
-  struct ss_communicator comm;
-  struct ss_call call;
+  struct ss_communicator *comm;
+  struct ss_call *call;
   struct ss_study *scenario;
   struct ss_exec_point *points; /* [count] */
   size_t count;
@@ -64,34 +41,13 @@ struct session {
 
 /* --- what to do ----------------------------------------------------------------------------------------- */
 
-static bool own_option(void *context, const char *name, const char *value, struct ss_error *error) {
-  uint32_t *repeats = context;
-  uint64_t count;
-  if (strcmp(name, "repeats") != 0) return true;
-  if (!ss_count_parse(value, "--repeats", 1, SS_EXEC_REPEATS_MAX, &count, error)) return false;
-  *repeats = (uint32_t)count;
-  return true;
-}
-
-static bool parse(struct session *s, int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {
-      {"trace", true},   {"scheme", true}, {"iterations", true}, {"cluster", true}, {"bandwidth", true},
-      {"latency", true}, {"device", true}, {"repeats", true},    {"merge", true},   {"set", true},
-      {"format", true},  {"o", true},      {"help", false},      {NULL, false}};
-  struct ss_call *call = &s->call;
-  if (!ss_call_parse_scenario(argc, argv, specs, own_option, &s->repeats, call, error)) return false;
-  if (call->format == SS_CSV) return ss_fail(error, SS_BAD_INPUT, "--format: \"csv\" is not table or json");
-  if (!call->request.file && !call->request.cluster) call->request.cluster = "p3.16xlarge-25g";
-  return true;
-}
-
 static bool make_point(struct session *s, const struct ss_job *job, struct ss_exec_point *p, struct ss_error *error) {
-  const struct ss_study_source *request = &s->call.request;
+  const struct ss_study_source *request = &s->call->request;
   struct ss_input shape;
   uint32_t n = job->ranks + job->servers;
-  if (job->ranks != s->comm.size)
+  if (job->ranks != s->comm->size)
     return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
-                   s->comm.size);
+                   s->comm->size);
   if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, error)) return false;
   if (!ss_execute_check(&job->setting, &shape, error)) return false;
   *p = (struct ss_exec_point){
@@ -108,9 +64,9 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
 }
 
 static bool open_session(struct session *s, struct ss_error *error) {
-  struct ss_study_source request = s->call.request;
+  struct ss_study_source request = s->call->request;
   char ranks[16];
-  (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->comm.size);
+  (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->comm->size);
   request.ranks = ranks;
   if (!ss_study_open(&request, &s->scenario, error)) return false;
   const struct ss_job *jobs = ss_study_jobs(s->scenario, &s->count);
@@ -125,23 +81,22 @@ static bool open_session(struct session *s, struct ss_error *error) {
  */
 static bool same_points(struct session *s, struct ss_error *error) {
   uint64_t *number = ss_arena_alloc(&s->lasting, s->count, sizeof *number), at;
-  if (!ss_communicator_agree(&s->comm, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
+  if (!ss_communicator_agree(s->comm, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
   for (size_t i = 0; number && i < s->count; i++) {
     const struct ss_identity identity = ss_job_identity(s->points[i].job);
     number[i] = (identity.high ^ identity.low) + s->repeats;
   }
-  bool same = ss_communicator_same(&s->comm, number, s->count, &at);
+  bool same = ss_communicator_same(s->comm, number, s->count, &at);
   if (!same)
     (void)ss_fail(error, SS_BAD_INPUT,
                   "this rank was given another scenario, other options or another trace than rank 0 (point %" PRIu64
                   ", here %s): start all ranks with the same",
                   at + 1, at < s->count ? s->points[at].job->setting.label : "none");
-  return ss_communicator_agree(&s->comm, same, error);
+  return ss_communicator_agree(s->comm, same, error);
 }
 
 static void close_session(struct session *s) {
   if (s->scenario) ss_study_close(s->scenario);
-  ss_call_free(&s->call);
   ss_coalesce_free(&s->scratch);
   ss_exec_memory_free(&s->memory);
   ss_selector_free(&s->selector);
@@ -181,8 +136,8 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   struct ss_executed x;
   const struct ss_execution what = {&job->setting, &job->cluster, &job->device, &input, s->repeats};
   const bool made = make_input(s, job, job->first + i, &input, error);
-  if (!ss_communicator_agree(&s->comm, made, error)) return false;
-  if (!ss_execute(&s->comm, &what, &s->memory, &s->iteration, &x, error)) return false;
+  if (!ss_communicator_agree(s->comm, made, error)) return false;
+  if (!ss_execute(s->comm, &what, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
   p->announced[i] = x.announced;
   p->predicted += x.predicted / (double)p->count;
@@ -210,13 +165,16 @@ static bool play_points(struct session *s, struct ss_error *error) {
   return true;
 }
 
-static bool print(const struct session *s, struct ss_error *error) {
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  const struct session *s = context;
+  static bool (*const printers[])(const struct ss_exec_answer *, FILE *, struct ss_error *) = {
+      [SS_TABLE] = ss_exec_table, [SS_JSON] = ss_exec_json, [SS_CSV] = ss_exec_csv};
   const struct ss_exec_answer answer = {.points = s->points,
                                         .count = s->count,
                                         .scenario = ss_study_name(s->scenario),
-                                        .ranks = s->comm.size,
+                                        .ranks = s->comm->size,
                                         .repeats = s->repeats};
-  return ss_exec_print(&answer, s->call.format, s->call.output, error);
+  return printers[s->call->format](&answer, stream, error);
 }
 
 static bool verdict(const struct session *s, struct ss_error *error) {
@@ -229,34 +187,30 @@ static bool verdict(const struct session *s, struct ss_error *error) {
   return true;
 }
 
-static void tell_error(const struct ss_communicator *comm, const struct ss_error *error) {
-  (void)fprintf(stderr, "sparsync exec: rank %" PRIu32 " of %" PRIu32 ": %s\n", comm->rank, comm->size, error->text);
+static bool run_session(struct session *s, struct ss_error *error) {
+  if (!ss_communicator_agree(s->comm, open_session(s, error), error) || !same_points(s, error) ||
+      !play_points(s, error))
+    return false;
+  const bool printed = s->comm->rank != 0 || ss_output_write(s->call->output, print, s, error);
+  return ss_communicator_agree(s->comm, printed, error) && verdict(s, error);
 }
 
-static bool run_parsed(struct session *s, bool parsed, struct ss_error *error) {
-  if (!ss_communicator_open(&s->comm, error)) return ss_launch_read().rank != 0;
-  s->comm.tell = tell_error;
-  bool good = ss_communicator_agree(&s->comm, parsed, error) &&
-              ss_communicator_agree(&s->comm, open_session(s, error), error) && same_points(s, error) &&
-              play_points(s, error) && ss_communicator_agree(&s->comm, s->comm.rank != 0 || print(s, error), error) &&
-              verdict(s, error);
-  ss_communicator_close(&s->comm);
-  /* Rank 0 says it for all. Were the others to fail too, mpirun might end it before it has. */
-  return good || s->comm.rank != 0;
-}
-
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct session s = {.repeats = 1};
-  bool parsed = parse(&s, argc, argv, error);
-  bool good = parsed && s.call.help ? fputs(help, stdout) >= 0 : run_parsed(&s, parsed, error);
+static bool run(struct ss_call *call, struct ss_error *error) {
+  struct session s = {.comm = call->options.comm, .call = call, .repeats = ((const struct arguments *)call)->repeats};
+  if (!call->request.file && !call->request.cluster) call->request.cluster = "p3.16xlarge-25g";
+  const bool good = run_session(&s, error);
   close_session(&s);
   return good;
 }
 
+enum { COMPANY = SS_ALWAYS_OVER_MPI };
+
 #else
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(help, stdout) >= 0;
+enum { COMPANY = SS_ALONE, SS_EXEC_REPEATS_MAX = 1 };
+
+static bool run(struct ss_call *call, struct ss_error *error) {
+  (void)call;
   return ss_fail(
       error, SS_MACHINE,
       "this sparsync was built without MPI; install it (Debian: libopenmpi-dev openmpi-bin) and build again");
@@ -264,5 +218,46 @@ static bool run(int argc, char **argv, struct ss_error *error) {
 
 #endif
 
+static const struct ss_option_spec options[] = {
+    SS_OPTIONS_SCENARIO(
+        SS_ITERATIONS_OF_TRACE " (the scenario's, or else the first 5)",
+        " (the scenario's, or else p3.16xlarge-25g), whose times are predicted; its number of nodes is "
+        "also the default number of servers of `ps`"),
+    SS_OPTION_SCHEME,
+    {"--repeats", SS_COUNT32(struct arguments, repeats, 1, SS_EXEC_REPEATS_MAX), .value = "N",
+     .help = "timed runs of each iteration, whose median counts (1)"},
+    SS_OPTIONS_OUTPUT,
+    {"--ranks", SS_REFUSED, .help = "mpirun says how many ranks there are (mpirun -n 4 sparsync exec ...)"},
+    {"--jobs", SS_REFUSED, .help = "each rank is a process of mpirun (mpirun -n 4 sparsync exec ...)"},
+    {"--no-verify", SS_REFUSED, .help = "exec is there to compare results"},
+    {"--per-rank", SS_REFUSED, .help = "--format json has the bytes of each rank and server"},
+    {.name = NULL}};
+
 const struct ss_command ss_command_exec = {
-    .name = "exec", .summary = "run schemes for real, over MPI", .help = help, .run = run};
+    .name = "exec",
+    .summary = "run schemes for real, over MPI",
+    .usage =
+        "usage: mpirun -n RANKS sparsync exec [SCENARIO] [--trace FILE] [--scheme NAME,...] [OPTION...]\n"
+        "\n"
+        "Runs schemes for real, one rank a process: the same source that `run` simulates sends single-precision\n"
+        "values over MPI. What every rank ends with is compared, bit by bit, with MPI_Allreduce of the dense "
+        "tensor,\n"
+        "and the bytes that each rank and server sent and received with those of the simulation. Of schemes that do "
+        "not\n"
+        "apply all at once, what ranks had is compared with what was applied and what they keep, likewise.\n"
+        "SCENARIO is as for `run`, its ranks replaced by those of mpirun; a trace is used for its first RANKS "
+        "ranks.\n"
+        "\n"
+        "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing of "
+        "the\n"
+        "cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or bytes differ.\n",
+    .examples =
+        "examples:\n"
+        "  mpirun -n 4 sparsync exec --trace traces/bible-kjv-16.safetensors --scheme "
+        "allreduce,allgather,ps,alltoall\n"
+        "  mpirun -n 2 sparsync exec --trace t.safetensors --set 'schemes=[{\"name\": \"ps\", \"servers\": 2}]'\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.repeats = 1},
+    .company = (enum ss_company)COMPANY,
+    .run = run};

@@ -1,25 +1,15 @@
 #include "base/data.h"
 #include "base/file.h"
 #include "base/json_text.h"
+#include "base/suggest.h"
 #include "claims/claims.h"
 #include "cli/command.h"
-#include "cli/request.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char help[] = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures|claims\n"
-                           "                     [--format table|json|csv]\n"
-                           "\n"
-                           "What there is to choose from; \"list schemes\" shows their options too.\n"
-                           "\n"
-                           "examples:\n"
-                           "  sparsync list schemes\n"
-                           "  sparsync list figures\n"
-                           "  sparsync list clusters --format json\n";
 
 static const char *const things[] = {"schemes", "costs",   "clusters", "devices", "workloads",
                                      "systems", "figures", "claims",   NULL};
@@ -99,20 +89,18 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
 
 static bool list_claims(cJSON *list, struct ss_error *error) {
   struct ss_claims_library library = {0};
+  struct ss_claims claims = {0};
   bool ok = ss_claims_library_shipped(&library, error);
-  for (size_t i = 0; ok && i < library.count; i++) {
-    struct ss_node n = ss_node_first(library.file[i].claims);
-    for (; ok && ss_node_present(n); n = ss_node_next(n)) {
-      struct ss_claim claim;
-      ok = ss_claim_read(&library.file[i], n, &claim, error);
-      if (!ok) break;
-      cJSON *item = entry(list, claim.id, claim.claim);
-      cJSON_AddStringToObject(item, "paper", claim.paper);
-      cJSON_AddStringToObject(item, "source", claim.source);
-      cJSON_AddStringToObject(item, "class", claim.kind);
-      cJSON_AddStringToObject(item, "verdict", ss_claim_verdicts[claim.pinned]);
-    }
+  if (ok && library.count > 0) ok = ss_claims_choose(&library, NULL, 0, &claims, error);
+  for (size_t i = 0; ok && i < claims.count; i++) {
+    const struct ss_claim *claim = &claims.claim[i];
+    cJSON *item = entry(list, claim->id, claim->claim);
+    cJSON_AddStringToObject(item, "paper", claim->paper);
+    cJSON_AddStringToObject(item, "source", claim->source);
+    cJSON_AddStringToObject(item, "class", claim->kind);
+    cJSON_AddStringToObject(item, "verdict", ss_claim_verdicts[claim->pinned]);
   }
+  ss_claims_free(&claims);
   ss_claims_library_close(&library);
   return ok;
 }
@@ -139,51 +127,49 @@ static bool print_table(const char *kind, const cJSON *list, enum ss_format form
   return ok;
 }
 
-static bool print(const struct ss_call *call, const char *kind, cJSON *root, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(call->output, &output, error)) return false;
-  bool ok = true;
-  if (call->format == SS_JSON) {
-    ok = ss_json_print(root, output.stream, error);
-  } else {
-    ok = print_table(kind, cJSON_GetObjectItemCaseSensitive(root, kind), call->format, output.stream, error);
-  }
-  if (ok) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+struct listing {
+  const char *things;
+  cJSON *root;
+  enum ss_format format;
+};
+
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  const struct listing *l = context;
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(l->root, l->things);
+  return l->format == SS_JSON ? ss_json_print(l->root, stream, error)
+                              : print_table(l->things, list, l->format, stream, error);
 }
 
-static bool list(const struct ss_call *call, struct ss_error *error) {
+static bool run(struct ss_call *call, struct ss_error *error) {
   const char *kind = call->operands == 1 ? call->operand[0] : NULL;
   bool known = false;
   for (size_t i = 0; kind && things[i]; i++) known = known || strcmp(things[i], kind) == 0;
-  if (!known) {
-    const char *near = kind ? ss_nearest(kind, things) : NULL;
+  if (!known)
     return ss_fail(error, SS_BAD_INPUT,
-                   "say what to list: schemes, costs, clusters, devices, workloads, systems, figures or claims%s%s%s",
-                   near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
-  }
+                   "say what to list: schemes, costs, clusters, devices, workloads, systems, figures or claims%s",
+                   ss_suggest(kind ? kind : "", things, NULL).text);
   cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
   bool ok = true;
   if (strcmp(kind, "schemes") == 0) list_schemes(items);
   else if (strcmp(kind, "claims") == 0) ok = list_claims(items, error);
   else ok = list_models(items, kind, error);
-  ok = ok && print(call, kind, root, error);
+  ok = ok && ss_output_write(call->output, print, &(struct listing){kind, root, call->format}, error);
   cJSON_Delete(root);
   return ok;
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {{"format", true}, {"o", true}, {"help", false}, {.name = NULL}};
-  struct ss_call call;
-  if (!ss_call_parse(argc, argv, specs, NULL, NULL, &call, error)) return false;
-  bool ok = call.help ? fputs(help, stdout) >= 0 : list(&call, error);
-  ss_call_free(&call);
-  return ok;
-}
+static const struct ss_option_spec options[] = {SS_OPTION_OPERANDS, SS_OPTIONS_OUTPUT, {.name = NULL}};
 
-const struct ss_command ss_command_list = {.name = "list",
-                                           .summary =
-                                               "what there is: schemes, closed forms, model files, figures, claims",
-                                           .help = help,
-                                           .run = run};
+const struct ss_command ss_command_list = {
+    .name = "list",
+    .summary = "what there is: schemes, closed forms, model files, figures, claims",
+    .usage = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures|claims [OPTION...]\n"
+             "\n"
+             "What there is to choose from; \"list schemes\" shows their options too.\n",
+    .examples = "examples:\n"
+                "  sparsync list schemes\n"
+                "  sparsync list figures\n"
+                "  sparsync list clusters --format json\n",
+    .options = options,
+    .size = sizeof(struct ss_call),
+    .run = run};

@@ -1,34 +1,12 @@
 /* One self-contained page about a scenario: what report/page.h makes of its points. */
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/request.h"
 #include "report/page.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char help[] =
-    "usage: sparsync report [SCENARIO.json] -o FILE.html [OPTION...]\n"
-    "\n"
-    "Simulates the scenario as `run` does and writes one page of HTML that needs nothing else: the winner in words,\n"
-    "the question, figures, tables, closed forms with their errata, inputs with their sources, and what makes the "
-    "page\n"
-    "again. Figures need gnuplot; without it the page has their data. Status 1 when an expectation of the scenario\n"
-    "failed: the page is written and says which.\n"
-    "\n"
-    "  -o FILE              where to write, or - for standard output (a file appears whole or not at all)\n"
-    "  --per-rank           a figure of the bytes of each rank\n"
-    "\n";
-static const char examples[] =
-    "  --jobs N             threads (all cores)   --quiet            no progress bar\n"
-    "\n"
-    "examples:\n"
-    "  sparsync report scenarios/demo.json -o report.html\n"
-    "  sparsync report --trace traces/wordnet-64.safetensors --cluster h100-8x8-400g --ranks 4..64 --iterations :4 "
-    "\\\n"
-    "    --set 'sweep={\"cluster.bandwidth\": [\"100Gbps\", \"400Gbps\"]}' -o winners.html\n";
 
 /* --- texts -------------------------------------------------------------------------------------------------- */
 
@@ -123,9 +101,9 @@ static bool note_expectations(struct session *s, struct ss_error *error) {
   return true;
 }
 
-static bool fill_page(struct session *s, int argc, char **argv, struct ss_error *error) {
+static bool fill_page(struct session *s, const struct ss_call *call, struct ss_error *error) {
   const cJSON *resolved = ss_study_resolved(s->scenario);
-  s->command = command_text(argc, argv);
+  s->command = command_text(call->argc, call->argv);
   s->json = cJSON_Print(resolved);
   if (!s->command || !s->json) return ss_fail_memory(error, "writing a page");
   s->page.name = cJSON_HasObjectItem(resolved, "name") || s->points.count == 0 ? ss_study_name(s->scenario)
@@ -140,12 +118,9 @@ static bool fill_page(struct session *s, int argc, char **argv, struct ss_error 
   return note_expectations(s, error);
 }
 
-static bool write_page(struct session *s, const char *path, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(path, &output, error)) return false;
-  if (ss_page_print(&s->page, output.stream, error)) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  struct ss_page *const *page = context;
+  return ss_page_print(*page, stream, error);
 }
 
 static void close_session(struct session *s) {
@@ -160,11 +135,10 @@ static void close_session(struct session *s) {
   ss_study_close(s->scenario);
 }
 
-static bool run_session(struct session *s, const struct ss_call *call, int argc, char **argv,
-                        struct ss_error *error) {
+static bool run_session(struct session *s, const struct ss_call *call, struct ss_error *error) {
   if (!ss_study_open(&call->request, &s->scenario, error) || !ss_study_check_expect(s->scenario, error) ||
-      !ss_study_run(s->scenario, &call->options, NULL, &s->points, error) || !fill_page(s, argc, argv, error) ||
-      !write_page(s, call->output, error))
+      !ss_study_run(s->scenario, &call->options, NULL, &s->points, error) || !fill_page(s, call, error) ||
+      !ss_output_write(call->output, print, &(struct ss_page *){&s->page}, error))
     return false;
   if (s->page.lacking.text[0])
     fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->page.lacking.text);
@@ -177,22 +151,45 @@ static bool check_output(const struct ss_call *call, struct ss_error *error) {
                  "a page is no text for a terminal: say -o FILE.html (or -o - if you want it here)");
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {
-      {"trace", true},     {"scheme", true},     {"cluster", true}, {"ranks", true},  {"bandwidth", true},
-      {"latency", true},   {"iterations", true}, {"merge", true},   {"device", true}, {"set", true},
-      {"o", true},         {"jobs", true},       {"quiet", false},  {"help", false},  {"no-verify", false},
-      {"per-rank", false}, {.name = NULL}};
-  static const char *const texts[] = {help, ss_scenario_help, examples, NULL};
-  struct ss_call call;
-  if (!ss_call_parse_scenario(argc, argv, specs, NULL, NULL, &call, error)) return false;
+static bool run(struct ss_call *call, struct ss_error *error) {
   struct session session = {0};
-  const bool ok = call.help ? ss_help_print(texts, error)
-                            : check_output(&call, error) && run_session(&session, &call, argc, argv, error);
+  const bool ok = check_output(call, error) && run_session(&session, call, error);
   close_session(&session);
-  ss_call_free(&call);
   return ok;
 }
 
+static const struct ss_option_spec options[] = {
+    SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ""),
+    SS_OPTION_SCHEME,
+    SS_OPTION_RANKS,
+    SS_OPTION_NO_VERIFY,
+    {"--per-rank", SS_FLAG(struct ss_call, options.per_rank), .help = "a figure of the bytes of each rank"},
+    SS_OPTION_OUTPUT,
+    SS_OPTION_QUIET,
+    SS_OPTION_JOBS,
+    {"--format", SS_REFUSED, .help = "the page is HTML (sparsync run writes table, json and csv)"},
+    {.name = NULL}};
+
 const struct ss_command ss_command_report = {
-    .name = "report", .summary = "one self-contained page about a scenario", .help = help, .run = run};
+    .name = "report",
+    .summary = "one self-contained page about a scenario",
+    .usage =
+        "usage: sparsync report [SCENARIO.json] -o FILE.html [OPTION...]\n"
+        "\n"
+        "Simulates the scenario as `run` does and writes one page of HTML that needs nothing else: the winner in "
+        "words,\n"
+        "the question, figures, tables, closed forms with their errata, inputs with their sources, and what makes "
+        "the "
+        "page\n"
+        "again. Figures need gnuplot; without it the page has their data. Status 1 when an expectation of the "
+        "scenario\n"
+        "failed: the page is written and says which.\n",
+    .examples =
+        "examples:\n"
+        "  sparsync report scenarios/demo.json -o report.html\n"
+        "  sparsync report --trace traces/wordnet-64.safetensors --cluster h100-8x8-400g --ranks 4..64 --iterations "
+        ":4 \\\n"
+        "    --set 'sweep={\"cluster.bandwidth\": [\"100Gbps\", \"400Gbps\"]}' -o winners.html\n",
+    .options = options,
+    .size = sizeof(struct ss_call),
+    .run = run};

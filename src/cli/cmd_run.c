@@ -1,6 +1,5 @@
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/request.h"
 #include "report/baseline.h"
 #include "report/results.h"
 #include "study/baselines.h"
@@ -12,45 +11,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char help[] =
-    "usage: sparsync run [SCENARIO.json] [OPTION...]\n"
-    "       mpirun -n N sparsync run ...          N processes share the points, rank 0 writes\n"
-    "\n"
-    "Simulates every scheme of the scenario at every point of its grid, proves each result against the brute-force\n"
-    "sum, and prints the times beside the closed forms. Results appear place by place, in the scenario's order.\n"
-    "\n"
-    "  --resume             go on where a run with the same -o FILE was stopped: it kept its finished points in\n"
-    "                       FILE.partial; what FILE itself holds is not computed again either (json and csv)\n"
-    "  --no-partial         keep no FILE.partial\n"
-    "  --save-baseline FILE store the results, as JSON, to compare with later\n"
-    "  --baseline FILE      print what moved since then instead; status 1 when a point moved or is missing\n"
-    "  --tolerance SHARE    how far times may move (1e-9); bytes and messages may not\n"
-    "  --patience TIME      under mpirun, a process that is silent for longer is lost: others redo its points (30s)\n"
-    "\n";
-static const char examples[] =
-    "\n"
-    "examples:\n"
-    "  sparsync run scenarios/demo.json\n"
-    "  sparsync run --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g --ranks 4..16\n"
-    "  sparsync run scenarios/demo.json --set 'sweep={\"cluster.bandwidth\": [\"10Gbps\", \"100Gbps\"]}' --format "
-    "csv\n"
-    "  sparsync run --trace traces/wordnet-64.safetensors --scheme allgather,ps --cluster h100-8x8-400g --ranks 64\n"
-    "  sparsync run scenarios/llm-8x8.json --format csv -o llm.csv --resume\n"
-    "  sparsync run scenarios/demo.json --save-baseline demo-baseline.json\n"
-    "  sparsync run scenarios/demo.json --baseline demo-baseline.json\n";
-
-/* What only this command has. */
-struct own_options {
+struct arguments {
+  struct ss_call call;
   const char *save, *baseline;
-  double tolerance;
-  bool resume, no_partial, tolerates;
+  double tolerance; /* NaN: not said */
+  bool resume, no_partial;
 };
 
 /* One run: it hears of points, keeps them and prints them. */
 struct session {
   struct ss_results_listener listener; /* first: a listener is the session it stands in */
   const struct ss_call *call;
-  const struct own_options *own_options;
+  const struct arguments *arguments;
   const struct ss_results_form *form;
   struct ss_study *scenario;
   struct ss_results points;
@@ -115,11 +87,13 @@ static bool has_place(const struct ss_call *call) {
   return !to_stdout(call) && *call->output && (stat(call->output, &info) != 0 || S_ISREG(info.st_mode));
 }
 
-static bool check_own(const struct ss_call *call, const struct own_options *w, struct ss_error *error) {
-  if (w->tolerates && !w->baseline) return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
-  if (!w->resume) return true;
-  if (w->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
-  if (w->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
+static bool check_options(const struct arguments *a, struct ss_error *error) {
+  const struct ss_call *call = &a->call;
+  if (!isnan(a->tolerance) && !a->baseline)
+    return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
+  if (!a->resume) return true;
+  if (a->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
+  if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
   if (!has_place(call))
     return ss_fail(error, SS_BAD_INPUT, "--resume needs the -o FILE of the run that it is to go on with");
   if (call->format == SS_TABLE)
@@ -129,20 +103,20 @@ static bool check_own(const struct ss_call *call, const struct own_options *w, s
 
 static bool open_journal(struct session *s, struct ss_error *error) {
   size_t dropped;
-  if (s->call->format == SS_TABLE || s->own_options->baseline || s->own_options->no_partial || !has_place(s->call))
+  if (s->call->format == SS_TABLE || s->arguments->baseline || s->arguments->no_partial || !has_place(s->call))
     return true;
-  if (!ss_journal_open(s->call->output, s->own_options->resume, &s->journal, &dropped, error)) return false;
+  if (!ss_journal_open(s->call->output, s->arguments->resume, &s->journal, &dropped, error)) return false;
   if (dropped > 0)
     fprintf(stderr, "sparsync run: beginning anew: %s held %zu finished points (--resume would have kept them)\n",
             ss_journal_path(s->journal), dropped);
-  s->listener.recall = s->own_options->resume ? recall : NULL;
+  s->listener.recall = s->arguments->resume ? recall : NULL;
   s->listener.computed = computed;
   return true;
 }
 
 /* Standard output gets points as they come; a file appears whole. */
 static bool open_stream(struct session *s, struct ss_error *error) {
-  if (s->own_options->baseline || !to_stdout(s->call)) return true;
+  if (s->arguments->baseline || !to_stdout(s->call)) return true;
   if (!ss_output_open(NULL, &s->output, error)) return false;
   s->listener.begin = begin;
   s->listener.ready = ready;
@@ -150,11 +124,11 @@ static bool open_stream(struct session *s, struct ss_error *error) {
 }
 
 static bool read_baseline(struct session *s, struct ss_error *error) {
-  if (!s->own_options->baseline) return true;
-  if (!ss_results_read(s->own_options->baseline, &s->stored, error)) return ss_fail_prefix(error, "--baseline");
+  if (!s->arguments->baseline) return true;
+  if (!ss_results_read(s->arguments->baseline, &s->stored, error)) return ss_fail_prefix(error, "--baseline");
   return ss_node_present(ss_node_get(ss_doc_root(s->stored), "sparsync")) ||
          ss_fail(error, SS_BAD_INPUT, "--baseline: %s: CSV does not say enough (--save-baseline FILE writes JSON)",
-                 s->own_options->baseline);
+                 s->arguments->baseline);
 }
 
 /* In all processes; but what is read and written besides the scenario is rank 0's. */
@@ -166,7 +140,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
             : call->format == SS_CSV ? &ss_results_as_csv
                                      : &ss_results_as_table;
   s->listener.stopped = stopped;
-  return ss_communicator_follow(comm, !first || (check_own(call, s->own_options, error) && read_baseline(s, error)),
+  return ss_communicator_follow(comm, !first || (check_options(s->arguments, error) && read_baseline(s, error)),
                                 error) &&
          ss_communicator_agree(
              comm, ss_study_open(&call->request, &s->scenario, error) && ss_study_check_expect(s->scenario, error),
@@ -191,40 +165,44 @@ static void close_session(struct session *s, bool ok, struct ss_error *error) {
 
 /* --- results ---------------------------------------------------------------------------------------------- */
 
-static bool print_points(struct session *s, const struct ss_results_form *form, const char *path,
+struct printing {
+  const struct session *session;
+  const struct ss_results_form *form;
+  const struct ss_diff *diff;
+};
+
+static bool print_points(const void *context, FILE *stream, struct ss_error *error) {
+  const struct printing *p = context;
+  return ss_results_print(p->form, &p->session->points, ss_study_name(p->session->scenario), stream, error);
+}
+
+static bool write_points(const struct session *s, const struct ss_results_form *form, const char *path,
                          struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(path, &output, error)) return false;
-  if (ss_results_print(form, &s->points, ss_study_name(s->scenario), output.stream, error))
-    return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+  return ss_output_write(path, print_points, &(struct printing){.session = s, .form = form}, error);
 }
 
 static bool finish_stream(struct session *s, struct ss_error *error) {
   return s->form->end(&s->writer, &s->points, error) && ss_output_commit(&s->output, error);
 }
 
-static bool print_diff(struct session *s, const struct ss_diff *diff, struct ss_error *error) {
-  const char *name = ss_study_name(s->scenario);
-  struct ss_output output;
-  if (!ss_output_open(s->call->output, &output, error)) return false;
-  const bool ok = s->call->format == SS_JSON  ? ss_diff_json(diff, name, output.stream, error)
-                  : s->call->format == SS_CSV ? ss_diff_csv(diff, output.stream, error)
-                                              : ss_diff_table(diff, name, output.stream, error);
-  if (ok) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+static bool print_diff(const void *context, FILE *stream, struct ss_error *error) {
+  const struct printing *p = context;
+  const char *name = ss_study_name(p->session->scenario);
+  const enum ss_format format = p->session->call->format;
+  return format == SS_JSON  ? ss_diff_json(p->diff, name, stream, error)
+         : format == SS_CSV ? ss_diff_csv(p->diff, stream, error)
+                            : ss_diff_table(p->diff, name, stream, error);
 }
 
 static bool compare(struct session *s, struct ss_error *error) {
+  const double tolerance = isnan(s->arguments->tolerance) ? 1e-9 : s->arguments->tolerance;
   struct ss_diff diff;
-  if (!ss_diff_make(s->stored, &s->points, s->own_options->tolerance, &diff, error)) return false;
-  bool ok = print_diff(s, &diff, error);
+  if (!ss_diff_make(s->stored, &s->points, tolerance, &diff, error)) return false;
+  bool ok = ss_output_write(s->call->output, print_diff, &(struct printing){.session = s, .diff = &diff}, error);
   if (ok && diff.moved + diff.missing > 0)
     ok = ss_fail(error, SS_UNPROVEN,
                  "%s: %zu points moved, %zu are missing (if that is right, --save-baseline %s stores what is now)",
-                 s->own_options->baseline, diff.moved, diff.missing, s->own_options->baseline);
+                 s->arguments->baseline, diff.moved, diff.missing, s->arguments->baseline);
   ss_diff_free(&diff);
   return ok;
 }
@@ -233,19 +211,19 @@ static bool run_session(struct session *s, struct ss_error *error) {
   if (!open_session(s, error) || !ss_study_run(s->scenario, &s->call->options, &s->listener, &s->points, error))
     return false;
   if (!ss_processes_first(s->call->options.comm)) return true;
-  if (s->own_options->resume && !s->call->quiet)
+  if (s->arguments->resume && !s->call->quiet)
     fprintf(stderr, "sparsync run: %zu points were known, the others are computed\n", s->recalled);
-  const bool printed = s->listener.ready          ? finish_stream(s, error)
-                       : s->own_options->baseline ? true
-                                                  : print_points(s, s->form, s->call->output, error);
+  const bool printed = s->listener.ready        ? finish_stream(s, error)
+                       : s->arguments->baseline ? true
+                                                : write_points(s, s->form, s->call->output, error);
   if (!printed) return false;
-  if (s->own_options->save && !print_points(s, &ss_results_as_json, s->own_options->save, error)) return false;
-  return (!s->own_options->baseline || compare(s, error)) &&
+  if (s->arguments->save && !write_points(s, &ss_results_as_json, s->arguments->save, error)) return false;
+  return (!s->arguments->baseline || compare(s, error)) &&
          ss_results_expect(&s->points, ss_study_expect(s->scenario), error);
 }
 
-static bool run_scenario(const struct ss_call *call, const struct own_options *own_options, struct ss_error *error) {
-  struct session session = {.call = call, .own_options = own_options};
+static bool run(struct ss_call *call, struct ss_error *error) {
+  struct session session = {.call = call, .arguments = (const struct arguments *)call};
   struct ss_error own = {.status = SS_OK};
   const bool ok = run_session(&session, &own);
   close_session(&session, ok, &own);
@@ -253,54 +231,51 @@ static bool run_scenario(const struct ss_call *call, const struct own_options *o
   return ok;
 }
 
-/* --- options ---------------------------------------------------------------------------------------------- */
-
-static bool own(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct own_options *w = context;
-  if (strcmp(name, "resume") == 0) w->resume = true;
-  if (strcmp(name, "no-partial") == 0) w->no_partial = true;
-  if (strcmp(name, "save-baseline") == 0) w->save = value;
-  if (strcmp(name, "baseline") == 0) w->baseline = value;
-  if (strcmp(name, "tolerance") != 0) return true;
-  w->tolerates = true;
-  if (!ss_units_parse(value, SS_RATIO, &w->tolerance, error)) return ss_fail_prefix(error, "--tolerance");
-  return w->tolerance >= 0 || ss_fail(error, SS_BAD_INPUT, "--tolerance: %s is less than nothing", value);
-}
-
-struct command_line {
-  struct ss_call call;
-  struct own_options own_options;
-};
-
-static bool parse(int argc, char **argv, struct command_line *line, struct ss_error *error) {
-  static const struct ss_option_spec specs[] = {{"resume", false},  {"no-partial", false}, {"save-baseline", true},
-                                                {"baseline", true}, {"tolerance", true},   {"patience", true},
-                                                SS_COMMON_OPTIONS};
-  line->own_options = (struct own_options){.tolerance = 1e-9};
-  return ss_call_parse_scenario(argc, argv, specs, own, &line->own_options, &line->call, error);
-}
-
-static bool act(void *context, struct ss_communicator *comm, struct ss_error *error) {
-  static const char *const texts[] = {help, ss_scenario_help, ss_output_help, examples, NULL};
-  struct command_line *line = context;
-  line->call.options.comm = comm;
-  if (line->call.help) return !ss_processes_first(comm) || ss_help_print(texts, error);
-  return run_scenario(&line->call, &line->own_options, error);
-}
-
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct command_line line;
-  const bool ok = parse(argc, argv, &line, error) && act(&line, NULL, error);
-  ss_call_free(&line.call);
-  return ok;
-}
-
-static bool together(int argc, char **argv, struct ss_error *error) {
-  struct command_line line;
-  const bool ok = ss_processes_run(parse(argc, argv, &line, error), act, &line, error);
-  ss_call_free(&line.call);
-  return ok;
-}
+static const struct ss_option_spec options[] = {
+    {"--resume", SS_FLAG(struct arguments, resume),
+     .help = "go on where a run with the same -o FILE was stopped: it kept its finished points in FILE.partial; what "
+             "FILE itself holds is not computed again either (json and csv)"},
+    {"--no-partial", SS_FLAG(struct arguments, no_partial), .help = "keep no FILE.partial"},
+    {"--save-baseline", SS_TEXT(struct arguments, save), .value = "FILE",
+     .help = "store the results, as JSON, to compare with later"},
+    {"--baseline", SS_TEXT(struct arguments, baseline), .value = "FILE",
+     .help = "print what moved since then instead; status 1 when a point moved or is missing"},
+    {"--tolerance", SS_QUANTITY(struct arguments, tolerance, SS_RATIO, 0, INFINITY), .value = "SHARE",
+     .help = "how far times may move (1e-9); bytes and messages may not"},
+    SS_OPTION_PATIENCE,
+    SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ""),
+    SS_OPTION_SCHEME,
+    SS_OPTION_RANKS,
+    SS_OPTION_NO_VERIFY,
+    SS_OPTIONS_OUTPUT,
+    SS_OPTION_PER_RANK,
+    SS_OPTION_PER_ITERATION,
+    SS_OPTION_JOBS,
+    {.name = NULL}};
 
 const struct ss_command ss_command_run = {
-    .name = "run", .summary = "simulate the schemes of a scenario", .help = help, .run = run, .together = together};
+    .name = "run",
+    .summary = "simulate the schemes of a scenario",
+    .usage = "usage: sparsync run [SCENARIO.json] [OPTION...]\n"
+             "       mpirun -n N sparsync run ...          N processes share the points, rank 0 writes\n"
+             "\n"
+             "Simulates every scheme of the scenario at every point of its grid, proves each result against the "
+             "brute-force\n"
+             "sum, and prints the times beside the closed forms. Results appear place by place, in the scenario's "
+             "order.\n",
+    .examples = "examples:\n"
+                "  sparsync run scenarios/demo.json\n"
+                "  sparsync run --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g --ranks 4..16\n"
+                "  sparsync run scenarios/demo.json --set 'sweep={\"cluster.bandwidth\": [\"10Gbps\", \"100Gbps\"]}' "
+                "--format "
+                "csv\n"
+                "  sparsync run --trace traces/wordnet-64.safetensors --scheme allgather,ps --cluster h100-8x8-400g "
+                "--ranks 64\n"
+                "  sparsync run scenarios/llm-8x8.json --format csv -o llm.csv --resume\n"
+                "  sparsync run scenarios/demo.json --save-baseline demo-baseline.json\n"
+                "  sparsync run scenarios/demo.json --baseline demo-baseline.json\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.call.options.patience = SS_PATIENCE, .tolerance = NAN},
+    .company = SS_TOGETHER_UNDER_MPIRUN,
+    .run = run};

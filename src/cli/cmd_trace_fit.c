@@ -1,8 +1,9 @@
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/options.h"
 #include "base/units.h"
-#include "cli/cmd_trace.h"
+#include "cli/command.h"
 #include "cli/progress.h"
+#include "report/trace.h"
 #include "study/study.h"
 #include "study/trace_json.h"
 #include "trace/measure/fit.h"
@@ -12,37 +13,11 @@
 #include <math.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: sparsync trace fit FILE [options]\n"
-    "\n"
-    "What more ranks would bring: gamma(k), density and bytes beyond the ranks that a trace has. How popular rows "
-    "are\n"
-    "over ranks is fitted to how many ranks have each row, in one iteration and in any of them; rows that nobody "
-    "has\n"
-    "seen yet are part of the fit. The bar (low, high) is where 95% of the truths should lie, judged by what the "
-    "same\n"
-    "method makes of quarters of the ranks; estimates are marked ~ in the table and stand apart in the JSON.\n"
-    "It supposes that the ranks to come are like those that are here: docs/model.md has the formulas and how far "
-    "off\n"
-    "it was where the truth is known.\n"
-    "\n"
-    "  --ranks LIST         rank counts to tell of, 8,16 or 8..512 (.. doubles; default: those of the fit, and 2, 4\n"
-    "                       and 8 times as many)\n"
-    "  --from N             fit on the first N ranks only (default all; at least 4, at most 1024)\n"
-    "  --iterations A:B     only iterations A to B-1 (default all)\n"
-    "  --tensor NAME        only this tensor (default all)\n"
-    "  --format FORMAT      table (default), json, or csv: one line for each tensor and rank count\n"
-    "  -o FILE              write there instead of to standard output\n"
-    "\n"
-    "examples:\n"
-    "  sparsync trace fit traces/bible-kjv-16.safetensors --ranks 16..256\n"
-    "  sparsync trace fit traces/wordnet-64.safetensors --from 16 --ranks 64 --format json\n";
-
 enum { TARGETS_MAX = 256 };
 
 struct arguments {
-  const char *file, *out;
-  enum trace_format format;
+  struct ss_call call;
+  const char *file;
   struct ss_fit_options options;
   uint32_t target[TARGETS_MAX];
 };
@@ -51,25 +26,18 @@ struct arguments {
 struct result {
   const struct ss_trace *trace;
   const struct ss_fit *fit;
+  enum ss_format format;
 };
 
-static const struct ss_option_spec specs[] = {{"ranks", true},  {"from", true},   {"iterations", true},
-                                              {"tensor", true}, {"format", true}, {"o", true},
-                                              {"help", false},  {NULL, false}};
+static bool read_ranks(void *arguments, const char *value, struct ss_error *error) {
+  struct arguments *a = arguments;
+  a->options.target = a->target;
+  return ss_ranks_parse(value, a->target, TARGETS_MAX, &a->options.targets, error);
+}
 
-static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct arguments *a = context;
-  if (!name) return trace_one_operand(&a->file, value, error);
-  if (strcmp(name, "ranks") == 0) {
-    a->options.target = a->target;
-    return ss_ranks_parse(value, a->target, TARGETS_MAX, &a->options.targets, error);
-  }
-  if (strcmp(name, "from") == 0) return trace_parse_u32(value, "--from", 1, SS_RANKS_MAX, &a->options.ranks, error);
-  if (strcmp(name, "iterations") == 0) return trace_parse_span(value, &a->options.first, &a->options.end, error);
-  if (strcmp(name, "format") == 0) return trace_parse_format(value, &a->format, error);
-  if (strcmp(name, "tensor") == 0) a->options.tensor = value;
-  if (strcmp(name, "o") == 0) a->out = value;
-  return true;
+static bool read_iterations(void *arguments, const char *value, struct ss_error *error) {
+  struct ss_fit_options *options = &((struct arguments *)arguments)->options;
+  return ss_span_parse(value, &options->first, &options->end, error);
 }
 
 /* --- what is told of a rank count ------------------------------------------------------------------------- */
@@ -175,9 +143,9 @@ static bool fill_json(cJSON *root, struct result result) {
 static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
   const struct result result = *(const struct result *)found;
   cJSON *root = cJSON_CreateObject();
-  if (root && fill_json(root, result)) return trace_print_json(root, stream, error);
+  if (root && fill_json(root, result)) return ss_json_print_free(root, stream, error);
   cJSON_Delete(root);
-  return trace_print_json(NULL, stream, error);
+  return ss_json_print_free(NULL, stream, error);
 }
 
 /* --- CSV -------------------------------------------------------------------------------------------------- */
@@ -219,7 +187,7 @@ static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
   for (size_t i = 0; table && i < result.fit->tensors; i++)
     for (size_t k = 0; k < result.fit->tensor[i].points; k++)
       csv_row(table, &result.fit->tensor[i], &result.fit->tensor[i].point[k]);
-  return trace_print_table(table, true, stream, error);
+  return ss_table_print_free(table, true, stream, error);
 }
 
 /* --- table ------------------------------------------------------------------------------------------------ */
@@ -257,7 +225,7 @@ static bool print_tensor(const struct ss_tensor_fit *t, FILE *stream, struct ss_
     bar_cells(table, p->measured, SS_RATIO, values[5]);
     bar_cells(table, p->measured, SS_BYTES, values[6]);
   }
-  return trace_print_table(table, false, stream, error);
+  return ss_table_print_free(table, false, stream, error);
 }
 
 static void print_fit(const struct ss_tensor_fit *t, uint32_t ranks, FILE *stream) {
@@ -303,26 +271,72 @@ static void default_targets(struct arguments *a, uint32_t ranks) {
   for (uint32_t times = 1; times <= 8; times *= 2) a->target[a->options.targets++] = times * ranks;
 }
 
-static bool fit_trace(void *context, const struct ss_trace *trace, struct ss_error *error) {
-  static const struct trace_printer printer = {print_json, print_csv, print_table};
-  struct arguments *a = context;
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  const struct result *r = context;
+  return r->format == SS_JSON  ? print_json(r, stream, error)
+         : r->format == SS_CSV ? print_csv(r, stream, error)
+                               : print_table(r, stream, error);
+}
+
+static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_fit *fit;
-  struct ss_progress progress = ss_progress_begin("tensors", a->options.tensor ? 1 : ss_trace_tensors(trace), false);
+  struct ss_progress progress =
+      ss_progress_begin("tensors", a->options.tensor ? 1 : ss_trace_tensors(trace), a->call.quiet);
   default_targets(a, a->options.ranks ? a->options.ranks : ss_trace_ranks(trace));
-  a->options.tick = trace_tick;
+  a->options.tick = ss_progress_tick;
   a->options.context = &progress;
   const bool fitted = ss_trace_fit(trace, &a->options, &fit, error);
   ss_progress_end(&progress);
   if (!fitted) return false;
-  const bool good = trace_print(&printer, &(struct result){trace, fit}, a->format, a->out, error);
+  const struct result result = {trace, fit, a->call.format};
+  const bool good = ss_output_write(a->call.output, print, &result, error);
   ss_fit_free(fit);
   return good;
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {0};
-  return ss_options_parse(argc, argv, specs, seen, &a, error) && trace_with("fit", a.file, fit_trace, &a, error);
+static bool run(struct ss_call *call, struct ss_error *error) {
+  struct arguments *a = (struct arguments *)call;
+  struct ss_trace *trace;
+  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "trace fit: name a trace");
+  if (!ss_trace_open(a->file, &trace, error)) return false;
+  const bool good = fit_trace(a, trace, error);
+  ss_trace_close(trace);
+  return good;
 }
 
-const struct ss_command trace_fit = {
-    .name = "fit", .summary = "gamma, density and bytes beyond the captured ranks", .help = help, .run = run};
+static const struct ss_option_spec options[] = {
+    {"", SS_TEXT(struct arguments, file), .value = "file"},
+    {"--ranks", SS_OTHER(read_ranks), .value = "LIST",
+     .help = "rank counts to tell of, 8,16 or 8..512 (.. doubles; default: those of the fit, and 2, 4 and 8 times as "
+             "many)"},
+    {"--from", SS_COUNT32(struct arguments, options.ranks, 1, SS_RANKS_MAX), .value = "N",
+     .help = "fit on the first N ranks only (default all; at least 4, at most 1024)"},
+    {"--iterations", SS_OTHER(read_iterations), .value = "A:B", .help = "only iterations A to B-1 (default all)"},
+    {"--tensor", SS_TEXT(struct arguments, options.tensor), .value = "NAME",
+     .help = "only this tensor (default all)"},
+    SS_OPTIONS_OUTPUT,
+    {.name = NULL}};
+
+const struct ss_command ss_command_trace_fit = {
+    .name = "fit",
+    .summary = "gamma, density and bytes beyond the captured ranks, with an error bar",
+    .usage =
+        "usage: sparsync trace fit FILE [OPTION...]\n"
+        "\n"
+        "What more ranks would bring: gamma(k), density and bytes beyond the ranks that a trace has. How popular "
+        "rows "
+        "are\n"
+        "over ranks is fitted to how many ranks have each row, in one iteration and in any of them; rows that nobody "
+        "has\n"
+        "seen yet are part of the fit. The bar (low, high) is where 95% of the truths should lie, judged by what the "
+        "same\n"
+        "method makes of quarters of the ranks; estimates are marked ~ in the table and stand apart in the JSON.\n"
+        "It supposes that the ranks to come are like those that are here: docs/model.md has the formulas and how far "
+        "off\n"
+        "it was where the truth is known. In CSV each tensor and rank count has a line.\n",
+    .examples = "examples:\n"
+                "  sparsync trace fit traces/bible-kjv-16.safetensors --ranks 16..256\n"
+                "  sparsync trace fit traces/wordnet-64.safetensors --from 16 --ranks 64 --format json\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .run = run};

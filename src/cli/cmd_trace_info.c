@@ -1,39 +1,18 @@
-#include "base/options.h"
-#include "base/units.h"
-#include "cli/cmd_trace.h"
+#include "base/file.h"
+#include "cli/command.h"
+#include "report/trace.h"
 #include "study/trace_json.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: sparsync trace info FILE [--format table|json|csv] [-o FILE]\n"
-    "\n"
-    "Checks a trace completely and prints what it holds: iterations, ranks, tensors, where it came from.\n"
-    "\n"
-    "  --format FORMAT      table (default), json, or csv: one line a tensor\n"
-    "  -o FILE              write there instead of to standard output\n"
-    "\n"
-    "example:\n"
-    "  sparsync trace info traces/bible-kjv-16.safetensors\n";
-
 struct arguments {
-  const char *file, *out;
-  enum trace_format format;
+  struct ss_call call;
+  const char *file;
 };
 
-static const struct ss_option_spec specs[] = {{"format", true}, {"o", true}, {"help", false}, {NULL, false}};
-
-static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct arguments *a = context;
-  if (!name) return trace_one_operand(&a->file, value, error);
-  if (strcmp(name, "format") == 0) return trace_parse_format(value, &a->format, error);
-  if (strcmp(name, "o") == 0) a->out = value;
-  return true;
-}
-
 static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
-  return trace_print_json(ss_trace_info_json(found), stream, error);
+  return ss_json_print_free(ss_trace_info_json(found), stream, error);
 }
 
 static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
@@ -58,7 +37,7 @@ static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
     ss_table_cell(table, "%s", values ? values : "");
     ss_table_cell(table, "%s", ss_trace_source(trace));
   }
-  return trace_print_table(table, true, stream, error);
+  return ss_table_print_free(table, true, stream, error);
 }
 
 static struct ss_table *list_tensors(const struct ss_trace *trace) {
@@ -90,7 +69,7 @@ static bool print_dense(const struct ss_trace *trace, FILE *stream, struct ss_er
     ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, (double)dense->bytes));
   }
   (void)fputs("\n", stream);
-  return trace_print_table(table, false, stream, error);
+  return ss_table_print_free(table, false, stream, error);
 }
 
 static struct ss_table *list_facts(const struct ss_trace *trace) {
@@ -125,20 +104,46 @@ static struct ss_table *list_facts(const struct ss_trace *trace) {
 
 static bool print_tables(const void *found, FILE *stream, struct ss_error *error) {
   const struct ss_trace *trace = found;
-  if (!trace_print_table(list_facts(trace), false, stream, error)) return false;
+  if (!ss_table_print_free(list_facts(trace), false, stream, error)) return false;
   (void)fputs("\n", stream);
-  return trace_print_table(list_tensors(trace), false, stream, error) && print_dense(trace, stream, error);
+  return ss_table_print_free(list_tensors(trace), false, stream, error) && print_dense(trace, stream, error);
 }
 
-static bool tell(void *context, const struct ss_trace *trace, struct ss_error *error) {
-  static const struct trace_printer printer = {print_json, print_csv, print_tables};
-  const struct arguments *a = context;
-  return trace_print(&printer, trace, a->format, a->out, error);
+struct answer {
+  const struct ss_trace *trace;
+  enum ss_format format;
+};
+
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  static bool (*const printers[])(const void *, FILE *, struct ss_error *) = {
+      [SS_TABLE] = print_tables, [SS_JSON] = print_json, [SS_CSV] = print_csv};
+  const struct answer *a = context;
+  return printers[a->format](a->trace, stream, error);
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {0};
-  return ss_options_parse(argc, argv, specs, seen, &a, error) && trace_with("info", a.file, tell, &a, error);
+static bool run(struct ss_call *call, struct ss_error *error) {
+  const struct arguments *a = (const struct arguments *)call;
+  struct ss_trace *trace;
+  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "trace info: name a trace");
+  if (!ss_trace_open(a->file, &trace, error)) return false;
+  const bool good = ss_output_write(call->output, print, &(struct answer){trace, call->format}, error);
+  ss_trace_close(trace);
+  return good;
 }
 
-const struct ss_command trace_info = {.name = "info", .summary = "what a trace file holds", .help = help, .run = run};
+static const struct ss_option_spec options[] = {
+    {"", SS_TEXT(struct arguments, file), .value = "file"}, SS_OPTIONS_OUTPUT, {.name = NULL}};
+
+const struct ss_command ss_command_trace_info = {
+    .name = "info",
+    .summary = "what a trace file holds",
+    .usage = "usage: sparsync trace info FILE [OPTION...]\n"
+             "\n"
+             "Checks a trace completely and prints what it holds: iterations, ranks, tensors, where it came from. In "
+             "CSV each\n"
+             "tensor has a line.\n",
+    .examples = "example:\n"
+                "  sparsync trace info traces/bible-kjv-16.safetensors\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .run = run};

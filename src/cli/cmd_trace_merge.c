@@ -1,75 +1,64 @@
 #include "base/memory.h"
-#include "base/options.h"
-#include "cli/cmd_trace.h"
+#include "cli/command.h"
 #include "trace/make/merge.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: sparsync trace merge PART... -o FILE [--tensor NAME]... [--source TEXT]\n"
-    "\n"
-    "Joins traces, such as one file of each process, into one: its ranks are those of the parts in the order given.\n"
-    "Tensors, iterations and metadata must agree.\n"
-    "\n"
-    "  --tensor NAME        keep this tensor (repeatable; default: all); one PART will do, to take tensors out of "
-    "it\n"
-    "  --source TEXT        what to record as the trace's origin; the parts' may then differ\n"
-    "  -o FILE              the trace (required; - for standard output)\n"
-    "\n"
-    "examples:\n"
-    "  sparsync trace merge rank0.safetensors rank1.safetensors -o all.safetensors\n"
-    "  sparsync trace merge traces/lstm-bible-4.safetensors --tensor lstm.weight_hh_l0.grad -o "
-    "gradients.safetensors\n";
-
 struct arguments {
-  const char **part, **tensor; /* [argc] */
-  size_t parts, tensors;
-  const char *source, *out;
+  struct ss_call call; /* its operands are the parts */
+  const char **tensor;
+  size_t tensors;
+  const char *source;
 };
-
-static const struct ss_option_spec specs[] = {
-    {"source", true}, {"tensor", true}, {"o", true}, {"help", false}, {NULL, false}};
-
-static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct arguments *a = context;
-  (void)error;
-  if (!name) a->part[a->parts++] = value;
-  else if (strcmp(name, "source") == 0) a->source = value;
-  else if (strcmp(name, "tensor") == 0) a->tensor[a->tensors++] = value;
-  else if (strcmp(name, "o") == 0) a->out = value;
-  return true;
-}
 
 static bool merge(const struct arguments *a, const struct ss_trace **traces, struct ss_error *error) {
   struct ss_trace *merged;
   const struct ss_merge_options options = {.source = a->source, .tensor = a->tensor, .tensors = a->tensors};
-  if (!ss_trace_merge(traces, a->parts, &options, &merged, error)) return false;
-  const bool good = ss_trace_save(a->out, merged, error);
+  if (!ss_trace_merge(traces, a->call.operands, &options, &merged, error)) return false;
+  const bool good = ss_trace_save(a->call.output, merged, error);
   ss_trace_close(merged);
   return good;
 }
 
 static bool open_and_merge(const struct arguments *a, struct ss_error *error) {
-  SS_AUTO_FREE struct ss_trace **traces = ss_alloc_zero(a->parts, sizeof *traces);
+  SS_AUTO_FREE struct ss_trace **traces = ss_alloc_zero(a->call.operands, sizeof *traces);
   if (!traces) return ss_fail_memory(error, "merging traces");
   size_t opened = 0;
-  while (opened < a->parts && ss_trace_open(a->part[opened], &traces[opened], error)) opened++;
-  const bool good = opened == a->parts && merge(a, (const struct ss_trace **)traces, error);
+  while (opened < a->call.operands && ss_trace_open(a->call.operand[opened], &traces[opened], error)) opened++;
+  const bool good = opened == a->call.operands && merge(a, (const struct ss_trace **)traces, error);
   while (opened > 0) ss_trace_close(traces[--opened]);
   return good;
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  SS_AUTO_FREE const char **part = ss_alloc((size_t)argc, sizeof *part);
-  SS_AUTO_FREE const char **tensor = ss_alloc((size_t)argc, sizeof *tensor);
-  struct arguments a = {.part = part, .tensor = tensor};
-  if (!part || !tensor) return ss_fail_memory(error, "merging traces");
-  if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
-  if (a.parts == 0) return ss_fail(error, SS_BAD_INPUT, "trace merge: name the traces to join");
-  if (!a.out) return ss_fail(error, SS_BAD_INPUT, "trace merge: say where to write the trace with -o FILE");
-  return open_and_merge(&a, error);
+static bool run(struct ss_call *call, struct ss_error *error) {
+  if (call->operands == 0) return ss_fail(error, SS_BAD_INPUT, "trace merge: name the traces to join");
+  if (!call->output) return ss_fail(error, SS_BAD_INPUT, "trace merge: say where to write the trace with -o FILE");
+  return open_and_merge((const struct arguments *)call, error);
 }
 
-const struct ss_command trace_merge = {
-    .name = "merge", .summary = "join traces that each hold some of the ranks", .help = help, .run = run};
+static const struct ss_option_spec options[] = {
+    SS_OPTION_OPERANDS,
+    {"--tensor", SS_TEXTS(struct arguments, tensor, tensors), .value = "NAME",
+     .help = "keep this tensor (repeatable; default: all); one PART will do, to take tensors out of it"},
+    {"--source", SS_TEXT(struct arguments, source), .value = "TEXT",
+     .help = "what to record as the trace's origin; the parts' may then differ"},
+    SS_OPTIONS_OUTPUT_TRACE,
+    {.name = NULL}};
+
+const struct ss_command ss_command_trace_merge = {
+    .name = "merge",
+    .summary = "join traces that each hold some of the ranks",
+    .usage =
+        "usage: sparsync trace merge PART... -o FILE [OPTION...]\n"
+        "\n"
+        "Joins traces, such as one file of each process, into one: its ranks are those of the parts in the order "
+        "given.\n"
+        "Tensors, iterations and metadata must agree.\n",
+    .examples = "examples:\n"
+                "  sparsync trace merge rank0.safetensors rank1.safetensors -o all.safetensors\n"
+                "  sparsync trace merge traces/lstm-bible-4.safetensors --tensor lstm.weight_hh_l0.grad -o "
+                "gradients.safetensors\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .run = run};

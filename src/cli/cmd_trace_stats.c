@@ -1,8 +1,9 @@
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/options.h"
 #include "base/units.h"
-#include "cli/cmd_trace.h"
+#include "cli/command.h"
 #include "cli/progress.h"
+#include "report/trace.h"
 #include "study/trace_json.h"
 
 #include <inttypes.h>
@@ -10,30 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: sparsync trace stats FILE [options]\n"
-    "\n"
-    "Measures a trace, each quantity a mean over iterations:\n"
-    "  density    unique rows of a rank / rows\n"
-    "  overlap    of two ranks' row sets: rows in both / rows of the smaller; mean over pairs of ranks\n"
-    "             (100 seeded pairs where there are more)\n"
-    "  gamma(k)   densification: unique rows of ranks 0..k-1 together / mean unique rows of one rank\n"
-    "  skewness   densest of p even row ranges / density, for p = ranks and powers of two; mean over ranks\n"
-    "  lookups    rows of a rank as they were looked up; coalesced: unique ones; prior: those of them that any rank\n"
-    "             looks up again in the next iteration (the last iteration has none)\n"
-    "\n"
-    "  --iterations A:B     only iterations A to B-1 (default all)\n"
-    "  --ranks N            only the first N ranks (default all)\n"
-    "  --format FORMAT      table (default), json, or csv: one line a tensor\n"
-    "  -o FILE              write there instead of to standard output\n"
-    "\n"
-    "examples:\n"
-    "  sparsync trace stats traces/bible-kjv-16.safetensors\n"
-    "  sparsync trace stats traces/wordnet-64.safetensors --ranks 8 --iterations 0:5 --format json\n";
-
 struct arguments {
-  const char *file, *out;
-  enum trace_format format;
+  struct ss_call call;
+  const char *file;
   struct ss_stats_window window;
 };
 
@@ -41,24 +21,17 @@ struct arguments {
 struct result {
   const struct ss_trace *trace;
   const struct ss_stats *stats;
+  enum ss_format format;
 };
 
-static const struct ss_option_spec specs[] = {{"iterations", true}, {"ranks", true}, {"format", true},
-                                              {"o", true},          {"help", false}, {NULL, false}};
-
-static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct arguments *a = context;
-  if (!name) return trace_one_operand(&a->file, value, error);
-  if (strcmp(name, "iterations") == 0) return trace_parse_span(value, &a->window.first, &a->window.end, error);
-  if (strcmp(name, "ranks") == 0) return trace_parse_u32(value, "--ranks", 1, SS_RANKS_MAX, &a->window.ranks, error);
-  if (strcmp(name, "format") == 0) return trace_parse_format(value, &a->format, error);
-  if (strcmp(name, "o") == 0) a->out = value;
-  return true;
+static bool read_iterations(void *arguments, const char *value, struct ss_error *error) {
+  struct ss_stats_window *window = &((struct arguments *)arguments)->window;
+  return ss_span_parse(value, &window->first, &window->end, error);
 }
 
 static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
   const struct result *result = found;
-  return trace_print_json(ss_trace_stats_json(result->trace, result->stats), stream, error);
+  return ss_json_print_free(ss_trace_stats_json(result->trace, result->stats), stream, error);
 }
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */
@@ -116,7 +89,7 @@ static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
   const struct result result = *(const struct result *)found;
   struct ss_table *table = csv_table(result.stats);
   for (size_t i = 0; table && i < result.stats->tensors; i++) csv_row(table, result.stats, &result.stats->tensor[i]);
-  return trace_print_table(table, true, stream, error);
+  return ss_table_print_free(table, true, stream, error);
 }
 
 /* --- table ---------------------------------------------------------------------------------------------- */
@@ -175,9 +148,9 @@ static bool print_table(const void *found, FILE *stream, struct ss_error *error)
                 "iterations %" PRIu64 " to %" PRIu64 ", %" PRIu32
                 " ranks; rows and bytes are of one rank in one iteration, means over both\n\n",
                 stats->first, stats->end - 1, stats->ranks);
-  if (!trace_print_table(sizes_table(stats), false, stream, error)) return false;
+  if (!ss_table_print_free(sizes_table(stats), false, stream, error)) return false;
   (void)fputs("\n", stream);
-  if (!trace_print_table(curve_table(stats), false, stream, error)) return false;
+  if (!ss_table_print_free(curve_table(stats), false, stream, error)) return false;
   (void)fputs("\n"
               "prior: unique rows that some rank looks up again in the next iteration\n"
               "gamma(k): unique rows of k ranks together, in units of one rank's\n"
@@ -188,28 +161,66 @@ static bool print_table(const void *found, FILE *stream, struct ss_error *error)
 
 /* --- command -------------------------------------------------------------------------------------------- */
 
-static bool measure(void *context, const struct ss_trace *trace, struct ss_error *error) {
-  static const struct trace_printer printer = {print_json, print_csv, print_table};
-  const struct arguments *a = context;
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  const struct result *r = context;
+  return r->format == SS_JSON  ? print_json(r, stream, error)
+         : r->format == SS_CSV ? print_csv(r, stream, error)
+                               : print_table(r, stream, error);
+}
+
+static bool measure(const struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_stats *stats;
   struct ss_stats_window window = a->window;
   const uint64_t end = window.end ? window.end : ss_trace_iterations(trace);
   const uint64_t iterations = end > window.first ? end - window.first : 1;
-  struct ss_progress progress = ss_progress_begin("iterations", iterations * ss_trace_tensors(trace), false);
-  window.tick = trace_tick;
+  struct ss_progress progress = ss_progress_begin("iterations", iterations * ss_trace_tensors(trace), a->call.quiet);
+  window.tick = ss_progress_tick;
   window.context = &progress;
   const bool measured = ss_trace_stats(trace, window, &stats, error);
   ss_progress_end(&progress);
   if (!measured) return false;
-  const bool good = trace_print(&printer, &(struct result){trace, stats}, a->format, a->out, error);
+  const struct result result = {trace, stats, a->call.format};
+  const bool good = ss_output_write(a->call.output, print, &result, error);
   ss_stats_free(stats);
   return good;
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {0};
-  return ss_options_parse(argc, argv, specs, seen, &a, error) && trace_with("stats", a.file, measure, &a, error);
+static bool run(struct ss_call *call, struct ss_error *error) {
+  const struct arguments *a = (const struct arguments *)call;
+  struct ss_trace *trace;
+  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "trace stats: name a trace");
+  if (!ss_trace_open(a->file, &trace, error)) return false;
+  const bool good = measure(a, trace, error);
+  ss_trace_close(trace);
+  return good;
 }
 
-const struct ss_command trace_stats = {
-    .name = "stats", .summary = "density, overlap, densification and skewness", .help = help, .run = run};
+static const struct ss_option_spec options[] = {
+    {"", SS_TEXT(struct arguments, file), .value = "file"},
+    {"--iterations", SS_OTHER(read_iterations), .value = "A:B", .help = "only iterations A to B-1 (default all)"},
+    {"--ranks", SS_COUNT32(struct arguments, window.ranks, 1, SS_RANKS_MAX), .value = "N",
+     .help = "only the first N ranks (default all)"},
+    SS_OPTIONS_OUTPUT,
+    {.name = NULL}};
+
+const struct ss_command ss_command_trace_stats = {
+    .name = "stats",
+    .summary = "density, overlap, densification and skewness",
+    .usage =
+        "usage: sparsync trace stats FILE [OPTION...]\n"
+        "\n"
+        "Measures a trace, each quantity a mean over iterations (in CSV, each tensor has a line):\n"
+        "  density    unique rows of a rank / rows\n"
+        "  overlap    of two ranks' row sets: rows in both / rows of the smaller; mean over pairs of ranks\n"
+        "             (100 seeded pairs where there are more)\n"
+        "  gamma(k)   densification: unique rows of ranks 0..k-1 together / mean unique rows of one rank\n"
+        "  skewness   densest of p even row ranges / density, for p = ranks and powers of two; mean over ranks\n"
+        "  lookups    rows of a rank as they were looked up; coalesced: unique ones; prior: those of them that any "
+        "rank\n"
+        "             looks up again in the next iteration (the last iteration has none)\n",
+    .examples = "examples:\n"
+                "  sparsync trace stats traces/bible-kjv-16.safetensors\n"
+                "  sparsync trace stats traces/wordnet-64.safetensors --ranks 8 --iterations 0:5 --format json\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .run = run};

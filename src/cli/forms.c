@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_gamma(struct ss_forms_call *c, const char *text, struct ss_error *error) {
+bool ss_forms_read_gamma(void *arguments, const char *text, struct ss_error *error) {
+  struct ss_forms_call *c = &((struct ss_forms_arguments *)arguments)->forms;
   static const char *const names[] = {"random", "full", "none"};
   for (int i = 0; i < 3; i++)
     if (strcmp(text, names[i]) == 0) {
@@ -33,28 +34,9 @@ static bool positive(const char *text, enum ss_dimension dimension, const char *
   return *out > 0 || ss_fail(error, SS_BAD_INPUT, "--%s: \"%s\" is not above zero", name, text);
 }
 
-struct ss_forms_call *ss_forms_new(void) {
-  struct ss_forms_call *c = ss_alloc_zero(1, sizeof *c);
-  if (c) ss_supposition_init(&c->with);
-  return c;
-}
-
-bool ss_forms_option(struct ss_forms_call *c, const char *name, const char *value, struct ss_error *error) {
-  if (strcmp(name, "M") == 0) return positive(value, SS_BYTES, name, &c->with.bytes, error);
-  if (strcmp(name, "density") == 0) return positive(value, SS_RATIO, name, &c->with.density, error);
-  if (strcmp(name, "lookups") == 0) return positive(value, SS_RATIO, name, &c->with.lookups, error);
-  if (strcmp(name, "gamma") == 0) return read_gamma(c, value, error);
-  if (strcmp(name, "row-width") == 0)
-    return ss_count_parse(value, "--row-width", 1, UINT32_MAX, &c->with.row_width, error);
-  if (strcmp(name, "value-bytes") == 0)
-    return ss_count_parse(value, "--value-bytes", 1, 16, &c->with.value_bytes, error);
-  if (strcmp(name, "index-bytes") == 0)
-    return ss_count_parse(value, "--index-bytes", 0, 16, &c->with.index_bytes, error);
-  if (strcmp(name, "servers") == 0) return ss_count_parse(value, "--servers", 1, 1u << 20, &c->with.servers, error);
-  if (strcmp(name, "k") == 0) return ss_count_parse(value, "--k", 1, UINT32_MAX, &c->with.k, error);
-  if (strcmp(name, "teams") == 0) return ss_count_parse(value, "--teams", 1, 1u << 20, &c->with.teams, error);
-  if (strcmp(name, "block") == 0) return ss_count_parse(value, "--block", 1, 1u << 20, &c->with.block, error);
-  if (c->files == sizeof c->file / sizeof *c->file) return ss_fail(error, SS_BAD_INPUT, "--file: too many");
+bool ss_forms_add_file(void *arguments, const char *value, struct ss_error *error) {
+  struct ss_forms_call *c = &((struct ss_forms_arguments *)arguments)->forms;
+  if (c->files == SS_FORM_FILES_MAX) return ss_fail(error, SS_BAD_INPUT, "--file: too many");
   c->file[c->files++] = value;
   return true;
 }

@@ -1,11 +1,10 @@
-/* sparsync: one table of subcommands. */
+/* sparsync: finds the command that is asked for, and turns what comes of it into an exit status. */
 #include "cli/commands.h"
-#include "exec/launch.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ROOM = 32 }; /* more than there are subcommands */
+enum { COMMANDS_MAX = 32 };
 
 static void print_help(FILE *stream) {
   fputs("usage: sparsync COMMAND [OPTION...]\n\n"
@@ -24,19 +23,17 @@ static void print_help(FILE *stream) {
       stream);
 }
 
-static int unknown(const char *name) {
-  const char *names[ROOM] = {NULL};
-  for (size_t i = 0; ss_commands[i] && i + 1 < ROOM; i++) names[i] = ss_commands[i]->name;
-  const char *near = ss_nearest(name, names);
-  if (near) fprintf(stderr, "sparsync: no command is called \"%s\" (did you mean \"%s\"?)\n", name, near);
-  else fprintf(stderr, "sparsync: no command is called \"%s\" (sparsync --help lists them)\n", name);
+static int fail_unknown(const char *name) {
+  const char *names[COMMANDS_MAX + 1] = {NULL};
+  for (size_t i = 0; ss_commands[i] && i < COMMANDS_MAX; i++) names[i] = ss_commands[i]->name;
+  fprintf(stderr, "sparsync: no command is called \"%s\"%s\n", name,
+          ss_suggest(name, names, "sparsync --help lists them").text);
   return SS_BAD_INPUT;
 }
 
 static int run(const struct ss_command *command, int argc, char **argv) {
   struct ss_error error = {0};
-  const bool together = command->together && ss_launch_read().several;
-  const bool ok = together ? command->together(argc, argv, &error) : command->run(argc, argv, &error);
+  const bool ok = ss_command_execute(command, argc, argv, &error);
   if (ok && fflush(stdout) != 0) {
     fprintf(stderr, "sparsync %s: cannot write to standard output\n", command->name);
     return SS_MACHINE;
@@ -55,10 +52,10 @@ int main(int argc, char **argv) {
     puts("sparsync " SS_VERSION);
     return SS_OK;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
     print_help(stdout);
     return SS_OK;
   }
-  const struct ss_command *command = ss_command_find(argv[1]);
-  return command ? run(command, argc - 1, argv + 1) : unknown(argv[1]);
+  const struct ss_command *command = ss_command_find(argc - 1, argv + 1);
+  return command ? run(command, argc - 1, argv + 1) : fail_unknown(argv[1]);
 }

@@ -46,6 +46,11 @@ void ss_progress_step(struct ss_progress *p) {
   ss_progress_advance(p, 1, 1, (double)p->all);
 }
 
+void ss_progress_tick(void *progress) {
+  struct ss_progress *p = progress;
+  if (p->done < p->all) ss_progress_step(p);
+}
+
 void ss_progress_end(struct ss_progress *p) {
   if (p->shown) fputs("\r\033[K", stderr);
   p->shown = false;

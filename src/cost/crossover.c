@@ -1,5 +1,6 @@
 #include "cost/crossover.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <gsl/gsl_errno.h>
@@ -38,15 +39,14 @@ static void note_gap(struct finding *f, double x, const struct ss_error *why) {
   struct ss_crossover *out = f->out;
   for (size_t i = 0; i < out->gaps; i++)
     if (out->gap[i].at >= x && out->gap[i].at <= x) return; /* refining comes by again */
-  struct ss_crossover_gap *grown = ss_realloc(out->gap, out->gaps + 1, sizeof *grown);
-  if (!grown) {
+  if (!ss_grow_by_one(out->gap, out->gaps)) {
     f->short_of_memory = true;
     return;
   }
   if (out->gaps == 0) f->why = *why;
-  out->gap = grown;
-  grown[out->gaps].at = x;
-  snprintf(grown[out->gaps++].why, sizeof grown->why, "%.199s", why->text);
+  struct ss_crossover_gap *gap = &out->gap[out->gaps++];
+  gap->at = x;
+  snprintf(gap->why, sizeof gap->why, "%.199s", why->text);
 }
 
 /* Costs of nothing, or that are no numbers, cannot be compared. */
@@ -172,10 +172,8 @@ static void refine_whole(struct finding *f, struct probe *a, struct probe *b) {
 
 static bool add_crossing(struct finding *f, struct probe a, struct probe b) {
   struct ss_crossover *out = f->out;
-  struct ss_crossing *grown = ss_realloc(out->crossing, out->crossings + 1, sizeof *grown);
-  if (!grown) return false;
-  out->crossing = grown;
-  struct ss_crossing *c = &grown[out->crossings++];
+  if (!ss_grow_by_one(out->crossing, out->crossings)) return false;
+  struct ss_crossing *c = &out->crossing[out->crossings++];
   *c = (struct ss_crossing){.below = a.winner, .above = b.winner};
   struct probe here = b;
   if (f->search->whole) {

@@ -40,10 +40,8 @@ static bool set_name(const struct ss_duel *duel, struct ss_doc *doc, const char 
   for (size_t i = 0; i < duel->costs->count; i++)
     if (is_form(&duel->costs->cost[i], name)) return set_form(doc, &duel->costs->cost[i], error);
   for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
-  const char *near = ss_nearest(name, names);
-  return ss_fail(error, SS_BAD_INPUT, "no scheme and no closed form is called \"%s\"%s%s%s", name,
-                 near ? " (did you mean \"" : " (sparsync list schemes and list costs show them)", near ? near : "",
-                 near ? "\"?)" : "");
+  return ss_fail(error, SS_BAD_INPUT, "no scheme and no closed form is called \"%s\"%s", name,
+                 ss_suggest(name, names, "sparsync list schemes and list costs show them").text);
 }
 
 static bool set_options(struct ss_doc *doc, char *options, struct ss_error *error) {

@@ -1,5 +1,6 @@
 #include "cost/grid.h"
 
+#include "base/list.h"
 #include "sim/collectives/collectives.h"
 
 #include <math.h>
@@ -49,11 +50,7 @@ struct axes {
 };
 
 static bool append(struct ss_grid *grid, const struct ss_grid_point *point, struct ss_error *error) {
-  if ((grid->count & (grid->count - 1)) == 0) { /* room doubles at powers of two */
-    struct ss_grid_point *grown = ss_realloc(grid->point, grid->count ? 2 * grid->count : 1, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "listing a grid");
-    grid->point = grown;
-  }
+  if (!ss_grow_by_one(grid->point, grid->count)) return ss_fail_memory(error, "listing a grid");
   grid->point[grid->count++] = *point;
   return true;
 }

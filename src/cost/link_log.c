@@ -1,6 +1,7 @@
 #include "cost/link_log.h"
 
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <ctype.h>
@@ -50,7 +51,6 @@ struct reader {
   uint32_t factors; /* rows that tell the ratio of busbw to algbw, and: */
   double factor;    /* the last of these ratios */
   double *size, *seconds;
-  size_t capacity;
 };
 
 static bool wrong(const struct reader *r, struct ss_error *error, const char *what) {
@@ -153,15 +153,8 @@ static bool keep(struct reader *r, double size, double seconds, struct ss_error 
   if (!(seconds > 0 && seconds < 1e6)) return wrong(r, error, "a time must be above 0, and below a million seconds");
   if (size < r->options->least || size > r->options->most) return true;
   if (r->log->count == SS_LINK_SAMPLES) return wrong(r, error, "these are more rows than can be fitted (4096)");
-  if (r->log->count == r->capacity) {
-    const size_t capacity = 2 * r->capacity + 64;
-    double *sizes = ss_realloc(r->size, capacity, sizeof *sizes);
-    if (sizes) r->size = sizes;
-    double *times = ss_realloc(r->seconds, capacity, sizeof *times);
-    if (times) r->seconds = times;
-    if (!sizes || !times) return ss_fail_memory(error, "reading a log");
-    r->capacity = capacity;
-  }
+  if (!ss_grow_by_one(r->size, r->log->count) || !ss_grow_by_one(r->seconds, r->log->count))
+    return ss_fail_memory(error, "reading a log");
   r->size[r->log->count] = size;
   r->seconds[r->log->count++] = seconds;
   return true;

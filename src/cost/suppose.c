@@ -1,9 +1,7 @@
 #include "cost/suppose.h"
 
-#include <math.h>
-
 void ss_supposition_init(struct ss_supposition *c) {
-  *c = (struct ss_supposition){.lookups = NAN, .row_width = 1, .value_bytes = 4, .index_bytes = 4};
+  *c = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
 }
 
 double ss_supposed_gamma(const struct ss_supposition *c, double k) {

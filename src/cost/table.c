@@ -64,11 +64,9 @@ static bool known_schemes(const struct ss_costs_question *q, struct ss_error *er
   const char *names[64] = {NULL};
   for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
   for (size_t i = 0; i < q->schemes; i++) {
-    const char *near = ss_nearest(q->scheme[i], names);
     if (!ss_scheme_find(q->scheme[i]))
-      return ss_fail(error, SS_BAD_INPUT, "no scheme is called \"%s\"%s%s%s", q->scheme[i],
-                     near ? " (did you mean \"" : " (sparsync list schemes shows them)", near ? near : "",
-                     near ? "\"?)" : "");
+      return ss_fail(error, SS_BAD_INPUT, "no scheme is called \"%s\"%s", q->scheme[i],
+                     ss_suggest(q->scheme[i], names, "sparsync list schemes shows them").text);
   }
   return true;
 }

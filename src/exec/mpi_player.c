@@ -1,4 +1,6 @@
 #include "exec/mpi_player.h"
+
+#include "base/list.h"
 #include "exec/waiting.h"
 
 #include <limits.h>
@@ -46,13 +48,7 @@ static bool lives_here(const struct ss_player *player, uint32_t endpoint) {
 /* --- what is known -------------------------------------------------------------------------------------- */
 
 static bool remember(struct ss_mpi_player *p, const void *bytes, uint64_t size, struct ss_error *error) {
-  if (size > p->heard_capacity - p->heard_size) {
-    const uint64_t capacity = 2 * (p->heard_capacity + size);
-    unsigned char *heard = ss_realloc(p->heard, capacity, 1);
-    if (!heard) return ss_fail_memory(error, "remembering sizes");
-    p->heard = heard;
-    p->heard_capacity = capacity;
-  }
+  if (!ss_grow(p->heard, p->heard_capacity, p->heard_size + size)) return ss_fail_memory(error, "remembering sizes");
   if (size > 0) memcpy(p->heard + p->heard_size, bytes, size);
   p->heard_size += size;
   return true;

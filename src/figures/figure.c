@@ -1,6 +1,8 @@
 #include "figures/figure.h"
 
 #include "base/memory.h"
+#include "query/field.h"
+#include "query/question.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -91,9 +93,9 @@ static bool read_axis(struct ss_node node, struct ss_plot *plot, struct ss_plot_
 
 static const cJSON *field_of(const struct record *r, const char *field) {
   if (r->member && strcmp(field, "value") == 0) return r->member;
-  const cJSON *own = cJSON_IsObject(r->member) ? ss_record_find(r->member, field) : NULL;
+  const cJSON *own = cJSON_IsObject(r->member) ? ss_field_find(r->member, field) : NULL;
   if (own) return own;
-  return ss_record_find(r->result, field);
+  return ss_field_find(r->result, field);
 }
 
 static double number_of(const struct record *r, const struct quantity *q) {
@@ -133,30 +135,18 @@ static const char *series_of(const struct record *r, const struct mapping *m, ch
 
 /* --- which records ------------------------------------------------------------------------------------------ */
 
-static bool equals(const cJSON *found, const cJSON *wanted) {
-  if (cJSON_IsString(found) && cJSON_IsString(wanted)) return strcmp(found->valuestring, wanted->valuestring) == 0;
-  if (cJSON_IsBool(found) && cJSON_IsBool(wanted)) return cJSON_IsTrue(found) == cJSON_IsTrue(wanted);
-  return cJSON_IsNumber(found) && cJSON_IsNumber(wanted) &&
-         fabs(found->valuedouble - wanted->valuedouble) <= 1e-9 * fabs(wanted->valuedouble);
-}
-
 static bool admitted(const struct record *r, struct ss_node where) {
-  cJSON index = {.type = cJSON_Number, .valuedouble = r->index};
+  const cJSON index = {.type = cJSON_Number, .valuedouble = r->index};
   for (struct ss_node at = ss_node_first(where); ss_node_present(at); at = ss_node_next(at)) {
     const bool by_index = r->member && strcmp(ss_node_key(at), "index") == 0;
-    const cJSON *found = by_index ? &index : field_of(r, ss_node_key(at));
-    bool any = false;
-    if (ss_node_is_array(at))
-      for (const cJSON *item = at.at->child; item; item = item->next) any = any || equals(found, item);
-    else any = equals(found, at.at);
-    if (!any) return false;
+    if (!ss_field_is(by_index ? &index : field_of(r, ss_node_key(at)), at.at)) return false;
   }
   return true;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------- */
 
-/* What was looked for in vain, for the message when no record has it. */
+/* What was looked for, for the message when no record has it. */
 struct search {
   size_t records, rows;
   const char *missing; /* the field that the last record lacked */
@@ -201,7 +191,7 @@ static bool add_record(const struct record *r, const struct mapping *m, struct s
 /* The members of a list are counted from 0; of an object, by their names if those are numbers. */
 static bool add_members(const cJSON *result, const struct mapping *m, struct ss_plot *plot,
                         struct ss_plot_panel *panel, struct search *search, struct ss_error *error) {
-  const cJSON *list = ss_record_find(result, m->each);
+  const cJSON *list = ss_field_find(result, m->each);
   size_t index = 0;
   if (!list || !list->child) {
     search->records++;
@@ -239,89 +229,56 @@ static bool fail_search(const struct search *search, struct ss_error *error) {
   name_fields(search->sample, "", fields, sizeof fields);
   const char *names[128] = {NULL};
   size_t count = 0;
+  const bool is_there = cJSON_HasObjectItem(search->sample, search->missing);
   for (const cJSON *item = search->sample->child; item && count < 127; item = item->next)
     if (item->string) names[count++] = item->string;
-  const char *near = ss_nearest(search->missing, names);
-  return ss_fail(error, SS_BAD_INPUT, "no result has a value for \"%s\"%s%s%s; there are %s", search->missing,
-                 near && strcmp(near, search->missing) != 0 ? " (did you mean \"" : "",
-                 near && strcmp(near, search->missing) != 0 ? near : "",
-                 near && strcmp(near, search->missing) != 0 ? "\"?)" : "", fields);
+  return ss_fail(error, SS_BAD_INPUT, "no result has a value for \"%s\"%s; there are %s", search->missing,
+                 is_there ? "" : ss_suggest(search->missing, names, NULL).text, fields);
 }
 
 /* --- entries ------------------------------------------------------------------------------------------------ */
 
-enum { KEPT = 32 };
+bool ss_figure_fail_empty(const char *what, struct ss_error *error) {
+  (void)ss_fail(
+      error, SS_BAD_INPUT,
+      "%s: holds no list of results (take what run, cost, plan, train or trace stats print with --format json)",
+      what);
+  return false;
+}
 
-/* Results of a figure's entries: panels often show different fields of the same. */
-struct results {
-  char *key[KEPT]; /* the JSON of what was computed */
-  struct ss_records records[KEPT];
-  size_t count;
+static bool records_of(struct ss_query *query, struct ss_node entry, const cJSON **list, struct ss_error *error) {
+  const struct ss_question question = {.node = entry};
+  const cJSON *answer;
+  char place[200];
+  if (!ss_query_ask(query, &question, &answer, error)) return false;
+  *list = ss_records(answer);
+  if (*list && (*list)->child) return true;
+  (void)ss_figure_fail_empty(ss_node_path(entry, place, sizeof place), error);
+  return ss_fail_prefix(error, "%s", ss_doc_name(entry.doc));
+}
+
+/* What the rows of a panel are made from. */
+struct filling {
+  struct ss_query *query;
+  struct ss_plot *plot;
+  struct ss_plot_panel *panel;
 };
 
-static void results_free(struct results *r) {
-  for (size_t i = 0; i < r->count; i++) {
-    free(r->key[i]);
-    ss_records_free(&r->records[i]);
-  }
-}
-
-static char *key_of(struct ss_node entry) {
-  static const char *const parts[] = {"command", "scenario", "make", "file", "measure", NULL};
-  cJSON *key = cJSON_CreateArray();
-  for (size_t i = 0; parts[i]; i++) {
-    const struct ss_node part = ss_node_get(entry, parts[i]);
-    cJSON_AddItemToArray(key, ss_node_present(part) ? cJSON_Duplicate(part.at, true) : cJSON_CreateNull());
-  }
-  char *text = cJSON_PrintUnformatted(key);
-  cJSON_Delete(key);
-  return text;
-}
-
-/* The oldest make room: figures of more entries compute some of them twice. */
-static bool results_of(struct results *r, struct ss_node entry, const cJSON **list, struct ss_error *error) {
-  char *key = key_of(entry);
-  if (!key) return ss_fail_memory(error, "computing a figure");
-  for (size_t i = 0; i < r->count; i++)
-    if (strcmp(r->key[i], key) == 0) {
-      free(key);
-      *list = r->records[i].list;
-      return true;
-    }
-  struct ss_records records;
-  if (!ss_records_get(entry, &records, error)) {
-    free(key);
-    return false;
-  }
-  if (r->count == KEPT) {
-    free(r->key[0]);
-    ss_records_free(&r->records[0]);
-    memmove(r->key, r->key + 1, (KEPT - 1) * sizeof *r->key);
-    memmove(r->records, r->records + 1, (KEPT - 1) * sizeof *r->records);
-    r->count--;
-  }
-  r->key[r->count] = key;
-  r->records[r->count++] = records;
-  *list = records.list;
-  return true;
-}
-
-static bool add_entry(struct ss_node entry, const struct mapping *of_panel, struct results *results,
-                      struct ss_plot *plot, struct ss_plot_panel *panel, struct ss_error *error) {
-  static const char *const keys[] = {"command", "scenario", "make", "file",   "measure", "each",  "x", "y",
-                                     "z",       "low",      "high", "series", "where",   "notes", NULL};
+static bool add_entry(struct ss_node entry, const struct mapping *of_panel, const struct filling *f,
+                      struct ss_error *error) {
+  static const char *const own[] = {"each", "x", "y", "z", "low", "high", "series", "where", "notes", NULL};
   struct mapping m = *of_panel;
   const cJSON *list;
   struct search search = {0};
   m.also_where = ss_node_get(entry, "where");
-  if (!ss_node_keys(entry, keys, error) || !read_mapping(entry, &m, error) ||
-      !results_of(results, entry, &list, error))
+  if (!ss_question_keys(entry, own, error) || !read_mapping(entry, &m, error) ||
+      !records_of(f->query, entry, &list, error))
     return false;
   bool ok = true;
   for (const cJSON *item = list->child; ok && item; item = item->next) {
     const struct record r = {.result = item};
-    ok =
-        m.each ? add_members(item, &m, plot, panel, &search, error) : add_record(&r, &m, plot, panel, &search, error);
+    ok = m.each ? add_members(item, &m, f->plot, f->panel, &search, error)
+                : add_record(&r, &m, f->plot, f->panel, &search, error);
   }
   return ok && (search.rows > 0 || fail_search(&search, error));
 }
@@ -414,7 +371,7 @@ static void keep_winners(struct ss_plot_panel *panel) {
 
 /* --- panels ------------------------------------------------------------------------------------------------- */
 
-static bool read_panel(struct ss_node node, struct results *results, struct ss_plot *plot, struct ss_error *error) {
+static bool read_panel(struct ss_node node, struct ss_query *query, struct ss_plot *plot, struct ss_error *error) {
   static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",
                                      "series", "names", "where", "relative", "data", NULL};
   static const char *const kinds[] = {"lines", "bars", "heat", "map", "spans", NULL};
@@ -434,10 +391,10 @@ static bool read_panel(struct ss_node node, struct results *results, struct ss_p
       !read_axis(ss_node_get(node, "y"), plot, &panel->y, error) ||
       !read_axis(ss_node_get(node, "z"), plot, &panel->z, error) || !ss_node_need(node, "data", &data, error))
     return false;
+  const struct filling filling = {query, plot, panel};
   for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
     const size_t first = panel->rows;
-    if (!add_entry(entry, &m, results, plot, panel, error) ||
-        !make_relative(ss_node_get(node, "relative"), panel, first, error))
+    if (!add_entry(entry, &m, &filling, error) || !make_relative(ss_node_get(node, "relative"), panel, first, error))
       return false;
   }
   if (panel->rows == 0) return ss_node_fail(data, error, "is no list of entries");
@@ -482,10 +439,10 @@ bool ss_figure_plot(struct ss_doc *doc, struct ss_plot *plot, struct ss_error *e
   if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
   if (ss_node_size(panels) == 0 || ss_node_size(panels) > SS_PLOT_PANELS)
     return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
-  struct results results = {0};
-  bool ok = true;
+  struct ss_query *query = ss_query_new(0);
+  bool ok = query || ss_fail_memory(error, "computing a figure");
   for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at))
-    ok = read_panel(at, &results, plot, error);
-  results_free(&results);
+    ok = read_panel(at, query, plot, error);
+  ss_query_free(query);
   return ok;
 }

@@ -1,6 +1,7 @@
 #include "figures/plot.h"
 
 #include "base/file.h"
+#include "base/list.h"
 #include "report/table.h"
 
 #include <dirent.h>
@@ -31,13 +32,7 @@ const char *ss_plot_text(struct ss_plot *plot, const char *text) {
 bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, struct ss_error *error) {
   if (panel->rows == SS_PLOT_ROWS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "more than %d points to draw (say which with --where)", SS_PLOT_ROWS_MAX);
-  if (panel->rows == panel->capacity) {
-    const size_t capacity = 2 * panel->capacity + 64;
-    struct ss_plot_row *grown = ss_realloc(panel->row, capacity, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "collecting points");
-    panel->row = grown;
-    panel->capacity = capacity;
-  }
+  if (!ss_grow(panel->row, panel->capacity, panel->rows + 1)) return ss_fail_memory(error, "collecting points");
   panel->row[panel->rows++] = *row;
   return true;
 }

@@ -68,8 +68,8 @@ void ss_summation_close(struct ss_summation *summation) {
 
 /* --- what ranks end with -------------------------------------------------------------------------------- */
 
-/* Stands where the brute-force sum stands otherwise, but knows no sum: it notes what ranks report, and that they
- * agree. A range of rows that is reported again must hold the same again. */
+/* A proof that knows no sum to compare with: it notes what ranks report, and that all report the same. A range of
+ * rows that is reported again must hold the same again. */
 struct collector {
   struct ss_proof proof; /* first: a proof is the collector it stands in */
   uint32_t width, place; /* the table's width, and the column that this play is for */

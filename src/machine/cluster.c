@@ -89,3 +89,36 @@ void ss_cluster_set_beta(struct ss_cluster *c, double beta) {
   simplify(c);
   c->inter.beta = c->exchange.beta = beta;
 }
+
+/* --- are two the same ---------------------------------------------------------------------------------------- */
+
+static bool same_link(const struct ss_link *a, const struct ss_link *b) {
+  return a->alpha == b->alpha && a->beta == b->beta;
+}
+
+static bool same_segments(const struct ss_segments *a, const struct ss_segments *b) {
+  bool same = a->count == b->count;
+  for (uint32_t i = 0; same && i < a->count; i++)
+    same = a->piece[i].up_to == b->piece[i].up_to && same_link(&a->piece[i].link, &b->piece[i].link);
+  return same;
+}
+
+static bool same_fabric(const struct ss_cluster *a, const struct ss_cluster *b) {
+  bool same = a->fabric_levels == b->fabric_levels;
+  for (uint32_t i = 0; same && i < a->fabric_levels; i++) {
+    const struct ss_fabric_level *x = &a->fabric[i], *y = &b->fabric[i];
+    same = x->nodes == y->nodes && x->oversubscription == y->oversubscription && x->bandwidth == y->bandwidth &&
+           x->latency == y->latency;
+  }
+  return same;
+}
+
+bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
+  return strcmp(a->model, b->model) == 0 && same_link(&a->inter, &b->inter) && same_link(&a->intra, &b->intra) &&
+         same_link(&a->exchange, &b->exchange) && same_segments(&a->inter_segments, &b->inter_segments) &&
+         same_segments(&a->intra_segments, &b->intra_segments) &&
+         same_segments(&a->exchange_segments, &b->exchange_segments) && a->has_intra == b->has_intra &&
+         a->has_exchange == b->has_exchange && a->nic_per_node == b->nic_per_node &&
+         a->intra_shared == b->intra_shared && a->gpus_per_node == b->gpus_per_node && a->nics == b->nics &&
+         a->window == b->window && same_fabric(a, b);
+}

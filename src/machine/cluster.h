@@ -82,4 +82,7 @@ void ss_cluster_scale(struct ss_cluster *cluster, const struct ss_cluster_factor
 void ss_cluster_set_latency(struct ss_cluster *cluster, double alpha);
 void ss_cluster_set_beta(struct ss_cluster *cluster, double beta);
 
+/* Whether messages take the same on both, whatever the clusters are called. */
+bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b);
+
 #endif

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ss_claim_verdicts[] = {
-    "reproduced", "same order", "not reproduced", "paper inconsistent", "input", "depends on estimate", NULL};
-
 static const char *const meanings[] = {
     "ours is within the tolerance of what is printed, and the ranking holds",
     "ranking and direction hold, the size differs",
@@ -21,15 +18,6 @@ static const char *const meanings[] = {
     "the ranking turns when an estimated input is halved or doubled",
 };
 enum { VERDICTS = sizeof meanings / sizeof *meanings };
-
-void ss_claims_free(struct ss_claims *claims) {
-  for (size_t i = 0; i < claims->count; i++) {
-    free(claims->claim[i].why);
-    free(claims->claim[i].estimate);
-  }
-  free(claims->claim);
-  *claims = (struct ss_claims){0};
-}
 
 /* --- cells -------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 #include "report/flat.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "report/table.h"
 
@@ -19,12 +20,7 @@ static bool add_column(struct ss_columns *c, const char *outer, const char *name
   snprintf(full, sizeof full, "%s%s%s", outer, *outer ? "." : "", name);
   for (size_t i = 0; i < c->count; i++)
     if (strcmp(c->name[i], full) == 0) return true;
-  if (c->count == c->capacity) {
-    char **grown = ss_realloc(c->name, 2 * c->capacity + 32, sizeof *grown);
-    if (!grown) return false;
-    c->name = grown;
-    c->capacity = 2 * c->capacity + 32;
-  }
+  if (!ss_grow(c->name, c->capacity, c->count + 1)) return false;
   c->name[c->count] = strdup(full);
   return c->name[c->count++] != NULL;
 }

@@ -1,5 +1,6 @@
 #include "report/table.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "report/html.h"
 
@@ -19,15 +20,8 @@ struct ss_table {
 
 /* Appends `length` bytes as a cell. */
 static void append(struct ss_table *table, const char *text, size_t length) {
-  if (table->used == table->capacity) {
-    const size_t capacity = table->capacity < 64 ? 64 : table->capacity * 2;
-    const char **cells = ss_realloc(table->cells, capacity, sizeof *cells);
-    table->failed = table->failed || cells == NULL;
-    if (cells == NULL) return;
-    table->cells = cells;
-    table->capacity = capacity;
-  }
-  char *copy = ss_arena_alloc(&table->texts, length + 1, 1);
+  char *copy = NULL;
+  if (ss_grow(table->cells, table->capacity, table->used + 1)) copy = ss_arena_alloc(&table->texts, length + 1, 1);
   table->failed = table->failed || copy == NULL;
   if (copy == NULL) return;
   memcpy(copy, text, length);

@@ -19,9 +19,8 @@ static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struc
   names[n] = NULL;
   char before[32]; /* what stands before the point of a design */
   snprintf(before, sizeof before, "%.*s", (int)strcspn(name, ":"), name);
-  const char *near = ss_nearest(before, names);
-  if (near) return ss_node_fail(node, error, "no scheme is called \"%s\" (did you mean \"%s\"?)", name, near);
-  return ss_node_fail(node, error, "no scheme is called \"%s\" (sparsync list schemes shows them)", name);
+  return ss_node_fail(node, error, "no scheme is called \"%s\"%s", name,
+                      ss_suggest(before, names, "sparsync list schemes shows them").text);
 }
 
 static bool read_real(struct ss_node node, const struct ss_option *option, double *out, struct ss_error *error) {

@@ -205,6 +205,7 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
   if (!ss_engines_open(&engines, world->clusters ? world->clusters : &world->cluster, count, input->ranks,
                        stage.servers, error))
     return false;
+  for (uint32_t i = 0; world->paces && i < count; i++) engines.engine[i].pace = world->paces[i];
   stage.player = ss_engines_player(&engines);
   bool ok = ss_state_begin(state, input->ranks, error) &&
             ss_run_own(setting, input, content, arena, &stage.own, error) &&

@@ -16,6 +16,7 @@ struct ss_world {
    * network models (the same gpus_per_node); NULL: only `cluster`. */
   const struct ss_cluster *const *clusters;
   uint32_t cluster_count;
+  const double *paces; /* [clusters] how many times as long as the device says kernels take on each; NULL: once */
 };
 
 struct ss_outcome {

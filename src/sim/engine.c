@@ -1,6 +1,6 @@
 #include "sim/engine.h"
 
-#include "base/memory.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 
@@ -34,16 +34,29 @@ static void count(struct ss_engine *e, const struct ss_round *round) {
   e->rounds++;
 }
 
+/* A round's kernels at the engine's pace; NULL: memory is short. */
+static const struct ss_computation *paced(struct ss_engine *e, const struct ss_computation *kernels, uint32_t count) {
+  if (!ss_grow(e->paced, e->paced_capacity, count)) return NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    e->paced[i] = kernels[i];
+    e->paced[i].seconds *= e->pace;
+  }
+  return e->paced;
+}
+
 /* The round's times, without its bytes. */
 static inline bool advance(struct ss_engine *e, const struct ss_round *round, struct ss_error *error) {
+  const bool as_said = e->pace == 1 || round->after_count == 0;
+  const struct ss_computation *after = as_said ? round->after : paced(e, round->after, round->after_count);
   const struct ss_network_round times = {.messages = round->messages,
                                          .dependent = round->dependent,
                                          .exchange = round->exchange,
                                          .settled = round->settled,
                                          .settled_count = round->settled_count,
-                                         .after = round->after,
+                                         .after = after,
                                          .after_count = round->after_count};
-  return e->model->round(e->network, &times) || ss_fail_memory(error, "keeping messages that are under way");
+  return ((as_said || after) && e->model->round(e->network, &times)) ||
+         ss_fail_memory(error, "keeping messages that are under way");
 }
 
 static bool play(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
@@ -55,7 +68,7 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
 bool ss_engine_open(struct ss_engine *e, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     struct ss_error *error) {
   uint32_t n = ranks + servers;
-  *e = (struct ss_engine){.player = {.play = play}, .ranks = ranks, .endpoints = n};
+  *e = (struct ss_engine){.player = {.play = play}, .ranks = ranks, .endpoints = n, .pace = 1};
   e->model = ss_network_model_of(cluster);
   e->network = e->model->open(cluster, ranks, servers);
   e->sent = ss_alloc_zero(n, sizeof *e->sent);
@@ -69,6 +82,7 @@ void ss_engine_close(struct ss_engine *e) {
   if (e->model) e->model->close(e->network);
   free(e->sent);
   free(e->received);
+  free(e->paced);
   *e = (struct ss_engine){0};
 }
 

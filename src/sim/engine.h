@@ -24,6 +24,9 @@ struct ss_engine {
   uint64_t *sent, *received; /* [endpoints] B, except what went to everyone alike: */
   uint64_t everyone;         /* B that each rank both sent and received in shift rounds */
   uint64_t messages, rounds;
+  double pace;                  /* how many times as long as is said kernels take; 1 unless the caller changes it */
+  struct ss_computation *paced; /* [paced_capacity] a round's kernels at that pace */
+  size_t paced_capacity;
 };
 
 bool ss_engine_open(struct ss_engine *engine, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,

@@ -1,5 +1,7 @@
 #include "study/inputs.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +32,7 @@ static void begin(struct ss_inputs *inputs, const struct ss_job *job, const stru
 }
 
 static bool reserve(struct ss_inputs *inputs) {
-  if (inputs->count < inputs->capacity) return true;
-  struct ss_input *grown = ss_realloc(inputs->input, 2 * inputs->capacity + 16, sizeof *grown);
-  if (!grown) return false;
-  inputs->input = grown;
-  inputs->capacity = 2 * inputs->capacity + 16;
-  return true;
+  return ss_grow(inputs->input, inputs->capacity, inputs->count + 1);
 }
 
 bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options,

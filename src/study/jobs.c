@@ -1,6 +1,7 @@
 #include "study/internal.h"
 
 #include "base/data.h"
+#include "base/list.h"
 #include "study/candidates.h"
 
 #include <cjson/cJSON.h>
@@ -210,12 +211,7 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
 /* --- jobs ----------------------------------------------------------------------------------------------- */
 
 static bool append(struct ss_study *s, const struct ss_job *job, struct ss_error *error) {
-  if (s->count == s->capacity) {
-    struct ss_job *grown = ss_realloc(s->job, 2 * s->capacity + 64, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "listing points");
-    s->job = grown;
-    s->capacity = 2 * s->capacity + 64;
-  }
+  if (!ss_grow(s->job, s->capacity, s->count + 1)) return ss_fail_memory(error, "listing points");
   s->job[s->count++] = *job;
   return true;
 }

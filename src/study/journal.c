@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json_text.h"
+#include "base/list.h"
 #include "study/results_read.h"
 
 #include <cjson/cJSON.h>
@@ -52,14 +53,9 @@ static const struct known *find(const struct known *known, size_t count, const u
 
 /* The journal owns the document from here on. */
 static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *error) {
-  if (j->docs == j->doc_capacity) {
-    struct ss_doc **grown = ss_realloc(j->doc, 2 * j->doc_capacity + 64, sizeof(struct ss_doc *));
-    if (!grown) {
-      ss_doc_free(doc);
-      return ss_fail_memory(error, "reading results");
-    }
-    j->doc = grown;
-    j->doc_capacity = 2 * j->doc_capacity + 64;
+  if (!ss_grow(j->doc, j->doc_capacity, j->docs + 1)) {
+    ss_doc_free(doc);
+    return ss_fail_memory(error, "reading results");
   }
   j->doc[j->docs++] = doc;
   return true;
@@ -69,12 +65,7 @@ static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *e
 static bool add_known(struct ss_journal *j, struct ss_node node, struct ss_error *error) {
   struct known known = {.node = node, .place = j->count};
   if (!ss_result_read_hash(node, known.hash)) return true;
-  if (j->count == j->capacity) {
-    struct known *grown = ss_realloc(j->known, 2 * j->capacity + 256, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "reading results");
-    j->known = grown;
-    j->capacity = 2 * j->capacity + 256;
-  }
+  if (!ss_grow(j->known, j->capacity, j->count + 1)) return ss_fail_memory(error, "reading results");
   j->known[j->count++] = known;
   return true;
 }

@@ -7,17 +7,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { TEXT_RANKS = 8 }; /* unless more are asked for */
-
-void ss_learning_defaults(struct ss_learning_source *source) {
-  *source = (struct ss_learning_source){
-      .import = {.batch = 8, .seq = 32, .vocab = 2000, .tensor = "text"},
-      .task = {.steps = 200,
-               .shape = {.width = 16, .context = 4, .samples = 32, .seed = 1},
-               .optimizer = {.kind = SS_ADAGRAD}},
-      .cluster = {
-          .name = "flat", .model = "alpha-beta", .inter = {1e-5, 1e-9}, .intra = {1e-5, 1e-9}, .gpus_per_node = 1}};
-}
+enum { TEXT_RANKS = 8, TEXT_SEQ = 32 }; /* unless others are asked for */
 
 static bool open_text(struct ss_learning *l, struct ss_error *error) {
   struct ss_learning_source *s = &l->source;
@@ -25,6 +15,7 @@ static bool open_text(struct ss_learning *l, struct ss_error *error) {
   if (!s->import.source) s->import.source = s->trace ? s->trace : s->text;
   s->import.row_width = s->task.shape.width;
   if (!s->trace && s->import.ranks == 0) s->import.ranks = TEXT_RANKS;
+  if (s->import.seq == 0) s->import.seq = TEXT_SEQ;
   if (s->trace) {
     const struct ss_text_options options = {s->import.ranks, s->import.batch, s->import.vocab};
     return ss_learn_trace(s->trace, &options, &l->trace, error);

@@ -14,7 +14,7 @@ struct ss_learning_source {
   const char *bytes; /* [size] of a text that was read already; NULL: none */
   size_t size;
   struct ss_import import; /* how a text is cut; of a trace, ranks, batch and vocabulary count. ranks 0: 8, or all of
-                            a trace */
+                            a trace; seq 0: 32 */
   struct ss_learn_task task; /* text, batch, vocabulary and cluster follow from the rest; a rate of 0: as the
                               optimizer usually has */
   struct ss_cluster cluster;
@@ -23,7 +23,20 @@ struct ss_learning_source {
   bool captures; /* gradients are kept for ss_capture_write */
 };
 /* 8 ranks read 8 sequences of 32 words each, 2000 different ones; 200 steps, Adagrad. */
-void ss_learning_defaults(struct ss_learning_source *source);
+#define SS_LEARNING_DEFAULTS                                                                                         \
+  {                                                                                                                  \
+    .import = {.batch = 8, .vocab = 2000, .tensor = "text"},                                                         \
+    .task = {.steps = 200,                                                                                           \
+             .shape = {.width = 16, .context = 4, .samples = 32, .seed = 1},                                         \
+             .optimizer = {.kind = SS_ADAGRAD}},                                                                     \
+    .cluster = {                                                                                                     \
+      .name = "flat",                                                                                                \
+      .model = "alpha-beta",                                                                                         \
+      .inter = {1e-5, 1e-9},                                                                                         \
+      .intra = {1e-5, 1e-9},                                                                                         \
+      .gpus_per_node = 1                                                                                             \
+    }                                                                                                                \
+  }
 
 struct ss_learning {
   struct ss_learning_source source;

@@ -1,6 +1,7 @@
 #include "study/results_read.h"
 
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <cjson/cJSON.h>
@@ -24,12 +25,7 @@ struct lines {
 };
 
 static bool put(struct lines *l, size_t at, char c) {
-  if (at + 1 >= l->capacity) {
-    char *grown = ss_realloc(l->field, 2 * l->capacity + 64, 1);
-    if (!grown) return false;
-    l->field = grown;
-    l->capacity = 2 * l->capacity + 64;
-  }
+  if (!ss_grow(l->field, l->capacity, at + 2)) return false;
   l->field[at] = c;
   l->field[at + 1] = '\0';
   return true;

@@ -1,6 +1,7 @@
 #include "study/sources.h"
 
 #include "base/data.h"
+#include "base/list.h"
 #include "trace/make/synth.h"
 
 #include <cjson/cJSON.h>
@@ -158,12 +159,10 @@ static void close_source(struct ss_source *source) {
 
 static bool append(struct ss_sources *sources, struct ss_source *fresh, const struct ss_source **out,
                    struct ss_error *error) {
-  struct ss_source **grown = ss_realloc(sources->source, sources->count + 1, sizeof *grown);
-  if (!grown) {
+  if (!ss_grow_by_one(sources->source, sources->count)) {
     close_source(fresh);
     return ss_fail_memory(error, "opening a trace");
   }
-  sources->source = grown;
   sources->source[sources->count++] = fresh;
   *out = fresh;
   return true;

@@ -1,6 +1,7 @@
 #include "study/internal.h"
 
 #include "base/data.h"
+#include "base/list.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -147,10 +148,8 @@ static bool edit_again(struct ss_study *s, const struct axis *axes, size_t n, st
 static bool visit(struct ss_study *s, const struct axis *axes, size_t n, size_t depth, cJSON *at,
                   struct ss_error *error) {
   if (depth == n) {
-    cJSON **grown = ss_realloc(s->at, s->places + 1, sizeof *grown);
     cJSON *copy = cJSON_Duplicate(at, 1);
-    if (grown) s->at = grown;
-    if (!grown || !copy) {
+    if (!copy || !ss_grow_by_one(s->at, s->places)) {
       cJSON_Delete(copy);
       return ss_fail_memory(error, "sweeping");
     }

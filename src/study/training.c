@@ -1,6 +1,7 @@
 #include "study/training.h"
 
 #include "base/data.h"
+#include "base/list.h"
 #include "study/processes.h"
 #include "study/training_shared.h"
 
@@ -52,9 +53,7 @@ static bool read_system(struct ss_node node, void *out, struct ss_error *error) 
 
 static bool add_workload(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   struct ss_training *t = &s->training;
-  struct ss_workplace *grown = ss_realloc(t->place, t->places + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading workloads");
-  t->place = grown;
+  if (!ss_grow_by_one(t->place, t->places)) return ss_fail_memory(error, "reading workloads");
   t->place[t->places] = (struct ss_workplace){0};
   if (!with_model(s, node, "workloads", &t->place[t->places++].workload, read_workload, error)) return false;
   for (size_t i = 0; i + 1 < t->places; i++)
@@ -80,9 +79,7 @@ static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
 
 static bool add_system(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   struct ss_training *t = &s->training;
-  struct ss_system *grown = ss_realloc(t->system, t->systems + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading systems");
-  t->system = grown;
+  if (!ss_grow_by_one(t->system, t->systems)) return ss_fail_memory(error, "reading systems");
   if (!with_model(s, node, "systems", &t->system[t->systems], read_system, error)) return false;
   for (size_t i = 0; i < t->systems; i++)
     if (strcmp(t->system[i].name, t->system[t->systems].name) == 0)
@@ -227,7 +224,7 @@ static bool check_feeds(const struct ss_train_study *s, struct ss_error *error) 
   return true;
 }
 
-static bool feed(struct ss_train_study *s, struct ss_error *error) {
+static bool feed(struct ss_train_study *s, const struct ss_train_study *like, struct ss_error *error) {
   struct ss_training *t = &s->training;
   const size_t tensors = t->trace ? ss_trace_tensors(t->trace) : 0;
   SS_AUTO_FREE bool *used = ss_alloc_zero(tensors, sizeof *used);
@@ -238,7 +235,9 @@ static bool feed(struct ss_train_study *s, struct ss_error *error) {
     if (t->ranks[i] > feeding.ranks) feeding.ranks = t->ranks[i];
   if (!check_feeds(s, error)) return false;
   for (size_t i = 0; i < t->places; i++)
-    if (!ss_workplace_feed(&t->place[i], &feeding, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+    if (!ss_workplace_feed(&t->place[i], like && i < like->training.places ? &like->training.place[i] : NULL,
+                           &feeding, error))
+      return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   for (size_t i = 0; i < tensors; i++)
     if (!used[i])
       return ss_fail(
@@ -308,7 +307,7 @@ bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_s
   struct ss_node name = ss_node_get(root, "name");
   if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
   return read_workloads(out, error) && read_systems(out, error) && read_place(out, error) && read_trace(out, error) &&
-         read_ranks(out, error) && read_options(out, error) && scale(out, error) && feed(out, error) &&
+         read_ranks(out, error) && read_options(out, error) && scale(out, error) && feed(out, source->like, error) &&
          ss_training_prepare(&out->training, error);
 }
 

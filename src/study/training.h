@@ -10,7 +10,8 @@
 /* What the command line says beside the common options; strings are the caller's. */
 struct ss_train_source {
   struct ss_study_source common;
-  const char *workloads, *systems; /* "a,b"; NULL: the scenario's */
+  const char *workloads, *systems;   /* "a,b"; NULL: the scenario's */
+  const struct ss_train_study *like; /* outlives the study, which draws no rows that it has drawn; NULL: none */
 };
 
 enum { SS_TRAIN_RANKS = 64, SS_TRAIN_FACTORS = 3 };

@@ -1,5 +1,6 @@
 #include "train/durations.h"
 
+#include "base/list.h"
 #include "schemes/iteration.h"
 
 #include <math.h>
@@ -25,12 +26,7 @@ bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried,
                        struct ss_error *error) {
   for (*out = 0; *out < d->count; ++*out)
     if (same(&d->duration[*out].carried, carried)) return true;
-  if (d->count == d->capacity) {
-    struct ss_duration *grown = ss_realloc(d->duration, 2 * (size_t)d->capacity + 64, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "listing simulations");
-    d->duration = grown;
-    d->capacity = 2 * d->capacity + 64;
-  }
+  if (!ss_grow(d->duration, d->capacity, (size_t)d->count + 1)) return ss_fail_memory(error, "listing simulations");
   d->duration[d->count++] = (struct ss_duration){.carried = *carried, .sampled = 1};
   return true;
 }
@@ -46,6 +42,17 @@ void ss_durations_free(struct ss_durations *d) {
 
 /* --- one simulation ------------------------------------------------------------------------------------- */
 
+enum { NETWORKS_MAX = 32 };
+
+/* Durations that send the same, each on a network of its own and with kernels of its own speed: they are simulated in
+ * one go. */
+struct group {
+  const struct ss_durations *of[NETWORKS_MAX]; /* whose they are: cluster, device, verify */
+  struct ss_duration *duration[NETWORKS_MAX];
+  double pace[NETWORKS_MAX]; /* how many times as long as those of the first its kernels take */
+  uint32_t count;
+};
+
 /* What one thread keeps. */
 struct ss_durations_worker {
   const struct ss_durations *all;
@@ -53,6 +60,13 @@ struct ss_durations_worker {
   struct ss_state memory;
   struct ss_coalesce_scratch scratch;
   struct ss_selector selector;
+};
+
+/* How a group is simulated: with this setting, on one in `sampled` of its entries. */
+struct sample {
+  struct ss_setting setting;
+  double sampled;
+  bool verify;
 };
 
 static bool reserve(struct ss_duration *d, uint64_t period, struct ss_error *error) {
@@ -64,31 +78,56 @@ static bool reserve(struct ss_duration *d, uint64_t period, struct ss_error *err
   return d->seconds && d->sent ? true : ss_fail_memory(error, "simulating tasks");
 }
 
-/* Where iterations of a task are simulated, and by what. */
-struct place {
-  const struct ss_setting *setting;
-  struct ss_world world;
-};
+static bool reserve_all(const struct group *g, const struct sample *sample, uint64_t period, struct ss_error *error) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    g->duration[i]->sampled = sample->sampled;
+    if (!reserve(g->duration[i], period, error)) return false;
+  }
+  return true;
+}
 
-static bool simulate(struct ss_durations_worker *w, struct ss_duration *d, const struct place *place,
+/* n/s entries at 1/s of the bandwidth take as long as n entries, up to the rounding of shares. */
+static struct ss_cluster slowed(struct ss_cluster cluster, double sampled) {
+  ss_cluster_scale(&cluster, &(struct ss_cluster_factors){.latency = 1, .byte_time = sampled, .intra_bandwidth = 1});
+  return cluster;
+}
+
+static bool simulate(struct ss_durations_worker *w, const struct group *g, const struct sample *sample,
                      const struct ss_input *input, uint32_t t, struct ss_error *error) {
-  const struct ss_setting *setting = place->setting;
-  struct ss_outcome outcome = {0};
-  if (!ss_simulate(setting, &place->world, input, &w->arena, &outcome, error))
-    return ss_fail_prefix(error, "%s, %u ranks, iteration %u", setting->label, d->carried.ranks, t);
+  const char *label = sample->setting.label;
+  struct ss_device device = g->of[0]->device;
+  struct ss_cluster slow[NETWORKS_MAX];
+  const struct ss_cluster *clusters[NETWORKS_MAX];
+  struct ss_tally tallies[NETWORKS_MAX];
+  struct ss_outcome outcome = {.tallies = tallies};
+  ss_device_scale(&device, sample->sampled);
+  for (uint32_t i = 0; i < g->count; i++) {
+    slow[i] = slowed(g->of[i]->cluster, sample->sampled);
+    clusters[i] = &slow[i];
+  }
+  const struct ss_world world = {.cluster = clusters[0],
+                                 .clusters = clusters,
+                                 .cluster_count = g->count,
+                                 .paces = g->pace,
+                                 .device = &device,
+                                 .verify = sample->verify,
+                                 .state = &w->memory};
+  if (!ss_simulate(&sample->setting, &world, input, &w->arena, &outcome, error))
+    return ss_fail_prefix(error, "%s, %u ranks, iteration %u", label, input->ranks, t);
   if (outcome.proven && !outcome.sound)
-    return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %u: not what it should be: %s", setting->label,
-                   d->carried.ranks, t, outcome.mismatch);
-  d->seconds[t] = outcome.tally.time;
-  d->sent[t] = (double)outcome.tally.bytes * d->sampled;
+    return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %u: not what it should be: %s", label, input->ranks,
+                   t, outcome.mismatch);
+  for (uint32_t i = 0; i < g->count; i++) {
+    g->duration[i]->seconds[t] = tallies[i].time;
+    g->duration[i]->sent[t] = (double)tallies[i].bytes * sample->sampled;
+  }
   return true;
 }
 
 /* The bytes that travel do not depend on what is in them: no rows are listed, and nothing can be proven. */
-static bool whole(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
-  const struct ss_carried *c = &d->carried;
-  const struct place place = {&c->setting,
-                              {.cluster = &w->all->cluster, .device = &w->all->device, .state = &w->memory}};
+static bool whole(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
+  const struct ss_carried *c = &g->duration[0]->carried;
+  const struct sample sample = {.setting = c->setting, .sampled = 1};
   struct ss_input input = {.ranks = c->ranks, .width = 1, .row_width = 1, .value_bytes = ss_dtype_bytes(c->dtype)};
   input.rows = input.elements = c->bytes / input.value_bytes;
   uint64_t *none = ss_arena_alloc(&w->arena, c->ranks, sizeof *none);
@@ -98,13 +137,7 @@ static bool whole(struct ss_durations_worker *w, struct ss_duration *d, struct s
   for (uint32_t r = 0; r < c->ranks; r++) list[r] = (const uint32_t *)none;
   input.count = input.lookups = none;
   input.row = input.lookup = list;
-  return reserve(d, 1, error) && simulate(w, d, &place, &input, 0, error);
-}
-
-/* n/s entries at 1/s of the bandwidth take as long as n entries, up to the rounding of shares. */
-static struct ss_cluster slowed(struct ss_cluster cluster, double sampled) {
-  ss_cluster_scale(&cluster, &(struct ss_cluster_factors){.latency = 1, .byte_time = sampled, .intra_bandwidth = 1});
-  return cluster;
+  return reserve_all(g, &sample, 1, error) && simulate(w, g, &sample, &input, 0, error);
 }
 
 /* A number of entries to select, out of the n that are simulated; 0: a share of them. */
@@ -112,11 +145,11 @@ static uint64_t scaled(uint64_t k, double sampled, uint64_t n) {
   return k == 0 ? 0 : (uint64_t)fmin((double)n, fmax(1, floor((double)k / sampled + 0.5)));
 }
 
-static void scale_k(struct ss_setting *setting, struct ss_selection *select, double sampled, uint64_t n) {
-  const struct ss_option *o = setting->scheme->options;
+static void scale_k(struct sample *sample, struct ss_selection *select, uint64_t n) {
+  const struct ss_option *o = sample->setting.scheme->options;
   for (size_t i = 0; o && o[i].name; i++)
-    if (strcmp(o[i].name, "k") == 0) setting->value[i] = scaled(setting->value[i], sampled, n);
-  select->k = scaled(select->k, sampled, n);
+    if (strcmp(o[i].name, "k") == 0) sample->setting.value[i] = scaled(sample->setting.value[i], sample->sampled, n);
+  select->k = scaled(select->k, sample->sampled, n);
 }
 
 /* How many columns of a table to simulate: rows of all ranks, but no more entries than so many. */
@@ -127,10 +160,10 @@ static uint32_t columns_of(const struct ss_lookups *l, uint32_t ranks) {
   return (uint32_t)(most < width ? most : width);
 }
 
-static bool rows(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
-  const struct ss_carried *c = &d->carried;
+static bool rows(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
+  const struct ss_carried *c = &g->duration[0]->carried;
   const struct ss_input_options needs = ss_setting_input_options(&c->setting, c->ranks, true, true);
-  struct ss_setting setting = c->setting;
+  struct sample sample = {.setting = c->setting, .verify = g->of[0]->verify};
   struct ss_selection none = {0};
   struct ss_lookups_options options = {.ranks = c->ranks,
                                        .share = c->share,
@@ -139,72 +172,63 @@ static bool rows(struct ss_durations_worker *w, struct ss_duration *d, struct ss
                                        .lookups = needs.lookups,
                                        .values = needs.values};
   if (needs.values && !c->lookups->valued) options.columns = columns_of(c->lookups, c->ranks);
-  d->sampled = (double)c->lookups->module->row_width / options.columns;
-  scale_k(&setting, &none, d->sampled, c->lookups->module->rows * options.columns);
-  const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
-  struct ss_device device = w->all->device;
-  ss_device_scale(&device, d->sampled);
-  const struct place place = {
-      &setting, {.cluster = &cluster, .device = &device, .verify = w->all->verify, .state = &w->memory}};
+  sample.sampled = (double)c->lookups->module->row_width / options.columns;
+  scale_k(&sample, &none, c->lookups->module->rows * options.columns);
   uint64_t period = c->lookups->iterations;
-  if (needs.values && !c->lookups->valued && !ss_scheme_estimates(setting.scheme) && period > ITERATIONS_OF_VALUES)
+  if (needs.values && !c->lookups->valued && !ss_scheme_estimates(c->setting.scheme) && period > ITERATIONS_OF_VALUES)
     period = ITERATIONS_OF_VALUES;
-  if (!reserve(d, period, error)) return false;
-  for (uint32_t t = 0; t < d->period; t++) {
+  if (!reserve_all(g, &sample, period, error)) return false;
+  for (uint32_t t = 0; t < period; t++) {
     struct ss_input input;
     options.iteration = t;
     ss_arena_reset(&w->arena);
     if (!ss_lookups_input(c->lookups, &options, &w->arena, &input, error) ||
-        !simulate(w, d, &place, &input, t, error))
+        !simulate(w, g, &sample, &input, t, error))
       return false;
   }
   return true;
 }
 
 /* A dense tensor that is sent sparse: entries of a synthetic gradient. */
-static bool entries(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
-  const struct ss_carried *c = &d->carried;
+static bool entries(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
+  const struct ss_carried *c = &g->duration[0]->carried;
   const uint32_t element = ss_dtype_bytes(c->dtype);
   uint64_t n = c->bytes / element, most = SAMPLE_ENTRIES / c->ranks;
   struct ss_gradient gradient;
-  struct ss_setting setting = c->setting;
+  struct sample sample = {.setting = c->setting, .sampled = 1, .verify = g->of[0]->verify};
   ss_gradient_defaults(&gradient);
   if (most < SAMPLE_LEAST) most = SAMPLE_LEAST;
   if (n > most) {
-    d->sampled = (double)n / (double)most;
+    sample.sampled = (double)n / (double)most;
     n = most;
   }
   gradient.elements = n;
   if (gradient.layers > n) gradient.layers = (uint32_t)n;
   w->selector.selection = c->select;
-  scale_k(&setting, &w->selector.selection, d->sampled, n);
-  const struct ss_cluster cluster = slowed(w->all->cluster, d->sampled);
-  struct ss_device device = w->all->device;
-  ss_device_scale(&device, d->sampled);
-  const struct place place = {
-      &setting, {.cluster = &cluster, .device = &device, .verify = w->all->verify, .state = &w->memory}};
+  scale_k(&sample, &w->selector.selection, n);
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
   struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true, .values = true};
-  if (!reserve(d, ITERATIONS_OF_VALUES, error)) return false;
-  for (uint32_t t = 0; t < d->period; t++) {
+  if (!reserve_all(g, &sample, ITERATIONS_OF_VALUES, error)) return false;
+  for (uint32_t t = 0; t < ITERATIONS_OF_VALUES; t++) {
     struct ss_input input;
     options.iteration = t;
     ss_arena_reset(&w->arena);
     if (!ss_input_make(&origin, &options, &w->arena, &w->scratch, &input, error)) return false;
     input.value_bytes = element;
-    if (!ss_iteration_select(&setting, &w->selector, &input, &w->arena, error) ||
-        !simulate(w, d, &place, &input, t, error))
+    if (!ss_iteration_select(&c->setting, &w->selector, &input, &w->arena, error) ||
+        !simulate(w, g, &sample, &input, t, error))
       return false;
   }
   return true;
 }
 
-bool ss_duration_answer(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
+static bool answer(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
+  const struct ss_carried *carried = &g->duration[0]->carried;
   ss_state_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_arena_reset(&w->arena);
-  if (d->carried.lookups) return rows(w, d, error);
-  return ss_setting_sends_dense(&d->carried.setting) ? whole(w, d, error) : entries(w, d, error);
+  if (carried->lookups) return rows(w, g, error);
+  return ss_setting_sends_dense(&carried->setting) ? whole(w, g, error) : entries(w, g, error);
 }
 
 static void close_worker(struct ss_durations_worker *w) {
@@ -214,31 +238,130 @@ static void close_worker(struct ss_durations_worker *w) {
   ss_selector_free(&w->selector);
 }
 
-bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const struct ss_watcher *watcher,
-                       struct ss_error *error) {
-  uint32_t failed = UINT32_MAX;
+/* --- several networks at once --------------------------------------------------------------------------- */
+
+/* Does every kernel of `b` take the same number of times as long as on `a`? To the last bit, so that a duration does
+ * not depend on what it is simulated with. */
+static bool same_kernels(const struct ss_device *a, const struct ss_device *b, double *pace) {
+  const double of_a = a->measured ? a->line[0].t0 : a->launch, of_b = b->measured ? b->line[0].t0 : b->launch;
+  int exponent;
+  *pace = of_a > 0 ? of_b / of_a : 1;
+  if (a->counted != b->counted || a->measured != b->measured || frexp(*pace, &exponent) != 0.5) return false;
+  bool same = b->launch == a->launch * *pace && b->per_byte == a->per_byte * *pace;
+  for (int i = 0; i < SS_CHARGES; i++)
+    same = same && b->line[i].t0 == a->line[i].t0 * *pace && b->line[i].per_byte == a->line[i].per_byte * *pace;
+  return same;
+}
+
+/* Would both send the same? */
+static bool joins(const struct group *g, const struct ss_durations *of, const struct ss_duration *d, double *pace) {
+  const struct ss_carried *a = &g->duration[0]->carried, *b = &d->carried;
+  return a->ranks == b->ranks && a->bytes == b->bytes && a->share == b->share && a->dtype == b->dtype &&
+         g->of[0]->verify == of->verify && g->of[0]->cluster.gpus_per_node == of->cluster.gpus_per_node &&
+         same_kernels(&g->of[0]->device, &of->device, pace) && ss_setting_same(&a->setting, &b->setting) &&
+         same_selection(&a->select, &b->select) && ss_lookups_same(a->lookups, b->lookups);
+}
+
+/* A duration that another has already, on the same network. */
+struct copied {
+  const struct ss_duration *from;
+  struct ss_duration *to;
+};
+
+struct plan {
+  struct group *group;
+  struct copied *copied;
+  size_t groups, copies;
+};
+
+static void place(struct plan *plan, const struct ss_durations *of, struct ss_duration *d) {
+  for (size_t i = 0; i < plan->groups; i++) {
+    struct group *g = &plan->group[i];
+    double pace;
+    if (!joins(g, of, d, &pace)) continue;
+    for (uint32_t k = 0; k < g->count; k++)
+      if (g->pace[k] == pace && ss_cluster_same(&g->of[k]->cluster, &of->cluster)) {
+        plan->copied[plan->copies++] = (struct copied){g->duration[k], d};
+        return;
+      }
+    if (g->count == NETWORKS_MAX) continue;
+    g->of[g->count] = of;
+    g->pace[g->count] = pace;
+    g->duration[g->count++] = d;
+    return;
+  }
+  plan->group[plan->groups++] = (struct group){.of = {of}, .duration = {d}, .pace = {1}, .count = 1};
+}
+
+static void free_plan(struct plan *plan) {
+  free(plan->group);
+  free(plan->copied);
+}
+
+static bool make_plan(struct ss_durations *const *all, size_t count, struct plan *plan, struct ss_error *error) {
+  size_t n = 0;
+  for (size_t i = 0; i < count; i++) n += all[i]->count;
+  *plan = (struct plan){.group = ss_alloc(n, sizeof *plan->group), .copied = ss_alloc(n, sizeof *plan->copied)};
+  if (!plan->group || !plan->copied) {
+    free_plan(plan);
+    return ss_fail_memory(error, "listing simulations");
+  }
+  for (size_t i = 0; i < count; i++)
+    for (uint32_t k = 0; k < all[i]->count; k++) place(plan, all[i], &all[i]->duration[k]);
+  return true;
+}
+
+static bool copy_all(const struct plan *plan, struct ss_error *error) {
+  for (size_t i = 0; i < plan->copies; i++) {
+    const struct ss_duration *from = plan->copied[i].from;
+    struct ss_duration *to = plan->copied[i].to;
+    if (!reserve(to, from->period, error)) return false;
+    to->sampled = from->sampled;
+    memcpy(to->seconds, from->seconds, from->period * sizeof *to->seconds);
+    memcpy(to->sent, from->sent, from->period * sizeof *to->sent);
+  }
+  return true;
+}
+
+bool ss_durations_make_all(struct ss_durations *const *all, size_t count, unsigned jobs,
+                           const struct ss_watcher *watcher, struct ss_error *error) {
+  size_t failed = SIZE_MAX;
+  struct plan plan;
+  if (!make_plan(all, count, &plan, error)) return false;
 #pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
   {
-    struct ss_durations_worker worker = {.all = durations};
+    struct ss_durations_worker worker = {0};
 #pragma omp for schedule(dynamic, 1)
-    for (uint32_t i = 0; i < durations->count; i++) {
+    for (size_t i = 0; i < plan.groups; i++) {
       struct ss_error mine;
-      uint32_t skip;
+      size_t skip;
 #pragma omp atomic read
       skip = failed;
-      const bool ok = skip != UINT32_MAX || ss_duration_answer(&worker, &durations->duration[i], &mine);
+      const bool ok = skip != SIZE_MAX || answer(&worker, &plan.group[i], &mine);
 #pragma omp critical
       {
         if (!ok && i < failed) {
           failed = i; /* the first in order, whatever the threads did */
           if (error) *error = mine;
         }
-        ss_watcher_advance(watcher, 1, 1, durations->count);
+        ss_watcher_advance(watcher, 1, 1, (double)plan.groups);
       }
     }
     close_worker(&worker);
   }
-  return failed == UINT32_MAX;
+  const bool ok = failed == SIZE_MAX && copy_all(&plan, error);
+  free_plan(&plan);
+  return ok;
+}
+
+bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const struct ss_watcher *watcher,
+                       struct ss_error *error) {
+  return ss_durations_make_all(&durations, 1, jobs, watcher, error);
+}
+
+bool ss_duration_answer(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
+  const struct group alone = {.of = {w->all}, .duration = {d}, .pace = {1}, .count = 1};
+  return answer(w, &alone, error);
 }
 
 /* --- one by one ----------------------------------------------------------------------------------------- */

@@ -40,6 +40,9 @@ bool ss_durations_want(struct ss_durations *durations, const struct ss_carried *
  * each. */
 bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const struct ss_watcher *watcher,
                        struct ss_error *error) SS_MUST_CHECK;
+/* The same for several: what sends the same in more than one, over other links, is simulated once for all of them. */
+bool ss_durations_make_all(struct ss_durations *const *all, size_t count, unsigned jobs,
+                           const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
 void ss_durations_free(struct ss_durations *durations);
 
 /* The same one by one, for those who share them out. A worker serves one thread; NULL: memory is short. */

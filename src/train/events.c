@@ -1,5 +1,6 @@
 #include "train/events.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -7,22 +8,15 @@
 
 /* --- the agenda ----------------------------------------------------------------------------------------- */
 
-static bool earlier(const struct ss_event *a, const struct ss_event *b) {
+static bool earlier(const void *one, const void *other) {
+  const struct ss_event *a = one, *b = other;
   return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
 bool ss_agenda_add(struct ss_agenda *agenda, double at, uint32_t what, uint32_t who) {
-  if (agenda->count == agenda->capacity) {
-    struct ss_event *grown = ss_realloc(agenda->heap, 2 * agenda->capacity + 64, sizeof *grown);
-    if (!grown) return false;
-    agenda->heap = grown;
-    agenda->capacity = 2 * agenda->capacity + 64;
-  }
+  if (!ss_grow(agenda->heap, agenda->capacity, agenda->count + 1)) return false;
   const struct ss_event event = {at, agenda->inserted++, what, who};
-  size_t i = agenda->count++;
-  for (; i > 0 && earlier(&event, &agenda->heap[(i - 1) / 2]); i = (i - 1) / 2)
-    agenda->heap[i] = agenda->heap[(i - 1) / 2];
-  agenda->heap[i] = event;
+  ss_heap_rise(agenda->heap, agenda->count++, &event, sizeof event, earlier);
   return true;
 }
 
@@ -30,13 +24,7 @@ bool ss_agenda_take(struct ss_agenda *agenda, double until, struct ss_event *out
   if (agenda->count == 0 || agenda->heap[0].at > until) return false;
   *out = agenda->heap[0];
   const struct ss_event last = agenda->heap[--agenda->count];
-  size_t i = 0;
-  for (size_t child; (child = 2 * i + 1) < agenda->count; i = child) {
-    if (child + 1 < agenda->count && earlier(&agenda->heap[child + 1], &agenda->heap[child])) child++;
-    if (!earlier(&agenda->heap[child], &last)) break;
-    agenda->heap[i] = agenda->heap[child];
-  }
-  agenda->heap[i] = last;
+  ss_heap_sink(agenda->heap, agenda->count, 0, &last, sizeof last, earlier);
   return true;
 }
 
@@ -47,33 +35,15 @@ void ss_agenda_free(struct ss_agenda *agenda) {
 
 /* --- tasks that wait ------------------------------------------------------------------------------------ */
 
-static bool before(const struct ss_waiting *a, const struct ss_waiting *b) {
+static bool before(const void *one, const void *other) {
+  const struct ss_waiting *a = one, *b = other;
   return a->key < b->key || (a->key == b->key && a->order < b->order);
 }
 
-static void rise(struct ss_events *e, size_t i, struct ss_waiting task) {
-  for (; i > 0 && before(&task, &e->waiting[(i - 1) / 2]); i = (i - 1) / 2) e->waiting[i] = e->waiting[(i - 1) / 2];
-  e->waiting[i] = task;
-}
-
-static void sink(struct ss_events *e, size_t i, struct ss_waiting task) {
-  for (size_t child; (child = 2 * i + 1) < e->waits; i = child) {
-    if (child + 1 < e->waits && before(&e->waiting[child + 1], &e->waiting[child])) child++;
-    if (!before(&e->waiting[child], &task)) break;
-    e->waiting[i] = e->waiting[child];
-  }
-  e->waiting[i] = task;
-}
-
 bool ss_events_submit(struct ss_events *e, uint32_t task, double key, double seconds, struct ss_error *error) {
-  if (e->waits == e->capacity) {
-    struct ss_waiting *grown = ss_realloc(e->waiting, 2 * e->capacity + 64, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "queueing tasks");
-    e->waiting = grown;
-    e->capacity = 2 * e->capacity + 64;
-  }
-  e->waits++;
-  rise(e, e->waits - 1, (struct ss_waiting){key, e->submitted++, task, seconds});
+  if (!ss_grow(e->waiting, e->capacity, e->waits + 1)) return ss_fail_memory(error, "queueing tasks");
+  const struct ss_waiting waiting = {key, e->submitted++, task, seconds};
+  ss_heap_rise(e->waiting, e->waits++, &waiting, sizeof waiting, before);
   return true;
 }
 
@@ -83,8 +53,8 @@ bool ss_events_rekey(struct ss_events *e, uint32_t task, double key) {
     struct ss_waiting moved = e->waiting[i];
     const bool up = key < moved.key;
     moved.key = key;
-    if (up) rise(e, i, moved);
-    else sink(e, i, moved);
+    if (up) ss_heap_rise(e->waiting, i, &moved, sizeof moved, before);
+    else ss_heap_sink(e->waiting, e->waits, i, &moved, sizeof moved, before);
     return true;
   }
   return false;
@@ -135,7 +105,7 @@ static bool choose(struct ss_events *e, struct ss_error *error) {
   if (e->busy || e->waits == 0) return true;
   const struct ss_waiting chosen = e->waiting[0];
   const struct ss_waiting last = e->waiting[--e->waits];
-  if (e->waits > 0) sink(e, 0, last);
+  if (e->waits > 0) ss_heap_sink(e->waiting, e->waits, 0, &last, sizeof last, before);
   e->busy = true;
   e->task = chosen.task;
   if (e->client.task_started) e->client.task_started(e->client.context, chosen.task, e->now);

@@ -1,5 +1,6 @@
 #include "train/iterate.h"
 
+#include "base/list.h"
 #include "base/random.h"
 #include "train/events.h"
 
@@ -96,14 +97,9 @@ static bool may_start(const struct player *p, const struct stream *s, struct ope
 
 static int64_t record(struct player *p, struct ss_span span) {
   struct ss_iterated *out = p->out;
-  if (out->spans == p->capacity) {
-    struct ss_span *grown = ss_realloc(out->span, 2 * p->capacity + 256, sizeof *grown);
-    if (!grown) {
-      p->short_of_memory = true;
-      return -1;
-    }
-    out->span = grown;
-    p->capacity = 2 * p->capacity + 256;
+  if (!ss_grow(out->span, p->capacity, out->spans + 1)) {
+    p->short_of_memory = true;
+    return -1;
   }
   out->span[out->spans] = span;
   return (int64_t)out->spans++;

@@ -13,6 +13,7 @@ static bool short_of_memory(struct ss_error *error) {
 }
 
 void ss_lookups_free(struct ss_lookups *l) {
+  if (l->borrowed) *l = (struct ss_lookups){0};
   free(l->first);
   free(l->distinct_first);
   free(l->row);
@@ -183,6 +184,27 @@ static bool from_counts(struct ss_lookups *l, struct ss_error *error) {
   return true;
 }
 
+static bool same_synth(const struct ss_synth *a, const struct ss_synth *b) {
+  return a->rows == b->rows && a->row_width == b->row_width && a->dtype == b->dtype && a->tokens == b->tokens &&
+         a->zipf == b->zipf && a->hot == b->hot && a->hot_rows == b->hot_rows && a->ids == b->ids &&
+         a->seed == b->seed;
+}
+
+bool ss_lookups_borrow(const struct ss_lookups *like, const struct ss_workload *w, const struct ss_module *module,
+                       const struct ss_feeding *feeding, struct ss_lookups *out) {
+  const uint64_t iterations = w->iterations ? w->iterations : ITERATIONS_OF_SYNTH;
+  const struct ss_feed *a = like->module ? &like->module->feed : NULL, *b = &module->feed;
+  if (!a || a->kind != SS_FEED_SYNTH || b->kind != SS_FEED_SYNTH || !same_synth(&a->synth, &b->synth) ||
+      like->dtype != w->dtype || like->iterations != iterations || like->ranks != feeding->ranks ||
+      like->module->rows != module->rows)
+    return false;
+  *out = *like;
+  out->module = module;
+  out->own = NULL;
+  out->borrowed = true;
+  return true;
+}
+
 bool ss_lookups_make(const struct ss_workload *w, const struct ss_module *module, const struct ss_feeding *feeding,
                      struct ss_lookups *out, struct ss_error *error) {
   *out = (struct ss_lookups){.module = module, .dtype = w->dtype, .ranks = feeding->ranks, .merge = feeding->merge};
@@ -192,6 +214,25 @@ bool ss_lookups_make(const struct ss_workload *w, const struct ss_module *module
   case SS_FEED_COUNTS: return from_counts(out, error);
   }
   return false;
+}
+
+/* --- comparing ------------------------------------------------------------------------------------------ */
+
+static bool same_counts(const struct ss_feed *a, const struct ss_feed *b) {
+  return a->kind == b->kind && a->lookups == b->lookups && a->coalesced == b->coalesced && a->prior == b->prior;
+}
+
+bool ss_lookups_same(const struct ss_lookups *a, const struct ss_lookups *b) {
+  if (a == b) return true;
+  if (!a || !b || a->iterations != b->iterations || a->ranks != b->ranks || a->dtype != b->dtype ||
+      a->module->rows != b->module->rows || a->module->row_width != b->module->row_width ||
+      !same_counts(&a->module->feed, &b->module->feed) || a->valued != b->valued || a->tensor != b->tensor ||
+      a->merge != b->merge)
+    return false;
+  const uint64_t segments = a->iterations * a->ranks;
+  if (a->first == b->first && a->row == b->row) return true;
+  return memcmp(a->first, b->first, (segments + 1) * sizeof *a->first) == 0 &&
+         memcmp(a->row, b->row, a->first[segments] * sizeof *a->row) == 0;
 }
 
 /* --- Algorithm 1 ---------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ struct ss_lookups {
   size_t tensor;
   uint32_t merge;
   struct ss_trace *own; /* synthetic, to be closed */
+  bool borrowed;        /* all arrays are another's, which outlives it */
 };
 
 /* What feeds a workload: a trace, or NULL. `names` of its tensors may be changed by the scenario's "feeds". */
@@ -34,6 +35,11 @@ struct ss_feeding {
 bool ss_lookups_make(const struct ss_workload *workload, const struct ss_module *module,
                      const struct ss_feeding *feeding, struct ss_lookups *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_lookups_free(struct ss_lookups *lookups);
+/* The same rows as `like`, which were drawn for a module that says the same and outlive `out`; false: it does not. */
+bool ss_lookups_borrow(const struct ss_lookups *like, const struct ss_workload *workload,
+                       const struct ss_module *module, const struct ss_feeding *feeding, struct ss_lookups *out);
+/* Do both look up the same, and draw the same values? Both may be NULL. */
+bool ss_lookups_same(const struct ss_lookups *a, const struct ss_lookups *b);
 
 /* Algorithm 1: prior rows are a rank's own distinct rows of t that any of the ranks looks up at t+1. */
 enum ss_share_of_rows { SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED };

@@ -1,5 +1,7 @@
 #include "train/timetable.h"
 
+#include "base/list.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,12 +40,7 @@ struct making {
 
 static bool add(struct making *m, struct ss_task task, struct ss_error *error) {
   struct ss_timetable *t = m->t;
-  if (t->tasks == m->capacity) {
-    struct ss_task *grown = ss_realloc(t->task, 2 * (size_t)m->capacity + 64, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "listing tasks");
-    t->task = grown;
-    m->capacity = 2 * m->capacity + 64;
-  }
+  if (!ss_grow(t->task, m->capacity, (size_t)t->tasks + 1)) return ss_fail_memory(error, "listing tasks");
   if (t->tasks == TASKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: more than %d tasks an iteration: make \"partition\" larger",
                    t->workload->name, TASKS_MAX);

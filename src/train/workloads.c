@@ -1,5 +1,7 @@
 #include "train/workloads.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,12 +69,7 @@ static bool note_estimates(struct reading *r, struct ss_node source, const char 
     const char *text;
     if (!ss_node_text(n, &text, error)) return false;
     if (strncmp(text, "estimated", strlen("estimated")) != 0) continue;
-    if (r->estimates == r->capacity) {
-      struct ss_estimate *grown = ss_realloc(r->estimate, 2 * r->capacity + 16, sizeof *grown);
-      if (!grown) return short_of_memory(error);
-      r->estimate = grown;
-      r->capacity = 2 * r->capacity + 16;
-    }
+    if (!ss_grow(r->estimate, r->capacity, r->estimates + 1)) return short_of_memory(error);
     const struct ss_estimate e = {module, keep(r->w, ss_node_key(n)), keep(r->w, text)};
     if (!e.field || !e.how) return short_of_memory(error);
     r->estimate[r->estimates++] = e;
@@ -266,9 +263,7 @@ static bool find_module(const struct reading *r, struct ss_node node, uint32_t *
     if (order < 0) low = middle + 1;
     else high = middle;
   }
-  const char *near = ss_nearest(name, r->names);
-  if (near) return ss_node_fail(node, error, "no module is called \"%s\" (did you mean \"%s\"?)", name, near);
-  return ss_node_fail(node, error, "no module is called \"%s\"", name);
+  return ss_node_fail(node, error, "no module is called \"%s\"%s", name, ss_suggest(name, r->names, NULL).text);
 }
 
 static bool read_after(struct reading *r, struct ss_node node, struct ss_module *m, struct ss_error *error) {

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import time
 
+import tap
+
 MPIRUN = os.environ.get("SPARSYNC_MPIRUN") or shutil.which("mpirun")
 
 
@@ -23,7 +25,7 @@ def environment(root):
 
 
 def is_open_mpi():
-    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=tap.HANG, check=False).stdout
     return "Open MPI" in version or "OpenRTE" in version
 
 
@@ -73,7 +75,7 @@ def why_not(program):
     """Why nothing can be tested here; None: it can."""
     if not MPIRUN:
         return "no mpirun"
-    done = subprocess.run([program, "exec"], capture_output=True, text=True, timeout=600, check=False,
+    done = subprocess.run([program, "exec"], capture_output=True, text=True, timeout=tap.HANG, check=False,
                           env=environment(pathlib.Path(__file__).parents[2]))
     if done.returncode == 3 and "without MPI" in done.stderr:
         return "built without MPI"

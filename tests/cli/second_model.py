@@ -172,8 +172,8 @@ class Rows:
 
 def add(*chunks):
     """Sum; an index whose values cancel stays."""
-    total = {}
-    for chunk in chunks:
+    total = dict(chunks[0]) if chunks else {}
+    for chunk in chunks[1:]:
         for i, value in chunk.items():
             total[i] = total.get(i, 0) + value
     return total
@@ -185,7 +185,8 @@ def within(chunk, low, high):
 
 def top(chunk, k):
     """Larger magnitude first, ties to the lower index, zeros never."""
-    order = sorted((i for i, value in chunk.items() if value), key=lambda i: (-abs(chunk[i]), i))
+    size = {i: -abs(value) for i, value in chunk.items() if value}
+    order = sorted(sorted(size), key=size.__getitem__)
     return {i: chunk[i] for i in order[:k]}
 
 

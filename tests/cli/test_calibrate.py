@@ -115,7 +115,7 @@ if "--write" in sys.argv:
 
 
 def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
     return done
 
@@ -245,7 +245,7 @@ def under_mpirun(ranks, *arguments):
     if missing:
         raise tap.Skip(missing)
     return subprocess.run([*mpi.with_mpirun(ranks), PROGRAM, "calibrate", "network", *map(str, arguments)], capture_output=True, text=True,
-                          timeout=120, env=mpi.environment(ROOT))
+                          timeout=tap.HANG, env=mpi.environment(ROOT))
 
 
 @test
@@ -295,7 +295,7 @@ def options_before_mpi(folder):
         raise tap.Skip(missing)
     broken = {**ENVIRONMENT, "OMPI_MCA_orte_tmpdir_base": str(folder / "none"), "OMPI_MCA_ess": "none", "PMI_FD": "99"}
     for arguments, says in ((["--sises", "1:"], "--sizes"), (["--ranks", "1"], "--ranks"), ([], "nobody")):
-        done = subprocess.run([PROGRAM, "calibrate", "network", *arguments], capture_output=True, text=True, timeout=60, env=broken)
+        done = subprocess.run([PROGRAM, "calibrate", "network", *arguments], capture_output=True, text=True, timeout=tap.HANG, env=broken)
         assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, done
 
 
@@ -325,7 +325,7 @@ def kernels_are_timed(folder):
     path = folder / "here.json"
     for attempt in range(3):  # a busy machine may drown a kernel's rate in noise, and is told so
         done = subprocess.run([PROGRAM, "calibrate", "kernels", "--device", "cpu", "--max", "1MiB", "--cache", "64KiB", "--repeats", "5",
-                               "-o", path], capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+                               "-o", path], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
         assert done.returncode == 0 or "noise" in done.stderr or "grow" in done.stderr, done.stderr
         if done.returncode == 0:
             break
@@ -353,7 +353,7 @@ def kernels_are_timed(folder):
 def gpus_that_are_not_there_are_told(folder):
     """Built without CUDA: usage; with it, but without a GPU: the machine. With a GPU it works, and takes too long to try here."""
     done = subprocess.run([PROGRAM, "calibrate", "kernels", "--device", "cuda", "--max", "64KiB", "-o", folder / "gpu.json"],
-                          capture_output=True, text=True, timeout=120, env={**ENVIRONMENT, "CUDA_VISIBLE_DEVICES": ""})
+                          capture_output=True, text=True, timeout=tap.HANG, env={**ENVIRONMENT, "CUDA_VISIBLE_DEVICES": ""})
     assert done.returncode in (2, 3) and not done.stdout and not (folder / "gpu.json").exists(), done
     assert ("built without CUDA" if done.returncode == 2 else "cuda: looking for an NVIDIA GPU and its driver: ") in done.stderr, done.stderr
 

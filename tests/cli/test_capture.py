@@ -26,7 +26,7 @@ def test(function):
 
 
 def call(*arguments, status=0, **options):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, timeout=120,
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, timeout=tap.HANG,
                           env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, **options)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr!r}"
     return done.stdout, done.stderr
@@ -142,7 +142,7 @@ def without_safetensors_it_says_so(folder):
 @test
 def records_what_was_looked_up(folder):
     done = subprocess.run([python_with_torch(), str(ROOT / "tests" / "cli" / "capture_cases.py"), str(HOOK.parent), str(folder)],
-                          capture_output=True, text=True, timeout=200, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+                          capture_output=True, text=True, timeout=tap.HANG, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     assert done.returncode == 0, done.stderr
     for path in folder.glob("*.safetensors"):
         call("trace", "info", path)
@@ -167,7 +167,7 @@ def trains_on_four_processes(folder):
     options = ["--warmup", "1", "--iterations", "2", "--batch", "8", "--width", "16"]
     done = subprocess.run([python, "-m", "torch.distributed.run", "--nproc-per-node", "4", "--master-port", str(20000 + os.getpid() % 9999),
                            str(HOOK.with_name("train_lstm_pytorch.py")), "text", "small", *options],
-                          capture_output=True, text=True, timeout=200, cwd=folder,
+                          capture_output=True, text=True, timeout=tap.HANG, cwd=folder,
                           env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"})
     assert done.returncode == 0 and re.search(r"step 0: loss \d", done.stdout), done.stderr[-2000:]
     call("trace", "merge", *sorted(folder.glob("small-rank*")), "-o", folder / "small")

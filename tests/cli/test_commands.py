@@ -15,7 +15,8 @@ import tap
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-COMMANDS = ("run", "plan", "cost", "check", "trace", "exec", "calibrate", "claims", "list")
+COMMANDS = ("run", "plan", "train", "learn", "cost", "crossover", "check", "trace", "exec", "calibrate", "plot", "report", "claims",
+            "list")
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
 ALPHA, BETA = 10e-6, 1e-9
 TESTS = []
@@ -71,6 +72,38 @@ def version_and_help(folder):
         assert f"sparsync {name}" in text.split("examples:")[1] and err == "", f"{name} --help has no example"
     out, err = call(status=2)
     assert out == "" and "usage:" in err
+
+
+@test
+def commands_are_alike(folder):
+    verbs = {"trace": ("import", "synth", "fit", "merge", "stats", "info"), "calibrate": ("network", "kernels")}
+    for words in [(name, *verb) for name in COMMANDS for verb in ([(v,) for v in verbs[name]] if name in verbs else [()])]:
+        text = call(*words, "--help")[0]
+        assert call(*words, "-h") == (text, ""), words
+        assert "\n  -o FILE  " in text and (words == ("plot",) or "\n  --quiet  " in text), words
+        if words[0] not in ("calibrate", "plot", "report") and words[-1] not in ("import", "synth", "merge"):
+            assert "\n  --format table|json|csv" in text, words
+        assert 'unknown option "--quite" (did you mean --quiet?)' in call(*words, "--quite", status=2)[1], words
+    assert "mpirun -n" in call("exec", "--ranks", 4, status=2)[1]
+    assert "--system" in call("train", "--scheme", "zen", status=2)[1]
+    assert "ending of -o" in call("plot", "zen-fig8", "--format", "svg", status=2)[1]
+
+
+@test
+def learn_has_an_older_spelling(folder):
+    (folder / "t.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 100)
+    text = ("--text", folder / "t.txt", "--ranks", 2, "--steps", 2, "--batch", 1, "--seq", 8, "--format", "json", "--quiet")
+    assert call("learn", *text) == call("train", "--learn", *text)
+    assert call("train", "--learn", "--help") == call("learn", "--help")
+
+
+@test
+def check_may_be_quiet(folder):
+    assert call("check", "allgather-ring", "--quiet") == ("", "")
+    assert "allgather-ring" in call("check", "allgather-ring")[0]
+    assert call("check", "allgather-ring", "--quiet", "-o", folder / "t.txt") == ("", "")
+    assert "allgather-ring" in (folder / "t.txt").read_text()
+    assert json.loads(call("check", "allgather-ring", "--quiet", "--format", "json")[0])["checks"]
 
 
 @test

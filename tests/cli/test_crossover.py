@@ -23,7 +23,7 @@ def test(function):
 
 
 def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, "crossover", *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=ROOT, env=ENVIRONMENT)
+    done = subprocess.run([PROGRAM, "crossover", *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env=ENVIRONMENT)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr!r}"
     return done
 

@@ -13,6 +13,8 @@ import struct
 import subprocess
 import sys
 
+import tap
+
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 GOLDEN = ROOT / "tests" / "cli" / "golden"
 CLOSE = 1e-9
@@ -309,7 +311,7 @@ def expected(trace, cluster, scheme, ranks, iterations):
 
 def run(name):
     done = subprocess.run([PROGRAM, "run", GOLDEN / f"{name}.json", "--format", "json", "--quiet"], capture_output=True,
-                          env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, cwd=ROOT, timeout=120)
+                          env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, cwd=ROOT, timeout=tap.HANG)
     assert done.returncode == 0, f"status {done.returncode}: {done.stderr.decode()}"
     return json.loads(done.stdout)
 

@@ -51,7 +51,7 @@ def run(block, folder):
     path = os.environ["PATH"]
     if block["needs"] == "torch":
         path = f"{pathlib.Path(python_with_torch()).parent}:{path}"
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block["commands"]], cwd=folder, capture_output=True, text=True, timeout=280,
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block["commands"]], cwd=folder, capture_output=True, text=True, timeout=tap.HANG,
                           stdin=subprocess.DEVNULL,
                           env={**os.environ, "PATH": f"{folder / 'build'}:{path}", "SPARSYNC_DATA": str(folder), "OMP_NUM_THREADS": "2",
                                "PYTHONDONTWRITEBYTECODE": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

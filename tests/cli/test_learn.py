@@ -23,7 +23,7 @@ except ImportError:
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 TRACE = ROOT / "traces" / "learn-kjv-8.safetensors"
-COMMAND = ["learn"] if "learn  " in subprocess.run([PROGRAM, "--help"], capture_output=True, text=True).stdout else ["train", "--learn"]
+COMMAND = ["learn"]
 LOSSLESS = ["allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "sparcml-split", "sparcml-dsar", "omnireduce", "zen", "design"]
 SPARDL = [{"name": "spardl", "residuals": mode, "label": mode} for mode in ("global", "partial", "local")]
 TESTS = []
@@ -35,7 +35,7 @@ def test(function):
 
 
 def call(*arguments, status=0, text=None, environment=None):
-    done = subprocess.run([PROGRAM, *COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=200, input=text,
+    done = subprocess.run([PROGRAM, *COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, input=text,
                           env={**ENVIRONMENT, **(environment or {})})
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
     return done
@@ -165,7 +165,7 @@ def what_is_selected_is_added_up_alike(folder):
     trace = folder / "selected.safetensors"
     ours = curves("--text", text, "--steps", 6, "--ranks", 6, "--select", "5%", "--scheme", "zen", "--capture", trace)["zen"]["energy"]
     done = subprocess.run([PROGRAM, "run", "--trace", trace, "--cluster", "rtx3090-10gbe", "--scheme", "zen", "--set", 'select={"topk": 0.05}', "--set",
-                           "cluster.gpus_per_node=1", "--format", "json"], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+                           "cluster.gpus_per_node=1", "--format", "json"], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     energies = [p["energy"] for p in json.loads(done.stdout)["points"] if p["tensor"] != "*"]
     assert math.isclose(ours, sum(energies) / 2, rel_tol=1e-4), (ours, energies)
@@ -176,10 +176,10 @@ def what_is_selected_is_added_up_alike(folder):
 @test
 def threads_and_company_change_nothing(folder):
     text = write_text(folder, 40000)
-    arguments = ("--text", text, "--steps", 5, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "topka,zen,s2,spardl")
+    arguments = ("--text", text, "--steps", 3, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "topka,zen,s2,spardl")
     one = call(*arguments, "--format", "json", "--jobs", 1).stdout
     assert one == call(*arguments, "--format", "json", "--jobs", 4).stdout
-    alone = curves("--text", text, "--steps", 5, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "spardl",
+    alone = curves("--text", text, "--steps", 3, "--batch", 64, "--width", 64, "--samples", 128, "--scheme", "spardl",
                    environment={"OMP_NUM_THREADS": "4"})
     assert alone["spardl"]["loss"] == json.loads(one)["curves"][3]["loss"]
 
@@ -222,7 +222,7 @@ def gnuplot_draws_them(folder):
         raise tap.Skip("gnuplot is not installed")
     data = folder / "curves.dat"
     call("--text", write_text(folder), "--steps", 30, "--scheme", "zen,topka", "--plot-data", data)
-    done = subprocess.run(["gnuplot", "-e", f"data='{data}'", ROOT / "plots" / "learn.gp"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["gnuplot", "-e", f"data='{data}'", ROOT / "plots" / "learn.gp"], capture_output=True, text=True, timeout=tap.HANG)
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert "<svg" in done.stdout and "zen" in done.stdout and "topka" in done.stdout
 
@@ -273,7 +273,7 @@ def captured_gradients_are_those_of_the_training(folder):
     total = [sum(values[c::width]) for c in range(width)]
     assert max(map(abs, total)) < 1e-6 * max(map(abs, values)) * len(values), total
     done = subprocess.run([PROGRAM, "run", "--trace", two, "--cluster", "rtx3090-10gbe", "--scheme", "topka,spardl,s2", "--format", "json"],
-                          capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+                          capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     assert {p["tensor"] for p in json.loads(done.stdout)["points"]} == {"input", "output", "*"}
 
@@ -286,7 +286,7 @@ def training_and_simulation_agree(folder):
     for name in ("allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "omnireduce", "zen", "topka", "gtopk", "oktopk", "spardl", "s2"):
         c = curves("--text", text, "--steps", 6, "--scheme", name, "--capture", trace)[name]
         done = subprocess.run([PROGRAM, "run", "--trace", trace, "--cluster", "rtx3090-10gbe", "--scheme", name, "--set",
-                               "cluster.gpus_per_node=1", "--format", "json"], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+                               "cluster.gpus_per_node=1", "--format", "json"], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
         assert done.returncode == 0, done.stderr
         points = [p for p in json.loads(done.stdout)["points"] if p["tensor"] != "*"]
         if name != "alltoall":  # a capture is coalesced: the duplicates that its lookup exchange carries are gone
@@ -306,7 +306,7 @@ def the_shipped_capture_comes_out_again(folder):
     line = next(block for block in blocks if "--learn" in block)
     again = folder / "learn-kjv-8.safetensors"
     done = subprocess.run(["bash", "-c", line.replace("sparsync train --learn", f"'{PROGRAM}' {' '.join(COMMAND)}")], cwd=folder,
-                          capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+                          capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     (told, was), (tells, now) = read_trace(TRACE), read_trace(again)
     assert told == tells, (told, tells)
@@ -341,9 +341,9 @@ def wrong_input_is_refused(folder):
         (["--text", text, "--samples", 0], "--samples"),
         (["--text", text, "--seq", 1], "--seq"),
         (["--text", text, "--seq", 9, "--layout", "sentence"], "--seq"),
-        (["--text", text, "--layout", "columns"], "stream, sentence"),
+        (["--text", text, "--layout", "columns"], "stream or sentence"),
         (["--text", text, "--lr", -1], "--lr"),
-        (["--text", text, "--lr", 0], "above 0"),
+        (["--text", text, "--lr", 0], "above zero"),
         (["--text", text, "--lr", "nan"], "--lr"),
         (["--text", text, "--lr", "fast"], "--lr"),
         (["--text", text, "--select", "0%"], "--select"),
@@ -351,7 +351,7 @@ def wrong_input_is_refused(folder):
         (["--text", text, "--select", "much"], "--select"),
         (["--text", text, "--select", "5%", "--scheme", "spardl"], "--select"),
         (["--text", text, "--select", "5%", "--split"], "--select"),
-        (["--text", text, "--optimizer", "lamb"], "sgd, adagrad, adam"),
+        (["--text", text, "--optimizer", "lamb"], "sgd, adagrad or adam"),
         (["--text", text, "--scheme", "zenn"], "zen"),
         (["--text", text, "--scheme", "zen,zen"], "label"),
         (["--text", text, "--scheme", ""], "scheme"),

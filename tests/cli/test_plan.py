@@ -32,7 +32,7 @@ def test(function):
 
 
 def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=ROOT,
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT,
                           env=ENVIRONMENT)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
     return done.stdout, done.stderr

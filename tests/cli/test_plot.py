@@ -61,7 +61,7 @@ def shrunk(name, folder, elements=None, iterations=None, hashing=None):
     document = json.loads((FIGURES / f"{name}.json").read_text())
     for panel in document["panels"]:
         for entry in panel["data"]:
-            trace = entry.get("scenario", {}).get("trace")
+            trace = entry["run"].get("trace") if isinstance(entry.get("run"), dict) else None
             if isinstance(trace, dict):
                 for kind in trace.values():
                     if elements and "elements" in kind:
@@ -280,7 +280,7 @@ def throughput_and_stall_are_those_of_train(folder):
 def spans_of_a_timeline(folder):
     """Lanes hold what train says: the last forward pass ends the iteration, and all backward passes take what they are said to."""
     rows = list(csv.DictReader(io.StringIO(call("plot", "embrace-fig6", "--data", "-")[0])))
-    scenario = json.loads((FIGURES / "embrace-fig6.json").read_text())["panels"][0]["data"][0]["scenario"]
+    scenario = json.loads((FIGURES / "embrace-fig6.json").read_text())["panels"][0]["data"][0]["train"]
     (folder / "s.json").write_text(json.dumps(scenario))
     points = {p["system"]: p for p in training(folder / "s.json")}
     modules = json.loads((ROOT / "models" / "workloads" / "embrace-gnmt-8-rtx2080.json").read_text())["modules"]
@@ -292,16 +292,12 @@ def spans_of_a_timeline(folder):
         assert all(a[1] <= b[0] + 1e-12 for a, b in zip(ends, ends[1:])), "one thing at a time"
     assert any(r["x"] == "E1" for r in rows), "names are those of the figure"
     figure = {"panels": [{"kind": "spans", "x": {"label": "time"}, "y": {"label": ""}, "series": "kind",
-                          "data": [{"command": ["train", "--per-iteration"], "scenario": scenario, "each": "spans", "y": "lane", "low": "start_s"}]}]}
+                          "data": [{"train": scenario, "per_iteration": True, "each": "spans", "y": "lane", "low": "start_s"}]}]}
     (folder / "f.json").write_text(json.dumps(figure))
     assert '"low" and "high"' in call("plot", folder / "f.json", "--data", "-", status=2)[1]
     figure["panels"][0]["data"][0].update(x="name", high="end")
     (folder / "f.json").write_text(json.dumps(figure))
     assert 'no result has a value for "end"' in call("plot", folder / "f.json", "--data", "-", status=2)[1]
-    for word in ("--timeline=x", "--gantt", "--capture", "--plot-data=x", "-ox"):
-        figure["panels"][0]["data"][0]["command"] = ["train", word]
-        (folder / "f.json").write_text(json.dumps(figure))
-        assert "write nothing" in call("plot", folder / "f.json", "--data", "-", status=2)[1], word
 
 
 @test
@@ -460,9 +456,9 @@ def wrong_usage_says_what_would_do(folder):
 
 
 @test
-def figures_that_are_wrong_or_write_are_refused(folder):
+def figures_that_are_wrong_are_refused(folder):
     good = {"panels": [{"kind": "lines", "x": "ranks", "y": "formula_s", "series": "form",
-                        "data": [{"command": ["cost", "allgather", "--M", "1MB", "--density", "1%"]}]}]}
+                        "data": [{"cost": {"schemes": ["allgather"], "M": "1MB", "density": "1%"}}]}]}
 
     def refused(change, words, status=2):
         document = json.loads(json.dumps(good))
@@ -474,21 +470,20 @@ def figures_that_are_wrong_or_write_are_refused(folder):
     (folder / "f.json").write_text(json.dumps(good))
     assert "allgather-ring,4," in call("plot", folder / "f.json", "--data", "-")[0]
     entry = lambda document: document["panels"][0]["data"][0]
-    refused(lambda d: entry(d).update(command=["exec"]), "is no command for a figure")
-    refused(lambda d: entry(d).update(command=["trace", "synth"]), "is no command for a figure")
-    refused(lambda d: entry(d)["command"].extend(["-o", "x"]), "write nothing")
-    refused(lambda d: entry(d)["command"].append("--o=x"), "write nothing")
-    refused(lambda d: entry(d).update(command=[]), "is not a list of a command's words")
-    refused(lambda d: entry(d).update(command=["cost", "$made"]), 'no "make"')
-    refused(lambda d: entry(d).update(command=["run", "$data/../../../etc/nothing"]), "no file")
-    refused(lambda d: entry(d).update(comand=1), 'did you mean "command"')
+    refused(lambda d: entry(d).update(command=["run"]), 'command')
+    refused(lambda d: entry(d).update(run={}), "asks several things")
+    refused(lambda d: entry(d).pop("cost"), "asks nothing")
+    refused(lambda d: entry(d).update(cost="zen"), "expected an object")
+    refused(lambda d: (entry(d).pop("cost"), entry(d).update(run="../../../etc/nothing")), "nothing")
+    refused(lambda d: entry(d).update(cots=1), 'did you mean "cost"')
+    refused(lambda d: entry(d)["cost"].update(density=2), "above 1")
     refused(lambda d: d["panels"][0].update(kind="pie"), "kind")
     refused(lambda d: d.update(panels=[]), "1 to 4 panels")
     refused(lambda d: d.update(panels=d["panels"] * 5), "1 to 4 panels")
     refused(lambda d: d["panels"][0].update(data=[]), "no list of entries")
     refused(lambda d: d["panels"][0].update(x={"field": "ranks", "scale": "cubic"}), "scale")
-    refused(lambda d: entry(d).update(measure={"name": "hashing", "elements": 1e18}), "elements")
-    refused(lambda d: entry(d).update(command=["cost", "zzz", "--M", "1MB", "--density", "1%"]), "panels[0].data[0]")
+    refused(lambda d: (entry(d).pop("cost"), entry(d).update(measure={"name": "hashing", "elements": 1e18})), "elements")
+    refused(lambda d: entry(d)["cost"].update(schemes=["zzz"]), "panels[0].data[0]")
     assert not (ROOT / "x").exists()
 
 

@@ -29,7 +29,7 @@ def test(function):
 
 
 def call(*arguments, status=0, environment=ENVIRONMENT, cwd=ROOT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd, env=environment)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd, env=environment)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
     return done.stdout, done.stderr
 
@@ -229,7 +229,7 @@ def page_reproduces_itself(folder):
     words = Page(f"<main>{command}</main>").words["main"]
     (folder / "bin").mkdir()
     (folder / "bin" / "sparsync").symlink_to(PROGRAM)
-    subprocess.run(["sh", "-c", words], check=True, cwd=ROOT, timeout=60, env={**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"})
+    subprocess.run(["sh", "-c", words], check=True, cwd=ROOT, timeout=tap.HANG, env={**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"})
     assert page.path.read_text() == page.text, "the same command gives another page"
     version = call("--version")[0].strip()
     assert f"{version}, called as" in page.words["p"]
@@ -344,7 +344,7 @@ def output_is_asked_for(folder):
     check_sound(Page(text))
     assert Page(call("report", *SMALL, "--quiet")[0]).words["h1"] == Page(text).words["h1"]
     script = f"import pty, sys; sys.exit(pty.spawn([{PROGRAM!r}, 'report', 'scenarios/demo.json']) >> 8)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, timeout=60, stdin=subprocess.DEVNULL)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, timeout=tap.HANG, stdin=subprocess.DEVNULL)
     assert done.returncode == 2 and "say -o FILE.html" in done.stdout, (done.returncode, done.stdout[:200])
     (folder / "old.html").write_text("old")
     call("report", folder / "none.json", "-o", folder / "old.html", status=2)
@@ -366,7 +366,7 @@ def browse(folder, page, width, height, dark=False, dump=False):
                            "--force-device-scale-factor=1", "--enable-logging=stderr", "--virtual-time-budget=2000",
                            f"--blink-settings=preferredColorScheme={0 if dark else 1}", f"--user-data-dir={folder / 'profile'}",
                            f"--window-size={width},{height}", *what, page.as_uri()],
-                          capture_output=True, text=True, timeout=100, env={**os.environ, "HOME": str(folder)})
+                          capture_output=True, text=True, timeout=tap.HANG, env={**os.environ, "HOME": str(folder)})
     console = [line for line in done.stderr.split("\n") if "CONSOLE" in line]
     return (done.stdout if dump else picture), console
 

@@ -86,7 +86,7 @@ def schemas_are_schemas(folder):
     found = sorted(path.name for path in SCHEMAS.glob("*.json"))
     for name in ("run", "plan", "cost", "check", "list", "trace-stats", "trace-info", "trace-fit", "crossover", "exec",
                  "learn", "scenario", "cluster", "device", "cost-model", "train", "train-scenario", "workload",
-                 "system"):
+                 "system", "question", "figure", "claims-file"):
         assert f"{name}.schema.json" in found, f"{name} has no schema"
         validator(name)
 
@@ -290,11 +290,21 @@ def shipped_files_fit(folder):
         assert paths or files == "tests/bench", f"no files in {files}"
         for path in paths:
             fits(name, json.loads(path.read_text()), path.relative_to(ROOT))
+    questions = []
     for path in (ROOT / "scenarios" / "figures").glob("*.json"):
         for panel in json.loads(path.read_text())["panels"]:
             for entry in panel["data"]:
-                if "scenario" in entry:
-                    fits("train-scenario" if entry["command"][0] == "train" else "scenario", entry["scenario"], path.name)
+                questions.append((path.name, entry))
+    for path in (ROOT / "scenarios" / "claims").glob("*.json"):
+        document = json.loads(path.read_text())
+        fits("claims-file", document, path.name)
+        questions += [(path.name, question) for question in document.get("inputs", {}).values()]
+    assert len(questions) > 100
+    for name, question in questions:
+        fits("question", question, name)
+        for kind, schema in (("run", "scenario"), ("train", "train-scenario")):
+            if isinstance(question.get(kind), dict):
+                fits(schema, question[kind], name)
     for path in (ROOT / "tests" / "cli" / "golden").glob("*.json"):
         if not path.name.endswith(".result.json"):
             fits("scenario", json.loads(path.read_text()), path.name)

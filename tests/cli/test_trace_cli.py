@@ -27,7 +27,7 @@ def test(function):
 
 def trace(*arguments, status=0, **options):
     """Runs `sparsync trace ARGUMENTS` and returns (stdout, stderr) as bytes."""
-    done = subprocess.run([PROGRAM, "trace", *map(str, arguments)], capture_output=True, timeout=120, **options)
+    done = subprocess.run([PROGRAM, "trace", *map(str, arguments)], capture_output=True, timeout=tap.HANG, **options)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr!r}"
     return done.stdout, done.stderr
 
@@ -195,7 +195,7 @@ def bad_usage(folder):
     out = folder / "out"
     for arguments, says in (
         ([], "import, synth"),
-        (["stat", BIBLE], "did you mean stats"),
+        (["stat", BIBLE], 'did you mean "stats"'),
         (["stats"], "name a trace"),
         (["stats", BIBLE, WORDNET], "left over"),
         (["stats", BIBLE, "--formt", "json"], "--format"),
@@ -270,7 +270,7 @@ def flipped_bits(folder):
         good[bit // 8] ^= 1 << bit % 8
         (folder / "flipped").write_bytes(good)
         good[bit // 8] ^= 1 << bit % 8
-        done = subprocess.run([PROGRAM, "trace", "stats", folder / "flipped"], capture_output=True, timeout=60)
+        done = subprocess.run([PROGRAM, "trace", "stats", folder / "flipped"], capture_output=True, timeout=tap.HANG)
         assert done.returncode in (0, 2), f"bit {bit}: status {done.returncode} {done.stderr!r}"
 
 

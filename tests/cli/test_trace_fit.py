@@ -26,7 +26,7 @@ def test(function):
 
 
 def call(*arguments, status=0, **options):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, **options)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr!r}"
     return done
 
@@ -139,7 +139,7 @@ def verses_whose_ranks_read_their_own_book(folder):
 def a_book_on_64_ranks(folder):
     if not shutil.which("bible"):
         raise tap.Skip("Debian's bible-kjv is not installed")
-    said = subprocess.run(["bible", "-f", "Genesis1:1-Revelation22:21"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60).stdout
+    said = subprocess.run(["bible", "-f", "Genesis1:1-Revelation22:21"], stdin=subprocess.DEVNULL, capture_output=True, timeout=tap.HANG).stdout
     text = folder / "book.txt"
     text.write_bytes(b"\n".join(line.split(b" ", 1)[-1] for line in said.split(b"\n")))
     for layout in (["sentence", "--batch", "16", "--iterations", "30"], ["stream", "--batch", "16", "--seq", "32", "--iterations", "20"]):

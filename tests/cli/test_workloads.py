@@ -111,7 +111,7 @@ def files_fit_their_schemas(folder):
 
 @test
 def workloads_are_what_the_script_writes(folder):
-    done = subprocess.run([sys.executable, str(ROOT / "models" / "make_workloads.py"), "--check"], capture_output=True, text=True, timeout=200)
+    done = subprocess.run([sys.executable, str(ROOT / "models" / "make_workloads.py"), "--check"], capture_output=True, text=True, timeout=tap.HANG)
     assert done.returncode == 0, done.stderr
 
 
@@ -326,8 +326,8 @@ def statistics(folder, module, ranks, iterations=1):
                "--zipf", synth["zipf"], "--ids", synth["ids"], "--seed", synth["seed"], "-o", trace]
     if "hot" in synth:
         options += ["--hot", synth["hot"], "--hot-rows", synth["hot_rows"]]
-    subprocess.run([PROGRAM, "trace", "synth", *map(str, options)], check=True, timeout=100)
-    done = subprocess.run([PROGRAM, "trace", "stats", str(trace), "--format", "json"], check=True, capture_output=True, text=True, timeout=100)
+    subprocess.run([PROGRAM, "trace", "synth", *map(str, options)], check=True, timeout=tap.HANG)
+    done = subprocess.run([PROGRAM, "trace", "stats", str(trace), "--format", "json"], check=True, capture_output=True, text=True, timeout=tap.HANG)
     return json.loads(done.stdout)["tensors"][0]
 
 

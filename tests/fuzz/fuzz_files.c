@@ -49,17 +49,13 @@ static void read_results(const char *path) {
 }
 
 static void read_claims(const char *path) {
-  struct ss_claims_file file;
+  struct ss_claims_library library = {0};
+  struct ss_claims claims = {0};
   struct ss_error error = {0};
-  if (!ss_claims_read(path, &file, &error)) {
+  if (!ss_claims_library_add(&library, path, &error) || !ss_claims_choose(&library, NULL, 0, &claims, &error))
     check_refusal(&error);
-    return;
-  }
-  for (struct ss_node n = ss_node_first(file.claims); ss_node_present(n); n = ss_node_next(n)) {
-    struct ss_claim claim;
-    if (!ss_claim_read(&file, n, &claim, &error)) check_refusal(&error);
-  }
-  ss_claims_close(&file);
+  ss_claims_free(&claims);
+  ss_claims_library_close(&library);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

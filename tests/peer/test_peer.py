@@ -38,6 +38,8 @@ SCHEMES = ["allreduce", {"name": "allreduce", "algorithm": "rabenseifner"}, {"na
            {"name": "zen", "hierarchy": "shard"}, {"name": "zen", "hierarchy": "leader"},
            {"name": "design:ring/incremental/parallel/even/coo"}]
 TRACES = ["bible-kjv-16", "wordnet-64"]
+# SimGrid takes minutes for an exchange in which 64 x 63 flows share cards at once.
+FEW_AT_ONCE = ["allreduce", {"name": "allgather", "algorithm": "bruck"}, "ps", "sparcml-rd"]
 
 
 def build(source, folder):
@@ -77,7 +79,7 @@ def main():
             for label, cluster in CLUSTERS.items():
                 file, wrong, worst = folder / "cluster.json", [], 0
                 file.write_text(json.dumps(cluster), encoding="utf-8")
-                for scheme in SCHEMES:
+                for scheme in FEW_AT_ONCE if (trace, label) == ("wordnet-64", "window all") else SCHEMES:
                     times = compare(dump, peer, root / "traces" / f"{trace}.safetensors", file, scheme)
                     apart = abs(times["engine_s"] - times["simulated_s"])
                     worst = max(worst, times["off"])

@@ -8,9 +8,9 @@
 
 /* Sizes that are tried. */
 #if defined(__SANITIZE_ADDRESS__)
-enum { ALL_RANKS = 9 }; /* sanitizers slow memory down: more is left to the plain build */
+enum { ALL_RANKS = 9, SEEDS = 1 }; /* sanitizers slow memory down: more is left to the plain build */
 #else
-enum { ALL_RANKS = 33 };
+enum { ALL_RANKS = 33, SEEDS = 3 };
 #endif
 
 /* --- the property ---------------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static void try_trace(uint64_t seed, uint32_t ranks, enum shape shape, bool comm
 static void schemes_are_exact_and_send_what_is_defined(void **state) {
   (void)state;
   for (uint32_t ranks = 1; ranks <= ALL_RANKS; ranks++)
-    for (uint32_t seed = 0; seed < 3 * SHAPES; seed++)
+    for (uint32_t seed = 0; seed < SEEDS * SHAPES; seed++)
       if (ranks <= 12 || seed % 3 == ranks % 3)
         try_trace(1000 * ranks + seed, ranks, (enum shape)(seed % SHAPES), false);
 }
@@ -120,7 +120,7 @@ static void schemes_are_exact_and_send_what_is_defined(void **state) {
 static void so_they_do_under_every_common_setting(void **state) {
   static const uint32_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 12};
   (void)state;
-  for (uint32_t i = 0; i < COUNT(sizes); i++) {
+  for (uint32_t i = 0; i < COUNT(sizes) && sizes[i] <= ALL_RANKS; i++) {
     try_trace(100 + i, sizes[i], SCATTERED, true);
     try_trace(200 + i, sizes[i], SOME_EMPTY, true);
   }

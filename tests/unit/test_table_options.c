@@ -1,8 +1,9 @@
-/* The promises of report/table.h and cli/options.h. */
+/* The promises of report/table.h and base/options.h. */
 #include "base/memory.h"
 #include "base/options.h"
 #include "report/table.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,89 +150,186 @@ static void failures_to_show_are_told(void **state) {
 
 /* --- options --------------------------------------------------------------------------------------------- */
 
-static const struct ss_option_spec specs[] = {{"bandwidth", true}, {"ranks", true}, {"quiet", false}, {"help", false},
-                                              {"o", true},         {"v", false},    {NULL, false}};
+/* Every kind of option, and a record of what came in which order. */
+struct arguments {
+  const char *bandwidth, **ranks, **operand;
+  size_t ranks_count, operands;
+  bool quiet;
+  uint64_t seed;
+  uint32_t jobs;
+  double share, time;
+  unsigned format;
+  char seen[200];
+};
 
-/* Writes what is seen as "name=value;" or "name;" or "(operand);". */
-static bool record(void *context, const char *name, const char *value, struct ss_error *error) {
-  char *text = context;
-  if (name == NULL) sprintf(text + strlen(text), "(%s);", value);
-  else if (value == NULL) sprintf(text + strlen(text), "%s;", name);
-  else sprintf(text + strlen(text), "%s=%s;", name, value);
-  if (value != NULL && strcmp(value, "stop") == 0) return ss_fail(error, SS_UNPROVEN, "stopped");
-  return true;
+static bool record(void *arguments, const char *value, struct ss_error *error) {
+  struct arguments *a = arguments;
+  sprintf(a->seen + strlen(a->seen), "(%s);", value);
+  return strcmp(value, "stop") != 0 || ss_fail(error, SS_UNPROVEN, "stopped");
 }
+
+static const char *const formats[] = {"table", "json", "csv", NULL};
+static const struct ss_option_spec specs[] = {
+    {"", SS_TEXTS(struct arguments, operand, operands)},
+    {"--bandwidth", SS_TEXT(struct arguments, bandwidth), .value = "RATE", .help = "of the cluster"},
+    {"--ranks", SS_TEXTS(struct arguments, ranks, ranks_count), .value = "LIST", .help = "of ranks"},
+    {"--quiet", SS_FLAG(struct arguments, quiet), .help = "no progress bar"},
+    {"", SS_HEADING, .help = "of numbers:"},
+    {"--seed", SS_COUNT(struct arguments, seed, 0, 0x1p53), .value = "N", .help = "of what is drawn"},
+    {"--jobs", SS_COUNT32(struct arguments, jobs, 1, 1024), .value = "N", .help = "threads"},
+    {"--share", SS_QUANTITY(struct arguments, share, SS_RATIO, SS_ABOVE_ZERO, 1)},
+    {"--time", SS_QUANTITY(struct arguments, time, SS_TIME, 1, INFINITY)},
+    {"--zipf", SS_QUANTITY(struct arguments, time, SS_NUMBER, 0, 20)},
+    {"--format", SS_CHOICE(struct arguments, format, formats),
+     .help = "how to write what has been found, in a text that is so long that a line of a terminal, which should be "
+             "thought of as having some 118 columns, does not hold it"},
+    {"-o", SS_OTHER(record), .value = "FILE", .help = "where to write"},
+    {"--old", SS_REFUSED, .help = "say --share instead"},
+    {.name = NULL}};
 
 #define LONGEST_ARGUMENTS 12
 
-/* Parses "sparsync ARGUMENTS", cut at spaces ("~" stands for an empty one). */
-static bool parse(const char *arguments, char seen[1000], struct ss_error *error) {
-  SS_AUTO_FREE char *copy = strdup(arguments);
+/* Parses "sparsync ARGUMENTS", cut at spaces ("~" stands for an empty one); `copy` is what the texts point into. */
+static bool parse(const char *arguments, char copy[200], struct arguments *out, struct ss_error *error) {
   char *argv[LONGEST_ARGUMENTS + 2] = {(char[]){"sparsync"}};
   int argc = 1;
-  char *rest = copy;
+  char *rest = strcpy(copy, arguments);
   for (char *word = strsep(&rest, " "); word != NULL && *word != '\0'; word = strsep(&rest, " ")) {
     assert_true(argc <= LONGEST_ARGUMENTS);
     argv[argc++] = strcmp(word, "~") == 0 ? word + 1 : word;
   }
-  *seen = '\0';
-  return ss_options_parse(argc, argv, specs, record, seen, error);
+  *out = (struct arguments){0};
+  return ss_options_parse(specs, argc, argv, out, error);
 }
 
-static void options_and_operands_are_seen_in_order(void **state) {
+static void join(const char *name, const char *const *texts, size_t count, char *out) {
+  for (size_t i = 0; i < count; i++) sprintf(out + strlen(out), "%s=%s;", name, texts[i]);
+}
+
+static void texts_and_flags_are_stored(void **state) {
   (void)state;
   static const char *const cases[][2] = {
       {"", ""},
-      {"a --quiet b", "(a);quiet;(b);"},
+      {"a --quiet b", "operand=a;operand=b;quiet;"},
       {"--ranks 4,8 --ranks=16", "ranks=4,8;ranks=16;"},
-      {"--bandwidth=a=b", "bandwidth=a=b;"},
-      {"-o out -v", "o=out;v;"},
-      {"-o - -", "o=-;(-);"},
+      {"--bandwidth 1 --bandwidth=a=b", "bandwidth=a=b;"},
+      {"-o - -", "operand=-;(-);"},
+      {"--o=x -o y", "(x);(y);"},
       {"--ranks=", "ranks=;"},
       {"--ranks -5", "ranks=-5;"},
       {"--ranks=--quiet", "ranks=--quiet;"},
-      {"--quiet -- --ranks -v --", "quiet;(--ranks);(-v);(--);"},
-      {"~ x", "();(x);"},
+      {"--quiet -- --ranks -v --", "operand=--ranks;operand=-v;operand=--;quiet;"},
+      {"~ x", "operand=;operand=x;"},
       {"--ranks ~", "ranks=;"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
-    char seen[1000];
+    char copy[200], seen[1000] = "";
+    struct arguments a;
     struct ss_error error = {0};
-    if (!parse(cases[i][0], seen, &error)) fail_msg("\"%s\": %s", cases[i][0], error.text);
+    if (!parse(cases[i][0], copy, &a, &error)) fail_msg("\"%s\": %s", cases[i][0], error.text);
+    join("operand", a.operand, a.operands, seen);
+    join("ranks", a.ranks, a.ranks_count, seen);
+    join("bandwidth", &a.bandwidth, a.bandwidth != NULL, seen);
+    sprintf(seen + strlen(seen), "%s%s", a.quiet ? "quiet;" : "", a.seen);
     assert_string_equal(seen, cases[i][1]);
+    ss_options_free(specs, &a);
+    assert_null(a.operand);
   }
-  char seen[1000] = "";
+  struct arguments a = {0};
   struct ss_error error = {0};
-  assert_true(ss_options_parse(0, NULL, specs, record, seen, &error));
+  assert_true(ss_options_parse(specs, 0, NULL, &a, &error));
+}
+
+static void numbers_and_choices_are_stored(void **state) {
+  (void)state;
+  char copy[200];
+  struct arguments a;
+  struct ss_error error = {0};
+  assert_true(parse("--seed 9007199254740992 --jobs=1024 --share 25% --time 2min --format csv", copy, &a, &error));
+  assert_true(a.seed == UINT64_C(1) << 53);
+  assert_int_equal(a.jobs, 1024);
+  assert_true(a.share == 0.25 && a.time == 120.0);
+  assert_int_equal(a.format, 2);
 }
 
 static void wrong_usage_is_explained(void **state) {
   (void)state;
-  static const char *const cases[][3] = {
-      {"--bandwith 5", "", "unknown option \"--bandwith\" (did you mean --bandwidth?)"},
-      {"--bandwith=5", "", "unknown option \"--bandwith\" (did you mean --bandwidth?)"},
-      {"-quiet", "", "unknown option \"-quiet\" (did you mean --quiet?)"},
-      {"-oout", "", "unknown option \"-oout\" (--help lists them)"},
-      {"--xyzzy", "", "unknown option \"--xyzzy\" (--help lists them)"},
-      {"-5", "", "unknown option \"-5\" (--help lists them)"},
-      {"--=3", "", "unknown option \"--\" (--help lists them)"},
-      {"---quiet", "", "unknown option \"---quiet\" (did you mean --quiet?)"},
-      {"a --ranks", "(a);", "--ranks needs a value (say --ranks VALUE)"},
-      {"--ranks --quiet", "", "--ranks needs a value (say --ranks VALUE)"},
-      {"--ranks -v", "", "--ranks needs a value (say --ranks VALUE)"},
-      {"-o", "", "-o needs a value (say -o VALUE)"},
-      {"--quiet=yes", "", "--quiet takes no value, but got \"yes\""},
-      {"--ranks 4 stop --quiet", "ranks=4;(stop);", "stopped"},
-      {"--ranks stop --quiet", "ranks=stop;", "stopped"},
+  static const char *const cases[][2] = {
+      {"--bandwith 5", "unknown option \"--bandwith\" (did you mean --bandwidth?)"},
+      {"--bandwith=5", "unknown option \"--bandwith\" (did you mean --bandwidth?)"},
+      {"-quiet", "unknown option \"-quiet\" (did you mean --quiet?)"},
+      {"--halp", "unknown option \"--halp\" (did you mean --help?)"},
+      {"-oout", "unknown option \"-oout\" (--help lists them)"},
+      {"--xyzzy", "unknown option \"--xyzzy\" (--help lists them)"},
+      {"-5", "unknown option \"-5\" (--help lists them)"},
+      {"--=3", "unknown option \"--\" (--help lists them)"},
+      {"---quiet", "unknown option \"---quiet\" (did you mean --quiet?)"},
+      {"a --ranks", "--ranks needs a value (say --ranks VALUE)"},
+      {"--ranks --quiet", "--ranks needs a value (say --ranks VALUE)"},
+      {"--ranks -o", "--ranks needs a value (say --ranks VALUE)"},
+      {"-o", "-o needs a value (say -o VALUE)"},
+      {"--quiet=yes", "--quiet takes no value, but got \"yes\""},
+      {"-o stop --quiet", "stopped"},
+      {"--jobs 0", "--jobs: \"0\" is not a whole number from 1 to 1024"},
+      {"--jobs x", "--jobs: \"x\" is not a whole number from 1 to 1024"},
+      {"--share 0", "--share: \"0\" is not above zero and at most 100%"},
+      {"--share 101%", "--share: \"101%\" is not above zero and at most 100%"},
+      {"--share x", "--share: \"x\" is not a ratio (say \"1.13%\", \"1/32\" or 0.5)"},
+      {"--time 10ms", "--time: \"10ms\" is less than 1 s"},
+      {"--zipf 21", "--zipf: \"21\" is not from 0 to 20"},
+      {"--format jsn", "--format: \"jsn\" is not table, json or csv"},
+      {"--old 5", "no --old here: say --share instead"},
+      {"--old", "no --old here: say --share instead"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
-    char seen[1000];
+    char copy[200];
+    struct arguments a;
     struct ss_error error = {0};
-    if (parse(cases[i][0], seen, &error)) fail_msg("\"%s\" was taken", cases[i][0]);
-    assert_string_equal(error.text, cases[i][2]);
-    assert_string_equal(seen, cases[i][1]);
+    if (parse(cases[i][0], copy, &a, &error)) fail_msg("\"%s\" was taken", cases[i][0]);
+    assert_string_equal(error.text, cases[i][1]);
+    assert_false(a.quiet);
     assert_int_equal(error.status, strstr(cases[i][0], "stop") != NULL ? SS_UNPROVEN : SS_BAD_INPUT);
+    ss_options_free(specs, &a);
   }
+}
+
+static void operands_may_be_one_or_none(void **state) {
+  (void)state;
+  static const struct ss_option_spec one[] = {{"", SS_TEXT(struct arguments, bandwidth), .value = "file"},
+                                              {.name = NULL}};
+  static const struct ss_option_spec none[] = {{"--quiet", SS_FLAG(struct arguments, quiet)}, {.name = NULL}};
+  char *argv[] = {(char[]){"x"}, (char[]){"a"}, (char[]){"b"}};
+  struct arguments a = {0};
+  struct ss_error error = {0};
+  assert_true(ss_options_parse(one, 2, argv, &a, &error));
+  assert_string_equal(a.bandwidth, "a");
+  assert_false(ss_options_parse(one, 3, argv, &(struct arguments){0}, &error));
+  assert_string_equal(error.text, "one file is enough: \"b\" is left over");
+  assert_false(ss_options_parse(none, 2, argv, &a, &error));
+  assert_string_equal(error.text, "\"a\" is left over");
+}
+
+static void help_is_in_columns(void **state) {
+  (void)state;
+  SS_AUTO_FREE char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  assert_non_null(stream);
+  ss_options_help(specs, stream);
+  fclose(stream);
+  assert_string_equal(text, "  --bandwidth RATE     of the cluster\n"
+                            "  --ranks LIST         of ranks\n"
+                            "  --quiet              no progress bar\n"
+                            "\n"
+                            "of numbers:\n"
+                            "  --seed N             of what is drawn\n"
+                            "  --jobs N             threads\n"
+                            "  --format table|json|csv\n"
+                            "                       how to write what has been found, in a text that is so long that "
+                            "a line of a terminal, which\n"
+                            "                       should be thought of as having some 118 columns, does not hold "
+                            "it\n"
+                            "  -o FILE              where to write\n");
 }
 
 int main(void) {
@@ -243,8 +341,11 @@ int main(void) {
       cmocka_unit_test(tables_grow),
       cmocka_unit_test(empty_tables_have_a_head),
       cmocka_unit_test(failures_to_show_are_told),
-      cmocka_unit_test(options_and_operands_are_seen_in_order),
+      cmocka_unit_test(texts_and_flags_are_stored),
+      cmocka_unit_test(numbers_and_choices_are_stored),
       cmocka_unit_test(wrong_usage_is_explained),
+      cmocka_unit_test(operands_may_be_one_or_none),
+      cmocka_unit_test(help_is_in_columns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,9 +33,10 @@ double ss_dtype_value(enum ss_dtype dtype, const void *values, uint64_t i) {
   return 0;
 }
 
+const char *const ss_dtypes[] = {[SS_F32] = "F32", [SS_F16] = "F16", [SS_BF16] = "BF16", NULL};
+
 const char *ss_dtype_name(enum ss_dtype dtype) {
-  static const char *const names[] = {[SS_F32] = "F32", [SS_F16] = "F16", [SS_BF16] = "BF16"};
-  return names[dtype];
+  return ss_dtypes[dtype];
 }
 
 const char *ss_trace_string(struct ss_trace *trace, const char *text) {

@@ -14,7 +14,8 @@
 enum ss_dtype { SS_F32, SS_F16, SS_BF16 };
 /* Bytes of one element: 4, 2, 2. */
 uint32_t ss_dtype_bytes(enum ss_dtype dtype);
-/* "F32", "F16", "BF16" */
+/* "F32", "F16", "BF16"; of all of them NULL-terminated. */
+extern const char *const ss_dtypes[];
 const char *ss_dtype_name(enum ss_dtype dtype);
 /* Element i of an array of that type. */
 double ss_dtype_value(enum ss_dtype dtype, const void *values, uint64_t i);

@@ -11,16 +11,7 @@
 enum { STREAM_LOOKUPS = 1, STREAM_SHUFFLE };
 
 void ss_synth_defaults(struct ss_synth *out) {
-  *out = (struct ss_synth){.tensor = "embedding",
-                           .rows = 100000,
-                           .row_width = 512,
-                           .dtype = SS_F32,
-                           .iterations = 10,
-                           .ranks = 16,
-                           .tokens = 4096,
-                           .zipf = 1,
-                           .ids = SS_IDS_SHUFFLED,
-                           .seed = 1};
+  *out = (struct ss_synth)SS_SYNTH_DEFAULTS;
 }
 
 /* A pseudo-random permutation of 0..rows-1 without a table: four Feistel rounds on the next even number of bits,

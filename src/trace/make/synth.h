@@ -28,6 +28,11 @@ struct ss_synth {
 
 /* Every field of `out` at its default: "embedding", 100,000 rows of 512 F32, 10 iterations of 16 ranks with 4,096
  * lookups, s = 1, no hot set, shuffled, seed 1. */
+#define SS_SYNTH_DEFAULTS                                                                                            \
+  {                                                                                                                  \
+    .tensor = "embedding", .rows = 100000, .row_width = 512, .dtype = SS_F32, .iterations = 10, .ranks = 16,         \
+    .tokens = 4096, .zipf = 1, .ids = SS_IDS_SHUFFLED, .seed = 1                                                     \
+  }
 void ss_synth_defaults(struct ss_synth *out);
 
 /* A field out of range is an SS_BAD_INPUT error that names it. The trace's source says how it was made. */

@@ -8,6 +8,7 @@
 #include <gsl/gsl_cdf.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,9 +196,10 @@ static bool check_tensor(const struct ss_trace *trace, const char *name, struct 
     names[i] = ss_trace_tensor(trace, i)->name;
     if (strcmp(names[i], name) == 0) return true;
   }
-  const char *near = ss_nearest(name, names);
-  return ss_fail(error, SS_BAD_INPUT, "%s: has no tensor \"%s\" (%s\"%s\"%s)", ss_trace_name(trace), name,
-                 near ? "did you mean " : "the first is ", near ? near : names[0], near ? "?" : "");
+  char first[256];
+  (void)snprintf(first, sizeof first, "the first is \"%s\"", names[0]);
+  return ss_fail(error, SS_BAD_INPUT, "%s: has no tensor \"%s\"%s", ss_trace_name(trace), name,
+                 ss_suggest(name, names, first).text);
 }
 
 static bool check_options(const struct ss_trace *trace, const struct ss_fit_options *options, struct ss_fit *fit,

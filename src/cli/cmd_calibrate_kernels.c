@@ -1,40 +1,16 @@
 /* A device file out of kernels timed here. */
+#include "base/file.h"
+#include "base/json_text.h"
 #include "base/memory.h"
-#include "base/options.h"
-#include "base/units.h"
-#include "cli/calibrate.h"
+#include "cli/command.h"
 #include "kernels/timing.h"
+#include "report/calibration.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char help[] =
-    "usage: sparsync calibrate kernels --device cpu|cuda [options]\n"
-    "\n"
-    "Times the tensor kernels on this machine, on all threads of its CPU or on a GPU, over sizes and densities (1%,\n"
-    "10% and 50%), inputs out of cache, the median after a warm-up; fits t0 + bytes*per_byte to each by robust\n"
-    "regression; and writes a device file. Residuals and valid sizes go with it. Sums are what schemes charge:\n"
-    "merge_sum and dense_add. Beside it, for the largest tensor: the time that the memory traffic alone would take\n"
-    "(the floor), at the speed of a large copy, and the ratio. On a GPU also of ZEN's case, 11 million indices of "
-    "214\n"
-    "million. Nothing else should run meanwhile; it takes minutes.\n"
-    "\n"
-    "  --device cpu|cuda    what to time (cuda: the GPU that CUDA takes first; CUDA_VISIBLE_DEVICES chooses)\n"
-    "  --max SIZE           of the largest dense tensor (default 64MiB, of a GPU 256MiB); sizes quadruple from "
-    "16KiB\n"
-    "  --repeats N          times that each median is of (default 7)\n"
-    "  --cache SIZE         of the last cache: twice that is written over before each call (default: as the system "
-    "says)\n"
-    "  --name NAME          of the device (default: as --device)\n"
-    "  -o FILE              write there instead of to standard output\n"
-    "\n"
-    "examples:\n"
-    "  sparsync calibrate kernels --device cpu -o here.json\n"
-    "  sparsync calibrate kernels --device cpu --max 4MiB --repeats 3\n"
-    "  sparsync calibrate kernels --device cuda --max 1GiB -o gpu.json\n";
 
 enum { SMALLEST = 4096 /* rows */, ELEMENT = 4, INPUTS_MAX = 64 };
 static const double densities[] = {0.01, 0.1, 0.5};
@@ -43,8 +19,13 @@ enum { DENSITIES = sizeof densities / sizeof *densities, SHOWN = 1 /* the densit
 enum { ZEN_ROWS = 214000000 };
 #define ZEN_DENSITY 0.052
 
+static const char *const devices[] = {"cpu", "cuda", NULL};
+enum { CPU, CUDA, DEVICES };
+
 struct arguments {
-  const char *device, *name, *out;
+  struct ss_call call;
+  unsigned device; /* which of the devices; DEVICES: not said */
+  const char *name;
   double most;  /* B; 0: as the device has it */
   double cache; /* B; 0: ask */
   uint32_t repeats;
@@ -64,41 +45,13 @@ struct times {
   struct ss_timed zen;
 };
 
-/* --- what was asked --------------------------------------------------------------------------------------- */
-
-static const struct ss_option_spec specs[] = {{"device", true}, {"max", true}, {"repeats", true}, {"cache", true},
-                                              {"name", true},   {"o", true},   {"help", false},   {NULL, false}};
-
-static bool parse_bytes(const char *value, const char *what, double low, double high, double *out,
-                        struct ss_error *error) {
-  if (!ss_units_parse(value, SS_BYTES, out, error)) return ss_fail_prefix(error, "%s", what);
-  if (*out >= low && *out <= high) return true;
-  return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not within %.0f and %.0f B", what, value, low, high);
-}
-
-static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct arguments *a = context;
-  uint64_t count;
-  if (!name) return ss_fail(error, SS_BAD_INPUT, "\"%s\" is left over", value);
-  if (strcmp(name, "max") == 0) return parse_bytes(value, "--max", 64 * 1024.0, 0x1p32, &a->most, error);
-  if (strcmp(name, "cache") == 0) return parse_bytes(value, "--cache", 1, 0x1p32, &a->cache, error);
-  if (strcmp(name, "repeats") == 0) {
-    if (!ss_count_parse(value, "--repeats", 1, SS_TIMED_REPEATS_MAX, &count, error)) return false;
-    a->repeats = (uint32_t)count;
-  }
-  if (strcmp(name, "device") == 0) a->device = value;
-  if (strcmp(name, "name") == 0) a->name = value;
-  if (strcmp(name, "o") == 0) a->out = value;
-  return true;
-}
-
 /* --- devices ---------------------------------------------------------------------------------------------- */
 
-static bool find_device(const char *name, const struct ss_kernel_device **out, struct ss_error *error) {
-  if (!name) return ss_fail(error, SS_BAD_INPUT, "calibrate kernels: say of what: --device cpu or --device cuda");
+static bool find_device(unsigned device, const struct ss_kernel_device **out, struct ss_error *error) {
+  if (device == DEVICES)
+    return ss_fail(error, SS_BAD_INPUT, "calibrate kernels: say of what: --device cpu or --device cuda");
   *out = &ss_kernels_cpu;
-  if (strcmp(name, ss_kernels_cpu.name) == 0) return true;
-  if (strcmp(name, "cuda") != 0) return ss_fail(error, SS_BAD_INPUT, "--device: \"%s\" is not cpu or cuda", name);
+  if (device == CPU) return true;
 #ifdef SS_HAVE_CUDA
   *out = &ss_kernels_cuda;
   return true;
@@ -119,7 +72,7 @@ static bool settle(struct arguments *a, struct bench *b, struct ss_error *error)
   if (!b->device->describe(b->text, sizeof b->text, &cache, error)) return false;
   if (!(a->cache > 0)) a->cache = (double)cache;
   if (!(a->most > 0)) a->most = is_gpu(b) ? 0x1p28 : 0x1p26;
-  if (!a->name) a->name = a->device;
+  if (!a->name) a->name = devices[a->device];
   return true;
 }
 
@@ -158,13 +111,13 @@ static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss
 static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_link_piece *line) {
   cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
   return item && cJSON_AddNumberToObject(item, "t0", line->alpha) &&
-         cJSON_AddNumberToObject(item, "per_byte", line->beta) && calibrate_add_quality(item, line);
+         cJSON_AddNumberToObject(item, "per_byte", line->beta) && ss_fit_quality_json(item, line);
 }
 
 static bool add_heads(cJSON *root, const struct arguments *a, const struct bench *b) {
   char date[16], measured[256], summary[300];
   (void)snprintf(measured, sizeof measured, "sparsync calibrate kernels --device %s --max %.0f --repeats %u, %s",
-                 a->device, a->most, a->repeats, calibrate_date(date, sizeof date));
+                 devices[a->device], a->most, a->repeats, ss_date_text(date, sizeof date));
   (void)snprintf(summary, sizeof summary, "measured: %s", b->text);
   return cJSON_AddStringToObject(root, "name", a->name) && cJSON_AddStringToObject(root, "summary", summary) &&
          cJSON_AddStringToObject(root, "measured", measured);
@@ -237,6 +190,10 @@ static void tell_floors(const struct bench *b, const struct times *times) {
   if (is_gpu(b)) tell_floor(SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
 }
 
+static bool print(const void *root, FILE *stream, struct ss_error *error) {
+  return ss_json_print(root, stream, error);
+}
+
 static bool write_device(const struct arguments *a, const struct bench *b, const struct times *times,
                          const struct ss_link_piece *line, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
@@ -247,7 +204,9 @@ static bool write_device(const struct arguments *a, const struct bench *b, const
     cJSON_Delete(root);
     root = NULL;
   }
-  return calibrate_write(root, a->out, error);
+  const bool written = ss_output_write(a->call.output, print, root, error);
+  cJSON_Delete(root);
+  return written;
 }
 
 static bool calibrate(struct arguments *a, struct times *times, struct ss_error *error) {
@@ -257,20 +216,53 @@ static bool calibrate(struct arguments *a, struct times *times, struct ss_error 
   for (uint32_t k = 0; k < SS_KERNELS; k++)
     if (!fit(times, (enum ss_kernel_kind)k, &line[k], error)) return false;
   if (!write_device(a, &bench, times, line, error)) return false;
+  if (a->call.quiet) return true;
   for (uint32_t k = 0; k < SS_KERNELS; k++) tell((enum ss_kernel_kind)k, &line[k]);
   tell_floors(&bench, times);
   return true;
 }
 
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {.repeats = 7};
-  if (!ss_options_parse(argc, argv, specs, seen, &a, error)) return false;
+static bool run(struct ss_call *call, struct ss_error *error) {
   struct times *times = ss_alloc_zero(1, sizeof *times);
   if (!times) return ss_fail_memory(error, "timing kernels");
-  const bool ok = calibrate(&a, times, error);
+  const bool ok = calibrate((struct arguments *)call, times, error);
   free(times);
   return ok;
 }
 
-const struct ss_command calibrate_kernels = {
-    .name = "kernels", .summary = "a device: what its kernels take", .help = help, .run = run};
+static const struct ss_option_spec options[] = {
+    {"--device", SS_CHOICE(struct arguments, device, devices),
+     .help = "what to time (cuda: the GPU that CUDA takes first; CUDA_VISIBLE_DEVICES chooses)"},
+    {"--max", SS_QUANTITY(struct arguments, most, SS_BYTES, 64 * 1024.0, 0x1p32), .value = "SIZE",
+     .help = "of the largest dense tensor (default 64MiB, of a GPU 256MiB); sizes quadruple from 16KiB"},
+    {"--repeats", SS_COUNT32(struct arguments, repeats, 1, SS_TIMED_REPEATS_MAX), .value = "N",
+     .help = "times that each median is of (default 7)"},
+    {"--cache", SS_QUANTITY(struct arguments, cache, SS_BYTES, 1, 0x1p32), .value = "SIZE",
+     .help = "of the last cache: twice that is written over before each call (default: as the system says)"},
+    {"--name", SS_TEXT(struct arguments, name), .value = "NAME", .help = "of the device (default: as --device)"},
+    SS_OPTIONS_OUTPUT_MODEL,
+    {.name = NULL}};
+
+const struct ss_command ss_command_calibrate_kernels = {
+    .name = "kernels",
+    .summary = "a device: what the tensor kernels take on this machine",
+    .usage =
+        "usage: sparsync calibrate kernels --device cpu|cuda [OPTION...]\n"
+        "\n"
+        "Times the tensor kernels on this machine, on all threads of its CPU or on a GPU, over sizes and densities "
+        "(1%,\n"
+        "10% and 50%), inputs out of cache, the median after a warm-up; fits t0 + bytes*per_byte to each by robust\n"
+        "regression; and writes a device file. Residuals and valid sizes go with it. Sums are what schemes charge:\n"
+        "merge_sum and dense_add. Beside it, for the largest tensor: the time that the memory traffic alone would "
+        "take\n"
+        "(the floor), at the speed of a large copy, and the ratio. On a GPU also of ZEN's case, 11 million indices "
+        "of 214\n"
+        "million. Nothing else should run meanwhile; it takes minutes.\n",
+    .examples = "examples:\n"
+                "  sparsync calibrate kernels --device cpu -o here.json\n"
+                "  sparsync calibrate kernels --device cpu --max 4MiB --repeats 3\n"
+                "  sparsync calibrate kernels --device cuda --max 1GiB -o gpu.json\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.repeats = 7, .device = DEVICES},
+    .run = run};

@@ -1,7 +1,8 @@
-/* What figures show that no command prints: overlaps of pairs, shares of parts, sizes of formats, and how long
+/* What no command prints: overlaps of pairs, shares of parts, sizes of formats, and how long
  * hashing takes on this machine. */
 #include "base/memory.h"
-#include "figures/figure.h"
+#include "query/internal.h"
+#include "query/traces.h"
 #include "tensor/hash.h"
 #include "tensor/sets.h"
 #include "tensor/wire.h"
@@ -26,15 +27,6 @@ static bool need_count(struct ss_node node, const char *key, uint64_t low, uint6
                        struct ss_error *error) {
   struct ss_node at;
   return ss_node_need(node, key, &at, error) && ss_node_count(at, low, high, out, error);
-}
-
-static bool open_trace(struct ss_node node, const char *made, struct ss_trace **out, struct ss_error *error) {
-  char path[PATH_MAX];
-  struct ss_node at;
-  const char *name;
-  if (!ss_node_need(node, "trace", &at, error) || !ss_node_text(at, &name, error)) return false;
-  if (strcmp(name, "$made") == 0) return ss_trace_open(made, out, error);
-  return ss_figure_path(name, path, sizeof path, error) && ss_trace_open(path, out, error);
 }
 
 /* --- of traces ---------------------------------------------------------------------------------------------- */
@@ -127,11 +119,12 @@ static bool shares(struct ss_node node, const struct ss_trace *trace, cJSON *lis
   return ok ? true : ss_fail_memory(error, "measuring shares");
 }
 
-static bool of_trace(struct ss_node node, const char *made, bool pairs, cJSON *list, struct ss_error *error) {
-  struct ss_trace *trace;
-  if (!open_trace(node, made, &trace, error)) return false;
-  const bool ok = pairs ? overlaps(node, trace, list, error) : shares(node, trace, list, error);
-  ss_trace_close(trace);
+static bool of_trace(struct ss_node node, bool pairs, cJSON *list, struct ss_error *error) {
+  struct ss_sources sources = {0};
+  const struct ss_trace *trace;
+  const bool ok = ss_question_trace(node, &sources, &trace, error) &&
+                  (pairs ? overlaps(node, trace, list, error) : shares(node, trace, list, error));
+  ss_sources_close(&sources);
   return ok;
 }
 
@@ -306,9 +299,64 @@ static bool hashing(struct ss_node node, cJSON *list, struct ss_error *error) {
   return ok;
 }
 
+/* --- what hashing loses ------------------------------------------------------------------------------------- */
+
+struct kernel {
+  uint64_t nnz, parts, slots, probes; /* slots of all parts together */
+  bool lossy;
+};
+
+/* Rows 0..nnz-1: which ones they are makes no difference to a hash. Two results: the share of rows that is lost, and
+ * the share that goes to serial memory. */
+static bool play_hash(const struct kernel *h, double share[2], struct ss_error *error) {
+  SS_AUTO_FREE uint32_t *rows = ss_alloc(h->nnz, sizeof *rows), *placed = ss_alloc(h->nnz, sizeof *placed);
+  SS_AUTO_FREE uint64_t *offsets = ss_alloc(h->parts + 1, sizeof *offsets);
+  struct ss_hash_tally tally = {0};
+  if (!rows || !placed || !offsets) return ss_fail_memory(error, "hashing");
+  for (uint64_t i = 0; i < h->nnz; i++) rows[i] = (uint32_t)i;
+  const struct ss_hash_memory memory = {.seed = 1,
+                                        .parts = (uint32_t)h->parts,
+                                        .probes = (uint32_t)h->probes,
+                                        .parallel_slots = h->lossy ? h->slots / h->parts : h->slots,
+                                        .serial_slots = h->nnz * h->parts};
+  const struct ss_hash_input in = {.rows = rows, .count = h->nnz};
+  const struct ss_hash_output out = {.rows = placed, .offsets = offsets};
+  if (!(h->lossy ? ss_hash_lossy(&memory, &in, &out, error)
+                 : ss_hash_hierarchical(&memory, &in, &out, &tally, error)))
+    return false;
+  share[0] = 1 - (double)offsets[h->parts] / (double)h->nnz;
+  share[1] = (double)tally.serial / (double)h->nnz;
+  return true;
+}
+
+bool ss_answer_hash(struct ss_node node, cJSON **out, struct ss_error *error) {
+  static const char *const keys[] = {"kernel", "nnz", "parts", "slots_per_row", "probes", NULL};
+  static const char *const kernels[] = {"lossy", "hierarchical", NULL};
+  struct kernel h = {.probes = 1};
+  struct ss_node kernel, slots;
+  size_t chosen;
+  double per_row, share[2];
+  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "kernel", &kernel, error) ||
+      !ss_node_choice(kernel, kernels, &chosen, error) || !need_count(node, "nnz", 1, ROWS_MAX, &h.nnz, error) ||
+      !need_count(node, "parts", 1, PARTS_MAX, &h.parts, error) ||
+      !ss_node_need(node, "slots_per_row", &slots, error) || !ss_node_positive(slots, SS_NUMBER, &per_row, error) ||
+      (chosen == 1 && !need_count(node, "probes", 1, SS_HASH_PROBES, &h.probes, error)))
+    return false;
+  if (per_row > 1024) return ss_node_fail(slots, error, "more than 1024 slots a row");
+  h.lossy = chosen == 0;
+  h.slots = (uint64_t)(per_row * (double)h.nnz);
+  if (!play_hash(&h, share, error)) return false;
+  *out = cJSON_CreateObject();
+  if (cJSON_AddNumberToObject(*out, "lost", share[0]) && cJSON_AddNumberToObject(*out, "serial", share[1]))
+    return true;
+  cJSON_Delete(*out);
+  *out = NULL;
+  return ss_fail_memory(error, "hashing");
+}
+
 /* ------------------------------------------------------------------------------------------------------------ */
 
-bool ss_measure(struct ss_node measure, const char *made, struct cJSON **out, struct ss_error *error) {
+bool ss_answer_measure(struct ss_node measure, cJSON **out, struct ss_error *error) {
   static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
   static const char *const keys[] = {"name",      "trace",    "bins",    "parts",  "elements",  "servers",
                                      "row_width", "memories", "repeats", "probes", "densities", NULL};
@@ -318,7 +366,7 @@ bool ss_measure(struct ss_node measure, const char *made, struct cJSON **out, st
       !ss_node_choice(name, names, &chosen, error))
     return false;
   cJSON *list = cJSON_CreateArray();
-  const bool ok = chosen < 2    ? of_trace(measure, made, chosen == 0, list, error)
+  const bool ok = chosen < 2    ? of_trace(measure, chosen == 0, list, error)
                   : chosen == 2 ? formats(measure, list, error)
                                 : hashing(measure, list, error);
   if (ok && list && list->child) {

@@ -1,9 +1,10 @@
 /* A cluster file out of a benchmark's log, or out of messages between the processes of mpirun. */
-#include "base/options.h"
-#include "base/units.h"
-#include "cli/calibrate.h"
+#include "base/file.h"
+#include "base/json_text.h"
+#include "cli/command.h"
 #include "cost/link_log.h"
-#include "exec/launch.h"
+#include "report/calibration.h"
+#include "study/processes.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -15,38 +16,9 @@
 #include "exec/ping.h"
 #endif
 
-static const char help[] =
-    "usage: sparsync calibrate network LOG [options]\n"
-    "       mpirun -n P sparsync calibrate network [options]\n"
-    "\n"
-    "Fits alpha and beta to a benchmark's log, by robust regression on relative residuals, and writes a cluster "
-    "file.\n"
-    "Of nccl-tests: all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf; of OSU:\n"
-    "osu_latency, osu_bw, osu_allreduce, osu_alltoall. The closed form that is supposed, the sizes of messages for\n"
-    "which the fit holds, residuals and outliers go with it, and are told on standard error. Where small messages\n"
-    "are sent otherwise than large ones, two segments are told; the cluster is that of the larger messages.\n"
-    "\n"
-    "Without a log, messages between mpirun's processes are timed: a ping-pong of the first and the last, and a\n"
-    "pairwise exchange of all, whose fit is the cluster. Medians, after a warm-up.\n"
-    "\n"
-    "  --ranks P            how many there were: OSU's collectives do not say\n"
-    "  --tool NAME          which program it was, where the log does not say\n"
-    "  --in-place           of nccl-tests, the columns for in place (default: out of place)\n"
-    "  --sizes A:B          only rows of these sizes, such as 1MiB: (default all); under mpirun the sizes that are\n"
-    "                       timed, doubling (default 1:4MiB)\n"
-    "  --repeats N          under mpirun, times that each median is of (default 21; fewer when they take long)\n"
-    "  --latency TIME       not fitted but given; needed for osu_bw, whose messages overlap\n"
-    "  --name NAME          of the cluster (default: of the log, without its ending)\n"
-    "  -o FILE              write there instead of to standard output\n"
-    "\n"
-    "examples:\n"
-    "  sparsync calibrate network all_reduce.log -o mine.json && sparsync run scenarios/demo.json --cluster "
-    "mine.json\n"
-    "  sparsync calibrate network osu_alltoall.log --ranks 16 --sizes 4KiB:\n"
-    "  mpirun -n 4 sparsync calibrate network -o here.json\n";
-
 struct arguments {
-  const char *log, *out, *name;
+  struct ss_call call;
+  const char *log, *name;
   struct ss_link_log_options options;
   double latency; /* s; NAN: fitted */
   uint32_t repeats;
@@ -54,16 +26,13 @@ struct arguments {
 
 /* --- what was asked --------------------------------------------------------------------------------------- */
 
-static const struct ss_option_spec specs[] = {{"ranks", true},   {"tool", true}, {"in-place", false}, {"sizes", true},
-                                              {"repeats", true}, {"name", true}, {"latency", true},   {"o", true},
-                                              {"help", false},   {NULL, false}};
-
 static bool parse_size(const char *text, double *out, struct ss_error *error) {
   if (!ss_units_parse(text, SS_BYTES, out, error)) return ss_fail_prefix(error, "--sizes");
   return *out >= 0 || ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is below 0", text);
 }
 
-static bool parse_sizes(const char *value, struct ss_link_log_options *options, struct ss_error *error) {
+static bool read_sizes(void *arguments, const char *value, struct ss_error *error) {
+  struct ss_link_log_options *options = &((struct arguments *)arguments)->options;
   const char *colon = strchr(value, ':');
   char before[64];
   if (!colon || (size_t)(colon - value) >= sizeof before)
@@ -71,36 +40,6 @@ static bool parse_sizes(const char *value, struct ss_link_log_options *options, 
   (void)snprintf(before, sizeof before, "%.*s", (int)(colon - value), value);
   return (!before[0] || parse_size(before, &options->least, error)) &&
          (!colon[1] || parse_size(colon + 1, &options->most, error));
-}
-
-static bool parse_latency(const char *value, double *out, struct ss_error *error) {
-  if (!ss_units_parse(value, SS_TIME, out, error)) return ss_fail_prefix(error, "--latency");
-  return *out >= 0 || ss_fail(error, SS_BAD_INPUT, "--latency: \"%s\" is below 0", value);
-}
-
-static bool seen(void *context, const char *name, const char *value, struct ss_error *error) {
-  struct arguments *a = context;
-  uint64_t count;
-  if (!name) {
-    if (a->log) return ss_fail(error, SS_BAD_INPUT, "one log is enough: \"%s\" is left over", value);
-    a->log = value;
-    return true;
-  }
-  if (strcmp(name, "ranks") == 0) {
-    if (!ss_count_parse(value, "--ranks", 2, 65536, &count, error)) return false;
-    a->options.ranks = (uint32_t)count;
-  }
-  if (strcmp(name, "repeats") == 0) {
-    if (!ss_count_parse(value, "--repeats", 1, 1001, &count, error)) return false;
-    a->repeats = (uint32_t)count;
-  }
-  if (strcmp(name, "sizes") == 0) return parse_sizes(value, &a->options, error);
-  if (strcmp(name, "latency") == 0) return parse_latency(value, &a->latency, error);
-  if (strcmp(name, "tool") == 0) a->options.tool = value;
-  if (strcmp(name, "in-place") == 0) a->options.in_place = true;
-  if (strcmp(name, "name") == 0) a->name = value;
-  if (strcmp(name, "o") == 0) a->out = value;
-  return true;
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
@@ -116,7 +55,7 @@ static bool add_piece(cJSON *list, const struct ss_link_piece *piece) {
          cJSON_AddNumberToObject(item, "latency_error", piece->alpha_error) &&
          cJSON_AddNumberToObject(item, "seconds_per_byte", piece->beta) &&
          cJSON_AddNumberToObject(item, "seconds_per_byte_error", piece->beta_error) &&
-         calibrate_add_quality(item, piece);
+         ss_fit_quality_json(item, piece);
 }
 
 static bool add_source(cJSON *root, const struct arguments *a, const char *measured) {
@@ -147,7 +86,7 @@ static bool fill(cJSON *root, const struct arguments *a, const struct ss_link_lo
   (void)snprintf(summary, sizeof summary, "measured: %s, %" PRIu32 " ranks on %" PRIu32 " node%s", log->tool,
                  log->ranks, log->nodes, log->nodes == 1 ? "" : "s");
   (void)snprintf(measured, sizeof measured, "fitted to %s (%.300s) on %s; residuals %.2g%% median, %.2g%% at most",
-                 log->tool, base, calibrate_date(date, sizeof date), 100 * piece->typical, 100 * piece->worst);
+                 log->tool, base, ss_date_text(date, sizeof date), 100 * piece->typical, 100 * piece->worst);
   const uint32_t per_node = log->ranks / log->nodes;
   return cJSON_AddStringToObject(root, "name", a->name ? a->name : name) &&
          cJSON_AddStringToObject(root, "summary", summary) && cJSON_AddStringToObject(root, "model", "alpha-beta") &&
@@ -157,8 +96,20 @@ static bool fill(cJSON *root, const struct arguments *a, const struct ss_link_lo
          add_notes(root, log, fit);
 }
 
+static bool print(const void *root, FILE *stream, struct ss_error *error) {
+  return ss_json_print(root, stream, error);
+}
+
+/* Deletes the document; NULL: memory was short while it was made. */
+static bool write_cluster(const struct arguments *a, cJSON *root, struct ss_error *error) {
+  const bool written = ss_output_write(a->call.output, print, root, error);
+  cJSON_Delete(root);
+  return written;
+}
+
 static void tell(const struct arguments *a, const struct ss_link_log *log, const struct ss_link_fit *fit) {
   char text[4][32];
+  if (a->call.quiet) return;
   (void)fprintf(stderr, "%s: %s, %" PRIu32 " ranks on %" PRIu32 " node%s; supposed: %s\n", source_of(a), log->tool,
                 log->ranks, log->nodes, log->nodes == 1 ? "" : "s", log->assumes);
   for (size_t i = 0; i < fit->pieces; i++) {
@@ -188,7 +139,7 @@ static bool calibrate(const struct arguments *a, struct ss_link_log *log, struct
     cJSON_Delete(root);
     root = NULL;
   }
-  if (!calibrate_write(root, a->out, error)) return false;
+  if (!write_cluster(a, root, error)) return false;
   tell(a, log, &fit);
   return true;
 }
@@ -205,11 +156,6 @@ static bool fail_alone(struct ss_error *error) {
 
 enum { SIZES_MAX = 31 };
 static const double LARGEST = 0x1p30;
-
-static void tell_error(const struct ss_communicator *comm, const struct ss_error *error) {
-  (void)fprintf(stderr, "sparsync calibrate: rank %" PRIu32 " of %" PRIu32 ": %s\n", comm->rank, comm->size,
-                error->text);
-}
 
 static bool check_processes(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
   if (comm->size < 2) return fail_alone(error);
@@ -239,7 +185,7 @@ static bool write_measured(const struct arguments *a, struct ss_link_log *log, s
     cJSON_Delete(root);
     root = NULL;
   }
-  if (!calibrate_write(root, a->out, error)) return false;
+  if (!write_cluster(a, root, error)) return false;
   tell(a, log, &fit);
   return true;
 }
@@ -263,25 +209,17 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
   return ss_communicator_agree(comm, comm->rank != 0 || write_measured(a, &log, ping, error), error);
 }
 
-static bool run_processes(struct arguments *a, bool parsed, struct ss_error *error) {
-  struct ss_communicator comm;
-  if (!ss_communicator_open(&comm, error)) return ss_launch_read().rank != 0;
-  comm.tell = tell_error;
+static bool time_messages(struct arguments *a, struct ss_error *error) {
+  const struct ss_communicator *comm = a->call.options.comm;
   if (isinf(a->options.most)) a->options.most = fmax(0x1p22, 64 * a->options.least);
-  const bool good = ss_communicator_agree(&comm, parsed, error) &&
-                    ss_communicator_agree(&comm, check_processes(&comm, a, error), error) && measure(&comm, a, error);
-  ss_communicator_close(&comm);
-  return good || comm.rank != 0; /* rank 0 says it for all */
+  return ss_communicator_agree(comm, check_processes(comm, a, error), error) && measure(comm, a, error);
 }
 
 #else
 
-static bool run_processes(const struct arguments *a, bool parsed, struct ss_error *error) {
+static bool time_messages(const struct arguments *a, struct ss_error *error) {
   (void)a;
-  if (ss_launch_read().rank != 0) return true;
-  if (!parsed) return false;
-  return ss_fail(error, SS_BAD_INPUT,
-                 "calibrate network: name a log (this sparsync was built without MPI, and cannot time messages)");
+  return fail_alone(error);
 }
 
 #endif
@@ -294,15 +232,59 @@ static bool fit_log(struct arguments *a, struct ss_error *error) {
   return ok;
 }
 
-/* MPI is started only among others. A log is fitted once, by rank 0. */
-static bool run(int argc, char **argv, struct ss_error *error) {
-  struct arguments a = {.latency = NAN, .options = {.most = INFINITY}, .repeats = 21};
-  const struct ss_launch launch = ss_launch_read();
-  const bool parsed = ss_options_parse(argc, argv, specs, seen, &a, error);
-  if (parsed && a.log) return launch.rank != 0 || fit_log(&a, error);
-  if (launch.several) return run_processes(&a, parsed, error);
-  return parsed && fail_alone(error);
+/* A log is fitted once, by rank 0. */
+static bool run(struct ss_call *call, struct ss_error *error) {
+  struct arguments *a = (struct arguments *)call;
+  if (a->log) return !ss_processes_first(call->options.comm) || fit_log(a, error);
+  return call->options.comm ? time_messages(a, error) : fail_alone(error);
 }
 
-const struct ss_command calibrate_network = {
-    .name = "network", .summary = "a cluster: alpha and beta of its links", .help = help, .run = run};
+static const struct ss_option_spec options[] = {
+    {"", SS_TEXT(struct arguments, log), .value = "log"},
+    {"--ranks", SS_COUNT32(struct arguments, options.ranks, 2, 65536), .value = "P",
+     .help = "how many there were: OSU's collectives do not say"},
+    {"--tool", SS_TEXT(struct arguments, options.tool), .value = "NAME",
+     .help = "which program it was, where the log does not say"},
+    {"--in-place", SS_FLAG(struct arguments, options.in_place),
+     .help = "of nccl-tests, the columns for in place (default: out of place)"},
+    {"--sizes", SS_OTHER(read_sizes), .value = "A:B",
+     .help = "only rows of these sizes, such as 1MiB: (default all); under mpirun the sizes that are timed, doubling "
+             "(default 1:4MiB)"},
+    {"--repeats", SS_COUNT32(struct arguments, repeats, 1, 1001), .value = "N",
+     .help = "under mpirun, times that each median is of (default 21; fewer when they take long)"},
+    {"--latency", SS_QUANTITY(struct arguments, latency, SS_TIME, 0, INFINITY), .value = "TIME",
+     .help = "not fitted but given; needed for osu_bw, whose messages overlap"},
+    {"--name", SS_TEXT(struct arguments, name), .value = "NAME",
+     .help = "of the cluster (default: of the log, without its ending)"},
+    SS_OPTIONS_OUTPUT_MODEL,
+    {.name = NULL}};
+
+const struct ss_command ss_command_calibrate_network = {
+    .name = "network",
+    .summary = "a cluster: alpha and beta of its links, from a benchmark's log",
+    .usage =
+        "usage: sparsync calibrate network LOG [OPTION...]\n"
+        "       mpirun -n P sparsync calibrate network [OPTION...]\n"
+        "\n"
+        "Fits alpha and beta to a benchmark's log, by robust regression on relative residuals, and writes a cluster "
+        "file.\n"
+        "Of nccl-tests: all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf; of OSU:\n"
+        "osu_latency, osu_bw, osu_allreduce, osu_alltoall. The closed form that is supposed, the sizes of messages "
+        "for\n"
+        "which the fit holds, residuals and outliers go with it, and are told on standard error. Where small "
+        "messages\n"
+        "are sent otherwise than large ones, two segments are told; the cluster is that of the larger messages.\n"
+        "\n"
+        "Without a log, messages between mpirun's processes are timed: a ping-pong of the first and the last, and a\n"
+        "pairwise exchange of all, whose fit is the cluster. Medians, after a warm-up.\n",
+    .examples =
+        "examples:\n"
+        "  sparsync calibrate network all_reduce.log -o mine.json && sparsync run scenarios/demo.json --cluster "
+        "mine.json\n"
+        "  sparsync calibrate network osu_alltoall.log --ranks 16 --sizes 4KiB:\n"
+        "  mpirun -n 4 sparsync calibrate network -o here.json\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.latency = NAN, .options = {.most = INFINITY}, .repeats = 21},
+    .company = SS_TOGETHER_UNDER_MPIRUN,
+    .run = run};

@@ -1,7 +1,7 @@
-#include "cli/exec_print.h"
+#include "report/exec.h"
 
-#include "base/file.h"
 #include "base/json_text.h"
+#include "report/flat.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -60,7 +60,7 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
   (void)fprintf(stream, "\n");
 }
 
-static bool print_table(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
+bool ss_exec_table(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
   struct ss_table *table = list_points(a);
   if (!table) return ss_fail_memory(error, "writing a table");
   if (a->count > 0) explain(a, stream);
@@ -119,23 +119,29 @@ static bool add_point(cJSON *list, const struct ss_exec_point *p, uint32_t repea
   return endpoints != NULL;
 }
 
-static bool print_json(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
+/* NULL: memory is short. */
+static cJSON *answer_json(const struct ss_exec_answer *a) {
   cJSON *root = cJSON_CreateObject();
   bool good = add_text(root, "sparsync", SS_VERSION) && add_text(root, "scenario", a->scenario);
   cJSON *list = good ? cJSON_AddArrayToObject(root, "points") : NULL;
   good = list != NULL;
   for (size_t i = 0; good && i < a->count; i++) good = add_point(list, &a->points[i], a->repeats);
-  good = ss_json_print(good ? root : NULL, stream, error);
+  if (good) return root;
+  cJSON_Delete(root);
+  return NULL;
+}
+
+bool ss_exec_json(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
+  cJSON *root = answer_json(a);
+  const bool good = ss_json_print(root, stream, error);
   cJSON_Delete(root);
   return good;
 }
 
-bool ss_exec_print(const struct ss_exec_answer *a, enum ss_format format, const char *output,
-                   struct ss_error *error) {
-  struct ss_output out;
-  if (!ss_output_open(output, &out, error)) return false;
-  if (format == SS_JSON ? print_json(a, out.stream, error) : print_table(a, out.stream, error))
-    return ss_output_commit(&out, error);
-  ss_output_discard(&out);
-  return false;
+bool ss_exec_csv(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
+  cJSON *root = answer_json(a);
+  const bool good = root ? ss_flat_csv(cJSON_GetObjectItemCaseSensitive(root, "points"), stream, error)
+                         : ss_fail_memory(error, "writing results");
+  cJSON_Delete(root);
+  return good;
 }

@@ -1,10 +1,11 @@
-/* What `exec` writes. */
-#ifndef SS_CLI_EXEC_PRINT_H
-#define SS_CLI_EXEC_PRINT_H
+/* What is said of schemes that were run for real. */
+#ifndef SS_REPORT_EXEC_H
+#define SS_REPORT_EXEC_H
 
-#include "cli/request.h"
 #include "exec/exec.h"
 #include "study/study.h"
+
+#include <stdio.h>
 
 /* What one job came to, over its iterations. */
 struct ss_exec_point {
@@ -28,8 +29,10 @@ struct ss_exec_answer {
   uint32_t ranks, repeats;
 };
 
-/* A table, or JSON (docs/schemas/exec.schema.json), to a file or standard output. */
-bool ss_exec_print(const struct ss_exec_answer *answer, enum ss_format format, const char *output,
-                   struct ss_error *error) SS_MUST_CHECK;
+bool ss_exec_table(const struct ss_exec_answer *answer, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+/* docs/schemas/exec.schema.json */
+bool ss_exec_json(const struct ss_exec_answer *answer, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+/* The fields of the JSON's points, without what each endpoint sent and received. */
+bool ss_exec_csv(const struct ss_exec_answer *answer, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

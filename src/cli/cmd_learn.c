@@ -1,0 +1,257 @@
+/* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
+#include "base/file.h"
+#include "base/json_text.h"
+#include "cli/command.h"
+#include "exec/launch.h"
+#include "report/curves.h"
+#include "study/learning.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SETTINGS_MAX = 64, STEPS_MAX = 10000000 };
+
+static const char *const layouts[] = {"stream", "sentence", NULL};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts - 1 };
+
+struct arguments {
+  struct ss_call call;
+  struct ss_learning_source source;
+  struct ss_setting setting[SETTINGS_MAX];
+  const char *capture, *plot_data;
+  unsigned layout; /* enum ss_text_layout, or LAYOUTS: not said */
+  double select;   /* share of each table that ranks send; NaN: all that is not zero */
+  uint64_t every;
+  bool older_spelling;
+};
+
+/* --- schemes -------------------------------------------------------------------------------------------- */
+
+static bool add_setting(struct arguments *a, struct ss_node node, struct ss_error *error) {
+  const struct ss_setting defaults = {.index_bytes = 4};
+  if (a->source.settings == SETTINGS_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "--scheme: more than %d schemes", SETTINGS_MAX);
+  struct ss_setting *setting = &a->setting[a->source.settings];
+  if (!ss_setting_read(node, &defaults, setting, error)) return false;
+  for (size_t i = 0; i < a->source.settings; i++)
+    if (strcmp(a->setting[i].label, setting->label) == 0)
+      return ss_fail(error, SS_BAD_INPUT, "--scheme: two schemes are called \"%s\": give one a \"label\"",
+                     setting->label);
+  a->source.settings++;
+  return true;
+}
+
+static bool add_json(struct arguments *a, const char *text, struct ss_error *error) {
+  struct ss_doc *doc;
+  if (!ss_doc_parse("--scheme", text, strlen(text), &doc, error)) return false;
+  const struct ss_node root = ss_doc_root(doc);
+  bool good = true;
+  if (ss_node_is_array(root)) {
+    if (ss_node_size(root) == 0) good = ss_node_fail(root, error, "the list names no scheme");
+    for (struct ss_node n = ss_node_first(root); good && ss_node_present(n); n = ss_node_next(n))
+      good = add_setting(a, n, error);
+  } else {
+    good = add_setting(a, root, error);
+  }
+  ss_doc_free(doc);
+  return good;
+}
+
+/* A name as JSON, which says what is wrong with it. */
+static bool add_name(struct arguments *a, const char *name, struct ss_error *error) {
+  struct ss_doc *doc;
+  if (!ss_doc_empty("--scheme", &doc, error)) return false;
+  const bool good =
+      ss_doc_set(doc, "scheme", name, error) && add_setting(a, ss_node_get(ss_doc_root(doc), "scheme"), error);
+  ss_doc_free(doc);
+  return good;
+}
+
+static bool add_lossless(struct arguments *a, struct ss_error *error) {
+  for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
+    if (ss_scheme_lossless(*s) && !add_name(a, (*s)->name, error)) return false;
+  return true;
+}
+
+static bool add_schemes(struct arguments *a, const char *text, struct ss_error *error) {
+  if (text[0] == '{' || text[0] == '[') return add_json(a, text, error);
+  SS_AUTO_FREE char *copy = strdup(text);
+  if (!copy) return ss_fail_memory(error, "reading options");
+  for (char *rest = copy, *name; (name = strsep(&rest, ","));)
+    if (!(strcmp(name, "lossless") == 0 ? add_lossless(a, error) : add_name(a, name, error))) return false;
+  return true;
+}
+
+/* --- options -------------------------------------------------------------------------------------------- */
+
+static bool read_schemes(void *arguments, const char *value, struct ss_error *error) {
+  return add_schemes(arguments, value, error);
+}
+
+static bool refuse_operand(void *arguments, const char *value, struct ss_error *error) {
+  (void)arguments;
+  return ss_fail(error, SS_BAD_INPUT, "a text is to be named with its option, not \"%s\" (say --text %s?)", value,
+                 value);
+}
+
+static bool check(const struct arguments *a, struct ss_error *error) {
+  if (!a->source.text == !a->source.trace)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "say which text to read, with --text FILE (or - for standard input) or as --trace FILE%s",
+                   a->source.text ? ", not both" : "");
+  if (a->source.trace && (a->source.import.seq || a->layout != LAYOUTS))
+    return ss_fail(error, SS_BAD_INPUT, "--layout and --seq say how a text is cut: that of --trace is already");
+  if (a->source.import.seq && a->layout == SS_SENTENCE)
+    return ss_fail(error, SS_BAD_INPUT, "--seq goes with --layout stream: sentences are as long as they are");
+  if (a->capture && a->source.settings > 1)
+    return ss_fail(error, SS_BAD_INPUT, "--capture writes the gradients of one training: name one scheme, not %zu",
+                   a->source.settings);
+  return true;
+}
+
+/* What the options leave open. */
+static bool complete(struct arguments *a, struct ss_error *error) {
+  if (a->source.settings == 0 && !add_name(a, "allreduce", error)) return false;
+  a->source.import.layout = a->layout == LAYOUTS ? SS_STREAM : (enum ss_text_layout)a->layout;
+  if (!isnan(a->select))
+    a->source.task.select = (struct ss_selection){.selects = true, .residual = true, .density = a->select};
+  a->source.setting = a->setting;
+  a->source.captures = a->capture != NULL;
+  return true;
+}
+
+/* --- what comes of it ------------------------------------------------------------------------------------- */
+
+struct answer {
+  const struct ss_curves *curves;
+  enum ss_format format;
+};
+
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  const struct answer *a = context;
+  if (a->format == SS_CSV) return ss_curves_csv(a->curves, stream, error);
+  if (a->format == SS_TABLE) return ss_curves_table(a->curves, stream, error);
+  cJSON *root = ss_curves_json(a->curves);
+  const bool ok = ss_json_print(root, stream, error);
+  cJSON_Delete(root);
+  return ok;
+}
+
+static bool print_plot_data(const void *context, FILE *stream, struct ss_error *error) {
+  (void)error;
+  ss_curves_plot_data(context, stream);
+  return true;
+}
+
+static bool write_capture(const struct arguments *a, const struct ss_learning *l, struct ss_error *error) {
+  char source[256];
+  if (!a->capture) return true;
+  (void)snprintf(source, sizeof source, "gradients of sparsync train --learn on %s, scheme %s, %s", l->curves.text,
+                 a->setting[0].label, ss_optimizer_names[l->task.optimizer.kind]);
+  return ss_capture_write(&l->capture, a->capture, source, error);
+}
+
+static bool learn(const struct arguments *a, struct ss_error *error) {
+  struct ss_learning l;
+  bool good = ss_learning_open(&a->source, &l, error) &&
+              ss_learning_run(&l, a->call.options.jobs, a->call.options.watcher, error);
+  l.curves.every = a->every;
+  good = good && write_capture(a, &l, error) &&
+         (!a->plot_data || ss_output_write(a->plot_data, print_plot_data, &l.curves, error)) &&
+         ss_output_write(a->call.output, print, &(struct answer){&l.curves, a->call.format}, error) &&
+         ss_curves_check(&l.curves, error);
+  ss_learning_close(&l);
+  return good;
+}
+
+static bool run(struct ss_call *call, struct ss_error *error) {
+  struct arguments *a = (struct arguments *)call;
+  struct ss_text text;
+  if (ss_launch_read().rank != 0) return true; /* started by mpirun: one process does it */
+  if (!check(a, error) || !complete(a, error)) return false;
+  if (!a->source.text || strcmp(a->source.text, "-") != 0) return learn(a, error);
+  if (!ss_text_open("-", &text, error)) return false;
+  a->source.text = "standard input";
+  a->source.bytes = text.bytes;
+  a->source.size = text.size;
+  const bool good = learn(a, error);
+  ss_text_close(&text);
+  return good;
+}
+
+#define COUNT32(member, high) SS_COUNT32(struct arguments, member, 1, high), .value = "N"
+#define COUNT(member, low, high) SS_COUNT(struct arguments, member, low, high), .value = "N"
+#define FILE_NAME(member) SS_TEXT(struct arguments, member), .value = "FILE"
+static const struct ss_option_spec options[] = {
+    {"", SS_OTHER(refuse_operand)},
+    {"--learn", SS_FLAG(struct arguments, older_spelling)},
+    {"--text", FILE_NAME(source.text),
+     .help = "what to read (- for standard input); words as in `sparsync trace import`"},
+    {"--trace", FILE_NAME(source.trace),
+     .help = "what to read, as trace import has written it; say its --batch. --ranks: its first ones (all)"},
+    {"--scheme", SS_OTHER(read_schemes), .value = "A,B",
+     .help = "schemes by name, or a JSON object or list of them (repeatable; default allreduce); \"lossless\" stands "
+             "for all lossless ones"},
+    {"--ranks", COUNT32(source.import.ranks, SS_RANKS_MAX), .help = "workers (8)"},
+    {"--layout", SS_CHOICE(struct arguments, layout, layouts),
+     .help = "the text is one stream, batch x seq words of a rank in a step (default); or a line is a sentence, and "
+             "batches are padded to their longest"},
+    {"--batch", COUNT(source.import.batch, 1, UINT32_MAX), .help = "sequences or sentences (8)"},
+    {"--seq", COUNT(source.import.seq, 2, UINT32_MAX), .help = "words of a sequence (32)"},
+    {"--steps", COUNT(source.task.steps, 1, STEPS_MAX), .help = "(200; the text is read again when it ends)"},
+    {"--vocab", COUNT(source.import.vocab, 2, UINT32_MAX),
+     .help = "rows of each table, rarer words become unknown (2000)"},
+    {"--width", COUNT32(source.task.shape.width, 1 << 16), .help = "elements a row (16)"},
+    {"--context", COUNT32(source.task.shape.context, 1 << 16), .help = "words that predict the next (4)"},
+    {"--samples", COUNT32(source.task.shape.samples, 1 << 20),
+     .help = "of the sampled softmax, a rank and step (32)"},
+    {"--optimizer", SS_CHOICE(struct arguments, source.task.optimizer.kind, ss_optimizer_names),
+     .help = "adagrad by default; adam is EmbRace's sparse Adam"},
+    {"--lr", SS_QUANTITY(struct arguments, source.task.optimizer.rate, SS_NUMBER, SS_ABOVE_ZERO, INFINITY),
+     .value = "RATE", .help = "learning rate (sgd 1, adagrad 0.1, adam 0.001)"},
+    {"--select", SS_QUANTITY(struct arguments, select, SS_RATIO, SS_ABOVE_ZERO, 1), .value = "SHARE",
+     .help =
+         "what ranks send of each table: its largest entries; the rest is added to the next step's gradient (Deep "
+         "Gradient Compression); for lossless schemes and s2"},
+    {"--split", SS_FLAG(struct arguments, source.task.split),
+     .help = "update in two parts, what the next step needs first (EmbRace's vertical scheduling)"},
+    {"--seed", COUNT(source.task.shape.seed, 0, 0x1p53), .help = "of first values and samples (1)"},
+    {"--gpus-per-node", COUNT32(source.cluster.gpus_per_node, SS_RANKS_MAX),
+     .help = "for schemes with a hierarchy (1)"},
+    {"--capture", FILE_NAME(capture), .help = "write the gradients as a trace with values; needs a single scheme"},
+    {"--source", SS_TEXT(struct arguments, source.import.source), .value = "TEXT",
+     .help = "what to call the text in results and captures (the file's name)"},
+    {"--plot-data", FILE_NAME(plot_data),
+     .help = "write the curves for gnuplot: gnuplot -e \"data='FILE'\" plots/learn.gp >curves.svg"},
+    {"--every", COUNT(every, 1, STEPS_MAX), .help = "steps between lines of the table (a twentieth of all)"},
+    SS_OPTIONS_OUTPUT,
+    SS_OPTION_JOBS,
+    {.name = NULL}};
+
+const struct ss_command ss_command_learn = {
+    .name = "learn",
+    .summary = "whether training still learns under each scheme",
+    .usage =
+        "usage: sparsync learn --text FILE|--trace FILE [OPTION...]\n"
+        "\n"
+        "Trains a bag-of-words language model with sampled softmax on a text, once for each scheme: simulated "
+        "workers "
+        "each\n"
+        "read their share, and the scheme's own code adds up their gradients, values and all. Prints the loss of "
+        "every "
+        "step.\n"
+        "Gradients are rounded to whole units, so that sums are exact: all lossless schemes must give the identical "
+        "curve,\n"
+        "else the exit status is 1. (`sparsync train --learn` is the older spelling of this command.)\n",
+    .examples =
+        "examples:\n"
+        "  sparsync learn --text book.txt --scheme lossless\n"
+        "  sparsync learn --text book.txt --scheme allreduce,topka,oktopk,gtopk,spardl\n"
+        "  sparsync learn --text book.txt --scheme allgather --scheme '{\"name\": \"s2\", \"lambda\": 0.25}'\n"
+        "  sparsync learn --text book.txt --optimizer adam --split --scheme lossless\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.source = SS_LEARNING_DEFAULTS, .layout = LAYOUTS, .select = NAN},
+    .run = run};

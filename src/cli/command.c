@@ -1,0 +1,105 @@
+#include "cli/command.h"
+
+#include "base/memory.h"
+#include "base/suggest.h"
+#include "cli/progress.h"
+#include "exec/launch.h"
+#include "study/processes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const ss_formats[] = {"table", "json", "csv", NULL};
+
+bool ss_span_parse(const char *value, uint64_t *first, uint64_t *end, struct ss_error *error) {
+  const char *colon = strchr(value, ':');
+  if (!colon) return ss_fail(error, SS_BAD_INPUT, "--iterations: \"%s\" is not a range A:B (say 0:50)", value);
+  SS_AUTO_FREE char *before = strndup(value, (size_t)(colon - value));
+  if (!before) return ss_fail_memory(error, "reading options");
+  const uint64_t most = UINT64_C(1) << 53;
+  if (*before && !ss_count_parse(before, "--iterations", 0, most, first, error)) return false;
+  return !colon[1] || ss_count_parse(colon + 1, "--iterations", 1, most, end, error);
+}
+
+/* --- help -------------------------------------------------------------------------------------------------- */
+
+static bool asks_for_help(const char *argument) {
+  return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+static bool wants_help(int argc, char **argv) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+    if (asks_for_help(argv[i])) return true;
+  return false;
+}
+
+static bool print_help(const struct ss_command *command, struct ss_error *error) {
+  fprintf(stdout, "%s\n", command->usage);
+  for (size_t i = 0; command->commands && command->commands[i]; i++)
+    fprintf(stdout, "  %-7s  %s\n", command->commands[i]->name, command->commands[i]->summary);
+  if (command->options) ss_options_help(command->options, stdout);
+  fprintf(stdout, "\n%s", command->examples);
+  if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+  return ss_fail(error, SS_MACHINE, "standard output: cannot write");
+}
+
+/* --- subcommands ------------------------------------------------------------------------------------------- */
+
+enum { SUBCOMMANDS_MAX = 16 };
+
+/* "import, synth or fit" */
+static const char *list(const struct ss_command *const *commands, char *text, size_t size) {
+  text[0] = '\0';
+  for (size_t i = 0; commands[i]; i++) {
+    const char *between = i == 0 ? "" : commands[i + 1] ? ", " : " or ";
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, size - used, "%s%s", between, commands[i]->name);
+  }
+  return text;
+}
+
+static bool execute_subcommand(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
+  const char *names[SUBCOMMANDS_MAX + 1] = {NULL};
+  char all[200];
+  list(command->commands, all, sizeof all);
+  if (argc < 2) return ss_fail(error, SS_BAD_INPUT, "say what to do: %s (--help tells more)", all);
+  if (asks_for_help(argv[1])) return print_help(command, error);
+  for (size_t i = 0; command->commands[i] && i < SUBCOMMANDS_MAX; i++) {
+    names[i] = command->commands[i]->name;
+    if (strcmp(argv[1], names[i]) == 0) return ss_command_execute(command->commands[i], argc - 1, argv + 1, error);
+  }
+  return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not %s%s", argv[1], all, ss_suggest(argv[1], names, NULL).text);
+}
+
+/* --- a command --------------------------------------------------------------------------------------------- */
+
+struct execution {
+  const struct ss_command *command;
+  struct ss_call *call;
+};
+
+static bool execute_together(void *context, struct ss_communicator *comm, struct ss_error *error) {
+  const struct execution *execution = context;
+  execution->call->options.comm = comm;
+  return execution->command->run(execution->call, error);
+}
+
+bool ss_command_execute(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
+  const struct ss_launch launch = ss_launch_read();
+  if (command->commands) return execute_subcommand(command, argc, argv, error);
+  if (wants_help(argc, argv)) return launch.rank != 0 || print_help(command, error);
+  SS_AUTO_FREE struct ss_call *call = ss_alloc_zero(1, command->size);
+  if (!call) return ss_fail_memory(error, "reading options");
+  if (command->defaults) memcpy(call, command->defaults, command->size);
+  call->argc = argc;
+  call->argv = argv;
+  struct execution execution = {command, call};
+  const bool understood = ss_options_parse(command->options, argc, argv, call, error);
+  call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
+  const bool together =
+      command->company == SS_ALWAYS_OVER_MPI || (command->company == SS_TOGETHER_UNDER_MPIRUN && launch.several);
+  const bool ok = together ? ss_processes_run(understood, execute_together, &execution, error)
+                           : understood && command->run(call, error);
+  ss_options_free(command->options, call);
+  return ok;
+}

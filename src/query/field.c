@@ -1,0 +1,71 @@
+#include "query/field.h"
+
+#include "base/units.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+const cJSON *ss_records(const cJSON *result) {
+  if (cJSON_IsArray(result)) return result;
+  for (const cJSON *item = result ? result->child : NULL; item; item = item->next)
+    if (cJSON_IsArray(item) && cJSON_IsObject(item->child)) return item;
+  return NULL;
+}
+
+static const cJSON *member(const cJSON *parent, const char *key) {
+  uint64_t place;
+  if (!cJSON_IsArray(parent)) return cJSON_GetObjectItemCaseSensitive(parent, key);
+  return ss_count_parse(key, "place", 0, INT32_MAX, &place, NULL) ? cJSON_GetArrayItem(parent, (int)place) : NULL;
+}
+
+static const cJSON *find_exactly(const cJSON *record, const char *path) {
+  char key[256];
+  const cJSON *item = member(record, path);
+  if (item) return item;
+  for (const char *dot = strchr(path, '.'); dot; dot = strchr(dot + 1, '.')) {
+    const size_t n = (size_t)(dot - path);
+    if (n >= sizeof key) return NULL;
+    memcpy(key, path, n);
+    key[n] = '\0';
+    const cJSON *child = member(record, key);
+    item = child && child->child ? find_exactly(child, dot + 1) : NULL;
+    if (item) return item;
+  }
+  return NULL;
+}
+
+/* "bandwidth" is the last word of "cluster.bandwidth". */
+static const cJSON *find_last_word(const cJSON *object, const char *word) {
+  const size_t n = strlen(word);
+  for (const cJSON *item = object ? object->child : NULL; item; item = item->next) {
+    const size_t length = item->string ? strlen(item->string) : 0;
+    if (length > n && item->string[length - n - 1] == '.' && strcmp(item->string + length - n, word) == 0)
+      return item;
+  }
+  return NULL;
+}
+
+const cJSON *ss_field_find(const cJSON *record, const char *path) {
+  const cJSON *at = cJSON_GetObjectItemCaseSensitive(record, "at"),
+              *options = cJSON_GetObjectItemCaseSensitive(record, "options");
+  const cJSON *item = NULL;
+  /* what a sweep sets comes before what was measured: "density" is then the one asked for */
+  if (!strchr(path, '.')) item = find_last_word(at, path);
+  if (!item) item = find_exactly(record, path);
+  if (!item && cJSON_IsObject(at)) item = find_exactly(at, path);
+  if (!item && cJSON_IsObject(options)) item = find_exactly(options, path);
+  return item;
+}
+
+bool ss_field_is(const cJSON *found, const cJSON *wanted) {
+  if (cJSON_IsArray(wanted)) {
+    for (const cJSON *item = wanted->child; item; item = item->next)
+      if (ss_field_is(found, item)) return true;
+    return false;
+  }
+  if (cJSON_IsString(found) && cJSON_IsString(wanted)) return strcmp(found->valuestring, wanted->valuestring) == 0;
+  if (cJSON_IsBool(found) && cJSON_IsBool(wanted)) return cJSON_IsTrue(found) == cJSON_IsTrue(wanted);
+  return cJSON_IsNumber(found) && cJSON_IsNumber(wanted) &&
+         fabs(found->valuedouble - wanted->valuedouble) <= 1e-9 * fabs(wanted->valuedouble);
+}

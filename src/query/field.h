@@ -1,0 +1,22 @@
+/* Finding things in results: the records of a result, a record's fields by path, and whether a value is the one that
+ * was asked for. Claims, figures and plots all name fields this way (docs/figures.md). */
+#ifndef SS_QUERY_FIELD_H
+#define SS_QUERY_FIELD_H
+
+#include <stdbool.h>
+
+struct cJSON;
+
+/* The list of objects that a result is about: its "points", "training", "curves", "tensors", ...: the first of its
+ * members that is one, or the result itself. NULL: it has none. */
+const struct cJSON *ss_records(const struct cJSON *result);
+
+/* The value at a path like "at.cluster.bandwidth" or "tensors.0.gamma.15": keys, which may hold dots themselves, and
+ * places in lists. What stands in a record's "at" and "options" is found without saying so, and a last word alone
+ * ("bandwidth") finds what a sweep set. NULL: there is none. */
+const struct cJSON *ss_field_find(const struct cJSON *record, const char *path);
+
+/* Texts and flags are the same or not; numbers may differ by 1e-9, relative. Of a list, any of its values will do. */
+bool ss_field_is(const struct cJSON *found, const struct cJSON *wanted);
+
+#endif

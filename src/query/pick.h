@@ -1,0 +1,25 @@
+/* One number out of a result: of records by label, ranks and place, or by path (docs/scenarios.md, "Claims"). */
+#ifndef SS_QUERY_PICK_H
+#define SS_QUERY_PICK_H
+
+#include "base/json.h"
+#include "cost/formula.h"
+
+/* Values by name, for expressions; zeroed it is empty. */
+struct ss_picked {
+  struct ss_variable *value; /* names are the caller's */
+  size_t count, capacity;
+};
+void ss_picked_free(struct ss_picked *values);
+bool ss_picked_add(struct ss_picked *values, const char *name, double value, struct ss_error *error) SS_MUST_CHECK;
+
+/* A number, or a text that is an expression over the values; an error names the place. */
+bool ss_picked_evaluate(struct ss_node node, const struct ss_picked *values, double *out,
+                        struct ss_error *error) SS_MUST_CHECK;
+
+/* The number that `pick` names in the result. Its expressions may use `values` besides the fields of a record; its
+ * key "from", which says what result is meant, is the caller's affair. */
+bool ss_pick(struct ss_node pick, const struct cJSON *result, const struct ss_picked *values, double *out,
+             struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,175 @@
+#include "base/memory.h"
+#include "query/field.h"
+#include "query/internal.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const beside[] = {"set", "per_rank", "per_iteration", NULL};
+
+struct entry {
+  struct ss_asked asked;
+  size_t kind;
+  cJSON *subject, *set;
+  char *family, *key; /* JSON of the question without, and with its changes */
+  struct ss_node place;
+};
+
+struct ss_query {
+  unsigned jobs;
+  struct entry **entry;
+  size_t count;
+};
+
+struct ss_query *ss_query_new(unsigned jobs) {
+  struct ss_query *query = ss_alloc_zero(1, sizeof *query);
+  if (query) query->jobs = jobs;
+  return query;
+}
+
+static void free_entry(struct entry *e) {
+  if (!e) return;
+  cJSON_Delete(e->asked.tree);
+  cJSON_Delete(e->subject);
+  cJSON_Delete(e->set);
+  free(e->family);
+  free(e->key);
+  free(e);
+}
+
+void ss_query_free(struct ss_query *query) {
+  if (!query) return;
+  for (size_t i = 0; i < query->count; i++) free_entry(query->entry[i]);
+  free(query->entry);
+  free(query);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_error *error) {
+  const char *keys[64] = {NULL};
+  size_t n = 0;
+  for (size_t i = 0; ss_question_kinds[i].name; i++) keys[n++] = ss_question_kinds[i].name;
+  for (size_t i = 0; beside[i]; i++) keys[n++] = beside[i];
+  for (size_t i = 0; others[i]; i++) keys[n++] = others[i];
+  return ss_node_keys(node, keys, error);
+}
+
+static bool read_kind(struct ss_node node, struct entry *e, struct ss_error *error) {
+  size_t found = 0;
+  char names[160] = "";
+  for (size_t i = 0; ss_question_kinds[i].name; i++) {
+    const char *name = ss_question_kinds[i].name;
+    const size_t used = strlen(names);
+    snprintf(names + used, sizeof names - used, "%s\"%s\"", used ? ", " : "", name);
+    if (!ss_node_present(ss_node_get(node, name))) continue;
+    e->kind = i;
+    found++;
+  }
+  if (found == 1) return true;
+  return ss_node_fail(node, error, "asks %s: say one of %s", found ? "several things" : "nothing", names);
+}
+
+/* Does the question say so already? Then it is shared with others that do not mention it. A sweep may put another
+ * value there. */
+static bool says(const struct entry *e, const struct ss_question_change *change) {
+  const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->set, change->path);
+  if (!own && !cJSON_GetObjectItemCaseSensitive(e->subject, "sweep")) own = ss_field_find(e->subject, change->path);
+  return cJSON_IsNumber(own) && own->valuedouble == change->value;
+}
+
+static bool add_change(struct entry *e, const struct ss_question_change *change) {
+  if (says(e, change)) return true;
+  cJSON *value = cJSON_CreateNumber(change->value);
+  cJSON_DeleteItemFromObjectCaseSensitive(e->set, change->path);
+  return value && cJSON_AddItemToObject(e->set, change->path, value);
+}
+
+/* The texts stay the entry's, so that a list of them can be printed without copies. */
+static char *key_of(const struct entry *e) {
+  cJSON *list = cJSON_CreateArray();
+  bool ok = cJSON_AddItemToArray(list, cJSON_CreateNumber((double)e->kind)) &&
+            cJSON_AddItemReferenceToArray(list, e->subject) && cJSON_AddItemReferenceToArray(list, e->set) &&
+            cJSON_AddItemToArray(list, cJSON_CreateBool(e->asked.per_rank)) &&
+            cJSON_AddItemToArray(list, cJSON_CreateBool(e->asked.per_iteration));
+  char *text = ok ? cJSON_PrintUnformatted(list) : NULL;
+  cJSON_Delete(list);
+  return text;
+}
+
+static bool read_flag(struct ss_node node, const char *key, bool *out, struct ss_error *error) {
+  const struct ss_node flag = ss_node_get(node, key);
+  return !ss_node_present(flag) || ss_node_flag(flag, out, error);
+}
+
+static bool read(const struct ss_question *question, struct entry *e, struct ss_error *error) {
+  const struct ss_node node = question->node, set = ss_node_get(node, "set");
+  e->place = node;
+  if (!read_kind(node, e, error) || !read_flag(node, "per_rank", &e->asked.per_rank, error) ||
+      !read_flag(node, "per_iteration", &e->asked.per_iteration, error))
+    return false;
+  if (ss_node_present(set) && !ss_node_is_object(set))
+    return ss_node_fail(set, error, "expected an object of values by path, say {\"ranks\": 16}");
+  e->subject = cJSON_Duplicate(ss_node_get(node, ss_question_kinds[e->kind].name).at, true);
+  e->set = ss_node_present(set) ? cJSON_Duplicate(set.at, true) : cJSON_CreateObject();
+  bool ok = e->subject && e->set && (e->family = key_of(e));
+  for (size_t i = 0; ok && i < question->changes; i++) ok = add_change(e, &question->change[i]);
+  ok = ok && (e->key = key_of(e));
+  e->asked.subject = e->subject;
+  e->asked.set = e->set;
+  return ok || ss_fail_memory(error, "reading a question");
+}
+
+/* --- the cache ---------------------------------------------------------------------------------------------- */
+
+/* The entry of the question, which is added if there is none. */
+static bool find(struct ss_query *query, const struct ss_question *question, struct entry **out,
+                 struct ss_error *error) {
+  struct entry *e = ss_alloc_zero(1, sizeof *e);
+  if (!e) return ss_fail_memory(error, "reading a question");
+  if (!read(question, e, error)) {
+    free_entry(e);
+    return false;
+  }
+  for (size_t i = 0; i < query->count; i++) {
+    *out = query->entry[i];
+    if (strcmp((*out)->key, e->key) != 0) continue;
+    free_entry(e);
+    return true;
+  }
+  struct entry **grown = ss_realloc(query->entry, query->count + 1, sizeof *grown);
+  if (grown) query->entry = grown;
+  if (!grown) free_entry(e);
+  if (!grown) return ss_fail_memory(error, "reading a question");
+  query->entry[query->count++] = *out = e;
+  return true;
+}
+
+/* The question, and all expected ones that differ from it in changes only. */
+static bool answer(struct ss_query *query, struct entry *e, struct ss_error *error) {
+  SS_AUTO_FREE struct ss_asked **asked = ss_alloc(query->count, sizeof *asked);
+  size_t count = 0;
+  if (!asked) return ss_fail_memory(error, "answering a question");
+  for (size_t i = 0; i < query->count; i++) {
+    struct entry *other = query->entry[i];
+    if (!other->asked.tree && strcmp(other->family, e->family) == 0) asked[count++] = &other->asked;
+  }
+  if (ss_question_kinds[e->kind].answer(asked, count, query->jobs, error)) return true;
+  char place[256];
+  return ss_fail_prefix(error, "%s: %s", ss_doc_name(e->place.doc), ss_node_path(e->place, place, sizeof place));
+}
+
+bool ss_query_expect(struct ss_query *query, const struct ss_question *question, struct ss_error *error) {
+  struct entry *e;
+  return find(query, question, &e, error);
+}
+
+bool ss_query_ask(struct ss_query *query, const struct ss_question *question, const cJSON **out,
+                  struct ss_error *error) {
+  struct entry *e;
+  if (!find(query, question, &e, error) || (!e->asked.tree && !answer(query, e, error))) return false;
+  *out = e->asked.tree;
+  return true;
+}

@@ -1,0 +1,44 @@
+/* Questions: a JSON object says what is to be computed, and is answered in this process, as a tree of the same shape
+ * that the command of that name prints (docs/scenarios.md, "Questions"):
+ *
+ *   {"run": SCENARIO}, {"plan": SCENARIO}, {"train": SCENARIO}: an object or the path of a file, with
+ *     "set": {PATH: VALUE}, "per_rank" and "per_iteration" beside it
+ *   {"learn": {...}}, {"cost": {...}}, {"stats": {...}}, {"measure": {...}}, {"hash": {...}}, {"file": PATH}
+ *
+ * Paths are looked for from here, then in the data folder. Answers are kept: what claims or panels share is computed
+ * once. */
+#ifndef SS_QUERY_QUESTION_H
+#define SS_QUERY_QUESTION_H
+
+#include "base/json.h"
+
+struct ss_query;
+
+/* `jobs` threads compute (0: one a core). NULL when memory is short. */
+struct ss_query *ss_query_new(unsigned jobs);
+void ss_query_free(struct ss_query *query);
+
+/* A number to be put at a path of what is asked: of the scenario, or of the object. */
+struct ss_question_change {
+  const char *path;
+  double value;
+};
+
+struct ss_question {
+  struct ss_node node; /* the object, which may have other keys than a question's */
+  const struct ss_question_change *change;
+  size_t changes;
+};
+
+/* An error unless all keys of the object are a question's, or among `others` (NULL-terminated). */
+bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_error *error) SS_MUST_CHECK;
+
+/* Says that the question will be asked. It is then answered together with others that differ from it in changes only:
+ * trainings that send the same over other links are simulated in one go. */
+bool ss_query_expect(struct ss_query *query, const struct ss_question *question,
+                     struct ss_error *error) SS_MUST_CHECK;
+/* The answer, which stays the query's. An error names the question's place. */
+bool ss_query_ask(struct ss_query *query, const struct ss_question *question, const struct cJSON **answer,
+                  struct ss_error *error) SS_MUST_CHECK;
+
+#endif
