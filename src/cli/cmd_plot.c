@@ -109,10 +109,9 @@ static bool write_data(const char *path, const struct ss_plot *plot, struct ss_e
   struct ss_output output;
   const size_t n = strlen(path);
   if (!ss_output_open(path, &output, error)) return false;
-  if (ss_plot_data(plot, n > 4 && strcmp(path + n - 4, ".tsv") == 0, output.stream, error))
-    return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+  /* ss_output_commit finds what went wrong */
+  ss_plot_data(plot, n > 4 && strcmp(path + n - 4, ".tsv") == 0, output.stream);
+  return ss_output_commit(&output, error);
 }
 
 /* What gnuplot would have drawn is not lost with it: FILE.csv beside the picture. */
