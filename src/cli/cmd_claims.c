@@ -1,6 +1,5 @@
 /* What the papers print, held against the model. */
 #include "base/file.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "claims/claims.h"
