@@ -1,5 +1,6 @@
 #include "base/options.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 
@@ -62,10 +63,8 @@ static bool store_text(const struct ss_option_spec *spec, const char *value, con
 }
 
 static bool add_text(const char *value, const char ***list, size_t *count, struct ss_error *error) {
-  const char **grown = ss_realloc(*list, *count + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading options");
-  grown[(*count)++] = value;
-  *list = grown;
+  if (!ss_grow_by_one(*list, *count)) return ss_fail_memory(error, "reading options");
+  (*list)[(*count)++] = value;
   return true;
 }
 
