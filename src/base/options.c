@@ -69,16 +69,15 @@ static bool add_text(const char *value, const char ***list, size_t *count, struc
 }
 
 static bool store(const struct ss_option_spec *spec, const char *value, void *arguments, struct ss_error *error) {
-  char *place = (char *)arguments + spec->place;
+  void *place = (char *)arguments + spec->place;
   switch (spec->kind) {
   case SS_TAKES_NOTHING: return *(bool *)place = true;
-  case SS_TAKES_TEXT: return store_text(spec, value, (const char **)place, error);
-  case SS_TAKES_TEXTS:
-    return add_text(value, (const char ***)place, (size_t *)((char *)arguments + spec->more), error);
+  case SS_TAKES_TEXT: return store_text(spec, value, place, error);
+  case SS_TAKES_TEXTS: return add_text(value, place, (size_t *)((char *)arguments + spec->more), error);
   case SS_TAKES_COUNT:
   case SS_TAKES_COUNT32: return store_count(spec, value, place, error);
-  case SS_TAKES_QUANTITY: return store_quantity(spec, value, (double *)place, error);
-  case SS_TAKES_CHOICE: return store_choice(spec, value, (unsigned *)place, error);
+  case SS_TAKES_QUANTITY: return store_quantity(spec, value, place, error);
+  case SS_TAKES_CHOICE: return store_choice(spec, value, place, error);
   case SS_TAKES_OTHER: return spec->read(arguments, value, error);
   case SS_REFUSED:
   case SS_HEADING: break;

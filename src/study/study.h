@@ -10,8 +10,8 @@
 #include "base/watcher.h"
 #include "cost/forms.h"
 #include "machine/device.h"
-#include "schemes/simulate.h"
 #include "schemes/select.h"
+#include "schemes/simulate.h"
 #include "study/results.h"
 
 struct ss_communicator;
