@@ -17,10 +17,10 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
 void ss_data_locate(const char *name, const char *base, char *path, size_t size);
 /* The model of that kind, by its name or by a path that is located with `base`. The document is the caller's. */
 bool ss_data_open(const char *kind, const char *name, const char *base, struct ss_doc **out,
-                   struct ss_error *error) SS_MUST_CHECK;
+                  struct ss_error *error) SS_MUST_CHECK;
 /* The same of a name that stands in a document. */
 bool ss_data_open_node(const char *kind, struct ss_node name, const char *base, struct ss_doc **out,
-                        struct ss_error *error) SS_MUST_CHECK;
+                       struct ss_error *error) SS_MUST_CHECK;
 
 /* "ROOT/RELATIVE", absolute, into `path`; a file that is not there is an error. */
 bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;

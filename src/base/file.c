@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -53,17 +54,14 @@ void ss_unmap_file(struct ss_mapping *mapping) {
   *mapping = (struct ss_mapping){0};
 }
 
+enum { PIECE = 1 << 20 /* B of standard input */ };
+
 static bool read_stdin(struct ss_text *out, struct ss_error *error) {
-  size_t capacity = 1 << 20;
-  out->copy = ss_alloc(capacity, 1);
-  while (out->copy) {
+  size_t capacity = 0;
+  do {
+    if (!ss_grow(out->copy, capacity, out->size + PIECE)) return ss_fail_memory(error, "reading standard input");
     out->size += fread(out->copy + out->size, 1, capacity - out->size, stdin);
-    if (out->size < capacity) break;
-    char *grown = ss_realloc(out->copy, capacity *= 2, 1);
-    if (!grown) free(out->copy);
-    out->copy = grown;
-  }
-  if (!out->copy) return ss_fail_memory(error, "reading standard input");
+  } while (out->size == capacity);
   out->bytes = out->copy;
   if (!ferror(stdin)) return true;
   return ss_fail(error, SS_BAD_INPUT, "standard input: cannot read: %s", strerror(errno));

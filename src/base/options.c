@@ -1,5 +1,6 @@
 #include "base/options.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 
@@ -62,24 +63,21 @@ static bool store_text(const struct ss_option_spec *spec, const char *value, con
 }
 
 static bool add_text(const char *value, const char ***list, size_t *count, struct ss_error *error) {
-  const char **grown = ss_realloc(*list, *count + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "reading options");
-  grown[(*count)++] = value;
-  *list = grown;
+  if (!ss_grow_by_one(*list, *count)) return ss_fail_memory(error, "reading options");
+  (*list)[(*count)++] = value;
   return true;
 }
 
 static bool store(const struct ss_option_spec *spec, const char *value, void *arguments, struct ss_error *error) {
-  char *place = (char *)arguments + spec->place;
+  void *place = (char *)arguments + spec->place;
   switch (spec->kind) {
   case SS_TAKES_NOTHING: return *(bool *)place = true;
-  case SS_TAKES_TEXT: return store_text(spec, value, (const char **)place, error);
-  case SS_TAKES_TEXTS:
-    return add_text(value, (const char ***)place, (size_t *)((char *)arguments + spec->more), error);
+  case SS_TAKES_TEXT: return store_text(spec, value, place, error);
+  case SS_TAKES_TEXTS: return add_text(value, place, (size_t *)((char *)arguments + spec->more), error);
   case SS_TAKES_COUNT:
   case SS_TAKES_COUNT32: return store_count(spec, value, place, error);
-  case SS_TAKES_QUANTITY: return store_quantity(spec, value, (double *)place, error);
-  case SS_TAKES_CHOICE: return store_choice(spec, value, (unsigned *)place, error);
+  case SS_TAKES_QUANTITY: return store_quantity(spec, value, place, error);
+  case SS_TAKES_CHOICE: return store_choice(spec, value, place, error);
   case SS_TAKES_OTHER: return spec->read(arguments, value, error);
   case SS_REFUSED:
   case SS_HEADING: break;

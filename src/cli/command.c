@@ -64,7 +64,7 @@ static bool execute_subcommand(const struct ss_command *command, int argc, char 
   list(command->commands, all, sizeof all);
   if (argc < 2) return ss_fail(error, SS_BAD_INPUT, "say what to do: %s (--help tells more)", all);
   if (asks_for_help(argv[1])) return print_help(command, error);
-  for (size_t i = 0; command->commands[i] && i < SUBCOMMANDS_MAX; i++) {
+  for (size_t i = 0; i < SUBCOMMANDS_MAX && command->commands[i]; i++) {
     names[i] = command->commands[i]->name;
     if (strcmp(argv[1], names[i]) == 0) return ss_command_execute(command->commands[i], argc - 1, argv + 1, error);
   }

@@ -25,7 +25,7 @@ static void print_help(FILE *stream) {
 
 static int fail_unknown(const char *name) {
   const char *names[COMMANDS_MAX + 1] = {NULL};
-  for (size_t i = 0; ss_commands[i] && i < COMMANDS_MAX; i++) names[i] = ss_commands[i]->name;
+  for (size_t i = 0; i < COMMANDS_MAX && ss_commands[i]; i++) names[i] = ss_commands[i]->name;
   fprintf(stderr, "sparsync: no command is called \"%s\"%s\n", name,
           ss_suggest(name, names, "sparsync --help lists them").text);
   return SS_BAD_INPUT;

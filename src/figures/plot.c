@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/list.h"
-#include "report/table.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,62 +36,38 @@ bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, str
   return true;
 }
 
-static void number_cell(struct ss_table *table, const char *text, double value) {
-  if (text) ss_table_cell(table, "%s", text);
-  else if (isnan(value)) ss_table_cell(table, "%s", "");
-  else ss_table_cell(table, "%.17g", value);
+/* A field of the table: with tabs, nothing in the text may break it; of CSV, it is quoted where it must be. */
+static void put_field(const char *text, bool tabs, FILE *stream) {
+  const bool quoted = !tabs && strpbrk(text, ",\"\r\n");
+  if (quoted) fputc('"', stream);
+  for (; *text; text++) {
+    if (quoted && *text == '"') fputc('"', stream);
+    fputc(tabs && (unsigned char)*text < ' ' ? ' ' : *text, stream);
+  }
+  if (quoted) fputc('"', stream);
 }
 
-/* A tab or a line's end inside a text would break the table. */
-static void tab_field(const char *text, FILE *stream) {
-  for (; *text; text++) fputc((unsigned char)*text < ' ' ? ' ' : *text, stream);
-}
-
-static void tab_number(double value, const char *text, FILE *stream) {
-  fputc('\t', stream);
-  if (text) tab_field(text, stream);
+static void put_number(const char *text, double value, bool tabs, FILE *stream) {
+  fputc(tabs ? '\t' : ',', stream);
+  if (text) put_field(text, tabs, stream);
   else if (!isnan(value)) fprintf(stream, "%.17g", value);
 }
 
-static void print_tabs(const struct ss_plot *plot, FILE *stream) {
-  fputs("panel\tseries\tx\ty\tlow\thigh\tz\n", stream);
+void ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream) {
+  fputs(tabs ? "panel\tseries\tx\ty\tlow\thigh\tz\n" : "panel,series,x,y,low,high,z\n", stream);
   for (size_t p = 0; p < plot->panels; p++)
     for (size_t i = 0; i < plot->panel[p].rows; i++) {
       const struct ss_plot_row *r = &plot->panel[p].row[i];
-      tab_field(plot->panel[p].title ? plot->panel[p].title : "", stream);
-      fputc('\t', stream);
-      tab_field(r->series, stream);
-      tab_number(r->x, r->x_text, stream);
-      tab_number(r->y, r->y_text, stream);
-      tab_number(r->low, NULL, stream);
-      tab_number(r->high, NULL, stream);
-      tab_number(r->z, NULL, stream);
+      put_field(plot->panel[p].title ? plot->panel[p].title : "", tabs, stream);
+      fputc(tabs ? '\t' : ',', stream);
+      put_field(r->series, tabs, stream);
+      put_number(r->x_text, r->x, tabs, stream);
+      put_number(r->y_text, r->y, tabs, stream);
+      put_number(NULL, r->low, tabs, stream);
+      put_number(NULL, r->high, tabs, stream);
+      put_number(NULL, r->z, tabs, stream);
       fputc('\n', stream);
     }
-}
-
-bool ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<panel", "<series", "x", "y", "low", "high", "z"};
-  if (tabs) {
-    print_tabs(plot, stream);
-    return true;
-  }
-  struct ss_table *table = ss_table_new(7, heads);
-  if (!table) return ss_fail_memory(error, "writing a figure's data");
-  for (size_t p = 0; p < plot->panels; p++)
-    for (size_t i = 0; i < plot->panel[p].rows; i++) {
-      const struct ss_plot_row *r = &plot->panel[p].row[i];
-      ss_table_cell(table, "%s", plot->panel[p].title ? plot->panel[p].title : "");
-      ss_table_cell(table, "%s", r->series);
-      number_cell(table, r->x_text, r->x);
-      number_cell(table, r->y_text, r->y);
-      number_cell(table, NULL, r->low);
-      number_cell(table, NULL, r->high);
-      number_cell(table, NULL, r->z);
-    }
-  const bool ok = ss_table_csv(table, stream, error);
-  ss_table_free(table);
-  return ok;
 }
 
 /* --- gnuplot ----------------------------------------------------------------------------------------------- */

@@ -64,7 +64,7 @@ bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, str
 
 /* The table that is drawn: panel, series, x, y, low, high, z; a line a row, in base units with 17 digits, empty where
  * there is nothing. CSV, or with `tabs` separated by tabs. */
-bool ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+void ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream);
 
 /* Runs gnuplot; *bytes[*size] is the picture, the caller's to free() (an SVG is terminated by a zero as well).
  * Without gnuplot an SS_MACHINE error that says what to install. */

@@ -118,7 +118,7 @@ static bool open_trainings(struct ss_asked *const *asked, size_t count, struct t
     struct ss_train_source source = {0};
     if (!open_origin(asked[i], "train", &t->origin, error)) return false;
     source.common = t->origin.source;
-    source.like = i > 0 ? &training[0].study : NULL;
+    source.like = i > 0 ? &training[i - 1].study : NULL;
     if (!ss_train_study_open(&source, &t->study, error)) return false;
     t->study.per_iteration = asked[i]->per_iteration;
   }
@@ -145,7 +145,7 @@ static bool answer_train(struct ss_asked *const *asked, size_t count, unsigned j
   if (!training) return ss_fail_memory(error, "answering a question");
   const bool ok =
       open_trainings(asked, count, training, error) && play_trainings(asked, count, training, jobs, error);
-  for (size_t i = count; i-- > 0;) { /* those behind look rows up in the first */
+  for (size_t i = count; i-- > 0;) { /* those behind look rows up in those before */
     ss_train_study_close(&training[i].study);
     close_origin(&training[i].origin);
   }

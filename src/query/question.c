@@ -3,6 +3,7 @@
 #include "query/internal.h"
 
 #include <cjson/cJSON.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ struct entry {
   struct ss_asked asked;
   size_t kind;
   cJSON *subject, *set;
-  char *family, *key; /* JSON of the question without, and with its changes */
+  char *family, *key; /* JSON of the question without what is set, and of all of it */
   struct ss_node place;
 };
 
@@ -26,6 +27,7 @@ struct ss_query {
 struct ss_query *ss_query_new(unsigned jobs) {
   struct ss_query *query = ss_alloc_zero(1, sizeof *query);
   if (query) query->jobs = jobs;
+  if (jobs) omp_set_num_threads((int)jobs);
   return query;
 }
 
@@ -88,10 +90,11 @@ static bool add_change(struct entry *e, const struct ss_question_change *change)
 }
 
 /* The texts stay the entry's, so that a list of them can be printed without copies. */
-static char *key_of(const struct entry *e) {
+static char *key_of(const struct entry *e, const cJSON *set) {
   cJSON *list = cJSON_CreateArray();
   bool ok = cJSON_AddItemToArray(list, cJSON_CreateNumber((double)e->kind)) &&
-            cJSON_AddItemReferenceToArray(list, e->subject) && cJSON_AddItemReferenceToArray(list, e->set) &&
+            cJSON_AddItemReferenceToArray(list, e->subject) &&
+            (!set || cJSON_AddItemReferenceToArray(list, (cJSON *)set)) &&
             cJSON_AddItemToArray(list, cJSON_CreateBool(e->asked.per_rank)) &&
             cJSON_AddItemToArray(list, cJSON_CreateBool(e->asked.per_iteration));
   char *text = ok ? cJSON_PrintUnformatted(list) : NULL;
@@ -114,9 +117,9 @@ static bool read(const struct ss_question *question, struct entry *e, struct ss_
     return ss_node_fail(set, error, "expected an object of values by path, say {\"ranks\": 16}");
   e->subject = cJSON_Duplicate(ss_node_get(node, ss_question_kinds[e->kind].name).at, true);
   e->set = ss_node_present(set) ? cJSON_Duplicate(set.at, true) : cJSON_CreateObject();
-  bool ok = e->subject && e->set && (e->family = key_of(e));
+  bool ok = e->subject && e->set && (e->family = key_of(e, NULL));
   for (size_t i = 0; ok && i < question->changes; i++) ok = add_change(e, &question->change[i]);
-  ok = ok && (e->key = key_of(e));
+  ok = ok && (e->key = key_of(e, e->set));
   e->asked.subject = e->subject;
   e->asked.set = e->set;
   return ok || ss_fail_memory(error, "reading a question");
@@ -147,7 +150,7 @@ static bool find(struct ss_query *query, const struct ss_question *question, str
   return true;
 }
 
-/* The question, and all expected ones that differ from it in changes only. */
+/* The question, and all expected ones that differ from it only in what is set. */
 static bool answer(struct ss_query *query, struct entry *e, struct ss_error *error) {
   SS_AUTO_FREE struct ss_asked **asked = ss_alloc(query->count, sizeof *asked);
   size_t count = 0;

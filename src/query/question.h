@@ -33,8 +33,8 @@ struct ss_question {
 /* An error unless all keys of the object are a question's, or among `others` (NULL-terminated). */
 bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_error *error) SS_MUST_CHECK;
 
-/* Says that the question will be asked. It is then answered together with others that differ from it in changes only:
- * trainings that send the same over other links are simulated in one go. */
+/* Says that the question will be asked. It is then answered together with others that differ from it only in what is
+ * set: trainings that send the same over other links are simulated in one go. */
 bool ss_query_expect(struct ss_query *query, const struct ss_question *question,
                      struct ss_error *error) SS_MUST_CHECK;
 /* The answer, which stays the query's. An error names the question's place. */

@@ -2,8 +2,8 @@
 #ifndef SS_SCHEMES_ITERATION_H
 #define SS_SCHEMES_ITERATION_H
 
-#include "schemes/simulate.h"
 #include "schemes/select.h"
+#include "schemes/simulate.h"
 
 /* What is to be made of the tensor: as ss_setting_input_options; but what is selected is selected by elements and by
  * their values. */

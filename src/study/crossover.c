@@ -1,6 +1,7 @@
 #include "study/crossover.h"
 
 #include "base/json_text.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "cost/grid.h"
 #include "study/study.h"
@@ -43,10 +44,8 @@ static bool note_rounding(struct ss_crossover_study *s, const struct ss_rounding
   if (fabs(r->rows - r->rows_wanted) <= 1e-9 * r->rows_wanted &&
       fabs(r->density - r->density_wanted) <= 1e-9 * r->density_wanted)
     return true;
-  struct ss_rounding *grown = ss_realloc(s->rounding, s->roundings + 1, sizeof *grown);
-  if (!grown) return ss_fail_memory(error, "simulating");
-  s->rounding = grown;
-  grown[s->roundings++] = *r;
+  if (!ss_grow_by_one(s->rounding, s->roundings)) return ss_fail_memory(error, "simulating");
+  s->rounding[s->roundings++] = *r;
   return true;
 }
 

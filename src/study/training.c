@@ -233,11 +233,11 @@ static bool feed(struct ss_train_study *s, const struct ss_train_study *like, st
   if (!used) return ss_fail_memory(error, "reading lookups");
   for (size_t i = 0; i < t->rank_counts; i++)
     if (t->ranks[i] > feeding.ranks) feeding.ranks = t->ranks[i];
+  for (size_t i = 0; like && i < t->places && i < like->training.places; i++)
+    t->place[i].like = &like->training.place[i];
   if (!check_feeds(s, error)) return false;
   for (size_t i = 0; i < t->places; i++)
-    if (!ss_workplace_feed(&t->place[i], like && i < like->training.places ? &like->training.place[i] : NULL,
-                           &feeding, error))
-      return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+    if (!ss_workplace_feed(&t->place[i], &feeding, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   for (size_t i = 0; i < tensors; i++)
     if (!used[i])
       return ss_fail(

@@ -10,8 +10,9 @@
 /* What the command line says beside the common options; strings are the caller's. */
 struct ss_train_source {
   struct ss_study_source common;
-  const char *workloads, *systems;   /* "a,b"; NULL: the scenario's */
-  const struct ss_train_study *like; /* outlives the study, which draws no rows that it has drawn; NULL: none */
+  const char *workloads, *systems; /* "a,b"; NULL: the scenario's */
+  const struct ss_train_study
+      *like; /* outlives the study, which draws no rows that it, or its own `like`, has drawn */
 };
 
 enum { SS_TRAIN_RANKS = 64, SS_TRAIN_FACTORS = 3 };

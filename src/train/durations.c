@@ -97,7 +97,7 @@ static bool simulate(struct ss_durations_worker *w, const struct group *g, const
   const char *label = sample->setting.label;
   struct ss_device device = g->of[0]->device;
   struct ss_cluster slow[NETWORKS_MAX];
-  const struct ss_cluster *clusters[NETWORKS_MAX];
+  const struct ss_cluster *clusters[NETWORKS_MAX] = {slow};
   struct ss_tally tallies[NETWORKS_MAX];
   struct ss_outcome outcome = {.tallies = tallies};
   ss_device_scale(&device, sample->sampled);
@@ -105,7 +105,7 @@ static bool simulate(struct ss_durations_worker *w, const struct group *g, const
     slow[i] = slowed(g->of[i]->cluster, sample->sampled);
     clusters[i] = &slow[i];
   }
-  const struct ss_world world = {.cluster = clusters[0],
+  const struct ss_world world = {.cluster = slow,
                                  .clusters = clusters,
                                  .cluster_count = g->count,
                                  .paces = g->pace,

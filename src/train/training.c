@@ -6,17 +6,24 @@
 
 /* --- feeding -------------------------------------------------------------------------------------------- */
 
-bool ss_workplace_feed(struct ss_workplace *place, const struct ss_workplace *like, const struct ss_feeding *feeding,
-                       struct ss_error *error) {
+static bool borrow(struct ss_workplace *place, uint32_t module, const struct ss_feeding *feeding) {
+  const struct ss_workload *w = &place->workload;
+  for (const struct ss_workplace *l = place->like; l; l = l->like)
+    if (module < l->workload.modules &&
+        ss_lookups_borrow(&l->lookups[module], w, &w->module[module], feeding, &place->lookups[module]))
+      return true;
+  return false;
+}
+
+bool ss_workplace_feed(struct ss_workplace *place, const struct ss_feeding *feeding, struct ss_error *error) {
   const struct ss_workload *w = &place->workload;
   place->lookups = ss_alloc_zero(w->modules, sizeof *place->lookups);
   place->cycle = 1;
   if (!place->lookups) return ss_fail_memory(error, "reading lookups");
   for (uint32_t i = 0; i < w->modules; i++) {
     if (!w->module[i].embedding) continue;
-    const bool borrowed = like && i < like->workload.modules &&
-                          ss_lookups_borrow(&like->lookups[i], w, &w->module[i], feeding, &place->lookups[i]);
-    if (!borrowed && !ss_lookups_make(w, &w->module[i], feeding, &place->lookups[i], error)) return false;
+    if (!borrow(place, i, feeding) && !ss_lookups_make(w, &w->module[i], feeding, &place->lookups[i], error))
+      return false;
     if (place->lookups[i].iterations > place->cycle) place->cycle = place->lookups[i].iterations;
   }
   return true;

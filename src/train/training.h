@@ -8,8 +8,10 @@
 /* A workload with what feeds it. */
 struct ss_workplace {
   struct ss_workload workload;
-  struct ss_lookups *lookups; /* [modules], of the embeddings */
-  uint64_t cycle;             /* iterations that differ: 1, or the longest feed */
+  struct ss_lookups *lookups;      /* [modules], of the embeddings */
+  uint64_t cycle;                  /* iterations that differ: 1, or the longest feed */
+  const struct ss_workplace *like; /* whose rows are borrowed where they are the same, or else those of its own
+                                      `like`; they outlive it. NULL: none */
 };
 
 struct ss_training_point {
@@ -43,9 +45,8 @@ struct ss_training {
   size_t points;
 };
 
-/* Reads the lookups of a workload that was read into place->workload. What `like` (which outlives it; NULL: none) has
- * drawn for modules that say the same is not drawn again. */
-bool ss_workplace_feed(struct ss_workplace *place, const struct ss_workplace *like, const struct ss_feeding *feeding,
+/* Reads the lookups of a workload that was read into place->workload. */
+bool ss_workplace_feed(struct ss_workplace *place, const struct ss_feeding *feeding,
                        struct ss_error *error) SS_MUST_CHECK;
 
 /* Lists points and what has to be simulated for them: systems that cannot run at some rank count are errors. */

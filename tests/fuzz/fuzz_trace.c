@@ -1,8 +1,8 @@
 /* The trace reader on hostile bytes. An input whose first byte is odd is a patch to a good small trace, as (place,
  * byte) pairs: plain bytes would hardly ever get past the JSON. */
 #include "base/memory.h"
-#include "trace/measure/stats.h"
 #include "trace/file/trace.h"
+#include "trace/measure/stats.h"
 
 #include <stdint.h>
 #include <stdlib.h>

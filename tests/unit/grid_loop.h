@@ -155,22 +155,25 @@ static inline bool grid_move(void *to, const void *from, uint64_t bytes) {
   return true;
 }
 
-static bool grid_put(struct grid *g, void *to, const void *from_host, uint64_t bytes, struct ss_error *error) {
+SS_MUST_CHECK static bool grid_put(struct grid *g, void *to, const void *from_host, uint64_t bytes,
+                                   struct ss_error *error) {
   (void)g, (void)error;
   return grid_move(to, from_host, bytes);
 }
 
-static bool grid_get(struct grid *g, void *to_host, const void *from, uint64_t bytes, struct ss_error *error) {
+SS_MUST_CHECK static bool grid_get(struct grid *g, void *to_host, const void *from, uint64_t bytes,
+                                   struct ss_error *error) {
   (void)g, (void)error;
   return grid_move(to_host, from, bytes);
 }
 
-static bool grid_copy(struct grid *g, void *to, const void *from, uint64_t bytes, struct ss_error *error) {
+SS_MUST_CHECK static bool grid_copy(struct grid *g, void *to, const void *from, uint64_t bytes,
+                                    struct ss_error *error) {
   (void)g, (void)error;
   return grid_move(to, from, bytes);
 }
 
-static bool grid_fill(struct grid *g, void *at, int byte, uint64_t bytes, struct ss_error *error) {
+SS_MUST_CHECK static bool grid_fill(struct grid *g, void *at, int byte, uint64_t bytes, struct ss_error *error) {
   (void)g, (void)error;
   if (bytes > 0) memset(at, byte, bytes);
   return true;
@@ -178,7 +181,7 @@ static bool grid_fill(struct grid *g, void *at, int byte, uint64_t bytes, struct
 
 /* --- primitives ------------------------------------------------------------------------------------------- */
 
-static bool grid_scan(struct grid *g, uint32_t *data, uint64_t n, struct ss_error *error) {
+SS_MUST_CHECK static bool grid_scan(struct grid *g, uint32_t *data, uint64_t n, struct ss_error *error) {
   uint32_t sum = 0;
   (void)g, (void)error;
   for (uint64_t i = 0; i < n; i++) {
@@ -216,8 +219,8 @@ static inline uint32_t grid_key_byte(const void *keys, uint64_t i) {
   return ((const uint8_t *)keys)[i];
 }
 
-static bool grid_sort_rows(struct grid *g, const uint32_t *from, uint32_t *to, uint64_t n, int bits,
-                           struct ss_error *error) {
+SS_MUST_CHECK static bool grid_sort_rows(struct grid *g, const uint32_t *from, uint32_t *to, uint64_t n, int bits,
+                                         struct ss_error *error) {
   uint64_t *places = grid_sorted(n, grid_key_word, from, bits);
   (void)g, (void)error;
   for (uint64_t i = 0; i < n; i++) to[i] = from[places[i]];
@@ -225,8 +228,9 @@ static bool grid_sort_rows(struct grid *g, const uint32_t *from, uint32_t *to, u
   return true;
 }
 
-static bool grid_sort_by_byte(struct grid *g, const uint8_t *keys, uint8_t *keys_to, const uint32_t *values,
-                              uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) {
+SS_MUST_CHECK static bool grid_sort_by_byte(struct grid *g, const uint8_t *keys, uint8_t *keys_to,
+                                            const uint32_t *values, uint32_t *values_to, uint64_t n, int bits,
+                                            struct ss_error *error) {
   uint64_t *places = grid_sorted(n, grid_key_byte, keys, bits);
   (void)g, (void)error;
   for (uint64_t i = 0; i < n; i++) keys_to[i] = keys[places[i]], values_to[i] = values[places[i]];
@@ -234,8 +238,9 @@ static bool grid_sort_by_byte(struct grid *g, const uint8_t *keys, uint8_t *keys
   return true;
 }
 
-static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *keys_to, const uint32_t *values,
-                               uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) {
+SS_MUST_CHECK static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *keys_to,
+                                             const uint32_t *values, uint32_t *values_to, uint64_t n, int bits,
+                                             struct ss_error *error) {
   uint64_t *places = grid_sorted(n, grid_key_short, keys, bits);
   (void)g, (void)error;
   for (uint64_t i = 0; i < n; i++) keys_to[i] = keys[places[i]], values_to[i] = values[places[i]];

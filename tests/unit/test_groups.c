@@ -124,7 +124,8 @@ static void play_by_hand(const struct plan *p, struct ss_player *player) {
           bytes[n] = round->bytes[m];
         }
         for (uint32_t m = 0; m < round->kernels; m++)
-          kernel[kernels++] = (struct ss_computation){outside(p, k, round->kernel[m].endpoint), round->kernel[m].seconds};
+          kernel[kernels++] =
+              (struct ss_computation){outside(p, k, round->kernel[m].endpoint), round->kernel[m].seconds};
       }
       struct ss_round all = {.messages = {.count = n, .from = from, .to = to, .bytes = bytes},
                              .dependent = dependent == 1,
