@@ -13,12 +13,13 @@ import struct
 import subprocess
 import sys
 
+import second_network
 import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 GOLDEN = ROOT / "tests" / "cli" / "golden"
 CLOSE = 1e-9
-UNTOLD = ("formula", "paper", "erratum", "push_", "pull_")
+UNTOLD = ("formula", "placed", "paper", "erratum", "push_", "pull_", "bound_", "links")
 
 
 # --- the trace --------------------------------------------------------------------------------------------------------
@@ -56,12 +57,14 @@ def shares(n, parts):
     return [share(n, parts, j + 1) - share(n, parts, j) for j in range(parts)]
 
 
-# --- time: the alpha-beta port model ------------------------------------------------------------------------------------
+# --- time: ordered ports; where ranks share a card, second_network.py ------------------------------------------------------------------------------------
 
 
 class Cluster:
     def __init__(self, alpha, rate, per_node=1, nic=False, intra=None):
         self.link, self.per_node, self.nic, self.intra = (alpha, rate), per_node, nic, intra or (alpha, rate)
+        self.about = {"gpus_per_node": per_node, "nic": "per-node" if nic else "per-rank", "latency": alpha, "bandwidth": rate,
+                      "intra": dict(zip(("latency", "bandwidth"), self.intra))}
 
     def nodes(self, ranks):
         return -(-ranks // self.per_node)
@@ -87,8 +90,6 @@ def play(cluster, ranks, rounds):
             inside = home[0] == home[1]
             alpha, rate = cluster.intra if inside else cluster.link
             ports = [("out", source), ("in", target)]
-            if cluster.nic and not inside:
-                ports += [("nic out", home[0]), ("nic in", home[1])]
             start = max([ready.get(source, 0.0), ready.get(target, 0.0)] + [free.get(port, 0.0) for port in ports])
             end = start + alpha + size / rate
             for port in ports:
@@ -97,7 +98,8 @@ def play(cluster, ranks, rounds):
                 done[endpoint] = max(done.get(endpoint, 0.0), end)
             sent[source] = sent.get(source, 0) + size
             received[target] = received.get(target, 0) + size
-    return max(done.values(), default=0.0), sent, received
+    time = second_network.play(cluster.about, ranks, rounds) if cluster.nic else max(done.values(), default=0.0)
+    return time, sent, received
 
 
 # --- building blocks: lists of rounds -----------------------------------------------------------------------------------
