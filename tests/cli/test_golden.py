@@ -61,10 +61,10 @@ def shares(n, parts):
 
 
 class Cluster:
-    def __init__(self, alpha, rate, per_node=1, nic=False, intra=None):
+    def __init__(self, alpha, rate, per_node=1, nic=False, intra=None, **shared):
         self.link, self.per_node, self.nic, self.intra = (alpha, rate), per_node, nic, intra or (alpha, rate)
         self.about = {"gpus_per_node": per_node, "nic": "per-node" if nic else "per-rank", "latency": alpha, "bandwidth": rate,
-                      "intra": dict(zip(("latency", "bandwidth"), self.intra))}
+                      "intra": self.intra if isinstance(self.intra, dict) else dict(zip(("latency", "bandwidth"), self.intra)), **shared}
 
     def nodes(self, ranks):
         return -(-ranks // self.per_node)
@@ -73,6 +73,10 @@ class Cluster:
 CLUSTERS = {
     "flat": Cluster(25e-6, 25e9 / 8),
     "nodes": Cluster(25e-6, 25e9 / 8, 8, True, (5e-6, 130e9)),
+    "racks": Cluster(25e-6, 25e9 / 8, 4, True, nics=2, intra={"latency": 5e-6, "bandwidth": 130e9, "shared": True},
+                     fabric=[{"nodes": 2, "oversubscription": 3, "latency": 2e-6}]),
+    "ahead": Cluster(40e-6, 25e9 / 8, 4, True, (5e-6, 130e9), window=4,
+                     segments=[{"up_to": 64000, "latency": 25e-6, "bandwidth": 10e9 / 8}, {"latency": 40e-6, "bandwidth": 25e9 / 8}]),
 }
 
 
@@ -88,7 +92,7 @@ def play(cluster, ranks, rounds):
         for source, target, size in messages:
             home = [number // cluster.per_node if kind == "rank" else number % nodes for kind, number in (source, target)]
             inside = home[0] == home[1]
-            alpha, rate = cluster.intra if inside else cluster.link
+            alpha, rate = cluster.intra if inside and not cluster.nic else cluster.link
             ports = [("out", source), ("in", target)]
             start = max([ready.get(source, 0.0), ready.get(target, 0.0)] + [free.get(port, 0.0) for port in ports])
             end = start + alpha + size / rate
