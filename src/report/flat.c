@@ -31,7 +31,7 @@ bool ss_columns_add(struct ss_columns *c, const cJSON *point, struct ss_error *e
     if (cJSON_IsArray(f)) continue;
     if (!cJSON_IsObject(f)) ok = add_column(c, "", f->string);
     for (const cJSON *g = cJSON_IsObject(f) ? f->child : NULL; ok && g; g = g->next)
-      ok = add_column(c, f->string, g->string);
+      if (!cJSON_IsObject(g) && !cJSON_IsArray(g)) ok = add_column(c, f->string, g->string);
   }
   return ok || ss_fail_memory(error, "writing results");
 }

@@ -226,9 +226,10 @@ static bool read_usage(struct ss_node node, struct ss_link_usage *out, struct ss
 
 /* What bounds the result, and what its links carried. */
 static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error *error) {
-  struct ss_node by, links;
+  const struct ss_node links = ss_node_get(node, "links"); /* CSV has none */
+  struct ss_node by;
   const char *name = "";
-  if (!ss_node_need(node, "bound_by", &by, error) || !ss_node_need(node, "links", &links, error)) return false;
+  if (!ss_node_need(node, "bound_by", &by, error)) return false;
   if (!ss_node_is_null(by) && !ss_node_text(by, &name, error)) return false;
   snprintf(p->bound_by, sizeof p->bound_by, "%s", name);
   for (size_t k = 0; k < SS_LINK_KINDS; k++) {

@@ -61,7 +61,8 @@ def shares(n, parts):
 
 
 class Cluster:
-    def __init__(self, alpha, rate, per_node=1, nic=False, intra=None, **shared):
+    def __init__(self, alpha, rate, per_node=1, nic=False, intra=None, fair=False, **shared):
+        self.fair = fair
         self.link, self.per_node, self.nic, self.intra = (alpha, rate), per_node, nic, intra or (alpha, rate)
         self.about = {"gpus_per_node": per_node, "nic": "per-node" if nic else "per-rank", "latency": alpha, "bandwidth": rate,
                       "intra": self.intra if isinstance(self.intra, dict) else dict(zip(("latency", "bandwidth"), self.intra)), **shared}
@@ -72,10 +73,10 @@ class Cluster:
 
 CLUSTERS = {
     "flat": Cluster(25e-6, 25e9 / 8),
-    "nodes": Cluster(25e-6, 25e9 / 8, 8, True, (5e-6, 130e9)),
-    "racks": Cluster(25e-6, 25e9 / 8, 4, True, nics=2, intra={"latency": 5e-6, "bandwidth": 130e9, "shared": True},
+    "nodes": Cluster(25e-6, 25e9 / 8, 8, True, (5e-6, 130e9), fair=True),
+    "racks": Cluster(25e-6, 25e9 / 8, 4, True, fair=True, nics=2, intra={"latency": 5e-6, "bandwidth": 130e9, "shared": True},
                      fabric=[{"nodes": 2, "oversubscription": 3, "latency": 2e-6}]),
-    "ahead": Cluster(40e-6, 25e9 / 8, 4, True, (5e-6, 130e9), window=4,
+    "ahead": Cluster(40e-6, 25e9 / 8, 4, True, (5e-6, 130e9), fair=True, window=4,
                      segments=[{"up_to": 64000, "latency": 25e-6, "bandwidth": 10e9 / 8}, {"latency": 40e-6, "bandwidth": 25e9 / 8}]),
 }
 
@@ -92,8 +93,10 @@ def play(cluster, ranks, rounds):
         for source, target, size in messages:
             home = [number // cluster.per_node if kind == "rank" else number % nodes for kind, number in (source, target)]
             inside = home[0] == home[1]
-            alpha, rate = cluster.intra if inside and not cluster.nic else cluster.link
+            alpha, rate = cluster.intra if inside and not cluster.fair else cluster.link
             ports = [("out", source), ("in", target)]
+            if cluster.nic and not inside:
+                ports += [("nic out", home[0]), ("nic in", home[1])]
             start = max([ready.get(source, 0.0), ready.get(target, 0.0)] + [free.get(port, 0.0) for port in ports])
             end = start + alpha + size / rate
             for port in ports:
@@ -102,7 +105,7 @@ def play(cluster, ranks, rounds):
                 done[endpoint] = max(done.get(endpoint, 0.0), end)
             sent[source] = sent.get(source, 0) + size
             received[target] = received.get(target, 0) + size
-    time = second_network.play(cluster.about, ranks, rounds) if cluster.nic else max(done.values(), default=0.0)
+    time = second_network.play(cluster.about, ranks, rounds) if cluster.fair else max(done.values(), default=0.0)
     return time, sent, received
 
 
