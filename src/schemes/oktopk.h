@@ -2,7 +2,7 @@
 #ifndef SS_SCHEMES_OKTOPK_H
 #define SS_SCHEMES_OKTOPK_H
 
-#include "schemes/residual.h"
+#include "schemes/run.h"
 #include "sim/collectives/owners.h"
 
 /* Kept from iteration to iteration: of every rank, and of all. */

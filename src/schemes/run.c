@@ -28,18 +28,6 @@ struct ss_chunk ss_run_slice(const struct ss_run *run, uint32_t rank, uint32_t p
   return slice;
 }
 
-bool ss_run_add_rows(struct ss_run *run, uint32_t first, uint32_t last, uint64_t *bits, struct ss_error *error) {
-  for (uint32_t r = first; r < last; r++) {
-    const struct ss_chunk *own = &run->own[r];
-    if (!ss_run_resident(run, r)) continue;
-    for (uint64_t i = 0; i < own->count; i++) {
-      const uint64_t at = own->rows[i] - run->low;
-      bits[at / 64] |= UINT64_C(1) << (at % 64);
-    }
-  }
-  return ss_play_pool(run->play, bits, ss_run_words(run), SS_POOL_OR, error);
-}
-
 /* --- what ranks end with -------------------------------------------------------------------------------- */
 
 void ss_run_inexact(struct ss_run *run, const char *format, ...) {

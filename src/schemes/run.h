@@ -3,7 +3,7 @@
 #define SS_SCHEMES_RUN_H
 
 #include "schemes/proof.h"
-#include "sim/collectives/collectives.h"
+#include "sim/collectives/cut.h"
 
 /* What is known of the results so far. The shards of a hierarchy share one. */
 struct ss_run_verdict {
@@ -51,10 +51,7 @@ struct ss_chunk ss_run_slice(const struct ss_run *run, uint32_t rank, uint32_t p
 bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena, struct ss_chunk *part,
                        struct ss_error *error) SS_MUST_CHECK;
 
-/* Which rows ranks [first, last) contribute to, wherever they live: sets those bits of the run's rows, of which
- * bits[(high - low + 63) / 64] has the others already. All processes call it (ss_play_pool). */
-bool ss_run_add_rows(struct ss_run *run, uint32_t first, uint32_t last, uint64_t *bits,
-                     struct ss_error *error) SS_MUST_CHECK;
+/* Words of a bitmap of the run's rows. */
 static inline uint64_t ss_run_words(const struct ss_run *run) {
   return (run->high - run->low + 63) / 64;
 }
@@ -88,5 +85,43 @@ bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct 
 /* All of it: every rank ends with the sum of all blocks. */
 bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
                       struct ss_error *error) SS_MUST_CHECK;
+
+/* --- parts and their owners ------------------------------------------------------------------------------- */
+
+/* Cuts what the run's ranks have; or, where it is set, cut->own. The owners are to be opened. */
+bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
+/* Reports what every rank holds after the pull. */
+bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) SS_MUST_CHECK;
+/* All of it: cut, push, sum, pull, report. */
+bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
+/* Parts were pushed and pulled: how evenly. */
+void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners);
+/* Running sums of what ranks have, passed round a ring or by recursive doubling in that format, and the report. */
+bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- schemes that select the largest elements --------------------------------------------------------------- */
+
+/* How many elements a rank selects ("k", or "density" of all; a shard has its even share); 0: the scheme selects
+ * none. */
+uint64_t ss_run_k(const struct ss_run *run);
+
+/* What the rank has to give: its gradient and what it kept. */
+bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+/* The rank's copy and its `k` largest entries (ties to the lower index). */
+bool ss_run_select(struct ss_run *run, uint32_t rank, uint64_t k, struct ss_chunk *copy, struct ss_chunk *selected,
+                   struct ss_error *error) SS_MUST_CHECK;
+/* What every rank selects, all of ss_run_k; each keeps the rest. selected[ranks] is the arena's. */
+bool ss_run_select_all(struct ss_run *run, struct ss_chunk **selected, struct ss_error *error) SS_MUST_CHECK;
+
+/* What the rank keeps until the next iteration; the arrays are copied. */
+bool ss_run_keep(struct ss_run *run, uint32_t rank, const struct ss_chunk *residual,
+                 struct ss_error *error) SS_MUST_CHECK;
+/* The rank keeps what it had (`copy`) and did not send: copy without the rows of `sent`. */
+bool ss_run_keep_without(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy, const struct ss_chunk *sent,
+                         struct ss_error *error) SS_MUST_CHECK;
+/* The rank keeps all of its copy but what it selected and what is in the result too. */
+bool ss_run_keep_unapplied(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy,
+                           const struct ss_chunk *selected, const struct ss_chunk *result,
+                           struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -203,3 +203,8 @@ bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout,
                    setting->label);
   return true;
 }
+
+void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
+  (void)setting;
+  traits->parts = layout.ranks;
+}

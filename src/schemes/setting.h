@@ -89,4 +89,7 @@ uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout lay
 bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout,
                       struct ss_error *error) SS_MUST_CHECK;
 
+/* To `adapt` the traits of a scheme: a uniform tensor must divide into an even part for every rank. */
+void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits);
+
 #endif

@@ -1,7 +1,6 @@
 #include "schemes/simulate.h"
 
 #include "schemes/hierarchy.h"
-#include "schemes/residual.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef SS_SCHEMES_SPARDL_H
 #define SS_SCHEMES_SPARDL_H
 
-#include "schemes/residual.h"
+#include "schemes/run.h"
 
 /* What a rank dropped, in pieces. */
 struct ss_spardl_dropped {

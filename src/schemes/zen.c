@@ -9,8 +9,8 @@
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"balance": "even",
  * "format": "bitmap"}: 3*(1 + 0.080) + 3*(1 + 0.258) = 7.014 us; 4 rows of 16 + 4 bytes to each owner; 2 bytes of
  * bitmap and 16 rows of 16 bytes back. */
-#include "schemes/cut.h"
 #include "schemes/registry.h"
+#include "schemes/run.h"
 
 #include <math.h>
 
@@ -64,7 +64,8 @@ static bool watch(struct ss_run *run, struct kept *kept, struct ss_error *error)
   kept->centralised += nnz; /* gamma(1) = 1, whichever rank comes first */
   for (uint32_t before = 0, k = 2; before < run->ranks; before = k, k *= 2) {
     const uint32_t upto = k < run->ranks ? k : run->ranks;
-    if (!ss_run_add_rows(run, before, upto, bits, error)) return false;
+    const struct ss_operands own = {run->own, upto, run->low, run->high};
+    if (!ss_cut_add_rows(run->play, &own, before, bits, error)) return false;
     uint64_t all = 0;
     for (uint64_t w = 0; w < words; w++) all += (uint64_t)__builtin_popcountll(bits[w]);
     if (upto < run->ranks) kept->centralised += (double)all;

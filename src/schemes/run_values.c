@@ -1,4 +1,4 @@
-#include "schemes/residual.h"
+#include "schemes/run.h"
 
 #include "tensor/sets.h"
 #include "tensor/topk.h"

@@ -1,9 +1,7 @@
-/* What several schemes share: parts are pushed to the ranks (or servers) that own them, summed, and pulled, in ZEN's
- * ways to cut a tensor and its formats (§2.2, §3); and sums that are passed on. */
-#ifndef SS_SCHEMES_CUT_H
-#define SS_SCHEMES_CUT_H
+/* A tensor cut into parts, in ZEN's ways (§2.2, §3), for owners (owners.h) who sum them. */
+#ifndef SS_SIM_COLLECTIVES_CUT_H
+#define SS_SIM_COLLECTIVES_CUT_H
 
-#include "schemes/run.h"
 #include "sim/collectives/owners.h"
 #include "tensor/parts.h"
 
@@ -26,26 +24,28 @@ struct ss_cut {
   uint32_t block;             /* elements of a block */
   uint32_t servers;           /* owners of their own; 0: the ranks */
   bool bruck;                 /* the pull is Bruck's all-gather instead of pairwise */
-  const struct ss_chunk *own; /* [ranks] what is cut; NULL: what the run's ranks have */
   struct ss_cut_state *state; /* NULL with even parts, which need none */
+  struct ss_arena *lasting;   /* what the state points to lies there */
+  uint64_t iteration;
 
-  /* made by ss_run_cut */
-  struct ss_run *run;
+  const struct ss_chunk *own; /* [ranks of the play] what is cut: */
+  uint64_t low, high;         /* its rows */
+  uint32_t width;
+  struct ss_wire coo; /* how sparse payloads travel */
+
+  /* made by ss_cut_make */
+  struct ss_play *play;
   struct ss_parts parts;
   struct ss_wire push, pull;
   struct ss_owners owners; /* ready to be opened; its context is this struct, which must stay where it is */
 };
-bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
-/* Reports what every rank holds after the pull. */
-bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) SS_MUST_CHECK;
-/* All of it: cut, push, sum, pull, report. */
-bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
-/* Parts were pushed and pulled: how evenly. */
-void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners);
-/* To `adapt` the traits of a scheme: a uniform tensor must divide into an even part for every rank. */
-void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits);
+bool ss_cut_make(struct ss_play *play, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
+/* Pushes, sums and pulls the parts of open owners. */
+bool ss_cut_exchange(struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
 
-/* Running sums of what ranks have, passed round a ring or by recursive doubling in that format, and the report. */
-bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) SS_MUST_CHECK;
+/* Which rows ranks [first, own->count) have, wherever they live: sets those bits of rows [own->low, own->high), of
+ * which bits[(high - low + 63) / 64] has the others already. All processes call it (ss_play_pool). */
+bool ss_cut_add_rows(struct ss_play *play, const struct ss_operands *own, uint32_t first, uint64_t *bits,
+                     struct ss_error *error) SS_MUST_CHECK;
 
 #endif

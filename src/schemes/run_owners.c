@@ -1,0 +1,57 @@
+#include "schemes/run.h"
+
+#include "sim/collectives/running.h"
+
+#include <math.h>
+
+bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
+  cut->lasting = &run->state->lasting;
+  cut->iteration = run->state->iteration;
+  if (!cut->own) cut->own = run->own;
+  cut->low = run->low;
+  cut->high = run->high;
+  cut->width = run->input->width;
+  cut->coo = run->coo;
+  return ss_cut_make(run->play, cut, error);
+}
+
+static double larger(double known, double now) {
+  return now > known || isnan(known) ? now : known;
+}
+
+void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners) {
+  struct ss_run_verdict *verdict = run->verdict;
+  verdict->push_imbalance = larger(verdict->push_imbalance, owners->push_imbalance);
+  verdict->pull_imbalance = larger(verdict->pull_imbalance, owners->pull_imbalance);
+}
+
+bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) {
+  struct ss_chunk sum;
+  ss_run_imbalance(run, owners);
+  for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    if (!ss_owners_whole(owners, r, run->low, run->high, &sum, error)) return false;
+    ss_run_sparse(run, r, &sum, 0, NULL);
+  }
+  return true;
+}
+
+bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
+  if (!ss_run_cut(run, cut, error)) return false;
+  struct ss_owners *owners = &cut->owners;
+  const bool ok =
+      ss_owners_open(run->play, owners, error) && ss_cut_exchange(cut, error) && ss_run_pulled(run, owners, error);
+  ss_owners_close(owners);
+  return ok;
+}
+
+bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) {
+  struct ss_running sums;
+  const bool ok = ss_running_open(run->play, wire, &(struct ss_operands){run->own, run->ranks, run->low, run->high},
+                                  &sums, error) &&
+                  (ring ? ss_running_ring(&sums, run->own, error) : ss_running_doubling(&sums, error));
+  for (uint32_t r = 0; ok && ss_run_reports(run) && r < run->ranks; r++)
+    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
+  ss_running_close(&sums);
+  return ok;
+}
