@@ -22,6 +22,7 @@ def count(text):
     for line in text.splitlines():
         if plan := PLAN.match(line):
             planned += int(plan[1])
+            skipped += bool(re.search(r"#\s*skip", line, re.IGNORECASE))  # the whole program: what it needs is not there
         elif subtest := SUBTEST.match(line):
             if re.search(r"#\s*skip", subtest[2], re.IGNORECASE):
                 skipped += 1
