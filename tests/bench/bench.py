@@ -1,6 +1,6 @@
 """Speed and memory beside references measured in the same run; called by ./dev bench.
 
-usage: bench.py --build FOLDER --scratch FOLDER [--simgrid PROGRAM] [--check] [--scale]
+usage: bench.py --build FOLDER --scratch FOLDER [--simgrid PROGRAM] [--check] [--scale] [--only PART]
 
 One table: our figure, the limit stated for it, a reference figure from the same run, the ratio, the limit stated for
 the ratio where there is one, and ok or MISS. With --check the status is 1 when anything is beyond twice its limit.
@@ -21,6 +21,17 @@ SHIPPED = "traces/bible-kjv-16.safetensors"
 
 # Kernels of bench_kernels: the most that it may take (s), and how often the memory traffic it cannot do without: a
 # third more than on the idle machine that the goals were set on, a guard against getting slower and no goal.
+# Shared cards, nodes of 8 ranks with one: the most ns of processor time that a message may take, and the most memory.
+FAIR = {
+    "fair-ragged-64": ("ragged exchange, 64 ranks", None, None),
+    "fair-ragged-256": ("ragged exchange, 256 ranks", None, None),
+    "fair-ring-4096": ("ring all-reduce, 4,096 ranks", 100, 50e6),
+    "fair-equal-1024": ("equal exchange, 1,024 ranks", 100, None),
+    "fair-ragged-1024": ("ragged exchange, 1,024 ranks", 2000, 200e6),
+}
+CARDS = {"name": "cards", "latency": "25us", "bandwidth": "25Gbps", "gpus_per_node": 8, "nic": "per-node",
+         "intra": {"latency": "3us", "bandwidth": "100GB/s"}}
+
 KERNELS = {
     "topk of floats, 1%": (0.015, 9.5),
     "hash partition, 16 parts": (11e6 / 690e6, 13),
@@ -86,8 +97,10 @@ class Bench:
         self.program = os.path.join(options.build, "sparsync")
         self.tools = os.path.join(options.build, "tests", "bench_tools")
         self.engine_program = os.path.join(options.build, "tests", "bench_engine")
+        self.dump_program = os.path.join(options.build, "tests", "dump_rounds")
         self.kernels_program = os.path.join(options.build, "tests", "bench_kernels")
         self.simgrid = options.simgrid
+        self.simgrid_rounds = options.simgrid_rounds
         self.out = os.path.join(options.scratch, "out")
         self.scratch = options.scratch
         self.table = Table()
@@ -97,7 +110,10 @@ class Bench:
         return json.loads(output([self.tools, *map(str, arguments)]))
 
     def measure(self, times, *arguments):
-        return self.tool("measure", times, self.out, self.program, *arguments)
+        return self.measure_program(times, self.program, *arguments)
+
+    def measure_program(self, times, *command):
+        return self.tool("measure", times, self.out, *command)
 
     def run_scenario(self, name, times):
         return self.measure(times, "run", os.path.join(HERE, name), "--format", "json", "--quiet")
@@ -120,6 +136,32 @@ class Bench:
             self.table.add(f"{item}, slowest over fastest of these", max(times), None, "ns", "fastest", min(times), 2)
         self.plain_ns = next(point["plain_ns_per_message"] for point in reversed(points)
                              if point["item"] == "engine-shift")
+
+    def shared_cards(self):
+        """The model `fair`, each item in a process of its own: its memory is its own."""
+        times = {}
+        for name, (what, most, memory) in FAIR.items():
+            ours = self.measure_program(1, self.engine_program, "--fair", name)
+            with open(self.out, encoding="utf-8") as file:
+                times[name] = json.load(file)["ns_per_message"]
+            self.table.add(f"{what} on shared cards, a message", times[name], most, "ns", "64 ranks, ragged",
+                           times["fair-ragged-64"])
+            self.table.add("  its memory", ours["peak_bytes"], memory, "MB")
+        if self.simgrid_rounds:
+            self.shared_cards_against_simgrid(256, times["fair-ragged-256"])
+
+    def shared_cards_against_simgrid(self, ranks, ns):
+        """The same messages through SimGrid's actors and its max-min solver."""
+        cluster = os.path.join(self.scratch, "cards.json")
+        with open(cluster, "w", encoding="utf-8") as file:
+            json.dump(CARDS, file)
+        with subprocess.Popen([self.dump_program, f"exchange:{ranks}", cluster, "-"], stdout=subprocess.PIPE) as dump:
+            theirs = json.loads(subprocess.run([self.simgrid_rounds], stdin=dump.stdout, stdout=subprocess.PIPE, check=True).stdout)
+        ours = self.measure_program(1, self.engine_program, "--fair", f"fair-ragged-{ranks}")
+        self.table.add(f"ragged exchange, {ranks} ranks on shared cards", ns * 1e-9 * ranks * (ranks - 1), None, "s",
+                       theirs["peer"], theirs["cpu_s"], 1 / 50)
+        self.table.add("  its memory", ours["peak_bytes"], None, "MB", theirs["peer"], theirs["peak_bytes"], 1 / 5)
+        self.table.add("  difference from SimGrid", theirs["off"], 1e-6, "")
 
     def whole_runs(self):
         plain = (lambda messages: messages * self.plain_ns * 1e-9) if self.plain_ns else lambda _: None
@@ -243,6 +285,13 @@ class Bench:
         self.table.add("  its processor time", ours["processor_s"], None, "s", "with one bandwidth of five",
                        one["processor_s"], 2)
         self.table.add("  its memory", ours["peak_bytes"], None, "MB")
+        fair = self.measure(1, "run", os.path.join(HERE, "sweep-2000.json"), "--format", "json", "--quiet", "--jobs", "2",
+                            "--set", 'cluster.model="fair"')
+        if len(self.points()) != 2000:
+            sys.exit("bench: the sweep over shared cards is not 2,000 points")
+        self.table.add("2,000 points of a sweep over shared cards, two threads", fair["wall_s"], 60, "s", "ordered ports",
+                       ours["wall_s"])
+        self.table.add("  its processor time", fair["processor_s"], None, "s", "ordered ports", ours["processor_s"])
 
     def replay(self, ranks, *sizes):
         return json.loads(output([self.simgrid, "--ranks", str(ranks), "--latency", repr(LATENCY), "--bandwidth",
@@ -331,10 +380,12 @@ def lookup_bytes(path, ranks):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench", usage="./dev bench [--check] [--scale]")
+    parser = argparse.ArgumentParser(prog="./dev bench", usage="./dev bench [--check] [--scale] [--only PART]")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--scratch", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--simgrid", help=argparse.SUPPRESS)
+    parser.add_argument("--simgrid-rounds", help=argparse.SUPPRESS)
+    parser.add_argument("--only", metavar="PART", help="one of the parts that are named as it measures")
     parser.add_argument("--check", action="store_true", help="fail beyond twice the stated limits")
     parser.add_argument("--scale", action="store_true",
                         help="instead, the largest runs: 128 ranks x 2.8 M of 112 M elements, each scheme alone and "
@@ -342,14 +393,18 @@ def main():
     options = parser.parse_args()
 
     bench, notes = Bench(options), []
-    parts = [bench.kernels, bench.engine, bench.whole_runs, bench.proof, bench.lossless, bench.stats, bench.start_up,
+    parts = [bench.kernels, bench.engine, bench.shared_cards, bench.whole_runs, bench.proof, bench.lossless, bench.stats, bench.start_up,
              bench.shipped, bench.sweep, bench.training]
     if options.scale:
         parts = [bench.rows_as_elements, bench.scattered_elements]
+    if options.only:
+        parts = [part for part in parts if part.__name__ == options.only.replace(" ", "_")]
+        if not parts:
+            parser.error(f'there is no part "{options.only}"')
     for part in parts:
         print(f"measuring: {part.__name__.replace('_', ' ')}", file=sys.stderr)
         part()
-    if options.simgrid and not options.scale:
+    if options.simgrid and not options.scale and not options.only:
         print("measuring: against SimGrid", file=sys.stderr)
         notes = bench.against_simgrid()
 

@@ -13,13 +13,13 @@
 #include "sim/engine.h"
 
 #include "base/memory.h"
+#include "ragged.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 enum { MESSAGES = 20000000, TIMES = 5, LISTS = 4 };
@@ -192,17 +192,11 @@ static const struct ss_cluster cards = {.name = "cards",
                                         .nic_per_node = true,
                                         .gpus_per_node = 8};
 
-static uint64_t size_of(bool ragged, uint32_t rank, uint32_t round) {
-  if (!ragged) return 1u << 20;
-  const uint64_t mixed = (rank * 0x9e3779b97f4a7c15u) ^ ((round + 1) * 0xbf58476d1ce4e5b9u);
-  return (1u << 19) + ((mixed ^ mixed >> 29) * 0x94d049bb133111ebu >> 44);
-}
-
 static double exchange_time(uint32_t ranks, bool ragged) {
   struct ss_engine engine = opened(&cards, ranks);
   uint64_t *bytes = need(ss_alloc(ranks, sizeof *bytes));
   for (uint32_t s = 1; s < ranks; s++) {
-    for (uint32_t i = 0; i < ranks; i++) bytes[i] = size_of(ragged, i, s);
+    for (uint32_t i = 0; i < ranks; i++) bytes[i] = ragged ? ragged_bytes(i, s) : 1u << 20;
     play(&engine, (struct ss_messages){.count = ranks, .shift = s, .bytes = bytes}, s == 1);
   }
   const double end = ss_engine_tally(&engine).time;
@@ -227,13 +221,6 @@ static double used(void) {
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static long peak_kibibytes(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
-/* By rising memory: the peak is the program's own. */
 static void print_fair(const char *word) {
   static const struct {
     const char *item;
@@ -249,9 +236,8 @@ static void print_fair(const char *word) {
     const uint32_t ranks = points[i].ranks;
     const double messages = (double)ranks * (ranks - 1) * (points[i].ring ? 2 : 1), begin = used();
     const double end = points[i].ring ? ring_time(ranks) : exchange_time(ranks, points[i].ragged);
-    printf("{\"item\": \"%s\", \"ranks\": %" PRIu32 ", \"ns_per_message\": %.1f, \"peak_kib\": %ld, "
-           "\"time_s\": %.9g}\n",
-           points[i].item, ranks, (used() - begin) * 1e9 / messages, peak_kibibytes(), end);
+    printf("{\"item\": \"%s\", \"ranks\": %" PRIu32 ", \"ns_per_message\": %.1f, \"time_s\": %.9g}\n", points[i].item,
+           ranks, (used() - begin) * 1e9 / messages, end);
     fflush(stdout);
   }
 }

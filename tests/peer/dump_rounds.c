@@ -9,6 +9,7 @@
 #include "trace/file/trace.h"
 
 #include "base/memory.h"
+#include "ragged.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,8 +85,7 @@ static void play_exchange(const struct ss_cluster *cluster, uint32_t ranks) {
   SS_AUTO_FREE uint64_t *bytes = ss_alloc(ranks, sizeof *bytes);
   open_recorder(&r, cluster, ranks, 0);
   for (uint32_t s = 1; s < ranks && bytes; s++) {
-    for (uint32_t i = 0; i < ranks; i++)
-      bytes[i] = (1u << 19) + ((i * 0x9e3779b97f4a7c15u ^ (s + 1) * 0xbf58476d1ce4e5b9u) * 0x94d049bb133111ebu >> 44);
+    for (uint32_t i = 0; i < ranks; i++) bytes[i] = ragged_bytes(i, s);
     struct ss_round round = {
         .messages = {.count = ranks, .shift = s, .bytes = bytes}, .dependent = s == 1, .exchange = true};
     if (!r.player.play(&r.player, &round, &error)) fail(&error);
