@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "exec/launch.h"
 #include "report/curves.h"
+#include "schemes/registry.h"
 #include "study/learning.h"
 
 #include <cjson/cJSON.h>

@@ -5,6 +5,7 @@
 #include "claims/claims.h"
 #include "cli/command.h"
 #include "report/table.h"
+#include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>

@@ -1,6 +1,7 @@
 #include "cost/duel.h"
 
 #include "base/memory.h"
+#include "schemes/registry.h"
 #include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include "base/data.h"
+#include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>

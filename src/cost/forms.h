@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "cost/formula.h"
-#include "schemes/registry.h"
+#include "schemes/scheme.h"
 
 /* Who sends to whom, for what nodes and cards make of a form. */
 enum ss_pattern { SS_PATTERN_NONE, SS_PATTERN_RING, SS_PATTERN_EXCHANGE, SS_PATTERN_DOUBLING };

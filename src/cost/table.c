@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "cost/placed.h"
 #include "cost/suppose.h"
+#include "schemes/registry.h"
 #include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>

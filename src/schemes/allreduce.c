@@ -6,8 +6,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 6*(1 + 0.256) = 7.536 us;
  * six steps, each of a quarter of the 64 rows of 16 bytes. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 enum algorithm { RING, RABENSEIFNER, TREE };
 static const char *const algorithms[] = {"ring", "rabenseifner", "tree", NULL};

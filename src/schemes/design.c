@@ -10,8 +10,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"partition": "central",
  * "aggregation": "one-shot"}: 3*(1 + 0.320) = 3.96 us; three messages of 16 rows of 16 + 4 bytes. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 8}: 4*(1 + 0.064) =
  * 4.256 us; 8 entries of 4 + 4 bytes twice up and twice down. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 #include "tensor/topk.h"
 

@@ -14,7 +14,7 @@
  * (1 + 0.256) + (1 + 0.528) = 4.8 us; the cut is an average of 128 and 132: a number each way, then 32 of the
  * other rank's entries of 4 + 4 bytes, then the 66 sums of the larger region. */
 #include "schemes/oktopk.h"
-#include "schemes/registry.h"
+#include "schemes/scheme.h"
 
 #include "tensor/topk.h"
 

@@ -4,8 +4,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"block": 4}: 3*(1 +
  * 0.080) + 3*(1 + 0.320) = 7.2 us; blocks are rows, of 16 + 4 bytes: 4 to each owner, the 16 of each sum back. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 enum { BLOCK, AGGREGATORS, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {

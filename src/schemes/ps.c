@@ -7,8 +7,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 4*(1 + 0.080) + 4*(1 +
  * 0.320) = 9.6 us; each server gets 4 rows of 16 + 4 bytes from every rank, and sends every rank their 16. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 enum pull { UNION, ROWS, BROADCAST_BINOMIAL, BROADCAST_SCATTER };
 static const char *const pulls[] = {"union", "rows", "broadcast-binomial", "broadcast-scatter", NULL};

@@ -4,8 +4,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"buckets": 16}: 6*(1 +
  * 0.018) = 6.108 us; six steps, each of a quarter of 16 buckets of 4 bytes and 8 bytes of bitmap. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 #include "tensor/sketch.h"
 

@@ -3,7 +3,7 @@
 #define SS_SCHEMES_SIMULATE_H
 
 #include "schemes/proof.h"
-#include "schemes/registry.h"
+#include "schemes/scheme.h"
 #include "sim/engine.h"
 
 /* What a simulation needs beside scheme and input. */

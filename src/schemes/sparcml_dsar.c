@@ -4,8 +4,8 @@
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 3*(1 + 0.080) + (1 +
  * 0.256) + (1 + 0.512) = 6.008 us; 4 rows of 16 + 4 bytes to each owner, then dense sums of 16 rows of 16 bytes:
  * one, then two. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 static bool run_dsar(struct ss_run *run, struct ss_error *error) {
   struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_SMALLER, .bruck = true};

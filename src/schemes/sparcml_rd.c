@@ -3,8 +3,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: (1 + 0.320) + (1 + 0.640)
  * = 2.96 us; 16 rows of 16 + 4 bytes, then the 32 rows of two ranks. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 static bool run_sparcml_rd(struct ss_run *run, struct ss_error *error) {
   return ss_run_running(run, &run->coo, false, error);

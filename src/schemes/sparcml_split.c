@@ -3,8 +3,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 3*(1 + 0.080) + (1 +
  * 0.320) + (1 + 0.640) = 6.2 us; 4 rows of 16 + 4 bytes to each owner, then sums of 16 rows: one, then two. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 static bool run_split(struct ss_run *run, struct ss_error *error) {
   struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_COO, .bruck = true};

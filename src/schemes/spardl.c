@@ -12,7 +12,7 @@
  * + 0.016) + (1 + 0.016) + (1 + 0.032) = 4.096 us; two blocks of 2 entries of 4 + 4 bytes, then one, and the same
  * back. */
 #include "schemes/spardl.h"
-#include "schemes/registry.h"
+#include "schemes/scheme.h"
 #include "sim/groups.h"
 
 #include <string.h>

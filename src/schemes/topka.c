@@ -3,8 +3,8 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 8}: (1 + 0.064) + (1
  * + 0.128) = 2.192 us; 8 entries of 4 + 4 bytes, then those of two ranks. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 static const struct ss_option options[SS_K_OPTIONS + 1] = {[SS_DENSITY] = SS_OPTION_DENSITY, [SS_K] = SS_OPTION_K};
 

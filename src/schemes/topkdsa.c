@@ -5,8 +5,8 @@
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 64}: 3*(1 + 0.128) +
  * (1 + 0.256) + (1 + 0.512) = 6.152 us; 16 entries of 4 + 4 bytes to each owner, then dense sums of 64 entries of
  * 4 bytes: one, then two. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 static const struct ss_option options[SS_K_OPTIONS + 1] = {[SS_DENSITY] = SS_OPTION_DENSITY, [SS_K] = SS_OPTION_K};
 

@@ -9,8 +9,8 @@
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"balance": "even",
  * "format": "bitmap"}: 3*(1 + 0.080) + 3*(1 + 0.258) = 7.014 us; 4 rows of 16 + 4 bytes to each owner; 2 bytes of
  * bitmap and 16 rows of 16 bytes back. */
-#include "schemes/registry.h"
 #include "schemes/run.h"
+#include "schemes/scheme.h"
 
 #include <math.h>
 

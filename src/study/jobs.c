@@ -2,6 +2,7 @@
 
 #include "base/data.h"
 #include "base/list.h"
+#include "schemes/registry.h"
 #include "study/candidates.h"
 
 #include <cjson/cJSON.h>

@@ -6,6 +6,7 @@
 #include "cost/formula.h"
 #include "cost/grid.h"
 #include "cost/measure.h"
+#include "schemes/registry.h"
 
 #include <unistd.h>
 

@@ -4,6 +4,7 @@
 #include "scheme_cases.h"
 
 #include "base/memory.h"
+#include "schemes/registry.h"
 #include "sim/engine.h"
 
 /* --- times worked out by hand -------------------------------------------------------------------------------- */

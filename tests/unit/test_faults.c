@@ -4,6 +4,8 @@
  * every combination of its options that is lossless, every message, every way of meddling. */
 #include "scheme_cases.h"
 
+#include "schemes/registry.h"
+
 enum fault {
   NOTHING,       /* only counts messages */
   DROP_PAYLOAD,  /* the message has no chunk */

@@ -4,6 +4,7 @@
 #include "scheme_cases.h"
 #include "scheme_traffic.h"
 
+#include "schemes/registry.h"
 #include "tensor/chunk.h"
 
 /* Sizes that are tried. */
