@@ -49,9 +49,9 @@ def children(process, program):
     return found
 
 
-def wait_for(condition, seconds=600):
+def wait_for(condition):
     """What the condition returns once that is true; an error when it never is."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + tap.HANG
     while not (found := condition()):
         assert time.monotonic() < deadline, "waited for too long"
         time.sleep(0.01)

@@ -31,7 +31,7 @@ def test(function):
 
 
 def call(*arguments, status=0, cwd=ROOT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=1800, cwd=cwd, env=ENVIRONMENT)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd, env=ENVIRONMENT)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:800]!r}"
     return done
 
@@ -76,7 +76,7 @@ def own(folder, name="own.json", inputs=None, **fields):
 def verdict(folder, **fields):
     """The verdict of one claim, whatever is pinned."""
     path = own(folder, **fields)
-    done = subprocess.run([PROGRAM, "claims", str(path), "--format", "json"], capture_output=True, text=True, timeout=600, cwd=ROOT, env=ENVIRONMENT)
+    done = subprocess.run([PROGRAM, "claims", str(path), "--format", "json"], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env=ENVIRONMENT)
     assert done.returncode in (0, 1), done.stderr
     return json.loads(done.stdout)["claims"][0]
 
@@ -426,7 +426,7 @@ def wrong_words(folder):
     assert "did you mean --list" in call("claims", "--lst", status=2).stderr
     assert "absent.json" in call("claims", folder / "absent.json", status=2).stderr
     (folder / "models").mkdir()
-    bare = subprocess.run([PROGRAM, "claims"], capture_output=True, text=True, timeout=60, cwd=ROOT, env={**ENVIRONMENT, "SPARSYNC_DATA": str(folder)})
+    bare = subprocess.run([PROGRAM, "claims"], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env={**ENVIRONMENT, "SPARSYNC_DATA": str(folder)})
     assert bare.returncode == 2 and "no scenarios/claims" in bare.stderr, bare.stderr
 
 

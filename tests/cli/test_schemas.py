@@ -29,7 +29,7 @@ def test(function):
 
 
 def call(*arguments, status=0, cwd=ROOT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd, env=ENVIRONMENT)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd, env=ENVIRONMENT)
     assert status is None or done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
     return done
 

@@ -29,7 +29,7 @@ def time_of(folder, scheme, rows, width, own, ranks):
     scenario = {"trace": {"uniform": {"rows": rows, "row_width": width, "density": f"{own}/{rows}", "overlap": "none"}}, "ranks": ranks,
                 "cluster": {"name": "c", "latency": "1us", "bandwidth": "1GB/s"}, "schemes": [scheme], "iterations": 1}
     (folder / "s.json").write_text(json.dumps(scenario))
-    done = subprocess.run([PROGRAM, "run", folder / "s.json", "--format", "json", "--quiet"], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([PROGRAM, "run", folder / "s.json", "--format", "json", "--quiet"], capture_output=True, text=True, timeout=tap.HANG,
                           env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, cwd=folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["points"][0]["time_s"]

@@ -30,7 +30,7 @@ def test(function):
 def call(ranks, *arguments, status=0, cwd=ROOT):
     """On so many ranks (0: without mpirun): stdout, stderr. Only rank 0 has anything to say."""
     command = [*(mpi.with_mpirun(ranks) if ranks else []), PROGRAM, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=cwd, env=ENVIRONMENT, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=tap.HANG, cwd=cwd, env=ENVIRONMENT, check=False)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stdout[:300]!r} {done.stderr[:900]!r}"
     assert sum("sparsync" in line for line in done.stderr.splitlines()) <= 1, f"several ranks spoke: {done.stderr}"
     return done.stdout, done.stderr
@@ -144,7 +144,7 @@ def as_rank_1(folder, others, *arguments):
     script = folder / "as_rank"
     script.write_text(f'#!/bin/sh\nif [ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}" = 1 ]; then\n{others}\nfi\nexec "$@"\n')
     script.chmod(0o755)
-    return subprocess.run([*mpi.with_mpirun(3), str(script), PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=600,
+    return subprocess.run([*mpi.with_mpirun(3), str(script), PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG,
                           env=ENVIRONMENT, cwd=folder, check=False)
 
 
@@ -172,13 +172,13 @@ def the_mpirun_of_another_mpi(folder):
         raise tap.Skip("one MPI is installed")
     more = [] if mpi.is_open_mpi() else ["--allow-run-as-root", "--oversubscribe"]
     done = subprocess.run([other, *more, "-n", "2", PROGRAM, "run", str(write_json(folder, small(ranks=[2])))], capture_output=True, text=True,
-                          timeout=600, env=ENVIRONMENT, check=False)
+                          timeout=tap.HANG, env=ENVIRONMENT, check=False)
     assert done.returncode == 3 and done.stderr.count("another MPI") == 1 and "zen" not in done.stdout, done
 
 
 @test
 def openmp_that_may_start_no_threads(folder):
-    done = subprocess.run([*mpi.with_mpirun(2), PROGRAM, "run", str(write_json(folder, small()))], capture_output=True, text=True, timeout=600,
+    done = subprocess.run([*mpi.with_mpirun(2), PROGRAM, "run", str(write_json(folder, small()))], capture_output=True, text=True, timeout=tap.HANG,
                           env={**ENVIRONMENT, "OMP_THREAD_LIMIT": "1"}, check=False)
     assert done.returncode == 2 and "OMP_THREAD_LIMIT" in done.stderr, done
 
@@ -207,7 +207,7 @@ class Running:
             self.rank = mpi.wait_for(lambda: self.process.poll() is not None or (len(found := self.ranks()) == ranks and found))
             if self.rank is not True and mpi.wait_for(lambda: self.lines() >= 3 or self.over()) and self.stop():
                 return
-            out, err = self.process.communicate(timeout=6000)
+            out, err = self.process.communicate(timeout=tap.HANG)
             assert self.process.returncode == 0, (out, err)
             self.out.unlink()
         raise AssertionError("over too soon, many times")
@@ -244,7 +244,7 @@ class Running:
 
     def end(self):
         try:
-            out, err = self.process.communicate(timeout=6000)
+            out, err = self.process.communicate(timeout=tap.HANG)
         finally:
             for child in self.rank.values():
                 if mpi.alive(child):
