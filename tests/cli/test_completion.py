@@ -26,38 +26,44 @@ def bash(folder, *words):
     script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sparsync; '
               'for word in "${COMPREPLY[@]}"; do echo "$word"; done')
     done = subprocess.run(["bash", "-c", script, "-", str(ROOT / "completion" / "sparsync.bash"), PROGRAM, *words],
-                          capture_output=True, text=True, cwd=folder, env=ENVIRONMENT, timeout=60)
+                          capture_output=True, text=True, cwd=folder, env=ENVIRONMENT, timeout=tap.HANG)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout.split("\n")[:-1]
 
 
-# Types a line and Tab into a real zsh, in a terminal of zsh's own making, and prints what the list shows.
+# Types lines into a real zsh, in a terminal of zsh's own making, asks for the list behind each and prints what it shows. A
+# widget tells when the list is there.
 ZSH = r"""
 zmodload zsh/zpty
-TRAPALRM() { exit 1 }
-TMOUT=50
 zpty shell zsh -f -i
 zpty -w shell 'PS1=; PS2=; stty cols 200 rows 100; unsetopt zle_bracketed_paste; fpath=('$1' $fpath); autoload -Uz compinit; compinit -u -D'
 zpty -w shell 'zstyle ":completion:*" list-grouped no; zstyle ":completion:*:default" list-prompt ""; setopt no_list_beep no_always_last_prompt; PATH='$2':$PATH; cd '$3'; LISTMAX=1000'
-zpty -w shell "bindkey '^X' list-choices; echo READY''NOW"
-while zpty -r shell line; do [[ $line == *READYNOW* ]] && break; done
-zpty -n -w shell "$4"$'\C-X'
-sleep 1.5
-zpty -n -w shell $'\C-U'"echo DONE''NOW"$'\n'
-while zpty -r shell line; do print -r -- "$line"; [[ $line == *DONENOW* ]] && break; done
+zpty -w shell 'shown() { zle list-choices; zle -R; print LIST''ED }; zle -N shown; bindkey "^X" shown; echo READY''NOW'
+while zpty -r shell answer; do [[ $answer == *READYNOW* ]] && break; done
+for line in "${@:4}"; do
+  zpty -n -w shell "$line"$'\C-X'
+  while zpty -r shell answer; do
+    [[ $answer == *LISTED* ]] && break
+    print -r -- "$answer"
+  done
+  print ANSWERED
+  zpty -n -w shell $'\C-U'
+done
 zpty -d shell
 """
 
 
-def zsh(folder, line):
+def zsh(folder, *lines):
+    """The words that each line is answered with."""
     if not shutil.which("zsh"):
         raise tap.Skip("needs zsh")
-    (folder / "bin").mkdir(exist_ok=True)
-    if not (folder / "bin" / "sparsync").exists():
-        (folder / "bin" / "sparsync").symlink_to(PROGRAM)
-    done = subprocess.run(["zsh", "-f", "-c", ZSH, "-", str(ROOT / "completion"), str(folder / "bin"), str(folder), line],
-                          capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
-    return done.stdout.replace("\r", "").split()
+    (folder / "bin").mkdir()
+    (folder / "bin" / "sparsync").symlink_to(PROGRAM)
+    done = subprocess.run(["zsh", "-f", "-c", ZSH, "-", str(ROOT / "completion"), str(folder / "bin"), str(folder), *lines],
+                          capture_output=True, text=True, env=ENVIRONMENT, timeout=tap.HANG)
+    answers = [set(answer.split()) for answer in done.stdout.replace("\r", "").split("ANSWERED\n")[:-1]]
+    assert len(answers) == len(lines), done
+    return answers
 
 
 def commands():
@@ -84,11 +90,12 @@ def bash_options_are_known_to_the_program(folder):
     for verb in verbs:
         offered = bash(folder, *verb, "-")
         assert "--help" in offered and len(offered) == len(set(offered)), (verb, offered)
-        short = ["embrace-t1-ratio-lm"] if verb == ["claims"] else []  # all of them take minutes
-        for option in offered:
-            done = subprocess.run([PROGRAM, *verb, *short, option], capture_output=True, text=True, env=ENVIRONMENT, timeout=100,
+        for option in offered:  # with one that nobody knows, so that nothing is done
+            done = subprocess.run([PROGRAM, *verb, option, "--no-such"], capture_output=True, text=True, env=ENVIRONMENT, timeout=tap.HANG,
                                   stdin=subprocess.DEVNULL, cwd=folder)
-            assert "unknown option" not in done.stderr, f"{verb} {option}: {done.stderr}"
+            assert done.returncode == (0 if option == "--help" else 2) and f'unknown option "{option}"' not in done.stderr, (verb, option, done)
+        done = subprocess.run([PROGRAM, *verb, "--no-such"], capture_output=True, text=True, env=ENVIRONMENT, timeout=tap.HANG, cwd=folder)
+        assert 'unknown option "--no-such"' in done.stderr, (verb, done)
     run = set(bash(folder, "run", "--"))
     assert run >= {"--set", "--trace", "--cluster", "--scheme", "--ranks", "--bandwidth", "--latency", "--iterations", "--merge",
                    "--device", "--no-verify", "--format", "--per-rank", "--per-iteration", "--jobs", "--quiet", "--help"}, run
@@ -123,15 +130,15 @@ def bash_files(folder):
 @test
 def zsh_offers_the_same(folder):
     (folder / "mine.safetensors").write_text("")
-    assert set(zsh(folder, "sparsync ")) >= set(commands())
-    assert set(zsh(folder, "sparsync trace ")) >= {"import", "synth", "merge", "stats", "info"}
-    assert set(zsh(folder, "sparsync run --")) >= {"--set", "--trace", "--scheme", "--per-iteration", "--help"}
-    assert set(zsh(folder, "sparsync run --scheme sparc")) >= {n for n in names("schemes") if n.startswith("sparc")}
-    assert set(zsh(folder, "sparsync run --scheme zen,sparcml-")) >= {n for n in names("schemes") if n.startswith("sparcml-")}
-    assert set(zsh(folder, "sparsync run --cluster=")) >= set(names("clusters"))
-    assert set(zsh(folder, "sparsync list ")) >= {"schemes", "costs", "clusters"}
     (folder / "mine.json").write_text("")
-    assert set(zsh(folder, "sparsync run --trace mi")) >= {"mine.safetensors", "mine.json"}
+    wanted = {"sparsync ": commands(), "sparsync trace ": ["import", "synth", "merge", "stats", "info"],
+              "sparsync run --": ["--set", "--trace", "--scheme", "--per-iteration", "--help"],
+              "sparsync run --scheme sparc": [n for n in names("schemes") if n.startswith("sparc")],
+              "sparsync run --scheme zen,sparcml-": [n for n in names("schemes") if n.startswith("sparcml-")],
+              "sparsync run --cluster=": names("clusters"), "sparsync list ": ["schemes", "costs", "clusters"],
+              "sparsync run --trace mi": ["mine.safetensors", "mine.json"]}
+    for (line, least), found in zip(wanted.items(), zsh(folder, *wanted)):
+        assert found >= set(least), (line, found)
 
 
 sys.exit(tap.run(TESTS))
