@@ -82,7 +82,13 @@ bool ss_hash_partition(const struct ss_hash_input *in, uint64_t seed, uint32_t p
   if (!part_of || !place) return ss_fail_memory(error, "partitioning rows by hash");
   p.part_of = part_of;
   p.place = place;
-#pragma omp parallel if (p.chunks > 1)
+  if (p.chunks == 1) { /* a parallel region, even of one thread, calls the kernel */
+    count_parts(&p, 0);
+    find_places(&p, out->offsets);
+    scatter(&p, 0, out);
+    return true;
+  }
+#pragma omp parallel
   {
     /* static: a thread's chunks are neighbours, and so are the places it writes to */
 #pragma omp for schedule(static)

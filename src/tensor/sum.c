@@ -264,6 +264,22 @@ static uint64_t count_entries(struct sum *s) {
   return entries;
 }
 
+static void sum_strip(const struct sum *s, struct strip *strip, bool two) {
+  if (two) merge_two(s, strip);
+  else sum_blocks(s, strip);
+}
+
+/* One strip begins no parallel region: even one of a single thread calls the kernel at its end, to wake nobody, and
+ * most sums are shorter than that takes. */
+static void sum_strips(const struct sum *s, struct strip *strip, uint32_t strips, bool two) {
+  if (strips == 1) {
+    sum_strip(s, strip, two);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic, 1)
+  for (uint32_t k = 0; k < strips; k++) sum_strip(s, &strip[k], two);
+}
+
 static bool sum(const struct ss_operands *of, enum ss_chunk_kind kind, struct ss_arena *arena,
                 struct ss_sum_scratch *scratch, struct ss_chunk *out, struct ss_error *error) {
   struct sum s = {.operands = of->chunk, .n = of->count, .low = of->low, .high = of->high, .kind = kind};
@@ -279,11 +295,7 @@ static bool sum(const struct ss_operands *of, enum ss_chunk_kind kind, struct ss
   ss_arena_reset(&scratch->arena);
   if (!cut(&s, strip, strips, !two, &scratch->arena, &most) || !reserve_result(&s, most, arena))
     return ss_fail_memory(error, "summing sparse gradients");
-#pragma omp parallel for schedule(dynamic, 1) if (strips > 1)
-  for (uint32_t k = 0; k < strips; k++) {
-    if (two) merge_two(&s, &strip[k]);
-    else sum_blocks(&s, &strip[k]);
-  }
+  sum_strips(&s, strip, strips, two);
   *out = (struct ss_chunk){.rows = s.rows,
                            .marks = s.marks,
                            .values = s.values,
