@@ -2,6 +2,7 @@
  * gets control back when the rounds of all groups have been played. One thread, no shared state but the play. */
 #include "sim/groups.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -290,12 +291,57 @@ static bool play_rounds(struct conductor *c, struct merged *all, bool *more) {
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
+/* The mapping that a thread used last waits for its next groups: to map and guard stacks anew and to touch them for
+ * the first time takes longer than most plays. Not under a sanitizer, which remembers what stood on a stack. */
+#ifdef FIBERS
+enum { KEPT = 0 };
+#else
+enum { KEPT = 64 }; /* stacks at most: what was touched of them stays memory */
+#endif
+static _Thread_local unsigned char *kept;
+static _Thread_local size_t kept_size;
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+static void unmap_kept(void *stacks) {
+  (void)munmap(stacks, kept_size);
+}
+
+static void make_thread_end(void) {
+  (void)pthread_key_create(&thread_end, unmap_kept);
+}
+
+static bool take_kept(struct conductor *c, size_t size) {
+  if (!kept) return false;
+  (void)pthread_setspecific(thread_end, NULL);
+  if (kept_size >= size) {
+    c->stacks = kept;
+    c->stacks_size = kept_size;
+  } else {
+    (void)munmap(kept, kept_size);
+  }
+  kept = NULL;
+  return c->stacks != NULL;
+}
+
+static void close_stacks(struct conductor *c) {
+  if (!c->stacks) return;
+  (void)pthread_once(&thread_end_once, make_thread_end);
+  if (!kept && c->stacks_size <= KEPT * (c->guard + STACK) && pthread_setspecific(thread_end, c->stacks) == 0) {
+    kept = c->stacks;
+    kept_size = c->stacks_size;
+  } else {
+    (void)munmap(c->stacks, c->stacks_size);
+  }
+}
+
 /* One mapping for all stacks. A stack grows down into its guard page, which nobody may touch: an overflow ends the
  * program instead of changing another stack. The kernel grants some 30,000 guards; stacks beyond go without. */
 static bool open_stacks(struct conductor *c) {
   size_t size;
   c->guard = (size_t)sysconf(_SC_PAGESIZE);
   if (__builtin_mul_overflow(c->count, c->guard + STACK, &size)) return false;
+  if (take_kept(c, size)) return true;
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   c->stacks = memory;
@@ -361,6 +407,6 @@ bool ss_groups_play(struct ss_play *play, uint32_t count, const struct ss_group 
   good = good && conduct(&c, error);
   for (uint32_t k = 0; k < open; k++) close_member(&c, &c.member[k]);
   free(c.member);
-  if (c.stacks) (void)munmap(c.stacks, c.stacks_size);
+  close_stacks(&c);
   return good;
 }
