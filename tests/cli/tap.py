@@ -19,11 +19,13 @@ def write_json(folder, document, name="s.json"):
 
 def run(tests, missing=None):
     """The exit status: 1 when a test failed. Tests are functions, or pairs of a name and a function; `missing` says why
-    none can run here."""
-    failed = 0
+    none can run here. Arguments behind the program and the source tree name the tests to run; none: all."""
+    failed, tests = 0, [test if isinstance(test, tuple) else (test.__name__.replace("_", " "), test) for test in tests]
+    if wanted := sys.argv[3:]:
+        assert set(wanted) <= {name for name, _ in tests}, f"no test is called {' or '.join(set(wanted) - {name for name, _ in tests})}"
+        tests = [(name, function) for name, function in tests if name in wanted]
     print(f"1..{len(tests)}")
-    for number, test in enumerate(tests, 1):
-        name, function = test if isinstance(test, tuple) else (test.__name__.replace("_", " "), test)
+    for number, (name, function) in enumerate(tests, 1):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 if missing:
