@@ -4,6 +4,7 @@
 Every scheme with every option must end exact on every rank, with the bytes of its simulation at every endpoint; input
 that is wrong must end all ranks, with status 2 and without waiting for each other.
 """
+import functools
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 
 import mpi
 import tap
@@ -58,10 +60,10 @@ def write_trace(path, dtype="F32"):
     return path
 
 
-def execute(ranks, *arguments, status=0, timeout=900):
+def execute(ranks, *arguments, status=0):
     """Runs `sparsync exec ARGUMENTS` on so many ranks (0: without mpirun) and returns stdout, stderr."""
     command = [*(mpi.with_mpirun(ranks) if ranks else []), PROGRAM, "exec", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
     assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr[-2000:]}"
     return done.stdout, done.stderr
 
@@ -81,8 +83,13 @@ def every_third(settings, begin):
     return settings[begin % 3::3]
 
 
-def all_options(ranks):
-    """Each scheme with each of its options, labelled by what was chosen."""
+def labelled(settings):
+    """By what was chosen."""
+    return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
+
+
+def own_options(ranks):
+    """Each scheme with each of its options."""
     settings = [{"name": "allreduce", "algorithm": a} for a in ("ring", "rabenseifner", "tree")]
     for algorithm in ("ring", "recursive-doubling", "bruck", "direct"):
         for more in ({}, {"separate": True}, {"coalesce": False}, {"separate": True, "coalesce": False}):
@@ -114,11 +121,17 @@ def all_options(ranks):
                 settings.append({"name": f"design:{how}/{aggregation}/parallel/even/{form}"})
                 settings.append({"name": f"design:{how}/{aggregation}/parallel/balanced/{form}"})
             settings.append({"name": f"design:{how}/{aggregation}/parallel/balanced/hash-bitmap"})
-    plain = len(settings)
+    return settings
+
+
+def all_options(ranks):
+    """Each scheme with each of its options, and those that all have in common."""
+    own = own_options(ranks)
+    settings = list(own)
     for turn, (more, never) in enumerate((({"sizes": "exchanged"}, {"allreduce"}), ({"index_bytes": 8}, {"allreduce"}),
                                           ({"granularity": "element"}, {"allgather", "alltoall"}))):
-        settings += [{**s, **more} for s in every_third(settings[:plain], turn + ranks) if s["name"] not in never]
-    return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
+        settings += [{**s, **more} for s in every_third(own, turn + ranks) if s["name"] not in never]
+    return labelled(settings)
 
 
 def check_point(point, ranks, iterations=ITERATIONS):
@@ -137,11 +150,16 @@ def check_point(point, ranks, iterations=ITERATIONS):
     return sent
 
 
+@functools.cache
+def points_of_every_option(ranks):
+    with tempfile.TemporaryDirectory() as folder:
+        out, _ = execute(ranks, scenario(pathlib.Path(folder), all_options(ranks), ranks=ranks), "--format", "json")
+        return json.loads(out)["points"]
+
+
 def every_option(ranks):
-    def function(folder):
-        settings = all_options(ranks)
-        out, _ = execute(ranks, scenario(folder, settings), "--format", "json")
-        points = json.loads(out)["points"]
+    def function(_folder):
+        settings, points = all_options(ranks), points_of_every_option(ranks)
         assert [p["label"] for p in points] == [s["label"] for s in settings]
         sent = [check_point(point, ranks) for point in points]
         # Bytes reckoned here, from the trace alone.
@@ -223,7 +241,7 @@ def all_values(ranks):
     settings += [{"name": "s2", **o} for o in ({}, {"hashes": 2}, {"hashes": 3, "lambda": 1.5, "seed": 9}, {"hashes": 4, "buckets": 17})]
     settings += [{**s, **more} for turn, more in enumerate(({"sizes": "exchanged"}, {"index_bytes": 8}, {"sizes": "exchanged", "index_bytes": 8}))
                  for s in every_third(settings, turn + ranks)]
-    return [{**s, "label": f"{i} " + " ".join(str(v) for v in s.values())} for i, s in enumerate(settings)]
+    return labelled(settings)
 
 
 def with_values(ranks, iterations, gradient, per_node=None, **more):
@@ -284,10 +302,9 @@ def without_mpirun(folder):
 @test
 def simulated_as_by_run(folder):
     path = scenario(folder, all_options(3), ranks=3)
-    out, _ = execute(3, path, "--format", "json")
-    done = subprocess.run([PROGRAM, "run", path, "--format", "json"], capture_output=True, timeout=600, env=ENVIRONMENT)
+    done = subprocess.run([PROGRAM, "run", path, "--format", "json"], capture_output=True, timeout=tap.HANG, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
-    for ours, theirs in zip(json.loads(out)["points"], json.loads(done.stdout)["points"], strict=True):
+    for ours, theirs in zip(points_of_every_option(3), json.loads(done.stdout)["points"], strict=True):
         assert ours["label"] == theirs["label"]
         for key in ("time_s", "bytes_sent_max", "bytes_received_max"):
             assert abs(ours[key] - theirs[key]) <= 1e-9 * abs(theirs[key]), (ours["label"], key, ours[key], theirs[key])
@@ -295,8 +312,9 @@ def simulated_as_by_run(folder):
 
 @test
 def timed_several_times(folder):
-    """Runs begin with the memory that the first one found: residuals and thresholds too."""
-    for settings, iterations, more in ((all_options(3), ITERATIONS, {}), (all_values(3), 3, {"trace": {"gradient": NORMAL}, "iterations": 3})):
+    """Runs begin with the memory that the first one found: residuals and thresholds too. The options that all
+    schemes have in common are there among the schemes of values."""
+    for settings, iterations, more in ((labelled(own_options(3)), ITERATIONS, {}), (all_values(3), 3, {"trace": {"gradient": NORMAL}, "iterations": 3})):
         path = scenario(folder, settings, **more)
         out, _ = execute(3, path, "--repeats", "3", "--format", "json")
         points = json.loads(out)["points"]
@@ -309,7 +327,7 @@ def timed_several_times(folder):
 def kernels_as_run_counts_them(folder):
     path = scenario(folder, ["allgather", "ps", "zen"], ranks=3)
     out, _ = execute(3, path, "--device", "quick", "--format", "json")
-    wanted, without = (subprocess.run([PROGRAM, "run", path, *more, "--format", "json"], capture_output=True, timeout=600, env=ENVIRONMENT, check=True)
+    wanted, without = (subprocess.run([PROGRAM, "run", path, *more, "--format", "json"], capture_output=True, timeout=tap.HANG, env=ENVIRONMENT, check=True)
                        for more in (["--device", "quick"], []))
     for ours, theirs, less in zip(*(json.loads(text)["points"] for text in (out, wanted.stdout, without.stdout)), strict=True):
         assert abs(ours["time_s"] - theirs["time_s"]) <= 1e-9 * theirs["time_s"] and theirs["time_s"] > less["time_s"], (ours, theirs, less)
@@ -387,18 +405,18 @@ def trace_on_one_rank_only(folder):
     good.mkdir()
     write_trace(good / "here")
     command = [*mpi.with_mpirun(3), script, PROGRAM, "exec", "--trace", "here", "--scheme", "allgather"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600, env=ENVIRONMENT, cwd=folder)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT, cwd=folder)
     assert done.returncode == 2 and done.stdout == "", done
     assert "rank 1 of 3" in done.stderr and "here" in done.stderr, done.stderr
 
 
-def as_ranks(folder, ranks, others, *arguments, timeout=600):
+def as_ranks(folder, ranks, others, *arguments):
     """`sparsync exec ARGUMENTS`, but rank 1 runs what the shell's lines `others` make of it."""
     script = folder / "as_rank"
     script.write_text(f'#!/bin/sh\nif [ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}" = 1 ]; then\n{others}\nfi\nexec "$@"\n')
     script.chmod(0o755)
     command = [*mpi.with_mpirun(ranks), script, PROGRAM, "exec", *arguments]
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT, cwd=folder)
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT, cwd=folder)
 
 
 @test
@@ -433,7 +451,7 @@ def a_rank_that_is_killed(folder):
         mpi.wait_for(lambda: mpi.seconds(ranks[1]) > 0.5)  # more than it takes to start: in the middle of an iteration
         assert run.poll() is None, run.poll()
         os.kill(ranks[1], signal.SIGKILL)
-        out, err = run.communicate(timeout=600)
+        out, err = run.communicate(timeout=tap.HANG)
     assert run.returncode != 0 and re.search("signal 9|Killed", out + err), (run.returncode, out, err)
     assert not (folder / "out.json").exists()
     mpi.wait_for(lambda: not any(mpi.alive(rank) for rank in ranks))
