@@ -14,71 +14,69 @@
 #include <time.h>
 #include <unistd.h>
 
-/* From others to rank 0: who has idle threads asks, and who has none asks for nothing, as a sign of life. A result is
- * its head and what `pack` made of it, or an error. From rank 0: one answer to each ASK. */
-enum { TAG_ASK = 1, TAG_RESULT, TAG_ANSWER };
-enum { ITEMS_AT_ONCE = 16 };
-/* s between two asks when the last brought nothing, and when there is nothing to ask for. */
-static const double PAUSE = 0.02, SIGN_OF_LIFE = 0.25;
+/* Others report to rank 0: what came of an item, or that a thread has nothing to do, or only that they live. Behind a
+ * report comes the result it speaks of. Rank 0 answers each report once, with an item for the idle thread. */
+enum { TAG_REPORT = 1, TAG_RESULT, TAG_ANSWER };
+/* s between two reports while there is nothing to say, or nothing to do. */
+static const double PAUSE = 0.02;
 /* s that others wait, when one is lost, for rank 0 to write, and then for it to end them. */
 enum { WRITING = 3600, ENDING = 3 };
-
-enum answer_kind {
-  ITEMS, /* none, perhaps: ask again soon */
-  LEAVE, /* all is done, and all are there: go on to what is collective */
-  STAY,  /* all is done, but one is lost: wait for EXIT */
-  EXIT   /* rank 0 has written all */
-};
-struct answer {
-  uint64_t kind, count, item[ITEMS_AT_ONCE];
-};
-struct head {
-  uint64_t item, good;
-};
-
-enum state { FREE, GIVEN, RETURNED, DONE };
 static const size_t NONE = SIZE_MAX;
 
+struct report {
+  uint64_t item, size; /* of the result that follows, B; 0: none does */
+  uint64_t good;       /* or that is an error */
+  uint64_t idle;
+};
+struct answer {
+  enum answer_kind {
+    GO_ON, /* with the item, if there is one */
+    LEAVE, /* all is done, and all are there: go on to what is collective */
+    STAY,  /* all is done, but one is lost: wait for EXIT */
+    EXIT   /* rank 0 has written all */
+  } kind;
+  uint64_t item;
+};
+
 struct item {
-  enum state state;
-  uint32_t holder;        /* the rank that was given it */
-  bool good;              /* of one that was computed here; why not, says the error of all of them */
-  unsigned char *message; /* from another process; NULL: computed here */
-  int size;               /* B */
-  size_t next;            /* of those that returned, in their order; or NONE */
+  enum { FREE, GIVEN, RETURNED } state; /* elsewhere than in rank 0 FREE: not here */
+  uint32_t holder;                      /* the rank that was given it last */
+  void *bytes;                          /* the result; NULL: it failed */
+  size_t size;                          /* B */
+  size_t next;                          /* of those that returned, in their order; or NONE */
 };
 
 /* Another process, as rank 0 sees it. */
 struct peer {
-  unsigned char *message; /* on its way here, or NULL */
-  int size, tag;
+  struct report report;
+  void *body; /* its result, on its way here, or NULL */
+  struct answer answer;
   MPI_Request in, out;
-  struct answer answer; /* on its way there */
-  double silent;        /* s */
-  uint64_t idle;        /* threads */
-  bool asks, lost;
+  double silent; /* s */
+  bool asks;     /* its report waits for an answer */
+  bool lost;     /* silent, but perhaps only slow */
+  bool gone;     /* MPI knows that it cannot be talked to */
 };
 
 struct sharing {
   struct ss_communicator *comm;
   const struct ss_shared_work *work;
-  unsigned threads;   /* that compute */
-  double before;      /* when the clock was read last */
-  struct peer *peer;  /* [ranks] in rank 0 */
-  atomic_bool over;   /* nothing is begun any more */
-  atomic_bool broken; /* memory is too short to go on */
-  omp_lock_t lock;    /* for what follows: */
-  struct item *item;  /* [count] */
-  size_t first, last; /* returned: to be taken in by rank 0, or to be sent there */
-  size_t failed;      /* the first that failed, or NONE; its error: */
-  struct ss_error error;
+  unsigned threads;      /* that compute */
+  double before;         /* when the clock was read last */
+  atomic_bool over;      /* nothing is begun any more */
+  atomic_size_t failed;  /* the first item that failed, or NONE */
+  omp_lock_t lock;       /* for what follows: */
+  struct ss_error error; /* of the first that failed */
+  struct item *item;     /* [count] */
+  size_t first, last;    /* returned: to be taken in by rank 0, or to be sent there */
   /* rank 0 */
-  size_t free; /* no item below is free */
-  size_t open; /* all items below are done */
+  struct peer *peer; /* [ranks] */
+  bool *done;        /* [count] taken in */
+  size_t free;       /* no item below is free */
+  size_t open;       /* all items below are done */
   /* others */
-  struct answer given;
-  size_t taken; /* of the given */
-  unsigned busy;
+  size_t given;     /* by rank 0, and not yet begun; or NONE */
+  atomic_bool idle; /* a thread wanted that, and there was none */
 };
 
 /* A handler can tell the program nothing but through a variable of its own. */
@@ -106,13 +104,6 @@ static void nap(void) {
   (void)nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
-static void check_memory(const struct sharing *s) {
-  struct ss_error error;
-  if (!s->broken) return;
-  (void)ss_fail_memory(&error, "sharing work");
-  ss_communicator_abort(s->comm, &error);
-}
-
 /* With the lock. What failed behind another that failed is of no interest. */
 static void note_failure(struct sharing *s, size_t i, const struct ss_error *error) {
   if (i >= s->failed) return;
@@ -120,21 +111,22 @@ static void note_failure(struct sharing *s, size_t i, const struct ss_error *err
   s->error = *error;
 }
 
-/* With the lock. */
-static void put_returned(struct sharing *s, size_t i) {
-  s->item[i].state = RETURNED;
-  s->item[i].next = NONE;
+/* With the lock. Without bytes there is an error. */
+static void put_returned(struct sharing *s, size_t i, void *bytes, size_t size, const struct ss_error *error) {
+  struct item *item = &s->item[i];
+  if (!bytes) note_failure(s, i, error);
+  *item = (struct item){.state = RETURNED, .holder = item->holder, .bytes = bytes, .size = size, .next = NONE};
   if (s->first == NONE) s->first = i;
   else s->item[s->last].next = i;
   s->last = i;
 }
 
-static bool get_returned(struct sharing *s, size_t *i) {
+static size_t get_returned(struct sharing *s) {
   omp_set_lock(&s->lock);
-  *i = s->first;
-  if (*i != NONE) s->first = s->item[*i].next;
+  const size_t i = s->first;
+  if (i != NONE) s->first = s->item[i].next;
   omp_unset_lock(&s->lock);
-  return *i != NONE;
+  return i;
 }
 
 /* Behind an item that failed nothing needs to be computed. */
@@ -142,40 +134,39 @@ static size_t end_of(const struct sharing *s) {
   return s->failed < s->work->count ? s->failed : s->work->count;
 }
 
-static bool hand_out(struct sharing *s, uint32_t rank, size_t *i) {
+/* With the lock, in rank 0. */
+static size_t hand_out(struct sharing *s, uint32_t rank) {
   while (s->free < end_of(s) && s->item[s->free].state != FREE) s->free++;
-  if (s->free >= end_of(s)) return false;
-  *i = s->free++;
-  s->item[*i].state = GIVEN;
-  s->item[*i].holder = rank;
-  return true;
+  if (s->free >= end_of(s)) return NONE;
+  s->item[s->free] = (struct item){.state = GIVEN, .holder = rank};
+  return s->free++;
 }
 
-static bool take(struct sharing *s, size_t *i) {
+static size_t take(struct sharing *s) {
   omp_set_lock(&s->lock);
-  const bool taken = s->comm->rank == 0 ? hand_out(s, 0, i) : s->taken < s->given.count;
-  if (taken && s->comm->rank != 0) *i = s->given.item[s->taken++];
-  s->busy += taken;
+  const size_t i = s->comm->rank == 0 ? hand_out(s, 0) : s->given;
+  s->given = NONE;
+  s->idle = i == NONE;
   omp_unset_lock(&s->lock);
-  return taken;
+  return i;
 }
 
 static void compute(struct sharing *s) {
   const struct ss_shared_work *w = s->work;
   void *worker = w->open_worker(w->context, s->threads);
-  struct ss_error error;
-  if (!worker) s->broken = true;
-  for (size_t i; worker && !s->over;) {
-    if (!take(s, &i)) {
+  while (!s->over) {
+    struct ss_error error;
+    size_t size = 0;
+    void *bytes = NULL;
+    const size_t i = take(s);
+    if (i == NONE) {
       nap();
       continue;
     }
-    const bool good = w->compute(w->context, worker, i, &error);
+    if (worker) bytes = w->compute(w->context, worker, i, &size, &error);
+    else (void)ss_fail_memory(&error, "sharing work");
     omp_set_lock(&s->lock);
-    s->item[i].good = good;
-    if (!good) note_failure(s, i, &error);
-    put_returned(s, i);
-    s->busy--;
+    put_returned(s, i, bytes, size, &error);
     omp_unset_lock(&s->lock);
   }
   if (worker) w->close_worker(worker);
@@ -192,62 +183,60 @@ static void must(const struct sharing *s, int code) {
 static void finish(struct sharing *s, MPI_Request *request, double limit) {
   struct ss_error error;
   int done;
-  for (double silent = 0;; silent += pass(s)) {
+  for (double silent = 0; silent <= limit; silent += pass(s)) {
     must(s, MPI_Test(request, &done, MPI_STATUS_IGNORE));
     if (done) return;
-    check_memory(s);
-    if (silent > limit) break;
     nap();
   }
   (void)ss_fail(&error, SS_MACHINE, "rank 0 has been silent for %g s: it is taken for lost (--patience)", limit);
   ss_communicator_abort(s->comm, &error);
 }
 
-/* Rank 0 may be waiting for its patience with another to end. */
-static double limit_of(const struct sharing *s) {
-  return 2 * s->work->patience;
-}
-
-/* The result as bytes, the caller's; NULL: it is the error that counts. */
-static void *pack(struct sharing *s, size_t i, size_t *size, struct ss_error *error) {
-  const struct ss_shared_work *w = s->work;
-  if (!s->item[i].good) {
-    omp_set_lock(&s->lock);
-    *error = s->error;
-    omp_unset_lock(&s->lock);
-    return NULL;
-  }
-  void *packed = w->pack(w->context, i, size);
-  if (!packed) (void)ss_fail_memory(error, "sending results");
-  if (!packed || *size <= INT_MAX - sizeof(struct head)) return packed;
-  (void)ss_fail(error, SS_MACHINE, "a result of %zu bytes: MPI takes at most %d (run it without mpirun)", *size,
-                INT_MAX);
-  free(packed);
-  return NULL;
-}
-
-static void send_result(struct sharing *s, size_t i) {
-  struct ss_error error;
-  size_t size = 0;
-  MPI_Request request;
-  SS_AUTO_FREE void *packed = pack(s, i, &size, &error);
-  const struct head head = {i, packed != NULL};
-  if (!packed) size = sizeof error;
-  SS_AUTO_FREE unsigned char *message = ss_alloc(sizeof head + size, 1);
-  if (!message) {
-    s->broken = true;
-    return;
-  }
-  memcpy(message, &head, sizeof head);
-  memcpy(message + sizeof head, packed ? packed : &error, size);
-  must(s, MPI_Isend(message, (int)(sizeof head + size), MPI_BYTE, 0, TAG_RESULT, MPI_COMM_WORLD, &request));
-  finish(s, &request, limit_of(s));
-}
-
 static void receive_answer(struct sharing *s, struct answer *answer, double limit) {
   MPI_Request request;
   must(s, MPI_Irecv(answer, sizeof *answer, MPI_BYTE, 0, TAG_ANSWER, MPI_COMM_WORLD, &request));
   finish(s, &request, limit);
+}
+
+/* What is sent of an item: its result, or the error. */
+static const void *result_of(struct sharing *s, size_t i, struct report *report, struct ss_error *error) {
+  const struct item *item = &s->item[i];
+  omp_set_lock(&s->lock);
+  *error = s->error;
+  omp_unset_lock(&s->lock);
+  const bool fits = item->size <= INT_MAX;
+  if (!fits)
+    (void)ss_fail(error, SS_MACHINE, "a result of %zu bytes: MPI takes at most %d (run it without mpirun)",
+                  item->size, INT_MAX);
+  report->item = i;
+  report->good = item->bytes && fits;
+  report->size = report->good ? item->size : sizeof *error;
+  return report->good ? item->bytes : error;
+}
+
+/* Says what came of item i, if it is one, and hears what to do. */
+static void send_report(struct sharing *s, size_t i, struct answer *answer) {
+  const double limit = 2 * s->work->patience; /* rank 0 may be waiting for its patience with another to end */
+  struct report report = {.idle = s->idle};
+  MPI_Request sent[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  struct ss_error error;
+  const void *result = i == NONE ? NULL : result_of(s, i, &report, &error);
+  must(s, MPI_Isend(&report, sizeof report, MPI_BYTE, 0, TAG_REPORT, MPI_COMM_WORLD, &sent[0]));
+  if (result) must(s, MPI_Isend(result, (int)report.size, MPI_BYTE, 0, TAG_RESULT, MPI_COMM_WORLD, &sent[1]));
+  for (int k = 0; k < 2; k++) finish(s, &sent[k], limit);
+  receive_answer(s, answer, limit);
+  omp_set_lock(&s->lock);
+  if (result) {
+    free(s->item[i].bytes);
+    s->item[i] = (struct item){.state = FREE};
+  }
+  /* After a silence rank 0 may give what a thread is in the middle of. */
+  if (answer->item != NONE && s->item[answer->item].state == FREE) {
+    s->item[answer->item].state = GIVEN;
+    s->given = answer->item;
+    s->idle = false;
+  }
+  omp_unset_lock(&s->lock);
 }
 
 /* Rank 0 writes, and then has MPI end all. An mpirun that was told to go on when a process dies (Open MPI's
@@ -259,37 +248,15 @@ static _Noreturn void stay(struct sharing *s, struct answer *answer) {
   _exit(SS_OK);
 }
 
-/* Threads that have nothing to do. None while items are left here: so whatever rank 0 gives has room. */
-static uint64_t idle_threads(struct sharing *s) {
-  omp_set_lock(&s->lock);
-  const uint64_t idle = s->taken < s->given.count ? 0 : s->threads - s->busy;
-  omp_unset_lock(&s->lock);
-  return idle;
-}
-
-static void ask(struct sharing *s, uint64_t idle, struct answer *answer) {
-  MPI_Request request;
-  must(s, MPI_Isend(&idle, sizeof idle, MPI_BYTE, 0, TAG_ASK, MPI_COMM_WORLD, &request));
-  receive_answer(s, answer, limit_of(s));
-  finish(s, &request, limit_of(s));
-  if (answer->count == 0) return;
-  omp_set_lock(&s->lock);
-  s->given = *answer;
-  s->taken = 0;
-  omp_unset_lock(&s->lock);
-}
-
 static void follow(struct sharing *s) {
-  struct answer answer = {.kind = ITEMS, .count = 1};
-  for (double since = 0; answer.kind == ITEMS; since += pass(s)) {
-    for (size_t i; get_returned(s, &i);) send_result(s, i);
-    const uint64_t idle = idle_threads(s);
-    if (since < (idle == 0 ? SIGN_OF_LIFE : answer.count == 0 ? PAUSE : 0)) {
-      check_memory(s);
+  struct answer answer = {.kind = GO_ON};
+  for (double since = 0; answer.kind == GO_ON; since += pass(s)) {
+    const size_t i = get_returned(s);
+    if (i == NONE && since < (s->idle && answer.item != NONE ? 0 : PAUSE)) {
       nap();
       continue;
     }
-    ask(s, idle, &answer);
+    send_report(s, i, &answer);
     since = 0;
   }
   s->over = true;
@@ -298,53 +265,34 @@ static void follow(struct sharing *s) {
 
 /* --- rank 0 takes results in ------------------------------------------------------------------------------- */
 
-static bool take_in_one(struct sharing *s, size_t i, struct ss_error *error) {
-  const struct ss_shared_work *w = s->work;
-  const struct item *item = &s->item[i];
-  struct head head;
-  if (item->message) {
-    const unsigned char *rest = item->message + sizeof head;
-    const size_t size = (size_t)item->size - sizeof head;
-    memcpy(&head, item->message, sizeof head);
-    if (!head.good) memcpy(error, rest, sizeof *error);
-    if (!head.good || !w->unpack(w->context, i, rest, size, error)) return false;
-  }
-  omp_set_lock(&s->lock);
-  const bool failed = s->failed != NONE;
-  omp_unset_lock(&s->lock);
-  return failed || w->finished(w->context, i, error);
-}
-
 /* mpirun ends all processes, and this one in a second. Between two results: what was finished is known. */
 static _Noreturn void give_up(struct sharing *s) {
-  const struct ss_shared_work *w = s->work;
   struct ss_error error = {.status = SS_MACHINE};
   (void)ss_fail(&error, SS_MACHINE, "ended by signal %d, as mpirun does to all when one process is lost",
                 (int)stopped);
-  bool *done = ss_alloc_zero(w->count, sizeof *done);
-  omp_set_lock(&s->lock);
-  for (size_t i = 0; done && i < w->count; i++) done[i] = s->item[i].state == DONE;
-  omp_unset_lock(&s->lock);
-  if (done) w->missing(w->context, done, &error);
+  s->work->missing(s->work->context, s->done, &error);
   if (s->comm->tell) s->comm->tell(s->comm, &error);
   _exit((int)error.status);
 }
 
 static void take_in(struct sharing *s) {
+  const struct ss_shared_work *w = s->work;
   struct ss_error error;
-  for (size_t i; !s->over;) {
+  while (!s->over) {
     if (stopped) give_up(s);
-    if (!get_returned(s, &i)) {
+    const size_t i = get_returned(s);
+    if (i == NONE) {
       nap();
       continue;
     }
-    const bool good = take_in_one(s, i, &error);
-    free(s->item[i].message);
-    s->item[i].message = NULL;
+    struct item *item = &s->item[i];
+    const bool good = s->failed != NONE || w->finished(w->context, i, item->bytes, item->size, &error);
+    free(item->bytes);
+    item->bytes = NULL;
+    s->done[i] = true;
     omp_set_lock(&s->lock);
     if (!good) note_failure(s, i, &error);
-    s->item[i].state = DONE;
-    while (s->open < s->work->count && s->item[s->open].state == DONE) s->open++;
+    while (s->open < w->count && s->done[s->open]) s->open++;
     s->over = s->open >= end_of(s);
     omp_unset_lock(&s->lock);
   }
@@ -356,7 +304,6 @@ static void lose(struct sharing *s, uint32_t rank) {
   struct ss_error error;
   size_t items = 0;
   s->peer[rank].lost = true;
-  s->peer[rank].asks = false;
   omp_set_lock(&s->lock);
   for (size_t i = s->work->count; i-- > 0;) {
     if (s->item[i].state != GIVEN || s->item[i].holder != rank) continue;
@@ -370,108 +317,71 @@ static void lose(struct sharing *s, uint32_t rank) {
   if (s->comm->tell) s->comm->tell(s->comm, &error);
 }
 
-/* It was only slow: what no other has begun is its own again, for it may be in the middle of it. */
-static void take_back(struct sharing *s, uint32_t rank) {
-  s->peer[rank].lost = false;
+/* Keeps the result that the peer sent, unless the item was given to another while the peer was silent. */
+static void keep_result(struct sharing *s, uint32_t rank) {
+  struct peer *p = &s->peer[rank];
+  const struct item *item = &s->item[p->report.item];
   omp_set_lock(&s->lock);
-  for (size_t i = 0; i < s->work->count; i++)
-    if (s->item[i].state == FREE && s->item[i].holder == rank) s->item[i].state = GIVEN;
+  if (item->state != RETURNED && item->holder == rank) {
+    put_returned(s, p->report.item, p->report.good ? p->body : NULL, p->report.size, p->body);
+    if (p->report.good) p->body = NULL;
+  }
   omp_unset_lock(&s->lock);
+  free(p->body);
+  p->body = NULL;
 }
 
-static bool send_answer(struct peer *p, uint32_t rank) {
+static bool expect_report(struct peer *p, uint32_t rank) {
+  return MPI_Irecv(&p->report, sizeof p->report, MPI_BYTE, (int)rank, TAG_REPORT, MPI_COMM_WORLD, &p->in) ==
+         MPI_SUCCESS;
+}
+
+static bool send_answer(struct peer *p, uint32_t rank, struct answer answer) {
+  /* it reports again: it has heard the answer before */
+  if (MPI_Wait(&p->out, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+  p->answer = answer;
   p->asks = false;
   return MPI_Isend(&p->answer, sizeof p->answer, MPI_BYTE, (int)rank, TAG_ANSWER, MPI_COMM_WORLD, &p->out) ==
          MPI_SUCCESS;
 }
 
-/* Many items at once while there are many: one may take less than asking for it. */
-static bool answer(struct sharing *s, uint32_t rank) {
-  struct peer *p = &s->peer[rank];
-  /* it asks again: it has heard the answer before */
-  if (MPI_Wait(&p->out, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-  p->answer = (struct answer){.kind = ITEMS};
-  omp_set_lock(&s->lock);
-  const uint64_t left = s->free < end_of(s) ? end_of(s) - s->free : 0;
-  uint64_t most = left / (8 * (uint64_t)s->threads * s->comm->size); /* about: as if all had as many threads */
-  if (most < p->idle) most = p->idle;
-  if (most > ITEMS_AT_ONCE) most = ITEMS_AT_ONCE;
-  for (size_t i; p->idle > 0 && p->answer.count < most && hand_out(s, rank, &i);)
-    p->answer.item[p->answer.count++] = i;
-  omp_unset_lock(&s->lock);
-  return send_answer(p, rank);
-}
-
-/* Keeps the result that the peer's message holds, unless the item was given to another while the peer was silent: the
- * other may be writing where the result belongs. False: it is no result. */
-static bool keep_result(struct sharing *s, uint32_t rank) {
-  struct peer *p = &s->peer[rank];
-  struct head head;
-  if ((size_t)p->size < sizeof head) return false;
-  memcpy(&head, p->message, sizeof head);
-  if (head.item >= s->work->count || (!head.good && (size_t)p->size != sizeof head + sizeof s->error)) return false;
-  struct item *item = &s->item[head.item];
-  omp_set_lock(&s->lock);
-  if (item->state == GIVEN && item->holder == rank) {
-    item->good = true;
-    item->message = p->message;
-    item->size = p->size;
-    p->message = NULL;
-    put_returned(s, head.item);
-  }
-  omp_unset_lock(&s->lock);
-  return true;
-}
-
-/* Begins to receive, if there is something. False: the peer cannot be talked to. */
-static bool begin_message(struct peer *p, uint32_t rank) {
-  MPI_Message message;
-  MPI_Status status;
-  int there;
-  if (MPI_Improbe((int)rank, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &message, &status) != MPI_SUCCESS) return false;
-  if (!there) return true;
-  if (MPI_Get_count(&status, MPI_BYTE, &p->size) != MPI_SUCCESS || p->size < 0) return false;
-  p->tag = status.MPI_TAG;
-  p->message = ss_alloc((size_t)p->size, 1);
-  return p->message && MPI_Imrecv(p->message, p->size, MPI_BYTE, &message, &p->in) == MPI_SUCCESS;
-}
-
-/* Hears the peer, if it says something, and answers it. False: it cannot be talked to. */
+/* Hears the peer, if it says something, and answers it, until all is over. False: it cannot be talked to. */
 static bool hear(struct sharing *s, uint32_t rank, bool *heard) {
   struct peer *p = &s->peer[rank];
-  int done = 0;
-  bool good = true;
-  if (!p->message && !begin_message(p, rank)) return false;
-  if (p->message && MPI_Test(&p->in, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-  if (done) {
-    p->silent = 0;
-    *heard = true;
-    if (p->lost) take_back(s, rank);
-    if (p->tag == TAG_RESULT) {
-      good = keep_result(s, rank);
-    } else if ((good = p->size == sizeof p->idle)) {
-      memcpy(&p->idle, p->message, sizeof p->idle);
-      p->asks = true;
-    }
-    free(p->message);
-    p->message = NULL;
+  struct answer answer = {.kind = GO_ON, .item = NONE};
+  int there = 0;
+  if (p->asks) return true;
+  if (MPI_Test(&p->in, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+  if (!there) return true;
+  *heard = true;
+  p->lost = false;
+  p->silent = 0;
+  if (p->report.size > 0 && !p->body) {
+    p->body = ss_alloc(p->report.size, 1);
+    return p->body && MPI_Irecv(p->body, (int)p->report.size, MPI_BYTE, (int)rank, TAG_RESULT, MPI_COMM_WORLD,
+                                &p->in) == MPI_SUCCESS;
   }
-  return good && (!p->asks || s->over || answer(s, rank));
+  if (p->body) keep_result(s, rank);
+  p->asks = true;
+  if (s->over) return true;
+  omp_set_lock(&s->lock);
+  if (p->report.idle) answer.item = hand_out(s, rank);
+  omp_unset_lock(&s->lock);
+  return send_answer(p, rank, answer) && expect_report(p, rank);
 }
 
-/* False: there is no other process that has not yet asked for more than there is. */
+/* False: there is no other process that is neither lost nor waits for the last answer. */
 static bool hear_all(struct sharing *s) {
   const double step = pass(s);
   bool heard = false, expected = false;
   for (uint32_t r = 1; r < s->comm->size; r++) {
     struct peer *p = &s->peer[r];
-    const bool good = hear(s, r, &heard);
+    if (!p->gone && !hear(s, r, &heard)) p->gone = true;
     if (p->lost || p->asks) continue;
     p->silent += step;
     expected = true;
-    if (!good || p->silent > s->work->patience) lose(s, r);
+    if (p->gone || p->silent > s->work->patience) lose(s, r);
   }
-  check_memory(s);
   if (!heard) nap();
   return expected;
 }
@@ -481,13 +391,14 @@ static void part(struct sharing *s) {
   for (uint32_t r = 1; r < s->comm->size; r++) s->comm->lost += s->peer[r].lost;
   for (uint32_t r = 1; r < s->comm->size; r++) {
     struct peer *p = &s->peer[r];
-    if (p->lost || MPI_Wait(&p->out, MPI_STATUS_IGNORE) != MPI_SUCCESS) continue;
-    p->answer = (struct answer){.kind = s->comm->lost ? STAY : LEAVE};
-    if (send_answer(p, r) && s->comm->lost == 0) (void)MPI_Wait(&p->out, MPI_STATUS_IGNORE);
+    if (p->lost) continue;
+    if (send_answer(p, r, (struct answer){.kind = s->comm->lost ? STAY : LEAVE, .item = NONE}) && s->comm->lost == 0)
+      (void)MPI_Wait(&p->out, MPI_STATUS_IGNORE);
   }
 }
 
 static void lead(struct sharing *s) {
+  for (uint32_t r = 1; r < s->comm->size; r++) s->peer[r].gone = !expect_report(&s->peer[r], r);
   while (!s->over) (void)hear_all(s);
   while (hear_all(s)) continue;
   part(s);
@@ -554,14 +465,16 @@ static bool count_threads(const struct ss_communicator *comm, unsigned jobs, uns
 static bool open_sharing(struct sharing *s, struct ss_error *error) {
   if (!count_threads(s->comm, s->work->jobs, &s->threads, error)) return false;
   s->item = ss_alloc_zero(s->work->count, sizeof *s->item);
+  s->done = ss_alloc_zero(s->work->count, sizeof *s->done);
   s->peer = ss_alloc_zero(s->comm->size, sizeof *s->peer);
   for (uint32_t r = 0; s->peer && r < s->comm->size; r++) s->peer[r].out = MPI_REQUEST_NULL;
-  return (s->item && s->peer) || ss_fail_memory(error, "sharing work");
+  return (s->item && s->done && s->peer) || ss_fail_memory(error, "sharing work");
 }
 
 static void close_sharing(struct sharing *s) {
-  for (size_t i = 0; s->item && i < s->work->count; i++) free(s->item[i].message);
+  for (size_t i = 0; s->item && i < s->work->count; i++) free(s->item[i].bytes);
   free(s->item);
+  free(s->done);
   if (s->comm->lost == 0) free(s->peer); /* else MPI may still write into it */
 }
 
@@ -581,14 +494,15 @@ static bool run(struct sharing *s, struct ss_error *error) {
 }
 
 bool ss_communicator_share(struct ss_communicator *comm, const struct ss_shared_work *work, struct ss_error *error) {
-  struct sharing s = {.comm = comm, .work = work, .first = NONE, .failed = NONE, .over = work->count == 0};
+  struct sharing s = {
+      .comm = comm, .work = work, .over = work->count == 0, .failed = NONE, .first = NONE, .given = NONE};
   const bool good = ss_communicator_agree(comm, open_sharing(&s, error), error) && run(&s, error);
   close_sharing(&s);
   return good;
 }
 
 _Noreturn void ss_communicator_part(const struct ss_communicator *comm, enum ss_status status) {
-  static const struct answer leave = {.kind = EXIT};
+  static const struct answer leave = {.kind = EXIT, .item = SIZE_MAX};
   for (int r = 1; r < (int)comm->size; r++) {
     MPI_Request request;
     if (MPI_Isend(&leave, sizeof leave, MPI_BYTE, r, TAG_ANSWER, MPI_COMM_WORLD, &request) == MPI_SUCCESS)

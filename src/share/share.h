@@ -1,5 +1,5 @@
-/* Work shared by the processes of mpirun: rank 0 hands out items, a few at a time, to whoever is free, and gets what
- * each process computed.
+/* Work shared by the processes of mpirun: rank 0 hands out one item at a time to whoever is free, and gets what each
+ * process computed.
  *
  * In every process the thread that calls only talks: all of MPI's calls are its own (MPI_THREAD_FUNNELED), and it
  * answers at once, however long an item takes. Other threads compute; in rank 0 one more takes results in, so that a
@@ -24,14 +24,11 @@ struct ss_shared_work {
   /* What one of so many threads keeps from item to item; NULL: memory is short. */
   void *(*open_worker)(void *context, unsigned threads);
   void (*close_worker)(void *worker);
-  /* Computes an item; several threads at once. */
-  bool (*compute)(void *context, void *worker, size_t item, struct ss_error *error);
-  /* The result of an item that was computed here, as bytes that the caller frees; NULL: memory is short. */
-  void *(*pack)(void *context, size_t item, size_t *size);
-  /* Rank 0: the result of an item that another process computed. */
-  bool (*unpack)(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error);
-  /* Rank 0: an item is done, wherever it was computed. One call at a time, of this and of unpack. */
-  bool (*finished)(void *context, size_t item, struct ss_error *error);
+  /* Computes an item; several threads at once. Its result as bytes that the caller frees; NULL: it failed. */
+  void *(*compute)(void *context, void *worker, size_t item, size_t *size, struct ss_error *error);
+  /* Rank 0: what came of an item, wherever it was computed. One call at a time, in any order; none once an item has
+   * failed. */
+  bool (*finished)(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error);
   /* Rank 0: the run is being ended. Adds to the error's text what is missing: the items that are not done[item]. */
   void (*missing)(void *context, const bool *done, struct ss_error *error);
 };

@@ -116,12 +116,22 @@ static void divide(struct ss_result *p, const struct ss_worker *w) {
   }
 }
 
-void ss_result_add_texts(struct ss_result *p, const struct ss_cost *cost) {
+/* The closed form that fits; NULL: none does. */
+static const struct ss_cost *cost_of(const struct ss_job *job, const struct ss_costs *costs) {
+  return ss_costs_find(costs, &job->setting, job->ranks, job->servers);
+}
+
+static void add_texts(struct ss_result *p, const struct ss_cost *cost) {
   p->formula = cost->exact;
   p->formula_low = cost->exact_low;
   p->formula_high = cost->exact_high;
   p->paper = cost->paper;
   p->erratum = cost->erratum;
+}
+
+void ss_result_add_texts(struct ss_result *p, const struct ss_job *job, const struct ss_costs *costs) {
+  const struct ss_cost *cost = job->ranks > 1 ? cost_of(job, costs) : NULL;
+  if (cost) add_texts(p, cost);
 }
 
 /* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
@@ -143,7 +153,7 @@ static void add_forms(struct ss_result *p, const struct ss_job *job, const struc
   if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
   if (ss_cost_place(cost, &symbols, &job->cluster, &placed, &ignored)) p->placed_s = placed.seconds;
   p->placed_exact = isfinite(p->placed_s) && placed.exact;
-  ss_result_add_texts(p, cost);
+  add_texts(p, cost);
   p->formula_s = values.exact;
   p->formula_low_s = values.exact_low;
   p->formula_high_s = values.exact_high;
@@ -213,14 +223,10 @@ static bool run_iteration(const struct ss_computing *all, const struct ss_job_gr
   return true;
 }
 
-const struct ss_cost *ss_job_cost(const struct ss_job *job, const struct ss_costs *costs) {
-  return ss_costs_find(costs, &job->setting, job->ranks, job->servers);
-}
-
 static bool begin_group(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
                         struct ss_error *error) {
   const struct ss_job *job = &all->jobs[group->job[0]];
-  const struct ss_cost *cost = ss_job_cost(job, all->costs);
+  const struct ss_cost *cost = cost_of(job, all->costs);
   const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
   ss_state_free(&w->memory); /* each group begins with nothing kept */
   ss_selector_free(&w->selector);
@@ -254,7 +260,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
     divide(p, w);
     p->density = mean->density;
     p->gamma = mean->gamma;
-    add_forms(p, &all->jobs[group->job[i]], ss_job_cost(job, all->costs), mean);
+    add_forms(p, &all->jobs[group->job[i]], cost_of(job, all->costs), mean);
   }
   return true;
 }

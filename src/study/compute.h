@@ -38,9 +38,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
 
 /* The point without values. */
 void ss_result_begin(struct ss_result *point, const struct ss_job *job);
-/* What its closed form says in words. */
-void ss_result_add_texts(struct ss_result *point, const struct ss_cost *cost);
-/* The closed form that fits; NULL: none does. */
-const struct ss_cost *ss_job_cost(const struct ss_job *job, const struct ss_costs *costs);
+/* What its closed form, if one fits, says in words. */
+void ss_result_add_texts(struct ss_result *point, const struct ss_job *job, const struct ss_costs *costs);
 
 #endif

@@ -212,13 +212,6 @@ size_t ss_journal_points(const struct ss_journal *j) {
 
 /* --- points ----------------------------------------------------------------------------------------------- */
 
-static void drop_arrays(struct ss_result *p) {
-  free(p->iteration_s);
-  free(p->rank_sent);
-  free(p->rank_received);
-  p->iteration_s = p->rank_sent = p->rank_received = NULL;
-}
-
 bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *options, struct ss_result *point,
                        bool *known, struct ss_error *error) {
   const struct known *found = find(j->known, j->count, point->hash);
@@ -227,7 +220,7 @@ bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *option
   if (!ss_result_read(found->node, options->per_rank, options->per_iteration, point, error)) return false;
   *known = (!options->per_iteration || point->iteration_s) &&
            (!options->per_rank || (point->rank_sent && point->rank_received));
-  if (!*known) drop_arrays(point);
+  if (!*known) ss_result_free_arrays(point);
   return true;
 }
 

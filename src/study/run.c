@@ -92,11 +92,10 @@ static bool announce(struct run *run, struct ss_error *error) {
 static bool recall(const struct run *run, size_t i, bool *known, struct ss_error *error) {
   struct ss_results_listener *l = run->listener;
   const struct ss_job *job = &run->all.jobs[i];
-  const struct ss_cost *cost = job->ranks > 1 ? ss_job_cost(job, run->all.costs) : NULL;
   struct ss_result *p = &run->all.results[i];
   *known = false;
   if (!l || !l->recall) return true;
-  if (cost) ss_result_add_texts(p, cost);
+  ss_result_add_texts(p, job, run->all.costs);
   if (!l->recall(l, p, known, error)) return false;
   if (!*known) ss_result_begin(p, job);
   return true;

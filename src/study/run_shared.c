@@ -22,15 +22,11 @@ static void close_worker(void *worker) {
   free(worker);
 }
 
-static bool compute(void *context, void *worker, size_t item, struct ss_error *error) {
-  const struct ss_points_share *s = context;
-  return ss_group_compute(s->all, &s->groups->group[item], worker, error);
-}
-
 /* A group's points travel as a list in JSON, as they are written to the journal. */
-static void *pack(void *context, size_t item, size_t *size) {
+static void *compute(void *context, void *worker, size_t item, size_t *size, struct ss_error *error) {
   const struct ss_points_share *s = context;
   const struct ss_job_group *group = &s->groups->group[item];
+  if (!ss_group_compute(s->all, group, worker, error)) return NULL;
   cJSON *list = cJSON_CreateArray();
   bool good = list;
   for (uint32_t i = 0; i < group->count; i++) {
@@ -41,42 +37,34 @@ static void *pack(void *context, size_t item, size_t *size) {
   char *text = good ? ss_json_exact(list, false) : NULL;
   cJSON_Delete(list);
   if (text) *size = strlen(text);
+  else (void)ss_fail_memory(error, "sharing results");
   return text;
 }
 
 static bool read_points(const struct ss_points_share *s, const struct ss_job_group *group, struct ss_node list,
                         struct ss_error *error) {
+  const struct ss_run_options *options = s->all->options;
   struct ss_node n = ss_node_first(list);
+  if (!ss_node_is_array(list) || ss_node_size(list) != group->count)
+    return ss_node_fail(list, error, "expected a list of %u points", group->count);
   for (uint32_t i = 0; i < group->count; i++, n = ss_node_next(n)) {
     const struct ss_job *job = &s->all->jobs[group->job[i]];
-    const struct ss_cost *cost = job->ranks > 1 ? ss_job_cost(job, s->all->costs) : NULL;
     struct ss_result *p = &s->all->results[group->job[i]];
-    ss_result_free_arrays(p);
     ss_result_begin(p, job);
-    if (cost) ss_result_add_texts(p, cost);
-    if (!ss_node_present(n) ||
-        !ss_result_read(n, s->all->options->per_rank, s->all->options->per_iteration, p, error))
-      return false;
+    ss_result_add_texts(p, job, s->all->costs);
+    if (!ss_result_alike(n, p)) ss_result_begin(p, job); /* its form could not be computed, and stays unnamed */
+    if (!ss_result_read(n, options->per_rank, options->per_iteration, p, error)) return false;
   }
   return true;
 }
 
-static bool unpack(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
+static bool finished(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
   const struct ss_points_share *s = context;
-  const struct ss_job_group *group = &s->groups->group[item];
   struct ss_doc *doc;
   if (!ss_doc_parse("the result of a rank", bytes, size, &doc, error)) return false;
-  const struct ss_node list = ss_doc_root(doc);
-  const bool good = ss_node_is_array(list) && ss_node_size(list) == group->count
-                        ? read_points(s, group, list, error)
-                        : ss_node_fail(list, error, "expected a list of %u points", group->count);
+  const bool good = read_points(s, &s->groups->group[item], ss_doc_root(doc), error);
   ss_doc_free(doc);
-  return good;
-}
-
-static bool finished(void *context, size_t item, struct ss_error *error) {
-  const struct ss_points_share *s = context;
-  return s->finished(s->context, item, error);
+  return good && s->finished(s->context, item, error);
 }
 
 static void name_point(const struct ss_job *job, char *text, size_t size) {
@@ -119,8 +107,6 @@ bool ss_points_share(struct ss_points_share *s, struct ss_error *error) {
                                       .open_worker = open_worker,
                                       .close_worker = close_worker,
                                       .compute = compute,
-                                      .pack = pack,
-                                      .unpack = unpack,
                                       .finished = finished,
                                       .missing = missing};
   return ss_communicator_share(s->all->options->comm, &work, error);

@@ -18,22 +18,17 @@ static void close_worker(void *worker) {
   ss_durations_worker_free(worker);
 }
 
-static bool compute(void *context, void *worker, size_t item, struct ss_error *error) {
-  return ss_duration_answer(worker, &((struct sharing *)context)->durations->duration[item], error);
+static void *compute(void *context, void *worker, size_t item, size_t *size, struct ss_error *error) {
+  struct ss_duration *duration = &((struct sharing *)context)->durations->duration[item];
+  if (!ss_duration_answer(worker, duration, error)) return NULL;
+  void *bytes = ss_duration_pack(duration, size);
+  if (!bytes) (void)ss_fail_memory(error, "sharing simulations");
+  return bytes;
 }
 
-static void *pack(void *context, size_t item, size_t *size) {
-  return ss_duration_pack(&((struct sharing *)context)->durations->duration[item], size);
-}
-
-static bool unpack(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
-  return ss_duration_unpack(&((struct sharing *)context)->durations->duration[item], bytes, size, error);
-}
-
-static bool finished(void *context, size_t item, struct ss_error *error) {
-  (void)item;
-  (void)error;
+static bool finished(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
   const struct sharing *x = context;
+  if (!ss_duration_unpack(&x->durations->duration[item], bytes, size, error)) return false;
   ss_watcher_advance(x->options->watcher, 1, 1, x->durations->count);
   return true;
 }
@@ -60,8 +55,6 @@ bool ss_train_share(struct ss_training *training, const struct ss_run_options *o
                                       .open_worker = open_worker,
                                       .close_worker = close_worker,
                                       .compute = compute,
-                                      .pack = pack,
-                                      .unpack = unpack,
                                       .finished = finished,
                                       .missing = missing};
   return ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error) &&
