@@ -21,11 +21,10 @@ struct dense_run {
   struct ss_dense_sum sum;
 };
 
-static bool give(void *context, uint32_t position, uint32_t first, uint32_t count, struct ss_arena *arena,
-                 struct ss_chunk *out, struct ss_error *error) {
+static bool give(void *context, uint32_t position, struct ss_arena *arena, struct ss_chunk *chunk,
+                 struct ss_error *error) {
   const struct dense_run *d = context;
-  *out = ss_dense_units(&d->sum, first, count);
-  return ss_run_dense_part(d->run, position, arena, out, error);
+  return ss_run_dense_part(d->run, position, arena, chunk, error);
 }
 
 /* Every rank holds every part, as its owner summed it. */
@@ -69,8 +68,7 @@ static bool whole_tensor(struct dense_run *d, bool tree, struct ss_error *error)
   for (uint32_t r = 0; r < P; r++) {
     whole[r] = ss_dense_units(&d->sum, 0, d->sum.units);
     whole[r].origin = r;
-    if (run->play->payloads && ss_run_resident(run, r) &&
-        !give(d, r, 0, d->sum.units, run->play->arena, &whole[r], error))
+    if (run->play->payloads && ss_run_resident(run, r) && !give(d, r, run->play->arena, &whole[r], error))
       return false;
   }
   if (tree) {

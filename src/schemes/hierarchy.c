@@ -73,15 +73,15 @@ static struct node node_of(struct hierarchy *h, uint32_t number) {
                                .lists = true}};
 }
 
-static bool give(void *context, uint32_t position, uint32_t first, uint32_t count, struct ss_arena *arena,
-                 struct ss_chunk *out, struct ss_error *error) {
+static bool give(void *context, uint32_t position, struct ss_arena *arena, struct ss_chunk *chunk,
+                 struct ss_error *error) {
   const struct node *n = context;
-  const struct ss_chunk range = ss_dense_units(&n->sum, first, count);
+  const uint32_t part = chunk->part;
   (void)arena;
   (void)error;
-  *out = ss_chunk_slice(&n->h->run->own[n->number * n->h->per_node + position], range.low, range.high);
-  out->origin = position;
-  out->part = first;
+  *chunk = ss_chunk_slice(&n->h->run->own[n->number * n->h->per_node + position], chunk->low, chunk->high);
+  chunk->origin = position;
+  chunk->part = part;
   return true;
 }
 
@@ -92,13 +92,14 @@ static bool reduce(void *context, uint32_t number, struct ss_play *play, struct 
   struct node n = node_of(h, number);
   n.sum.context = &n;
   n.sum.give = give;
-  if (size_of(h, number) == 1) return give(&n, 0, 0, 1, play->arena, inside, error);
+  const struct ss_chunk all = ss_dense_units(&n.sum, 0, 1);
+  *inside = all;
+  if (size_of(h, number) == 1) return give(&n, 0, play->arena, inside, error);
   if (h->shard) return ss_reduce_scatter_ring(play, &n.sum, inside, error);
   for (uint32_t p = 0; p < size_of(h, number); p++) {
-    inside[p] = ss_dense_units(&n.sum, 0, 1);
+    inside[p] = all;
     inside[p].origin = p;
-    if (play->payloads && ss_play_resident(play, p) && !give(&n, p, 0, 1, play->arena, &inside[p], error))
-      return false;
+    if (play->payloads && ss_play_resident(play, p) && !give(&n, p, play->arena, &inside[p], error)) return false;
   }
   return ss_reduce_binomial(play, &n.sum, inside, error);
 }

@@ -29,20 +29,19 @@ struct cuts {
   uint64_t *given; /* [ranks] the sum of what ranks gave for each unit */
 };
 
-static bool give_cut(void *context, uint32_t r, uint32_t first, uint32_t count, struct ss_arena *arena,
-                     struct ss_chunk *out, struct ss_error *error) {
+static bool give_cut(void *context, uint32_t r, struct ss_arena *arena, struct ss_chunk *chunk,
+                     struct ss_error *error) {
   struct cuts *c = context;
   const struct ss_run *run = c->o->run;
   const struct ss_chunk *selected = &c->o->selected[r];
   uint64_t *cut = ss_arena_alloc(arena, 1, sizeof *cut);
   if (!cut) return ss_fail_memory(error, "cutting regions");
-  *cut = selected->count > 0 ? selected->rows[ss_share(selected->count, run->ranks, first)]
-                             : run->low + ss_share(run->high - run->low, run->ranks, first);
-  c->given[first] += *cut;
-  *out = ss_dense_units(&c->sum, first, count);
-  out->origin = r;
-  out->numbers = cut;
-  out->kind = SS_CHUNK_NUMBERS;
+  *cut = selected->count > 0 ? selected->rows[ss_share(selected->count, run->ranks, chunk->part)]
+                             : run->low + ss_share(run->high - run->low, run->ranks, chunk->part);
+  c->given[chunk->part] += *cut;
+  chunk->origin = r;
+  chunk->numbers = cut;
+  chunk->kind = SS_CHUNK_NUMBERS;
   return true;
 }
 

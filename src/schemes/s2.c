@@ -72,15 +72,14 @@ static struct ss_chunk range(const void *context, uint32_t first, uint32_t count
                            .part = first};
 }
 
-static bool give(void *context, uint32_t rank, uint32_t first, uint32_t count, struct ss_arena *arena,
-                 struct ss_chunk *out, struct ss_error *error) {
+static bool give(void *context, uint32_t rank, struct ss_arena *arena, struct ss_chunk *chunk,
+                 struct ss_error *error) {
   const struct s2 *s = context;
   (void)arena;
   (void)error;
-  *out = range(s, first, count);
-  out->origin = rank;
-  out->sketch = s->packed[rank] + place(s, first);
-  out->kind = SS_CHUNK_SKETCH;
+  chunk->origin = rank;
+  chunk->sketch = s->packed[rank] + place(s, chunk->part);
+  chunk->kind = SS_CHUNK_SKETCH;
   return true;
 }
 

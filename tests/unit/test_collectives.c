@@ -750,11 +750,12 @@ static float value_at(uint32_t rank, uint64_t row, uint32_t column) {
   return ss_contribution_value(ss_contribution(rank, row, 0), column);
 }
 
-static bool give_units(void *context, uint32_t position, uint32_t first, uint32_t count, struct ss_arena *arena,
-                       struct ss_chunk *out, struct ss_error *error) {
+static bool give_units(void *context, uint32_t position, struct ss_arena *arena, struct ss_chunk *out,
+                       struct ss_error *error) {
   const struct dense_world *d = context;
   uint32_t rank = at_position(d->w, position);
-  struct ss_chunk chunk = ss_dense_units(&d->sum, first, count);
+  struct ss_chunk chunk = *out;
+  const uint32_t first = chunk.part, count = (uint32_t)chunk.count;
   (void)error;
   chunk.origin = rank;
   if (d->content & MARKS) {
@@ -889,7 +890,7 @@ static void play_dense_block(struct dense_world *d, enum dense which, struct ss_
   d->sum.context = d;
   for (uint32_t p = 0; p < w->groups.size; p++) {
     held[p] = ss_dense_units(&d->sum, 0, d->sum.units);
-    if (w->play.payloads) give_units(d, p, 0, d->sum.units, &w->arena, &held[p], &w->error);
+    if (w->play.payloads) give_units(d, p, &w->arena, &held[p], &w->error);
   }
   if (which == RING_REDUCE_SCATTER) assert_true(ss_reduce_scatter_ring(&w->play, &d->sum, held, &w->error));
   if (which == RABENSEIFNER) assert_true(ss_allreduce_rabenseifner(&w->play, &d->sum, held, &w->error));

@@ -107,10 +107,10 @@ struct ss_dense_sum {
   struct ss_chunk (*range)(const void *context, uint32_t first, uint32_t count);
   bool (*add)(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
               struct ss_error *error);
-  /* What the rank contributes to units [first, first + count): a chunk over their rows, part `first`. Without
-   * payloads it is not asked. */
-  bool (*give)(void *context, uint32_t position, uint32_t first, uint32_t count, struct ss_arena *arena,
-               struct ss_chunk *out, struct ss_error *error);
+  /* Turns the chunk of some units, without content, into what the rank contributes to them: over the same rows, and
+   * the same part. Without payloads it is not asked. */
+  bool (*give)(void *context, uint32_t position, struct ss_arena *arena, struct ss_chunk *chunk,
+               struct ss_error *error);
 };
 
 /* For the blocks themselves: the rows of units [first, first + count); a dependent round of dense chunks, whose

@@ -111,8 +111,7 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
   struct ss_arena turn[2] = {{0}, {0}}, *keep = play->arena;
   bool ok = true;
   for (uint32_t p = 0; ok && play->payloads && p < size; p++)
-    if (ss_play_resident(play, ss_member(&sum->groups, 0, p)))
-      ok = sum->give(sum->context, p, (p + size - 1) % size, 1, keep, &part[p], error);
+    if (ss_play_resident(play, ss_member(&sum->groups, 0, p))) ok = sum->give(sum->context, p, keep, &part[p], error);
   for (uint32_t s = 1; ok && s < size; s++) {
     struct ss_arena *arena = s + 1 == size ? keep : &turn[s % 2];
     ss_arena_reset(&turn[s % 2]);
@@ -130,7 +129,7 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
       struct ss_chunk due = ss_dense_units(sum, (p + size - s) % size, 1);
       part[to] = due;
       if (play->payloads && ss_play_resident(play, play->to[p]))
-        ok = sum->give(sum->context, to, due.part, 1, arena, &part[to], error) &&
+        ok = sum->give(sum->context, to, arena, &part[to], error) &&
              ss_dense_take(play, sum, p, &due, &part[to], error);
     }
   }
