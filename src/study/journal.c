@@ -32,21 +32,21 @@ struct ss_journal {
 
 static int by_hash(const void *a, const void *b) {
   const struct known *x = a, *y = b;
-  for (int i = 0; i < 2; i++)
-    if (x->hash[i] != y->hash[i]) return x->hash[i] < y->hash[i] ? -1 : 1;
-  return x->place < y->place ? -1 : x->place > y->place;
+  return memcmp(x->hash, y->hash, sizeof x->hash);
+}
+
+static int by_hash_and_place(const void *a, const void *b) {
+  const struct known *x = a, *y = b;
+  const int order = by_hash(a, b);
+  return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
 }
 
 /* The first that was read of those with the hash; NULL: none. */
-static const struct known *find(const struct known *known, size_t count, const uint64_t hash[2]) {
+static const struct known *find(const struct ss_journal *j, const uint64_t hash[2]) {
   const struct known wanted = {.hash = {hash[0], hash[1]}};
-  size_t low = 0, high = count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (by_hash(&known[middle], &wanted) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low < count && known[low].hash[0] == hash[0] && known[low].hash[1] == hash[1] ? &known[low] : NULL;
+  const struct known *found = j->count > 0 ? bsearch(&wanted, j->known, j->count, sizeof wanted, by_hash) : NULL;
+  while (found && found > j->known && by_hash(found - 1, found) == 0) found--;
+  return found;
 }
 
 /* --- what is known ---------------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static bool read_known(struct ss_journal *j, const char *path, bool resume, size
   else ok = read_lines(j, &file, &end, error);
   ss_unmap_file(&file);
   if (!ok || (resume && !read_result(j, path, error))) return false;
-  if (j->count > 0) qsort(j->known, j->count, sizeof *j->known, by_hash);
+  if (j->count > 0) qsort(j->known, j->count, sizeof *j->known, by_hash_and_place);
   if (ftruncate(fileno(j->stream), (off_t)end) != 0 || fseeko(j->stream, (off_t)end, SEEK_SET) != 0)
     return fail_write(j, error);
   return true;
@@ -178,22 +178,17 @@ bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, siz
                      struct ss_error *error) {
   if (!check_place(path, error)) return false;
   struct ss_journal *j = ss_alloc_zero(1, sizeof *j);
-  if (!j) return ss_fail_memory(error, "opening a journal");
-  if (asprintf(&j->path, "%s.partial", path) < 0) {
+  if (!j || asprintf(&j->path, "%s.partial", path) < 0) {
     free(j);
     return ss_fail_memory(error, "opening a journal");
   }
-  if (!open_file(j, error)) {
-    free_journal(j);
-    return false;
+  if (open_file(j, error) && read_known(j, path, resume, dropped, error)) {
+    *out = j;
+    return true;
   }
-  if (!read_known(j, path, resume, dropped, error)) {
-    remove_empty(j); /* what could not be read stays as it is, for its owner to look at */
-    free_journal(j);
-    return false;
-  }
-  *out = j;
-  return true;
+  if (j->stream) remove_empty(j); /* what could not be read stays as it is, for its owner to look at */
+  free_journal(j);
+  return false;
 }
 
 void ss_journal_close(struct ss_journal *j, bool keep) {
@@ -214,7 +209,7 @@ size_t ss_journal_points(const struct ss_journal *j) {
 
 bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *options, struct ss_result *point,
                        bool *known, struct ss_error *error) {
-  const struct known *found = find(j->known, j->count, point->hash);
+  const struct known *found = find(j, point->hash);
   *known = false;
   if (!found || !ss_result_alike(found->node, point)) return true;
   if (!ss_result_read(found->node, options->per_rank, options->per_iteration, point, error)) return false;

@@ -1,7 +1,6 @@
 #include "study/results_read.h"
 
 #include "base/file.h"
-#include "base/list.h"
 #include "base/memory.h"
 
 #include <cjson/cJSON.h>
@@ -20,22 +19,13 @@ struct lines {
   const char *path;
   const char *at, *end;
   size_t line;
-  char *field; /* the last one read, without its quotes */
-  size_t capacity;
+  char *field; /* the last one read, without its quotes; there is room for all of the file */
 };
-
-static bool put(struct lines *l, size_t at, char c) {
-  if (!ss_grow(l->field, l->capacity, at + 2)) return false;
-  l->field[at] = c;
-  l->field[at + 1] = '\0';
-  return true;
-}
 
 /* The next field; *last: a line ends behind it. */
 static bool next_field(struct lines *l, bool *last, struct ss_error *error) {
   const bool quoted = l->at < l->end && *l->at == '"';
   size_t n = 0;
-  if (!put(l, 0, '\0')) return ss_fail_memory(error, "reading results");
   if (quoted) l->at++;
   for (bool open = quoted; l->at < l->end; l->at++) {
     if (open && *l->at == '"') {
@@ -48,8 +38,9 @@ static bool next_field(struct lines *l, bool *last, struct ss_error *error) {
       break;
     }
     if (*l->at == '\0') return ss_fail(error, SS_BAD_INPUT, "%s: line %zu: not a text file", l->path, l->line);
-    if (!put(l, n++, *l->at)) return ss_fail_memory(error, "reading results");
+    l->field[n++] = *l->at;
   }
+  l->field[n] = '\0';
   *last = l->at == l->end || *l->at == '\n';
   if (l->at < l->end) l->at++;
   return true;
@@ -104,7 +95,8 @@ static bool parse_csv(const char *path, const struct ss_mapping *file, struct ss
   struct lines l = {.path = path, .at = (const char *)file->data, .end = (const char *)file->data + file->size};
   cJSON *list = cJSON_CreateArray(), *heads = cJSON_CreateArray();
   l.line = 1;
-  bool ok = list && heads ? read_heads(&l, heads, error) : ss_fail_memory(error, "reading results");
+  l.field = ss_alloc(file->size + 1, 1);
+  bool ok = list && heads && l.field ? read_heads(&l, heads, error) : ss_fail_memory(error, "reading results");
   for (l.line = 2; ok && l.at < l.end; l.line++) ok = read_row(&l, heads, list, error);
   ok = ok && ss_doc_empty(path, out, error);
   if (ok) ok = ss_doc_set_item(*out, "points", list, error) || (ss_doc_free(*out), false);
