@@ -94,10 +94,6 @@ uint64_t ss_engine_received(const struct ss_engine *e, uint32_t endpoint) {
   return e->received[endpoint] + (endpoint < e->ranks ? e->everyone : 0);
 }
 
-bool ss_engine_link(const struct ss_engine *e, uint32_t i, struct ss_link_use *out) {
-  return e->model->link(e->network, i, out);
-}
-
 static uint64_t larger(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }

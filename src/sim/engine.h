@@ -37,8 +37,6 @@ struct ss_tally ss_engine_tally(struct ss_engine *engine);
 /* Bytes that endpoint e sent and received, kernels excluded; for --per-rank. */
 uint64_t ss_engine_sent(const struct ss_engine *engine, uint32_t endpoint);
 uint64_t ss_engine_received(const struct ss_engine *engine, uint32_t endpoint);
-/* Link number `i` of the network, after the tally; false when there are not so many. */
-bool ss_engine_link(const struct ss_engine *engine, uint32_t i, struct ss_link_use *out);
 
 /* The same rounds on several networks at once: what a scheme sends does not depend on how long it takes, so one run
  * of it serves every cluster that has the same nodes. Rounds are not kept: each is played on one network after the
