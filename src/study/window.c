@@ -1,0 +1,142 @@
+#include "study/window.h"
+
+#include "base/list.h"
+#include "study/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As in `check`: nearer times are equal. */
+static const double ROUNDING = 1e-9;
+
+static uint32_t other_window(uint32_t window) {
+  return window == UINT32_MAX ? 1 : UINT32_MAX;
+}
+
+/* --- the other window --------------------------------------------------------------------------------------- */
+
+/* The jobs that have a window, with the other one; proofs were made already. */
+static struct ss_job *other_jobs(const struct ss_study *study, size_t *count) {
+  struct ss_job *jobs = ss_alloc(study->count, sizeof *jobs);
+  *count = 0;
+  for (size_t i = 0; jobs && i < study->count; i++) {
+    struct ss_job job = study->job[i];
+    if (!ss_cluster_fair(&job.cluster) || job.ranks == 1) continue;
+    job.cluster.window = other_window(ss_cluster_window(&job.cluster));
+    job.verify = false;
+    jobs[(*count)++] = job;
+  }
+  return jobs;
+}
+
+static bool same_point(const struct ss_result *a, const struct ss_result *b) {
+  return a->ranks == b->ranks && a->at == b->at && strcmp(a->tensor, b->tensor) == 0 &&
+         strcmp(a->setting.label, b->setting.label) == 0;
+}
+
+static bool same_place(const struct ss_result *a, const struct ss_result *b) {
+  return a->ranks == b->ranks && a->at == b->at && strcmp(a->tensor, b->tensor) == 0;
+}
+
+/* --- what turns --------------------------------------------------------------------------------------------- */
+
+static bool before(double a, double b) {
+  return b - a > ROUNDING * b;
+}
+
+static bool add(struct ss_turns *out, const struct ss_turn *turn, struct ss_error *error) {
+  if (!ss_grow_by_one(out->turn, out->count)) return ss_fail_memory(error, "comparing rankings");
+  out->turn[out->count++] = *turn;
+  return true;
+}
+
+static size_t fastest(const struct ss_result *points, size_t n) {
+  size_t best = 0;
+  for (size_t i = 1; i < n; i++)
+    if (points[i].time < points[best].time) best = i;
+  return best;
+}
+
+/* The n schemes of one place and tensor, under one window and the other. */
+static bool compare(const struct ss_result *here, const struct ss_result *there, size_t n, uint32_t window,
+                    struct ss_turns *out, struct ss_error *error) {
+  const size_t first = out->count, best = fastest(here, n), other_best = fastest(there, n);
+  for (size_t a = 0; a < n; a++)
+    for (size_t b = 0; b < n; b++) {
+      if (!before(here[a].time, here[b].time) || !before(there[b].time, there[a].time)) continue;
+      const struct ss_turn turn = {.faster = &here[a],
+                                   .slower = &here[b],
+                                   .faster_other = there[a].time,
+                                   .slower_other = there[b].time,
+                                   .window = window,
+                                   .other = other_window(window),
+                                   .winner = a == best && b == other_best};
+      if (!add(out, &turn, error)) return false;
+      if (!turn.winner) continue;
+      out->turn[out->count - 1] = out->turn[first];
+      out->turn[first] = turn;
+      out->winners++;
+    }
+  return true;
+}
+
+/* The window of the study's jobs at the place of a result. */
+static uint32_t window_at(const struct ss_study *study, const struct ss_result *point) {
+  for (size_t i = 0; i < study->count; i++)
+    if (study->job[i].at == point->at && study->job[i].ranks == point->ranks)
+      return ss_cluster_window(&study->job[i].cluster);
+  return 1;
+}
+
+/* Both lists have one order; what has no window stands in the first alone. */
+static bool compare_all(const struct ss_study *study, const struct ss_results *here, const struct ss_results *there,
+                        struct ss_turns *out, struct ss_error *error) {
+  for (size_t i = 0, k = 0, n; i < here->count && k < there->count; i += n) {
+    const struct ss_result *a = &here->point[i], *b = &there->point[k];
+    for (n = 1; i + n < here->count && same_place(a, a + n);) n++;
+    if (!same_point(a, b)) continue;
+    if (!compare(a, b, n, window_at(study, a), out, error)) return false;
+    k += n;
+  }
+  return true;
+}
+
+bool ss_study_turns(const struct ss_study *study, const struct ss_results *results,
+                    const struct ss_run_options *options, struct ss_turns *out, struct ss_error *error) {
+  struct ss_study other = *study;
+  struct ss_results there = {0};
+  *out = (struct ss_turns){0};
+  SS_AUTO_FREE struct ss_job *jobs = other.job = other_jobs(study, &other.count);
+  if (!jobs) return ss_fail_memory(error, "comparing rankings");
+  if (other.count == 0) return true;
+  const struct ss_run_options plain = {.jobs = options->jobs, .watcher = options->watcher};
+  const bool ok =
+      ss_study_run(&other, &plain, NULL, &there, error) && compare_all(study, results, &there, out, error);
+  ss_results_free(&there);
+  if (!ok) ss_turns_free(out);
+  return ok;
+}
+
+void ss_turns_free(struct ss_turns *turns) {
+  free(turns->turn);
+  *turns = (struct ss_turns){0};
+}
+
+/* --- in words ----------------------------------------------------------------------------------------------- */
+
+static const char *window_text(uint32_t window, char text[16]) {
+  if (window == UINT32_MAX) return "all";
+  snprintf(text, 16, "%u", window);
+  return text;
+}
+
+const char *ss_turn_text(const struct ss_turn *t, char *buffer, size_t size) {
+  char window[16], other[16], time[4][32];
+  const double seconds[] = {t->faster->time, t->slower->time, t->faster_other, t->slower_other};
+  for (size_t i = 0; i < 4; i++) ss_units_format(time[i], sizeof time[i], SS_TIME, seconds[i]);
+  snprintf(buffer, size, "with window %s %s takes %s and %s %s, with window %s %s and %s",
+           window_text(t->window, window), t->faster->setting.label, time[0], t->slower->setting.label, time[1],
+           window_text(t->other, other), time[2], time[3]);
+  return buffer;
+}

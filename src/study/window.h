@@ -1,0 +1,38 @@
+/* Does the order of schemes depend on how many messages a port has under way (a cluster's "window")?
+ *
+ * Few know their library's window: sendrecv has one message under way, receives posted ahead have all. A ranking that
+ * holds under both does not depend on it; one that turns needs the window to be known. */
+#ifndef SS_STUDY_WINDOW_H
+#define SS_STUDY_WINDOW_H
+
+#include "study/study.h"
+
+/* Two results of one place and tensor whose order turns. */
+struct ss_turn {
+  const struct ss_result *faster, *slower; /* with the cluster's own window, as are the times in them */
+  double faster_other, slower_other;       /* s with the other window: the second is less */
+  uint32_t window, other;                  /* UINT32_MAX: all */
+  bool winner;                             /* `faster` is the fastest of all here, `slower` with the other window */
+};
+
+struct ss_turns {
+  struct ss_turn *turn; /* in the order of the results; of one place and tensor that of the winners first */
+  size_t count;
+  size_t winners; /* of them, turns of the winner */
+};
+
+/* The pairs of `results` (of this study, with "*" as it has them) whose order with the cluster's own window is
+ * another than with the other: all, or 1 where the cluster's own is all. Times that differ by less than 1e-9 of
+ * themselves are equal, and no turn. Under the model "alpha-beta", and with one rank, there is no window.
+ *
+ * Simulates every other point once more, without proofs; told to options->watcher. What turns point to is the
+ * results', which must outlive them. */
+bool ss_study_turns(const struct ss_study *study, const struct ss_results *results,
+                    const struct ss_run_options *options, struct ss_turns *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_turns_free(struct ss_turns *turns);
+
+/* "with window 1 a takes 1.2 ms and b 1.5 ms, with window all a 3 ms and b 2 ms"; returns `buffer`. */
+enum { SS_TURN_TEXT_SIZE = 320 };
+const char *ss_turn_text(const struct ss_turn *turn, char *buffer, size_t size);
+
+#endif

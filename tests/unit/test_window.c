@@ -1,0 +1,137 @@
+/* Rankings that depend on how many messages a port has under way, on times that a hand can work out. */
+#include "support.h"
+
+#include "study/window.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Four ranks, each with its own port of 1 GB/s and 100 us: of 100 rows of 10 floats every rank holds the same 10, and
+ * sends them as 440 B to 3 others, 1.32 us in all. */
+static const double WIRE = 3 * 440 / 1e9, ALPHA = 100e-6;
+#define SCENARIO(model, window, schemes)                                                                             \
+  "{\"trace\": {\"uniform\": {\"rows\": 100, \"row_width\": 10, \"density\": 0.1, \"overlap\": \"full\"}}, "         \
+  "\"ranks\": 4, \"cluster\": {\"model\": \"" model "\"" window                                                      \
+  ", \"latency\": \"100us\", \"bandwidth\": \"1GB/s\"}, \"schemes\": " schemes "}"
+#define GATHER(name, algorithm) "{\"name\": \"allgather\", \"label\": \"" name "\", \"algorithm\": \"" algorithm "\"}"
+#define RING GATHER("ring", "ring")
+#define DIRECT GATHER("direct", "direct")
+#define DOUBLING GATHER("doubling", "recursive-doubling")
+
+struct asked {
+  struct ss_study *study;
+  struct ss_results results;
+  struct ss_turns turns;
+};
+
+/* How often something begins to be simulated. */
+static void count_beginning(void *context, const char *what, size_t all) {
+  (void)what;
+  (void)all;
+  (*(unsigned *)context)++;
+}
+static void ignore_advance(void *context, size_t steps, double work, double whole) {
+  (void)context;
+  (void)steps;
+  (void)work;
+  (void)whole;
+}
+static void ignore_end(void *context) {
+  (void)context;
+}
+
+static unsigned runs;
+
+static void ask(const char *json, struct asked *out) {
+  const struct ss_watcher watcher = {count_beginning, ignore_advance, ignore_end, &runs};
+  const struct ss_run_options options = {.jobs = 1, .watcher = &watcher};
+  struct ss_error error = {0};
+  struct ss_doc *doc;
+  runs = 0;
+  if (!ss_doc_parse("test", json, strlen(json), &doc, &error)) fail_msg("%s", error.text);
+  const struct ss_study_source source = {.document = ss_doc_root(doc).at};
+  if (!ss_study_open(&source, &out->study, &error) ||
+      !ss_study_run(out->study, &options, NULL, &out->results, &error) ||
+      !ss_study_turns(out->study, &out->results, &options, &out->turns, &error))
+    fail_msg("%s", error.text);
+  ss_doc_free(doc);
+}
+
+static void close_asked(struct asked *a) {
+  ss_turns_free(&a->turns);
+  ss_results_free(&a->results);
+  ss_study_close(a->study);
+}
+
+static void near(double found, double expected) {
+  if (fabs(found - expected) > 1e-12) fail_msg("%.15g s, not %.15g", found, expected);
+}
+
+/* One message at a time a start-up is waited for in each round: 3 directly, 2 by doubling. All at once: 1 directly.
+ */
+static void a_turn_is_told(void **state) {
+  struct asked a;
+  char text[SS_TURN_TEXT_SIZE];
+  (void)state;
+  ask(SCENARIO("fair", "", "[" RING ", " DIRECT ", " DOUBLING "]"), &a);
+  /* the ring takes as long as direct messages where they wait for each other: a tie is no turn */
+  assert_int_equal(a.turns.count, 1);
+  assert_int_equal(a.turns.winners, 1);
+  assert_int_equal(runs, 2);
+  const struct ss_turn *t = a.turns.turn;
+  assert_string_equal(t->faster->setting.label, "doubling");
+  assert_string_equal(t->slower->setting.label, "direct");
+  assert_true(t->winner);
+  assert_int_equal(t->window, 1);
+  assert_int_equal(t->other, UINT32_MAX);
+  near(t->faster->time, 2 * ALPHA + WIRE);
+  near(t->slower->time, 3 * ALPHA + WIRE);
+  near(t->faster_other, 2 * ALPHA + WIRE);
+  near(t->slower_other, ALPHA + WIRE);
+  assert_string_equal(ss_turn_text(t, text, sizeof text),
+                      "with window 1 doubling takes 201 us and direct 301 us, with window all 201 us and 101 us");
+  close_asked(&a);
+}
+
+/* Asked of a cluster whose window is all, the other one is 1. */
+static void the_other_of_all_is_one(void **state) {
+  struct asked a;
+  (void)state;
+  ask(SCENARIO("fair", ", \"window\": \"all\"", "[" DOUBLING ", " DIRECT "]"), &a);
+  assert_int_equal(a.turns.count, 1);
+  assert_string_equal(a.turns.turn->faster->setting.label, "direct");
+  assert_int_equal(a.turns.turn->window, UINT32_MAX);
+  assert_int_equal(a.turns.turn->other, 1);
+  near(a.turns.turn->slower->time, 2 * ALPHA + WIRE);
+  near(a.turns.turn->faster_other, 3 * ALPHA + WIRE);
+  close_asked(&a);
+}
+
+static void without_a_window_nothing_turns(void **state) {
+  struct asked a;
+  (void)state;
+  ask(SCENARIO("alpha-beta", "", "[" DOUBLING ", " DIRECT "]"), &a);
+  assert_int_equal(a.turns.count, 0);
+  assert_int_equal(runs, 1); /* nor is anything simulated again */
+  close_asked(&a);
+}
+
+/* Neither the ring nor doubling has more than one message under way at a port. */
+static void a_ranking_that_stands_is_not_told(void **state) {
+  struct asked a;
+  (void)state;
+  ask(SCENARIO("fair", "", "[" RING ", " DOUBLING "]"), &a);
+  assert_true(a.results.point[0].time > a.results.point[1].time);
+  assert_int_equal(a.turns.count, 0);
+  close_asked(&a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_turn_is_told),
+      cmocka_unit_test(the_other_of_all_is_one),
+      cmocka_unit_test(without_a_window_nothing_turns),
+      cmocka_unit_test(a_ranking_that_stands_is_not_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
