@@ -138,7 +138,7 @@ static bool verdict(const struct ss_checks *c, struct ss_error *error) {
 
 static bool check_scenario(const struct ss_call *call, const char *file, const struct ss_costs *costs,
                            struct ss_error *error) {
-  struct ss_study_source request = {.file = file, .costs = costs};
+  struct ss_study_source request = {.file = file, .costs = costs, .notice = call->request.notice};
   struct ss_study *scenario;
   struct ss_results points = {0};
   if (!ss_study_open(&request, &scenario, error)) return false;

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "cli/progress.h"
@@ -71,6 +72,30 @@ static bool execute_subcommand(const struct ss_command *command, int argc, char 
   return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not %s%s", argv[1], all, ss_suggest(argv[1], names, NULL).text);
 }
 
+/* --- warnings ------------------------------------------------------------------------------------------------ */
+
+/* What was told on standard error: each text once, however many places of a sweep it is true of. */
+struct warnings {
+  const char *command;
+  char **text;
+  size_t count;
+};
+
+static void warn(void *context, const char *text) {
+  struct warnings *w = context;
+  for (size_t i = 0; i < w->count; i++)
+    if (strcmp(w->text[i], text) == 0) return;
+  fprintf(stderr, "sparsync %s: warning: %s\n", w->command, text);
+  char *copy = strdup(text); /* without memory it is told again */
+  if (copy && ss_grow_by_one(w->text, w->count)) w->text[w->count++] = copy;
+  else free(copy);
+}
+
+static void free_warnings(struct warnings *w) {
+  for (size_t i = 0; i < w->count; i++) free(w->text[i]);
+  free(w->text);
+}
+
 /* --- a command --------------------------------------------------------------------------------------------- */
 
 struct execution {
@@ -94,12 +119,16 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   call->argc = argc;
   call->argv = argv;
   struct execution execution = {command, call};
+  struct warnings warnings = {.command = command->name};
+  const struct ss_notice notice = {warn, &warnings};
   const bool understood = ss_options_parse(command->options, argc, argv, call, error);
   call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
+  call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
   const bool together =
       command->company == SS_ALWAYS_OVER_MPI || (command->company == SS_TOGETHER_UNDER_MPIRUN && launch.several);
   const bool ok = together ? ss_processes_run(understood, execute_together, &execution, error)
                            : understood && command->run(call, error);
   ss_options_free(command->options, call);
+  free_warnings(&warnings);
   return ok;
 }

@@ -1,6 +1,14 @@
 #include "machine/cluster.h"
 
+#include <stdio.h>
 #include <string.h>
+
+void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *notice) {
+  char text[sizeof cluster->name + sizeof cluster->warning + 16];
+  if (!cluster->warning[0]) return;
+  snprintf(text, sizeof text, "cluster %s: %s", cluster->name, cluster->warning);
+  ss_notice_tell(notice, text);
+}
 
 uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks) {
   return (ranks + cluster->gpus_per_node - 1) / cluster->gpus_per_node;

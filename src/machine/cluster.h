@@ -3,6 +3,7 @@
 #define SS_MACHINE_CLUSTER_H
 
 #include "base/json.h"
+#include "base/notice.h"
 
 #include <stdint.h>
 
@@ -50,12 +51,15 @@ struct ss_cluster {
   uint32_t window; /* messages that a port has under way; 0 is 1, UINT32_MAX no limit */
   uint32_t fabric_levels;
   struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
-  char warning[256]; /* what the reader should tell of a cluster that can be read; "" nothing */
+  char warning[256]; /* what a user should know of a cluster that can be read (ss_cluster_tell); "" nothing */
 };
 
 /* Reads a cluster object; `sources` and `notes` are free text. Unknown keys, bandwidths that are not positive,
  * negative latencies, unknown models, keys that the model does not know are errors. */
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* Tells its warning, if it has one, under its name; `notice` may be NULL. */
+void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *notice);
 
 /* Nodes that `ranks` ranks take: rank r lives on node floor(r / gpus_per_node). */
 uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks);

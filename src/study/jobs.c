@@ -165,6 +165,7 @@ static bool read_models(struct ss_study *s, struct ss_node root, struct place *p
   if (typed) p->cluster = *typed;
   else if (!ss_node_present(cluster)) return no_cluster(s, error);
   else if (!ss_cluster_read(cluster, &p->cluster, error)) return false;
+  if (!typed) ss_cluster_tell(&p->cluster, s->source.notice);
   p->device = ss_device_none();
   if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->device, error)) return false;
   if (!remember(s, "cluster", cluster, error) || !remember(s, "device", device, error)) return false;

@@ -71,8 +71,9 @@ struct ss_study_source {
 
   bool plan;  /* without named schemes all of ss_candidates are played, and only those that the next two admit */
   bool lossy; /* schemes that do not end with the exact sum */
-  bool model_parallel;          /* schemes that need the table cut over ranks */
-  const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */
+  bool model_parallel;            /* schemes that need the table cut over ranks */
+  const struct ss_costs *costs;   /* outlive the study; NULL: it opens all of models/costs */
+  const struct ss_notice *notice; /* told the warnings of clusters while the study is opened; NULL: nobody */
 };
 
 bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, struct ss_error *error) SS_MUST_CHECK;

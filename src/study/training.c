@@ -135,7 +135,7 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
 
 /* --- where ------------------------------------------------------------------------------------------------ */
 
-static bool read_place(struct ss_train_study *s, struct ss_error *error) {
+static bool read_place(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), cluster = ss_node_get(root, "cluster"),
                  device = ss_node_get(root, "device");
   struct ss_durations *d = &s->training.durations;
@@ -144,6 +144,7 @@ static bool read_place(struct ss_train_study *s, struct ss_error *error) {
                    "%s: no cluster given: say --cluster NAME (sparsync list clusters shows them)",
                    ss_doc_name(s->doc));
   if (!ss_cluster_read(cluster, &d->cluster, error)) return false;
+  ss_cluster_tell(&d->cluster, notice);
   d->device = ss_device_none();
   if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &d->device, error)) return false;
   snprintf(s->cluster, sizeof s->cluster, "%s", d->cluster.name);
@@ -306,9 +307,9 @@ bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_s
     return false;
   struct ss_node name = ss_node_get(root, "name");
   if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
-  return read_workloads(out, error) && read_systems(out, error) && read_place(out, error) && read_trace(out, error) &&
-         read_ranks(out, error) && read_options(out, error) && scale(out, error) && feed(out, source->like, error) &&
-         ss_training_prepare(&out->training, error);
+  return read_workloads(out, error) && read_systems(out, error) && read_place(out, source->common.notice, error) &&
+         read_trace(out, error) && read_ranks(out, error) && read_options(out, error) && scale(out, error) &&
+         feed(out, source->like, error) && ss_training_prepare(&out->training, error);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */

@@ -90,6 +90,28 @@ def commands_are_alike(folder):
 
 
 @test
+def warnings_are_told_once(folder):
+    """1 KiB at 20 us and 1 GB/s takes 21.024 us, a byte more at 5 us and 2 GB/s 5.5125 us."""
+    falling = {**FLAT, "name": "falling", "segments": [{"up_to": "1KiB", "latency": "20us", "bandwidth": "1GB/s"},
+                                                       {"latency": "5us", "bandwidth": "2GB/s"}]}
+    del falling["latency"], falling["bandwidth"]
+    path = write(folder, "falling.json", falling)
+    flat = write(folder, "flat.json", FLAT)
+    text = "warning: cluster falling: a message of 1024 B takes longer (2.1024e-05 s) than one of a byte more (5.5125e-06 s)"
+    scenario = write(folder, "s.json", {"trace": uniform(), "cluster": falling, "ranks": [2, 4], "schemes": ["allgather"],
+                                        "sweep": {"index_bytes": [4, 8]}})
+    for arguments in (["run", scenario], ["run", scenario, "--quiet"], ["plan", scenario], ["check", scenario, "--quiet"],
+                      ["report", scenario, "-o", folder / "p.html"], ["cost", "--M", "1MB", "--density", "1%", "--cluster", path],
+                      ["crossover", "allgather", "allreduce", "--over", "density", "--M", "1MB", "--ranks", "4", "--cluster", path],
+                      ["train", "--workload", "s2-lstm", "--system", "horovod-allgather", "--ranks", "4", "--cluster", path, "--quiet"]):
+        told = call(*arguments)[1]
+        assert told.count("warning") == 1 and f"sparsync {arguments[0]}: {text}" in told, (arguments, told)
+        assert told.count("\n") == 1 or "expectations hold" in told, told
+    assert "warning" not in call("run", scenario, "--set", "cluster=" + json.dumps(FLAT))[1]
+    assert "warning" not in call("cost", "--M", "1MB", "--density", "1%", "--cluster", flat)[1]
+
+
+@test
 def learn_has_an_older_spelling(folder):
     (folder / "t.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 100)
     text = ("--text", folder / "t.txt", "--ranks", 2, "--steps", 2, "--batch", 1, "--seq", 8, "--format", "json", "--quiet")
