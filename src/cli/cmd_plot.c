@@ -1,4 +1,5 @@
-/* Figures: the papers' own, and any result file as lines, bars, a heat map, a map of winners, or traffic by rank. */
+/* Figures: the papers' own, and any result file as lines, bars, a heat map, a map of winners, traffic by rank, or how
+ * busy links are. */
 #include "base/data.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -20,7 +21,7 @@ struct arguments {
   size_t wheres;
 };
 
-static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", NULL};
+static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", "links", NULL};
 static const char *const widths[] = {"column", "wide", NULL};
 enum { KINDS = sizeof kinds / sizeof *kinds - 1, WIDTHS = sizeof widths / sizeof *widths - 1 };
 
@@ -157,8 +158,10 @@ static const struct ss_option_spec options[] = {
     {"--title", TEXT(title), .value = "TEXT", .help = "above the figure"},
     {"", SS_HEADING, .help = "of RESULTS:"},
     {"--kind", SS_CHOICE(struct arguments, kind, kinds),
-     .help = "lines, or bars where x is a name; heat: --z as colour; map: who has the least --z at --x and --y; "
-             "traffic: bytes of each rank, if run was asked for them"},
+     .help =
+         "lines, or bars where x is a name; heat: --z as colour; map: who has the least --z at --x and --y; "
+         "traffic: bytes of each rank, if run was asked for them; links: how busy the links of each kind are, the "
+         "busiest and the mean, for each label, or --x"},
     {"--x", TEXT(results.x), .value = "FIELD",
      .help = "a field of a result: ranks, time_s, bytes_sent_max, at.cluster.bandwidth, options.teams...; of a swept "
              "path the last word will do: bandwidth"},
@@ -192,7 +195,8 @@ const struct ss_command ss_command_plot = {
                 "  sparsync plot embrace-fig4 -o fig4.svg --data fig4.csv --width column\n"
                 "  sparsync plot demo.json --kind bars --x cluster --y time_s -o demo.png\n"
                 "  sparsync plot sweep.json --kind map --x ranks --y bandwidth --z time_s -o winners.svg\n"
-                "  sparsync plot by-rank.json --kind traffic -o traffic.svg\n",
+                "  sparsync plot by-rank.json --kind traffic -o traffic.svg\n"
+                "  sparsync plot demo.json --kind links --where cluster=rtx3090-100g-ib -o links.svg\n",
     .options = options,
     .size = sizeof(struct arguments),
     .defaults = &(const struct arguments){.kind = KINDS, .width = WIDTHS},

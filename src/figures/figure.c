@@ -112,6 +112,7 @@ static double number_of(const struct record *r, const struct quantity *q) {
 static const char *words_of(const struct record *r, const struct quantity *q) {
   if (!q->field) return q->text;
   const cJSON *item = field_of(r, q->field);
+  if (!item && r->member && strcmp(q->field, "key") == 0) return r->member->string;
   if (cJSON_IsString(item)) return item->valuestring;
   if (cJSON_IsBool(item)) return cJSON_IsTrue(item) ? "true" : "false";
   return NULL;
@@ -136,10 +137,13 @@ static const char *series_of(const struct record *r, const struct mapping *m, ch
 /* --- which records ------------------------------------------------------------------------------------------ */
 
 static bool admitted(const struct record *r, struct ss_node where) {
-  const cJSON index = {.type = cJSON_Number, .valuedouble = r->index};
+  const cJSON index = {.type = cJSON_Number, .valuedouble = r->index},
+              key = {.type = cJSON_String, .valuestring = r->member ? r->member->string : NULL};
   for (struct ss_node at = ss_node_first(where); ss_node_present(at); at = ss_node_next(at)) {
-    const bool by_index = r->member && strcmp(ss_node_key(at), "index") == 0;
-    if (!ss_field_is(by_index ? &index : field_of(r, ss_node_key(at)), at.at)) return false;
+    const cJSON *found = field_of(r, ss_node_key(at));
+    if (r->member && strcmp(ss_node_key(at), "index") == 0) found = &index;
+    if (!found && r->member && r->member->string && strcmp(ss_node_key(at), "key") == 0) found = &key;
+    if (!ss_field_is(found, at.at)) return false;
   }
   return true;
 }
@@ -339,6 +343,23 @@ static bool make_relative(struct ss_node node, struct ss_plot_panel *panel, size
   return true;
 }
 
+/* Of a heat map a cell has one colour: of two results there, one would be hidden. */
+static bool check_cells(const struct ss_plot_panel *panel, struct ss_error *error) {
+  char x[40], y[40];
+  for (size_t i = 0; i < panel->rows; i++)
+    for (size_t j = 0; j < i; j++) {
+      const struct ss_plot_row *r = &panel->row[i];
+      if (!same_place(r, &panel->row[j])) continue;
+      snprintf(x, sizeof x, "%.6g", r->x);
+      snprintf(y, sizeof y, "%.6g", r->y);
+      return ss_fail(error, SS_BAD_INPUT,
+                     "two results stand in one cell of the heat map, at %s and %s: choose with \"where\" "
+                     "(say --where ranks=16), or another x or y",
+                     r->x_text ? r->x_text : x, r->y_text ? r->y_text : y);
+    }
+  return true;
+}
+
 /* Of two at one place; equals go to the first. */
 static bool beats(const struct ss_plot_row *other, const struct ss_plot_row *row) {
   return other->z < row->z || (other->z == row->z && other < row);
@@ -399,7 +420,7 @@ static bool read_panel(struct ss_node node, struct ss_query *query, struct ss_pl
   }
   if (panel->rows == 0) return ss_node_fail(data, error, "is no list of entries");
   if (panel->kind == SS_PLOT_MAP) keep_winners(panel);
-  return true;
+  return panel->kind != SS_PLOT_HEAT || check_cells(panel, error);
 }
 
 static bool join_note(struct ss_node root, struct ss_plot *plot, struct ss_error *error) {

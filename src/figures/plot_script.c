@@ -144,7 +144,8 @@ static void write_panel(const struct ss_drawing *d, size_t number, double width,
   bool ranges = false;
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
   fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
-  fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", ss_panel_largest(d->panel, 'z') * d->z_factor,
+  const double most = isnan(d->panel->z.high) ? ss_panel_largest(d->panel, 'z') : d->panel->z.high;
+  fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", most * d->z_factor,
           d->xs > 0 && (d->width - 90) / (double)d->xs >= 26, marks_apart(d));
   fprintf(s, "set origin %.6f, %.6f\nset size %.6f, %.6f\n", d->left / width, d->bottom / height, d->width / width,
           d->height / height);

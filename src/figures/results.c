@@ -29,6 +29,8 @@ static const struct known knowns[] = {{"time_s", "time", "s", 1},
                                       {"ranks", "ranks", "", 1},
                                       {"gamma", "densification ratio", "", 1},
                                       {"energy", "energy", "%", 1},
+                                      {"busy_max", "busy", "%", 1},
+                                      {"busy_mean", "busy", "%", 1},
                                       {NULL, NULL, NULL, 1}};
 
 static const struct known *known_field(const char *field) {
@@ -128,6 +130,29 @@ static bool traffic_panels(cJSON *root, const struct ss_plot_options *a, const c
   return true;
 }
 
+/* How busy links are, kind by kind: the busiest of a kind, and what is usual for it. */
+static bool links_panels(cJSON *root, const struct ss_plot_options *a, const char *series, struct ss_error *error) {
+  static const char *const fields[] = {"busy_max", "busy_mean"}, *const titles[] = {"the busiest link of its kind",
+                                                                                    "mean of all links of the kind"};
+  static const char *const names[][2] = {{"nic-out", "NIC, out"}, {"nic-in", "NIC, in"}};
+  cJSON_AddTrueToObject(root, "wide");
+  for (size_t i = 0; i < 2; i++) {
+    cJSON *panel = add_panel(root, "heat", titles[i], "links", a);
+    const char *x = a->x ? a->x : "label";
+    add_axis(panel, "x", x, x);
+    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(panel, "x"), "label",
+                                           cJSON_CreateString(strcmp(x, "label") == 0 ? "" : x));
+    add_axis(panel, "y", "key", "");
+    add_axis(panel, "z", fields[i], fields[i]);
+    cJSON_AddNumberToObject(cJSON_GetObjectItemCaseSensitive(panel, "z"), "to", 1);
+    cJSON_AddStringToObject(panel, "series", series);
+    cJSON *renamed = cJSON_AddObjectToObject(panel, "names");
+    for (size_t k = 0; k < 2; k++) cJSON_AddStringToObject(renamed, names[k][0], names[k][1]);
+    if (!add_wheres(panel, a, error)) return false;
+  }
+  return true;
+}
+
 static void set_relative(cJSON *panel, const char *series) {
   cJSON *relative = cJSON_AddObjectToObject(panel, "relative"), *axis = cJSON_GetObjectItemCaseSensitive(panel, "y");
   char label[300];
@@ -161,10 +186,10 @@ static bool one_panel(cJSON *root, const struct ss_plot_options *a, const char *
 }
 
 static bool check_kind(const char *kind, struct ss_error *error) {
-  static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", NULL};
+  static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", "links", NULL};
   for (size_t i = 0; kinds[i]; i++)
     if (strcmp(kinds[i], kind) == 0) return true;
-  return ss_fail(error, SS_BAD_INPUT, "--kind: \"%s\" is not lines, bars, heat, map or traffic", kind);
+  return ss_fail(error, SS_BAD_INPUT, "--kind: \"%s\" is not lines, bars, heat, map, traffic or links", kind);
 }
 
 bool ss_figure_of_results(const struct ss_plot_options *a, const cJSON *result, struct ss_doc **out,
@@ -177,6 +202,7 @@ bool ss_figure_of_results(const struct ss_plot_options *a, const cJSON *result, 
   cJSON *root = cJSON_CreateObject();
   if (!series) series = "tensor";
   bool ok = strcmp(kind, "traffic") == 0 ? traffic_panels(root, a, series, error)
+            : strcmp(kind, "links") == 0 ? links_panels(root, a, series, error)
                                          : one_panel(root, a, kind, list, series, error);
   char *text = ok ? cJSON_PrintUnformatted(root) : NULL;
   cJSON_Delete(root);

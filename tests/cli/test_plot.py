@@ -266,6 +266,38 @@ def traffic_is_that_of_every_rank(folder):
             assert found == point[f"rank_bytes_{way}"], f"{point['label']} {way}"
 
 
+@test
+def busy_links_are_those_of_run(folder):
+    """Messages of 440 B take 1 us. A ring's ports have them without a pause. A server takes P and then sends P: half of the time its egress
+    has one, 1 / 2P of it that of each of P ranks; the mean over the P + 1 ports is 1 / (P + 1)."""
+    flat = {"name": "flat", "latency": "560ns", "bandwidth": "1GB/s"}
+    scenario = {"trace": {"uniform": {"rows": 100, "row_width": 10, "density": 0.1, "overlap": "full"}}, "cluster": flat, "ranks": [2, 4],
+                "schemes": ["allgather", {"name": "ps", "servers": 1}]}
+    (folder / "s.json").write_text(json.dumps(scenario))
+    call("run", folder / "s.json", "--format", "json", "-o", folder / "r.json")
+    rows = list(csv.DictReader(io.StringIO(call("plot", folder / "r.json", "--kind", "links", "--where", "ranks=4", "--data", "-")[0])))
+    busiest, mean = "the busiest link of its kind", "mean of all links of the kind"
+    found = {(r["panel"], r["x"], r["y"]): float(r["z"]) for r in rows}
+    assert len(found) == len(rows) == 8 and {r["series"] for r in rows} == {"allgather", "ps"}, rows
+    for kind in ("egress", "ingress"):
+        for panel, scheme, share in ((busiest, "allgather", 1), (mean, "allgather", 1), (busiest, "ps", 1 / 2), (mean, "ps", 1 / 5)):
+            near(found[panel, scheme, kind], share, (panel, scheme, kind))
+    only = call("plot", folder / "r.json", "--kind", "links", "--where", "label=ps", "--where", "key=egress", "--x", "ranks", "--data", "-")[0]
+    assert [(r["x"], r["y"]) for r in csv.DictReader(io.StringIO(only))] == [("2", "egress"), ("4", "egress")] * 2
+    _, told = call("plot", folder / "r.json", "--kind", "links", "--data", "-", status=2)
+    assert "two results stand in one cell of the heat map, at allgather and egress" in told, told
+    if GNUPLOT:
+        call("plot", folder / "r.json", "--kind", "links", "--where", "ranks=4", "-o", folder / "l.svg")
+        texts = texts_of(folder / "l.svg")
+        assert {"busy (%)", busiest, mean, "egress", "allgather", "50", "100"} <= set(texts), texts
+
+
+@test
+def busy_shared_links(folder):
+    shown = {(panel[:3], y) for panel, y in ((r["panel"], r["y"]) for r in csv.DictReader(io.StringIO(call("plot", "link-heat", "--data", "-")[0])))}
+    assert shown == {(p, y) for p in ("(a)", "(b)") for y in ("egress", "ingress", "NIC, out", "NIC, in", "uplink", "downlink", "bus")}, shown
+
+
 # --- trainings --------------------------------------------------------------------------------------------------------
 
 
@@ -369,8 +401,8 @@ def texts_of(path):
 @test
 def quick_figures_are_drawn_with_their_labels(folder):
     need_gnuplot()
-    for name in ("embrace-fig4", "s2-fig6", "spardl-table1", "zen-fig17a", "winner-map", "crossover-map", "rank-traffic", "embrace-fig6", "embrace-fig8",
-                 "embrace-table3", "zen-fig13", "zen-fig17b"):
+    for name in ("embrace-fig4", "s2-fig6", "spardl-table1", "zen-fig17a", "winner-map", "crossover-map", "rank-traffic", "link-heat",
+                 "embrace-fig6", "embrace-fig8", "embrace-table3", "zen-fig13", "zen-fig17b"):
         document = json.loads((FIGURES / f"{name}.json").read_text())
         drawn = [made(name)[1]]
         if name not in ("zen-fig13", "zen-fig17b"):  # seconds of simulation, and bars like embrace-fig8's
@@ -460,7 +492,7 @@ def wrong_usage_says_what_would_do(folder):
             ([], 2, "name a figure"), (["zen-fg8"], 2, 'did you mean "zen-fig8"'), (["zen-fig8", "-o", "f.jpg"], 2, ".svg, .pdf or .png"),
             (["zen-fig8", "-o", "f"], 2, ".svg, .pdf or .png"), (["zen-fig8", "extra"], 2, "left over"), (["zen-fig8", "--x", "ranks"], 2, "is for result files"),
             (["zen-fig17a", "--width", "3in"], 2, "column or wide"), ([results, "--y", "tim_s"], 2, 'did you mean "time_s"'),
-            ([results, "--kind", "pie"], 2, "lines, bars, heat, map or traffic"), ([results, "--kind", "traffic"], 2, "rank_bytes_sent"),
+            ([results, "--kind", "pie"], 2, "lines, bars, heat, map, traffic or links"), ([results, "--kind", "traffic"], 2, "rank_bytes_sent"),
             ([results, "--where", "ranks"], 2, "FIELD=VALUE"), ([results, "--where", "ranks=3"], 2, 'no result is left by "where"'),
             ([results, "--relative", "zen"], 2, "no time at every place"), ([folder / "empty.json"], 2, "no list of results"),
             ([folder / "text.json"], 2, "not JSON"), ([folder / "absent.json"], 2, "cannot open"), ([results, "-o", folder / "no" / "f.svg"], 3, "cannot write"),
