@@ -79,6 +79,7 @@ static char *expectation_text(const cJSON *e) {
 struct session {
   struct ss_study *scenario;
   struct ss_results points;
+  struct ss_turns turns;
   struct ss_page page;
   struct ss_page_expectation *expectation;
   char *command, *json;
@@ -115,6 +116,7 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   s->page.models = ss_study_models(s->scenario);
   s->page.costs = ss_study_costs(s->scenario);
   s->page.points = &s->points;
+  s->page.turns = &s->turns;
   return note_expectations(s, error);
 }
 
@@ -131,15 +133,31 @@ static void close_session(struct session *s) {
   free(s->expectation);
   free(s->command);
   free(s->json);
+  ss_turns_free(&s->turns);
   ss_results_free(&s->points);
   ss_study_close(s->scenario);
 }
 
+/* One line: the page has the others. */
+static void warn_of_turns(const struct ss_turns *turns, const struct ss_notice *notice) {
+  char turn[SS_TURN_TEXT_SIZE], text[SS_TURN_TEXT_SIZE + 160];
+  const struct ss_turn *first = turns->turn;
+  if (turns->count == 0) return;
+  for (size_t i = turns->count; i-- > 0;)
+    if (turns->turn[i].winner) first = &turns->turn[i];
+  snprintf(text, sizeof text, "the %s depends on the cluster's \"window\": %s%s",
+           first->winner ? "fastest scheme" : "order of schemes", ss_turn_text(first, turn, sizeof turn),
+           turns->count > 1 ? " (the page names more pairs)" : "");
+  ss_notice_tell(notice, text);
+}
+
 static bool run_session(struct session *s, const struct ss_call *call, struct ss_error *error) {
   if (!ss_study_open(&call->request, &s->scenario, error) || !ss_study_check_expect(s->scenario, error) ||
-      !ss_study_run(s->scenario, &call->options, NULL, &s->points, error) || !fill_page(s, call, error) ||
+      !ss_study_run(s->scenario, &call->options, NULL, &s->points, error) ||
+      !ss_study_turns(s->scenario, &s->points, &call->options, &s->turns, error) || !fill_page(s, call, error) ||
       !ss_output_write(call->output, print, &(struct ss_page *){&s->page}, error))
     return false;
+  warn_of_turns(&s->turns, call->request.notice);
   if (s->page.lacking.text[0])
     fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->page.lacking.text);
   return ss_results_expect(&s->points, ss_study_expect(s->scenario), error);
@@ -181,7 +199,11 @@ const struct ss_command ss_command_report = {
         "the question, figures, tables, closed forms with their errata, inputs with their sources, and what makes "
         "the "
         "page\n"
-        "again. Figures need gnuplot; without it the page has their data. Status 1 when an expectation of the "
+        "again. Every point of a cluster with a \"window\" is simulated once more, with the window all (or 1), and "
+        "the "
+        "page\n"
+        "warns where the order of schemes turns. Figures need gnuplot; without it the page has their data. Status 1 "
+        "when an expectation of the "
         "scenario\n"
         "failed: the page is written and says which.\n",
     .examples =

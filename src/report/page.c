@@ -1,6 +1,7 @@
 #include "report/page.h"
 
 #include "report/html.h"
+#include "report/links.h"
 #include "report/page_answer.h"
 #include "report/page_figures.h"
 #include "report/page_forms.h"
@@ -235,6 +236,17 @@ static void write_place_name(const struct ss_page_places *places, const struct s
   else fputs("tensor ", s), ss_html_text(tensor, s);
 }
 
+static bool write_links(const struct ss_page_place *place, FILE *s, struct ss_error *error) {
+  bool any;
+  struct ss_table *table = ss_links_table(place->point, place->count, &any);
+  if (!any) return true;
+  if (!table) return ss_fail_memory(error, "writing a table");
+  const bool ok = ss_table_html(table, "How busy its links are: the busiest of each kind / the mean of all of them",
+                                SIZE_MAX, s, error);
+  ss_table_free(table);
+  return ok;
+}
+
 static bool write_place(const struct ss_page_places *places, const struct ss_page_place *place, FILE *s,
                         struct ss_error *error) {
   const bool folded = places->count > OPEN_MAX;
@@ -249,7 +261,8 @@ static bool write_place(const struct ss_page_places *places, const struct ss_pag
   fputc('\n', s);
   struct ss_table *table = write_words(place, s) ? ss_results_block(place->point, place->count) : NULL;
   if (!table) return ss_fail_memory(error, "writing a table");
-  const bool ok = ss_table_html(table, NULL, (size_t)(place->best - place->point), s, error);
+  const bool ok =
+      ss_table_html(table, NULL, (size_t)(place->best - place->point), s, error) && write_links(place, s, error);
   ss_table_free(table);
   fputs(folded ? "</details>\n" : "", s);
   return ok;
@@ -265,6 +278,10 @@ static void write_legend(const struct ss_results *points, FILE *s) {
     if (n->more) fputc(' ', s), ss_html_text(n->more, s);
     fputs("</dd>\n", s);
   }
+  fputs("<dt>egress, ingress</dt><dd>ports of ranks and servers: the share of the time in which bytes flow through "
+        "them</dd>\n<dt>NIC, uplink, downlink, bus</dt><dd>the same of cards that ranks of a node share, of links of "
+        "groups of nodes, of a node's bus: columns that are not there are not shared on this cluster</dd>\n",
+        s);
   fputs("</dl>\n", s);
 }
 

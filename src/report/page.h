@@ -7,6 +7,7 @@
 
 #include "cost/forms.h"
 #include "report/results.h"
+#include "study/window.h"
 
 struct ss_page_expectation {
   const char *text;  /* "time_s of zen < allreduce at ranks = 16" */
@@ -23,7 +24,8 @@ struct ss_page {
   size_t expectations;
   const struct ss_costs *costs; /* whose forms the points have */
   const struct ss_results *points;
-  struct ss_error lacking; /* out: why figures were not drawn; no text when they were */
+  const struct ss_turns *turns; /* of the points; NULL: nobody asked */
+  struct ss_error lacking;      /* out: why figures were not drawn; no text when they were */
 };
 
 /* Without gnuplot the page has the figures' data instead, and `lacking` says why. */

@@ -1,6 +1,7 @@
 #include "report/page_answer.h"
 
 #include "report/html.h"
+#include "report/links.h"
 #include "report/table.h"
 
 #include <math.h>
@@ -31,6 +32,18 @@ static bool tensors_differ(const struct ss_page_places *places) {
     first = i + 1;
   }
   return false;
+}
+
+static bool write_why(const struct ss_result *p, FILE *s) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) return false;
+  ss_links_words(p, stream);
+  const bool ok = fclose(stream) == 0;
+  if (ok && size > 0) fputs("<p>", s), ss_html_text(text, s), fputs("</p>\n", s);
+  free(text);
+  return ok;
 }
 
 static void write_one_answer(const struct ss_page_place *place, FILE *s) {
@@ -148,7 +161,7 @@ static bool write_many_answers(const struct ss_page_places *places, FILE *s, str
 }
 
 static void winner_row(struct ss_table *table, struct ss_page_places *places, const struct ss_page_place *place) {
-  char text[32];
+  char text[32], bound[SS_BOUND_TEXT_SIZE];
   const struct ss_result *best = place->best, *next = place->next;
   for (size_t i = 0; i < places->axes; i++) {
     const char *value = ss_page_value(places, &places->axis[i], place->point);
@@ -162,18 +175,22 @@ static void winner_row(struct ss_table *table, struct ss_page_places *places, co
   if (isfinite(place->dense) && best->time > 0) ss_table_cell(table, "%.2fx", place->dense / best->time);
   else ss_table_cell(table, "-");
   ss_table_cell(table, "%s", best->lossless ? "yes" : "NO");
+  ss_table_cell(table, "%s", ss_bound_text(best, bound));
+  ss_table_cell(table, "%s", ss_busiest_text(best, bound));
 }
 
 static bool write_winners(struct ss_page_places *places, FILE *s, struct ss_error *error) {
-  const char *heads[SS_PAGE_AXES + 6];
+  static const char *const rest[] = {"<fastest", "time",     "<next",       "margin",
+                                     "vs dense", "lossless", "<bottleneck", "<busiest kind"};
+  enum { REST = sizeof rest / sizeof *rest };
+  const char *heads[SS_PAGE_AXES + REST];
   char words[SS_PAGE_AXES][80];
   size_t columns = 0, rows = 0;
   for (size_t i = 0; i < places->axes; i++) {
     snprintf(words[i], sizeof words[i], "%s%.70s", places->axis[i].numeric ? "" : "<", places->axis[i].word);
     heads[columns++] = words[i];
   }
-  const char *const rest[] = {"<fastest", "time", "<next", "margin", "vs dense", "lossless"};
-  for (size_t i = 0; i < 6; i++) heads[columns++] = rest[i];
+  for (size_t i = 0; i < REST; i++) heads[columns++] = rest[i];
   struct ss_table *table = ss_table_new(columns, heads);
   if (!table) return ss_fail_memory(error, "writing the answer");
   for (size_t i = 0; i < places->count && rows < WINNERS_MAX; i++)
@@ -185,6 +202,46 @@ static bool write_winners(struct ss_page_places *places, FILE *s, struct ss_erro
     fprintf(s, "<p>%zu more places.</p>\n", places->deciding - rows);
   return ok;
 }
+
+/* --- the window ----------------------------------------------------------------------------------------------- */
+
+static const struct ss_page_place *place_of(const struct ss_page_places *places, const struct ss_result *point) {
+  for (size_t i = 0; i < places->count; i++) {
+    const struct ss_page_place *place = &places->place[i];
+    if (point >= place->point && point < place->point + place->count) return place;
+  }
+  return NULL;
+}
+
+static void write_turn(const struct ss_page_places *places, const struct ss_turn *t, FILE *s) {
+  char text[SS_TURN_TEXT_SIZE];
+  const struct ss_page_place *place = place_of(places, t->faster);
+  fputs("<li>", s);
+  if (t->winner) fputs("<strong>the fastest turns</strong>: ", s);
+  if (place && place->text[0]) ss_html_text(place->text, s), fputs(": ", s);
+  if (places->several_tensors) ss_html_text(t->faster->tensor, s), fputs(": ", s);
+  ss_html_text(ss_turn_text(t, text, sizeof text), s);
+  fputs("</li>\n", s);
+}
+
+/* Turns of the fastest first; more than some nobody reads. */
+static void write_turns(const struct ss_page_places *places, const struct ss_turns *turns, FILE *s) {
+  enum { SHOWN = 12 };
+  size_t shown = 0;
+  if (!turns || turns->count == 0) return;
+  fputs("<div class=\"note\" id=\"window\">\n<p>The order of schemes depends on the cluster's "
+        "<code>window</code>, how many messages a port has under way. Find out which your library has before you "
+        "rely on it:</p>\n<ul>\n",
+        s);
+  for (int winner = 1; winner >= 0; winner--)
+    for (size_t i = 0; i < turns->count && shown < SHOWN; i++)
+      if (turns->turn[i].winner == winner) write_turn(places, &turns->turn[i], s), shown++;
+  fputs("</ul>\n", s);
+  if (turns->count > shown) fprintf(s, "<p>%zu more pairs turn.</p>\n", turns->count - shown);
+  fputs("</div>\n", s);
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------ */
 
 static bool kernels_counted(const struct ss_results *points) {
   for (size_t i = 0; i < points->count; i++)
@@ -209,7 +266,10 @@ bool ss_page_answer(const struct ss_page *page, struct ss_page_places *places, F
   fputs("<section id=\"answer\">\n<h2>The answer</h2>\n<div class=\"answer\">\n", s);
   if (places->deciding == 1) {
     for (size_t i = 0; i < places->count; i++)
-      if (places->place[i].decides) write_one_answer(&places->place[i], s);
+      if (places->place[i].decides) {
+        write_one_answer(&places->place[i], s);
+        if (!write_why(places->place[i].best, s)) return ss_fail_memory(error, "writing the answer");
+      }
   } else if (!write_many_answers(places, s, error)) {
     return false;
   }
@@ -221,6 +281,7 @@ bool ss_page_answer(const struct ss_page *page, struct ss_page_places *places, F
     fprintf(s, "<p class=\"fails\">%zu of %zu <a href=\"#expectations\">expectations</a> failed.</p>\n", failed,
             page->expectations);
   fputs("</div>\n", s);
+  write_turns(places, page->turns, s);
   if (places->deciding > 1 && !write_winners(places, s, error)) return false;
   write_uncounted(page->points, s);
   fputs("</section>\n", s);

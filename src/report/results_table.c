@@ -1,4 +1,5 @@
 /* The table of results: in words first, then the numbers, one block for each place of the grid. */
+#include "report/links.h"
 #include "report/results.h"
 #include "report/table.h"
 
@@ -146,8 +147,8 @@ static void add_row(struct ss_table *table, const struct ss_result *p, double de
   else ss_table_cell(table, "-");
   form_cells(table, p);
   unit_cell(table, SS_TIME, p->paper_s);
-  if (p->bound_by[0] && p->time > 0) ss_table_cell(table, "%s %.0f%%", p->bound_by, 100 * p->bound / p->time);
-  else ss_table_cell(table, "-");
+  char bound[SS_BOUND_TEXT_SIZE];
+  ss_table_cell(table, "%s", ss_bound_text(p, bound));
 }
 
 struct ss_table *ss_results_block(const struct ss_result *points, size_t n) {

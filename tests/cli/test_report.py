@@ -236,6 +236,63 @@ def page_reproduces_itself(folder):
     assert f"{version}, called as" in page.words["p"]
 
 
+# Four ranks; of 100 rows of 10 floats each has the same 10, which it sends as 440 B.
+UNIFORM = {"uniform": {"rows": 100, "row_width": 10, "density": 0.1, "overlap": "full"}}
+DIRECT, DOUBLING = ({"name": "allgather", "label": label, "algorithm": algorithm}
+                    for label, algorithm in (("direct", "direct"), ("doubling", "recursive-doubling")))
+
+
+def small_world(folder, latency, *schemes, **fields):
+    cluster = {"name": "flat", "latency": latency, "bandwidth": "1GB/s", **fields.pop("cluster", {})}
+    (folder / "small.json").write_text(json.dumps({"trace": UNIFORM, "ranks": 4, "cluster": cluster, "schemes": schemes, **fields}))
+    return folder / "small.json"
+
+
+@test
+def an_answer_says_why(folder):
+    """Messages of 440 B take 1 us. A ring's ports have three of them without a pause. A server takes four and then sends four: half of the
+    time its egress has one, an eighth of it that of each of four ranks; the mean over the five is a fifth."""
+    page = page_of(small_world(folder, "560ns", "allgather", {"name": "ps", "servers": 1}), folder=folder)
+    assert "Its bottleneck is the egress of rank 0: what that has to carry takes 3 us, 100% of the time." in page.words["p"], page.words["p"][:600]
+    assert "on the busiest link of a kind / in the mean: egress 100% / 100%, ingress 100% / 100%." in page.words["p"]
+    assert page.rows("scheme", "egress", "ingress") == [[{"scheme": "allgather", "egress": "100% / 100%", "ingress": "100% / 100%"},
+                                                         {"scheme": "ps", "egress": "50% / 20%", "ingress": "50% / 20%"}]]
+    assert "columns that are not there are not shared" in page.words["dd"]
+
+
+@test
+def each_place_says_why(folder):
+    page = page_of("scenarios/demo.json", folder=folder)
+    points = json.loads(call("run", "scenarios/demo.json", "--format", "json", "--quiet")[0])["points"]
+    rows = page.rows("cluster", "fastest")[0]
+    assert len(rows) == 3
+    for row in rows:
+        point = next(p for p in points if p["cluster"] == row["cluster"] and p["label"] == row["fastest"])
+        assert row["bottleneck"] == f"{point['bound_by']} {100 * point['bound_s'] / point['time_s']:.0f}%", row
+        busiest = max(kind["busy_max"] for kind in point["links"].values())
+        assert row["busiest kind"].endswith(f" {100 * busiest:.0f}%"), (row, busiest)
+    tables = page.rows("scheme", "egress", "ingress", "NIC out", "NIC in")
+    assert len(tables) == 3 and all(len(rows) == 4 for rows in tables)
+
+
+@test
+def a_ranking_that_depends_on_the_window_is_told(folder):
+    """Start-ups of 100 us follow one another: 3 of direct messages, 2 of doubling; with all at once direct ones have 1. Bytes take 1.32 us."""
+    turn = "with window 1 doubling takes 201 us and direct 301 us, with window all 201 us and 101 us"
+    page = page_of(small_world(folder, "100us", DOUBLING, DIRECT), folder=folder)
+    assert f"the fastest turns: {turn}" in page.words["li"], page.words["li"][:500]
+    assert "The order of schemes depends on the cluster's window" in page.words["p"]
+    assert page.told == f'sparsync report: warning: the fastest scheme depends on the cluster\'s "window": {turn}\n', page.told
+    other = page_of(small_world(folder, "100us", DOUBLING, DIRECT, cluster={"window": "all"}), folder=folder)
+    assert "with window all direct takes 101 us and doubling 201 us, with window 1 301 us and 201 us" in other.words["li"]
+    for still in (small_world(folder, "0us", DOUBLING, DIRECT), small_world(folder, "100us", DOUBLING, DIRECT, cluster={"model": "alpha-beta"})):
+        page = page_of(still, folder=folder)
+        assert "window" not in page.ids and page.told == "", page.told
+    swept = page_of(small_world(folder, "100us", DOUBLING, DIRECT, ranks=[2, 4, 8]), folder=folder)
+    assert f"the fastest turns: 4 ranks: {turn}" in swept.words["li"] and "2 ranks: with" not in swept.words["li"]
+    assert "8 ranks: with window 1" in swept.words["li"] and "(the page names more pairs)" in swept.told
+
+
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 

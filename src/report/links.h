@@ -1,0 +1,26 @@
+/* What bounds a run, and how busy its links are, in words and as a table. */
+#ifndef SS_REPORT_LINKS_H
+#define SS_REPORT_LINKS_H
+
+#include "study/results.h"
+
+#include <stdio.h>
+
+struct ss_table;
+
+/* "NIC of node 3, out 94%": what bounds the run, and the share of its time that it needs at the very least; "-" when
+ * nothing was sent. Returns `text`. */
+enum { SS_BOUND_TEXT_SIZE = SS_LINK_NAME_SIZE + 16 };
+const char *ss_bound_text(const struct ss_result *point, char text[SS_BOUND_TEXT_SIZE]);
+/* "NIC out 94%": the kind whose busiest link is busiest of all, and the share of the time in which bytes flow on it;
+ * "-" where no kind is known ("*"). Returns `text`. */
+const char *ss_busiest_text(const struct ss_result *point, char text[SS_BOUND_TEXT_SIZE]);
+/* Sentences on both for one result: what no run of these messages is faster than, and each kind of link. Nothing when
+ * nothing was sent. */
+void ss_links_words(const struct ss_result *point, FILE *stream);
+
+/* The schemes by kinds of link, "94% / 61%" of the busiest and of the mean; the caller's. NULL when memory is short;
+ * *any is false, and the table NULL, where no kind is known. */
+struct ss_table *ss_links_table(const struct ss_result *points, size_t n, bool *any);
+
+#endif
