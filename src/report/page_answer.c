@@ -224,21 +224,25 @@ static void write_turn(const struct ss_page_places *places, const struct ss_turn
   fputs("</li>\n", s);
 }
 
-/* Turns of the fastest first; more than some nobody reads. */
+/* Turns of the fastest first; more than a few are folded away, and more than many nobody reads. */
 static void write_turns(const struct ss_page_places *places, const struct ss_turns *turns, FILE *s) {
-  enum { SHOWN = 12 };
+  enum { OPEN = 2, SHOWN = 100 };
   size_t shown = 0;
   if (!turns || turns->count == 0) return;
   fputs("<div class=\"note\" id=\"window\">\n<p>The order of schemes depends on the cluster's "
-        "<code>window</code>, how many messages a port has under way. Find out which your library has before you "
-        "rely on it:</p>\n<ul>\n",
+        "<code>window</code>: how many messages a port has under way.</p>\n<ul>\n",
         s);
   for (int winner = 1; winner >= 0; winner--)
-    for (size_t i = 0; i < turns->count && shown < SHOWN; i++)
-      if (turns->turn[i].winner == winner) write_turn(places, &turns->turn[i], s), shown++;
+    for (size_t i = 0; i < turns->count && shown < SHOWN; i++) {
+      if (turns->turn[i].winner != winner) continue;
+      if (shown == OPEN)
+        fprintf(s, "</ul>\n<details><summary>%zu more pairs turn</summary>\n<ul>\n", turns->count - OPEN);
+      write_turn(places, &turns->turn[i], s);
+      shown++;
+    }
   fputs("</ul>\n", s);
-  if (turns->count > shown) fprintf(s, "<p>%zu more pairs turn.</p>\n", turns->count - shown);
-  fputs("</div>\n", s);
+  if (turns->count > shown) fprintf(s, "<p>The first %zu are listed.</p>\n", shown);
+  fputs(shown > OPEN ? "</details>\n</div>\n" : "</div>\n", s);
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------------ */
