@@ -22,9 +22,37 @@ static void time_cell(struct ss_table *table, const cJSON *point, const char *na
   else ss_table_cell(table, "%s..%s", text[1], text[2]);
 }
 
-static bool print_rows(const cJSON *points, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<form", "ranks", "exact", "as printed", "<formula"};
-  struct ss_table *table = ss_table_new(5, heads);
+/* The time on the cluster's nodes and cards. */
+static void placed_cell(struct ss_table *table, const cJSON *point) {
+  const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(point, "placed_s"),
+              *kind = cJSON_GetObjectItemCaseSensitive(point, "placed");
+  char text[64];
+  if (!cJSON_IsNumber(seconds)) ss_table_cell(table, "-");
+  else
+    ss_table_cell(table, "%s%s", strcmp(kind->valuestring, "exact") == 0 ? "" : ">= ",
+                  ss_units_format(text, sizeof text, SS_TIME, seconds->valuedouble));
+}
+
+static void print_notes(const struct ss_cluster *cluster, FILE *stream) {
+  const uint32_t nics = ss_cluster_nics(cluster);
+  char bandwidth[32], latency[32];
+  ss_units_format(bandwidth, sizeof bandwidth, SS_RATE, 1 / cluster->inter.beta);
+  ss_units_format(latency, sizeof latency, SS_TIME, cluster->inter.alpha);
+  fprintf(stream, "\nflat      every message on a link of its own of the class between nodes (%s, %s)\n", latency,
+          bandwidth);
+  ss_units_format(bandwidth, sizeof bandwidth, SS_RATE, 1 / cluster->intra.beta);
+  ss_units_format(latency, sizeof latency, SS_TIME, cluster->intra.alpha);
+  fprintf(stream, "on nodes  %s with %u GPU%s and %u card%s a node", cluster->name, cluster->gpus_per_node,
+          cluster->gpus_per_node == 1 ? "" : "s", nics, nics == 1 ? "" : "s");
+  if (cluster->gpus_per_node > 1) fprintf(stream, "; inside a node %s, %s", latency, bandwidth);
+  fputs("; >=: no time is below it; -: not known\n"
+        "Closed forms: no kernels, no imbalance. --format json adds sources and errata.\n",
+        stream);
+}
+
+static bool print_rows(const cJSON *points, const struct ss_cluster *cluster, FILE *stream, struct ss_error *error) {
+  static const char *const heads[] = {"<form", "ranks", "flat", "on nodes", "as printed", "<formula"};
+  struct ss_table *table = ss_table_new(6, heads);
   if (!table) return ss_fail_memory(error, "printing costs");
   for (const cJSON *p = points->child; p; p = p->next) {
     const cJSON *formula = cJSON_GetObjectItemCaseSensitive(p, "formula"),
@@ -33,6 +61,7 @@ static bool print_rows(const cJSON *points, FILE *stream, struct ss_error *error
     ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(p, "form")->valuestring);
     ss_table_cell(table, "%.0f", cJSON_GetObjectItemCaseSensitive(p, "ranks")->valuedouble);
     time_cell(table, p, "formula");
+    placed_cell(table, p);
     time_cell(table, p, "paper");
     if (cJSON_IsString(low) && !cJSON_IsString(formula))
       ss_table_cell(table, "%s .. %s", low->valuestring, high->valuestring);
@@ -40,13 +69,13 @@ static bool print_rows(const cJSON *points, FILE *stream, struct ss_error *error
   }
   bool ok = ss_table_print(table, stream, error);
   ss_table_free(table);
-  fputs("\nClosed forms on one flat link class; no kernels, no imbalance. --format json adds sources and errata.\n",
-        stream);
+  print_notes(cluster, stream);
   return ok;
 }
 
 struct answer {
   const cJSON *root;
+  const struct ss_cluster *cluster;
   enum ss_format format;
 };
 
@@ -55,10 +84,16 @@ static bool print(const void *context, FILE *stream, struct ss_error *error) {
   const cJSON *points = cJSON_GetObjectItemCaseSensitive(a->root, "points");
   return a->format == SS_JSON  ? ss_json_print(a->root, stream, error)
          : a->format == SS_CSV ? ss_flat_csv(points, stream, error)
-                               : print_rows(points, stream, error);
+                               : print_rows(points, a->cluster, stream, error);
 }
 
-static bool evaluate(const struct ss_call *call, const struct ss_forms_call *c, struct ss_error *error) {
+struct arguments {
+  struct ss_forms_arguments head;
+  struct ss_nodes_change nodes;
+};
+
+static bool evaluate(const struct ss_call *call, const struct arguments *arguments, struct ss_error *error) {
+  const struct ss_forms_call *c = &arguments->head.forms;
   uint32_t ranks[256];
   struct ss_cluster cluster;
   struct ss_costs costs;
@@ -68,13 +103,13 @@ static bool evaluate(const struct ss_call *call, const struct ss_forms_call *c, 
                                        .scheme = call->operand,
                                        .schemes = call->operands,
                                        .design = c->files > 0};
-  if (!ss_forms_cluster(call, &cluster, error) ||
+  if (!ss_forms_cluster(call, &cluster, error) || !ss_cluster_change_nodes(&cluster, &arguments->nodes, error) ||
       !ss_ranks_parse(call->request.ranks ? call->request.ranks : "4..64", ranks, 256, &question.rank_counts,
                       error) ||
       !ss_costs_open(c->file, c->files, &costs, error))
     return false;
   cJSON *root = ss_costs_json(&costs, &question, error);
-  const bool ok = root && ss_output_write(call->output, print, &(struct answer){root, call->format}, error);
+  const bool ok = root && ss_output_write(call->output, print, &(struct answer){root, &cluster, call->format}, error);
   cJSON_Delete(root);
   ss_costs_close(&costs);
   return ok;
@@ -85,13 +120,23 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   if (!(c->with.bytes > 0 && c->with.density > 0))
     return ss_fail(error, SS_BAD_INPUT, "say --M SIZE and --density SHARE (sparsync cost --help)");
   if (c->with.density > 1) return ss_fail(error, SS_BAD_INPUT, "--density: %g is above 1", c->with.density);
-  return evaluate(call, c, error);
+  return evaluate(call, (const struct arguments *)call, error);
 }
 
 static const struct ss_option_spec options[] = {
     SS_OPTION_OPERANDS,
     SS_FORMS_OPTIONS("rank counts (.. doubles; 4..64)"),
     SS_FORMS_ONLY_OPTIONS,
+    {"", SS_HEADING,
+     .help = "the nodes, where they are not the cluster's (--bandwidth and --latency are those between nodes):"},
+    {"--gpus-per-node", SS_COUNT(struct arguments, nodes.gpus_per_node, 1, 1u << 20), .value = "N",
+     .help = "ranks that a node has"},
+    {"--nics", SS_COUNT(struct arguments, nodes.nics, 1, 1u << 20), .value = "N",
+     .help = "cards that the ranks of a node share"},
+    {"--intra-bandwidth", SS_QUANTITY(struct arguments, nodes.intra_bandwidth, SS_RATE, SS_ABOVE_ZERO, INFINITY),
+     .value = "RATE", .help = "between two ranks of a node"},
+    {"--intra-latency", SS_QUANTITY(struct arguments, nodes.intra_latency, SS_TIME, 0, INFINITY), .value = "TIME",
+     .help = "between two ranks of a node"},
     SS_OPTIONS_OUTPUT,
     {"--trace", SS_REFUSED,
      .help = "closed forms need no trace (sparsync run simulates one, beside its closed forms)"},
@@ -101,18 +146,21 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_cost = {
     .name = "cost",
     .summary = "closed forms only: no trace, no simulation",
-    .usage =
-        "usage: sparsync cost [SCHEME...] --M SIZE --density SHARE [OPTION...]\n"
-        "\n"
-        "Evaluates the closed forms of models/costs: what the schedule gives (exact, or bounds) and what the paper "
-        "prints.\n"
-        "Without SCHEME: of all but the points of ZEN's design space (say \"design\").\n",
+    .usage = "usage: sparsync cost [SCHEME...] --M SIZE --density SHARE [OPTION...]\n"
+             "\n"
+             "Evaluates the closed forms of models/costs: what the schedule gives on one flat class of links (or "
+             "bounds of "
+             "it),\n"
+             "what becomes of that on the cluster's nodes and cards, and what the paper prints.\n"
+             "Without SCHEME: of all but the points of ZEN's design space (say \"design\").\n",
     .examples =
         "examples:\n"
         "  sparsync cost --M 856MB --density 2.8% --row-width 64 --ranks 4..64\n"
         "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth "
-        "100Gbps\n",
+        "100Gbps\n"
+        "  sparsync cost zen alltoall --M 856MB --density 2.8% --cluster rtx3090-100g-ib --nics 2 --intra-bandwidth "
+        "25GB/s\n",
     .options = options,
-    .size = sizeof(struct ss_forms_arguments),
-    .defaults = &(const struct ss_forms_arguments){.forms = SS_FORMS_DEFAULTS},
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.head.forms = SS_FORMS_DEFAULTS, .nodes = SS_NODES_AS_THEY_ARE},
     .run = run};

@@ -55,6 +55,5 @@ bool ss_forms_cluster(const struct ss_call *call, struct ss_cluster *cluster, st
     ok = positive(call->request.bandwidth, SS_RATE, "bandwidth", &rate, error);
     if (ok) ss_cluster_set_beta(cluster, 1 / rate);
   }
-  if (ok && !cluster->has_intra) cluster->intra = cluster->inter;
   return ok;
 }

@@ -2,10 +2,14 @@
 
 #include <math.h>
 
-/* What a form is made of, at so many ranks: start-ups and bytes of the rank that has most to do. */
+/* What a form is made of: start-ups and bytes of the rank that has most to do. */
 struct parts {
   double startups, bytes;
 };
+
+static double takes(struct ss_link link, struct parts p) {
+  return p.startups * link.alpha + p.bytes * link.beta;
+}
 
 static bool take_apart(const struct ss_cost *cost, const struct ss_symbols *symbols, double ranks, struct parts *out,
                        struct ss_error *error) {
@@ -19,59 +23,145 @@ static bool take_apart(const struct ss_cost *cost, const struct ss_symbols *symb
   return ss_formula_evaluate(cost->exact, &one, &out->bytes, error);
 }
 
-static double takes(struct ss_link link, struct parts p) {
-  return p.startups * link.alpha + p.bytes * link.beta;
+/* --- running sums ------------------------------------------------------------------------------------------- */
+
+/* The unions of some of the ranks, but not of one or of all, hold twice as much. */
+static double more_gamma(const void *context, double k) {
+  const struct ss_symbols *s = context;
+  return s->gamma(s->gamma_context, k) * (k > 1 && k < s->P ? 2 : 1);
 }
 
-/* r to r + 1: in every step one message leaves each node, and the slower of the two classes sets the pace. */
-static struct ss_placed ring(const struct ss_cluster *c, struct parts all) {
-  return (struct ss_placed){fmax(takes(c->inter, all), takes(c->intra, all)), true};
+static double more_blocks(const void *context, double k) {
+  const struct ss_symbols *s = context;
+  return s->blocks(s->blocks_context, k) * (k > 1 && k < s->P ? 2 : 1);
 }
 
-/* Everybody to everybody else: of P - 1 peers P - g are on other nodes. A port has its messages one after the other;
- * a card carries those of all its ranks. */
-static struct ss_placed exchange(const struct ss_cluster *c, struct parts all, double ranks, double sharing) {
-  const struct ss_link outside = c->has_exchange ? c->exchange : c->inter;
-  const double away = (ranks - c->gpus_per_node) / (ranks - 1);
-  const struct parts far = {away * all.startups, away * all.bytes};
-  const struct parts near = {all.startups - far.startups, all.bytes - far.bytes};
-  const double port = takes(outside, far) + takes(c->intra, near), card = sharing * far.bytes * outside.beta;
-  return (struct ss_placed){fmax(port, card), false};
+/* Whether ranks send sums of what some of them have. The form takes the unions of equally many ranks for equally
+ * large; where they are not, every round waits for the largest. */
+static bool sends_running_sums(const struct ss_cost *cost, const struct ss_symbols *symbols, struct parts all,
+                               bool *out, struct ss_error *error) {
+  struct ss_symbols other = *symbols;
+  struct parts more;
+  other.gamma = symbols->gamma ? more_gamma : NULL, other.gamma_context = symbols;
+  other.blocks = symbols->blocks ? more_blocks : NULL, other.blocks_context = symbols;
+  if (!take_apart(cost, &other, symbols->P, &more, error)) return false;
+  *out = more.bytes != all.bytes;
+  return true;
 }
 
-/* p with p xor 2^t: the first rounds stay on the node, as if it were all there is; in the others all its ranks send
- * at once. */
-static struct ss_placed doubling(const struct ss_cluster *c, struct parts all, struct parts inside, double sharing) {
-  const struct parts far = {all.startups - inside.startups, sharing * (all.bytes - inside.bytes)};
-  return (struct ss_placed){takes(c->intra, inside) + takes(c->inter, far), true};
-}
+/* --- patterns ----------------------------------------------------------------------------------------------- */
+
+/* How the ranks sit. */
+struct seats {
+  const struct ss_cluster *cluster;
+  double ranks, nodes, per_node;
+  double sharing;  /* ranks on the busiest card */
+  bool cards_wait; /* a card has one message at a time, from its start-up to its end */
+};
 
 static bool power_of_two(double n) {
   return n >= 1 && n == exp2(floor(log2(n)));
 }
 
-/* Whole nodes, one cost a class, nothing between nodes but cards. */
-static bool covered(const struct ss_cluster *c, double ranks) {
-  return ranks > c->gpus_per_node && fmod(ranks, c->gpus_per_node) == 0 && c->fabric_levels == 0 &&
-         !c->intra_shared && c->inter_segments.count == 0 && c->intra_segments.count == 0 &&
-         c->exchange_segments.count == 0 && ss_cluster_window(c) == 1;
+static bool whole_nodes(const struct seats *s) {
+  return s->ranks == s->nodes * s->per_node;
+}
+
+static double on_card(const struct seats *s, struct ss_link link, struct parts p) {
+  return s->sharing * (s->cards_wait ? takes(link, p) : p.bytes * link.beta);
+}
+
+/* r to r + 1: in every step one message leaves each node, and the slower of the two classes sets the pace. Where one
+ * is slow to start and the other slow to send, steps of several sizes have no common pace. */
+static struct ss_placed ring(const struct seats *s, struct parts all) {
+  const struct ss_link far = s->cluster->inter, near = s->per_node > 1 ? s->cluster->intra : far;
+  const bool ordered = (far.alpha - near.alpha) * (far.beta - near.beta) >= 0;
+  return (struct ss_placed){fmax(takes(far, all), takes(near, all)), ordered};
+}
+
+/* Everybody to everybody else: of P - 1 peers P - g are on other nodes. A port starts its messages one after the
+ * other, or `window` of them at a time; a card carries those of all its ranks. */
+static struct ss_placed exchange(const struct seats *s, struct parts all) {
+  const struct ss_cluster *c = s->cluster;
+  const struct ss_link outside = c->has_exchange ? c->exchange : c->inter;
+  const double away = (s->ranks - s->per_node) / (s->ranks - 1), window = ss_cluster_window(c);
+  const struct parts far = {away * all.startups, away * all.bytes};
+  const struct parts near = {all.startups - far.startups, all.bytes - far.bytes};
+  const double startups = far.startups * outside.alpha + near.startups * c->intra.alpha;
+  const double outgoing = far.bytes * outside.beta, inside = near.bytes * c->intra.beta;
+  const double port = window > 1 ? fmax(startups / window, fmax(outgoing, inside)) : startups + outgoing + inside;
+  return (struct ss_placed){fmax(port, on_card(s, outside, far)), s->per_node == 1 && window == 1};
+}
+
+/* p with p xor 2^t: the first rounds stay on the node, as if it were all there is; in the others all its ranks send
+ * at once. */
+static struct ss_placed doubling(const struct seats *s, struct parts all, struct parts inside) {
+  const struct parts far = {all.startups - inside.startups, all.bytes - inside.bytes};
+  const double first = s->cards_wait ? 0 : far.startups * s->cluster->inter.alpha;
+  return (struct ss_placed){takes(s->cluster->intra, inside) + first + on_card(s, s->cluster->inter, far), true};
+}
+
+/* --- clusters ----------------------------------------------------------------------------------------------- */
+
+static struct seats sit(const struct ss_cluster *c, double ranks) {
+  const double per_node = c->gpus_per_node;
+  return (struct seats){.cluster = c,
+                        .ranks = ranks,
+                        .nodes = ceil(ranks / per_node),
+                        .per_node = per_node,
+                        .sharing = ceil(per_node / ss_cluster_nics(c)),
+                        .cards_wait = !ss_cluster_fair(c) && c->nic_per_node};
+}
+
+/* One cost a class, and nothing shared between nodes but cards, nor inside them. */
+static bool covered(const struct seats *s) {
+  const struct ss_cluster *c = s->cluster;
+  return !c->intra_shared && c->inter_segments.count == 0 && c->intra_segments.count == 0 &&
+         c->exchange_segments.count == 0 && (c->fabric_levels == 0 || s->nodes <= c->fabric[0].nodes);
+}
+
+/* The class that all messages take, alone on its links; NULL: there are several, or links are shared. */
+static const struct ss_link *only_class(const struct seats *s) {
+  const struct ss_cluster *c = s->cluster;
+  if (ss_cluster_window(c) > 1) return NULL;
+  if (s->nodes == 1) return s->per_node > 1 ? &c->intra : &c->inter;
+  const bool alike = s->per_node == 1 || (c->intra.alpha == c->inter.alpha && c->intra.beta == c->inter.beta);
+  return alike && s->sharing == 1 && !s->cards_wait && !c->has_exchange ? &c->inter : NULL;
+}
+
+static bool place_pattern(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct seats *s,
+                          struct parts all, struct ss_placed *out, struct ss_error *error) {
+  struct parts inside;
+  switch (cost->pattern) {
+  case SS_PATTERN_NONE: break;
+  case SS_PATTERN_RING: *out = ring(s, all); break;
+  case SS_PATTERN_EXCHANGE:
+    if (whole_nodes(s)) *out = exchange(s, all);
+    break;
+  case SS_PATTERN_DOUBLING:
+    if (!whole_nodes(s) || !power_of_two(s->ranks) || !power_of_two(s->per_node)) break;
+    if (!take_apart(cost, symbols, s->per_node, &inside, error)) return false;
+    *out = doubling(s, all, inside);
+  }
+  return true;
 }
 
 bool ss_cost_place(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct ss_cluster *cluster,
                    struct ss_placed *out, struct ss_error *error) {
-  const double ranks = symbols->P, g = cluster->gpus_per_node, sharing = g / ss_cluster_nics(cluster);
-  struct parts all, inside;
+  const struct seats seats = sit(cluster, symbols->P);
+  struct parts all;
+  bool running;
   *out = (struct ss_placed){.seconds = NAN};
-  if (!cost->exact || cost->pattern == SS_PATTERN_NONE || !covered(cluster, ranks)) return true;
-  if (!take_apart(cost, symbols, ranks, &all, error)) return false;
-  switch (cost->pattern) {
-  case SS_PATTERN_NONE: break;
-  case SS_PATTERN_RING: *out = ring(cluster, all); break;
-  case SS_PATTERN_EXCHANGE: *out = exchange(cluster, all, ranks, sharing); break;
-  case SS_PATTERN_DOUBLING:
-    if (!power_of_two(ranks) || !power_of_two(g)) break;
-    if (!take_apart(cost, symbols, g, &inside, error)) return false;
-    *out = doubling(cluster, all, inside, sharing);
-  }
+  if (!cost->exact || !covered(&seats) || symbols->P <= 1) return true;
+  if (!take_apart(cost, symbols, symbols->P, &all, error) || !sends_running_sums(cost, symbols, all, &running, error))
+    return false;
+  const struct ss_link *link = only_class(&seats);
+  if (link) *out = (struct ss_placed){takes(*link, all), true};
+  else if (seats.nodes > 1 && !place_pattern(cost, symbols, &seats, all, out, error)) return false;
+  if (!running) return true;
+  /* A ring's partial sums pass through links of both classes: which union meets the slow ones, a form does not say.
+   */
+  if (cost->pattern == SS_PATTERN_RING && !link && seats.per_node > 1) out->seconds = NAN;
+  out->exact = false;
   return true;
 }

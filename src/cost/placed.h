@@ -1,8 +1,9 @@
 /* Closed forms on clusters whose ranks sit on nodes and share cards: what a form for one flat class of links becomes
  * when it is known which of its messages leave a node.
  *
- * A form is linear in alpha and beta: A start-ups and B bytes at a rank. Its pattern says which of them go to other
- * nodes; then the busiest port and the busiest card follow (docs/model.md, "Closed forms"). */
+ * A form is linear in alpha and beta: A start-ups and B bytes at a rank. Where all its messages take the same class
+ * and share nothing, it holds as it is. Elsewhere its pattern says which of them go to other nodes; then the busiest
+ * port and the busiest card follow (docs/model.md, "On nodes and cards"). */
 #ifndef SS_COST_PLACED_H
 #define SS_COST_PLACED_H
 
@@ -10,8 +11,8 @@
 #include "machine/cluster.h"
 
 struct ss_placed {
-  double seconds; /* NaN: the form has no pattern, or its ranks fill no whole nodes, or a fabric lies between */
-  bool exact;     /* of equal blocks this is the time; else no time is below it */
+  double seconds; /* NaN: not known on this cluster */
+  bool exact;     /* of inputs as the form assumes them this is the time; else no time is below it */
 };
 
 /* `symbols` as for ss_cost_evaluate; alpha and beta in it do not count, the cluster's do. */

@@ -34,6 +34,8 @@ static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss
   cJSON_AddStringToObject(o, "form", form);
   cJSON_AddNumberToObject(o, "ranks", s->P);
   cJSON_AddStringToObject(o, "cluster", cluster->name);
+  cJSON_AddNumberToObject(o, "gpus_per_node", cluster->gpus_per_node);
+  cJSON_AddNumberToObject(o, "nics", ss_cluster_nics(cluster));
   ss_json_add_number(o, "density", s->nnz / s->R);
   ss_json_add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
   ss_json_add_number(o, "formula_s", values.exact);

@@ -1,5 +1,6 @@
 #include "machine/cluster.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,11 +92,38 @@ static void simplify(struct ss_cluster *c) {
 void ss_cluster_set_latency(struct ss_cluster *c, double alpha) {
   simplify(c);
   c->inter.alpha = c->exchange.alpha = alpha;
+  if (!c->has_intra) c->intra.alpha = alpha;
 }
 
 void ss_cluster_set_beta(struct ss_cluster *c, double beta) {
   simplify(c);
   c->inter.beta = c->exchange.beta = beta;
+  if (!c->has_intra) c->intra.beta = beta;
+}
+
+static bool change_inside(struct ss_cluster *c, const struct ss_nodes_change *change, struct ss_error *error) {
+  if (isnan(change->intra_latency) && isnan(change->intra_bandwidth)) return true;
+  if (c->gpus_per_node == 1)
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "%s has one GPU a node, so there are no links inside nodes to change: say how many GPUs a node has", c->name);
+  c->has_intra = true;
+  c->intra_segments.count = 0;
+  if (!isnan(change->intra_latency)) c->intra.alpha = change->intra_latency;
+  if (!isnan(change->intra_bandwidth)) c->intra.beta = 1 / change->intra_bandwidth;
+  return true;
+}
+
+bool ss_cluster_change_nodes(struct ss_cluster *c, const struct ss_nodes_change *change, struct ss_error *error) {
+  if (change->nics > 0 && !ss_cluster_fair(c))
+    return ss_fail(error, SS_BAD_INPUT, "%s has the model \"alpha-beta\", which knows no number of cards a node",
+                   c->name);
+  if (change->gpus_per_node > 0) c->gpus_per_node = (uint32_t)change->gpus_per_node;
+  if (change->nics > 0) c->nics = (uint32_t)change->nics;
+  if (c->nics > c->gpus_per_node)
+    return ss_fail(error, SS_BAD_INPUT, "%u cards for the %u GPUs of a node: there are at most as many cards as GPUs",
+                   c->nics, c->gpus_per_node);
+  return change_inside(c, change, error);
 }
 
 /* --- are two the same ---------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/notice.h"
 
+#include <math.h>
 #include <stdint.h>
 
 /* Hockney's pair: a message of n bytes takes alpha + n*beta. */
@@ -82,9 +83,22 @@ struct ss_cluster_factors {
 };
 /* Multiplies; cards, segments, buses and fabrics go along. A factor of exactly 1 changes no bit. */
 void ss_cluster_scale(struct ss_cluster *cluster, const struct ss_cluster_factors *factors);
-/* Gives all messages between nodes this latency (s), or this time a byte (s), whatever their length and use. */
+/* Gives all messages between nodes this latency (s), or this time a byte (s), whatever their length and use; those
+ * inside nodes too where the cluster says nothing of them. */
 void ss_cluster_set_latency(struct ss_cluster *cluster, double alpha);
 void ss_cluster_set_beta(struct ss_cluster *cluster, double beta);
+
+/* What is to be different about a cluster's nodes. */
+struct ss_nodes_change {
+  uint64_t gpus_per_node, nics;          /* 0: as it is */
+  double intra_latency, intra_bandwidth; /* s, B/s; NaN: as it is, or between nodes where the cluster says nothing */
+};
+#define SS_NODES_AS_THEY_ARE                                                                                         \
+  { .intra_latency = NAN, .intra_bandwidth = NAN }
+/* Fails where a node would have more cards than GPUs, links inside it but one GPU, or cards that its model cannot
+ * share. */
+bool ss_cluster_change_nodes(struct ss_cluster *cluster, const struct ss_nodes_change *change,
+                             struct ss_error *error) SS_MUST_CHECK;
 
 /* Whether messages take the same on both, whatever the clusters are called. */
 bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b);

@@ -57,21 +57,32 @@ static bool read_supposition(struct ss_node object, struct ss_supposition *c, st
   return c->density <= 1 || ss_node_fail(density, error, "%g is above 1", c->density);
 }
 
+static bool read_nodes(struct ss_node object, struct ss_cluster *cluster, struct ss_error *error) {
+  struct ss_nodes_change change = SS_NODES_AS_THEY_ARE;
+  const struct ss_node latency = ss_node_get(object, "intra_latency");
+  return read_count(object, "gpus_per_node", 1, 1u << 20, &change.gpus_per_node, error) &&
+         read_count(object, "nics", 1, 1u << 20, &change.nics, error) &&
+         (!ss_node_present(latency) || ss_node_nonnegative(latency, SS_TIME, &change.intra_latency, error)) &&
+         read_share(object, "intra_bandwidth", SS_RATE, &change.intra_bandwidth, error) &&
+         ss_cluster_change_nodes(cluster, &change, error);
+}
+
 static bool read_cluster(struct ss_node object, struct ss_cluster *cluster, struct ss_error *error) {
   const struct ss_node node = ss_node_get(object, "cluster");
   const char *name = "p3.16xlarge-25g";
   char path[PATH_MAX];
   struct ss_doc *doc;
-  double rate = 0;
+  double alpha = 0, rate = 0;
   if (ss_node_present(node) && !ss_node_text(node, &name, error)) return false;
   if (!ss_data_find("clusters", name, path, sizeof path, error) || !ss_doc_read(path, 1 << 20, &doc, error))
     return false;
   bool ok = ss_cluster_read(ss_doc_root(doc), cluster, error);
   ss_doc_free(doc);
-  ok = ok && read_share(object, "latency", SS_TIME, &cluster->inter.alpha, error) &&
+  ok = ok && read_share(object, "latency", SS_TIME, &alpha, error) &&
        read_share(object, "bandwidth", SS_RATE, &rate, error);
-  if (ok && rate > 0) cluster->inter.beta = 1 / rate;
-  return ok;
+  if (ok && alpha > 0) ss_cluster_set_latency(cluster, alpha);
+  if (ok && rate > 0) ss_cluster_set_beta(cluster, 1 / rate);
+  return ok && read_nodes(object, cluster, error);
 }
 
 static bool read_schemes(struct ss_node list, const char **names, size_t *count, struct ss_error *error) {
@@ -83,9 +94,10 @@ static bool read_schemes(struct ss_node list, const char **names, size_t *count,
 }
 
 bool ss_answer_cost(struct ss_node object, cJSON **out, struct ss_error *error) {
-  static const char *const keys[] = {"schemes",   "M",       "density", "lookups", "row_width",   "value_bytes",
-                                     "gamma",     "servers", "k",       "teams",   "index_bytes", "block",
-                                     "bandwidth", "ranks",   "cluster", "latency", NULL};
+  static const char *const keys[] = {
+      "schemes", "M",       "density",       "lookups",     "row_width",     "value_bytes",     "gamma",
+      "servers", "k",       "teams",         "index_bytes", "block",         "bandwidth",       "ranks",
+      "cluster", "latency", "gpus_per_node", "nics",        "intra_latency", "intra_bandwidth", NULL};
   SS_AUTO_FREE struct ss_supposition *with = ss_alloc(1, sizeof *with);
   const struct ss_node counts = ss_node_get(object, "ranks");
   const char *names[SCHEMES_MAX];

@@ -598,6 +598,37 @@ def cost_examples(folder):
 
 
 @test
+def cost_on_nodes(folder):
+    """Two cards for four ranks of a node, by hand."""
+    nodes = ["--gpus-per-node", "4", "--nics", "2", "--intra-latency", "2us", "--intra-bandwidth", "8GB/s"]
+    found = costs("--M", "1MiB", "--density", "1/16", "--row-width", "64", "--ranks", "2,4,6,8,16", "--gamma", "none",
+                  "--latency", "10us", "--bandwidth", "1GB/s", *nodes)
+    far, near_, inside, outside = 10e-6, 2e-6, 1 / 8e9, 1 / 1e9
+    x, steps = 256 * 260, {8: 1, 16: 2}  # bytes; rounds of a doubling that leave a node of four
+
+    def holds(form, p, seconds, kind):
+        point = found[form, p]
+        near(point["placed_s"], seconds, f"{form} on {p} ranks")
+        assert point["placed"] == kind and (point["gpus_per_node"], point["nics"]) == (4, 2), point
+
+    for p in (6, 8, 16):  # of a ring, each step waits for the one message that leaves a node
+        holds("allgather-ring", p, (p - 1) * (far + x * outside), "exact")
+    for p in (8, 16):
+        holds("allgather-recursive-doubling", p, 2 * near_ + 3 * x * inside + steps[p] * far + (p - 4) * x * 2 * outside, "exact")
+        # without overlap a rank sends sums of 1, 2, 4, ... ranks, so as many bytes
+        holds("sparcml-rd", p, 2 * near_ + 3 * x * inside + steps[p] * far + (p - 4) * x * 2 * outside, "bound")
+        share = 256 * (256 / p + 4)
+        port = 3 * (near_ + share * inside) + (p - 4) * (far + share * outside)
+        holds("alltoall-gradients", p, max(port, 2 * (p - 4) * share * outside), "bound")
+    for p in (2, 4):  # one node: the flat form of its own links
+        holds("alltoall-gradients", p, (p - 1) * (near_ + 256 * (256 / p + 4) * inside), "exact")
+    assert found["allgather-recursive-doubling", 6]["placed_s"] is None
+    near(found["allgather-ring", 8]["formula_s"], 7 * (far + x * outside), "the flat form stays as it is")
+    out, _ = call("cost", "alltoall", "--M", "1MiB", "--density", "1/16", "--row-width", "64", "--ranks", "4,16", *nodes)
+    assert ">= " in out and "4 GPUs and 2 cards a node; inside a node 2 us, 64 Gbit/s" in out, out
+
+
+@test
 def cost_of_a_form_of_ones_own(folder):
     write(folder, "mine.json", {"scheme": "ps", "exact": "P*alpha + S*x*beta + max(d, gamma(2))*0 + floor(2.5) - 2"})
     point, = points("cost", "--file", folder / "mine.json", "--M", "8kB", "--density", "10%", "--ranks", "3", "--servers", "2",
