@@ -23,15 +23,32 @@ static bool print(const void *context, FILE *stream, struct ss_error *error) {
   return true;
 }
 
+/* Few know their library's window: who plans by it should hear where it decides. */
+static void warn_of_turns(const struct ss_plan *plan) {
+  char text[SS_TURN_TEXT_SIZE];
+  for (size_t i = 0; i < plan->count; i++) {
+    const struct ss_plan_row *row = &plan->row[i];
+    if (row->turn)
+      fprintf(stderr, "sparsync plan: %u ranks, tensor %s: the cheapest depends on the cluster's window: %s\n",
+              row->place->ranks, row->place->tensor, ss_turn_text(row->turn, text, sizeof text));
+  }
+}
+
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_study *study;
   struct ss_results results = {0};
   struct ss_plan plan = {0};
+  struct ss_turns turns = {0};
   call->request.plan = true;
   if (!ss_study_open(&call->request, &study, error)) return false;
-  const bool ok = ss_study_run(study, &call->options, NULL, &results, error) &&
-                  ss_plan_make(&results, &plan, error) &&
-                  ss_output_write(call->output, print, &(struct answer){call, ss_study_name(study), &plan}, error);
+  bool ok = ss_study_run(study, &call->options, NULL, &results, error) && ss_plan_make(&results, &plan, error) &&
+            ss_study_turns(study, &results, &call->options, &turns, error);
+  if (ok) {
+    ss_plan_note_turns(&plan, &turns);
+    warn_of_turns(&plan);
+    ok = ss_output_write(call->output, print, &(struct answer){call, ss_study_name(study), &plan}, error);
+  }
+  ss_turns_free(&turns);
   ss_plan_free(&plan);
   ss_results_free(&results);
   ss_study_close(study);
@@ -62,7 +79,10 @@ const struct ss_command ss_command_plan = {
         "margin to the next. Candidates are the scenario's schemes; without any, all that can run there, with each "
         "of\n"
         "their algorithms and formats, and on nodes of several GPUs also behind a hierarchy. Its \"expect\" is not "
-        "read.\n",
+        "read.\n"
+        "All are simulated twice, with the cluster's window and with the other (all, or 1): where another would then "
+        "be\n"
+        "the cheapest, a warning says so.\n",
     .examples =
         "examples:\n"
         "  sparsync plan --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g\n"

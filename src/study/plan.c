@@ -62,11 +62,31 @@ void ss_plan_free(struct ss_plan *plan) {
   *plan = (struct ss_plan){0};
 }
 
+void ss_plan_note_turns(struct ss_plan *plan, const struct ss_turns *turns) {
+  for (size_t i = 0; i < turns->count; i++)
+    for (size_t k = 0; turns->turn[i].winner && k < plan->count; k++)
+      if (plan->row[k].best == turns->turn[i].faster) plan->row[k].turn = &turns->turn[i];
+}
+
 double ss_plan_margin(const struct ss_plan_row *row) {
   return row->next && row->time > 0 ? row->next->time / row->time - 1 : NAN;
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
+
+static void add_form(cJSON *o, const struct ss_result *best) {
+  const bool placed = best && isfinite(best->placed_s);
+  ss_json_add_number(o, "formula_s", best ? best->formula_s : NAN);
+  ss_json_add_number(o, "placed_s", best ? best->placed_s : NAN);
+  ss_json_add_text(o, "placed", !placed ? NULL : best->placed_exact ? "exact" : "bound");
+}
+
+static void add_turn(cJSON *o, const struct ss_turn *turn) {
+  ss_json_add_text(o, "other_window", !turn ? NULL : turn->other == UINT32_MAX ? "all" : "1");
+  ss_json_add_text(o, "other_best", turn ? turn->slower->setting.label : NULL);
+  ss_json_add_number(o, "other_best_s", turn ? turn->slower_other : NAN);
+  ss_json_add_number(o, "other_time_s", turn ? turn->faster_other : NAN);
+}
 
 static cJSON *row_json(const struct ss_plan_row *row) {
   const struct ss_result *best = row->best, *place = row->place;
@@ -90,6 +110,8 @@ static cJSON *row_json(const struct ss_plan_row *row) {
   cJSON_AddBoolToObject(o, "lossless", row->lossless);
   ss_json_add_number(o, "energy", best ? best->energy : NAN);
   cJSON_AddNumberToObject(o, "candidates", (double)row->candidates);
+  add_form(o, best);
+  add_turn(o, row->turn);
   return o;
 }
 

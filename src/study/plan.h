@@ -3,6 +3,7 @@
 #define SS_STUDY_PLAN_H
 
 #include "study/results.h"
+#include "study/window.h"
 
 struct ss_plan_row {
   const struct ss_result *place;       /* any point of this tensor and place */
@@ -11,6 +12,7 @@ struct ss_plan_row {
   double time, dense; /* s; dense: of the first all-reduce among the candidates, NaN: there is none */
   bool lossless;
   size_t candidates;
+  const struct ss_turn *turn; /* with the other window another one is the cheapest; NULL: not that anybody knows */
 };
 
 struct ss_plan {
@@ -21,6 +23,9 @@ struct ss_plan {
 /* What the rows point to is the points', which must outlive the plan. */
 bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_plan_free(struct ss_plan *plan);
+
+/* Notes the turns of winners at their rows, which point to them. */
+void ss_plan_note_turns(struct ss_plan *plan, const struct ss_turns *turns);
 
 /* next's time / this time - 1; NaN without a next, or when nothing takes time. */
 double ss_plan_margin(const struct ss_plan_row *row);

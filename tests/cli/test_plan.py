@@ -122,6 +122,29 @@ def agrees(rows, found, what):
 
 
 @test
+def choice_that_depends_on_the_window(folder):
+    """Small blocks: start-ups one after the other favour doubling, all at once direct messages (2, 3 and 1 of 100 us)."""
+    (folder / "s.json").write_text(json.dumps({
+        "trace": {"uniform": {"rows": 100, "row_width": 10, "density": 0.1, "overlap": "full"}}, "ranks": 4,
+        "cluster": {"latency": "100us", "bandwidth": "1GB/s"},
+        "schemes": [{"name": "allgather", "algorithm": a, "label": a} for a in ("direct", "recursive-doubling")]}))
+    wire = 3 * 10 * 44 / 1e9
+    row, = plan(folder / "s.json")
+    assert (row["label"], row["other_window"], row["other_best"]) == ("recursive-doubling", "all", "direct"), row
+    for key, wanted in (("time_s", 200e-6 + wire), ("placed_s", 200e-6 + wire), ("other_best_s", 100e-6 + wire),
+                        ("other_time_s", 200e-6 + wire)):
+        assert abs(row[key] - wanted) < 1e-12, (key, row[key], wanted)
+    assert row["placed"] == "exact"
+    _, err = call("plan", folder / "s.json")
+    assert "depends on the cluster's window: with window 1 recursive-doubling takes" in err, err
+    row, = plan(folder / "s.json", "--set", 'cluster.window="all"')
+    assert (row["label"], row["other_window"], row["other_best"]) == ("direct", "1", "recursive-doubling"), row
+    row, = plan(folder / "s.json", "--latency", "0s")
+    assert row["other_window"] is None and row["other_best"] is None
+    assert call("plan", folder / "s.json", "--latency", "0s")[1] == ""
+
+
+@test
 def named_schemes_are_the_candidates(folder):
     file = scenario(folder, ranks=[1, 3, 16], schemes=["allreduce", "allgather", {"name": "zen", "format": "coo", "label": "z"}],
                     sweep={"cluster.bandwidth": ["1MB/s", "1GB/s", "100GB/s"]})
