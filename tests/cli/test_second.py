@@ -22,8 +22,10 @@ ALPHA, RATE = 25e-6, 25e9 / 8
 BETA = 1 / RATE
 CLUSTERS = {
     "flat": {"latency": ALPHA, "bandwidth": RATE},
-    "nodes": {"model": "alpha-beta", "latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 2, "nic": "per-node",
+    "nodes": {"latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 2, "nic": "per-node",
               "intra": {"latency": 5e-6, "bandwidth": 130e9}},
+    "in turn": {"model": "alpha-beta", "latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 2, "nic": "per-node",
+                "intra": {"latency": 5e-6, "bandwidth": 130e9}},
     "cards": {"latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 4, "nic": "per-rank"},
 }
 COMPARED = ("time_s", "bytes_total", "bytes_sent_max", "bytes_received_max", "server_bytes_max", "messages", "energy",
@@ -39,7 +41,7 @@ def cluster_of(name):
     about = CLUSTERS[name]
     intra = about.get("intra")
     return model.Cluster(about["latency"], about["bandwidth"], about.get("gpus_per_node", 1), about.get("nic") == "per-node",
-                         intra and (intra["latency"], intra["bandwidth"]))
+                         intra and (intra["latency"], intra["bandwidth"]), fair=name == "nodes")
 
 
 # --- traces ----------------------------------------------------------------------------------------------------------------
@@ -345,6 +347,7 @@ def case(name, schemes, cluster="flat", trace=BIG, ranks=RANKS, iterations=2, **
 
 CASES = [
     case("sparcml", SPARCML), case("sparcml, shared cards", SPARCML, "nodes"),
+    case("sparcml, zen, cards in turn", SPARCML + ZENS, "in turn"),
     case("sparcml, sizes exchanged", SPARCML, sizes="exchanged"),
     case("sparcml, elements", SPARCML, trace=SMALL, granularity="element", index_bytes=8),
     case("omnireduce", OMNI), case("omnireduce, shared cards", OMNI, "nodes"), case("omnireduce, sizes exchanged", OMNI, sizes="exchanged"),
@@ -357,6 +360,7 @@ CASES = [
     case("zen, planned", [{"name": "zen", "plan": "auto"}], iterations=8),
     case("zen, seed", [{"name": "zen", "seed": 12345}]),
     case("design", DESIGNS), case("design, shared cards", DESIGNS, "nodes", ranks=[2, 3, 6, 8, 12], iterations=2),
+    case("design, cards in turn", DESIGNS, "in turn", ranks=[2, 3, 6, 8, 12], iterations=2),
     case("design, sizes exchanged", DESIGNS, sizes="exchanged", ranks=[2, 3, 6, 8], iterations=2),
     case("design, elements", DESIGNS, trace=SMALL, granularity="element", index_bytes=8, ranks=[2, 5, 6, 8], iterations=2),
     case("shard", EVERY, "nodes", hierarchy="shard", ranks=[1, 2, 4, 6, 8, 12]),
