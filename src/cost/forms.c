@@ -17,7 +17,7 @@ static const char *const keys[] = {"scheme",     "summary", "when",      "where"
                                    "erratum",    "grid",    "notes",     "pattern",    NULL};
 
 static bool read_pattern(struct ss_node node, enum ss_pattern *out, struct ss_error *error) {
-  static const char *const names[] = {"ring", "exchange", "doubling", NULL};
+  static const char *const names[] = {"ring", "exchange", "doubling", "halving", "servers", NULL};
   size_t choice;
   *out = SS_PATTERN_NONE;
   if (!ss_node_present(node)) return true;

@@ -7,7 +7,14 @@
 #include "schemes/scheme.h"
 
 /* Who sends to whom, for what nodes and cards make of a form. */
-enum ss_pattern { SS_PATTERN_NONE, SS_PATTERN_RING, SS_PATTERN_EXCHANGE, SS_PATTERN_DOUBLING };
+enum ss_pattern {
+  SS_PATTERN_NONE,
+  SS_PATTERN_RING,
+  SS_PATTERN_EXCHANGE,
+  SS_PATTERN_DOUBLING,
+  SS_PATTERN_HALVING,
+  SS_PATTERN_SERVERS
+};
 
 struct ss_cost {
   const char *file;

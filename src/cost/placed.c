@@ -79,18 +79,28 @@ static struct ss_placed ring(const struct seats *s, struct parts all) {
   return (struct ss_placed){fmax(takes(far, all), takes(near, all)), ordered};
 }
 
-/* Everybody to everybody else: of P - 1 peers P - g are on other nodes. A port starts its messages one after the
+/* Everybody to everybody else: of so many peers P - g are on other nodes. A port starts its messages one after the
  * other, or `window` of them at a time; a card carries those of all its ranks. */
-static struct ss_placed exchange(const struct seats *s, struct parts all) {
+static struct ss_placed exchange(const struct seats *s, struct parts all, double peers) {
   const struct ss_cluster *c = s->cluster;
   const struct ss_link outside = c->has_exchange ? c->exchange : c->inter;
-  const double away = (s->ranks - s->per_node) / (s->ranks - 1), window = ss_cluster_window(c);
+  const double away = (s->ranks - s->per_node) / peers, window = ss_cluster_window(c);
   const struct parts far = {away * all.startups, away * all.bytes};
   const struct parts near = {all.startups - far.startups, all.bytes - far.bytes};
   const double startups = far.startups * outside.alpha + near.startups * c->intra.alpha;
   const double outgoing = far.bytes * outside.beta, inside = near.bytes * c->intra.beta;
   const double port = window > 1 ? fmax(startups / window, fmax(outgoing, inside)) : startups + outgoing + inside;
   return (struct ss_placed){fmax(port, on_card(s, outside, far)), s->per_node == 1 && window == 1};
+}
+
+/* All ranks to every server, and back: its peers are all P ranks, and a card carries what its servers have. One
+ * server may answer while another still hears, so that of the two ways the longer counts: at least half. */
+static struct ss_placed servers(const struct seats *s, struct parts all, double count) {
+  struct seats at = *s;
+  at.sharing = s->sharing > 1 ? ceil(ceil(count / s->nodes) / ss_cluster_nics(s->cluster)) / 2 : 0;
+  struct ss_placed placed = exchange(&at, all, s->ranks);
+  placed.exact = false;
+  return placed;
 }
 
 /* p with p xor 2^t: the first rounds stay on the node, as if it were all there is; in the others all its ranks send
@@ -120,12 +130,14 @@ static bool covered(const struct seats *s) {
          c->exchange_segments.count == 0 && (c->fabric_levels == 0 || s->nodes <= c->fabric[0].nodes);
 }
 
-/* The class that all messages take, alone on its links; NULL: there are several, or links are shared. */
-static const struct ss_link *only_class(const struct seats *s) {
+/* The class that all messages take, alone on its links; NULL: there are several, or links are shared. A server is on
+ * a node with some of those it serves. */
+static const struct ss_link *only_class(const struct seats *s, bool servers) {
   const struct ss_cluster *c = s->cluster;
   if (ss_cluster_window(c) > 1) return NULL;
   if (s->nodes == 1) return s->per_node > 1 ? &c->intra : &c->inter;
-  const bool alike = s->per_node == 1 || (c->intra.alpha == c->inter.alpha && c->intra.beta == c->inter.beta);
+  const bool alike =
+      (s->per_node == 1 && !servers) || (c->intra.alpha == c->inter.alpha && c->intra.beta == c->inter.beta);
   return alike && s->sharing == 1 && !s->cards_wait && !c->has_exchange ? &c->inter : NULL;
 }
 
@@ -136,11 +148,17 @@ static bool place_pattern(const struct ss_cost *cost, const struct ss_symbols *s
   case SS_PATTERN_NONE: break;
   case SS_PATTERN_RING: *out = ring(s, all); break;
   case SS_PATTERN_EXCHANGE:
-    if (whole_nodes(s)) *out = exchange(s, all);
+    if (whole_nodes(s)) *out = exchange(s, all, s->ranks - 1);
+    break;
+  case SS_PATTERN_SERVERS:
+    if (whole_nodes(s)) *out = servers(s, all, symbols->S);
     break;
   case SS_PATTERN_DOUBLING:
+  case SS_PATTERN_HALVING:
     if (!whole_nodes(s) || !power_of_two(s->ranks) || !power_of_two(s->per_node)) break;
     if (!take_apart(cost, symbols, s->per_node, &inside, error)) return false;
+    /* halves are halved again between nodes before a node has them */
+    if (cost->pattern == SS_PATTERN_HALVING) inside.bytes *= s->per_node / s->ranks;
     *out = doubling(s, all, inside);
   }
   return true;
@@ -155,7 +173,7 @@ bool ss_cost_place(const struct ss_cost *cost, const struct ss_symbols *symbols,
   if (!cost->exact || !covered(&seats) || symbols->P <= 1) return true;
   if (!take_apart(cost, symbols, symbols->P, &all, error) || !sends_running_sums(cost, symbols, all, &running, error))
     return false;
-  const struct ss_link *link = only_class(&seats);
+  const struct ss_link *link = only_class(&seats, cost->pattern == SS_PATTERN_SERVERS);
   if (link) *out = (struct ss_placed){takes(*link, all), true};
   else if (seats.nodes > 1 && !place_pattern(cost, symbols, &seats, all, out, error)) return false;
   if (!running) return true;
