@@ -1,45 +1,91 @@
 #!/usr/bin/python3
 """Holds predictions against a real, if small, network: `./dev netlab` (root only; docs/calibration.md).
 
-Makes network namespaces joined by a bridge, shapes every link in both directions (tc tbf), calibrates there with messages,
-runs `sparsync exec` there over TCP, one rank a namespace, and prints what was predicted and what was measured as Markdown.
+Makes network namespaces joined by a bridge, shapes the link of each in both directions (tc tbf), calibrates there with
+messages, runs `sparsync exec` there over TCP, one rank or several in a namespace, and prints what was predicted and
+what was measured as Markdown.
 Everything it makes is named after its process and removed in the end, however it ends.
 """
 import argparse
 import json
 import os
 import pathlib
+import re
+import resource
 import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 IDLE_LEAST = 0.2  # points with less of the CPU idle measure the CPU
-DIFFERENT = 1.15  # predictions that are farther apart than this must be ranked right
-GOAL = (0.10, 0.25)  # median, worst
-# Open MPI's yielding ranks ask again and again, and leave no CPU idle: here to yield is to sleep for 20 us, so that what is
-# idle can be told, and many ranks share few cores. Calibration and runs alike have it.
+DIFFERENT = 1.10  # predictions that are farther apart than this must be ranked right
+GOAL = (0.05, 0.15)  # median, worst
+# Open MPI's yielding ranks ask again and again, and leave no CPU idle: here to yield is to sleep for 100 us, a sixth of
+# a packet's time on a link, so that 16 ranks leave two cores something. Calibration and runs alike have it.
 SLEEPY = """#include <sys/prctl.h>
 #include <time.h>
 int sched_yield(void);
 int sched_yield(void) {
   static int told;
   if (!told) told = prctl(PR_SET_TIMERSLACK, 1UL) == 0;
-  return nanosleep(&(struct timespec){.tv_nsec = 20000}, 0);
+  return nanosleep(&(struct timespec){.tv_nsec = 100000}, 0);
 }
 """
-# What TCP buffers of a message counts as sent, and the word that a next one may be sent waits behind it. This much is some
-# round trips' worth; with 128 KiB, which is a message, ranks fall out of step, and links idle.
+# What TCP buffers of a message counts as sent, and the word that a next one may be sent waits behind it. This much is
+# some round trips' worth; with 128 KiB, which is a message, ranks fall out of step, and links idle.
 BUFFER = 16384
-# Left alone, Open MPI lets the receiver of a large message ask for its parts, on the connection that carries what it sends
-# itself: two ranks that exchange then take turns, each at half the rate. So the sender sends on.
+# Left alone, Open MPI lets the receiver of a large message ask for its parts, on the connection that carries what it
+# sends itself: two ranks that exchange then take turns, each at half the rate. So the sender sends on.
 PROTOCOL = "send"
 CONTROL = "reno"  # BBR paces by what it makes of a link, and makes half of one that both ends fill
-# A server lives in a rank's process, and what goes to that rank crosses no link: that is `ps` with its servers among the ranks.
+# A server lives in a rank's process, and what goes to that rank crosses no link: that is `ps` with its servers among
+# the ranks.
 PLACED = {"ps": {"name": "ps", "colocated": True}}
+# tbf lets so much pass at once after a pause, as no link would: little, but some packets, since what the kernel is late
+# for beyond it is lost to the rate.
+BURST = "4kb"
+SMALL, LARGE = "1:1MiB", "256KiB:4MiB"  # messages whose first fit tells the latency, and those that tell the bandwidth
+# Ranks in the real-time class run when they want to, whatever else the machine does.
+FIRST = "chrt --rr 1"
+
+
+class Shape(typing.NamedTuple):
+    """How many nodes, and ranks on each: rank r lives on node r / per_node."""
+
+    nodes: int
+    per_node: int
+
+    @property
+    def ranks(self):
+        return self.nodes * self.per_node
+
+    def __str__(self):
+        return f"{self.nodes}x{self.per_node}"
+
+
+def shape(text):
+    found = re.fullmatch("([0-9]{1,3})x([0-9]{1,3})", text)
+    if not found or not 2 <= int(found[1]) <= 250 or int(found[2]) < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is not NODESxRANKS, such as 4x2, of 2 to 250 nodes')
+    return Shape(int(found[1]), int(found[2]))
+
+
+def shapes(text):
+    return [shape(part) for part in text.split(",")]
+
+
+def flat(text):
+    return [shape(f"{part}x1") for part in text.split(",")]
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"netlab: {message}\n")
+
 
 def call(*command, check=True, **options):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
@@ -48,17 +94,20 @@ def call(*command, check=True, **options):
     return done
 
 
-def idle_now():
-    """Ticks of all CPUs since the machine started: idle, all."""
+def busy_now():
+    """Ticks of all CPUs since the machine started: of the kernel's network and of what this program started; and all.
+
+    Whatever else runs, niced or not, gives way to ranks in the real-time class: what it takes counts as idle."""
     ticks = [int(x) for x in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
-    return ticks[3] + ticks[4], sum(ticks)
+    own = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(ticks[5:]) + (own.ru_utime + own.ru_stime) * os.sysconf("SC_CLK_TCK"), sum(ticks)
 
 
 class Lab:
-    """`ranks` namespaces 10.77.0.1 and on behind a bridge that is 10.77.0.254."""
+    """`nodes` namespaces 10.77.0.1 and on behind a bridge that is 10.77.0.254; each has one link for all its ranks."""
 
-    def __init__(self, ranks, rate, folder):
-        self.ranks, self.rate, self.folder = ranks, rate, folder
+    def __init__(self, nodes, rate, folder):
+        self.nodes, self.rate, self.folder = nodes, rate, folder
         self.name = f"ssl{os.getpid()}"  # an interface's name has at most 15 characters
 
     def __enter__(self):
@@ -76,15 +125,15 @@ class Lab:
         call("ip", "link", "add", self.name, "type", "bridge")
         call("ip", "address", "add", "10.77.0.254/24", "dev", self.name)
         call("ip", "link", "set", self.name, "up")
-        for r in range(self.ranks):
-            space, port = f"{self.name}-{r}", f"{self.name}v{r}"
+        for n in range(self.nodes):
+            space, port = f"{self.name}-{n}", f"{self.name}v{n}"
             call("ip", "netns", "add", space)
             call("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", space)
             call("ip", "link", "set", port, "master", self.name, "up")
-            call("ip", "-n", space, "address", "add", f"10.77.0.{r + 1}/24", "dev", "eth0")
+            call("ip", "-n", space, "address", "add", f"10.77.0.{n + 1}/24", "dev", "eth0")
             for device in ("lo", "eth0"):
                 call("ip", "-n", space, "link", "set", device, "up")
-            shape = ["root", "tbf", "rate", self.rate, "burst", "16kb", "latency", "400ms"]
+            shape = ["root", "tbf", "rate", self.rate, "burst", BURST, "latency", "400ms"]
             call("tc", "qdisc", "add", "dev", port, *shape)
             call("tc", "-n", space, "qdisc", "add", "dev", "eth0", *shape)
             call("ip", "netns", "exec", space, "sysctl", "-w", f"net.ipv4.tcp_congestion_control={CONTROL}")
@@ -92,54 +141,85 @@ class Lab:
         source.write_text(SLEEPY)
         call("cc", "-O2", "-shared", "-fPIC", "-o", self.sleepy, source)
         self.wrapper = self.folder / "in_namespace"
-        self.wrapper.write_text(f'#!/bin/sh\nexec ip netns exec "{self.name}-$OMPI_COMM_WORLD_RANK" env LD_PRELOAD={self.sleepy} "$@"\n')
+        self.wrapper.write_text(f'''#!/bin/sh
+space={self.name}-$((OMPI_COMM_WORLD_RANK / $1))
+shift
+exec ip netns exec "$space" env LD_PRELOAD={self.sleepy} {FIRST} "$@"
+''')
         self.wrapper.chmod(0o755)
 
     def remove(self):
-        for r in range(self.ranks):  # deleting a namespace would take its link along, but some time later
-            call("ip", "link", "delete", f"{self.name}v{r}", check=False)
-            call("ip", "netns", "delete", f"{self.name}-{r}", check=False)
+        for n in range(self.nodes):  # deleting a namespace would take its link along, but some time later
+            call("ip", "link", "delete", f"{self.name}v{n}", check=False)
+            call("ip", "netns", "delete", f"{self.name}-{n}", check=False)
         call("ip", "link", "delete", self.name, check=False)
 
-    def run(self, program, *arguments, timeout):
-        """`sparsync ARGUMENTS` on all ranks: the process, and which share of the CPUs was idle meanwhile."""
+    def run(self, ranks, per_node, program, *arguments, timeout):
+        """`PROGRAM ARGUMENTS` on `ranks` ranks, `per_node` in a namespace: the process, and the share of CPUs idle."""
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPARSYNC_DATA": str(ROOT)}
         # Ranks find mpirun through the bridge: its loopback is not theirs.
         for key in ("ptl_tcp_if_include", "ptl_base_if_include"):
             environment[f"PMIX_MCA_{key}"] = self.name
         for key in ("ptl_tcp_remote_connections", "ptl_base_remote_connections"):
             environment[f"PMIX_MCA_{key}"] = "1"
-        options = ["--allow-run-as-root", "--oversubscribe", "-n", self.ranks]
-        for key, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_tcp_if_include", "10.77.0.0/24"), ("mpi_yield_when_idle", "1"),
-                           ("btl_tcp_flags", PROTOCOL), ("btl_tcp_sndbuf", BUFFER), ("btl_tcp_rcvbuf", BUFFER)):
+        options = ["--allow-run-as-root", "--oversubscribe", "-n", ranks]
+        for key, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_tcp_if_include", "10.77.0.0/24"),
+                           ("mpi_yield_when_idle", "1"), ("btl_tcp_flags", PROTOCOL), ("btl_tcp_sndbuf", BUFFER),
+                           ("btl_tcp_rcvbuf", BUFFER)):
             options += ["--mca", key, value]
-        before = idle_now()
-        done = call("mpirun", *options, self.wrapper, program, *arguments, check=False, timeout=timeout, env=environment)
-        after = idle_now()
-        return done, (after[0] - before[0]) / max(1, after[1] - before[1])
+        before = busy_now()
+        done = call("mpirun", *options, self.wrapper, per_node, program, *arguments, check=False, timeout=timeout,
+                    env=environment)
+        after = busy_now()
+        return done, 1 - (after[0] - before[0]) / max(1, after[1] - before[1])
+
+def reason(failed):
+    lines = [line for line in failed.stderr.split("\n") if line.startswith("sparsync")]
+    return (lines or [failed.stderr.strip()[-200:]])[0]
 
 
-def calibrate(lab, arguments):
-    path = lab.folder / f"lab-{lab.ranks}.json"
-    done, idle = lab.run(arguments.program, "calibrate", "network", "--sizes", arguments.sizes, "--repeats", "7", "--name",
-                         f"netlab-{lab.ranks}", "-o", path, timeout=600)
+def calibrate(arguments, folder):
+    """The links' latency and bandwidth, between nodes and inside one, as keys of a cluster file: measured once, in a
+    lab of its own. Of three nodes, so that acknowledgements travel as they do among many: two that exchange put them on
+    the data."""
+    with Lab(3, arguments.rate, folder) as lab:
+
+        def fit(ranks, per_node, *options):
+            path = folder / "calibrated.json"
+            done, _ = lab.run(ranks, per_node, arguments.program, "calibrate", "network", *options, "-o", path,
+                              timeout=600)
+            if done.returncode:
+                raise RuntimeError(f"calibrating: {reason(done)}")
+            return json.loads(path.read_text())
+
+        # Small messages tell the latency and large ones the bandwidth: of the latter a latency would be all noise.
+        latency = fit(3, 1, "--sizes", SMALL)["notes"]["fit"][0]["latency"]
+        links = fit(3, 1, "--sizes", LARGE, "--latency", f"{latency}s")
+        inside = fit(2, 2)
+    keys = ("latency", "bandwidth")
+    return {**{key: links[key] for key in keys}, "intra": {key: inside[key] for key in keys}}
+
+
+def cluster_of(shape, links, folder):
+    """The lab as a cluster file: what was calibrated, and how many ranks have a link together. In a round a rank posts
+    one message in each direction, and waits for both before the next (exec/mpi_player.c): that is window 1."""
+    path = folder / f"lab-{shape}.json"
+    path.write_text(json.dumps({"name": f"netlab-{shape}", "model": "fair", **links, "gpus_per_node": shape.per_node,
+                                "nic": "per-node", "window": 1}))
+    return path
+
+
+def measure(lab, shape, cluster, name, arguments):
+    scheme, _, hierarchy = name.partition("/")
+    setting = {**PLACED.get(scheme, {"name": scheme}), **({"hierarchy": hierarchy} if hierarchy else {})}
+    done, idle = lab.run(shape.ranks, shape.per_node, arguments.program, "exec", "--trace", arguments.trace, "--set",
+                         f"schemes={json.dumps([setting])}", "--set", f'iterations="{arguments.iterations}"',
+                         "--repeats", arguments.repeats, "--cluster", cluster, "--format", "json", timeout=1800)
+    point = {"scheme": f"{name}, colocated" if scheme in PLACED else name, "shape": shape, "idle": idle, "why": None}
     if done.returncode:
-        raise RuntimeError(f"calibrating: {done.stderr[-600:]}")
-    cluster = json.loads(path.read_text())
-    cluster["gpus_per_node"] = 1  # one kernel runs all namespaces, which MPI takes for one machine
-    path.write_text(json.dumps(cluster))
-    return path, cluster, idle
-
-
-def measure(lab, cluster, scheme, arguments):
-    done, idle = lab.run(arguments.program, "exec", "--trace", arguments.trace, "--set", f"schemes={json.dumps([PLACED.get(scheme, scheme)])}",
-                         "--set", f'iterations="{arguments.iterations}"', "--repeats", "3", "--cluster", cluster, "--format", "json", timeout=900)
-    if done.returncode:
-        lines = [line for line in done.stderr.split("\n") if line.startswith("sparsync")] or [done.stderr.strip()[-200:]]
-        return {"scheme": scheme, "ranks": lab.ranks, "why": lines[0]}
+        return {**point, "why": reason(done)}
     points = json.loads(done.stdout)["points"]
-    return {"scheme": f"{scheme}, colocated" if scheme in PLACED else scheme, "ranks": lab.ranks, "why": None, "idle": idle, "predicted": sum(p["time_s"] for p in points),
-            "measured": sum(p["measured_s"] for p in points)}
+    return {**point, "predicted": sum(p["time_s"] for p in points), "measured": sum(p["measured_s"] for p in points)}
 
 
 def told(point):
@@ -147,87 +227,106 @@ def told(point):
 
 
 def schemes_of(program):
-    listed = json.loads(call(program, "list", "schemes", "--format", "json", env={**os.environ, "SPARSYNC_DATA": str(ROOT)}).stdout)["schemes"]
-    return [s["name"] for s in listed if s.get("lossless", True) or s["name"] == "spardl"]
+    listed = call(program, "list", "schemes", "--format", "json", env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+    return [s["name"] for s in json.loads(listed.stdout)["schemes"] if s.get("lossless", True) or s["name"] == "spardl"]
 
 
 def wrong_ranks(points):
-    """Pairs at one rank count that the prediction puts clearly apart, and how many of them came out the other way."""
+    """Pairs on one lab that the prediction puts clearly apart, and how many of them came out the other way."""
     pairs = wrong = 0
     for i, a in enumerate(points):
         for b in points[i + 1:]:
             low, high = sorted((a, b), key=lambda p: p["predicted"])
-            if a["ranks"] == b["ranks"] and high["predicted"] > DIFFERENT * low["predicted"]:
+            if a["shape"] == b["shape"] and high["predicted"] > DIFFERENT * low["predicted"]:
                 pairs += 1
                 wrong += high["measured"] <= low["measured"]
     return pairs, wrong
 
 
-def table(points, labs, arguments):
-    lines = [f"Links {arguments.rate}, trace {pathlib.Path(arguments.trace).name}, iterations {arguments.iterations}; calibrated with "
-             f"messages of {arguments.sizes}.", "", "| P | latency | bandwidth | CPU idle |", "|---|---|---|---|"]
-    for ranks, cluster, idle in labs:
-        lines.append(f"| {ranks} | {cluster['latency'] * 1e6:.0f} us | {cluster['bandwidth'] * 8e-6:.1f} Mbit/s | {idle:.0%} |")
-    lines += ["", "| P | scheme | predicted | measured | error | CPU idle |", "|---|---|---|---|---|---|"]
+def table(points, links, arguments):
+    lines = [f"Links {arguments.rate}, trace {pathlib.Path(arguments.trace).name}, iterations {arguments.iterations}, "
+             f"medians of {arguments.repeats} runs. Calibrated:", "", "| | latency | bandwidth |", "|---|---|---|"]
+    for name, link in (("between nodes", links), ("inside a node", links["intra"])):
+        lines.append(f"| {name} | {link['latency'] * 1e6:.0f} us | {link['bandwidth'] * 8e-6:.1f} Mbit/s |")
+    lines += ["", "| nodes | scheme | predicted | measured | error | CPU idle |", "|---|---|---|---|---|---|"]
     for p in points:
         if p["why"]:
-            lines.append(f"| {p['ranks']} | {p['scheme']} | | | | not run: {p['why'].replace('|', '/')} |")
+            lines.append(f"| {p['shape']} | {p['scheme']} | | | | not run: {p['why'].replace('|', '/')} |")
             continue
         mark = "" if p["idle"] >= IDLE_LEAST else " (invalid)"
-        lines.append(f"| {p['ranks']} | {p['scheme']} | {p['predicted'] * 1e3:.2f} ms | {p['measured'] * 1e3:.2f} ms | "
+        lines.append(f"| {p['shape']} | {p['scheme']} | {p['predicted'] * 1e3:.2f} ms | {p['measured'] * 1e3:.2f} ms | "
                      f"{p['measured'] / p['predicted'] - 1:+.1%} | {p['idle']:.0%}{mark} |")
     valid = [p for p in points if not p["why"] and p["idle"] >= IDLE_LEAST]
     lines += ["", f"{len(valid)} of {len(points)} points are valid."]
     if valid:
         errors = [abs(p["measured"] / p["predicted"] - 1) for p in valid]
-        lines.append(f"Error: median {statistics.median(errors):.1%} (goal {GOAL[0]:.0%}), worst {max(errors):.1%} (goal {GOAL[1]:.0%}). "
-                     "Of {} pairs predicted more than 15% apart, {} came out the other way.".format(*wrong_ranks(valid)))
+        pairs, wrong = wrong_ranks(valid)
+        lines.append(f"Error: median {statistics.median(errors):.1%} (goal {GOAL[0]:.0%}), worst {max(errors):.1%} "
+                     f"(goal {GOAL[1]:.0%}). Of {pairs} pairs predicted more than {DIFFERENT - 1:.0%} apart, {wrong} "
+                     "came out the other way.")
     return "\n".join(lines) + "\n"
 
 
 def run(arguments):
-    points, labs = [], []
+    points, links = [], None
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            for ranks in arguments.ranks:
-                with Lab(ranks, arguments.rate, pathlib.Path(folder)) as lab:
-                    path, cluster, idle = calibrate(lab, arguments)
-                    labs.append((ranks, cluster, idle))
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            print("calibrating", file=sys.stderr)
+            links = calibrate(arguments, folder)
+            print(f"calibrated: {links}", file=sys.stderr)
+            for shape in arguments.shapes:
+                with Lab(shape.nodes, arguments.rate, folder) as lab:
+                    cluster = cluster_of(shape, links, folder)
                     for scheme in arguments.scheme or schemes_of(arguments.program):
-                        points.append(measure(lab, path, scheme, arguments))
-                        print(f"{ranks} ranks, {scheme}: {told(points[-1])}", file=sys.stderr)
+                        points.append(measure(lab, shape, cluster, scheme, arguments))
+                        print(f"{shape}, {scheme}: {told(points[-1])}", file=sys.stderr)
     finally:  # what was measured is worth something, also when the rest could not be
-        text = table(points, labs, arguments)
-        if arguments.o:
-            pathlib.Path(arguments.o).write_text(text)
-        else:
-            print(text, end="")
+        if links:
+            text = table(points, links, arguments)
+            if arguments.o:
+                pathlib.Path(arguments.o).write_text(text)
+            else:
+                print(text, end="")
 
 
 def missing():
     if os.geteuid() != 0:
         return "namespaces need root"
-    for tool in ("ip", "tc", "mpirun", "cc"):
+    for tool in ("ip", "tc", "chrt", "mpirun", "cc"):
         if not shutil.which(tool):
-            return f"{tool} is not installed (Debian: iproute2 openmpi-bin gcc)"
+            return f"{tool} is not installed (Debian: iproute2 util-linux openmpi-bin gcc)"
     if "Open MPI" not in call("mpirun", "--version", check=False).stdout:
         return "mpirun is not Open MPI's: how other launchers reach into namespaces is not known here"
     return None
 
 
+def unfit(arguments):
+    """Why the trace will not do."""
+    told = call(arguments.program, "trace", "info", arguments.trace, "--format", "json", check=False)
+    if told.returncode:
+        return told.stderr.strip()
+    ranks, most = json.loads(told.stdout)["ranks"], max(arguments.shapes, key=lambda shape: shape.ranks)
+    return f"{most} is {most.ranks} ranks: {arguments.trace} has {ranks}" if most.ranks > ranks else None
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="./dev netlab", description=__doc__.split("\n")[0])
+    parser = Parser(prog="./dev netlab", description=__doc__.split("\n")[0])
     parser.add_argument("--program", default=str(ROOT / "build" / "sparsync"), help=argparse.SUPPRESS)
-    parser.add_argument("--ranks", type=lambda text: [int(x) for x in text.split(",")], default=[2, 3, 4, 6, 8], help="2,3,4,6,8")
-    parser.add_argument("--rate", default="50mbit", help="of each link, as tc has it: 50mbit to 200mbit (50mbit)")
-    parser.add_argument("--scheme", type=lambda text: text.split(","), help="default: all lossless ones and spardl")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--ranks", type=flat, dest="shapes", default=flat("2,3,4,6,8"), metavar="P,...",
+                       help="one a node (2,3,4,6,8)")
+    which.add_argument("--nodes", type=shapes, dest="shapes", metavar="NxK,...",
+                       help="nodes x ranks on each, which share its link: 2x2,2x4,4x2,4x4")
+    parser.add_argument("--rate", default="20mbit", help="of each link, as tc has it (20mbit)")
+    parser.add_argument("--scheme", type=lambda text: text.split(","),
+                        help="default: all lossless ones and spardl; zen/shard, zen/leader: behind a hierarchy")
     parser.add_argument("--trace", default=str(ROOT / "traces" / "bible-kjv-16.safetensors"))
-    parser.add_argument("--iterations", default="0:3")
-    parser.add_argument("--sizes", default="64KiB:4MiB",
-                        help="of the messages that calibrate (64KiB:4MiB: tbf lets 16 kB pass at once, which smaller ones would measure)")
+    parser.add_argument("--iterations", default="0:1", help="of the trace (0:1)")
+    parser.add_argument("--repeats", type=int, default=3, help="timed runs, whose median counts (3)")
     parser.add_argument("-o", metavar="FILE", help="write the table there instead of to standard output")
     arguments = parser.parse_args()
-    why = missing()
+    why = missing() or unfit(arguments)
     if why:
         print(f"netlab: {why}", file=sys.stderr)
         return 3
@@ -241,4 +340,5 @@ def main():
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
