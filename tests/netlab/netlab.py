@@ -175,7 +175,7 @@ exec ip netns exec "$space" env LD_PRELOAD={self.sleepy} {FIRST} "$@"
 
 def reason(failed):
     lines = [line for line in failed.stderr.split("\n") if line.startswith("sparsync")]
-    return (lines or [failed.stderr.strip()[-200:]])[0]
+    return (lines or [failed.stderr.strip()[-200:]])[0].replace(f"{ROOT}/", "")
 
 
 def calibrate(arguments, folder):
