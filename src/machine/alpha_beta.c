@@ -28,6 +28,8 @@ struct ss_network {
   double *egress, *ingress; /* [endpoints] time at which the port is free */
   double *out, *in;         /* [endpoints] s that messages held the port, except what held those of all ranks: */
   double everyone;
+  double *near_out, *near_in; /* [endpoints] B of messages that stayed inside a node */
+  struct ss_network_traffic traffic;
   struct card *card; /* [nodes] out, [nodes] in */
   uint32_t *node;    /* [endpoints] */
 };
@@ -46,8 +48,8 @@ static void close_network(struct ss_network *n) {
 
 /* The arrays of endpoints stand in one block. */
 static bool place_arrays(struct ss_network *n) {
-  double **const of_endpoints[] = {&n->ready,  &n->done,    &n->computed, &n->computing,
-                                   &n->egress, &n->ingress, &n->out,      &n->in};
+  double **const of_endpoints[] = {&n->ready,   &n->done, &n->computed, &n->computing, &n->egress,
+                                   &n->ingress, &n->out,  &n->in,       &n->near_out,  &n->near_in};
   double *endpoints = ss_alloc_zero(n->endpoints, sizeof of_endpoints);
   n->card = ss_alloc_zero(n->nodes, 2 * sizeof *n->card);
   n->node = ss_alloc(n->endpoints, sizeof *n->node);
@@ -140,7 +142,10 @@ static void play_list(struct ss_network *n, const struct ss_messages *m) {
     const struct ss_link *link = inside ? &n->intra : &n->inter;
     const double bytes = (double)ss_message_bytes(m, i);
     double duration = link->alpha + bytes * link->beta;
-    if (n->nic && !inside) {
+    if (inside) {
+      n->near_out[from] += bytes;
+      n->near_in[to] += bytes;
+    } else if (n->nic) {
       struct card *out = &n->card[n->node[from]], *in = &n->card[n->nodes + n->node[to]];
       start = later(start, later(out->free, in->free));
       carry(out, start, duration, bytes);
@@ -191,6 +196,11 @@ static bool take_round(struct ss_network *n, const struct ss_network_round *roun
 
 /* --- what became of it -------------------------------------------------------------------------------------- */
 
+static double port_bytes(const struct ss_network *n, uint32_t e, bool in) {
+  const uint64_t *bytes = in ? n->traffic.received : n->traffic.sent;
+  return bytes ? (double)(bytes[e] + (e < n->ranks ? n->traffic.everyone : 0)) : 0;
+}
+
 static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *out) {
   const uint32_t ports = 2 * n->endpoints, e = i / 2, node = (i - ports) / 2;
   const double fastest = n->inter.beta < n->intra.beta ? n->inter.beta : n->intra.beta;
@@ -205,17 +215,21 @@ static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *
                                 .least = card->held};
     return true;
   }
-  *out = (struct ss_link_use){.kind = i % 2 ? SS_INGRESS : SS_EGRESS,
+  const bool in = i % 2 == 1;
+  const double bytes = port_bytes(n, e, in), near = (in ? n->near_in : n->near_out)[e];
+  *out = (struct ss_link_use){.kind = in ? SS_INGRESS : SS_EGRESS,
                               .place = e < n->ranks ? e : e - n->ranks,
                               .server = e >= n->ranks,
                               .capacity = 1 / fastest,
-                              .busy = (i % 2 ? n->in : n->out)[e] + (e < n->ranks ? n->everyone : 0)};
-  out->least = out->busy;
+                              .bytes = bytes,
+                              .busy = (bytes - near) * n->inter.beta + near * n->intra.beta,
+                              .least = (in ? n->in : n->out)[e] + (e < n->ranks ? n->everyone : 0)};
   return true;
 }
 
-static void finish(struct ss_network *n, struct ss_network_result *out) {
+static void finish(struct ss_network *n, const struct ss_network_traffic *traffic, struct ss_network_result *out) {
   struct ss_link_use use;
+  n->traffic = traffic ? *traffic : (struct ss_network_traffic){0};
   *out = (struct ss_network_result){.done = n->done};
   settle(n);
   for (uint32_t e = 0; e < n->endpoints; e++) {

@@ -193,8 +193,10 @@ static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *
   return true;
 }
 
-static void finish(struct ss_network *n, struct ss_network_result *out) {
+/* Ports count for themselves here: messages stay until they end. */
+static void finish(struct ss_network *n, const struct ss_network_traffic *traffic, struct ss_network_result *out) {
   struct ss_link_use use;
+  (void)traffic;
   *out = (struct ss_network_result){.done = n->done};
   ss_fair_advance(n, true);
   for (uint32_t e = 0; e < n->map.endpoints; e++) {

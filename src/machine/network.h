@@ -87,6 +87,12 @@ struct ss_link_usage {
   double bytes_max, bytes_mean, busy_max, busy_mean;
 };
 
+/* What went through the ports, as who hands rounds over counts it. */
+struct ss_network_traffic {
+  const uint64_t *sent, *received; /* [endpoints] B; NULL: not counted, and ports tell no bytes */
+  uint64_t everyone;               /* B that went besides out of each rank, and as many into it */
+};
+
 struct ss_network_result {
   double time;                   /* s: when the last endpoint was done */
   double computing;              /* s: of the endpoint that computed longest */
@@ -116,7 +122,7 @@ struct ss_network_model {
   /* Takes a round, whose arrays it does not keep; false when memory is short. */
   bool (*round)(struct ss_network *network, const struct ss_network_round *round);
   /* Plays everything to its end. "alpha-beta" takes more rounds afterwards, "fair" does not. */
-  void (*finish)(struct ss_network *network, struct ss_network_result *out);
+  void (*finish)(struct ss_network *network, const struct ss_network_traffic *traffic, struct ss_network_result *out);
   /* Link number `i` after `finish`; false when there are not so many. Ports come first, then what is shared. */
   bool (*link)(const struct ss_network *network, uint32_t i, struct ss_link_use *out);
 };

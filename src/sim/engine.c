@@ -111,10 +111,11 @@ static void add_bytes(const struct ss_engine *e, struct ss_tally *t) {
   }
 }
 
-/* What the network alone makes of the rounds. */
-static void add_times(struct ss_engine *e, struct ss_tally *t) {
+/* What the network alone makes of the rounds, which `counted` has counted. */
+static void add_times(struct ss_engine *e, const struct ss_engine *counted, struct ss_tally *t) {
   struct ss_network_result result;
-  e->model->finish(e->network, &result);
+  const struct ss_network_traffic traffic = {counted->sent, counted->received, counted->everyone};
+  e->model->finish(e->network, &traffic, &result);
   t->time = result.time;
   t->kernel = result.computing;
   t->bound = result.bound;
@@ -125,7 +126,7 @@ static void add_times(struct ss_engine *e, struct ss_tally *t) {
 struct ss_tally ss_engine_tally(struct ss_engine *e) {
   struct ss_tally t = {.messages = e->messages, .rounds = e->rounds};
   add_bytes(e, &t);
-  add_times(e, &t);
+  add_times(e, e, &t);
   return t;
 }
 
@@ -165,6 +166,6 @@ struct ss_player *ss_engines_player(struct ss_engines *engines) {
 void ss_engines_tally(struct ss_engines *engines, struct ss_tally *tallies) {
   for (uint32_t i = 0; i < engines->count; i++) {
     tallies[i] = i == 0 ? ss_engine_tally(&engines->engine[0]) : tallies[0];
-    if (i > 0) add_times(&engines->engine[i], &tallies[i]);
+    if (i > 0) add_times(&engines->engine[i], &engines->engine[0], &tallies[i]);
   }
 }

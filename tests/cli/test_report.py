@@ -250,13 +250,13 @@ def small_world(folder, latency, *schemes, **fields):
 
 @test
 def an_answer_says_why(folder):
-    """Messages of 440 B take 1 us. A ring's ports have three of them without a pause. A server takes four and then sends four: half of the
-    time its egress has one, an eighth of it that of each of four ranks; the mean over the five is a fifth."""
+    """Messages of 440 B take 1 us, 440 ns of which they flow. A ring's ports have three of them without a pause. A server takes four and
+    then sends four: for 4 of 8 us its egress has one, for 1 us that of each of four ranks; the mean over the five is 1.6 of 8 us."""
     page = page_of(small_world(folder, "560ns", "allgather", {"name": "ps", "servers": 1}), folder=folder)
     assert "Its bottleneck is the egress of rank 0: what that has to carry takes 3 us, 100% of the time." in page.words["p"], page.words["p"][:600]
-    assert "on the busiest link of a kind / in the mean: egress 100% / 100%, ingress 100% / 100%." in page.words["p"]
-    assert page.rows("scheme", "egress", "ingress") == [[{"scheme": "allgather", "egress": "100% / 100%", "ingress": "100% / 100%"},
-                                                         {"scheme": "ps", "egress": "50% / 20%", "ingress": "50% / 20%"}]]
+    assert "on the busiest link of a kind / in the mean: egress 44% / 44%, ingress 44% / 44%." in page.words["p"]
+    assert page.rows("scheme", "egress", "ingress") == [[{"scheme": "allgather", "egress": "44% / 44%", "ingress": "44% / 44%"},
+                                                         {"scheme": "ps", "egress": "22% / 9%", "ingress": "22% / 9%"}]]
     assert "columns that are not there are not shared" in page.words["dd"]
 
 

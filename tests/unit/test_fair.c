@@ -57,7 +57,7 @@ static void compute(struct game *game, bool dependent, struct ss_computation com
 
 static struct ss_network_result check_done(struct game *game, const double *wanted, uint32_t count, int line) {
   struct ss_network_result result;
-  game->model->finish(game->network, &result);
+  game->model->finish(game->network, NULL, &result);
   assert_int_equal(count, game->endpoints);
   for (uint32_t i = 0; i < count; i++)
     if (!close_to(result.done[i], wanted[i], 1e-12))
@@ -231,7 +231,7 @@ static void usage_and_bound_are_told(void **state) {
   char name[64];
   struct game g = begin(&c, 6, 0);
   PLAY(&g, true, {0, 2, 24}, {1, 4, 24}, {3, 5, 8});
-  g.model->finish(g.network, &result);
+  g.model->finish(g.network, NULL, &result);
   assert_true(close_to(result.time, 7, 1e-12) && close_to(result.bound, 6, 1e-12));
   assert_string_equal(ss_link_use_name(&result.bound_link, 1, name, sizeof name), "NIC of node 0, out");
   assert_string_equal(ss_link_use_name(&result.bound_link, 2, name, sizeof name), "NIC 0 of node 0, out");
@@ -361,7 +361,7 @@ static void compare(uint64_t seed, struct ss_arena *arena) {
   struct ss_network *network = ss_network_fair.open(&c, ranks, servers);
   assert_non_null(network);
   for (uint32_t r = 0; r < count; r++) assert_true(ss_network_fair.round(network, &rounds[r]));
-  ss_network_fair.finish(network, &got);
+  ss_network_fair.finish(network, NULL, &got);
   reference_play(&c, ranks, servers, rounds, count, &wanted);
   for (uint32_t e = 0; e < endpoints; e++)
     if (!close_to(got.done[e], wanted.done[e], 1e-9))
@@ -423,6 +423,13 @@ static void compare_input(struct both *both, const struct ss_setting *setting, c
              (unsigned)both->ranks, setting_text(setting, words, sizeof words), tally[1].time, tally[0].time,
              tally[1].bound, tally[0].bound);
   assert_true(both->ranks == 1 || tally[0].time > 0);
+  for (int kind = SS_EGRESS; kind <= SS_INGRESS; kind++) {
+    const struct ss_link_usage *a = &tally[0].usage[kind], *b = &tally[1].usage[kind];
+    if (a->links != b->links || a->bytes_max != b->bytes_max || !close_to(a->bytes_mean, b->bytes_mean, 1e-9) ||
+        !close_to(a->busy_max, b->busy_max, 1e-9) || !close_to(a->busy_mean, b->busy_mean, 1e-9))
+      fail_msg("P %u, %s: ports carried %.17g B in %.17g s, %.17g in %.17g", (unsigned)both->ranks,
+               setting_text(setting, words, sizeof words), b->bytes_max, b->busy_max, a->bytes_max, a->busy_max);
+  }
 }
 
 /* Gradients of which each rank has its own; the schemes' states go on from one to the next. */

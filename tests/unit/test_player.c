@@ -208,7 +208,7 @@ static void compare_times(const struct slow *p, struct ss_engine *e, uint32_t ro
     if (job->kernel) busy[job->from] += job->seconds;
   }
   struct ss_tally tally = ss_engine_tally(e);
-  e->model->finish(e->network, &result);
+  e->model->finish(e->network, NULL, &result);
   for (uint32_t i = 0; i < endpoints_of(p->s); i++) {
     all = fmax(all, done[i]);
     kernel = fmax(kernel, busy[i]);
@@ -409,7 +409,7 @@ static void play_list(struct ss_engine *e, bool dependent, const struct line *li
 
 static void check_done(struct ss_engine *e, const double *wanted, uint32_t count, int line) {
   struct ss_network_result result;
-  e->model->finish(e->network, &result);
+  e->model->finish(e->network, NULL, &result);
   assert_int_equal(count, e->endpoints);
   for (uint32_t i = 0; i < count; i++)
     if (result.done[i] != wanted[i])
