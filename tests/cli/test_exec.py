@@ -312,8 +312,8 @@ def simulated_as_by_run(folder):
 
 @test
 def timed_several_times(folder):
-    """Runs begin with the memory that the first one found: residuals and thresholds too. The options that all
-    schemes have in common are there among the schemes of values."""
+    """Runs begin with the memory that the first one found: residuals and thresholds too. Exchanged sizes
+    and wider indices are there among the schemes of values."""
     for settings, iterations, more in ((labelled(own_options(3)), ITERATIONS, {}), (all_values(3), 3, {"trace": {"gradient": NORMAL}, "iterations": 3})):
         path = scenario(folder, settings, **more)
         out, _ = execute(3, path, "--repeats", "3", "--format", "json")
