@@ -8,7 +8,7 @@
 #ifdef SS_HAVE_MPI
 
 #include "report/exec.h"
-#include "schemes/iteration.h"
+#include "schemes/simulate.h"
 #include "study/identity.h"
 #include "study/processes.h"
 

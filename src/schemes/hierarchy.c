@@ -1,4 +1,4 @@
-#include "schemes/hierarchy.h"
+#include "schemes/run.h"
 
 #include "sim/groups.h"
 

@@ -1,8 +1,8 @@
 /* Reads settings, and tells what follows from them. */
 #include "schemes/setting.h"
 
-#include "schemes/hierarchy.h"
 #include "schemes/registry.h"
+#include "schemes/run.h"
 
 #include <stdio.h>
 #include <string.h>

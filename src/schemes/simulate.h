@@ -4,6 +4,7 @@
 
 #include "schemes/proof.h"
 #include "schemes/scheme.h"
+#include "schemes/select.h"
 #include "sim/engine.h"
 
 /* What a simulation needs beside scheme and input. */
@@ -70,5 +71,18 @@ struct ss_own_content {
 };
 bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, struct ss_own_content content,
                 struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) SS_MUST_CHECK;
+
+/* --- what an iteration starts from: what ranks have of a tensor, less what a selection leaves out ---------- */
+
+/* What is to be made of the tensor: as ss_setting_input_options; but what is selected is selected by elements and by
+ * their values. */
+struct ss_input_options ss_iteration_options(const struct ss_setting *setting, const struct ss_selection *selection,
+                                             uint32_t ranks, bool verify, bool device);
+/* Replaces the input, made with those options, by what the selector selects of it for the scheme. */
+bool ss_iteration_select(const struct ss_setting *setting, struct ss_selector *selector, struct ss_input *input,
+                         struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
+/* Rows, widths and bytes of the tensor as the scheme sees it, without content. */
+bool ss_iteration_shape(const struct ss_setting *setting, const struct ss_selection *selection,
+                        const struct ss_origin *origin, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

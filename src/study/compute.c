@@ -1,7 +1,7 @@
 #include "study/compute.h"
 
 #include "cost/placed.h"
-#include "schemes/iteration.h"
+#include "schemes/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>

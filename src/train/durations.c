@@ -1,7 +1,7 @@
 #include "train/durations.h"
 
 #include "base/list.h"
-#include "schemes/iteration.h"
+#include "schemes/simulate.h"
 
 #include <math.h>
 #include <omp.h>
