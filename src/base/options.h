@@ -27,10 +27,10 @@ enum ss_option_takes {
 struct ss_option_spec {
   const char *name; /* "--ranks" or "-o"; a single letter may have one dash or two; "": operands; NULL ends a table */
   enum ss_option_takes kind;
+  enum ss_dimension dimension;
   size_t place; /* of the value: its offset in the command's arguments */
   size_t more;  /* SS_TAKES_TEXTS: the offset of their number */
   double low, high;
-  enum ss_dimension dimension;
   const char *const *choices; /* NULL-terminated */
   bool (*read)(void *arguments, const char *value, struct ss_error *error);
   const char *value; /* what stands for the value in the help: "FILE"; of an operand, what it is: "scenario" */

@@ -101,6 +101,7 @@ struct work {
   const struct ss_batch *batch;
   struct ss_model_gradient *gradient;
   double weight;
+  double *sampled; /* [width][samples] rows of the sampled words, turned: all scores grow together */
   uint32_t *word;  /* [samples + 1] */
   double **into;   /* [samples + 1] where a word's output gradient adds up */
   double *score;   /* [samples + 1] */
@@ -119,23 +120,32 @@ static double dot(const double *a, const double *b, uint32_t n) {
   return sum;
 }
 
-static void add(double *to, double factor, const double *from, uint32_t n) {
+static void add(double *restrict to, double factor, const double *restrict from, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) to[i] += factor * from[i];
+}
+
+static void sample(struct work *w) {
+  const struct ss_model_shape *shape = &w->model->shape;
+  const double *table = w->model->table[SS_TABLE_OUTPUT];
+  for (uint32_t k = 0; k < shape->samples; k++) {
+    const uint32_t word = w->word[k + 1] = drawn(shape, w->batch, k);
+    w->into[k + 1] = place_of(&w->gradient[SS_TABLE_OUTPUT], word, shape->width);
+    for (uint32_t i = 0; i < shape->width; i++)
+      w->sampled[(size_t)i * shape->samples + k] = table[(size_t)word * shape->width + i];
+  }
 }
 
 static bool begin(struct work *w, struct ss_arena *arena) {
   const struct ss_model_shape *shape = &w->model->shape;
   const size_t words = (size_t)shape->samples + 1;
+  w->sampled = ss_arena_alloc(arena, (size_t)shape->samples * shape->width, sizeof *w->sampled);
   w->word = ss_arena_alloc(arena, words, sizeof *w->word);
   w->into = ss_arena_alloc(arena, words, sizeof *w->into);
   w->score = ss_arena_alloc(arena, words, sizeof *w->score);
   w->mean = ss_arena_alloc(arena, shape->width, sizeof *w->mean);
   w->of_mean = ss_arena_alloc(arena, shape->width, sizeof *w->of_mean);
-  if (!w->word || !w->into || !w->score || !w->mean || !w->of_mean) return false;
-  for (uint32_t k = 0; w->gradient[SS_TABLE_OUTPUT].count > 0 && k < shape->samples; k++) {
-    w->word[k + 1] = drawn(shape, w->batch, k);
-    w->into[k + 1] = place_of(&w->gradient[SS_TABLE_OUTPUT], w->word[k + 1], shape->width);
-  }
+  if (!w->sampled || !w->word || !w->into || !w->score || !w->mean || !w->of_mean) return false;
+  if (w->gradient[SS_TABLE_OUTPUT].count > 0) sample(w);
   return true;
 }
 
@@ -148,18 +158,25 @@ static void take_mean(struct work *w, uint64_t at, double share) {
       add(w->mean, share, w->model->table[SS_TABLE_INPUT] + (size_t)w->batch->token[i] * shape->width, shape->width);
 }
 
-/* Scores become probabilities; returns the loss. A sample that is the word itself gets none. */
-static double softmax(struct work *w) {
+/* How well each word follows the context. A sample that is the word itself does not. */
+static void score(struct work *w) {
   const struct ss_model *m = w->model;
-  const uint32_t words = m->shape.samples + 1, width = m->shape.width;
-  double most = -INFINITY, sum = 0;
-  for (uint32_t k = 0; k < words; k++) {
-    const double *row = m->table[SS_TABLE_OUTPUT] + (size_t)w->word[k] * width;
-    const bool twice = k > 0 && w->word[k] == w->word[0];
-    w->score[k] = twice ? -INFINITY : dot(w->mean, row, width) - m->log_expected[w->word[k]];
-    most = fmax(most, w->score[k]);
-  }
+  const uint32_t samples = m->shape.samples, width = m->shape.width;
+  double *restrict scores = w->score + 1;
+  w->score[0] = dot(w->mean, m->table[SS_TABLE_OUTPUT] + (size_t)w->word[0] * width, width);
+  memset(scores, 0, samples * sizeof *scores);
+  for (uint32_t i = 0; i < width; i++) add(scores, w->mean[i], w->sampled + (size_t)i * samples, samples);
+  for (uint32_t k = 0; k <= samples; k++) w->score[k] -= m->log_expected[w->word[k]];
+  for (uint32_t k = 1; k <= samples; k++)
+    if (w->word[k] == w->word[0]) w->score[k] = -INFINITY;
+}
+
+/* Scores become probabilities; returns the loss. */
+static double softmax(struct work *w) {
+  const uint32_t words = w->model->shape.samples + 1;
   const double of_word = w->score[0];
+  double most = -INFINITY, sum = 0;
+  for (uint32_t k = 0; k < words; k++) most = w->score[k] > most ? w->score[k] : most;
   for (uint32_t k = 0; k < words; k++) sum += w->score[k] = exp(w->score[k] - most);
   for (uint32_t k = 0; k < words; k++) w->score[k] /= sum;
   return log(sum) + most - of_word;
@@ -172,6 +189,7 @@ static double learn_word(struct work *w, uint64_t at) {
   w->word[0] = w->batch->token[at];
   w->into[0] = place_of(&w->gradient[SS_TABLE_OUTPUT], w->word[0], shape->width);
   take_mean(w, at, share);
+  score(w);
   const double loss = softmax(w);
   for (uint32_t k = 0; k <= shape->samples; k++) {
     const double slope = w->weight * (w->score[k] - (k == 0));

@@ -23,6 +23,7 @@ static void close_network(struct ss_network *n) {
   free(n->stirred);
   free(n->ended);
   free(n->path);
+  free(n->past);
   ss_fair_map_close(&n->map);
   free(n);
 }
@@ -42,9 +43,13 @@ static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, u
          ss_fair_heap_reserve(&n->computing, endpoints) && ss_fair_rates_open(&n->rates, &n->map, cluster);
 }
 
-static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers) {
+/* `live`: how many endpoints are played. */
+static struct ss_network *open_live(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
+                                    uint32_t live) {
   struct ss_network *n = ss_alloc_zero(1, sizeof *n);
   if (!n) return NULL;
+  n->cluster = *cluster;
+  n->live = live;
   if (!open_parts(n, cluster, ranks, servers)) {
     close_network(n);
     return NULL;
@@ -54,9 +59,13 @@ static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_
     end->out.next = end->in.next = end->oldest = end->next_work = SS_NONE;
     end->open = 2;
   }
-  n->open = 2 * (uint64_t)n->map.endpoints;
+  n->open = 2 * (uint64_t)live;
   for (uint32_t i = 0; i < n->map.queues; i++) n->queue[i] = (struct ss_fair_queue){SS_NONE, SS_NONE};
   return n;
+}
+
+static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers) {
+  return open_live(cluster, ranks, servers, ss_fair_period(cluster, ranks, servers));
 }
 
 /* --- rounds -------------------------------------------------------------------------------------------------- */
@@ -99,8 +108,14 @@ static void settle_end(struct ss_network *n, uint32_t e) {
   ss_fair_count_open(n, e);
 }
 
+/* The endpoint that is played for this one. */
+static uint32_t played(const struct ss_network *n, uint32_t endpoint) {
+  return endpoint < n->live || n->live == 0 ? endpoint : endpoint % n->live;
+}
+
 static void list_message(struct ss_network *n, const struct ss_network_round *round, uint32_t i) {
-  const uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
+  const uint32_t from = ss_message_from(&round->messages, i), there = ss_message_to(&round->messages, i);
+  const uint32_t to = played(n, there);
   const uint64_t bytes = ss_message_bytes(&round->messages, i);
   const uint32_t id = n->free_message != SS_NONE ? n->free_message : n->messages++;
   struct ss_fair_end *a = &n->end[from], *b = &n->end[to];
@@ -109,7 +124,7 @@ static void list_message(struct ss_network *n, const struct ss_network_round *ro
   *m = (struct ss_fair_message){.bytes = (double)bytes,
                                 .from = from,
                                 .to = to,
-                                .kind = ss_fair_kind_of(&n->map, from, to, bytes, round->exchange),
+                                .kind = ss_fair_kind_of(&n->map, from, there, bytes, round->exchange),
                                 .need_from = a->barrier,
                                 .need_to = b->barrier,
                                 .next_out = SS_NONE,
@@ -141,17 +156,44 @@ static void list_work(struct ss_network *n, const struct ss_computation *computa
   ss_fair_stir(n, computation->endpoint);
 }
 
-static bool take_round(struct ss_network *n, const struct ss_network_round *round) {
+static bool take(struct ss_network *n, const struct ss_network_round *round) {
+  const uint32_t most = ss_fair_folded(n) ? n->live : UINT32_MAX;
+  const uint32_t messages = round->messages.count < most ? round->messages.count : most;
+  const uint32_t works = round->after_count < most ? round->after_count : most;
   if (round->dependent && !round->settled)
-    for (uint32_t e = 0; e < n->map.endpoints; e++) settle_end(n, e);
+    for (uint32_t e = 0; e < n->live; e++) settle_end(n, e);
   for (uint32_t i = 0; round->dependent && round->settled && i < round->settled_count; i++)
     settle_end(n, round->settled[i]);
   ss_fair_advance(n, false);
-  if (!reserve(n, round->messages.count, round->after_count)) return false;
-  for (uint32_t i = 0; i < round->messages.count; i++) list_message(n, round, i);
-  for (uint32_t i = 0; i < round->after_count; i++) list_work(n, &round->after[i]);
+  if (!reserve(n, messages, works)) return false;
+  for (uint32_t i = 0; i < messages; i++) list_message(n, round, i);
+  for (uint32_t i = 0; i < works; i++) list_work(n, &round->after[i]);
   ss_fair_start_all(n);
   return true;
+}
+
+/* From now on every endpoint is played, and what was alike until now as well. */
+static bool unfold(struct ss_network *n) {
+  struct ss_network *whole = open_live(&n->cluster, n->map.ranks, n->map.endpoints - n->map.ranks, n->map.endpoints);
+  struct ss_computation *after = ss_alloc(n->map.ranks, sizeof *after);
+  bool ok = whole && after;
+  for (size_t i = 0; ok && i < n->past_count; i++) {
+    const struct ss_network_round round = ss_fair_recall(n, i, after);
+    ok = take(whole, &round);
+  }
+  free(after);
+  if (ok) {
+    const struct ss_network folded = *n;
+    *n = *whole;
+    *whole = folded;
+  }
+  close_network(whole);
+  return ok;
+}
+
+static bool take_round(struct ss_network *n, const struct ss_network_round *round) {
+  if (ss_fair_folded(n) && !(ss_fair_alike(n, round) ? ss_fair_remember(n, round) : unfold(n))) return false;
+  return take(n, round);
 }
 
 /* --- what became of it --------------------------------------------------------------------------------------- */
@@ -199,6 +241,7 @@ static void finish(struct ss_network *n, const struct ss_network_traffic *traffi
   (void)traffic;
   *out = (struct ss_network_result){.done = n->done};
   ss_fair_advance(n, true);
+  if (ss_fair_folded(n)) ss_fair_spread(n);
   for (uint32_t e = 0; e < n->map.endpoints; e++) {
     out->time = ss_later(out->time, n->done[e]);
     out->computing = ss_later(out->computing, n->end[e].seconds);

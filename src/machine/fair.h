@@ -47,6 +47,8 @@ struct ss_fair_slot {
 struct ss_fair_kind {
   double alpha, rate; /* s, B/s */
   uint32_t queue;     /* of its latency */
+  uint32_t crossed;   /* levels of the fabric */
+  bool inside;        /* a node */
 };
 
 struct ss_fair_level {
@@ -77,8 +79,8 @@ void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *
 uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t to, uint64_t bytes, bool exchange);
 /* Which link the shared one of that number is. */
 struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link);
-/* Writes the links that a message crosses and returns their number. */
-uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t from, uint32_t to, uint32_t *links);
+/* Writes the links that a message of that kind crosses and returns their number. */
+uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t from, uint32_t to, uint32_t *links);
 
 /* --- flows ------------------------------------------------------------------------------------------------- */
 
@@ -96,7 +98,6 @@ struct ss_fair_flow {
 };
 
 struct ss_fair_rates {
-  struct ss_fair_map *map;
   struct ss_fair_link *link;
   struct ss_fair_flow *flow;
   struct ss_fair_slot *slot; /* [capacity << shift]: of flow f from f << shift */
@@ -104,7 +105,7 @@ struct ss_fair_rates {
   uint32_t capacity, used, free;
   struct ss_fair_heap ends; /* of flows, by time */
   uint32_t *fresh, *eased, *vars, *touched;
-  uint32_t fresh_count, eased_count, var_count, touched_count, eased_capacity;
+  uint32_t fresh_count, eased_count, var_count, touched_count, links;
   struct ss_fair_share *order;
   uint64_t mark;
 };
@@ -116,7 +117,7 @@ struct ss_fair_share {
   bool own;
 };
 
-bool ss_fair_rates_open(struct ss_fair_rates *rates, struct ss_fair_map *map, const struct ss_cluster *cluster);
+bool ss_fair_rates_open(struct ss_fair_rates *rates, const struct ss_fair_map *map, const struct ss_cluster *cluster);
 void ss_fair_rates_close(struct ss_fair_rates *rates);
 /* Room for so many flows at once. */
 bool ss_fair_rates_reserve(struct ss_fair_rates *rates, uint32_t flows);

@@ -36,7 +36,8 @@ static bool make_kinds(struct ss_fair_map *map, const struct ss_cluster *c) {
       double alpha = link->alpha;
       for (uint32_t crossed = 0; crossed <= map->levels; crossed++) {
         if (crossed > 0) alpha += c->fabric[crossed - 1].latency;
-        map->kind[map->kind_count++] = (struct ss_fair_kind){alpha, 1 / link->beta, queue_of(map, alpha)};
+        map->kind[map->kind_count++] =
+            (struct ss_fair_kind){alpha, 1 / link->beta, queue_of(map, alpha), crossed, k == INTRA};
       }
     }
   }
@@ -131,25 +132,25 @@ uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t 
   return map->kind_of[class] + piece * (map->levels + 1) + (a == b ? 0 : crossed(map, a, b));
 }
 
-uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t from, uint32_t to, uint32_t *links) {
-  const uint32_t a = map->node[from], b = map->node[to];
+uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t from, uint32_t to, uint32_t *links) {
+  const struct ss_fair_kind *k = &map->kind[kind];
   uint32_t n = 0;
   if (map->ports) {
-    const uint32_t ports = a == b ? map->inner : map->outer;
+    const uint32_t ports = k->inside ? map->inner : map->outer;
     links[n++] = ports + from;
     links[n++] = ports + map->endpoints + to;
   }
-  if (a == b) {
-    if (map->bus) links[n++] = map->buses + a;
+  if (k->inside) {
+    if (map->bus) links[n++] = map->buses + map->node[from];
     return n;
   }
   if (map->cards) {
     links[n++] = map->out + map->card[from];
     links[n++] = map->in + map->card[to];
   }
-  for (uint32_t l = 0; l < crossed(map, a, b); l++) {
-    links[n++] = map->level[l].up + a / map->level[l].nodes;
-    links[n++] = map->level[l].down + b / map->level[l].nodes;
+  for (uint32_t l = 0; l < k->crossed; l++) {
+    links[n++] = map->level[l].up + map->node[from] / map->level[l].nodes;
+    links[n++] = map->level[l].down + map->node[to] / map->level[l].nodes;
   }
   return n;
 }

@@ -21,8 +21,8 @@ enum { SUMS = 64 };
 
 /* --- room --------------------------------------------------------------------------------------------------- */
 
-bool ss_fair_rates_open(struct ss_fair_rates *r, struct ss_fair_map *map, const struct ss_cluster *cluster) {
-  *r = (struct ss_fair_rates){.map = map, .free = SS_NONE, .eased_capacity = map->links};
+bool ss_fair_rates_open(struct ss_fair_rates *r, const struct ss_fair_map *map, const struct ss_cluster *cluster) {
+  *r = (struct ss_fair_rates){.free = SS_NONE, .links = map->links};
   while (1u << r->shift < map->path) r->shift++;
   r->link = ss_alloc_zero(map->links, sizeof *r->link);
   r->eased = ss_alloc(map->links, sizeof *r->eased);
@@ -60,7 +60,7 @@ bool ss_fair_rates_reserve(struct ss_fair_rates *r, uint32_t flows) {
   if (flows <= r->capacity) return true;
   if (!grow(&r->flow, flows, sizeof *r->flow) || !grow(&r->slot, (size_t)flows << r->shift, sizeof *r->slot) ||
       !grow(&r->fresh, flows, sizeof *r->fresh) || !grow(&r->vars, flows, sizeof *r->vars) ||
-      !grow(&r->order, (size_t)flows + r->map->links, sizeof *r->order) || !ss_fair_heap_reserve(&r->ends, flows))
+      !grow(&r->order, (size_t)flows + r->links, sizeof *r->order) || !ss_fair_heap_reserve(&r->ends, flows))
     return false;
   r->capacity = flows;
   return true;

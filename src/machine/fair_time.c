@@ -114,7 +114,7 @@ static bool end_flows(struct ss_network *n, double limit) {
 static void flow(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
-  const uint32_t links = ss_fair_path(&n->map, m->from, m->to, n->path);
+  const uint32_t links = ss_fair_path(&n->map, m->kind, m->from, m->to, n->path);
   const struct ss_fair_flow flow = {.left = m->bytes, .cap = n->map.kind[m->kind].rate, .message = id};
   const double least = m->bytes / ss_fair_flow_begin(&n->rates, n->now, n->path, links, flow);
   from->out.least += least;

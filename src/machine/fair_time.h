@@ -43,9 +43,21 @@ struct ss_fair_queue {
   uint32_t first, last;
 };
 
+/* A round that was alike at all nodes (fair_fold.c). */
+struct ss_fair_past {
+  uint64_t each;
+  uint32_t shift; /* 0: no messages */
+  bool dependent, exchange, computes;
+  double seconds; /* of computations, everywhere */
+};
+
 struct ss_network {
   struct ss_fair_map map;
   struct ss_fair_rates rates;
+  struct ss_cluster cluster;
+  uint32_t live; /* endpoints that are played: all, or those whose images the others are */
+  struct ss_fair_past *past;
+  size_t past_count, past_capacity;
   uint32_t window;
   double now;
   struct ss_fair_end *end; /* [map.endpoints] */
@@ -85,6 +97,22 @@ static inline void ss_fair_count_open(struct ss_network *n, uint32_t e) {
   n->open = n->open + open - end->open;
   end->open = open;
 }
+
+/* --- nodes that all do the same (fair_fold.c) ---------------------------------------------------------------- */
+
+/* How many endpoints, from 0 on, may stand for all others while rounds are alike; all, where none can. */
+uint32_t ss_fair_period(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers);
+static inline bool ss_fair_folded(const struct ss_network *n) {
+  return n->live < n->map.endpoints;
+}
+/* Whether every node does the same in the round, by turns: message i goes from i to i + shift, all are as long. */
+bool ss_fair_alike(const struct ss_network *network, const struct ss_network_round *round);
+/* Keeps such a round; false when memory is short. */
+bool ss_fair_remember(struct ss_network *network, const struct ss_network_round *round);
+/* Past round i again; `after` [ranks] takes its computations. */
+struct ss_network_round ss_fair_recall(const struct ss_network *network, size_t i, struct ss_computation *after);
+/* Gives endpoints and links that were not played what their images have: the end of a folded run. */
+void ss_fair_spread(struct ss_network *network);
 
 /* --- time ---------------------------------------------------------------------------------------------------- */
 

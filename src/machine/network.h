@@ -44,12 +44,11 @@ struct ss_computation {
  * complete; an independent one once the nearest dependent round before it was. */
 struct ss_network_round {
   struct ss_messages messages;
+  const uint32_t *settled; /* [settled_count] a dependent round of these endpoints alone; NULL: of all */
+  const struct ss_computation *after;
+  uint32_t settled_count, after_count;
   bool dependent;
   bool exchange; /* messages of an exchange, not of a chain: the cluster may give them a class of their own */
-  const uint32_t *settled; /* [settled_count] a dependent round of these endpoints alone; NULL: of all */
-  uint32_t settled_count;
-  const struct ss_computation *after;
-  uint32_t after_count;
 };
 
 /* --- what became of it ------------------------------------------------------------------------------------ */

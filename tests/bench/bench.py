@@ -27,6 +27,7 @@ FAIR = {
     "fair-ragged-256": ("ragged exchange, 256 ranks", None, None),
     "fair-ring-4096": ("ring all-reduce, 4,096 ranks", 100, 50e6),
     "fair-equal-1024": ("equal exchange, 1,024 ranks", 100, None),
+    "fair-listed-1024": ("equal exchange, 1,024 ranks, sizes listed", None, None),
     "fair-ragged-1024": ("ragged exchange, 1,024 ranks", 2000, 200e6),
 }
 CARDS = {"name": "cards", "latency": "25us", "bandwidth": "25Gbps", "gpus_per_node": 8, "nic": "per-node",

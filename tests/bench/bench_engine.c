@@ -4,7 +4,9 @@
  *     engine-shift                 ring rounds as the engine gets them: a shift, one size, all dependent
  *     engine-list                  rounds of a pairwise exchange as lists: from, to and bytes of every message
  *   bench_engine --fair [WORD]     the model "fair" on nodes of 8 ranks that share a card (of items with WORD alone):
- *     fair-ragged-P, fair-equal-P  a pairwise exchange of P ranks, sizes as they come, or all alike
+ *     fair-ragged-P                a pairwise exchange of P ranks, sizes as they come
+ *     fair-equal-P                 sizes all alike, of which one node is played
+ *     fair-listed-P                the same sizes in lists, which nobody looks through: all nodes are played
  *     fair-ring-P                  a ring all-reduce
  *   bench_engine --instructions    plays a little of everything and prints what came out (for callgrind)
  *
@@ -192,12 +194,16 @@ static const struct ss_cluster cards = {.name = "cards",
                                         .nic_per_node = true,
                                         .gpus_per_node = 8};
 
-static double exchange_time(uint32_t ranks, bool ragged) {
+enum work { RING, EQUAL, LISTED, RAGGED }; /* LISTED: equal sizes, each in the list */
+
+static double exchange_time(uint32_t ranks, enum work work) {
   struct ss_engine engine = opened(&cards, ranks);
-  uint64_t *bytes = need(ss_alloc(ranks, sizeof *bytes));
+  uint64_t *bytes = need(ss_alloc(ranks, sizeof *bytes)), each = 1u << 20;
   for (uint32_t s = 1; s < ranks; s++) {
-    for (uint32_t i = 0; i < ranks; i++) bytes[i] = ragged ? ragged_bytes(i, s) : 1u << 20;
-    play(&engine, (struct ss_messages){.count = ranks, .shift = s, .bytes = bytes}, s == 1);
+    for (uint32_t i = 0; i < ranks && work != EQUAL; i++) bytes[i] = work == RAGGED ? ragged_bytes(i, s) : each;
+    play(&engine,
+         (struct ss_messages){.count = ranks, .shift = s, .bytes = work == EQUAL ? NULL : bytes, .each = each},
+         s == 1);
   }
   const double end = ss_engine_tally(&engine).time;
   ss_engine_close(&engine);
@@ -225,19 +231,18 @@ static void print_fair(const char *word) {
   static const struct {
     const char *item;
     uint32_t ranks;
-    bool ring, ragged;
-  } points[] = {{"fair-ragged-64", 64, false, true},
-                {"fair-ragged-256", 256, false, true},
-                {"fair-ring-4096", 4096, true, false},
-                {"fair-equal-1024", 1024, false, false},
-                {"fair-ragged-1024", 1024, false, true}};
+    enum work work;
+  } points[] = {{"fair-ragged-64", 64, RAGGED},     {"fair-ragged-256", 256, RAGGED},
+                {"fair-ring-4096", 4096, RING},     {"fair-equal-1024", 1024, EQUAL},
+                {"fair-listed-1024", 1024, LISTED}, {"fair-ragged-1024", 1024, RAGGED}};
   for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
     if (word && !strstr(points[i].item, word)) continue;
     const uint32_t ranks = points[i].ranks;
-    const double messages = (double)ranks * (ranks - 1) * (points[i].ring ? 2 : 1), begin = used();
-    const double end = points[i].ring ? ring_time(ranks) : exchange_time(ranks, points[i].ragged);
-    printf("{\"item\": \"%s\", \"ranks\": %" PRIu32 ", \"ns_per_message\": %.1f, \"time_s\": %.9g}\n", points[i].item,
-           ranks, (used() - begin) * 1e9 / messages, end);
+    const bool ring = points[i].work == RING;
+    const double messages = (double)ranks * (ranks - 1) * (ring ? 2 : 1), begin = used();
+    const double end = ring ? ring_time(ranks) : exchange_time(ranks, points[i].work);
+    printf("{\"item\": \"%s\", \"ranks\": %" PRIu32 ", \"ns_per_message\": %.2f, \"time_s\": %.12g}\n",
+           points[i].item, ranks, (used() - begin) * 1e9 / messages, end);
     fflush(stdout);
   }
 }

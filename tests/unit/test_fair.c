@@ -385,6 +385,90 @@ static void random_cases_agree_with_a_second_calculation(void **state) {
   ss_arena_free(&arena);
 }
 
+/* --- nodes that all do the same ------------------------------------------------------------------------------- */
+
+/* Rounds that are alike at all nodes; with `unlike` the last one is not. */
+static uint32_t alike_rounds(struct dice *d, uint32_t ranks, bool unlike, struct ss_network_round rounds[ROUNDS],
+                             struct ss_arena *arena) {
+  const uint32_t count = dice_between(d, 1, ROUNDS - 1);
+  for (uint32_t r = 0; r < count; r++) {
+    struct ss_computation *after = ss_arena_alloc(arena, ranks, sizeof *after);
+    const double seconds = some(d, 0.2, 2);
+    for (uint32_t i = 0; i < ranks; i++) after[i] = (struct ss_computation){i, seconds};
+    rounds[r] = (struct ss_network_round){.dependent = dice_one_in(d, 2), .exchange = dice_one_in(d, 2)};
+    if (!dice_one_in(d, 6))
+      rounds[r].messages =
+          (struct ss_messages){.count = ranks, .shift = dice_between(d, 1, ranks - 1), .each = random_size(d, false)};
+    if (dice_one_in(d, 3)) rounds[r].after = after, rounds[r].after_count = ranks;
+  }
+  if (!unlike) return count;
+  rounds[count] = random_round(d, ranks, ranks, count, arena);
+  if (dice_one_in(d, 2)) return count + 1;
+  struct ss_computation *after = ss_arena_alloc(arena, ranks, sizeof *after);
+  for (uint32_t i = 0; i < ranks; i++) after[i] = (struct ss_computation){i, some(d, 0.2, 2)};
+  rounds[count] = (struct ss_network_round){.dependent = true, .after = after, .after_count = ranks};
+  return count + 1;
+}
+
+/* The same sizes message by message, so that nothing says that they are alike. */
+static struct ss_network_round listed(struct ss_network_round round, struct ss_arena *arena) {
+  if (round.messages.bytes || round.messages.count == 0) return round;
+  uint64_t *bytes = ss_arena_alloc(arena, round.messages.count, sizeof *bytes);
+  for (uint32_t i = 0; i < round.messages.count; i++) bytes[i] = round.messages.each;
+  round.messages.bytes = bytes;
+  return round;
+}
+
+static void check_same_links(struct ss_network *a, struct ss_network *b, uint64_t seed) {
+  struct ss_link_use x, y;
+  for (uint32_t i = 0; ss_network_fair.link(a, i, &x); i++) {
+    assert_true(ss_network_fair.link(b, i, &y));
+    if (x.kind != y.kind || x.place != y.place || x.number != y.number || !close_to(x.bytes, y.bytes, 1e-12) ||
+        !close_to(x.busy, y.busy, 1e-9) || !close_to(x.least, y.least, 1e-12))
+      fail_msg("seed %llu: link %u carried %.17g B in %.17g s, listed %.17g B in %.17g", (unsigned long long)seed,
+               (unsigned)i, x.bytes, x.busy, y.bytes, y.busy);
+  }
+}
+
+static void compare_alike(uint64_t seed, struct ss_arena *arena) {
+  struct dice d = {.seed = seed};
+  const struct ss_cluster c = random_fair(&d);
+  const uint32_t nodes = c.fabric_levels > 0 ? c.fabric[c.fabric_levels - 1].nodes : 1;
+  const uint32_t period = nodes * c.gpus_per_node, ranks = period * dice_between(&d, 2, 4);
+  struct ss_network_round rounds[ROUNDS];
+  struct reference_times wanted;
+  struct ss_network_result got, of_lists;
+  if (ranks > 40) return;
+  const uint32_t count = alike_rounds(&d, ranks, dice_one_in(&d, 3), rounds, arena);
+  struct ss_network *network = ss_network_fair.open(&c, ranks, 0), *lists = ss_network_fair.open(&c, ranks, 0);
+  assert_true(network && lists);
+  for (uint32_t r = 0; r < count; r++) {
+    const struct ss_network_round list = listed(rounds[r], arena);
+    assert_true(ss_network_fair.round(network, &rounds[r]) && ss_network_fair.round(lists, &list));
+  }
+  ss_network_fair.finish(network, NULL, &got);
+  ss_network_fair.finish(lists, NULL, &of_lists);
+  reference_play(&c, ranks, 0, rounds, count, &wanted);
+  for (uint32_t e = 0; e < ranks; e++)
+    if (!close_to(got.done[e], wanted.done[e], 1e-9) || !close_to(got.done[e], of_lists.done[e], 1e-12))
+      fail_msg("seed %llu: endpoint %u of %u is done at %.17g, not %.17g; listed at %.17g", (unsigned long long)seed,
+               (unsigned)e, (unsigned)ranks, got.done[e], wanted.done[e], of_lists.done[e]);
+  assert_true(close_to(got.bound, wanted.bound, 1e-9) && close_to(got.computing, of_lists.computing, 1e-12));
+  check_same_links(network, lists, seed);
+  ss_network_fair.close(network);
+  ss_network_fair.close(lists);
+}
+
+static void nodes_that_do_the_same_are_played_as_one(void **state) {
+  (void)state;
+  struct ss_arena arena = {0};
+  for (uint64_t seed = 1; seed <= 4000; seed++) {
+    compare_alike(seed, &arena);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
 /* --- nothing shared ------------------------------------------------------------------------------------------- */
 
 /* A fabric of one group for all: nothing crosses it, but the ports are not played in one pass. */
@@ -533,6 +617,7 @@ int main(void) {
       cmocka_unit_test(exchanges_have_a_class_of_their_own),
       cmocka_unit_test(usage_and_bound_are_told),
       cmocka_unit_test(random_cases_agree_with_a_second_calculation),
+      cmocka_unit_test(nodes_that_do_the_same_are_played_as_one),
       cmocka_unit_test(where_nothing_is_shared_ports_alone_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

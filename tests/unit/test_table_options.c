@@ -193,7 +193,8 @@ static const struct ss_option_spec specs[] = {
 static bool parse(const char *arguments, char copy[200], struct arguments *out, struct ss_error *error) {
   char *argv[LONGEST_ARGUMENTS + 2] = {(char[]){"sparsync"}};
   int argc = 1;
-  char *rest = strcpy(copy, arguments);
+  char *rest = copy;
+  snprintf(copy, 200, "%s", arguments);
   for (char *word = strsep(&rest, " "); word != NULL && *word != '\0'; word = strsep(&rest, " ")) {
     assert_true(argc <= LONGEST_ARGUMENTS);
     argv[argc++] = strcmp(word, "~") == 0 ? word + 1 : word;
