@@ -47,20 +47,6 @@ struct times {
 
 /* --- devices ---------------------------------------------------------------------------------------------- */
 
-static bool find_device(unsigned device, const struct ss_kernel_device **out, struct ss_error *error) {
-  if (device == DEVICES)
-    return ss_fail(error, SS_BAD_INPUT, "calibrate kernels: say of what: --device cpu or --device cuda");
-  *out = &ss_kernels_cpu;
-  if (device == CPU) return true;
-#ifdef SS_HAVE_CUDA
-  *out = &ss_kernels_cuda;
-  return true;
-#else
-  return ss_fail(error, SS_BAD_INPUT,
-                 "--device cuda: this sparsync was built without CUDA; `./dev cuda build` builds one where nvcc is");
-#endif
-}
-
 static bool is_gpu(const struct bench *b) {
   return b->device != &ss_kernels_cpu;
 }
@@ -68,7 +54,9 @@ static bool is_gpu(const struct bench *b) {
 /* Finds the device, and fills what was not asked for. */
 static bool settle(struct arguments *a, struct bench *b, struct ss_error *error) {
   uint64_t cache;
-  if (!find_device(a->device, &b->device, error)) return false;
+  if (a->device == DEVICES)
+    return ss_fail(error, SS_BAD_INPUT, "calibrate kernels: say of what: --device cpu or --device cuda");
+  b->device = a->device == CPU ? &ss_kernels_cpu : &ss_kernels_cuda;
   if (!b->device->describe(b->text, sizeof b->text, &cache, error)) return false;
   if (!(a->cache > 0)) a->cache = (double)cache;
   if (!(a->most > 0)) a->most = is_gpu(b) ? 0x1p28 : 0x1p26;

@@ -107,9 +107,7 @@ struct ss_kernel_device {
   void (*close)(struct ss_kernel_run *run); /* NULL is allowed */
 };
 
-extern const struct ss_kernel_device ss_kernels_cpu;
-#ifdef SS_HAVE_CUDA
-extern const struct ss_kernel_device ss_kernels_cuda;
-#endif
+/* Without CUDA, or a GPU, `describe` says so: it is called before anything else. */
+extern const struct ss_kernel_device ss_kernels_cpu, ss_kernels_cuda;
 
 #endif

@@ -4,7 +4,6 @@
 
 enum { SEEDS = 400 };
 
-#ifdef SS_HAVE_CUDA
 static void a_gpu_makes_what_the_cpu_makes(void **state) {
   (void)state;
   compare_with_cpu(&ss_kernels_cuda, SEEDS, NULL);
@@ -14,7 +13,6 @@ static void a_gpu_refuses_what_cannot_be(void **state) {
   (void)state;
   refuse_what_cannot_be(&ss_kernels_cuda);
 }
-#endif
 
 /* cmocka's own way to skip reads as a failure to meson. */
 static int skip_all(const char *why) {
@@ -23,7 +21,6 @@ static int skip_all(const char *why) {
 }
 
 int main(void) {
-#ifdef SS_HAVE_CUDA
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_gpu_makes_what_the_cpu_makes),
       cmocka_unit_test(a_gpu_refuses_what_cannot_be),
@@ -33,7 +30,4 @@ int main(void) {
   struct ss_error error;
   if (!ss_kernels_cuda.describe(text, sizeof text, &cache, &error)) return skip_all(error.text);
   return cmocka_run_group_tests(tests, NULL, NULL);
-#else
-  return skip_all("built without CUDA");
-#endif
 }
