@@ -702,7 +702,7 @@ def zen_thin_figure():
     return {
         "name": "zen-fig11-thin",
         "summary": "ZEN Fig. 11 and 17b, a 256th of every row and bandwidth: what sends an index an element, beside AllReduce",
-        "notes": ["As zen-fig11, but fewer elements are dealt out to 16 machines, a little less evenly: ZEN takes 0.3 to 0.6% longer. zen-fig11-blocks has the others."],
+        "notes": ["As zen-fig11, but fewer elements are dealt out to 16 machines, a little less evenly: ZEN takes 0.4 to 0.8% longer. zen-fig11-blocks has the others."],
         "workloads": [sampled(make(), by) for make in (zen_lstm, zen_deepfm, zen_nmt)],
         "systems": zen_systems(by, "shard", ("zen", "zen-coo", "sparcml", "agsparse", "allreduce")),
         **zen_place(by, *SLOW), "ranks": [32, 64, 128], "iterations": 6,
