@@ -1,6 +1,4 @@
 /* A device file out of kernels timed here. */
-#include "base/file.h"
-#include "base/json_text.h"
 #include "base/memory.h"
 #include "cli/command.h"
 #include "kernels/timing.h"
@@ -178,23 +176,13 @@ static void tell_floors(const struct bench *b, const struct times *times) {
   if (is_gpu(b)) tell_floor(SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
 }
 
-static bool print(const void *root, FILE *stream, struct ss_error *error) {
-  return ss_json_print(root, stream, error);
-}
-
 static bool write_device(const struct arguments *a, const struct bench *b, const struct times *times,
                          const struct ss_link_piece *line, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
   cJSON *kernels = root && add_heads(root, a, b) ? cJSON_AddObjectToObject(root, "kernels") : NULL;
   bool ok = kernels != NULL;
   for (uint32_t k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, (enum ss_kernel_kind)k, &line[k]);
-  if (!ok || !add_notes(root, a, b, times)) {
-    cJSON_Delete(root);
-    root = NULL;
-  }
-  const bool written = ss_output_write(a->call.output, print, root, error);
-  cJSON_Delete(root);
-  return written;
+  return ss_model_write(a->call.output, root, ok && add_notes(root, a, b, times), error);
 }
 
 static bool calibrate(struct arguments *a, struct times *times, struct ss_error *error) {

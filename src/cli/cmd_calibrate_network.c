@@ -1,6 +1,4 @@
 /* A cluster file out of a benchmark's log, or out of messages between the processes of mpirun. */
-#include "base/file.h"
-#include "base/json_text.h"
 #include "cli/command.h"
 #include "cost/link_log.h"
 #include "report/calibration.h"
@@ -96,17 +94,6 @@ static bool fill(cJSON *root, const struct arguments *a, const struct ss_link_lo
          add_notes(root, log, fit);
 }
 
-static bool print(const void *root, FILE *stream, struct ss_error *error) {
-  return ss_json_print(root, stream, error);
-}
-
-/* Deletes the document; NULL: memory was short while it was made. */
-static bool write_cluster(const struct arguments *a, cJSON *root, struct ss_error *error) {
-  const bool written = ss_output_write(a->call.output, print, root, error);
-  cJSON_Delete(root);
-  return written;
-}
-
 static void tell(const struct arguments *a, const struct ss_link_log *log, const struct ss_link_fit *fit) {
   char text[4][32];
   if (a->call.quiet) return;
@@ -135,11 +122,7 @@ static bool calibrate(const struct arguments *a, struct ss_link_log *log, struct
         a->log);
   if (!ss_link_fit(log->samples, log->count, &fit, error)) return ss_fail_prefix(error, "%s", a->log);
   cJSON *root = cJSON_CreateObject();
-  if (root && !fill(root, a, log, &fit)) {
-    cJSON_Delete(root);
-    root = NULL;
-  }
-  if (!write_cluster(a, root, error)) return false;
+  if (!ss_model_write(a->call.output, root, fill(root, a, log, &fit), error)) return false;
   tell(a, log, &fit);
   return true;
 }
@@ -181,11 +164,8 @@ static bool write_measured(const struct arguments *a, struct ss_link_log *log, s
   if (!ss_link_fit(log->samples, log->count, &fit, error) || !ss_link_fit(ping, log->count, &alone, error))
     return ss_fail_prefix(error, "calibrate network");
   cJSON *root = cJSON_CreateObject();
-  if (root && !(fill(root, a, log, &fit) && add_ping_pong(cJSON_GetObjectItem(root, "notes"), &alone))) {
-    cJSON_Delete(root);
-    root = NULL;
-  }
-  if (!write_cluster(a, root, error)) return false;
+  const bool built = fill(root, a, log, &fit) && add_ping_pong(cJSON_GetObjectItem(root, "notes"), &alone);
+  if (!ss_model_write(a->call.output, root, built, error)) return false;
   tell(a, log, &fit);
   return true;
 }

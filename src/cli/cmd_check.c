@@ -12,15 +12,16 @@
 
 /* --- output --------------------------------------------------------------------------------------------- */
 
-static bool print_list(const struct ss_checks *c, enum ss_format format, FILE *stream, struct ss_error *error) {
-  cJSON *root = ss_checks_json(c);
-  bool ok;
-  if (format == SS_CSV) {
-    ok = ss_flat_csv(cJSON_GetObjectItemCaseSensitive(root, "checks"), stream, error);
-  } else {
-    SS_AUTO_FREE char *text = cJSON_PrintUnformatted(root);
-    ok = text ? fprintf(stream, "%s\n", text) > 0 : ss_fail_memory(error, "printing checks");
-  }
+static bool print_json(const void *checks, FILE *stream, struct ss_error *error) {
+  cJSON *root = ss_checks_json(checks);
+  SS_AUTO_FREE char *text = cJSON_PrintUnformatted(root);
+  cJSON_Delete(root);
+  return text ? fprintf(stream, "%s\n", text) > 0 : ss_fail_memory(error, "printing checks");
+}
+
+static bool print_csv(const void *checks, FILE *stream, struct ss_error *error) {
+  cJSON *root = ss_checks_json(checks);
+  const bool ok = ss_flat_csv_free(cJSON_DetachItemFromObjectCaseSensitive(root, "checks"), stream, error);
   cJSON_Delete(root);
   return ok;
 }
@@ -61,16 +62,14 @@ static void summary_cells(struct ss_table *table, const struct ss_cost *cost, co
   else ss_table_cell(table, "%s .. %s", cost->exact_low, cost->exact_high);
 }
 
-static bool print_rows(const struct ss_checks *c, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<form", "points", "worst", "ok", "paper/exact", "<exact form"};
-  struct ss_table *table = ss_table_new(6, heads);
-  if (!table) return ss_fail_memory(error, "printing checks");
+static bool print_table(const void *checks, FILE *stream, struct ss_error *error) {
+  const struct ss_checks *c = checks;
+  struct ss_table *table = ss_table_of("<form", "points", "worst", "ok", "paper/exact", "<exact form");
   for (size_t i = 0, next; i < c->grid.count; i = next) {
     struct summary s = summarise(c, i, &next);
     summary_cells(table, c->grid.point[i].cost, &s);
   }
-  bool ok = ss_table_print(table, stream, error);
-  ss_table_free(table);
+  const bool ok = ss_table_print_free(table, false, stream, error);
   for (size_t i = 0, next; i < c->grid.count; i = next) {
     const struct ss_cost *cost = c->grid.point[i].cost;
     char form[128];
@@ -84,21 +83,10 @@ static bool print_rows(const struct ss_checks *c, FILE *stream, struct ss_error 
   return ok;
 }
 
-struct answer {
-  const struct ss_call *call;
-  const struct ss_checks *checks;
-};
-
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  const struct answer *a = context;
-  const enum ss_format format = a->call->format;
-  return format == SS_TABLE ? print_rows(a->checks, stream, error) : print_list(a->checks, format, stream, error);
-}
-
 /* Whoever asks for quiet and for no file wants to know whether all is well: the exit status says so. */
 static bool answer(const struct ss_call *call, const struct ss_checks *checks, struct ss_error *error) {
   if (call->quiet && call->format == SS_TABLE && !call->output) return true;
-  return ss_output_write(call->output, print, &(struct answer){call, checks}, error);
+  return ss_call_write(call, checks, print_table, print_json, print_csv, error);
 }
 
 /* What the point was held against, in words. */

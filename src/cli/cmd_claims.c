@@ -31,13 +31,9 @@ static bool open_library(struct ss_claims_library *l, const struct ss_call *call
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
-static void step(void *context) {
-  ss_progress_step(context);
-}
-
 static bool judge_all(const struct ss_call *call, struct ss_claims *claims, struct ss_error *error) {
   struct ss_progress progress = ss_progress_begin("claims", claims->count, call->quiet);
-  const bool ok = ss_claims_judge(claims, call->options.jobs, step, &progress, error);
+  const bool ok = ss_claims_judge(claims, call->options.jobs, ss_progress_tick, &progress, error);
   ss_progress_end(&progress);
   return ok;
 }
@@ -55,8 +51,7 @@ struct answer {
 };
 
 static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  static bool (*const printers[])(const struct ss_claims *, FILE *, struct ss_error *) = {
-      ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown};
+  static ss_printer *const printers[] = {ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown};
   const struct answer *a = context;
   if (!a->arguments->list) return printers[a->arguments->format](a->claims, stream, error);
   print_list(a->claims, stream);

@@ -1,5 +1,4 @@
 /* Closed forms only: no trace, no simulation. */
-#include "base/file.h"
 #include "base/json_text.h"
 #include "cli/command.h"
 #include "cli/forms.h"
@@ -50,11 +49,15 @@ static void print_notes(const struct ss_cluster *cluster, FILE *stream) {
         stream);
 }
 
-static bool print_rows(const cJSON *points, const struct ss_cluster *cluster, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<form", "ranks", "flat", "on nodes", "as printed", "<formula"};
-  struct ss_table *table = ss_table_new(6, heads);
-  if (!table) return ss_fail_memory(error, "printing costs");
-  for (const cJSON *p = points->child; p; p = p->next) {
+struct answer {
+  const cJSON *root, *points;
+  const struct ss_cluster *cluster;
+};
+
+static bool print_table(const void *answer, FILE *stream, struct ss_error *error) {
+  const struct answer *a = answer;
+  struct ss_table *table = ss_table_of("<form", "ranks", "flat", "on nodes", "as printed", "<formula");
+  for (const cJSON *p = a->points->child; p; p = p->next) {
     const cJSON *formula = cJSON_GetObjectItemCaseSensitive(p, "formula"),
                 *low = cJSON_GetObjectItemCaseSensitive(p, "formula_low"),
                 *high = cJSON_GetObjectItemCaseSensitive(p, "formula_high");
@@ -67,24 +70,17 @@ static bool print_rows(const cJSON *points, const struct ss_cluster *cluster, FI
       ss_table_cell(table, "%s .. %s", low->valuestring, high->valuestring);
     else ss_table_cell(table, "%s", cJSON_IsString(formula) ? formula->valuestring : "");
   }
-  bool ok = ss_table_print(table, stream, error);
-  ss_table_free(table);
-  print_notes(cluster, stream);
+  const bool ok = ss_table_print_free(table, false, stream, error);
+  print_notes(a->cluster, stream);
   return ok;
 }
 
-struct answer {
-  const cJSON *root;
-  const struct ss_cluster *cluster;
-  enum ss_format format;
-};
+static bool print_json(const void *answer, FILE *stream, struct ss_error *error) {
+  return ss_json_print(((const struct answer *)answer)->root, stream, error);
+}
 
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  const struct answer *a = context;
-  const cJSON *points = cJSON_GetObjectItemCaseSensitive(a->root, "points");
-  return a->format == SS_JSON  ? ss_json_print(a->root, stream, error)
-         : a->format == SS_CSV ? ss_flat_csv(points, stream, error)
-                               : print_rows(points, a->cluster, stream, error);
+static bool print_csv(const void *answer, FILE *stream, struct ss_error *error) {
+  return ss_flat_csv(((const struct answer *)answer)->points, stream, error);
 }
 
 struct arguments {
@@ -109,7 +105,8 @@ static bool evaluate(const struct ss_call *call, const struct arguments *argumen
       !ss_costs_open(c->file, c->files, &costs, error))
     return false;
   cJSON *root = ss_costs_json(&costs, &question, error);
-  const bool ok = root && ss_output_write(call->output, print, &(struct answer){root, &cluster, call->format}, error);
+  const struct answer answer = {root, cJSON_GetObjectItemCaseSensitive(root, "points"), &cluster};
+  const bool ok = root && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
   cJSON_Delete(root);
   ss_costs_close(&costs);
   return ok;

@@ -1,5 +1,4 @@
 /* Where two schemes cost the same, over one quantity. */
-#include "base/file.h"
 #include "cli/command.h"
 #include "cli/forms.h"
 #include "report/crossover.h"
@@ -112,18 +111,6 @@ static bool read_ranks(const struct ss_call *call, uint32_t *out, struct ss_erro
 
 /* --- one search ------------------------------------------------------------------------------------------- */
 
-struct answer {
-  const struct ss_crossover_study *study;
-  enum ss_format format;
-};
-
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  static bool (*const printers[])(const struct ss_crossover_study *, FILE *, struct ss_error *) = {
-      [SS_TABLE] = ss_crossover_table, [SS_JSON] = ss_crossover_json, [SS_CSV] = ss_crossover_csv};
-  const struct answer *a = context;
-  return printers[a->format](a->study, stream, error);
-}
-
 static bool read_study(const struct arguments *a, struct ss_crossover_study *study, struct ss_error *error) {
   const struct ss_call *call = &a->head.call;
   struct ss_duel *duel = &study->duel;
@@ -148,7 +135,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   if (!read_study(a, &study, error) || !ss_costs_open(said->file, said->files, &costs, error)) return false;
   const bool ok = ss_duel_open(&study.duel, call->operand[0], call->operand[1], error) &&
                   ss_crossover_study_run(&study, error) &&
-                  ss_output_write(call->output, print, &(struct answer){&study, call->format}, error);
+                  ss_call_write(call, &study, ss_crossover_table, ss_crossover_json, ss_crossover_csv, error);
   ss_crossover_study_free(&study);
   ss_costs_close(&costs);
   return ok;

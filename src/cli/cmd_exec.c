@@ -1,5 +1,4 @@
 /* Schemes run for real, by the processes of mpirun. */
-#include "base/file.h"
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -165,16 +164,13 @@ static bool play_points(struct session *s, struct ss_error *error) {
   return true;
 }
 
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  const struct session *s = context;
-  static bool (*const printers[])(const struct ss_exec_answer *, FILE *, struct ss_error *) = {
-      [SS_TABLE] = ss_exec_table, [SS_JSON] = ss_exec_json, [SS_CSV] = ss_exec_csv};
+static bool write_answer(const struct session *s, struct ss_error *error) {
   const struct ss_exec_answer answer = {.points = s->points,
                                         .count = s->count,
                                         .scenario = ss_study_name(s->scenario),
                                         .ranks = s->comm->size,
                                         .repeats = s->repeats};
-  return printers[s->call->format](&answer, stream, error);
+  return ss_call_write(s->call, &answer, ss_exec_table, ss_exec_json, ss_exec_csv, error);
 }
 
 static bool verdict(const struct session *s, struct ss_error *error) {
@@ -191,7 +187,7 @@ static bool run_session(struct session *s, struct ss_error *error) {
   if (!ss_communicator_agree(s->comm, open_session(s, error), error) || !same_points(s, error) ||
       !play_points(s, error))
     return false;
-  const bool printed = s->comm->rank != 0 || ss_output_write(s->call->output, print, s, error);
+  const bool printed = s->comm->rank != 0 || write_answer(s, error);
   return ss_communicator_agree(s->comm, printed, error) && verdict(s, error);
 }
 

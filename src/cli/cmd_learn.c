@@ -1,14 +1,11 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
 #include "base/file.h"
-#include "base/json_text.h"
 #include "cli/command.h"
 #include "exec/launch.h"
 #include "report/curves.h"
 #include "schemes/registry.h"
 #include "study/learning.h"
 
-#include <cjson/cJSON.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,25 +122,8 @@ static bool complete(struct arguments *a, struct ss_error *error) {
 
 /* --- what comes of it ------------------------------------------------------------------------------------- */
 
-struct answer {
-  const struct ss_curves *curves;
-  enum ss_format format;
-};
-
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  const struct answer *a = context;
-  if (a->format == SS_CSV) return ss_curves_csv(a->curves, stream, error);
-  if (a->format == SS_TABLE) return ss_curves_table(a->curves, stream, error);
-  cJSON *root = ss_curves_json(a->curves);
-  const bool ok = ss_json_print(root, stream, error);
-  cJSON_Delete(root);
-  return ok;
-}
-
-static bool print_plot_data(const void *context, FILE *stream, struct ss_error *error) {
-  (void)error;
-  ss_curves_plot_data(context, stream);
-  return true;
+static bool print_json(const void *curves, FILE *stream, struct ss_error *error) {
+  return ss_json_print_free(ss_curves_json(curves), stream, error);
 }
 
 static bool write_capture(const struct arguments *a, const struct ss_learning *l, struct ss_error *error) {
@@ -160,8 +140,8 @@ static bool learn(const struct arguments *a, struct ss_error *error) {
               ss_learning_run(&l, a->call.options.jobs, a->call.options.watcher, error);
   l.curves.every = a->every;
   good = good && write_capture(a, &l, error) &&
-         (!a->plot_data || ss_output_write(a->plot_data, print_plot_data, &l.curves, error)) &&
-         ss_output_write(a->call.output, print, &(struct answer){&l.curves, a->call.format}, error) &&
+         (!a->plot_data || ss_output_write(a->plot_data, ss_curves_plot_data, &l.curves, error)) &&
+         ss_call_write(&a->call, &l.curves, ss_curves_table, print_json, ss_curves_csv, error) &&
          ss_curves_check(&l.curves, error);
   ss_learning_close(&l);
   return good;

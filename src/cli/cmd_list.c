@@ -108,10 +108,8 @@ static bool list_claims(cJSON *list, struct ss_error *error) {
 
 static bool print_table(const char *kind, const cJSON *list, enum ss_format format, FILE *stream,
                         struct ss_error *error) {
-  static const char *const heads[] = {"<name", "<summary"}, *const with_source[] = {"<name", "<source", "<summary"};
   const bool figures = strcmp(kind, "figures") == 0;
-  struct ss_table *table = figures ? ss_table_new(3, with_source) : ss_table_new(2, heads);
-  if (!table) return ss_fail_memory(error, "listing");
+  struct ss_table *table = figures ? ss_table_of("<name", "<source", "<summary") : ss_table_of("<name", "<summary");
   for (const cJSON *item = list->child; item; item = item->next) {
     ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(item, "name")->valuestring);
     const cJSON *source = figures ? cJSON_GetObjectItemCaseSensitive(item, "source") : NULL;
@@ -123,9 +121,7 @@ static bool print_table(const char *kind, const cJSON *list, enum ss_format form
       ss_table_cell(table, "  %s", o->valuestring);
     }
   }
-  bool ok = format == SS_CSV ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
-  ss_table_free(table);
-  return ok;
+  return ss_table_print_free(table, format == SS_CSV, stream, error);
 }
 
 struct listing {

@@ -14,7 +14,7 @@ static bool print(const void *context, FILE *stream, struct ss_error *error) {
   const struct answer *a = context;
   const struct ss_study_source *request = &a->call->request;
   if (a->call->format == SS_JSON) return ss_json_print_exact(ss_plan_json(a->plan, a->scenario), stream, error);
-  if (a->call->format == SS_CSV) return ss_plan_csv(a->plan, stream, error);
+  if (a->call->format == SS_CSV) return ss_flat_csv_free(ss_plan_rows(a->plan), stream, error);
   if (!ss_plan_table(a->plan, a->scenario, stream, error)) return false;
   if (!(request->lossy && request->model_parallel))
     fprintf(stream, "not considered:%s%s%s\n", request->lossy ? "" : " lossy schemes (--lossy)",

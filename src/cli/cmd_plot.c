@@ -33,18 +33,6 @@ static bool picture_of(const char *path, enum ss_picture *out, struct ss_error *
   return ss_picture_of(path, out, error) || ss_fail_prefix(error, "-o");
 }
 
-struct picture {
-  const char *bytes;
-  size_t size;
-};
-
-static bool print_picture(const void *context, FILE *stream, struct ss_error *error) {
-  const struct picture *picture = context;
-  (void)error;
-  fwrite(picture->bytes, 1, picture->size, stream); /* ss_output_write finds what went wrong */
-  return true;
-}
-
 struct data {
   const struct ss_plot *plot;
   bool tabs;
@@ -76,15 +64,12 @@ static bool save_data(const struct arguments *a, const struct ss_plot *plot, str
 }
 
 static bool draw(const struct arguments *a, struct ss_plot *plot, struct ss_error *error) {
-  enum ss_picture picture;
-  char *bytes;
-  size_t size;
-  if (!picture_of(a->call.output, &picture, error) || (a->data && !write_data(a->data, plot, error))) return false;
+  enum ss_picture kind;
+  struct ss_picture_bytes picture;
+  if (!picture_of(a->call.output, &kind, error) || (a->data && !write_data(a->data, plot, error))) return false;
   if (a->data && !a->call.output) return true;
-  if (!ss_plot_draw(plot, picture, &bytes, &size, error)) return save_data(a, plot, error);
-  const bool ok = ss_output_write(a->call.output, print_picture, &(struct picture){bytes, size}, error);
-  free(bytes);
-  return ok;
+  if (!ss_plot_draw(plot, kind, &picture, error)) return save_data(a, plot, error);
+  return ss_picture_write(&picture, a->call.output, error);
 }
 
 static bool adorn(const struct arguments *a, struct ss_plot *plot, struct ss_error *error) {

@@ -168,7 +168,6 @@ static void close_session(struct session *s, bool ok, struct ss_error *error) {
 struct printing {
   const struct session *session;
   const struct ss_results_form *form;
-  const struct ss_diff *diff;
 };
 
 static bool print_points(const void *context, FILE *stream, struct ss_error *error) {
@@ -178,27 +177,19 @@ static bool print_points(const void *context, FILE *stream, struct ss_error *err
 
 static bool write_points(const struct session *s, const struct ss_results_form *form, const char *path,
                          struct ss_error *error) {
-  return ss_output_write(path, print_points, &(struct printing){.session = s, .form = form}, error);
+  return ss_output_write(path, print_points, &(struct printing){s, form}, error);
 }
 
 static bool finish_stream(struct session *s, struct ss_error *error) {
   return s->form->end(&s->writer, &s->points, error) && ss_output_commit(&s->output, error);
 }
 
-static bool print_diff(const void *context, FILE *stream, struct ss_error *error) {
-  const struct printing *p = context;
-  const char *name = ss_study_name(p->session->scenario);
-  const enum ss_format format = p->session->call->format;
-  return format == SS_JSON  ? ss_diff_json(p->diff, name, stream, error)
-         : format == SS_CSV ? ss_diff_csv(p->diff, stream, error)
-                            : ss_diff_table(p->diff, name, stream, error);
-}
-
 static bool compare(struct session *s, struct ss_error *error) {
   const double tolerance = isnan(s->arguments->tolerance) ? 1e-9 : s->arguments->tolerance;
   struct ss_diff diff;
   if (!ss_diff_make(s->stored, &s->points, tolerance, &diff, error)) return false;
-  bool ok = ss_output_write(s->call->output, print_diff, &(struct printing){.session = s, .diff = &diff}, error);
+  const struct ss_diff_report report = {&diff, ss_study_name(s->scenario)};
+  bool ok = ss_call_write(s->call, &report, ss_diff_table, ss_diff_json, ss_diff_csv, error);
   if (ok && diff.moved + diff.missing > 0)
     ok = ss_fail(error, SS_UNPROVEN,
                  "%s: %zu points moved, %zu are missing (if that is right, --save-baseline %s stores what is now)",

@@ -1,9 +1,8 @@
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "report/trace.h"
+#include "report/table.h"
 #include "study/study.h"
 #include "study/trace_json.h"
 #include "trace/measure/fit.h"
@@ -26,7 +25,6 @@ struct arguments {
 struct result {
   const struct ss_trace *trace;
   const struct ss_fit *fit;
-  enum ss_format format;
 };
 
 static bool read_ranks(void *arguments, const char *value, struct ss_error *error) {
@@ -271,13 +269,6 @@ static void default_targets(struct arguments *a, uint32_t ranks) {
   for (uint32_t times = 1; times <= 8; times *= 2) a->target[a->options.targets++] = times * ranks;
 }
 
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  const struct result *r = context;
-  return r->format == SS_JSON  ? print_json(r, stream, error)
-         : r->format == SS_CSV ? print_csv(r, stream, error)
-                               : print_table(r, stream, error);
-}
-
 static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_fit *fit;
   struct ss_progress progress =
@@ -288,8 +279,8 @@ static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct 
   const bool fitted = ss_trace_fit(trace, &a->options, &fit, error);
   ss_progress_end(&progress);
   if (!fitted) return false;
-  const struct result result = {trace, fit, a->call.format};
-  const bool good = ss_output_write(a->call.output, print, &result, error);
+  const struct result result = {trace, fit};
+  const bool good = ss_call_write(&a->call, &result, print_table, print_json, print_csv, error);
   ss_fit_free(fit);
   return good;
 }

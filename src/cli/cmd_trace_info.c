@@ -1,6 +1,5 @@
-#include "base/file.h"
 #include "cli/command.h"
-#include "report/trace.h"
+#include "report/table.h"
 #include "study/trace_json.h"
 
 #include <inttypes.h>
@@ -17,15 +16,13 @@ static bool print_json(const void *found, FILE *stream, struct ss_error *error) 
 
 static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
   const struct ss_trace *trace = found;
-  static const char *const heads[] = {"trace",     "trace_hash", "iterations", "ranks",   "tensor", "rows",
-                                      "row_width", "dtype",      "bytes",      "lookups", "values", "source"};
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+  struct ss_table *table = ss_table_of("trace", "trace_hash", "iterations", "ranks", "tensor", "rows", "row_width",
+                                       "dtype", "bytes", "lookups", "values", "source");
   char hash[32];
-  for (size_t i = 0; table && i < ss_trace_tensors(trace); i++) {
+  for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
     const struct ss_tensor *tensor = ss_trace_tensor(trace, i);
     const char *values = ss_trace_values_dtype(trace, i);
-    ss_table_cell(table, "%s", ss_trace_name(trace));
-    ss_table_cell(table, "%s", ss_trace_hash_text(trace, hash, sizeof hash));
+    ss_table_texts(table, ss_trace_name(trace), ss_trace_hash_text(trace, hash, sizeof hash));
     ss_table_cell(table, "%" PRIu64, ss_trace_iterations(trace));
     ss_table_cell(table, "%" PRIu32, ss_trace_ranks(trace));
     ss_table_cell(table, "%s", tensor->name);
@@ -34,24 +31,21 @@ static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
     ss_table_cell(table, "%s", ss_dtype_name(tensor->dtype));
     ss_table_cell(table, "%" PRIu64, ss_tensor_dense_bytes(tensor));
     ss_table_cell(table, "%" PRIu64, ss_trace_total(trace, i));
-    ss_table_cell(table, "%s", values ? values : "");
-    ss_table_cell(table, "%s", ss_trace_source(trace));
+    ss_table_texts(table, values ? values : "", ss_trace_source(trace));
   }
   return ss_table_print_free(table, true, stream, error);
 }
 
 static struct ss_table *list_tensors(const struct ss_trace *trace) {
-  static const char *const heads[] = {"<tensor", "rows", "row_width", "dtype", "dense size", "lookups", "values"};
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
-  char bytes[32];
-  for (size_t i = 0; table && i < ss_trace_tensors(trace); i++) {
+  struct ss_table *table = ss_table_of("<tensor", "rows", "row_width", "dtype", "dense size", "lookups", "values");
+  for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
     const struct ss_tensor *tensor = ss_trace_tensor(trace, i);
     const char *values = ss_trace_values_dtype(trace, i);
     ss_table_cell(table, "%s", tensor->name);
     ss_table_cell(table, "%" PRIu64, tensor->rows);
     ss_table_cell(table, "%" PRIu32, tensor->row_width);
     ss_table_cell(table, "%s", ss_dtype_name(tensor->dtype));
-    ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, (double)ss_tensor_dense_bytes(tensor)));
+    ss_table_quantity(table, SS_BYTES, (double)ss_tensor_dense_bytes(tensor));
     ss_table_cell(table, "%" PRIu64, ss_trace_total(trace, i));
     ss_table_cell(table, "%s", values ? values : "none");
   }
@@ -59,31 +53,24 @@ static struct ss_table *list_tensors(const struct ss_trace *trace) {
 }
 
 static bool print_dense(const struct ss_trace *trace, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<dense tensor", "size"};
-  char bytes[32];
   if (ss_trace_dense_count(trace) == 0) return true;
-  struct ss_table *table = ss_table_new(2, heads);
-  for (size_t i = 0; table && i < ss_trace_dense_count(trace); i++) {
+  struct ss_table *table = ss_table_of("<dense tensor", "size");
+  for (size_t i = 0; i < ss_trace_dense_count(trace); i++) {
     const struct ss_dense *dense = ss_trace_dense(trace, i);
     ss_table_cell(table, "%s", dense->name);
-    ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, (double)dense->bytes));
+    ss_table_quantity(table, SS_BYTES, (double)dense->bytes);
   }
   (void)fputs("\n", stream);
   return ss_table_print_free(table, false, stream, error);
 }
 
 static struct ss_table *list_facts(const struct ss_trace *trace) {
-  static const char *const heads[] = {"<trace", "<"};
-  struct ss_table *table = ss_table_new(2, heads);
+  struct ss_table *table = ss_table_of("<trace", "<");
   char hash[32];
   const double tokens = ss_trace_all_tokens(trace);
-  ss_table_cell(table, "file");
-  ss_table_cell(table, "%s", ss_trace_name(trace));
-  ss_table_cell(table, "hash");
-  ss_table_cell(table, "%s", ss_trace_hash_text(trace, hash, sizeof hash));
-  ss_table_cell(table, "source");
-  ss_table_cell(table, "%s", ss_trace_source(trace));
-  ss_table_cell(table, "iterations");
+  ss_table_texts(table, "file", ss_trace_name(trace));
+  ss_table_texts(table, "hash", ss_trace_hash_text(trace, hash, sizeof hash));
+  ss_table_texts(table, "source", ss_trace_source(trace), "iterations");
   ss_table_cell(table, "%" PRIu64, ss_trace_iterations(trace));
   ss_table_cell(table, "ranks");
   ss_table_cell(table, "%" PRIu32, ss_trace_ranks(trace));
@@ -109,24 +96,12 @@ static bool print_tables(const void *found, FILE *stream, struct ss_error *error
   return ss_table_print_free(list_tensors(trace), false, stream, error) && print_dense(trace, stream, error);
 }
 
-struct answer {
-  const struct ss_trace *trace;
-  enum ss_format format;
-};
-
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  static bool (*const printers[])(const void *, FILE *, struct ss_error *) = {
-      [SS_TABLE] = print_tables, [SS_JSON] = print_json, [SS_CSV] = print_csv};
-  const struct answer *a = context;
-  return printers[a->format](a->trace, stream, error);
-}
-
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   struct ss_trace *trace;
   if (!a->file) return ss_fail(error, SS_BAD_INPUT, "trace info: name a trace");
   if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good = ss_output_write(call->output, print, &(struct answer){trace, call->format}, error);
+  const bool good = ss_call_write(call, trace, print_tables, print_json, print_csv, error);
   ss_trace_close(trace);
   return good;
 }

@@ -1,9 +1,8 @@
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "report/trace.h"
+#include "report/table.h"
 #include "study/trace_json.h"
 
 #include <inttypes.h>
@@ -21,7 +20,6 @@ struct arguments {
 struct result {
   const struct ss_trace *trace;
   const struct ss_stats *stats;
-  enum ss_format format;
 };
 
 static bool read_iterations(void *arguments, const char *value, struct ss_error *error) {
@@ -161,13 +159,6 @@ static bool print_table(const void *found, FILE *stream, struct ss_error *error)
 
 /* --- command -------------------------------------------------------------------------------------------- */
 
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  const struct result *r = context;
-  return r->format == SS_JSON  ? print_json(r, stream, error)
-         : r->format == SS_CSV ? print_csv(r, stream, error)
-                               : print_table(r, stream, error);
-}
-
 static bool measure(const struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_stats *stats;
   struct ss_stats_window window = a->window;
@@ -179,8 +170,8 @@ static bool measure(const struct arguments *a, const struct ss_trace *trace, str
   const bool measured = ss_trace_stats(trace, window, &stats, error);
   ss_progress_end(&progress);
   if (!measured) return false;
-  const struct result result = {trace, stats, a->call.format};
-  const bool good = ss_output_write(a->call.output, print, &result, error);
+  const struct result result = {trace, stats};
+  const bool good = ss_call_write(&a->call, &result, print_table, print_json, print_csv, error);
   ss_stats_free(stats);
   return good;
 }

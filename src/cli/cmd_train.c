@@ -4,59 +4,23 @@
 #include "study/processes.h"
 #include "study/training.h"
 
-#include <stdlib.h>
-
 struct arguments {
   struct ss_call call;
   const char *workloads, *systems, *timeline, *gantt;
   bool sensitivity;
 };
 
-/* --- writing ---------------------------------------------------------------------------------------------- */
-
-struct answer {
-  const struct ss_train_study *study;
-  enum ss_format format;
-};
-
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  static bool (*const printers[])(const struct ss_train_study *, FILE *, struct ss_error *) = {
-      [SS_TABLE] = ss_training_table, [SS_JSON] = ss_training_json, [SS_CSV] = ss_training_csv};
-  const struct answer *a = context;
-  return printers[a->format](a->study, stream, error);
-}
-
-static bool print_timeline(const void *context, FILE *stream, struct ss_error *error) {
-  return ss_training_timeline(context, stream, error);
-}
-
-struct picture {
-  const char *bytes;
-  size_t size;
-};
-
-static bool print_picture(const void *context, FILE *stream, struct ss_error *error) {
-  const struct picture *picture = context;
-  (void)error;
-  fwrite(picture->bytes, 1, picture->size, stream); /* ss_output_write finds what went wrong */
-  return true;
-}
-
 static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_error *error) {
-  enum ss_picture picture;
-  char *bytes;
-  size_t size;
-  if (!ss_picture_of(path, &picture, error)) return ss_fail_prefix(error, "--gantt");
-  if (!ss_training_gantt(t, picture, &bytes, &size, error)) return false;
-  const bool ok = ss_output_write(path, print_picture, &(struct picture){bytes, size}, error);
-  free(bytes);
-  return ok;
+  enum ss_picture kind;
+  struct ss_picture_bytes picture;
+  if (!ss_picture_of(path, &kind, error)) return ss_fail_prefix(error, "--gantt");
+  return ss_training_gantt(t, kind, &picture, error) && ss_picture_write(&picture, path, error);
 }
 
 static bool write_all(const struct arguments *a, const struct ss_train_study *s, struct ss_error *error) {
-  return (!a->timeline || ss_output_write(a->timeline, print_timeline, &s->training, error)) &&
+  return (!a->timeline || ss_output_write(a->timeline, ss_training_timeline, &s->training, error)) &&
          (!a->gantt || draw_gantt(a->gantt, &s->training, error)) &&
-         ss_output_write(a->call.output, print, &(struct answer){s, a->call.format}, error);
+         ss_call_write(&a->call, s, ss_training_table, ss_training_json, ss_training_csv, error);
 }
 
 static bool run_study(const struct arguments *a, struct ss_train_study *s, struct ss_error *error) {

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/suggest.h"
@@ -20,6 +21,12 @@ bool ss_span_parse(const char *value, uint64_t *first, uint64_t *end, struct ss_
   const uint64_t most = UINT64_C(1) << 53;
   if (*before && !ss_count_parse(before, "--iterations", 0, most, first, error)) return false;
   return !colon[1] || ss_count_parse(colon + 1, "--iterations", 1, most, end, error);
+}
+
+bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *table, ss_printer *json,
+                   ss_printer *csv, struct ss_error *error) {
+  ss_printer *const printers[] = {[SS_TABLE] = table, [SS_JSON] = json, [SS_CSV] = csv};
+  return ss_output_write(call->output, printers[call->format], report, error);
 }
 
 /* --- help -------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #define SS_CLI_COMMAND_H
 
 #include "base/options.h"
+#include "report/flat.h"
 #include "study/study.h"
 
 #include <math.h>
@@ -40,6 +41,10 @@ struct ss_command {
    * alone. Results go to standard output or the file of -o, all else to standard error. */
   bool (*run)(struct ss_call *call, struct ss_error *error);
 };
+
+/* Writes the report to where the call says, as its format has it. */
+bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *table, ss_printer *json,
+                   ss_printer *csv, struct ss_error *error) SS_MUST_CHECK;
 
 /* Reads the command line and does what it says; argv[0] is the command's name. The exit status is the error's. */
 bool ss_command_execute(const struct ss_command *command, int argc, char **argv,

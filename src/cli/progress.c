@@ -29,7 +29,7 @@ static void draw(struct ss_progress *p, double share, double elapsed) {
   p->shown = true;
 }
 
-void ss_progress_advance(struct ss_progress *p, size_t steps, double work, double whole) {
+static void advance(struct ss_progress *p, size_t steps, double work, double whole) {
   struct timespec now;
   p->done += steps;
   p->work += work;
@@ -42,13 +42,9 @@ void ss_progress_advance(struct ss_progress *p, size_t steps, double work, doubl
   draw(p, p->work < p->whole ? p->work / p->whole : 1, elapsed);
 }
 
-void ss_progress_step(struct ss_progress *p) {
-  ss_progress_advance(p, 1, 1, (double)p->all);
-}
-
 void ss_progress_tick(void *progress) {
   struct ss_progress *p = progress;
-  if (p->done < p->all) ss_progress_step(p);
+  if (p->done < p->all) advance(p, 1, 1, (double)p->all);
 }
 
 void ss_progress_end(struct ss_progress *p) {
@@ -65,7 +61,7 @@ static void watcher_begin(void *context, const char *what, size_t all) {
 }
 
 static void watcher_advance(void *context, size_t steps, double work, double whole) {
-  ss_progress_advance(context, steps, work, whole);
+  advance(context, steps, work, whole);
 }
 
 static void watcher_end(void *context) {

@@ -17,12 +17,9 @@ struct ss_progress {
 };
 
 struct ss_progress ss_progress_begin(const char *what, size_t all, bool quiet);
-/* One more is done. Not to be called by two threads at once. */
-void ss_progress_step(struct ss_progress *progress);
-/* The same for functions that report steps to a `context`, which is the progress; steps beyond all are not shown. */
+/* One more is done; steps beyond all are not shown. For functions that report steps to a `context`, which is the
+ * progress. Not to be called by two threads at once. */
 void ss_progress_tick(void *progress);
-/* `steps` more are done, which are `work` of `whole`: for the time that is left. */
-void ss_progress_advance(struct ss_progress *progress, size_t steps, double work, double whole);
 /* The same for those who only know that somebody watches: one computation at a time. */
 extern const struct ss_watcher ss_progress_watcher;
 /* Clears the line. */

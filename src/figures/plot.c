@@ -141,7 +141,7 @@ static bool run_gnuplot(const char *folder, struct ss_error *error) {
   return (WIFEXITED(status) && WEXITSTATUS(status) == 0) || fail_gnuplot(folder, status, error);
 }
 
-static bool take_picture(const char *folder, char **bytes, size_t *size, struct ss_error *error) {
+static bool take_picture(const char *folder, struct ss_picture_bytes *out, struct ss_error *error) {
   char path[PATH_MAX];
   struct ss_mapping mapping;
   if (!in_folder(path, sizeof path, folder, "picture", error)) return false;
@@ -150,31 +150,39 @@ static bool take_picture(const char *folder, char **bytes, size_t *size, struct 
   if (copy) {
     memcpy(copy, mapping.data, mapping.size);
     copy[mapping.size] = '\0';
-    *bytes = copy;
-    *size = mapping.size;
+    *out = (struct ss_picture_bytes){copy, mapping.size};
   }
   ss_unmap_file(&mapping);
   return copy ? true : ss_fail_memory(error, "reading a picture");
 }
 
 bool ss_plot_draw_script(bool (*script)(const void *, enum ss_picture, const char *, struct ss_error *),
-                         const void *context, enum ss_picture picture, char **bytes, size_t *size,
+                         const void *context, enum ss_picture picture, struct ss_picture_bytes *out,
                          struct ss_error *error) {
   char folder[PATH_MAX / 2];
   if (!make_folder(folder, sizeof folder, error)) return false;
-  const bool ok = script(context, picture, folder, error) && run_gnuplot(folder, error) &&
-                  take_picture(folder, bytes, size, error);
+  const bool ok =
+      script(context, picture, folder, error) && run_gnuplot(folder, error) && take_picture(folder, out, error);
   remove_folder(folder);
   return ok;
 }
 
-static bool script_of(const void *context, enum ss_picture picture, const char *folder, struct ss_error *error) {
-  return ss_plot_script(context, picture, folder, error);
+bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, struct ss_picture_bytes *out,
+                  struct ss_error *error) {
+  return ss_plot_draw_script(ss_plot_script, plot, picture, out, error);
 }
 
-bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, char **bytes, size_t *size,
-                  struct ss_error *error) {
-  return ss_plot_draw_script(script_of, plot, picture, bytes, size, error);
+static bool print_bytes(const void *picture, FILE *stream, struct ss_error *error) {
+  const struct ss_picture_bytes *p = picture;
+  (void)error; /* ss_output_write finds what goes wrong */
+  fwrite(p->bytes, 1, p->size, stream);
+  return true;
+}
+
+bool ss_picture_write(struct ss_picture_bytes *picture, const char *path, struct ss_error *error) {
+  const bool ok = ss_output_write(path, print_bytes, picture, error);
+  free(picture->bytes);
+  return ok;
 }
 
 bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) {

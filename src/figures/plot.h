@@ -48,8 +48,7 @@ struct ss_plot_panel {
 
 struct ss_plot {
   const char *title, *note; /* NULL: none */
-  const char *id; /* letters and digits before the ids inside an SVG, so that a page can hold several; or NULL */
-  bool wide;      /* panels beside each other, for both columns of a page; else below each other, for one */
+  bool wide;                /* panels beside each other, for both columns of a page; else below each other, for one */
   struct ss_plot_panel panel[SS_PLOT_PANELS];
   size_t panels;
   struct ss_arena arena; /* of the texts */
@@ -66,25 +65,31 @@ bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, str
  * there is nothing. CSV, or with `tabs` separated by tabs. */
 void ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream);
 
-/* Runs gnuplot; *bytes[*size] is the picture, the caller's to free() (an SVG is terminated by a zero as well).
- * Without gnuplot an SS_MACHINE error that says what to install. */
-bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, char **bytes, size_t *size,
+/* What gnuplot drew. */
+struct ss_picture_bytes {
+  char *bytes; /* [size] the caller's to free(); behind them stands a zero, for an SVG */
+  size_t size;
+};
+/* Runs gnuplot. Without it an SS_MACHINE error that says what to install. */
+bool ss_plot_draw(const struct ss_plot *plot, enum ss_picture picture, struct ss_picture_bytes *out,
                   struct ss_error *error) SS_MUST_CHECK;
+/* Writes the picture to the file at `path` or to standard output, and frees it. */
+bool ss_picture_write(struct ss_picture_bytes *picture, const char *path, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- for drawing: how a plot is said to gnuplot (plot_script.c) ------------------------------------------------ */
 
-/* Writes FOLDER/figure.gp and the data it reads; the picture will be FOLDER/picture. */
-bool ss_plot_script(const struct ss_plot *plot, enum ss_picture picture, const char *folder,
+/* Writes FOLDER/figure.gp and the data it reads of a struct ss_plot; the picture will be FOLDER/picture. */
+bool ss_plot_script(const void *plot, enum ss_picture picture, const char *folder,
                     struct ss_error *error) SS_MUST_CHECK;
 /* Begins a script: the terminal of the kind, `width` by `height` points of 1/96 inch, and FOLDER/picture; sets `big`
- * and `small`, fonts, and the spacing of keys. `id` as in a plot. */
-void ss_plot_terminal(enum ss_picture picture, const char *id, double width, double height, FILE *stream);
+ * and `small`, fonts, and the spacing of keys. */
+void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE *stream);
 /* Copies plots/NAME into the folder, for the script to load. */
 bool ss_plot_template(const char *name, const char *folder, struct ss_error *error) SS_MUST_CHECK;
 /* Draws what is no plot of the above: `script` writes FOLDER/figure.gp and all that it reads. */
 bool ss_plot_draw_script(bool (*script)(const void *context, enum ss_picture picture, const char *folder,
                                         struct ss_error *error),
-                         const void *context, enum ss_picture picture, char **bytes, size_t *size,
+                         const void *context, enum ss_picture picture, struct ss_picture_bytes *out,
                          struct ss_error *error) SS_MUST_CHECK;
 /* What a picture's name ends in: .svg, .pdf or .png. */
 bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) SS_MUST_CHECK;

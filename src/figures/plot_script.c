@@ -244,17 +244,12 @@ static bool series_of(const struct ss_plot *plot, const char **series, size_t *c
 }
 
 /* How gnuplot's terminals reckon the height and width of type differs: key_spacing and key_narrow make up for it. */
-void ss_plot_terminal(enum ss_picture picture, const char *id, double width, double height, FILE *s) {
+void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE *s) {
   fputs("set encoding utf8\n", s);
   switch (picture) {
   case SS_PICTURE_SVG:
-    fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded",
+    fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded\n",
             width, height);
-    if (id) {
-      fputs(" name ", s);
-      ss_plot_quote(id, false, s);
-    }
-    fputc('\n', s);
     fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\n", s);
     break;
   case SS_PICTURE_PDF:
@@ -308,7 +303,7 @@ static struct frame place_panels(const struct ss_plot *plot, struct ss_drawing *
 
 static void write_figure(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, FILE *s) {
   const struct frame f = place_panels(plot, d);
-  ss_plot_terminal(picture, plot->id, f.width, f.height, s);
+  ss_plot_terminal(picture, f.width, f.height, s);
   fputs("set multiplot\n", s);
   /* The texts belong to a plot without anything in it: as labels of a panel they would be drawn with each. */
   fputs("reset\nset margins 0,0,0,0\nunset border\nunset tics\nunset key\n", s);
@@ -355,7 +350,8 @@ static bool write_all(const struct ss_plot *plot, enum ss_picture picture, struc
   return ok && copy_templates(folder, error);
 }
 
-bool ss_plot_script(const struct ss_plot *plot, enum ss_picture picture, const char *folder, struct ss_error *error) {
+bool ss_plot_script(const void *drawn, enum ss_picture picture, const char *folder, struct ss_error *error) {
+  const struct ss_plot *plot = drawn;
   struct ss_drawing d[SS_PLOT_PANELS] = {0};
   const char *series[SS_PLOT_SERIES_MAX];
   size_t all = 0;

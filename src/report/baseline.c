@@ -54,10 +54,12 @@ static cJSON *changed_json(const struct ss_changed_point *c) {
   return o;
 }
 
-bool ss_diff_json(const struct ss_diff *diff, const char *scenario, FILE *stream, struct ss_error *error) {
+bool ss_diff_json(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_diff_report *r = report;
+  const struct ss_diff *diff = r->diff;
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", scenario);
+  cJSON_AddStringToObject(root, "scenario", r->scenario);
   cJSON_AddStringToObject(root, "baseline", diff->baseline);
   cJSON_AddNumberToObject(root, "tolerance", diff->tolerance);
   cJSON_AddNumberToObject(root, "same", (double)diff->same);
@@ -83,7 +85,8 @@ static void add_lines(cJSON *list, const struct ss_changed_point *c) {
   cJSON_Delete(o);
 }
 
-bool ss_diff_csv(const struct ss_diff *diff, FILE *stream, struct ss_error *error) {
+bool ss_diff_csv(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_diff *diff = ((const struct ss_diff_report *)report)->diff;
   static const char *const heads[] = {"change", "label", "ranks", "tensor", "field", "was", "now", "relative"};
   cJSON *list = cJSON_CreateArray();
   struct ss_columns columns = {0};
@@ -107,10 +110,9 @@ bool ss_diff_csv(const struct ss_diff *diff, FILE *stream, struct ss_error *erro
 static void value_cell(struct ss_table *table, const struct ss_result_field *field, double value) {
   const size_t length = strlen(field->name);
   const bool is_time = length > 2 && strcmp(field->name + length - 2, "_s") == 0;
-  if (!isfinite(value)) ss_table_cell(table, "-");
-  else if (field->is & SS_FIELD_COUNTS) ss_table_cell(table, "%.15g", value);
-  else if (is_time) ss_table_cell(table, "%.6g ms", 1e3 * value);
-  else ss_table_cell(table, "%.6g", value);
+  if (field->is & SS_FIELD_COUNTS) ss_table_number(table, "%.15g", value);
+  else if (is_time) ss_table_number(table, "%.6g ms", 1e3 * value);
+  else ss_table_number(table, "%.6g", value);
 }
 
 static void at_cell(struct ss_table *table, const cJSON *at) {
@@ -131,8 +133,7 @@ static const char *text_of(const cJSON *change, const char *name) {
 }
 
 static void add_place(struct ss_table *table, const cJSON *change) {
-  ss_table_cell(table, "%s", text_of(change, "change"));
-  ss_table_cell(table, "%s", text_of(change, "label"));
+  ss_table_texts(table, text_of(change, "change"), text_of(change, "label"));
   ss_table_cell(table, "%.0f", cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(change, "ranks")));
   ss_table_cell(table, "%s", text_of(change, "tensor"));
   at_cell(table, cJSON_GetObjectItemCaseSensitive(change, "at"));
@@ -158,8 +159,7 @@ static void add_move(struct ss_table *table, const struct ss_changed_point *c) {
   ss_table_cell(table, "%s", most->field->name);
   value_cell(table, most->field, most->was);
   value_cell(table, most->field, most->now);
-  if (isfinite(relative(most))) ss_table_cell(table, "%+.3g%%", 100 * relative(most));
-  else ss_table_cell(table, "-");
+  ss_table_number(table, "%+.3g%%", 100 * relative(most));
   ss_table_cell(table, "%zu", c->fields - 1 + c->verdict_changed);
 }
 
@@ -199,14 +199,14 @@ static bool print_differing(const struct ss_diff *diff, FILE *stream, struct ss_
   return true;
 }
 
-bool ss_diff_table(const struct ss_diff *diff, const char *scenario, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<change", "<scheme", "ranks", "<tensor", "<at",
-                                      "<moved",  "was",     "now",   "by",      "others"};
-  fprintf(stream, "%s against %s: %zu point%s the same, %zu moved, %zu new, %zu missing.\n", scenario, diff->baseline,
-          diff->same, diff->same == 1 ? "" : "s", diff->moved, diff->fresh, diff->missing);
+bool ss_diff_table(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_diff_report *r = report;
+  const struct ss_diff *diff = r->diff;
+  fprintf(stream, "%s against %s: %zu point%s the same, %zu moved, %zu new, %zu missing.\n", r->scenario,
+          diff->baseline, diff->same, diff->same == 1 ? "" : "s", diff->moved, diff->fresh, diff->missing);
   if (diff->count == 0) return true;
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
-  if (!table) return ss_fail_memory(error, "printing results");
+  struct ss_table *table =
+      ss_table_of("<change", "<scheme", "ranks", "<tensor", "<at", "<moved", "was", "now", "by", "others");
   for (size_t i = 0; i < diff->count; i++) {
     cJSON *o = changed_json(&diff->changed[i]);
     add_place(table, o);
@@ -214,7 +214,5 @@ bool ss_diff_table(const struct ss_diff *diff, const char *scenario, FILE *strea
     cJSON_Delete(o);
   }
   fputc('\n', stream);
-  bool ok = ss_table_print(table, stream, error);
-  ss_table_free(table);
-  return ok && print_differing(diff, stream, error);
+  return ss_table_print_free(table, false, stream, error) && print_differing(diff, stream, error);
 }

@@ -2,14 +2,13 @@
 #ifndef SS_REPORT_BASELINE_H
 #define SS_REPORT_BASELINE_H
 
+#include "report/flat.h"
 #include "study/baselines.h"
 
-#include <stdio.h>
-
-bool ss_diff_table(const struct ss_diff *diff, const char *scenario, FILE *stream,
-                   struct ss_error *error) SS_MUST_CHECK;
-bool ss_diff_json(const struct ss_diff *diff, const char *scenario, FILE *stream,
-                  struct ss_error *error) SS_MUST_CHECK;
-bool ss_diff_csv(const struct ss_diff *diff, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+struct ss_diff_report {
+  const struct ss_diff *diff;
+  const char *scenario; /* its name */
+};
+ss_printer ss_diff_table, ss_diff_json, ss_diff_csv;
 
 #endif

@@ -1,7 +1,6 @@
 #include "report/claims.h"
 
 #include "base/json_text.h"
-#include "report/flat.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -87,16 +86,16 @@ static cJSON *claim_json(const struct ss_claim *c) {
   return o;
 }
 
-bool ss_claims_json(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
+bool ss_claims_json(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_claims *claims = report;
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "claims");
   for (size_t i = 0; i < claims->count; i++) cJSON_AddItemToArray(list, claim_json(&claims->claim[i]));
-  const bool ok = ss_json_print(root, stream, error);
-  cJSON_Delete(root);
-  return ok;
+  return ss_json_print_free(root, stream, error);
 }
 
 /* Ranges as two columns would say less than as the text that the table has. */
-bool ss_claims_csv(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
+bool ss_claims_csv(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_claims *claims = report;
   char text[CELL];
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < claims->count; i++) {
@@ -106,9 +105,7 @@ bool ss_claims_csv(const struct ss_claims *claims, FILE *stream, struct ss_error
     cJSON_ReplaceItemInObjectCaseSensitive(o, "ours", cJSON_CreateString(range_text(text, &c->ours, c->unit)));
     cJSON_AddItemToArray(list, o);
   }
-  const bool ok = list ? ss_flat_csv(list, stream, error) : ss_fail_memory(error, "writing claims");
-  cJSON_Delete(list);
-  return ok;
+  return ss_flat_csv_free(list, stream, error);
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
@@ -146,24 +143,19 @@ static void print_reasons(const struct ss_claims *claims, FILE *stream) {
   }
 }
 
-bool ss_claims_table(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<claim", "<where", "<class", "<printed", "<ours", "<verdict"};
-  char text[CELL];
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
-  if (!table) return ss_fail_memory(error, "printing claims");
+bool ss_claims_table(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_claims *claims = report;
+  char text[2][CELL];
+  struct ss_table *table = ss_table_of("<claim", "<where", "<class", "<printed", "<ours", "<verdict");
   print_summary(claims, stream);
   fputs("\n", stream);
   for (size_t i = 0; i < claims->count; i++) {
     const struct ss_claim *c = &claims->claim[i];
-    ss_table_cell(table, "%s", c->id);
-    ss_table_cell(table, "%s", c->source);
-    ss_table_cell(table, "%s", c->kind);
-    ss_table_cell(table, "%s", printed_text(text, c));
-    ss_table_cell(table, "%s", range_text(text, &c->ours, c->unit));
+    ss_table_texts(table, c->id, c->source, c->kind, printed_text(text[0], c),
+                   range_text(text[1], &c->ours, c->unit));
     ss_table_cell(table, "%s%s", ss_claim_verdicts[c->verdict], c->verdict == c->pinned ? "" : " (CHANGED)");
   }
-  const bool ok = ss_table_print(table, stream, error);
-  ss_table_free(table);
+  const bool ok = ss_table_print_free(table, false, stream, error);
   fputs("\n", stream);
   print_reasons(claims, stream);
   return ok;
@@ -179,14 +171,14 @@ static void cell(FILE *stream, const char *text) {
 }
 
 static void markdown_row(const struct ss_claim *c, FILE *stream) {
-  char text[2][CELL];
+  char text[CELL];
   fprintf(stream, "| `%s` |", c->id);
   cell(stream, c->claim);
   cell(stream, c->source);
   cell(stream, c->kind);
-  cell(stream, printed_text(text[0], c));
+  cell(stream, printed_text(text, c));
   cell(stream, c->tolerance ? c->tolerance : "ranking");
-  cell(stream, range_text(text[0], &c->ours, c->unit));
+  cell(stream, range_text(text, &c->ours, c->unit));
   fprintf(stream, " **%s** |", ss_claim_verdicts[c->verdict]);
   cell(stream, c->why);
   fputs("\n", stream);
@@ -243,7 +235,8 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
       stream);
 }
 
-bool ss_claims_markdown(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
+bool ss_claims_markdown(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_claims *claims = report;
   (void)error;
   markdown_head(claims, stream);
   for (size_t i = 0, n; i < claims->count; i += n) {

@@ -3,12 +3,9 @@
 #define SS_REPORT_CLAIMS_H
 
 #include "claims/claims.h"
+#include "report/flat.h"
 
-#include <stdio.h>
-
-bool ss_claims_table(const struct ss_claims *claims, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_claims_json(const struct ss_claims *claims, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_claims_csv(const struct ss_claims *claims, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_claims_markdown(const struct ss_claims *claims, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+/* Of a struct ss_claims. */
+ss_printer ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown;
 
 #endif

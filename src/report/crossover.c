@@ -1,26 +1,13 @@
 #include "report/crossover.h"
 
-#include "base/json_text.h"
-#include "report/flat.h"
 #include "report/table.h"
 
-#include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-bool ss_crossover_json(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
-  cJSON *root = ss_crossover_study_json(t);
-  const bool ok = ss_json_print(root, stream, error);
-  cJSON_Delete(root);
-  return ok;
+bool ss_crossover_json(const void *study, FILE *stream, struct ss_error *error) {
+  return ss_json_print_free(ss_crossover_study_json(study), stream, error);
 }
 
-bool ss_crossover_csv(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
-  cJSON *list = ss_crossover_ranges(t);
-  const bool ok = list ? ss_flat_csv(list, stream, error) : ss_fail_memory(error, "printing a crossover");
-  cJSON_Delete(list);
-  return ok;
+bool ss_crossover_csv(const void *study, FILE *stream, struct ss_error *error) {
+  return ss_flat_csv_free(ss_crossover_ranges(study), stream, error);
 }
 
 /* --- words and the table ---------------------------------------------------------------------------------- */
@@ -76,21 +63,16 @@ static void print_words(const struct ss_crossover_study *t, FILE *stream) {
 }
 
 static bool print_ranges(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"from", "to", "<cheaper", "the other takes"};
-  struct ss_table *table = ss_table_new(4, heads);
-  if (!table) return ss_fail_memory(error, "printing a crossover");
+  struct ss_table *table = ss_table_of("from", "to", "<cheaper", "the other takes");
   for (size_t i = 0; i < t->found.parts; i++) {
     const struct ss_crossover_part *p = &t->found.part[i];
     char from[40], to[40];
-    ss_table_cell(table, "%s", place(t, p->from, from, sizeof from));
-    ss_table_cell(table, "%s", place(t, p->to, to, sizeof to));
-    ss_table_cell(table, "%s", p->winner ? ss_crossover_winner(t, p->winner) : "neither");
+    ss_table_texts(table, place(t, p->from, from, sizeof from), place(t, p->to, to, sizeof to),
+                   p->winner ? ss_crossover_winner(t, p->winner) : "neither");
     if (p->winner == 0) ss_table_cell(table, "as long");
     else ss_table_cell(table, "%.4g to %.4g times as long", p->ratio_min, p->ratio_max);
   }
-  const bool ok = ss_table_print(table, stream, error);
-  ss_table_free(table);
-  return ok;
+  return ss_table_print_free(table, false, stream, error);
 }
 
 static void print_notes(const struct ss_crossover_study *t, FILE *stream) {
@@ -116,7 +98,8 @@ static void print_notes(const struct ss_crossover_study *t, FILE *stream) {
             place(t, found->gap[0].at, at, sizeof at), found->gap[0].why);
 }
 
-bool ss_crossover_table(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
+bool ss_crossover_table(const void *study, FILE *stream, struct ss_error *error) {
+  const struct ss_crossover_study *t = study;
   char low[40], high[40], size[32];
   const struct ss_duel *duel = &t->duel;
   fprintf(stream, "%s against %s over %s %s to %s:", duel->side[0].label, duel->side[1].label,

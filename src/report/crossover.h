@@ -2,12 +2,10 @@
 #ifndef SS_REPORT_CROSSOVER_H
 #define SS_REPORT_CROSSOVER_H
 
+#include "report/flat.h"
 #include "study/crossover.h"
 
-#include <stdio.h>
-
-bool ss_crossover_table(const struct ss_crossover_study *study, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_crossover_json(const struct ss_crossover_study *study, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_crossover_csv(const struct ss_crossover_study *study, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+/* Of a struct ss_crossover_study. */
+ss_printer ss_crossover_table, ss_crossover_json, ss_crossover_csv;
 
 #endif

@@ -4,25 +4,22 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-bool ss_curves_csv(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"scheme", "label", "step", "loss"};
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+bool ss_curves_csv(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_curves *curves = report;
+  struct ss_table *table = ss_table_of("scheme", "label", "step", "loss");
   for (size_t i = 0; i < curves->count; i++)
     for (uint64_t t = 0; t < curves->curve[i].steps; t++) {
-      ss_table_cell(table, "%s", curves->curve[i].setting->scheme->name);
-      ss_table_cell(table, "%s", curves->curve[i].setting->label);
+      ss_table_texts(table, curves->curve[i].setting->scheme->name, curves->curve[i].setting->label);
       ss_table_cell(table, "%" PRIu64, t);
       ss_table_cell(table, "%.17g", curves->curve[i].loss[t]);
     }
-  const bool ok = table ? ss_table_csv(table, stream, error) : ss_fail_memory(error, "writing curves");
-  ss_table_free(table);
-  return ok;
+  return ss_table_print_free(table, true, stream, error);
 }
 
-void ss_curves_plot_data(const struct ss_curves *curves, FILE *stream) {
+bool ss_curves_plot_data(const void *report, FILE *stream, struct ss_error *error) {
+  (void)error;
+  const struct ss_curves *curves = report;
   const uint64_t window = (curves->task->steps + 49) / 50;
   fprintf(stream, "# step  loss  mean of the last %" PRIu64 " losses\n", window);
   for (size_t i = 0; i < curves->count; i++) {
@@ -35,6 +32,7 @@ void ss_curves_plot_data(const struct ss_curves *curves, FILE *stream) {
       fprintf(stream, "%" PRIu64 " %.17g %.17g\n", t, c->loss[t],
               ss_curve_mean(c, t + 1 < window ? 0 : t + 1 - window, t + 1));
   }
+  return true;
 }
 
 /* --- the table ------------------------------------------------------------------------------------------ */
@@ -73,27 +71,19 @@ static void print_lossless(const struct ss_curves *curves, FILE *stream) {
             exact->setting->label);
 }
 
-static void share_cell(struct ss_table *table, double value) {
-  if (isfinite(value)) ss_table_cell(table, "%.4g%%", 100 * value);
-  else ss_table_cell(table, "-");
-}
-
 static void add_scheme(struct ss_table *table, const struct ss_curves *curves, size_t i) {
   const struct ss_curve *c = &curves->curve[i], *exact = ss_curves_exact(curves);
   const size_t first = ss_curves_same(curves, i);
   const double end = ss_curve_end(c), reference = exact ? ss_curve_end(exact) : NAN;
-  char sent[32];
   ss_table_cell(table, "%s", c->setting->label);
   if (c->steps > 0) ss_table_cell(table, "%.4f", c->loss[0]);
   else ss_table_cell(table, "-");
-  if (isfinite(end)) ss_table_cell(table, "%.4f", end);
-  else ss_table_cell(table, "-");
-  if (isfinite(end - reference)) ss_table_cell(table, "%+.4f", end - reference);
-  else ss_table_cell(table, "-");
-  ss_table_cell(table, "%s", ss_units_format(sent, sizeof sent, SS_BYTES, c->sent));
-  share_cell(table, c->energy);
-  share_cell(table, c->energy_lost);
-  share_cell(table, c->error_l2);
+  ss_table_number(table, "%.4f", end);
+  ss_table_number(table, "%+.4f", end - reference);
+  ss_table_quantity(table, SS_BYTES, c->sent);
+  ss_table_number(table, "%.4g%%", 100 * c->energy);
+  ss_table_number(table, "%.4g%%", 100 * c->energy_lost);
+  ss_table_number(table, "%.4g%%", 100 * c->error_l2);
   if (!c->sound) ss_table_cell(table, "WRONG: %s", c->mismatch);
   else if (c->diverged) ss_table_cell(table, "diverged at step %" PRIu64, c->steps);
   else if (first < i) ss_table_cell(table, "that of %s", curves->curve[first].setting->label);
@@ -101,13 +91,10 @@ static void add_scheme(struct ss_table *table, const struct ss_curves *curves, s
 }
 
 static bool print_schemes(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<scheme", "first loss", "last loss", "vs exact", "sent a step",
-                                      "energy",  "lost",       "error",     "<curve"};
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
+  struct ss_table *table = ss_table_of("<scheme", "first loss", "last loss", "vs exact", "sent a step", "energy",
+                                       "lost", "error", "<curve");
   for (size_t i = 0; i < curves->count; i++) add_scheme(table, curves, i);
-  const bool ok = table ? ss_table_print(table, stream, error) : ss_fail_memory(error, "printing curves");
-  ss_table_free(table);
-  return ok;
+  return ss_table_print_free(table, false, stream, error);
 }
 
 /* Losses by step, a column for each curve that no other before it has. */
@@ -128,12 +115,11 @@ static bool print_steps(const struct ss_curves *curves, FILE *stream, struct ss_
       else ss_table_cell(table, "-");
     }
   }
-  const bool ok = table ? ss_table_print(table, stream, error) : ss_fail_memory(error, "printing curves");
-  ss_table_free(table);
-  return ok;
+  return ss_table_print_free(table, false, stream, error);
 }
 
-bool ss_curves_table(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+bool ss_curves_table(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_curves *curves = report;
   bool lossy = false, estimates = false;
   for (size_t i = 0; i < curves->count; i++) {
     lossy = lossy || !ss_scheme_lossless(curves->curve[i].setting->scheme);

@@ -2,14 +2,11 @@
 #ifndef SS_REPORT_CURVES_H
 #define SS_REPORT_CURVES_H
 
+#include "report/flat.h"
 #include "study/curves.h"
 
-#include <stdio.h>
-
-/* A row for each step of each curve. */
-bool ss_curves_csv(const struct ss_curves *curves, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_curves_table(const struct ss_curves *curves, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-/* A block for each curve, its label first: step, loss, mean loss over the last fiftieth of the steps up to there. */
-void ss_curves_plot_data(const struct ss_curves *curves, FILE *stream);
+/* Of a struct ss_curves. CSV has a row for each step of each curve; the plot's data a block for each curve, its label
+ * first: step, loss, mean loss over the last fiftieth of the steps up to there. */
+ss_printer ss_curves_table, ss_curves_csv, ss_curves_plot_data;
 
 #endif

@@ -1,27 +1,20 @@
 #include "report/exec.h"
 
-#include "base/json_text.h"
-#include "report/flat.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_statistics_double.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 static void fill_row(struct ss_table *table, const struct ss_exec_point *p, bool tensors) {
-  char text[32];
   ss_table_cell(table, "%s", p->job->setting.label);
   if (tensors) ss_table_cell(table, "%s", p->job->tensor_name);
   ss_table_cell(table, "%s", p->job->cluster_name);
-  ss_table_cell(
-      table, "%s",
-      ss_units_format(text, sizeof text, SS_TIME, gsl_stats_median_from_sorted_data(p->measured, 1, p->count)));
-  ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, p->predicted));
+  ss_table_quantity(table, SS_TIME, gsl_stats_median_from_sorted_data(p->measured, 1, p->count));
+  ss_table_quantity(table, SS_TIME, p->predicted);
   ss_table_cell(table, "%.0f", (double)p->executed_max.sent / (double)p->count);
   ss_table_cell(table, "%.0f", (double)p->simulated_max.sent / (double)p->count);
-  ss_table_cell(table, "%s", p->equal ? "yes" : "NO");
-  ss_table_cell(table, "%s", p->exact ? "yes" : "NO");
+  ss_table_texts(table, p->equal ? "yes" : "NO", p->exact ? "yes" : "NO");
 }
 
 static struct ss_table *list_points(const struct ss_exec_answer *a) {
@@ -60,13 +53,10 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
   (void)fprintf(stream, "\n");
 }
 
-bool ss_exec_table(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = list_points(a);
-  if (!table) return ss_fail_memory(error, "writing a table");
+bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
+  const struct ss_exec_answer *a = answer;
   if (a->count > 0) explain(a, stream);
-  bool good = ss_table_print(table, stream, error);
-  ss_table_free(table);
-  return good;
+  return ss_table_print_free(list_points(a), false, stream, error);
 }
 
 static bool add_number(cJSON *to, const char *key, double value) {
@@ -131,17 +121,13 @@ static cJSON *answer_json(const struct ss_exec_answer *a) {
   return NULL;
 }
 
-bool ss_exec_json(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
-  cJSON *root = answer_json(a);
-  const bool good = ss_json_print(root, stream, error);
-  cJSON_Delete(root);
-  return good;
+bool ss_exec_json(const void *answer, FILE *stream, struct ss_error *error) {
+  return ss_json_print_free(answer_json(answer), stream, error);
 }
 
-bool ss_exec_csv(const struct ss_exec_answer *a, FILE *stream, struct ss_error *error) {
-  cJSON *root = answer_json(a);
-  const bool good = root ? ss_flat_csv(cJSON_GetObjectItemCaseSensitive(root, "points"), stream, error)
-                         : ss_fail_memory(error, "writing results");
+bool ss_exec_csv(const void *answer, FILE *stream, struct ss_error *error) {
+  cJSON *root = answer_json(answer);
+  const bool good = ss_flat_csv_free(cJSON_DetachItemFromObjectCaseSensitive(root, "points"), stream, error);
   cJSON_Delete(root);
   return good;
 }

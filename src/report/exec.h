@@ -3,9 +3,8 @@
 #define SS_REPORT_EXEC_H
 
 #include "exec/exec.h"
+#include "report/flat.h"
 #include "study/study.h"
-
-#include <stdio.h>
 
 /* What one job came to, over its iterations. */
 struct ss_exec_point {
@@ -22,6 +21,8 @@ struct ss_exec_point {
   char mismatch[160];
 };
 
+/* What is printed: a JSON as docs/schemas/exec.schema.json has it; in CSV the fields of its points, without what each
+ * endpoint sent and received. */
 struct ss_exec_answer {
   const struct ss_exec_point *points; /* [count] */
   size_t count;
@@ -29,10 +30,6 @@ struct ss_exec_answer {
   uint32_t ranks, repeats;
 };
 
-bool ss_exec_table(const struct ss_exec_answer *answer, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-/* docs/schemas/exec.schema.json */
-bool ss_exec_json(const struct ss_exec_answer *answer, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-/* The fields of the JSON's points, without what each endpoint sent and received. */
-bool ss_exec_csv(const struct ss_exec_answer *answer, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+ss_printer ss_exec_table, ss_exec_json, ss_exec_csv;
 
 #endif

@@ -1,5 +1,6 @@
 #include "report/flat.h"
 
+#include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "report/table.h"
@@ -7,6 +8,12 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool ss_json_print_free(cJSON *json, FILE *stream, struct ss_error *error) {
+  const bool ok = ss_json_print(json, stream, error);
+  cJSON_Delete(json);
+  return ok;
+}
 
 static void flat_cell(struct ss_table *table, const cJSON *value) {
   if (cJSON_IsString(value)) ss_table_cell(table, "%s", value->valuestring);
@@ -55,7 +62,6 @@ static const cJSON *cell_of(const cJSON *entry, const char *column) {
 
 bool ss_flat_rows(const struct ss_columns *c, const cJSON *list, bool head, FILE *stream, struct ss_error *error) {
   struct ss_table *table = ss_table_new(c->count, (const char *const *)c->name);
-  if (!table) return ss_fail_memory(error, "writing results");
   for (const cJSON *entry = list->child; entry; entry = entry->next)
     for (size_t k = 0; k < c->count; k++) flat_cell(table, cell_of(entry, c->name[k]));
   bool ok = head ? ss_table_csv(table, stream, error) : ss_table_csv_more(table, stream, error);
@@ -70,5 +76,11 @@ bool ss_flat_csv(const cJSON *list, FILE *stream, struct ss_error *error) {
     ok = ss_columns_add(&columns, entry, error);
   ok = ok && ss_flat_rows(&columns, list, true, stream, error);
   ss_columns_free(&columns);
+  return ok;
+}
+
+bool ss_flat_csv_free(cJSON *list, FILE *stream, struct ss_error *error) {
+  const bool ok = list ? ss_flat_csv(list, stream, error) : ss_fail_memory(error, "writing results");
+  cJSON_Delete(list);
   return ok;
 }

@@ -239,12 +239,9 @@ static void write_place_name(const struct ss_page_places *places, const struct s
 static bool write_links(const struct ss_page_place *place, FILE *s, struct ss_error *error) {
   bool any;
   struct ss_table *table = ss_links_table(place->point, place->count, &any);
-  if (!any) return true;
-  if (!table) return ss_fail_memory(error, "writing a table");
-  const bool ok = ss_table_html(table, "How busy its links are: the busiest of each kind / the mean of all of them",
-                                SIZE_MAX, s, error);
-  ss_table_free(table);
-  return ok;
+  return !any ||
+         ss_table_html_free(table, "How busy its links are: the busiest of each kind / the mean of all of them",
+                            SIZE_MAX, s, error);
 }
 
 static bool write_place(const struct ss_page_places *places, const struct ss_page_place *place, FILE *s,
@@ -259,11 +256,10 @@ static bool write_place(const struct ss_page_places *places, const struct ss_pag
     fputs("</summary>", s);
   }
   fputc('\n', s);
-  struct ss_table *table = write_words(place, s) ? ss_results_block(place->point, place->count) : NULL;
-  if (!table) return ss_fail_memory(error, "writing a table");
-  const bool ok =
-      ss_table_html(table, NULL, (size_t)(place->best - place->point), s, error) && write_links(place, s, error);
-  ss_table_free(table);
+  const size_t best = (size_t)(place->best - place->point);
+  if (!write_words(place, s)) return ss_fail_memory(error, "writing a table");
+  const bool ok = ss_table_html_free(ss_results_block(place->point, place->count), NULL, best, s, error) &&
+                  write_links(place, s, error);
   fputs(folded ? "</details>\n" : "", s);
   return ok;
 }

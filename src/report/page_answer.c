@@ -161,22 +161,19 @@ static bool write_many_answers(const struct ss_page_places *places, FILE *s, str
 }
 
 static void winner_row(struct ss_table *table, struct ss_page_places *places, const struct ss_page_place *place) {
-  char text[32], bound[SS_BOUND_TEXT_SIZE];
+  char bound[2][SS_BOUND_TEXT_SIZE];
   const struct ss_result *best = place->best, *next = place->next;
   for (size_t i = 0; i < places->axes; i++) {
     const char *value = ss_page_value(places, &places->axis[i], place->point);
     ss_table_cell(table, "%s", value ? value : "");
   }
   ss_table_cell(table, "%s", best->setting.label);
-  ss_table_cell(table, "%s", time_text(text, best->time));
+  ss_table_quantity(table, SS_TIME, best->time);
   ss_table_cell(table, "%s", next ? next->setting.label : "-");
-  if (next && best->time > 0) ss_table_cell(table, "+%.1f%%", 100 * (next->time / best->time - 1));
-  else ss_table_cell(table, "-");
-  if (isfinite(place->dense) && best->time > 0) ss_table_cell(table, "%.2fx", place->dense / best->time);
-  else ss_table_cell(table, "-");
-  ss_table_cell(table, "%s", best->lossless ? "yes" : "NO");
-  ss_table_cell(table, "%s", ss_bound_text(best, bound));
-  ss_table_cell(table, "%s", ss_busiest_text(best, bound));
+  ss_table_number(table, "+%.1f%%", next && best->time > 0 ? 100 * (next->time / best->time - 1) : NAN);
+  ss_table_number(table, "%.2fx", best->time > 0 ? place->dense / best->time : NAN);
+  ss_table_texts(table, best->lossless ? "yes" : "NO", ss_bound_text(best, bound[0]),
+                 ss_busiest_text(best, bound[1]));
 }
 
 static bool write_winners(struct ss_page_places *places, FILE *s, struct ss_error *error) {
@@ -192,12 +189,10 @@ static bool write_winners(struct ss_page_places *places, FILE *s, struct ss_erro
   }
   for (size_t i = 0; i < REST; i++) heads[columns++] = rest[i];
   struct ss_table *table = ss_table_new(columns, heads);
-  if (!table) return ss_fail_memory(error, "writing the answer");
   for (size_t i = 0; i < places->count && rows < WINNERS_MAX; i++)
     if (places->place[i].decides) winner_row(table, places, &places->place[i]), rows++;
-  const bool ok = ss_table_html(
-      table, places->several_tensors ? "All tensors together, place by place" : "Place by place", SIZE_MAX, s, error);
-  ss_table_free(table);
+  const char *caption = places->several_tensors ? "All tensors together, place by place" : "Place by place";
+  const bool ok = ss_table_html_free(table, caption, SIZE_MAX, s, error);
   if (rows == WINNERS_MAX && places->deciding > rows)
     fprintf(s, "<p>%zu more places.</p>\n", places->deciding - rows);
   return ok;

@@ -273,12 +273,10 @@ static bool fill_traffic(const struct ss_page_place *place, struct figure *f, st
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
 static void value_cell(struct ss_table *table, const char *unit, double value) {
-  char text[32];
   if (isnan(value)) ss_table_cell(table, "%s", "");
-  else if (strcmp(unit, "s") == 0) ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_TIME, value));
-  else if (strcmp(unit, "B") == 0) ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_BYTES, value));
-  else if (strcmp(unit, "bit/s") == 0)
-    ss_table_cell(table, "%s", ss_units_format(text, sizeof text, SS_RATE, value / 8));
+  else if (strcmp(unit, "s") == 0) ss_table_quantity(table, SS_TIME, value);
+  else if (strcmp(unit, "B") == 0) ss_table_quantity(table, SS_BYTES, value);
+  else if (strcmp(unit, "bit/s") == 0) ss_table_quantity(table, SS_RATE, value / 8);
   else ss_table_cell(table, "%.6g", value);
 }
 
@@ -293,7 +291,6 @@ static bool write_data(const struct figure *f, FILE *stream, struct ss_error *er
   heads[columns++] = plot->panel->y.label[0] ? plot->panel->y.label : "value";
   if (map) heads[columns++] = "margin, %";
   struct ss_table *table = ss_table_new(columns, heads);
-  if (!table) return ss_fail_memory(error, "writing a figure's data");
   for (size_t p = 0; p < plot->panels; p++)
     for (size_t i = 0; i < plot->panel[p].rows && rows < DATA_ROWS_MAX; i++, rows++) {
       const struct ss_plot_panel *panel = &plot->panel[p];
@@ -305,9 +302,7 @@ static bool write_data(const struct figure *f, FILE *stream, struct ss_error *er
       value_cell(table, panel->y.unit, r->y);
       if (map) ss_table_cell(table, "%.1f", r->z);
     }
-  const bool ok = ss_table_html(table, NULL, SIZE_MAX, stream, error);
-  ss_table_free(table);
-  return ok;
+  return ss_table_html_free(table, NULL, SIZE_MAX, stream, error);
 }
 
 /* gnuplot gives its marks the same names in every picture. On a page each picture has its own: inside tags, `prefix`
@@ -348,14 +343,13 @@ static bool draw(struct maker *m, struct figure *f, FILE *stream, struct ss_erro
   char id[32], caption_id[32];
   snprintf(caption_id, sizeof caption_id, "caption%u", m->figures);
   for (int wide = 1; wide >= (f->crowded ? 1 : 0); wide--) {
-    char *svg = NULL;
-    size_t size;
+    struct ss_picture_bytes svg = {NULL, 0};
     struct ss_error why = {0};
     snprintf(id, sizeof id, "figure%u%s-", m->figures, wide ? "wide" : "narrow");
     f->plot.wide = wide && f->plot.panels <= 2;
-    const bool ok = ss_plot_draw(&f->plot, SS_PICTURE_SVG, &svg, &size, &why);
-    if (ok) write_svg(svg, id, caption_id, f->crowded ? "crowded" : wide ? "wide" : "narrow", stream);
-    free(svg);
+    const bool ok = ss_plot_draw(&f->plot, SS_PICTURE_SVG, &svg, &why);
+    if (ok) write_svg(svg.bytes, id, caption_id, f->crowded ? "crowded" : wide ? "wide" : "narrow", stream);
+    free(svg.bytes);
     if (ok) continue;
     *m->lacking = why;
     return why.status == SS_MACHINE ? true : ss_fail(error, why.status, "%s", why.text);

@@ -1,22 +1,11 @@
 #include "report/plan.h"
 
-#include "report/flat.h"
 #include "report/results.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
-
-bool ss_plan_csv(const struct ss_plan *plan, FILE *stream, struct ss_error *error) {
-  cJSON *list = ss_plan_rows(plan);
-  if (!list) return ss_fail_memory(error, "writing a plan");
-  bool ok = ss_flat_csv(list, stream, error);
-  cJSON_Delete(list);
-  return ok;
-}
-
-/* --- the table ------------------------------------------------------------------------------------------ */
 
 static void print_dense(const struct ss_plan_row *row, FILE *stream) {
   if (isfinite(row->dense) && row->time > 0 &&
@@ -61,26 +50,16 @@ static void print_words(const struct ss_plan_row *row, FILE *stream) {
   print_loss(row, stream);
 }
 
-static void time_cell(struct ss_table *table, double value) {
-  char text[32];
-  ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, SS_TIME, value) : "-");
-}
-
 static void add_row(struct ss_table *table, const struct ss_plan_row *row) {
-  const double margin = ss_plan_margin(row), energy = row->best ? row->best->energy : NAN;
-  ss_table_cell(table, "%s", row->place->tensor);
-  ss_table_cell(table, "%s", row->best ? row->best->setting.label : "as above");
-  time_cell(table, row->time);
+  ss_table_texts(table, row->place->tensor, row->best ? row->best->setting.label : "as above");
+  ss_table_quantity(table, SS_TIME, row->time);
   ss_table_cell(table, "%s", row->next ? row->next->setting.label : "-");
-  time_cell(table, row->next ? row->next->time : NAN);
-  if (isfinite(margin)) ss_table_cell(table, "%+.1f%%", 100 * margin);
-  else ss_table_cell(table, "-");
-  time_cell(table, row->dense);
-  if (isfinite(row->dense) && row->time > 0) ss_table_cell(table, "%.2fx", row->dense / row->time);
-  else ss_table_cell(table, "-");
+  ss_table_quantity(table, SS_TIME, row->next ? row->next->time : NAN);
+  ss_table_number(table, "%+.1f%%", 100 * ss_plan_margin(row));
+  ss_table_quantity(table, SS_TIME, row->dense);
+  ss_table_number(table, "%.2fx", row->time > 0 ? row->dense / row->time : NAN);
   ss_table_cell(table, "%s", row->lossless ? "yes" : "NO");
-  if (isfinite(energy)) ss_table_cell(table, "%.1f%%", 100 * energy);
-  else ss_table_cell(table, "-");
+  ss_table_number(table, "%.1f%%", 100 * (row->best ? row->best->energy : NAN));
 }
 
 static bool same_place(const struct ss_result *a, const struct ss_result *b) {
@@ -88,17 +67,14 @@ static bool same_place(const struct ss_result *a, const struct ss_result *b) {
 }
 
 static bool print_place(const struct ss_plan_row *rows, size_t n, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<tensor", "<scheme",   "time",     "<next",    "its time",
-                                      "margin",  "allreduce", "vs dense", "lossless", "energy"};
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
-  if (!table) return ss_fail_memory(error, "printing a plan");
+  struct ss_table *table = ss_table_of("<tensor", "<scheme", "time", "<next", "its time", "margin", "allreduce",
+                                       "vs dense", "lossless", "energy");
   ss_result_print_place(rows->place, stream);
   fputc('\n', stream);
   for (size_t i = 0; i < n; i++) print_words(&rows[i], stream);
   fputc('\n', stream);
   for (size_t i = 0; i < n; i++) add_row(table, &rows[i]);
-  bool ok = ss_table_print(table, stream, error);
-  ss_table_free(table);
+  const bool ok = ss_table_print_free(table, false, stream, error);
   fputc('\n', stream);
   return ok;
 }

@@ -1,4 +1,4 @@
-/* A plan as a table or as CSV. */
+/* A plan as a table. */
 #ifndef SS_REPORT_PLAN_H
 #define SS_REPORT_PLAN_H
 
@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-bool ss_plan_csv(const struct ss_plan *plan, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 bool ss_plan_table(const struct ss_plan *plan, const char *scenario, FILE *stream,
                    struct ss_error *error) SS_MUST_CHECK;
 

@@ -85,14 +85,7 @@ void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
 }
 
 static void percent_cell(struct ss_table *table, double value, double reference) {
-  if (isfinite(value) && isfinite(reference) && reference > 0)
-    ss_table_cell(table, "%+.1f%%", 100 * (value / reference - 1));
-  else ss_table_cell(table, "-");
-}
-
-static void unit_cell(struct ss_table *table, enum ss_dimension dimension, double value) {
-  char text[32];
-  ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, dimension, value) : "-");
+  ss_table_number(table, "%+.1f%%", reference > 0 && isfinite(reference) ? 100 * (value / reference - 1) : NAN);
 }
 
 /* Whether ranks share links, of which a form for one flat class knows nothing. */
@@ -112,7 +105,7 @@ static void form_cells(struct ss_table *table, const struct ss_result *p) {
     return;
   }
   if (isfinite(p->formula_s) || !isfinite(p->formula_low_s) || !isfinite(p->formula_high_s)) {
-    unit_cell(table, SS_TIME, p->formula_s);
+    ss_table_quantity(table, SS_TIME, p->formula_s);
     percent_cell(table, p->time, shares_links(p) ? NAN : p->formula_s);
     return;
   }
@@ -120,10 +113,6 @@ static void form_cells(struct ss_table *table, const struct ss_result *p) {
   ss_table_cell(table, "%s..%s", ss_units_format(low, sizeof low, SS_TIME, p->formula_low_s),
                 ss_units_format(high, sizeof high, SS_TIME, p->formula_high_s));
   ss_table_cell(table, "%s", within ? "within" : "outside");
-}
-
-static const char *verdict(const struct ss_result *p) {
-  return p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO";
 }
 
 double ss_results_dense(const struct ss_result *points, size_t n) {
@@ -134,19 +123,17 @@ double ss_results_dense(const struct ss_result *points, size_t n) {
 
 static void add_row(struct ss_table *table, const struct ss_result *p, double dense) {
   ss_table_cell(table, "%s", p->setting.label);
-  unit_cell(table, SS_TIME, p->time);
-  if (strcmp(p->device, "none") != 0) unit_cell(table, SS_TIME, p->kernel);
-  if (isfinite(dense) && p->time > 0) ss_table_cell(table, "%.2fx", dense / p->time);
-  else ss_table_cell(table, "-");
-  unit_cell(table, SS_BYTES, p->sent_max);
-  unit_cell(table, SS_BYTES, p->received_max);
+  ss_table_quantity(table, SS_TIME, p->time);
+  if (strcmp(p->device, "none") != 0) ss_table_quantity(table, SS_TIME, p->kernel);
+  ss_table_number(table, "%.2fx", p->time > 0 ? dense / p->time : NAN);
+  ss_table_quantity(table, SS_BYTES, p->sent_max);
+  ss_table_quantity(table, SS_BYTES, p->received_max);
   if (isfinite(p->push_imbalance)) ss_table_cell(table, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
   else ss_table_cell(table, "-");
-  ss_table_cell(table, "%s", verdict(p));
-  if (isfinite(p->energy)) ss_table_cell(table, "%.1f%%", 100 * p->energy);
-  else ss_table_cell(table, "-");
+  ss_table_cell(table, "%s", p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO");
+  ss_table_number(table, "%.1f%%", 100 * p->energy);
   form_cells(table, p);
-  unit_cell(table, SS_TIME, p->paper_s);
+  ss_table_quantity(table, SS_TIME, p->paper_s);
   char bound[SS_BOUND_TEXT_SIZE];
   ss_table_cell(table, "%s", ss_bound_text(p, bound));
 }
@@ -161,18 +148,14 @@ struct ss_table *ss_results_block(const struct ss_result *points, size_t n) {
   for (size_t i = 0; i < 13; i++)
     if (kernels || i != 2) heads[columns++] = with_kernels[i];
   struct ss_table *table = ss_table_new(columns, heads);
-  if (!table) return NULL;
-  double dense = ss_results_dense(points, n);
+  const double dense = ss_results_dense(points, n);
   for (size_t i = 0; i < n; i++) add_row(table, &points[i], dense);
   return table;
 }
 
 static bool print_block(const struct ss_result *points, size_t n, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = ss_results_block(points, n);
-  if (!table) return ss_fail_memory(error, "printing results");
   ss_results_words(points, n, stream);
-  bool ok = ss_table_print(table, stream, error);
-  ss_table_free(table);
+  const bool ok = ss_table_print_free(ss_results_block(points, n), false, stream, error);
   fputc('\n', stream);
   return ok;
 }

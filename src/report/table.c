@@ -5,6 +5,7 @@
 #include "report/html.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,20 @@ void ss_table_cell(struct ss_table *table, const char *format, ...) {
   }
   append(table, text, (size_t)length);
   free(text);
+}
+
+void ss_table_add_texts(struct ss_table *table, size_t count, const char *const *texts) {
+  for (size_t i = 0; i < count; i++) ss_table_cell(table, "%s", texts[i]);
+}
+
+void ss_table_number(struct ss_table *table, const char *format, double value) {
+  if (isfinite(value)) ss_table_cell(table, format, value);
+  else ss_table_cell(table, "-");
+}
+
+void ss_table_quantity(struct ss_table *table, enum ss_dimension dimension, double value) {
+  char text[32];
+  ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, dimension, value) : "-");
 }
 
 static size_t row_count(const struct ss_table *table) {
@@ -185,6 +200,12 @@ bool ss_table_csv_more(const struct ss_table *table, FILE *stream, struct ss_err
   return put_csv(table, 1, stream, error);
 }
 
+bool ss_table_print_free(struct ss_table *table, bool csv, FILE *stream, struct ss_error *error) {
+  const bool ok = csv ? ss_table_csv(table, stream, error) : ss_table_print(table, stream, error);
+  ss_table_free(table);
+  return ok;
+}
+
 /* --- HTML --------------------------------------------------------------------------------------------------- */
 
 static void html_row(const struct ss_table *table, size_t row, bool strong, FILE *stream) {
@@ -202,9 +223,7 @@ static void html_row(const struct ss_table *table, size_t row, bool strong, FILE
   fputs("</tr>\n", stream);
 }
 
-bool ss_table_html(const struct ss_table *table, const char *caption, size_t strong, FILE *stream,
-                   struct ss_error *error) {
-  if (table->failed) return ss_fail_memory(error, "writing a table");
+static void put_html(const struct ss_table *table, const char *caption, size_t strong, FILE *stream) {
   const size_t rows = row_count(table);
   fputs("<div class=\"scroll\" tabindex=\"0\"><table>\n", stream);
   if (caption != NULL) {
@@ -217,5 +236,12 @@ bool ss_table_html(const struct ss_table *table, const char *caption, size_t str
   fputs("</thead>\n<tbody>\n", stream);
   for (size_t i = 1; i < rows; i++) html_row(table, i, i - 1 == strong, stream);
   fputs("</tbody></table></div>\n", stream);
-  return true;
+}
+
+bool ss_table_html_free(struct ss_table *table, const char *caption, size_t strong, FILE *stream,
+                        struct ss_error *error) {
+  const bool ok = table != NULL && !table->failed;
+  if (ok) put_html(table, caption, strong, stream);
+  ss_table_free(table);
+  return ok || ss_fail_memory(error, "writing a table");
 }

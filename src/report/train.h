@@ -3,20 +3,18 @@
 #define SS_REPORT_TRAIN_H
 
 #include "figures/plot.h"
+#include "report/flat.h"
 #include "study/training.h"
 
-#include <stdio.h>
+/* Of a struct ss_train_study. */
+ss_printer ss_training_table, ss_training_json, ss_training_csv;
 
-bool ss_training_json(const struct ss_train_study *study, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_training_csv(const struct ss_train_study *study, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-bool ss_training_table(const struct ss_train_study *study, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+/* Of a struct ss_training: the recorded iterations of every point as Chrome trace-event JSON, which Perfetto opens, a
+ * process a point, with threads for compute and for communication. */
+ss_printer ss_training_timeline;
 
-/* The recorded iterations of every point as Chrome trace-event JSON, which Perfetto opens: a process a point, with
- * threads for compute and for communication. */
-bool ss_training_timeline(const struct ss_training *training, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-
-/* The last iteration of every system at the largest rank count, drawn by gnuplot; bytes as ss_plot_draw has them. */
-bool ss_training_gantt(const struct ss_training *training, enum ss_picture picture, char **bytes, size_t *size,
+/* The last iteration of every system at the largest rank count, drawn by gnuplot as by ss_plot_draw. */
+bool ss_training_gantt(const struct ss_training *training, enum ss_picture picture, struct ss_picture_bytes *out,
                        struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -82,7 +82,7 @@ static void print_script(const struct gantt *g, enum ss_picture picture, const c
   const struct ss_training_point *p = g->point[0];
   char title[300];
   snprintf(title, sizeof title, "%.120s on %u ranks: the last iteration", p->place->workload.name, p->ranks);
-  ss_plot_terminal(picture, NULL, WIDTH, 122 + LANE * 2.6 * (double)g->points, s);
+  ss_plot_terminal(picture, WIDTH, 122 + LANE * 2.6 * (double)g->points, s);
   fprintf(s, "load 'style.gp'\ndata = 'gantt.dat'\ntexts = 'names.dat'\nn = %d\narray name[%d] = [", SS_SHADES,
           SS_SHADES);
   for (int i = 0; i < SS_SHADES; i++) fprintf(s, "%s'%s'", i ? ", " : "", ss_shade_names[i]);
@@ -122,10 +122,10 @@ static bool script(const void *context, enum ss_picture picture, const char *fol
   return close_written(s, error);
 }
 
-bool ss_training_gantt(const struct ss_training *t, enum ss_picture picture, char **bytes, size_t *size,
+bool ss_training_gantt(const struct ss_training *t, enum ss_picture picture, struct ss_picture_bytes *out,
                        struct ss_error *error) {
   struct gantt g = {0};
   choose(t, &g);
   for (size_t i = 0; i < g.points; i++) g.longest = fmax(g.longest, last_of(g.point[i]));
-  return ss_plot_draw_script(script, &g, picture, bytes, size, error);
+  return ss_plot_draw_script(script, &g, picture, out, error);
 }

@@ -1,24 +1,20 @@
-#include "base/units.h"
 #include "report/table.h"
 #include "report/train.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct group {
   const struct ss_training_point *point;
   size_t count;
 };
 
-static void time_cell(struct ss_table *table, double value) {
-  char text[32];
-  ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, SS_TIME, value) : "-");
+bool ss_training_json(const void *study, FILE *stream, struct ss_error *error) {
+  return ss_json_print_free(ss_train_study_json(study), stream, error);
 }
 
-static void share_cell(struct ss_table *table, double value) {
-  if (isfinite(value)) ss_table_cell(table, "%.1f%%", 100 * value);
-  else ss_table_cell(table, "-");
+bool ss_training_csv(const void *study, FILE *stream, struct ss_error *error) {
+  return ss_flat_csv_free(ss_train_study_points(study), stream, error);
 }
+
+/* --- the table ------------------------------------------------------------------------------------------ */
 
 static const struct ss_training_point *fastest(struct group g, const struct ss_training_point *but) {
   const struct ss_training_point *best = NULL;
@@ -57,33 +53,25 @@ static void print_words(struct group g, FILE *stream) {
 
 static void add_row(struct ss_table *table, const struct ss_training_point *p) {
   const struct ss_iterated *r = &p->result;
-  char bytes[32];
   ss_table_cell(table, "%s%s", p->system->name, p->system->baseline ? " *" : "");
   ss_table_cell(table, "%s", ss_schedule_name(p->system->schedule));
-  time_cell(table, r->mean);
-  if (isfinite(p->tokens)) ss_table_cell(table, "%.0f", p->tokens);
-  else ss_table_cell(table, "-");
-  time_cell(table, r->own);
-  time_cell(table, r->stall);
-  time_cell(table, r->split);
-  time_cell(table, r->busy);
-  share_cell(table, r->hidden);
-  ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, r->sent / p->ranks));
-  if (isfinite(p->speedup)) ss_table_cell(table, "%.2fx", p->speedup);
-  else ss_table_cell(table, "-");
-  share_cell(table, p->scaling);
+  ss_table_quantity(table, SS_TIME, r->mean);
+  ss_table_number(table, "%.0f", p->tokens);
+  const double times[] = {r->own, r->stall, r->split, r->busy};
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) ss_table_quantity(table, SS_TIME, times[i]);
+  ss_table_number(table, "%.1f%%", 100 * r->hidden);
+  ss_table_quantity(table, SS_BYTES, r->sent / p->ranks);
+  ss_table_number(table, "%.2fx", p->speedup);
+  ss_table_number(table, "%.1f%%", 100 * p->scaling);
 }
 
 static bool print_group(struct group g, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"<system",     "<schedule", "iteration", "tokens/s",  "compute",   "stall",
-                                      "of it split", "comm.",     "hidden",    "sent/rank", "vs best *", "scaling"};
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
-  if (!table) return ss_fail_memory(error, "printing results");
+  struct ss_table *table = ss_table_of("<system", "<schedule", "iteration", "tokens/s", "compute", "stall",
+                                       "of it split", "comm.", "hidden", "sent/rank", "vs best *", "scaling");
   print_words(g, stream);
   fputc('\n', stream);
   for (size_t i = 0; i < g.count; i++) add_row(table, &g.point[i]);
-  bool ok = ss_table_print(table, stream, error);
-  ss_table_free(table);
+  const bool ok = ss_table_print_free(table, false, stream, error);
   fputc('\n', stream);
   return ok;
 }
@@ -132,7 +120,8 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
       fprintf(stream, "scaled     %s, by %g\n", ss_scaled_names[i], s->scale.factor[i]);
 }
 
-bool ss_training_table(const struct ss_train_study *s, FILE *stream, struct ss_error *error) {
+bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) {
+  const struct ss_train_study *s = study;
   const struct ss_training *t = &s->training;
   for (size_t i = 0, n; i < t->points; i += n) {
     const struct ss_training_point *p = &t->point[i];

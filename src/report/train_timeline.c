@@ -59,7 +59,8 @@ static bool print_span(const struct ss_training_point *p, size_t process, const 
   return true;
 }
 
-bool ss_training_timeline(const struct ss_training *t, FILE *stream, struct ss_error *error) {
+bool ss_training_timeline(const void *training, FILE *stream, struct ss_error *error) {
+  const struct ss_training *t = training;
   bool ok = true;
   fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", stream);
   for (size_t i = 0; ok && i < t->points; i++) {
