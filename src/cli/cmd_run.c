@@ -49,7 +49,7 @@ static bool computed(struct ss_results_listener *self, const struct ss_result *p
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
   struct session *s = (struct session *)self;
   s->writer = (struct ss_results_writer){.stream = s->output.stream, .scenario = ss_study_name(s->scenario)};
-  return s->form->begin(&s->writer, blank, error);
+  return !s->form->begin || s->form->begin(&s->writer, blank, error);
 }
 
 static bool ready(struct ss_results_listener *self, const struct ss_result *points, size_t count,
@@ -181,7 +181,7 @@ static bool write_points(const struct session *s, const struct ss_results_form *
 }
 
 static bool finish_stream(struct session *s, struct ss_error *error) {
-  return s->form->end(&s->writer, &s->points, error) && ss_output_commit(&s->output, error);
+  return (!s->form->end || s->form->end(&s->writer, &s->points, error)) && ss_output_commit(&s->output, error);
 }
 
 static bool compare(struct session *s, struct ss_error *error) {

@@ -1,8 +1,9 @@
 #include "report/html.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
-#include <stdbool.h>
+#include <cjson/cJSON.h>
 
 static void put(const char *text, bool lines, FILE *stream) {
   for (size_t n; *text; text += n) {
@@ -25,6 +26,17 @@ static void put(const char *text, bool lines, FILE *stream) {
 
 void ss_html_text(const char *text, FILE *stream) {
   put(text, false, stream);
+}
+
+void ss_html_between(const char *before, const char *text, const char *behind, FILE *stream) {
+  fputs(before, stream);
+  put(text, false, stream);
+  fputs(behind, stream);
+}
+
+void ss_html_json(const cJSON *value, FILE *stream) {
+  SS_AUTO_FREE char *json = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
+  put(json ? json : cJSON_IsString(value) ? value->valuestring : "?", false, stream);
 }
 
 void ss_html_lines(const char *text, FILE *stream) {

@@ -5,9 +5,15 @@
 
 #include <stdio.h>
 
+struct cJSON;
+
 /* As character data or as an attribute in double quotes; control characters and malformed UTF-8 are shown as '?'. */
 void ss_html_text(const char *text, FILE *stream);
-/* The same with lines and tabs kept: for <pre>. */
+/* The text between pieces of our own markup, which go out as they are. */
+void ss_html_between(const char *before, const char *text, const char *behind, FILE *stream);
+/* A string as it is, any other value as JSON. */
+void ss_html_json(const struct cJSON *value, FILE *stream);
+/* The same as ss_html_text with lines and tabs kept: for <pre>. */
 void ss_html_lines(const char *text, FILE *stream);
 
 #endif

@@ -1,13 +1,7 @@
-#include "report/page.h"
+#include "report/page_parts.h"
 
 #include "report/html.h"
 #include "report/links.h"
-#include "report/page_answer.h"
-#include "report/page_figures.h"
-#include "report/page_forms.h"
-#include "report/page_inputs.h"
-#include "report/page_places.h"
-#include "report/page_style.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
@@ -36,26 +30,26 @@ static const char *device_of(const struct ss_result *p) {
   return strcmp(p->device, "none") == 0 ? "none: kernels are not counted" : p->device;
 }
 
-/* Each text once, in order of appearance. */
-static void write_distinct(const struct ss_results *points, const char *(*text)(const struct ss_result *),
-                           const char *between, FILE *s) {
-  enum { NAMED = 60 };
-  const char *seen[NAMED];
-  size_t count = 0, more = 0;
-  for (size_t i = 0; i < points->count; i++) {
+/* Each text once, in order of appearance, the first `most` of them; how many there are. */
+static size_t distinct(const struct ss_results *points, const char *(*text)(const struct ss_result *),
+                       const char **seen, size_t most) {
+  size_t count = 0;
+  for (size_t i = 0; i < points->count && count < most; i++) {
     const char *t = text(&points->point[i]);
     size_t k = 0;
     while (k < count && strcmp(seen[k], t) != 0) k++;
-    if (k < count) continue;
-    if (count == NAMED) {
-      more = 1;
-      continue;
-    }
-    fputs(count ? between : "", s);
-    ss_html_text(t, s);
-    seen[count++] = t;
+    if (k == count) seen[count++] = t;
   }
-  if (more) fprintf(s, "%s...", between);
+  return count;
+}
+
+static void write_distinct(const struct ss_results *points, const char *(*text)(const struct ss_result *),
+                           const char *between, FILE *s) {
+  enum { NAMED = 60 };
+  const char *seen[NAMED + 1];
+  const size_t count = distinct(points, text, seen, NAMED + 1);
+  for (size_t i = 0; i < count && i < NAMED; i++) ss_html_between(i > 0 ? between : "", seen[i], "", s);
+  if (count > NAMED) fprintf(s, "%s...", between);
 }
 
 static void write_ranks(const struct ss_results *points, FILE *s) {
@@ -81,35 +75,19 @@ static bool stands_already(const char *path) {
 static void write_sweep(const cJSON *sweep, FILE *s) {
   for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next) {
     if (stands_already(axis->string)) continue;
-    fputs("<dt>", s);
-    ss_html_text(axis->string, s);
-    fputs(" (swept)</dt><dd>", s);
+    ss_html_between("<dt>", axis->string, " (swept)</dt><dd>", s);
     for (const cJSON *v = axis->child; v; v = v->next) {
-      char *text = cJSON_IsString(v) ? NULL : cJSON_PrintUnformatted(v);
       fputs(v == axis->child ? "" : ", ", s);
-      ss_html_text(text ? text : cJSON_IsString(v) ? v->valuestring : "?", s);
-      free(text);
+      ss_html_json(v, s);
     }
     fputs("</dd>\n", s);
   }
 }
 
-/* Labels repeat from place to place: most are met among those already seen. */
-static size_t count_labels(const struct ss_results *points) {
-  enum { ENOUGH = 1024 };
-  const char *seen[ENOUGH];
-  size_t count = 0;
-  for (size_t i = 0; i < points->count; i++) {
-    size_t k = 0;
-    while (k < count && strcmp(seen[k], label_of(&points->point[i])) != 0) k++;
-    if (k == count && count < ENOUGH) seen[count++] = label_of(&points->point[i]);
-  }
-  return count;
-}
-
 /* The question in one sentence. */
 static void write_lead(const struct ss_page *page, const struct ss_page_places *places, FILE *s) {
-  const size_t schemes = count_labels(page->points);
+  const char *labels[1024];
+  const size_t schemes = distinct(page->points, label_of, labels, sizeof labels / sizeof *labels);
   if (schemes > 1) fprintf(s, "<p>Which of %zu schemes synchronises the sparse gradients of ", schemes);
   else fputs("<p>How long does it take to synchronise the sparse gradients of ", s);
   if (page->points->count && !page->points->point->trace_hash) fputs("a trace made for it: ", s);
@@ -135,13 +113,8 @@ static void write_head(const struct ss_page *page, const struct ss_page_places *
         s);
   ss_html_text(page->name, s);
   fprintf(s, " - sparsync</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", ss_page_style);
-  ss_html_text(page->name, s);
-  fputs("</h1>\n", s);
-  if (page->summary) {
-    fputs("<p class=\"soft\">", s);
-    ss_html_text(page->summary, s);
-    fputs("</p>\n", s);
-  }
+  ss_html_between("", page->name, "</h1>\n", s);
+  if (page->summary) ss_html_between("<p class=\"soft\">", page->summary, "</p>\n", s);
   write_lead(page, places, s);
   fputs("</header>\n", s);
 }
@@ -176,11 +149,10 @@ static void write_expectations(const struct ss_page *page, FILE *s) {
   fputs("<section id=\"expectations\">\n<h2>Expectations</h2>\n<ul>\n", s);
   for (size_t i = 0; i < page->expectations; i++) {
     const struct ss_page_expectation *e = &page->expectation[i];
-    fprintf(s, "<li><span class=\"%s\">%s</span>: <code>", e->found ? "fails" : "holds",
-            e->found ? "fails" : "holds");
-    ss_html_text(e->text, s);
-    fputs("</code>", s);
-    if (e->found) fputs("<br>", s), ss_html_text(e->found, s);
+    const char *verdict = e->found ? "fails" : "holds";
+    fprintf(s, "<li><span class=\"%s\">%s</span>: <code>", verdict, verdict);
+    ss_html_between("", e->text, "</code>", s);
+    if (e->found) ss_html_between("<br>", e->found, "", s);
     fputs("</li>\n", s);
   }
   fputs("</ul>\n</section>\n", s);
@@ -199,11 +171,9 @@ static bool write_figures(struct ss_page *page, struct ss_page_places *places, F
   if (fclose(stream) != 0 && ok) ok = ss_fail_memory(error, "drawing");
   if (ok) {
     fputs("<section id=\"figures\">\n<h2>Figures</h2>\n", s);
-    if (page->lacking.text[0]) {
-      fputs("<p class=\"note\">Nothing could be drawn, so the numbers stand here instead: ", s);
-      ss_html_text(page->lacking.text, s);
-      fputs("</p>\n", s);
-    }
+    if (page->lacking.text[0])
+      ss_html_between("<p class=\"note\">Nothing could be drawn, so the numbers stand here instead: ",
+                      page->lacking.text, "</p>\n", s);
     fprintf(s, "%s</section>\n", text);
   }
   free(text);
@@ -220,9 +190,7 @@ static bool write_words(const struct ss_page_place *place, FILE *s) {
   ss_results_words(place->point, place->count, stream);
   const bool ok = fclose(stream) == 0;
   if (ok && size > 0 && text[size - 1] == '\n') text[size - 1] = '\0';
-  fputs("<p>", s);
-  if (ok) ss_html_text(text, s);
-  fputs("</p>\n", s);
+  ss_html_between("<p>", ok ? text : "", "</p>\n", s);
   free(text);
   return ok;
 }
@@ -233,7 +201,7 @@ static void write_place_name(const struct ss_page_places *places, const struct s
   if (!places->several_tensors) return;
   fputs(place->text[0] ? ": " : "", s);
   if (strcmp(tensor, "*") == 0) fputs("all tensors together", s);
-  else fputs("tensor ", s), ss_html_text(tensor, s);
+  else ss_html_between("tensor ", tensor, "", s);
 }
 
 static bool write_links(const struct ss_page_place *place, FILE *s, struct ss_error *error) {
@@ -250,11 +218,7 @@ static bool write_place(const struct ss_page_places *places, const struct ss_pag
   fputs(folded ? "<details>\n<summary><h3 style=\"display:inline\">" : "<h3>", s);
   write_place_name(places, place, s);
   fputs("</h3>", s);
-  if (folded) {
-    fputs(": ", s);
-    ss_html_text(place->best->setting.label, s);
-    fputs("</summary>", s);
-  }
+  if (folded) ss_html_between(": ", place->best->setting.label, "</summary>", s);
   fputc('\n', s);
   const size_t best = (size_t)(place->best - place->point);
   if (!write_words(place, s)) return ss_fail_memory(error, "writing a table");
@@ -271,7 +235,7 @@ static void write_legend(const struct ss_results *points, FILE *s) {
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(s, "<dt>%s</dt><dd>", n->head);
     ss_html_text(n->text, s);
-    if (n->more) fputc(' ', s), ss_html_text(n->more, s);
+    if (n->more) ss_html_between(" ", n->more, "", s);
     fputs("</dd>\n", s);
   }
   fputs("<dt>egress, ingress</dt><dd>ports of ranks and servers: the share of the time in which bytes flow through "

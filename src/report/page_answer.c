@@ -1,4 +1,4 @@
-#include "report/page_answer.h"
+#include "report/page_parts.h"
 
 #include "report/html.h"
 #include "report/links.h"
@@ -41,7 +41,7 @@ static bool write_why(const struct ss_result *p, FILE *s) {
   if (!stream) return false;
   ss_links_words(p, stream);
   const bool ok = fclose(stream) == 0;
-  if (ok && size > 0) fputs("<p>", s), ss_html_text(text, s), fputs("</p>\n", s);
+  if (ok && size > 0) ss_html_between("<p>", text, "</p>\n", s);
   free(text);
   return ok;
 }
@@ -49,13 +49,11 @@ static bool write_why(const struct ss_result *p, FILE *s) {
 static void write_one_answer(const struct ss_page_place *place, FILE *s) {
   char text[32];
   const struct ss_result *best = place->best;
-  fputs("<p><strong>", s);
-  ss_html_text(best->setting.label, s);
+  ss_html_between("<p><strong>", best->setting.label, "", s);
   fprintf(s, "</strong> %s <strong>%s</strong>", place->next ? "is fastest:" : "takes", time_text(text, best->time));
   if (strcmp(best->tensor, "*") == 0) fputs(" for all tensors together", s);
   if (place->next && best->time > 0) {
-    fputs(". The next, ", s);
-    ss_html_text(place->next->setting.label, s);
+    ss_html_between(". The next, ", place->next->setting.label, "", s);
     if (place->next->time == best->time) fputs(", takes as long", s);
     else fputs(", takes ", s), write_times(place->next->time / best->time, s);
   }
@@ -122,11 +120,8 @@ static void write_place_wins(const struct ss_page_places *places, FILE *s) {
   for (size_t i = 0; i < places->count; i++) {
     const struct ss_page_place *place = &places->place[i];
     if (!place->decides) continue;
-    fputs(between, s);
-    ss_html_text(place->text, s);
-    fputs(": <strong>", s);
-    ss_html_text(place->best->setting.label, s);
-    fputs("</strong>", s);
+    ss_html_between(between, place->text, "", s);
+    ss_html_between(": <strong>", place->best->setting.label, "</strong>", s);
     between = "; ";
   }
   fputs(". The answer turns.</p>\n", s);
@@ -152,8 +147,7 @@ static bool write_many_answers(const struct ss_page_places *places, FILE *s, str
   } else if (n > 1) {
     write_counts(places, wins, n, s);
   } else {
-    fputs("<p><strong>", s);
-    ss_html_text(wins->label, s);
+    ss_html_between("<p><strong>", wins->label, "", s);
     fprintf(s, "</strong> is fastest at all %zu places.</p>\n", places->deciding);
   }
   write_range(places, s);
@@ -213,10 +207,9 @@ static void write_turn(const struct ss_page_places *places, const struct ss_turn
   const struct ss_page_place *place = place_of(places, t->faster);
   fputs("<li>", s);
   if (t->winner) fputs("<strong>the fastest turns</strong>: ", s);
-  if (place && place->text[0]) ss_html_text(place->text, s), fputs(": ", s);
-  if (places->several_tensors) ss_html_text(t->faster->tensor, s), fputs(": ", s);
-  ss_html_text(ss_turn_text(t, text, sizeof text), s);
-  fputs("</li>\n", s);
+  if (place && place->text[0]) ss_html_between("", place->text, ": ", s);
+  if (places->several_tensors) ss_html_between("", t->faster->tensor, ": ", s);
+  ss_html_between("", ss_turn_text(t, text, sizeof text), "</li>\n", s);
 }
 
 /* Turns of the fastest first; more than a few are folded away, and more than many nobody reads. */

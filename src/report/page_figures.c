@@ -1,4 +1,4 @@
-#include "report/page_figures.h"
+#include "report/page_parts.h"
 
 #include "figures/plot.h"
 #include "report/html.h"
@@ -28,7 +28,8 @@ struct figure {
 
 struct maker {
   struct ss_page_places *places;
-  const struct ss_page_axis *x, *y; /* numeric; NULL: none */
+  const struct ss_page_axis *x, *y;    /* numeric; NULL: none */
+  const struct ss_page_place *traffic; /* of the ranks there; NULL: not known */
   FILE *stream;
   struct ss_error *lacking;
   unsigned figures;
@@ -58,8 +59,12 @@ static struct ss_plot_axis time_axis(const struct ss_page_places *places) {
       .label = "time", .unit = "s", .scale = log ? SS_SCALE_LOG : SS_SCALE_LINEAR, .low = log ? NAN : 0, .high = NAN};
 }
 
+static struct ss_plot_axis axis_of(const char *label) {
+  return (struct ss_plot_axis){.label = label, .unit = "", .low = NAN, .high = NAN};
+}
+
 static struct ss_plot_axis no_axis(void) {
-  return (struct ss_plot_axis){.label = "", .unit = "", .low = NAN, .high = NAN};
+  return axis_of("");
 }
 
 static bool is_rate(const struct ss_page_axis *axis) {
@@ -187,7 +192,7 @@ static bool add_winner(struct maker *m, const struct ss_page_place *place, struc
   panel->x = value_axis(m->places, m->x);
   panel->y = value_axis(m->places, m->y);
   panel->x.scale = panel->y.scale = SS_SCALE_LINEAR; /* cells stand side by side, whatever their values */
-  panel->z = (struct ss_plot_axis){.label = "margin", .unit = "", .low = NAN, .high = NAN};
+  panel->z = axis_of("margin");
   return ss_plot_add(panel, &row, error);
 }
 
@@ -252,12 +257,12 @@ static struct ss_plot_axis bytes_axis(const struct ss_plot_panel *panel, const c
       .label = label, .unit = "B", .scale = log ? SS_SCALE_LOG : SS_SCALE_LINEAR, .low = log ? NAN : 0, .high = NAN};
 }
 
-static bool fill_traffic(const struct ss_page_place *place, struct figure *f, struct ss_error *error) {
+static bool fill_traffic(struct maker *m, struct figure *f, struct ss_error *error) {
+  const struct ss_page_place *place = m->traffic;
   for (size_t way = 0; way < 2; way++) {
     const char *label = way ? "received" : "sent";
     struct ss_plot_panel *panel = &f->plot.panel[f->plot.panels++];
-    *panel = (struct ss_plot_panel){.title = label, .kind = SS_PLOT_LINES, .z = no_axis()};
-    panel->x = (struct ss_plot_axis){.label = "rank", .unit = "", .low = NAN, .high = NAN};
+    *panel = (struct ss_plot_panel){.title = label, .kind = SS_PLOT_LINES, .x = axis_of("rank"), .z = no_axis()};
     for (size_t k = 0; k < place->count && k < LINES_MAX; k++) {
       const struct ss_result *p = &place->point[k];
       if (!add_ranks(f, panel, p, way ? p->rank_received : p->rank_sent, error)) return false;
@@ -385,13 +390,6 @@ static bool make(struct maker *m, bool (*fill)(struct maker *, struct figure *, 
   return ok;
 }
 
-static bool make_traffic(struct maker *m, const struct ss_page_place *place, struct ss_error *error) {
-  struct figure f = {0};
-  const bool ok = fill_traffic(place, &f, error) && write_figure(m, &f, error);
-  ss_plot_free(&f.plot);
-  return ok;
-}
-
 /* Ranks have traffic at every place; the figure shows the one with most of them. */
 static const struct ss_page_place *busiest(const struct ss_page_places *places) {
   const struct ss_page_place *found = NULL;
@@ -402,8 +400,7 @@ static const struct ss_page_place *busiest(const struct ss_page_places *places) 
 }
 
 bool ss_page_figures(struct ss_page_places *places, FILE *stream, struct ss_error *lacking, struct ss_error *error) {
-  struct maker m = {.places = places, .stream = stream, .lacking = lacking};
-  const struct ss_page_place *traffic = busiest(places);
+  struct maker m = {.places = places, .traffic = busiest(places), .stream = stream, .lacking = lacking};
   for (size_t i = 0; i < places->axes; i++) {
     const struct ss_page_axis *axis = &places->axis[i];
     if (axis->numeric && !m.x) m.x = axis;
@@ -413,5 +410,5 @@ bool ss_page_figures(struct ss_page_places *places, FILE *stream, struct ss_erro
   if (!m.x && places->deciding <= GROUPS_MAX && !make(&m, fill_bars, error)) return false;
   if (!m.x && places->deciding > GROUPS_MAX)
     fputs("<p>More places than bars could show: the tables have them.</p>\n", stream);
-  return !traffic || make_traffic(&m, traffic, error);
+  return !m.traffic || make(&m, fill_traffic, error);
 }

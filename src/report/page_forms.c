@@ -1,4 +1,4 @@
-#include "report/page_forms.h"
+#include "report/page_parts.h"
 
 #include "base/memory.h"
 #include "report/html.h"
@@ -108,8 +108,7 @@ static void write_labels(const struct ss_results *points, const struct ss_result
     if (!has_form(p) || !same_form(p, form)) continue;
     while (k < count && strcmp(seen[k], p->setting.label) != 0) k++;
     if (k < count) continue;
-    fputs(count ? "<br>" : "", s);
-    ss_html_text(p->setting.label, s);
+    ss_html_between(count ? "<br>" : "", p->setting.label, "", s);
     seen[count++] = p->setting.label;
   }
 }
@@ -119,9 +118,7 @@ static void write_form(const char *form, const char *low, const char *high, FILE
   fputs("<td>", s);
   for (size_t i = 0; i < 3; i++) {
     if (!texts[i]) continue;
-    fputs(i == 1 ? "from <code>" : i == 2 ? " to <code>" : "<code>", s);
-    ss_html_text(texts[i], s);
-    fputs("</code>", s);
+    ss_html_between(i == 1 ? "from <code>" : i == 2 ? " to <code>" : "<code>", texts[i], "</code>", s);
     if (i == 0) break;
   }
   if (!form && !low && !high) fputs("none", s);
@@ -131,17 +128,14 @@ static void write_form(const char *form, const char *low, const char *high, FILE
 static void write_remark(const char *head, const char *text, FILE *s) {
   if (!text) return;
   fprintf(s, "<dt>%s</dt><dd>", head);
-  ss_html_text(text, s);
-  fputs("</dd>\n", s);
+  ss_html_between("", text, "</dd>\n", s);
 }
 
 static void write_remarks(const struct forms *forms, FILE *s) {
   for (size_t i = 0; i < forms->count; i++) {
     const struct form *f = &forms->form[i];
     if (!f->point->erratum && !(f->cost && (f->cost->assumes || f->cost->printed_in))) continue;
-    fputs("<h3>", s);
-    ss_html_text(f->point->setting.label, s);
-    fputs("</h3>\n<dl class=\"facts\">\n", s);
+    ss_html_between("<h3>", f->point->setting.label, "</h3>\n<dl class=\"facts\">\n", s);
     write_remark("printed in", f->cost ? f->cost->printed_in : NULL, s);
     write_remark("assumes", f->cost ? f->cost->assumes : NULL, s);
     write_remark("erratum", f->point->erratum, s);
@@ -175,8 +169,7 @@ static void write_symbols(const struct forms *forms, FILE *s) {
   for (const struct symbol *y = symbols; y->name; y++) {
     if (!is_used(forms, y->name)) continue;
     fprintf(s, "<dt><code>%s</code></dt><dd>", y->name);
-    ss_html_text(y->meaning, s);
-    fputs("</dd>\n", s);
+    ss_html_between("", y->meaning, "</dd>\n", s);
   }
   fputs("</dl>\n", s);
 }

@@ -1,4 +1,4 @@
-#include "report/page_inputs.h"
+#include "report/page_parts.h"
 
 #include "report/html.h"
 
@@ -16,17 +16,10 @@ static bool is_estimate(const char *text) {
 /* An object as "latency 5us, bandwidth 130GB/s". */
 static void write_json(const cJSON *value, FILE *s) {
   for (const cJSON *v = cJSON_IsObject(value) ? value->child : NULL; v; v = v->next) {
-    char *json = cJSON_IsString(v) ? NULL : cJSON_PrintUnformatted(v);
-    fputs(v == value->child ? "" : ", ", s);
-    ss_html_text(v->string, s);
-    fputc(' ', s);
-    ss_html_text(json ? json : cJSON_IsString(v) ? v->valuestring : "?", s);
-    free(json);
+    ss_html_between(v == value->child ? "" : ", ", v->string, " ", s);
+    ss_html_json(v, s);
   }
-  if (cJSON_IsObject(value)) return;
-  char *text = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
-  ss_html_text(text ? text : cJSON_IsString(value) ? value->valuestring : "?", s);
-  free(text);
+  if (!cJSON_IsObject(value)) ss_html_json(value, s);
 }
 
 /* Values of the axis of that field; 0: there is none. */
@@ -43,9 +36,7 @@ static int swept_values(const struct ss_page *page, const char *kind, const char
 static void write_field(const struct ss_page *page, const char *kind, const cJSON *field, const cJSON *source,
                         FILE *s) {
   const cJSON *own = cJSON_IsObject(source) ? cJSON_GetObjectItemCaseSensitive(source, field->string) : source;
-  fputs("<tr><th scope=\"row\">", s);
-  ss_html_text(field->string, s);
-  fputs("</th><td>", s);
+  ss_html_between("<tr><th scope=\"row\">", field->string, "</th><td>", s);
   const int swept = swept_values(page, kind, field->string);
   if (swept > 1) fputs("swept", s);
   else write_json(field, s);
@@ -79,9 +70,8 @@ static void write_model(const struct ss_page *page, const cJSON *entry, FILE *s)
   const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "name"));
   const char *summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "summary"));
   fprintf(s, "<h3>%s ", strcmp(kind, "device") == 0 ? "Device" : "Cluster");
-  ss_html_text(name ? name : "inline", s);
-  fputs("</h3>\n", s);
-  if (summary) fputs("<p class=\"soft\">", s), ss_html_text(summary, s), fputs("</p>\n", s);
+  ss_html_between("", name ? name : "inline", "</h3>\n", s);
+  if (summary) ss_html_between("<p class=\"soft\">", summary, "</p>\n", s);
   fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts inputs\">\n<thead><tr><th scope=\"col\">field</th>"
         "<th scope=\"col\">value</th><th scope=\"col\">source</th></tr></thead>\n<tbody>\n",
         s);
@@ -108,8 +98,7 @@ static void write_traces(const struct ss_results *points, FILE *s) {
     while (k < count && !same_trace(seen[k], p)) k++;
     if (k < count) continue;
     seen[count++] = p;
-    fputs("<tr><th scope=\"row\">", s);
-    ss_html_text(p->trace, s);
+    ss_html_between("<tr><th scope=\"row\">", p->trace, "", s);
     if (p->trace_hash) fprintf(s, "</th><td><code>xxh64:%016llx</code>", (unsigned long long)p->trace_hash);
     else fputs("</th><td>made from the scenario", s);
     fprintf(s, "</td><td>%llu</td><td>%llu</td></tr>\n", (unsigned long long)p->iterations,

@@ -1,5 +1,5 @@
 /* The page's look: one column, system fonts, the colours of the figures' palette; what is wide scrolls in its box. */
-#include "report/page_style.h"
+#include "report/page_parts.h"
 
 const char ss_page_style[] =
     ":root{color-scheme:light dark;--text:#1b1f24;--soft:#57606a;--ground:#fff;--card:#f6f8fa;--line:#d0d7de;"

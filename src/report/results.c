@@ -28,14 +28,6 @@ static bool print_frame(const struct ss_results_writer *w, bool opening, struct 
   return true;
 }
 
-/* The frame waits for the first point: a run that fails at once prints nothing. */
-static bool json_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
-  (void)w;
-  (void)blank;
-  (void)error;
-  return true;
-}
-
 /* The point as it stands in a list in an object, so that it is indented as there. */
 static bool print_point(struct ss_results_writer *w, const struct ss_result *p, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "points"), *point = ss_result_json(p);
@@ -48,6 +40,7 @@ static bool print_point(struct ss_results_writer *w, const struct ss_result *p, 
   return true;
 }
 
+/* The frame waits for the first point: a run that fails at once prints nothing. */
 static bool json_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
                       struct ss_error *error) {
   if (w->written == 0 && count > 0 && !print_frame(w, true, error)) return false;
@@ -61,7 +54,7 @@ static bool json_end(struct ss_results_writer *w, const struct ss_results *point
   return (w->written > 0 || print_frame(w, true, error)) && print_frame(w, false, error);
 }
 
-const struct ss_results_form ss_results_as_json = {json_begin, json_more, json_end};
+const struct ss_results_form ss_results_as_json = {NULL, json_more, json_end};
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */
 
@@ -86,14 +79,7 @@ static bool csv_more(struct ss_results_writer *w, const struct ss_result *points
   return ok;
 }
 
-static bool csv_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
-  (void)w;
-  (void)points;
-  (void)error;
-  return true;
-}
-
-const struct ss_results_form ss_results_as_csv = {csv_begin, csv_more, csv_end};
+const struct ss_results_form ss_results_as_csv = {csv_begin, csv_more, NULL};
 
 /* --- all at once ---------------------------------------------------------------------------------------- */
 
@@ -104,8 +90,9 @@ void ss_results_writer_free(struct ss_results_writer *w) {
 bool ss_results_print(const struct ss_results_form *form, const struct ss_results *points, const char *scenario,
                       FILE *stream, struct ss_error *error) {
   struct ss_results_writer writer = {.stream = stream, .scenario = scenario};
-  const bool ok = form->begin(&writer, points, error) && form->more(&writer, points->point, points->count, error) &&
-                  form->end(&writer, points, error);
+  const bool ok = (!form->begin || form->begin(&writer, points, error)) &&
+                  form->more(&writer, points->point, points->count, error) &&
+                  (!form->end || form->end(&writer, points, error));
   ss_results_writer_free(&writer);
   return ok;
 }

@@ -40,7 +40,7 @@ struct ss_results_writer {
   struct ss_columns columns; /* of CSV */
 };
 struct ss_results_form {
-  /* `blank`: all points, their values may be missing yet. */
+  /* `blank`: all points, their values may be missing yet. NULL: there is nothing to begin, or to end. */
   bool (*begin)(struct ss_results_writer *writer, const struct ss_results *blank, struct ss_error *error);
   /* All of some places and rank counts. */
   bool (*more)(struct ss_results_writer *writer, const struct ss_result *points, size_t count,

@@ -200,13 +200,6 @@ static void print_notes(const struct ss_results *points, FILE *stream) {
   }
 }
 
-static bool table_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
-  (void)w;
-  (void)blank;
-  (void)error;
-  return true;
-}
-
 static bool table_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
                        struct ss_error *error) {
   if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, points->trace);
@@ -224,4 +217,4 @@ static bool table_end(struct ss_results_writer *w, const struct ss_results *poin
   return true;
 }
 
-const struct ss_results_form ss_results_as_table = {table_begin, table_more, table_end};
+const struct ss_results_form ss_results_as_table = {NULL, table_more, table_end};

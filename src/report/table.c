@@ -226,11 +226,7 @@ static void html_row(const struct ss_table *table, size_t row, bool strong, FILE
 static void put_html(const struct ss_table *table, const char *caption, size_t strong, FILE *stream) {
   const size_t rows = row_count(table);
   fputs("<div class=\"scroll\" tabindex=\"0\"><table>\n", stream);
-  if (caption != NULL) {
-    fputs("<caption>", stream);
-    ss_html_text(caption, stream);
-    fputs("</caption>\n", stream);
-  }
+  if (caption != NULL) ss_html_between("<caption>", caption, "</caption>\n", stream);
   fputs("<thead>", stream);
   html_row(table, 0, false, stream);
   fputs("</thead>\n<tbody>\n", stream);
