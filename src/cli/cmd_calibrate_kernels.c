@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SMALLEST = 4096 /* rows */, ELEMENT = 4, INPUTS_MAX = 64 };
 static const double densities[] = {0.01, 0.1, 0.5};

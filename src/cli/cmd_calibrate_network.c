@@ -62,6 +62,13 @@ static bool add_source(cJSON *root, const struct arguments *a, const char *measu
          cJSON_AddStringToObject(source, "latency", isnan(a->latency) ? measured : "given: --latency");
 }
 
+static bool add_fit(cJSON *notes, const char *name, const struct ss_link_fit *fit) {
+  cJSON *list = cJSON_AddArrayToObject(notes, name);
+  for (size_t i = 0; list && i < fit->pieces; i++)
+    if (!add_piece(list, &fit->piece[i])) return false;
+  return list != NULL;
+}
+
 static bool add_notes(cJSON *root, const struct ss_link_log *log, const struct ss_link_fit *fit) {
   cJSON *notes = cJSON_AddObjectToObject(root, "notes");
   if (!notes || !cJSON_AddStringToObject(notes, "assumes", log->assumes) ||
@@ -69,10 +76,8 @@ static bool add_notes(cJSON *root, const struct ss_link_log *log, const struct s
                                log->nodes == 1 ? "measured inside one node: between nodes it is only supposed"
                                                : "one class of links, as a rank sees it when all take part"))
     return false;
-  cJSON *list = cJSON_AddArrayToObject(notes, "fit");
-  for (size_t i = 0; i < fit->pieces; i++)
-    if (!add_piece(list, &fit->piece[i])) return false;
-  return list && (!isfinite(fit->evidence) || cJSON_AddNumberToObject(notes, "bic_for_two", fit->evidence));
+  return add_fit(notes, "fit", fit) &&
+         (!isfinite(fit->evidence) || cJSON_AddNumberToObject(notes, "bic_for_two", fit->evidence));
 }
 
 static bool fill(cJSON *root, const struct arguments *a, const struct ss_link_log *log,
@@ -112,6 +117,17 @@ static void tell(const struct arguments *a, const struct ss_link_log *log, const
   if (fit->pieces == 2) (void)fputs("the cluster is that of the larger messages\n", stderr);
 }
 
+/* `ping_pong`: of messages that are alone; NULL: none were timed. */
+static bool write_cluster(const struct arguments *a, const struct ss_link_log *log, const struct ss_link_fit *fit,
+                          const struct ss_link_fit *ping_pong, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject();
+  const bool built =
+      fill(root, a, log, fit) && (!ping_pong || add_fit(cJSON_GetObjectItem(root, "notes"), "ping_pong", ping_pong));
+  if (!ss_model_write(a->call.output, root, built, error)) return false;
+  tell(a, log, fit);
+  return true;
+}
+
 static bool calibrate(const struct arguments *a, struct ss_link_log *log, struct ss_error *error) {
   struct ss_link_fit fit;
   if (log->stream && isnan(a->latency))
@@ -121,10 +137,7 @@ static bool calibrate(const struct arguments *a, struct ss_link_log *log, struct
         "of osu_latency",
         a->log);
   if (!ss_link_fit(log->samples, log->count, &fit, error)) return ss_fail_prefix(error, "%s", a->log);
-  cJSON *root = cJSON_CreateObject();
-  if (!ss_model_write(a->call.output, root, fill(root, a, log, &fit), error)) return false;
-  tell(a, log, &fit);
-  return true;
+  return write_cluster(a, log, &fit, NULL, error);
 }
 
 static bool fail_alone(struct ss_error *error) {
@@ -150,24 +163,13 @@ static bool check_processes(const struct ss_communicator *comm, const struct arg
   return true;
 }
 
-static bool add_ping_pong(cJSON *notes, const struct ss_link_fit *fit) {
-  cJSON *list = cJSON_AddArrayToObject(notes, "ping_pong");
-  for (size_t i = 0; list && i < fit->pieces; i++)
-    if (!add_piece(list, &fit->piece[i])) return false;
-  return list != NULL;
-}
-
 /* Rank 0's part. */
 static bool write_measured(const struct arguments *a, struct ss_link_log *log, struct ss_link_sample *ping,
                            struct ss_error *error) {
   struct ss_link_fit fit, alone;
   if (!ss_link_fit(log->samples, log->count, &fit, error) || !ss_link_fit(ping, log->count, &alone, error))
     return ss_fail_prefix(error, "calibrate network");
-  cJSON *root = cJSON_CreateObject();
-  const bool built = fill(root, a, log, &fit) && add_ping_pong(cJSON_GetObjectItem(root, "notes"), &alone);
-  if (!ss_model_write(a->call.output, root, built, error)) return false;
-  tell(a, log, &fit);
-  return true;
+  return write_cluster(a, log, &fit, &alone, error);
 }
 
 static bool measure(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {

@@ -1,5 +1,4 @@
 /* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
-#include "base/file.h"
 #include "cli/command.h"
 #include "report/flat.h"
 #include "report/table.h"
@@ -7,7 +6,6 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- output --------------------------------------------------------------------------------------------- */

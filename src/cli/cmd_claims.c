@@ -4,9 +4,6 @@
 #include "cli/progress.h"
 #include "report/claims.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum format { TABLE, JSON, CSV, MARKDOWN };
 static const char *const formats[] = {"table", "json", "csv", "markdown", NULL};
 

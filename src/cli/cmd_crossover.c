@@ -5,7 +5,6 @@
 #include "study/crossover.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };

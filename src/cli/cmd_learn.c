@@ -6,7 +6,6 @@
 #include "schemes/registry.h"
 #include "study/learning.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { SETTINGS_MAX = 64, STEPS_MAX = 10000000 };

@@ -2,23 +2,18 @@
  * busy links are. */
 #include "base/data.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/options.h"
 #include "cli/command.h"
 #include "figures/figure.h"
 
-#include <cjson/cJSON.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct arguments {
   struct ss_call call;
   const char *what, *data, *title;
-  struct ss_plot_options results; /* what lies outside it is put in when it is used: kind, file, where */
+  struct ss_plot_options results; /* its kind and file are put in when they are known */
   unsigned kind, width;           /* indices of the choices; those that end them: not said */
-  const char **where;             /* [wheres] "FIELD=VALUE" */
-  size_t wheres;
 };
 
 static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", "links", NULL};
@@ -78,34 +73,25 @@ static bool adorn(const struct arguments *a, struct ss_plot *plot, struct ss_err
   return !a->title || plot->title ? true : ss_fail_memory(error, "drawing");
 }
 
-static struct ss_plot_options results_options(const struct arguments *a) {
-  struct ss_plot_options options = a->results;
-  options.kind = a->kind < KINDS ? kinds[a->kind] : NULL;
-  options.where = a->where;
-  options.wheres = a->wheres;
-  return options;
-}
-
 static bool figure_options(const struct arguments *a, struct ss_error *error) {
-  const struct ss_plot_options r = results_options(a);
-  const char *const mine[] = {r.kind, r.x, r.y, r.z, r.series, r.each, r.relative, r.log, r.log2};
+  const struct ss_plot_options *r = &a->results;
+  const char *const mine[] = {r->kind, r->x, r->y, r->z, r->series, r->each, r->relative, r->log, r->log2};
   for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
     if (mine[i]) return ss_fail(error, SS_BAD_INPUT, "%s is a figure: \"%s\" is for result files", a->what, mine[i]);
-  return r.wheres == 0 || ss_fail(error, SS_BAD_INPUT, "%s is a figure: --where is for result files", a->what);
+  return r->wheres == 0 || ss_fail(error, SS_BAD_INPUT, "%s is a figure: --where is for result files", a->what);
 }
 
-static bool plot_results(const struct arguments *a, const char *path, struct ss_doc *results, struct ss_plot *plot,
+static bool plot_results(struct arguments *a, const char *path, struct ss_doc *results, struct ss_plot *plot,
                          struct ss_error *error) {
   struct ss_doc *figure;
-  struct ss_plot_options options = results_options(a);
-  options.file = path;
-  if (!ss_figure_of_results(&options, ss_doc_root(results).at, &figure, error)) return false;
+  a->results.file = path;
+  if (!ss_figure_of_results(&a->results, ss_doc_root(results).at, &figure, error)) return false;
   const bool ok = ss_figure_plot(figure, plot, error);
   ss_doc_free(figure);
   return ok;
 }
 
-static bool make_plot(const struct arguments *a, struct ss_error *error) {
+static bool make_plot(struct arguments *a, struct ss_error *error) {
   char path[PATH_MAX];
   enum ss_picture picture;
   struct ss_doc *doc;
@@ -123,9 +109,10 @@ static bool make_plot(const struct arguments *a, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  const struct arguments *a = (const struct arguments *)call;
+  struct arguments *a = (struct arguments *)call;
   if (!a->what)
     return ss_fail(error, SS_BAD_INPUT, "name a figure (sparsync list figures shows them) or a result file");
+  a->results.kind = kinds[a->kind];
   return make_plot(a, error);
 }
 
@@ -155,7 +142,7 @@ static const struct ss_option_spec options[] = {
     {"--series", TEXT(results.series), .value = "FIELD", .help = "what a line or bar stands for (label)"},
     {"--each", TEXT(results.each), .value = "FIELD",
      .help = "a point for each member of an array: index and value are its fields (iteration_s)"},
-    {"--where", SS_TEXTS(struct arguments, where, wheres), .value = "FIELD=VALUE",
+    {"--where", SS_TEXTS(struct arguments, results.where, results.wheres), .value = "FIELD=VALUE",
      .help = "only results that have it (repeatable; the same field again admits either)"},
     {"--relative", TEXT(results.relative), .value = "SERIES", .help = "y over that of SERIES at the same x"},
     {"--log", TEXT(results.log), .value = "x|y|xy", .help = "logarithmic axes"},

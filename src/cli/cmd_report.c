@@ -25,19 +25,13 @@ static void write_word(const char *word, FILE *stream) {
   fputc('\'', stream);
 }
 
-static char *command_text(int argc, char **argv) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *stream = open_memstream(&text, &size);
-  if (!stream) return NULL;
+static void write_command(const void *context, FILE *stream) {
+  const struct ss_call *call = context;
   fputs("sparsync", stream);
-  for (int i = 0; i < argc; i++) {
+  for (int i = 0; i < call->argc; i++) {
     fputc(' ', stream);
-    write_word(argv[i], stream);
+    write_word(call->argv[i], stream);
   }
-  if (fclose(stream) == 0) return text;
-  free(text);
-  return NULL;
 }
 
 static void write_value(const cJSON *value, FILE *stream) {
@@ -47,7 +41,8 @@ static void write_value(const cJSON *value, FILE *stream) {
 }
 
 /* "time_s of zen < allreduce at ranks = 16" */
-static void write_expectation(const cJSON *e, FILE *stream) {
+static void write_expectation(const void *context, FILE *stream) {
+  const cJSON *e = context;
   static const char *const words[][2] = {{"that", ""},  {"of", " of "},         {"is", " "},
                                          {"than", " "}, {"within", " within "}, {"tensor", ", tensor "}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -63,12 +58,13 @@ static void write_expectation(const cJSON *e, FILE *stream) {
   }
 }
 
-static char *expectation_text(const cJSON *e) {
+/* What `write` writes, the caller's to free; NULL when memory is short. */
+static char *text_of(void (*write)(const void *, FILE *), const void *context) {
   char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   if (!stream) return NULL;
-  write_expectation(e, stream);
+  write(context, stream);
   if (fclose(stream) == 0) return text;
   free(text);
   return NULL;
@@ -80,38 +76,33 @@ struct session {
   struct ss_study *scenario;
   struct ss_results points;
   struct ss_turns turns;
-  struct ss_page page;
-  struct ss_page_expectation *expectation;
-  char *command, *json;
+  struct ss_page page; /* its texts and expectations are the session's */
 };
 
 static bool note_expectations(struct session *s, struct ss_error *error) {
   struct ss_node expect = ss_study_expect(s->scenario);
-  s->expectation = ss_alloc_zero(ss_node_size(expect) + 1, sizeof *s->expectation);
-  if (!s->expectation) return ss_fail_memory(error, "listing expectations");
+  s->page.expectation = ss_alloc_zero(ss_node_size(expect) + 1, sizeof *s->page.expectation);
+  if (!s->page.expectation) return ss_fail_memory(error, "listing expectations");
   for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_error why = {0};
-    struct ss_page_expectation *e = &s->expectation[s->page.expectations++];
-    e->text = expectation_text(n.at);
+    struct ss_page_expectation *e = &s->page.expectation[s->page.expectations++];
+    e->text = text_of(write_expectation, n.at);
     if (!e->text) return ss_fail_memory(error, "listing expectations");
     if (ss_results_expect_one(&s->points, n, &why)) continue;
     e->found = strdup(why.text);
     if (!e->found) return ss_fail_memory(error, "listing expectations");
   }
-  s->page.expectation = s->expectation;
   return true;
 }
 
 static bool fill_page(struct session *s, const struct ss_call *call, struct ss_error *error) {
   const cJSON *resolved = ss_study_resolved(s->scenario);
-  s->command = command_text(call->argc, call->argv);
-  s->json = cJSON_Print(resolved);
-  if (!s->command || !s->json) return ss_fail_memory(error, "writing a page");
+  s->page.command = text_of(write_command, call);
+  s->page.scenario = cJSON_Print(resolved);
+  if (!s->page.command || !s->page.scenario) return ss_fail_memory(error, "writing a page");
   s->page.name = cJSON_HasObjectItem(resolved, "name") || s->points.count == 0 ? ss_study_name(s->scenario)
                                                                                : s->points.point->trace;
   s->page.summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(resolved, "summary"));
-  s->page.command = s->command;
-  s->page.scenario = s->json;
   s->page.sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
   s->page.models = ss_study_models(s->scenario);
   s->page.costs = ss_study_costs(s->scenario);
@@ -126,13 +117,13 @@ static bool print(const void *context, FILE *stream, struct ss_error *error) {
 }
 
 static void close_session(struct session *s) {
-  for (size_t i = 0; s->expectation && i < s->page.expectations; i++) {
-    free((char *)s->expectation[i].text);
-    free((char *)s->expectation[i].found);
+  for (size_t i = 0; i < s->page.expectations; i++) {
+    free(s->page.expectation[i].text);
+    free(s->page.expectation[i].found);
   }
-  free(s->expectation);
-  free(s->command);
-  free(s->json);
+  free(s->page.expectation);
+  free(s->page.command);
+  free(s->page.scenario);
   ss_turns_free(&s->turns);
   ss_results_free(&s->points);
   ss_study_close(s->scenario);

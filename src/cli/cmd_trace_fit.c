@@ -1,16 +1,13 @@
-#include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "report/table.h"
-#include "study/study.h"
 #include "study/trace_json.h"
 #include "trace/measure/fit.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum { TARGETS_MAX = 256 };
 
@@ -123,12 +120,12 @@ static bool add_tensor(cJSON *list, const struct ss_tensor_fit *t) {
   return backtests && good;
 }
 
-static bool fill_json(cJSON *root, struct result result) {
+static bool fill_json(cJSON *root, const struct result *result) {
   char hash[32];
-  const struct ss_fit *fit = result.fit;
+  const struct ss_fit *fit = result->fit;
   bool good = cJSON_AddStringToObject(root, "sparsync", SS_VERSION) &&
-              cJSON_AddStringToObject(root, "trace", ss_trace_name(result.trace)) &&
-              cJSON_AddStringToObject(root, "trace_hash", ss_trace_hash_text(result.trace, hash, sizeof hash)) &&
+              cJSON_AddStringToObject(root, "trace", ss_trace_name(result->trace)) &&
+              cJSON_AddStringToObject(root, "trace_hash", ss_trace_hash_text(result->trace, hash, sizeof hash)) &&
               cJSON_AddNumberToObject(root, "first_iteration", (double)fit->first) &&
               cJSON_AddNumberToObject(root, "iterations", (double)(fit->end - fit->first)) &&
               cJSON_AddNumberToObject(root, "from_ranks", fit->ranks);
@@ -139,11 +136,10 @@ static bool fill_json(cJSON *root, struct result result) {
 }
 
 static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
-  const struct result result = *(const struct result *)found;
   cJSON *root = cJSON_CreateObject();
-  if (root && fill_json(root, result)) return ss_json_print_free(root, stream, error);
+  if (fill_json(root, found)) return ss_json_print_free(root, stream, error);
   cJSON_Delete(root);
-  return ss_json_print_free(NULL, stream, error);
+  return ss_fail_memory(error, "writing JSON");
 }
 
 /* --- CSV -------------------------------------------------------------------------------------------------- */
@@ -157,13 +153,7 @@ static struct ss_table *csv_table(void) {
     (void)snprintf(names[i], sizeof names[i], "%s%s", quantity[i / 4], ends[i % 4]);
     heads[2 + i] = names[i];
   }
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
-  return table;
-}
-
-static void real_cell(struct ss_table *table, bool here, double value) {
-  if (here && isfinite(value)) ss_table_cell(table, "%.17g", value);
-  else ss_table_cell(table, "%s", "");
+  return ss_table_new(sizeof heads / sizeof *heads, heads);
 }
 
 static void csv_row(struct ss_table *table, const struct ss_tensor_fit *t, const struct ss_fit_point *p) {
@@ -172,19 +162,19 @@ static void csv_row(struct ss_table *table, const struct ss_tensor_fit *t, const
   ss_table_cell(table, "%s", t->tensor.name);
   ss_table_cell(table, "%" PRIu32, p->ranks);
   for (size_t i = 0; i < QUANTITIES; i++) {
-    real_cell(table, p->measured, values[i].value);
-    real_cell(table, !p->measured, values[i].low);
-    real_cell(table, !p->measured, values[i].value);
-    real_cell(table, !p->measured, values[i].high);
+    const struct ss_interval none = {NAN, NAN, NAN}, *estimate = p->measured ? &none : &values[i];
+    ss_table_exact(table, p->measured ? values[i].value : NAN);
+    ss_table_exact(table, estimate->low);
+    ss_table_exact(table, estimate->value);
+    ss_table_exact(table, estimate->high);
   }
 }
 
 static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
-  const struct result result = *(const struct result *)found;
+  const struct ss_fit *fit = ((const struct result *)found)->fit;
   struct ss_table *table = csv_table();
-  for (size_t i = 0; table && i < result.fit->tensors; i++)
-    for (size_t k = 0; k < result.fit->tensor[i].points; k++)
-      csv_row(table, &result.fit->tensor[i], &result.fit->tensor[i].point[k]);
+  for (size_t i = 0; i < fit->tensors; i++)
+    for (size_t k = 0; k < fit->tensor[i].points; k++) csv_row(table, &fit->tensor[i], &fit->tensor[i].point[k]);
   return ss_table_print_free(table, true, stream, error);
 }
 
@@ -194,8 +184,7 @@ static void bar_cells(struct ss_table *table, bool measured, enum ss_dimension d
   char text[3][32];
   const double values[] = {e.low, e.value, e.high};
   if (isnan(e.value)) {
-    ss_table_cell(table, "-");
-    ss_table_cell(table, "%s", "");
+    ss_table_texts(table, "-", "");
     return;
   }
   for (int i = 0; i < 3; i++) {
@@ -209,11 +198,9 @@ static void bar_cells(struct ss_table *table, bool measured, enum ss_dimension d
 }
 
 static bool print_tensor(const struct ss_tensor_fit *t, FILE *stream, struct ss_error *error) {
-  static const char *const heads[] = {"ranks",      "gamma",        "<low..high", "density of a rank",
-                                      "<low..high", "of the union", "<low..high", "bytes of the union",
-                                      "<low..high"};
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
-  for (size_t i = 0; table && i < t->points; i++) {
+  struct ss_table *table = ss_table_of("ranks", "gamma", "<low..high", "density of a rank", "<low..high",
+                                       "of the union", "<low..high", "bytes of the union", "<low..high");
+  for (size_t i = 0; i < t->points; i++) {
     const struct ss_fit_point *p = &t->point[i];
     struct ss_interval values[QUANTITIES];
     list_quantities(&t->tensor, p, values);
@@ -242,8 +229,7 @@ static void print_fit(const struct ss_tensor_fit *t, uint32_t ranks, FILE *strea
 }
 
 static bool print_table(const void *found, FILE *stream, struct ss_error *error) {
-  const struct result result = *(const struct result *)found;
-  const struct ss_fit *fit = result.fit;
+  const struct ss_fit *fit = ((const struct result *)found)->fit;
   (void)fprintf(stream,
                 "iterations %" PRIu64 " to %" PRIu64 ", fitted on %" PRIu32 " ranks; ~ marks what is extrapolated\n",
                 fit->first, fit->end - 1, fit->ranks);

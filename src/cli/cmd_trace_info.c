@@ -3,7 +3,6 @@
 #include "study/trace_json.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 struct arguments {
   struct ss_call call;

@@ -2,9 +2,6 @@
 #include "cli/command.h"
 #include "trace/make/merge.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct arguments {
   struct ss_call call; /* its operands are the parts */
   const char **tensor;

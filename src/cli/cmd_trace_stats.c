@@ -7,8 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct arguments {
   struct ss_call call;
@@ -61,12 +59,6 @@ static struct ss_table *csv_table(const struct ss_stats *stats) {
   return ss_table_new(columns, heads);
 }
 
-/* As many digits as give the double back; nothing where there is no mean. */
-static void real_cell(struct ss_table *table, double value) {
-  if (isnan(value)) ss_table_cell(table, "%s", "");
-  else ss_table_cell(table, "%.17g", value);
-}
-
 static void csv_row(struct ss_table *table, const struct ss_stats *stats, const struct ss_tensor_stats *t) {
   const struct ss_tensor_stats *widest = most_parts(stats);
   ss_table_cell(table, "%s", t->tensor.name);
@@ -75,73 +67,59 @@ static void csv_row(struct ss_table *table, const struct ss_stats *stats, const 
   ss_table_cell(table, "%s", ss_dtype_name(t->tensor.dtype));
   const double plain[] = {t->density, t->overlap,       t->lookups,         t->coalesced,
                           t->prior,   t->lookups_bytes, t->coalesced_bytes, t->prior_bytes};
-  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) real_cell(table, plain[i]);
-  for (uint32_t r = 0; r < stats->ranks; r++) real_cell(table, t->gamma[r]);
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) ss_table_exact(table, plain[i]);
+  for (uint32_t r = 0; r < stats->ranks; r++) ss_table_exact(table, t->gamma[r]);
   for (size_t i = 0, mine = 0; i < widest->parts; i++) {
     const bool have = mine < t->parts && t->part[mine] == widest->part[i];
-    real_cell(table, have ? t->skewness[mine++] : NAN);
+    ss_table_exact(table, have ? t->skewness[mine++] : NAN);
   }
 }
 
 static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
-  const struct result result = *(const struct result *)found;
-  struct ss_table *table = csv_table(result.stats);
-  for (size_t i = 0; table && i < result.stats->tensors; i++) csv_row(table, result.stats, &result.stats->tensor[i]);
+  const struct ss_stats *stats = ((const struct result *)found)->stats;
+  struct ss_table *table = csv_table(stats);
+  for (size_t i = 0; i < stats->tensors; i++) csv_row(table, stats, &stats->tensor[i]);
   return ss_table_print_free(table, true, stream, error);
 }
 
 /* --- table ---------------------------------------------------------------------------------------------- */
 
-static void fixed_cell(struct ss_table *table, double value, int decimals) {
-  if (isnan(value)) ss_table_cell(table, "-");
-  else ss_table_cell(table, "%.*f", decimals, value);
-}
-
-static void short_cell(struct ss_table *table, double value, int digits) {
-  if (isnan(value)) ss_table_cell(table, "-");
-  else ss_table_cell(table, "%.*g", digits, value);
-}
-
 static struct ss_table *sizes_table(const struct ss_stats *stats) {
-  static const char *const heads[] = {"<tensor",   "rows",  "density",          "overlap",   "lookups",
-                                      "coalesced", "prior", "bytes of lookups", "coalesced", "prior"};
-  struct ss_table *table = ss_table_new(sizeof heads / sizeof *heads, heads);
-  char bytes[32];
-  for (size_t i = 0; table && i < stats->tensors; i++) {
+  struct ss_table *table = ss_table_of("<tensor", "rows", "density", "overlap", "lookups", "coalesced", "prior",
+                                       "bytes of lookups", "coalesced", "prior");
+  for (size_t i = 0; i < stats->tensors; i++) {
     const struct ss_tensor_stats *t = &stats->tensor[i];
     ss_table_cell(table, "%s", t->tensor.name);
     ss_table_cell(table, "%" PRIu64 " x %" PRIu32 " %s", t->tensor.rows, t->tensor.row_width,
                   ss_dtype_name(t->tensor.dtype));
     ss_table_cell(table, "%.3g %%", t->density * 100);
-    fixed_cell(table, t->overlap, 3);
-    fixed_cell(table, t->lookups, 1);
-    fixed_cell(table, t->coalesced, 1);
-    fixed_cell(table, t->prior, 1);
-    ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, t->lookups_bytes));
-    ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, t->coalesced_bytes));
-    ss_table_cell(table, "%s", ss_units_format(bytes, sizeof bytes, SS_BYTES, t->prior_bytes));
+    ss_table_number(table, "%.3f", t->overlap);
+    ss_table_number(table, "%.1f", t->lookups);
+    ss_table_number(table, "%.1f", t->coalesced);
+    ss_table_number(table, "%.1f", t->prior);
+    ss_table_quantity(table, SS_BYTES, t->lookups_bytes);
+    ss_table_quantity(table, SS_BYTES, t->coalesced_bytes);
+    ss_table_quantity(table, SS_BYTES, t->prior_bytes);
   }
   return table;
 }
 
 static struct ss_table *curve_table(const struct ss_stats *stats) {
-  static const char *const heads[] = {"<tensor", "k", "gamma(k)", "skewness(k)"};
-  struct ss_table *table = ss_table_new(4, heads);
-  for (size_t i = 0; table && i < stats->tensors; i++) {
+  struct ss_table *table = ss_table_of("<tensor", "k", "gamma(k)", "skewness(k)");
+  for (size_t i = 0; i < stats->tensors; i++) {
     const struct ss_tensor_stats *t = &stats->tensor[i];
     for (size_t j = 0; j < t->parts; j++) {
       ss_table_cell(table, "%s", t->tensor.name);
       ss_table_cell(table, "%" PRIu32, t->part[j]);
-      short_cell(table, t->gamma[t->part[j] - 1], 4);
-      short_cell(table, t->skewness[j], 4);
+      ss_table_number(table, "%.4g", t->gamma[t->part[j] - 1]);
+      ss_table_number(table, "%.4g", t->skewness[j]);
     }
   }
   return table;
 }
 
 static bool print_table(const void *found, FILE *stream, struct ss_error *error) {
-  const struct result result = *(const struct result *)found;
-  const struct ss_stats *stats = result.stats;
+  const struct ss_stats *stats = ((const struct result *)found)->stats;
   (void)fprintf(stream,
                 "iterations %" PRIu64 " to %" PRIu64 ", %" PRIu32
                 " ranks; rows and bytes are of one rank in one iteration, means over both\n\n",

@@ -50,6 +50,11 @@ bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *t
 bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
                         struct ss_error *error) SS_MUST_CHECK;
 
+/* All of them, NULL-terminated, in the order of `sparsync --help` (commands.c). */
+extern const struct ss_command *const ss_commands[];
+/* What the first of the arguments names; NULL when no command has the name. */
+const struct ss_command *ss_command_find(int argc, char **argv);
+
 extern const struct ss_command ss_command_run, ss_command_plan, ss_command_train, ss_command_learn, ss_command_cost,
     ss_command_crossover, ss_command_check, ss_command_exec, ss_command_plot, ss_command_report, ss_command_claims,
     ss_command_list, ss_command_trace_import, ss_command_trace_synth, ss_command_trace_fit, ss_command_trace_merge,

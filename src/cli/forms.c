@@ -1,7 +1,6 @@
 #include "cli/forms.h"
 
 #include "base/data.h"
-#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* sparsync: finds the command that is asked for, and turns what comes of it into an exit status. */
-#include "cli/commands.h"
+#include "cli/command.h"
 
 #include <stdio.h>
 #include <string.h>

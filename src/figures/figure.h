@@ -18,10 +18,10 @@ bool ss_figure_plot(struct ss_doc *doc, struct ss_plot *plot, struct ss_error *e
 
 /* --- result files ------------------------------------------------------------------------------------------- */
 
-/* What to draw of a result file; NULL: not said. */
+/* What to draw of a result file; NULL: not said. `kind` is lines, bars, heat, map, traffic or links. */
 struct ss_plot_options {
   const char *file, *kind, *x, *y, *z, *series, *each, *relative, *log, *log2;
-  const char *const *where; /* [wheres] "FIELD=VALUE" */
+  const char **where; /* [wheres] "FIELD=VALUE" */
   size_t wheres;
 };
 /* The figure that draws the result, which `options->file` holds, as the options say; what they do not say is guessed

@@ -1,9 +1,5 @@
 #include "figures/plot_text.h"
 
-#include "base/units.h"
-
-#include <string.h>
-
 enum { LINES_MAX = 40 };
 
 void ss_plot_quote(const char *text, bool tic, FILE *stream) {

@@ -1,4 +1,3 @@
-#include "base/memory.h"
 #include "figures/figure.h"
 #include "query/field.h"
 
@@ -185,20 +184,12 @@ static bool one_panel(cJSON *root, const struct ss_plot_options *a, const char *
   return add_wheres(panel, a, error);
 }
 
-static bool check_kind(const char *kind, struct ss_error *error) {
-  static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", "links", NULL};
-  for (size_t i = 0; kinds[i]; i++)
-    if (strcmp(kinds[i], kind) == 0) return true;
-  return ss_fail(error, SS_BAD_INPUT, "--kind: \"%s\" is not lines, bars, heat, map, traffic or links", kind);
-}
-
 bool ss_figure_of_results(const struct ss_plot_options *a, const cJSON *result, struct ss_doc **out,
                           struct ss_error *error) {
   static const char *const names[] = {"label", "form", "scheme", "name", "tensor", NULL};
   const cJSON *list = ss_records(result);
   if (!list || !list->child) return ss_figure_fail_empty(a->file, error);
   const char *kind = a->kind ? a->kind : "lines", *series = a->series ? a->series : first_of(list, names);
-  if (!check_kind(kind, error)) return false;
   cJSON *root = cJSON_CreateObject();
   if (!series) series = "tensor";
   bool ok = strcmp(kind, "traffic") == 0 ? traffic_panels(root, a, series, error)

@@ -2,7 +2,6 @@
 
 #include "base/json_text.h"
 #include "base/list.h"
-#include "base/memory.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>

@@ -10,17 +10,17 @@
 #include "study/window.h"
 
 struct ss_page_expectation {
-  const char *text;  /* "time_s of zen < allreduce at ranks = 16" */
-  const char *found; /* what was found instead; NULL: it holds */
+  char *text;  /* "time_s of zen < allreduce at ranks = 16" */
+  char *found; /* what was found instead; NULL: it holds */
 };
 
 struct ss_page {
   const char *name, *summary; /* of the scenario; summary NULL: none */
-  const char *command;        /* as it was called */
-  const char *scenario;       /* its JSON with all edits made */
+  char *command;              /* as it was called */
+  char *scenario;             /* its JSON with all edits made */
   const struct cJSON *sweep;  /* the scenario's, or NULL */
   const struct cJSON *models; /* [{"kind", "model"}], each with its "source" */
-  const struct ss_page_expectation *expectation;
+  struct ss_page_expectation *expectation;
   size_t expectations;
   const struct ss_costs *costs; /* whose forms the points have */
   const struct ss_results *points;

@@ -3,7 +3,6 @@
 #include "report/results.h"
 #include "report/table.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
 

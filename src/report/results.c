@@ -5,9 +5,7 @@
 #include "report/flat.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */

@@ -83,6 +83,11 @@ void ss_table_quantity(struct ss_table *table, enum ss_dimension dimension, doub
   ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, dimension, value) : "-");
 }
 
+void ss_table_exact(struct ss_table *table, double value) {
+  if (isfinite(value)) ss_table_cell(table, "%.17g", value);
+  else ss_table_cell(table, "%s", "");
+}
+
 static size_t row_count(const struct ss_table *table) {
   return table->columns == 0 ? 0 : (table->used + table->columns - 1) / table->columns;
 }

@@ -25,6 +25,8 @@ void ss_table_add_texts(struct ss_table *table, size_t count, const char *const 
 /* A number as `format` shows a double, or a quantity in the unit that fits; "-" when it is not finite. */
 void ss_table_number(struct ss_table *table, const char *format, double value) SS_PRINTF(2, 0);
 void ss_table_quantity(struct ss_table *table, enum ss_dimension dimension, double value);
+/* A number with the digits that give it back; an empty cell when it is not finite. */
+void ss_table_exact(struct ss_table *table, double value);
 /* Columns two spaces apart under a rule; trailing spaces trimmed. UTF-8 counts as characters. */
 bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* RFC 4180: quotes where needed, CRLF-free lines. */

@@ -1,10 +1,8 @@
 /* The last iteration of several systems, one below the other, as EmbRace's Fig. 6 shows it. */
-#include "base/units.h"
 #include "figures/plot.h"
 #include "report/train.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 680, LANE = 20, POINTS_MAX = 16, NAME_LETTERS = 28 };
