@@ -53,15 +53,20 @@ bool ss_axis_tics_have_unit(const struct ss_plot_axis *a) {
          (strcmp(a->unit, "s") == 0 || strcmp(a->unit, "B") == 0 || strcmp(a->unit, "bit/s") == 0);
 }
 
+static void choose_unit(struct ss_drawn_axis *out, const struct ss_plot_axis *a, double most) {
+  const struct multiple m = multiple_of(a->unit, most);
+  out->factor = m.factor;
+  out->unit = m.name;
+}
+
 static void choose_units(struct ss_drawing *d) {
   const struct ss_plot_panel *p = d->panel;
-  const struct multiple x = multiple_of(p->x.unit, ss_panel_largest(p, 'x')),
-                        y = multiple_of(p->y.unit, ss_panel_largest(p, 'y')),
-                        z = multiple_of(p->z.unit, ss_panel_largest(p, 'z'));
+  choose_unit(&d->x, &p->x, ss_panel_largest(p, 'x'));
+  choose_unit(&d->y, &p->y, ss_panel_largest(p, 'y'));
+  choose_unit(&d->z, &p->z, ss_panel_largest(p, 'z'));
   /* On a logarithmic axis each tic has the multiple that fits it. */
-  d->x_factor = ss_axis_tics_have_unit(&p->x) ? 1 : x.factor, d->x_unit = ss_axis_tics_have_unit(&p->x) ? "" : x.name;
-  d->y_factor = ss_axis_tics_have_unit(&p->y) ? 1 : y.factor, d->y_unit = ss_axis_tics_have_unit(&p->y) ? "" : y.name;
-  d->z_factor = z.factor, d->z_unit = z.name;
+  if (ss_axis_tics_have_unit(&p->x)) d->x.factor = 1, d->x.unit = "";
+  if (ss_axis_tics_have_unit(&p->y)) d->y.factor = 1, d->y.unit = "";
 }
 
 /* --- categories --------------------------------------------------------------------------------------------- */
@@ -70,20 +75,16 @@ bool ss_panel_cells(const struct ss_plot_panel *panel) {
   return panel->kind == SS_PLOT_HEAT || panel->kind == SS_PLOT_MAP;
 }
 
-bool ss_panel_spans(const struct ss_plot_panel *panel) {
-  return panel->kind == SS_PLOT_SPANS;
-}
-
 bool ss_panel_x_in_words(const struct ss_plot_panel *panel) {
   return panel->rows > 0 && panel->row[0].x_text != NULL;
 }
 
 bool ss_panel_by_category(const struct ss_plot_panel *panel) {
-  return !ss_panel_spans(panel) && (panel->kind != SS_PLOT_LINES || ss_panel_x_in_words(panel));
+  return panel->kind != SS_PLOT_SPANS && (panel->kind != SS_PLOT_LINES || ss_panel_x_in_words(panel));
 }
 
 bool ss_panel_y_by_category(const struct ss_plot_panel *panel) {
-  return ss_panel_cells(panel) || ss_panel_spans(panel);
+  return ss_panel_cells(panel) || panel->kind == SS_PLOT_SPANS;
 }
 
 size_t ss_drawing_place_of_text(const char *const *list, size_t count, const char *text) {
@@ -98,42 +99,31 @@ static size_t place_of(const double *list, size_t count, double value) {
   return i;
 }
 
-static bool too_many(struct ss_error *error) {
-  return ss_fail(error, SS_BAD_INPUT, "more than %d places on an axis (take --kind lines, or --where)",
-                 SS_CATEGORIES_MAX);
-}
-
-static bool add_text(const char **list, size_t *count, const char *text, struct ss_error *error) {
-  const size_t at = ss_drawing_place_of_text(list, *count, text);
-  if (at < *count) return true;
-  if (*count == SS_CATEGORIES_MAX) return too_many(error);
-  list[(*count)++] = text;
-  return true;
-}
-
-static bool add_value(double *list, size_t *count, double value, struct ss_error *error) {
-  const size_t at = place_of(list, *count, value);
-  if (isnan(value) || (at < *count && list[at] == value)) return true;
-  if (*count == SS_CATEGORIES_MAX) return too_many(error);
-  memmove(list + at + 1, list + at, (*count - at) * sizeof *list);
-  list[at] = value;
-  (*count)++;
+/* Texts stand where they come, numbers in order. */
+static bool add_category(struct ss_drawn_axis *axis, const char *text, double value, struct ss_error *error) {
+  const size_t at =
+      text ? ss_drawing_place_of_text(axis->texts, axis->count, text) : place_of(axis->values, axis->count, value);
+  if (at < axis->count && (text || axis->values[at] == value)) return true;
+  if (!text && isnan(value)) return true;
+  if (axis->count == SS_CATEGORIES_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "more than %d places on an axis (take --kind lines, or --where)",
+                   SS_CATEGORIES_MAX);
+  if (!text) memmove(axis->values + at + 1, axis->values + at, (axis->count - at) * sizeof *axis->values);
+  if (text) axis->texts[at] = text;
+  else axis->values[at] = value;
+  axis->count++;
   return true;
 }
 
 static bool collect(struct ss_drawing *d, struct ss_error *error) {
   /* Of numbers on an axis of their own no list is needed, but for the tics of a binary scale. */
   const bool placed =
-      !ss_panel_spans(d->panel) && (ss_panel_by_category(d->panel) || d->panel->x.scale == SS_SCALE_LOG2);
+      d->panel->kind != SS_PLOT_SPANS && (ss_panel_by_category(d->panel) || d->panel->x.scale == SS_SCALE_LOG2);
   for (size_t i = 0; i < d->panel->rows; i++) {
     const struct ss_plot_row *r = &d->panel->row[i];
     if (d->panel->x.scale == SS_SCALE_LOG2 && !ss_panel_by_category(d->panel) && !(r->x > 0)) continue;
-    if (placed &&
-        !(r->x_text ? add_text(d->x_texts, &d->xs, r->x_text, error) : add_value(d->x_values, &d->xs, r->x, error)))
-      return false;
-    if (ss_panel_y_by_category(d->panel) &&
-        !(r->y_text ? add_text(d->y_texts, &d->ys, r->y_text, error) : add_value(d->y_values, &d->ys, r->y, error)))
-      return false;
+    if (placed && !add_category(&d->x, r->x_text, r->x, error)) return false;
+    if (ss_panel_y_by_category(d->panel) && !add_category(&d->y, r->y_text, r->y, error)) return false;
     const size_t mine = ss_drawing_place_of_text(d->series, d->all, r->series);
     size_t at = 0;
     while (at < d->count && d->mine[at] != mine) at++;
@@ -142,39 +132,29 @@ static bool collect(struct ss_drawing *d, struct ss_error *error) {
   return true;
 }
 
-double ss_drawing_x_place(const struct ss_drawing *d, const struct ss_plot_row *r) {
-  return (double)(r->x_text ? ss_drawing_place_of_text(d->x_texts, d->xs, r->x_text)
-                            : place_of(d->x_values, d->xs, r->x));
+double ss_drawn_place(const struct ss_drawn_axis *axis, const char *text, double value) {
+  return (double)(text ? ss_drawing_place_of_text(axis->texts, axis->count, text)
+                       : place_of(axis->values, axis->count, value));
 }
 
-double ss_drawing_y_place(const struct ss_drawing *d, const struct ss_plot_row *r) {
-  return (double)(r->y_text ? ss_drawing_place_of_text(d->y_texts, d->ys, r->y_text)
-                            : place_of(d->y_values, d->ys, r->y));
-}
-
-void ss_drawing_tic_text(char *text, size_t size, const char *const *texts, const double *values, size_t i,
-                         const char *unit, double factor) {
-  if (texts[i]) ss_text_cut(texts[i], TIC_LETTERS, text, size);
-  else snprintf(text, size, "%.3g%s", values[i] * factor, strcmp(unit, "%") == 0 ? "%" : "");
-}
-
-static const char *x_tic(const struct ss_drawing *d, size_t i, char *text, size_t size) {
-  ss_drawing_tic_text(text, size, d->x_texts, d->x_values, i, d->x_unit, d->x_factor);
-  return text;
+void ss_drawn_tic_text(const struct ss_drawn_axis *axis, size_t i, char *text, size_t size) {
+  if (axis->texts[i]) ss_text_cut(axis->texts[i], TIC_LETTERS, text, size);
+  else snprintf(text, size, "%.3g%s", axis->values[i] * axis->factor, strcmp(axis->unit, "%") == 0 ? "%" : "");
 }
 
 static size_t longest_x(const struct ss_drawing *d) {
   char text[200];
   size_t most = 0;
-  for (size_t i = 0; i < d->xs; i++) {
-    const size_t n = ss_text_letters(x_tic(d, i, text, sizeof text));
+  for (size_t i = 0; i < d->x.count; i++) {
+    ss_drawn_tic_text(&d->x, i, text, sizeof text);
+    const size_t n = ss_text_letters(text);
     if (n > most) most = n;
   }
   return most;
 }
 
 bool ss_drawing_turned(const struct ss_drawing *d) {
-  return ss_panel_by_category(d->panel) && (double)(longest_x(d) + 1) * letter * (double)d->xs > d->width - 60;
+  return ss_panel_by_category(d->panel) && (double)(longest_x(d) + 1) * letter * (double)d->x.count > d->width - 60;
 }
 
 /* --- sizes -------------------------------------------------------------------------------------------------- */
@@ -217,7 +197,7 @@ double ss_drawing_height_above(const struct ss_drawing *d) {
 }
 
 double ss_drawing_height_between(const struct ss_drawing *d) {
-  return ss_panel_y_by_category(d->panel) ? fmin(400, fmax(80, 24 * (double)d->ys)) : 135;
+  return ss_panel_y_by_category(d->panel) ? fmin(400, fmax(80, 24 * (double)d->y.count)) : 135;
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */
@@ -232,14 +212,16 @@ static bool can_be_logarithmic(const struct ss_drawing *d, const struct ss_plot_
   return above;
 }
 
+static bool make_room(struct ss_drawn_axis *axis) {
+  axis->texts = ss_alloc_zero(SS_CATEGORIES_MAX, sizeof *axis->texts);
+  axis->values = ss_alloc(SS_CATEGORIES_MAX, sizeof *axis->values);
+  return axis->texts && axis->values;
+}
+
 bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *series, size_t all,
                      struct ss_drawing *d, struct ss_error *error) {
   *d = (struct ss_drawing){.plot = plot, .panel = &plot->panel[at], .series = series, .all = all};
-  d->x_texts = ss_alloc_zero(SS_CATEGORIES_MAX, sizeof *d->x_texts);
-  d->y_texts = ss_alloc_zero(SS_CATEGORIES_MAX, sizeof *d->y_texts);
-  d->x_values = ss_alloc(SS_CATEGORIES_MAX, sizeof *d->x_values);
-  d->y_values = ss_alloc(SS_CATEGORIES_MAX, sizeof *d->y_values);
-  if (!d->x_texts || !d->y_texts || !d->x_values || !d->y_values) return ss_fail_memory(error, "drawing");
+  if (!make_room(&d->x) || !make_room(&d->y)) return ss_fail_memory(error, "drawing");
   choose_units(d);
   if (!can_be_logarithmic(d, &d->panel->x, 'x') || !can_be_logarithmic(d, &d->panel->y, 'y'))
     return ss_fail(error, SS_BAD_INPUT, "a logarithmic axis needs a value above zero");
@@ -247,8 +229,8 @@ bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *s
 }
 
 void ss_drawing_close(struct ss_drawing *d) {
-  free(d->x_texts);
-  free(d->y_texts);
-  free(d->x_values);
-  free(d->y_values);
+  free(d->x.texts);
+  free(d->y.texts);
+  free(d->x.values);
+  free(d->y.values);
 }

@@ -7,6 +7,15 @@
 /* Most categories of an axis; most entries of a key that gnuplot stacks (more in a row than fit there it drops). */
 enum { SS_CATEGORIES_MAX = 4096, SS_KEY_STACKED = 7 };
 
+/* What the data of a panel ask of one of its axes. */
+struct ss_drawn_axis {
+  const char **texts; /* categories, in order of appearance; of numbers: NULL */
+  double *values;     /* of categories that are numbers, ascending */
+  size_t count;       /* of categories */
+  double factor;      /* from base units to what is shown */
+  const char *unit;   /* as shown */
+};
+
 /* What one panel's script is made from. */
 struct ss_drawing {
   const struct ss_plot *plot;
@@ -14,11 +23,7 @@ struct ss_drawing {
   const char *const *series; /* of the whole figure: a name has one style everywhere */
   size_t all;
   size_t mine[SS_PLOT_SERIES_MAX], count; /* places in `series` of those drawn here */
-  const char **x_texts, **y_texts;        /* categories, in order of appearance; of numbers: NULL */
-  double *x_values, *y_values;            /* of categories that are numbers, ascending */
-  size_t xs, ys;
-  double x_factor, y_factor, z_factor;
-  const char *x_unit, *y_unit, *z_unit; /* as shown */
+  struct ss_drawn_axis x, y, z;           /* z has no categories */
   double width, height, left, bottom;
   double below; /* what stands under the plot: tics, label, key */
 };
@@ -27,8 +32,6 @@ struct ss_drawing {
 
 /* Cells of a grid: heat, or a map of winners. */
 bool ss_panel_cells(const struct ss_plot_panel *panel);
-/* Timelines. */
-bool ss_panel_spans(const struct ss_plot_panel *panel);
 bool ss_panel_x_in_words(const struct ss_plot_panel *panel);
 /* Values of x, or y, stand side by side, as names do. */
 bool ss_panel_by_category(const struct ss_plot_panel *panel);
@@ -47,12 +50,10 @@ void ss_drawing_close(struct ss_drawing *drawing);
 
 /* `count` when it is not in the list. */
 size_t ss_drawing_place_of_text(const char *const *list, size_t count, const char *text);
-/* A row's place among the categories, or its value in the axis' unit. */
-double ss_drawing_x_place(const struct ss_drawing *drawing, const struct ss_plot_row *row);
-double ss_drawing_y_place(const struct ss_drawing *drawing, const struct ss_plot_row *row);
+/* The place of a row among the categories: by its text, or of numbers (text NULL) by its value. */
+double ss_drawn_place(const struct ss_drawn_axis *axis, const char *text, double value);
 /* What stands at category i: its text, or its value in the unit. */
-void ss_drawing_tic_text(char *text, size_t size, const char *const *texts, const double *values, size_t i,
-                         const char *unit, double factor);
+void ss_drawn_tic_text(const struct ss_drawn_axis *axis, size_t i, char *text, size_t size);
 /* The tics of x are too long to lie flat. */
 bool ss_drawing_turned(const struct ss_drawing *drawing);
 

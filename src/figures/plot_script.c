@@ -24,32 +24,31 @@ static void set_label(const char *axis, const struct ss_plot_axis *a, const char
 }
 
 /* Tics at every category; of many, at every so many-th. */
-static void set_category_tics(const char *axis, const struct ss_drawing *d, const char *const *texts,
-                              const double *values, size_t count, FILE *s) {
+static void set_category_tics(const char *axis, const struct ss_drawing *d, FILE *s) {
   char text[200];
   const bool x = axis[0] == 'x';
-  const size_t step = x && !texts[0] ? 1 + count / 24 : 1;
+  const struct ss_drawn_axis *a = x ? &d->x : &d->y;
+  const size_t step = x && !a->texts[0] ? 1 + a->count / 24 : 1;
   fprintf(s, "set %stics %sscale 0 (", axis, x && ss_drawing_turned(d) ? "rotate by 35 right offset 0,-0.2 " : "");
-  for (size_t i = 0; i < count; i += step) {
-    ss_drawing_tic_text(text, sizeof text, texts, values, i, x ? d->x_unit : d->y_unit,
-                        x ? d->x_factor : d->y_factor);
+  for (size_t i = 0; i < a->count; i += step) {
+    ss_drawn_tic_text(a, i, text, sizeof text);
     if (i) fputs(", ", s);
     ss_plot_quote(text, true, s);
     fprintf(s, " %zu", i);
   }
-  const double last = (double)count - 0.5;
-  if (!x && ss_panel_spans(d->panel))
+  const double last = (double)a->count - 0.5;
+  if (!x && d->panel->kind == SS_PLOT_SPANS)
     fprintf(s, ")\nset yrange [%.1f:-0.5]\n", last); /* lanes are read from the top */
   else fprintf(s, ")\nset %srange [-0.5:%.1f]\n", axis, last);
 }
 
 static void set_log2_tics(const struct ss_drawing *d, FILE *s) {
-  const size_t step = 1 + (d->xs - 1) / 10;
+  const size_t step = 1 + (d->x.count - 1) / 10;
   fputs("set xtics (", s);
-  for (size_t i = 0; i < d->xs; i += step) fprintf(s, "%s%.17g", i ? ", " : "", d->x_values[i] * d->x_factor);
+  for (size_t i = 0; i < d->x.count; i += step) fprintf(s, "%s%.17g", i ? ", " : "", d->x.values[i] * d->x.factor);
   /* a range of its own, a little wider: rounding would drop the tics at its ends */
-  fprintf(s, ")\nset xrange [%.17g:%.17g]\n", d->x_values[0] * d->x_factor * 0.9999,
-          d->x_values[d->xs - 1] * d->x_factor * 1.0001);
+  fprintf(s, ")\nset xrange [%.17g:%.17g]\n", d->x.values[0] * d->x.factor * 0.9999,
+          d->x.values[d->x.count - 1] * d->x.factor * 1.0001);
 }
 
 static void set_range(const char *axis, const struct ss_plot_axis *a, double factor, bool from_zero, FILE *s) {
@@ -77,21 +76,21 @@ static bool any_below_zero(const struct ss_plot_panel *panel) {
 
 static void set_axes(const struct ss_drawing *d, FILE *s) {
   const struct ss_plot_panel *p = d->panel;
-  set_label("x", &p->x, strcmp(d->x_unit, "%") == 0 && ss_panel_by_category(p) ? "" : d->x_unit, s);
-  set_label("y", &p->y, strcmp(d->y_unit, "%") == 0 && ss_panel_cells(p) ? "" : d->y_unit, s);
+  set_label("x", &p->x, strcmp(d->x.unit, "%") == 0 && ss_panel_by_category(p) ? "" : d->x.unit, s);
+  set_label("y", &p->y, strcmp(d->y.unit, "%") == 0 && ss_panel_cells(p) ? "" : d->y.unit, s);
   if (ss_panel_by_category(p)) {
-    set_category_tics("x", d, d->x_texts, d->x_values, d->xs, s);
+    set_category_tics("x", d, s);
   } else {
     set_scale("x", &p->x, s);
-    set_range("x", &p->x, d->x_factor, false, s);
+    set_range("x", &p->x, d->x.factor, false, s);
     if (p->x.scale == SS_SCALE_LOG2) set_log2_tics(d, s);
   }
   if (ss_panel_y_by_category(p)) {
-    set_category_tics("y", d, d->y_texts, d->y_values, d->ys, s);
+    set_category_tics("y", d, s);
     return;
   }
   set_scale("y", &p->y, s);
-  set_range("y", &p->y, d->y_factor, p->y.scale == SS_SCALE_LINEAR && !any_below_zero(p), s);
+  set_range("y", &p->y, d->y.factor, p->y.scale == SS_SCALE_LINEAR && !any_below_zero(p), s);
 }
 
 static void set_key(const struct ss_drawing *d, double width, double height, FILE *s) {
@@ -129,8 +128,8 @@ static void set_span_names(const struct ss_drawing *d, FILE *s) {
       continue;
     fputs("set label ", s);
     ss_plot_quote(r->x_text, false, s);
-    fprintf(s, " at %.17g, %.17g center front font small\n", (r->low + r->high) / 2 * d->x_factor,
-            ss_drawing_y_place(d, r));
+    fprintf(s, " at %.17g, %.17g center front font small\n", (r->low + r->high) / 2 * d->x.factor,
+            ss_drawn_place(&d->y, r->y_text, r->y));
   }
 }
 
@@ -145,8 +144,8 @@ static void write_panel(const struct ss_drawing *d, size_t number, double width,
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
   fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
   const double most = isnan(d->panel->z.high) ? ss_panel_largest(d->panel, 'z') : d->panel->z.high;
-  fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", most * d->z_factor,
-          d->xs > 0 && (d->width - 90) / (double)d->xs >= 26, marks_apart(d));
+  fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", most * d->z.factor,
+          d->x.count > 0 && (d->width - 90) / (double)d->x.count >= 26, marks_apart(d));
   fprintf(s, "set origin %.6f, %.6f\nset size %.6f, %.6f\n", d->left / width, d->bottom / height, d->width / width,
           d->height / height);
   if (d->panel->title && d->panel->title[0]) {
@@ -164,8 +163,8 @@ static void write_panel(const struct ss_drawing *d, size_t number, double width,
             width);
   set_names(d, width, height, s);
   set_axes(d, s);
-  if (ss_panel_spans(d->panel)) set_span_names(d, s);
-  if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z_unit, s);
+  if (d->panel->kind == SS_PLOT_SPANS) set_span_names(d, s);
+  if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z.unit, s);
   fprintf(s, "load '%s'\n", templates[d->panel->kind]);
 }
 
@@ -186,21 +185,21 @@ static void data_line(const struct ss_drawing *d, const struct ss_plot_row *r, s
   /* a cluster of bars leaves a fifth of its place free */
   const double bar = 0.8 / (double)d->count;
   const bool words = ss_panel_by_category(d->panel);
-  if (ss_panel_spans(d->panel)) {
-    number(r->low * d->x_factor, s);
-    number(r->high * d->x_factor, s);
-    number(ss_drawing_y_place(d, r), s);
+  if (d->panel->kind == SS_PLOT_SPANS) {
+    number(r->low * d->x.factor, s);
+    number(r->high * d->x.factor, s);
+    number(ss_drawn_place(&d->y, r->y_text, r->y), s);
     fputc('\n', s);
     return;
   }
-  double x = words ? ss_drawing_x_place(d, r) : r->x * d->x_factor, y = r->y;
+  double x = words ? ss_drawn_place(&d->x, r->x_text, r->x) : r->x * d->x.factor, y = r->y;
   if (d->panel->kind == SS_PLOT_BARS) x += bar * ((double)series - ((double)d->count - 1) / 2);
   if (isnan(y) && isfinite(r->low) && isfinite(r->high)) y = (r->low + r->high) / 2;
   number(x, s);
-  number(ss_panel_cells(d->panel) ? ss_drawing_y_place(d, r) : y * d->y_factor, s);
-  number(r->low * d->y_factor, s);
-  number(r->high * d->y_factor, s);
-  number(r->z * d->z_factor, s);
+  number(ss_panel_cells(d->panel) ? ss_drawn_place(&d->y, r->y_text, r->y) : y * d->y.factor, s);
+  number(r->low * d->y.factor, s);
+  number(r->high * d->y.factor, s);
+  number(r->z * d->z.factor, s);
   number(bar, s);
   fputc('\n', s);
 }
