@@ -76,6 +76,7 @@ struct session {
   struct ss_study *scenario;
   struct ss_results points;
   struct ss_turns turns;
+  struct ss_error lacking;
   struct ss_page page; /* its texts and expectations are the session's */
 };
 
@@ -108,12 +109,8 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   s->page.costs = ss_study_costs(s->scenario);
   s->page.points = &s->points;
   s->page.turns = &s->turns;
+  s->page.lacking = &s->lacking;
   return note_expectations(s, error);
-}
-
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  struct ss_page *const *page = context;
-  return ss_page_print(*page, stream, error);
 }
 
 static void close_session(struct session *s) {
@@ -146,11 +143,11 @@ static bool run_session(struct session *s, const struct ss_call *call, struct ss
   if (!ss_study_open(&call->request, &s->scenario, error) || !ss_study_check_expect(s->scenario, error) ||
       !ss_study_run(s->scenario, &call->options, NULL, &s->points, error) ||
       !ss_study_turns(s->scenario, &s->points, &call->options, &s->turns, error) || !fill_page(s, call, error) ||
-      !ss_output_write(call->output, print, &(struct ss_page *){&s->page}, error))
+      !ss_output_write(call->output, ss_page_print, &s->page, error))
     return false;
   warn_of_turns(&s->turns, call->request.notice);
-  if (s->page.lacking.text[0])
-    fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->page.lacking.text);
+  if (s->lacking.text[0])
+    fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->lacking.text);
   return ss_results_expect(&s->points, ss_study_expect(s->scenario), error);
 }
 

@@ -165,19 +165,10 @@ static void close_session(struct session *s, bool ok, struct ss_error *error) {
 
 /* --- results ---------------------------------------------------------------------------------------------- */
 
-struct printing {
-  const struct session *session;
-  const struct ss_results_form *form;
-};
-
-static bool print_points(const void *context, FILE *stream, struct ss_error *error) {
-  const struct printing *p = context;
-  return ss_results_print(p->form, &p->session->points, ss_study_name(p->session->scenario), stream, error);
-}
-
 static bool write_points(const struct session *s, const struct ss_results_form *form, const char *path,
                          struct ss_error *error) {
-  return ss_output_write(path, print_points, &(struct printing){s, form}, error);
+  const struct ss_results_report report = {form, &s->points, ss_study_name(s->scenario)};
+  return ss_output_write(path, ss_results_print, &report, error);
 }
 
 static bool finish_stream(struct session *s, struct ss_error *error) {

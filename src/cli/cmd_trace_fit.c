@@ -162,11 +162,10 @@ static void csv_row(struct ss_table *table, const struct ss_tensor_fit *t, const
   ss_table_cell(table, "%s", t->tensor.name);
   ss_table_cell(table, "%" PRIu32, p->ranks);
   for (size_t i = 0; i < QUANTITIES; i++) {
-    const struct ss_interval none = {NAN, NAN, NAN}, *estimate = p->measured ? &none : &values[i];
     ss_table_exact(table, p->measured ? values[i].value : NAN);
-    ss_table_exact(table, estimate->low);
-    ss_table_exact(table, estimate->value);
-    ss_table_exact(table, estimate->high);
+    ss_table_exact(table, p->measured ? NAN : values[i].low);
+    ss_table_exact(table, p->measured ? NAN : values[i].value);
+    ss_table_exact(table, p->measured ? NAN : values[i].high);
   }
 }
 

@@ -161,19 +161,20 @@ static void write_expectations(const struct ss_page *page, FILE *s) {
 /* --- figures ------------------------------------------------------------------------------------------------ */
 
 /* What is lacking is known only when the figures were tried, and is said before them. */
-static bool write_figures(struct ss_page *page, struct ss_page_places *places, FILE *s, struct ss_error *error) {
+static bool write_figures(const struct ss_page *page, struct ss_page_places *places, FILE *s,
+                          struct ss_error *error) {
   char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   if (!stream) return ss_fail_memory(error, "drawing");
-  page->lacking = (struct ss_error){0};
-  bool ok = ss_page_figures(places, stream, &page->lacking, error);
+  *page->lacking = (struct ss_error){0};
+  bool ok = ss_page_figures(places, stream, page->lacking, error);
   if (fclose(stream) != 0 && ok) ok = ss_fail_memory(error, "drawing");
   if (ok) {
     fputs("<section id=\"figures\">\n<h2>Figures</h2>\n", s);
-    if (page->lacking.text[0])
+    if (page->lacking->text[0])
       ss_html_between("<p class=\"note\">Nothing could be drawn, so the numbers stand here instead: ",
-                      page->lacking.text, "</p>\n", s);
+                      page->lacking->text, "</p>\n", s);
     fprintf(s, "%s</section>\n", text);
   }
   free(text);
@@ -230,7 +231,7 @@ static bool write_place(const struct ss_page_places *places, const struct ss_pag
 
 static void write_legend(const struct ss_results *points, FILE *s) {
   fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n<dt>time</dt><dd>", s);
-  ss_results_time_note(points, s);
+  ss_print_time_note(points->point->iterations, ss_results_count_kernels(points), s);
   fputs("</dd>\n", s);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(s, "<dt>%s</dt><dd>", n->head);
@@ -258,7 +259,8 @@ static bool write_tables(const struct ss_page *page, const struct ss_page_places
   return true;
 }
 
-bool ss_page_print(struct ss_page *page, FILE *stream, struct ss_error *error) {
+bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_page *page = report;
   struct ss_page_places places;
   if (!ss_page_places_make(page->points, &places, error)) return false;
   write_head(page, &places, stream);

@@ -25,10 +25,10 @@ struct ss_page {
   const struct ss_costs *costs; /* whose forms the points have */
   const struct ss_results *points;
   const struct ss_turns *turns; /* of the points; NULL: nobody asked */
-  struct ss_error lacking;      /* out: why figures were not drawn; no text when they were */
+  struct ss_error *lacking;     /* out: why figures were not drawn; no text when they were */
 };
 
-/* Without gnuplot the page has the figures' data instead, and `lacking` says why. */
-bool ss_page_print(struct ss_page *page, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+/* Of a struct ss_page. Without gnuplot the page has the figures' data instead, and *lacking says why. */
+ss_printer ss_page_print;
 
 #endif

@@ -235,15 +235,9 @@ static void write_turns(const struct ss_page_places *places, const struct ss_tur
 
 /* --- the whole ------------------------------------------------------------------------------------------------ */
 
-static bool kernels_counted(const struct ss_results *points) {
-  for (size_t i = 0; i < points->count; i++)
-    if (strcmp(points->point[i].device, "none") != 0) return true;
-  return false;
-}
-
 static void write_uncounted(const struct ss_results *points, FILE *s) {
   fputs("<h3>What was not counted</h3>\n<ul>\n", s);
-  fputs(kernels_counted(points)
+  fputs(ss_results_count_kernels(points)
             ? "<li>Kernels are counted as memory traffic where a device is given, no more.</li>\n"
             : "<li>Kernels (summing, hashing, selecting): no device was named; <code>--device quick</code> estimates "
               "them.</li>\n",

@@ -35,28 +35,21 @@ struct maker {
   unsigned figures;
 };
 
-static double spread(const struct ss_page_places *places) {
-  double low = INFINITY, high = 0;
-  for (size_t i = 0; i < places->count; i++)
-    for (size_t k = 0; places->place[i].decides && k < places->place[i].count; k++) {
-      const double t = places->place[i].point[k].time;
-      if (t > 0) low = fmin(low, t);
-      high = fmax(high, t);
-    }
-  return isfinite(low) && low > 0 ? high / low : 1;
-}
-
-static bool all_above_zero(const struct ss_page_places *places) {
-  for (size_t i = 0; i < places->count; i++)
-    for (size_t k = 0; k < places->place[i].count; k++)
-      if (places->place[i].decides && !(places->place[i].point[k].time > 0)) return false;
-  return true;
+/* From zero on, or logarithmic where small values would not be seen and all are above zero. */
+static struct ss_plot_axis axis_between(const char *label, const char *unit, double low, double high) {
+  const bool log = low > 0 && high / low > WIDE_RANGE;
+  return (struct ss_plot_axis){
+      .label = label, .unit = unit, .scale = log ? SS_SCALE_LOG : SS_SCALE_LINEAR, .low = log ? NAN : 0, .high = NAN};
 }
 
 static struct ss_plot_axis time_axis(const struct ss_page_places *places) {
-  const bool log = spread(places) > WIDE_RANGE && all_above_zero(places);
-  return (struct ss_plot_axis){
-      .label = "time", .unit = "s", .scale = log ? SS_SCALE_LOG : SS_SCALE_LINEAR, .low = log ? NAN : 0, .high = NAN};
+  double low = INFINITY, high = 0;
+  for (size_t i = 0; i < places->count; i++)
+    for (size_t k = 0; places->place[i].decides && k < places->place[i].count; k++) {
+      low = fmin(low, places->place[i].point[k].time);
+      high = fmax(high, places->place[i].point[k].time);
+    }
+  return axis_between("time", "s", low, high);
 }
 
 static struct ss_plot_axis axis_of(const char *label) {
@@ -252,9 +245,7 @@ static struct ss_plot_axis bytes_axis(const struct ss_plot_panel *panel, const c
     low = fmin(low, panel->row[i].y);
     high = fmax(high, panel->row[i].y);
   }
-  const bool log = low > 0 && high / low > WIDE_RANGE;
-  return (struct ss_plot_axis){
-      .label = label, .unit = "B", .scale = log ? SS_SCALE_LOG : SS_SCALE_LINEAR, .low = log ? NAN : 0, .high = NAN};
+  return axis_between(label, "B", low, high);
 }
 
 static bool fill_traffic(struct maker *m, struct figure *f, struct ss_error *error) {

@@ -109,16 +109,6 @@ static void find_axes(struct ss_page_places *places) {
 
 /* --- places ------------------------------------------------------------------------------------------------- */
 
-static void choose(struct ss_page_place *place) {
-  const struct ss_result *p = place->point;
-  place->best = p;
-  for (size_t i = 1; i < place->count; i++)
-    if (p[i].time < place->best->time) place->best = &p[i];
-  for (size_t i = 0; i < place->count; i++)
-    if (&p[i] != place->best && (!place->next || p[i].time < place->next->time)) place->next = &p[i];
-  place->dense = ss_results_dense(p, place->count);
-}
-
 /* Of the tables of one place and rank count the last decides: "*", or the only tensor. */
 static bool ends_place(const struct ss_results *points, size_t end) {
   if (end == points->count) return true;
@@ -143,7 +133,8 @@ bool ss_page_places_make(const struct ss_results *points, struct ss_page_places 
     struct ss_page_place *place = &out->place[out->count++];
     for (n = 1; i + n < points->count && ss_result_same_place(p, p + n);) n++;
     *place = (struct ss_page_place){.point = p, .count = n, .decides = ends_place(points, i + n)};
-    choose(place);
+    ss_results_rank(p, n, &place->best, &place->next);
+    place->dense = ss_results_dense(p, n);
     out->deciding += place->decides;
     out->several_tensors = out->several_tensors || strcmp(p->tensor, "*") == 0;
   }

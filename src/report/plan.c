@@ -79,13 +79,11 @@ static bool print_place(const struct ss_plan_row *rows, size_t n, FILE *stream, 
 }
 
 static void print_notes(const struct ss_plan *plan, FILE *stream) {
-  const struct ss_result *p = plan->row->place;
   bool counted = false;
   for (size_t i = 0; i < plan->count; i++) counted = counted || strcmp(plan->row[i].place->device, "none") != 0;
-  fprintf(stream, "time      one synchronisation of the tensor, mean over %llu iteration%s; %s\n",
-          (unsigned long long)p->iterations, p->iterations == 1 ? "" : "s",
-          counted ? "kernels included where a device is given" : "kernels not counted (--device quick counts them)");
-  fputs("margin    how much longer the next takes; below the model's own error it is no reason to choose\n"
+  fputs("time      ", stream);
+  ss_print_time_note(plan->row->place->iterations, counted, stream);
+  fputs("\nmargin    how much longer the next takes; below the model's own error it is no reason to choose\n"
         "vs dense  how many times faster than the all-reduce of the dense tensor (the first among the candidates)\n",
         stream);
 }

@@ -85,9 +85,11 @@ void ss_results_writer_free(struct ss_results_writer *w) {
   ss_columns_free(&w->columns);
 }
 
-bool ss_results_print(const struct ss_results_form *form, const struct ss_results *points, const char *scenario,
-                      FILE *stream, struct ss_error *error) {
-  struct ss_results_writer writer = {.stream = stream, .scenario = scenario};
+bool ss_results_print(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_results_report *r = report;
+  const struct ss_results_form *form = r->form;
+  const struct ss_results *points = r->points;
+  struct ss_results_writer writer = {.stream = stream, .scenario = r->scenario};
   const bool ok = (!form->begin || form->begin(&writer, points, error)) &&
                   form->more(&writer, points->point, points->count, error) &&
                   (!form->end || form->end(&writer, points, error));

@@ -18,6 +18,9 @@ void ss_result_print_place(const struct ss_result *point, FILE *stream);
 
 /* Do both stand in one table: schemes of one tensor at one place? */
 bool ss_result_same_place(const struct ss_result *a, const struct ss_result *b);
+/* The fastest and the next, the first of equals; *next is NULL when there is one. */
+void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_result **best,
+                     const struct ss_result **next);
 /* The dense baseline, the first all-reduce of a table's points; NaN: there is none. */
 double ss_results_dense(const struct ss_result *points, size_t n);
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's points, with the line's end. */
@@ -29,8 +32,10 @@ struct ss_column_note {
   const char *head, *text, *more;
 };
 extern const struct ss_column_note ss_column_notes[];
-/* What "time" means for these points, without a line's end. */
-void ss_results_time_note(const struct ss_results *points, FILE *stream);
+/* Is a device given for any of the points? */
+bool ss_results_count_kernels(const struct ss_results *points);
+/* What "time" means, without a line's end: a mean over iterations, with kernels where they are `counted`. */
+void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream);
 
 /* Points written as they come, in the printed order. */
 struct ss_results_writer {
@@ -50,8 +55,12 @@ struct ss_results_form {
 extern const struct ss_results_form ss_results_as_table, ss_results_as_json, ss_results_as_csv;
 void ss_results_writer_free(struct ss_results_writer *writer);
 
-/* All at once. */
-bool ss_results_print(const struct ss_results_form *form, const struct ss_results *points, const char *scenario,
-                      FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+/* All at once, of a struct ss_results_report. */
+struct ss_results_report {
+  const struct ss_results_form *form;
+  const struct ss_results *points;
+  const char *scenario; /* its name */
+};
+ss_printer ss_results_print;
 
 #endif

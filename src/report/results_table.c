@@ -57,13 +57,20 @@ static void print_energy(const struct ss_result *p, FILE *stream) {
   else fputs("; it applies more than 99.9% of the energy of what ranks had", stream);
 }
 
-void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
-  const struct ss_result *best = points, *next = NULL;
-  char time[32];
+void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_result **best,
+                     const struct ss_result **next) {
+  *best = points;
+  *next = NULL;
   for (size_t i = 1; i < n; i++)
-    if (points[i].time < best->time) best = &points[i];
+    if (points[i].time < (*best)->time) *best = &points[i];
   for (size_t i = 0; i < n; i++)
-    if (&points[i] != best && (!next || points[i].time < next->time)) next = &points[i];
+    if (&points[i] != *best && (!*next || points[i].time < (*next)->time)) *next = &points[i];
+}
+
+void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
+  const struct ss_result *best, *next;
+  char time[32];
+  ss_results_rank(points, n, &best, &next);
   print_place(points, stream);
   ss_units_format(time, sizeof time, SS_TIME, best->time);
   if (!next || best->time == 0) {
@@ -175,18 +182,21 @@ const struct ss_column_note ss_column_notes[] = {
      NULL},
     {NULL, NULL, NULL}};
 
-void ss_results_time_note(const struct ss_results *points, FILE *stream) {
-  const struct ss_result *p = points->point;
-  bool counted = false;
-  for (size_t i = 0; i < points->count; i++) counted = counted || strcmp(points->point[i].device, "none") != 0;
-  fprintf(stream, "one synchronisation of the tensor, mean over %llu iteration%s; %s",
-          (unsigned long long)p->iterations, p->iterations == 1 ? "" : "s",
+bool ss_results_count_kernels(const struct ss_results *points) {
+  for (size_t i = 0; i < points->count; i++)
+    if (strcmp(points->point[i].device, "none") != 0) return true;
+  return false;
+}
+
+void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream) {
+  fprintf(stream, "one synchronisation of the tensor, mean over %llu iteration%s; %s", (unsigned long long)iterations,
+          iterations == 1 ? "" : "s",
           counted ? "kernels included where a device is given" : "kernels not counted (--device quick counts them)");
 }
 
 static void print_notes(const struct ss_results *points, FILE *stream) {
   fputs("time         ", stream);
-  ss_results_time_note(points, stream);
+  ss_print_time_note(points->point->iterations, ss_results_count_kernels(points), stream);
   fputc('\n', stream);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(stream, "%-12s %s\n", n->head, n->text);
