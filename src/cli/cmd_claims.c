@@ -35,23 +35,13 @@ static bool judge_all(const struct ss_call *call, struct ss_claims *claims, stru
   return ok;
 }
 
-static void print_list(const struct ss_claims *claims, FILE *stream) {
+static bool print_list(const void *context, FILE *stream, struct ss_error *error) {
+  const struct ss_claims *claims = context;
+  (void)error;
   for (size_t i = 0; i < claims->count; i++) {
     const struct ss_claim *c = &claims->claim[i];
     fprintf(stream, "%-44s %s  %-20s %s\n", c->id, c->kind, ss_claim_verdicts[c->pinned], c->claim);
   }
-}
-
-struct answer {
-  const struct arguments *arguments;
-  const struct ss_claims *claims;
-};
-
-static bool print(const void *context, FILE *stream, struct ss_error *error) {
-  static ss_printer *const printers[] = {ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown};
-  const struct answer *a = context;
-  if (!a->arguments->list) return printers[a->arguments->format](a->claims, stream, error);
-  print_list(a->claims, stream);
   return true;
 }
 
@@ -69,6 +59,7 @@ static bool as_pinned(const struct ss_claims *claims, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
+  static ss_printer *const printers[] = {ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown};
   const struct arguments *a = (const struct arguments *)call;
   struct ss_claims_library library = {0};
   struct ss_claims claims = {0};
@@ -77,7 +68,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   bool ok = open_library(&library, call, error) &&
             ss_claims_choose(&library, call->operand, call->operands, &claims, error) &&
             (a->list || judge_all(call, &claims, error)) &&
-            ss_output_write(call->output, print, &(struct answer){a, &claims}, error) &&
+            ss_output_write(call->output, a->list ? print_list : printers[a->format], &claims, error) &&
             (a->list || as_pinned(&claims, error));
   ss_claims_free(&claims);
   ss_claims_library_close(&library);
