@@ -49,11 +49,8 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
     uint32_t n = 0;
     if (!ss_announce_sizes(play, &everyone, error)) return false;
     for (uint32_t p = step; p < g->run->ranks; p += 2 * step, n++) {
-      play->from[n] = p;
-      play->to[n] = p - step;
       play->given[n] = g->held[p];
-      play->bytes[n] = ss_wire_bytes(&g->run->coo, &play->given[n]);
-      play->payload[n] = (struct ss_payload){.chunks = &play->given[n], .count = 1};
+      ss_play_put(play, n, p, p - step, &g->run->coo, &play->given[n]);
     }
     if (!ss_play_messages(play, n, true, &g->run->coo, error)) return false;
     for (uint32_t i = 0; i < n; i++)

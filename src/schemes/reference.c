@@ -52,9 +52,7 @@ static bool sparse(struct ss_proof *proof, const struct ss_chunk *c, uint32_t co
   if (c->count > 0 && (!c->rows || !ss_chunk_marked(c))) return false;
   if (only && (c->count != only->count || memcmp(c->rows, only->rows, c->count * sizeof *c->rows) != 0)) return false;
   if (!only && c->count != touched_before(r, c->high) - touched_before(r, c->low)) return false;
-  if (c->count > 0 && r->last.rows == c->rows && r->last.marks == c->marks && r->last.kind == c->kind &&
-      r->last.author == c->author && r->last.count == c->count)
-    return true;
+  if (c->count > 0 && ss_chunk_same_entries(&r->last, c)) return true;
   if (!right(r, c)) return false;
   r->last = *c;
   return true;

@@ -2,6 +2,7 @@
  * gets control back when the rounds of all groups have been played. One thread, no shared state but the play. */
 #include "sim/groups.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,7 @@ struct merged {
   struct ss_payload *payloads;
   struct ss_computation *kernels;
   uint32_t *settled; /* the endpoints of groups that have a dependent round */
-  uint32_t capacity, kernel_capacity;
+  uint32_t capacity; /* of messages, and of kernels */
 };
 
 static bool wanted(const struct member *m, bool dependent) {
@@ -162,6 +163,7 @@ static bool wanted(const struct member *m, bool dependent) {
 static void put_round(struct merged *all, const struct member *m) {
   const struct ss_round *round = m->round;
   uint32_t n = all->round.messages.count;
+  assert(n + round->messages.count <= all->capacity && all->round.after_count + round->after_count <= all->capacity);
   for (uint32_t i = 0; i < round->messages.count; i++, n++) {
     all->from[n] = outside(m->group, ss_message_from(&round->messages, i));
     all->to[n] = outside(m->group, ss_message_to(&round->messages, i));
@@ -187,35 +189,21 @@ static void merged_free(struct merged *all) {
   free(all->settled);
 }
 
-static bool reserve(struct merged *all, const struct ss_play *play, uint32_t messages, uint32_t kernels) {
-  if (messages > all->capacity || !all->from) {
-    free(all->from), free(all->to), free(all->bytes), free(all->payloads);
-    all->from = ss_alloc(messages, sizeof *all->from);
-    all->to = ss_alloc(messages, sizeof *all->to);
-    all->bytes = ss_alloc(messages, sizeof *all->bytes);
-    all->payloads = ss_alloc(messages, sizeof *all->payloads);
-    all->capacity = messages;
-  }
-  if (kernels > all->kernel_capacity || !all->kernels) {
-    free(all->kernels);
-    all->kernels = ss_alloc(kernels, sizeof *all->kernels);
-    all->kernel_capacity = kernels;
-  }
-  if (!all->settled) all->settled = ss_alloc(play->ranks + play->servers, sizeof *all->settled);
+/* Room for the largest rounds of all members at once. */
+static bool open_merged(struct merged *all, const struct conductor *c) {
+  for (uint32_t k = 0; k < c->count; k++) all->capacity += c->member[k].play.capacity;
+  all->from = ss_alloc(all->capacity, sizeof *all->from);
+  all->to = ss_alloc(all->capacity, sizeof *all->to);
+  all->bytes = ss_alloc(all->capacity, sizeof *all->bytes);
+  all->payloads = ss_alloc(all->capacity, sizeof *all->payloads);
+  all->kernels = ss_alloc(all->capacity, sizeof *all->kernels);
+  all->settled = ss_alloc(c->play->ranks + c->play->servers, sizeof *all->settled);
   return all->from && all->to && all->bytes && all->payloads && all->kernels && all->settled;
 }
 
-static bool gather_rounds(struct conductor *c, struct merged *all, bool dependent, bool *any) {
-  uint32_t messages = 0, kernels = 0;
-  *any = false;
-  for (uint32_t k = 0; k < c->count; k++) {
-    const struct member *m = &c->member[k];
-    if (!wanted(m, dependent)) continue;
-    *any = true;
-    messages += m->round->messages.count;
-    kernels += m->round->after_count;
-  }
-  if (!reserve(all, c->play, messages, kernels)) return false;
+/* False: nobody wants such a round. */
+static bool gather_rounds(struct conductor *c, struct merged *all, bool dependent) {
+  bool any = false;
   all->round = (struct ss_round){.messages = {.from = all->from, .to = all->to, .bytes = all->bytes},
                                  .dependent = dependent,
                                  .settled = all->settled,
@@ -223,12 +211,13 @@ static bool gather_rounds(struct conductor *c, struct merged *all, bool dependen
   for (uint32_t k = 0; k < c->count; k++) {
     const struct member *m = &c->member[k];
     if (!wanted(m, dependent)) continue;
+    any = true;
     put_round(all, m);
     for (uint32_t e = 0; dependent && e < m->group->ranks + m->group->servers; e++)
       all->settled[all->round.settled_count++] = outside(m->group, e);
     if (m->round->payloads) all->round.payloads = all->payloads;
   }
-  return true;
+  return any;
 }
 
 /* Is that what another group sent in this round? Groups number their endpoints alike, so nobody else would notice.
@@ -271,22 +260,20 @@ static void resume(struct conductor *c, const struct merged *all, bool dependent
   }
 }
 
-/* Dependent rounds first: those that wait for more go first, as in a single group. */
-static bool play_rounds(struct conductor *c, struct merged *all, bool *more) {
+/* Dependent rounds first: those that wait for more go first, as in a single group. False: nobody wants any. */
+static bool play_rounds(struct conductor *c, struct merged *all) {
   struct ss_error error = {.status = SS_OK};
-  *more = false;
+  bool more = false;
   for (int dependent = 1; dependent >= 0; dependent--) {
-    bool any;
-    if (!gather_rounds(c, all, dependent != 0, &any)) return false;
-    if (!any) continue;
-    *more = true;
+    if (!gather_rounds(c, all, dependent != 0)) continue;
+    more = true;
     bool played = c->play->player->play(c->play->player, &all->round, &error);
     watch(c, all, dependent != 0);
     resume(c, all, dependent != 0, played, &error);
   }
   for (uint32_t k = 0; k < c->count; k++)
     if (c->member[k].round) enter(c, &c->member[k]);
-  return true;
+  return more;
 }
 
 /* --- life ----------------------------------------------------------------------------------------------- */
@@ -384,10 +371,9 @@ static void close_member(struct conductor *c, struct member *m) {
 /* Runs all members from their beginnings to their ends; the first error in the order of groups. */
 static bool conduct(struct conductor *c, struct ss_error *error) {
   struct merged all = {0};
-  bool good = true;
-  for (uint32_t k = 0; k < c->count; k++) enter(c, &c->member[k]);
-  for (bool more = true; good && more;)
-    good = play_rounds(c, &all, &more) || ss_fail_memory(error, "playing groups at once");
+  bool good = open_merged(&all, c) || ss_fail_memory(error, "playing groups at once");
+  for (uint32_t k = 0; good && k < c->count; k++) enter(c, &c->member[k]);
+  while (good && play_rounds(c, &all)) continue;
   merged_free(&all);
   for (uint32_t k = 0; good && k < c->count; k++) {
     good = c->member[k].ok;

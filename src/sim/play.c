@@ -51,6 +51,14 @@ bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error
   return true;
 }
 
+void ss_play_put(struct ss_play *play, uint32_t at, uint32_t from, uint32_t to, const struct ss_wire *wire,
+                 const struct ss_chunk *chunk) {
+  play->from[at] = from;
+  play->to[at] = to;
+  play->bytes[at] = ss_wire_bytes(wire, chunk);
+  play->payload[at] = (struct ss_payload){.chunks = chunk, .count = 1};
+}
+
 static bool play_listed(struct ss_play *play, uint32_t count, bool dependent, bool exchange,
                         const struct ss_wire *wire, struct ss_error *error) {
   struct ss_round round = {

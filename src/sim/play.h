@@ -105,6 +105,9 @@ bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, cons
                       struct ss_error *error) SS_MUST_CHECK;
 bool ss_play_exchange(struct ss_play *play, uint32_t count, bool first, const struct ss_wire *wire,
                       struct ss_error *error) SS_MUST_CHECK;
+/* Message `at` of the next such round brings one chunk, which stays the caller's, between endpoints. */
+void ss_play_put(struct ss_play *play, uint32_t at, uint32_t from, uint32_t to, const struct ss_wire *wire,
+                 const struct ss_chunk *chunk);
 /* A round of messages in shift form, sizes only. */
 bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, bool dependent, bool exchange,
                    struct ss_error *error) SS_MUST_CHECK;

@@ -81,11 +81,15 @@ struct ss_chunk ss_chunk_columns(const struct ss_chunk *chunk, uint32_t first, u
 
 /* Same rows and same marks, or a dense chunk's same marks. Floats are not looked at. */
 bool ss_chunk_equal(const struct ss_chunk *a, const struct ss_chunk *b);
-/* Same arrays: true only if nobody replaced the payload on the way. */
-static inline bool ss_chunk_same(const struct ss_chunk *a, const struct ss_chunk *b) {
+/* Same arrays of entries. */
+static inline bool ss_chunk_same_entries(const struct ss_chunk *a, const struct ss_chunk *b) {
   return a->rows == b->rows && a->marks == b->marks && a->values == b->values && a->count == b->count &&
-         a->kind == b->kind && a->author == b->author && a->low == b->low && a->high == b->high &&
-         a->origin == b->origin && a->part == b->part && a->width == b->width;
+         a->kind == b->kind && a->author == b->author;
+}
+/* And all else: true only if nobody replaced the payload on the way. */
+static inline bool ss_chunk_same(const struct ss_chunk *a, const struct ss_chunk *b) {
+  return ss_chunk_same_entries(a, b) && a->low == b->low && a->high == b->high && a->origin == b->origin &&
+         a->part == b->part && a->width == b->width;
 }
 
 /* A list of row ids. */
@@ -121,13 +125,11 @@ struct ss_operands {
  * Of rows alone, whatever else the operands have: */
 bool ss_sum_rows(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
                  struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-/* Of contributions and proofs; the result has proofs. */
-bool ss_sum_proofs(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
-                   struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 /* Of values in units; the result has values. */
 bool ss_sum_values(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
                    struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-/* For building blocks that carry any scheme's chunks: that of the three sums that all operands with entries allow. */
+/* For building blocks that carry any scheme's chunks: of what all operands with entries have. Contributions and
+ * proofs make proofs. */
 bool ss_chunk_sum(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
                   struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 

@@ -9,11 +9,6 @@
  * shorter with a binary search each. */
 uint64_t ss_rows_common(const uint32_t *a, uint64_t a_count, const uint32_t *b, uint64_t b_count);
 
-/* How many rows are in either list. */
-static inline uint64_t ss_rows_union(const uint32_t *a, uint64_t a_count, const uint32_t *b, uint64_t b_count) {
-  return a_count + b_count - ss_rows_common(a, a_count, b, b_count);
-}
-
 /* The entries of `from` whose rows `other` does not list, with their marks and values; all other fields as in `from`.
  * The arrays are `arena`'s. */
 bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,

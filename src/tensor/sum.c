@@ -314,11 +314,6 @@ bool ss_sum_rows(const struct ss_operands *operands, struct ss_arena *arena, str
   return sum(operands, SS_CHUNK_BARE, arena, scratch, out, error);
 }
 
-bool ss_sum_proofs(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
-                   struct ss_chunk *out, struct ss_error *error) {
-  return sum(operands, SS_CHUNK_PROOFS, arena, scratch, out, error);
-}
-
 bool ss_sum_values(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
                    struct ss_chunk *out, struct ss_error *error) {
   return sum(operands, SS_CHUNK_VALUES, arena, scratch, out, error);

@@ -66,7 +66,7 @@ MUTANTS = [
            "uint32_t size = groups->size;\n  for (uint32_t s = 1; s < size; s++) {",
            "uint32_t size = groups->size;\n  for (uint32_t s = 1; s + 1 < size; s++) {"),
     Mutant("every server begins with worker 0", "src/sim/collectives/exchange.c",
-           "struct ends ends = {s, (s + t) % ranks};", "struct ends ends = {s, t};"),
+           "uint32_t worker = (s + t) % ranks;", "uint32_t worker = out ? t : (s + t) % ranks;"),
     Mutant("the binomial tree is not turned to its root", "src/sim/collectives/tree.c",
            "uint32_t v = (p + size - root) % size;\n      if", "uint32_t v = p;\n      if"),
     Mutant("the scattered pieces do not reach the end", "src/sim/collectives/tree.c",

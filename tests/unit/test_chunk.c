@@ -189,7 +189,7 @@ static void sums_are_of_one_kind(void **state) {
     const struct ss_chunk empty = {.high = 9}, alike[] = {of_rank, proven, empty}, two[] = {values, values, empty};
     const struct ss_chunk mixed[] = {of_rank, values, empty};
     struct ss_chunk sum;
-    assert_true(ss_sum_proofs(&(struct ss_operands){alike, n, 0, 9}, &arena, &scratch, &sum, &error));
+    assert_true(ss_chunk_sum(&(struct ss_operands){alike, n, 0, 9}, &arena, &scratch, &sum, &error));
     assert_true(sum.kind == SS_CHUNK_PROOFS && sum.count == 3);
     assert_true(sum.proofs[0] == ss_contribution(4, 3, 0) && sum.proofs[1] == ss_contribution(4, 5, 0) + 10);
     assert_true(ss_sum_values(&(struct ss_operands){two, n, 0, 9}, &arena, &scratch, &sum, &error));

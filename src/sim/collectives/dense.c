@@ -2,7 +2,6 @@
 #include "sim/collectives/collectives.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count) {
   const uint64_t rows = sum->high - sum->low;
@@ -33,6 +32,12 @@ static struct ss_chunk cut(const struct ss_dense_sum *sum, const struct ss_chunk
   if (chunk->marks) view.marks = chunk->marks + (first - chunk->part);
   if (chunk->values) view.values = chunk->values + (view.low - chunk->low) * chunk->width;
   return view;
+}
+
+/* Message `at` brings the chunk from position to position. */
+static void put(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t from, uint32_t to, uint32_t at,
+                const struct ss_chunk *chunk) {
+  ss_play_put(play, at, ss_member(&sum->groups, 0, from), ss_member(&sum->groups, 0, to), sum->wire, chunk);
 }
 
 bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, struct ss_error *error) {
@@ -116,11 +121,8 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
     struct ss_arena *arena = s + 1 == size ? keep : &turn[s % 2];
     ss_arena_reset(&turn[s % 2]);
     for (uint32_t p = 0; p < size; p++) {
-      play->from[p] = ss_member(&sum->groups, 0, p);
-      play->to[p] = ss_member(&sum->groups, 0, (p + 1) % size);
-      play->bytes[p] = ss_wire_bytes(sum->wire, &part[p]);
       play->given[p] = part[p];
-      play->payload[p] = (struct ss_payload){.chunks = &play->given[p], .count = 1};
+      put(play, sum, p, (p + 1) % size, p, &play->given[p]);
     }
     play->arena = arena;
     ok = ss_dense_round(play, sum, size, error);
@@ -143,12 +145,7 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
 static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold, struct ss_chunk *whole,
                     struct ss_error *error) {
   if (fold.q == 0) return true;
-  for (uint32_t i = 0; i < fold.q; i++) {
-    play->from[i] = ss_member(&sum->groups, 0, 2 * i);
-    play->to[i] = ss_member(&sum->groups, 0, 2 * i + 1);
-    play->bytes[i] = ss_wire_bytes(sum->wire, &whole[2 * i]);
-    play->payload[i] = (struct ss_payload){.chunks = &whole[2 * i], .count = 1};
-  }
+  for (uint32_t i = 0; i < fold.q; i++) put(play, sum, 2 * i, 2 * i + 1, i, &whole[2 * i]);
   if (!ss_dense_round(play, sum, fold.q, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
     if (!ss_dense_take(play, sum, i, &whole[2 * i], &whole[2 * i + 1], error)) return false;
@@ -158,12 +155,7 @@ static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct
 static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold,
                      struct ss_chunk *whole, struct ss_error *error) {
   if (fold.q == 0) return true;
-  for (uint32_t i = 0; i < fold.q; i++) {
-    play->from[i] = ss_member(&sum->groups, 0, 2 * i + 1);
-    play->to[i] = ss_member(&sum->groups, 0, 2 * i);
-    play->bytes[i] = ss_wire_bytes(sum->wire, &whole[2 * i + 1]);
-    play->payload[i] = (struct ss_payload){.chunks = &whole[2 * i + 1], .count = 1};
-  }
+  for (uint32_t i = 0; i < fold.q; i++) put(play, sum, 2 * i + 1, 2 * i, i, &whole[2 * i + 1]);
   if (!ss_play_messages(play, fold.q, true, sum->wire, error)) return false;
   for (uint32_t i = 0; play->payloads && i < fold.q; i++)
     if (ss_play_resident(play, play->to[i])) {
@@ -185,10 +177,7 @@ static bool halve(struct ss_play *play, const struct ss_dense_sum *sum, struct s
       uint32_t mine = p & ~(step - 1), theirs = mine ^ step;
       const struct ss_chunk *from = &held[ss_fold_member(fold, p)];
       play->given[p] = cut(sum, from, theirs, step);
-      play->from[p] = ss_member(&sum->groups, 0, ss_fold_member(fold, p));
-      play->to[p] = ss_member(&sum->groups, 0, ss_fold_member(fold, p ^ step));
-      play->bytes[p] = ss_wire_bytes(sum->wire, &play->given[p]);
-      play->payload[p] = (struct ss_payload){.chunks = &play->given[p], .count = 1};
+      put(play, sum, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step), p, &play->given[p]);
     }
     if (!ss_dense_round(play, sum, fold.Q, error)) return false;
     for (uint32_t p = 0; p < fold.Q; p++) {

@@ -52,36 +52,33 @@ bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss
   return true;
 }
 
-bool ss_fan_in(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+/* Of worker and server, who sends to whom. */
+static struct ends fan_ends(bool out, uint32_t worker, uint32_t server) {
+  return out ? (struct ends){server, worker} : (struct ends){worker, server};
+}
+
+static bool fan(struct ss_play *play, struct ss_exchange *x, bool out, struct ss_error *error) {
   uint32_t servers = play->servers, ranks = play->ranks;
   for (uint32_t t = 0; t < ranks; t++) {
     for (uint32_t s = 0; s < servers; s++) {
-      struct ends ends = {(s + t) % ranks, s};
-      play->from[s] = ends.from;
-      play->to[s] = ranks + s;
-      if (!put(play, x, s, ends, error)) return false;
+      uint32_t worker = (s + t) % ranks;
+      play->from[s] = out ? ranks + s : worker;
+      play->to[s] = out ? worker : ranks + s;
+      if (!put(play, x, s, fan_ends(out, worker, s), error)) return false;
     }
     if (!ss_play_exchange(play, servers, t == 0, x->wire, error)) return false;
     for (uint32_t s = 0; s < servers; s++)
-      if (!take(play, x, s, (struct ends){(s + t) % ranks, s}, error)) return false;
+      if (!take(play, x, s, fan_ends(out, (s + t) % ranks, s), error)) return false;
   }
   return true;
 }
 
+bool ss_fan_in(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+  return fan(play, x, false, error);
+}
+
 bool ss_fan_out(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
-  uint32_t servers = play->servers, ranks = play->ranks;
-  for (uint32_t t = 0; t < ranks; t++) {
-    for (uint32_t s = 0; s < servers; s++) {
-      struct ends ends = {s, (s + t) % ranks};
-      play->from[s] = ranks + s;
-      play->to[s] = ends.to;
-      if (!put(play, x, s, ends, error)) return false;
-    }
-    if (!ss_play_exchange(play, servers, t == 0, x->wire, error)) return false;
-    for (uint32_t s = 0; s < servers; s++)
-      if (!take(play, x, s, (struct ends){s, (s + t) % ranks}, error)) return false;
-  }
-  return true;
+  return fan(play, x, true, error);
 }
 
 bool ss_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t owner, struct ss_exchange *x,

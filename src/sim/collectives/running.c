@@ -29,10 +29,7 @@ static void put(struct ss_running *x, uint32_t at, uint32_t from, uint32_t to) {
   *chunk = x->held[from];
   chunk->origin = from;
   chunk->part = 0;
-  play->from[at] = from;
-  play->to[at] = to;
-  play->bytes[at] = ss_wire_bytes(x->wire, chunk);
-  play->payload[at] = (struct ss_payload){.chunks = chunk, .count = 1};
+  ss_play_put(play, at, from, to, x->wire, chunk);
 }
 
 /* What came, for the sums to be made. */
@@ -53,15 +50,10 @@ static void take(struct ss_running *x, uint32_t messages) {
   }
 }
 
-static bool same_sum(const struct ss_chunk *a, const struct ss_chunk *b) {
-  return a->rows == b->rows && a->marks == b->marks && a->kind == b->kind && a->author == b->author &&
-         a->count == b->count && a->values == b->values;
-}
-
 /* Do ranks a and b add the same two operands, in whatever order? */
 static bool alike(const struct ss_running *x, const struct ss_chunk *before, uint32_t a, uint32_t b) {
-  return (same_sum(&before[a], &before[b]) && same_sum(&x->came[a], &x->came[b])) ||
-         (same_sum(&before[a], &x->came[b]) && same_sum(&x->came[a], &before[b]));
+  return (ss_chunk_same_entries(&before[a], &before[b]) && ss_chunk_same_entries(&x->came[a], &x->came[b])) ||
+         (ss_chunk_same_entries(&before[a], &x->came[b]) && ss_chunk_same_entries(&x->came[a], &before[b]));
 }
 
 /* Where rank r's next sum goes: the last ones outlive the running. */

@@ -21,10 +21,7 @@ bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups,
     for (uint32_t p = 0; p < size; p++) {
       uint32_t v = (p + size - root) % size;
       if (v % (2 * step) != 0 || v + step >= size) continue;
-      play->from[n] = ss_member(groups, 0, p);
-      play->to[n] = ss_member(groups, 0, (p + step) % size);
-      play->bytes[n] = ss_wire_bytes(wire, &held[p]);
-      play->payload[n++] = (struct ss_payload){.chunks = &held[p], .count = 1};
+      ss_play_put(play, n++, ss_member(groups, 0, p), ss_member(groups, 0, (p + step) % size), wire, &held[p]);
     }
     if (!ss_play_messages(play, n, true, wire, error)) return false;
     n = 0;
@@ -118,12 +115,9 @@ bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, st
   uint32_t size = sum->groups.size;
   for (uint32_t step = 1; step < size; step *= 2) {
     uint32_t n = 0;
-    for (uint32_t p = step; p < size; p += 2 * step, n++) {
-      play->from[n] = ss_member(&sum->groups, 0, p);
-      play->to[n] = ss_member(&sum->groups, 0, p - step);
-      play->bytes[n] = ss_wire_bytes(sum->wire, &whole[p]);
-      play->payload[n] = (struct ss_payload){.chunks = &whole[p], .count = 1};
-    }
+    for (uint32_t p = step; p < size; p += 2 * step)
+      ss_play_put(play, n++, ss_member(&sum->groups, 0, p), ss_member(&sum->groups, 0, p - step), sum->wire,
+                  &whole[p]);
     if (!ss_dense_round(play, sum, n, error)) return false;
     n = 0;
     for (uint32_t p = step; p < size; p += 2 * step, n++)
