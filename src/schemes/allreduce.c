@@ -46,6 +46,7 @@ static bool ring(struct dense_run *d, struct ss_error *error) {
   uint32_t P = run->ranks;
   struct ss_chunk *part = ss_arena_alloc(run->play->arena, P, sizeof *part);
   struct ss_gather gather;
+  struct ss_chunk sum;
   if (!part) return ss_fail_memory(error, "cutting a tensor into parts");
   if (!ss_reduce_scatter_ring(run->play, &d->sum, part, error)) return false;
   if (!ss_gather_open(&gather, d->sum.groups, &run->dense, error)) return false;
@@ -54,7 +55,7 @@ static bool ring(struct dense_run *d, struct ss_error *error) {
     ss_gather_set(&gather, 0, r, &part[r]);
   }
   bool ok = ss_gather_seal(run->play, &gather, error) && ss_allgather_ring(run->play, &gather, error);
-  if (ok && run->dense_lists) ok = ss_run_joined(run, &gather, error);
+  if (ok && run->dense_lists) ok = ss_run_joined(run, &gather, &sum, error);
   else if (ok && run->proof) prove_parts(d, &gather);
   ss_gather_close(&gather);
   return ok;

@@ -62,7 +62,7 @@ void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t uni
                    (unsigned long long)chunk->high);
 }
 
-static bool join(struct ss_run *run, const struct ss_gather *gather, struct ss_chunk *sum, struct ss_error *error) {
+bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_chunk *sum, struct ss_error *error) {
   struct ss_chunk shared = {0};
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
@@ -73,11 +73,6 @@ static bool join(struct ss_run *run, const struct ss_gather *gather, struct ss_c
     ss_run_sparse(run, r, sum, 0, NULL);
   }
   return true;
-}
-
-bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
-  struct ss_chunk sum;
-  return join(run, gather, &sum, error);
 }
 
 /* --- all-gathers ---------------------------------------------------------------------------------------- */
@@ -91,7 +86,7 @@ bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss
 
 bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
   struct ss_chunk sum = {0};
-  if (!join(run, gather, &sum, error)) return false;
+  if (!ss_run_joined(run, gather, &sum, error)) return false;
   uint64_t moved = ss_wire_bytes(&run->coo, &sum);
   for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
   for (uint32_t r = 0; r < run->ranks; r++) run->play->bytes[r] = moved;

@@ -69,13 +69,11 @@ void ss_run_sparse(struct ss_run *run, uint32_t rank, const struct ss_chunk *chu
 /* Some rank ends with a summed part of a dense tensor of `units` proof units. */
 void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t units);
 void ss_run_inexact(struct ss_run *run, const char *format, ...) SS_PRINTF(2, 3);
-/* Every rank adds up the blocks that it holds after an all-gather, and ends with the sum. */
-bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+/* Every rank adds up the blocks that it holds after an all-gather, and ends with the sum, the last one's in *sum. */
+bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_chunk *sum,
+                   struct ss_error *error) SS_MUST_CHECK;
 
 /* --- all-gathers ---------------------------------------------------------------------------------------- */
-
-/* One of those of sim/collectives/collectives.h. */
-typedef bool ss_allgather(struct ss_play *play, struct ss_gather *gather, struct ss_error *error);
 
 /* All-gathers block[ranks] in an open gather, sizes first. */
 bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss_chunk *block, ss_allgather *how,

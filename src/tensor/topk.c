@@ -197,6 +197,13 @@ bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_aren
   return true;
 }
 
+uint64_t ss_smallest(const struct ss_chunk *chunk) {
+  uint64_t least = chunk->count > 0 ? UINT64_MAX : 0;
+  for (uint64_t i = 0; i < chunk->count; i++)
+    if (ss_magnitude(chunk->units[i]) < least) least = ss_magnitude(chunk->units[i]);
+  return least;
+}
+
 bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, struct ss_arena *arena,
                    struct ss_chunk *out, struct ss_error *error) {
   const uint64_t range = from->high - from->low;

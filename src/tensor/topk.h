@@ -22,6 +22,9 @@ bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, st
 bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_arena *arena, struct ss_chunk *out,
                  struct ss_error *error) SS_MUST_CHECK;
 
+/* The least magnitude of the chunk's entries; 0: there are none. */
+uint64_t ss_smallest(const struct ss_chunk *chunk);
+
 /* Block-wise: part b of the `parts` even shares of [low, high) keeps its own first floor((b+1)k/parts) -
  * floor(bk/parts) entries. */
 bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, struct ss_arena *arena,

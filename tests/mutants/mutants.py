@@ -250,7 +250,7 @@ MUTANTS = [
     Mutant("topkdsa decides dense by the values alone", "src/tensor/wire.c",
            "return dense_bytes(wire, c) < c->count * ((uint64_t)c->width * wire->value_bytes + wire->index_bytes);",
            "return dense_bytes(wire, c) < c->count * ((uint64_t)c->width * wire->value_bytes);"),
-    Mutant("oktopk: cuts are sums, not averages", "src/schemes/oktopk_regions.c", "cut /= run->ranks;", "cut /= run->ranks + 1;"),
+    Mutant("oktopk: cuts are sums, not averages", "src/schemes/oktopk.c", "cut /= run->ranks;", "cut /= run->ranks + 1;"),
     Mutant("oktopk: never evened out", "src/schemes/oktopk.c", "return most * P > 4 * o->upto[P];",
            "return most > 4 * o->upto[P];"),
     # --- SparDL

@@ -40,6 +40,7 @@ void ss_gather_set(struct ss_gather *gather, uint32_t group, uint32_t position, 
 bool ss_gather_seal(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 void ss_gather_close(struct ss_gather *gather);
 
+typedef bool ss_allgather(struct ss_play *play, struct ss_gather *gather, struct ss_error *error);
 /* Step s: r sends block (r - s + 1) mod P to r + 1. */
 bool ss_allgather_ring(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 /* Round s: r sends its own block to (r + s) mod P; the first dependent, the rest independent. */
@@ -48,6 +49,13 @@ bool ss_allgather_direct(struct ss_play *play, struct ss_gather *gather, struct 
 bool ss_allgather_bruck(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 /* Positions p and p xor 2^t exchange all they hold, t rising; sizes that are no power of two fold first. */
 bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+
+/* All ranks learn a number each: part[ranks] are dense chunks that hold one where their rank lives here, or none,
+ * which is 0. What came other than it was sent is a mismatch. */
+bool ss_allgather_numbers(struct ss_play *play, const struct ss_chunk *part, uint32_t ranks, ss_allgather *how,
+                          uint64_t *number, struct ss_error *error) SS_MUST_CHECK;
+/* How such numbers travel: 8 bytes each. */
+extern const struct ss_wire ss_number_wire;
 
 /* A Bruck all-gather of 8 bytes a rank that announces sizes, when the play wants it ("sizes": "exchanged"). */
 bool ss_announce_sizes(struct ss_play *play, const struct ss_groups *groups, struct ss_error *error) SS_MUST_CHECK;

@@ -259,6 +259,23 @@ bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *g, struct ss_
   return fold.q == 0 || play_pattern(play, g, &out, true, error);
 }
 
+const struct ss_wire ss_number_wire = {.format = SS_WIRE_DENSE, .value_bytes = 8};
+
+bool ss_allgather_numbers(struct ss_play *play, const struct ss_chunk *part, uint32_t ranks, ss_allgather *how,
+                          uint64_t *number, struct ss_error *error) {
+  struct ss_gather gather;
+  if (!ss_gather_open(&gather, ss_everyone(ranks), &ss_number_wire, error)) return false;
+  for (uint32_t j = 0; j < ranks; j++) ss_gather_set(&gather, 0, j, &part[j]);
+  const bool ok = ss_gather_seal(play, &gather, error) && how(play, &gather, error);
+  for (uint32_t j = 0; ok && j < ranks; j++) {
+    number[j] = gather.block[j].numbers ? gather.block[j].numbers[0] : 0;
+    if (ss_play_resident(play, j) && !ss_receipts_regular(&gather.receipts, j))
+      ss_play_mismatch(play, "rank %u was not told the numbers that the others sent", j);
+  }
+  ss_gather_close(&gather);
+  return ok;
+}
+
 bool ss_announce_sizes(struct ss_play *play, const struct ss_groups *groups, struct ss_error *error) {
   uint32_t size = groups->size;
   if (!play->exchange_sizes) return true;
