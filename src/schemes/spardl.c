@@ -11,13 +11,17 @@
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"k": 8}: (1 + 0.032) + (1
  * + 0.016) + (1 + 0.016) + (1 + 0.032) = 4.096 us; two blocks of 2 entries of 4 + 4 bytes, then one, and the same
  * back. */
-#include "schemes/spardl.h"
+#include "schemes/run.h"
 #include "schemes/scheme.h"
 #include "sim/groups.h"
+#include "tensor/sets.h"
+#include "tensor/topk.h"
 
+#include <math.h>
 #include <string.h>
 
 enum sag { AUTO, RECURSIVE, BRUCK };
+enum residuals { GLOBAL, PARTIAL, LOCAL };
 enum timing { BEFORE_SEND, AFTER_SUM };
 static const char *const sags[] = {"auto", "recursive", "bruck", NULL};
 static const char *const modes[] = {"global", "partial", "local", NULL};
@@ -30,13 +34,339 @@ static const struct ss_option options[OPTIONS + 1] = {
                "groups that reduce apart, then gather (divides the ranks)"},
     [SAG] = {"sag", SS_OPTION_CHOICE, sags, 0, 0, AUTO,
              "Spar-All-Gather: recursive for a power of two of teams, or bruck"},
-    [RESIDUALS] = {"residuals", SS_OPTION_CHOICE, modes, 0, 0, SS_SPARDL_GLOBAL,
-                   "what ranks keep of what was not applied"},
+    [RESIDUALS] = {"residuals", SS_OPTION_CHOICE, modes, 0, 0, GLOBAL, "what ranks keep of what was not applied"},
     [TIMING] = {"timing", SS_OPTION_CHOICE, timings, 0, 0, BEFORE_SEND,
                 "when blocks are selected in Spar-Reduce-Scatter"},
 };
 
-static bool begin(struct ss_spardl *s, struct ss_error *error) {
+/* What a rank dropped, in pieces. */
+struct dropped {
+  struct ss_chunk *piece;
+  uint32_t count, capacity;
+};
+
+/* Algorithm 2's state, one for each position of a team: equal on all its ranks without a message. */
+struct step {
+  double h, step;
+  bool flag;
+};
+
+struct spardl {
+  struct ss_run *run;
+  uint32_t D, q; /* D teams of q ranks each */
+  uint64_t k;
+  bool after_sum;          /* blocks are selected after a sum, not before they are sent */
+  struct ss_chunk *copy;   /* [ranks] gradient and old residual */
+  struct ss_chunk *block;  /* [ranks * q] what each rank has of each block; in the end of its position's */
+  struct dropped *dropped; /* [ranks] */
+  struct ss_chunk *result; /* [ranks] what each ends with */
+  struct step *steps;      /* [q], kept from iteration to iteration */
+};
+
+static struct ss_chunk *block_of(const struct spardl *s, uint32_t rank, uint32_t block) {
+  return &s->block[(size_t)rank * s->q + block];
+}
+/* How many entries of the block are kept. */
+static uint64_t quota_of(const struct spardl *s, uint32_t block) {
+  return ss_share(s->k, s->q, block + 1) - ss_share(s->k, s->q, block);
+}
+
+/* --- blocks ---------------------------------------------------------------------------------------------- */
+
+static bool drop(struct spardl *s, uint32_t rank, const struct ss_chunk *piece, struct ss_error *error) {
+  struct dropped *d = &s->dropped[rank];
+  if (piece->count == 0) return true;
+  if (d->count == d->capacity) {
+    const uint32_t capacity = d->capacity ? 2 * d->capacity : 2 * s->q;
+    struct ss_chunk *grown = ss_arena_alloc(s->run->play->arena, capacity, sizeof *grown);
+    if (!grown) return ss_fail_memory(error, "keeping residuals");
+    if (d->count > 0) memcpy(grown, d->piece, d->count * sizeof *grown);
+    d->piece = grown;
+    d->capacity = capacity;
+  }
+  d->piece[d->count++] = *piece;
+  return true;
+}
+
+/* The `keep` largest entries of a chunk stay in it; the rest is left. */
+static bool select_largest(struct spardl *s, struct ss_chunk *chunk, uint64_t keep, struct ss_chunk *left,
+                           struct ss_error *error) {
+  struct ss_chunk kept;
+  if (!ss_topk(chunk, keep, s->run->play->arena, &kept, error) ||
+      !ss_chunk_without(chunk, &kept, s->run->play->arena, left, error))
+    return false;
+  *chunk = kept;
+  return true;
+}
+
+/* A block of a rank keeps its largest entries, and the rank drops the rest. */
+static bool select_own(struct spardl *s, uint32_t rank, uint32_t block, uint64_t keep, struct ss_error *error) {
+  struct ss_chunk left;
+  return select_largest(s, block_of(s, rank, block), keep, &left, error) && drop(s, rank, &left, error);
+}
+
+/* Of a sum that `holders` ranks drop alike each keeps its floor of a share, the lowest of them the rest too. */
+static bool drop_share(struct spardl *s, uint32_t rank, const struct ss_chunk *left, uint32_t holders, bool lowest,
+                       struct ss_error *error) {
+  struct ss_chunk share = *left;
+  int64_t *kept = ss_arena_alloc(s->run->play->arena, left->count, sizeof *kept);
+  if (!kept) return ss_fail_memory(error, "keeping residuals");
+  for (uint64_t i = 0; i < left->count; i++) {
+    const int64_t units = left->units[i], g = holders, each = (units - (((units % g) + g) % g)) / g;
+    kept[i] = lowest ? units - (g - 1) * each : each;
+  }
+  share.units = kept;
+  return drop(s, rank, &share, error);
+}
+
+/* Endpoint `at` of the play adds `what` to a block. */
+static bool add_to(struct spardl *s, struct ss_play *play, uint32_t at, struct ss_chunk *to,
+                   const struct ss_chunk *what, struct ss_error *error) {
+  const struct ss_chunk both[2] = {*to, *what}, was = *to;
+  if (!ss_sum_values(&(struct ss_operands){both, 2, was.low, was.high}, play->arena, &s->run->play->scratch, to,
+                     error))
+    return false;
+  to->origin = was.origin;
+  to->part = was.part;
+  to->width = to->stride = 1;
+  ss_play_note_sum(play, at, &s->run->coo, both, 2, to);
+  return true;
+}
+
+/* --- Spar-Reduce-Scatter (Algorithm 1) -------------------------------------------------------------------- */
+
+/* Round with offset o = 2^(l-i): position w sends `count` blocks from w + o on. */
+struct srs {
+  struct spardl *s;
+  struct ss_play *play;
+  uint32_t team, offset, count;
+};
+
+static bool put_blocks(const struct srs *x, uint32_t w, struct ss_error *error) {
+  struct ss_play *play = x->play;
+  struct spardl *s = x->s;
+  struct ss_chunk *chunks = ss_arena_alloc(play->arena, x->count, sizeof *chunks);
+  if (!chunks) return ss_fail_memory(error, "sending blocks");
+  play->from[w] = w;
+  play->to[w] = (w + x->offset) % s->q;
+  play->bytes[w] = 0;
+  play->payload[w] = (struct ss_payload){.chunks = chunks, .count = x->count};
+  for (uint32_t j = 0; j < x->count; j++) {
+    const uint32_t rank = x->team * s->q + w, b = (w + x->offset + j) % s->q;
+    if (!s->after_sum && !select_own(s, rank, b, quota_of(s, b), error)) return false;
+    chunks[j] = *block_of(s, rank, b);
+    chunks[j].origin = w;
+    play->bytes[w] += ss_wire_bytes(&s->run->coo, &chunks[j]);
+  }
+  return true;
+}
+
+static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *error) {
+  struct spardl *s = x->s;
+  const uint32_t w = x->play->to[from], rank = x->team * s->q + w;
+  const struct ss_payload *payload = &x->play->payload[from];
+  if (!ss_play_resident(x->play, w)) return true;
+  if (payload->count != x->count)
+    ss_play_mismatch(x->play, "position %u received %u blocks where %u were due", w, payload->count, x->count);
+  for (uint32_t j = 0; j < payload->count && j < x->count; j++) {
+    const uint32_t b = (w + j) % s->q;
+    const struct ss_chunk *got = &payload->chunks[j];
+    if (got->part != b || got->origin != from)
+      ss_play_mismatch(x->play, "position %u received block %u of %u where block %u of %u was due", w, got->part,
+                       got->origin, b, from);
+    if (!add_to(s, x->play, w, block_of(s, rank, b), got, error)) return false;
+    if (s->after_sum && !select_own(s, rank, b, quota_of(s, b), error)) return false;
+  }
+  return true;
+}
+
+static bool play_srs_round(const struct srs *x, struct ss_error *error) {
+  const struct ss_groups everyone = ss_everyone(x->s->q);
+  if (!ss_announce_sizes(x->play, &everyone, error)) return false;
+  for (uint32_t w = 0; w < x->s->q; w++)
+    if (!put_blocks(x, w, error)) return false;
+  if (!ss_play_messages(x->play, x->s->q, true, &x->s->run->coo, error)) return false;
+  for (uint32_t w = 0; w < x->s->q; w++)
+    if (!take_blocks(x, w, error)) return false;
+  return ss_play_charge_sums(x->play, error);
+}
+
+/* after-sum: every block once before the first round. */
+static bool select_all_blocks(struct spardl *s, uint32_t team, struct ss_error *error) {
+  for (uint32_t w = 0; w < s->q; w++)
+    for (uint32_t b = 0; b < s->q; b++)
+      if (!select_own(s, team * s->q + w, b, quota_of(s, b), error)) return false;
+  return true;
+}
+
+static bool reduce_scatter(void *context, uint32_t team, struct ss_play *play, struct ss_error *error) {
+  struct spardl *s = context;
+  struct srs x = {.s = s, .play = play, .team = team};
+  uint32_t l = 0;
+  while (1u << l < s->q) l++;
+  if (s->after_sum && !select_all_blocks(s, team, error)) return false;
+  for (uint32_t i = 1; i <= l; i++) {
+    x.offset = 1u << (l - i);
+    x.count = i == 1 ? s->q - x.offset : x.offset;
+    if (!play_srs_round(&x, error)) return false;
+  }
+  for (uint32_t w = 0; !s->after_sum && w < s->q; w++)
+    if (!select_own(s, team * s->q + w, w, quota_of(s, w), error)) return false;
+  return true;
+}
+
+/* --- Spar-All-Gather, and the all-gather inside teams ------------------------------------------------------ */
+
+/* Bodies for ss_groups_play, over the ranks at position w of all teams. */
+static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss_error *error) {
+  struct spardl *s = context;
+  const struct ss_groups everyone = ss_everyone(s->D);
+  for (uint32_t step = 1; step < s->D; step *= 2) {
+    if (!ss_announce_sizes(play, &everyone, error)) return false;
+    for (uint32_t t = 0; t < s->D; t++) {
+      play->given[t] = *block_of(s, t * s->q + w, w);
+      play->given[t].origin = t;
+      ss_play_put(play, t, t, t ^ step, &s->run->coo, &play->given[t]);
+    }
+    if (!ss_play_messages(play, s->D, true, &s->run->coo, error)) return false;
+    for (uint32_t t = 0; t < s->D; t++) {
+      const uint32_t to = t ^ step, rank = to * s->q + w;
+      if (!ss_play_resident(play, to)) continue;
+      const struct ss_chunk *got = ss_play_got(play, t);
+      struct ss_chunk left;
+      if (!got) continue;
+      if (got->part != w || got->origin != t)
+        ss_play_mismatch(play, "team %u received block %u of %u where block %u of %u was due", to, got->part,
+                         got->origin, w, t);
+      if (!add_to(s, play, to, block_of(s, rank, w), got, error) ||
+          !select_largest(s, block_of(s, rank, w), quota_of(s, w), &left, error) ||
+          !drop_share(s, rank, &left, 2 * step, to % (2 * step) == 0, error))
+        return false;
+    }
+    if (!ss_play_charge_sums(play, error)) return false;
+  }
+  return true;
+}
+
+/* Algorithm 2, with its direction and its step mended (docs/model.md, "Where the papers are wrong"): `found` distinct
+ * indices where `wanted` are kept. */
+static void adapt_h(const struct spardl *s, struct step *x, uint64_t found, uint64_t wanted) {
+  const double low = (double)s->k / s->run->ranks, most = low * (s->D - 1);
+  if ((found > wanted) != (x->step > 0)) {
+    if (x->flag) x->step *= 2;
+    x->flag = !x->flag;
+  } else {
+    x->step = fabs(x->step) >= 1 ? -x->step / 2 : -x->step;
+    x->flag = false;
+  }
+  x->step = fmax(fmin(x->step, most), -most);
+  x->h = fmax(fmin(x->h + x->step, low * s->D), low);
+}
+
+static bool bruck(void *context, uint32_t w, struct ss_play *play, struct ss_error *error) {
+  struct spardl *s = context;
+  const struct ss_groups everyone = ss_everyone(s->D);
+  struct ss_gather gather;
+  struct ss_chunk shared = {0}, sum, left;
+  const uint64_t h = (uint64_t)floor(s->steps[w].h);
+  if (!ss_gather_open(&gather, everyone, &s->run->coo, error)) return false;
+  bool ok = true, adapted = false;
+  for (uint32_t t = 0; ok && t < s->D; t++) {
+    ok = select_own(s, t * s->q + w, w, h, error);
+    block_of(s, t * s->q + w, w)->origin = t;
+    ss_gather_set(&gather, 0, t, block_of(s, t * s->q + w, w));
+  }
+  ok = ok && ss_announce_sizes(play, &everyone, error) && ss_gather_seal(play, &gather, error) &&
+       ss_allgather_bruck(play, &gather, error);
+  for (uint32_t t = 0; ok && t < s->D; t++) {
+    struct ss_chunk *mine = block_of(s, t * s->q + w, w);
+    const struct ss_chunk was = *mine;
+    if (!ss_play_resident(play, t)) continue;
+    ok = ss_receipts_sum(play, &(struct ss_received){&gather.receipts, gather.block, was.low, was.high, &shared}, t,
+                         &sum, error);
+    if (ok) ss_play_note_sum(play, t, &s->run->coo, gather.block, s->D, &sum);
+    if (ok && !adapted) adapt_h(s, &s->steps[w], sum.count, quota_of(s, w)); /* all teams have the same sum */
+    adapted = true;
+    *mine = sum;
+    mine->part = w;
+    mine->width = mine->stride = 1;
+    ok = ok && select_largest(s, mine, quota_of(s, w), &left, error) &&
+         drop_share(s, t * s->q + w, &left, s->D, t == 0, error);
+  }
+  ok = ok && ss_play_charge_sums(play, error);
+  ss_gather_close(&gather);
+  return ok;
+}
+
+static bool gather_blocks(void *context, uint32_t team, struct ss_play *play, struct ss_error *error) {
+  struct spardl *s = context;
+  const struct ss_groups everyone = ss_everyone(s->q);
+  struct ss_gather gather;
+  struct ss_chunk shared = {0};
+  if (!ss_gather_open(&gather, everyone, &s->run->coo, error)) return false;
+  for (uint32_t w = 0; w < s->q; w++) {
+    struct ss_chunk block = *block_of(s, team * s->q + w, w);
+    block.origin = w;
+    ss_gather_set(&gather, 0, w, &block);
+  }
+  bool ok = ss_announce_sizes(play, &everyone, error) && ss_gather_seal(play, &gather, error) &&
+            ss_allgather_bruck(play, &gather, error);
+  for (uint32_t w = 0; ok && w < s->q; w++)
+    ok = !ss_play_resident(play, w) ||
+         ss_receipts_sum(play,
+                         &(struct ss_received){&gather.receipts, gather.block, s->run->low, s->run->high, &shared}, w,
+                         &s->result[team * s->q + w], error);
+  ss_gather_close(&gather);
+  return ok;
+}
+
+/* --- residuals ------------------------------------------------------------------------------------------- */
+
+/* The copy where nothing was applied; where something was, what the rank dropped on the way. */
+static bool keep_global(struct spardl *s, uint32_t r, struct ss_error *error) {
+  struct ss_run *run = s->run;
+  struct ss_chunk parts[2], sum;
+  if (!ss_sum_values(&(struct ss_operands){s->dropped[r].piece, s->dropped[r].count, run->low, run->high},
+                     run->play->arena, &run->play->scratch, &sum, error) ||
+      !ss_chunk_without(&s->copy[r], &s->result[r], run->play->arena, &parts[0], error))
+    return false;
+  if (sum.count == 0) return ss_run_keep(run, r, &parts[0], error);
+  if (!ss_chunk_select(&sum, &s->result[r], run->play->arena, &parts[1], error) ||
+      !ss_sum_values(&(struct ss_operands){parts, 2, run->low, run->high}, run->play->arena, &run->play->scratch,
+                     &sum, error))
+    return false;
+  return ss_run_keep(run, r, &sum, error);
+}
+
+/* What the rank keeps as its residual (§3.3). */
+static bool keep_residual(struct spardl *s, uint32_t r, enum residuals residuals, struct ss_error *error) {
+  struct ss_chunk own;
+  switch (residuals) {
+  case GLOBAL: return keep_global(s, r, error);
+  case PARTIAL: return ss_run_keep_without(s->run, r, &s->copy[r], &s->result[r], error);
+  case LOCAL:
+    return ss_topk_parts(&s->copy[r], s->k, s->q, s->run->play->arena, &own, error) &&
+           ss_run_keep_without(s->run, r, &s->copy[r], &own, error);
+  }
+  return false;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------- */
+
+/* Cuts every rank's gradient and old residual into blocks. */
+static bool cut_blocks(struct spardl *s, struct ss_error *error) {
+  for (uint32_t r = 0; r < s->run->ranks; r++) {
+    if (!ss_run_copy(s->run, r, &s->copy[r], error)) return false;
+    for (uint32_t b = 0; b < s->q; b++) {
+      const struct ss_chunk range = ss_run_part(s->run, b, s->q);
+      *block_of(s, r, b) = ss_chunk_slice(&s->copy[r], range.low, range.high);
+      block_of(s, r, b)->part = b;
+    }
+  }
+  return true;
+}
+
+static bool begin(struct spardl *s, struct ss_error *error) {
   struct ss_run *run = s->run;
   struct ss_arena *arena = run->play->arena;
   const uint32_t P = run->ranks;
@@ -47,12 +377,12 @@ static bool begin(struct ss_spardl *s, struct ss_error *error) {
   if (!s->copy || !s->block || !s->dropped || !s->result) return ss_fail_memory(error, "selecting entries");
   memset(s->dropped, 0, P * sizeof *s->dropped);
   for (uint32_t w = 0; run->state->iteration == 0 && w < s->q; w++)
-    s->steps[w] = (struct ss_spardl_step){(double)s->k / P, 0.01 * (double)s->k * (s->D - 1) / P, false};
-  return ss_spardl_cut(s, error);
+    s->steps[w] = (struct step){(double)s->k / P, 0.01 * (double)s->k * (s->D - 1) / P, false};
+  return cut_blocks(s, error);
 }
 
 /* Teams are runs of ranks; the ranks at one position of all teams are q apart. */
-static bool play_groups(struct ss_spardl *s, bool teams, ss_group_body *body, struct ss_error *error) {
+static bool play_groups(struct spardl *s, bool teams, ss_group_body *body, struct ss_error *error) {
   const uint32_t count = teams ? s->D : s->q, size = teams ? s->q : s->D;
   struct ss_arena *arena = s->run->play->arena;
   uint32_t *ranks = ss_arena_alloc(arena, s->run->ranks, sizeof *ranks);
@@ -69,28 +399,28 @@ static bool play_groups(struct ss_spardl *s, bool teams, ss_group_body *body, st
 static bool run_spardl(struct ss_run *run, struct ss_error *error) {
   const uint64_t *value = run->setting->value;
   const uint32_t teams = (uint32_t)value[TEAMS];
-  struct ss_spardl s = {.run = run,
-                        .D = teams,
-                        .q = run->ranks / teams,
-                        .k = ss_run_k(run),
-                        .after_sum = value[TIMING] == AFTER_SUM,
-                        .bruck = value[SAG] == BRUCK || (value[SAG] == AUTO && (teams & (teams - 1)) != 0),
-                        .steps = run->state->each};
-  if (!begin(&s, error) || !play_groups(&s, true, ss_spardl_reduce_scatter, error) ||
-      (teams > 1 && !play_groups(&s, false, ss_spardl_gather_teams, error)) ||
-      !play_groups(&s, true, ss_spardl_gather_blocks, error))
+  const bool use_bruck = value[SAG] == BRUCK || (value[SAG] == AUTO && (teams & (teams - 1)) != 0);
+  struct spardl s = {.run = run,
+                     .D = teams,
+                     .q = run->ranks / teams,
+                     .k = ss_run_k(run),
+                     .after_sum = value[TIMING] == AFTER_SUM,
+                     .steps = run->state->each};
+  if (!begin(&s, error) || !play_groups(&s, true, reduce_scatter, error) ||
+      (teams > 1 && !play_groups(&s, false, use_bruck ? bruck : recursive, error)) ||
+      !play_groups(&s, true, gather_blocks, error))
     return false;
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
     ss_run_sparse(run, r, &s.result[r], 0, NULL);
-    if (!ss_spardl_keep(&s, r, (enum ss_spardl_residuals)value[RESIDUALS], error)) return false;
+    if (!keep_residual(&s, r, (enum residuals)value[RESIDUALS], error)) return false;
   }
   return true;
 }
 
 static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
   (void)layout;
-  traits->conserves = setting->value[RESIDUALS] == SS_SPARDL_GLOBAL;
+  traits->conserves = setting->value[RESIDUALS] == GLOBAL;
 }
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
@@ -110,7 +440,7 @@ const struct ss_scheme ss_scheme_spardl = {
     .options = options,
     .content = SS_SENDS_LARGEST,
     .adapt = adapt,
-    .rank_state_size = sizeof(struct ss_spardl_step),
+    .rank_state_size = sizeof(struct step),
     .check = check,
     .run = run_spardl,
 };
