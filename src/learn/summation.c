@@ -4,15 +4,13 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- what schemes are fit ------------------------------------------------------------------------------- */
 
 static bool by_elements(const struct ss_summation *a) {
-  const struct ss_setting *setting = a->setting;
-  return a->selector.selection.selects || ss_setting_by_elements(setting);
+  return a->selector.selection.selects || ss_setting_by_elements(a->setting);
 }
 
 /* The option is there and stands at that choice. */
@@ -122,8 +120,7 @@ static bool collect(struct ss_proof *proof, const struct ss_chunk *chunk, uint32
   if (chunk->count > 0 && (!chunk->rows || chunk->kind != SS_CHUNK_VALUES)) return false;
   if (only) return chunk->count == only->count && note(c, chunk, true);
   const bool again = known_range(c, chunk);
-  if (again && c->last.rows == chunk->rows && c->last.marks == chunk->marks && c->last.count == chunk->count)
-    return true;
+  if (again && ss_chunk_same_entries(&c->last, chunk)) return true;
   if (!again && !add_range(c, chunk)) return false;
   if (!note(c, chunk, !again)) return false;
   c->last = *chunk;
@@ -169,47 +166,24 @@ static uint32_t first_column(const struct ss_summation *a, uint32_t column) {
   return first;
 }
 
-/* The input's arrays while they are filled. */
-struct arrays {
-  uint64_t *count, *lookups;
-  const uint32_t **row, **lookup;
-  const int64_t **value;
-};
-
-static bool make_arrays(struct ss_summation *a, struct arrays *out, struct ss_error *error) {
-  out->count = ss_arena_alloc(&a->arena, a->ranks, sizeof *out->count);
-  out->lookups = ss_arena_alloc(&a->arena, a->ranks, sizeof *out->lookups);
-  out->row = ss_arena_alloc(&a->arena, a->ranks, sizeof *out->row);
-  out->lookup = ss_arena_alloc(&a->arena, a->ranks, sizeof *out->lookup);
-  out->value = ss_arena_alloc(&a->arena, a->ranks, sizeof *out->value);
-  if (out->count && out->lookups && out->row && out->lookup && out->value) return true;
-  return ss_fail_memory(error, "training a model");
-}
-
-static bool element_rows(struct ss_summation *a, const uint32_t *row, uint64_t count, const uint32_t **out,
-                         struct ss_error *error) {
-  uint32_t *element = ss_arena_alloc(&a->arena, count * a->width, sizeof *element);
-  if (!element) return ss_fail_memory(error, "training a model");
-  for (uint64_t i = 0; i < count; i++)
-    for (uint32_t c = 0; c < a->width; c++) element[i * a->width + c] = row[i] * a->width + c;
-  *out = element;
-  return true;
-}
-
 static bool list_input(struct ss_summation *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
                        struct ss_error *error) {
   const uint32_t factor = elements ? a->width : 1;
-  struct arrays to;
-  if (!make_arrays(a, &to, error)) return false;
+  uint64_t *count = ss_arena_alloc(&a->arena, a->ranks, sizeof *count);
+  uint64_t *lookups = ss_arena_alloc(&a->arena, a->ranks, sizeof *lookups);
+  const uint32_t **row = ss_arena_alloc(&a->arena, a->ranks, sizeof *row);
+  const uint32_t **lookup = ss_arena_alloc(&a->arena, a->ranks, sizeof *lookup);
+  const int64_t **value = ss_arena_alloc(&a->arena, a->ranks, sizeof *value);
+  if (!count || !lookups || !row || !lookup || !value) return ss_fail_memory(error, "training a model");
   for (uint32_t r = 0; r < a->ranks; r++) {
-    to.count[r] = own[r].count * factor;
-    to.lookups[r] = own[r].lookups * factor;
-    to.row[r] = own[r].row;
-    to.lookup[r] = own[r].lookup;
-    to.value[r] = own[r].unit;
-    if (elements && (!element_rows(a, own[r].row, own[r].count, &to.row[r], error) ||
-                     !element_rows(a, own[r].lookup, own[r].lookups, &to.lookup[r], error)))
-      return false;
+    count[r] = own[r].count;
+    lookups[r] = own[r].lookups;
+    row[r] = own[r].row;
+    lookup[r] = own[r].lookup;
+    value[r] = own[r].unit;
+    if (!ss_rows_to_elements(&row[r], &count[r], factor, &a->arena) ||
+        !ss_rows_to_elements(&lookup[r], &lookups[r], factor, &a->arena))
+      return ss_fail_memory(error, "training a model");
   }
   *out = (struct ss_input){.rows = a->rows * factor,
                            .ranks = a->ranks,
@@ -217,11 +191,11 @@ static bool list_input(struct ss_summation *a, const struct ss_learn_rows *own, 
                            .elements = a->rows * a->width,
                            .row_width = a->width,
                            .value_bytes = 4,
-                           .count = to.count,
-                           .row = to.row,
-                           .lookups = to.lookups,
-                           .lookup = to.lookup,
-                           .value = elements ? to.value : NULL};
+                           .count = count,
+                           .row = row,
+                           .lookups = lookups,
+                           .lookup = lookup,
+                           .value = elements ? value : NULL};
   return true;
 }
 

@@ -37,15 +37,6 @@ bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_inpu
   return true;
 }
 
-/* Row i becomes elements i*width .. i*width + width - 1; the list stays ascending where rows stand several times. */
-static void expand(const uint32_t *rows, uint64_t count, uint32_t width, uint32_t *out) {
-  for (uint64_t i = 0, end; i < count; i = end) {
-    for (end = i + 1; end < count && rows[end] == rows[i];) end++;
-    for (uint32_t c = 0; c < width; c++)
-      for (uint64_t copy = i; copy < end; copy++) *out++ = rows[i] * width + c;
-  }
-}
-
 bool ss_origin_exponent(const struct ss_origin *o, int *out, struct ss_error *error) {
   double most = 0;
   *out = 0;
@@ -76,7 +67,7 @@ struct maker {
   struct ss_coalesce_scratch *scratch;
   uint32_t factor; /* elements a row becomes: 1, or the width under element granularity */
   uint64_t *count, *lookups;
-  uint32_t **row, **lookup;
+  const uint32_t **row, **lookup;
   int64_t **value; /* NULL: not wanted */
 };
 
@@ -93,16 +84,6 @@ static uint32_t *looked_up(const struct maker *m, uint32_t rank, uint64_t *count
     ss_trace_release(o->trace, o->tensor, t, rank * o->merge + i);
   }
   return rows;
-}
-
-static bool expanded(const struct maker *m, uint32_t **rows, uint64_t *count) {
-  if (m->factor == 1) return true;
-  uint32_t *out = ss_arena_alloc(m->arena, *count * m->factor, sizeof *out);
-  if (!out) return false;
-  expand(*rows, *count, m->factor, out);
-  *rows = out;
-  *count *= m->factor;
-  return true;
 }
 
 /* Values of the distinct rows: those of its lookups, added up. */
@@ -142,14 +123,14 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   m->row[rank] = distinct;
   m->count[rank] = ss_coalesce(rows, count, range, distinct, m->scratch);
   if (m->value && !add_values(m, rank)) return false;
-  if (!expanded(m, &m->row[rank], &m->count[rank])) return false;
+  if (!ss_rows_to_elements(&m->row[rank], &m->count[rank], m->factor, m->arena)) return false;
   if (!m->options->lookups) return true;
   uint32_t *sorted = ss_arena_alloc(m->arena, count, sizeof *sorted);
   uint32_t *spare = ss_arena_alloc(m->passing, count, sizeof *spare);
   if (!sorted || !spare) return false;
   ss_sort_rows(rows, count, range, sorted, spare);
   m->lookup[rank] = sorted;
-  return expanded(m, &m->lookup[rank], &count);
+  return ss_rows_to_elements(&m->lookup[rank], &count, m->factor, m->arena);
 }
 
 /* Values of a uniform tensor, never zero: the same on every rank under full overlap. */
@@ -180,7 +161,7 @@ static bool from_uniform(const struct maker *m, uint32_t rank) {
   }
   uint64_t count = u->nnz;
   m->row[rank] = rows;
-  if (!expanded(m, &m->row[rank], &count)) return false;
+  if (!ss_rows_to_elements(&m->row[rank], &count, m->factor, m->arena)) return false;
   if (m->options->lookups) m->lookup[rank] = m->row[rank];
   return !m->value || made_up(m, rank);
 }
@@ -227,8 +208,8 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options
   out->ranks = options->ranks;
   out->count = m.count;
   out->lookups = m.lookups;
-  out->row = lists ? (const uint32_t *const *)m.row : NULL;
+  out->row = lists ? m.row : NULL;
   out->value = (const int64_t *const *)m.value;
-  out->lookup = options->lookups && lists ? (const uint32_t *const *)m.lookup : NULL;
+  out->lookup = options->lookups && lists ? m.lookup : NULL;
   return true;
 }

@@ -163,16 +163,6 @@ static bool to_blocks(const struct ss_chunk *c, uint32_t block, struct ss_arena 
   return true;
 }
 
-static bool to_elements(uint32_t block, struct ss_arena *arena, struct rows *rows, struct ss_error *error) {
-  uint32_t *element = ss_arena_alloc(arena, rows->count * block, sizeof *element);
-  if (!element) return ss_fail_memory(error, "selecting blocks");
-  for (uint64_t i = 0; i < rows->count * block; i++)
-    element[i] = rows->row[i / block] * block + (uint32_t)(i % block);
-  rows->count *= block;
-  rows->row = element;
-  return true;
-}
-
 /* The input becomes what was selected. */
 static bool replace(const struct selecting *x, bool element, struct ss_error *error) {
   struct ss_input *in = x->input;
@@ -185,7 +175,8 @@ static bool replace(const struct selecting *x, bool element, struct ss_error *er
     const struct ss_chunk *c = &x->selected[r];
     struct rows rows = {c->count, c->rows, c->units};
     if (block && !to_blocks(c, block, x->arena, &rows, error)) return false;
-    if (block && element && !to_elements(block, x->arena, &rows, error)) return false;
+    if (block && element && !ss_rows_to_elements(&rows.row, &rows.count, block, x->arena))
+      return ss_fail_memory(error, "selecting blocks");
     count[r] = rows.count;
     row[r] = rows.row;
     value[r] = rows.value;

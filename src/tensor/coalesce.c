@@ -1,7 +1,5 @@
 #include "tensor/coalesce.h"
 
-#include "base/memory.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,4 +130,20 @@ uint64_t ss_coalesce(const uint32_t *rows, uint64_t count, uint64_t range, uint3
   assert(scratch->capacity >= count);
   radix_sort(rows, count, range, out, scratch->keys);
   return drop_repeats(out, count);
+}
+
+bool ss_rows_to_elements(const uint32_t **rows, uint64_t *count, uint32_t width, struct ss_arena *arena) {
+  uint64_t n;
+  if (width == 1) return true;
+  if (!ss_mul_u64(*count, width, &n)) return false;
+  uint32_t *out = ss_arena_alloc(arena, n, sizeof *out), *at = out;
+  if (!out) return false;
+  for (uint64_t i = 0, end; i < *count; i = end) {
+    for (end = i + 1; end < *count && (*rows)[end] == (*rows)[i];) end++;
+    for (uint32_t c = 0; c < width; c++)
+      for (uint64_t copy = i; copy < end; copy++) *at++ = (*rows)[i] * width + c;
+  }
+  *rows = out;
+  *count = n;
+  return true;
 }

@@ -162,25 +162,22 @@ static uint32_t columns_of(const struct ss_lookups *l, uint32_t ranks) {
 
 static bool rows(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
   const struct ss_carried *c = &g->duration[0]->carried;
-  const struct ss_input_options needs = ss_setting_input_options(&c->setting, c->ranks, true, true);
   struct sample sample = {.setting = c->setting, .verify = g->of[0]->verify};
   struct ss_selection none = {0};
-  struct ss_lookups_options options = {.ranks = c->ranks,
+  struct ss_lookups_options options = {.input = ss_setting_input_options(&c->setting, c->ranks, true, true),
                                        .share = c->share,
-                                       .columns = c->lookups->module->row_width,
-                                       .element = needs.element,
-                                       .lookups = needs.lookups,
-                                       .values = needs.values};
-  if (needs.values && !c->lookups->valued) options.columns = columns_of(c->lookups, c->ranks);
+                                       .columns = c->lookups->module->row_width};
+  const bool made_up = options.input.values && !c->lookups->valued;
+  if (made_up) options.columns = columns_of(c->lookups, c->ranks);
   sample.sampled = (double)c->lookups->module->row_width / options.columns;
   scale_k(&sample, &none, c->lookups->module->rows * options.columns);
   uint64_t period = c->lookups->iterations;
-  if (needs.values && !c->lookups->valued && !ss_scheme_estimates(c->setting.scheme) && period > ITERATIONS_OF_VALUES)
+  if (made_up && !ss_scheme_estimates(c->setting.scheme) && period > ITERATIONS_OF_VALUES)
     period = ITERATIONS_OF_VALUES;
   if (!reserve_all(g, &sample, period, error)) return false;
   for (uint32_t t = 0; t < period; t++) {
     struct ss_input input;
-    options.iteration = t;
+    options.input.iteration = t;
     ss_arena_reset(&w->arena);
     if (!ss_lookups_input(c->lookups, &options, &w->arena, &input, error) ||
         !simulate(w, g, &sample, &input, t, error))

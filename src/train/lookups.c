@@ -273,16 +273,18 @@ static bool in_share(const struct ss_lookups *l, const uint64_t *next, enum ss_s
 }
 
 static bool select_rows(const struct ss_lookups *l, const struct ss_lookups_options *options, uint64_t *count,
-                        uint32_t **row, struct ss_arena *arena) {
-  SS_AUTO_FREE uint64_t *next = next_rows(l, options->iteration, options->ranks);
+                        const uint32_t **row, struct ss_arena *arena) {
+  const struct ss_input_options *wanted = &options->input;
+  SS_AUTO_FREE uint64_t *next = next_rows(l, wanted->iteration, wanted->ranks);
   if (!next) return false;
-  for (uint32_t r = 0; r < options->ranks; r++) {
-    const struct segment all = distinct_of(l, options->iteration, r);
-    row[r] = ss_arena_alloc(arena, all.count, sizeof **row);
+  for (uint32_t r = 0; r < wanted->ranks; r++) {
+    const struct segment all = distinct_of(l, wanted->iteration, r);
+    uint32_t *some = ss_arena_alloc(arena, all.count, sizeof *some);
+    if (!some) return false;
+    row[r] = some;
     count[r] = 0;
-    for (uint64_t i = 0; row[r] && i < all.count; i++)
-      if (in_share(l, next, options->share, all.row[i], i)) row[r][count[r]++] = all.row[i];
-    if (!row[r]) return false;
+    for (uint64_t i = 0; i < all.count; i++)
+      if (in_share(l, next, options->share, all.row[i], i)) some[count[r]++] = all.row[i];
   }
   return true;
 }
@@ -314,27 +316,10 @@ uint64_t ss_lookups_split_bytes(const struct ss_lookups *l, uint64_t iteration, 
 
 /* --- inputs --------------------------------------------------------------------------------------------- */
 
-/* Row i becomes elements i*width .. i*width + width - 1; equal rows stay together. */
-static bool by_elements(uint32_t **rows, uint64_t *count, uint32_t width, struct ss_arena *arena) {
-  uint64_t n;
-  if (!ss_mul_u64(*count, width, &n)) return false;
-  uint32_t *out = ss_arena_alloc(arena, n, sizeof *out), *at = out;
-  if (!out) return false;
-  for (uint64_t i = 0, end; i < *count; i = end) {
-    for (end = i + 1; end < *count && (*rows)[end] == (*rows)[i];) end++;
-    for (uint32_t c = 0; c < width; c++)
-      for (uint64_t copy = i; copy < end; copy++) *at++ = (*rows)[i] * width + c;
-  }
-  *rows = out;
-  *count = n;
-  return true;
-}
-
 /* Magnitudes in [1, 2), of either sign: never zero, and no two ranks alike. */
-static int64_t *make_values(const struct ss_lookups_options *options, uint32_t rank, uint64_t count,
-                            struct ss_arena *arena) {
+static int64_t *make_values(uint64_t iteration, uint32_t rank, uint64_t count, struct ss_arena *arena) {
   int64_t *value = ss_arena_alloc(arena, count, sizeof *value);
-  const uint64_t key = ss_mix(ss_mix(1, options->iteration), rank);
+  const uint64_t key = ss_mix(ss_mix(1, iteration), rank);
   for (uint64_t i = 0; value && i < count; i++) {
     const uint64_t draw = ss_mix(key, i);
     value[i] = INT64_C(1) << SS_VALUE_BITS | (int64_t)(draw >> (64 - SS_VALUE_BITS));
@@ -352,7 +337,7 @@ static bool set_shape(const struct ss_lookups *l, const struct ss_lookups_option
                            .row_width = width,
                            .elements = m->rows * width,
                            .value_bytes = ss_dtype_bytes(l->dtype)};
-  if (!options->element) return true;
+  if (!options->input.element) return true;
   if (out->elements >> 32)
     return ss_fail(error, SS_BAD_INPUT,
                    "module \"%s\": %llu x %u elements are more than 2^32 - 1 indices, which this scheme cannot count",
@@ -362,19 +347,14 @@ static bool set_shape(const struct ss_lookups *l, const struct ss_lookups_option
   return true;
 }
 
-static bool traced_values(const struct ss_lookups *l, const struct ss_lookups_options *options,
-                          struct ss_arena *arena, struct ss_input *out, struct ss_error *error) {
+static bool traced_values(const struct ss_lookups *l, struct ss_input_options wanted, struct ss_arena *arena,
+                          struct ss_input *out, struct ss_error *error) {
   struct ss_origin origin = {.trace = l->valued, .tensor = l->tensor, .merge = l->merge};
-  const struct ss_input_options same = {.ranks = options->ranks,
-                                        .iteration = options->iteration % l->iterations,
-                                        .lists = true,
-                                        .lookups = options->lookups,
-                                        .element = options->element,
-                                        .values = true};
   const struct ss_input shape = *out;
+  wanted.iteration %= l->iterations;
   struct ss_coalesce_scratch scratch = {0};
   const bool ok = ss_origin_exponent(&origin, &origin.exponent, error) &&
-                  ss_input_make(&origin, &same, arena, &scratch, out, error);
+                  ss_input_make(&origin, &wanted, arena, &scratch, out, error);
   ss_coalesce_free(&scratch);
   out->rows = shape.rows;
   out->elements = shape.elements;
@@ -383,35 +363,35 @@ static bool traced_values(const struct ss_lookups *l, const struct ss_lookups_op
 
 bool ss_lookups_input(const struct ss_lookups *l, const struct ss_lookups_options *options, struct ss_arena *arena,
                       struct ss_input *out, struct ss_error *error) {
-  const uint32_t P = options->ranks;
+  const struct ss_input_options *wanted = &options->input;
+  const uint32_t P = wanted->ranks;
   if (!set_shape(l, options, out, error)) return false;
-  const uint32_t width = options->element ? out->row_width : 1;
-  if (options->values && l->valued && options->share == SS_ROWS_ALL)
-    return traced_values(l, options, arena, out, error);
+  const uint32_t width = wanted->element ? out->row_width : 1;
+  if (wanted->values && l->valued && options->share == SS_ROWS_ALL)
+    return traced_values(l, *wanted, arena, out, error);
   uint64_t *count = ss_arena_alloc(arena, P, sizeof *count), *lookups = ss_arena_alloc(arena, P, sizeof *lookups);
-  uint32_t **row = ss_arena_alloc(arena, P, sizeof *row), **lookup = ss_arena_alloc(arena, P, sizeof *lookup);
-  int64_t **value = ss_arena_alloc(arena, P, sizeof *value);
+  const uint32_t **row = ss_arena_alloc(arena, P, sizeof *row), **lookup = ss_arena_alloc(arena, P, sizeof *lookup);
+  const int64_t **value = ss_arena_alloc(arena, P, sizeof *value);
   if (!count || !lookups || !row || !lookup || !value) return short_of_memory(error);
   if (options->share != SS_ROWS_ALL && !select_rows(l, options, count, row, arena)) return short_of_memory(error);
   for (uint32_t r = 0; r < P; r++) {
-    const struct segment own = distinct_of(l, options->iteration, r), all = lookups_of(l, options->iteration, r);
+    const struct segment own = distinct_of(l, wanted->iteration, r), all = lookups_of(l, wanted->iteration, r);
     if (options->share == SS_ROWS_ALL) {
-      row[r] = (uint32_t *)own.row;
+      row[r] = own.row;
       count[r] = own.count;
     }
-    lookup[r] = (uint32_t *)all.row;
+    lookup[r] = all.row;
     lookups[r] = all.count;
-    if (width > 1 && (!by_elements(&row[r], &count[r], width, arena) ||
-                      (options->lookups && !by_elements(&lookup[r], &lookups[r], width, arena))))
-      return short_of_memory(error);
-    if (options->values && !(value[r] = make_values(options, r, count[r] * out->width, arena)))
+    if (!ss_rows_to_elements(&row[r], &count[r], width, arena) ||
+        (wanted->lookups && !ss_rows_to_elements(&lookup[r], &lookups[r], width, arena)) ||
+        (wanted->values && !(value[r] = make_values(wanted->iteration, r, count[r] * out->width, arena))))
       return short_of_memory(error);
   }
   out->ranks = P;
   out->count = count;
   out->lookups = lookups;
-  out->row = (const uint32_t *const *)row;
-  out->lookup = options->lookups ? (const uint32_t *const *)lookup : NULL;
-  out->value = options->values ? (const int64_t *const *)value : NULL;
+  out->row = row;
+  out->lookup = wanted->lookups ? lookup : NULL;
+  out->value = wanted->values ? value : NULL;
   return true;
 }

@@ -45,11 +45,9 @@ bool ss_lookups_same(const struct ss_lookups *a, const struct ss_lookups *b);
 enum ss_share_of_rows { SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED };
 
 struct ss_lookups_options {
-  uint64_t iteration;
-  uint32_t ranks;
+  struct ss_input_options input; /* its lists are always made */
   enum ss_share_of_rows share;
   uint32_t columns; /* of the table that are looked at; 0: all */
-  bool element, lookups, values;
 };
 
 /* What a scheme starts from, as ss_input_make has it; arrays are `arena`'s. */
