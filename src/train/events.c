@@ -3,7 +3,6 @@
 #include "base/list.h"
 #include "base/memory.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* --- the agenda ----------------------------------------------------------------------------------------- */

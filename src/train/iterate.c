@@ -6,7 +6,6 @@
 
 #include <gsl/gsl_cdf.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct stream {
   uint64_t iteration;
@@ -251,19 +250,20 @@ static void summarise(struct player *p) {
   out->window = w->recorded < w->iterations ? out->end[w->iterations - w->recorded - 1] : 0;
 }
 
-double ss_task_sent(const struct ss_task *task, const struct ss_iterate_options *w) {
+/* The mean of each[period] over the measured iterations; NULL: 0. */
+static double mean_of(const struct ss_task *task, const double *each, const struct ss_iterate_options *w) {
   double sum = 0;
   const uint64_t later = task->kind == SS_TASK_LOOKUPS;
-  for (uint64_t t = w->warmup; task->sent && t < w->iterations; t++) sum += task->sent[(t + later) % task->period];
+  for (uint64_t t = w->warmup; each && t < w->iterations; t++) sum += each[(t + later) % task->period];
   return sum / (double)(w->iterations - w->warmup);
 }
 
+double ss_task_sent(const struct ss_task *task, const struct ss_iterate_options *w) {
+  return mean_of(task, task->sent, w);
+}
+
 double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_options *w) {
-  double sum = 0;
-  const uint64_t later = task->kind == SS_TASK_LOOKUPS;
-  for (uint64_t t = w->warmup; task->period && t < w->iterations; t++)
-    sum += task->seconds[(t + later) % task->period];
-  return sum / (double)(w->iterations - w->warmup);
+  return mean_of(task, task->period ? task->seconds : NULL, w);
 }
 
 static bool open_player(struct player *p, struct ss_error *error) {
@@ -314,4 +314,34 @@ void ss_iterated_free(struct ss_iterated *iterated) {
   free(iterated->end);
   free(iterated->span);
   *iterated = (struct ss_iterated){0};
+}
+
+/* --- the critical path ----------------------------------------------------------------------------------- */
+
+static int by_seconds(const void *a, const void *b) {
+  const struct ss_path_part *x = a, *y = b;
+  if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
+  if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+  return (x->what > y->what) - (x->what < y->what);
+}
+
+bool ss_path_find(const struct ss_timetable *t, const struct ss_iterated *iterated, struct ss_path_part **out,
+                  size_t *count, struct ss_error *error) {
+  const uint32_t n = t->workload->modules;
+  const size_t places = 3 * (size_t)n + t->tasks;
+  struct ss_path_part *part = ss_alloc_zero(places, sizeof *part);
+  if (!part) return ss_fail_memory(error, "finding the critical path");
+  for (int64_t at = iterated->last; at >= 0; at = iterated->span[at].before) {
+    const struct ss_span *s = &iterated->span[at];
+    if (s->end <= iterated->window && s->start < iterated->window) break;
+    struct ss_path_part *p = &part[(size_t)s->kind * n + s->what];
+    p->kind = s->kind;
+    p->what = s->what;
+    p->seconds += s->end - fmax(s->start, iterated->window);
+    if (s->start < iterated->window) break;
+  }
+  qsort(part, places, sizeof *part, by_seconds);
+  for (*count = 0; *count < places && part[*count].seconds > 0;) ++*count;
+  *out = part;
+  return true;
 }

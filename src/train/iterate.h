@@ -54,6 +54,20 @@ void ss_iterated_free(struct ss_iterated *iterated);
 double ss_task_sent(const struct ss_task *task, const struct ss_iterate_options *options);
 double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_options *options);
 
+/* --- the critical path: from the last forward pass back, each step to what ended last of all that it waited for ----
+ */
+
+/* What the path spends on one operation or task, over the recorded iterations. */
+struct ss_path_part {
+  enum ss_span_kind kind;
+  uint32_t what; /* module, or task */
+  double seconds;
+};
+
+/* Parts by falling seconds, which add up to the recorded time; an array of *count, to be freed. */
+bool ss_path_find(const struct ss_timetable *timetable, const struct ss_iterated *iterated, struct ss_path_part **out,
+                  size_t *count, struct ss_error *error) SS_MUST_CHECK;
+
 /* exp(sigma z - sigma^2/2), z standard normal: of mean 1. */
 double ss_jitter(uint64_t seed, double sigma, uint64_t iteration, uint32_t rank);
 

@@ -5,14 +5,8 @@
 const char *const ss_scaled_names[] = {"compute", "latency", "intra_bandwidth", "kernels",
                                        "lookups", "prior",   "buckets",         NULL};
 
-struct ss_scale ss_scale_none(void) {
-  struct ss_scale scale;
-  for (size_t i = 0; i < SS_SCALED; i++) scale.factor[i] = 1;
-  return scale;
-}
-
 bool ss_scale_read(struct ss_node node, struct ss_scale *out, struct ss_error *error) {
-  *out = ss_scale_none();
+  for (size_t i = 0; i < SS_SCALED; i++) out->factor[i] = 1;
   if (!ss_node_present(node)) return true;
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected factors by name, say {\"latency\": 2}");
   if (!ss_node_keys(node, ss_scaled_names, error)) return false;

@@ -23,7 +23,6 @@ struct ss_scale {
   double factor[SS_SCALED]; /* above 0 */
 };
 
-struct ss_scale ss_scale_none(void);
 /* An object of factors by name. */
 bool ss_scale_read(struct ss_node node, struct ss_scale *out, struct ss_error *error) SS_MUST_CHECK;
 

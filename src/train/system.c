@@ -1,6 +1,7 @@
 #include "train/system.h"
 
-#include <math.h>
+#include "train/workloads.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -23,21 +24,12 @@ bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b) {
   return same;
 }
 
-static bool read_size(struct ss_node node, uint64_t *out, struct ss_error *error) {
-  double bytes;
-  *out = 0;
-  if (!ss_node_present(node)) return true;
-  if (!ss_node_nonnegative(node, SS_BYTES, &bytes, error)) return false;
-  if (bytes > (double)SS_TENSOR_BYTES_MAX || bytes != floor(bytes))
-    return ss_node_fail(node, error, "%g is not a whole number of bytes up to 2^53", bytes);
-  *out = (uint64_t)bytes;
-  return true;
-}
-
 /* Sizes that another schedule would ignore are errors. */
 static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error *error) {
   struct ss_node bucket = ss_node_get(node, "bucket"), partition = ss_node_get(node, "partition");
-  if (!read_size(bucket, &s->bucket, error) || !read_size(partition, &s->partition, error)) return false;
+  if ((ss_node_present(bucket) && !ss_bytes_read(bucket, &s->bucket, error)) ||
+      (ss_node_present(partition) && !ss_bytes_read(partition, &s->partition, error)))
+    return false;
   const struct ss_node how = ss_node_get(ss_node_get(node, "source"), "bucket");
   const char *text;
   s->bucket_estimated = ss_node_is_text(how) && ss_node_text(how, &text, NULL) && strstr(text, "estimated");

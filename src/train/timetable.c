@@ -48,31 +48,25 @@ static bool add(struct making *m, struct ss_task task, struct ss_error *error) {
   return true;
 }
 
-static const uint32_t *one_member(struct making *m, uint32_t module) {
-  uint32_t *member = ss_arena_alloc(&m->t->arena, 1, sizeof *member);
-  if (member) *member = module;
-  return member;
-}
-
 static bool is_dense(const struct making *m, uint32_t module) {
   return !m->t->workload->module[module].embedding || m->t->policy.dense_tables;
 }
 
-/* Where a gradient is queued: just behind the lookup exchange that its own module waits for. */
-static double gradient_key(const struct making *m, uint32_t module) {
+/* A task of one module, whole. A gradient is queued just behind the lookup exchange that its own module waits for. */
+static bool begin(struct making *m, enum ss_task_kind kind, uint32_t module, struct ss_task *out,
+                  struct ss_error *error) {
+  const bool lookups = kind == SS_TASK_LOOKUPS;
+  const double place = lookups ? m->first_use[module] : m->place[module];
+  uint32_t *member = ss_arena_alloc(&m->t->arena, 1, sizeof *member);
+  if (!member) return ss_fail_memory(error, "listing tasks");
+  *member = module;
+  *out = (struct ss_task){.kind = kind, .member = member, .members = 1, .parts = 1};
   switch (m->t->policy.schedule) {
-  case SS_FIFO: return 0;
-  case SS_PRIORITY: return m->place[module];
-  default: return 2.0 * m->place[module] + 1;
+  case SS_FIFO: break;
+  case SS_PRIORITY: out->key = place; break;
+  default: out->key = 2 * place + (lookups ? 0 : 1);
   }
-}
-
-static double lookups_key(const struct making *m, uint32_t module) {
-  switch (m->t->policy.schedule) {
-  case SS_FIFO: return 0;
-  case SS_PRIORITY: return m->first_use[module];
-  default: return 2.0 * m->first_use[module];
-  }
+  return true;
 }
 
 /* Bytes [part of parts] of whole elements. */
@@ -81,26 +75,23 @@ static uint64_t part_bytes(uint64_t bytes, uint32_t element, uint64_t part, uint
   return (ss_share(n, parts, part + 1) - ss_share(n, parts, part)) * element;
 }
 
-/* A tensor of its own; dense ones are cut where the policy says so. */
+/* A dense tensor of its own, cut where the policy says so. */
 static bool add_tensor(struct making *m, uint32_t module, struct ss_error *error) {
   const struct ss_module *what = &m->t->workload->module[module];
   const uint64_t size = m->t->policy.partition;
   const uint32_t element = ss_dtype_bytes(m->t->workload->dtype);
-  struct ss_task task = {.kind = SS_TASK_GRADIENT,
-                         .members = 1,
-                         .member = one_member(m, module),
-                         .dense = is_dense(m, module),
-                         .key = gradient_key(m, module)};
-  if (!task.member) return ss_fail_memory(error, "listing tasks");
-  uint64_t parts = task.dense && size ? (what->bytes - 1) / size + 1 : 1;
+  struct ss_task task;
+  if (!begin(m, SS_TASK_GRADIENT, module, &task, error)) return false;
+  uint64_t parts = size ? (what->bytes - 1) / size + 1 : 1;
   if (parts > what->bytes / element) parts = what->bytes / element;
   if (parts > PARTS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: %s of %llu bytes in parts of %llu are more than %d tasks",
                    m->t->workload->name, what->name, (unsigned long long)what->bytes, (unsigned long long)size,
                    PARTS_MAX);
+  task.dense = true;
   task.parts = (uint32_t)parts;
   for (; task.part < task.parts; task.part++) {
-    if (task.dense) task.bytes = part_bytes(what->bytes, element, task.part, parts);
+    task.bytes = part_bytes(what->bytes, element, task.part, parts);
     if (!add(m, task, error)) return false;
   }
   return true;
@@ -127,12 +118,8 @@ static bool add_buckets(struct making *m, bool tables, bool modules, struct ss_e
 }
 
 static bool add_rows(struct making *m, uint32_t module, struct ss_error *error) {
-  struct ss_task task = {.kind = SS_TASK_GRADIENT,
-                         .parts = 1,
-                         .member = one_member(m, module),
-                         .members = 1,
-                         .key = gradient_key(m, module)};
-  if (!task.member) return ss_fail_memory(error, "listing tasks");
+  struct ss_task task;
+  if (!begin(m, SS_TASK_GRADIENT, module, &task, error)) return false;
   if (!m->t->splits) return add(m, task, error);
   task.kind = SS_TASK_PRIOR;
   task.delayed = m->t->tasks + 1;
@@ -141,15 +128,6 @@ static bool add_rows(struct making *m, uint32_t module, struct ss_error *error) 
   task.late_key = task.key - 0.5; /* just before the prior rows of the next iteration */
   task.key = 4.0 * m->t->workload->modules + m->place[module];
   return add(m, task, error);
-}
-
-static bool add_lookups(struct making *m, uint32_t module, struct ss_error *error) {
-  const struct ss_task task = {.kind = SS_TASK_LOOKUPS,
-                               .parts = 1,
-                               .member = one_member(m, module),
-                               .members = 1,
-                               .key = lookups_key(m, module)};
-  return task.member ? add(m, task, error) : ss_fail_memory(error, "listing tasks");
 }
 
 static bool add_tasks(struct making *m, struct ss_error *error) {
@@ -163,8 +141,11 @@ static bool add_tasks(struct making *m, struct ss_error *error) {
     if (!(is_dense(m, i) ? add_tensor(m, i, error) : add_rows(m, i, error))) return false;
   }
   m->t->gradients = m->t->tasks;
-  for (uint32_t i = 0; p->exchanges && i < w->modules; i++)
-    if (w->module[i].embedding && !add_lookups(m, i, error)) return false;
+  for (uint32_t i = 0; p->exchanges && i < w->modules; i++) {
+    struct ss_task lookups;
+    if (!w->module[i].embedding) continue;
+    if (!begin(m, SS_TASK_LOOKUPS, i, &lookups, error) || !add(m, lookups, error)) return false;
+  }
   return true;
 }
 

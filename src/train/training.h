@@ -3,7 +3,7 @@
 #define SS_TRAIN_TRAINING_H
 
 #include "train/durations.h"
-#include "train/path.h"
+#include "train/iterate.h"
 
 /* A workload with what feeds it. */
 struct ss_workplace {

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const dtypes[] = {"F32", "F16", "BF16", NULL};
-
 /* What a reader has at hand. */
 struct reading {
   struct ss_workload *w;
@@ -49,8 +47,7 @@ static bool read_count(struct ss_node parent, const char *key, uint64_t low, uin
   return !ss_node_present(node) || ss_node_count(node, low, high, out, error);
 }
 
-/* Whole bytes, below what products of them can hold. */
-static bool read_bytes(struct ss_node node, uint64_t *out, struct ss_error *error) {
+bool ss_bytes_read(struct ss_node node, uint64_t *out, struct ss_error *error) {
   double bytes;
   if (!ss_node_nonnegative(node, SS_BYTES, &bytes, error)) return false;
   if (bytes > (double)SS_TENSOR_BYTES_MAX || bytes != floor(bytes))
@@ -185,7 +182,7 @@ static bool read_table(struct reading *r, struct ss_node node, struct ss_module 
                         m->row_width);
   m->bytes = table;
   if (ss_node_present(bytes)) {
-    if (!read_bytes(bytes, &given, error)) return false;
+    if (!ss_bytes_read(bytes, &given, error)) return false;
     if (given != table)
       return ss_node_fail(bytes, error, "%llu rows of %u elements of %llu bytes are %llu bytes, not %llu",
                           (unsigned long long)m->rows, m->row_width, (unsigned long long)element,
@@ -200,10 +197,10 @@ static bool read_dense(struct reading *r, struct ss_node node, struct ss_module 
   struct ss_node bytes = ss_node_get(node, "bytes");
   const uint32_t element = ss_dtype_bytes(r->w->dtype);
   if (!ss_node_present(bytes)) return true;
-  if (!read_bytes(bytes, &m->bytes, error)) return false;
+  if (!ss_bytes_read(bytes, &m->bytes, error)) return false;
   if (m->bytes % element == 0) return true;
   return ss_node_fail(bytes, error, "%llu bytes are not a whole number of %s elements of %u bytes",
-                      (unsigned long long)m->bytes, dtypes[r->w->dtype], element);
+                      (unsigned long long)m->bytes, ss_dtype_name(r->w->dtype), element);
 }
 
 static bool read_module(struct reading *r, struct ss_node node, struct ss_module *m, struct ss_error *error) {
@@ -356,7 +353,7 @@ static bool read_head(struct ss_node node, struct ss_workload *w, struct ss_erro
   w->summary = "";
   w->tokens = NAN;
   if ((ss_node_present(summary) && !read_kept(w, summary, &w->summary, error)) ||
-      (ss_node_present(dtype) && !ss_node_choice(dtype, dtypes, &choice, error)) ||
+      (ss_node_present(dtype) && !ss_node_choice(dtype, ss_dtypes, &choice, error)) ||
       (ss_node_present(tokens) && !ss_node_nonnegative(tokens, SS_NUMBER, &w->tokens, error)) ||
       (ss_node_present(iterations) && !ss_node_count(iterations, 1, 1u << 20, &w->iterations, error)))
     return false;

@@ -57,6 +57,9 @@ struct ss_workload {
   size_t estimates;
 };
 
+/* A whole number of bytes up to 2^53: below what products of them can hold. */
+bool ss_bytes_read(struct ss_node node, uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+
 /* Reads a workload object; unknown keys, modules that nobody defines, cycles and negative times are errors. What
  * `out` holds is its own, to be freed also after a failure. */
 bool ss_workload_read(struct ss_node node, struct ss_workload *out, struct ss_error *error) SS_MUST_CHECK;

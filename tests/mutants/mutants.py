@@ -322,7 +322,7 @@ MUTANTS = [
     Mutant("a full bucket stays open", "src/train/timetable.c",
            "task.bytes < m->t->policy.bucket", "task.bytes <= m->t->policy.bucket"),
     Mutant("priority: the last module first", "src/train/timetable.c",
-           "case SS_PRIORITY: return m->place[module];", "case SS_PRIORITY: return -(double)m->place[module];"),
+           "case SS_PRIORITY: out->key = place; break;", "case SS_PRIORITY: out->key = -place; break;"),
     Mutant("delayed rows go behind the prior rows of the next iteration", "src/train/timetable.c",
            "task.late_key = task.key - 0.5;", "task.late_key = task.key + 0.5;"),
     Mutant("horizontal: embeddings keep their place", "src/train/timetable.c",

@@ -6,7 +6,6 @@
 
 #include "train/events.h"
 #include "train/iterate.h"
-#include "train/path.h"
 
 /* --- workloads by hand ------------------------------------------------------------------------------------- */
 
