@@ -3,7 +3,6 @@
 #include "exec/launch.h"
 #include "exec/waiting.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 24 }; /* elements of one all-reduce */
-
 static bool equal(const float *a, const float *b, uint64_t n) {
   return memcmp(a, b, n * sizeof *a) == 0;
 }
@@ -106,13 +104,8 @@ bool ss_dense_proof_open(struct ss_dense_proof *p, const struct ss_input *input,
 }
 
 bool ss_dense_proof_sum(struct ss_dense_proof *p, struct ss_error *error) {
-  uint64_t elements = p->rows * p->width;
-  for (uint64_t at = 0; at < elements; at += BLOCK) {
-    int n = elements - at < BLOCK ? (int)(elements - at) : BLOCK;
-    int code = ss_wait_allreduce(MPI_IN_PLACE, p->sum + at, n, MPI_FLOAT, MPI_SUM);
-    if (!ss_mpi_check(code, "summing the dense tensor", error)) return false;
-  }
-  return true;
+  const int code = ss_wait_allreduce_table(p->sum, p->rows * p->width, MPI_FLOAT, MPI_SUM);
+  return ss_mpi_check(code, "summing the dense tensor", error);
 }
 
 void ss_dense_proof_close(struct ss_dense_proof *p) {

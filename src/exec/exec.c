@@ -10,11 +10,8 @@
 
 struct execution {
   const struct ss_communicator *comm;
-  const struct ss_setting *setting;
-  const struct ss_cluster *cluster;
-  const struct ss_device *device;
-  const struct ss_input *input;
-  uint32_t repeats;
+  const struct ss_execution *what;
+  const struct ss_input *input; /* as it is executed */
   struct ss_arena *arena;
   struct ss_arena run; /* what one real run makes; the next one writes over it, into pages that are there */
   uint32_t servers;
@@ -51,7 +48,7 @@ static bool make_own(struct execution *x, struct ss_error *error) {
   x->own = ss_arena_alloc(x->arena, P, sizeof *x->own);
   if (!values || !x->own) return ss_fail_memory(error, "making gradients");
   for (uint32_t r = 0; r < P; r++) values[r] = r == x->comm->rank;
-  if (!ss_run_own(x->setting, x->input, (struct ss_own_content){.values = values}, x->arena, &all, error))
+  if (!ss_run_own(x->what->setting, x->input, (struct ss_own_content){.values = values}, x->arena, &all, error))
     return false;
   for (uint32_t r = 0; r < P; r++) {
     x->own[r] = all[r];
@@ -66,13 +63,13 @@ static bool make_own(struct execution *x, struct ss_error *error) {
 }
 
 static bool valued(const struct execution *x) {
-  return ss_scheme_valued(x->setting->scheme);
+  return ss_scheme_valued(x->what->setting->scheme);
 }
 
 /* All that can fail in one process alone. */
 static bool prepare(struct execution *x, struct ss_error *error) {
   uint32_t P = x->comm->size;
-  x->servers = ss_setting_servers(x->setting, ss_layout_of(x->cluster, P));
+  x->servers = ss_setting_servers(x->what->setting, ss_layout_of(x->what->cluster, P));
   x->executed = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->executed);
   x->simulated = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->simulated);
   if (!x->executed || !x->simulated) return ss_fail_memory(error, "counting bytes");
@@ -93,7 +90,7 @@ static bool prepare(struct execution *x, struct ss_error *error) {
  * together. Rows that are only a part of the sum (ps, pull rows; lookups) may be all that a scheme reports. */
 static bool covered(const struct execution *x, uint64_t *elements, uint64_t *rows, struct ss_error *error) {
   uint64_t counts[2] = {x->proof.covered, x->proof.listed};
-  if (ss_scheme_model_parallel(x->setting->scheme) &&
+  if (ss_scheme_model_parallel(x->what->setting->scheme) &&
       !ss_mpi_check(ss_wait_allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
     return false;
   *elements = counts[0];
@@ -113,8 +110,11 @@ static bool judge_sum(const struct execution *x, struct ss_executed *out, struct
 }
 
 static bool judge_values(struct execution *x, struct ss_executed *out, struct ss_error *error) {
-  struct ss_value_proof proof = {
-      .comm = x->comm, .setting = x->setting, .mass = &x->mass, .final = &x->final, .memory = &x->memory->executed};
+  struct ss_value_proof proof = {.comm = x->comm,
+                                 .setting = x->what->setting,
+                                 .mass = &x->mass,
+                                 .final = &x->final,
+                                 .memory = &x->memory->executed};
   if (!ss_values_prove(&proof, error)) return false;
   if (out->exact && !proof.good) memcpy(out->mismatch, proof.why, sizeof proof.why);
   out->exact = out->exact && proof.good;
@@ -139,10 +139,10 @@ static bool judge(struct execution *x, const struct ss_outcome *outcome, struct 
 }
 
 static struct ss_stage stage_of(const struct execution *x) {
-  return (struct ss_stage){.setting = x->setting,
+  return (struct ss_stage){.setting = x->what->setting,
                            .input = x->input,
                            .servers = x->servers,
-                           .per_node = x->cluster->gpus_per_node,
+                           .per_node = x->what->cluster->gpus_per_node,
                            .payloads = true};
 }
 
@@ -171,7 +171,7 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
   struct ss_state *memory = &x->memory->executed;
   struct ss_proof *proof = valued(x) ? NULL : &x->proof.proof;
   double times[SS_EXEC_REPEATS_MAX];
-  const uint32_t n = x->repeats;
+  const uint32_t n = x->what->repeats;
   if (proof && !ss_dense_proof_sum(&x->proof, error)) return false;
   if (!run_timed(x, NULL, &outcome, &out->announced, error)) return false;
   for (uint32_t i = 0; i < n; i++) {
@@ -202,11 +202,11 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   struct ss_engine engine;
   const struct ss_chunk *own;
   uint32_t P = x->comm->size;
-  if (!ss_run_own(x->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error)) return false;
-  if (!ss_engine_open(&engine, x->cluster, P, x->servers, error)) return false;
+  if (!ss_run_own(x->what->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error)) return false;
+  if (!ss_engine_open(&engine, x->what->cluster, P, x->servers, error)) return false;
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;
-  stage.device = x->device;
+  stage.device = x->what->device;
   stage.arena = x->arena;
   stage.own = own;
   stage.state = &x->memory->simulated;
@@ -249,14 +249,7 @@ static bool execute(struct execution *x, struct ss_executed *out, struct ss_erro
 
 bool ss_execute(const struct ss_communicator *comm, const struct ss_execution *what, struct ss_exec_memory *memory,
                 struct ss_arena *arena, struct ss_executed *out, struct ss_error *error) {
-  struct execution x = {.comm = comm,
-                        .setting = what->setting,
-                        .cluster = what->cluster,
-                        .device = what->device,
-                        .input = what->input,
-                        .repeats = what->repeats,
-                        .memory = memory,
-                        .arena = arena};
+  struct execution x = {.comm = comm, .what = what, .input = what->input, .memory = memory, .arena = arena};
   *out = (struct ss_executed){0};
   bool ok = execute(&x, out, error);
   ss_mpi_player_close(&x.player);

@@ -314,18 +314,12 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
 
 /* --- what the model takes as known ----------------------------------------------------------------------- */
 
-enum { POOLED_AT_ONCE = 1 << 24 };
-
 static bool pool(struct ss_player *player, uint64_t *numbers, uint64_t count, enum ss_pool how,
                  struct ss_error *error) {
   struct ss_mpi_player *p = (struct ss_mpi_player *)player;
   if (p->recalls) return recall(p, numbers, count * sizeof *numbers, error);
-  MPI_Op op = how == SS_POOL_SUM ? MPI_SUM : MPI_BOR;
-  for (uint64_t at = 0; at < count; at += POOLED_AT_ONCE) {
-    const int n = count - at < POOLED_AT_ONCE ? (int)(count - at) : POOLED_AT_ONCE;
-    const int code = ss_wait_allreduce(MPI_IN_PLACE, numbers + at, n, MPI_UINT64_T, op);
-    if (!ss_mpi_check(code, "telling all ranks what the model takes as known", error)) return false;
-  }
+  const int code = ss_wait_allreduce_table(numbers, count, MPI_UINT64_T, how == SS_POOL_SUM ? MPI_SUM : MPI_BOR);
+  if (!ss_mpi_check(code, "telling all ranks what the model takes as known", error)) return false;
   return remember(p, numbers, count * sizeof *numbers, error);
 }
 

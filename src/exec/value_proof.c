@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { COARSE_BITS = 11, BLOCK = 1 << 24 /* elements of one all-reduce */ };
+enum { COARSE_BITS = 11 };
 
 static int shift_of(const struct ss_input *input) {
   uint64_t most = 1;
@@ -36,20 +36,12 @@ bool ss_coarse_input(const struct ss_input *input, struct ss_grain *grain, struc
 
 /* --- nothing is lost ------------------------------------------------------------------------------------ */
 
-static bool sum_table(uint64_t *table, uint64_t rows, struct ss_error *error) {
-  for (uint64_t at = 0; at < rows; at += BLOCK) {
-    const int n = rows - at < BLOCK ? (int)(rows - at) : BLOCK;
-    const int code = ss_wait_allreduce(MPI_IN_PLACE, table + at, n, MPI_UINT64_T, MPI_SUM);
-    if (!ss_mpi_check(code, "summing the dense tensor", error)) return false;
-  }
-  return true;
-}
-
 /* All ranks end with the same: one of them says what was applied. */
 static bool conserved(struct ss_value_proof *p, struct ss_error *error) {
   struct ss_mass *mass = p->mass;
   ss_mass_settle(mass, p->comm->rank == 0 ? &p->final->chunk : NULL, p->memory);
-  if (!sum_table(mass->had, mass->rows, error)) return false;
+  const int code = ss_wait_allreduce_table(mass->had, mass->rows, MPI_UINT64_T, MPI_SUM);
+  if (!ss_mpi_check(code, "summing the dense tensor", error)) return false;
   for (uint64_t i = 0; p->good && i < mass->rows; i++) {
     if (mass->had[i] == 0) continue;
     p->good = false;
@@ -82,7 +74,6 @@ static bool alike(struct ss_value_proof *p, struct ss_error *error) {
 }
 
 bool ss_values_prove(struct ss_value_proof *p, struct ss_error *error) {
-
   p->why[0] = '\0';
   if (!alike(p, error)) return false;
   if (ss_scheme_estimates(p->setting->scheme) || !ss_setting_conserves(p->setting)) return true;

@@ -26,6 +26,16 @@ int ss_wait_allreduce(const void *in, void *out, int count, MPI_Datatype type, M
   return finish(MPI_Iallreduce(in, out, count, type, op, MPI_COMM_WORLD, &request), &request);
 }
 
+int ss_wait_allreduce_table(void *table, uint64_t count, MPI_Datatype type, MPI_Op op) {
+  enum { AT_ONCE = 1 << 24 };
+  int size, code = MPI_Type_size(type, &size);
+  for (uint64_t at = 0; code == MPI_SUCCESS && at < count; at += AT_ONCE) {
+    const int n = count - at < AT_ONCE ? (int)(count - at) : AT_ONCE;
+    code = ss_wait_allreduce(MPI_IN_PLACE, (char *)table + at * (uint64_t)size, n, type, op);
+  }
+  return code;
+}
+
 int ss_wait_bcast(void *data, int count, MPI_Datatype type, int root) {
   MPI_Request request;
   return finish(MPI_Ibcast(data, count, type, root, MPI_COMM_WORLD, &request), &request);

@@ -4,8 +4,11 @@
 #define SS_EXEC_WAITING_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 int ss_wait_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op);
+/* In place; tables of any length, a part after the other. */
+int ss_wait_allreduce_table(void *table, uint64_t count, MPI_Datatype type, MPI_Op op);
 int ss_wait_bcast(void *data, int count, MPI_Datatype type, int root);
 int ss_wait_barrier(void);
 int ss_wait_probe(int source, int tag, MPI_Message *message, MPI_Status *status);
