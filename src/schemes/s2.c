@@ -21,11 +21,6 @@ static const struct ss_option options[OPTIONS + 1] = {
     [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hashes, another one each iteration"},
 };
 
-/* Kept from iteration to iteration. */
-struct kept {
-  double mean; /* elements that a rank had in the iteration before, on average */
-};
-
 struct s2 {
   struct ss_run *run;
   struct ss_sketch sketch;
@@ -41,15 +36,15 @@ struct s2 {
 /* How many buckets, from the mean number of elements a rank had in the iteration before. */
 static bool choose_size(struct s2 *s, struct ss_error *error) {
   struct ss_run *run = s->run;
-  struct kept *kept = run->state->own;
+  double *before = run->state->own; /* the mean of the iteration before, kept until then */
   const uint64_t given = run->setting->value[BUCKETS];
   uint64_t sum = 0;
   for (uint32_t r = 0; r < run->ranks; r++)
     if (ss_run_resident(run, r)) sum += run->own[r].count;
   if (!ss_play_pool(run->play, &sum, 1, SS_POOL_SUM, error)) return false;
-  const double now = (double)sum / run->ranks, mean = run->state->iteration > 0 ? kept->mean : now;
+  const double now = (double)sum / run->ranks, mean = run->state->iteration > 0 ? *before : now;
   const double wanted = ceil(run->setting->real[LAMBDA] * mean / s->sketch.hashes);
-  kept->mean = now;
+  *before = now;
   s->sketch.buckets = given ? given : wanted > 1 ? (uint64_t)wanted : 1;
   s->buckets = s->sketch.hashes * s->sketch.buckets;
   return true;
@@ -240,7 +235,7 @@ const struct ss_scheme ss_scheme_s2 = {
     .source = "S2 Reducer §2",
     .options = options,
     .content = SS_SENDS_ESTIMATES,
-    .state_size = sizeof(struct kept),
+    .state_size = sizeof(double),
     .check = check,
     .run = run_s2,
 };

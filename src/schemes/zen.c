@@ -12,8 +12,6 @@
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 
-#include <math.h>
-
 static const char *const formats[] = {"hash-bitmap", "coo", "bitmap", "block", NULL};
 static const char *const balances[] = {"hash", "even", "sorted", NULL};
 enum plan { BALANCED, AUTO };

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "tensor/chunk.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Chunks are fixed by the input, so that what is counted and where it goes does not depend on the threads. */

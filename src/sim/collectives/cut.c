@@ -3,8 +3,6 @@
 #include "base/memory.h"
 #include "tensor/hash.h"
 
-#include <stdlib.h>
-
 static bool lasting(const struct ss_cut *cut, uint64_t **array, uint32_t count, struct ss_error *error) {
   *array = ss_arena_alloc(cut->lasting, count, sizeof **array);
   return *array ? true : ss_fail_memory(error, "cutting a tensor into parts");

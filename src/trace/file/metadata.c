@@ -37,7 +37,6 @@ static bool list_of(struct ss_node metadata, const char *key, struct ss_doc **ou
 
 static bool read_tensor(struct ss_trace *trace, struct ss_node node, struct ss_tensor *out, struct ss_error *error) {
   static const char *const keys[] = {"name", "rows", "row_width", "dtype", NULL};
-  static const char *const dtypes[] = {[SS_F32] = "F32", [SS_F16] = "F16", [SS_BF16] = "BF16", NULL};
   struct ss_node name, rows, width, dtype;
   const char *text;
   uint64_t elements;
@@ -48,7 +47,7 @@ static bool read_tensor(struct ss_trace *trace, struct ss_node node, struct ss_t
     return false;
   if (!ss_node_need(node, "row_width", &width, error) || !ss_node_count(width, 1, UINT32_MAX, &elements, error))
     return false;
-  if (!ss_node_need(node, "dtype", &dtype, error) || !ss_node_choice(dtype, dtypes, &choice, error)) return false;
+  if (!ss_node_need(node, "dtype", &dtype, error) || !ss_node_choice(dtype, ss_dtypes, &choice, error)) return false;
   out->row_width = (uint32_t)elements;
   out->dtype = (enum ss_dtype)choice;
   out->name = ss_trace_string(trace, text);

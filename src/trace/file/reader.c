@@ -2,7 +2,6 @@
 #include "trace/file/safetensors.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The entry's data in place, or a copy where the file has it at an address that its elements cannot be read from. */

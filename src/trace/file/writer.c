@@ -6,7 +6,6 @@
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum part { OFFSETS, ROWS, VALUES };
@@ -46,9 +45,9 @@ static bool add_count(cJSON *metadata, const char *key, uint64_t value) {
   return cJSON_AddStringToObject(metadata, key, text);
 }
 
-/* Metadata are strings: a list is stored as its JSON text. Takes over `list`. */
-static bool add_list(cJSON *metadata, const char *key, cJSON *list) {
-  char *text = list ? cJSON_PrintUnformatted(list) : NULL;
+/* Metadata are strings: a list is stored as its JSON text, if it was `made`. Takes over `list`. */
+static bool add_list(cJSON *metadata, const char *key, cJSON *list, bool made) {
+  char *text = made ? cJSON_PrintUnformatted(list) : NULL;
   const bool good = text && cJSON_AddStringToObject(metadata, key, text);
   cJSON_free(text);
   cJSON_Delete(list);
@@ -57,36 +56,28 @@ static bool add_list(cJSON *metadata, const char *key, cJSON *list) {
 
 static bool add_tensors(cJSON *metadata, const struct ss_trace *trace) {
   cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < trace->tensors; i++) {
+  bool good = list;
+  for (size_t i = 0; good && i < trace->tensors; i++) {
     const struct ss_tensor *tensor = &trace->tensor[i].tensor;
     cJSON *item = cJSON_CreateObject();
-    const bool good = item && cJSON_AddStringToObject(item, "name", tensor->name) &&
-                      cJSON_AddNumberToObject(item, "rows", (double)tensor->rows) &&
-                      cJSON_AddNumberToObject(item, "row_width", tensor->row_width) &&
-                      cJSON_AddStringToObject(item, "dtype", ss_dtype_name(tensor->dtype));
-    if (!good || !cJSON_AddItemToArray(list, item)) {
-      cJSON_Delete(item);
-      cJSON_Delete(list);
-      return false;
-    }
+    good = cJSON_AddItemToArray(list, item) && cJSON_AddStringToObject(item, "name", tensor->name) &&
+           cJSON_AddNumberToObject(item, "rows", (double)tensor->rows) &&
+           cJSON_AddNumberToObject(item, "row_width", tensor->row_width) &&
+           cJSON_AddStringToObject(item, "dtype", ss_dtype_name(tensor->dtype));
   }
-  return add_list(metadata, "tensors", list);
+  return add_list(metadata, "tensors", list, good);
 }
 
 static bool add_dense(cJSON *metadata, const struct ss_trace *trace) {
   if (!trace->dense_count) return true;
   cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < trace->dense_count; i++) {
+  bool good = list;
+  for (size_t i = 0; good && i < trace->dense_count; i++) {
     cJSON *item = cJSON_CreateObject();
-    const bool good = item && cJSON_AddStringToObject(item, "name", trace->dense[i].name) &&
-                      cJSON_AddNumberToObject(item, "bytes", (double)trace->dense[i].bytes);
-    if (!good || !cJSON_AddItemToArray(list, item)) {
-      cJSON_Delete(item);
-      cJSON_Delete(list);
-      return false;
-    }
+    good = cJSON_AddItemToArray(list, item) && cJSON_AddStringToObject(item, "name", trace->dense[i].name) &&
+           cJSON_AddNumberToObject(item, "bytes", (double)trace->dense[i].bytes);
   }
-  return add_list(metadata, "dense", list);
+  return add_list(metadata, "dense", list, good);
 }
 
 /* Printed by hand: a cJSON item for each of a million segments would take longer than writing the rows. */

@@ -4,7 +4,6 @@
 #include "trace/make/words.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { PAD = 0 };
 

@@ -3,7 +3,6 @@
 #include "trace/file/internal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* "B: WHAT is X; A has Y": the parts cannot be one trace. */

@@ -5,7 +5,6 @@
 #include "trace/make/zipf.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* Streams of random numbers under one seed. */
 enum { STREAM_LOOKUPS = 1, STREAM_SHUFFLE };

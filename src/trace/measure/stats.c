@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Beyond this many pairs of ranks, overlap is the mean over as many seeded ones. */
 enum { PAIRS_MOST = 100, PAIRS_SEED = 1 };
