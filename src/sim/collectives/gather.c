@@ -107,21 +107,43 @@ static bool take(struct ss_play *play, struct ss_gather *g, uint32_t at, const s
   return true;
 }
 
-/* One round in which position p of every group sends run(p) to to(p), described by functions of p and a step. */
+/* Who sends what in one round, by a position p of every group and a step. */
+enum pattern_kind {
+  AHEAD,      /* its own block to p + step */
+  ON,         /* the block that it got step - 1 rounds ago to p + 1 */
+  BEHIND,     /* the blocks that it has, its own first, to p - step */
+  TO_PARTNER, /* of the core: all that it stands for to p xor step */
+  FOLD_IN,    /* its own block to the odd one of its pair */
+  FOLD_OUT    /* the odd one all others to the even one */
+};
 struct pattern {
-  uint32_t senders; /* positions 0..senders-1 of the core send */
-  uint32_t (*from)(const struct pattern *, uint32_t p);
-  uint32_t (*to)(const struct pattern *, uint32_t p);
-  void (*run)(const struct pattern *, uint32_t p, uint32_t *first, uint32_t *count);
-  uint32_t size, step, blocks;
-  bool exchange;
+  enum pattern_kind kind;
+  uint32_t senders; /* positions 0..senders-1, of the core or of pairs, send */
+  uint32_t size, step;
   struct ss_fold fold;
 };
 
-static struct run run_of(const struct pattern *pattern, uint32_t group, uint32_t p) {
-  struct run run = {.group = group, .from = pattern->from(pattern, p), .to = pattern->to(pattern, p)};
-  pattern->run(pattern, p, &run.first, &run.count);
-  return run;
+/* Core position p stands for blocks [begin(p), begin(p + 1)). */
+static uint32_t begin(const struct ss_fold fold, uint32_t p) {
+  return p < fold.q ? 2 * p : p + fold.q;
+}
+
+static struct run run_of(const struct pattern *x, uint32_t group, uint32_t p) {
+  const uint32_t size = x->size, step = x->step, left = size - step;
+  uint32_t first, low;
+  switch (x->kind) {
+  case AHEAD: return (struct run){group, p, (p + step) % size, p, 1};
+  case ON: return (struct run){group, p, p + 1 == size ? 0 : p + 1, (p + 1 + left) % size, 1};
+  case BEHIND: return (struct run){group, p, (p + left) % size, p, step < left ? step : left};
+  case TO_PARTNER:
+    low = p & ~(step - 1);
+    first = begin(x->fold, low);
+    return (struct run){group, ss_fold_member(x->fold, p), ss_fold_member(x->fold, p ^ step), first,
+                        begin(x->fold, low + step) - first};
+  case FOLD_IN: return (struct run){group, 2 * p, 2 * p + 1, 2 * p, 1};
+  case FOLD_OUT: break;
+  }
+  return (struct run){group, 2 * p + 1, 2 * p, 2 * p + 1, size - 1};
 }
 
 static bool play_pattern(struct ss_play *play, struct ss_gather *g, const struct pattern *pattern, bool dependent,
@@ -132,8 +154,8 @@ static bool play_pattern(struct ss_play *play, struct ss_gather *g, const struct
       const struct run run = run_of(pattern, k, p);
       if (!put(play, g, n++, &run, error)) return false;
     }
-  if (!(pattern->exchange ? ss_play_exchange(play, n, dependent, g->wire, error)
-                          : ss_play_messages(play, n, dependent, g->wire, error)))
+  if (!(pattern->kind == AHEAD ? ss_play_exchange(play, n, dependent, g->wire, error)
+                               : ss_play_messages(play, n, dependent, g->wire, error)))
     return false;
   n = 0;
   for (uint32_t k = 0; k < g->groups.count; k++)
@@ -144,27 +166,13 @@ static bool play_pattern(struct ss_play *play, struct ss_gather *g, const struct
   return true;
 }
 
-static uint32_t from_self(const struct pattern *x, uint32_t p) {
-  (void)x;
-  return p;
-}
-static uint32_t to_ahead(const struct pattern *x, uint32_t p) {
-  return (p + x->step) % x->size;
-}
-static void run_own(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
-  (void)x;
-  *first = p;
-  *count = 1;
-}
-
 /* Without payloads, and when all ranks take part, a round in which everyone sends ahead needs no lists. */
 static bool shifts(const struct ss_play *play, const struct ss_gather *g) {
   return !play->payloads && g->groups.count == 1 && !g->groups.rank;
 }
 
 bool ss_allgather_direct(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_ahead, .run = run_own, .exchange = true};
-  x.size = g->groups.size;
+  struct pattern x = {.kind = AHEAD, .senders = g->groups.size, .size = g->groups.size};
   for (x.step = 1; x.step < x.size; x.step++) {
     const struct ss_messages ahead = {
         .count = x.size, .shift = x.step, .bytes = g->uniform ? NULL : g->bytes, .each = g->bytes[0]};
@@ -175,17 +183,8 @@ bool ss_allgather_direct(struct ss_play *play, struct ss_gather *g, struct ss_er
   return true;
 }
 
-static uint32_t to_next(const struct pattern *x, uint32_t p) {
-  return p + 1 == x->size ? 0 : p + 1;
-}
-static void run_ring(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
-  *first = (p + 1 + x->size - x->step) % x->size;
-  *count = 1;
-}
-
 bool ss_allgather_ring(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_next, .run = run_ring};
-  x.size = g->groups.size;
+  struct pattern x = {.kind = ON, .senders = g->groups.size, .size = g->groups.size};
   for (x.step = 1; x.step < x.size; x.step++) {
     const struct ss_messages ahead = {.count = x.size,
                                       .shift = 1,
@@ -198,61 +197,18 @@ bool ss_allgather_ring(struct ss_play *play, struct ss_gather *g, struct ss_erro
   return true;
 }
 
-static uint32_t to_behind(const struct pattern *x, uint32_t p) {
-  return (p + x->size - x->step) % x->size;
-}
-static void run_bruck(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
-  *first = p;
-  *count = x->step < x->size - x->step ? x->step : x->size - x->step;
-}
-
 bool ss_allgather_bruck(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct pattern x = {.senders = g->groups.size, .from = from_self, .to = to_behind, .run = run_bruck};
-  x.size = g->groups.size;
+  struct pattern x = {.kind = BEHIND, .senders = g->groups.size, .size = g->groups.size};
   for (x.step = 1; x.step < x.size; x.step *= 2)
     if (!play_pattern(play, g, &x, true, error)) return false;
   return true;
 }
 
-/* Recursive doubling. Core position p stands for blocks [begin(p), begin(p + 1)). */
-static uint32_t begin(const struct ss_fold fold, uint32_t p) {
-  return p < fold.q ? 2 * p : p + fold.q;
-}
-static uint32_t from_core(const struct pattern *x, uint32_t p) {
-  return ss_fold_member(x->fold, p);
-}
-static uint32_t to_partner(const struct pattern *x, uint32_t p) {
-  return ss_fold_member(x->fold, p ^ x->step);
-}
-static void run_aligned(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
-  uint32_t low = p & ~(x->step - 1);
-  *first = begin(x->fold, low);
-  *count = begin(x->fold, low + x->step) - *first;
-}
-static uint32_t even_of_pair(const struct pattern *x, uint32_t p) {
-  (void)x;
-  return 2 * p;
-}
-static uint32_t odd_of_pair(const struct pattern *x, uint32_t p) {
-  (void)x;
-  return 2 * p + 1;
-}
-static void run_even(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
-  (void)x;
-  *first = 2 * p;
-  *count = 1;
-}
-static void run_all_but_even(const struct pattern *x, uint32_t p, uint32_t *first, uint32_t *count) {
-  *first = 2 * p + 1;
-  *count = x->size - 1;
-}
-
 bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
   struct ss_fold fold = ss_fold_of(g->groups.size);
-  struct pattern in = {.senders = fold.q, .from = even_of_pair, .to = odd_of_pair, .run = run_even};
-  struct pattern core = {.senders = fold.Q, .from = from_core, .to = to_partner, .run = run_aligned, .fold = fold};
-  struct pattern out = {.senders = fold.q, .from = odd_of_pair, .to = even_of_pair, .run = run_all_but_even};
-  out.size = g->groups.size;
+  struct pattern in = {.kind = FOLD_IN, .senders = fold.q, .size = g->groups.size};
+  struct pattern core = {.kind = TO_PARTNER, .senders = fold.Q, .size = g->groups.size, .fold = fold};
+  struct pattern out = {.kind = FOLD_OUT, .senders = fold.q, .size = g->groups.size};
   if (fold.q > 0 && !play_pattern(play, g, &in, true, error)) return false;
   for (core.step = 1; core.step < fold.Q; core.step *= 2)
     if (!play_pattern(play, g, &core, true, error)) return false;
