@@ -13,18 +13,8 @@ static bool by_elements(const struct ss_summation *a) {
   return a->selector.selection.selects || ss_setting_by_elements(a->setting);
 }
 
-/* The option is there and stands at that choice. */
-static bool says(const struct ss_setting *setting, const char *option, const char *choice) {
-  for (size_t i = 0; setting->scheme->options && setting->scheme->options[i].name; i++) {
-    const struct ss_option *o = &setting->scheme->options[i];
-    if (o->kind == SS_OPTION_CHOICE && strcmp(o->name, option) == 0)
-      return strcmp(o->choices[setting->value[i]], choice) == 0;
-  }
-  return false;
-}
-
 static bool carries(const struct ss_setting *setting, struct ss_error *error) {
-  if (says(setting, "exchange", "lookups"))
+  if (ss_setting_says(setting, "exchange", "lookups"))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: exchange \"lookups\" carries no gradients: say \"both\" or \"gradients\"", setting->label);
   if (!ss_setting_coalesces(setting))
@@ -157,7 +147,7 @@ static bool collector_open(struct collector *c, struct ss_summation *a, bool ele
 
 /* Which rank answers for a column of a table that is cut by columns: the first column of its part. */
 static uint32_t first_column(const struct ss_summation *a, uint32_t column) {
-  if (!says(a->setting, "partition", "column")) return 0;
+  if (!ss_setting_says(a->setting, "partition", "column")) return 0;
   uint32_t first = 0;
   for (uint32_t r = 0; r < a->ranks; r++) {
     const uint32_t begin = (uint32_t)ss_share(a->width, a->ranks, r);
@@ -219,15 +209,9 @@ static bool make_own(struct ss_summation *a, const struct ss_input *input, const
       if (!units) return ss_fail_memory(error, "training a model");
       for (uint64_t i = 0; i < count; i++) units[i] = own[r].unit[i * a->width + column];
     }
-    chunk[r] = (struct ss_chunk){.rows = input->row[r],
-                                 .units = units ? units : input->value[r],
-                                 .kind = SS_CHUNK_VALUES,
-                                 .count = count,
-                                 .high = input->rows,
-                                 .width = input->width,
-                                 .stride = input->width,
-                                 .origin = r,
-                                 .distinct = true};
+    chunk[r] = ss_chunk_of_values(input->row[r], units ? units : input->value[r], count, 0, input->rows);
+    chunk[r].width = chunk[r].stride = input->width;
+    chunk[r].origin = r;
   }
   *out = chunk;
   return true;

@@ -213,7 +213,8 @@ static bool share_out(const struct oktopk *o, uint64_t *keep, struct ss_error *e
   for (uint32_t j = 0; j < P; j++) n += keep[j];
   SS_AUTO_FREE uint32_t *place = ss_alloc(n, sizeof *place);
   SS_AUTO_FREE uint64_t *units = ss_alloc_zero(n, sizeof *units);
-  struct ss_chunk all = {.rows = place, .marks = units, .count = n, .high = n, .width = 1}, kept;
+  const struct ss_chunk all = ss_chunk_of_values(place, (const int64_t *)units, n, 0, n);
+  struct ss_chunk kept;
   if (!place || !units) return ss_fail_memory(error, "finding a threshold");
   for (uint64_t i = 0; i < n; i++) place[i] = (uint32_t)i;
   for (uint32_t j = 0; j < P; end += keep[j++])

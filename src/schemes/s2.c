@@ -148,15 +148,7 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
   const struct ss_sketch_rows elements = {element, n, 1};
   ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
   for (uint64_t i = 0; i < n; i++) units[i] = llrint(estimate[i] / run->verdict->grain);
-  *out = (struct ss_chunk){.rows = element,
-                           .units = units,
-                           .kind = SS_CHUNK_VALUES,
-                           .count = n,
-                           .low = run->low,
-                           .high = run->high,
-                           .width = 1,
-                           .stride = 1,
-                           .distinct = true};
+  *out = ss_chunk_of_values(element, units, n, run->low, run->high);
   return true;
 }
 
@@ -176,18 +168,6 @@ static bool report(struct s2 *s, const struct ss_gather *gather, int64_t *bucket
     ss_run_sparse(run, r, &result, 0, NULL);
   }
   return true;
-}
-
-static bool all_reduce(struct s2 *s, struct ss_gather *gather, struct ss_error *error) {
-  struct ss_run *run = s->run;
-  struct ss_chunk *part = ss_arena_alloc(run->play->arena, run->ranks, sizeof *part);
-  if (!part) return ss_fail_memory(error, "adding sketches");
-  if (!ss_reduce_scatter_ring(run->play, &s->sum, part, error)) return false;
-  for (uint32_t r = 0; r < run->ranks; r++) {
-    part[r].origin = part[r].part = r;
-    ss_gather_set(gather, 0, r, &part[r]);
-  }
-  return ss_gather_seal(run->play, gather, error) && ss_allgather_ring(run->play, gather, error);
 }
 
 static bool run_s2(struct ss_run *run, struct ss_error *error) {
@@ -215,8 +195,7 @@ static bool run_s2(struct ss_run *run, struct ss_error *error) {
   if (!s.packed || !buckets || !bitmap) return ss_fail_memory(error, "making sketches");
   for (uint32_t r = 0; r < run->ranks; r++)
     if (ss_run_resident(run, r) && !encode(&s, r, buckets, bitmap, error)) return false;
-  if (!ss_gather_open(&gather, s.sum.groups, &s.wire, error)) return false;
-  bool ok = all_reduce(&s, &gather, error) && report(&s, &gather, buckets, bitmap, error);
+  bool ok = ss_allreduce_ring(run->play, &s.sum, &gather, error) && report(&s, &gather, buckets, bitmap, error);
   ss_gather_close(&gather);
   return ok;
 }

@@ -62,15 +62,9 @@ struct selecting {
 };
 
 static struct ss_chunk own_of(const struct ss_input *in, uint32_t r) {
-  return (struct ss_chunk){.rows = in->row[r],
-                           .units = in->value[r],
-                           .kind = SS_CHUNK_VALUES,
-                           .count = in->count[r],
-                           .high = in->rows,
-                           .width = 1,
-                           .stride = 1,
-                           .origin = r,
-                           .distinct = true};
+  struct ss_chunk own = ss_chunk_of_values(in->row[r], in->value[r], in->count[r], 0, in->rows);
+  own.origin = r;
+  return own;
 }
 
 /* The elements of the largest blocks. */

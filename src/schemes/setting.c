@@ -48,29 +48,27 @@ static bool read_option(struct ss_node node, const struct ss_option *option, uin
   return false;
 }
 
+/* A member that may be absent; *out is then what it was. */
+static bool read_choice(struct ss_node parent, const char *key, const char *const *choices, size_t *out,
+                        struct ss_error *error) {
+  const struct ss_node node = ss_node_get(parent, key);
+  return !ss_node_present(node) || ss_node_choice(node, choices, out, error);
+}
+
 bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
   static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL},
                            *const hierarchies[] = {"none", "shard", "leader", NULL};
-  struct ss_node bytes = ss_node_get(node, "index_bytes"), grain = ss_node_get(node, "granularity"),
-                 size = ss_node_get(node, "sizes"), hierarchy = ss_node_get(node, "hierarchy");
-  uint64_t count;
-  size_t choice;
-  if (ss_node_present(bytes)) {
-    if (!ss_node_count(bytes, 0, 16, &count, error)) return false;
-    out->index_bytes = (uint32_t)count;
-  }
-  if (ss_node_present(grain)) {
-    if (!ss_node_choice(grain, grains, &choice, error)) return false;
-    out->element = choice == 1;
-  }
-  if (ss_node_present(size)) {
-    if (!ss_node_choice(size, sizes, &choice, error)) return false;
-    out->exchange_sizes = choice == 1;
-  }
-  if (ss_node_present(hierarchy)) {
-    if (!ss_node_choice(hierarchy, hierarchies, &choice, error)) return false;
-    out->hierarchy = (enum ss_hierarchy)choice;
-  }
+  const struct ss_node bytes = ss_node_get(node, "index_bytes");
+  uint64_t count = out->index_bytes;
+  size_t grain = out->element, size = out->exchange_sizes, hierarchy = (size_t)out->hierarchy;
+  if ((ss_node_present(bytes) && !ss_node_count(bytes, 0, 16, &count, error)) ||
+      !read_choice(node, "granularity", grains, &grain, error) || !read_choice(node, "sizes", sizes, &size, error) ||
+      !read_choice(node, "hierarchy", hierarchies, &hierarchy, error))
+    return false;
+  out->index_bytes = (uint32_t)count;
+  out->element = grain == 1;
+  out->exchange_sizes = size == 1;
+  out->hierarchy = (enum ss_hierarchy)hierarchy;
   return true;
 }
 
@@ -139,6 +137,19 @@ static int number_of(const struct ss_scheme *scheme, const char *option) {
 const uint64_t *ss_setting_find(const struct ss_setting *setting, const char *option) {
   const int number = number_of(setting->scheme, option);
   return number < 0 ? NULL : &setting->value[number];
+}
+
+void ss_setting_choose(struct ss_setting *setting, const char *option, const char *choice) {
+  const int number = number_of(setting->scheme, option);
+  const struct ss_option *o = &setting->scheme->options[number];
+  setting->value[number] = (uint64_t)o->default_value;
+  for (uint64_t i = 0; choice && o->choices[i]; i++)
+    if (strcmp(o->choices[i], choice) == 0) setting->value[number] = i;
+}
+
+bool ss_setting_says(const struct ss_setting *setting, const char *option, const char *choice) {
+  const int number = number_of(setting->scheme, option);
+  return number >= 0 && strcmp(setting->scheme->options[number].choices[setting->value[number]], choice) == 0;
 }
 
 bool ss_setting_given(const struct ss_setting *setting, const char *option) {

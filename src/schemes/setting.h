@@ -54,6 +54,10 @@ bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct 
  * the scheme has no such option. */
 const uint64_t *ss_setting_find(const struct ss_setting *setting, const char *option);
 bool ss_setting_given(const struct ss_setting *setting, const char *option);
+/* The option is there, and stands at that choice. */
+bool ss_setting_says(const struct ss_setting *setting, const char *option, const char *choice);
+/* Puts an option that is there to that choice; NULL: to its default. */
+void ss_setting_choose(struct ss_setting *setting, const char *option, const char *choice);
 
 /* --- what follows from a setting ------------------------------------------------------------------------ */
 

@@ -70,6 +70,20 @@ static inline float ss_contribution_value(uint64_t mark, uint32_t column) {
   return (float)(ss_mix(mark, column) >> 60) + 1.0f;
 }
 
+/* Distinct elements out of [low, high) with their values: rows[count] ascending, units[count]. */
+static inline struct ss_chunk ss_chunk_of_values(const uint32_t *rows, const int64_t *units, uint64_t count,
+                                                 uint64_t low, uint64_t high) {
+  return (struct ss_chunk){.rows = rows,
+                           .units = units,
+                           .kind = SS_CHUNK_VALUES,
+                           .count = count,
+                           .low = low,
+                           .high = high,
+                           .width = 1,
+                           .stride = 1,
+                           .distinct = true};
+}
+
 /* Entry range of the rows in [low, high), by binary search: *first and the count returned. `rows` is not NULL. */
 uint64_t ss_chunk_find(const struct ss_chunk *chunk, uint64_t low, uint64_t high, uint64_t *first);
 /* The view of `chunk` on rows [low, high). A chunk of counts only is taken to be spread evenly. */

@@ -44,19 +44,6 @@ static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error
 
 /* --- the two exchanges of a table that is cut over ranks -------------------------------------------------- */
 
-static void set_choice(struct ss_setting *setting, const char *option, const char *choice) {
-  const struct ss_option *o = setting->scheme->options;
-  for (size_t i = 0; o[i].name; i++)
-    for (size_t k = 0; strcmp(o[i].name, option) == 0 && o[i].choices[k]; k++)
-      if (strcmp(o[i].choices[k], choice) == 0) setting->value[i] = k;
-}
-
-static void reset_option(struct ss_setting *setting, const char *option) {
-  const struct ss_option *o = setting->scheme->options;
-  for (size_t i = 0; o[i].name; i++)
-    if (strcmp(o[i].name, option) == 0) setting->value[i] = (uint64_t)o[i].default_value;
-}
-
 static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_error *error) {
   static const char *const ours[] = {"exchange", "gather_ids"};
   s->exchanges = ss_setting_find(&s->sparse, "exchange") != NULL;
@@ -67,9 +54,9 @@ static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_
                           i == 0 ? "both exchanges are played, each as a task of its own: leave it out"
                                  : "ids are prefetched while the iteration before is computed: leave it out");
   s->lookups = s->sparse;
-  set_choice(&s->sparse, "exchange", "gradients");
-  set_choice(&s->lookups, "exchange", "lookups");
-  reset_option(&s->lookups, "coalesce");
+  ss_setting_choose(&s->sparse, "exchange", "gradients");
+  ss_setting_choose(&s->lookups, "exchange", "lookups");
+  ss_setting_choose(&s->lookups, "coalesce", NULL);
   return true;
 }
 

@@ -135,6 +135,10 @@ struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, u
 /* units = P. Step s: r sends part (r - s) mod P to r + 1, which adds its own; r ends with part r in part[r]. */
 bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
                             struct ss_error *error) SS_MUST_CHECK;
+/* units = P. The same, and a ring all-gather of the parts, in a gather that is the caller's to be closed, also after
+ * a failure. Part r is known to come from r. */
+bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_gather *gather,
+                       struct ss_error *error) SS_MUST_CHECK;
 /* units = Q, the power of two not above P. Recursive halving, then doubling. whole[p] is what p contributes (all
  * units, without content where p does not live here), and in the end the sum that it holds. */
 bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,

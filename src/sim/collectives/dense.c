@@ -141,6 +141,21 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
   return ok;
 }
 
+bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_gather *gather,
+                       struct ss_error *error) {
+  const uint32_t size = sum->groups.size;
+  struct ss_chunk *part = ss_arena_alloc(play->arena, size, sizeof *part);
+  *gather = (struct ss_gather){0};
+  if (!part) return ss_fail_memory(error, "cutting a tensor into parts");
+  if (!ss_reduce_scatter_ring(play, sum, part, error) || !ss_gather_open(gather, sum->groups, sum->wire, error))
+    return false;
+  for (uint32_t r = 0; r < size; r++) {
+    part[r].origin = r;
+    ss_gather_set(gather, 0, r, &part[r]);
+  }
+  return ss_gather_seal(play, gather, error) && ss_allgather_ring(play, gather, error);
+}
+
 /* The even ranks of folded pairs hand their whole tensor to the odd ones. */
 static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold, struct ss_chunk *whole,
                     struct ss_error *error) {
