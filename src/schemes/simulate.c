@@ -142,13 +142,6 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   return ok;
 }
 
-static void per_rank(const struct ss_engine *engine, struct ss_outcome *out) {
-  for (uint32_t r = 0; out->rank_sent && r < engine->ranks; r++) {
-    out->rank_sent[r] = ss_engine_sent(engine, r);
-    out->rank_received[r] = ss_engine_received(engine, r);
-  }
-}
-
 static bool needs_payloads(const struct ss_setting *setting, const struct ss_world *world, struct ss_layout layout) {
   return world->verify || ss_scheme_valued(setting->scheme) || setting->hierarchy ||
          ss_setting_traits(setting, layout).lists || (world->device && world->device->counted);
@@ -175,12 +168,15 @@ static bool judged_run(struct ss_stage *stage, bool verify, struct ss_outcome *o
   return ok;
 }
 
-/* The tallies of all clusters, for a caller who wants them. */
+/* The tallies of all clusters, and what each rank sent, for a caller who wants them. */
 static void take_tallies(const struct ss_engines *engines, const struct ss_tally *tallies, uint32_t count,
                          struct ss_outcome *out) {
   out->tally = tallies[0];
   for (uint32_t i = 0; out->tallies && i < count; i++) out->tallies[i] = tallies[i];
-  per_rank(&engines->engine[0], out);
+  for (uint32_t r = 0; out->rank_sent && r < engines->engine->ranks; r++) {
+    out->rank_sent[r] = ss_engine_sent(engines->engine, r);
+    out->rank_received[r] = ss_engine_received(engines->engine, r);
+  }
 }
 
 bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,

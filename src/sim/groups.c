@@ -19,6 +19,11 @@
 #endif
 #ifdef FIBERS
 #include <sanitizer/common_interface_defs.h>
+#define LEAVING(fiber, stack, size) __sanitizer_start_switch_fiber(fiber, stack, size)
+#define ARRIVED(fiber, stack, size) __sanitizer_finish_switch_fiber(fiber, stack, size)
+#else /* nobody has to be told of a switch from stack to stack */
+#define LEAVING(fiber, stack, size) ((void)(fiber), (void)(stack), (void)(size))
+#define ARRIVED(fiber, stack, size) ((void)(fiber), (void)(stack), (void)(size))
 #endif
 
 /* Bytes of a coroutine's stack, a whole number of pages; only what is touched becomes memory. */
@@ -66,13 +71,9 @@ struct conductor {
 
 static void switch_to(struct conductor *c, struct member *m) {
   c->next = m;
-#ifdef FIBERS
-  __sanitizer_start_switch_fiber(&c->fiber, m->stack, STACK);
-#endif
+  LEAVING(&c->fiber, m->stack, STACK);
   swapcontext(&c->here, &m->context);
-#ifdef FIBERS
-  __sanitizer_finish_switch_fiber(c->fiber, NULL, NULL);
-#endif
+  ARRIVED(c->fiber, NULL, NULL);
 }
 
 /* Gives control until the member wants a round played, or is through. */
@@ -88,24 +89,16 @@ static void enter(struct conductor *c, struct member *m) {
 }
 
 static void leave(struct member *m, bool for_good) {
-#ifdef FIBERS
-  __sanitizer_start_switch_fiber(for_good ? NULL : &m->fiber, m->conductor->stack, m->conductor->stack_size);
-#else
-  (void)for_good;
-#endif
+  LEAVING(for_good ? NULL : &m->fiber, m->conductor->stack, m->conductor->stack_size);
   swapcontext(&m->context, &m->conductor->here);
-#ifdef FIBERS
-  __sanitizer_finish_switch_fiber(m->fiber, &m->conductor->stack, &m->conductor->stack_size);
-#endif
+  ARRIVED(m->fiber, &m->conductor->stack, &m->conductor->stack_size);
 }
 
 /* makecontext passes ints: the conductor's address comes in two halves. */
 static void begin(unsigned high, unsigned low) {
   struct conductor *c = (struct conductor *)(((uintptr_t)high << 32) | low); // NOLINT(performance-no-int-to-ptr)
   struct member *m = c->next;
-#ifdef FIBERS
-  __sanitizer_finish_switch_fiber(NULL, &c->stack, &c->stack_size);
-#endif
+  ARRIVED(NULL, &c->stack, &c->stack_size);
   m->ok = c->body(c->context, m->number, &m->play, &m->error);
   m->round = NULL;
   leave(m, true);
@@ -146,6 +139,7 @@ static bool resident(const struct ss_player *player, uint32_t endpoint) {
 
 /* The rounds that are wanted now, dependent or not, as one. */
 struct merged {
+  struct ss_arena arena; /* of what follows */
   struct ss_messages messages;
   struct ss_round round;
   uint32_t *from, *to;
@@ -180,24 +174,15 @@ static void put_round(struct merged *all, const struct member *m) {
         (struct ss_computation){outside(m->group, round->after[i].endpoint), round->after[i].seconds};
 }
 
-static void merged_free(struct merged *all) {
-  free(all->from);
-  free(all->to);
-  free(all->bytes);
-  free(all->payloads);
-  free(all->kernels);
-  free(all->settled);
-}
-
 /* Room for the largest rounds of all members at once. */
 static bool open_merged(struct merged *all, const struct conductor *c) {
   for (uint32_t k = 0; k < c->count; k++) all->capacity += c->member[k].play.capacity;
-  all->from = ss_alloc(all->capacity, sizeof *all->from);
-  all->to = ss_alloc(all->capacity, sizeof *all->to);
-  all->bytes = ss_alloc(all->capacity, sizeof *all->bytes);
-  all->payloads = ss_alloc(all->capacity, sizeof *all->payloads);
-  all->kernels = ss_alloc(all->capacity, sizeof *all->kernels);
-  all->settled = ss_alloc(c->play->ranks + c->play->servers, sizeof *all->settled);
+  all->from = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->from);
+  all->to = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->to);
+  all->bytes = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->bytes);
+  all->payloads = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->payloads);
+  all->kernels = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->kernels);
+  all->settled = ss_arena_alloc(&all->arena, c->play->ranks + c->play->servers, sizeof *all->settled);
   return all->from && all->to && all->bytes && all->payloads && all->kernels && all->settled;
 }
 
@@ -374,7 +359,7 @@ static bool conduct(struct conductor *c, struct ss_error *error) {
   bool good = open_merged(&all, c) || ss_fail_memory(error, "playing groups at once");
   for (uint32_t k = 0; good && k < c->count; k++) enter(c, &c->member[k]);
   while (good && play_rounds(c, &all)) continue;
-  merged_free(&all);
+  ss_arena_free(&all.arena);
   for (uint32_t k = 0; good && k < c->count; k++) {
     good = c->member[k].ok;
     if (!good && error) *error = c->member[k].error;

@@ -17,15 +17,18 @@ static bool same_selection(const struct ss_selection *a, const struct ss_selecti
          a->block == b->block;
 }
 
-static bool same(const struct ss_carried *a, const struct ss_carried *b) {
-  return a->ranks == b->ranks && a->lookups == b->lookups && a->bytes == b->bytes && a->share == b->share &&
-         a->dtype == b->dtype && ss_setting_same(&a->setting, &b->setting) && same_selection(&a->select, &b->select);
+/* But for what is looked up. */
+static bool same_but_lookups(const struct ss_carried *a, const struct ss_carried *b) {
+  return a->ranks == b->ranks && a->bytes == b->bytes && a->share == b->share && a->dtype == b->dtype &&
+         ss_setting_same(&a->setting, &b->setting) && same_selection(&a->select, &b->select);
 }
 
 bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried, uint32_t *out,
                        struct ss_error *error) {
   for (*out = 0; *out < d->count; ++*out)
-    if (same(&d->duration[*out].carried, carried)) return true;
+    if (d->duration[*out].carried.lookups == carried->lookups &&
+        same_but_lookups(&d->duration[*out].carried, carried))
+      return true;
   if (!ss_grow(d->duration, d->capacity, (size_t)d->count + 1)) return ss_fail_memory(error, "listing simulations");
   d->duration[d->count++] = (struct ss_duration){.carried = *carried, .sampled = 1};
   return true;
@@ -146,9 +149,8 @@ static uint64_t scaled(uint64_t k, double sampled, uint64_t n) {
 }
 
 static void scale_k(struct sample *sample, struct ss_selection *select, uint64_t n) {
-  const struct ss_option *o = sample->setting.scheme->options;
-  for (size_t i = 0; o && o[i].name; i++)
-    if (strcmp(o[i].name, "k") == 0) sample->setting.value[i] = scaled(sample->setting.value[i], sample->sampled, n);
+  uint64_t *k = &sample->setting.value[SS_K];
+  if (sample->setting.scheme->content == SS_SENDS_LARGEST) *k = scaled(*k, sample->sampled, n);
   select->k = scaled(select->k, sample->sampled, n);
 }
 
@@ -253,10 +255,9 @@ static bool same_kernels(const struct ss_device *a, const struct ss_device *b, d
 /* Would both send the same? */
 static bool joins(const struct group *g, const struct ss_durations *of, const struct ss_duration *d, double *pace) {
   const struct ss_carried *a = &g->duration[0]->carried, *b = &d->carried;
-  return a->ranks == b->ranks && a->bytes == b->bytes && a->share == b->share && a->dtype == b->dtype &&
-         g->of[0]->verify == of->verify && g->of[0]->cluster.gpus_per_node == of->cluster.gpus_per_node &&
-         same_kernels(&g->of[0]->device, &of->device, pace) && ss_setting_same(&a->setting, &b->setting) &&
-         same_selection(&a->select, &b->select) && ss_lookups_same(a->lookups, b->lookups);
+  return g->of[0]->verify == of->verify && g->of[0]->cluster.gpus_per_node == of->cluster.gpus_per_node &&
+         same_kernels(&g->of[0]->device, &of->device, pace) && same_but_lookups(a, b) &&
+         ss_lookups_same(a->lookups, b->lookups);
 }
 
 /* A duration that another has already, on the same network. */

@@ -82,18 +82,24 @@ static bool sum_pile(struct scatter *x, uint32_t rank, uint32_t part, struct ss_
   return true;
 }
 
+/* Room for `more` chunks behind what a pile has. */
+static bool grow(const struct scatter *x, struct pile *pile, uint32_t more, struct ss_error *error) {
+  struct ss_chunk *both = ss_arena_alloc(x->play->arena, pile->count + more, sizeof *both);
+  if (!both) return ss_fail_memory(error, "receiving parts");
+  memcpy(both, pile->chunk, pile->count * sizeof *both);
+  pile->chunk = both;
+  return true;
+}
+
 /* In another process: only how many chunks there are, and whose. */
 static bool take_elsewhere(struct scatter *x, uint32_t from, uint32_t to, uint32_t first, uint32_t count,
                            struct ss_error *error) {
   for (uint32_t j = first; !x->incremental && j < first + count; j++) {
     const struct pile *theirs = pile_of(x, from, j);
     struct pile *mine = pile_of(x, to, j);
-    struct ss_chunk *both = ss_arena_alloc(x->play->arena, mine->count + theirs->count, sizeof *both);
-    if (!both) return ss_fail_memory(error, "receiving parts");
-    memcpy(both, mine->chunk, mine->count * sizeof *both);
+    if (!grow(x, mine, theirs->count, error)) return false;
     for (uint32_t i = 0; i < theirs->count; i++)
-      both[mine->count + i] = (struct ss_chunk){.origin = theirs->chunk[i].origin, .part = j};
-    *mine = (struct pile){both, mine->count + theirs->count};
+      mine->chunk[mine->count++] = (struct ss_chunk){.origin = theirs->chunk[i].origin, .part = j};
   }
   return true;
 }
@@ -113,21 +119,17 @@ static bool take(struct scatter *x, uint32_t at, uint32_t first, uint32_t count,
   for (uint32_t j = 0; j < count; j++) {
     const uint32_t part = first + j, expected = pile_of(x, from, part)->count;
     struct pile *mine = pile_of(x, to, part);
-    struct ss_chunk *both = ss_arena_alloc(play->arena, mine->count + expected, sizeof *both);
-    if (!both) return ss_fail_memory(error, "receiving parts");
-    memcpy(both, mine->chunk, mine->count * sizeof *both);
-    uint32_t n = mine->count;
+    if (!grow(x, mine, expected, error)) return false;
     for (uint32_t i = 0; i < expected && used < payload->count; i++, used++) {
       const struct ss_chunk *got = &payload->chunks[used];
       const uint32_t origin = x->incremental ? from : pile_of(x, from, part)->chunk[i].origin;
       if (got->part != part || got->origin != origin)
         ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", to, got->part,
                          got->origin, part, origin);
-      both[n++] = *got;
+      mine->chunk[mine->count++] = *got;
     }
-    *mine = (struct pile){both, n};
-    if (!x->incremental || n == 1) continue;
-    if (!sum_pile(x, to, part, &both[0], error)) return false;
+    if (!x->incremental || mine->count == 1) continue;
+    if (!sum_pile(x, to, part, &mine->chunk[0], error)) return false;
     mine->count = 1;
   }
   return true;
