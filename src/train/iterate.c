@@ -76,20 +76,28 @@ static uint64_t gating(const struct ss_task *task, struct operation o) {
   return task->kind == SS_TASK_LOOKUPS ? o.iteration : o.iteration - 1;
 }
 
-static bool all_done(const struct player *p, const uint32_t *task, uint32_t count, struct operation o) {
-  for (uint32_t i = 0; i < count; i++)
-    if (p->done[task[i]] <= gating(&p->t->task[task[i]], o)) return false;
-  return true;
+/* Tasks that the operation waits for, besides the operation before it. */
+struct gates {
+  const uint32_t *task;
+  uint32_t count;
+};
+
+static struct gates gates_of(const struct player *p, const struct stream *s, struct operation o) {
+  const struct ss_timetable *t = p->t;
+  const uint32_t *first = t->gates.first + o.module;
+  if (o.kind == SS_SPAN_FORWARD) return (struct gates){t->gates.task + first[0], first[1] - first[0]};
+  if (o.kind == SS_SPAN_SPLIT || s->place > 0 || o.iteration == 0) return (struct gates){NULL, 0};
+  return (struct gates){t->before_backward, t->befores};
 }
 
 static bool may_start(const struct player *p, const struct stream *s, struct operation o) {
   const struct ss_timetable *t = p->t;
-  const uint32_t *first = t->gates.first;
-  if (o.kind == SS_SPAN_BACKWARD)
-    return s->place > 0 || o.iteration == 0 || all_done(p, t->before_backward, t->befores, o);
-  if (o.kind == SS_SPAN_SPLIT) return true;
-  if (t->policy.schedule == SS_FIFO && p->gradients_done < o.iteration * t->gradients) return false;
-  return all_done(p, t->gates.task + first[o.module], first[o.module + 1] - first[o.module], o);
+  const struct gates gates = gates_of(p, s, o);
+  if (o.kind == SS_SPAN_FORWARD && t->policy.schedule == SS_FIFO && p->gradients_done < o.iteration * t->gradients)
+    return false;
+  for (uint32_t i = 0; i < gates.count; i++)
+    if (p->done[gates.task[i]] <= gating(&t->task[gates.task[i]], o)) return false;
+  return true;
 }
 
 /* --- spans ---------------------------------------------------------------------------------------------- */
@@ -107,19 +115,17 @@ static int64_t record(struct player *p, struct ss_span span) {
 /* Of what an operation waited for, what ended last; the operation before it wins ties. */
 static int64_t predecessor(const struct player *p, const struct stream *s, struct operation o) {
   const struct ss_timetable *t = p->t;
-  const bool backward = o.kind == SS_SPAN_BACKWARD;
-  const uint32_t *task = backward ? t->before_backward : t->gates.task + t->gates.first[o.module];
-  uint32_t count = backward ? t->befores : t->gates.first[o.module + 1] - t->gates.first[o.module];
+  const struct gates gates = gates_of(p, s, o);
   int64_t best = s->last;
   double ended = s->ended;
-  if (o.kind == SS_SPAN_SPLIT || (backward && (s->place > 0 || o.iteration == 0))) return best;
-  for (uint32_t i = 0; i < count; i++) {
-    const struct instance *x = &p->instance[2 * task[i] + gating(&t->task[task[i]], o) % 2];
+  for (uint32_t i = 0; i < gates.count; i++) {
+    const uint32_t task = gates.task[i];
+    const struct instance *x = &p->instance[2 * task + gating(&t->task[task], o) % 2];
     if (x->ended <= ended) continue;
     best = x->span;
     ended = x->ended;
   }
-  if (t->policy.schedule == SS_FIFO && !backward && t->gradients > 0) {
+  if (t->policy.schedule == SS_FIFO && o.kind == SS_SPAN_FORWARD && t->gradients > 0) {
     const struct instance *x = &p->instance[p->last_gradient];
     if (x->ended > ended) best = x->span;
   }

@@ -72,30 +72,24 @@ static bool check_offsets(const struct ss_trace *trace, const struct ss_tensor_d
   return true;
 }
 
-/* Fixed chunks: threads share them out, and a maximum does not depend on the order. */
-enum { CHUNK = 1 << 20 };
-
-static uint64_t largest32(const uint32_t *rows, uint64_t count) {
-  uint32_t largest = 0;
-  const int64_t chunks = (int64_t)((count + CHUNK - 1) / CHUNK);
-#pragma omp parallel for reduction(max : largest) if (chunks > 1)
-  for (int64_t chunk = 0; chunk < chunks; chunk++) {
-    const uint64_t begin = (uint64_t)chunk * CHUNK, end = count - begin < CHUNK ? count : begin + CHUNK;
-    uint32_t most = 0;
-    for (uint64_t i = begin; i < end; i++) most = rows[i] > most ? rows[i] : most;
-    largest = most > largest ? most : largest;
-  }
-  return largest;
+/* The largest of the ids [begin, end), seen as unsigned. */
+static uint64_t largest_between(const struct ss_tensor_data *t, uint64_t begin, uint64_t end) {
+  uint32_t most32 = 0;
+  uint64_t most64 = 0;
+  if (t->rows32)
+    for (uint64_t i = begin; i < end; i++) most32 = t->rows32[i] > most32 ? t->rows32[i] : most32;
+  else
+    for (uint64_t i = begin; i < end; i++) most64 = (uint64_t)t->rows64[i] > most64 ? (uint64_t)t->rows64[i] : most64;
+  return most32 | most64;
 }
 
-static uint64_t largest64(const int64_t *rows, uint64_t count) {
+/* Fixed chunks: threads share them out, and a maximum does not depend on the order. */
+static uint64_t largest(const struct ss_tensor_data *t) {
+  enum { CHUNK = 1 << 20 };
   uint64_t largest = 0;
-  const int64_t chunks = (int64_t)((count + CHUNK - 1) / CHUNK);
-#pragma omp parallel for reduction(max : largest) if (chunks > 1)
-  for (int64_t chunk = 0; chunk < chunks; chunk++) {
-    const uint64_t begin = (uint64_t)chunk * CHUNK, end = count - begin < CHUNK ? count : begin + CHUNK;
-    uint64_t most = 0;
-    for (uint64_t i = begin; i < end; i++) most = (uint64_t)rows[i] > most ? (uint64_t)rows[i] : most;
+#pragma omp parallel for reduction(max : largest) if (t->total > CHUNK)
+  for (uint64_t begin = 0; begin < t->total; begin += CHUNK) {
+    const uint64_t most = largest_between(t, begin, t->total - begin < CHUNK ? t->total : begin + CHUNK);
     largest = most > largest ? most : largest;
   }
   return largest;
@@ -121,8 +115,7 @@ bool ss_trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct s
   const struct ss_tensor_data *t = &trace->tensor[tensor];
   if (!check_offsets(trace, t, error)) return false;
   if (t->total == 0) return true;
-  const uint64_t largest = t->rows32 ? largest32(t->rows32, t->total) : largest64(t->rows64, t->total);
   /* Seen as unsigned, a negative id is large; in a tensor of more than 2^31 rows, still at least 2^31. */
   const uint64_t limit = t->rows_signed && t->tensor.rows > INT32_MAX ? (uint64_t)INT32_MAX + 1 : t->tensor.rows;
-  return largest < limit || fail_id(trace, t, error);
+  return largest(t) < limit || fail_id(trace, t, error);
 }

@@ -27,20 +27,6 @@ static bool in_word(unsigned char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-static void count_text(const char *text, size_t size, struct ss_words *out) {
-  bool inside = false, line_has_word = false;
-  for (size_t i = 0; i < size; i++) {
-    const bool letter = in_word((unsigned char)text[i]);
-    if (letter && !inside) {
-      out->tokens++;
-      if (!line_has_word) out->lines++;
-      line_has_word = true;
-    }
-    if (text[i] == '\n') line_has_word = false;
-    inside = letter;
-  }
-}
-
 static bool grow_slots(struct table *table) {
   const uint64_t slots = table->slots ? table->slots * 2 : 1 << 12;
   uint32_t *grown = ss_alloc_zero(slots, sizeof *grown);
@@ -88,30 +74,33 @@ static bool number_of(struct table *table, const char *spelling, size_t length, 
   return true;
 }
 
-static bool fill_tokens(const char *text, size_t size, struct table *table, struct ss_words *out) {
-  uint64_t token = 0, line = 0;
+/* Counts tokens and lines, and with a table, once there is room for them, lists them. */
+static bool scan(const char *text, size_t size, struct table *table, struct ss_words *out) {
   bool line_has_word = false;
+  out->tokens = out->lines = 0;
   for (size_t i = 0; i < size; i++) {
     if (text[i] == '\n') line_has_word = false;
     if (!in_word((unsigned char)text[i])) continue;
     const size_t begin = i;
     while (i + 1 < size && in_word((unsigned char)text[i + 1])) i++;
-    if (!line_has_word) out->line[line++] = token;
+    if (table && !line_has_word) out->line[out->lines] = out->tokens;
+    out->lines += !line_has_word;
     line_has_word = true;
-    if (!number_of(table, text + begin, i + 1 - begin, &out->token[token++])) return false;
+    if (table && !number_of(table, text + begin, i + 1 - begin, &out->token[out->tokens])) return false;
+    out->tokens++;
   }
-  out->line[line] = token;
-  out->distinct = (uint32_t)table->words;
   return true;
 }
 
 bool ss_words_read(const char *text, size_t size, struct ss_words *out) {
   struct table table = {0};
   *out = (struct ss_words){0};
-  count_text(text, size, out);
+  bool good = scan(text, size, NULL, out);
   out->token = ss_alloc(out->tokens, sizeof *out->token);
   out->line = ss_alloc(out->lines + 1, sizeof *out->line);
-  const bool good = out->token && out->line && fill_tokens(text, size, &table, out);
+  good = good && out->token && out->line && scan(text, size, &table, out);
+  if (good) out->line[out->lines] = out->tokens;
+  out->distinct = (uint32_t)table.words;
   free(table.slot);
   free(table.word);
   free(table.pool);

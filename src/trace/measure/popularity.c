@@ -7,7 +7,6 @@
 #include <gsl/gsl_multimin.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* Integrals over q are sums over even steps of its logit: popularities from 2e-9 to 1 - 2e-9. */
 enum { NODES = 801 };
@@ -38,25 +37,22 @@ struct fitting {
   double *once;                        /* [ranks + 1][NODES] chance that j ranks have a row in an iteration */
   double *weight, *sum_once, *sum_ever;
   double log_scale; /* of the weights */
+  struct ss_arena arena;
 };
 
 static void fitting_free(struct fitting *f) {
   if (f->rule) gsl_integration_glfixed_table_free(f->rule);
-  free(f->choose);
-  free(f->once);
-  free(f->weight);
-  free(f->sum_once);
-  free(f->sum_ever);
+  ss_arena_free(&f->arena);
 }
 
 static bool fitting_init(struct fitting *f, const struct ss_incidence *window, uint64_t iterations) {
   const uint32_t n = window->ranks;
   *f = (struct fitting){.window = window, .iterations = iterations};
-  f->choose = ss_alloc((size_t)n + 1, sizeof *f->choose);
-  f->once = ss_alloc((size_t)n + 1, NODES * sizeof *f->once);
-  f->weight = ss_alloc(NODES, sizeof *f->weight);
-  f->sum_once = ss_alloc((size_t)n + 1, sizeof *f->sum_once);
-  f->sum_ever = ss_alloc((size_t)n + 1, sizeof *f->sum_ever);
+  f->choose = ss_arena_alloc(&f->arena, (size_t)n + 1, sizeof *f->choose);
+  f->once = ss_arena_alloc(&f->arena, (size_t)n + 1, NODES * sizeof *f->once);
+  f->weight = ss_arena_alloc(&f->arena, NODES, sizeof *f->weight);
+  f->sum_once = ss_arena_alloc(&f->arena, (size_t)n + 1, sizeof *f->sum_once);
+  f->sum_ever = ss_arena_alloc(&f->arena, (size_t)n + 1, sizeof *f->sum_ever);
   if (iterations > PLAIN) f->rule = gsl_integration_glfixed_table_alloc(REST);
   if (!f->choose || !f->once || !f->weight || !f->sum_once || !f->sum_ever || (iterations > PLAIN && !f->rule)) {
     fitting_free(f);
