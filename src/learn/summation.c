@@ -117,7 +117,7 @@ static bool collect(struct ss_proof *proof, const struct ss_chunk *chunk, uint32
   return !again || chunk->count == count_there(c, chunk->low, chunk->high);
 }
 
-/* Dense payloads carry lists here, and parameters are not looked up by value. */
+/* Dense payloads carry lists here. */
 static bool no_units(struct ss_proof *proof, const struct ss_chunk *chunk, uint32_t units) {
   (void)proof;
   (void)chunk;
@@ -125,16 +125,9 @@ static bool no_units(struct ss_proof *proof, const struct ss_chunk *chunk, uint3
   return false;
 }
 
-static bool no_parameters(struct ss_proof *proof, const struct ss_chunk *chunk, uint32_t column) {
-  (void)proof;
-  (void)chunk;
-  (void)column;
-  return true;
-}
-
 static bool collector_open(struct collector *c, struct ss_summation *a, bool elements, struct ss_error *error) {
   const uint64_t all = a->rows * a->width;
-  *c = (struct collector){.proof = {.sparse = collect, .dense = no_units, .parameters = no_parameters},
+  *c = (struct collector){.proof = {.sparse = collect, .dense = no_units},
                           .width = elements ? 1 : a->width,
                           .unit = ss_arena_alloc(&a->arena, all, sizeof *c->unit),
                           .there = ss_arena_alloc(&a->arena, all, 1)};

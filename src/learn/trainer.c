@@ -55,7 +55,8 @@ static bool open_table(struct ss_learner *l, int table, struct ss_error *error) 
 
 bool ss_learner_open(const struct ss_learn_task *task, const struct ss_setting *setting, struct ss_learner *out,
                      struct ss_error *error) {
-  *out = (struct ss_learner){.task = task, .setting = setting, .ranks = ss_trace_ranks(task->text), .sound = true};
+  *out = (struct ss_learner){.task = task, .setting = setting, .ranks = ss_trace_ranks(task->text)};
+  out->curve = (struct ss_curve){.setting = setting, .sound = true};
   if (!fits(task, setting, error)) return false;
   out->memory = ss_alloc_zero(2 * (size_t)out->ranks, sizeof *out->memory);
   if (!out->memory) return ss_fail_memory(error, "training a model");
@@ -290,13 +291,14 @@ bool ss_learner_split(struct ss_learner *l, uint64_t step, const struct ss_gradi
 /* --- updates -------------------------------------------------------------------------------------------- */
 
 static void note(struct ss_learner *l, const struct ss_added *added) {
-  l->sent += added->sent_max;
+  struct ss_curve *curve = &l->curve;
   l->sums++;
-  l->energy += added->energy;
-  l->energy_lost += added->energy_lost;
-  l->error_l2 += added->error_l2;
-  if (l->sound && !added->sound) memcpy(l->mismatch, added->mismatch, sizeof l->mismatch);
-  l->sound = l->sound && added->sound;
+  curve->sent += (double)added->sent_max;
+  curve->energy += added->energy;
+  curve->energy_lost += added->energy_lost;
+  curve->error_l2 += added->error_l2;
+  if (curve->sound && !added->sound) memcpy(curve->mismatch, added->mismatch, sizeof curve->mismatch);
+  curve->sound = curve->sound && added->sound;
 }
 
 bool ss_learner_update(struct ss_learner *l, const struct ss_gradients *gradients, enum ss_part part,
@@ -338,8 +340,8 @@ static bool update(struct ss_learner *l, uint64_t step, const struct ss_gradient
          ss_learner_update(l, &prior, SS_PRIOR, error);
 }
 
-static bool run_steps(struct ss_learner *l, const struct ss_learn_watch *watch, struct ss_curve *out,
-                      struct ss_error *error) {
+static bool run_steps(struct ss_learner *l, const struct ss_learn_watch *watch, struct ss_error *error) {
+  struct ss_curve *out = &l->curve;
   struct pending pending = {.any = false};
   for (uint64_t step = 0; step < l->task->steps; step++) {
     struct ss_gradients gradients;
@@ -358,17 +360,19 @@ static bool run_steps(struct ss_learner *l, const struct ss_learn_watch *watch, 
 bool ss_learn(const struct ss_learn_task *task, const struct ss_setting *setting, const struct ss_learn_watch *watch,
               struct ss_curve *out, struct ss_error *error) {
   struct ss_learner learner;
-  *out = (struct ss_curve){.setting = setting, .loss = ss_alloc(task->steps, sizeof *out->loss)};
-  bool good = out->loss != NULL || ss_fail_memory(error, "keeping a curve");
-  if (!good) return false;
-  good = ss_learner_open(task, setting, &learner, error) && run_steps(&learner, watch, out, error);
+  struct ss_curve *curve = &learner.curve;
+  double *loss = ss_alloc(task->steps, sizeof *loss);
+  *out = (struct ss_curve){0};
+  if (!loss) return ss_fail_memory(error, "keeping a curve");
+  bool good = ss_learner_open(task, setting, &learner, error);
+  curve->loss = loss;
+  good = good && run_steps(&learner, watch, error);
   const double sums = learner.sums > 0 ? (double)learner.sums : 1;
-  out->sent = out->steps > 0 ? (double)learner.sent / (double)out->steps : 0;
-  out->energy = learner.energy / sums;
-  out->energy_lost = learner.energy_lost / sums;
-  out->error_l2 = learner.error_l2 / sums;
-  out->sound = learner.sound;
-  memcpy(out->mismatch, learner.mismatch, sizeof out->mismatch);
+  curve->sent = curve->steps > 0 ? curve->sent / (double)curve->steps : 0;
+  curve->energy /= sums;
+  curve->energy_lost /= sums;
+  curve->error_l2 /= sums;
+  *out = *curve;
   ss_learner_close(&learner);
   if (!good) ss_curve_free(out);
   return good;

@@ -41,6 +41,20 @@ struct ss_gradients {
   bool finite;                     /* false: too large for exact sums, or not a number; there are no units then */
 };
 
+/* What a training amounted to. */
+struct ss_curve {
+  const struct ss_setting *setting;
+  double *loss;   /* [steps] before each step's update */
+  uint64_t steps; /* that were made: fewer than wanted when the training diverged */
+  double sent;    /* B a step, of the rank that sends most; both tables */
+  double energy;  /* means over steps and tables, as in ss_outcome */
+  double energy_lost;
+  double error_l2;
+  bool diverged;      /* gradients left the range of exact sums, or became no numbers */
+  bool sound;         /* every sum was: see ss_added */
+  char mismatch[160]; /* why not, when not */
+};
+
 struct ss_learner {
   const struct ss_learn_task *task;
   const struct ss_setting *setting;
@@ -52,13 +66,8 @@ struct ss_learner {
   bool scaled[SS_TABLES];                      /* chosen at the first gradient that is not zero */
   struct ss_learn_memory *memory;              /* [2 * ranks] of odd and even steps */
   struct ss_arena arena[2];                    /* likewise */
-
-  /* what its updates amounted to */
-  uint64_t sent;                        /* B: sum over steps and tables of the most that a rank sent */
-  uint64_t sums;                        /* tables added up */
-  double energy, energy_lost, error_l2; /* sums over them */
-  bool sound;                           /* all of them were */
-  char mismatch[160];
+  struct ss_curve curve;                       /* so far: sums, of which ss_learn makes means */
+  uint64_t sums;                               /* tables added up */
 };
 
 /* Checks that course and scheme fit. The learner is the caller's, to be closed (also after a failure). */
@@ -77,19 +86,6 @@ bool ss_learner_update(struct ss_learner *learner, const struct ss_gradients *gr
                        struct ss_error *error) SS_MUST_CHECK;
 
 /* --- curves --------------------------------------------------------------------------------------------- */
-
-struct ss_curve {
-  const struct ss_setting *setting;
-  double *loss;   /* [steps] before each step's update */
-  uint64_t steps; /* that were made: fewer than wanted when the training diverged */
-  double sent;    /* B a step, of the rank that sends most; both tables */
-  double energy;  /* means over steps and tables, as in ss_outcome */
-  double energy_lost;
-  double error_l2;
-  bool diverged;      /* gradients left the range of exact sums, or became no numbers */
-  bool sound;         /* every sum was: see ss_added */
-  char mismatch[160]; /* why not, when not */
-};
 
 /* Told of every step's gradients, before they are added up. */
 struct ss_learn_watch {

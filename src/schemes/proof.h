@@ -15,7 +15,8 @@ struct ss_proof {
   bool (*sparse)(struct ss_proof *proof, const struct ss_chunk *chunk, uint32_t column, const struct ss_chunk *only);
   /* A summed part of a dense tensor of `units` proof units. */
   bool (*dense)(struct ss_proof *proof, const struct ss_chunk *chunk, uint32_t units);
-  /* Looked-up parameters: columns from `column` on of the rows that the chunk lists. */
+  /* Looked-up parameters, where chunks have floats: columns from `column` on of the rows that the chunk lists. NULL:
+   * they have none. */
   bool (*parameters)(struct ss_proof *proof, const struct ss_chunk *chunk, uint32_t column);
 };
 

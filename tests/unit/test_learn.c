@@ -674,7 +674,7 @@ static struct aftermath without(const struct ss_learn_task *task, const struct s
   assert_true(ss_learner_update(&l, &g, SS_WHOLE, &error));
   after.messages = loser.seen;
   after.to = loser.to;
-  after.sound = l.sound;
+  after.sound = l.curve.sound;
   for (uint64_t e = 0; e < task->shape.vocab * task->shape.width; e++) {
     uint64_t bits;
     memcpy(&bits, &l.model.table[SS_TABLE_INPUT][e], sizeof bits);
