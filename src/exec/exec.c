@@ -86,25 +86,18 @@ static bool prepare(struct execution *x, struct ss_error *error) {
   return ss_mpi_player_open(&x->player, x->comm, x->servers, &x->run, error);
 }
 
-/* Whether the proof was asked about all there is: a rank's own copy, or for a table cut over ranks all their shares
- * together. Rows that are only a part of the sum (ps, pull rows; lookups) may be all that a scheme reports. */
-static bool covered(const struct execution *x, uint64_t *elements, uint64_t *rows, struct ss_error *error) {
-  uint64_t counts[2] = {x->proof.covered, x->proof.listed};
-  if (ss_scheme_model_parallel(x->what->setting->scheme) &&
-      !ss_mpi_check(ss_wait_allreduce(MPI_IN_PLACE, counts, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
-    return false;
-  *elements = counts[0];
-  *rows = counts[1];
-  return true;
-}
-
+/* The proof must have been asked about all there is: a rank's own copy, or for a table cut over ranks all their
+ * shares together. Rows that are only a part of the sum (ps, pull rows; lookups) may be all that a scheme reports. */
 static bool judge_sum(const struct execution *x, struct ss_executed *out, struct ss_error *error) {
-  uint64_t elements, rows, all = x->input->rows * x->input->width;
-  if (!covered(x, &elements, &rows, error)) return false;
-  if (out->exact && x->comm->size > 1 && elements < all && (elements > 0 || rows == 0)) {
+  uint64_t asked[2] = {x->proof.covered, x->proof.listed};
+  const uint64_t all = x->input->rows * x->input->width;
+  if (ss_scheme_model_parallel(x->what->setting->scheme) &&
+      !ss_mpi_check(ss_wait_allreduce(MPI_IN_PLACE, asked, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
+    return false;
+  if (out->exact && x->comm->size > 1 && asked[0] < all && (asked[0] > 0 || asked[1] == 0)) {
     out->exact = false;
     (void)snprintf(out->mismatch, sizeof out->mismatch, "only %llu of %llu elements were compared",
-                   (unsigned long long)elements, (unsigned long long)all);
+                   (unsigned long long)asked[0], (unsigned long long)all);
   }
   return true;
 }
