@@ -35,10 +35,11 @@ static bool read_kept(struct ss_workload *w, struct ss_node node, const char **o
   return *out ? true : short_of_memory(error);
 }
 
-static bool read_time(struct ss_node parent, const char *key, double *out, struct ss_error *error) {
+/* Members that may be absent: *out stays as it is then. */
+static bool read_number(struct ss_node parent, const char *key, enum ss_dimension dimension, double *out,
+                        struct ss_error *error) {
   struct ss_node node = ss_node_get(parent, key);
-  *out = 0;
-  return !ss_node_present(node) || ss_node_nonnegative(node, SS_TIME, out, error);
+  return !ss_node_present(node) || ss_node_nonnegative(node, dimension, out, error);
 }
 
 static bool read_count(struct ss_node parent, const char *key, uint64_t low, uint64_t high, uint64_t *out,
@@ -100,11 +101,6 @@ static bool read_tensors(struct ss_workload *w, struct ss_node node, struct ss_f
   return true;
 }
 
-static bool read_ratio(struct ss_node parent, const char *key, double *out, struct ss_error *error) {
-  struct ss_node node = ss_node_get(parent, key);
-  return !ss_node_present(node) || ss_node_nonnegative(node, SS_RATIO, out, error);
-}
-
 static bool read_synth(struct ss_node node, struct ss_module *m, enum ss_dtype dtype, struct ss_error *error) {
   static const char *const known[] = {"lookups", "zipf", "hot", "hot_rows", "ids", "seed", NULL};
   static const char *const ids[] = {"shuffled", "popularity", NULL};
@@ -120,7 +116,7 @@ static bool read_synth(struct ss_node node, struct ss_module *m, enum ss_dtype d
   s->dtype = dtype;
   if (!ss_node_keys(node, known, error) || !ss_node_need(node, "lookups", &lookups, error) ||
       !ss_node_count(lookups, 1, UINT64_C(1) << 40, &s->tokens, error) ||
-      !read_ratio(node, "zipf", &s->zipf, error) || !read_ratio(node, "hot", &s->hot, error) ||
+      !read_number(node, "zipf", SS_RATIO, &s->zipf, error) || !read_number(node, "hot", SS_RATIO, &s->hot, error) ||
       !read_count(node, "hot_rows", 0, UINT32_MAX, &s->hot_rows, error) ||
       (ss_node_present(order) && !ss_node_choice(order, ids, &choice, error)) ||
       !read_count(node, "seed", 0, UINT64_C(1) << 53, &s->seed, error))
@@ -217,7 +213,8 @@ static bool read_module(struct reading *r, struct ss_node node, struct ss_module
     return false;
   m->embedding = choice == 0;
   if (!ss_node_keys(node, m->embedding ? of_tables : of_dense, error) ||
-      !read_time(node, "forward_s", &m->forward, error) || !read_time(node, "backward_s", &m->backward, error))
+      !read_number(node, "forward_s", SS_TIME, &m->forward, error) ||
+      !read_number(node, "backward_s", SS_TIME, &m->backward, error))
     return false;
   if (!(m->embedding ? read_table(r, node, m, error) : read_dense(r, node, m, error))) return false;
   return note_estimates(r, ss_node_get(node, "source"), m->name, error);
@@ -343,8 +340,7 @@ static bool check_order(const struct reading *r, struct sorting *s, struct ss_er
 static bool read_head(struct ss_node node, struct ss_workload *w, struct ss_error *error) {
   static const char *const known[] = {"name",    "summary", "dtype", "tokens", "iterations",
                                       "modules", "source",  "notes", NULL};
-  struct ss_node name, summary = ss_node_get(node, "summary"), dtype = ss_node_get(node, "dtype"),
-                       tokens = ss_node_get(node, "tokens"), iterations = ss_node_get(node, "iterations");
+  struct ss_node name, summary = ss_node_get(node, "summary"), dtype = ss_node_get(node, "dtype");
   size_t choice = SS_F32;
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "a workload is an object with \"modules\"");
   if (!ss_node_keys(node, known, error) || !ss_node_need(node, "name", &name, error) ||
@@ -354,8 +350,8 @@ static bool read_head(struct ss_node node, struct ss_workload *w, struct ss_erro
   w->tokens = NAN;
   if ((ss_node_present(summary) && !read_kept(w, summary, &w->summary, error)) ||
       (ss_node_present(dtype) && !ss_node_choice(dtype, ss_dtypes, &choice, error)) ||
-      (ss_node_present(tokens) && !ss_node_nonnegative(tokens, SS_NUMBER, &w->tokens, error)) ||
-      (ss_node_present(iterations) && !ss_node_count(iterations, 1, 1u << 20, &w->iterations, error)))
+      !read_number(node, "tokens", SS_NUMBER, &w->tokens, error) ||
+      !read_count(node, "iterations", 1, 1u << 20, &w->iterations, error))
     return false;
   w->dtype = (enum ss_dtype)choice;
   return true;
