@@ -75,12 +75,12 @@ static inline struct ss_chunk ss_chunk_of_values(const uint32_t *rows, const int
                                                  uint64_t low, uint64_t high) {
   return (struct ss_chunk){.rows = rows,
                            .units = units,
-                           .kind = SS_CHUNK_VALUES,
                            .count = count,
                            .low = low,
                            .high = high,
                            .width = 1,
                            .stride = 1,
+                           .kind = SS_CHUNK_VALUES,
                            .distinct = true};
 }
 
