@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cost/link_log.h"
 #include "report/calibration.h"
-#include "study/processes.h"
+#include "share/share.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -8,8 +8,8 @@
 
 #include "report/exec.h"
 #include "schemes/simulate.h"
+#include "share/share.h"
 #include "study/identity.h"
-#include "study/processes.h"
 
 #include <gsl/gsl_sort_double.h>
 #include <inttypes.h>

@@ -2,9 +2,9 @@
 #include "cli/command.h"
 #include "report/baseline.h"
 #include "report/results.h"
+#include "share/share.h"
 #include "study/baselines.h"
 #include "study/journal.h"
-#include "study/processes.h"
 #include "study/results_read.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "report/train.h"
-#include "study/processes.h"
+#include "share/share.h"
 #include "study/training.h"
 
 struct arguments {

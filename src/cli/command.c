@@ -6,7 +6,7 @@
 #include "base/suggest.h"
 #include "cli/progress.h"
 #include "exec/launch.h"
-#include "study/processes.h"
+#include "share/share.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,13 @@
 #include "study/study.h"
 
+#include "base/json_text.h"
+#include "share/share.h"
 #include "study/compute.h"
-#include "study/identity.h"
-#include "study/processes.h"
-#include "study/run_shared.h"
+#include "study/results_read.h"
 
-#include <math.h>
+#include <cjson/cJSON.h>
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,18 +198,109 @@ static bool compute_all(struct run *run, struct ss_error *error) {
   return false;
 }
 
-static bool finished(void *context, size_t group, struct ss_error *error) {
-  struct run *run = context;
-  return finish_group(run, &run->groups.group[group], error);
+/* --- all processes of mpirun ---------------------------------------------------------------------------- */
+
+static void *open_worker(void *context, unsigned threads) {
+  struct ss_worker *worker = ss_alloc_zero(1, sizeof *worker);
+  (void)context;
+  if (worker) worker->inputs.budget = SS_INPUTS_ROOM / threads;
+  return worker;
 }
 
-/* All processes take part. */
+static void close_worker(void *worker) {
+  ss_worker_free(worker);
+  free(worker);
+}
+
+/* A group's points travel as a list in JSON, as they are written to the journal. */
+static void *compute_shared(void *context, void *worker, size_t item, size_t *size, struct ss_error *error) {
+  const struct run *run = context;
+  const struct ss_job_group *group = &run->groups.group[item];
+  if (!ss_group_compute(&run->all, group, worker, error)) return NULL;
+  cJSON *list = cJSON_CreateArray();
+  bool good = list;
+  for (uint32_t i = 0; i < group->count; i++) {
+    struct ss_result *p = &run->all.results[group->job[i]];
+    good = good && cJSON_AddItemToArray(list, ss_result_json(p));
+    ss_result_free_arrays(p);
+  }
+  char *text = good ? ss_json_exact(list, false) : NULL;
+  cJSON_Delete(list);
+  if (text) *size = strlen(text);
+  else (void)ss_fail_memory(error, "sharing results");
+  return text;
+}
+
+static bool read_points(const struct run *run, const struct ss_job_group *group, struct ss_node list,
+                        struct ss_error *error) {
+  const struct ss_run_options *options = run->all.options;
+  struct ss_node n = ss_node_first(list);
+  if (!ss_node_is_array(list) || ss_node_size(list) != group->count)
+    return ss_node_fail(list, error, "expected a list of %u points", group->count);
+  for (uint32_t i = 0; i < group->count; i++, n = ss_node_next(n)) {
+    const struct ss_job *job = &run->all.jobs[group->job[i]];
+    struct ss_result *p = &run->all.results[group->job[i]];
+    ss_result_begin(p, job);
+    ss_result_add_texts(p, job, run->all.costs);
+    if (!ss_result_alike(n, p)) ss_result_begin(p, job); /* its form could not be computed, and stays unnamed */
+    if (!ss_result_read(n, options->per_rank, options->per_iteration, p, error)) return false;
+  }
+  return true;
+}
+
+static bool finished(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
+  struct run *run = context;
+  const struct ss_job_group *group = &run->groups.group[item];
+  struct ss_doc *doc;
+  if (!ss_doc_parse("the result of a rank", bytes, size, &doc, error)) return false;
+  const bool good = read_points(run, group, ss_doc_root(doc), error);
+  ss_doc_free(doc);
+  return good && finish_group(run, group, error);
+}
+
+/* So many are named; the others are counted. */
+enum { NAMED = 4, NAME_SIZE = 128 };
+
+static void name_point(const struct ss_job *job, char *text) {
+  char *at = job->at && job->at->child ? cJSON_PrintUnformatted(job->at) : NULL;
+  snprintf(text, NAME_SIZE, "%s on %u ranks%s%s", job->setting.label, job->ranks, at ? " at " : "", at ? at : "");
+  free(at);
+}
+
+static void missing(void *context, const bool *done, struct ss_error *error) {
+  const struct run *run = context;
+  char names[NAMED * (NAME_SIZE + 2)] = "", name[NAME_SIZE];
+  size_t count = 0;
+  for (size_t g = 0; g < run->groups.count; g++)
+    for (uint32_t i = 0; !done[g] && i < run->groups.group[g].count; i++) {
+      name_point(&run->all.jobs[run->groups.group[g].job[i]], name);
+      if (count < NAMED)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", count ? ", " : "", name);
+      count++;
+    }
+  (void)ss_fail(error, error->status, "%s; %zu of %zu points are missing: %s%s", error->text, count, run->all.count,
+                names, count > NAMED ? ", ..." : "");
+  if (run->listener && run->listener->stopped) run->listener->stopped(run->listener, error);
+}
+
 static bool share(struct run *run, struct ss_error *error) {
-  struct ss_points_share share = {
-      .all = &run->all, .groups = &run->groups, .listener = run->listener, .finished = finished, .context = run};
-  if (!ss_points_same(&share, error) || !open_run(run, error)) return false;
-  const bool ok = ss_points_share(&share, error);
-  if (ss_processes_first(run->all.options->comm)) ss_watcher_end(run->all.options->watcher);
+  const struct ss_run_options *options = run->all.options;
+  const struct ss_identity all = ss_jobs_identity(run->all.jobs, run->all.count);
+  const uint64_t numbers[] = {all.high, all.low, options->per_rank, options->per_iteration};
+  if (!ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error) || !open_run(run, error))
+    return false;
+  const struct ss_shared_work work = {.context = run,
+                                      .count = run->groups.count,
+                                      .what = "groups of points",
+                                      .jobs = options->jobs,
+                                      .patience = options->patience,
+                                      .open_worker = open_worker,
+                                      .close_worker = close_worker,
+                                      .compute = compute_shared,
+                                      .finished = finished,
+                                      .missing = missing};
+  const bool ok = ss_communicator_share(options->comm, &work, error);
+  if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
   return ok;
 }
 

@@ -1,5 +1,3 @@
-#include "study/processes.h"
-
 #include "exec/launch.h"
 #include "share/share.h"
 
