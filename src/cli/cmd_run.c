@@ -5,7 +5,6 @@
 #include "share/share.h"
 #include "study/baselines.h"
 #include "study/journal.h"
-#include "study/results_read.h"
 
 #include <stddef.h>
 #include <string.h>

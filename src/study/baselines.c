@@ -2,6 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "study/identity.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -10,31 +11,28 @@
 
 /* --- which point is which --------------------------------------------------------------------------------- */
 
-struct keyed {
-  char *key; /* the JSON of what makes a point the same one */
-  const struct ss_result *point;
-  struct ss_node stored;
-  size_t place;
-  bool met;
-};
-
-struct list {
-  struct keyed *entry;
+struct stored {
+  struct ss_keyed *keyed; /* [count] sorted */
+  struct ss_node *node;   /* [count] by place */
+  bool *met;              /* likewise */
   size_t count;
 };
 
-static char *key_of(const char *label, double ranks, const char *tensor, const cJSON *at) {
+static bool key_of(const char *label, double ranks, const char *tensor, const cJSON *at, struct ss_identity *out,
+                   struct ss_error *error) {
   cJSON *list = cJSON_CreateArray();
   cJSON_AddItemToArray(list, cJSON_CreateString(label));
   cJSON_AddItemToArray(list, cJSON_CreateNumber(ranks));
   cJSON_AddItemToArray(list, cJSON_CreateString(tensor));
   cJSON_AddItemToArray(list, at ? cJSON_Duplicate(at, 1) : cJSON_CreateObject());
-  char *text = list ? ss_json_exact(list, false) : NULL;
+  SS_AUTO_FREE char *text = list ? ss_json_exact(list, false) : NULL;
   cJSON_Delete(list);
-  return text;
+  if (!text) return ss_fail_memory(error, "comparing results");
+  *out = ss_text_identity(text);
+  return true;
 }
 
-static bool stored_key(struct ss_node node, char **key, struct ss_error *error) {
+static bool stored_key(struct ss_node node, struct ss_identity *key, struct ss_error *error) {
   struct ss_node label, ranks, tensor, at;
   const char *name, *of;
   uint64_t count;
@@ -44,36 +42,27 @@ static bool stored_key(struct ss_node node, char **key, struct ss_error *error) 
       !ss_node_need(node, "at", &at, error))
     return false;
   if (!ss_node_is_object(at)) return ss_node_fail(at, error, "expected an object: a place in the sweep");
-  *key = key_of(name, (double)count, of, at.at);
-  return *key || ss_fail_memory(error, "comparing results");
+  return key_of(name, (double)count, of, at.at, key, error);
 }
 
-static int by_key(const void *a, const void *b) {
-  const struct keyed *x = a, *y = b;
-  const int order = strcmp(x->key, y->key);
-  return order ? order : x->place < y->place ? -1 : x->place > y->place;
+static void free_stored(struct stored *stored) {
+  free(stored->keyed);
+  free(stored->node);
+  free(stored->met);
 }
 
-static int by_place(const void *a, const void *b) {
-  const struct keyed *x = a, *y = b;
-  return x->place < y->place ? -1 : x->place > y->place;
-}
-
-static void free_list(struct list *list) {
-  for (size_t i = 0; list->entry && i < list->count; i++) free(list->entry[i].key);
-  free(list->entry);
-}
-
-static bool list_stored(struct ss_node points, struct list *out, struct ss_error *error) {
-  out->entry = ss_alloc_zero(ss_node_size(points), sizeof *out->entry);
-  if (!out->entry) return ss_fail_memory(error, "comparing results");
-  for (struct ss_node n = ss_node_first(points); ss_node_present(n); n = ss_node_next(n)) {
-    struct keyed *k = &out->entry[out->count];
-    *k = (struct keyed){.stored = n, .place = out->count};
-    if (!stored_key(n, &k->key, error)) return false;
-    out->count++;
+static bool list_stored(struct ss_node points, struct stored *out, struct ss_error *error) {
+  const size_t count = ss_node_size(points);
+  *out = (struct stored){.keyed = ss_alloc(count, sizeof *out->keyed),
+                         .node = ss_alloc(count, sizeof *out->node),
+                         .met = ss_alloc_zero(count, sizeof *out->met)};
+  if (!out->keyed || !out->node || !out->met) return ss_fail_memory(error, "comparing results");
+  for (struct ss_node n = ss_node_first(points); ss_node_present(n); n = ss_node_next(n), out->count++) {
+    out->keyed[out->count].place = out->count;
+    out->node[out->count] = n;
+    if (!stored_key(n, &out->keyed[out->count].key, error)) return false;
   }
-  qsort(out->entry, out->count, sizeof *out->entry, by_key);
+  ss_keyed_sort(out->keyed, out->count);
   return true;
 }
 
@@ -112,27 +101,20 @@ static bool compare(struct ss_node stored, const struct ss_result *p, double tol
   return true;
 }
 
-static bool add_point(struct ss_diff *diff, struct list *stored, const struct ss_result *p, struct ss_error *error) {
+static bool add_point(struct ss_diff *diff, struct stored *stored, const struct ss_result *p,
+                      struct ss_error *error) {
   struct ss_changed_point *c = &diff->changed[diff->count];
-  struct keyed wanted = {.key = key_of(p->setting.label, p->ranks, p->tensor, p->at)};
-  if (!wanted.key) return ss_fail_memory(error, "comparing results");
-  size_t low = 0, high = stored->count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (strcmp(stored->entry[middle].key, wanted.key) < 0) low = middle + 1;
-    else high = middle;
-  }
-  struct keyed *found = low < stored->count ? &stored->entry[low] : NULL;
-  const bool known = found && strcmp(found->key, wanted.key) == 0;
-  free(wanted.key);
-  if (!known) {
+  struct ss_identity key;
+  if (!key_of(p->setting.label, p->ranks, p->tensor, p->at, &key, error)) return false;
+  const struct ss_keyed *found = ss_keyed_find(stored->keyed, stored->count, key);
+  if (!found) {
     *c = (struct ss_changed_point){.change = SS_NEW, .point = p};
     diff->count++;
     diff->fresh++;
     return true;
   }
-  found->met = true;
-  if (!compare(found->stored, p, diff->tolerance, c, error)) {
+  stored->met[found->place] = true;
+  if (!compare(stored->node[found->place], p, diff->tolerance, c, error)) {
     free(c->field);
     return false;
   }
@@ -146,11 +128,10 @@ static bool add_point(struct ss_diff *diff, struct list *stored, const struct ss
   return true;
 }
 
-static void add_missing(struct ss_diff *diff, struct list *stored) {
-  qsort(stored->entry, stored->count, sizeof *stored->entry, by_place);
+static void add_missing(struct ss_diff *diff, const struct stored *stored) {
   for (size_t i = 0; i < stored->count; i++) {
-    if (stored->entry[i].met) continue;
-    diff->changed[diff->count++] = (struct ss_changed_point){.change = SS_MISSING, .stored = stored->entry[i].stored};
+    if (stored->met[i]) continue;
+    diff->changed[diff->count++] = (struct ss_changed_point){.change = SS_MISSING, .stored = stored->node[i]};
     diff->missing++;
   }
 }
@@ -158,13 +139,13 @@ static void add_missing(struct ss_diff *diff, struct list *stored) {
 bool ss_diff_make(struct ss_doc *doc, const struct ss_results *points, double tolerance, struct ss_diff *out,
                   struct ss_error *error) {
   const struct ss_node list = ss_node_get(ss_doc_root(doc), "points");
-  struct list stored = {0};
+  struct stored stored = {0};
   *out = (struct ss_diff){.baseline = ss_doc_name(doc), .tolerance = tolerance};
   out->changed = ss_alloc_zero(points->count + ss_node_size(list), sizeof *out->changed);
   bool ok = out->changed ? list_stored(list, &stored, error) : ss_fail_memory(error, "comparing results");
   for (size_t i = 0; ok && i < points->count; i++) ok = add_point(out, &stored, &points->point[i], error);
   if (ok) add_missing(out, &stored);
-  free_list(&stored);
+  free_stored(&stored);
   if (!ok) ss_diff_free(out);
   return ok;
 }

@@ -163,7 +163,6 @@ static void add_forms(struct ss_result *p, const struct ss_job *job, const struc
 }
 
 void ss_result_begin(struct ss_result *p, const struct ss_job *job) {
-  const struct ss_identity identity = ss_job_identity(job);
   *p = (struct ss_result){.setting = job->setting,
                           .ranks = job->ranks,
                           .tensor = job->tensor_name,
@@ -176,7 +175,7 @@ void ss_result_begin(struct ss_result *p, const struct ss_job *job) {
                           .iterations = job->end - job->first,
                           .lossless = ss_scheme_lossless(job->setting.scheme),
                           .exact = SS_UNKNOWN,
-                          .hash = {identity.high, identity.low}};
+                          .identity = ss_job_identity(job)};
 }
 
 /* What the exact sum applies is all there is, or all that was selected of it. */

@@ -184,6 +184,11 @@ struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count) {
   return digest(&state);
 }
 
+struct ss_identity ss_text_identity(const char *text) {
+  const XXH128_hash_t hash = XXH3_128bits(text, strlen(text));
+  return (struct ss_identity){hash.high64, hash.low64};
+}
+
 static void feed_carried(XXH3_state_t *state, const struct ss_carried *c) {
   feed_setting(state, &c->setting);
   feed_count(state, c->ranks);
@@ -211,21 +216,34 @@ struct ss_identity ss_durations_identity(const struct ss_durations *d) {
   return digest(&state);
 }
 
+/* --- lists ---------------------------------------------------------------------------------------------- */
+
+static int compare_keys(const void *a, const void *b) {
+  const struct ss_keyed *x = a, *y = b;
+  if (x->key.high != y->key.high) return x->key.high < y->key.high ? -1 : 1;
+  return x->key.low < y->key.low ? -1 : x->key.low > y->key.low;
+}
+
+static int by_key_and_place(const void *a, const void *b) {
+  const struct ss_keyed *x = a, *y = b;
+  const int order = compare_keys(a, b);
+  return order != 0 ? order : x->place < y->place ? -1 : x->place > y->place;
+}
+
+void ss_keyed_sort(struct ss_keyed *list, size_t count) {
+  if (count > 0) qsort(list, count, sizeof *list, by_key_and_place);
+}
+
+const struct ss_keyed *ss_keyed_find(const struct ss_keyed *list, size_t count, struct ss_identity key) {
+  const struct ss_keyed wanted = {.key = key};
+  const struct ss_keyed *found = count > 0 ? bsearch(&wanted, list, count, sizeof wanted, compare_keys) : NULL;
+  while (found && found > list && compare_keys(found - 1, found) == 0) found--;
+  return found;
+}
+
 /* --- groups --------------------------------------------------------------------------------------------- */
 
 enum { NETWORKS_MAX = 64, ENDPOINTS_MAX = 1 << 22 };
-
-struct keyed {
-  struct ss_identity key;
-  size_t job;
-};
-
-static int by_key(const void *a, const void *b) {
-  const struct keyed *x = a, *y = b;
-  if (x->key.high != y->key.high) return x->key.high < y->key.high ? -1 : 1;
-  if (x->key.low != y->key.low) return x->key.low < y->key.low ? -1 : 1;
-  return x->job < y->job ? -1 : x->job > y->job;
-}
 
 static int by_first(const void *a, const void *b) {
   const struct ss_job_group *x = a, *y = b;
@@ -237,18 +255,18 @@ static size_t networks_at_once(const struct ss_job *job) {
   return capacity < 1 ? 1 : capacity < NETWORKS_MAX ? capacity : NETWORKS_MAX;
 }
 
-static void cut(const struct ss_job *jobs, const struct keyed *keyed, size_t n, struct ss_job_groups *out) {
+static void cut(const struct ss_job *jobs, const struct ss_keyed *keyed, size_t n, struct ss_job_groups *out) {
   for (size_t i = 0; i < n;) {
-    const size_t most = networks_at_once(&jobs[keyed[i].job]), from = i;
+    const size_t most = networks_at_once(&jobs[keyed[i].place]), from = i;
     for (; i < n && i - from < most && ss_identity_same(keyed[i].key, keyed[from].key); i++)
-      out->place[i] = keyed[i].job;
+      out->place[i] = keyed[i].place;
     out->group[out->count++] = (struct ss_job_group){out->place + from, (uint32_t)(i - from)};
   }
 }
 
 bool ss_jobs_group(const struct ss_job *jobs, size_t count, const bool *wanted, struct ss_job_groups *out,
                    struct ss_error *error) {
-  SS_AUTO_FREE struct keyed *keyed = ss_alloc(count, sizeof *keyed);
+  SS_AUTO_FREE struct ss_keyed *keyed = ss_alloc(count, sizeof *keyed);
   size_t n = 0;
   *out = (struct ss_job_groups){.group = ss_alloc(count, sizeof *out->group),
                                 .place = ss_alloc(count, sizeof *out->place)};
@@ -257,8 +275,8 @@ bool ss_jobs_group(const struct ss_job *jobs, size_t count, const bool *wanted, 
     return ss_fail_memory(error, "listing points");
   }
   for (size_t i = 0; i < count; i++)
-    if (wanted[i]) keyed[n++] = (struct keyed){ss_job_payloads(&jobs[i]), i};
-  qsort(keyed, n, sizeof *keyed, by_key);
+    if (wanted[i]) keyed[n++] = (struct ss_keyed){ss_job_payloads(&jobs[i]), i};
+  ss_keyed_sort(keyed, n);
   cut(jobs, keyed, n, out);
   qsort(out->group, out->count, sizeof *out->group, by_first);
   return true;

@@ -5,10 +5,6 @@
 #include "study/study.h"
 #include "train/durations.h"
 
-struct ss_identity {
-  uint64_t high, low; /* XXH3, 128 bits: of a million points no two are taken for each other */
-};
-
 /* Of all that decides what its iterations start from, before anything is selected. */
 struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_options *options);
 /* Of all that decides what is sent, and to what effect: jobs that share it differ only in links, network models and
@@ -21,9 +17,22 @@ struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count);
 /* Of all that decides what training simulates, but for the rows that a trace has. */
 struct ss_identity ss_durations_identity(const struct ss_durations *durations);
 
+/* Of what is written so. */
+struct ss_identity ss_text_identity(const char *text);
+
 static inline bool ss_identity_same(struct ss_identity a, struct ss_identity b) {
   return a.high == b.high && a.low == b.low;
 }
+
+/* Something found by its identity: its place in a list. */
+struct ss_keyed {
+  struct ss_identity key;
+  size_t place;
+};
+/* By key, of equal keys by place. */
+void ss_keyed_sort(struct ss_keyed *list, size_t count);
+/* The first of the sorted list with the key; NULL: none has it. */
+const struct ss_keyed *ss_keyed_find(const struct ss_keyed *list, size_t count, struct ss_identity key);
 
 /* Jobs that are simulated in one go, in the order of the first of each. */
 struct ss_job_group {

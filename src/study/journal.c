@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/list.h"
-#include "study/results_read.h"
+#include "study/identity.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -14,46 +14,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct known {
-  uint64_t hash[2];
-  size_t place; /* in order of reading: the journal before the result */
-  struct ss_node node;
-};
-
 struct ss_journal {
   char *path;
   FILE *stream;
   size_t points; /* that the file holds */
   struct ss_doc **doc;
-  size_t docs, doc_capacity;
-  struct known *known; /* sorted */
-  size_t count, capacity;
+  size_t docs;
+  struct ss_keyed *known; /* [count] sorted; the journal's places come before the result's */
+  struct ss_node *node;   /* [count] by place */
+  size_t count;
 };
-
-static int by_hash(const void *a, const void *b) {
-  const struct known *x = a, *y = b;
-  return memcmp(x->hash, y->hash, sizeof x->hash);
-}
-
-static int by_hash_and_place(const void *a, const void *b) {
-  const struct known *x = a, *y = b;
-  const int order = by_hash(a, b);
-  return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
-}
-
-/* The first that was read of those with the hash; NULL: none. */
-static const struct known *find(const struct ss_journal *j, const uint64_t hash[2]) {
-  const struct known wanted = {.hash = {hash[0], hash[1]}};
-  const struct known *found = j->count > 0 ? bsearch(&wanted, j->known, j->count, sizeof wanted, by_hash) : NULL;
-  while (found && found > j->known && by_hash(found - 1, found) == 0) found--;
-  return found;
-}
 
 /* --- what is known ---------------------------------------------------------------------------------------- */
 
 /* The journal owns the document from here on. */
 static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *error) {
-  if (!ss_grow(j->doc, j->doc_capacity, j->docs + 1)) {
+  if (!ss_grow_by_one(j->doc, j->docs)) {
     ss_doc_free(doc);
     return ss_fail_memory(error, "reading results");
   }
@@ -61,11 +37,13 @@ static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *e
   return true;
 }
 
-/* A point without a hash can be no one's: "*" is a sum that is made again. */
+/* A point without an identity can be no one's: "*" is a sum that is made again. */
 static bool add_known(struct ss_journal *j, struct ss_node node, struct ss_error *error) {
-  struct known known = {.node = node, .place = j->count};
-  if (!ss_result_read_hash(node, known.hash)) return true;
-  if (!ss_grow(j->known, j->capacity, j->count + 1)) return ss_fail_memory(error, "reading results");
+  struct ss_keyed known = {.place = j->count};
+  if (!ss_result_read_identity(node, &known.key)) return true;
+  if (!ss_grow_by_one(j->known, j->count) || !ss_grow_by_one(j->node, j->count))
+    return ss_fail_memory(error, "reading results");
+  j->node[j->count] = node;
   j->known[j->count++] = known;
   return true;
 }
@@ -73,11 +51,11 @@ static bool add_known(struct ss_journal *j, struct ss_node node, struct ss_error
 static bool read_line(struct ss_journal *j, size_t number, const char *text, size_t length, struct ss_error *error) {
   char *name;
   struct ss_doc *doc;
-  uint64_t hash[2];
+  struct ss_identity identity;
   if (asprintf(&name, "%s: line %zu", j->path, number) < 0) return ss_fail_memory(error, "reading results");
   bool ok = ss_doc_parse(name, text, length, &doc, error);
   free(name);
-  if (ok && !ss_result_read_hash(ss_doc_root(doc), hash)) {
+  if (ok && !ss_result_read_identity(ss_doc_root(doc), &identity)) {
     ok = ss_node_fail(ss_doc_root(doc), error, "not a point of \"sparsync run\"");
     ss_doc_free(doc);
   }
@@ -148,7 +126,7 @@ static bool read_known(struct ss_journal *j, const char *path, bool resume, size
   else ok = read_lines(j, &file, &end, error);
   ss_unmap_file(&file);
   if (!ok || (resume && !read_result(j, path, error))) return false;
-  if (j->count > 0) qsort(j->known, j->count, sizeof *j->known, by_hash_and_place);
+  ss_keyed_sort(j->known, j->count);
   if (ftruncate(fileno(j->stream), (off_t)end) != 0 || fseeko(j->stream, (off_t)end, SEEK_SET) != 0)
     return fail_write(j, error);
   return true;
@@ -159,6 +137,7 @@ static void free_journal(struct ss_journal *j) {
   for (size_t i = 0; i < j->docs; i++) ss_doc_free(j->doc[i]);
   free(j->doc);
   free(j->known);
+  free(j->node);
   free(j->path);
   free(j);
 }
@@ -209,10 +188,10 @@ size_t ss_journal_points(const struct ss_journal *j) {
 
 bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *options, struct ss_result *point,
                        bool *known, struct ss_error *error) {
-  const struct known *found = find(j, point->hash);
+  const struct ss_keyed *found = ss_keyed_find(j->known, j->count, point->identity);
   *known = false;
-  if (!found || !ss_result_alike(found->node, point)) return true;
-  if (!ss_result_read(found->node, options->per_rank, options->per_iteration, point, error)) return false;
+  if (!found || !ss_result_alike(j->node[found->place], point)) return true;
+  if (!ss_result_read(j->node[found->place], options->per_rank, options->per_iteration, point, error)) return false;
   *known = (!options->per_iteration || point->iteration_s) &&
            (!options->per_rank || (point->rank_sent && point->rank_received));
   if (!*known) ss_result_free_arrays(point);

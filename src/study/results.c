@@ -74,7 +74,7 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
   all.bound_max = all.bound;
   all.iteration_s = all.rank_sent = all.rank_received = NULL;
   all.formula = all.formula_low = all.formula_high = all.paper = NULL;
-  all.hash[0] = all.hash[1] = 0;
+  all.identity = (struct ss_identity){0};
   for (uint32_t t = 1; t < count; t++) all.exact = both(all.exact, tensors[t].exact);
   for (uint32_t t = 1; t < count; t++) {
     if (tensors[t].bound <= all.bound_max) continue;
@@ -145,9 +145,9 @@ static void add_place(cJSON *o, const struct ss_result *r) {
   ss_json_add_text(o, "trace_hash", r->trace_hash ? hash : NULL);
   cJSON_AddNumberToObject(o, "seed", (double)r->seed);
   cJSON_AddNumberToObject(o, "iterations", (double)r->iterations);
-  snprintf(whole, sizeof whole, "xxh128:%016llx%016llx", (unsigned long long)r->hash[0],
-           (unsigned long long)r->hash[1]);
-  ss_json_add_text(o, "point_hash", r->hash[0] || r->hash[1] ? whole : NULL);
+  snprintf(whole, sizeof whole, "xxh128:%016llx%016llx", (unsigned long long)r->identity.high,
+           (unsigned long long)r->identity.low);
+  ss_json_add_text(o, "point_hash", r->identity.high || r->identity.low ? whole : NULL);
 }
 
 /* The links of each kind that there is. */

@@ -3,12 +3,16 @@
 #ifndef SS_STUDY_RESULTS_H
 #define SS_STUDY_RESULTS_H
 
+#include "base/json.h"
 #include "machine/network.h"
 #include "schemes/scheme.h"
 
-struct cJSON;
-
 enum ss_verdict { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
+
+/* What stands for all that decides something. */
+struct ss_identity {
+  uint64_t high, low; /* XXH3, 128 bits: of a million points no two are taken for each other */
+};
 
 struct ss_result {
   struct ss_setting setting;
@@ -36,7 +40,7 @@ struct ss_result {
   double formula_s, formula_low_s, formula_high_s, paper_s, paper_low_s, paper_high_s;
   double placed_s;                   /* the form on this cluster's nodes and cards; NaN: it is not known there */
   bool placed_exact;                 /* that is the time of equal blocks; else no time is below it */
-  uint64_t hash[2];                  /* of all that decides the result; 0 of "*" */
+  struct ss_identity identity;       /* of all that decides the result; 0 of "*" */
   double *iteration_s;               /* [iterations], or NULL */
   double *rank_sent, *rank_received; /* [ranks] means over iterations, or NULL */
 };
@@ -82,5 +86,19 @@ struct cJSON *ss_result_json(const struct ss_result *result);
 /* {"sparsync", "scenario", "points"}: the tree that `run --format json` prints, the caller's; NULL when memory is
  * short. */
 struct cJSON *ss_results_json(const struct ss_results *results, const char *scenario);
+
+/* --- reading back what was written -------------------------------------------------------------------------- */
+
+/* The result file of a run, JSON or CSV, as a document whose "points" are objects as in JSON (of CSV, without options
+ * and place of the sweep). The document is the caller's. */
+bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
+/* The point's identity, of a point that has one: "*" has none, nor has a file of an older program. */
+bool ss_result_read_identity(struct ss_node node, struct ss_identity *out);
+/* Does the node say the same of all that needs no computing: label, ranks, tensor and the texts of its formulas? */
+bool ss_result_alike(struct ss_node node, const struct ss_result *point);
+/* Fills in the values; `per_rank`, `per_iteration`: those arrays too, where the node has them. What is amiss is an
+ * error that names file and field, and the point is as it was. */
+bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,
+                    struct ss_error *error) SS_MUST_CHECK;
 
 #endif

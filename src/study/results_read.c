@@ -1,16 +1,16 @@
-#include "study/results_read.h"
+#include "study/results.h"
 
 #include "base/file.h"
 #include "base/memory.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIMIT = 1 << 30, HASH_DIGITS = 32 };
+enum { LIMIT = 1 << 30 };
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */
 
@@ -141,19 +141,15 @@ bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *err
 
 /* --- points --------------------------------------------------------------------------------------------- */
 
-bool ss_result_read_hash(struct ss_node node, uint64_t hash[2]) {
+bool ss_result_read_identity(struct ss_node node, struct ss_identity *out) {
   static const char prefix[] = "xxh128:";
   const struct ss_node field = ss_node_get(node, "point_hash");
   const char *text;
   if (!ss_node_is_text(field) || !ss_node_text(field, &text, NULL)) return false;
   if (strncmp(text, prefix, sizeof prefix - 1) != 0) return false;
   text += sizeof prefix - 1;
-  if (strspn(text, "0123456789abcdef") != HASH_DIGITS || text[HASH_DIGITS]) return false;
-  char high[HASH_DIGITS / 2 + 1] = "";
-  memcpy(high, text, HASH_DIGITS / 2);
-  hash[0] = strtoull(high, NULL, 16);
-  hash[1] = strtoull(text + HASH_DIGITS / 2, NULL, 16);
-  return true;
+  return strspn(text, "0123456789abcdef") == 32 && text[32] == '\0' &&
+         sscanf(text, "%16" SCNx64 "%16" SCNx64, &out->high, &out->low) == 2;
 }
 
 static bool says(struct ss_node node, const char *key, const char *wanted) {

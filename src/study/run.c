@@ -3,7 +3,6 @@
 #include "base/json_text.h"
 #include "share/share.h"
 #include "study/compute.h"
-#include "study/results_read.h"
 
 #include <cjson/cJSON.h>
 #include <omp.h>

@@ -4,7 +4,6 @@
 #include "cost/link_log.h"
 #include "in_memory.h"
 #include "study/baselines.h"
-#include "study/results_read.h"
 
 #include <math.h>
 #include <string.h>
