@@ -66,10 +66,6 @@ static bool open_origin(const struct ss_asked *asked, const char *kind, struct o
   return ss_question_path(asked->subject->valuestring, o->path, sizeof o->path, error);
 }
 
-static bool done(const struct ss_asked *asked, struct ss_error *error) {
-  return asked->tree || ss_fail_memory(error, "answering a question");
-}
-
 static bool run(struct ss_asked *asked, bool plan, unsigned jobs, struct ss_error *error) {
   const struct ss_run_options options = {
       .jobs = jobs, .per_rank = asked->per_rank, .per_iteration = asked->per_iteration};
@@ -84,7 +80,6 @@ static bool run(struct ss_asked *asked, bool plan, unsigned jobs, struct ss_erro
   if (ok)
     asked->tree =
         plan ? ss_plan_json(&choice, ss_study_name(study)) : ss_results_json(&results, ss_study_name(study));
-  ok = ok && done(asked, error);
   ss_plan_free(&choice);
   ss_results_free(&results);
   ss_study_close(study);
@@ -92,16 +87,12 @@ static bool run(struct ss_asked *asked, bool plan, unsigned jobs, struct ss_erro
   return ok;
 }
 
-static bool answer_run(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
-  for (size_t i = 0; i < count; i++)
-    if (!run(asked[i], false, jobs, error)) return false;
-  return true;
+static bool answer_run(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
+  return run(asked, false, jobs, error);
 }
 
-static bool answer_plan(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
-  for (size_t i = 0; i < count; i++)
-    if (!run(asked[i], true, jobs, error)) return false;
-  return true;
+static bool answer_plan(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
+  return run(asked, true, jobs, error);
 }
 
 /* --- trainings ---------------------------------------------------------------------------------------------- */
@@ -134,7 +125,6 @@ static bool play_trainings(struct ss_asked *const *asked, size_t count, struct t
   for (size_t i = 0; i < count; i++) {
     if (!ss_training_play(&training[i].study.training, jobs, error)) return false;
     asked[i]->tree = ss_train_study_json(&training[i].study);
-    if (!done(asked[i], error)) return false;
   }
   return true;
 }
@@ -152,81 +142,52 @@ static bool answer_train(struct ss_asked *const *asked, size_t count, unsigned j
   return ok;
 }
 
-/* --- objects ------------------------------------------------------------------------------------------------ */
+/* --- files and objects -------------------------------------------------------------------------------------- */
 
-static bool open_object(const struct ss_asked *asked, const char *kind, struct ss_doc **out, struct ss_error *error) {
-  SS_AUTO_FREE char *text = cJSON_PrintUnformatted(asked->subject);
-  if (!text) return ss_fail_memory(error, "reading a question");
-  if (!ss_doc_parse(kind, text, strlen(text), out, error)) return false;
-  bool ok = ss_node_is_object(ss_doc_root(*out)) || ss_fail(error, SS_BAD_INPUT, "%s: expected an object", kind);
-  for (const cJSON *item = asked->set->child; ok && item; item = item->next)
-    ok = ss_doc_set_item(*out, item->string, cJSON_Duplicate(item, true), error);
-  if (!ok) ss_doc_free(*out);
-  return ok;
-}
-
-/* Calls `answer` for each. */
-static bool answer_objects(struct ss_asked *const *asked, size_t count, const char *kind,
-                           bool (*answer)(struct ss_node, cJSON **, struct ss_error *), struct ss_error *error) {
-  for (size_t i = 0; i < count; i++) {
-    struct ss_doc *doc;
-    if (!open_object(asked[i], kind, &doc, error)) return false;
-    const bool ok = answer(ss_doc_root(doc), &asked[i]->tree, error);
-    ss_doc_free(doc);
-    if (!ok) return false;
-  }
-  return true;
-}
-
-static bool answer_cost(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
-  (void)jobs;
-  return answer_objects(asked, count, "cost", ss_answer_cost, error);
-}
-
-static bool answer_stats(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
-  (void)jobs;
-  return answer_objects(asked, count, "stats", ss_answer_stats, error);
-}
-
-static bool answer_measure(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
-  (void)jobs;
-  return answer_objects(asked, count, "measure", ss_answer_measure, error);
-}
-
-static bool answer_hash(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
-  (void)jobs;
-  return answer_objects(asked, count, "hash", ss_answer_hash, error);
-}
-
-static bool answer_learn(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
-  for (size_t i = 0; i < count; i++) {
-    struct ss_doc *doc;
-    if (!open_object(asked[i], "learn", &doc, error)) return false;
-    const bool ok = ss_answer_learn(ss_doc_root(doc), jobs, &asked[i]->tree, error);
-    ss_doc_free(doc);
-    if (!ok) return false;
-  }
-  return true;
-}
-
-static bool answer_file(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
+static bool answer_file(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
   char path[PATH_MAX];
   struct ss_doc *doc;
   (void)jobs;
-  for (size_t i = 0; i < count; i++) {
-    if (!cJSON_IsString(asked[i]->subject)) return ss_fail(error, SS_BAD_INPUT, "file: expected a path");
-    if (!ss_question_path(asked[i]->subject->valuestring, path, sizeof path, error) ||
-        !ss_doc_read(path, FILE_BYTES, &doc, error))
-      return false;
-    asked[i]->tree = cJSON_Duplicate(ss_doc_root(doc).at, true);
-    ss_doc_free(doc);
-    if (!done(asked[i], error)) return false;
-  }
+  if (!cJSON_IsString(asked->subject)) return ss_fail(error, SS_BAD_INPUT, "file: expected a path");
+  if (!ss_question_path(asked->subject->valuestring, path, sizeof path, error) ||
+      !ss_doc_read(path, FILE_BYTES, &doc, error))
+    return false;
+  asked->tree = cJSON_Duplicate(ss_doc_root(doc).at, true);
+  ss_doc_free(doc);
   return true;
 }
 
-const struct ss_question_kind ss_question_kinds[] = {{"run", answer_run},         {"plan", answer_plan},
-                                                     {"train", answer_train},     {"learn", answer_learn},
-                                                     {"cost", answer_cost},       {"stats", answer_stats},
-                                                     {"measure", answer_measure}, {"hash", answer_hash},
-                                                     {"file", answer_file},       {NULL, NULL}};
+static bool answer_object(struct ss_asked *asked, const struct ss_question_kind *kind, struct ss_error *error) {
+  SS_AUTO_FREE char *text = cJSON_PrintUnformatted(asked->subject);
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  if (!text) return ss_fail_memory(error, "reading a question");
+  if (!ss_doc_parse(kind->name, text, strlen(text), &doc, error)) return false;
+  if (!ss_node_is_object(ss_doc_root(doc))) return ss_fail(error, SS_BAD_INPUT, "%s: expected an object", kind->name);
+  for (const cJSON *item = asked->set->child; item; item = item->next)
+    if (!ss_doc_set_item(doc, item->string, cJSON_Duplicate(item, true), error)) return false;
+  return kind->object(ss_doc_root(doc), &asked->tree, error);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ */
+
+const struct ss_question_kind ss_question_kinds[] = {{"run", .one = answer_run},
+                                                     {"plan", .one = answer_plan},
+                                                     {"train", .all = answer_train},
+                                                     {"learn", .object = ss_answer_learn},
+                                                     {"cost", .object = ss_answer_cost},
+                                                     {"stats", .object = ss_answer_stats},
+                                                     {"measure", .object = ss_answer_measure},
+                                                     {"hash", .object = ss_answer_hash},
+                                                     {"file", .one = answer_file},
+                                                     {.name = NULL}};
+
+bool ss_question_answer(const struct ss_question_kind *kind, struct ss_asked *const *asked, size_t count,
+                        unsigned jobs, struct ss_error *error) {
+  if (kind->all && !kind->all(asked, count, jobs, error)) return false;
+  for (size_t i = 0; i < count; i++) {
+    if (kind->one && !kind->one(asked[i], jobs, error)) return false;
+    if (kind->object && !answer_object(asked[i], kind, error)) return false;
+    if (!asked[i]->tree) return ss_fail_memory(error, "answering a question");
+  }
+  return true;
+}

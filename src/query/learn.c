@@ -104,17 +104,17 @@ static bool read_object(struct ss_node object, struct question *q, struct ss_err
 
 /* --- learning ----------------------------------------------------------------------------------------------- */
 
-static bool learn(const struct ss_learning_source *source, unsigned jobs, cJSON **out, struct ss_error *error) {
+static bool learn(const struct ss_learning_source *source, cJSON **out, struct ss_error *error) {
   struct ss_learning l;
-  const bool good = ss_learning_open(source, &l, error) && ss_learning_run(&l, jobs, NULL, error) &&
-                    ss_curves_check(&l.curves, error);
+  const bool good =
+      ss_learning_open(source, &l, error) && ss_learning_run(&l, 0, NULL, error) && ss_curves_check(&l.curves, error);
   if (good) *out = ss_curves_json(&l.curves);
   ss_learning_close(&l);
   return good && (*out || ss_fail_memory(error, "training a model"));
 }
 
 /* Paths are as the question means them, but results and messages name the text as the question does. */
-static bool learn_text(struct question *q, unsigned jobs, cJSON **out, struct ss_error *error) {
+static bool learn_text(struct question *q, cJSON **out, struct ss_error *error) {
   struct ss_learning_source *source = &q->source;
   char path[PATH_MAX];
   struct ss_mapping mapping;
@@ -124,21 +124,21 @@ static bool learn_text(struct question *q, unsigned jobs, cJSON **out, struct ss
     return false;
   if (traced) {
     source->trace = path;
-    return learn(source, jobs, out, error);
+    return learn(source, out, error);
   }
   if (!ss_map_file(path, &mapping, error)) return false;
   source->text = source->import.source;
   source->bytes = mapping.size > 0 ? (const char *)mapping.data : "";
   source->size = mapping.size;
-  const bool good = learn(source, jobs, out, error);
+  const bool good = learn(source, out, error);
   ss_unmap_file(&mapping);
   return good;
 }
 
-bool ss_answer_learn(struct ss_node object, unsigned jobs, cJSON **out, struct ss_error *error) {
+bool ss_answer_learn(struct ss_node object, cJSON **out, struct ss_error *error) {
   SS_AUTO_FREE struct question *q = ss_alloc(1, sizeof *q);
   if (!q) return ss_fail_memory(error, "training a model");
   *q = (struct question){.source = SS_LEARNING_DEFAULTS};
   q->source.setting = q->setting;
-  return read_object(object, q, error) && learn_text(q, jobs, out, error);
+  return read_object(object, q, error) && learn_text(q, out, error);
 }

@@ -2,7 +2,6 @@
  * hashing takes on this machine. */
 #include "base/memory.h"
 #include "query/internal.h"
-#include "query/traces.h"
 #include "tensor/hash.h"
 #include "tensor/sets.h"
 #include "tensor/wire.h"
@@ -32,7 +31,7 @@ static bool need_count(struct ss_node node, const char *key, uint64_t low, uint6
 /* --- of traces ---------------------------------------------------------------------------------------------- */
 
 struct histogram {
-  uint64_t *count;
+  uint64_t *count; /* [bins] */
   uint64_t bins, all;
 };
 
@@ -61,69 +60,51 @@ static void count_overlaps(const struct ss_rank_sets *sets, uint64_t iteration, 
   }
 }
 
-/* {"overlap", "density"}: the middle of a bin, and how often pairs fall into it / its width (a probability density).
- */
-static bool overlaps(struct ss_node node, const struct ss_trace *trace, cJSON *list, struct ss_error *error) {
-  struct histogram h = {0};
-  struct ss_rank_sets sets;
-  if (!need_count(node, "bins", 1, 1000, &h.bins, error)) return false;
-  h.count = ss_alloc_zero(h.bins, sizeof *h.count);
-  bool ok = h.count && ss_rank_sets_init(&sets, ss_trace_ranks(trace));
-  if (!ok) free(h.count);
-  if (!ok) return ss_fail_memory(error, "measuring overlaps");
-  for (uint64_t t = 0; ok && t < ss_trace_iterations(trace); t++) {
-    ok = ss_rank_sets_load(&sets, trace, 0, t);
-    if (ok) count_overlaps(&sets, t, &h);
-  }
-  for (uint64_t i = 0; ok && h.all && i < h.bins; i++) {
-    cJSON *item = add_object(list);
-    cJSON_AddNumberToObject(item, "overlap", ((double)i + 0.5) / (double)h.bins);
-    cJSON_AddNumberToObject(item, "density", (double)h.count[i] / (double)h.all * (double)h.bins);
-  }
-  ss_rank_sets_free(&sets);
-  free(h.count);
-  return ok ? true : ss_fail_memory(error, "measuring overlaps");
-}
-
-static void count_parts(const struct ss_rank_sets *sets, uint64_t rows, uint64_t parts, uint64_t *count) {
+/* Of all ranks' rows, how many lie in each of even parts of the table. */
+static void count_parts(const struct ss_rank_sets *sets, uint64_t rows, struct histogram *h) {
   for (uint32_t r = 0; r < sets->ranks; r++)
     for (uint64_t i = 0; i < sets->size[r]; i++) {
       /* part j is [floor(j rows/parts), floor((j+1) rows/parts)) */
-      uint64_t part = sets->list[r][i] * parts / rows;
-      while ((part + 1) * rows / parts <= sets->list[r][i]) part++;
-      count[part]++;
+      uint64_t part = sets->list[r][i] * h->bins / rows;
+      while ((part + 1) * rows / h->bins <= sets->list[r][i]) part++;
+      h->count[part]++;
+      h->all++;
     }
 }
 
-/* {"part", "share"}: of all ranks' rows, how many lie in each of even parts of the table; parts count from 1. */
-static bool shares(struct ss_node node, const struct ss_trace *trace, cJSON *list, struct ss_error *error) {
-  uint64_t parts, all = 0;
+static bool count_iterations(const struct ss_trace *trace, bool pairs, struct histogram *h) {
   struct ss_rank_sets sets;
-  if (!need_count(node, "parts", 1, PARTS_MAX, &parts, error)) return false;
-  uint64_t *count = ss_alloc_zero(parts, sizeof *count);
-  bool ok = count && ss_rank_sets_init(&sets, ss_trace_ranks(trace));
-  if (!ok) free(count);
-  if (!ok) return ss_fail_memory(error, "measuring shares");
+  if (!ss_rank_sets_init(&sets, ss_trace_ranks(trace))) return false;
+  bool ok = true;
   for (uint64_t t = 0; ok && t < ss_trace_iterations(trace); t++) {
     ok = ss_rank_sets_load(&sets, trace, 0, t);
-    if (ok) count_parts(&sets, ss_trace_tensor(trace, 0)->rows, parts, count);
-  }
-  for (uint64_t j = 0; j < parts; j++) all += count[j];
-  for (uint64_t j = 0; ok && all && j < parts; j++) {
-    cJSON *item = add_object(list);
-    cJSON_AddNumberToObject(item, "part", (double)j + 1);
-    cJSON_AddNumberToObject(item, "share", (double)count[j] / (double)all);
+    if (ok && pairs) count_overlaps(&sets, t, h);
+    else if (ok) count_parts(&sets, ss_trace_tensor(trace, 0)->rows, h);
   }
   ss_rank_sets_free(&sets);
-  free(count);
-  return ok ? true : ss_fail_memory(error, "measuring shares");
+  return ok;
 }
 
+/* Of pairs of ranks {"overlap", "density"}: the middle of a bin, and how often pairs fall into it / its width (a
+ * probability density). Of parts {"part", "share"}: counted from 1, and the share of all ranks' rows. */
 static bool of_trace(struct ss_node node, bool pairs, cJSON *list, struct ss_error *error) {
   struct ss_sources sources = {0};
+  struct histogram h = {0};
   const struct ss_trace *trace;
-  const bool ok = ss_question_trace(node, &sources, &trace, error) &&
-                  (pairs ? overlaps(node, trace, list, error) : shares(node, trace, list, error));
+  bool ok = ss_question_trace(node, &sources, &trace, error) &&
+            need_count(node, pairs ? "bins" : "parts", 1, pairs ? 1000 : PARTS_MAX, &h.bins, error);
+  if (ok) {
+    h.count = ss_alloc_zero(h.bins, sizeof *h.count);
+    ok = (h.count && count_iterations(trace, pairs, &h)) || ss_fail_memory(error, "measuring a trace");
+  }
+  for (uint64_t i = 0; ok && h.all && i < h.bins; i++) {
+    const double share = (double)h.count[i] / (double)h.all;
+    cJSON *item = add_object(list);
+    cJSON_AddNumberToObject(item, pairs ? "overlap" : "part",
+                            pairs ? ((double)i + 0.5) / (double)h.bins : (double)i + 1);
+    cJSON_AddNumberToObject(item, pairs ? "density" : "share", pairs ? share * (double)h.bins : share);
+  }
+  free(h.count);
   ss_sources_close(&sources);
   return ok;
 }
@@ -141,16 +122,43 @@ static uint64_t draw_rows(uint64_t range, double density, uint64_t run, uint64_t
   return count;
 }
 
-/* --- sizes of formats --------------------------------------------------------------------------------------- */
-
-struct sizing {
-  uint64_t elements, servers, run;
+/* What rows of each density are drawn for. */
+struct drawing {
+  uint64_t elements, servers, run; /* run: elements of a row */
+  uint64_t repeats;                /* of what is timed */
   double density;
-  uint32_t *rows, *parted;
-  uint64_t *offsets, *domain;
+  uint64_t count;          /* rows drawn */
+  uint32_t *rows, *placed; /* [elements] */
+  uint64_t *offsets;       /* [servers + 1] */
+  uint64_t *domain;        /* [servers] */
 };
 
-static void add_size(cJSON *list, const char *name, const struct sizing *s, uint64_t bytes) {
+static bool need_sizes(struct ss_node node, struct drawing *d, struct ss_error *error) {
+  return need_count(node, "elements", 1, ROWS_MAX, &d->elements, error) &&
+         need_count(node, "servers", 1, PARTS_MAX, &d->servers, error);
+}
+
+/* Calls `act` with rows of each density that the node lists. */
+static bool draw_each(struct ss_node node, struct drawing *d,
+                      bool (*act)(struct ss_node node, const struct drawing *d, cJSON *list, struct ss_error *error),
+                      cJSON *list, struct ss_error *error) {
+  const struct ss_node densities = ss_node_get(node, "densities");
+  SS_AUTO_FREE uint32_t *rows = d->rows = ss_alloc(d->elements, sizeof *rows);
+  SS_AUTO_FREE uint32_t *placed = d->placed = ss_alloc_zero(d->elements, sizeof *placed);
+  SS_AUTO_FREE uint64_t *offsets = d->offsets = ss_alloc(d->servers + 1, sizeof *offsets);
+  if (!rows || !placed || !offsets) return ss_fail_memory(error, "drawing rows");
+  for (struct ss_node at = ss_node_first(densities); ss_node_present(at); at = ss_node_next(at)) {
+    if (!ss_node_nonnegative(at, SS_RATIO, &d->density, error)) return false;
+    if (d->density > 1) return ss_node_fail(at, error, "is above 1");
+    d->count = draw_rows(d->elements, d->density, d->run, 1, rows);
+    if (!act(node, d, list, error)) return false;
+  }
+  return true;
+}
+
+/* --- sizes of formats --------------------------------------------------------------------------------------- */
+
+static void add_size(cJSON *list, const char *name, const struct drawing *s, uint64_t bytes) {
   cJSON *item = add_object(list);
   cJSON_AddStringToObject(item, "format", name);
   cJSON_AddNumberToObject(item, "density", s->density);
@@ -158,15 +166,15 @@ static void add_size(cJSON *list, const char *name, const struct sizing *s, uint
 }
 
 /* All servers' parts together, each encoded as a server would. */
-static bool add_sizes(const struct sizing *s, cJSON *list, struct ss_error *error) {
+static bool add_sizes(struct ss_node node, const struct drawing *s, cJSON *list, struct ss_error *error) {
   static const struct {
     const char *name;
     enum ss_wire_format format;
   } formats[] = {{"COO", SS_WIRE_COO}, {"bitmap", SS_WIRE_BITMAP}, {"hash bitmap", SS_WIRE_HASH_BITMAP}};
-  const uint64_t count = draw_rows(s->elements, s->density, s->run, 1, s->rows);
+  (void)node;
   const struct ss_domains domains = {.parts = (uint32_t)s->servers, .size = s->domain};
-  if (!ss_hash_partition(&(struct ss_hash_input){s->rows, NULL, count}, 1, (uint32_t)s->servers,
-                         &(struct ss_hash_output){s->parted, NULL, s->offsets}, error))
+  if (!ss_hash_partition(&(struct ss_hash_input){s->rows, NULL, s->count}, 1, (uint32_t)s->servers,
+                         &(struct ss_hash_output){s->placed, NULL, s->offsets}, error))
     return false;
   for (size_t f = 0; s->run == 1 && f < 3; f++) {
     uint64_t bytes = 0;
@@ -175,7 +183,7 @@ static bool add_sizes(const struct sizing *s, cJSON *list, struct ss_error *erro
                                    .value_bytes = 4,
                                    .index_bytes = 4,
                                    .domains = formats[f].format == SS_WIRE_HASH_BITMAP ? &domains : NULL};
-      const struct ss_chunk chunk = {.rows = s->parted + s->offsets[p],
+      const struct ss_chunk chunk = {.rows = s->placed + s->offsets[p],
                                      .count = s->offsets[p + 1] - s->offsets[p],
                                      .high = s->elements,
                                      .width = 1,
@@ -186,44 +194,22 @@ static bool add_sizes(const struct sizing *s, cJSON *list, struct ss_error *erro
     add_size(list, formats[f].name, s, bytes);
   }
   const struct ss_wire blocks = {.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = 256};
-  const struct ss_chunk whole = {.rows = s->rows, .count = count, .high = s->elements, .width = 1, .stride = 1};
+  const struct ss_chunk whole = {.rows = s->rows, .count = s->count, .high = s->elements, .width = 1, .stride = 1};
   add_size(list, s->run == 1 ? "blocks, scattered" : "blocks, whole rows", s, ss_wire_bytes(&blocks, &whole));
   return true;
 }
 
 /* {"format", "density", "size"}: bytes of an aggregate of random elements / those of the dense tensor. */
 static bool formats(struct ss_node node, cJSON *list, struct ss_error *error) {
-  struct sizing s = {0};
-  const struct ss_node densities = ss_node_get(node, "densities");
-  if (!need_count(node, "elements", 1, ROWS_MAX, &s.elements, error) ||
-      !need_count(node, "servers", 1, PARTS_MAX, &s.servers, error) ||
-      !need_count(node, "row_width", 1, ROWS_MAX, &s.run, error))
-    return false;
-  s.rows = ss_alloc(s.elements, sizeof *s.rows);
-  s.parted = ss_alloc(s.elements, sizeof *s.parted);
-  s.offsets = ss_alloc(s.servers + 1, sizeof *s.offsets);
-  s.domain = ss_alloc(s.servers, sizeof *s.domain);
-  bool ok = s.rows && s.parted && s.offsets && s.domain ? true : ss_fail_memory(error, "sizing formats");
-  ok = ok && ss_hash_sizes(0, s.elements, 1, (uint32_t)s.servers, s.domain, error);
-  for (struct ss_node at = ss_node_first(densities); ok && ss_node_present(at); at = ss_node_next(at))
-    ok = ss_node_nonnegative(at, SS_RATIO, &s.density, error) &&
-         (s.density <= 1 || ss_node_fail(at, error, "is above 1")) && add_sizes(&s, list, error);
-  free(s.rows);
-  free(s.parted);
-  free(s.offsets);
-  free(s.domain);
-  return ok;
+  struct drawing d = {0};
+  if (!need_sizes(node, &d, error) || !need_count(node, "row_width", 1, ROWS_MAX, &d.run, error)) return false;
+  SS_AUTO_FREE uint64_t *domain = d.domain = ss_alloc(d.servers, sizeof *domain);
+  if (!domain) return ss_fail_memory(error, "sizing formats");
+  return ss_hash_sizes(0, d.elements, 1, (uint32_t)d.servers, domain, error) &&
+         draw_each(node, &d, add_sizes, list, error);
 }
 
 /* --- how long hashing takes here ---------------------------------------------------------------------------- */
-
-struct hashing {
-  uint64_t elements, servers, repeats;
-  double density;
-  uint64_t count;
-  uint32_t *rows, *out;
-  uint64_t *offsets;
-};
 
 static double now(void) {
   struct timespec time;
@@ -233,7 +219,7 @@ static double now(void) {
 
 /* {"memory", "probes", "density", "time_s", "fastest_s", "slowest_s", "serial"}: Algorithm 1 with parallel memory of
  * `memory` times the rows; serial memory has room for all, so that none of the settings fails. */
-static bool time_hashing(const struct hashing *h, double memory, uint32_t probes, cJSON *list,
+static bool time_hashing(const struct drawing *h, double memory, uint32_t probes, cJSON *list,
                          struct ss_error *error) {
   struct ss_hash_memory settings = ss_hash_memory_zen((uint32_t)h->servers, h->count);
   struct ss_hash_tally tally = {0};
@@ -244,7 +230,7 @@ static bool time_hashing(const struct hashing *h, double memory, uint32_t probes
   for (uint64_t i = 0; i < h->repeats; i++) {
     const double begin = now();
     if (!ss_hash_hierarchical(&settings, &(struct ss_hash_input){.rows = h->rows, .count = h->count},
-                              &(struct ss_hash_output){.rows = h->out, .offsets = h->offsets}, &tally, error))
+                              &(struct ss_hash_output){.rows = h->placed, .offsets = h->offsets}, &tally, error))
       return false;
     const double taken = now() - begin;
     sum += taken, least = fmin(least, taken), most = fmax(most, taken);
@@ -260,7 +246,7 @@ static bool time_hashing(const struct hashing *h, double memory, uint32_t probes
   return true;
 }
 
-static bool time_settings(struct ss_node node, const struct hashing *h, cJSON *list, struct ss_error *error) {
+static bool time_settings(struct ss_node node, const struct drawing *h, cJSON *list, struct ss_error *error) {
   const struct ss_node memories = ss_node_get(node, "memories"), probes = ss_node_get(node, "probes");
   for (struct ss_node m = ss_node_first(memories); ss_node_present(m); m = ss_node_next(m))
     for (struct ss_node p = ss_node_first(probes); ss_node_present(p); p = ss_node_next(p)) {
@@ -276,27 +262,9 @@ static bool time_settings(struct ss_node node, const struct hashing *h, cJSON *l
 }
 
 static bool hashing(struct ss_node node, cJSON *list, struct ss_error *error) {
-  struct hashing h = {0};
-  const struct ss_node densities = ss_node_get(node, "densities");
-  if (!need_count(node, "elements", 1, ROWS_MAX, &h.elements, error) ||
-      !need_count(node, "servers", 1, PARTS_MAX, &h.servers, error) ||
-      !need_count(node, "repeats", 1, 100, &h.repeats, error))
-    return false;
-  h.rows = ss_alloc(h.elements, sizeof *h.rows);
-  h.out = ss_alloc_zero(h.elements, sizeof *h.out);
-  h.offsets = ss_alloc(h.servers + 1, sizeof *h.offsets);
-  bool ok = h.rows && h.out && h.offsets ? true : ss_fail_memory(error, "timing hashing");
-  for (struct ss_node at = ss_node_first(densities); ok && ss_node_present(at); at = ss_node_next(at)) {
-    ok = ss_node_nonnegative(at, SS_RATIO, &h.density, error) &&
-         (h.density <= 1 || ss_node_fail(at, error, "is above 1"));
-    if (!ok) break;
-    h.count = draw_rows(h.elements, h.density, 1, 1, h.rows);
-    ok = time_settings(node, &h, list, error);
-  }
-  free(h.rows);
-  free(h.out);
-  free(h.offsets);
-  return ok;
+  struct drawing d = {.run = 1};
+  return need_sizes(node, &d, error) && need_count(node, "repeats", 1, 100, &d.repeats, error) &&
+         draw_each(node, &d, time_settings, list, error);
 }
 
 /* --- what hashing loses ------------------------------------------------------------------------------------- */

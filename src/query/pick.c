@@ -1,5 +1,6 @@
 #include "query/pick.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "query/field.h"
 
@@ -20,13 +21,7 @@ void ss_picked_free(struct ss_picked *values) {
 }
 
 bool ss_picked_add(struct ss_picked *values, const char *name, double value, struct ss_error *error) {
-  if (values->count == values->capacity) {
-    const size_t capacity = values->capacity ? 2 * values->capacity : 16;
-    struct ss_variable *grown = ss_realloc(values->value, capacity, sizeof *grown);
-    if (!grown) return ss_fail_memory(error, "collecting values");
-    values->value = grown;
-    values->capacity = capacity;
-  }
+  if (!ss_grow_by_one(values->value, values->count)) return ss_fail_memory(error, "collecting values");
   values->value[values->count++] = (struct ss_variable){name, value};
   return true;
 }

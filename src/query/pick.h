@@ -8,7 +8,7 @@
 /* Values by name, for expressions; zeroed it is empty. */
 struct ss_picked {
   struct ss_variable *value; /* names are the caller's */
-  size_t count, capacity;
+  size_t count;
 };
 void ss_picked_free(struct ss_picked *values);
 bool ss_picked_add(struct ss_picked *values, const char *name, double value, struct ss_error *error) SS_MUST_CHECK;

@@ -1,3 +1,4 @@
+#include "base/list.h"
 #include "base/memory.h"
 #include "query/field.h"
 #include "query/internal.h"
@@ -13,7 +14,6 @@ static const char *const beside[] = {"set", "per_rank", "per_iteration", NULL};
 struct entry {
   struct ss_asked asked;
   size_t kind;
-  cJSON *subject, *set;
   char *family, *key; /* JSON of the question without what is set, and of all of it */
   struct ss_node place;
 };
@@ -34,8 +34,8 @@ struct ss_query *ss_query_new(unsigned jobs) {
 static void free_entry(struct entry *e) {
   if (!e) return;
   cJSON_Delete(e->asked.tree);
-  cJSON_Delete(e->subject);
-  cJSON_Delete(e->set);
+  cJSON_Delete(e->asked.subject);
+  cJSON_Delete(e->asked.set);
   free(e->family);
   free(e->key);
   free(e);
@@ -77,23 +77,24 @@ static bool read_kind(struct ss_node node, struct entry *e, struct ss_error *err
 /* Does the question say so already? Then it is shared with others that do not mention it. A sweep may put another
  * value there. */
 static bool says(const struct entry *e, const struct ss_question_change *change) {
-  const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->set, change->path);
-  if (!own && !cJSON_GetObjectItemCaseSensitive(e->subject, "sweep")) own = ss_field_find(e->subject, change->path);
+  const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->asked.set, change->path);
+  if (!own && !cJSON_GetObjectItemCaseSensitive(e->asked.subject, "sweep"))
+    own = ss_field_find(e->asked.subject, change->path);
   return cJSON_IsNumber(own) && own->valuedouble == change->value;
 }
 
 static bool add_change(struct entry *e, const struct ss_question_change *change) {
   if (says(e, change)) return true;
   cJSON *value = cJSON_CreateNumber(change->value);
-  cJSON_DeleteItemFromObjectCaseSensitive(e->set, change->path);
-  return value && cJSON_AddItemToObject(e->set, change->path, value);
+  cJSON_DeleteItemFromObjectCaseSensitive(e->asked.set, change->path);
+  return value && cJSON_AddItemToObject(e->asked.set, change->path, value);
 }
 
 /* The texts stay the entry's, so that a list of them can be printed without copies. */
 static char *key_of(const struct entry *e, const cJSON *set) {
   cJSON *list = cJSON_CreateArray();
   bool ok = cJSON_AddItemToArray(list, cJSON_CreateNumber((double)e->kind)) &&
-            cJSON_AddItemReferenceToArray(list, e->subject) &&
+            cJSON_AddItemReferenceToArray(list, e->asked.subject) &&
             (!set || cJSON_AddItemReferenceToArray(list, (cJSON *)set)) &&
             cJSON_AddItemToArray(list, cJSON_CreateBool(e->asked.per_rank)) &&
             cJSON_AddItemToArray(list, cJSON_CreateBool(e->asked.per_iteration));
@@ -115,13 +116,11 @@ static bool read(const struct ss_question *question, struct entry *e, struct ss_
     return false;
   if (ss_node_present(set) && !ss_node_is_object(set))
     return ss_node_fail(set, error, "expected an object of values by path, say {\"ranks\": 16}");
-  e->subject = cJSON_Duplicate(ss_node_get(node, ss_question_kinds[e->kind].name).at, true);
-  e->set = ss_node_present(set) ? cJSON_Duplicate(set.at, true) : cJSON_CreateObject();
-  bool ok = e->subject && e->set && (e->family = key_of(e, NULL));
+  e->asked.subject = cJSON_Duplicate(ss_node_get(node, ss_question_kinds[e->kind].name).at, true);
+  e->asked.set = ss_node_present(set) ? cJSON_Duplicate(set.at, true) : cJSON_CreateObject();
+  bool ok = e->asked.subject && e->asked.set && (e->family = key_of(e, NULL));
   for (size_t i = 0; ok && i < question->changes; i++) ok = add_change(e, &question->change[i]);
-  ok = ok && (e->key = key_of(e, e->set));
-  e->asked.subject = e->subject;
-  e->asked.set = e->set;
+  ok = ok && (e->key = key_of(e, e->asked.set));
   return ok || ss_fail_memory(error, "reading a question");
 }
 
@@ -142,10 +141,10 @@ static bool find(struct ss_query *query, const struct ss_question *question, str
     free_entry(e);
     return true;
   }
-  struct entry **grown = ss_realloc(query->entry, query->count + 1, sizeof *grown);
-  if (grown) query->entry = grown;
-  if (!grown) free_entry(e);
-  if (!grown) return ss_fail_memory(error, "reading a question");
+  if (!ss_grow_by_one(query->entry, query->count)) {
+    free_entry(e);
+    return ss_fail_memory(error, "reading a question");
+  }
   query->entry[query->count++] = *out = e;
   return true;
 }
@@ -159,7 +158,7 @@ static bool answer(struct ss_query *query, struct entry *e, struct ss_error *err
     struct entry *other = query->entry[i];
     if (!other->asked.tree && strcmp(other->family, e->family) == 0) asked[count++] = &other->asked;
   }
-  if (ss_question_kinds[e->kind].answer(asked, count, query->jobs, error)) return true;
+  if (ss_question_answer(&ss_question_kinds[e->kind], asked, count, query->jobs, error)) return true;
   char place[256];
   return ss_fail_prefix(error, "%s: %s", ss_doc_name(e->place.doc), ss_node_path(e->place, place, sizeof place));
 }

@@ -1,5 +1,4 @@
-#include "query/traces.h"
-
+/* The trace of a question, and what was measured on it. */
 #include "query/internal.h"
 #include "study/trace_json.h"
 
