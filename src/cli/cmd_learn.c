@@ -148,17 +148,8 @@ static bool learn(const struct arguments *a, struct ss_error *error) {
 
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
-  struct ss_text text;
   if (ss_launch_read().rank != 0) return true; /* started by mpirun: one process does it */
-  if (!check(a, error) || !complete(a, error)) return false;
-  if (!a->source.text || strcmp(a->source.text, "-") != 0) return learn(a, error);
-  if (!ss_text_open("-", &text, error)) return false;
-  a->source.text = "standard input";
-  a->source.bytes = text.bytes;
-  a->source.size = text.size;
-  const bool good = learn(a, error);
-  ss_text_close(&text);
-  return good;
+  return check(a, error) && complete(a, error) && learn(a, error);
 }
 
 #define COUNT32(member, high) SS_COUNT32(struct arguments, member, 1, high), .value = "N"

@@ -1,5 +1,4 @@
 /* Does training still learn? The object of a question becomes a task for the model of learn/. */
-#include "base/file.h"
 #include "base/memory.h"
 #include "query/internal.h"
 #include "study/learning.h"
@@ -104,8 +103,16 @@ static bool read_object(struct ss_node object, struct question *q, struct ss_err
 
 /* --- learning ----------------------------------------------------------------------------------------------- */
 
-static bool learn(const struct ss_learning_source *source, cJSON **out, struct ss_error *error) {
+/* Paths are as the question means them, but results and messages name the text as the question does. */
+static bool learn(struct question *q, cJSON **out, struct ss_error *error) {
+  struct ss_learning_source *source = &q->source;
+  char path[PATH_MAX];
   struct ss_learning l;
+  const bool traced = ss_node_present(q->trace);
+  if (!ss_node_text(traced ? q->trace : q->text, &source->import.source, error) ||
+      !ss_question_path(source->import.source, path, sizeof path, error))
+    return false;
+  *(traced ? &source->trace : &source->text) = path;
   const bool good =
       ss_learning_open(source, &l, error) && ss_learning_run(&l, 0, NULL, error) && ss_curves_check(&l.curves, error);
   if (good) *out = ss_curves_json(&l.curves);
@@ -113,32 +120,10 @@ static bool learn(const struct ss_learning_source *source, cJSON **out, struct s
   return good && (*out || ss_fail_memory(error, "training a model"));
 }
 
-/* Paths are as the question means them, but results and messages name the text as the question does. */
-static bool learn_text(struct question *q, cJSON **out, struct ss_error *error) {
-  struct ss_learning_source *source = &q->source;
-  char path[PATH_MAX];
-  struct ss_mapping mapping;
-  const bool traced = ss_node_present(q->trace);
-  if (!ss_node_text(traced ? q->trace : q->text, &source->import.source, error) ||
-      !ss_question_path(source->import.source, path, sizeof path, error))
-    return false;
-  if (traced) {
-    source->trace = path;
-    return learn(source, out, error);
-  }
-  if (!ss_map_file(path, &mapping, error)) return false;
-  source->text = source->import.source;
-  source->bytes = mapping.size > 0 ? (const char *)mapping.data : "";
-  source->size = mapping.size;
-  const bool good = learn(source, out, error);
-  ss_unmap_file(&mapping);
-  return good;
-}
-
 bool ss_answer_learn(struct ss_node object, cJSON **out, struct ss_error *error) {
   SS_AUTO_FREE struct question *q = ss_alloc(1, sizeof *q);
   if (!q) return ss_fail_memory(error, "training a model");
   *q = (struct question){.source = SS_LEARNING_DEFAULTS};
   q->source.setting = q->setting;
-  return read_object(object, q, error) && learn_text(q, out, error);
+  return read_object(object, q, error) && learn(q, out, error);
 }

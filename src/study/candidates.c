@@ -1,6 +1,5 @@
-#include "study/candidates.h"
-
 #include "schemes/registry.h"
+#include "study/internal.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "study/curves.h"
 
 #include "base/json_text.h"
+#include "study/results.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -52,32 +53,16 @@ bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) {
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
-static cJSON *options_json(const struct ss_setting *setting) {
-  cJSON *o = cJSON_CreateObject();
-  for (size_t i = 0; setting->scheme->options && setting->scheme->options[i].name; i++) {
-    const struct ss_option *option = &setting->scheme->options[i];
-    if (!setting->given[i]) continue;
-    switch (option->kind) {
-    case SS_OPTION_CHOICE: cJSON_AddStringToObject(o, option->name, option->choices[setting->value[i]]); break;
-    case SS_OPTION_FLAG: cJSON_AddBoolToObject(o, option->name, setting->value[i] != 0); break;
-    case SS_OPTION_COUNT: cJSON_AddNumberToObject(o, option->name, (double)setting->value[i]); break;
-    case SS_OPTION_REAL: cJSON_AddNumberToObject(o, option->name, setting->real[i]); break;
-    }
-  }
-  return o;
-}
-
 static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
   const struct ss_curve *c = &curves->curve[i];
   const size_t first = ss_curves_same(curves, i);
   cJSON *o = cJSON_CreateObject();
   cJSON_AddStringToObject(o, "scheme", c->setting->scheme->name);
   cJSON_AddStringToObject(o, "label", c->setting->label);
-  cJSON_AddItemToObject(o, "options", options_json(c->setting));
+  cJSON_AddItemToObject(o, "options", ss_setting_json(c->setting, false));
   cJSON_AddBoolToObject(o, "lossless", ss_scheme_lossless(c->setting->scheme));
   cJSON_AddBoolToObject(o, "sound", c->sound);
-  if (first < i) cJSON_AddStringToObject(o, "same_as", curves->curve[first].setting->label);
-  else cJSON_AddNullToObject(o, "same_as");
+  ss_json_add_text(o, "same_as", first < i ? curves->curve[first].setting->label : NULL);
   cJSON_AddBoolToObject(o, "diverged", c->diverged);
   cJSON_AddNumberToObject(o, "steps", (double)c->steps);
   ss_json_add_number(o, "loss_first", c->steps > 0 ? c->loss[0] : NAN);

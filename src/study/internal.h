@@ -27,4 +27,13 @@ bool ss_study_resolve(struct ss_study *scenario, struct ss_error *error) SS_MUST
 /* Appends the jobs of the document as it stands. `at`: the place in the sweep, or NULL. */
 bool ss_study_add_place(struct ss_study *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;
 
+/* What `plan` chooses from where the scenario names no schemes: a list as a scenario has it, the caller's; NULL when
+ * memory is short. Every registered scheme but the families, with each of its algorithms or formats; with
+ * `hierarchies` all of them again behind shards and leaders. Simple ones first, so that they win ties. Whether one
+ * can run somewhere is not asked here. */
+struct cJSON *ss_candidates(bool hierarchies);
+
+/* "a,b" becomes ["a", "b"] at `key`; NULL is nothing. */
+bool ss_study_set_list(struct ss_doc *doc, const char *key, const char *text, struct ss_error *error) SS_MUST_CHECK;
+
 #endif

@@ -3,7 +3,6 @@
 #include "base/data.h"
 #include "base/list.h"
 #include "schemes/registry.h"
-#include "study/candidates.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
@@ -71,16 +70,10 @@ bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_
 /* --- one place ------------------------------------------------------------------------------------------ */
 
 struct place {
-  struct ss_cluster cluster;
-  struct ss_device device;
+  struct ss_job job; /* what all jobs of the place have */
   const struct ss_source *source;
-  const char *cluster_name, *device_name;
-  uint32_t merge, available; /* available: ranks, 0 for any */
-  uint64_t first, end;
-  bool verify;
+  uint32_t available; /* ranks; 0: any number */
   struct ss_setting defaults;
-  struct ss_selection selection;
-  cJSON *at;
 };
 
 static bool has_values(const struct ss_source *source) {
@@ -100,7 +93,7 @@ static bool read_select(struct ss_node node, const struct place *p, struct ss_se
   return ss_node_fail(
       node, error,
       "%s has no values to select from: capture them, or say \"trace\": {\"gradient\": {\"elements\": n}}",
-      p->source->name);
+      p->job.trace_name);
 }
 
 static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first, uint64_t *end,
@@ -162,24 +155,36 @@ static bool no_cluster(const struct ss_study *s, struct ss_error *error) {
 static bool read_models(struct ss_study *s, struct ss_node root, struct place *p, struct ss_error *error) {
   struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
   const struct ss_cluster *typed = s->source.typed.cluster;
-  if (typed) p->cluster = *typed;
+  if (typed) p->job.cluster = *typed;
   else if (!ss_node_present(cluster)) return no_cluster(s, error);
-  else if (!ss_cluster_read(cluster, &p->cluster, error)) return false;
-  if (!typed) ss_cluster_tell(&p->cluster, s->source.notice);
-  p->device = ss_device_none();
-  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->device, error)) return false;
+  else if (!ss_cluster_read(cluster, &p->job.cluster, error)) return false;
+  if (!typed) ss_cluster_tell(&p->job.cluster, s->source.notice);
+  p->job.device = ss_device_none();
+  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->job.device, error))
+    return false;
   if (!remember(s, "cluster", cluster, error) || !remember(s, "device", device, error)) return false;
-  char *names = ss_arena_alloc(&s->arena, 2, sizeof p->cluster.name);
+  char *names = ss_arena_alloc(&s->arena, 2, sizeof p->job.cluster.name);
   if (!names) return ss_fail_memory(error, "reading a scenario");
-  p->cluster_name = memcpy(names, p->cluster.name, sizeof p->cluster.name);
-  p->device_name = memcpy(names + sizeof p->cluster.name, p->device.name, sizeof p->device.name);
+  p->job.cluster_name = memcpy(names, p->job.cluster.name, sizeof p->job.cluster.name);
+  p->job.device_name = memcpy(names + sizeof p->job.cluster.name, p->job.device.name, sizeof p->job.device.name);
   return true;
 }
 
-static bool find_trace(struct ss_study *s, struct ss_node trace, const struct ss_source **out,
-                       struct ss_error *error) {
-  if (s->source.typed.uniform) return ss_sources_uniform(&s->sources, s->source.typed.uniform, out, error);
-  return ss_sources_find(&s->sources, trace, s->base, out, error);
+static bool find_trace(struct ss_study *s, struct ss_node trace, struct place *p, struct ss_error *error) {
+  const struct ss_uniform *typed = s->source.typed.uniform;
+  if (!(typed ? ss_sources_uniform(&s->sources, typed, &p->source, error)
+              : ss_sources_find(&s->sources, trace, s->base, &p->source, error)))
+    return false;
+  p->job.origin.trace = p->source->trace;
+  p->job.origin.gradient = p->source->is_gradient ? &p->source->gradient : NULL;
+  p->job.origin.uniform = p->source->uniform;
+  p->job.trace_name = p->source->name;
+  p->job.trace_key = p->source->key;
+  p->job.trace_hash = p->source->hash;
+  p->job.seed = p->source->seed;
+  p->job.tensor_name = "tensor";
+  p->job.siblings = p->source->trace ? (uint32_t)ss_trace_tensors(p->source->trace) : 1;
+  return true;
 }
 
 static bool read_place(struct ss_study *s, struct place *p, struct ss_error *error) {
@@ -189,25 +194,25 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
   if (!ss_node_keys(root, keys, error)) return false;
   if (!ss_node_present(trace) && !s->source.typed.uniform)
     return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
-  if (!read_models(s, root, p, error) || !find_trace(s, trace, &p->source, error)) return false;
+  if (!read_models(s, root, p, error) || !find_trace(s, trace, p, error)) return false;
   if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
   if (group > 1 && !p->source->trace)
     return ss_node_fail(merge, error, "only a captured or synthesised trace has ranks to merge");
-  p->merge = (uint32_t)group;
-  p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->merge : 0;
+  p->job.origin.merge = (uint32_t)group;
+  p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->job.origin.merge : 0;
   if (p->source->trace && p->available == 0)
     return ss_node_fail(merge, error, "%u ranks cannot be merged %llu at a time", ss_trace_ranks(p->source->trace),
                         (unsigned long long)group);
-  p->verify = true;
-  if (ss_node_present(verify) && !ss_node_flag(verify, &p->verify, error)) return false;
+  p->job.verify = true;
+  if (ss_node_present(verify) && !ss_node_flag(verify, &p->job.verify, error)) return false;
   uint64_t most = UINT64_C(1) << 20;
   if (p->source->trace) most = ss_trace_iterations(p->source->trace);
   else if (p->source->is_gradient) most = p->source->gradient.iterations;
   struct ss_node iterations = ss_node_get(root, "iterations");
-  if (!read_iterations(iterations, most, &p->first, &p->end, error)) return false;
-  if (!p->source->trace && !p->source->is_gradient && !ss_node_present(iterations)) p->end = 1;
+  if (!read_iterations(iterations, most, &p->job.first, &p->job.end, error)) return false;
+  if (!p->source->trace && !p->source->is_gradient && !ss_node_present(iterations)) p->job.end = 1;
   p->defaults = (struct ss_setting){.index_bytes = 4};
-  return read_select(ss_node_get(root, "select"), p, &p->selection, error);
+  return read_select(ss_node_get(root, "select"), p, &p->job.selection, error);
 }
 
 /* --- jobs ----------------------------------------------------------------------------------------------- */
@@ -221,15 +226,15 @@ static bool append(struct ss_study *s, const struct ss_job *job, struct ss_error
 static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
   struct ss_node node = ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root;
   char merged[64] = "", expect[512] = "";
-  const uint64_t wanted = (uint64_t)ranks * (p->merge > 1 ? p->merge : 1);
-  if (p->merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->merge);
-  if (p->source->hash) /* a file */
+  const uint64_t wanted = (uint64_t)ranks * (p->job.origin.merge > 1 ? p->job.origin.merge : 1);
+  if (p->job.origin.merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->job.origin.merge);
+  if (p->job.trace_hash) /* a file */
     snprintf(expect, sizeof expect, "`sparsync trace fit %.400s --ranks %llu` estimates what to expect there; ",
-             p->source->name, (unsigned long long)wanted);
+             p->job.trace_name, (unsigned long long)wanted);
   return ss_node_fail(node, error,
                       "%u ranks, but %s has %u%s (%scapture more ranks, or make a wider trace with `sparsync trace "
                       "synth --ranks %llu -o FILE`)",
-                      ranks, p->source->name, p->available, merged, expect, (unsigned long long)wanted);
+                      ranks, p->job.trace_name, p->available, merged, expect, (unsigned long long)wanted);
 }
 
 /* Schemes that aggregate values need some; and what is selected already is not selected again. */
@@ -241,8 +246,8 @@ static bool values_at_hand(const struct ss_job *job, const struct place *p, stru
     return ss_node_fail(scheme, error,
                         "%s aggregates values, and %s has none: capture them, or say \"trace\": {\"gradient\": "
                         "{\"elements\": n}}",
-                        job->setting.label, p->source->name);
-  if (p->selection.selects && !ss_scheme_estimates(what))
+                        job->setting.label, p->job.trace_name);
+  if (p->job.selection.selects && !ss_scheme_estimates(what))
     return ss_node_fail(scheme, error, "%s selects by itself: leave the scenario's \"select\" out",
                         job->setting.label);
   return true;
@@ -275,7 +280,8 @@ static bool find_exponent(const struct ss_study *s, struct ss_job *job, struct s
 static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
   const struct ss_scheme *scheme = setting->scheme;
-  if (ss_scheme_valued(scheme) && (!has_values(p->source) || (p->selection.selects && !ss_scheme_estimates(scheme))))
+  if (ss_scheme_valued(scheme) &&
+      (!has_values(p->source) || (p->job.selection.selects && !ss_scheme_estimates(scheme))))
     return false;
   if (!ss_setting_check(setting, layout, &why)) return false;
   return !plan || ((setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
@@ -303,7 +309,7 @@ static bool none_left(const struct ss_study *s, const struct place *p, struct ss
   for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_setting setting;
     if (!ss_setting_read(n, &p->defaults, &setting, error)) return false;
-    if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->cluster, ranks), true)) continue;
+    if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->job.cluster, ranks), true)) continue;
     if (!ss_scheme_lossless(setting.scheme) && !s->source.lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
     if (ss_scheme_model_parallel(setting.scheme) && !s->source.model_parallel)
       add_name(cut, sizeof cut, setting.scheme->name);
@@ -320,36 +326,16 @@ static bool none_left(const struct ss_study *s, const struct place *p, struct ss
 static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_setting *setting,
                      struct ss_node scheme, uint32_t ranks, struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
-  const struct ss_layout layout = ss_layout_of(&p->cluster, ranks);
-  struct ss_job job = {.setting = *setting,
-                       .cluster = p->cluster,
-                       .cluster_name = p->cluster_name,
-                       .device_name = p->device_name,
-                       .device = p->device,
-                       .trace_name = p->source->name,
-                       .trace_key = p->source->key,
-                       .tensor_name = "tensor",
-                       .trace_hash = p->source->hash,
-                       .ranks = ranks,
-                       .first = p->first,
-                       .end = p->end,
-                       .seed = p->source->seed,
-                       .verify = p->verify,
-                       .selection = p->selection,
-                       .at = p->at,
-                       .siblings = 1};
-  job.origin = (struct ss_origin){.trace = trace,
-                                  .merge = p->merge,
-                                  .gradient = p->source->is_gradient ? &p->source->gradient : NULL,
-                                  .uniform = p->source->uniform};
+  const struct ss_layout layout = ss_layout_of(&p->job.cluster, ranks);
+  struct ss_job job = p->job;
+  job.setting = *setting;
+  job.ranks = ranks;
   if (!admitted(&s->source, job.setting.scheme)) return true;
   if (s->chosen_for_user && !applies(&job.setting, p, layout, s->source.plan)) return true;
   job.servers = ss_setting_servers(&job.setting, layout);
   if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   if (!values_at_hand(&job, p, scheme, error)) return false;
-  if (trace) {
-    job.siblings = (uint32_t)ss_trace_tensors(trace);
-  } else if (!p->source->is_gradient) {
+  if (!trace && !p->source->is_gradient) {
     const uint64_t parts = ss_setting_parts(&job.setting, layout);
     if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))
       return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job.setting.label);
@@ -405,19 +391,14 @@ static bool add_schemes(struct ss_study *s, const struct place *p, uint32_t rank
   return !s->source.plan || s->count > before || none_left(s, p, schemes, ranks, error);
 }
 
-static bool list_schemes(struct ss_study *s, struct ss_error *error) {
-  if (s->source.typed.schemes) return true;
-  if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error)) return false;
-  return true;
-}
-
 bool ss_study_add_place(struct ss_study *s, cJSON *at, struct ss_error *error) {
   const struct ss_study_typed *typed = &s->source.typed;
-  struct place p = {.at = at};
+  struct place p = {.job.at = at};
   uint32_t own[RANKS_MAX];
   const uint32_t *ranks = typed->ranks ? typed->ranks : own;
   size_t count = typed->rank_counts, from = s->count;
-  if (!list_schemes(s, error)) return false;
+  if (!typed->schemes && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error))
+    return false;
   const struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
   if (!ss_study_resolve(s, error) || !read_place(s, &p, error)) return false;
   if (!ss_setting_read_common(root, &p.defaults, error)) return false;

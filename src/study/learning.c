@@ -6,13 +6,15 @@
 
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TEXT_RANKS = 8, TEXT_SEQ = 32 }; /* unless others are asked for */
 
 static bool open_text(struct ss_learning *l, struct ss_error *error) {
   struct ss_learning_source *s = &l->source;
-  struct ss_mapping file;
-  if (!s->import.source) s->import.source = s->trace ? s->trace : s->text;
+  struct ss_text text;
+  if (!s->import.source)
+    s->import.source = s->trace ? s->trace : strcmp(s->text, "-") == 0 ? "standard input" : s->text;
   s->import.row_width = s->task.shape.width;
   if (!s->trace && s->import.ranks == 0) s->import.ranks = TEXT_RANKS;
   if (s->import.seq == 0) s->import.seq = TEXT_SEQ;
@@ -20,10 +22,9 @@ static bool open_text(struct ss_learning *l, struct ss_error *error) {
     const struct ss_text_options options = {s->import.ranks, s->import.batch, s->import.vocab};
     return ss_learn_trace(s->trace, &options, &l->trace, error);
   }
-  if (s->bytes) return ss_trace_import(s->text, s->bytes, s->size, &s->import, &l->trace, error);
-  if (!ss_map_file(s->text, &file, error)) return false;
-  const bool ok = ss_trace_import(s->text, (const char *)file.data, file.size, &s->import, &l->trace, error);
-  ss_unmap_file(&file);
+  if (!ss_text_open(s->text, &text, error)) return false;
+  const bool ok = ss_trace_import(s->import.source, text.bytes, text.size, &s->import, &l->trace, error);
+  ss_text_close(&text);
   return ok;
 }
 

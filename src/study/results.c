@@ -110,18 +110,25 @@ static void add_verdict(cJSON *object, const char *name, enum ss_verdict verdict
   else cJSON_AddBoolToObject(object, name, verdict == SS_YES);
 }
 
-static const char *const hierarchies[] = {"none", "shard", "leader"};
+cJSON *ss_setting_json(const struct ss_setting *s, bool all) {
+  cJSON *o = cJSON_CreateObject();
+  for (size_t i = 0; s->scheme->options && s->scheme->options[i].name; i++) {
+    const struct ss_option *option = &s->scheme->options[i];
+    if (!s->given[i] && (!all || option->kind == SS_OPTION_COUNT)) continue;
+    switch (option->kind) {
+    case SS_OPTION_CHOICE: cJSON_AddStringToObject(o, option->name, option->choices[s->value[i]]); break;
+    case SS_OPTION_FLAG: cJSON_AddBoolToObject(o, option->name, s->value[i] != 0); break;
+    case SS_OPTION_COUNT: cJSON_AddNumberToObject(o, option->name, (double)s->value[i]); break;
+    case SS_OPTION_REAL: cJSON_AddNumberToObject(o, option->name, s->real[i]); break;
+    }
+  }
+  return o;
+}
 
 static void add_options(cJSON *object, const struct ss_setting *s) {
-  cJSON *options = cJSON_AddObjectToObject(object, "options");
-  const struct ss_option *option = s->scheme->options;
-  for (size_t i = 0; option && option[i].name; i++) {
-    if (option[i].kind == SS_OPTION_CHOICE)
-      cJSON_AddStringToObject(options, option[i].name, option[i].choices[s->value[i]]);
-    else if (option[i].kind == SS_OPTION_FLAG) cJSON_AddBoolToObject(options, option[i].name, s->value[i] != 0);
-    else if (option[i].kind == SS_OPTION_REAL) cJSON_AddNumberToObject(options, option[i].name, s->real[i]);
-    else if (s->given[i]) cJSON_AddNumberToObject(options, option[i].name, (double)s->value[i]);
-  }
+  static const char *const hierarchies[] = {"none", "shard", "leader"};
+  cJSON *options = ss_setting_json(s, true);
+  cJSON_AddItemToObject(object, "options", options);
   cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
   cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");
   cJSON_AddStringToObject(options, "sizes", s->exchange_sizes ? "exchanged" : "free");

@@ -81,6 +81,8 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
 
 /* --- JSON --------------------------------------------------------------------------------------------------- */
 
+/* The scheme's own options by name, the caller's; `all`: also choices, flags and reals that nobody gave. */
+struct cJSON *ss_setting_json(const struct ss_setting *setting, bool all);
 /* The result as a JSON object, the caller's; NULL when memory is short. */
 struct cJSON *ss_result_json(const struct ss_result *result);
 /* {"sparsync", "scenario", "points"}: the tree that `run --format json` prints, the caller's; NULL when memory is

@@ -37,18 +37,16 @@ bool ss_study_resolve(struct ss_study *s, struct ss_error *error) {
   return resolve(s, "cluster", "clusters", error) && resolve(s, "device", "devices", error);
 }
 
-/* "a,b" into ["a", "b"]. */
-static bool set_list(struct ss_study *s, const char *key, const char *text, struct ss_error *error) {
+bool ss_study_set_list(struct ss_doc *doc, const char *key, const char *text, struct ss_error *error) {
+  if (!text) return true;
   cJSON *list = cJSON_CreateArray();
   char *copy = strdup(text), *rest = copy;
-  if (!list || !copy) {
-    cJSON_Delete(list);
-    free(copy);
-    return ss_fail_memory(error, "reading options");
-  }
-  for (char *word; (word = strsep(&rest, ","));) cJSON_AddItemToArray(list, cJSON_CreateString(word));
+  bool ok = list && copy;
+  for (char *word; ok && (word = strsep(&rest, ","));) ok = cJSON_AddItemToArray(list, cJSON_CreateString(word));
   free(copy);
-  return ss_doc_set_item(s->doc, key, list, error);
+  if (ok) return ss_doc_set_item(doc, key, list, error);
+  cJSON_Delete(list);
+  return ss_fail_memory(error, "reading options");
 }
 
 /* A model's source speaks of what its file says, not of what the command line put there. */
@@ -93,7 +91,7 @@ static bool edit(struct ss_study *s, const struct ss_study_source *r, struct ss_
       !set_text(s, "device", r->device, error) || !set_text(s, "ranks", r->ranks, error) ||
       !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error))
     return false;
-  if (r->schemes && !set_list(s, "schemes", r->schemes, error)) return false;
+  if (!ss_study_set_list(s->doc, "schemes", r->schemes, error)) return false;
   if (r->no_verify && !ss_doc_set(s->doc, "verify", "false", error)) return false;
   for (size_t i = 0; i < r->sets; i++)
     if (!set_one(s, r->set[i], error)) return false;

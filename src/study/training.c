@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "share/share.h"
 #include "study/identity.h"
+#include "study/internal.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -19,43 +20,24 @@ static const char *const keys[] = {"name",    "summary", "notes",     "workload"
 
 /* --- lists of models -------------------------------------------------------------------------------------- */
 
-/* "a,b" into a list of the scenario. */
-static bool set_list(struct ss_doc *doc, const char *key, const char *text, struct ss_error *error) {
-  if (!text) return true;
-  cJSON *list = cJSON_CreateArray();
-  char *copy = strdup(text), *rest = copy;
-  bool ok = list && copy;
-  for (char *word; ok && (word = strsep(&rest, ","));) ok = cJSON_AddItemToArray(list, cJSON_CreateString(word));
-  free(copy);
-  if (ok) return ss_doc_set_item(doc, key, list, error);
-  cJSON_Delete(list);
-  return ss_fail_memory(error, "reading options");
-}
-
-/* Calls `read` with the model that `node` names or is. */
-static bool with_model(struct ss_train_study *s, struct ss_node node, const char *kind, void *out,
-                       bool (*read)(struct ss_node node, void *out, struct ss_error *error), struct ss_error *error) {
-  struct ss_doc *doc;
-  if (ss_node_is_object(node)) return read(node, out, error);
-  if (!ss_data_open_node(kind, node, s->base, &doc, error)) return false;
-  const bool ok = read(ss_doc_root(doc), out, error);
-  ss_doc_free(doc);
-  return ok;
-}
-
-static bool read_workload(struct ss_node node, void *out, struct ss_error *error) {
-  return ss_workload_read(node, out, error);
-}
-
-static bool read_system(struct ss_node node, void *out, struct ss_error *error) {
-  return ss_system_read(node, out, error);
+/* The object that `node` is, or that the model has which it names: *doc is to be freed. */
+static bool find_model(struct ss_train_study *s, struct ss_node *node, const char *kind, struct ss_doc **doc,
+                       struct ss_error *error) {
+  if (ss_node_is_object(*node)) return true;
+  if (!ss_data_open_node(kind, *node, s->base, doc, error)) return false;
+  *node = ss_doc_root(*doc);
+  return true;
 }
 
 static bool add_workload(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_training *t = &s->training;
+  struct ss_node model = node;
   if (!ss_grow_by_one(t->place, t->places)) return ss_fail_memory(error, "reading workloads");
-  t->place[t->places] = (struct ss_workplace){0};
-  if (!with_model(s, node, "workloads", &t->place[t->places++].workload, read_workload, error)) return false;
+  t->place[t->places++] = (struct ss_workplace){0};
+  if (!find_model(s, &model, "workloads", &doc, error) ||
+      !ss_workload_read(model, &t->place[t->places - 1].workload, error))
+    return false;
   for (size_t i = 0; i + 1 < t->places; i++)
     if (strcmp(t->place[i].workload.name, t->place[t->places - 1].workload.name) == 0)
       return ss_node_fail(node, error, "two workloads are called \"%s\"", t->place[i].workload.name);
@@ -78,9 +60,12 @@ static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
 }
 
 static bool add_system(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_training *t = &s->training;
+  struct ss_node model = node;
   if (!ss_grow_by_one(t->system, t->systems)) return ss_fail_memory(error, "reading systems");
-  if (!with_model(s, node, "systems", &t->system[t->systems], read_system, error)) return false;
+  if (!find_model(s, &model, "systems", &doc, error) || !ss_system_read(model, &t->system[t->systems], error))
+    return false;
   for (size_t i = 0; i < t->systems; i++)
     if (strcmp(t->system[i].name, t->system[t->systems].name) == 0)
       return ss_node_fail(node, error, "two systems are called \"%s\"", t->system[i].name);
@@ -302,8 +287,8 @@ bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_s
   if (!ss_study_document(&source->common, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
   if (source->workloads) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
-  if (!ss_node_keys(root, keys, error) || !set_list(out->doc, "workloads", source->workloads, error) ||
-      !set_list(out->doc, "systems", source->systems, error))
+  if (!ss_node_keys(root, keys, error) || !ss_study_set_list(out->doc, "workloads", source->workloads, error) ||
+      !ss_study_set_list(out->doc, "systems", source->systems, error))
     return false;
   struct ss_node name = ss_node_get(root, "name");
   if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
