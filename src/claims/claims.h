@@ -13,14 +13,11 @@ struct ss_claims_file {
   struct ss_node inputs, estimates, claims;
 };
 
-/* Reads and checks all but what only a computation can tell. */
-bool ss_claims_read(const char *path, struct ss_claims_file *out, struct ss_error *error) SS_MUST_CHECK;
-void ss_claims_close(struct ss_claims_file *file);
-
 struct ss_claims_library {
   struct ss_claims_file *file;
   size_t count;
 };
+/* Reads the file, and checks all but what only a computation can tell. */
 bool ss_claims_library_add(struct ss_claims_library *library, const char *path, struct ss_error *error) SS_MUST_CHECK;
 /* Adds all of scenarios/claims, by name. */
 bool ss_claims_library_shipped(struct ss_claims_library *library, struct ss_error *error) SS_MUST_CHECK;

@@ -25,7 +25,8 @@ void ss_claims_free(struct ss_claims *claims) {
 
 enum { LIMIT = 1 << 22 };
 
-bool ss_claims_read(const char *path, struct ss_claims_file *out, struct ss_error *error) {
+/* Reads and checks all but what only a computation can tell. */
+static bool read_file(const char *path, struct ss_claims_file *out, struct ss_error *error) {
   static const char *const keys[] = {"paper", "title", "notes", "inputs", "estimates", "claims", NULL};
   struct ss_node paper, title;
   *out = (struct ss_claims_file){0};
@@ -45,14 +46,9 @@ bool ss_claims_read(const char *path, struct ss_claims_file *out, struct ss_erro
   return ok;
 }
 
-void ss_claims_close(struct ss_claims_file *file) {
-  ss_doc_free(file->doc);
-  *file = (struct ss_claims_file){0};
-}
-
 bool ss_claims_library_add(struct ss_claims_library *library, const char *path, struct ss_error *error) {
   if (!ss_grow_by_one(library->file, library->count)) return ss_fail_memory(error, "reading claims");
-  if (!ss_claims_read(path, &library->file[library->count], error)) return false;
+  if (!read_file(path, &library->file[library->count], error)) return false;
   library->count++;
   return true;
 }
@@ -72,7 +68,7 @@ bool ss_claims_library_shipped(struct ss_claims_library *library, struct ss_erro
 }
 
 void ss_claims_library_close(struct ss_claims_library *library) {
-  for (size_t i = 0; i < library->count; i++) ss_claims_close(&library->file[i]);
+  for (size_t i = 0; i < library->count; i++) ss_doc_free(library->file[i].doc);
   free(library->file);
   *library = (struct ss_claims_library){0};
 }
@@ -201,10 +197,8 @@ static bool fail_unknown(const char *word, const struct ss_claims *all, struct s
     known[i] = all->claim[i].paper;
     known[all->count + i] = all->claim[i].id;
   }
-  const char *near = ss_nearest(word, known);
-  return ss_fail(error, SS_BAD_INPUT, "no paper or claim is called \"%s\"%s%s%s", word,
-                 near ? " (did you mean \"" : " (sparsync claims --list shows them)", near ? near : "",
-                 near ? "\"?)" : "");
+  return ss_fail(error, SS_BAD_INPUT, "no paper or claim is called \"%s\"%s", word,
+                 ss_suggest(word, known, "sparsync claims --list shows them").text);
 }
 
 static bool keep_named(struct ss_claims *all, const char *const *words, size_t count, struct ss_error *error) {

@@ -53,9 +53,7 @@ static bool find_input(const struct ss_claims_file *file, struct ss_node from, s
   size_t known = 0;
   for (struct ss_node n = ss_node_first(file->inputs); ss_node_present(n) && known < 255; n = ss_node_next(n))
     names[known++] = ss_node_key(n);
-  const char *near = ss_nearest(name, names);
-  return ss_node_fail(from, error, "no input is called \"%s\"%s%s%s", name, near ? " (did you mean \"" : "",
-                      near ? near : "", near ? "\"?)" : "");
+  return ss_node_fail(from, error, "no input is called \"%s\"%s", name, ss_suggest(name, names, NULL).text);
 }
 
 /* Whether the estimate changes this input. A factor of 1 changes nothing: claims with other estimates then still
@@ -181,47 +179,46 @@ static bool read_estimates(struct judging *j, struct ss_error *error) {
   return true;
 }
 
-/* Calls `act` with each estimate at half and at double, the others as they are. */
-static bool vary(struct judging *j,
-                 bool (*act)(struct judging *, struct ss_claim_estimate *, bool, void *, struct ss_error *),
-                 void *context, struct ss_error *error) {
+/* The value of estimate i / 2: halved for even i, doubled for odd ones. */
+static double variation(const struct estimates *e, size_t i) {
+  return i % 2 ? e->estimate[i / 2].doubled : e->estimate[i / 2].halved;
+}
+
+/* Computes with each estimate at half and at double, the others as they are: does the ranking turn with one of them?
+ */
+static bool try_estimates(struct judging *j, bool ordered, bool *turns, struct ss_error *error) {
+  *turns = false;
   for (size_t i = 0; i < 2 * j->estimates.count; i++) {
     struct ss_claim_estimate *estimate = &j->estimates.estimate[i / 2];
-    j->estimates.value[i / 2] = i % 2 ? estimate->doubled : estimate->halved;
-    const bool ok = act(j, estimate, i % 2, context, error);
+    struct outcome other;
+    j->estimates.value[i / 2] = variation(&j->estimates, i);
+    const bool ok = compute(j, &other, error);
     j->estimates.value[i / 2] = estimate->value;
     if (!ok) return false;
+    *(i % 2 ? &estimate->ours_doubled : &estimate->ours_halved) = other.ours;
+    *turns = *turns || other.ordered != ordered;
+    ss_picked_free(&other.values);
   }
   return true;
 }
 
-/* How the ranking stands with all estimates as they are, and whether it turns with one of them. */
-struct turning {
-  bool ordered, turns;
-};
-
-static bool try_estimate(struct judging *j, struct ss_claim_estimate *estimate, bool doubled, void *context,
-                         struct ss_error *error) {
-  struct turning *turning = context;
-  struct outcome other;
-  if (!compute(j, &other, error)) return false;
-  *(doubled ? &estimate->ours_doubled : &estimate->ours_halved) = other.ours;
-  turning->turns = turning->turns || other.ordered != turning->ordered;
-  ss_picked_free(&other.values);
-  return true;
-}
-
 /* Says what the claim will ask, as far as that can be seen: what is wrong is told when it is asked. */
-static bool expect(struct judging *j, struct ss_claim_estimate *estimate, bool doubled, void *context,
-                   struct ss_error *error) {
+static void expect(const struct judging *j) {
   struct ss_node let = ss_node_get(j->node, "let");
-  (void)estimate, (void)doubled, (void)context, (void)error;
   for (struct ss_node n = ss_node_first(let); ss_node_present(n); n = ss_node_next(n)) {
     const struct ss_node from = ss_node_get(n, "from");
     struct ss_error ignored;
     if (ss_node_present(from) && !ask(j, from, NULL, &ignored)) continue;
   }
-  return true;
+}
+
+static void expect_all(struct judging *j) {
+  expect(j);
+  for (size_t i = 0; i < 2 * j->estimates.count; i++) {
+    j->estimates.value[i / 2] = variation(&j->estimates, i);
+    expect(j);
+    j->estimates.value[i / 2] = j->estimates.estimate[i / 2].value;
+  }
 }
 
 /* --- the reason ------------------------------------------------------------------------------------------------ */
@@ -312,20 +309,19 @@ static bool keep_estimates(const struct estimates *e, struct ss_claim *claim, st
 static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *error) {
   struct outcome base;
   struct ss_node why;
-  bool input, inconsistent;
+  bool input, inconsistent, turns;
   if (!ss_node_need(j->node, "why", &why, error) || !read_estimates(j, error) || !compute(j, &base, error))
     return false;
-  struct turning turning = {.ordered = base.ordered};
   claim->ours = base.ours;
   const bool ok = truth(ss_node_get(j->node, "input"), &base.values, &input, error) &&
                   truth(ss_node_get(j->node, "inconsistent"), &base.values, &inconsistent, error) &&
-                  vary(j, try_estimate, &turning, error) && fill_in(why, &base.values, &claim->why, error) &&
+                  try_estimates(j, base.ordered, &turns, error) && fill_in(why, &base.values, &claim->why, error) &&
                   keep_estimates(&j->estimates, claim, error);
   if (ok)
     claim->verdict = input ? SS_CLAIM_INPUT
                      : inconsistent
                          ? SS_CLAIM_INCONSISTENT
-                         : decide(claim, ss_node_present(ss_node_get(j->node, "order")), base.ordered, turning.turns);
+                         : decide(claim, ss_node_present(ss_node_get(j->node, "order")), base.ordered, turns);
   ss_picked_free(&base.values);
   return ok;
 }
@@ -341,8 +337,7 @@ bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, void (*step)(void 
   if (!query) return ss_fail_memory(error, "judging claims");
   for (size_t i = 0; i < claims->count; i++) {
     struct judging j = judging_of(query, &claims->claim[i]);
-    if (read_estimates(&j, &ignored) && expect(&j, NULL, false, NULL, &ignored))
-      (void)vary(&j, expect, NULL, &ignored);
+    if (read_estimates(&j, &ignored)) expect_all(&j);
   }
   bool ok = true;
   for (size_t i = 0; ok && i < claims->count; i++) {

@@ -84,8 +84,7 @@ bool ss_duel_open(struct ss_duel *duel, const char *a, const char *b, struct ss_
 }
 
 void ss_duel_close(struct ss_duel *duel) {
-  for (int i = 0; i < 2; i++)
-    if (duel->side[i].doc) ss_doc_free(duel->side[i].doc);
+  for (int i = 0; i < 2; i++) ss_doc_free(duel->side[i].doc);
 }
 
 uint32_t ss_duel_move(struct ss_duel *duel, double x) {
@@ -113,10 +112,6 @@ static double value_of(enum ss_form form, const struct ss_cost_values *values) {
   return NAN;
 }
 
-static bool said(const struct ss_setting *setting, const char *option) {
-  return ss_setting_given(setting, option);
-}
-
 /* The symbols as the setting has them: its own options before those of the command line, elements for rows under
  * element granularity, lookups for rows where duplicates are sent. */
 static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss_symbols *s) {
@@ -129,15 +124,15 @@ static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss
   }
   struct ss_symbols own = *s;
   ss_setting_symbols(setting, &own);
-  if (said(setting, "k") || said(setting, "density")) s->k = own.k;
-  if (said(setting, "teams")) s->D = own.D;
-  if (said(setting, "block")) s->b = own.b;
+  if (ss_setting_given(setting, "k") || ss_setting_given(setting, "density")) s->k = own.k;
+  if (ss_setting_given(setting, "teams")) s->D = own.D;
+  if (ss_setting_given(setting, "block")) s->b = own.b;
   s->index_bytes = setting->index_bytes;
   s->S = servers;
 }
 
 static uint32_t servers_of(const struct ss_duel *duel, const struct ss_setting *setting, struct ss_layout layout) {
-  const bool free_to_say = ss_setting_find(setting, "servers") && !said(setting, "servers");
+  const bool free_to_say = ss_setting_find(setting, "servers") && !ss_setting_given(setting, "servers");
   if (duel->with->servers > 0 && free_to_say) return (uint32_t)duel->with->servers;
   return ss_setting_servers(setting, layout);
 }

@@ -69,21 +69,13 @@ static void put_option(cJSON *object, struct ss_node value, size_t place) {
 static bool make_setting(const struct ss_cost *cost, struct ss_node options, size_t place, struct ss_setting *out,
                          struct ss_error *error) {
   const struct ss_setting defaults = {.index_bytes = 4};
-  struct ss_doc *doc;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
   cJSON *object = cJSON_CreateObject();
   cJSON_AddStringToObject(object, "name", cost->scheme->name);
   for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
     put_option(object, n, place);
   for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n)) put_option(object, n, 0);
-  char *text = cJSON_PrintUnformatted(object);
-  cJSON_Delete(object);
-  if (!text) return ss_fail_memory(error, "reading a grid");
-  bool ok = ss_doc_parse(cost->file, text, strlen(text), &doc, error);
-  free(text);
-  if (!ok) return false;
-  ok = ss_setting_read(ss_doc_root(doc), &defaults, out, error);
-  ss_doc_free(doc);
-  return ok;
+  return ss_doc_adopt(cost->file, object, &doc, error) && ss_setting_read(ss_doc_root(doc), &defaults, out, error);
 }
 
 bool ss_cost_setting(const struct ss_cost *cost, struct ss_node options, struct ss_setting *out,

@@ -9,6 +9,11 @@
 /* The least number that both divide. */
 uint64_t ss_common_multiple(uint64_t a, uint64_t b);
 
+/* "seed", "rho", "scale", "sigma" and "layers" of a synthetic gradient, which all may be absent; `keys`
+ * (NULL-terminated) may stand there. */
+bool ss_gradient_read(struct ss_node node, const char *const *keys, uint64_t layers_most, struct ss_gradient *out,
+                      struct ss_error *error) SS_MUST_CHECK;
+
 /* Which bound a point was built to reach. */
 enum ss_touch { SS_TOUCH_NONE, SS_TOUCH_LOW, SS_TOUCH_HIGH };
 

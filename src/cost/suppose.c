@@ -1,10 +1,7 @@
 #include "cost/suppose.h"
 
-void ss_supposition_init(struct ss_supposition *c) {
-  *c = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
-}
-
-double ss_supposed_gamma(const struct ss_supposition *c, double k) {
+static double gamma_of(const void *context, double k) {
+  const struct ss_supposition *c = context;
   switch (c->kind) {
   case SS_GAMMA_RANDOM: return -expm1(k * log1p(-c->density)) / c->density;
   case SS_GAMMA_FULL: return 1;
@@ -13,10 +10,6 @@ double ss_supposed_gamma(const struct ss_supposition *c, double k) {
   }
   size_t at = k < 1 ? 0 : (size_t)k - 1;
   return c->gamma[at < c->gammas ? at : c->gammas - 1];
-}
-
-static double gamma_of(const void *context, double k) {
-  return ss_supposed_gamma(context, k);
 }
 
 /* Blocks expected when rows stand anywhere alike, as `gamma` has it. */

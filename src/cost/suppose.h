@@ -25,9 +25,6 @@ struct ss_supposition {
 /* Rows of one element of 4 B, indices of 4 B; size and density are left to say. */
 #define SS_SUPPOSITION_DEFAULTS                                                                                      \
   { .lookups = NAN, .row_width = 1, .value_bytes = 4, .index_bytes = 4 }
-/* The densification ratio of k ranks. */
-double ss_supposed_gamma(const struct ss_supposition *supposition, double k);
-void ss_supposition_init(struct ss_supposition *supposition);
 
 /* What one form is evaluated with; not to be moved, as the symbols point into it. */
 struct ss_supposed {

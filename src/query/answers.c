@@ -158,10 +158,8 @@ static bool answer_file(struct ss_asked *asked, unsigned jobs, struct ss_error *
 }
 
 static bool answer_object(struct ss_asked *asked, const struct ss_question_kind *kind, struct ss_error *error) {
-  SS_AUTO_FREE char *text = cJSON_PrintUnformatted(asked->subject);
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  if (!text) return ss_fail_memory(error, "reading a question");
-  if (!ss_doc_parse(kind->name, text, strlen(text), &doc, error)) return false;
+  if (!ss_doc_adopt(kind->name, cJSON_Duplicate(asked->subject, true), &doc, error)) return false;
   if (!ss_node_is_object(ss_doc_root(doc))) return ss_fail(error, SS_BAD_INPUT, "%s: expected an object", kind->name);
   for (const cJSON *item = asked->set->child; item; item = item->next)
     if (!ss_doc_set_item(doc, item->string, cJSON_Duplicate(item, true), error)) return false;

@@ -6,7 +6,6 @@
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 64 };
 
@@ -70,19 +69,16 @@ static bool read_nodes(struct ss_node object, struct ss_cluster *cluster, struct
 static bool read_cluster(struct ss_node object, struct ss_cluster *cluster, struct ss_error *error) {
   const struct ss_node node = ss_node_get(object, "cluster");
   const char *name = "p3.16xlarge-25g";
-  char path[PATH_MAX];
-  struct ss_doc *doc;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
   double alpha = 0, rate = 0;
   if (ss_node_present(node) && !ss_node_text(node, &name, error)) return false;
-  if (!ss_data_find("clusters", name, path, sizeof path, error) || !ss_doc_read(path, 1 << 20, &doc, error))
+  if (!ss_data_open("clusters", name, NULL, &doc, error) || !ss_cluster_read(ss_doc_root(doc), cluster, error) ||
+      !read_share(object, "latency", SS_TIME, &alpha, error) ||
+      !read_share(object, "bandwidth", SS_RATE, &rate, error))
     return false;
-  bool ok = ss_cluster_read(ss_doc_root(doc), cluster, error);
-  ss_doc_free(doc);
-  ok = ok && read_share(object, "latency", SS_TIME, &alpha, error) &&
-       read_share(object, "bandwidth", SS_RATE, &rate, error);
-  if (ok && alpha > 0) ss_cluster_set_latency(cluster, alpha);
-  if (ok && rate > 0) ss_cluster_set_beta(cluster, 1 / rate);
-  return ok && read_nodes(object, cluster, error);
+  if (alpha > 0) ss_cluster_set_latency(cluster, alpha);
+  if (rate > 0) ss_cluster_set_beta(cluster, 1 / rate);
+  return read_nodes(object, cluster, error);
 }
 
 static bool read_schemes(struct ss_node list, const char **names, size_t *count, struct ss_error *error) {
@@ -106,7 +102,7 @@ bool ss_answer_cost(struct ss_node object, cJSON **out, struct ss_error *error) 
   struct ss_costs costs;
   struct ss_costs_question question = {.with = with, .cluster = &cluster, .ranks = ranks, .scheme = names};
   if (!with) return ss_fail_memory(error, "evaluating costs");
-  ss_supposition_init(with);
+  *with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
   if (!ss_node_keys(object, keys, error) ||
       !read_schemes(ss_node_get(object, "schemes"), names, &question.schemes, error) ||
       !read_supposition(object, with, error) || !read_cluster(object, &cluster, error))

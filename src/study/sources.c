@@ -2,6 +2,7 @@
 
 #include "base/data.h"
 #include "base/list.h"
+#include "cost/grid.h"
 #include "trace/make/synth.h"
 
 #include <cjson/cJSON.h>
@@ -92,24 +93,15 @@ static bool read_gradient(struct ss_node node, struct ss_source *out, struct ss_
                                      "layers",   "distribution", "iterations", NULL};
   static const char *const distributions[] = {"normal", "laplace", NULL};
   struct ss_gradient *g = &out->gradient;
-  struct ss_node elements, rho = ss_node_get(node, "rho"), scale = ss_node_get(node, "scale"),
-                           distribution = ss_node_get(node, "distribution");
-  ss_gradient_defaults(g);
-  uint64_t layers = g->layers;
+  struct ss_node elements, distribution = ss_node_get(node, "distribution");
   size_t choice = 0;
-  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "elements", &elements, error) ||
+  if (!ss_gradient_read(node, keys, 1u << 20, g, error) || !ss_node_need(node, "elements", &elements, error) ||
       !ss_node_count(elements, 1, UINT32_MAX, &g->elements, error) ||
-      !read_count(node, "seed", 0, UINT64_C(1) << 53, &g->seed, error) || !read_ratio(node, "rho", &g->rho, error) ||
-      (ss_node_present(scale) && !ss_node_positive(scale, SS_RATIO, &g->scale, error)) ||
-      !read_ratio(node, "sigma", &g->sigma, error) || !read_count(node, "layers", 1, 1u << 20, &layers, error) ||
       (ss_node_present(distribution) && !ss_node_choice(distribution, distributions, &choice, error)) ||
       !read_count(node, "iterations", 1, UINT64_C(1) << 40, &g->iterations, error))
     return false;
-  if (g->rho > 1) return ss_node_fail(rho, error, "a correlation of %g is more than 1", g->rho);
-  if (layers > g->elements)
-    return ss_node_fail(node, error, "%llu layers of %llu elements", (unsigned long long)layers,
-                        (unsigned long long)g->elements);
-  g->layers = (uint32_t)layers;
+  if (g->layers > g->elements)
+    return ss_node_fail(node, error, "%u layers of %llu elements", g->layers, (unsigned long long)g->elements);
   g->laplace = choice == 1;
   out->seed = g->seed;
   out->is_gradient = true;

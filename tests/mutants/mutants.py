@@ -369,6 +369,6 @@ MUTANTS = [
     Mutant("a point that is gone is not missed", "src/study/baselines.c", "stored->met[found->place] = true;",
            "stored->met[found->place] = true;\n  for (size_t i = 0; i < stored->count; i++) stored->met[i] = true;", cli="sweep"),
     Mutant("estimates are not halved", "src/claims/judge.c",
-           "i % 2 ? estimate->doubled : estimate->halved;", "i % 2 ? estimate->doubled : estimate->value;",
+           "e->estimate[i / 2].doubled : e->estimate[i / 2].halved;", "e->estimate[i / 2].doubled : e->estimate[i / 2].value;",
            cli="claims"),
 ]
