@@ -242,19 +242,14 @@ static bool fit(struct ss_link_sample *samples, size_t count, bool split, struct
                 struct ss_error *error) {
   if (count > SS_LINK_SAMPLES)
     return ss_fail(error, SS_BAD_INPUT, "%zu times are too many to fit (at most %d)", count, SS_LINK_SAMPLES);
-  struct capacity capacity = {samples, count, ss_alloc(count, sizeof *capacity.residual),
-                              ss_alloc(count, sizeof *capacity.near)};
-  if (!capacity.residual || !capacity.near) {
-    free(capacity.residual);
-    free(capacity.near);
-    return ss_fail_memory(error, "fitting times");
-  }
+  SS_AUTO_FREE double *residuals = ss_alloc(count, sizeof *residuals);
+  SS_AUTO_FREE struct ss_link_sample *near = ss_alloc(count, sizeof *near);
+  if (!residuals || !near) return ss_fail_memory(error, "fitting times");
+  const struct capacity capacity = {samples, count, residuals, near};
   qsort(samples, count, sizeof *samples, by_message);
   gsl_error_handler_t *handler = gsl_set_error_handler_off();
   const bool ok = fit_sorted(&capacity, split, out, error);
   gsl_set_error_handler(handler);
-  free(capacity.residual);
-  free(capacity.near);
   return ok;
 }
 

@@ -49,12 +49,6 @@ struct axes {
   enum ss_touch touches;
 };
 
-static bool append(struct ss_grid *grid, const struct ss_grid_point *point, struct ss_error *error) {
-  if (!ss_grow_by_one(grid->point, grid->count)) return ss_fail_memory(error, "listing a grid");
-  grid->point[grid->count++] = *point;
-  return true;
-}
-
 static struct ss_layout layout_of(const struct ss_grid_point *p) {
   return (struct ss_layout){p->ranks, p->ranks, 1};
 }
@@ -90,7 +84,8 @@ static bool add_networks(struct ss_grid *grid, const struct axes *axes, struct s
       p->alpha = axes->alpha.value[a];
       p->beta = axes->beta.value[b];
       p->verify = a == 0 && b == 0; /* with payloads once; without, the time must be the same */
-      if (!append(grid, p, error)) return false;
+      if (!ss_grow_by_one(grid->point, grid->count)) return ss_fail_memory(error, "listing a grid");
+      grid->point[grid->count++] = *p;
     }
   return true;
 }

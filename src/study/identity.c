@@ -8,6 +8,11 @@
 
 /* --- hashes --------------------------------------------------------------------------------------------- */
 
+static void begin(XXH3_state_t *state) {
+  XXH3_INITSTATE(state);
+  (void)XXH3_128bits_reset(state);
+}
+
 /* Fields are fed one by one: a struct's padding is not part of what it says. */
 static void feed_count(XXH3_state_t *state, uint64_t value) {
   (void)XXH3_128bits_update(state, &value, sizeof value);
@@ -137,8 +142,7 @@ static struct ss_identity digest(const XXH3_state_t *state) {
 
 struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_options *options) {
   XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  (void)XXH3_128bits_reset(&state);
+  begin(&state);
   feed_input(&state, job);
   feed_count(&state, (uint64_t)(uint32_t)job->origin.exponent);
   feed_count(&state, options->lists);
@@ -150,8 +154,7 @@ struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input
 
 struct ss_identity ss_job_payloads(const struct ss_job *job) {
   XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  (void)XXH3_128bits_reset(&state);
+  begin(&state);
   feed_payloads(&state, job);
   return digest(&state);
 }
@@ -159,8 +162,7 @@ struct ss_identity ss_job_payloads(const struct ss_job *job) {
 struct ss_identity ss_job_identity(const struct ss_job *job) {
   XXH3_state_t state;
   char *at = job->at ? cJSON_PrintUnformatted(job->at) : NULL;
-  XXH3_INITSTATE(&state);
-  (void)XXH3_128bits_reset(&state);
+  begin(&state);
   feed_text(&state, SS_VERSION); /* another program may compute otherwise */
   feed_payloads(&state, job);
   feed_cluster(&state, &job->cluster);
@@ -173,8 +175,7 @@ struct ss_identity ss_job_identity(const struct ss_job *job) {
 
 struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count) {
   XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  (void)XXH3_128bits_reset(&state);
+  begin(&state);
   feed_count(&state, count);
   for (size_t i = 0; i < count; i++) {
     const struct ss_identity one = ss_job_identity(&jobs[i]);
@@ -205,8 +206,7 @@ static void feed_carried(XXH3_state_t *state, const struct ss_carried *c) {
 
 struct ss_identity ss_durations_identity(const struct ss_durations *d) {
   XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  (void)XXH3_128bits_reset(&state);
+  begin(&state);
   feed_text(&state, SS_VERSION);
   feed_cluster(&state, &d->cluster);
   feed_device(&state, &d->device);

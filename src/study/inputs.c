@@ -1,6 +1,5 @@
-#include "study/inputs.h"
-
 #include "base/list.h"
+#include "study/compute.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +30,6 @@ static void begin(struct ss_inputs *inputs, const struct ss_job *job, const stru
   inputs->count = inputs->bytes = 0;
 }
 
-static bool reserve(struct ss_inputs *inputs) {
-  return ss_grow(inputs->input, inputs->capacity, inputs->count + 1);
-}
-
 bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options,
                    struct ss_arena *passing, struct ss_input *out, struct ss_error *error) {
   const uint64_t place = options->iteration - job->first, bytes = bytes_of(job, options);
@@ -43,7 +38,8 @@ bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const str
     *out = inputs->input[place];
     return true;
   }
-  const bool keep = place == inputs->count && bytes <= inputs->budget - inputs->bytes && reserve(inputs);
+  const bool keep = place == inputs->count && bytes <= inputs->budget - inputs->bytes &&
+                    ss_grow(inputs->input, inputs->capacity, inputs->count + 1);
   if (!ss_input_make(&job->origin, options, keep ? &inputs->arena : passing, &inputs->scratch, out, error))
     return false;
   if (!keep) return true;

@@ -217,12 +217,6 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
 
 /* --- jobs ----------------------------------------------------------------------------------------------- */
 
-static bool append(struct ss_study *s, const struct ss_job *job, struct ss_error *error) {
-  if (!ss_grow(s->job, s->capacity, s->count + 1)) return ss_fail_memory(error, "listing points");
-  s->job[s->count++] = *job;
-  return true;
-}
-
 static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
   struct ss_node node = ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root;
   char merged[64] = "", expect[512] = "";
@@ -346,8 +340,10 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
     if (trace) job.tensor_name = ss_trace_tensor(trace, i)->name;
     const bool element = job.selection.selects || ss_setting_by_elements(&job.setting);
     if (!ss_input_shape(&job.origin, element, &shape, error) || !k_fits(&job, &shape, scheme, error) ||
-        !find_exponent(s, &job, error) || !append(s, &job, error))
+        !find_exponent(s, &job, error))
       return false;
+    if (!ss_grow(s->job, s->capacity, s->count + 1)) return ss_fail_memory(error, "listing points");
+    s->job[s->count++] = job;
   }
   return true;
 }

@@ -24,21 +24,15 @@ struct lines {
 
 /* The next field; *last: a line ends behind it. */
 static bool next_field(struct lines *l, bool *last, struct ss_error *error) {
-  const bool quoted = l->at < l->end && *l->at == '"';
+  bool open = l->at < l->end && *l->at == '"';
   size_t n = 0;
-  if (quoted) l->at++;
-  for (bool open = quoted; l->at < l->end; l->at++) {
-    if (open && *l->at == '"') {
-      if (l->at + 1 < l->end && l->at[1] == '"') l->at++;
-      else {
-        open = false;
-        continue;
-      }
-    } else if (!open && (*l->at == ',' || *l->at == '\n')) {
-      break;
-    }
+  if (open) l->at++;
+  for (; l->at < l->end && (open || (*l->at != ',' && *l->at != '\n')); l->at++) {
     if (*l->at == '\0') return ss_fail(error, SS_BAD_INPUT, "%s: line %zu: not a text file", l->path, l->line);
-    l->field[n++] = *l->at;
+    const bool quote = open && *l->at == '"';
+    open = open && (!quote || (l->at + 1 < l->end && l->at[1] == '"'));
+    if (quote && open) l->at++; /* a doubled one stands for itself */
+    if (!quote || open) l->field[n++] = *l->at;
   }
   l->field[n] = '\0';
   *last = l->at == l->end || *l->at == '\n';

@@ -30,11 +30,6 @@ static struct ss_job *other_jobs(const struct ss_study *study, size_t *count) {
   return jobs;
 }
 
-static bool same_point(const struct ss_result *a, const struct ss_result *b) {
-  return a->ranks == b->ranks && a->at == b->at && strcmp(a->tensor, b->tensor) == 0 &&
-         strcmp(a->setting.label, b->setting.label) == 0;
-}
-
 static bool same_place(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at && strcmp(a->tensor, b->tensor) == 0;
 }
@@ -43,12 +38,6 @@ static bool same_place(const struct ss_result *a, const struct ss_result *b) {
 
 static bool before(double a, double b) {
   return b - a > ROUNDING * b;
-}
-
-static bool add(struct ss_turns *out, const struct ss_turn *turn, struct ss_error *error) {
-  if (!ss_grow_by_one(out->turn, out->count)) return ss_fail_memory(error, "comparing rankings");
-  out->turn[out->count++] = *turn;
-  return true;
 }
 
 static size_t fastest(const struct ss_result *points, size_t n) {
@@ -72,7 +61,8 @@ static bool compare(const struct ss_result *here, const struct ss_result *there,
                                    .window = window,
                                    .other = other_window(window),
                                    .winner = a == best && b == other_best};
-      if (!add(out, &turn, error)) return false;
+      if (!ss_grow_by_one(out->turn, out->count)) return ss_fail_memory(error, "comparing rankings");
+      out->turn[out->count++] = turn;
       if (!turn.winner) continue;
       out->turn[out->count - 1] = out->turn[first];
       out->turn[first] = turn;
@@ -95,7 +85,7 @@ static bool compare_all(const struct ss_study *study, const struct ss_results *h
   for (size_t i = 0, k = 0, n; i < here->count && k < there->count; i += n) {
     const struct ss_result *a = &here->point[i], *b = &there->point[k];
     for (n = 1; i + n < here->count && same_place(a, a + n);) n++;
-    if (!same_point(a, b)) continue;
+    if (!same_place(a, b) || strcmp(a->setting.label, b->setting.label) != 0) continue;
     if (!compare(a, b, n, window_at(study, a), out, error)) return false;
     k += n;
   }
