@@ -1,6 +1,5 @@
 #include "cost/duel.h"
 
-#include "base/memory.h"
 #include "schemes/registry.h"
 #include "schemes/simulate.h"
 

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { SCENARIO_BYTES = 16 << 20, FILE_BYTES = 1 << 30 };

@@ -5,7 +5,6 @@
 
 #include <cjson/cJSON.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SETTINGS_MAX = 64 };

@@ -8,10 +8,8 @@
 #include "trace/measure/rank_sets.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { PAIRS_MAX = 200, PARTS_MAX = 1024, ROWS_MAX = 1 << 26 };
@@ -269,57 +267,47 @@ static bool hashing(struct ss_node node, cJSON *list, struct ss_error *error) {
 
 /* --- what hashing loses ------------------------------------------------------------------------------------- */
 
-struct kernel {
-  uint64_t nnz, parts, slots, probes; /* slots of all parts together */
-  bool lossy;
-};
-
-/* Rows 0..nnz-1: which ones they are makes no difference to a hash. Two results: the share of rows that is lost, and
- * the share that goes to serial memory. */
-static bool play_hash(const struct kernel *h, double share[2], struct ss_error *error) {
-  SS_AUTO_FREE uint32_t *rows = ss_alloc(h->nnz, sizeof *rows), *placed = ss_alloc(h->nnz, sizeof *placed);
-  SS_AUTO_FREE uint64_t *offsets = ss_alloc(h->parts + 1, sizeof *offsets);
+/* Rows 0..nnz-1: which ones they are makes no difference to a hash. {"lost", "serial"}: the share of rows that is
+ * lost, and the share that goes to serial memory. */
+static bool play_hash(uint64_t nnz, const struct ss_hash_memory *memory, bool lossy, cJSON **out_tree,
+                      struct ss_error *error) {
+  SS_AUTO_FREE uint32_t *rows = ss_alloc(nnz, sizeof *rows), *placed = ss_alloc(nnz, sizeof *placed);
+  SS_AUTO_FREE uint64_t *offsets = ss_alloc(memory->parts + 1, sizeof *offsets);
   struct ss_hash_tally tally = {0};
   if (!rows || !placed || !offsets) return ss_fail_memory(error, "hashing");
-  for (uint64_t i = 0; i < h->nnz; i++) rows[i] = (uint32_t)i;
-  const struct ss_hash_memory memory = {.seed = 1,
-                                        .parts = (uint32_t)h->parts,
-                                        .probes = (uint32_t)h->probes,
-                                        .parallel_slots = h->lossy ? h->slots / h->parts : h->slots,
-                                        .serial_slots = h->nnz * h->parts};
-  const struct ss_hash_input in = {.rows = rows, .count = h->nnz};
+  for (uint64_t i = 0; i < nnz; i++) rows[i] = (uint32_t)i;
+  const struct ss_hash_input in = {.rows = rows, .count = nnz};
   const struct ss_hash_output out = {.rows = placed, .offsets = offsets};
-  if (!(h->lossy ? ss_hash_lossy(&memory, &in, &out, error)
-                 : ss_hash_hierarchical(&memory, &in, &out, &tally, error)))
+  if (!(lossy ? ss_hash_lossy(memory, &in, &out, error) : ss_hash_hierarchical(memory, &in, &out, &tally, error)))
     return false;
-  share[0] = 1 - (double)offsets[h->parts] / (double)h->nnz;
-  share[1] = (double)tally.serial / (double)h->nnz;
+  *out_tree = cJSON_CreateObject();
+  cJSON_AddNumberToObject(*out_tree, "lost", 1 - (double)offsets[memory->parts] / (double)nnz);
+  cJSON_AddNumberToObject(*out_tree, "serial", (double)tally.serial / (double)nnz);
   return true;
 }
 
 bool ss_answer_hash(struct ss_node node, cJSON **out, struct ss_error *error) {
   static const char *const keys[] = {"kernel", "nnz", "parts", "slots_per_row", "probes", NULL};
   static const char *const kernels[] = {"lossy", "hierarchical", NULL};
-  struct kernel h = {.probes = 1};
   struct ss_node kernel, slots;
   size_t chosen;
-  double per_row, share[2];
+  uint64_t nnz, parts, probes = 1;
+  double per_row;
   if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "kernel", &kernel, error) ||
-      !ss_node_choice(kernel, kernels, &chosen, error) || !need_count(node, "nnz", 1, ROWS_MAX, &h.nnz, error) ||
-      !need_count(node, "parts", 1, PARTS_MAX, &h.parts, error) ||
+      !ss_node_choice(kernel, kernels, &chosen, error) || !need_count(node, "nnz", 1, ROWS_MAX, &nnz, error) ||
+      !need_count(node, "parts", 1, PARTS_MAX, &parts, error) ||
       !ss_node_need(node, "slots_per_row", &slots, error) || !ss_node_positive(slots, SS_NUMBER, &per_row, error) ||
-      (chosen == 1 && !need_count(node, "probes", 1, SS_HASH_PROBES, &h.probes, error)))
+      (chosen == 1 && !need_count(node, "probes", 1, SS_HASH_PROBES, &probes, error)))
     return false;
   if (per_row > 1024) return ss_node_fail(slots, error, "more than 1024 slots a row");
-  h.lossy = chosen == 0;
-  h.slots = (uint64_t)(per_row * (double)h.nnz);
-  if (!play_hash(&h, share, error)) return false;
-  *out = cJSON_CreateObject();
-  if (cJSON_AddNumberToObject(*out, "lost", share[0]) && cJSON_AddNumberToObject(*out, "serial", share[1]))
-    return true;
-  cJSON_Delete(*out);
-  *out = NULL;
-  return ss_fail_memory(error, "hashing");
+  const bool lossy = chosen == 0;
+  const uint64_t all_slots = (uint64_t)(per_row * (double)nnz);
+  const struct ss_hash_memory memory = {.seed = 1,
+                                        .parts = (uint32_t)parts,
+                                        .probes = (uint32_t)probes,
+                                        .parallel_slots = lossy ? all_slots / parts : all_slots,
+                                        .serial_slots = nnz * parts};
+  return play_hash(nnz, &memory, lossy, out, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */

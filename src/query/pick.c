@@ -26,20 +26,15 @@ bool ss_picked_add(struct ss_picked *values, const char *name, double value, str
   return true;
 }
 
-static bool evaluate(struct ss_node node, const struct ss_variable *value, size_t count, double *out,
-                     struct ss_error *error) {
+bool ss_picked_evaluate(struct ss_node node, const struct ss_picked *values, double *out, struct ss_error *error) {
   const char *text;
   struct ss_error problem = {0};
   if (ss_node_is_number(node)) return ss_node_quantity(node, SS_NUMBER, out, error);
   if (!ss_node_text(node, &text, error)) return false;
-  if (ss_expression_evaluate(text, value, count, out, &problem)) return true;
+  if (ss_expression_evaluate(text, values->value, values->count, out, &problem)) return true;
   (void)ss_node_fail(node, error, "%s", problem.text);
   if (error) error->status = problem.status;
   return false;
-}
-
-bool ss_picked_evaluate(struct ss_node node, const struct ss_picked *values, double *out, struct ss_error *error) {
-  return evaluate(node, values->value, values->count, out, error);
 }
 
 /* --- which records ------------------------------------------------------------------------------------------ */
@@ -201,11 +196,12 @@ static bool add_record(struct tally *t, const struct wanted *w, const cJSON *rec
   double value = NAN, holds = 1;
   if (ss_node_present(w->array)) return add_array(t, w, record, error);
   if (!collect(f, w, record, error)) return false;
-  if (ss_node_present(w->where) && !evaluate(w->where, f->value, f->count, &holds, error)) return false;
+  const struct ss_picked values = {f->value, f->count};
+  if (ss_node_present(w->where) && !ss_picked_evaluate(w->where, &values, &holds, error)) return false;
   if (holds == 0) return true;
   if (!ss_node_present(w->value)) {
     if (!time_of(record, &value)) return ss_node_fail(w->pick, error, "the point has no \"time_s\": say \"value\"");
-  } else if (!evaluate(w->value, f->value, f->count, &value, error)) {
+  } else if (!ss_picked_evaluate(w->value, &values, &value, error)) {
     return false;
   }
   add(t, value);

@@ -4,7 +4,6 @@
 
 #include <cjson/cJSON.h>
 #include <limits.h>
-#include <string.h>
 
 bool ss_question_trace(struct ss_node object, struct ss_sources *sources, const struct ss_trace **out,
                        struct ss_error *error) {

@@ -4,9 +4,7 @@
 
 #include <cjson/cJSON.h>
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static bool play_all(struct ss_checks *c, const struct ss_run_options *options, struct ss_error *error) {
   size_t failed = SIZE_MAX;

@@ -16,18 +16,13 @@ static bool point_arrays(struct ss_result *p, const struct ss_run_options *optio
   return (p->rank_sent && p->rank_received) || ss_fail_memory(error, "recording ranks");
 }
 
-static bool grow(void *array, size_t count, size_t size) {
-  void *old, *grown;
-  memcpy(&old, array, sizeof old);
-  grown = ss_realloc(old, count, size);
-  if (grown) memcpy(array, &grown, sizeof grown);
-  return grown;
-}
-
 static bool worker_arrays(struct ss_worker *w, uint32_t ranks, uint32_t networks, struct ss_error *error) {
-  return (grow(&w->sent, ranks, sizeof *w->sent) && grow(&w->received, ranks, sizeof *w->received) &&
-          grow(&w->clusters, networks, sizeof *w->clusters) && grow(&w->tallies, networks, sizeof *w->tallies)) ||
-         ss_fail_memory(error, "recording ranks");
+  ss_arena_reset(&w->arrays);
+  w->sent = ss_arena_alloc(&w->arrays, ranks, sizeof *w->sent);
+  w->received = ss_arena_alloc(&w->arrays, ranks, sizeof *w->received);
+  w->clusters = ss_arena_alloc(&w->arrays, networks, sizeof *w->clusters);
+  w->tallies = ss_arena_alloc(&w->arrays, networks, sizeof *w->tallies);
+  return (w->sent && w->received && w->clusters && w->tallies) || ss_fail_memory(error, "recording ranks");
 }
 
 /* What one iteration adds to the fields that are means over iterations; NaN: it does not have that field. */
@@ -266,12 +261,9 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
 
 void ss_worker_free(struct ss_worker *w) {
   ss_arena_free(&w->arena);
+  ss_arena_free(&w->arrays);
   ss_inputs_free(&w->inputs);
   ss_state_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_measure_free(&w->measures);
-  free(w->sent);
-  free(w->received);
-  free(w->clusters);
-  free(w->tallies);
 }

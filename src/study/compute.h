@@ -34,6 +34,7 @@ struct ss_worker {
   struct ss_state memory;
   struct ss_selector selector;
   struct ss_measures measures;
+  struct ss_arena arrays;             /* those that follow */
   uint64_t *sent, *received;          /* [ranks] of one iteration */
   const struct ss_cluster **clusters; /* [jobs of the group] */
   struct ss_tally *tallies;

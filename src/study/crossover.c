@@ -2,7 +2,6 @@
 
 #include "base/json_text.h"
 #include "base/list.h"
-#include "base/memory.h"
 #include "cost/grid.h"
 #include "study/study.h"
 

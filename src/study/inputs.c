@@ -2,7 +2,6 @@
 #include "study/compute.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Bytes of the lists and values of one iteration, all ranks; saturates. */
 static uint64_t bytes_of(const struct ss_job *job, const struct ss_input_options *options) {

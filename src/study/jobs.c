@@ -7,7 +7,6 @@
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 1024 };

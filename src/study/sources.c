@@ -7,10 +7,8 @@
 
 #include <cjson/cJSON.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool read_dtype(struct ss_node node, enum ss_dtype *out, struct ss_error *error) {
   static const char *const names[] = {"F32", "F16", "BF16", NULL};

@@ -4,7 +4,6 @@
 #include "base/list.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,16 +269,12 @@ static bool read_name(struct ss_study *s, struct ss_error *error) {
   return !ss_node_present(name) || ss_node_text(name, &s->name, error);
 }
 
-static bool open_costs(struct ss_study *s, struct ss_error *error) {
-  return s->source.costs || ss_costs_open(NULL, 0, &s->own_costs, error);
-}
-
 bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, struct ss_error *error) {
   struct ss_study *s = ss_alloc_zero(1, sizeof *s);
   if (!s) return ss_fail_memory(error, "reading a scenario");
   s->source = *source;
   if (open_doc(s, source, error) && edit(s, source, error) && keep_resolved(s, source, error) && sweep(s, error) &&
-      read_name(s, error) && open_costs(s, error)) {
+      read_name(s, error) && (s->source.costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
     *out = s;
     return true;
   }

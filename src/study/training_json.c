@@ -19,13 +19,6 @@ void ss_training_part_name(const struct ss_training_point *p, enum ss_span_kind 
 const char *const ss_shade_names[SS_SHADES] = {"backward",        "forward",    "Algorithm 1",    "dense gradients",
                                                "table gradients", "prior rows", "looked-up rows", "delayed rows"};
 
-static double begin_of(const struct ss_training_point *p) {
-  return p->result.end[p->options.iterations - 2];
-}
-static double end_of(const struct ss_training_point *p) {
-  return p->result.end[p->options.iterations - 1];
-}
-
 static enum ss_shade shade_of(const struct ss_training_point *p, const struct ss_span *s) {
   if (s->kind == SS_SPAN_BACKWARD) return SS_SHADE_BACKWARD;
   if (s->kind == SS_SPAN_FORWARD) return SS_SHADE_FORWARD;
@@ -47,7 +40,8 @@ static const char *name_of(const struct ss_training_point *p, const struct ss_sp
 
 bool ss_training_show(const struct ss_training_point *p, const struct ss_span *s, struct ss_training_shown *out) {
   if (s->kind != SS_SPAN_TASK && s->stream > 0) return false;
-  const double begin = begin_of(p), end = end_of(p);
+  const double *last = &p->result.end[p->options.iterations - 1];
+  const double begin = last[-1], end = last[0];
   *out = (struct ss_training_shown){.shade = shade_of(p, s),
                                     .name = name_of(p, s),
                                     .start = fmax(s->start, begin) - begin,
