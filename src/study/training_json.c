@@ -40,8 +40,8 @@ static const char *name_of(const struct ss_training_point *p, const struct ss_sp
 
 bool ss_training_show(const struct ss_training_point *p, const struct ss_span *s, struct ss_training_shown *out) {
   if (s->kind != SS_SPAN_TASK && s->stream > 0) return false;
-  const double *last = &p->result.end[p->options.iterations - 1];
-  const double begin = last[-1], end = last[0];
+  const uint64_t last = p->options.iterations - 1;
+  const double begin = p->result.end[last - 1], end = p->result.end[last];
   *out = (struct ss_training_shown){.shade = shade_of(p, s),
                                     .name = name_of(p, s),
                                     .start = fmax(s->start, begin) - begin,
