@@ -20,6 +20,7 @@ CLUSTERS = {"one card": CARD, "two cards": {**CARD, "nics": 2}, "three cards for
             "slow inside": {**CARD, "intra": {"latency": "30us", "bandwidth": "2GB/s"}},
             "slow to start inside": {**CARD, "intra": {"latency": "90us", "bandwidth": "130GB/s"}},
             "one card, in turn": {**CARD, "model": "alpha-beta"}, "all messages at once": {**CARD, "window": "all"},
+            "all messages at once, far away": {**CARD, "window": "all", "latency": "5ms"},
             "a fabric above": {**CARD, "fabric": [{"nodes": 8, "oversubscription": 4}]},
             "one GPU a node": {**CARD, "gpus_per_node": 1}}
 GATHERS = {"allgather": "ring", "doubling": "recursive-doubling", "direct": "direct"}
@@ -46,7 +47,7 @@ def play(folder, name, overlap):
 def kind(name, label, ranks):
     """What the form is called: in one node, on whole nodes, and on 6 ranks that fill one and a half."""
     per_node = CLUSTERS[name]["gpus_per_node"]
-    if ranks == per_node and name == "all messages at once":
+    if ranks == per_node and CLUSTERS[name].get("window") == "all":
         return None
     if label == "along a ring":  # of two classes, which union meets the slower one is not known
         return "bound" if per_node == 1 or ranks == per_node else None
