@@ -111,6 +111,8 @@ static bool learn(struct question *q, cJSON **out, struct ss_error *error) {
   if (!ss_node_text(traced ? q->trace : q->text, &source->import.source, error) ||
       !ss_question_path(source->import.source, path, sizeof path, error))
     return false;
+  if (!traced && strcmp(path, "-") == 0)
+    return ss_node_fail(q->text, error, "a question cannot read standard input: name a file");
   *(traced ? &source->trace : &source->text) = path;
   const bool good =
       ss_learning_open(source, &l, error) && ss_learning_run(&l, 0, NULL, error) && ss_curves_check(&l.curves, error);

@@ -4,6 +4,7 @@
 #include "schemes/registry.h"
 #include "schemes/run.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,10 +142,12 @@ const uint64_t *ss_setting_find(const struct ss_setting *setting, const char *op
 
 void ss_setting_choose(struct ss_setting *setting, const char *option, const char *choice) {
   const int number = number_of(setting->scheme, option);
+  assert(number >= 0);
   const struct ss_option *o = &setting->scheme->options[number];
-  setting->value[number] = (uint64_t)o->default_value;
-  for (uint64_t i = 0; choice && o->choices[i]; i++)
-    if (strcmp(o->choices[i], choice) == 0) setting->value[number] = i;
+  uint64_t value = (uint64_t)o->default_value;
+  if (choice)
+    for (value = 0; strcmp(o->choices[value], choice) != 0;) assert(o->choices[++value]);
+  setting->value[number] = value;
 }
 
 bool ss_setting_says(const struct ss_setting *setting, const char *option, const char *choice) {

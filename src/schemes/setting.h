@@ -56,7 +56,7 @@ const uint64_t *ss_setting_find(const struct ss_setting *setting, const char *op
 bool ss_setting_given(const struct ss_setting *setting, const char *option);
 /* The option is there, and stands at that choice. */
 bool ss_setting_says(const struct ss_setting *setting, const char *option, const char *choice);
-/* Puts an option that is there to that choice; NULL: to its default. */
+/* Puts an option to that choice; NULL: to its default. The scheme must have both: a wrong name ends the program. */
 void ss_setting_choose(struct ss_setting *setting, const char *option, const char *choice);
 
 /* --- what follows from a setting ------------------------------------------------------------------------ */

@@ -9,11 +9,11 @@
 
 /* Strings and arrays are the caller's, and outlive what is learned. */
 struct ss_learning_source {
-  const char *text;          /* the file to read, or "-": standard input; NULL: a trace is read */
-  const char *trace;         /* as `trace import` has written it; NULL: none */
-  struct ss_import import;   /* how a text is cut; of a trace, ranks, batch and vocabulary count. `source`,
-                              * NULL or not, is what results and messages call it. ranks 0: 8, or all of
-                              a trace; seq 0: 32 */
+  const char *text;  /* the file to read, or "-": standard input; NULL: a trace is read */
+  const char *trace; /* as `trace import` has written it; NULL: none */
+  /* How a text is cut; of a trace, ranks, batch and vocabulary count. `source` is what results and messages call it
+   * (NULL: its path). ranks 0: 8, or all of a trace; seq 0: 32. */
+  struct ss_import import;
   struct ss_learn_task task; /* text, batch, vocabulary and cluster follow from the rest; a rate of 0: as the
                               optimizer usually has */
   struct ss_cluster cluster;

@@ -5,6 +5,7 @@
 #ifndef SS_TENSOR_COALESCE_H
 #define SS_TENSOR_COALESCE_H
 
+#include "base/error.h"
 #include "base/memory.h"
 
 /* Working memory, one per thread, kept between calls. A zeroed struct is empty and valid. */
@@ -33,8 +34,8 @@ void ss_sort_rows(const uint32_t *rows, uint64_t count, uint64_t range, uint32_t
 /* Row i becomes elements i * width .. i * width + width - 1; the list stays ascending, also where rows stand several
  * times. *rows becomes the arena's and *count that of the elements; rows of one element stay as they are. False when
  * memory is short. */
-bool ss_rows_to_elements(const uint32_t **rows, uint64_t *count, uint32_t width, struct ss_arena *arena)
-    __attribute__((warn_unused_result));
+bool ss_rows_to_elements(const uint32_t **rows, uint64_t *count, uint32_t width,
+                         struct ss_arena *arena) SS_MUST_CHECK;
 
 /* True when each id is above the one before: the list is its own coalesced form. */
 bool ss_increasing(const uint32_t *rows, uint64_t count);

@@ -375,14 +375,18 @@ static void compare(uint64_t seed, struct ss_arena *arena) {
   ss_network_fair.close(network);
 }
 
-static void random_cases_agree_with_a_second_calculation(void **state) {
-  (void)state;
+static void for_each_seed(void (*compare_case)(uint64_t seed, struct ss_arena *arena)) {
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= 4000; seed++) {
-    compare(seed, &arena);
+    compare_case(seed, &arena);
     ss_arena_reset(&arena);
   }
   ss_arena_free(&arena);
+}
+
+static void random_cases_agree_with_a_second_calculation(void **state) {
+  (void)state;
+  for_each_seed(compare);
 }
 
 /* --- nodes that all do the same ------------------------------------------------------------------------------- */
@@ -461,12 +465,7 @@ static void compare_alike(uint64_t seed, struct ss_arena *arena) {
 
 static void nodes_that_do_the_same_are_played_as_one(void **state) {
   (void)state;
-  struct ss_arena arena = {0};
-  for (uint64_t seed = 1; seed <= 4000; seed++) {
-    compare_alike(seed, &arena);
-    ss_arena_reset(&arena);
-  }
-  ss_arena_free(&arena);
+  for_each_seed(compare_alike);
 }
 
 /* --- nothing shared ------------------------------------------------------------------------------------------- */

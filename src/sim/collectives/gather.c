@@ -110,7 +110,7 @@ static bool take(struct ss_play *play, struct ss_gather *g, uint32_t at, const s
 /* Who sends what in one round, by a position p of every group and a step. */
 enum pattern_kind {
   AHEAD,      /* its own block to p + step */
-  ON,         /* the block that it got step - 1 rounds ago to p + 1 */
+  PASS_ON,    /* the block that it got step - 1 rounds ago to p + 1 */
   BEHIND,     /* the blocks that it has, its own first, to p - step */
   TO_PARTNER, /* of the core: all that it stands for to p xor step */
   FOLD_IN,    /* its own block to the odd one of its pair */
@@ -133,7 +133,7 @@ static struct run run_of(const struct pattern *x, uint32_t group, uint32_t p) {
   uint32_t first, low;
   switch (x->kind) {
   case AHEAD: return (struct run){group, p, (p + step) % size, p, 1};
-  case ON: return (struct run){group, p, p + 1 == size ? 0 : p + 1, (p + 1 + left) % size, 1};
+  case PASS_ON: return (struct run){group, p, p + 1 == size ? 0 : p + 1, (p + 1 + left) % size, 1};
   case BEHIND: return (struct run){group, p, (p + left) % size, p, step < left ? step : left};
   case TO_PARTNER:
     low = p & ~(step - 1);
@@ -184,7 +184,7 @@ bool ss_allgather_direct(struct ss_play *play, struct ss_gather *g, struct ss_er
 }
 
 bool ss_allgather_ring(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct pattern x = {.kind = ON, .senders = g->groups.size, .size = g->groups.size};
+  struct pattern x = {.kind = PASS_ON, .senders = g->groups.size, .size = g->groups.size};
   for (x.step = 1; x.step < x.size; x.step++) {
     const struct ss_messages ahead = {.count = x.size,
                                       .shift = 1,
