@@ -353,8 +353,8 @@ static bool check_cells(const struct ss_plot_panel *panel, struct ss_error *erro
       snprintf(x, sizeof x, "%.6g", r->x);
       snprintf(y, sizeof y, "%.6g", r->y);
       return ss_fail(error, SS_BAD_INPUT,
-                     "two results stand in one cell of the heat map, at %s and %s: choose with \"where\" "
-                     "(say --where ranks=16), or another x or y",
+                     "two results stand in one cell of the heat map, at %s and %s: choose by a field in which they "
+                     "differ (--where cluster=NAME, ranks=16, tensor=NAME), or another x or y",
                      r->x_text ? r->x_text : x, r->y_text ? r->y_text : y);
     }
   return true;
