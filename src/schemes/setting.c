@@ -144,9 +144,9 @@ void ss_setting_choose(struct ss_setting *setting, const char *option, const cha
   const int number = number_of(setting->scheme, option);
   assert(number >= 0);
   const struct ss_option *o = &setting->scheme->options[number];
-  uint64_t value = (uint64_t)o->default_value;
-  if (choice)
-    for (value = 0; strcmp(o->choices[value], choice) != 0;) assert(o->choices[++value]);
+  uint64_t value = choice ? 0 : (uint64_t)o->default_value;
+  while (choice && o->choices[value] && strcmp(o->choices[value], choice) != 0) value++;
+  assert(!choice || o->choices[value]);
   setting->value[number] = value;
 }
 

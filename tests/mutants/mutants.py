@@ -42,8 +42,8 @@ MUTANTS = [
            "if (size && (double)by_part[j] / (double)size > most) most = ", "if (size) most += "),
     # --- rounds: missing, wrong peer, wrong size, wrong dependence
     Mutant("ring all-gather lacks its last round", "src/sim/collectives/gather.c",
-           ".kind = ON, .senders = g->groups.size, .size = g->groups.size};\n  for (x.step = 1; x.step < x.size;",
-           ".kind = ON, .senders = g->groups.size, .size = g->groups.size};\n  for (x.step = 1; x.step + 1 < x.size;"),
+           ".kind = PASS_ON, .senders = g->groups.size, .size = g->groups.size};\n  for (x.step = 1; x.step < x.size;",
+           ".kind = PASS_ON, .senders = g->groups.size, .size = g->groups.size};\n  for (x.step = 1; x.step + 1 < x.size;"),
     Mutant("direct all-gather: every round dependent", "src/sim/collectives/gather.c",
            ": play_pattern(play, g, &x, x.step == 1, error);", ": play_pattern(play, g, &x, true, error);"),
     Mutant("Bruck sends ahead", "src/sim/collectives/gather.c", "{group, p, (p + left) % size, p,",
