@@ -103,6 +103,26 @@ def busy_now():
     return sum(ticks[5:]) + (own.ru_utime + own.ru_stime) * os.sysconf("SC_CLK_TCK"), sum(ticks)
 
 
+def remove_lab(name):
+    spaces = [line.split()[0] for line in call("ip", "netns", "list").stdout.splitlines()]
+    for space in spaces:
+        if space.startswith(f"{name}-"):
+            # deleting a namespace would take its link along, but some time later
+            call("ip", "link", "delete", space.replace("-", "v"), check=False)
+            call("ip", "netns", "delete", space, check=False)
+    call("ip", "link", "delete", name, check=False)
+
+
+def clear_lost_labs():
+    """Removes what a killed lab left: with two bridges of one address no message arrives. A lab that runs is an error."""
+    for link in json.loads(call("ip", "-json", "link", "show", "type", "bridge").stdout or "[]"):
+        found = re.fullmatch(r"ssl(\d+)", link.get("ifname", ""))
+        if found and os.path.exists(f"/proc/{found[1]}"):
+            raise RuntimeError(f"another lab runs (process {found[1]}): labs have the same addresses")
+        if found:
+            remove_lab(found[0])
+
+
 class Lab:
     """`nodes` namespaces 10.77.0.1 and on behind a bridge that is 10.77.0.254; each has one link for all its ranks."""
 
@@ -111,6 +131,7 @@ class Lab:
         self.name = f"ssl{os.getpid()}"  # an interface's name has at most 15 characters
 
     def __enter__(self):
+        clear_lost_labs()
         try:
             self.make()
         except BaseException:
@@ -149,10 +170,7 @@ exec ip netns exec "$space" env LD_PRELOAD={self.sleepy} {FIRST} "$@"
         self.wrapper.chmod(0o755)
 
     def remove(self):
-        for n in range(self.nodes):  # deleting a namespace would take its link along, but some time later
-            call("ip", "link", "delete", f"{self.name}v{n}", check=False)
-            call("ip", "netns", "delete", f"{self.name}-{n}", check=False)
-        call("ip", "link", "delete", self.name, check=False)
+        remove_lab(self.name)
 
     def run(self, ranks, per_node, program, *arguments, timeout):
         """`PROGRAM ARGUMENTS` on `ranks` ranks, `per_node` in a namespace: the process, and the share of CPUs idle."""
