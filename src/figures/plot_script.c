@@ -270,15 +270,16 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
 }
 
 struct frame {
-  double width, height, title, note; /* heights of the texts */
+  double width, height;
+  struct ss_paragraph title, note;
 };
 
 static struct frame place_panels(const struct ss_plot *plot, struct ss_drawing *d) {
-  struct frame f = {.width = plot->wide ? PAGE : COLUMN};
-  const double each = plot->wide ? f.width / (double)plot->panels : f.width;
+  const double width = plot->wide ? PAGE : COLUMN, each = plot->wide ? width / (double)plot->panels : width;
+  struct frame f = {.width = width,
+                    .title = {plot->title, "font big textcolor rgb '#000000'", width, big_letter, 15},
+                    .note = {plot->note, "font small textcolor rgb '#444444'", width, small_letter, 11.5}};
   double panels = 0, below = 0;
-  f.title = plot->title ? 15 * (double)ss_text_wrap(plot->title, f.width, big_letter, NULL, 0, 0, "", 1) + 8 : 4;
-  f.note = plot->note ? 11.5 * (double)ss_text_wrap(plot->note, f.width, small_letter, NULL, 0, 0, "", 1) + 8 : 4;
   for (size_t i = 0; i < plot->panels; i++) {
     d[i].width = each;
     d[i].below = ss_drawing_height_below(&d[i]);
@@ -289,8 +290,8 @@ static struct frame place_panels(const struct ss_plot *plot, struct ss_drawing *
     d[i].height = ss_drawing_height_above(&d[i]) + ss_drawing_height_between(&d[i]) + d[i].below;
     panels = plot->wide ? fmax(panels, d[i].height) : panels + d[i].height;
   }
-  f.height = f.title + panels + f.note;
-  double top = f.title;
+  double top = ss_paragraph_height(&f.title);
+  f.height = top + panels + ss_paragraph_height(&f.note);
   for (size_t i = 0; i < plot->panels; i++) {
     if (plot->wide) d[i].height = panels;
     d[i].left = plot->wide ? each * (double)i : 0;
@@ -306,11 +307,8 @@ static void write_figure(const struct ss_plot *plot, enum ss_picture picture, st
   fputs("set multiplot\n", s);
   /* The texts belong to a plot without anything in it: as labels of a panel they would be drawn with each. */
   fputs("reset\nset margins 0,0,0,0\nunset border\nunset tics\nunset key\n", s);
-  if (plot->title)
-    ss_text_wrap(plot->title, f.width, big_letter, s, 4, 15, "font big textcolor rgb '#000000'", f.height);
-  if (plot->note)
-    ss_text_wrap(plot->note, f.width, small_letter, s, f.height - f.note + 4, 11.5,
-                 "font small textcolor rgb '#444444'", f.height);
+  ss_paragraph_write(&f.title, 4, f.height, s);
+  ss_paragraph_write(&f.note, f.height - ss_paragraph_height(&f.note) + 4, f.height, s);
   fputs("set xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n", s);
   for (size_t i = 0; i < plot->panels; i++) write_panel(&d[i], i, f.width, f.height, s);
   fputs("unset multiplot\nset output\n", s);

@@ -32,7 +32,7 @@ void ss_text_cut(const char *text, size_t most, char *out, size_t size) {
   snprintf(out, size, "%.*s%s", (int)at, text, text[at] ? "..." : "");
 }
 
-/* Where a line of at most `room` letters ends: behind a word if there is one. */
+/* Where a line of at most `capacity` letters ends: behind a word if there is one. */
 static size_t line_end(const char *text, size_t capacity) {
   size_t end = 0, at = 0, n = 0;
   for (; text[at] && n <= capacity; at++) {
@@ -45,23 +45,29 @@ static size_t line_end(const char *text, size_t capacity) {
   return at > 1 ? at - 1 : at;
 }
 
-size_t ss_text_wrap(const char *text, double width, double letter_width, FILE *stream, double top, double step,
-                    const char *look, double full) {
-  const size_t capacity = (size_t)((width - 12) / letter_width);
-  size_t lines = 0;
+/* The next line, which ends before what is returned; NULL: there is none. */
+static const char *next_line(const struct ss_paragraph *p, const char *text, size_t *length) {
+  if (!text || !*text) return NULL;
+  *length = line_end(text, (size_t)((p->width - 12) / p->letter));
+  text += *length;
+  while (*text == ' ' || *text == '\n') text++;
+  return text;
+}
+
+double ss_paragraph_height(const struct ss_paragraph *p) {
+  size_t lines = 0, length;
+  for (const char *at = p->text; lines < LINES_MAX && (at = next_line(p, at, &length));) lines++;
+  return p->text ? p->step * (double)lines + 8 : 4;
+}
+
+void ss_paragraph_write(const struct ss_paragraph *p, double top, double height, FILE *stream) {
   char line[1000];
-  while (*text && lines < LINES_MAX) {
-    size_t n = line_end(text, capacity);
-    if (stream) {
-      snprintf(line, sizeof line, "%.*s", (int)n, text);
-      fputs("set label ", stream);
-      ss_plot_quote(line, false, stream);
-      fprintf(stream, " at screen %.6f, screen %.6f left %s\n", 6 / width,
-              1 - (top + step * ((double)lines + 0.5)) / full, look);
-    }
-    text += n;
-    while (*text == ' ' || *text == '\n') text++;
-    lines++;
+  size_t lines = 0, length;
+  for (const char *at = p->text, *after; lines < LINES_MAX && (after = next_line(p, at, &length)); at = after) {
+    snprintf(line, sizeof line, "%.*s", (int)length, at);
+    fputs("set label ", stream);
+    ss_plot_quote(line, false, stream);
+    fprintf(stream, " at screen %.6f, screen %.6f left %s\n", 6 / p->width,
+            1 - (top + p->step * ((double)lines++ + 0.5)) / height, p->look);
   }
-  return lines;
 }

@@ -7,9 +7,15 @@
 size_t ss_text_letters(const char *text);
 /* The whole of `text`, or its first letters and "...": long names would leave no room for the plot. */
 void ss_text_cut(const char *text, size_t most, char *out, size_t size);
-/* Lines that `text` takes; with a stream they are written as labels from `top` down, `step` apart. `look`: how, as
- * gnuplot's `set label` has it; `full`: the height of the whole. */
-size_t ss_text_wrap(const char *text, double width, double letter_width, FILE *stream, double top, double step,
-                    const char *look, double full);
+/* A text over the whole width of a figure. */
+struct ss_paragraph {
+  const char *text; /* NULL: none */
+  const char *look; /* as gnuplot's `set label` has it */
+  double width, letter, step; /* of the figure and of a letter; from line to line */
+};
+/* What it takes from the figure's height. */
+double ss_paragraph_height(const struct ss_paragraph *p);
+/* Writes its lines as labels, down from `top` of a figure that is `height` high. */
+void ss_paragraph_write(const struct ss_paragraph *p, double top, double height, FILE *stream);
 
 #endif

@@ -94,22 +94,24 @@ static bool read_class(struct ss_node node, struct ss_cluster *cluster, struct s
 }
 
 /* A class of its own, or the class between nodes. */
-static bool read_other(struct ss_node node, const char *const *known, struct ss_cluster *c, struct ss_link *link,
-                       struct ss_segments *segments, bool *given, struct ss_error *error) {
+static bool read_other(struct ss_node node, struct ss_cluster *c, struct ss_link *link, struct ss_segments *segments,
+                       bool *given, struct ss_error *error) {
   *link = c->inter;
   *segments = c->inter_segments;
   *given = ss_node_present(node);
-  return !*given || (ss_node_keys(node, known, error) && read_class(node, c, link, segments, error));
+  return !*given || read_class(node, c, link, segments, error);
 }
 
 static bool read_classes(struct ss_node node, struct ss_cluster *c, struct ss_error *error) {
   static const char *const intra_keys[] = {"latency", "bandwidth", "segments", "shared", NULL};
   static const char *const exchange_keys[] = {"latency", "bandwidth", "segments", NULL};
-  const struct ss_node intra = ss_node_get(node, "intra"), shared = ss_node_get(intra, "shared");
+  const struct ss_node intra = ss_node_get(node, "intra"), shared = ss_node_get(intra, "shared"),
+                       exchange = ss_node_get(node, "exchange");
   return read_class(node, c, &c->inter, &c->inter_segments, error) &&
-         read_other(intra, intra_keys, c, &c->intra, &c->intra_segments, &c->has_intra, error) &&
-         read_other(ss_node_get(node, "exchange"), exchange_keys, c, &c->exchange, &c->exchange_segments,
-                    &c->has_exchange, error) &&
+         (!ss_node_present(intra) || ss_node_keys(intra, intra_keys, error)) &&
+         (!ss_node_present(exchange) || ss_node_keys(exchange, exchange_keys, error)) &&
+         read_other(intra, c, &c->intra, &c->intra_segments, &c->has_intra, error) &&
+         read_other(exchange, c, &c->exchange, &c->exchange_segments, &c->has_exchange, error) &&
          (!ss_node_present(shared) || ss_node_flag(shared, &c->intra_shared, error));
 }
 
