@@ -5,6 +5,8 @@
 
 #include "base/json.h"
 
+struct ss_notice;
+
 /* --- files ------------------------------------------------------------------------------------------------- */
 
 struct ss_claims_file {
@@ -83,8 +85,9 @@ bool ss_claims_word_is_file(const char *word);
 #define SS_CLAIM_FACTOR "scale."
 
 /* Computes `ours`, `verdict`, `estimate` and `why` of every claim, on `jobs` threads (0: one a core); what claims
- * share is computed once. `step` is called after each. */
-bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, void (*step)(void *context), void *context,
-                     struct ss_error *error) SS_MUST_CHECK;
+ * share is computed once. `notice` is told the warnings of clusters (NULL: nobody), `step` is called after each
+ * claim. */
+bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
+                     void (*step)(void *context), void *context, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

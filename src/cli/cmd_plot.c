@@ -86,7 +86,7 @@ static bool plot_results(struct arguments *a, const char *path, struct ss_doc *r
   struct ss_doc *figure;
   a->results.file = path;
   if (!ss_figure_of_results(&a->results, ss_doc_root(results).at, &figure, error)) return false;
-  const bool ok = ss_figure_plot(figure, plot, error);
+  const bool ok = ss_figure_plot(figure, a->call.request.notice, plot, error);
   ss_doc_free(figure);
   return ok;
 }
@@ -100,7 +100,7 @@ static bool make_plot(struct arguments *a, struct ss_error *error) {
   if (!picture_of(a->call.output, &picture, error) || !ss_data_find("figures", a->what, path, sizeof path, error) ||
       !ss_doc_read(path, 1 << 30, &doc, error))
     return false;
-  bool ok = ss_is_figure(doc) ? figure_options(a, error) && ss_figure_plot(doc, &plot, error)
+  bool ok = ss_is_figure(doc) ? figure_options(a, error) && ss_figure_plot(doc, a->call.request.notice, &plot, error)
                               : plot_results(a, path, doc, &plot, error);
   ok = ok && adorn(a, &plot, error) && draw(a, &plot, error);
   ss_plot_free(&plot);

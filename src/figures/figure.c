@@ -449,7 +449,8 @@ static bool join_note(struct ss_node root, struct ss_plot *plot, struct ss_error
   return plot->note ? true : ss_fail_memory(error, "reading a figure");
 }
 
-bool ss_figure_plot(struct ss_doc *doc, struct ss_plot *plot, struct ss_error *error) {
+bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct ss_plot *plot,
+                    struct ss_error *error) {
   static const char *const keys[] = {"figure", "title", "source", "summary",   "differs", "note",
                                      "notes",  "wide",  "panels", "estimated", NULL};
   const struct ss_node root = ss_doc_root(doc), wide = ss_node_get(root, "wide");
@@ -460,7 +461,7 @@ bool ss_figure_plot(struct ss_doc *doc, struct ss_plot *plot, struct ss_error *e
   if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
   if (ss_node_size(panels) == 0 || ss_node_size(panels) > SS_PLOT_PANELS)
     return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
-  struct ss_query *query = ss_query_new(0);
+  struct ss_query *query = ss_query_new(0, notice);
   bool ok = query || ss_fail_memory(error, "computing a figure");
   for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at))
     ok = read_panel(at, query, plot, error);

@@ -9,12 +9,14 @@
 #include "figures/plot.h"
 
 struct cJSON;
+struct ss_notice;
 
 /* Whether the document says that it is a figure, not a result. */
 bool ss_is_figure(struct ss_doc *doc);
 /* Computes the figure's entries and fills `plot`, which is to be freed also on failure. The document must outlive the
- * call only. */
-bool ss_figure_plot(struct ss_doc *doc, struct ss_plot *plot, struct ss_error *error) SS_MUST_CHECK;
+ * call only. `notice` is told the warnings of clusters; NULL: nobody. */
+bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct ss_plot *plot,
+                    struct ss_error *error) SS_MUST_CHECK;
 
 /* --- result files ------------------------------------------------------------------------------------------- */
 

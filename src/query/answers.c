@@ -51,7 +51,7 @@ static bool add_edits(struct origin *o, const cJSON *set, struct ss_error *error
 
 /* To be closed also after a failure. */
 static bool open_origin(const struct ss_asked *asked, const char *kind, struct origin *o, struct ss_error *error) {
-  *o = (struct origin){.source.name = kind};
+  *o = (struct origin){.source = {.name = kind, .notice = asked->notice}};
   if (!add_edits(o, asked->set, error)) return false;
   if (cJSON_IsObject(asked->subject)) {
     o->source.document = asked->subject;

@@ -11,6 +11,7 @@ struct ss_asked {
   struct cJSON *subject; /* the scenario or object, or the path of a file */
   struct cJSON *set;     /* {PATH: VALUE}, changes included */
   bool per_rank, per_iteration;
+  const struct ss_notice *notice; /* told warnings; NULL: nobody */
   struct cJSON *tree; /* the answer; NULL: there is none yet */
 };
 

@@ -20,13 +20,15 @@ struct entry {
 
 struct ss_query {
   unsigned jobs;
+  const struct ss_notice *notice;
   struct entry **entry;
   size_t count;
 };
 
-struct ss_query *ss_query_new(unsigned jobs) {
+struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice) {
   struct ss_query *query = ss_alloc_zero(1, sizeof *query);
-  if (query) query->jobs = jobs;
+  if (!query) return NULL;
+  *query = (struct ss_query){.jobs = jobs, .notice = notice};
   if (jobs) omp_set_num_threads((int)jobs);
   return query;
 }
@@ -145,6 +147,7 @@ static bool find(struct ss_query *query, const struct ss_question *question, str
     free_entry(e);
     return ss_fail_memory(error, "reading a question");
   }
+  e->asked.notice = query->notice;
   query->entry[query->count++] = *out = e;
   return true;
 }

@@ -12,10 +12,12 @@
 
 #include "base/json.h"
 
+struct ss_notice;
 struct ss_query;
 
-/* `jobs` threads compute (0: one a core). NULL when memory is short. */
-struct ss_query *ss_query_new(unsigned jobs);
+/* `jobs` threads compute (0: one a core). `notice`, which outlives the query, is told the warnings of clusters; NULL:
+ * nobody. NULL when memory is short. */
+struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice);
 void ss_query_free(struct ss_query *query);
 
 /* A number to be put at a path of what is asked: of the scenario, or of the object. */

@@ -100,7 +100,12 @@ def warnings_are_told_once(folder):
     text = "warning: cluster falling: a message of 1024 B takes longer (2.1024e-05 s) than one of a byte more (5.5125e-06 s)"
     scenario = write(folder, "s.json", {"trace": uniform(), "cluster": falling, "ranks": [2, 4], "schemes": ["allgather"],
                                         "sweep": {"index_bytes": [4, 8]}})
-    for arguments in (["run", scenario], ["run", scenario, "--quiet"], ["plan", scenario], ["check", scenario, "--quiet"],
+    figure = write(folder, "figure.json", {"panels": [{"kind": "bars", "x": "label", "y": "time_s", "data": [{"run": str(scenario)}]}]})
+    claims = write(folder, "claims.json", {"paper": "own", "title": "Own", "inputs": {"r": {"run": str(scenario)}}, "claims": [
+        {"id": "own", "source": "nowhere", "class": "A", "claim": "it takes time", "printed": 1, "tolerance": "100%",
+         "let": {"t": {"from": "r", "of": "allgather", "ranks": 4, "at": {"index_bytes": 4}}}, "ours": "t/t", "verdict": "reproduced",
+         "why": "because"}]})
+    for arguments in (["run", scenario], ["plot", figure, "-o", folder / "f.svg"], ["claims", claims, "--quiet"], ["run", scenario, "--quiet"], ["plan", scenario], ["check", scenario, "--quiet"],
                       ["report", scenario, "-o", folder / "p.html"], ["cost", "--M", "1MB", "--density", "1%", "--cluster", path],
                       ["crossover", "allgather", "allreduce", "--over", "density", "--M", "1MB", "--ranks", "4", "--cluster", path],
                       ["train", "--workload", "s2-lstm", "--system", "horovod-allgather", "--ranks", "4", "--cluster", path, "--quiet"]):
