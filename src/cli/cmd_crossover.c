@@ -12,13 +12,11 @@ enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
 static const char *const overs[] = {
     [SS_OVER_DENSITY] = "density", [SS_OVER_RANKS] = "ranks", [SS_OVER_BANDWIDTH] = "bandwidth",
     [SS_OVER_LATENCY] = "latency", [SS_OVER_M] = "M",         [SS_OVERS] = NULL};
-enum { FORM_NOT_SAID = SS_FORM_HIGH + 1 };
-static const char *const forms[] = {"exact", "paper", "low", "high", NULL};
 
 struct arguments {
   struct ss_forms_arguments head;
   const char *range;
-  unsigned over, form; /* enum ss_over, SS_OVERS: not said; enum ss_form or FORM_NOT_SAID */
+  unsigned over, form; /* enum ss_over, SS_OVERS: not said; SS_FORMS: not said */
   bool simulate;
   uint64_t probes; /* 0: not said */
 };
@@ -26,9 +24,9 @@ struct arguments {
 /* --- options ---------------------------------------------------------------------------------------------- */
 
 static bool read_form(const struct arguments *a, enum ss_form *out, struct ss_error *error) {
-  if (a->form != FORM_NOT_SAID && a->simulate)
+  if (a->form != SS_FORMS && a->simulate)
     return ss_fail(error, SS_BAD_INPUT, "--form says which closed form counts: not with --simulate");
-  *out = a->form == FORM_NOT_SAID ? SS_FORM_EXACT : (enum ss_form)a->form;
+  *out = a->form == SS_FORMS ? SS_FORM_EXACT : (enum ss_form)a->form;
   return true;
 }
 
@@ -151,8 +149,9 @@ static const struct ss_option_spec options[] = {
      .help =
          "places of the grid that is searched for changes (257; simulated 17): two changes between neighbours are "
          "not seen"},
-    {"--form", SS_CHOICE(struct arguments, form, forms),
-     .help = "what the schedule gives (default), what the paper prints, or a bound of schemes that have only bounds"},
+    {"--form", SS_CHOICE(struct arguments, form, ss_form_names),
+     .help = "what the schedule gives (default), what the paper prints, a bound of schemes that have only bounds; or "
+             "what the schedule gives on the cluster's nodes and cards, where that is known exactly"},
     {"--simulate", SS_FLAG(struct arguments, simulate),
      .help =
          "play the schedules on uniform tensors instead; sizes that do not divide are rounded to the nearest that "
@@ -190,5 +189,5 @@ const struct ss_command ss_command_crossover = {
         "  sparsync crossover alltoall allgather --over bandwidth --M 252.5MiB --density 10.3% --row-width 1024\n",
     .options = options,
     .size = sizeof(struct arguments),
-    .defaults = &(const struct arguments){.head.forms = SS_FORMS_DEFAULTS, .over = SS_OVERS, .form = FORM_NOT_SAID},
+    .defaults = &(const struct arguments){.head.forms = SS_FORMS_DEFAULTS, .over = SS_OVERS, .form = SS_FORMS},
     .run = run};

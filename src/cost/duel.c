@@ -1,5 +1,6 @@
 #include "cost/duel.h"
 
+#include "cost/placed.h"
 #include "schemes/registry.h"
 #include "schemes/simulate.h"
 
@@ -101,12 +102,16 @@ uint32_t ss_duel_move(struct ss_duel *duel, double x) {
 
 /* --- closed forms ----------------------------------------------------------------------------------------- */
 
-static double value_of(enum ss_form form, const struct ss_cost_values *values) {
+const char *const ss_form_names[SS_FORMS + 1] = {"exact", "paper", "low", "high", "nodes", NULL};
+
+static double value_of(enum ss_form form, const struct ss_cost_values *values, const struct ss_placed *placed) {
   switch (form) {
   case SS_FORM_EXACT: return values->exact;
   case SS_FORM_PAPER: return values->paper;
   case SS_FORM_LOW: return isnan(values->exact) ? values->exact_low : values->exact;
   case SS_FORM_HIGH: return isnan(values->exact) ? values->exact_high : values->exact;
+  case SS_FORM_NODES: return placed->exact ? placed->seconds : NAN;
+  case SS_FORMS: break;
   }
   return NAN;
 }
@@ -136,9 +141,22 @@ static uint32_t servers_of(const struct ss_duel *duel, const struct ss_setting *
   return ss_setting_servers(setting, layout);
 }
 
+/* Why the form that counts has none. */
+static bool no_value(const struct ss_duel *duel, const struct ss_duel_side *side, const struct ss_cost *cost,
+                     const struct ss_placed *placed, struct ss_error *error) {
+  const char *why = "there is no exact form";
+  if (duel->form == SS_FORM_PAPER) why = "nothing is printed for it";
+  else if (duel->form == SS_FORM_NODES && cost->exact)
+    why = isnan(placed->seconds) ? "not known on these nodes" : "only a bound is known on these nodes";
+  const bool bounds = cost->exact_low && duel->form != SS_FORM_NODES;
+  return ss_fail(error, SS_BAD_INPUT, "%s: %s%s (--simulate plays it)", side->label, why,
+                 bounds ? ", only bounds: --form low or --form high takes one" : "");
+}
+
 static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *out, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(&duel->cluster, duel->ranks);
   struct ss_cost_values values;
+  struct ss_placed placed;
   struct ss_supposed supposed;
   if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
   const uint32_t servers = servers_of(duel, &side->setting, layout);
@@ -148,12 +166,11 @@ static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *o
                    duel->ranks);
   ss_suppose(duel->with, &side->setting, &duel->cluster, duel->ranks, &supposed);
   adjust(&side->setting, servers, &supposed.symbols);
-  if (!ss_cost_evaluate(cost, &supposed.symbols, &values, error)) return false;
-  *out = value_of(duel->form, &values);
-  if (isnan(*out))
-    return ss_fail(error, SS_BAD_INPUT, "%s: %s%s (--simulate plays it)", side->label,
-                   duel->form == SS_FORM_PAPER ? "nothing is printed for it" : "there is no exact form",
-                   cost->exact_low ? ", only bounds: --form low or --form high takes one" : "");
+  if (!ss_cost_evaluate(cost, &supposed.symbols, &values, error) ||
+      !ss_cost_place(cost, &supposed.symbols, &duel->cluster, &placed, error))
+    return false;
+  *out = value_of(duel->form, &values, &placed);
+  if (isnan(*out)) return no_value(duel, side, cost, &placed, error);
   side->several = side->several || (side->first && side->first != cost);
   if (!side->first) side->first = cost;
   return true;

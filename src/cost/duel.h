@@ -12,8 +12,9 @@ extern const struct ss_axis {
   double low, high;
 } ss_axes[SS_OVERS];
 
-/* Which of a cost's forms counts. */
-enum ss_form { SS_FORM_EXACT, SS_FORM_PAPER, SS_FORM_LOW, SS_FORM_HIGH };
+/* Which of a cost's forms counts; SS_FORM_NODES: the exact one on the cluster's nodes and cards (cost/placed.h). */
+enum ss_form { SS_FORM_EXACT, SS_FORM_PAPER, SS_FORM_LOW, SS_FORM_HIGH, SS_FORM_NODES, SS_FORMS };
+extern const char *const ss_form_names[SS_FORMS + 1]; /* ends with NULL */
 
 struct ss_duel_side {
   char label[96];

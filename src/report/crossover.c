@@ -82,8 +82,8 @@ static void print_notes(const struct ss_crossover_study *t, FILE *stream) {
     fprintf(stream, "\nSimulated on %s at %zu places, on uniform tensors; kernels not counted.\n",
             t->duel.cluster.name, found->probes);
   else
-    fputs("\nClosed forms on one flat link class; no kernels, no imbalance (--simulate plays the schedules).\n",
-          stream);
+    fprintf(stream, "\nClosed forms on %s; no kernels, no imbalance (--simulate plays the schedules).\n",
+            t->duel.form == SS_FORM_NODES ? "the cluster's nodes and cards" : "one flat link class");
   if (t->roundings > 0) {
     const struct ss_rounding *r = &t->rounding[0];
     fprintf(

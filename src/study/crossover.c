@@ -198,8 +198,9 @@ static cJSON *side_json(const struct ss_crossover_study *t, const struct ss_duel
   cJSON *o = cJSON_CreateObject();
   cJSON_AddItemToObject(o, "scheme", cJSON_Duplicate(ss_doc_root(side->doc).at, 1));
   if (t->simulated) return o;
-  const char *const forms[] = {side->first->exact, side->first->paper, side->first->exact_low,
-                               side->first->exact_high};
+  const char *const forms[SS_FORMS] = {[SS_FORM_PAPER] = side->first->paper,
+                                       [SS_FORM_LOW] = side->first->exact_low,
+                                       [SS_FORM_HIGH] = side->first->exact_high};
   const char *formula = forms[t->duel.form];
   ss_json_add_text(o, "formula", formula ? formula : side->first->exact);
   ss_json_add_text(o, "assumes", side->first->assumes);
@@ -217,7 +218,6 @@ static void add_ratio(cJSON *root, const struct ss_crossover *found) {
 }
 
 cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
-  static const char *const forms[] = {"exact", "paper", "low", "high"};
   const struct ss_crossover *found = &t->found;
   cJSON *root = cJSON_CreateObject(), *range;
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
@@ -225,7 +225,7 @@ cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
   cJSON_AddStringToObject(root, "b", t->duel.side[1].label);
   cJSON_AddStringToObject(root, "over", ss_axes[t->duel.over].name);
   cJSON_AddStringToObject(root, "method", t->simulated ? "simulation" : "closed form");
-  ss_json_add_text(root, "form", t->simulated ? NULL : forms[t->duel.form]);
+  ss_json_add_text(root, "form", t->simulated ? NULL : ss_form_names[t->duel.form]);
   cJSON_AddStringToObject(root, "cluster", t->duel.cluster.name);
   range = cJSON_AddObjectToObject(root, "range");
   cJSON_AddNumberToObject(range, "low", t->low);

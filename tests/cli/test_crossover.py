@@ -221,6 +221,28 @@ def printed_forms_and_bounds(folder):
     only(given, 8 * 1000 - (ranks - 1 - math.log2(ranks)) * 1e-8 * RATE * ranks / (ranks - 1))
 
 
+@test
+def forms_on_nodes_are_what_is_played(folder):
+    """Doubling against the ring on two nodes of four ranks, which share a card: two rounds of 1 and 2 blocks stay inside,
+    in the third each rank sends 4 and the card carries 16. Of the ring one message a step leaves each node."""
+    size, ranks, near = 2 ** 23, 8, 8 * RATE
+    path = folder / "nodes.json"
+    path.write_text(json.dumps({"name": "nodes", "model": "fair", "latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 4, "nic": "per-node",
+                                "intra": {"latency": ALPHA, "bandwidth": near}, "source": "made for this test"}))
+    common = ["allgather:algorithm=recursive-doubling", "allreduce", "--index-bytes", 0, "--row-width", 64, "--gamma", "full",
+              "--cluster", path, "--over", "density", "--M", size, "--ranks", ranks]
+    nodes, wanted = find(*common, "--form", "nodes"), (11 * ALPHA + 1.75 * size / RATE) / (size * (16 / RATE + 3 / near))
+    assert nodes["form"] == "nodes" and nodes["skipped"] == []
+    only(nodes, wanted)
+    only(find(*common, "--simulate"), wanted, 1e-3)
+    only(find(*common), (11 * ALPHA + 1.75 * size / RATE) / (size * 7 / RATE))
+    assert "on the cluster's nodes and cards" in call(*common, "--form", "nodes").stdout
+    for scheme, why in (("sparcml-rd", "only a bound is known on these nodes"), ("gtopk", "not known on these nodes"),
+                        ("topkdsa", "there is no exact form")):
+        said = call(scheme, *common[1:], "--form", "nodes", status=2).stderr
+        assert f"{scheme}: {why} (--simulate plays it)" in said, said
+
+
 # --- by simulation ----------------------------------------------------------------------------------------------------
 
 
