@@ -1,5 +1,6 @@
 /* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
 #include "cli/command.h"
+#include "query/expectations.h"
 #include "report/flat.h"
 #include "report/table.h"
 #include "study/check.h"
@@ -129,8 +130,8 @@ static bool check_scenario(const struct ss_call *call, const char *file, const s
   struct ss_results points = {0};
   if (!ss_study_open(&request, &scenario, error)) return false;
   struct ss_node expect = ss_study_expect(scenario);
-  bool ok = ss_study_check_expect(scenario, error) && ss_study_run(scenario, &call->options, NULL, &points, error) &&
-            ss_results_expect(&points, expect, error);
+  bool ok = ss_expectations_check(scenario, error) && ss_study_run(scenario, &call->options, NULL, &points, error) &&
+            ss_expectations_hold(expect, &points, error);
   if (ok && !call->quiet)
     fprintf(stderr, "%s: %zu points, %zu expectations hold\n", file, points.count, ss_node_size(expect));
   ss_results_free(&points);

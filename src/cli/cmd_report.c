@@ -1,6 +1,8 @@
 /* One self-contained page about a scenario: what report/page.h makes of its points. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "query/expectations.h"
+#include "query/field.h"
 #include "report/page.h"
 
 #include <cjson/cJSON.h>
@@ -80,20 +82,24 @@ struct session {
   struct ss_page page; /* its texts and expectations are the session's */
 };
 
+static bool note_expectation(struct ss_page_expectation *e, struct ss_node expected, const cJSON *results) {
+  struct ss_error why = {0};
+  e->text = text_of(write_expectation, expected.at);
+  if (!e->text) return false;
+  if (ss_expectation_holds(expected, ss_records(results), &why)) return true;
+  e->found = strdup(why.text);
+  return e->found;
+}
+
 static bool note_expectations(struct session *s, struct ss_error *error) {
   struct ss_node expect = ss_study_expect(s->scenario);
+  cJSON *results = ss_node_present(expect) ? ss_results_json(&s->points, "") : NULL;
   s->page.expectation = ss_alloc_zero(ss_node_size(expect) + 1, sizeof *s->page.expectation);
-  if (!s->page.expectation) return ss_fail_memory(error, "listing expectations");
-  for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
-    struct ss_error why = {0};
-    struct ss_page_expectation *e = &s->page.expectation[s->page.expectations++];
-    e->text = text_of(write_expectation, n.at);
-    if (!e->text) return ss_fail_memory(error, "listing expectations");
-    if (ss_results_expect_one(&s->points, n, &why)) continue;
-    e->found = strdup(why.text);
-    if (!e->found) return ss_fail_memory(error, "listing expectations");
-  }
-  return true;
+  bool ok = s->page.expectation && (results || !ss_node_present(expect));
+  for (struct ss_node n = ss_node_first(expect); ok && ss_node_present(n); n = ss_node_next(n))
+    ok = note_expectation(&s->page.expectation[s->page.expectations++], n, results);
+  cJSON_Delete(results);
+  return ok || ss_fail_memory(error, "listing expectations");
 }
 
 static bool fill_page(struct session *s, const struct ss_call *call, struct ss_error *error) {
@@ -140,7 +146,7 @@ static void warn_of_turns(const struct ss_turns *turns, const struct ss_notice *
 }
 
 static bool run_session(struct session *s, const struct ss_call *call, struct ss_error *error) {
-  if (!ss_study_open(&call->request, &s->scenario, error) || !ss_study_check_expect(s->scenario, error) ||
+  if (!ss_study_open(&call->request, &s->scenario, error) || !ss_expectations_check(s->scenario, error) ||
       !ss_study_run(s->scenario, &call->options, NULL, &s->points, error) ||
       !ss_study_turns(s->scenario, &s->points, &call->options, &s->turns, error) || !fill_page(s, call, error) ||
       !ss_output_write(call->output, ss_page_print, &s->page, error))
@@ -148,7 +154,7 @@ static bool run_session(struct session *s, const struct ss_call *call, struct ss
   warn_of_turns(&s->turns, call->request.notice);
   if (s->lacking.text[0])
     fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->lacking.text);
-  return ss_results_expect(&s->points, ss_study_expect(s->scenario), error);
+  return ss_expectations_hold(ss_study_expect(s->scenario), &s->points, error);
 }
 
 static bool check_output(const struct ss_call *call, struct ss_error *error) {

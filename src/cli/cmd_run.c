@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "cli/command.h"
+#include "query/expectations.h"
 #include "report/baseline.h"
 #include "report/results.h"
 #include "share/share.h"
@@ -142,7 +143,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
   return ss_communicator_follow(comm, !first || (check_options(s->arguments, error) && read_baseline(s, error)),
                                 error) &&
          ss_communicator_agree(
-             comm, ss_study_open(&call->request, &s->scenario, error) && ss_study_check_expect(s->scenario, error),
+             comm, ss_study_open(&call->request, &s->scenario, error) && ss_expectations_check(s->scenario, error),
              error) &&
          ss_communicator_follow(comm, !first || (open_journal(s, error) && open_stream(s, error)), error);
 }
@@ -200,7 +201,7 @@ static bool run_session(struct session *s, struct ss_error *error) {
   if (!printed) return false;
   if (s->arguments->save && !write_points(s, &ss_results_as_json, s->arguments->save, error)) return false;
   return (!s->arguments->baseline || compare(s, error)) &&
-         ss_results_expect(&s->points, ss_study_expect(s->scenario), error);
+         ss_expectations_hold(ss_study_expect(s->scenario), &s->points, error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {

@@ -50,12 +50,21 @@ const cJSON *ss_field_find(const cJSON *record, const char *path) {
   const cJSON *at = cJSON_GetObjectItemCaseSensitive(record, "at"),
               *options = cJSON_GetObjectItemCaseSensitive(record, "options");
   const cJSON *item = NULL;
-  /* what a sweep sets comes before what was measured: "density" is then the one asked for */
-  if (!strchr(path, '.')) item = find_last_word(at, path);
+  /* what a sweep sets comes before what was measured: "density" is then the one asked for; ranks are not measured */
+  if (!strchr(path, '.') && strcmp(path, "ranks") != 0) item = find_last_word(at, path);
   if (!item) item = find_exactly(record, path);
   if (!item && cJSON_IsObject(at)) item = find_exactly(at, path);
   if (!item && cJSON_IsObject(options)) item = find_exactly(options, path);
   return item;
+}
+
+/* A number, or a text with any unit; NaN for anything else. */
+static double number_of(const cJSON *wanted) {
+  double value;
+  if (cJSON_IsNumber(wanted)) return wanted->valuedouble;
+  for (int d = SS_NUMBER; cJSON_IsString(wanted) && d <= SS_RATE; d++)
+    if (ss_units_parse(wanted->valuestring, (enum ss_dimension)d, &value, NULL)) return value;
+  return NAN;
 }
 
 bool ss_field_is(const cJSON *found, const cJSON *wanted) {
@@ -66,6 +75,40 @@ bool ss_field_is(const cJSON *found, const cJSON *wanted) {
   }
   if (cJSON_IsString(found) && cJSON_IsString(wanted)) return strcmp(found->valuestring, wanted->valuestring) == 0;
   if (cJSON_IsBool(found) && cJSON_IsBool(wanted)) return cJSON_IsTrue(found) == cJSON_IsTrue(wanted);
-  return cJSON_IsNumber(found) && cJSON_IsNumber(wanted) &&
-         fabs(found->valuedouble - wanted->valuedouble) <= 1e-9 * fabs(wanted->valuedouble);
+  if (!cJSON_IsNumber(found)) return false;
+  const double value = number_of(wanted);
+  return fabs(found->valuedouble - value) <= 1e-9 * fabs(value);
+}
+
+/* --- records ------------------------------------------------------------------------------------------------ */
+
+bool ss_record_is_of(const cJSON *record, const char *name) {
+  static const char *const keys[] = {"label", "form", "system", NULL};
+  for (size_t i = 0; keys[i]; i++) {
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(record, keys[i]);
+    if (cJSON_IsString(found) && strcmp(found->valuestring, name) == 0) return true;
+  }
+  return false;
+}
+
+bool ss_record_lies_at(const cJSON *record, struct ss_node at) {
+  const cJSON *place = cJSON_GetObjectItemCaseSensitive(record, "at");
+  for (struct ss_node n = ss_node_first(at); ss_node_present(n); n = ss_node_next(n)) {
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(place, ss_node_key(n)); /* of swept files, their names there */
+    if (!ss_field_is(found ? found : ss_field_find(record, ss_node_key(n)), n.at)) return false;
+  }
+  return true;
+}
+
+const cJSON *ss_record_beside(const cJSON *records, const cJSON *record, const char *name) {
+  static const char *const keys[] = {"ranks", "workload", "tensor", "at", NULL};
+  for (const cJSON *other = records->child; other; other = other->next) {
+    bool same = ss_record_is_of(other, name);
+    for (size_t i = 0; same && keys[i]; i++) {
+      const cJSON *mine = cJSON_GetObjectItemCaseSensitive(record, keys[i]);
+      same = !mine || cJSON_Compare(mine, cJSON_GetObjectItemCaseSensitive(other, keys[i]), true);
+    }
+    if (same) return other;
+  }
+  return NULL;
 }

@@ -3,7 +3,7 @@
 #ifndef SS_QUERY_FIELD_H
 #define SS_QUERY_FIELD_H
 
-#include <stdbool.h>
+#include "base/json.h"
 
 struct cJSON;
 
@@ -16,7 +16,16 @@ const struct cJSON *ss_records(const struct cJSON *result);
  * ("bandwidth") finds what a sweep set. NULL: there is none. */
 const struct cJSON *ss_field_find(const struct cJSON *record, const char *path);
 
-/* Texts and flags are the same or not; numbers may differ by 1e-9, relative. Of a list, any of its values will do. */
+/* Texts and flags are the same or not; numbers may differ by 1e-9, relative, and be asked for with a unit ("10Gbps").
+ * Of a list, any of its values will do. */
 bool ss_field_is(const struct cJSON *found, const struct cJSON *wanted);
+
+/* Has the record that name? Results and curves name a scheme by its label, closed forms by their file, trainings the
+ * system. */
+bool ss_record_is_of(const struct cJSON *record, const char *name);
+/* Are the fields at all paths of the object `at` what it says? Absent, it fits everywhere. */
+bool ss_record_lies_at(const struct cJSON *record, struct ss_node at);
+/* The first record of that name with the ranks, workload, tensor and place of `record`; NULL: there is none. */
+const struct cJSON *ss_record_beside(const struct cJSON *records, const struct cJSON *record, const char *name);
 
 #endif

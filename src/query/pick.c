@@ -47,22 +47,10 @@ struct wanted {
   const struct ss_picked *values;
 };
 
-/* Results and curves name a scheme by its label, closed forms by their file, trainings the system. */
-static bool is_of(const cJSON *record, const char *name) {
-  static const char *const keys[] = {"label", "form", "system", NULL};
-  for (size_t i = 0; keys[i]; i++) {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(record, keys[i]);
-    if (cJSON_IsString(found) && strcmp(found->valuestring, name) == 0) return true;
-  }
-  return false;
-}
-
 static bool fits(const struct wanted *w, const cJSON *record) {
-  if (w->of && !is_of(record, w->of)) return false;
+  if (w->of && !ss_record_is_of(record, w->of)) return false;
   if (w->ranks.at && !ss_field_is(cJSON_GetObjectItemCaseSensitive(record, "ranks"), w->ranks.at)) return false;
-  for (struct ss_node n = ss_node_first(w->at); ss_node_present(n); n = ss_node_next(n))
-    if (!ss_field_is(ss_field_find(record, ss_node_key(n)), n.at)) return false;
-  return true;
+  return ss_record_lies_at(record, w->at);
 }
 
 /* The number that a record is about, if nothing else is asked for. */
@@ -75,15 +63,6 @@ static bool time_of(const cJSON *record, double *out) {
     return true;
   }
   return false;
-}
-
-static bool same_place(const cJSON *a, const cJSON *b) {
-  static const char *const keys[] = {"ranks", "workload", "tensor", "at", NULL};
-  for (size_t i = 0; keys[i]; i++) {
-    const cJSON *left = cJSON_GetObjectItemCaseSensitive(a, keys[i]);
-    if (left && !cJSON_Compare(left, cJSON_GetObjectItemCaseSensitive(b, keys[i]), true)) return false;
-  }
-  return true;
 }
 
 /* --- what a record gives ------------------------------------------------------------------------------------ */
@@ -114,10 +93,8 @@ static void add_members(struct fields *f, const char *prefix, const cJSON *objec
 static bool add_beside(struct fields *f, const struct wanted *w, const cJSON *record, struct ss_error *error) {
   for (struct ss_node n = ss_node_first(w->beside); ss_node_present(n); n = ss_node_next(n)) {
     const char *label;
-    const cJSON *found = NULL;
     if (!ss_node_text(n, &label, error)) return false;
-    for (const cJSON *p = w->records->child; p && !found; p = p->next)
-      if (is_of(p, label) && same_place(p, record)) found = p;
+    const cJSON *found = ss_record_beside(w->records, record, label);
     if (!found) return ss_node_fail(n, error, "no point of \"%s\" stands there", label);
     double time;
     if (!time_of(found, &time)) return ss_node_fail(n, error, "the point of \"%s\" has no \"time_s\"", label);

@@ -86,6 +86,8 @@ bool ss_study_document(const struct ss_study_source *source, struct ss_doc **out
                        struct ss_error *error) SS_MUST_CHECK;
 
 const char *ss_study_name(const struct ss_study *study);
+/* The scenario's "expect" (query/expectations.h). */
+struct ss_node ss_study_expect(const struct ss_study *study);
 const struct ss_job *ss_study_jobs(const struct ss_study *study, size_t *count);
 /* The closed forms whose values its results have. */
 const struct ss_costs *ss_study_costs(const struct ss_study *study);
@@ -130,18 +132,6 @@ struct ss_results_listener {
  * the others get none. */
 bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
-
-/* --- expectations ----------------------------------------------------------------------------------------- */
-
-/* The scenario's "expect". */
-struct ss_node ss_study_expect(const struct ss_study *study);
-/* Reads it without results: what is wrong with it is known before anything is simulated. */
-bool ss_study_check_expect(const struct ss_study *study, struct ss_error *error) SS_MUST_CHECK;
-/* Holds the results against one entry of it. */
-bool ss_results_expect_one(const struct ss_results *results, struct ss_node node,
-                           struct ss_error *error) SS_MUST_CHECK;
-/* Holds the results against all of it. What fails is described in `error`. */
-bool ss_results_expect(const struct ss_results *results, struct ss_node expect, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- rank counts ------------------------------------------------------------------------------------------ */
 

@@ -296,7 +296,7 @@ MUTANTS = [
     Mutant("sparcml-split keeps its own sums", "models/costs/sparcml-split.json", "(P-1)/P*(1+gamma)*x*beta",
            "((P-1)/P+gamma)*x*beta"),
     # --- what users type
-    Mutant("an expectation of less is met by more", "src/study/expectations.c", "case LESS: return left < right;",
+    Mutant("an expectation of less is met by more", "src/query/expectations.c", "case LESS: return left < right;",
            "case LESS: return left > right;"),
     Mutant("a Gbit is a GiB/s", "src/base/units.c", '{"bps", 1, 8}', '{"bps", 1, 1}'),
     Mutant("kB is KiB", "src/base/units.c", '{"k", 1e3, 1}', '{"k", 0x1p10, 1}'),
