@@ -15,7 +15,7 @@ struct arguments {
   struct ss_call call;
   const char *save, *baseline;
   double tolerance; /* NaN: not said */
-  bool resume, no_partial;
+  bool resume, no_partial, links;
 };
 
 /* One run: it hears of points, keeps them and prints them. */
@@ -91,6 +91,8 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
   const struct ss_call *call = &a->call;
   if (!isnan(a->tolerance) && !a->baseline)
     return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
+  if (a->links && (call->format != SS_TABLE || a->baseline))
+    return ss_fail(error, SS_BAD_INPUT, "--links adds to the table of results (JSON has \"links\" in every point)");
   if (!a->resume) return true;
   if (a->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
   if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
@@ -138,6 +140,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
   const bool first = ss_processes_first(comm);
   s->form = call->format == SS_JSON  ? &ss_results_as_json
             : call->format == SS_CSV ? &ss_results_as_csv
+            : s->arguments->links    ? &ss_results_with_links
                                      : &ss_results_as_table;
   s->listener.stopped = stopped;
   return ss_communicator_follow(comm, !first || (check_options(s->arguments, error) && read_baseline(s, error)),
@@ -224,6 +227,9 @@ static const struct ss_option_spec options[] = {
      .help = "print what moved since then instead; status 1 when a point moved or is missing"},
     {"--tolerance", SS_QUANTITY(struct arguments, tolerance, SS_RATIO, 0, INFINITY), .value = "SHARE",
      .help = "how far times may move (1e-9); bytes and messages may not"},
+    {"--links", SS_FLAG(struct arguments, links),
+     .help =
+         "below each table one more: how busy the links of each kind are, and what they carry (JSON has it always)"},
     SS_OPTION_PATIENCE,
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ""),
     SS_OPTION_SCHEME,

@@ -66,3 +66,19 @@ struct ss_table *ss_links_table(const struct ss_result *points, size_t n, bool *
   }
   return table;
 }
+
+struct ss_table *ss_links_rows(const struct ss_result *points, size_t n) {
+  struct ss_table *table = ss_table_of("<scheme", "<links", "count", "busiest", "mean", "carries most", "mean");
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+      const struct ss_link_usage *u = &points[i].usage[k];
+      if (u->links == 0) continue;
+      ss_table_texts(table, points[i].setting.label, kind_words[k]);
+      ss_table_cell(table, "%u", (unsigned)u->links);
+      ss_table_cell(table, "%.1f%%", 100 * u->busy_max);
+      ss_table_cell(table, "%.1f%%", 100 * u->busy_mean);
+      ss_table_quantity(table, SS_BYTES, u->bytes_max);
+      ss_table_quantity(table, SS_BYTES, u->bytes_mean);
+    }
+  return table;
+}

@@ -22,5 +22,8 @@ void ss_links_words(const struct ss_result *point, FILE *stream);
 /* The schemes by kinds of link, "94% / 61%" of the busiest and of the mean; the caller's. NULL when memory is short;
  * *any is false, and the table NULL, where no kind is known. */
 struct ss_table *ss_links_table(const struct ss_result *points, size_t n, bool *any);
+/* A row for each scheme and kind: how many links, how busy the busiest is and the mean, and what they carry; the
+ * caller's. NULL when memory is short. */
+struct ss_table *ss_links_rows(const struct ss_result *points, size_t n);
 
 #endif

@@ -53,6 +53,8 @@ struct ss_results_form {
   bool (*end)(struct ss_results_writer *writer, const struct ss_results *points, struct ss_error *error);
 };
 extern const struct ss_results_form ss_results_as_table, ss_results_as_json, ss_results_as_csv;
+/* The table, and below each block how busy its links are and what they carry. */
+extern const struct ss_results_form ss_results_with_links;
 void ss_results_writer_free(struct ss_results_writer *writer);
 
 /* All at once, of a struct ss_results_report. */

@@ -160,9 +160,12 @@ struct ss_table *ss_results_block(const struct ss_result *points, size_t n) {
   return table;
 }
 
-static bool print_block(const struct ss_result *points, size_t n, FILE *stream, struct ss_error *error) {
+static bool print_block(const struct ss_result *points, size_t n, bool links, FILE *stream, struct ss_error *error) {
   ss_results_words(points, n, stream);
-  const bool ok = ss_table_print_free(ss_results_block(points, n), false, stream, error);
+  bool ok = ss_table_print_free(ss_results_block(points, n), false, stream, error);
+  fputc('\n', stream);
+  if (!ok || !links || strcmp(points->tensor, "*") == 0) return ok; /* no link is busy with several tensors */
+  ok = ss_table_print_free(ss_links_rows(points, n), false, stream, error);
   fputc('\n', stream);
   return ok;
 }
@@ -210,15 +213,25 @@ static void print_notes(const struct ss_results *points, FILE *stream) {
   }
 }
 
-static bool table_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
-                       struct ss_error *error) {
+static bool print_blocks(struct ss_results_writer *w, const struct ss_result *points, size_t count, bool links,
+                         struct ss_error *error) {
   if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, points->trace);
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
     for (n = 1; i + n < count && ss_result_same_place(&points[i], &points[i + n]);) n++;
-    if (!print_block(points + i, n, w->stream, error)) return false;
+    if (!print_block(points + i, n, links, w->stream, error)) return false;
   }
   return true;
+}
+
+static bool table_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+                       struct ss_error *error) {
+  return print_blocks(w, points, count, false, error);
+}
+
+static bool links_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+                       struct ss_error *error) {
+  return print_blocks(w, points, count, true, error);
 }
 
 static bool table_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
@@ -227,4 +240,14 @@ static bool table_end(struct ss_results_writer *w, const struct ss_results *poin
   return true;
 }
 
+static bool links_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
+  if (!table_end(w, points, error)) return false;
+  fputs("busiest      of the links of a kind, the share of the time in which bytes flow on it; then the mean of all, "
+        "and\n"
+        "             what the link carries that carries most, and the mean, in an iteration\n",
+        w->stream);
+  return true;
+}
+
 const struct ss_results_form ss_results_as_table = {NULL, table_more, table_end};
+const struct ss_results_form ss_results_with_links = {NULL, links_more, links_end};

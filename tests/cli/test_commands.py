@@ -117,6 +117,29 @@ def warnings_are_told_once(folder):
 
 
 @test
+def links_are_told_on_request(folder):
+    """A ring on two nodes of two ranks without latency: each rank sends 2 (P-1) parts of 1/P all the time, and as much leaves
+    each node through its card."""
+    cluster = {**FLAT, "gpus_per_node": 2, "nic": "per-node", "model": "fair", "latency": 0}
+    scenario = write(folder, "s.json", {"trace": uniform(), "cluster": cluster, "ranks": [4], "schemes": ["allreduce", "zen"]})
+    point = json.loads(call("run", scenario, "--format", "json")[0])["points"][0]
+    out = call("run", scenario, "--links")[0]
+    assert out.startswith(call("run", scenario)[0].split("\n\ntime ")[0]), out
+    rows = {tuple(line[:21].split(None, 1)): line[21:].split("  ") for line in out.splitlines() if line.startswith("allreduce")}
+    rows = {kind.strip(): [cell.strip() for cell in cells if cell.strip()] for (_, kind), cells in rows.items()}
+    names = {"egress": "egress", "ingress": "ingress", "NIC out": "nic-out", "NIC in": "nic-in"}
+    assert set(rows) >= set(names), rows
+    dense = 2 * 3 / 4 * 1536 * 64 * 4
+    for name, key in names.items():
+        count, busiest, mean, most, all_of_them = rows[name]
+        assert int(count) == point["links"][key]["count"] == (2 if "NIC" in name else 4), rows
+        assert most == all_of_them and point["links"][key]["bytes_max"] == dense, (most, dense)
+        assert busiest == mean == "100.0%", rows
+    assert "busiest      of the links" in out and "carries most" not in call("run", scenario)[0]
+    assert "--links adds" in call("run", scenario, "--links", "--format", "csv", status=2)[1]
+
+
+@test
 def learn_has_an_older_spelling(folder):
     (folder / "t.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 100)
     text = ("--text", folder / "t.txt", "--ranks", 2, "--steps", 2, "--batch", 1, "--seq", 8, "--format", "json", "--quiet")
