@@ -77,8 +77,8 @@ static bool check_record(const cJSON *records, const cJSON *record, const struct
   const double left = number_of(record, e->that),
                right = e->than ? number_of(ss_record_beside(records, record, e->than), e->that) : e->number;
   if (holds(e, left, right)) return true;
-  (void)ss_node_fail(node, error, "expected %s of %s %s %s at %.0f ranks, tensor %s; found %.9g against %.9g", e->that,
-                     e->of, relations[e->is], e->than ? e->than : "the number", number_of(record, "ranks"),
+  (void)ss_node_fail(node, error, "expected %s of %s %s %s at %.0f ranks, tensor %s; found %.9g against %.9g",
+                     e->that, e->of, relations[e->is], e->than ? e->than : "the number", number_of(record, "ranks"),
                      text_of(record, "tensor"), left, right);
   error->status = SS_UNPROVEN;
   return false;
