@@ -30,7 +30,8 @@ static bool open_library(struct ss_claims_library *l, const struct ss_call *call
 
 static bool judge_all(const struct ss_call *call, struct ss_claims *claims, struct ss_error *error) {
   struct ss_progress progress = ss_progress_begin("claims", claims->count, call->quiet);
-  const bool ok = ss_claims_judge(claims, call->options.jobs, call->request.notice, ss_progress_tick, &progress, error);
+  const bool ok =
+      ss_claims_judge(claims, call->options.jobs, call->request.notice, ss_progress_tick, &progress, error);
   ss_progress_end(&progress);
   return ok;
 }

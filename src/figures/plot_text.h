@@ -9,8 +9,8 @@ size_t ss_text_letters(const char *text);
 void ss_text_cut(const char *text, size_t most, char *out, size_t size);
 /* A text over the whole width of a figure. */
 struct ss_paragraph {
-  const char *text; /* NULL: none */
-  const char *look; /* as gnuplot's `set label` has it */
+  const char *text;           /* NULL: none */
+  const char *look;           /* as gnuplot's `set label` has it */
   double width, letter, step; /* of the figure and of a letter; from line to line */
 };
 /* What it takes from the figure's height. */

@@ -94,7 +94,8 @@ bool ss_record_is_of(const cJSON *record, const char *name) {
 bool ss_record_lies_at(const cJSON *record, struct ss_node at) {
   const cJSON *place = cJSON_GetObjectItemCaseSensitive(record, "at");
   for (struct ss_node n = ss_node_first(at); ss_node_present(n); n = ss_node_next(n)) {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(place, ss_node_key(n)); /* of swept files, their names there */
+    /* of swept files, their names there */
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(place, ss_node_key(n));
     if (!ss_field_is(found ? found : ss_field_find(record, ss_node_key(n)), n.at)) return false;
   }
   return true;

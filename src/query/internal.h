@@ -12,7 +12,7 @@ struct ss_asked {
   struct cJSON *set;     /* {PATH: VALUE}, changes included */
   bool per_rank, per_iteration;
   const struct ss_notice *notice; /* told warnings; NULL: nobody */
-  struct cJSON *tree; /* the answer; NULL: there is none yet */
+  struct cJSON *tree;             /* the answer; NULL: there is none yet */
 };
 
 /* How a kind of questions is answered: by one of the three, of which the last gets the object with all edits made. */
