@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "query/expectations.h"
-#include "query/field.h"
 #include "report/page.h"
 
 #include <cjson/cJSON.h>
@@ -86,7 +85,7 @@ static bool note_expectation(struct ss_page_expectation *e, struct ss_node expec
   struct ss_error why = {0};
   e->text = text_of(write_expectation, expected.at);
   if (!e->text) return false;
-  if (ss_expectation_holds(expected, ss_records(results), &why)) return true;
+  if (ss_expectation_holds(expected, results, &why)) return true;
   e->found = strdup(why.text);
   return e->found;
 }

@@ -84,7 +84,8 @@ static bool check_record(const cJSON *records, const cJSON *record, const struct
   return false;
 }
 
-bool ss_expectation_holds(struct ss_node expectation, const cJSON *records, struct ss_error *error) {
+bool ss_expectation_holds(struct ss_node expectation, const cJSON *results, struct ss_error *error) {
+  const cJSON *records = cJSON_GetObjectItemCaseSensitive(results, "points");
   const bool several = several_tensors(records);
   struct expectation e;
   size_t matched = 0;
@@ -105,7 +106,7 @@ bool ss_expectations_hold(struct ss_node expect, const struct ss_results *result
   cJSON *tree = ss_results_json(results, "");
   bool ok = tree || ss_fail_memory(error, "comparing results");
   for (struct ss_node n = ss_node_first(expect); ok && ss_node_present(n); n = ss_node_next(n))
-    ok = ss_expectation_holds(n, ss_records(tree), error);
+    ok = ss_expectation_holds(n, tree, error);
   cJSON_Delete(tree);
   return ok;
 }

@@ -11,8 +11,8 @@ struct ss_study;
 
 /* Reads the study's without results: what is wrong with them is known before anything is simulated. */
 bool ss_expectations_check(const struct ss_study *study, struct ss_error *error) SS_MUST_CHECK;
-/* Holds a result's records (query/field.h) against one of them. What fails is described in `error`. */
-bool ss_expectation_holds(struct ss_node expectation, const struct cJSON *records,
+/* Holds results, as ss_results_json has them, against one of them. What fails is described in `error`. */
+bool ss_expectation_holds(struct ss_node expectation, const struct cJSON *results,
                           struct ss_error *error) SS_MUST_CHECK;
 /* The same of all: `expect` is their list, or absent. */
 bool ss_expectations_hold(struct ss_node expect, const struct ss_results *results,

@@ -101,15 +101,22 @@ bool ss_record_lies_at(const cJSON *record, struct ss_node at) {
   return true;
 }
 
-const cJSON *ss_record_beside(const cJSON *records, const cJSON *record, const char *name) {
+static bool same_place(const cJSON *a, const cJSON *b) {
   static const char *const keys[] = {"ranks", "workload", "tensor", "at", NULL};
-  for (const cJSON *other = records->child; other; other = other->next) {
-    bool same = ss_record_is_of(other, name);
-    for (size_t i = 0; same && keys[i]; i++) {
-      const cJSON *mine = cJSON_GetObjectItemCaseSensitive(record, keys[i]);
-      same = !mine || cJSON_Compare(mine, cJSON_GetObjectItemCaseSensitive(other, keys[i]), true);
-    }
-    if (same) return other;
+  for (size_t i = 0; keys[i]; i++) {
+    const cJSON *left = cJSON_GetObjectItemCaseSensitive(a, keys[i]);
+    if (left && !cJSON_Compare(left, cJSON_GetObjectItemCaseSensitive(b, keys[i]), true)) return false;
+  }
+  return true;
+}
+
+const cJSON *ss_record_beside(const cJSON *records, const cJSON *record, const char *name) {
+  const cJSON *after = record, *before = record;
+  while (after || before) { /* records of one place stand together */
+    if (after && ss_record_is_of(after, name) && same_place(record, after)) return after;
+    if (before && ss_record_is_of(before, name) && same_place(record, before)) return before;
+    if (after) after = after->next;
+    if (before) before = before == records->child ? NULL : before->prev;
   }
   return NULL;
 }

@@ -25,7 +25,8 @@ bool ss_field_is(const struct cJSON *found, const struct cJSON *wanted);
 bool ss_record_is_of(const struct cJSON *record, const char *name);
 /* Are the fields at all paths of the object `at` what it says? Absent, it fits everywhere. */
 bool ss_record_lies_at(const struct cJSON *record, struct ss_node at);
-/* The first record of that name with the ranks, workload, tensor and place of `record`; NULL: there is none. */
+/* The nearest record of that name with the ranks, workload, tensor and place of `record`, which is one of `records`;
+ * NULL: there is none. */
 const struct cJSON *ss_record_beside(const struct cJSON *records, const struct cJSON *record, const char *name);
 
 #endif

@@ -741,6 +741,14 @@ def expectations(folder):
     expecting({**slow, "at": {"ranks": 4}}, status=1, **grid)
     expecting({**slow, "at": {"cluster.latency": "1us"}}, status=1, **grid)
     expecting({**slow, "tensor": "other"}, status=1, **grid)
+    # Other fields of the results, several values, and a sweep that has ranks of its own.
+    by_length = [{"name": "allgather", "index_bytes": n, "label": f"of {n}"} for n in (4, 8)]
+    for index_bytes, status in ((4, 0), (8, 1), ([8, 4], 0)):
+        expecting({**fast, "of": "of 4", "than": "of 8", "at": {"index_bytes": index_bytes}}, schemes=by_length, status=status)
+    drawn = {"synth": {"rows": 64, "row_width": 1, "ranks": 16, "iterations": 1, "tokens": 100, "seed": 1}}
+    swept = {"trace": drawn, "sweep": {"trace.synth.ranks": [8, 16]}, "iterations": "0:1"}
+    expecting({**fast, "at": {"ranks": 4}}, **swept)
+    expecting({**fast, "at": {"ranks": 16}}, status=1, **swept)
 
 
 @test
