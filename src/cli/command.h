@@ -126,7 +126,7 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
       {"--set", SS_TEXTS(struct ss_call, request.set, request.sets), .value = "PATH=VALUE",                          \
        .help = "change any field of the scenario (repeatable): --set cluster.bandwidth=100Gbps"},                    \
       {"--trace", SS_TEXT(struct ss_call, request.trace), .value = "FILE", .help = "the trace"},                     \
-      {"--iterations", SS_TEXT(struct ss_call, request.iterations), .value = "A:B", .help = iterations_help},        \
+      {"--iterations", SS_TEXT(struct ss_call, request.iterations), .value = "A:B", .help = (iterations_help)},      \
       {"--merge", SS_TEXT(struct ss_call, request.merge), .value = "N",                                              \
        .help = "turn each N ranks of the trace into one"},                                                           \
       SS_OPTION_CLUSTER(usual_cluster), {                                                                            \

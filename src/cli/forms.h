@@ -38,7 +38,7 @@ bool ss_forms_add_file(void *arguments, const char *value, struct ss_error *erro
       {"--row-width", SS_FORMS_COUNT(row_width, 1, UINT32_MAX), .help = "elements a row (1)"},                       \
       {"--value-bytes", SS_FORMS_COUNT(value_bytes, 1, 16), .help = "bytes an element (4)"},                         \
       {"--index-bytes", SS_FORMS_COUNT(index_bytes, 0, 16), .help = "bytes an index (4)"},                           \
-      {"--ranks", SS_TEXT(struct ss_call, request.ranks), .value = "4,8|4..64", .help = ranks_help},                 \
+      {"--ranks", SS_TEXT(struct ss_call, request.ranks), .value = "4,8|4..64", .help = (ranks_help)},               \
       {"--gamma", SS_OTHER(ss_forms_read_gamma), .value = "random|full|none|LIST",                                   \
        .help =                                                                                                       \
            "densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list gamma(1),gamma(2),... of "   \

@@ -112,7 +112,7 @@ static double number_of(const struct record *r, const struct quantity *q) {
 static const char *words_of(const struct record *r, const struct quantity *q) {
   if (!q->field) return q->text;
   const cJSON *item = field_of(r, q->field);
-  if (!item && r->member && strcmp(q->field, "key") == 0) return r->member->string;
+  if (!item) return r->member && strcmp(q->field, "key") == 0 ? r->member->string : NULL;
   if (cJSON_IsString(item)) return item->valuestring;
   if (cJSON_IsBool(item)) return cJSON_IsTrue(item) ? "true" : "false";
   return NULL;
