@@ -57,7 +57,7 @@ static const char *text_of(const cJSON *record, const char *key) {
 /* NaN: the record has none. */
 static double number_of(const cJSON *record, const char *key) {
   const cJSON *found = record ? cJSON_GetObjectItemCaseSensitive(record, key) : NULL;
-  return cJSON_IsNumber(found) ? found->valuedouble : NAN;
+  return found && cJSON_IsNumber(found) ? found->valuedouble : NAN;
 }
 
 static bool several_tensors(const cJSON *records) {

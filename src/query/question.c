@@ -82,7 +82,7 @@ static bool says(const struct entry *e, const struct ss_question_change *change)
   const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->asked.set, change->path);
   if (!own && !cJSON_GetObjectItemCaseSensitive(e->asked.subject, "sweep"))
     own = ss_field_find(e->asked.subject, change->path);
-  return cJSON_IsNumber(own) && own->valuedouble == change->value;
+  return own && cJSON_IsNumber(own) && own->valuedouble == change->value;
 }
 
 static bool add_change(struct entry *e, const struct ss_question_change *change) {
