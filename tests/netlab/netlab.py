@@ -117,10 +117,12 @@ def clear_lost_labs():
     """Removes what a killed lab left: with two bridges of one address no message arrives. A lab that runs is an error."""
     for link in json.loads(call("ip", "-json", "link", "show", "type", "bridge").stdout or "[]"):
         found = re.fullmatch(r"ssl(\d+)", link.get("ifname", ""))
-        if found and os.path.exists(f"/proc/{found[1]}"):
+        if not found:
+            continue
+        started = pathlib.Path(f"/proc/{found[1]}/cmdline")
+        if started.exists() and b"netlab" in started.read_bytes():  # else the number is another program's by now
             raise RuntimeError(f"another lab runs (process {found[1]}): labs have the same addresses")
-        if found:
-            remove_lab(found[0])
+        remove_lab(found[0])
 
 
 class Lab:
