@@ -156,7 +156,7 @@ static bool no_value(const struct ss_duel *duel, const struct ss_duel_side *side
 static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *out, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(&duel->cluster, duel->ranks);
   struct ss_cost_values values;
-  struct ss_placed placed;
+  struct ss_placed placed = {.seconds = NAN};
   struct ss_supposed supposed;
   if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
   const uint32_t servers = servers_of(duel, &side->setting, layout);
@@ -167,7 +167,7 @@ static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *o
   ss_suppose(duel->with, &side->setting, &duel->cluster, duel->ranks, &supposed);
   adjust(&side->setting, servers, &supposed.symbols);
   if (!ss_cost_evaluate(cost, &supposed.symbols, &values, error) ||
-      !ss_cost_place(cost, &supposed.symbols, &duel->cluster, &placed, error))
+      (duel->form == SS_FORM_NODES && !ss_cost_place(cost, &supposed.symbols, &duel->cluster, &placed, error)))
     return false;
   *out = value_of(duel->form, &values, &placed);
   if (isnan(*out)) return no_value(duel, side, cost, &placed, error);
