@@ -1,0 +1,73 @@
+/* Patterns: collectives as libraries have them and benchmarks time them, by named algorithms. Sizes alone are played.
+ *
+ * A pattern says how long a collective takes; it need not end with a sum, and so is no scheme. Rounds are those of
+ * Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH" (2005), and of Open
+ * MPI's coll/base, whose copies within memory are charged as well; the tree is that of Sanders, Speck and Traeff,
+ * "Two-Tree Algorithms for Full Bandwidth Broadcast, Reduction and Scan" (2009), which NCCL has too. */
+#ifndef SS_SIM_PATTERNS_H
+#define SS_SIM_PATTERNS_H
+
+#include "base/error.h"
+#include "machine/cluster.h"
+
+#include <stdint.h>
+
+/* What `bytes` of a call are: */
+enum ss_collective {
+  SS_ALLREDUCE,      /* the vector */
+  SS_ALLGATHER,      /* what each rank ends with */
+  SS_REDUCE_SCATTER, /* what each rank begins with */
+  SS_ALLTOALL,       /* what each rank holds for all */
+  SS_SENDRECV,       /* the message of every rank to the next one */
+  SS_PING_PONG,      /* the message of the first rank to the last */
+  SS_COLLECTIVES
+};
+extern const char *const ss_collective_names[]; /* "allreduce", ...; ended by NULL */
+
+struct ss_pattern_stage;
+
+struct ss_algorithm {
+  enum ss_collective collective;
+  const char *name;    /* "ring" */
+  const char *aliases; /* other names of it, a space about each; "" none */
+  bool rings;          /* may be played as several rings side by side */
+  bool (*play)(struct ss_pattern_stage *stage, struct ss_error *error);
+};
+
+/* All of them, those of a collective together, its usual one first. */
+const struct ss_algorithm *ss_algorithms(size_t *count);
+/* By a name that the table has; of NULL the collective's first. NULL: there is no such. */
+const struct ss_algorithm *ss_algorithm_of(enum ss_collective collective, const char *name);
+/* By ss_collective_names or as benchmarks spell it ("all_reduce", "reducescatter"); SS_COLLECTIVES: no such. */
+enum ss_collective ss_collective_of(const char *name);
+
+/* One call of a collective. */
+struct ss_pattern_call {
+  const struct ss_algorithm *algorithm;
+  uint32_t ranks;
+  uint64_t bytes;
+  uint32_t rings;   /* side by side, each with its share of the bytes and with ports of its own; ring i leaves a node
+                       by its i-th card. 0 is 1 */
+  uint32_t chunks;  /* that pass through a tree one behind the other; 0 is 1 */
+  double sum_beta;  /* s a byte that comes in and is added: two are read and one is written; a copy takes 2/3 of it */
+  double page_beta; /* s a byte of a buffer of more than 32 MiB, which glibc gives back to the system after each call
+                       (DEFAULT_MMAP_THRESHOLD_MAX of its malloc), so that every page of it comes anew */
+  bool mpi;         /* copies and buffers are those of Open MPI; else (NCCL) there are none */
+};
+
+/* A message's size, whether it stays inside a node, and whether it is part of an exchange, not of a chain. */
+struct ss_pattern_size {
+  uint64_t bytes;
+  bool intra, exchange;
+};
+enum { SS_PATTERN_SIZES = 64 };
+
+/* Every size that the call's messages have on such nodes; returns how many, at most SS_PATTERN_SIZES. */
+uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_node,
+                          struct ss_pattern_size sizes[SS_PATTERN_SIZES]);
+
+/* seconds[count]: how long the call takes on each of the clusters, which have the same nodes. */
+bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
+                      double *seconds, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

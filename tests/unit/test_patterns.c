@@ -1,0 +1,227 @@
+/* Collectives as benchmarks time them, against their closed forms: Thakur, Rabenseifner and Gropp (2005), section 4.
+ */
+#include "support.h"
+
+#include "sim/patterns.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { RANKS_MAX = 40, DRAWS = 300 };
+static const double ALPHA = 3e-6, BETA = 1e-9, SUM = 2e-10, PAGE = 5e-10;
+
+struct made {
+  const char *algorithm;
+  enum ss_collective collective;
+  uint32_t ranks, per_node, nics, window, rings, chunks;
+  uint64_t bytes;
+  bool mpi;
+};
+
+static double time_of(const struct made *m) {
+  struct ss_cluster c = {.model = "fair", .gpus_per_node = m->per_node, .nics = m->nics, .window = m->window};
+  c.inter = c.exchange = (struct ss_link){ALPHA, BETA};
+  c.nic_per_node = true;
+  c.has_intra = m->per_node > 1;
+  c.intra = c.has_intra ? (struct ss_link){ALPHA / 10, BETA / 100} : c.inter;
+  const struct ss_cluster *one = &c;
+  const struct ss_pattern_call call = {.algorithm = ss_algorithm_of(m->collective, m->algorithm),
+                                       .ranks = m->ranks,
+                                       .bytes = m->bytes,
+                                       .rings = m->rings,
+                                       .chunks = m->chunks,
+                                       .sum_beta = SUM,
+                                       .page_beta = PAGE,
+                                       .mpi = m->mpi};
+  double seconds = 0;
+  struct ss_error error;
+  assert_non_null(call.algorithm);
+  if (!ss_pattern_times(&one, 1, &call, &seconds, &error)) fail_msg("%s", error.text);
+  return seconds;
+}
+
+static double flat(enum ss_collective collective, const char *algorithm, uint32_t ranks, uint64_t bytes) {
+  return time_of(&(struct made){algorithm, collective, ranks, 1, 1, 1, 0, 0, bytes, false});
+}
+
+static void near(double got, double wanted, const char *what, uint32_t ranks, uint64_t bytes) {
+  if (fabs(got / wanted - 1) > 1e-9)
+    fail_msg("%s of %u ranks, %llu B: %.12g, not %.12g", what, ranks, (unsigned long long)bytes, got, wanted);
+}
+
+/* --- closed forms ------------------------------------------------------------------------------------------ */
+
+static double share(uint64_t bytes, uint32_t parts) {
+  return ceil((double)bytes / parts);
+}
+
+static double log_up(uint32_t ranks) {
+  double rounds = 0;
+  for (uint32_t p = 1; p < ranks; p *= 2) rounds++;
+  return rounds;
+}
+
+/* The sum of the shares that halving sends: M/2, M/4, ... down to M/Q, each rounded up. */
+static double halves(uint64_t bytes, uint32_t core) {
+  double sum = 0;
+  for (uint32_t parts = 2; parts <= core; parts *= 2) sum += share(bytes, parts);
+  return sum;
+}
+
+static void rings_and_exchanges(void **state) {
+  struct dice dice = {.seed = 1};
+  (void)state;
+  for (int i = 0; i < DRAWS; i++) {
+    const uint32_t P = 2 + dice_below(&dice, RANKS_MAX - 2);
+    const uint64_t M = 1 + dice_below(&dice, 1 << 20);
+    const double each = share(M, P), hop = ALPHA + each * BETA;
+    near(flat(SS_ALLGATHER, "ring", P, M), (P - 1) * hop, "allgather ring", P, M);
+    near(flat(SS_REDUCE_SCATTER, "ring", P, M), (P - 1) * (hop + each * SUM), "reduce-scatter ring", P, M);
+    near(flat(SS_ALLREDUCE, "ring", P, M), 2 * (P - 1) * hop + (P - 1) * each * SUM, "allreduce ring", P, M);
+    near(flat(SS_ALLTOALL, "pairwise", P, M), (P - 1) * hop, "alltoall pairwise", P, M);
+    near(flat(SS_ALLTOALL, "linear", P, M), (P - 1) * hop, "alltoall linear, window 1", P, M);
+    near(flat(SS_SENDRECV, NULL, P, M), ALPHA + (double)M * BETA, "sendrecv", P, M);
+    near(flat(SS_PING_PONG, NULL, P, M), ALPHA + (double)M * BETA, "ping-pong", P, M);
+  }
+}
+
+static void doublings(void **state) {
+  struct dice dice = {.seed = 2};
+  (void)state;
+  for (int i = 0; i < DRAWS; i++) {
+    const uint32_t P = 2 + dice_below(&dice, RANKS_MAX - 2);
+    const uint64_t M = 1 + dice_below(&dice, 1 << 20);
+    uint32_t Q = 1;
+    while (2 * Q <= P) Q *= 2;
+    const bool folds = Q < P;
+    const double rounds = log_up(Q), sum = SUM * (double)M, whole = ALPHA + (double)M * BETA, halved = halves(M, Q);
+    near(flat(SS_ALLREDUCE, "recursive_doubling", P, M), (rounds + 2 * folds) * whole + (rounds + folds) * sum,
+         "allreduce doubling", P, M);
+    near(flat(SS_ALLREDUCE, "rabenseifner", P, M),
+         2 * rounds * ALPHA + 2 * halved * BETA + halved * SUM + folds * (2 * whole + sum), "rabenseifner", P, M);
+    near(flat(SS_REDUCE_SCATTER, "recursive_halving", P, M),
+         rounds * ALPHA + halved * (BETA + SUM) + folds * (whole + sum + ALPHA + share(M, P) * BETA), "halving", P,
+         M);
+    if (!folds)
+      near(flat(SS_ALLGATHER, "recursive_doubling", P, M), rounds * ALPHA + halved * BETA, "doubling", P, M);
+    near(flat(SS_ALLGATHER, "bruck", P, M), log_up(P) * ALPHA + (P - 1) * share(M, P) * BETA, "bruck", P, M);
+    if (P % 2 == 0)
+      near(flat(SS_ALLGATHER, "neighbor_exchange", P, M), P / 2 * ALPHA + (P - 1) * share(M, P) * BETA, "neighbors",
+           P, M);
+  }
+}
+
+/* Round t carries every block whose distance has bit t. */
+static void alltoall_by_bruck(void **state) {
+  (void)state;
+  for (uint32_t P = 2; P < RANKS_MAX; P++) {
+    double blocks = 0;
+    for (uint32_t d = 1; d < P; d++) blocks += __builtin_popcount(d);
+    near(flat(SS_ALLTOALL, "bruck", P, 100 * P), log_up(P) * ALPHA + blocks * 100 * BETA, "alltoall bruck", P,
+         100 * P);
+  }
+}
+
+/* All posted: one start-up, and all bytes through a port. */
+static void posted_at_once(void **state) {
+  (void)state;
+  for (uint32_t P = 2; P < RANKS_MAX; P += 5) {
+    const struct made m = {"linear", SS_ALLTOALL, P, 1, 1, UINT32_MAX, 0, 0, 1000 * P, false};
+    near(time_of(&m), ALPHA + (P - 1) * 1000 * BETA, "posted at once", P, m.bytes);
+  }
+}
+
+/* Of MPI: a copy takes 2/3 of a sum, and buffers of more than 32 MiB come anew. */
+static void memory_of_mpi(void **state) {
+  (void)state;
+  const uint64_t small = 1 << 20, large = (uint64_t)64 << 20;
+  for (int i = 0; i < 2; i++) {
+    const uint64_t M = i ? large : small;
+    const double b = (double)M, pages = i ? PAGE * b : 0;
+    struct made m = {"recursive_doubling", SS_ALLREDUCE, 4, 1, 1, 1, 0, 0, M, true};
+    near(time_of(&m), 2 * (ALPHA + b * BETA) + 2 * SUM * b + 2.0 / 3 * SUM * b + pages, "doubling with copies", 4, M);
+    m.algorithm = "ring";
+    near(time_of(&m), 6 * (ALPHA + b / 4 * BETA) + 0.75 * SUM * b + 2.0 / 3 * SUM * b, "ring with copies", 4, M);
+    m.collective = SS_REDUCE_SCATTER;
+    near(time_of(&m), 3 * (ALPHA + b / 4 * BETA) + 0.75 * SUM * b + 2.0 / 3 * SUM * b + pages, "scatter", 4, M);
+  }
+}
+
+/* --- nodes ------------------------------------------------------------------------------------------------- */
+
+/* A ring leaves each node by one card; several, each by its own, are as many times as fast. */
+static void rings_use_cards(void **state) {
+  (void)state;
+  for (uint32_t cards = 1; cards <= 4; cards *= 2) {
+    const struct made m = {"ring", SS_ALLGATHER, 16, 4, cards, 1, cards, 0, 16 << 20, false};
+    near(time_of(&m), 15 * (ALPHA + (double)(1 << 20) / cards * BETA), "rings", 16, m.bytes);
+  }
+}
+
+/* Four ranks share a card: what leaves the node goes through it. */
+static void exchanges_share_cards(void **state) {
+  (void)state;
+  const struct made m = {"linear", SS_ALLTOALL, 8, 4, 1, UINT32_MAX, 0, 0, 8 << 20, false};
+  near(time_of(&m), ALPHA + 16 * (double)(1 << 20) * BETA, "shared card", 8, m.bytes);
+}
+
+/* --- trees ------------------------------------------------------------------------------------------------- */
+
+/* Two ranks: each is the root of one tree, which carry a half there and back at once. Three: 1 and 3 below 2, and the
+ * mirror image of that, which is the same: the root takes both halves of two children one after the other, and sends
+ * them back likewise. */
+static void small_trees(void **state) {
+  (void)state;
+  const double half = 500 * BETA;
+  near(flat(SS_ALLREDUCE, "trees", 2, 1000), 2 * (ALPHA + half) + 500 * SUM, "two trees", 2, 1000);
+  near(flat(SS_ALLREDUCE, "trees", 3, 1000), 8 * (ALPHA + half) + 500 * SUM, "two trees", 3, 1000);
+}
+
+/* Depth is logarithmic, and chunks pass behind one another: neither bytes nor start-ups grow with ranks as a ring's.
+ */
+static void large_trees(void **state) {
+  (void)state;
+  const struct made small = {"trees", SS_ALLREDUCE, 256, 1, 1, 1, 0, 1, 8, false};
+  assert_true(time_of(&small) < flat(SS_ALLREDUCE, "ring", 256, 8) / 10);
+  assert_true(time_of(&small) >= 2 * 8 * ALPHA); /* up and down the 8 levels that 256 nodes have at least */
+  const struct made large = {"trees", SS_ALLREDUCE, 64, 1, 1, 1, 0, 64, (uint64_t)1 << 30, false};
+  assert_true(time_of(&large) > 2 * (double)large.bytes * BETA * 63 / 64); /* no all-reduce sends less */
+  assert_true(time_of(&large) < 3 * flat(SS_ALLREDUCE, "ring", 64, (uint64_t)1 << 30));
+}
+
+static void names(void **state) {
+  (void)state;
+  assert_int_equal(ss_collective_of("all_reduce"), SS_ALLREDUCE);
+  assert_int_equal(ss_collective_of("reducescatter"), SS_REDUCE_SCATTER);
+  assert_int_equal(ss_collective_of("broadcast"), SS_COLLECTIVES);
+  assert_int_equal(ss_collective_of(""), SS_COLLECTIVES);
+  assert_ptr_equal(ss_algorithm_of(SS_ALLTOALL, "modified_bruck"), ss_algorithm_of(SS_ALLTOALL, "bruck"));
+  assert_null(ss_algorithm_of(SS_ALLTOALL, "ring"));
+  assert_null(ss_algorithm_of(SS_ALLTOALL, ""));
+  size_t count;
+  const struct ss_algorithm *all = ss_algorithms(&count);
+  for (size_t i = 0; i < count; i++) assert_ptr_equal(ss_algorithm_of(all[i].collective, all[i].name), &all[i]);
+}
+
+static void sizes_are_told(void **state) {
+  (void)state;
+  struct ss_pattern_size sizes[SS_PATTERN_SIZES];
+  const struct ss_pattern_call call = {
+      .algorithm = ss_algorithm_of(SS_ALLREDUCE, "rabenseifner"), .ranks = 8, .bytes = 800};
+  assert_int_equal(ss_pattern_sizes(&call, 1, sizes), 3);
+  for (uint32_t i = 0; i < 3; i++) assert_int_equal(sizes[i].bytes, 400 >> i);
+  assert_int_equal(ss_pattern_sizes(&call, 2, sizes), 3); /* neighbours exchange the smallest inside nodes */
+  assert_true(sizes[2].intra && !sizes[0].intra && !sizes[1].intra);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rings_and_exchanges),   cmocka_unit_test(doublings),
+      cmocka_unit_test(alltoall_by_bruck),     cmocka_unit_test(posted_at_once),
+      cmocka_unit_test(memory_of_mpi),         cmocka_unit_test(rings_use_cards),
+      cmocka_unit_test(exchanges_share_cards), cmocka_unit_test(small_trees),
+      cmocka_unit_test(large_trees),           cmocka_unit_test(names),
+      cmocka_unit_test(sizes_are_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
