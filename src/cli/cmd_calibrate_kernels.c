@@ -81,22 +81,21 @@ static bool measure(const struct arguments *a, struct bench *b, struct times *ti
   return b->device->copy_rate((uint64_t)(a->most > 4 * a->cache ? a->most : 4 * a->cache), &b->copy_rate, error);
 }
 
-static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss_link_piece *out,
-                struct ss_error *error) {
-  struct ss_link_sample sample[INPUTS_MAX];
+static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss_line *out, struct ss_error *error) {
+  struct ss_line_sample sample[INPUTS_MAX];
   for (size_t i = 0; i < times->inputs; i++) {
     const struct ss_timed *t = &times->input[i][kernel];
-    sample[i] = (struct ss_link_sample){1, t->traffic.moved, t->traffic.moved, t->seconds};
+    sample[i] = (struct ss_line_sample){t->traffic.moved, t->seconds};
   }
   return ss_line_fit(sample, times->inputs, out, error) || ss_fail_prefix(error, "%s", ss_kernel_name(kernel));
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
-static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_link_piece *line) {
+static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_line *line) {
   cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
-  return item && cJSON_AddNumberToObject(item, "t0", line->alpha) &&
-         cJSON_AddNumberToObject(item, "per_byte", line->beta) && ss_fit_quality_json(item, line);
+  return item && cJSON_AddNumberToObject(item, "t0", line->t0) &&
+         cJSON_AddNumberToObject(item, "per_byte", line->per_byte) && ss_line_quality_json(item, line);
 }
 
 static bool add_heads(cJSON *root, const struct arguments *a, const struct bench *b) {
@@ -143,13 +142,13 @@ static bool add_notes(cJSON *root, const struct arguments *a, const struct bench
          cJSON_AddNumberToObject(notes, "copied_bytes_per_second", b->copy_rate) && add_floors(notes, b, times);
 }
 
-static void tell(enum ss_kernel_kind kernel, const struct ss_link_piece *p) {
+static void tell(enum ss_kernel_kind kernel, const struct ss_line *p) {
   char text[4][32];
   (void)fprintf(stderr,
                 "%-20s %s + bytes/(%s), for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu "
                 "outliers\n",
-                ss_kernel_name(kernel), ss_units_format(text[0], sizeof text[0], SS_TIME, p->alpha),
-                ss_units_format(text[1], sizeof text[1], SS_RATE, 1 / p->beta),
+                ss_kernel_name(kernel), ss_units_format(text[0], sizeof text[0], SS_TIME, p->t0),
+                ss_units_format(text[1], sizeof text[1], SS_RATE, 1 / p->per_byte),
                 ss_units_format(text[2], sizeof text[2], SS_BYTES, p->low),
                 ss_units_format(text[3], sizeof text[3], SS_BYTES, p->high), 100 * p->typical, 100 * p->worst,
                 p->outliers, p->samples);
@@ -176,7 +175,7 @@ static void tell_floors(const struct bench *b, const struct times *times) {
 }
 
 static bool write_device(const struct arguments *a, const struct bench *b, const struct times *times,
-                         const struct ss_link_piece *line, struct ss_error *error) {
+                         const struct ss_line *line, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
   cJSON *kernels = root && add_heads(root, a, b) ? cJSON_AddObjectToObject(root, "kernels") : NULL;
   bool ok = kernels != NULL;
@@ -185,7 +184,7 @@ static bool write_device(const struct arguments *a, const struct bench *b, const
 }
 
 static bool calibrate(struct arguments *a, struct times *times, struct ss_error *error) {
-  struct ss_link_piece line[SS_KERNELS];
+  struct ss_line line[SS_KERNELS];
   struct bench bench = {0};
   if (!settle(a, &bench, error) || !measure(a, &bench, times, error)) return false;
   for (uint32_t k = 0; k < SS_KERNELS; k++)

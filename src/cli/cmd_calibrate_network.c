@@ -1,13 +1,16 @@
-/* A cluster file out of a benchmark's log, or out of messages between the processes of mpirun. */
+/* A cluster file out of benchmarks' logs, or out of messages between the processes of mpirun; and how good it is. */
+#include "base/file.h"
+#include "base/memory.h"
 #include "cli/command.h"
-#include "cost/link_log.h"
 #include "report/calibration.h"
+#include "report/validation.h"
 #include "share/share.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef SS_HAVE_MPI
@@ -16,11 +19,19 @@
 
 struct arguments {
   struct ss_call call;
-  const char *log, *name;
-  struct ss_link_log_options options;
-  double latency; /* s; NAN: fitted */
+  const char *name, *device, *figure;
+  struct ss_reading reading;
+  struct ss_cluster_fit_options fit;
+  double least_message; /* B */
+  bool validate;
+  unsigned left_out; /* of `leave_out` */
   uint32_t repeats;
+  unsigned printed; /* of `formats` */
 };
+
+static const char *const leave_out[] = {"collectives", "nodes", "nothing", NULL};
+static const enum ss_leave_out left[] = {SS_LEAVE_COLLECTIVES, SS_LEAVE_NODES, SS_LEAVE_NOTHING};
+static const char *const formats[] = {"table", "markdown", "json", "csv", NULL};
 
 /* --- what was asked --------------------------------------------------------------------------------------- */
 
@@ -30,114 +41,162 @@ static bool parse_size(const char *text, double *out, struct ss_error *error) {
 }
 
 static bool read_sizes(void *arguments, const char *value, struct ss_error *error) {
-  struct ss_link_log_options *options = &((struct arguments *)arguments)->options;
+  struct ss_reading *reading = &((struct arguments *)arguments)->reading;
   const char *colon = strchr(value, ':');
   char before[64];
   if (!colon || (size_t)(colon - value) >= sizeof before)
     return ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is not a range A:B (say 1MiB:)", value);
   (void)snprintf(before, sizeof before, "%.*s", (int)(colon - value), value);
-  return (!before[0] || parse_size(before, &options->least, error)) &&
-         (!colon[1] || parse_size(colon + 1, &options->most, error));
+  return (!before[0] || parse_size(before, &reading->least, error)) &&
+         (!colon[1] || parse_size(colon + 1, &reading->most, error));
+}
+
+static bool read_window(void *arguments, const char *value, struct ss_error *error) {
+  uint64_t count = UINT32_MAX;
+  if (strcmp(value, "all") != 0 && !ss_count_parse(value, "--window", 1, 1u << 20, &count, error)) return false;
+  ((struct arguments *)arguments)->fit.window = (uint32_t)count;
+  return true;
+}
+
+static bool check(const struct arguments *a, struct ss_error *error) {
+  if (!a->validate && (a->figure || a->printed != 0))
+    return ss_fail(error, SS_BAD_INPUT, "--figure and --format are for --validate: a cluster file is JSON");
+  if (a->fit.nics > 0 && a->fit.gpus_per_node > 0 && a->fit.gpus_per_node % a->fit.nics != 0)
+    return ss_fail(error, SS_BAD_INPUT, "--nics: %" PRIu32 " cards do not divide %" PRIu32 " GPUs", a->fit.nics,
+                   a->fit.gpus_per_node);
+  return true;
+}
+
+/* --- what was measured ------------------------------------------------------------------------------------ */
+
+static void tell_notice(void *context, const char *text) {
+  const struct arguments *a = context;
+  if (!a->call.quiet) (void)fprintf(stderr, "%s\n", text);
+}
+
+/* Only those whose largest message is large enough. */
+static void drop_small(const struct arguments *a, struct ss_observations *all) {
+  size_t kept = 0;
+  for (size_t i = 0; i < all->count; i++)
+    if (a->least_message <= 0 || (double)ss_observation_message(&all->list[i]) >= a->least_message)
+      all->list[kept++] = all->list[i];
+  all->count = kept;
+}
+
+static bool read_logs(struct arguments *a, struct ss_observations *all, struct ss_error *error) {
+  const struct ss_notice notice = {tell_notice, a};
+  a->reading.notice = &notice;
+  a->reading.per_node = a->fit.gpus_per_node;
+  for (size_t i = 0; i < a->call.operands; i++)
+    if (!ss_observations_read(a->call.operand[i], &a->reading, all, error)) return false;
+  a->reading.notice = NULL;
+  drop_small(a, all);
+  if (all->count == 0)
+    return ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", a->call.operand[0]);
+  return true;
+}
+
+static bool any_stream_alone(const struct ss_observations *all) {
+  for (size_t i = 0; i < all->count; i++)
+    if (!all->list[i].stream) return false;
+  return true;
+}
+
+/* "all_reduce.log", or "a.log and 3 others". */
+static void name_sources(const struct ss_observations *all, char *text, size_t size) {
+  const char *path = all->source[0], *slash = strrchr(path, '/');
+  const char *base = slash ? slash + 1 : path;
+  if (all->sources == 1) (void)snprintf(text, size, "%.200s", base);
+  else
+    (void)snprintf(text, size, "%.200s and %" PRIu32 " other%s", base, all->sources - 1, all->sources > 2 ? "s" : "");
+}
+
+/* Collectives, ranks and nodes, in a few words. */
+static void say_measured(const struct ss_observations *all, char *text, size_t size) {
+  char sources[256];
+  uint32_t least = UINT32_MAX, most = 0, nodes = 0;
+  name_sources(all, sources, sizeof sources);
+  int at = snprintf(text, size, "%s (", sources);
+  for (int c = 0; c < SS_COLLECTIVES; c++)
+    for (size_t i = 0; i < all->count; i++) {
+      if ((int)all->list[i].algorithm->collective != c) continue;
+      at += snprintf(text + at, size - (size_t)at, "%s, ", ss_collective_names[c]);
+      break;
+    }
+  for (size_t i = 0; i < all->count; i++) {
+    const uint32_t ranks = all->list[i].nodes * all->list[i].per_node;
+    least = ranks < least ? ranks : least;
+    most = ranks > most ? ranks : most;
+    nodes = all->list[i].nodes > nodes ? all->list[i].nodes : nodes;
+  }
+  if (least < most) (void)snprintf(text + at, size - (size_t)at, "%" PRIu32 " to %" PRIu32 " ranks, ", least, most);
+  else (void)snprintf(text + at, size - (size_t)at, "%" PRIu32 " ranks, ", most);
+  at = (int)strlen(text);
+  (void)snprintf(text + at, size - (size_t)at, "%s%" PRIu32 " node%s)", least < most ? "up to " : "", nodes,
+                 nodes == 1 ? "" : "s");
+}
+
+/* The cluster's name: that of the log, without its ending. */
+static void choose_name(const struct arguments *a, const struct ss_observations *all, char *text, size_t size) {
+  const char *path = all->source[0], *slash = strrchr(path, '/');
+  const char *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+  if (a->name) (void)snprintf(text, size, "%s", a->name);
+  else (void)snprintf(text, size, "%.*s", dot && dot > base ? (int)(dot - base) : 100, base);
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
-static const char *source_of(const struct arguments *a) {
-  const char *slash = a->log ? strrchr(a->log, '/') : NULL;
-  return !a->log ? "mpirun" : slash ? slash + 1 : a->log;
+static bool write_device(const struct arguments *a, const struct ss_calibrated *c, struct ss_error *error) {
+  if (!a->device) return true;
+  if (!ss_calibrated_sums(c->fit))
+    return ss_fail(error, SS_BAD_INPUT, "--device-output: these times do not tell how long sums take");
+  cJSON *root = ss_calibrated_device(c);
+  return ss_model_write(a->device, root, root != NULL, error);
 }
 
-static bool add_piece(cJSON *list, const struct ss_link_piece *piece) {
-  cJSON *item = cJSON_CreateObject();
-  return cJSON_AddItemToArray(list, item) && cJSON_AddNumberToObject(item, "latency", piece->alpha) &&
-         cJSON_AddNumberToObject(item, "latency_error", piece->alpha_error) &&
-         cJSON_AddNumberToObject(item, "seconds_per_byte", piece->beta) &&
-         cJSON_AddNumberToObject(item, "seconds_per_byte_error", piece->beta_error) &&
-         ss_fit_quality_json(item, piece);
+static bool write_cluster(const struct arguments *a, const struct ss_calibrated *c, struct ss_error *error) {
+  cJSON *root = ss_calibrated_cluster(c);
+  return ss_model_write(a->call.output, root, root != NULL, error);
 }
 
-static bool add_source(cJSON *root, const struct arguments *a, const char *measured) {
-  cJSON *source = cJSON_AddObjectToObject(root, "source");
-  return source && cJSON_AddStringToObject(source, "bandwidth", measured) &&
-         cJSON_AddStringToObject(source, "latency", isnan(a->latency) ? measured : "given: --latency");
+static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
+  struct ss_cluster_fit fit;
+  char measured[512], name[128];
+  say_measured(all, measured, sizeof measured);
+  choose_name(a, all, name, sizeof name);
+  if (any_stream_alone(all) && isnan(a->fit.latency))
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: messages of osu_bw overlap and say nothing of latency: give it (--latency 2us), or add a log "
+                   "of osu_latency",
+                   all->source[0]);
+  const struct ss_calibrated c = {name, measured, &fit, all, a->fit.latency};
+  bool ok = ss_cluster_fit(all->list, all->count, &a->fit, NULL, &fit, error) ||
+            ss_fail_prefix(error, "%s", all->source[0]);
+  ok = ok && write_device(a, &c, error) && write_cluster(a, &c, error);
+  if (ok && !a->call.quiet) ss_calibrated_tell(&c, stderr);
+  ss_cluster_fit_free(&fit);
+  return ok;
 }
 
-static bool add_fit(cJSON *notes, const char *name, const struct ss_link_fit *fit) {
-  cJSON *list = cJSON_AddArrayToObject(notes, name);
-  for (size_t i = 0; list && i < fit->pieces; i++)
-    if (!add_piece(list, &fit->piece[i])) return false;
-  return list != NULL;
+static bool draw(const struct arguments *a, const struct ss_validation_report *report, struct ss_error *error) {
+  struct ss_picture_bytes bytes;
+  enum ss_picture picture;
+  return !a->figure ||
+         (ss_picture_of(a->figure, &picture, error) && ss_validation_draw(report, picture, &bytes, error) &&
+          ss_picture_write(&bytes, a->figure, error));
 }
 
-static bool add_notes(cJSON *root, const struct ss_link_log *log, const struct ss_link_fit *fit) {
-  cJSON *notes = cJSON_AddObjectToObject(root, "notes");
-  if (!notes || !cJSON_AddStringToObject(notes, "assumes", log->assumes) ||
-      !cJSON_AddStringToObject(notes, "links",
-                               log->nodes == 1 ? "measured inside one node: between nodes it is only supposed"
-                                               : "one class of links, as a rank sees it when all take part"))
-    return false;
-  return add_fit(notes, "fit", fit) &&
-         (!isfinite(fit->evidence) || cJSON_AddNumberToObject(notes, "bic_for_two", fit->evidence));
-}
-
-static bool fill(cJSON *root, const struct arguments *a, const struct ss_link_log *log,
-                 const struct ss_link_fit *fit) {
-  const struct ss_link_piece *piece = &fit->piece[fit->pieces - 1];
-  char date[16], summary[128], measured[512], name[128];
-  const char *base = source_of(a), *dot = strrchr(base, '.');
-  (void)snprintf(name, sizeof name, "%.*s", dot && dot > base ? (int)(dot - base) : 120, base);
-  (void)snprintf(summary, sizeof summary, "measured: %s, %" PRIu32 " ranks on %" PRIu32 " node%s", log->tool,
-                 log->ranks, log->nodes, log->nodes == 1 ? "" : "s");
-  (void)snprintf(measured, sizeof measured, "fitted to %s (%.300s) on %s; residuals %.2g%% median, %.2g%% at most",
-                 log->tool, base, ss_date_text(date, sizeof date), 100 * piece->typical, 100 * piece->worst);
-  const uint32_t per_node = log->ranks / log->nodes;
-  return cJSON_AddStringToObject(root, "name", a->name ? a->name : name) &&
-         cJSON_AddStringToObject(root, "summary", summary) && cJSON_AddStringToObject(root, "model", "alpha-beta") &&
-         cJSON_AddNumberToObject(root, "latency", isnan(a->latency) ? piece->alpha : a->latency) &&
-         cJSON_AddNumberToObject(root, "bandwidth", 1 / piece->beta) &&
-         cJSON_AddNumberToObject(root, "gpus_per_node", per_node) && add_source(root, a, measured) &&
-         add_notes(root, log, fit);
-}
-
-static void tell(const struct arguments *a, const struct ss_link_log *log, const struct ss_link_fit *fit) {
-  char text[4][32];
-  if (a->call.quiet) return;
-  (void)fprintf(stderr, "%s: %s, %" PRIu32 " ranks on %" PRIu32 " node%s; supposed: %s\n", source_of(a), log->tool,
-                log->ranks, log->nodes, log->nodes == 1 ? "" : "s", log->assumes);
-  for (size_t i = 0; i < fit->pieces; i++) {
-    const struct ss_link_piece *p = &fit->piece[i];
-    (void)fprintf(stderr, "messages of %s to %s: %s %s, bandwidth %s; residuals %.2g%% median, %.2g%% at most; ",
-                  ss_units_format(text[0], sizeof text[0], SS_BYTES, p->low),
-                  ss_units_format(text[1], sizeof text[1], SS_BYTES, p->high), log->stream ? "gap" : "latency",
-                  ss_units_format(text[2], sizeof text[2], SS_TIME, p->alpha),
-                  ss_units_format(text[3], sizeof text[3], SS_RATE, 1 / p->beta), 100 * p->typical, 100 * p->worst);
-    (void)fprintf(stderr, "%zu of %zu outliers%s\n", p->outliers, p->samples,
-                  p->no_alpha ? "; the latency came out below 0 and is held at 0" : "");
-  }
-  if (fit->pieces == 2) (void)fputs("the cluster is that of the larger messages\n", stderr);
-}
-
-/* `ping_pong`: of messages that are alone; NULL: none were timed. */
-static bool write_cluster(const struct arguments *a, const struct ss_link_log *log, const struct ss_link_fit *fit,
-                          const struct ss_link_fit *ping_pong, struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject();
-  const bool built =
-      fill(root, a, log, fit) && (!ping_pong || add_fit(cJSON_GetObjectItem(root, "notes"), "ping_pong", ping_pong));
-  if (!ss_model_write(a->call.output, root, built, error)) return false;
-  tell(a, log, fit);
-  return true;
-}
-
-static bool calibrate(const struct arguments *a, struct ss_link_log *log, struct ss_error *error) {
-  struct ss_link_fit fit;
-  if (log->stream && isnan(a->latency))
-    return ss_fail(
-        error, SS_BAD_INPUT,
-        "%s: messages of osu_bw overlap and say nothing of latency: give it (--latency 2us), or take a log "
-        "of osu_latency",
-        a->log);
-  if (!ss_link_fit(log->samples, log->count, &fit, error)) return ss_fail_prefix(error, "%s", a->log);
-  return write_cluster(a, log, &fit, NULL, error);
+static bool validate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
+  static ss_printer *const printers[] = {ss_validation_table, ss_validation_markdown, ss_validation_json,
+                                         ss_validation_csv};
+  struct ss_validation validation;
+  char title[128];
+  choose_name(a, all, title, sizeof title);
+  const struct ss_validation_report report = {&validation, all, left[a->left_out], title};
+  bool ok = ss_validate(all->list, all->count, &a->fit, left[a->left_out], &validation, error);
+  ok = ok && ss_output_write(a->call.output, printers[a->printed], &report, error) && draw(a, &report, error);
+  ss_validation_free(&validation);
+  return ok;
 }
 
 static bool fail_alone(struct ss_error *error) {
@@ -155,45 +214,62 @@ static const double LARGEST = 0x1p30;
 
 static bool check_processes(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
   if (comm->size < 2) return fail_alone(error);
-  if (a->options.ranks || a->options.tool || a->options.in_place)
+  if (a->reading.ranks || a->reading.tool || a->reading.in_place)
     return ss_fail(error, SS_BAD_INPUT,
                    "--ranks, --tool and --in-place are for logs: mpirun says how many there are");
-  if (a->options.most > LARGEST)
+  if (a->reading.most > LARGEST)
     return ss_fail(error, SS_BAD_INPUT, "--sizes: messages of more than 1 GiB are not timed");
   return true;
 }
 
-/* Rank 0's part. */
-static bool write_measured(const struct arguments *a, struct ss_link_log *log, struct ss_link_sample *ping,
+/* Rank 0's part: a cluster of the exchange, since that is what schemes do; the ping-pong goes with it. */
+static bool write_measured(const struct arguments *a, struct ss_observations *exchange, struct ss_observations *ping,
                            struct ss_error *error) {
-  struct ss_link_fit fit, alone;
-  if (!ss_link_fit(log->samples, log->count, &fit, error) || !ss_link_fit(ping, log->count, &alone, error))
-    return ss_fail_prefix(error, "calibrate network");
-  return write_cluster(a, log, &fit, &alone, error);
+  struct ss_cluster_fit fit, alone = {0};
+  const struct ss_calibrated c = {a->name ? a->name : "mpirun", "pairwise exchange over MPI (mpirun)", &fit, exchange,
+                                  a->fit.latency};
+  bool ok = ss_cluster_fit(exchange->list, exchange->count, &a->fit, NULL, &fit, error) &&
+            ss_cluster_fit(ping->list, ping->count, &a->fit, NULL, &alone, error);
+  if (!ok) (void)ss_fail_prefix(error, "calibrate network");
+  cJSON *root = ok ? ss_calibrated_cluster(&c) : NULL,
+        *pieces = root ? ss_calibrated_pieces(&alone, SS_COST_INTER) : NULL;
+  ok = ok && ss_model_write(a->call.output, root,
+                            pieces && cJSON_AddItemToObject(cJSON_GetObjectItem(root, "notes"), "ping_pong", pieces),
+                            error);
+  if (ok && !a->call.quiet) ss_calibrated_tell(&c, stderr);
+  ss_cluster_fit_free(&fit);
+  ss_cluster_fit_free(&alone);
+  return ok;
 }
 
 static bool measure(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
-  struct ss_link_sample pairwise[SIZES_MAX], ping[SIZES_MAX];
-  struct ss_link_log log = {.tool = "pairwise exchange over MPI",
-                            .assumes = "pairwise exchange: (P-1)(alpha + M*beta)",
-                            .ranks = comm->size,
-                            .samples = pairwise};
-  const double steps = comm->size - 1;
-  if (!ss_ping_nodes(comm, &log.nodes, error)) ss_communicator_abort(comm, error);
-  uint64_t bytes = (uint64_t)fmax(a->options.least, 1);
-  for (; (double)bytes <= a->options.most && log.count < SIZES_MAX; bytes *= 2) {
-    const double size = (double)bytes;
+  struct ss_observation timed[2][SIZES_MAX];
+  char source[] = "mpirun", *sources[] = {source};
+  struct ss_observations exchange = {.list = timed[0], .source = sources, .sources = 1}, ping = exchange;
+  uint32_t nodes;
+  if (!ss_ping_nodes(comm, &nodes, error)) ss_communicator_abort(comm, error);
+  ping.list = timed[1];
+  uint64_t bytes = (uint64_t)fmax(a->reading.least, 1);
+  for (; (double)bytes <= a->reading.most && exchange.count < SIZES_MAX; bytes *= 2) {
     struct ss_ping took;
     if (!ss_ping_measure(comm, bytes, a->repeats, &took, error)) return false;
-    pairwise[log.count] = (struct ss_link_sample){steps, steps * size, size, took.pairwise};
-    ping[log.count++] = (struct ss_link_sample){1, size, size, took.one_way};
+    exchange.list[exchange.count++] = (struct ss_observation){.algorithm = ss_algorithm_of(SS_ALLTOALL, "pairwise"),
+                                                              .nodes = nodes,
+                                                              .per_node = comm->size / nodes,
+                                                              .bytes = bytes * comm->size,
+                                                              .seconds = took.pairwise};
+    ping.list[ping.count++] = (struct ss_observation){.algorithm = ss_algorithm_of(SS_PING_PONG, NULL),
+                                                      .nodes = 2,
+                                                      .per_node = 1,
+                                                      .bytes = bytes,
+                                                      .seconds = took.one_way};
   }
-  return ss_communicator_agree(comm, comm->rank != 0 || write_measured(a, &log, ping, error), error);
+  return ss_communicator_agree(comm, comm->rank != 0 || write_measured(a, &exchange, &ping, error), error);
 }
 
 static bool time_messages(struct arguments *a, struct ss_error *error) {
   const struct ss_communicator *comm = a->call.options.comm;
-  if (isinf(a->options.most)) a->options.most = fmax(0x1p22, 64 * a->options.least);
+  if (isinf(a->reading.most)) a->reading.most = fmax(0x1p22, 64 * a->reading.least);
   return ss_communicator_agree(comm, check_processes(comm, a, error), error) && measure(comm, a, error);
 }
 
@@ -206,67 +282,93 @@ static bool time_messages(const struct arguments *a, struct ss_error *error) {
 
 #endif
 
-static bool fit_log(struct arguments *a, struct ss_error *error) {
-  struct ss_link_log log;
-  if (!ss_link_log_read(a->log, &a->options, &log, error)) return false;
-  const bool ok = calibrate(a, &log, error);
-  ss_link_log_free(&log);
+static bool fit_logs(struct arguments *a, struct ss_error *error) {
+  struct ss_observations all = {0};
+  const bool ok = check(a, error) && read_logs(a, &all, error) &&
+                  (a->validate ? validate(a, &all, error) : calibrate(a, &all, error));
+  ss_observations_free(&all);
   return ok;
 }
 
-/* A log is fitted once, by rank 0. */
+/* Logs are fitted once, by rank 0. */
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
-  if (a->log) return !ss_processes_first(call->options.comm) || fit_log(a, error);
+  if (call->operands > 0) return !ss_processes_first(call->options.comm) || fit_logs(a, error);
   return call->options.comm ? time_messages(a, error) : fail_alone(error);
 }
 
 static const struct ss_option_spec options[] = {
-    {"", SS_TEXT(struct arguments, log), .value = "log"},
-    {"--ranks", SS_COUNT32(struct arguments, options.ranks, 2, 65536), .value = "P",
+    SS_OPTION_OPERANDS,
+    {"--validate", SS_FLAG(struct arguments, validate),
+     .help = "no cluster, but how far off predictions are of what was left out of the fit"},
+    {"--leave-out", SS_CHOICE(struct arguments, left_out, leave_out),
+     .help = "what is left out, one after the other (collectives)"},
+    {"--figure", SS_TEXT(struct arguments, figure), .value = "FILE",
+     .help = "with --validate, predicted against measured times: .svg, .pdf or .png"},
+    {"--format", SS_CHOICE(struct arguments, printed, formats), .help = "with --validate, how to write (table)"},
+    {"--where", SS_TEXTS(struct arguments, reading.where, reading.wheres), .value = "COLUMN=VALUE",
+     .help = "of tables, only such rows (repeatable): --where system=polaris"},
+    {"--suppose", SS_TEXTS(struct arguments, reading.suppose, reading.supposes), .value = "COLLECTIVE=ALGORITHM",
+     .help = "which algorithm it was, where the log hides it (repeatable): --suppose allreduce=trees"},
+    {"--ranks", SS_COUNT32(struct arguments, reading.ranks, 2, 65536), .value = "P",
      .help = "how many there were: OSU's collectives do not say"},
-    {"--tool", SS_TEXT(struct arguments, options.tool), .value = "NAME",
+    {"--gpus-per-node", SS_COUNT32(struct arguments, fit.gpus_per_node, 1, 1024), .value = "G",
+     .help = "ranks on a node where logs do not say; GPUs of a node where runs used fewer"},
+    {"--nics", SS_COUNT32(struct arguments, fit.nics, 1, 1024), .value = "N",
+     .help = "cards of a node (found where runs used different numbers of its GPUs, else 1 for all)"},
+    {"--window", SS_OTHER(read_window), .value = "N|all",
+     .help = "messages that a port has under way (found where exchanges were posted at once, else 1)"},
+    {"--tool", SS_TEXT(struct arguments, reading.tool), .value = "NAME",
      .help = "which program it was, where the log does not say"},
-    {"--in-place", SS_FLAG(struct arguments, options.in_place),
+    {"--in-place", SS_FLAG(struct arguments, reading.in_place),
      .help = "of nccl-tests, the columns for in place (default: out of place)"},
     {"--sizes", SS_OTHER(read_sizes), .value = "A:B",
      .help = "only rows of these sizes, such as 1MiB: (default all); under mpirun the sizes that are timed, doubling "
              "(default 1:4MiB)"},
+    {"--messages", SS_QUANTITY(struct arguments, least_message, SS_BYTES, 0, INFINITY), .value = "SIZE",
+     .help = "only rows whose largest message has at least so many bytes"},
     {"--repeats", SS_COUNT32(struct arguments, repeats, 1, 1001), .value = "N",
      .help = "under mpirun, times that each median is of (default 21; fewer when they take long)"},
-    {"--latency", SS_QUANTITY(struct arguments, latency, SS_TIME, 0, INFINITY), .value = "TIME",
+    {"--latency", SS_QUANTITY(struct arguments, fit.latency, SS_TIME, 0, INFINITY), .value = "TIME",
      .help = "not fitted but given; needed for osu_bw, whose messages overlap"},
     {"--name", SS_TEXT(struct arguments, name), .value = "NAME",
      .help = "of the cluster (default: of the log, without its ending)"},
-    SS_OPTIONS_OUTPUT_MODEL,
+    {"--device-output", SS_TEXT(struct arguments, device), .value = "FILE",
+     .help = "also write a device with the rate of sums, where reductions tell it"},
+    SS_OPTION_OUTPUT,
+    {"--quiet", SS_FLAG(struct ss_call, quiet), .help = "tell nothing on standard error"},
     {.name = NULL}};
 
 const struct ss_command ss_command_calibrate_network = {
     .name = "network",
-    .summary = "a cluster: alpha and beta of its links, from a benchmark's log",
+    .summary = "a cluster from benchmarks' logs, and how well it predicts what it has not seen",
     .usage =
-        "usage: sparsync calibrate network LOG [OPTION...]\n"
+        "usage: sparsync calibrate network LOG... [OPTION...]\n"
+        "       sparsync calibrate network LOG... --validate [--leave-out nodes] [--figure FILE]\n"
         "       mpirun -n P sparsync calibrate network [OPTION...]\n"
         "\n"
-        "Fits alpha and beta to a benchmark's log, by robust regression on relative residuals, and writes a cluster "
+        "Fits a cluster to all logs together, each time predicted by playing its algorithm, and writes a cluster "
         "file.\n"
-        "Of nccl-tests: all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf; of OSU:\n"
-        "osu_latency, osu_bw, osu_allreduce, osu_alltoall. The closed form that is supposed, the sizes of messages "
-        "for\n"
-        "which the fit holds, residuals and outliers go with it, and are told on standard error. Where small "
-        "messages\n"
-        "are sent otherwise than large ones, two segments are told; the cluster is that of the larger messages.\n"
+        "Logs are those of nccl-tests (all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf,\n"
+        "sendrecv_perf) and OSU (osu_latency, osu_bw, osu_allreduce, osu_allgather, osu_reduce_scatter, "
+        "osu_alltoall),\n"
+        "several runs in a file or not, and tables (CSV) with columns collective, nodes, bytes and seconds, and, if\n"
+        "there are, algorithm, library, gpus_per_node and system. What is supposed, found and doubted is told on\n"
+        "standard error.\n"
+        "\n"
+        "With --validate, each collective, or number of nodes, is left out in turn and predicted from the others:\n"
+        "errors are printed by collective, algorithm, nodes and size, and how many pairs of algorithms are ranked "
+        "right.\n"
         "\n"
         "Without a log, messages between mpirun's processes are timed: a ping-pong of the first and the last, and a\n"
         "pairwise exchange of all, whose fit is the cluster. Medians, after a warm-up.\n",
-    .examples =
-        "examples:\n"
-        "  sparsync calibrate network all_reduce.log -o mine.json && sparsync run scenarios/demo.json --cluster "
-        "mine.json\n"
-        "  sparsync calibrate network osu_alltoall.log --ranks 16 --sizes 4KiB:\n"
-        "  mpirun -n 4 sparsync calibrate network -o here.json\n",
+    .examples = "examples:\n"
+                "  sparsync calibrate network all_reduce.log alltoall.log -o mine.json\n"
+                "  sparsync calibrate network *.log --validate --figure accuracy.svg\n"
+                "  sparsync calibrate network osu_alltoall.log --ranks 16 --sizes 4KiB:\n"
+                "  mpirun -n 4 sparsync calibrate network -o here.json\n",
     .options = options,
     .size = sizeof(struct arguments),
-    .defaults = &(const struct arguments){.latency = NAN, .options = {.most = INFINITY}, .repeats = 21},
+    .defaults = &(const struct arguments){.fit = {.latency = NAN}, .reading = {.most = INFINITY}, .repeats = 21},
     .company = SS_TOGETHER_UNDER_MPIRUN,
     .run = run};

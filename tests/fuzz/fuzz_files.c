@@ -1,7 +1,7 @@
 /* What users bring from elsewhere: logs of benchmarks, results of earlier runs, claims. An input is a file of each.
  */
+#include "calibration/observations.h"
 #include "claims/claims.h"
-#include "cost/link_log.h"
 #include "in_memory.h"
 #include "study/baselines.h"
 
@@ -15,17 +15,16 @@ static void check_refusal(const struct ss_error *error) {
 }
 
 static void read_log(const char *path, uint32_t ranks) {
-  struct ss_link_log log;
+  struct ss_observations all = {0};
   struct ss_error error = {0};
-  const struct ss_link_log_options options = {.ranks = ranks, .most = INFINITY};
-  if (!ss_link_log_read(path, &options, &log, &error)) {
-    check_refusal(&error);
-    return;
+  const struct ss_reading reading = {.ranks = ranks, .most = INFINITY};
+  if (!ss_observations_read(path, &reading, &all, &error)) check_refusal(&error);
+  for (size_t i = 0; i < all.count; i++) {
+    const struct ss_observation *o = &all.list[i];
+    if (!(o->seconds > 0) || !isfinite(o->seconds) || o->nodes < 1 || o->per_node < 1 || !o->algorithm) abort();
+    if (o->source >= all.sources || o->line < 1) abort();
   }
-  if (log.count == 0 || log.ranks < 1 || !log.tool || !log.assumes) abort();
-  for (size_t i = 0; i < log.count; i++)
-    if (!(log.samples[i].seconds > 0) || !isfinite(log.samples[i].seconds) || !(log.samples[i].bytes >= 0)) abort();
-  ss_link_log_free(&log);
+  ss_observations_free(&all);
 }
 
 /* Stored results against none: every stored point is missing. */

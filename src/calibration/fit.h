@@ -1,0 +1,55 @@
+/* One cluster out of many observations.
+ *
+ * Times grow with costs as playing says (calibration/model.h); costs are fitted to them by robust regression
+ * (calibration/robust.h), played again at what came out, and fitted again. Costs depend on size by pieces: boundaries
+ * are added one by one, each where it helps most, and cross-validation says how many are worth it. */
+#ifndef SS_CALIBRATION_FIT_H
+#define SS_CALIBRATION_FIT_H
+
+#include "calibration/model.h"
+#include "calibration/robust.h"
+
+struct ss_cluster_fit_options {
+  uint32_t gpus_per_node; /* of a node; 0: as many as a run used */
+  uint32_t nics;          /* 0: found, where runs tell, else 1 */
+  uint32_t window;        /* 0: found, where exchanges were posted at once, else 1 */
+  double latency;         /* s between nodes, not fitted; NAN: fitted */
+};
+
+/* Of the observations whose largest message, or whose vector, a piece covers. */
+struct ss_piece_quality {
+  double low, high; /* B: the smallest and the largest; NAN: none */
+  struct ss_residuals residuals;
+};
+
+struct ss_cluster_fit {
+  struct ss_measured_cluster cluster;
+  struct ss_piece_quality quality[SS_COST_KINDS][SS_COST_PIECES];
+  size_t count;
+  double *predicted; /* [count] s, as played */
+  double *weight;    /* [count] 0: an outlier, which the costs were not fitted to */
+  struct ss_residuals residuals;
+  bool sum_supposed; /* sums could not be told from messages: 0.1 ns a byte was supposed of them */
+};
+
+/* How observations' times grow with costs, as they were last played. */
+struct ss_known_terms {
+  struct ss_cost_term *term;
+  uint32_t count;
+};
+
+/* A fit to some of the list, among several to others of it. */
+struct ss_cluster_fit_part {
+  const bool *use;              /* [count] which */
+  struct ss_known_terms *known; /* [count] of each in the list, zero in the beginning; kept from fit to fit */
+};
+
+/* To all of the list (`part` NULL), or to a part. Too few observations, and times that do not grow with size, are
+ * SS_BAD_INPUT. To be freed, also after a failure. */
+bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
+                    const struct ss_cluster_fit_part *part, struct ss_cluster_fit *out,
+                    struct ss_error *error) SS_MUST_CHECK;
+void ss_cluster_fit_free(struct ss_cluster_fit *fit);
+void ss_known_terms_free(struct ss_known_terms *known, size_t count);
+
+#endif

@@ -1,0 +1,226 @@
+#include "calibration/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const ss_cost_kind_names[] = {"between nodes", "exchanges", "inside nodes", "memory", "stream"};
+
+/* By how much a cost is raised to see what a time makes of it. */
+static const double STEP = 1e-3;
+
+const struct ss_cost_piece *ss_cost_piece_of(const struct ss_measured_cluster *m, enum ss_cost_kind kind,
+                                             uint64_t bytes) {
+  if (m->pieces[kind] == 0 && kind != SS_COST_STREAM) kind = SS_COST_INTER;
+  const struct ss_cost_piece *piece = m->piece[kind];
+  while (piece->up_to < bytes) piece++;
+  return piece;
+}
+
+/* --- clusters ---------------------------------------------------------------------------------------------- */
+
+static void set_class(const struct ss_measured_cluster *m, enum ss_cost_kind kind, struct ss_link *link,
+                      struct ss_segments *segments) {
+  segments->count = m->pieces[kind] > 1 ? m->pieces[kind] : 0;
+  for (uint32_t i = 0; i < m->pieces[kind]; i++) {
+    const struct ss_cost_piece *piece = &m->piece[kind][i];
+    *link = (struct ss_link){piece->cost[0].value, piece->cost[1].value};
+    segments->piece[i] = (struct ss_segment){piece->up_to, *link};
+  }
+}
+
+/* Runs that use some of a node's GPUs have as many of its cards; at least one. */
+static uint32_t cards_of(const struct ss_measured_cluster *m, uint32_t per_node) {
+  const uint64_t cards = ((uint64_t)per_node * m->nics + m->gpus_per_node - 1) / m->gpus_per_node;
+  return cards < per_node ? (uint32_t)cards : per_node;
+}
+
+struct ss_cluster ss_measured_as_cluster(const struct ss_measured_cluster *m, uint32_t per_node) {
+  struct ss_cluster c = {.model = "fair", .nic_per_node = true};
+  c.gpus_per_node = per_node > 0 ? per_node : m->gpus_per_node;
+  c.nics = cards_of(m, c.gpus_per_node);
+  c.window = m->window;
+  set_class(m, SS_COST_INTER, &c.inter, &c.inter_segments);
+  c.has_intra = m->pieces[SS_COST_INTRA] > 0;
+  set_class(m, c.has_intra ? SS_COST_INTRA : SS_COST_INTER, &c.intra, &c.intra_segments);
+  c.has_exchange = m->pieces[SS_COST_EXCHANGE] > 0;
+  set_class(m, c.has_exchange ? SS_COST_EXCHANGE : SS_COST_INTER, &c.exchange, &c.exchange_segments);
+  return c;
+}
+
+/* --- playing ----------------------------------------------------------------------------------------------- */
+
+static struct ss_pattern_call call_of(const struct ss_measured_cluster *m, const struct ss_observation *o) {
+  const struct ss_cost_piece *memory = ss_cost_piece_of(m, SS_COST_MEMORY, o->bytes);
+  const bool has_memory = m->pieces[SS_COST_MEMORY] > 0;
+  return (struct ss_pattern_call){.algorithm = o->algorithm,
+                                  .ranks = o->nodes * o->per_node,
+                                  .bytes = o->bytes,
+                                  .rings = !o->mpi && o->nodes > 1 ? cards_of(m, o->per_node) : 1,
+                                  .sum_beta = has_memory ? memory->cost[0].value : 0,
+                                  .page_beta = has_memory ? memory->cost[1].value : 0,
+                                  .mpi = o->mpi};
+}
+
+static double stream_time(const struct ss_measured_cluster *m, const struct ss_observation *o) {
+  const double gap = m->pieces[SS_COST_STREAM] > 0 ? m->piece[SS_COST_STREAM][0].cost[0].value : 0;
+  return gap + (double)o->bytes * ss_cost_piece_of(m, SS_COST_INTER, o->bytes)->cost[1].value;
+}
+
+bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss_observation *o, double *seconds,
+                            struct ss_error *error) {
+  const struct ss_pattern_call call = call_of(m, o);
+  const struct ss_cluster cluster = ss_measured_as_cluster(m, o->per_node);
+  const struct ss_cluster *const one = &cluster;
+  if (o->stream) {
+    *seconds = stream_time(m, o);
+    return true;
+  }
+  return ss_pattern_times(&one, 1, &call, seconds, error);
+}
+
+uint64_t ss_observation_message(const struct ss_observation *o) {
+  struct ss_pattern_size sizes[SS_PATTERN_SIZES];
+  const struct ss_pattern_call call = {.algorithm = o->algorithm, .ranks = o->nodes * o->per_node, .bytes = o->bytes};
+  const uint32_t count = ss_pattern_sizes(&call, o->per_node, sizes);
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < count; i++) most = sizes[i].bytes > most ? sizes[i].bytes : most;
+  return most;
+}
+
+/* --- how times change ---------------------------------------------------------------------------------------- */
+
+static enum ss_cost_kind kind_of(const struct ss_pattern_size *size) {
+  return size->intra ? SS_COST_INTRA : size->exchange ? SS_COST_EXCHANGE : SS_COST_INTER;
+}
+
+/* Both classes between nodes have segments of their own, so that each may be changed alone. */
+static void spell_out(struct ss_cluster *c) {
+  c->has_intra = c->has_exchange = true;
+  struct ss_segments *const all[] = {&c->inter_segments, &c->exchange_segments, &c->intra_segments};
+  const struct ss_link *const links[] = {&c->inter, &c->exchange, &c->intra};
+  for (int i = 0; i < 3; i++) {
+    if (all[i]->count > 0) continue;
+    all[i]->count = 1;
+    all[i]->piece[0] = (struct ss_segment){UINT64_MAX, *links[i]};
+  }
+}
+
+static struct ss_segments *segments_of(struct ss_cluster *c, enum ss_cost_kind kind) {
+  return kind == SS_COST_INTRA      ? &c->intra_segments
+         : kind == SS_COST_EXCHANGE ? &c->exchange_segments
+                                    : &c->inter_segments;
+}
+
+/* Start-ups of messages of just this size take `by` longer. */
+static void raise_latency(struct ss_segments *s, uint64_t size, double by) {
+  uint32_t at = 0;
+  while (s->piece[at].up_to < size) at++;
+  const struct ss_segment whole = s->piece[at];
+  const uint32_t more = (size > 0 ? 1U : 0U) + (whole.up_to > size ? 1U : 0U);
+  memmove(&s->piece[at + more], &s->piece[at], (s->count - at) * sizeof *s->piece);
+  if (size > 0) s->piece[at++] = (struct ss_segment){size - 1, whole.link};
+  s->piece[at] = (struct ss_segment){size, {whole.link.alpha + by, whole.link.beta}};
+  s->count += more;
+}
+
+static void raise_byte_time(struct ss_cluster *c, enum ss_cost_kind kind) {
+  struct ss_segments *s = segments_of(c, kind);
+  struct ss_link *link = kind == SS_COST_INTRA ? &c->intra : kind == SS_COST_EXCHANGE ? &c->exchange : &c->inter;
+  for (uint32_t i = 0; i < s->count; i++) s->piece[i].link.beta *= 1 + STEP;
+  link->beta *= 1 + STEP;
+}
+
+static double alone(struct ss_cluster *c, enum ss_cost_kind kind, uint64_t size, double *beta) {
+  const struct ss_segments *s = segments_of(c, kind);
+  uint32_t at = 0;
+  while (s->piece[at].up_to < size) at++;
+  *beta = s->piece[at].link.beta;
+  return s->piece[at].link.alpha + (double)size * *beta;
+}
+
+enum { LINK_KINDS = SS_COST_INTRA + 1, CLUSTERS = 1 + SS_PATTERN_SIZES + LINK_KINDS };
+
+struct terms {
+  struct ss_cost_term *list;
+  uint32_t *count;
+};
+
+static void add(const struct terms *t, enum ss_cost_kind kind, int which, uint64_t size, double weight) {
+  if (weight > 0 && *t->count < SS_COST_TERMS)
+    t->list[(*t->count)++] = (struct ss_cost_term){size, kind, which, weight};
+}
+
+/* Times a byte of a kind change together, since cards carry what the fastest do; what that makes is given to its
+ * sizes by the bytes that lie on the way of each, or, of a kind that only bounds the cards, to its largest. */
+static void share_byte_time(const struct terms *t, enum ss_cost_kind kind, double grows, struct ss_cluster *base,
+                            const struct ss_cost_term *startup, uint32_t startups) {
+  double whole = 0, beta;
+  for (uint32_t i = 0; i < startups; i++) {
+    (void)alone(base, kind, startup[i].size, &beta);
+    if (startup[i].kind == kind) whole += startup[i].weight * (double)startup[i].size * beta;
+  }
+  for (uint32_t i = 0; whole > 0 && i < startups; i++)
+    if (startup[i].kind == kind)
+      add(t, kind, 1, startup[i].size, grows / whole * startup[i].weight * (double)startup[i].size);
+  if (whole > 0) return;
+  const struct ss_segments *s = segments_of(base, kind);
+  add(t, kind, 1, UINT64_MAX, grows / s->piece[s->count - 1].link.beta);
+}
+
+static bool link_terms(const struct ss_measured_cluster *m, const struct ss_observation *o, const struct terms *t,
+                       double *seconds, struct ss_error *error) {
+  struct ss_pattern_size sizes[SS_PATTERN_SIZES];
+  struct ss_cluster cluster[CLUSTERS];
+  const struct ss_cluster *list[CLUSTERS];
+  double time[CLUSTERS], by[SS_PATTERN_SIZES], beta;
+  const struct ss_pattern_call call = call_of(m, o);
+  const uint32_t count = ss_pattern_sizes(&call, o->per_node, sizes), clusters = 1 + count + LINK_KINDS;
+  cluster[0] = ss_measured_as_cluster(m, o->per_node);
+  spell_out(&cluster[0]);
+  for (uint32_t i = 0; i < clusters; i++) {
+    cluster[i] = cluster[0];
+    list[i] = &cluster[i];
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    by[i] = STEP * alone(&cluster[0], kind_of(&sizes[i]), sizes[i].bytes, &beta);
+    raise_latency(segments_of(&cluster[1 + i], kind_of(&sizes[i])), sizes[i].bytes, by[i]);
+  }
+  for (enum ss_cost_kind kind = 0; kind <= SS_COST_INTRA; kind++) raise_byte_time(&cluster[1 + count + kind], kind);
+  if (!ss_pattern_times(list, clusters, &call, time, error)) return false;
+  *seconds = time[0];
+  for (uint32_t i = 0; i < count; i++) add(t, kind_of(&sizes[i]), 0, sizes[i].bytes, (time[1 + i] - time[0]) / by[i]);
+  const uint32_t startups = *t->count;
+  for (enum ss_cost_kind kind = 0; kind <= SS_COST_INTRA; kind++)
+    share_byte_time(t, kind, (time[1 + count + kind] - time[0]) / STEP, &cluster[0], t->list, startups);
+  return true;
+}
+
+/* Of sums, or of pages: `beta` points to the call's cost of them. */
+static bool memory_term(const struct ss_measured_cluster *m, const struct ss_observation *o, int which,
+                        const struct terms *t, double seconds, struct ss_error *error) {
+  struct ss_pattern_call call = call_of(m, o);
+  double *beta = which == 0 ? &call.sum_beta : &call.page_beta, after;
+  const double by = STEP * seconds / (double)(o->bytes > 0 ? o->bytes : 1);
+  const struct ss_cluster cluster = ss_measured_as_cluster(m, o->per_node);
+  const struct ss_cluster *const one = &cluster;
+  if ((which == 1 && !o->mpi) || o->bytes == 0) return true;
+  *beta += by;
+  if (!ss_pattern_times(&one, 1, &call, &after, error)) return false;
+  if (after - seconds > 1e-3 * STEP * seconds) add(t, SS_COST_MEMORY, which, o->bytes, (after - seconds) / by);
+  return true;
+}
+
+bool ss_observation_terms(const struct ss_measured_cluster *m, const struct ss_observation *o,
+                          struct ss_cost_term terms[SS_COST_TERMS], uint32_t *count, struct ss_error *error) {
+  const struct terms t = {terms, count};
+  double seconds;
+  *count = 0;
+  if (o->stream) {
+    add(&t, SS_COST_STREAM, 0, o->bytes, 1);
+    add(&t, SS_COST_INTER, 1, o->bytes, (double)o->bytes);
+    return true;
+  }
+  return link_terms(m, o, &t, &seconds, error) && memory_term(m, o, 0, &t, seconds, error) &&
+         memory_term(m, o, 1, &t, seconds, error);
+}

@@ -1,0 +1,66 @@
+/* A cluster as measurements know it: costs of messages and of memory, by size. Every observation is predicted by
+ * playing its algorithm on that cluster (sim/patterns.h); what a fit needs to know of it is how its time changes with
+ * each cost, which comes from playing it again with that cost a little higher. */
+#ifndef SS_CALIBRATION_MODEL_H
+#define SS_CALIBRATION_MODEL_H
+
+#include "calibration/observations.h"
+
+/* What has costs of its own. Each has two: start-up and time a byte of messages; of memory, time a byte that is added
+ * and a byte of pages that come anew, by the size of the whole vector, which fits caches or not. */
+enum ss_cost_kind {
+  SS_COST_INTER,    /* messages between nodes */
+  SS_COST_EXCHANGE, /* those of exchanges, where they are not as the others */
+  SS_COST_INTRA,    /* messages inside a node */
+  SS_COST_MEMORY,
+  SS_COST_STREAM, /* the time between messages that overlap (osu_bw): no latency of any link */
+  SS_COST_KINDS
+};
+extern const char *const ss_cost_kind_names[];
+
+enum { SS_COST_PIECES = 4 };
+
+struct ss_fitted_cost {
+  double value, error; /* s, or s a byte; the error is a standard one */
+  bool known;          /* measurements depend on it, by more than twice its error */
+};
+
+struct ss_cost_piece {
+  uint64_t up_to; /* B; UINT64_MAX in the last */
+  struct ss_fitted_cost cost[2];
+};
+
+struct ss_measured_cluster {
+  uint32_t pieces[SS_COST_KINDS]; /* 0: nothing was seen of it, or (exchanges) nothing that differs */
+  struct ss_cost_piece piece[SS_COST_KINDS][SS_COST_PIECES];
+  uint32_t gpus_per_node, nics; /* of a whole node; runs may have used some of its GPUs */
+  uint32_t window;              /* UINT32_MAX: no limit */
+};
+
+/* The piece that covers a message, or a vector, of so many bytes; of exchanges without pieces, that between nodes. */
+const struct ss_cost_piece *ss_cost_piece_of(const struct ss_measured_cluster *m, enum ss_cost_kind kind,
+                                             uint64_t bytes);
+/* As clusters are, for runs that use `per_node` GPUs of each node; 0: all of them. */
+struct ss_cluster ss_measured_as_cluster(const struct ss_measured_cluster *m, uint32_t per_node);
+
+/* s; a failure is SS_MACHINE. */
+bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss_observation *o, double *seconds,
+                            struct ss_error *error) SS_MUST_CHECK;
+/* The largest message of the observation, B. */
+uint64_t ss_observation_message(const struct ss_observation *o);
+
+/* How much an observation's time grows with a cost: d seconds = weight * d cost, at a size. */
+struct ss_cost_term {
+  uint64_t size; /* of messages, or of the vector, B */
+  enum ss_cost_kind kind;
+  int which; /* of the kind's two costs */
+  double weight;
+};
+enum { SS_COST_TERMS = 3 * SS_PATTERN_SIZES };
+
+/* The terms of an observation on the cluster `m`, whose sum over terms of weight * cost is about its time there. */
+bool ss_observation_terms(const struct ss_measured_cluster *m, const struct ss_observation *o,
+                          struct ss_cost_term terms[SS_COST_TERMS], uint32_t *count,
+                          struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,97 @@
+#include "calibration/observations.h"
+
+#include "base/list.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t LARGEST = (size_t)64 << 20;
+
+const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading, enum ss_collective collective,
+                                               bool mpi, struct ss_error *error) {
+  const char *wish = NULL;
+  for (size_t i = 0; i < reading->supposes; i++) {
+    char name[32];
+    const char *text = reading->suppose[i], *equals = strchr(text, '=');
+    (void)snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - text) : 0, text);
+    const enum ss_collective of = ss_collective_of(name);
+    if (!equals || of == SS_COLLECTIVES) {
+      (void)ss_fail(error, SS_BAD_INPUT, "--suppose: \"%s\" is not COLLECTIVE=ALGORITHM (say allreduce=ring)", text);
+      return NULL;
+    }
+    if (of == collective) wish = equals + 1;
+  }
+  if (!wish && collective == SS_ALLTOALL && !mpi) wish = "linear";
+  const struct ss_algorithm *found = ss_algorithm_of(collective, wish);
+  if (!found)
+    (void)ss_fail(error, SS_BAD_INPUT, "--suppose: %s has no algorithm \"%s\"", ss_collective_names[collective],
+                  wish);
+  return found;
+}
+
+static void tell_skipped(struct ss_observations *all, const struct ss_reading *reading,
+                         const struct ss_observation *one, double size) {
+  char text[256];
+  all->skipped++;
+  (void)snprintf(text, sizeof text, "%.120s: line %" PRIu32 ": no time of %.0f B: left out",
+                 all->source[all->sources - 1], one->line, size);
+  ss_notice_tell(reading->notice, text);
+}
+
+bool ss_observations_add(struct ss_observations *all, const struct ss_reading *reading, double size,
+                         const struct ss_observation *one, struct ss_error *error) {
+  if (size < reading->least || size > reading->most) return true;
+  if (!(one->seconds > 0)) {
+    tell_skipped(all, reading, one, size);
+    return true;
+  }
+  if (all->count == SS_OBSERVATIONS_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "%s: line %" PRIu32 ": more rows than can be fitted together (%d)",
+                   all->source[all->sources - 1], one->line, SS_OBSERVATIONS_MAX);
+  if (!ss_grow_by_one(all->list, all->count)) return ss_fail_memory(error, "reading times");
+  all->list[all->count] = *one;
+  all->list[all->count++].source = all->sources - 1;
+  return true;
+}
+
+/* A head of columns, not a log: the first line has a comma and the word "collective". */
+static bool is_table(const struct ss_text *text) {
+  const size_t length = text->size < 4096 ? text->size : 4096;
+  const char *end = length ? memchr(text->bytes, '\n', length) : NULL;
+  const size_t line = end ? (size_t)(end - text->bytes) : length;
+  return line > 0 && memchr(text->bytes, ',', line) && text->bytes[0] != '#' &&
+         memmem(text->bytes, line, "collective", 10);
+}
+
+static bool add_source(struct ss_observations *out, const char *path, struct ss_error *error) {
+  char *copy = strdup(path);
+  if (!copy || !ss_grow_by_one(out->source, out->sources)) {
+    free(copy);
+    return ss_fail_memory(error, "reading times");
+  }
+  out->source[out->sources++] = copy;
+  return true;
+}
+
+bool ss_observations_read(const char *path, const struct ss_reading *reading, struct ss_observations *out,
+                          struct ss_error *error) {
+  struct ss_text text;
+  if (!ss_text_open(path, &text, error)) return false;
+  bool ok = text.size <= LARGEST || ss_fail(error, SS_BAD_INPUT, "%s: larger than 64 MiB", path);
+  ok = ok && add_source(out, path, error);
+  if (ok && is_table(&text)) ok = ss_table_of_times_read(path, &text, reading, out, error);
+  else ok = ok && ss_log_read(path, &text, reading, out, error);
+  ss_text_close(&text);
+  return ok;
+}
+
+void ss_observations_free(struct ss_observations *all) {
+  for (uint32_t i = 0; i < all->sources; i++) free(all->source[i]);
+  free(all->source);
+  free(all->list);
+  *all = (struct ss_observations){0};
+}

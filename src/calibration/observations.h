@@ -1,0 +1,71 @@
+/* What benchmarks measured: times of collectives, read from nccl-tests' and OSU's logs and from tables, any mix of
+ * them, of one cluster. */
+#ifndef SS_CALIBRATION_OBSERVATIONS_H
+#define SS_CALIBRATION_OBSERVATIONS_H
+
+#include "base/file.h"
+#include "base/notice.h"
+#include "sim/patterns.h"
+
+#include <stddef.h>
+
+enum { SS_OBSERVATIONS_MAX = 4096 };
+
+struct ss_observation {
+  const struct ss_algorithm *algorithm;
+  bool supposed;   /* the benchmark does not say the algorithm */
+  bool stream;     /* osu_bw: messages overlap, so that the start-up is none of the link's */
+  bool mpi;        /* of MPI: its own code copies within memory */
+  uint32_t source; /* which file, and where in it: */
+  uint32_t line;
+  uint32_t nodes, per_node; /* ranks on each */
+  uint64_t bytes;           /* as enum ss_collective has them */
+  double seconds;
+};
+
+struct ss_observations {
+  struct ss_observation *list;
+  size_t count;
+  char **source; /* names of the files, as they were given */
+  uint32_t sources;
+  char hardware[64];        /* of the first log that says it: "NVIDIA H100 80GB HBM3" */
+  uint32_t hardware_source; /* which log that was */
+  uint32_t skipped;         /* rows without a time, in all */
+};
+
+/* How logs are to be read where they leave something open, and what of them. */
+struct ss_reading {
+  const char *tool;   /* "alltoall_perf", where the log does not say; NULL */
+  uint32_t ranks;     /* where the log does not say; 0 */
+  uint32_t per_node;  /* where the log does not say; 0 */
+  bool in_place;      /* of nccl-tests: those columns, instead of out of place */
+  double least, most; /* B: only rows of these sizes, as the log has them */
+  const char **where; /* COLUMN=VALUE: only such rows of tables */
+  size_t wheres;
+  const char **suppose; /* COLLECTIVE=ALGORITHM: where the log hides it */
+  size_t supposes;
+  const struct ss_notice *notice; /* what was left out; may be NULL */
+};
+
+/* Appends what the file says. A table (CSV) begins with names of columns, a log with anything else. At most 64 MiB of
+ * lines of at most 4095 bytes. What cannot be so is SS_BAD_INPUT by file and line; rows without a time are left out,
+ * and told. */
+bool ss_observations_read(const char *path, const struct ss_reading *reading, struct ss_observations *out,
+                          struct ss_error *error) SS_MUST_CHECK;
+void ss_observations_free(struct ss_observations *observations);
+
+/* --- for the readers ----------------------------------------------------------------------------------------- */
+
+/* "alltoall=linear" among what is supposed, else what is usual, in MPI or in NCCL; NULL: no such algorithm. */
+const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading, enum ss_collective collective,
+                                               bool mpi, struct ss_error *error);
+/* Appends one, of the last source; or not, as its size and time have it. */
+bool ss_observations_add(struct ss_observations *all, const struct ss_reading *reading, double size,
+                         const struct ss_observation *one, struct ss_error *error) SS_MUST_CHECK;
+
+bool ss_table_of_times_read(const char *path, const struct ss_text *text, const struct ss_reading *reading,
+                            struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_log_read(const char *path, const struct ss_text *text, const struct ss_reading *reading,
+                 struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

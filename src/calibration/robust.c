@@ -1,0 +1,354 @@
+#include "calibration/robust.h"
+
+#include "base/memory.h"
+
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_linalg.h>
+#include <gsl/gsl_sort_double.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* LONG, SHORT: most times that weights are found anew. RIDGE: keeps what cannot be told apart solvable. */
+enum { LONG = 40, SHORT = 8, LINE_SIZES = 3, LINE_SAMPLES = 4 };
+static const double FAR = 6, RESOLUTION = 1e-4, NORMAL = 0.6745, RIDGE = 1e-10, SETTLED = 1e-7;
+
+double ss_times_predict(const struct ss_times *t, size_t i, const struct ss_robust_cost *cost) {
+  double sum = 0;
+  for (size_t k = 0; k < t->costs; k++) sum += t->per[i * t->costs + k] * cost[k].value;
+  return sum;
+}
+
+/* --- least squares with x >= 0 ------------------------------------------------------------------------------- */
+
+/* Normal equations of the rows that count: a x = b, of which only some unknowns are free; the others are 0. */
+struct normal {
+  size_t n;
+  double *a, *b, *x, *scale; /* [n * n], [n] each */
+  bool *free;
+  gsl_matrix *part; /* [n * n] scratch */
+  gsl_vector *right;
+};
+
+static void close_normal(struct normal *m) {
+  free(m->a);
+  free(m->b);
+  free(m->x);
+  free(m->scale);
+  free(m->free);
+  if (m->part) gsl_matrix_free(m->part);
+  if (m->right) gsl_vector_free(m->right);
+}
+
+static bool open_normal(struct normal *m, size_t n) {
+  *m = (struct normal){.n = n,
+                       .a = ss_alloc(n * n, sizeof *m->a),
+                       .b = ss_alloc(n, sizeof *m->b),
+                       .x = ss_alloc(n, sizeof *m->x),
+                       .scale = ss_alloc(n, sizeof *m->scale),
+                       .free = ss_alloc(n, sizeof *m->free),
+                       .part = gsl_matrix_alloc(n, n),
+                       .right = gsl_vector_alloc(n)};
+  if (m->a && m->b && m->x && m->scale && m->free && m->part && m->right) return true;
+  close_normal(m);
+  return false;
+}
+
+/* The free unknowns' part of `a`, decomposed, into m->part; how many they are. 0: there are none, or it is singular.
+ */
+static size_t decompose(struct normal *m) {
+  size_t rows = 0;
+  for (size_t i = 0; i < m->n; i++) {
+    if (!m->free[i]) continue;
+    size_t columns = 0;
+    for (size_t k = 0; k < m->n; k++)
+      if (m->free[k]) gsl_matrix_set(m->part, rows, columns++, m->a[i * m->n + k]);
+    rows++;
+  }
+  if (rows == 0) return 0;
+  gsl_matrix_view part = gsl_matrix_submatrix(m->part, 0, 0, rows, rows);
+  return gsl_linalg_cholesky_decomp1(&part.matrix) == GSL_SUCCESS ? rows : 0;
+}
+
+/* Solves for the free unknowns, into `to`. */
+static bool solve_free(struct normal *m, double *to) {
+  const size_t rows = decompose(m);
+  size_t row = 0;
+  if (rows == 0) return false;
+  for (size_t i = 0; i < m->n; i++)
+    if (m->free[i]) gsl_vector_set(m->right, row++, m->b[i]);
+  gsl_matrix_view part = gsl_matrix_submatrix(m->part, 0, 0, rows, rows);
+  gsl_vector_view right = gsl_vector_subvector(m->right, 0, rows);
+  if (gsl_linalg_cholesky_svx(&part.matrix, &right.vector) != GSL_SUCCESS) return false;
+  row = 0;
+  for (size_t i = 0; i < m->n; i++) to[i] = m->free[i] ? gsl_vector_get(m->right, row++) : 0;
+  return true;
+}
+
+/* The unknown that is held at 0 and most wants to rise; SIZE_MAX: none does. */
+static size_t most_wanted(const struct normal *m) {
+  size_t best = SIZE_MAX;
+  double most = 1e-9;
+  for (size_t i = 0; i < m->n; i++) {
+    if (m->free[i] || !(m->scale[i] > 0)) continue;
+    double slope = m->b[i];
+    for (size_t k = 0; k < m->n; k++) slope -= m->a[i * m->n + k] * m->x[k];
+    if (slope > most) {
+      most = slope;
+      best = i;
+    }
+  }
+  return best;
+}
+
+/* Goes from x towards `to` until an unknown would pass 0, which is then held; true: nothing would. */
+static bool walk(struct normal *m, const double *to) {
+  double far = 1;
+  for (size_t i = 0; i < m->n; i++)
+    if (m->free[i] && to[i] <= 0 && m->x[i] / (m->x[i] - to[i]) < far) far = m->x[i] / (m->x[i] - to[i]);
+  for (size_t i = 0; i < m->n; i++) {
+    if (!m->free[i]) continue;
+    m->x[i] += far * (to[i] - m->x[i]);
+    if (far < 1 && to[i] <= 0 && m->x[i] <= 1e-14) {
+      m->x[i] = 0;
+      m->free[i] = false;
+    }
+  }
+  return far >= 1;
+}
+
+/* Lawson and Hanson, "Solving Least Squares Problems" (1974), chapter 23. */
+static bool solve_positive(struct normal *m) {
+  SS_AUTO_FREE double *to = ss_alloc(m->n, sizeof *to);
+  if (!to) return false;
+  for (size_t i = 0; i < m->n; i++) {
+    m->x[i] = 0;
+    m->free[i] = false;
+  }
+  size_t next;
+  for (size_t step = 0; step < 3 * m->n && (next = most_wanted(m)) != SIZE_MAX; step++) {
+    m->free[next] = true;
+    for (size_t tries = 0; tries <= m->n; tries++) {
+      if (!solve_free(m, to)) return m->free[next] = false, step > 0;
+      if (walk(m, to)) break;
+    }
+  }
+  return true;
+}
+
+/* --- weights ------------------------------------------------------------------------------------------------ */
+
+/* Of a residual of so many deviations. */
+static double huber(double u) {
+  return u <= 1.345 ? 1 : 1.345 / u;
+}
+static double bisquare(double u) {
+  const double part = u / 4.685;
+  return part < 1 ? (1 - part * part) * (1 - part * part) : 0;
+}
+
+/* What one fit of several needs. */
+struct fitting {
+  const struct ss_times *times;
+  struct normal normal;
+  struct ss_robust_cost *cost;
+  double *weight, *relative, *scratch; /* [count] `relative`: what residuals are relative to */
+  double sigma;
+};
+
+/* Unknowns are in units in which the diagonal is 1. */
+static void gather(struct fitting *f) {
+  const struct ss_times *t = f->times;
+  struct normal *m = &f->normal;
+  memset(m->a, 0, m->n * m->n * sizeof *m->a);
+  memset(m->b, 0, m->n * sizeof *m->b);
+  for (size_t i = 0; i < t->count; i++) {
+    const double w = f->weight[i] / (f->relative[i] * f->relative[i]), *per = &t->per[i * t->costs];
+    if (!(w > 0)) continue;
+    for (size_t k = 0; k < m->n; k++) {
+      if (!(per[k] > 0)) continue;
+      m->b[k] += w * per[k] * t->seconds[i];
+      for (size_t l = 0; l <= k; l++) m->a[k * m->n + l] += w * per[k] * per[l];
+    }
+  }
+  for (size_t k = 0; k < m->n; k++) m->scale[k] = sqrt(m->a[k * m->n + k]);
+  for (size_t k = 0; k < m->n; k++) {
+    m->b[k] /= m->scale[k] > 0 ? m->scale[k] : 1;
+    for (size_t l = 0; l <= k; l++) {
+      const double by = m->scale[k] * m->scale[l];
+      m->a[k * m->n + l] /= by > 0 ? by : 1;
+      m->a[l * m->n + k] = m->a[k * m->n + l];
+    }
+    m->a[k * m->n + k] *= 1 + RIDGE;
+  }
+}
+
+static bool solve_once(struct fitting *f) {
+  gather(f);
+  if (!solve_positive(&f->normal)) return false;
+  for (size_t k = 0; k < f->normal.n; k++) {
+    f->cost[k].value = f->normal.scale[k] > 0 ? f->normal.x[k] / f->normal.scale[k] : 0;
+    f->cost[k].absent = !(f->normal.scale[k] > 0);
+    f->cost[k].held = !f->cost[k].absent && !f->normal.free[k];
+  }
+  return true;
+}
+
+static double residual(const struct ss_times *t, size_t i, const struct ss_robust_cost *cost) {
+  const double made = ss_times_predict(t, i, cost);
+  return made > 0 ? fabs(t->seconds[i] / made - 1) : 1 / RESOLUTION;
+}
+
+/* New residuals, their deviation, and what weights they deserve. */
+static void weigh(struct fitting *f, double (*weigh_one)(double)) {
+  const struct ss_times *t = f->times;
+  size_t kept = 0;
+  for (size_t i = 0; i < t->count; i++) f->scratch[kept++] = residual(t, i, f->cost);
+  gsl_sort(f->scratch, 1, kept);
+  f->sigma = fmax(kept > 0 ? f->scratch[kept / 2] / NORMAL : 0, RESOLUTION);
+  for (size_t i = 0; i < t->count; i++) {
+    const double made = ss_times_predict(t, i, f->cost);
+    f->weight[i] = weigh_one(residual(t, i, f->cost) / f->sigma);
+    if (made > 0) f->relative[i] = made;
+  }
+}
+
+static bool iterate(struct fitting *f, double (*weigh_one)(double), int times) {
+  for (int i = 0; i < times; i++) {
+    const double before = ss_times_predict(f->times, 0, f->cost);
+    weigh(f, weigh_one);
+    if (!solve_once(f)) return false;
+    if (fabs(ss_times_predict(f->times, 0, f->cost) / before - 1) < SETTLED && i > 2) break;
+  }
+  return true;
+}
+
+/* Standard errors: sigma^2 times the inverse of what was solved. Those that are held have none. */
+static bool add_errors(struct fitting *f) {
+  struct normal *m = &f->normal;
+  const size_t rows = decompose(m);
+  gsl_matrix_view part = gsl_matrix_submatrix(m->part, 0, 0, rows > 0 ? rows : 1, rows > 0 ? rows : 1);
+  if (rows == 0 || gsl_linalg_cholesky_invert(&part.matrix) != GSL_SUCCESS) return false;
+  size_t row = 0;
+  for (size_t k = 0; k < m->n; k++) {
+    f->cost[k].error = 0;
+    if (!m->free[k]) continue;
+    f->cost[k].error = f->sigma * sqrt(gsl_matrix_get(m->part, row, row)) / m->scale[k];
+    row++;
+  }
+  return true;
+}
+
+static bool fit_all(struct fitting *f, bool whole) {
+  const struct ss_times *t = f->times;
+  for (size_t i = 0; i < t->count; i++) {
+    f->relative[i] = t->seconds[i];
+    f->weight[i] = 1;
+  }
+  if (!solve_once(f) || !iterate(f, huber, whole ? LONG : SHORT)) return false;
+  if (!whole) return true;
+  const double far = fmax(FAR * f->sigma, RESOLUTION);
+  for (size_t i = 0; i < t->count; i++) f->weight[i] = residual(t, i, f->cost) <= far ? 1 : 0;
+  return solve_once(f) && iterate(f, bisquare, LONG) && add_errors(f);
+}
+
+static bool fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight, struct ss_error *error) {
+  const size_t room = times->count > 0 ? times->count : 1;
+  SS_AUTO_FREE double *relative = ss_alloc(room, sizeof *relative), *scratch = ss_alloc(room, sizeof *scratch),
+                      *own = ss_alloc(room, sizeof *own);
+  struct fitting f = {.times = times, .cost = cost, .relative = relative, .scratch = scratch};
+  if (!relative || !scratch || !own || !open_normal(&f.normal, times->costs))
+    return ss_fail_memory(error, "fitting times");
+  f.weight = weight ? weight : own;
+  memset(cost, 0, times->costs * sizeof *cost);
+  gsl_error_handler_t *handler = gsl_set_error_handler_off();
+  const bool ok = times->count > 0 && fit_all(&f, weight != NULL);
+  gsl_set_error_handler(handler);
+  close_normal(&f.normal);
+  return ok || ss_fail(error, SS_BAD_INPUT, "%zu times are too few, or too much alike, to fit %zu costs",
+                       times->count, times->costs);
+}
+
+bool ss_robust_fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight,
+                   struct ss_error *error) {
+  return fit(times, cost, weight, error);
+}
+
+bool ss_robust_try(const struct ss_times *times, struct ss_robust_cost *cost, struct ss_error *error) {
+  return fit(times, cost, NULL, error);
+}
+
+bool ss_residuals_of(const double *of, const double *weight, size_t count, struct ss_residuals *out) {
+  SS_AUTO_FREE double *sorted = ss_alloc(count, sizeof *sorted);
+  size_t kept = 0;
+  *out = (struct ss_residuals){.samples = count};
+  if (!sorted) return false;
+  for (size_t i = 0; i < count; i++)
+    if (weight[i] > 0) sorted[kept++] = of[i];
+  gsl_sort(sorted, 1, kept);
+  out->outliers = count - kept;
+  out->typical = kept ? gsl_stats_median_from_sorted_data(sorted, 1, kept) : 0;
+  out->worst = kept ? sorted[kept - 1] : 0;
+  return true;
+}
+
+/* --- one line ---------------------------------------------------------------------------------------------- */
+
+static bool enough(const struct ss_line_sample *s, size_t count, struct ss_line *out, struct ss_error *error) {
+  size_t sizes = 0;
+  out->low = INFINITY;
+  for (size_t i = 0; i < count; i++) {
+    size_t before = 0;
+    while (before < i && s[before].bytes != s[i].bytes) before++;
+    sizes += before == i;
+    out->low = fmin(out->low, s[i].bytes);
+    out->high = fmax(out->high, s[i].bytes);
+  }
+  return (sizes >= LINE_SIZES && count >= LINE_SAMPLES) ||
+         ss_fail(error, SS_BAD_INPUT, "%zu times of %zu sizes are too few to fit (at least %d of %d)", count, sizes,
+                 LINE_SAMPLES, LINE_SIZES);
+}
+
+static bool sum_up(const struct ss_times *times, const struct ss_robust_cost *cost, const double *weight,
+                   struct ss_line *out, struct ss_error *error) {
+  struct ss_residuals left;
+  SS_AUTO_FREE double *of = ss_alloc(times->count, sizeof *of);
+  if (!of) return ss_fail_memory(error, "fitting times");
+  for (size_t i = 0; i < times->count; i++) of[i] = residual(times, i, cost);
+  if (!ss_residuals_of(of, weight, times->count, &left)) return ss_fail_memory(error, "fitting times");
+  out->t0 = cost[0].value;
+  out->t0_error = cost[0].error;
+  out->per_byte = cost[1].value;
+  out->per_byte_error = cost[1].error;
+  out->samples = left.samples;
+  out->outliers = left.outliers;
+  out->typical = left.typical;
+  out->worst = left.worst;
+  if (!(out->per_byte > 0))
+    return ss_fail(error, SS_BAD_INPUT, "times do not grow with sizes from %.0f to %.0f B: measure larger ones",
+                   out->low, out->high);
+  if (out->per_byte_error <= out->per_byte / 2) return true;
+  return ss_fail(error, SS_BAD_INPUT,
+                 "with sizes from %.0f to %.0f B the time a byte takes is lost in noise (%.2g +- %.2g s): measure "
+                 "larger ones",
+                 out->low, out->high, out->per_byte, out->per_byte_error);
+}
+
+bool ss_line_fit(const struct ss_line_sample *s, size_t count, struct ss_line *out, struct ss_error *error) {
+  *out = (struct ss_line){0};
+  if (!enough(s, count, out, error)) return false;
+  SS_AUTO_FREE double *per = ss_alloc(count, 2 * sizeof *per);
+  SS_AUTO_FREE double *seconds = ss_alloc(count, sizeof *seconds);
+  SS_AUTO_FREE double *weight = ss_alloc(count, sizeof *weight);
+  if (!per || !seconds || !weight) return ss_fail_memory(error, "fitting times");
+  for (size_t i = 0; i < count; i++) {
+    per[2 * i] = 1;
+    per[2 * i + 1] = s[i].bytes;
+    seconds[i] = s[i].seconds;
+  }
+  const struct ss_times times = {count, 2, per, seconds};
+  struct ss_robust_cost cost[2];
+  return ss_robust_fit(&times, cost, weight, error) && sum_up(&times, cost, weight, out, error);
+}

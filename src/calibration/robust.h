@@ -1,0 +1,60 @@
+/* Robust regression of times: seconds = sum of costs, each of which is not below 0 (Huber's weights, then Tukey's
+ * bisquare, by repeated least squares with costs of at least 0, on GSL's linear algebra).
+ *
+ * Residuals are relative to what is predicted, since that is what noise is. Huber's fit has one solution; what lies
+ * within 6 of its deviations (median absolute residual / 0.6745) is fitted again with the bisquare. What ends without
+ * weight is an outlier. A cost that would come out below 0 is held at 0. */
+#ifndef SS_CALIBRATION_ROBUST_H
+#define SS_CALIBRATION_ROBUST_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* seconds[i] = sum over k of per[i * costs + k] * cost[k]. */
+struct ss_times {
+  size_t count, costs;
+  const double *per; /* [count * costs] not below 0 */
+  const double *seconds;
+};
+
+struct ss_robust_cost {
+  double value, error; /* the error is a standard one */
+  bool absent;         /* no time depends on it: 0, and nothing is known of it */
+  bool held;           /* it came out below 0 */
+};
+
+/* `cost` [costs], `weight` [count]: 0 of outliers, else up to 1. Fails (SS_BAD_INPUT, with "...") where nothing fits.
+ */
+bool ss_robust_fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight,
+                   struct ss_error *error) SS_MUST_CHECK;
+/* The first, Huber's half of it, without errors and weights: for comparing suppositions. `weight` may be NULL. */
+bool ss_robust_try(const struct ss_times *times, struct ss_robust_cost *cost, struct ss_error *error) SS_MUST_CHECK;
+
+double ss_times_predict(const struct ss_times *times, size_t i, const struct ss_robust_cost *cost);
+
+/* --- one line ---------------------------------------------------------------------------------------------- */
+
+struct ss_line_sample {
+  double bytes, seconds;
+};
+struct ss_line {
+  double low, high; /* B: smallest and largest sample */
+  double t0, per_byte;
+  double t0_error, per_byte_error; /* standard errors */
+  size_t samples, outliers;        /* outliers are among the samples, and were given no weight */
+  double typical, worst;           /* relative residuals of the others: median, largest */
+};
+/* seconds = t0 + bytes * per_byte. Fewer than four samples of three sizes, and times that do not grow with size
+ * beyond noise, are SS_BAD_INPUT. */
+bool ss_line_fit(const struct ss_line_sample *samples, size_t count, struct ss_line *out,
+                 struct ss_error *error) SS_MUST_CHECK;
+
+/* Median and largest of |seconds / predicted - 1| of those with weight; how many have none. */
+struct ss_residuals {
+  size_t samples, outliers;
+  double typical, worst;
+};
+bool ss_residuals_of(const double *residual, const double *weight, size_t count, struct ss_residuals *out);
+
+#endif

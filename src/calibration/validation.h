@@ -1,0 +1,44 @@
+/* How good a calibration is: what was measured, predicted without it. One collective after the other, or one number
+ * of nodes, is left out, the cluster is fitted to the others, and what was left out is predicted. */
+#ifndef SS_CALIBRATION_VALIDATION_H
+#define SS_CALIBRATION_VALIDATION_H
+
+#include "calibration/fit.h"
+
+enum ss_leave_out { SS_LEAVE_NOTHING, SS_LEAVE_COLLECTIVES, SS_LEAVE_NODES };
+
+/* Errors |predicted / measured - 1| of some observations. */
+struct ss_judged {
+  size_t count;
+  double median, p90, worst;
+};
+
+struct ss_validation {
+  size_t count;
+  double *predicted; /* [count] s; NAN: no cluster could be fitted without its group */
+  uint64_t *message; /* [count] its largest message, B */
+  uint32_t unfit;    /* groups without which nothing could be fitted */
+  char reason[256];  /* why the first could not */
+};
+
+/* `progress` may be NULL: told of every group before it is left out. To be freed, also after a failure. */
+bool ss_validate(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
+                 enum ss_leave_out what, struct ss_validation *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_validation_free(struct ss_validation *validation);
+
+/* Of those that `in` (NULL: all) says are counted; NAN where there are none. */
+struct ss_judged ss_validation_judge(const struct ss_validation *v, const struct ss_observation *list,
+                                     bool (*in)(const struct ss_observation *o, uint64_t message,
+                                                const void *context),
+                                     const void *context);
+
+/* Pairs of algorithms that did the same collective on as many nodes and ranks with as many bytes, whose measured
+ * times differ by more than 1.5 times: how many, and how many are predicted in the measured order. Where one was
+ * measured several times, it is its median that counts. */
+struct ss_ranked_pairs {
+  size_t pairs, right;
+};
+bool ss_validation_rank(const struct ss_validation *v, const struct ss_observation *list, struct ss_ranked_pairs *out,
+                        struct ss_error *error) SS_MUST_CHECK;
+
+#endif

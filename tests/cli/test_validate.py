@@ -1,0 +1,294 @@
+#!/usr/bin/python3
+"""`sparsync calibrate network` of several logs at once, and `--validate`: machines are made up here, by closed forms of
+their own and with noise; the fit must find them again, and tell how good it is. Arguments: the program, the source
+tree. Prints TAP."""
+import csv
+import io
+import json
+import math
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+TESTS = []
+NOISE = 0.03
+
+# A machine of one task a node: links by pieces, (up to, latency, bandwidth); s a byte that is added; s a byte of new pages.
+PIECES = [(8192, 2e-6, 1.5e9), (math.inf, 9e-6, 12e9)]
+SUM, PAGE, KEPT = 1.5e-10, 4e-10, 32 << 20
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0):
+    done = subprocess.run([PROGRAM, "calibrate", "network", *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG,
+                          env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:800]!r}"
+    return done
+
+
+# --- what the machine would take --------------------------------------------------------------------------------------
+
+
+def message(size):
+    _, alpha, bandwidth = next(p for p in PIECES if size <= p[0])
+    return alpha + size / bandwidth
+
+
+def pages(buffers, size):
+    return PAGE * buffers * size if size > KEPT else 0
+
+
+def halves(size, ranks):
+    return [math.ceil(size / 2**t) for t in range(1, int(math.log2(ranks)) + 1)]
+
+
+def takes(collective, algorithm, ranks, size):
+    """Of powers of two; copies take 2/3 of a sum, buffers of more than 32 MiB are new."""
+    block, rounds, copied = math.ceil(size / ranks), int(math.log2(ranks)), size * SUM * 2 / 3
+    ring = (ranks - 1) * message(block)
+    doubling = sum(map(message, halves(size, ranks)))
+    sums = sum(halves(size, ranks)) * SUM
+    return {("allgather", "ring"): ring, ("allgather", "recursive_doubling"): doubling,
+            ("allreduce", "ring"): copied + 2 * ring + (ranks - 1) * block * SUM,
+            ("allreduce", "recursive_doubling"): copied + pages(1, size) + rounds * (message(size) + size * SUM),
+            ("allreduce", "rabenseifner"): copied + pages(1, size) + 2 * doubling + sums,
+            ("reduce_scatter", "ring"): copied + pages(1, size) + ring + (ranks - 1) * block * SUM,
+            ("reduce_scatter", "recursive_halving"): copied + pages(2, size) + doubling + sums}[collective, algorithm]
+
+
+ALGORITHMS = [("allgather", "ring"), ("allgather", "recursive_doubling"), ("allreduce", "ring"), ("allreduce", "recursive_doubling"),
+              ("allreduce", "rabenseifner"), ("reduce_scatter", "ring"), ("reduce_scatter", "recursive_halving")]
+HEAD = "system,nodes,tasks_per_node,collective,algorithm,library,vector_bytes,median_s\n"
+
+
+def rows(seed, nodes=(4, 16, 64), outliers=6, system="made"):
+    draw, lines = random.Random(seed), []
+    for ranks in nodes:
+        for collective, algorithm in ALGORITHMS:
+            for exponent in range(12, 29, 2):
+                time = takes(collective, algorithm, ranks, 1 << exponent) * math.exp(draw.gauss(0, NOISE))
+                lines.append([system, ranks, 1, collective, algorithm, "made", 1 << exponent, time])
+    for line in draw.sample(lines, outliers):
+        line[-1] *= 4
+    return lines
+
+
+def table(folder, lines, name="t.csv"):
+    path = folder / name
+    path.write_text(HEAD + "".join(",".join(map(str, line)) + "\n" for line in lines))
+    return path
+
+
+# --- fits -------------------------------------------------------------------------------------------------------------
+
+
+def within(value, truth, share, what):
+    assert abs(value / truth - 1) <= share, f"{what}: {value}, not {truth}"
+
+
+@test
+def one_cluster_of_many_collectives(folder):
+    path = table(folder, rows(1))
+    cluster = json.loads(call(path, "--device-output", folder / "d.json", "--name", "made").stdout)
+    assert cluster["name"] == "made" and cluster["model"] == "fair" and cluster["gpus_per_node"] == 1
+    small, large = cluster["segments"]
+    assert 4096 <= small["up_to"] <= 8192, small
+    for segment, (_, alpha, bandwidth) in zip((small, large), PIECES):
+        within(segment["latency"], alpha, 0.1, "latency")
+        within(segment["bandwidth"], bandwidth, 0.05, "bandwidth")
+    memory = cluster["notes"]["memory"][-1]
+    within(memory["sum_per_byte"], SUM, 0.1, "sums")
+    within(memory["page_per_byte"], PAGE, 0.15, "pages")
+    far = {line["line"] for line in cluster["notes"]["outliers"]}
+    lines = rows(1)
+    planted = {i + 2 for i, line in enumerate(lines) if line[-1] > 2 * takes(line[3], line[4], line[1], line[6])}
+    assert planted <= far and len(far) < 3 * len(planted), f"outliers {far}, planted {planted}"
+    device = json.loads((folder / "d.json").read_text())
+    within(3 * device["kernels"]["dense_add"]["per_byte"], SUM, 0.1, "the device's sums")
+    (folder / "c.json").write_text(json.dumps(cluster))
+    done = subprocess.run([PROGRAM, "run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations",
+                           "1", "--cluster", folder / "c.json", "--device", folder / "d.json"], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+
+
+CARDS, CARD, EXCHANGE = 4, 25e9, (20e-6, 11e9)
+
+
+def nccl(collective, tool, nodes, per_node, seed, hardware="NVIDIA H100"):
+    """A ring for each card that is used; exchanges one message after the other, each at a rate of its own."""
+    draw, ranks = random.Random(seed), nodes * per_node
+    lines = [f"# nThread 1 nGpus 1 minBytes 1024\n# Collective test starting: {tool}"]
+    lines += [f"#  Rank {r:2d} Group  0 Pid 1 on node{r // per_node:03d} device {r % per_node} [0x0{r % per_node}] {hardware}" for r in range(ranks)]
+    lines.append("#       size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong")
+    for exponent in range(12, 31):
+        size = 1 << exponent
+        hop = 6e-6 + size / ranks / per_node / CARD
+        seconds = {"allreduce": 2 * (ranks - 1) * hop, "allgather": (ranks - 1) * hop,
+                   "alltoall": (ranks - 1) * (EXCHANGE[0] + size / ranks / EXCHANGE[1])}[collective]
+        seconds *= math.exp(draw.gauss(0, NOISE))
+        bus = (2 if collective == "allreduce" else 1) * (ranks - 1) / ranks * size / seconds / 1e9
+        cells = f"{seconds * 1e6:.2f} {size / seconds / 1e9:.4f} {bus:.4f} 0"
+        lines.append(f"{size} {size // 4} float none -1 {cells} {cells}")
+    return "\n".join([*lines, "# Avg bus bandwidth : 1", f"# Collective test concluded: {tool}", ""])
+
+
+@test
+def cards_are_found_by_runs_that_use_some_gpus(folder):
+    """Several runs in a file, several files, nodes used in part."""
+    (folder / "a.log").write_text("".join(nccl("allgather", "all_gather_perf", 8, g, g) for g in (1, 2, 4)))
+    (folder / "b.log").write_text(nccl("allreduce", "all_reduce_perf", 4, 4, 5) + nccl("alltoall", "alltoall_perf", 8, 1, 6))
+    done = call(folder / "a.log", folder / "b.log", "-o", folder / "c.json")
+    cluster = json.loads((folder / "c.json").read_text())
+    assert cluster["nics"] == CARDS and cluster["gpus_per_node"] == 4 and cluster["window"] == 1, cluster
+    within(cluster["bandwidth"], CARD, 0.03, "a card")
+    within(cluster["latency"], 6e-6, 0.06, "a start-up")
+    within(cluster["exchange"]["bandwidth"], EXCHANGE[1], 0.03, "exchanges")
+    within(cluster["exchange"]["latency"], EXCHANGE[0], 0.06, "start-ups of exchanges")
+    assert set(cluster["notes"]["assumes"]) == {"allgather: ring", "allreduce: ring", "alltoall: linear"}
+    assert "4 GPUs with 4 cards" in done.stderr and "supposed" in done.stderr
+    assert "estimated" in cluster["source"]["intra"]
+
+
+@test
+def a_file_of_runs_is_as_many_files(folder):
+    parts = [nccl("allgather", "all_gather_perf", 8, 1, 1), nccl("allreduce", "all_reduce_perf", 8, 1, 2)]
+    (folder / "both.log").write_text("".join(parts))
+    for i, part in enumerate(parts):
+        (folder / f"{i}.log").write_text(part)
+    one = json.loads(call(folder / "both.log").stdout)
+    two = json.loads(call(folder / "0.log", folder / "1.log").stdout)
+    assert one["latency"] == two["latency"] and one["bandwidth"] == two["bandwidth"] and one["notes"]["fit"] == two["notes"]["fit"]
+
+
+# --- validation -------------------------------------------------------------------------------------------------------
+
+
+@test
+def what_was_left_out_is_predicted(folder):
+    path = table(folder, rows(2, outliers=0))
+    for left, most in (("nothing", 0.04), ("collectives", 0.08), ("nodes", 0.06)):
+        report = json.loads(call(path, "--validate", "--leave-out", left, "--format", "json").stdout)
+        errors = {e["of"]: e for e in report["errors"]}
+        everything = [abs(t["predicted_s"] / t["measured_s"] - 1) for t in report["times"]]
+        assert len(everything) == errors["all"]["count"] == 3 * 7 * 9
+        assert abs(statistics.median(everything) - errors["all"]["median_error"]) < 1e-12
+        assert abs(max(everything) - errors["all"]["worst_error"]) < 1e-12
+        assert errors["all"]["median_error"] <= most, f"{left}: {errors['all']}"
+        assert report["pairs"] > 50 and report["pairs_right"] >= 0.97 * report["pairs"], report
+        assert errors["allreduce ring"]["count"] == 27 and errors["16 nodes of 1"]["count"] == 63
+
+
+@test
+def what_was_left_out_was_not_seen(folder):
+    """A collective that takes four times what the others say is off by as much, and draws nothing towards itself."""
+    lines = rows(3, outliers=0)
+    for line in lines:
+        line[-1] *= 4 if line[3] == "allgather" else 1
+    errors = {e["of"]: e for e in json.loads(call(table(folder, lines), "--validate", "--format", "json").stdout)["errors"]}
+    within(1 - errors["allgather"]["median_error"], 0.25, 0.1, "predicted of measured")
+
+
+@test
+def in_every_format(folder):
+    path = table(folder, rows(4, nodes=(4, 16)))
+    done = call(path, "--validate", "--figure", folder / "f.svg")
+    assert "each collective predicted from the others" in done.stdout and "ranked right" in done.stdout
+    assert "<svg" in (folder / "f.svg").read_text() and "reduce_scatter" in (folder / "f.svg").read_text()
+    assert "| allgather | 36 |" in call(path, "--validate", "--format", "markdown").stdout
+    read = list(csv.DictReader(io.StringIO(call(path, "--validate", "--format", "csv").stdout)))
+    assert len(read) == 126 and float(read[0]["predicted_s"]) > 0 and read[0]["collective"] == "allgather"
+    call(path, "--validate", "--format", "json", "-o", folder / "v.json")
+    assert json.loads((folder / "v.json").read_text())["left_out"] == "collectives"
+
+
+@test
+def what_cannot_be_told_is_said(folder):
+    """One number of nodes: nothing is left to fit to."""
+    done = call(table(folder, rows(5, nodes=(16,))), "--validate", "--leave-out", "nodes")
+    assert "could not be predicted" in done.stdout and "too few" in done.stdout
+
+
+# --- tables and logs that are not ---------------------------------------------------------------------------------------
+
+
+def refused(folder, text, says, *options):
+    path = folder / "bad.csv"
+    path.write_text(text)
+    done = call(path, *options, status=2)
+    assert says in done.stderr and not done.stdout, f"said {done.stderr!r}, not {says!r}"
+
+
+@test
+def tables_that_cannot_be(folder):
+    good = HEAD + "".join(",".join(map(str, line)) + "\n" for line in rows(6, outliers=0))
+    second = good.split("\n")[1]
+    refused(folder, good.replace("collective,", "collectives,"), '"collective"')
+    refused(folder, good.replace("vector_bytes", "size"), "no column")
+    refused(folder, good.replace(second, second.replace("allgather", "gossip")), 'line 2: no collective that is known: "gossip"')
+    refused(folder, good.replace(second, second.replace("ring", "loop")), 'line 2: no such algorithm can be played: "loop"')
+    refused(folder, good.replace(second, second[:-30]), "line 2: ")
+    refused(folder, good.replace(second, second + ",x"), "9 cells")
+    refused(folder, good.replace(second, second.rsplit(",", 1)[0] + ",fast"), "expected seconds")
+    refused(folder, good.replace(second, second.replace("made,4", "made,0")), "line 2")
+    refused(folder, good.replace(second, second.replace("made,4", "other,4")), "--where system=other")
+    refused(folder, good, "no column", "--where", "sytem=made")
+    refused(folder, good, "COLUMN=VALUE", "--where", "made")
+    refused(folder, good, "no times are left", "--where", "system=none")
+    refused(folder, good, "no times are left", "--messages", "1TB")
+    refused(folder, good.replace(second, '"' + second), "line 2")
+
+
+@test
+def quotes_and_conditions(folder):
+    lines = rows(7) + rows(8, system="another")
+    text = HEAD + "".join(",".join(map(str, line)) + "\n" for line in lines).replace("made,4", '"made",4').replace("\n", "\r\n")
+    (folder / "t.csv").write_text(text)
+    assert len(json.loads(call(folder / "t.csv", "--where", "system=made", "--where", "nodes=16", "--validate", "--format", "json").stdout)["times"]) == 63
+
+
+@test
+def sizes_without_a_time_are_told(folder):
+    log = nccl("allgather", "all_gather_perf", 8, 1, 1)
+    row = next(line for line in log.split("\n") if line.startswith("4096 "))
+    cells = row.split()
+    for time in ("0.00", "N/A"):
+        (folder / "x.log").write_text(log.replace(row, " ".join([*cells[:5], time, *cells[6:]])))
+        done = call(folder / "x.log", "-o", folder / "c.json")
+        number = 1 + log.split("\n").index(row)
+        assert f"x.log: line {number}: no time of 4096 B: left out" in done.stderr, done.stderr
+        assert json.loads((folder / "c.json").read_text())["notes"]["samples"] == 18
+
+
+@test
+def what_hardly_can_be_is_doubted(folder):
+    fast = HEAD + "".join(f"made,8,1,allgather,ring,made,{1 << e},{7 * (1e-6 + (1 << e) / 8 / 900e9)}\n" for e in range(12, 31))
+    (folder / "fast.csv").write_text(fast)
+    assert "doubtful: no card between nodes has 7.2 Tbit/s" in call(folder / "fast.csv").stderr
+    slow = HEAD + "".join(f"made,8,1,allgather,ring,made,{1 << e},{0.09 + 7 * (1 << e) / 8 / 9e9}\n" for e in range(12, 31))
+    (folder / "slow.csv").write_text(slow)
+    assert "doubtful: a start-up of 12.9 ms is no link's" in call(folder / "slow.csv").stderr
+    wild = HEAD + "".join(f"made,8,1,allgather,ring,made,{1 << e},{(1 + 9 * (e % 2)) * 7 * (1e-6 + (1 << e) / 8 / 9e9)}\n" for e in range(12, 31))
+    (folder / "wild.csv").write_text(wild)
+    assert "doubtful: half of the times" in call(folder / "wild.csv").stderr
+
+
+@test
+def suppositions_can_be_said(folder):
+    (folder / "x.log").write_text(nccl("allreduce", "all_reduce_perf", 8, 1, 1))
+    assert json.loads(call(folder / "x.log", "--suppose", "allreduce=rabenseifner").stdout)["notes"]["assumes"] == ["allreduce: rabenseifner"]
+    for wish, says in (("allreduce=best", 'no algorithm "best"'), ("broadcast=tree", "COLLECTIVE=ALGORITHM")):
+        assert says in call(folder / "x.log", "--suppose", wish, status=2).stderr
+
+
+sys.exit(tap.run(TESTS))
