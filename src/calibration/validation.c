@@ -17,33 +17,27 @@ static uint32_t group_of(const struct ss_observation *o, enum ss_leave_out what)
 
 /* --- leaving out -------------------------------------------------------------------------------------------- */
 
-static bool predict_group(const struct ss_observation *list, const struct ss_measured_cluster *m, uint32_t group,
-                          enum ss_leave_out what, struct ss_validation *v, struct ss_error *error) {
-  for (size_t i = 0; i < v->count; i++)
-    if (group_of(&list[i], what) == group && !ss_observation_predict(m, &list[i], &v->predicted[i], error))
-      return false;
-  return true;
-}
+/* What is fitted to, and what is predicted then. */
+struct part {
+  bool *use, *predict; /* [count] */
+  struct ss_known_terms *known;
+};
 
-/* Fits to all but the group, which it then predicts. What cannot be fitted is no failure. */
-static bool leave_out(const struct ss_observation *list, const struct ss_cluster_fit_options *options, uint32_t group,
-                      enum ss_leave_out what, struct ss_known_terms *known, struct ss_validation *v,
-                      struct ss_error *error) {
+/* Fits to a part, and predicts another. What cannot be fitted is no failure. */
+static bool fit_and_predict(const struct ss_observation *list, const struct ss_cluster_fit_options *options,
+                            const struct part *part, struct ss_validation *v, struct ss_error *error) {
   struct ss_cluster_fit fit;
   struct ss_error why;
-  SS_AUTO_FREE bool *use = ss_alloc(v->count, sizeof *use);
-  if (!use) return ss_fail_memory(error, "judging a calibration");
-  for (size_t i = 0; i < v->count; i++) use[i] = what == SS_LEAVE_NOTHING || group_of(&list[i], what) != group;
-  const struct ss_cluster_fit_part part = {use, known};
-  bool ok = true;
-  if (ss_cluster_fit(list, v->count, options, &part, &fit, &why)) {
-    ok = predict_group(list, &fit.cluster, group, what, v, error);
-  } else if (why.status == SS_MACHINE) {
-    *error = why;
-    ok = false;
-  } else if (v->unfit++ == 0) {
-    (void)snprintf(v->reason, sizeof v->reason, "%.250s", why.text);
+  const struct ss_cluster_fit_part fitted = {part->use, part->known};
+  bool ok = ss_cluster_fit(list, v->count, options, &fitted, &fit, &why);
+  if (!ok && why.status != SS_MACHINE) {
+    if (v->unfit++ == 0) (void)snprintf(v->reason, sizeof v->reason, "%.250s", why.text);
+    ss_cluster_fit_free(&fit);
+    return true;
   }
+  if (!ok) *error = why;
+  for (size_t i = 0; ok && i < v->count; i++)
+    if (part->predict[i]) ok = ss_observation_predict(&fit.cluster, &list[i], &v->predicted[i], error);
   ss_cluster_fit_free(&fit);
   return ok;
 }
@@ -54,21 +48,37 @@ static bool first_of_group(const struct ss_observation *list, size_t at, enum ss
   return true;
 }
 
+/* The part that is fitted to when `first`'s group is left out. */
+static void choose(const struct ss_observation *list, size_t count, size_t first, enum ss_leave_out what,
+                   const bool *fitted, struct part *part) {
+  for (size_t i = 0; i < count; i++) {
+    const bool mine = group_of(&list[i], what) == group_of(&list[first], what);
+    part->use[i] = what == SS_LEAVE_OTHERS ? fitted[i] : what == SS_LEAVE_NOTHING || !mine;
+    part->predict[i] = what == SS_LEAVE_OTHERS ? !fitted[i] : mine;
+  }
+}
+
 bool ss_validate(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
-                 enum ss_leave_out what, struct ss_validation *out, struct ss_error *error) {
+                 enum ss_leave_out what, const bool *fitted, struct ss_validation *out, struct ss_error *error) {
   *out = (struct ss_validation){.count = count};
   out->predicted = ss_alloc(count, sizeof *out->predicted);
   out->message = ss_alloc(count, sizeof *out->message);
-  struct ss_known_terms *known = ss_alloc_zero(count, sizeof *known);
-  bool ok = (out->predicted && out->message && known) || ss_fail_memory(error, "judging a calibration");
+  struct part part = {ss_alloc(count, sizeof *part.use), ss_alloc(count, sizeof *part.predict),
+                      ss_alloc_zero(count, sizeof *part.known)};
+  bool ok = (out->predicted && out->message && part.use && part.predict && part.known) ||
+            ss_fail_memory(error, "judging a calibration");
   for (size_t i = 0; ok && i < count; i++) {
     out->predicted[i] = NAN;
     out->message[i] = ss_observation_message(&list[i]);
   }
-  for (size_t i = 0; ok && i < count; i++)
-    if (first_of_group(list, i, what))
-      ok = leave_out(list, options, group_of(&list[i], what), what, known, out, error);
-  ss_known_terms_free(known, count);
+  for (size_t i = 0; ok && i < count; i++) {
+    if (!first_of_group(list, i, what)) continue;
+    choose(list, count, i, what, fitted, &part);
+    ok = fit_and_predict(list, options, &part, out, error);
+  }
+  ss_known_terms_free(part.known, count);
+  free(part.use);
+  free(part.predict);
   return ok;
 }
 

@@ -5,7 +5,12 @@
 
 #include "calibration/fit.h"
 
-enum ss_leave_out { SS_LEAVE_NOTHING, SS_LEAVE_COLLECTIVES, SS_LEAVE_NODES };
+enum ss_leave_out {
+  SS_LEAVE_COLLECTIVES,
+  SS_LEAVE_NODES,
+  SS_LEAVE_NOTHING,
+  SS_LEAVE_OTHERS /* all that the caller does not name */
+};
 
 /* Errors |predicted / measured - 1| of some observations. */
 struct ss_judged {
@@ -15,15 +20,17 @@ struct ss_judged {
 
 struct ss_validation {
   size_t count;
-  double *predicted; /* [count] s; NAN: no cluster could be fitted without its group */
+  double *predicted; /* [count] s; NAN: it was fitted to, or no cluster could be fitted without its group */
   uint64_t *message; /* [count] its largest message, B */
   uint32_t unfit;    /* groups without which nothing could be fitted */
   char reason[256];  /* why the first could not */
 };
 
-/* `progress` may be NULL: told of every group before it is left out. To be freed, also after a failure. */
+/* `fitted`: of SS_LEAVE_OTHERS, which of the list are fitted to; they are not predicted. To be freed, also after a
+ * failure. */
 bool ss_validate(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
-                 enum ss_leave_out what, struct ss_validation *out, struct ss_error *error) SS_MUST_CHECK;
+                 enum ss_leave_out what, const bool *fitted, struct ss_validation *out,
+                 struct ss_error *error) SS_MUST_CHECK;
 void ss_validation_free(struct ss_validation *validation);
 
 /* Of those that `in` (NULL: all) says are counted; NAN where there are none. */

@@ -24,13 +24,14 @@ struct arguments {
   struct ss_cluster_fit_options fit;
   double least_message; /* B */
   bool validate;
-  unsigned left_out; /* of `leave_out` */
+  unsigned left_out; /* enum ss_leave_out, by `leave_out` */
+  const char **fit_on;
+  size_t fit_ons;
   uint32_t repeats;
   unsigned printed; /* of `formats` */
 };
 
 static const char *const leave_out[] = {"collectives", "nodes", "nothing", NULL};
-static const enum ss_leave_out left[] = {SS_LEAVE_COLLECTIVES, SS_LEAVE_NODES, SS_LEAVE_NOTHING};
 static const char *const formats[] = {"table", "markdown", "json", "csv", NULL};
 
 /* --- what was asked --------------------------------------------------------------------------------------- */
@@ -59,6 +60,7 @@ static bool read_window(void *arguments, const char *value, struct ss_error *err
 }
 
 static bool check(const struct arguments *a, struct ss_error *error) {
+  if (!a->validate && a->fit_ons > 0) return ss_fail(error, SS_BAD_INPUT, "--fit-on is for --validate");
   if (!a->validate && (a->figure || a->printed != 0))
     return ss_fail(error, SS_BAD_INPUT, "--figure and --format are for --validate: a cluster file is JSON");
   if (a->fit.nics > 0 && a->fit.gpus_per_node > 0 && a->fit.gpus_per_node % a->fit.nics != 0)
@@ -186,14 +188,50 @@ static bool draw(const struct arguments *a, const struct ss_validation_report *r
           ss_picture_write(&bytes, a->figure, error));
 }
 
+/* Whether "collective=allreduce,nodes=8" is true of an observation. */
+static bool is_true(const char *conditions, const struct ss_observation *o, bool *out, struct ss_error *error) {
+  char text[256], *state = NULL;
+  (void)snprintf(text, sizeof text, "%s", conditions);
+  *out = true;
+  for (char *one = strtok_r(text, ",", &state); one; one = strtok_r(NULL, ",", &state)) {
+    char *value = strchr(one, '='), number[32];
+    if (value) *value++ = '\0';
+    const bool of_nodes = strcmp(one, "nodes") == 0, of_gpus = strcmp(one, "gpus_per_node") == 0;
+    (void)snprintf(number, sizeof number, "%" PRIu32, of_nodes ? o->nodes : o->per_node);
+    if (value && (of_nodes || of_gpus)) *out = *out && strcmp(value, number) == 0;
+    else if (value && strcmp(one, "collective") == 0)
+      *out = *out && ss_collective_of(value) == o->algorithm->collective;
+    else if (value && strcmp(one, "algorithm") == 0) *out = *out && strcmp(value, o->algorithm->name) == 0;
+    else
+      return ss_fail(error, SS_BAD_INPUT,
+                     "--fit-on: \"%s\" is none of collective=, algorithm=, nodes=, gpus_per_node= with a value", one);
+  }
+  return true;
+}
+
+/* Those of which one of --fit-on is true. */
+static bool choose_fitted(const struct arguments *a, const struct ss_observations *all, bool *fitted,
+                          struct ss_error *error) {
+  for (size_t i = 0; i < all->count; i++) {
+    fitted[i] = false;
+    for (size_t k = 0; k < a->fit_ons && !fitted[i]; k++)
+      if (!is_true(a->fit_on[k], &all->list[i], &fitted[i], error)) return false;
+  }
+  return true;
+}
+
 static bool validate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
   static ss_printer *const printers[] = {ss_validation_table, ss_validation_markdown, ss_validation_json,
                                          ss_validation_csv};
   struct ss_validation validation;
   char title[128];
   choose_name(a, all, title, sizeof title);
-  const struct ss_validation_report report = {&validation, all, left[a->left_out], title};
-  bool ok = ss_validate(all->list, all->count, &a->fit, left[a->left_out], &validation, error);
+  const enum ss_leave_out what = a->fit_ons > 0 ? SS_LEAVE_OTHERS : (enum ss_leave_out)a->left_out;
+  const struct ss_validation_report report = {&validation, all, what, title};
+  SS_AUTO_FREE bool *fitted = ss_alloc(all->count, sizeof *fitted);
+  if (!fitted) return ss_fail_memory(error, "judging a calibration");
+  if (!choose_fitted(a, all, fitted, error)) return false;
+  bool ok = ss_validate(all->list, all->count, &a->fit, what, fitted, &validation, error);
   ok = ok && ss_output_write(a->call.output, printers[a->printed], &report, error) && draw(a, &report, error);
   ss_validation_free(&validation);
   return ok;
@@ -303,6 +341,9 @@ static const struct ss_option_spec options[] = {
      .help = "no cluster, but how far off predictions are of what was left out of the fit"},
     {"--leave-out", SS_CHOICE(struct arguments, left_out, leave_out),
      .help = "what is left out, one after the other (collectives)"},
+    {"--fit-on", SS_TEXTS(struct arguments, fit_on, fit_ons), .value = "WHAT",
+     .help = "with --validate, fit to these alone and predict all others (repeatable): --fit-on "
+             "collective=allreduce,nodes=8"},
     {"--figure", SS_TEXT(struct arguments, figure), .value = "FILE",
      .help = "with --validate, predicted against measured times: .svg, .pdf or .png"},
     {"--format", SS_CHOICE(struct arguments, printed, formats), .help = "with --validate, how to write (table)"},

@@ -72,8 +72,9 @@ static struct ss_judged judge(const struct ss_validation_report *r, const struct
 }
 
 static void print_heads(const struct ss_validation_report *r, FILE *stream) {
-  static const char *const how[] = {"fitted to all of them", "each collective predicted from the others alone",
-                                    "each number of nodes predicted from the others alone"};
+  static const char *const how[] = {"each collective predicted from the others alone",
+                                    "each number of nodes predicted from the others alone", "fitted to all of them",
+                                    "of which those that were not fitted to are predicted"};
   (void)fprintf(stream, "%zu times, %s\n", r->validation->count, how[r->left_out]);
   if (r->validation->unfit > 0)
     (void)fprintf(stream, "%" PRIu32 " could not be predicted: without it, %s\n", r->validation->unfit,
@@ -91,7 +92,9 @@ static bool print_pairs(const struct ss_validation_report *r, FILE *stream, stru
 
 static bool has_times(const struct ss_validation_report *r, const struct of *of) {
   for (size_t i = 0; i < r->validation->count; i++)
-    if (is_in(&r->observations->list[i], 0, of)) return true;
+    if ((r->left_out != SS_LEAVE_OTHERS || isfinite(r->validation->predicted[i])) &&
+        is_in(&r->observations->list[i], 0, of))
+      return true;
   return false;
 }
 
@@ -167,7 +170,7 @@ static cJSON *list_times(const struct ss_validation_report *r) {
 }
 
 static cJSON *as_json(const struct ss_validation_report *r, const struct ss_ranked_pairs *pairs) {
-  static const char *const left[] = {"nothing", "collectives", "nodes"};
+  static const char *const left[] = {"collectives", "nodes", "nothing", "others"};
   struct lines l = {.count = 0};
   cJSON *root = cJSON_CreateObject(), *errors = cJSON_AddArrayToObject(root, "errors"), *times = list_times(r);
   bool ok = errors && cJSON_AddStringToObject(root, "left_out", left[r->left_out]) &&
@@ -224,7 +227,7 @@ static bool script(const void *context, enum ss_picture picture, const char *fol
   ss_plot_terminal(picture, 560, 460, s);
   (void)fputs("set output 'picture'\nset logscale xy\nset title ", s);
   ss_plot_quote(r->title, false, s);
-  (void)fputs("\nset xlabel 'measured (s)'\nset ylabel 'predicted (s)'\nset format xy '10^{%T}'\n"
+  (void)fputs("\nset xlabel 'measured'\nset ylabel 'predicted'\nset format xy '%.0s %cs'\n"
               "set key top left reverse Left\nset grid\nset size ratio 1\n"
               "plot x with lines lc '#444444' title 'equal', 1.25*x with lines dt 2 lc '#999999' title '25% off', "
               "x/1.25 with lines dt 2 lc '#999999' notitle",

@@ -190,6 +190,20 @@ def what_was_left_out_is_predicted(folder):
 
 
 @test
+def all_from_a_few(folder):
+    """Fitted to all-reduces of 4 nodes, everything else is predicted; what was fitted to is not among it."""
+    path = table(folder, rows(9, outliers=0))
+    report = json.loads(call(path, "--validate", "--fit-on", "collective=allreduce,nodes=4", "--fit-on", "collective=allgather,nodes=4",
+                             "--format", "json").stdout)
+    known = [t for t in report["times"] if t["predicted_s"] is not None]
+    assert len(known) == 189 - 45 and not any(t["nodes"] == 4 and t["collective"] != "reduce_scatter" for t in known)
+    assert report["errors"][0]["count"] == len(known) and report["errors"][0]["median_error"] < 0.15, report["errors"][0]
+    for wish, says in (("colour=red", "colour"), ("nodes", "nodes"), ("collective=none", "could not")):
+        done = call(path, "--validate", "--fit-on", wish, status=0 if says == "could not" else 2)
+        assert says in done.stderr + done.stdout, done
+
+
+@test
 def what_was_left_out_was_not_seen(folder):
     """A collective that takes four times what the others say is off by as much, and draws nothing towards itself."""
     lines = rows(3, outliers=0)
@@ -217,6 +231,34 @@ def what_cannot_be_told_is_said(folder):
     """One number of nodes: nothing is left to fit to."""
     done = call(table(folder, rows(5, nodes=(16,))), "--validate", "--leave-out", "nodes")
     assert "could not be predicted" in done.stdout and "too few" in done.stdout
+
+
+@test
+def shipped_clusters_are_what_their_measurements_make(folder):
+    """Each cluster that docs/make_validation.py makes, fitted again; the docs name each machine."""
+    sys.argv = ["make_validation.py", PROGRAM, str(ROOT)]
+    sys.path.insert(0, str(ROOT / "docs"))
+    import make_validation
+    links = ("latency", "bandwidth", "segments", "exchange", "intra", "nics", "window", "gpus_per_node")
+    for name, (arguments, _) in make_validation.CLUSTERS.items():
+        shipped = json.loads((ROOT / "models" / "clusters" / f"{name}.json").read_text())
+        made = make_validation.rounded(json.loads(make_validation.call(*arguments, "--name", name, "--quiet")))
+        for key in links:
+            alike(shipped.get(key), made.get(key), f"{name}: {key}")
+        assert "median error" in shipped["notes"]["validation"] and name in shipped["notes"]["made_by"]
+
+
+def alike(a, b, what):
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), what
+        for key in a:
+            alike(a[key], b[key], f"{what}.{key}")
+    elif isinstance(a, list):
+        assert len(a) == len(b), what
+        for one, other in zip(a, b):
+            alike(one, other, what)
+    else:
+        assert a == b or isinstance(a, float) and abs(a - b) <= 1e-5 * abs(b), f"{what}: {a}, not {b}"
 
 
 # --- tables and logs that are not ---------------------------------------------------------------------------------------

@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""Writes "Machines that others measured" of docs/validation.md, its figures, and the clusters of models/clusters that come
+from models/measured. Arguments: the program, the source tree; --clusters FOLDER: only the clusters, into it."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+MPI, NCCL = "models/measured/mpi.csv", "models/measured/nccl.csv"
+LARGE = ["--sizes", "16385:", "--messages", "1KiB"]
+BEGIN, END = "<!-- made by docs/make_validation.py: begin -->", "<!-- made by docs/make_validation.py: end -->"
+
+
+def where(**conditions):
+    return [word for column, value in conditions.items() for word in ("--where", f"{column}={value}")]
+
+
+def polaris(setup):
+    return [NCCL, *where(system="polaris", setup=setup)]
+
+
+# What is judged: title, its rows, the smallest useful set to fit to.
+MACHINES = {
+    "Leonardo (MPI, one task a node)": ([MPI, *where(system="leonardo", tasks_per_node="1")], ["nodes=200"]),
+    "LUMI (MPI)": ([MPI, *where(system="lumi")], ["nodes=16"]),
+    "MareNostrum 5 (MPI)": ([MPI, *where(system="mare_nostrum")], ["collective=allreduce", "collective=alltoall,algorithm=pairwise"]),
+    "Ten nodes of 8 H100 (NCCL)": ([NCCL, *where(system="h100x8", setup="multi")],
+                                   ["collective=allreduce,gpus_per_node=1", "collective=allreduce,gpus_per_node=4", "collective=sendrecv,gpus_per_node=1"]),
+    **{f"Polaris, NCCL {version}, {setup}": (polaris(f"nccl_{version.replace('.', '_')}.2024-04-29.{setup}"),
+                                             ["collective=allreduce", "collective=alltoall,nodes=2"])
+       for version, setup in (("2.18", "setup1"), ("2.18", "setup3"), ("2.18", "setup5"), ("2.21", "setup5"))},
+}
+
+# Shipped clusters: name, arguments, what it is.
+CLUSTERS = {
+    "leonardo": ([MPI, *where(system="leonardo", tasks_per_node="1")], "Leonardo, MPI on CPU buffers, one task a node"),
+    "lumi": ([MPI, *where(system="lumi")], "LUMI, MPI on CPU buffers, one task a node"),
+    "mare-nostrum-5": ([MPI, *where(system="mare_nostrum")], "MareNostrum 5, MPI on CPU buffers, one rail, one task a node"),
+    "h100-8-measured": ([NCCL, *where(system="h100x8")], "ten nodes of 8 H100 and 8 cards of 400 Gbit/s, NCCL"),
+    "polaris": ([*polaris("nccl_2_21.2024-04-29.setup5"), "--nics", "2"], "Polaris, 4 A100 and 2 Slingshot cards a node, NCCL 2.21 over libfabric"),
+}
+
+
+def call(*arguments):
+    done = subprocess.run([PROGRAM, "calibrate", "network", *arguments], capture_output=True, text=True, cwd=ROOT, check=True,
+                          env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+    return done.stdout
+
+
+def said(arguments):
+    return "sparsync calibrate network " + " ".join(arguments)
+
+
+def judge(arguments, *options):
+    return json.loads(call(*arguments, *LARGE, "--validate", "--format", "json", *options))
+
+
+def error(report, name="all"):
+    found = next((e for e in report["errors"] if e["of"] == name), None)
+    if not found or found["median_error"] is None:
+        return "-", "-"
+    return f"{100 * found['median_error']:.1f}%", f"{100 * found['p90_error']:.0f}%"
+
+
+def pairs(report):
+    return f"{report['pairs_right']} of {report['pairs']}" if report["pairs"] else "-"
+
+
+def short(number):
+    """Seven digits: what differs between machines' arithmetic is behind them."""
+    return float(f"{number:.7g}") if isinstance(number, float) else number
+
+
+def rounded(value):
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list) else short(value)
+
+
+def write_clusters(folder):
+    for name, (arguments, what) in CLUSTERS.items():
+        cluster = rounded(json.loads(call(*arguments, "--name", name, "--quiet")))
+        all_errors = judge(arguments, "--leave-out", "collectives")
+        cluster["summary"] = f"measured: {what}"
+        del cluster["notes"]["outliers"]
+        cluster["notes"]["made_by"] = said([*arguments, "--name", name])
+        cluster["notes"]["validation"] = (f"each collective predicted from the others, messages of 1 KiB and more: median error "
+                                          f"{error(all_errors)[0]}, 90% within {error(all_errors)[1]}")
+        (folder / f"{name}.json").write_text(json.dumps(cluster, indent=2) + "\n")
+
+
+def section():
+    lines = ["| machine | times | a collective left out: median, 90% within, pairs ranked right | a number of nodes left out | fitted to a few: predicted, median, 90% within |",
+             "|---|--:|---|---|---|"]
+    details = []
+    for number, (title, (arguments, few)) in enumerate(MACHINES.items()):
+        left = judge(arguments, "--leave-out", "collectives")
+        nodes = judge(arguments, "--leave-out", "nodes")
+        from_few = judge(arguments, *(word for what in few for word in ("--fit-on", what)))
+        known = sum(t["predicted_s"] is not None for t in from_few["times"])
+        lines.append(f"| {title} | {len(left['times'])} | {', '.join(error(left))}, {pairs(left)} | {', '.join(error(nodes))} | {known}: {', '.join(error(from_few))} |")
+        figure = f"validation-{number + 1}.svg"
+        call(*arguments, *LARGE, "--validate", "--name", title, "--figure", str(ROOT / "docs" / figure), "-o", os.devnull)
+        table = call(*arguments, *LARGE, "--validate", "--format", "markdown").strip()
+        details.append(f"### {title}\n\n![predicted against measured]({figure})\n\n`{said([*arguments, *LARGE, '--validate'])}`; fitted to a few: "
+                       f"`--fit-on {' --fit-on '.join(few)}`.\n\n{table}\n")
+    return "\n".join(lines) + "\n\n" + "\n".join(details)
+
+
+if __name__ == "__main__":
+    if "--clusters" in sys.argv:
+        write_clusters(pathlib.Path(sys.argv[sys.argv.index("--clusters") + 1]))
+        sys.exit(0)
+    write_clusters(ROOT / "models" / "clusters")
+    page = ROOT / "docs" / "validation.md"
+    text = page.read_text()
+    page.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n\n{section()}\n{END}", text, flags=re.S))
