@@ -161,6 +161,24 @@ static bool write_cluster(const struct arguments *a, const struct ss_calibrated 
   return ss_model_write(a->call.output, root, root != NULL, error);
 }
 
+/* How well what was left out is predicted, where there is more than one group to leave out. */
+static bool judge_unseen(const struct arguments *a, const struct ss_observations *all, enum ss_leave_out what,
+                         struct ss_judged *out, struct ss_error *error) {
+  struct ss_validation validation;
+  bool several = false;
+  *out = (struct ss_judged){.count = 0};
+  for (size_t i = 1; i < all->count; i++) {
+    const struct ss_observation *o = &all->list[i], *first = &all->list[0];
+    several = several || (what == SS_LEAVE_NODES ? o->nodes != first->nodes
+                                                 : o->algorithm->collective != first->algorithm->collective);
+  }
+  if (!several) return true;
+  const bool ok = ss_validate(all->list, all->count, &a->fit, what, NULL, &validation, error);
+  if (ok) *out = ss_validation_judge(&validation, all->list, NULL, NULL);
+  ss_validation_free(&validation);
+  return ok;
+}
+
 static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
   struct ss_cluster_fit fit;
   char measured[512], name[128];
@@ -171,9 +189,11 @@ static bool calibrate(const struct arguments *a, const struct ss_observations *a
                    "%s: messages of osu_bw overlap and say nothing of latency: give it (--latency 2us), or add a log "
                    "of osu_latency",
                    all->source[0]);
-  const struct ss_calibrated c = {name, measured, &fit, all, a->fit.latency};
+  struct ss_calibrated c = {name, measured, &fit, all, a->fit.latency, {{.count = 0}}};
   bool ok = ss_cluster_fit(all->list, all->count, &a->fit, NULL, &fit, error) ||
             ss_fail_prefix(error, "%s", all->source[0]);
+  ok = ok && judge_unseen(a, all, SS_LEAVE_COLLECTIVES, &c.unseen[0], error) &&
+       judge_unseen(a, all, SS_LEAVE_NODES, &c.unseen[1], error);
   ok = ok && write_device(a, &c, error) && write_cluster(a, &c, error);
   if (ok && !a->call.quiet) ss_calibrated_tell(&c, stderr);
   ss_cluster_fit_free(&fit);
@@ -264,8 +284,12 @@ static bool check_processes(const struct ss_communicator *comm, const struct arg
 static bool write_measured(const struct arguments *a, struct ss_observations *exchange, struct ss_observations *ping,
                            struct ss_error *error) {
   struct ss_cluster_fit fit, alone = {0};
-  const struct ss_calibrated c = {a->name ? a->name : "mpirun", "pairwise exchange over MPI (mpirun)", &fit, exchange,
-                                  a->fit.latency};
+  const struct ss_calibrated c = {a->name ? a->name : "mpirun",
+                                  "pairwise exchange over MPI (mpirun)",
+                                  &fit,
+                                  exchange,
+                                  a->fit.latency,
+                                  {{.count = 0}}};
   bool ok = ss_cluster_fit(exchange->list, exchange->count, &a->fit, NULL, &fit, error) &&
             ss_cluster_fit(ping->list, ping->count, &a->fit, NULL, &alone, error);
   if (!ok) (void)ss_fail_prefix(error, "calibrate network");

@@ -174,6 +174,21 @@ static bool add_outliers(cJSON *notes, const struct ss_calibrated *c) {
   return list != NULL;
 }
 
+/* How well each collective, and each number of nodes, is predicted from the others. */
+static bool add_unseen(cJSON *notes, const struct ss_calibrated *c) {
+  static const char *const what[] = {"collectives", "nodes"};
+  cJSON *validation = cJSON_AddObjectToObject(notes, "validation");
+  for (int i = 0; validation && i < 2; i++) {
+    const struct ss_judged *j = &c->unseen[i];
+    if (j->count == 0) continue;
+    cJSON *item = cJSON_AddObjectToObject(validation, what[i]);
+    if (!item || !cJSON_AddNumberToObject(item, "median_error", j->median) ||
+        !cJSON_AddNumberToObject(item, "p90_error", j->p90))
+      return false;
+  }
+  return validation != NULL;
+}
+
 static bool add_notes(cJSON *root, const struct ss_calibrated *c) {
   cJSON *notes = cJSON_AddObjectToObject(root, "notes");
   if (!notes || !add_assumptions(notes, c->observations) ||
@@ -192,7 +207,8 @@ static bool add_notes(cJSON *root, const struct ss_calibrated *c) {
   if (c->fit->sum_supposed && !cJSON_AddStringToObject(notes, "supposed", "sums of 0.1 ns a byte")) return false;
   return cJSON_AddNumberToObject(notes, "samples", (double)c->fit->count) &&
          cJSON_AddNumberToObject(notes, "residual_median", c->fit->residuals.typical) &&
-         cJSON_AddNumberToObject(notes, "residual_max", c->fit->residuals.worst) && add_outliers(notes, c);
+         cJSON_AddNumberToObject(notes, "residual_max", c->fit->residuals.worst) && add_unseen(notes, c) &&
+         add_outliers(notes, c);
 }
 
 cJSON *ss_calibrated_cluster(const struct ss_calibrated *c) {
@@ -333,6 +349,18 @@ static void tell_doubts(const struct ss_calibrated *c, FILE *stream) {
     (void)fprintf(stream, "doubtful: %zu of %zu times are outliers\n", c->fit->residuals.outliers, c->fit->count);
 }
 
+static void tell_unseen(const struct ss_calibrated *c, FILE *stream) {
+  static const char *const what[] = {"a collective", "a number of nodes"};
+  for (int i = 0; i < 2; i++)
+    if (c->unseen[i].count > 0)
+      (void)fprintf(
+          stream,
+          "accuracy: %s that was not measured is predicted with a median error of %.2g%%, 90%% within %.2g%%\n",
+          what[i], 100 * c->unseen[i].median, 100 * c->unseen[i].p90);
+  if (c->unseen[0].count == 0 && c->unseen[1].count == 0)
+    (void)fputs("accuracy: unknown; logs of other collectives, or other numbers of nodes, would tell\n", stream);
+}
+
 void ss_calibrated_tell(const struct ss_calibrated *c, FILE *stream) {
   const struct ss_measured_cluster *m = &c->fit->cluster;
   (void)fprintf(stream, "%zu times of %s\n", c->fit->count, c->measured);
@@ -344,5 +372,6 @@ void ss_calibrated_tell(const struct ss_calibrated *c, FILE *stream) {
     (void)fprintf(stream, "nodes of %" PRIu32 " GPUs with %" PRIu32 " card%s\n", m->gpus_per_node, m->nics,
                   m->nics > 1 ? "s" : "");
   tell_outliers(c, stream);
+  tell_unseen(c, stream);
   tell_doubts(c, stream);
 }

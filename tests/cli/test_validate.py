@@ -158,6 +158,8 @@ def cards_are_found_by_runs_that_use_some_gpus(folder):
     assert set(cluster["notes"]["assumes"]) == {"allgather: ring", "allreduce: ring", "alltoall: linear"}
     assert "4 GPUs with 4 cards" in done.stderr and "supposed" in done.stderr
     assert "estimated" in cluster["source"]["intra"]
+    said = cluster["notes"]["validation"]
+    assert set(said) == {"collectives", "nodes"} and said["nodes"]["median_error"] < 0.1 and "accuracy: a collective" in done.stderr, said
 
 
 @test
@@ -245,7 +247,7 @@ def shipped_clusters_are_what_their_measurements_make(folder):
         made = make_validation.rounded(json.loads(make_validation.call(*arguments, "--name", name, "--quiet")))
         for key in links:
             alike(shipped.get(key), made.get(key), f"{name}: {key}")
-        assert "median error" in shipped["notes"]["validation"] and name in shipped["notes"]["made_by"]
+        assert 0 < shipped["notes"]["validation"]["collectives"]["median_error"] < 1 and name in shipped["notes"]["made_by"]
 
 
 def alike(a, b, what):
