@@ -101,18 +101,25 @@ struct work {
   const struct ss_batch *batch;
   struct ss_model_gradient *gradient;
   double weight;
-  double *sampled; /* [width][samples] rows of the sampled words, turned: all scores grow together */
-  uint32_t *word;  /* [samples + 1] */
-  double **into;   /* [samples + 1] where a word's output gradient adds up */
-  double *score;   /* [samples + 1] */
-  double *mean;    /* [width] h */
-  double *of_mean; /* [width] its gradient */
+  double *row;      /* [samples + 1][width] of the words */
+  double *turned;   /* [width][samples] of the samples, turned: all scores grow together */
+  uint32_t *word;   /* [samples + 1] */
+  double **into;    /* [samples + 1] where a word's output gradient adds up */
+  double *score;    /* [samples + 1] */
+  double *expected; /* [samples + 1] log_expected of the words */
+  double *mean;     /* [width] h */
+  double *of_mean;  /* [width] its gradient */
 };
 
 /* The gradient's place of a row that it has. */
 static double *place_of(const struct ss_model_gradient *gradient, uint32_t row, uint32_t width) {
   return gradient->value + ss_lower_bound(gradient->row, gradient->count, row) * width;
 }
+
+/* Vectors of numbers that are computed alike: what comes out does not depend on how wide the machine's are. */
+enum { LANES = 4 };
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+typedef uint64_t whole __attribute__((vector_size(LANES * sizeof(uint64_t))));
 
 static double dot(const double *a, const double *b, uint32_t n) {
   double sum = 0;
@@ -124,27 +131,78 @@ static void add(double *restrict to, double factor, const double *restrict from,
   for (uint32_t i = 0; i < n; i++) to[i] += factor * from[i];
 }
 
+static uint32_t whole_lanes(uint32_t n) {
+  return (n + LANES - 1) / LANES * LANES;
+}
+
+/* to[i] = the sum over k of factor[k] * from[k * stride + i], k ascending */
+static void combine(double *restrict to, const double *factor, const double *from, size_t stride, uint32_t terms,
+                    uint32_t n) {
+  uint32_t i = 0;
+  for (; i + LANES <= n; i += LANES) {
+    lanes sum = {0};
+    for (uint32_t k = 0; k < terms; k++) sum += factor[k] * *(const lanes *)(from + k * stride + i);
+    *(lanes *)(to + i) = sum;
+  }
+  for (; i < n; i++) {
+    to[i] = 0;
+    for (uint32_t k = 0; k < terms; k++) to[i] += factor[k] * from[k * stride + i];
+  }
+}
+
+/* to[k][i] += factor[k] * from[i]; a row may be there twice */
+static void spread(double *const *to, const double *factor, const double *from, uint32_t rows, uint32_t n) {
+  uint32_t i = 0;
+  for (; i + LANES <= n; i += LANES) {
+    const lanes part = *(const lanes *)(from + i);
+    for (uint32_t k = 0; k < rows; k++) *(lanes *)(to[k] + i) += factor[k] * part;
+  }
+  for (uint32_t k = 0; i < n && k < rows; k++) add(to[k] + i, factor[k], from + i, n - i);
+}
+
+/* e^(x[i] - most) in the place of x[i], to about an ulp; none is above `most`, and there are whole lanes of them.
+ * 2^k e^r, r within half of ln 2, whose power series ends with r^13. Below e^-700: 0. */
+static void exponentials(double *x, double most, uint32_t n) {
+  static const double inverse_ln2 = 0x1.71547652b82fep+0, ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33,
+                      rounder = 0x1.8p+52; /* sums with it are whole */
+  static const double series[] = {
+      1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880, 1. / 40320, 1. / 5040, 1. / 720,
+      1. / 120,       1. / 24,       1. / 6,       1. / 2,      1.,         1.};
+  for (uint32_t i = 0; i < n; i += LANES) {
+    const lanes at = *(const lanes *)(x + i) - most, shifted = at * inverse_ln2 + rounder, k = shifted - rounder,
+                r = at - k * ln2_high - k * ln2_low;
+    lanes sum = r / 6227020800. + series[0];
+    for (size_t t = 1; t < sizeof series / sizeof *series; t++) sum = sum * r + series[t];
+    *(lanes *)(x + i) = (lanes)(((whole)sum + ((whole)shifted << 52)) & ~(whole)(at < -700.));
+  }
+}
+
 static void sample(struct work *w) {
   const struct ss_model_shape *shape = &w->model->shape;
   const double *table = w->model->table[SS_TABLE_OUTPUT];
+  const size_t width = shape->width;
   for (uint32_t k = 0; k < shape->samples; k++) {
     const uint32_t word = w->word[k + 1] = drawn(shape, w->batch, k);
+    const double *row = memcpy(w->row + (k + 1) * width, table + word * width, width * sizeof *row);
     w->into[k + 1] = place_of(&w->gradient[SS_TABLE_OUTPUT], word, shape->width);
-    for (uint32_t i = 0; i < shape->width; i++)
-      w->sampled[(size_t)i * shape->samples + k] = table[(size_t)word * shape->width + i];
+    w->expected[k + 1] = w->model->log_expected[word];
+    for (size_t i = 0; i < width; i++) w->turned[i * shape->samples + k] = row[i];
   }
 }
 
 static bool begin(struct work *w, struct ss_arena *arena) {
   const struct ss_model_shape *shape = &w->model->shape;
-  const size_t words = (size_t)shape->samples + 1;
-  w->sampled = ss_arena_alloc(arena, (size_t)shape->samples * shape->width, sizeof *w->sampled);
+  const size_t words = whole_lanes(shape->samples + 1);
+  w->row = ss_arena_alloc(arena, words * shape->width, sizeof *w->row);
+  w->turned = ss_arena_alloc(arena, words * shape->width, sizeof *w->turned);
   w->word = ss_arena_alloc(arena, words, sizeof *w->word);
   w->into = ss_arena_alloc(arena, words, sizeof *w->into);
   w->score = ss_arena_alloc(arena, words, sizeof *w->score);
+  w->expected = ss_arena_alloc(arena, words, sizeof *w->expected);
   w->mean = ss_arena_alloc(arena, shape->width, sizeof *w->mean);
   w->of_mean = ss_arena_alloc(arena, shape->width, sizeof *w->of_mean);
-  if (!w->sampled || !w->word || !w->into || !w->score || !w->mean || !w->of_mean) return false;
+  if (!w->row || !w->turned || !w->word || !w->into || !w->score || !w->expected || !w->mean || !w->of_mean)
+    return false;
   if (w->gradient[SS_TABLE_OUTPUT].count > 0) sample(w);
   return true;
 }
@@ -152,7 +210,6 @@ static bool begin(struct work *w, struct ss_arena *arena) {
 static void take_mean(struct work *w, uint64_t at, double share) {
   const struct ss_model_shape *shape = &w->model->shape;
   memset(w->mean, 0, shape->width * sizeof *w->mean);
-  memset(w->of_mean, 0, shape->width * sizeof *w->of_mean);
   for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
     if (w->batch->token[i] != PAD)
       add(w->mean, share, w->model->table[SS_TABLE_INPUT] + (size_t)w->batch->token[i] * shape->width, shape->width);
@@ -160,24 +217,23 @@ static void take_mean(struct work *w, uint64_t at, double share) {
 
 /* How well each word follows the context. A sample that is the word itself does not. */
 static void score(struct work *w) {
-  const struct ss_model *m = w->model;
-  const uint32_t samples = m->shape.samples, width = m->shape.width;
-  double *restrict scores = w->score + 1;
-  w->score[0] = dot(w->mean, m->table[SS_TABLE_OUTPUT] + (size_t)w->word[0] * width, width);
-  memset(scores, 0, samples * sizeof *scores);
-  for (uint32_t i = 0; i < width; i++) add(scores, w->mean[i], w->sampled + (size_t)i * samples, samples);
-  for (uint32_t k = 0; k <= samples; k++) w->score[k] -= m->log_expected[w->word[k]];
+  const uint32_t samples = w->model->shape.samples, width = w->model->shape.width;
+  w->score[0] = dot(w->mean, w->row, width);
+  combine(w->score + 1, w->mean, w->turned, samples, width, samples);
+  for (uint32_t k = 0; k <= samples; k++) w->score[k] -= w->expected[k];
   for (uint32_t k = 1; k <= samples; k++)
     if (w->word[k] == w->word[0]) w->score[k] = -INFINITY;
 }
 
 /* Scores become probabilities; returns the loss. */
 static double softmax(struct work *w) {
-  const uint32_t words = w->model->shape.samples + 1;
+  const uint32_t words = w->model->shape.samples + 1, lanes_of_words = whole_lanes(words);
   const double of_word = w->score[0];
   double most = -INFINITY, sum = 0;
   for (uint32_t k = 0; k < words; k++) most = w->score[k] > most ? w->score[k] : most;
-  for (uint32_t k = 0; k < words; k++) sum += w->score[k] = exp(w->score[k] - most);
+  for (uint32_t k = words; k < lanes_of_words; k++) w->score[k] = -INFINITY;
+  exponentials(w->score, most, lanes_of_words);
+  for (uint32_t k = 0; k < words; k++) sum += w->score[k];
   for (uint32_t k = 0; k < words; k++) w->score[k] /= sum;
   return log(sum) + most - of_word;
 }
@@ -188,14 +244,15 @@ static double learn_word(struct work *w, uint64_t at) {
   const double share = 1 / (double)context_words(shape, w->batch, at);
   w->word[0] = w->batch->token[at];
   w->into[0] = place_of(&w->gradient[SS_TABLE_OUTPUT], w->word[0], shape->width);
+  w->expected[0] = m->log_expected[w->word[0]];
+  memcpy(w->row, m->table[SS_TABLE_OUTPUT] + (size_t)w->word[0] * shape->width, shape->width * sizeof *w->row);
   take_mean(w, at, share);
   score(w);
   const double loss = softmax(w);
-  for (uint32_t k = 0; k <= shape->samples; k++) {
-    const double slope = w->weight * (w->score[k] - (k == 0));
-    add(w->of_mean, slope, m->table[SS_TABLE_OUTPUT] + (size_t)w->word[k] * shape->width, shape->width);
-    add(w->into[k], slope, w->mean, shape->width);
-  }
+  w->score[0] -= 1;
+  for (uint32_t k = 0; k <= shape->samples; k++) w->score[k] *= w->weight;
+  combine(w->of_mean, w->score, w->row, shape->width, shape->samples + 1, shape->width);
+  spread(w->into, w->score, w->mean, shape->samples + 1, shape->width);
   for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
     if (w->batch->token[i] != PAD)
       add(place_of(&w->gradient[SS_TABLE_INPUT], w->batch->token[i], shape->width), share, w->of_mean, shape->width);
