@@ -65,33 +65,67 @@ static bool open_origin(const struct ss_asked *asked, const char *kind, struct o
   return ss_question_path(asked->subject->valuestring, o->path, sizeof o->path, error);
 }
 
-static bool run(struct ss_asked *asked, bool plan, unsigned jobs, struct ss_error *error) {
-  const struct ss_run_options options = {
-      .jobs = jobs, .per_rank = asked->per_rank, .per_iteration = asked->per_iteration};
-  struct origin origin;
-  struct ss_study *study = NULL;
-  struct ss_results results = {0};
-  struct ss_plan choice = {0};
-  bool ok = open_origin(asked, plan ? "plan" : "run", &origin, error);
-  origin.source.plan = plan;
-  ok = ok && ss_study_open(&origin.source, &study, error) && ss_study_run(study, &options, NULL, &results, error);
-  if (ok && plan) ok = ss_plan_make(&results, &choice, error);
-  if (ok)
-    asked->tree =
-        plan ? ss_plan_json(&choice, ss_study_name(study)) : ss_results_json(&results, ss_study_name(study));
+/* --- runs --------------------------------------------------------------------------------------------------- */
+
+struct played {
+  struct origin *origin;
+  struct ss_study **study;
+  struct ss_results *results;
+};
+
+static bool open_studies(struct ss_asked *const *asked, size_t count, bool plan, struct played *p,
+                         struct ss_error *error) {
+  for (size_t i = 0; i < count; i++) {
+    if (!open_origin(asked[i], plan ? "plan" : "run", &p->origin[i], error)) return false;
+    struct ss_study_source *source = &p->origin[i].source;
+    source->plan = plan;
+    source->like = i > 0 ? p->study[i - 1] : NULL;
+    source->costs = i > 0 ? ss_study_costs(p->study[0]) : NULL;
+    if (!ss_study_open(source, &p->study[i], error)) return false;
+  }
+  return true;
+}
+
+static bool tell(struct ss_asked *asked, bool plan, const struct ss_results *results, const struct ss_study *study,
+                 struct ss_error *error) {
+  struct ss_plan choice;
+  if (!plan) {
+    asked->tree = ss_results_json(results, ss_study_name(study));
+    return true;
+  }
+  if (!ss_plan_make(results, &choice, error)) return false;
+  asked->tree = ss_plan_json(&choice, ss_study_name(study));
   ss_plan_free(&choice);
-  ss_results_free(&results);
-  ss_study_close(study);
-  close_origin(&origin);
+  return true;
+}
+
+/* All at once: most of what they send is the same. */
+static bool answer_studies(struct ss_asked *const *asked, size_t count, bool plan, unsigned jobs,
+                           struct ss_error *error) {
+  const struct ss_run_options options = {
+      .jobs = jobs, .per_rank = asked[0]->per_rank, .per_iteration = asked[0]->per_iteration};
+  struct played p = {ss_alloc_zero(count, sizeof *p.origin), ss_alloc_zero(count, sizeof *p.study),
+                     ss_alloc_zero(count, sizeof *p.results)};
+  bool ok = (p.origin && p.study && p.results) || ss_fail_memory(error, "answering a question");
+  ok =
+      ok && open_studies(asked, count, plan, &p, error) && ss_studies_run(p.study, count, &options, p.results, error);
+  for (size_t i = 0; ok && i < count; i++) ok = tell(asked[i], plan, &p.results[i], p.study[i], error);
+  for (size_t i = 0; p.results && i < count; i++) ss_results_free(&p.results[i]);
+  for (size_t i = count; p.study && i-- > 0;)
+    ss_study_close(p.study[i]); /* those behind have traces of those before */
+  for (size_t i = 0; p.origin && i < count; i++) close_origin(&p.origin[i]);
+  free(p.results);
+  free(p.study);
+  free(p.origin);
   return ok;
 }
 
-static bool answer_run(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
-  return run(asked, false, jobs, error);
+static bool answer_run(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
+  return answer_studies(asked, count, false, jobs, error);
 }
 
-static bool answer_plan(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
-  return run(asked, true, jobs, error);
+static bool answer_plan(struct ss_asked *const *asked, size_t count, unsigned jobs, struct ss_error *error) {
+  return answer_studies(asked, count, true, jobs, error);
 }
 
 /* --- trainings ---------------------------------------------------------------------------------------------- */
@@ -167,8 +201,8 @@ static bool answer_object(struct ss_asked *asked, const struct ss_question_kind 
 
 /* ------------------------------------------------------------------------------------------------------------ */
 
-const struct ss_question_kind ss_question_kinds[] = {{"run", .one = answer_run},
-                                                     {"plan", .one = answer_plan},
+const struct ss_question_kind ss_question_kinds[] = {{"run", .all = answer_run},
+                                                     {"plan", .all = answer_plan},
                                                      {"train", .all = answer_train},
                                                      {"learn", .object = ss_answer_learn},
                                                      {"cost", .object = ss_answer_cost},

@@ -13,7 +13,7 @@
 /* --- the printed order ---------------------------------------------------------------------------------- */
 
 /* Jobs of one place and rank count: they follow each other, and so do their points, tensor by tensor, schemes
- * together, "*" last. */
+ * together, "*" last. A place has a name of its cluster that is its own. */
 struct block {
   size_t first, end; /* jobs */
   size_t missing;
@@ -66,7 +66,9 @@ static bool open_blocks(struct run *run, struct ss_error *error) {
   size_t all = 0;
   for (size_t i = 0, end; i < run->all.count; i = end) {
     struct block *b = &run->blocks[run->block_count];
-    for (end = i; end < run->all.count && jobs[end].at == jobs[i].at && jobs[end].ranks == jobs[i].ranks; end++)
+    for (end = i;
+         end < run->all.count && jobs[end].cluster_name == jobs[i].cluster_name && jobs[end].ranks == jobs[i].ranks;
+         end++)
       run->block_of[end] = run->block_count;
     *b = (struct block){.first = i, .end = end};
     run->block_count++;
@@ -303,25 +305,78 @@ static bool share(struct run *run, struct ss_error *error) {
   return ok;
 }
 
-bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
-                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
-  struct run run = {.all = {.costs = ss_study_costs(study), .options = options},
-                    .listener = listener,
-                    .out = out,
-                    .failed = SIZE_MAX};
-  run.all.jobs = ss_study_jobs(study, &run.all.count);
+static bool run_jobs(struct run *run, struct ss_results *out, struct ss_error *error) {
+  const struct ss_communicator *comm = run->all.options->comm;
+  run->out = out;
+  run->failed = SIZE_MAX;
   *out = (struct ss_results){0};
-  const bool ok = options->comm ? share(&run, error) : open_run(&run, error) && compute_all(&run, error);
-  const bool kept = ok && ss_processes_first(options->comm);
-  for (size_t i = 0; !kept && run.all.results && i < run.all.count; i++) ss_result_free_arrays(&run.all.results[i]);
+  const bool ok = comm ? share(run, error) : open_run(run, error) && compute_all(run, error);
+  const bool kept = ok && ss_processes_first(comm);
+  for (size_t i = 0; !kept && run->all.results && i < run->all.count; i++)
+    ss_result_free_arrays(&run->all.results[i]);
   if (!ok) {
     free(out->point);
     *out = (struct ss_results){0};
   }
-  ss_jobs_ungroup(&run.groups);
-  free(run.all.results);
-  free(run.wanted);
-  free(run.blocks);
-  free(run.block_of);
+  ss_jobs_ungroup(&run->groups);
+  free(run->all.results);
+  free(run->wanted);
+  free(run->blocks);
+  free(run->block_of);
   return ok;
+}
+
+bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
+                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
+  struct run run = {.all = {.costs = ss_study_costs(study), .options = options}, .listener = listener};
+  run.all.jobs = ss_study_jobs(study, &run.all.count);
+  return run_jobs(&run, out, error);
+}
+
+/* --- several studies -------------------------------------------------------------------------------------- */
+
+static size_t points_of(const struct ss_study *study) {
+  size_t count, stars = 0;
+  const struct ss_job *job = ss_study_jobs(study, &count);
+  for (size_t i = 0; i < count; i++) stars += job[i].siblings > 1 && job[i].origin.tensor == 0;
+  return count + stars;
+}
+
+/* Hands the points to the studies that they are of, in their order. */
+static bool split(struct ss_results *all, struct ss_study *const *studies, size_t count, struct ss_results *out,
+                  struct ss_error *error) {
+  size_t first = 0;
+  bool good = true;
+  for (size_t i = 0; i < count; i++)
+    out[i] = (struct ss_results){.point = ss_alloc(points_of(studies[i]), sizeof *out->point)};
+  for (size_t i = 0; i < count; i++) good = good && out[i].point;
+  for (size_t i = 0; good && i < count; i++) {
+    out[i].count = points_of(studies[i]);
+    memcpy(out[i].point, all->point + first, out[i].count * sizeof *out->point);
+    first += out[i].count;
+  }
+  if (good) free(all->point);
+  else ss_results_free(all);
+  for (size_t i = 0; !good && i < count; i++) ss_results_free(&out[i]);
+  return good || ss_fail_memory(error, "listing results");
+}
+
+bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
+                    struct ss_results *out, struct ss_error *error) {
+  struct run run = {.all = {.costs = ss_study_costs(studies[0]), .options = options}};
+  struct ss_results all;
+  size_t jobs, total = 0;
+  for (size_t i = 0; i < count; i++) {
+    (void)ss_study_jobs(studies[i], &jobs);
+    total += jobs;
+  }
+  SS_AUTO_FREE struct ss_job *job = ss_alloc(total, sizeof *job);
+  if (!job) return ss_fail_memory(error, "listing points");
+  for (size_t i = 0; i < count; i++) {
+    const struct ss_job *own = ss_study_jobs(studies[i], &jobs);
+    memcpy(job + run.all.count, own, jobs * sizeof *own);
+    run.all.count += jobs;
+  }
+  run.all.jobs = job;
+  return run_jobs(&run, &all, error) && split(&all, studies, count, out, error);
 }

@@ -162,11 +162,12 @@ bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char
                      struct ss_error *error) {
   SS_AUTO_FREE char *key = cJSON_PrintUnformatted(node.at);
   if (!key) return ss_fail_memory(error, "opening a trace");
-  for (size_t i = 0; i < sources->count; i++)
-    if (sources->source[i]->key && strcmp(sources->source[i]->key, key) == 0) {
-      *out = sources->source[i];
-      return true;
-    }
+  for (const struct ss_sources *from = sources; from; from = from->like)
+    for (size_t i = 0; i < from->count; i++)
+      if (from->source[i]->key && strcmp(from->source[i]->key, key) == 0) {
+        *out = from->source[i];
+        return true;
+      }
   struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
   if (!fresh) return ss_fail_memory(error, "opening a trace");
   fresh->key = key;

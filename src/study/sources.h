@@ -19,6 +19,8 @@ struct ss_source {
 struct ss_sources {
   struct ss_source **source;
   size_t count;
+  const struct ss_sources *like; /* what these have is not opened again: found from the same `base`, and closed later.
+                                    NULL: none */
 };
 
 /* `base` is the scenario's path (NULL: none): a trace that is not found from here is looked for beside it and one

@@ -71,8 +71,10 @@ struct ss_study_source {
 
   bool plan;  /* without named schemes all of ss_candidates are played, and only those that the next two admit */
   bool lossy; /* schemes that do not end with the exact sum */
-  bool model_parallel;            /* schemes that need the table cut over ranks */
-  const struct ss_costs *costs;   /* outlive the study; NULL: it opens all of models/costs */
+  bool model_parallel;          /* schemes that need the table cut over ranks */
+  const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */
+  const struct ss_study *like;  /* of the same file or base: its traces are taken, not opened again, and so are those
+                                   of its own `like`; they outlive the study. NULL: none */
   const struct ss_notice *notice; /* told the warnings of clusters while the study is opened; NULL: nobody */
 };
 
@@ -132,6 +134,11 @@ struct ss_results_listener {
  * the others get none. */
 bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* The same for several studies in one process: also jobs of different ones are simulated in one go. out[count] are to
+ * be freed before the first study is closed. */
+bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
+                    struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- rank counts ------------------------------------------------------------------------------------------ */
 

@@ -400,6 +400,29 @@ def trainings_that_are_simulated_at_once(folder):
 
 
 @test
+def runs_that_are_simulated_at_once(folder):
+    """So do those of a run, of one tensor or several and in a sweep or not; and each has its own rows."""
+    several = {"trace": "traces/lstm-bible-4.safetensors", "cluster": FLAT, "iterations": 2, "schemes": ["allgather", "zen"], "ranks": 4}
+    drawn = {"trace": {"synth": {"rows": 4096, "ranks": 4, "iterations": 2, "tokens": 500, "zipf": 1}}, "cluster": FLAT, "ranks": [2, 4],
+             "schemes": ["allgather", "zen"], "sweep": {"index_bytes": [4, 8]}}
+    for scenario, edits in ((several, [("cluster.latency", 1e-5), ("cluster.bandwidth", 1e9)]), (drawn, [("cluster.latency", 1e-5), ("trace.synth.zipf", 1)])):
+        estimated = [{"input": path, "set": path, "of": ["r"], "value": number} for path, number in edits]
+        (folder / "r.json").write_text(json.dumps(scenario))
+        times = {}
+        for edit in [None, *((path, number * factor) for path, number in edits for factor in (0.5, 2))]:
+            sets = ["--set", f"{edit[0]}={edit[1]!r}"] if edit else []
+            points = json.loads(call("run", folder / "r.json", *sets, "--format", "json", "--quiet").stdout)["points"]
+            times[edit] = {(p["label"], p["ranks"], p["tensor"], json.dumps(p["at"] or {})): p["time_s"] for p in points}
+        for label, ranks, tensor, at in times[None]:
+            pick = {"from": "r", "of": label, "ranks": ranks, "at": {"tensor": tensor, **json.loads(at)}}
+            claim = verdict(folder, inputs={"r": {"run": scenario}}, let={"v": pick}, ours="v", order="v > 0", estimated=estimated)
+            near(claim["ours"], times[None][label, ranks, tensor, at], 1e-14)
+            for (path, number), estimate in zip(edits, claim["estimates"]):
+                for factor, key in ((0.5, "ours_halved"), (2, "ours_doubled")):
+                    near(estimate[key], times[path, number * factor][label, ranks, tensor, at], 1e-14)
+
+
+@test
 def what_is_learned(folder):
     (folder / "text.txt").write_text("in the beginning was the word and the word was with us " * 200)
     learn = {"l": {"learn": {"text": str(folder / "text.txt"), "ranks": 2, "steps": 9, "batch": 2, "seq": 8, "schemes": ["allgather", "topka"],
