@@ -2,6 +2,7 @@
 """docs/schemas against the program: what it prints fits them, what it takes fits them, what it refuses does not.
 Arguments: the program, the source tree. Prints TAP."""
 import copy
+import functools
 import json
 import os
 import pathlib
@@ -38,6 +39,7 @@ def output(*arguments, **options):
     return json.loads(call(*arguments, "--format", "json", **options).stdout)
 
 
+@functools.cache
 def validator(name):
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
     kind = jsonschema.validators.validator_for(schema)
