@@ -9,6 +9,7 @@ forward_s   FLOPs over what the GPU reaches, plus kernel launches, plus the opti
             there too. A layer with n weights costs 2*n FLOPs a position forward, twice that backward.
 lookups     what a paper prints, or Zipf's law with exponent, lookups and hot share solved for what it prints.
 """
+import functools
 import json
 import math
 import pathlib
@@ -126,20 +127,25 @@ class Workload:
 
 # --- lookups by Zipf's law ----------------------------------------------------------------------------------------------
 
+@functools.cache
+def ranges(rows):
+    """Of 1..rows: how many numbers, and their middle; none wider than 2%, so that a table of any size is summed in an instant."""
+    found, first = [], 1
+    while first <= rows:
+        last = min(rows, max(first, int(first * 1.02)))
+        found.append((last - first + 1, (first + last) / 2))
+        first = last + 1
+    return found
+
+
 class Zipf:
-    """Popularity of rows: k^-s over `rows`, `hot` of all lookups to the most popular row (padding). Popularities are grouped
-    into ranges of at most 2% so that a table of any size is summed in an instant."""
+    """Popularity of rows: k^-s over `rows` (its mean over a range by the midpoint rule), `hot` of all lookups to the most popular
+    `hot_rows` (padding)."""
 
     def __init__(self, rows, s, hot=0.0, hot_rows=1):
-        self.groups, first = [], 1
-        while first <= rows:
-            last = min(rows, max(first, int(first * 1.02)))
-            # the mean of k^-s over first..last by the midpoint rule
-            middle = (first + last) / 2
-            self.groups.append((last - first + 1, middle ** -s))
-            first = last + 1
-        total = sum(count * weight for count, weight in self.groups)
-        self.groups = [(count, weight / total * (1 - hot)) for count, weight in self.groups]
+        self.groups = [(count, middle ** -s) for count, middle in ranges(rows)]
+        share = (1 - hot) / sum(count * weight for count, weight in self.groups)
+        self.groups = [(count, weight * share) for count, weight in self.groups]
         if hot:
             left, groups = hot_rows, []
             for count, p in self.groups:
@@ -150,17 +156,16 @@ class Zipf:
                     groups.append((count - take, p))
                 left -= take
             self.groups = groups
+        self.missed = [(count, math.log1p(-min(p, 1 - 1e-15))) for count, p in self.groups]
 
     def distinct(self, lookups):
-        return sum(count * -math.expm1(lookups * math.log1p(-min(p, 1 - 1e-15))) for count, p in self.groups)
+        return -sum([count * math.expm1(lookups * missed) for count, missed in self.missed])
 
     def gamma(self, lookups, ranks):
         return self.distinct(lookups * ranks) / self.distinct(lookups)
 
     def prior(self, lookups, ranks):
-        def hit(p, n):
-            return -math.expm1(n * math.log1p(-min(p, 1 - 1e-15)))
-        return sum(count * hit(p, lookups) * hit(p, lookups * ranks) for count, p in self.groups)
+        return sum(count * math.expm1(lookups * missed) * math.expm1(lookups * ranks * missed) for count, missed in self.missed)
 
 
 def solve(function, low, high, target):
@@ -185,11 +190,12 @@ def solve_padded(rows, lookups, coalesced, prior, ranks):
 
 def solve_hot(rows, lookups, distinct, ranks, gamma):
     """Size of a hot set, looked up evenly, and its share of the lookups, the rest being uniform, for the same two."""
+    even = Zipf(rows, 0)
     def hot_rows(tail):
-        return gamma * distinct - Zipf(rows, 0).distinct(tail * ranks)
+        return gamma * distinct - even.distinct(tail * ranks)
     def found(tail):
         size = hot_rows(tail)
-        return -size * math.expm1(-(lookups - tail) / size) + Zipf(rows, 0).distinct(tail) - distinct
+        return -size * math.expm1(-(lookups - tail) / size) + even.distinct(tail) - distinct
     tail = solve(found, 1, (gamma * distinct - distinct) / ranks, 0)
     return figure(1 - tail / lookups, 5), round(hot_rows(tail))
 
@@ -197,7 +203,8 @@ def solve_hot(rows, lookups, distinct, ranks, gamma):
 def solve_densifying(rows, coalesced, ranks, gamma):
     """Lookups and exponent that give so many distinct rows on a rank and so many times as many on `ranks`."""
     def lookups(s):
-        return math.exp(solve(lambda n: Zipf(rows, s).distinct(math.exp(n)), math.log(coalesced / 2), math.log(coalesced * 1e6), coalesced))
+        law = Zipf(rows, s)
+        return math.exp(solve(lambda n: law.distinct(math.exp(n)), math.log(coalesced / 2), math.log(coalesced * 1e6), coalesced))
     s = solve(lambda s: Zipf(rows, s).gamma(lookups(s), ranks), 0.0, 2.0, gamma)
     s = figure(s, 4)
     return round(lookups(s)), s
