@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """sparsync report: the page as HTML, its words and numbers against those of run, hostile texts, without gnuplot, and in a
 browser (chromium, if it is there). Arguments: the program, the source tree. Prints TAP."""
+import functools
 import html.parser
+import itertools
 import json
 import os
 import pathlib
@@ -415,22 +417,37 @@ def output_is_asked_for(folder):
 # --- in a browser -----------------------------------------------------------------------------------------------------
 
 
-def browse(folder, page, width, height, dark=False, dump=False):
-    """A screenshot's path, or the DOM as text once scripts of a test's copy ran; and what the console got."""
+def browse(folder, page, width, height, dark=False):
+    """A screenshot's path, and what the console got."""
     picture = folder / "shot.png"
     picture.unlink(missing_ok=True)
-    what = ["--dump-dom"] if dump else [f"--screenshot={picture}"]
     done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
                            "--force-device-scale-factor=1", "--enable-logging=stderr", "--virtual-time-budget=2000",
                            f"--blink-settings=preferredColorScheme={0 if dark else 1}", f"--user-data-dir={folder / 'profile'}",
-                           f"--window-size={width},{height}", *what, page.as_uri()],
+                           f"--window-size={width},{height}", f"--screenshot={picture}", page.as_uri()],
                           capture_output=True, text=True, timeout=tap.HANG, env={**os.environ, "HOME": str(folder)})
-    console = [line for line in done.stderr.split("\n") if "CONSOLE" in line]
-    return (done.stdout if dump else picture), console
+    return picture, [line for line in done.stderr.split("\n") if "CONSOLE" in line]
+
+
+def unfilter(kind, line, before, step):
+    """The bytes of a PNG's row, in place."""
+    if kind == 1:
+        for colour in range(step):
+            line[colour::step] = bytes(v & 255 for v in itertools.accumulate(line[colour::step]))
+    elif kind == 2 and any(line):
+        line[:] = bytes((a + b) & 255 for a, b in zip(line, before))
+    elif kind == 2:
+        line[:] = before
+    elif kind:
+        for x, up in enumerate(before):
+            left, corner = (line[x - step], before[x - step]) if x >= step else (0, 0)
+            of_left, of_up, of_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
+            guess = left if of_left <= min(of_up, of_corner) else up if of_up <= of_corner else corner
+            line[x] = (line[x] + (guess if kind == 4 else (left + up) // 2)) & 255
 
 
 def pixels(path, until):
-    """The first rows of (r, g, b) of an 8-bit PNG, by hand."""
+    """The first rows of an 8-bit PNG, as bytes, by hand; and how many a pixel has: red, green, blue and perhaps more."""
     data, at, raw = path.read_bytes(), 8, b""
     while at < len(data):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -444,69 +461,61 @@ def pixels(path, until):
     raw, rows, before = zlib.decompress(raw), [], bytearray(width * step)
     for y in range(min(until, height)):
         start = y * (width * step + 1)
-        kind, line = raw[start], bytearray(raw[start + 1:start + 1 + width * step])
-        for x in range(len(line)):
-            left, up, corner = line[x - step] if x >= step else 0, before[x], before[x - step] if x >= step else 0
-            if kind == 1:
-                line[x] = (line[x] + left) & 255
-            elif kind == 2:
-                line[x] = (line[x] + up) & 255
-            elif kind == 3:
-                line[x] = (line[x] + (left + up) // 2) & 255
-            elif kind == 4:
-                guess = left + up - corner
-                line[x] = (line[x] + min((left, up, corner), key=lambda v: abs(guess - v))) & 255
-        rows.append([tuple(line[x:x + 3]) for x in range(0, len(line), step)])
+        line = bytearray(raw[start + 1:start + 1 + width * step])
+        unfilter(raw[start], line, before, step)
+        rows.append(bytes(line))
         before = line
-    return rows
+    return rows, step
+
+
+@functools.cache
+def drawn_and_coloured(row, step):
+    """Pixels that are not white, and those with colour."""
+    found = [row[x:x + 3] for x in range(0, len(row), step)]
+    return sum(p != b"\xff\xff\xff" for p in found), sum(max(p) - min(p) > 60 for p in found)
 
 
 MEASURE = """<script>
 window.onload = () => {
   const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom].map(Math.round) };
   const shown = [...document.querySelectorAll('figure svg')].filter(e => e.getBoundingClientRect().width > 0);
-  const out = document.createElement('pre');
-  out.id = 'measured';
-  out.textContent = JSON.stringify({inner: innerWidth, scroll: document.documentElement.scrollWidth, svg: shown.map(box),
-    figures: document.querySelectorAll('figure').length, height: document.documentElement.scrollHeight,
+  console.log('measured ' + JSON.stringify({inner: innerWidth, scroll: document.documentElement.scrollWidth, svg: shown.map(box),
+    figures: document.querySelectorAll('figure').length,
     wide: [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length,
-    ground: getComputedStyle(document.body).backgroundColor});
-  document.body.append(out);
+    ground: getComputedStyle(document.body).backgroundColor}) + ' end');
 };
 </script></body>"""
 
 
 def measure(folder, page, width, dark):
-    """Chromium's window has a least width: the copy stands in a frame of the width wanted."""
-    inner, outer = folder / "inner.html", folder / "outer.html"
-    inner.write_text(page.path.read_text().replace("</body>", MEASURE.replace("document.body.append(out)", "parent.postMessage(out.textContent, '*')")))
-    outer.write_text(f"""<!DOCTYPE html><html><body style="margin:0"><iframe src="{inner.name}" style="border:0;width:{width}px;height:4000px"></iframe>
-<script>addEventListener('message', e => {{ const p = document.createElement('pre'); p.id = 'measured'; p.textContent = e.data; document.body.append(p) }})</script></body></html>""")
-    dom, console = browse(folder, outer, 1400, 4000, dark, dump=True)
-    found = re.search(r'<pre id="measured">(.*?)</pre>', dom, re.S)
-    assert found, f"nothing was measured: {dom[-300:]}"
-    return json.loads(found[1]), console
+    """A picture, and what a script in a copy of the page says of it. Chromium's window has a least width: the copy stands in a
+    frame of the width wanted."""
+    (folder / "inner.html").write_text(page.path.read_text().replace("</body>", MEASURE))
+    outer = folder / "outer.html"
+    outer.write_text(f"""<!DOCTYPE html><html><body style="margin:0"><iframe src="inner.html" style="border:0;width:{width}px;height:3000px"></iframe>
+</body></html>""")
+    picture, console = browse(folder, outer, max(width, 600), 3000, dark)
+    found = [re.search(r'"measured (.*) end"', line) for line in console]
+    others = [line for line, match in zip(console, found) if not match]
+    assert not others, others[:3]
+    assert len(found) == 1, f"nothing was measured: {console}"
+    return picture, json.loads(found[0][1])
 
 
 def check_in_browser(folder, page, width, dark):
-    measured, console = measure(folder, page, width, dark)
-    assert not console, console[:3]
+    picture, measured = measure(folder, page, width, dark)
     assert measured["inner"] == width, measured
     assert measured["scroll"] <= width, f"the page is {measured['scroll']} wide in {width}"
     ground = [int(v) for v in re.findall(r"\d+", measured["ground"])[:3]]
     assert max(ground) < 60 if dark else min(ground) > 200, f"dark {dark}: the ground is {ground}"
     assert len(measured["svg"]) == measured["figures"] > 0, measured
-    (folder / "frame.html").write_text(f"""<!DOCTYPE html><html><body style="margin:0"><iframe src="{page.path.name}"
-style="border:0;width:{width}px;height:{min(measured['height'], 4000)}px"></iframe></body></html>""")
-    picture, console = browse(folder, folder / "frame.html", max(width, 600), 3000, dark)
-    assert not console, console[:3]
     left, top, right, bottom = measured["svg"][0]
     assert bottom < 3000, f"the first figure ends at {bottom}"
-    rows = pixels(picture, bottom)
-    inside = [p for row in rows[top:bottom] for p in row[left:min(right, width)]]
-    drawn = sum(p != (255, 255, 255) for p in inside)
-    coloured = sum(max(p) - min(p) > 60 for p in inside)
-    assert drawn > len(inside) / 200 and coloured > 50, f"{drawn} of {len(inside)} pixels drawn, {coloured} with colour"
+    rows, step = pixels(picture, bottom)
+    counts = [drawn_and_coloured(row[left * step:min(right, width) * step], step) for row in rows[top:bottom]]
+    drawn, coloured = map(sum, zip(*counts))
+    inside = len(counts) * (min(right, width) - left)
+    assert drawn > inside / 200 and coloured > 50, f"{drawn} of {inside} pixels drawn, {coloured} with colour"
     return measured
 
 
