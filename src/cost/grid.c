@@ -3,10 +3,11 @@
 #include "base/list.h"
 #include "sim/collectives/collectives.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { LIST_MAX = 64 };
+enum { LIST_MAX = 64, NETWORKS_MAX = 32 };
 
 struct list {
   double value[LIST_MAX];
@@ -77,16 +78,19 @@ static bool fit(const struct axes *axes, struct ss_grid_point *p, double d, doub
                                                     ss_fail_prefix(error, "%s: grid", p->cost->file));
 }
 
+/* With payloads once; without, the time must be the same. */
 static bool add_networks(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,
                          struct ss_error *error) {
-  for (size_t a = 0; a < axes->alpha.count; a++)
-    for (size_t b = 0; b < axes->beta.count; b++) {
-      p->alpha = axes->alpha.value[a];
-      p->beta = axes->beta.value[b];
-      p->verify = a == 0 && b == 0; /* with payloads once; without, the time must be the same */
-      if (!ss_grow_by_one(grid->point, grid->count)) return ss_fail_memory(error, "listing a grid");
-      grid->point[grid->count++] = *p;
-    }
+  const size_t betas = axes->beta.count, all = axes->alpha.count * betas;
+  for (size_t i = 0; i < all; i++) {
+    p->alpha = axes->alpha.value[i / betas];
+    p->beta = axes->beta.value[i % betas];
+    p->verify = i == 0;
+    p->networks = i == 0 ? 1 : 0;
+    if (i % NETWORKS_MAX == 1) p->networks = all - i < NETWORKS_MAX ? (uint32_t)(all - i) : NETWORKS_MAX;
+    if (!ss_grow_by_one(grid->point, grid->count)) return ss_fail_memory(error, "listing a grid");
+    grid->point[grid->count++] = *p;
+  }
   return true;
 }
 
@@ -290,45 +294,61 @@ static double distance(const struct ss_grid_point *p, const struct ss_grid_resul
   return last && p->touches ? fabs(r->simulated - bound) / bound : off;
 }
 
+static bool judge(const struct ss_grid_point *p, const struct ss_input *input, bool last, struct ss_grid_result *out,
+                  struct ss_error *error) {
+  struct ss_cost_values values;
+  struct blocks blocks;
+  struct ss_symbols symbols = symbols_of(p, input, &blocks);
+  if (!ss_cost_evaluate(p->cost, &symbols, &values, error)) return false;
+  out->exact = values.exact;
+  out->low = values.exact_low;
+  out->high = values.exact_high;
+  out->paper = values.paper;
+  out->relative = fmax(out->relative, distance(p, out, last));
+  return true;
+}
+
 static bool play_iteration(const struct ss_grid_point *p, uint64_t t, const struct ss_world *world,
                            struct ss_grid_scratch *scratch, struct ss_grid_result *out, struct ss_error *error) {
   struct ss_arena *arena = &scratch->arena;
   struct ss_origin origin = {.merge = 1, .uniform = p->uniform};
   struct ss_input_options options = ss_setting_input_options(&p->setting, p->ranks, p->verify, false);
-  struct ss_outcome outcome = {0};
-  struct ss_cost_values values;
+  struct ss_tally tallies[NETWORKS_MAX];
+  struct ss_outcome outcome = {.tallies = tallies};
   struct ss_input input;
-  struct blocks blocks;
   if (p->gradient.elements > 0) origin.gradient = &p->gradient;
   options.iteration = t;
   ss_arena_reset(arena);
   if (!ss_input_make(&origin, &options, arena, &scratch->coalesce, &input, error) ||
       !ss_simulate(&p->setting, world, &input, arena, &outcome, error))
     return false;
-  struct ss_symbols symbols = symbols_of(p, &input, &blocks);
-  if (!ss_cost_evaluate(p->cost, &symbols, &values, error)) return false;
-  out->simulated = outcome.tally.time;
-  out->exact = values.exact;
-  out->low = values.exact_low;
-  out->high = values.exact_high;
-  out->paper = values.paper;
-  out->relative = fmax(out->relative, distance(p, out, t + 1 == p->iterations));
-  out->proven = out->proven && (!p->verify || (outcome.proven && outcome.sound));
+  for (uint32_t i = 0; i < world->cluster_count; i++) {
+    out[i].simulated = tallies[i].time;
+    out[i].proven = out[i].proven && (!p->verify || (outcome.proven && outcome.sound));
+    if (!judge(&p[i], &input, t + 1 == p->iterations, &out[i], error)) return false;
+  }
   return true;
 }
 
-bool ss_grid_play(const struct ss_grid_point *p, struct ss_grid_scratch *scratch, struct ss_grid_result *out,
-                  struct ss_error *error) {
-  const struct ss_link link = {p->alpha, p->beta};
-  const struct ss_cluster cluster = {
-      .name = "flat", .model = "alpha-beta", .gpus_per_node = 1, .inter = link, .intra = link};
+bool ss_grid_play(const struct ss_grid_point *p, uint32_t networks, struct ss_grid_scratch *scratch,
+                  struct ss_grid_result *out, struct ss_error *error) {
+  struct ss_cluster cluster[NETWORKS_MAX];
+  const struct ss_cluster *clusters[NETWORKS_MAX];
   struct ss_state state = {0};
-  const struct ss_world world = {.cluster = &cluster, .verify = p->verify, .state = &state};
+  const struct ss_world world = {
+      .cluster = cluster, .verify = p->verify, .state = &state, .clusters = clusters, .cluster_count = networks};
   bool ok = true;
-  *out = (struct ss_grid_result){.proven = true};
+  assert(networks <= NETWORKS_MAX);
+  for (uint32_t i = 0; i < networks; i++) {
+    const struct ss_link link = {p[i].alpha, p[i].beta};
+    cluster[i] =
+        (struct ss_cluster){.name = "flat", .model = "alpha-beta", .gpus_per_node = 1, .inter = link, .intra = link};
+    clusters[i] = &cluster[i];
+    out[i] = (struct ss_grid_result){.proven = true};
+  }
   for (uint64_t t = 0; ok && t < p->iterations; t++) ok = play_iteration(p, t, &world, scratch, out, error);
   ss_state_free(&state);
-  out->ok = out->proven && out->relative <= 1e-9;
+  for (uint32_t i = 0; i < networks; i++) out[i].ok = out[i].proven && out[i].relative <= 1e-9;
   return ok;
 }
 

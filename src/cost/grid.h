@@ -28,6 +28,8 @@ struct ss_grid_point {
   uint32_t ranks;
   double alpha, beta;
   bool verify;
+  uint32_t networks; /* so many points from this one on differ in alpha and beta alone, and can be played at once; 0:
+                        this one belongs to one before it */
 };
 
 struct ss_grid {
@@ -59,8 +61,9 @@ struct ss_grid_scratch {
   struct ss_coalesce_scratch coalesce;
 };
 void ss_grid_scratch_free(struct ss_grid_scratch *scratch);
-/* Plays the point and evaluates the forms from the grid's own numbers (nothing is measured). */
-bool ss_grid_play(const struct ss_grid_point *point, struct ss_grid_scratch *scratch, struct ss_grid_result *out,
-                  struct ss_error *error) SS_MUST_CHECK;
+/* Plays `networks` points, as many as the first says or fewer, into out[networks], and evaluates the forms from the
+ * grid's own numbers (nothing is measured). What comes out of one does not depend on the others. */
+bool ss_grid_play(const struct ss_grid_point *point, uint32_t networks, struct ss_grid_scratch *scratch,
+                  struct ss_grid_result *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -16,15 +16,17 @@ static bool play_all(struct ss_checks *c, const struct ss_run_options *options, 
     struct ss_grid_scratch scratch = {0};
 #pragma omp for schedule(dynamic, 4)
     for (size_t i = 0; i < c->grid.count; i++) {
+      const uint32_t networks = c->grid.point[i].networks;
       struct ss_error mine;
-      bool ok = ss_grid_play(&c->grid.point[i], &scratch, &c->result[i], &mine);
+      if (networks == 0) continue;
+      bool ok = ss_grid_play(&c->grid.point[i], networks, &scratch, &c->result[i], &mine);
 #pragma omp critical
       {
         if (!ok && i < failed) {
           failed = i;
           if (error) *error = mine;
         }
-        ss_watcher_advance(options->watcher, 1, 1, (double)c->grid.count);
+        ss_watcher_advance(options->watcher, networks, networks, (double)c->grid.count);
       }
     }
     ss_grid_scratch_free(&scratch);

@@ -1002,7 +1002,7 @@ static uint32_t play_grid(const struct ss_grid *grid) {
   for (size_t i = 0; i < grid->count; i++) {
     struct ss_grid_result r;
     struct ss_error error;
-    if (!ss_grid_play(&grid->point[i], &scratch, &r, &error)) fail_msg("%s", error.text);
+    if (!ss_grid_play(&grid->point[i], 1, &scratch, &r, &error)) fail_msg("%s", error.text);
     assert_true(r.simulated > 0 && r.proven);
     if (isfinite(r.exact)) assert_true(close_to(r.relative, fabs(r.simulated - r.exact) / r.exact, 1e-12));
     agree += r.ok;
@@ -1107,7 +1107,7 @@ static struct ss_grid_result play_oktopk(uint32_t iterations, double high) {
            "\"alpha\": "
            "[1e-6], \"beta\": [1e-9], \"n\": [1000], \"gradient\": [{}], \"iterations\": %u}}",
            high, iterations);
-  if (!add_grid(text, &grid, &costs, &error) || !ss_grid_play(&grid.point[0], &scratch, &r, &error))
+  if (!add_grid(text, &grid, &costs, &error) || !ss_grid_play(&grid.point[0], 1, &scratch, &r, &error))
     fail_msg("%s", error.text);
   ss_grid_free(&grid);
   ss_costs_close(&costs);
@@ -1149,8 +1149,41 @@ static void entries_add_up(void **state) {
   ss_costs_close(&costs);
 }
 
+/* More networks than are played at once, over two iterations that depend on each other: every point is in one group,
+ * and its result is to the last bit that of the point alone. */
+static void networks_at_once(void **state) {
+  static const char text[] =
+      "{\"scheme\": \"oktopk\", \"exact_low\": \"1e-9\", \"exact_high\": \"1\", \"grid\": {\"P\": [4, 6], "
+      "\"alpha\": [1e-6, 3e-6, 1e-5, 2e-4, 7e-3], \"beta\": [1e-9, 2e-9, 3e-9, 5e-9, 1e-8, 7e-8, 1e-7], "
+      "\"n\": [1000], \"gradient\": [{}], \"iterations\": 2}}";
+  struct ss_grid_scratch scratch = {0};
+  struct ss_error error;
+  struct ss_grid grid;
+  struct ss_costs costs;
+  (void)state;
+  if (!add_grid(text, &grid, &costs, &error)) fail_msg("%s", error.text);
+  assert_int_equal(grid.count, 2 * 35);
+  for (size_t i = 0; i < grid.count;) {
+    const uint32_t networks = grid.point[i].networks;
+    struct ss_grid_result together[64], alone;
+    assert_true(networks > 0 && networks <= 34 && i + networks <= grid.count);
+    assert_true(ss_grid_play(&grid.point[i], networks, &scratch, together, &error));
+    for (uint32_t k = 0; k < networks; k++) {
+      assert_true(k == 0 || grid.point[i + k].networks == 0);
+      assert_true(ss_grid_play(&grid.point[i + k], 1, &scratch, &alone, &error));
+      assert_true(alone.simulated > grid.point[i + k].alpha && close_to(together[k].simulated, alone.simulated, 0));
+      assert_true(close_to(together[k].relative, alone.relative, 0) && together[k].ok == alone.ok && alone.proven);
+    }
+    i += networks;
+  }
+  ss_grid_free(&grid);
+  ss_costs_close(&costs);
+  ss_grid_scratch_free(&scratch);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(networks_at_once),
       cmocka_unit_test(symbols_mean_what_they_say),
       cmocka_unit_test(powers_of_two_and_sums_are_those_of_any_number_of_ranks),
       cmocka_unit_test(wrong_formulas_are_refused_and_quoted),
