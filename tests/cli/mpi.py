@@ -24,6 +24,13 @@ def environment(root):
     }
 
 
+def on_one_core():
+    """Keeps this process, and what it starts, on one core. Ranks of one thread that wait ask again and again, giving way in
+    between: here to those that have work, which they would leave alone on another core, and busy that one for nothing."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+
+
 def is_open_mpi():
     version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=tap.HANG, check=False).stdout
     return "Open MPI" in version or "OpenRTE" in version

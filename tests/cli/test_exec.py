@@ -475,4 +475,5 @@ def full_disk(folder):
     refused(2, scenario(folder, ["allgather"]), "-o", "/dev/full", status=3, says="/dev/full")
 
 
+mpi.on_one_core()
 sys.exit(tap.run(TESTS, mpi.why_not(PROGRAM)))
