@@ -313,17 +313,18 @@ static bool play_iteration(const struct ss_grid_point *p, uint64_t t, const stru
   struct ss_arena *arena = &scratch->arena;
   struct ss_origin origin = {.merge = 1, .uniform = p->uniform};
   struct ss_input_options options = ss_setting_input_options(&p->setting, p->ranks, p->verify, false);
-  struct ss_tally tallies[NETWORKS_MAX];
-  struct ss_outcome outcome = {.tallies = tallies};
+  struct ss_outcome outcome = {0};
   struct ss_input input;
   if (p->gradient.elements > 0) origin.gradient = &p->gradient;
   options.iteration = t;
   ss_arena_reset(arena);
+  outcome.tallies = ss_arena_alloc(arena, world->cluster_count, sizeof *outcome.tallies);
+  if (!outcome.tallies) return ss_fail_memory(error, "playing a grid");
   if (!ss_input_make(&origin, &options, arena, &scratch->coalesce, &input, error) ||
       !ss_simulate(&p->setting, world, &input, arena, &outcome, error))
     return false;
   for (uint32_t i = 0; i < world->cluster_count; i++) {
-    out[i].simulated = tallies[i].time;
+    out[i].simulated = outcome.tallies[i].time;
     out[i].proven = out[i].proven && (!p->verify || (outcome.proven && outcome.sound));
     if (!judge(&p[i], &input, t + 1 == p->iterations, &out[i], error)) return false;
   }
