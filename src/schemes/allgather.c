@@ -37,13 +37,12 @@ static void compare_halves(struct ss_run *run, const struct ss_gather *indices) 
 
 /* A whole all-gather of indices, then one of values. */
 static bool gather_halves(struct ss_run *run, ss_allgather *how, struct ss_error *error) {
-  const struct ss_groups everyone = ss_everyone(run->ranks);
   struct ss_wire indices_wire = run->coo, values_wire = run->coo;
   struct ss_gather indices = {0}, values = {0};
   indices_wire.format = SS_WIRE_INDICES;
   values_wire.format = SS_WIRE_VALUES;
-  bool ok = ss_gather_open(&indices, everyone, &indices_wire, error) &&
-            ss_gather_open(&values, everyone, &values_wire, error) &&
+  bool ok = ss_gather_open(&indices, run->ranks, &indices_wire, run->low, run->high, error) &&
+            ss_gather_open(&values, run->ranks, &values_wire, run->low, run->high, error) &&
             ss_run_gather(run, &indices, run->own, how, error);
   values.known = indices.block;
   ok = ok && ss_run_gather(run, &values, run->own, how, error);

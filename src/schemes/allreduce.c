@@ -58,7 +58,7 @@ static bool whole_tensor(struct ss_run *run, const struct ss_dense_sum *sum, boo
   if (tree) {
     if (!ss_reduce_binomial(run->play, sum, whole, error)) return false;
     for (uint32_t r = 1; r < P; r++) whole[r] = ss_dense_units(sum, 0, 1); /* origin 0, the root */
-    if (!ss_broadcast_binomial(run->play, &sum->groups, 0, &run->dense, whole, error)) return false;
+    if (!ss_broadcast_binomial(run->play, 0, &run->dense, whole, error)) return false;
   } else if (!ss_allreduce_rabenseifner(run->play, sum, whole, error)) {
     return false;
   }
@@ -72,8 +72,7 @@ static bool whole_tensor(struct ss_run *run, const struct ss_dense_sum *sum, boo
 
 static bool run_allreduce(struct ss_run *run, struct ss_error *error) {
   enum algorithm algorithm = (enum algorithm)run->setting->value[ALGORITHM];
-  struct ss_dense_sum sum = {.groups = ss_everyone(run->ranks),
-                             .wire = &run->dense,
+  struct ss_dense_sum sum = {.wire = &run->dense,
                              .low = run->low,
                              .high = run->high,
                              .lists = run->dense_lists,

@@ -28,7 +28,6 @@ static const struct ss_option options[OPTIONS + 1] = {
 struct alltoall {
   struct ss_run *run;
   bool by_row;
-  struct ss_groups everyone;
   struct ss_chunk *known; /* [ranks] the rows each rank looked up; counts only where lists are not needed */
 };
 
@@ -85,11 +84,11 @@ static bool gather_ids(struct alltoall *a, struct ss_error *error) {
   struct ss_gather gather;
   bool payloads = run->play->payloads, ok;
   if (!run->setting->value[GATHER_IDS]) return true;
-  if (!ss_gather_open(&gather, a->everyone, &ids, error)) return false;
+  if (!ss_gather_open(&gather, run->ranks, &ids, 0, 0, error)) return false;
   for (uint32_t r = 0; r < run->ranks; r++)
-    ss_gather_set(&gather, 0, r, &(struct ss_chunk){.count = run->input->lookups[r], .width = 1});
+    ss_gather_set(&gather, r, &(struct ss_chunk){.count = run->input->lookups[r], .width = 1});
   run->play->payloads = false; /* charged, not part of the proof */
-  ok = ss_gather_seal(run->play, &gather, error) && ss_allgather_ring(run->play, &gather, error);
+  ok = ss_gather_play(run->play, &gather, ss_allgather_ring, error);
   run->play->payloads = payloads;
   ss_gather_close(&gather);
   return ok;
@@ -134,8 +133,7 @@ static bool exchange_lookups(struct alltoall *a, struct ss_error *error) {
   x.receipts = &receipts;
   find_uniform(a, &x, error);
   if (!gather_ids(a, error)) return false;
-  bool ok =
-      ss_receipts_open(&receipts, run->ranks, run->ranks, error) && ss_pairwise(run->play, &a->everyone, &x, error);
+  bool ok = ss_receipts_open(&receipts, run->ranks, run->ranks, error) && ss_pairwise(run->play, &x, error);
   for (uint32_t j = 0; ok && run->proof && j < run->ranks; j++)
     if (ss_run_resident(run, j) && !prove_lookups(a, &receipts, j)) break;
   ss_receipts_close(&receipts);
@@ -185,15 +183,15 @@ static bool exchange_gradients(struct alltoall *a, struct ss_error *error) {
   struct ss_receipts receipts = {0};
   struct ss_exchange x = {.context = a, .give = give_gradients, .wire = &run->coo, .receipts = &receipts};
   find_uniform(a, &x, error);
-  if (!ss_announce_sizes(run->play, &a->everyone, error)) return false;
+  if (!ss_announce_sizes(run->play, error)) return false;
   bool ok = (!run->play->payloads || ss_receipts_open(&receipts, run->ranks, run->ranks, error)) &&
-            ss_pairwise(run->play, &a->everyone, &x, error) && (!run->play->payloads || add_up(a, &receipts, error));
+            ss_pairwise(run->play, &x, error) && (!run->play->payloads || add_up(a, &receipts, error));
   ss_receipts_close(&receipts);
   return ok;
 }
 
 static bool run_alltoall(struct ss_run *run, struct ss_error *error) {
-  struct alltoall a = {.run = run, .everyone = ss_everyone(run->ranks)};
+  struct alltoall a = {.run = run};
   const struct ss_input *input = run->input;
   enum exchange exchange = (enum exchange)run->setting->value[EXCHANGE];
   a.by_row = run->setting->value[PARTITION] == ROW;

@@ -30,24 +30,16 @@ static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
   if (!got) return true;
   if (got->origin != from || got->part != 0)
     ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", to, got->origin, from);
-  const struct ss_chunk both[2] = {g->held[to], *got};
-  struct ss_chunk sum;
-  if (!ss_sum_values(&(struct ss_operands){both, 2, g->run->low, g->run->high}, play->arena, &play->scratch, &sum,
-                     error) ||
-      !ss_topk(&sum, g->k, play->arena, &g->held[to], error))
-    return false;
-  ss_play_note_sum(play, to, &g->run->coo, both, 2, &sum);
-  g->held[to].origin = to;
-  g->held[to].width = g->held[to].stride = 1;
-  return true;
+  struct ss_chunk sum = g->held[to];
+  return ss_play_add(play, to, &g->run->coo, &sum, got, error) &&
+         ss_topk(&sum, g->k, play->arena, &g->held[to], error);
 }
 
 static bool reduce(struct gtopk *g, struct ss_error *error) {
   struct ss_play *play = g->run->play;
-  const struct ss_groups everyone = ss_everyone(g->run->ranks);
   for (uint32_t step = 1; step < g->run->ranks; step *= 2) {
     uint32_t n = 0;
-    if (!ss_announce_sizes(play, &everyone, error)) return false;
+    if (!ss_announce_sizes(play, error)) return false;
     for (uint32_t p = step; p < g->run->ranks; p += 2 * step, n++) {
       play->given[n] = g->held[p];
       ss_play_put(play, n, p, p - step, &g->run->coo, &play->given[n]);
@@ -62,7 +54,6 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
 
 static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
   struct gtopk g = {.run = run, .k = ss_run_k(run)};
-  const struct ss_groups everyone = ss_everyone(run->ranks);
   g.copy = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.copy);
   g.selected = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.selected);
   g.held = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.held);
@@ -77,8 +68,7 @@ static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
     g.held[r].origin = 0;
     g.held[r].count = 0; /* the content is the root's */
   }
-  if (!ss_announce_sizes(run->play, &everyone, error) ||
-      !ss_broadcast_binomial(run->play, &everyone, 0, &run->coo, g.held, error))
+  if (!ss_announce_sizes(run->play, error) || !ss_broadcast_binomial(run->play, 0, &run->coo, g.held, error))
     return false;
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;

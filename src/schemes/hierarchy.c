@@ -64,8 +64,7 @@ struct node {
 static struct node node_of(struct hierarchy *h, uint32_t number) {
   return (struct node){.h = h,
                        .number = number,
-                       .sum = {.groups = ss_everyone(size_of(h, number)),
-                               .wire = &h->run->dense,
+                       .sum = {.wire = &h->run->dense,
                                .low = h->run->low,
                                .high = h->run->high,
                                .width = h->run->input->width,
@@ -108,25 +107,20 @@ static bool reduce(void *context, uint32_t number, struct ss_play *play, struct 
 static bool gather_shards(struct hierarchy *h, const struct node *n, struct ss_play *play, struct ss_error *error) {
   const uint32_t size = size_of(h, n->number);
   const struct ss_chunk *outside = h->outside + (size_t)n->number * h->per_node;
-  struct ss_chunk shared = {0}, sum;
   struct ss_gather gather;
-  if (!ss_gather_open(&gather, ss_everyone(size), &h->run->dense, error)) return false;
+  if (!ss_gather_open(&gather, size, &h->run->dense, h->run->low, h->run->high, error)) return false;
   for (uint32_t p = 0; p < size; p++) {
     struct ss_chunk part = outside[p], range = ss_dense_units(&n->sum, p, 1);
     part.origin = part.part = p;
     part.low = range.low;
     part.high = range.high;
     part.width = range.width;
-    ss_gather_set(&gather, 0, p, &part);
+    ss_gather_set(&gather, p, &part);
   }
-  bool ok = ss_gather_seal(play, &gather, error) && ss_allgather_ring(play, &gather, error);
-  for (uint32_t p = 0; ok && p < size; p++) {
-    if (!ss_play_resident(play, p)) continue;
-    ok = ss_receipts_sum(play,
-                         &(struct ss_received){&gather.receipts, gather.block, h->run->low, h->run->high, &shared}, p,
-                         &sum, error);
-    if (ok) h->inside[n->number * h->per_node + p] = sum;
-  }
+  bool ok = ss_gather_play(play, &gather, ss_allgather_ring, error);
+  for (uint32_t p = 0; ok && p < size; p++)
+    ok =
+        !ss_play_resident(play, p) || ss_gather_sum(play, &gather, p, &h->inside[n->number * h->per_node + p], error);
   ss_gather_close(&gather);
   return ok;
 }
@@ -147,7 +141,7 @@ static bool spread(void *context, uint32_t number, struct ss_play *play, struct 
     inside[p].high = h->run->high;
     inside[p].width = h->run->input->width;
   }
-  return ss_broadcast_binomial(play, &n.sum.groups, 0, n.sum.wire, inside, error);
+  return ss_broadcast_binomial(play, 0, n.sum.wire, inside, error);
 }
 
 /* --- among nodes ---------------------------------------------------------------------------------------- */

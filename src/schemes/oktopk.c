@@ -124,13 +124,8 @@ static void set_regions(const struct oktopk *o, const uint64_t *sum) {
 static bool cut_regions(struct oktopk *o, struct ss_error *error) {
   struct ss_play *play = o->run->play;
   const uint32_t P = o->run->ranks;
-  const struct ss_dense_sum cuts = {.groups = ss_everyone(P),
-                                    .wire = &ss_number_wire,
-                                    .high = P - 1,
-                                    .width = 1,
-                                    .units = P,
-                                    .context = o,
-                                    .give = give_cut};
+  const struct ss_dense_sum cuts = {
+      .wire = &ss_number_wire, .high = P - 1, .width = 1, .units = P, .context = o, .give = give_cut};
   struct ss_chunk *part = ss_arena_alloc(play->arena, P, sizeof *part);
   uint64_t *sum = ss_arena_alloc(play->arena, P, sizeof *sum);
   o->given = ss_arena_alloc(play->arena, P, sizeof *o->given);
@@ -138,7 +133,7 @@ static bool cut_regions(struct oktopk *o, struct ss_error *error) {
   memset(o->given, 0, P * sizeof *o->given);
   if (!ss_reduce_scatter_ring(play, &cuts, part, error)) return false;
   for (uint32_t j = 0; j < P; j++) part[j].origin = j;
-  if (!ss_allgather_numbers(play, part, P, ss_allgather_ring, sum, error)) return false;
+  if (!ss_allgather_numbers(play, part, ss_allgather_ring, sum, error)) return false;
   set_regions(o, sum);
   return true;
 }
@@ -260,7 +255,7 @@ static bool share_sizes(struct oktopk *o, struct ss_error *error) {
     part[j].numbers = &o->regions.aggregate[j].count;
     part[j].kind = SS_CHUNK_NUMBERS;
   }
-  if (!ss_allgather_numbers(o->run->play, part, P, ss_allgather_bruck, o->upto + 1, error)) return false;
+  if (!ss_allgather_numbers(o->run->play, part, ss_allgather_bruck, o->upto + 1, error)) return false;
   o->upto[0] = 0;
   for (uint32_t j = 0; j < P; j++) o->upto[j + 1] += o->upto[j];
   return true;

@@ -92,10 +92,10 @@ static bool pull_rows(struct ps *ps, struct ss_error *error) {
   struct ss_play *play = ps->run->play;
   struct ss_owners *o = &ps->owners;
   struct ss_exchange x = {.context = ps, .give = give_rows, .wire = o->pull, .receipts = &o->pulled};
-  if (!ss_announce_sizes(play, &o->everyone, error)) return false;
+  if (!ss_announce_sizes(play, error)) return false;
   if (o->servers) return ss_fan_out(play, &x, error);
   for (uint32_t r = 0; play->payloads && r < o->parts; r++) ss_receipts_add_run(play, &o->pulled, r, r, 1);
-  return ss_pairwise(play, &o->everyone, &x, error);
+  return ss_pairwise(play, &x, error);
 }
 
 /* The owners in turn. */
@@ -104,14 +104,14 @@ static bool pull_broadcast(struct ps *ps, struct ss_error *error) {
   struct ss_owners *o = &ps->owners;
   struct ss_chunk *held = ss_arena_alloc(run->play->arena, run->ranks, sizeof *held);
   if (!held) return ss_fail_memory(error, "broadcasting parts");
-  if (!ss_announce_sizes(run->play, &o->everyone, error)) return false;
+  if (!ss_announce_sizes(run->play, error)) return false;
   for (uint32_t j = 0; j < o->parts; j++) {
     for (uint32_t r = 0; r < run->ranks; r++) {
       held[r] = o->aggregate[j];
       if (run->play->payloads && r != j) held[r].count = 0;
     }
-    bool ok = ps->pull == BROADCAST_BINOMIAL ? ss_broadcast_binomial(run->play, &o->everyone, j, o->pull, held, error)
-                                             : ss_broadcast_scatter(run->play, &o->everyone, j, o->pull, held, error);
+    bool ok = ps->pull == BROADCAST_BINOMIAL ? ss_broadcast_binomial(run->play, j, o->pull, held, error)
+                                             : ss_broadcast_scatter(run->play, j, o->pull, held, error);
     if (run->play->payloads) ss_receipts_add_run(run->play, &o->pulled, j, j, 1);
     for (uint32_t r = 0; ok && run->play->payloads && r < run->ranks; r++)
       if (r != j && ss_run_resident(run, r)) ok = ss_owners_got(o, r, j, &held[r], error);

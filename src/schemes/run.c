@@ -62,14 +62,10 @@ void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t uni
                    (unsigned long long)chunk->high);
 }
 
-bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss_chunk *sum, struct ss_error *error) {
-  struct ss_chunk shared = {0};
+bool ss_run_joined(struct ss_run *run, struct ss_gather *gather, struct ss_chunk *sum, struct ss_error *error) {
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
-    if (!ss_receipts_sum(run->play,
-                         &(struct ss_received){&gather->receipts, gather->block, run->low, run->high, &shared}, r,
-                         sum, error))
-      return false;
+    if (!ss_gather_sum(run->play, gather, r, sum, error)) return false;
     ss_run_sparse(run, r, sum, 0, NULL);
   }
   return true;
@@ -79,12 +75,11 @@ bool ss_run_joined(struct ss_run *run, const struct ss_gather *gather, struct ss
 
 bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss_chunk *block, ss_allgather *how,
                    struct ss_error *error) {
-  if (!ss_announce_sizes(run->play, &gather->groups, error)) return false;
-  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(gather, 0, r, &block[r]);
-  return ss_gather_seal(run->play, gather, error) && how(run->play, gather, error);
+  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(gather, r, &block[r]);
+  return ss_announce_sizes(run->play, error) && ss_gather_play(run->play, gather, how, error);
 }
 
-bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct ss_error *error) {
+bool ss_run_gathered(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
   struct ss_chunk sum = {0};
   if (!ss_run_joined(run, gather, &sum, error)) return false;
   uint64_t moved = ss_wire_bytes(&run->coo, &sum);
@@ -96,7 +91,7 @@ bool ss_run_gathered(struct ss_run *run, const struct ss_gather *gather, struct 
 bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
                       struct ss_error *error) {
   struct ss_gather gather;
-  if (!ss_gather_open(&gather, ss_everyone(run->ranks), wire, error)) return false;
+  if (!ss_gather_open(&gather, run->ranks, wire, run->low, run->high, error)) return false;
   const bool ok = ss_run_gather(run, &gather, block, how, error) &&
                   (!run->play->payloads || ss_run_gathered(run, &gather, error));
   ss_gather_close(&gather);

@@ -17,15 +17,9 @@ uint64_t ss_run_k(const struct ss_run *run) {
 }
 
 bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
-  struct ss_chunk both[2] = {run->own[rank], run->state->residual[rank]};
-  *out = both[0];
-  if (both[1].count == 0) return true;
-  if (!ss_sum_values(&(struct ss_operands){both, 2, run->low, run->high}, run->play->arena, &run->play->scratch, out,
-                     error))
-    return false;
-  out->origin = rank;
-  out->width = out->stride = 1;
-  return true;
+  const struct ss_chunk *residual = &run->state->residual[rank];
+  *out = run->own[rank];
+  return residual->count == 0 || ss_play_add(run->play, rank, NULL, out, residual, error);
 }
 
 bool ss_run_select(struct ss_run *run, uint32_t rank, uint64_t k, struct ss_chunk *copy, struct ss_chunk *selected,

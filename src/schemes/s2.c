@@ -181,13 +181,8 @@ static bool run_s2(struct ss_run *run, struct ss_error *error) {
   s.first_row = run->low / s.width;
   s.rows = run->high > run->low ? (run->high - 1) / s.width - s.first_row + 1 : 0;
   s.bytes = (s.rows + 7) / 8;
-  s.sum = (struct ss_dense_sum){.groups = ss_everyone(run->ranks),
-                                .wire = &s.wire,
-                                .units = run->ranks,
-                                .context = &s,
-                                .range = range,
-                                .add = add,
-                                .give = give};
+  s.sum = (struct ss_dense_sum){
+      .wire = &s.wire, .units = run->ranks, .context = &s, .range = range, .add = add, .give = give};
   run->verdict->grain = s.sketch.hashes % 2 ? 1 : 0.5;
   s.packed = ss_arena_alloc(run->play->arena, run->ranks, sizeof *s.packed);
   SS_AUTO_FREE int64_t *buckets = ss_alloc(s.buckets, sizeof *buckets);

@@ -119,20 +119,6 @@ static bool drop_share(struct spardl *s, uint32_t rank, const struct ss_chunk *l
   return drop(s, rank, &share, error);
 }
 
-/* Endpoint `at` of the play adds `what` to a block. */
-static bool add_to(struct spardl *s, struct ss_play *play, uint32_t at, struct ss_chunk *to,
-                   const struct ss_chunk *what, struct ss_error *error) {
-  const struct ss_chunk both[2] = {*to, *what}, was = *to;
-  if (!ss_sum_values(&(struct ss_operands){both, 2, was.low, was.high}, play->arena, &s->run->play->scratch, to,
-                     error))
-    return false;
-  to->origin = was.origin;
-  to->part = was.part;
-  to->width = to->stride = 1;
-  ss_play_note_sum(play, at, &s->run->coo, both, 2, to);
-  return true;
-}
-
 /* --- Spar-Reduce-Scatter (Algorithm 1) -------------------------------------------------------------------- */
 
 /* Round with offset o = 2^(l-i): position w sends `count` blocks from w + o on. */
@@ -174,15 +160,14 @@ static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *err
     if (got->part != b || got->origin != from)
       ss_play_mismatch(x->play, "position %u received block %u of %u where block %u of %u was due", w, got->part,
                        got->origin, b, from);
-    if (!add_to(s, x->play, w, block_of(s, rank, b), got, error)) return false;
+    if (!ss_play_add(x->play, w, &s->run->coo, block_of(s, rank, b), got, error)) return false;
     if (s->after_sum && !select_own(s, rank, b, quota_of(s, b), error)) return false;
   }
   return true;
 }
 
 static bool play_srs_round(const struct srs *x, struct ss_error *error) {
-  const struct ss_groups everyone = ss_everyone(x->s->q);
-  if (!ss_announce_sizes(x->play, &everyone, error)) return false;
+  if (!ss_announce_sizes(x->play, error)) return false;
   for (uint32_t w = 0; w < x->s->q; w++)
     if (!put_blocks(x, w, error)) return false;
   if (!ss_play_messages(x->play, x->s->q, true, &x->s->run->coo, error)) return false;
@@ -220,9 +205,8 @@ static bool reduce_scatter(void *context, uint32_t team, struct ss_play *play, s
 /* Bodies for ss_groups_play, over the ranks at position w of all teams. */
 static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss_error *error) {
   struct spardl *s = context;
-  const struct ss_groups everyone = ss_everyone(s->D);
   for (uint32_t step = 1; step < s->D; step *= 2) {
-    if (!ss_announce_sizes(play, &everyone, error)) return false;
+    if (!ss_announce_sizes(play, error)) return false;
     for (uint32_t t = 0; t < s->D; t++) {
       play->given[t] = *block_of(s, t * s->q + w, w);
       play->given[t].origin = t;
@@ -238,7 +222,7 @@ static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss
       if (got->part != w || got->origin != t)
         ss_play_mismatch(play, "team %u received block %u of %u where block %u of %u was due", to, got->part,
                          got->origin, w, t);
-      if (!add_to(s, play, to, block_of(s, rank, w), got, error) ||
+      if (!ss_play_add(play, to, &s->run->coo, block_of(s, rank, w), got, error) ||
           !select_largest(s, block_of(s, rank, w), quota_of(s, w), &left, error) ||
           !drop_share(s, rank, &left, 2 * step, to % (2 * step) == 0, error))
         return false;
@@ -265,25 +249,21 @@ static void adapt_h(const struct spardl *s, struct step *x, uint64_t found, uint
 
 static bool bruck(void *context, uint32_t w, struct ss_play *play, struct ss_error *error) {
   struct spardl *s = context;
-  const struct ss_groups everyone = ss_everyone(s->D);
   struct ss_gather gather;
-  struct ss_chunk shared = {0}, sum, left;
+  struct ss_chunk sum, left, range = *block_of(s, w, w);
   const uint64_t h = (uint64_t)floor(s->steps[w].h);
-  if (!ss_gather_open(&gather, everyone, &s->run->coo, error)) return false;
+  if (!ss_gather_open(&gather, s->D, &s->run->coo, range.low, range.high, error)) return false;
   bool ok = true, adapted = false;
   for (uint32_t t = 0; ok && t < s->D; t++) {
     ok = select_own(s, t * s->q + w, w, h, error);
     block_of(s, t * s->q + w, w)->origin = t;
-    ss_gather_set(&gather, 0, t, block_of(s, t * s->q + w, w));
+    ss_gather_set(&gather, t, block_of(s, t * s->q + w, w));
   }
-  ok = ok && ss_announce_sizes(play, &everyone, error) && ss_gather_seal(play, &gather, error) &&
-       ss_allgather_bruck(play, &gather, error);
+  ok = ok && ss_announce_sizes(play, error) && ss_gather_play(play, &gather, ss_allgather_bruck, error);
   for (uint32_t t = 0; ok && t < s->D; t++) {
     struct ss_chunk *mine = block_of(s, t * s->q + w, w);
-    const struct ss_chunk was = *mine;
     if (!ss_play_resident(play, t)) continue;
-    ok = ss_receipts_sum(play, &(struct ss_received){&gather.receipts, gather.block, was.low, was.high, &shared}, t,
-                         &sum, error);
+    ok = ss_gather_sum(play, &gather, t, &sum, error);
     if (ok) ss_play_note_sum(play, t, &s->run->coo, gather.block, s->D, &sum);
     if (ok && !adapted) adapt_h(s, &s->steps[w], sum.count, quota_of(s, w)); /* all teams have the same sum */
     adapted = true;
@@ -300,22 +280,16 @@ static bool bruck(void *context, uint32_t w, struct ss_play *play, struct ss_err
 
 static bool gather_blocks(void *context, uint32_t team, struct ss_play *play, struct ss_error *error) {
   struct spardl *s = context;
-  const struct ss_groups everyone = ss_everyone(s->q);
   struct ss_gather gather;
-  struct ss_chunk shared = {0};
-  if (!ss_gather_open(&gather, everyone, &s->run->coo, error)) return false;
+  if (!ss_gather_open(&gather, s->q, &s->run->coo, s->run->low, s->run->high, error)) return false;
   for (uint32_t w = 0; w < s->q; w++) {
     struct ss_chunk block = *block_of(s, team * s->q + w, w);
     block.origin = w;
-    ss_gather_set(&gather, 0, w, &block);
+    ss_gather_set(&gather, w, &block);
   }
-  bool ok = ss_announce_sizes(play, &everyone, error) && ss_gather_seal(play, &gather, error) &&
-            ss_allgather_bruck(play, &gather, error);
+  bool ok = ss_announce_sizes(play, error) && ss_gather_play(play, &gather, ss_allgather_bruck, error);
   for (uint32_t w = 0; ok && w < s->q; w++)
-    ok = !ss_play_resident(play, w) ||
-         ss_receipts_sum(play,
-                         &(struct ss_received){&gather.receipts, gather.block, s->run->low, s->run->high, &shared}, w,
-                         &s->result[team * s->q + w], error);
+    ok = !ss_play_resident(play, w) || ss_gather_sum(play, &gather, w, &s->result[team * s->q + w], error);
   ss_gather_close(&gather);
   return ok;
 }

@@ -96,6 +96,18 @@ bool ss_play_kernels(struct ss_play *play, enum ss_charge kernel, uint32_t first
   return play->player->play(play->player, &round, error);
 }
 
+bool ss_play_add(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, struct ss_chunk *held,
+                 const struct ss_chunk *got, struct ss_error *error) {
+  const struct ss_chunk both[2] = {*held, *got}, was = *held;
+  if (!ss_chunk_sum(&(struct ss_operands){both, 2, was.low, was.high}, play->arena, &play->scratch, held, error))
+    return false;
+  held->origin = was.origin;
+  held->part = was.part;
+  held->width = held->stride = was.width;
+  if (wire) ss_play_note_sum(play, rank, wire, both, 2, held);
+  return true;
+}
+
 void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire,
                       const struct ss_chunk *operands, uint32_t count, const struct ss_chunk *sum) {
   struct ss_summing *s = &play->summing[rank];

@@ -115,6 +115,10 @@ bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, boo
  * is complete; `bytes` holds endpoints first .. first+count-1. Nothing when the device counts no kernels. */
 bool ss_play_kernels(struct ss_play *play, enum ss_charge kernel, uint32_t first, uint32_t count,
                      const uint64_t *bytes, struct ss_error *error) SS_MUST_CHECK;
+/* *held becomes its sum with `got` over its own range, all else about it stays; a sum of `rank` that is noted, where
+ * `wire` says how they travel. */
+bool ss_play_add(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, struct ss_chunk *held,
+                 const struct ss_chunk *got, struct ss_error *error) SS_MUST_CHECK;
 /* Notes that `rank` made a sum: its operands, and what came out. */
 void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire,
                       const struct ss_chunk *operands, uint32_t count, const struct ss_chunk *sum);

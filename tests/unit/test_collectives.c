@@ -125,16 +125,16 @@ static bool record(struct ss_player *player, struct ss_round *round, struct ss_e
   return r->engine.player.play(&r->engine.player, round, error);
 }
 
-/* --- a world: ranks, groups among them, a play ----------------------------------------------------------- */
+/* --- a world: ranks, all of them or some that gather, a play ------------------------------------------- */
 
-enum layout { NATURAL, SOME_RANKS, STRIDED_GROUPS, CONTIGUOUS_GROUPS, LAYOUTS };
+enum layout { NATURAL, SOME_RANKS, LAYOUTS };
 
 struct world {
   struct recorder recorder;
   struct ss_play play;
   struct ss_arena arena;
-  struct ss_groups groups;
-  uint32_t rank[4 * MOST];
+  uint32_t size, rank[MOST]; /* of those that take part, in the play */
+  enum layout layout;
   struct ss_error error;
 };
 
@@ -148,15 +148,9 @@ static struct ss_cluster bumpy_cluster(void) {
 
 static void open_world(struct world *w, uint32_t size, enum layout layout, uint32_t servers, bool payloads,
                        struct ss_cluster cluster) {
-  uint32_t count = layout == STRIDED_GROUPS ? 3 : layout == CONTIGUOUS_GROUPS ? 2 : 1;
-  uint32_t ranks = layout == SOME_RANKS ? 2 * size + 1 : count * size;
-  *w = (struct world){.groups = {.count = count, .size = size}};
-  for (uint32_t g = 0; g < count; g++)
-    for (uint32_t p = 0; p < size; p++)
-      w->rank[g * size + p] = layout == SOME_RANKS       ? 2 * p + 1
-                              : layout == STRIDED_GROUPS ? p * count + g
-                                                         : g * size + p;
-  if (layout != NATURAL) w->groups.rank = w->rank;
+  uint32_t ranks = layout == SOME_RANKS ? 2 * size + 1 : size;
+  *w = (struct world){.size = size, .layout = layout};
+  for (uint32_t p = 0; p < size; p++) w->rank[p] = layout == SOME_RANKS ? 2 * p + 1 : p;
   w->recorder.player.play = record;
   w->recorder.in_order = true;
   assert_true(ss_engine_open(&w->recorder.engine, &cluster, ranks, servers, &w->error));
@@ -214,49 +208,46 @@ static bool (*const gather_block[])(struct ss_play *, struct ss_gather *, struct
     ss_allgather_ring, ss_allgather_direct, ss_allgather_bruck, ss_allgather_doubling};
 
 /* A member's block carries its rank as origin, and as part a number that is no position. */
-static uint64_t block_name(const struct world *w, uint32_t group, uint32_t position) {
-  return named(ss_member(&w->groups, group, position), 7 + 2 * position);
+static uint64_t block_name(const struct world *w, uint32_t position) {
+  return named(w->rank[position], 7 + 2 * position);
 }
 /* Uniform sizes with every third size of a group, ragged otherwise. */
-static uint32_t block_rows(const struct world *w, uint32_t group, uint32_t position) {
-  return w->groups.size % 3 == 0 ? 5 : ragged(group, position);
+static uint32_t block_rows(const struct world *w, uint32_t position) {
+  return w->size % 3 == 0 ? 5 : ragged(0, position);
 }
-static void carry(struct script *s, const struct world *w, uint32_t group, uint32_t position) {
-  script_carry(s, block_name(w, group, position), coo_bytes(block_rows(w, group, position)));
+static void carry(struct script *s, const struct world *w, uint32_t position) {
+  script_carry(s, block_name(w, position), coo_bytes(block_rows(w, position)));
 }
 
 static void script_ring(struct script *s, const struct world *w) {
-  uint32_t P = w->groups.size;
+  uint32_t P = w->size;
   for (uint32_t step = 1; step < P; step++, s->rounds++)
-    for (uint32_t g = 0; g < w->groups.count; g++)
-      for (uint32_t r = 0; r < P; r++) {
-        script_say(s, ss_member(&w->groups, g, r), ss_member(&w->groups, g, (r + 1) % P), true, 0);
-        carry(s, w, g, (r + P - step + 1) % P);
-      }
+    for (uint32_t r = 0; r < P; r++) {
+      script_say(s, w->rank[r], w->rank[(r + 1) % P], true, 0);
+      carry(s, w, (r + P - step + 1) % P);
+    }
 }
 
 static void script_direct(struct script *s, const struct world *w) {
-  uint32_t P = w->groups.size;
+  uint32_t P = w->size;
   for (uint32_t step = 1; step < P; step++, s->rounds++)
-    for (uint32_t g = 0; g < w->groups.count; g++)
-      for (uint32_t r = 0; r < P; r++) {
-        script_say(s, ss_member(&w->groups, g, r), ss_member(&w->groups, g, (r + step) % P), step == 1, 0);
-        carry(s, w, g, r);
-      }
+    for (uint32_t r = 0; r < P; r++) {
+      script_say(s, w->rank[r], w->rank[(r + step) % P], step == 1, 0);
+      carry(s, w, r);
+    }
 }
 
 /* Each keeps a list of what it holds, its own first, and appends what comes. */
 static void script_bruck(struct script *s, const struct world *w) {
-  uint32_t P = w->groups.size, list[MOST][MOST], held = 1;
+  uint32_t P = w->size, list[MOST][MOST], held = 1;
   for (uint32_t r = 0; r < P; r++) list[r][0] = r;
   for (uint32_t t = 0; held < P; t++, s->rounds++) {
     uint32_t first = held < P - held ? held : P - held;
     assert_int_equal(held, 1u << t);
-    for (uint32_t g = 0; g < w->groups.count; g++)
-      for (uint32_t r = 0; r < P; r++) {
-        script_say(s, ss_member(&w->groups, g, r), ss_member(&w->groups, g, (r + P - (1u << t)) % P), true, 0);
-        for (uint32_t i = 0; i < first; i++) carry(s, w, g, list[r][i]);
-      }
+    for (uint32_t r = 0; r < P; r++) {
+      script_say(s, w->rank[r], w->rank[(r + P - (1u << t)) % P], true, 0);
+      for (uint32_t i = 0; i < first; i++) carry(s, w, list[r][i]);
+    }
     for (uint32_t r = 0; r < P; r++) memcpy(&list[r][held], list[(r + (1u << t)) % P], first * sizeof(uint32_t));
     held += first;
   }
@@ -272,79 +263,73 @@ static uint32_t core_of(uint32_t P, uint32_t *core) {
   return Q;
 }
 
-static void carry_set(struct script *s, const struct world *w, uint32_t group, uint64_t set) {
-  for (uint32_t b = 0; b < w->groups.size; b++)
-    if (set >> b & 1) carry(s, w, group, b);
+static void carry_set(struct script *s, const struct world *w, uint64_t set) {
+  for (uint32_t b = 0; b < w->size; b++)
+    if (set >> b & 1) carry(s, w, b);
 }
 
 static void script_doubling(struct script *s, const struct world *w) {
-  uint32_t P = w->groups.size, core[MOST], Q = core_of(P, core), q = P - Q;
+  uint32_t P = w->size, core[MOST], Q = core_of(P, core), q = P - Q;
   uint64_t held[MOST] = {0}, before[MOST];
   for (uint32_t r = 0; r < P; r++) held[r] = UINT64_C(1) << r;
-  for (uint32_t g = 0; q > 0 && g < w->groups.count; g++)
-    for (uint32_t even = 0; even < 2 * q; even += 2) {
-      script_say(s, ss_member(&w->groups, g, even), ss_member(&w->groups, g, even + 1), true, 0);
-      carry_set(s, w, g, held[even]);
-    }
+  for (uint32_t even = 0; even < 2 * q; even += 2) {
+    script_say(s, w->rank[even], w->rank[even + 1], true, 0);
+    carry_set(s, w, held[even]);
+  }
   for (uint32_t even = 0; even < 2 * q; even += 2) held[even + 1] |= held[even];
   s->rounds += q > 0;
   for (uint32_t t = 0; 1u << t < Q; t++, s->rounds++) {
     memcpy(before, held, sizeof before);
-    for (uint32_t g = 0; g < w->groups.count; g++)
-      for (uint32_t p = 0; p < Q; p++) {
-        uint32_t from = core[p], to = core[p ^ 1u << t];
-        script_say(s, ss_member(&w->groups, g, from), ss_member(&w->groups, g, to), true, 0);
-        carry_set(s, w, g, before[from]);
-        held[to] |= before[from];
-      }
-  }
-  for (uint32_t g = 0; q > 0 && g < w->groups.count; g++)
-    for (uint32_t even = 0; even < 2 * q; even += 2) {
-      script_say(s, ss_member(&w->groups, g, even + 1), ss_member(&w->groups, g, even), true, 0);
-      carry_set(s, w, g, held[even + 1] & ~(UINT64_C(1) << even));
+    for (uint32_t p = 0; p < Q; p++) {
+      uint32_t from = core[p], to = core[p ^ 1u << t];
+      script_say(s, w->rank[from], w->rank[to], true, 0);
+      carry_set(s, w, before[from]);
+      held[to] |= before[from];
     }
+  }
+  for (uint32_t even = 0; even < 2 * q; even += 2) {
+    script_say(s, w->rank[even + 1], w->rank[even], true, 0);
+    carry_set(s, w, held[even + 1] & ~(UINT64_C(1) << even));
+  }
   s->rounds += q > 0;
 }
 
 static void (*const gather_script[])(struct script *, const struct world *) = {script_ring, script_direct,
                                                                                script_bruck, script_doubling};
 
-/* Rounds and messages of one group; the bytes are those of everyone getting every other's block once. */
+/* Rounds and messages; the bytes are those of everyone getting every other's block once. */
 static void check_gather_totals(const struct world *w, enum gather which) {
   const struct script *s = &w->recorder.script;
-  uint32_t P = w->groups.size, L = 0, rounds = P - 1, messages = P * (P - 1);
+  uint32_t P = w->size, L = 0, rounds = P - 1, messages = P * (P - 1);
   while (2u << L <= P) L++;
   uint32_t Q = 1u << L, q = P - Q, f = q > 0;
   if (which == BRUCK) rounds = ceil_log2(P), messages = P * rounds;
   if (which == DOUBLING) rounds = L + 2 * f, messages = L * Q + 2 * q;
   uint64_t bytes = 0, wanted = 0;
   for (uint32_t i = 0; i < s->count; i++) bytes += s->message[i].bytes;
-  for (uint32_t g = 0; g < w->groups.count; g++)
-    for (uint32_t p = 0; p < P; p++) wanted += (P - 1) * coo_bytes(block_rows(w, g, p));
+  for (uint32_t p = 0; p < P; p++) wanted += (P - 1) * coo_bytes(block_rows(w, p));
   assert_int_equal(s->rounds, rounds);
-  assert_int_equal(s->count, w->groups.count * messages);
+  assert_int_equal(s->count, messages);
   assert_int_equal(bytes, wanted);
 }
 
 static void open_gather(struct world *w, struct ss_gather *gather, const struct ss_wire *wire) {
-  assert_true(ss_gather_open(gather, w->groups, wire, &w->error));
-  for (uint32_t g = 0; g < w->groups.count; g++)
-    for (uint32_t p = 0; p < w->groups.size; p++) {
-      uint64_t name = block_name(w, g, p);
-      struct ss_chunk block =
-          some_chunk(w->play.payloads, block_rows(w, g, p), (uint32_t)(name >> 32), (uint32_t)name);
-      ss_gather_set(gather, g, p, &block);
-    }
-  assert_true(ss_gather_seal(&w->play, gather, &w->error));
+  assert_true(ss_gather_open(gather, w->size, wire, 0, ROWS, &w->error));
+  if (w->layout == SOME_RANKS) gather->rank = w->rank;
+  for (uint32_t p = 0; p < w->size; p++) {
+    uint64_t name = block_name(w, p);
+    struct ss_chunk block = some_chunk(w->play.payloads, block_rows(w, p), (uint32_t)(name >> 32), (uint32_t)name);
+    ss_gather_set(gather, p, &block);
+  }
 }
 
 static void check_everyone_holds_everything(struct world *w, const struct ss_gather *gather) {
-  uint32_t P = w->groups.size;
+  uint32_t P = w->size;
   assert_int_equal(w->play.mismatches, 0);
-  for (uint32_t r = 0; r < w->groups.count * P; r++) {
+  for (uint32_t r = 0; r < P; r++) {
     assert_true(ss_receipts_regular(&gather->receipts, r));
     for (uint32_t b = 0; b < P; b++) {
-      const struct ss_chunk *sent = &gather->block[r / P * 2 * P + b];
+      const struct ss_chunk *sent = &gather->block[b];
       assert_ptr_equal(ss_receipts_held(&gather->receipts, r, b, sent), sent);
     }
   }
@@ -357,7 +342,7 @@ static double play_gather(enum gather which, uint32_t size, enum layout layout, 
   open_world(&w, size, layout, 0, payloads, bumpy_cluster());
   w.recorder.in_order = which != DOUBLING;
   open_gather(&w, &gather, &coo);
-  assert_true(gather_block[which](&w.play, &gather, &w.error));
+  assert_true(ss_gather_play(&w.play, &gather, gather_block[which], &w.error));
   gather_script[which](&wanted, &w);
   for (uint32_t i = 0; which == DOUBLING && i < wanted.count; i++)
     qsort(wanted.message[i].block, wanted.message[i].blocks, sizeof(uint64_t), by_number);
@@ -405,7 +390,7 @@ static void gathers_take_copies(void **state) {
       open_world(&w, size, NATURAL, 0, true, bumpy_cluster());
       w.recorder.meddle = copy_payloads;
       open_gather(&w, &gather, &coo);
-      assert_true(gather_block[which](&w.play, &gather, &w.error));
+      assert_true(ss_gather_play(&w.play, &gather, gather_block[which], &w.error));
       check_everyone_holds_everything(&w, &gather);
       ss_gather_close(&gather);
       close_world(&w);
@@ -427,7 +412,7 @@ static void what_comes_altered_is_passed_on_altered(void **state) {
   open_world(&w, 6, NATURAL, 0, true, bumpy_cluster()); /* a ring: 0 -> 1 is the only way block 0 takes */
   w.recorder.meddle = alter_the_first_message;
   open_gather(&w, &gather, &coo);
-  assert_true(ss_allgather_ring(&w.play, &gather, &w.error));
+  assert_true(ss_gather_play(&w.play, &gather, ss_allgather_ring, &w.error));
   for (uint32_t r = 0; r < 6; r++) {
     const struct ss_chunk *held = ss_receipts_held(&gather.receipts, r, 0, &gather.block[0]);
     assert_ptr_equal(held->marks, r == 0 ? some_marks : other_marks);
@@ -456,7 +441,7 @@ static void gathers_see_swapped_blocks(void **state) {
       open_world(&w, size, NATURAL, 0, true, bumpy_cluster());
       w.recorder.meddle = swap_two_messages;
       open_gather(&w, &gather, &coo);
-      assert_true(gather_block[which](&w.play, &gather, &w.error));
+      assert_true(ss_gather_play(&w.play, &gather, gather_block[which], &w.error));
       assert_true(w.play.mismatches > 0);
       ss_gather_close(&gather);
       close_world(&w);
@@ -482,16 +467,16 @@ static void gathers_say_what_receivers_know(void **state) {
   for (enum gather which = 0; which < GATHERS; which++)
     for (enum layout layout = 0; layout < LAYOUTS; layout++) {
       struct ss_gather gather;
-      struct ss_chunk known[2 * 3 * 7];
+      struct ss_chunk known[2 * 7];
       open_world(&w, 7, layout, 0, true, bumpy_cluster());
       w.recorder.meddle = see_known;
       open_gather(&w, &gather, &values_only);
-      for (uint32_t i = 0; i < 2 * 7 * w.groups.count; i++) {
+      for (uint32_t i = 0; i < 2 * 7; i++) {
         known[i] = gather.block[i];
         known[i].part = 99;
       }
       gather.known = known;
-      assert_true(gather_block[which](&w.play, &gather, &w.error));
+      assert_true(ss_gather_play(&w.play, &gather, gather_block[which], &w.error));
       check_everyone_holds_everything(&w, &gather);
       ss_gather_close(&gather);
       close_world(&w);
@@ -502,13 +487,13 @@ static void sizes_are_announced_by_bruck(void **state) {
   (void)state;
   static struct world w;
   for (uint32_t size = 1; size <= ALL_SIZES; size++)
-    for (enum layout layout = 0; layout < LAYOUTS; layout++) {
+    for (int payloads = 0; payloads < 2; payloads++) {
       struct script wanted = {0};
-      open_world(&w, size, layout, 0, layout % 2, bumpy_cluster());
-      assert_true(ss_announce_sizes(&w.play, &w.groups, &w.error));
+      open_world(&w, size, NATURAL, 0, payloads, bumpy_cluster());
+      assert_true(ss_announce_sizes(&w.play, &w.error));
       assert_int_equal(w.recorder.script.rounds, 0); /* "sizes": "free" */
       w.play.exchange_sizes = true;
-      assert_true(ss_announce_sizes(&w.play, &w.groups, &w.error));
+      assert_true(ss_announce_sizes(&w.play, &w.error));
       script_bruck(&wanted, &w);
       for (uint32_t i = 0; i < wanted.count; i++) wanted.message[i].bytes = UINT64_C(8) * wanted.message[i].blocks;
       check_script(&w.recorder.script, &wanted, false, "sizes", size);
@@ -535,10 +520,6 @@ static bool give_chunk(void *context, uint32_t from, uint32_t to, struct ss_chun
 enum exchange { PAIRWISE, FAN_IN, FAN_OUT, SCATTER, EXCHANGES };
 static const char *const exchange_name[] = {"pairwise exchange", "fan-in", "fan-out", "scatter"};
 
-static uint32_t at_position(const struct world *w, uint32_t p) {
-  return ss_member(&w->groups, 0, p);
-}
-
 static void say_exchange(struct script *s, bool uniform, uint32_t from, uint32_t to, uint32_t sender,
                          uint32_t receiver, bool dependent) {
   script_say(s, sender, receiver, dependent, 0);
@@ -547,23 +528,22 @@ static void say_exchange(struct script *s, bool uniform, uint32_t from, uint32_t
 
 static void script_exchange(struct script *s, const struct world *w, enum exchange which, uint32_t owner,
                             bool uniform) {
-  uint32_t P = w->groups.size, S = w->play.servers;
+  uint32_t P = w->size, S = w->play.servers;
   for (uint32_t t = 1; which == PAIRWISE && t < P; t++, s->rounds++)
-    for (uint32_t r = 0; r < P; r++)
-      say_exchange(s, uniform, r, (r + t) % P, at_position(w, r), at_position(w, (r + t) % P), t == 1);
+    for (uint32_t r = 0; r < P; r++) say_exchange(s, uniform, r, (r + t) % P, r, (r + t) % P, t == 1);
   for (uint32_t t = 0; which == FAN_IN && t < P; t++, s->rounds++)
     for (uint32_t i = 0; i < S; i++) say_exchange(s, uniform, (i + t) % P, i, (i + t) % P, P + i, t == 0);
   for (uint32_t t = 0; which == FAN_OUT && t < P; t++, s->rounds++)
     for (uint32_t i = 0; i < S; i++) say_exchange(s, uniform, i, (i + t) % P, P + i, (i + t) % P, t == 0);
   for (uint32_t t = 1; which == SCATTER && t < P; t++, s->rounds++)
-    say_exchange(s, uniform, owner, (owner + t) % P, at_position(w, owner), at_position(w, (owner + t) % P), t == 1);
+    say_exchange(s, uniform, owner, (owner + t) % P, owner, (owner + t) % P, t == 1);
 }
 
 static void play_block(struct world *w, enum exchange which, uint32_t owner, struct ss_exchange *x) {
-  if (which == PAIRWISE) assert_true(ss_pairwise(&w->play, &w->groups, x, &w->error));
+  if (which == PAIRWISE) assert_true(ss_pairwise(&w->play, x, &w->error));
   if (which == FAN_IN) assert_true(ss_fan_in(&w->play, x, &w->error));
   if (which == FAN_OUT) assert_true(ss_fan_out(&w->play, x, &w->error));
-  if (which == SCATTER) assert_true(ss_scatter(&w->play, &w->groups, owner, x, &w->error));
+  if (which == SCATTER) assert_true(ss_scatter(&w->play, owner, x, &w->error));
 }
 
 /* Every receiver has what each of its senders has for it, and nothing else. */
@@ -580,14 +560,13 @@ static void check_exchanged(const struct world *w, enum exchange which, uint32_t
 
 enum mode { PAYLOADS, COUNTS, UNIFORM };
 
-static double play_exchange(enum exchange which, uint32_t size, enum layout layout, uint32_t servers, enum mode mode,
-                            bool even) {
+static double play_exchange(enum exchange which, uint32_t size, uint32_t servers, enum mode mode, bool even) {
   static struct world w;
   uint32_t owner = size / 3;
   bool served = which == FAN_IN || which == FAN_OUT;
   struct ss_receipts receipts;
   struct script wanted = {0};
-  open_world(&w, size, layout, served ? servers : 0, mode == PAYLOADS, bumpy_cluster());
+  open_world(&w, size, NATURAL, served ? servers : 0, mode == PAYLOADS, bumpy_cluster());
   assert_true(
       ss_receipts_open(&receipts, which == FAN_IN ? servers : size, which == FAN_OUT ? servers : size, &w.error));
   struct giver giver = {.w = &w, .uniform = even};
@@ -606,29 +585,23 @@ static double play_exchange(enum exchange which, uint32_t size, enum layout layo
 static void exchanges_follow_their_definitions(void **state) {
   (void)state;
   for (enum exchange which = 0; which < EXCHANGES; which++)
-    for (uint32_t size = 1; size <= ALL_SIZES; size++) {
-      bool served = which == FAN_IN || which == FAN_OUT;
-      for (uint32_t variant = 0; variant < 3; variant++) {
-        enum layout layout = served || variant == 0 ? NATURAL : SOME_RANKS;
+    for (uint32_t size = 1; size <= ALL_SIZES; size++)
+      for (uint32_t variant = 0; variant < (which == FAN_IN || which == FAN_OUT ? 3 : 1); variant++) {
         uint32_t servers = variant == 0 ? 1 : variant == 1 ? size : size / 2 + 1;
-        double with = play_exchange(which, size, layout, servers, PAYLOADS, false);
-        assert_true(with == play_exchange(which, size, layout, servers, COUNTS, false));
-        with = play_exchange(which, size, layout, servers, PAYLOADS, true);
-        assert_true(with == play_exchange(which, size, layout, servers, COUNTS, true));
+        double with = play_exchange(which, size, servers, PAYLOADS, false);
+        assert_true(with == play_exchange(which, size, servers, COUNTS, false));
+        with = play_exchange(which, size, servers, PAYLOADS, true);
+        assert_true(with == play_exchange(which, size, servers, COUNTS, true));
       }
-    }
 }
 
 /* "`give` is not asked": there is none. */
 static void uniform_exchanges_ask_for_no_chunks(void **state) {
   (void)state;
   for (enum exchange which = 0; which < EXCHANGES; which++)
-    for (uint32_t size = 1; size <= ALL_SIZES; size += 3) {
-      bool served = which == FAN_IN || which == FAN_OUT;
-      for (enum layout layout = NATURAL; layout <= (served ? NATURAL : SOME_RANKS); layout++)
-        assert_true(play_exchange(which, size, layout, size / 2 + 1, UNIFORM, true) ==
-                    play_exchange(which, size, layout, size / 2 + 1, PAYLOADS, true));
-    }
+    for (uint32_t size = 1; size <= ALL_SIZES; size += 3)
+      assert_true(play_exchange(which, size, size / 2 + 1, UNIFORM, true) ==
+                  play_exchange(which, size, size / 2 + 1, PAYLOADS, true));
 }
 
 static struct ss_chunk known_rows;
@@ -666,11 +639,11 @@ static void exchanges_end_when_a_chunk_cannot_be_made(void **state) {
   struct giver giver = {.w = &w, .fails_for = 2};
   struct ss_exchange x = {.context = &giver, .give = give_chunk, .wire = &coo};
   open_world(&w, 5, NATURAL, 3, false, bumpy_cluster());
-  assert_false(ss_pairwise(&w.play, &w.groups, &x, &w.error));
+  assert_false(ss_pairwise(&w.play, &x, &w.error));
   assert_string_equal(w.error.text, "nothing to give");
   assert_false(ss_fan_in(&w.play, &x, &w.error));
   assert_false(ss_fan_out(&w.play, &x, &w.error));
-  assert_false(ss_scatter(&w.play, &w.groups, 0, &x, &w.error));
+  assert_false(ss_scatter(&w.play, 0, &x, &w.error));
   assert_int_equal(w.error.status, SS_MACHINE);
   close_world(&w);
 }
@@ -696,24 +669,24 @@ static void exchanges_see_swapped_payloads(void **state) {
 
 /* The reduction to position 0 and its reverse; positions count from the root. */
 static void script_broadcast(struct script *s, const struct world *w, uint32_t root, uint64_t bytes, uint64_t block) {
-  uint32_t P = w->groups.size;
+  uint32_t P = w->size;
   for (uint32_t t = ceil_log2(P); t-- > 0; s->rounds++)
     for (uint32_t p = 0; p < P; p++)
       for (uint32_t v = 0; v < P; v++) {
         if (v % (2u << t) != 1u << t || (v - (1u << t) + root) % P != p) continue;
-        script_say(s, at_position(w, p), at_position(w, (v + root) % P), true, 0);
+        script_say(s, p, (v + root) % P, true, 0);
         script_carry(s, block, bytes);
       }
 }
 
-static double play_broadcast(uint32_t size, enum layout layout, uint32_t root, bool payloads) {
+static double play_broadcast(uint32_t size, uint32_t root, bool payloads) {
   static struct world w;
   struct ss_chunk held[MOST];
   struct script wanted = {0};
   uint32_t rows = ragged(size, root);
-  open_world(&w, size, layout, 0, payloads, bumpy_cluster());
+  open_world(&w, size, NATURAL, 0, payloads, bumpy_cluster());
   for (uint32_t p = 0; p < size; p++) held[p] = some_chunk(payloads && p == root, rows, root, 6);
-  assert_true(ss_broadcast_binomial(&w.play, &w.groups, root, &coo, held, &w.error));
+  assert_true(ss_broadcast_binomial(&w.play, root, &coo, held, &w.error));
   script_broadcast(&wanted, &w, root, coo_bytes(rows), named(root, 6));
   check_script(&w.recorder.script, &wanted, payloads, "broadcast", size);
   assert_int_equal(w.play.mismatches, 0);
@@ -727,8 +700,7 @@ static void broadcasts_follow_their_definition(void **state) {
   (void)state;
   for (uint32_t size = 1; size <= ALL_SIZES; size++)
     for (uint32_t root = 0; root < size; root += 1 + size / 7)
-      for (enum layout layout = NATURAL; layout <= SOME_RANKS; layout++)
-        assert_true(play_broadcast(size, layout, root, true) == play_broadcast(size, layout, root, false));
+      assert_true(play_broadcast(size, root, true) == play_broadcast(size, root, false));
 }
 
 /* --- dense sums ------------------------------------------------------------------------------------------ */
@@ -750,10 +722,9 @@ static float value_at(uint32_t rank, uint64_t row, uint32_t column) {
   return ss_contribution_value(ss_contribution(rank, row, 0), column);
 }
 
-static bool give_units(void *context, uint32_t position, struct ss_arena *arena, struct ss_chunk *out,
+static bool give_units(void *context, uint32_t rank, struct ss_arena *arena, struct ss_chunk *out,
                        struct ss_error *error) {
   const struct dense_world *d = context;
-  uint32_t rank = at_position(d->w, position);
   struct ss_chunk chunk = *out;
   const uint32_t first = chunk.part, count = (uint32_t)chunk.count;
   (void)error;
@@ -776,7 +747,7 @@ static bool give_units(void *context, uint32_t position, struct ss_arena *arena,
 
 /* The plain sum over all members, unit by unit and row by row. */
 static void check_sum(const struct dense_world *d, const struct ss_chunk *got, uint32_t first, uint32_t count) {
-  uint32_t P = d->w->groups.size;
+  uint32_t P = d->w->size;
   struct ss_chunk due = ss_dense_units(&d->sum, first, count);
   assert_int_equal(got->part, first);
   assert_int_equal(got->count, count);
@@ -787,13 +758,13 @@ static void check_sum(const struct dense_world *d, const struct ss_chunk *got, u
   assert_int_equal(got->values != NULL, (d->content & VALUES) != 0);
   for (uint32_t u = 0; got->marks && u < count; u++) {
     uint64_t sum = 0;
-    for (uint32_t p = 0; p < P; p++) sum += ss_contribution(at_position(d->w, p), first + u, 0);
+    for (uint32_t p = 0; p < P; p++) sum += ss_contribution(p, first + u, 0);
     assert_true(got->marks[u] == sum);
   }
   for (uint64_t row = due.low; got->values && row < due.high; row++)
     for (uint32_t c = 0; c < WIDTH; c++) {
       float sum = 0;
-      for (uint32_t p = 0; p < P; p++) sum += value_at(at_position(d->w, p), row, c);
+      for (uint32_t p = 0; p < P; p++) sum += value_at(p, row, c);
       assert_true(got->values[(row - due.low) * WIDTH + c] == sum);
     }
 }
@@ -809,17 +780,17 @@ static void carry_units(struct script *s, const struct dense_world *d, uint64_t 
 }
 
 static void script_reduce_scatter(struct script *s, const struct dense_world *d) {
-  uint32_t P = d->w->groups.size;
+  uint32_t P = d->w->size;
   for (uint32_t step = 1; step < P; step++, s->rounds++)
     for (uint32_t r = 0; r < P; r++) {
-      script_say(s, at_position(d->w, r), at_position(d->w, (r + 1) % P), true, 0);
+      script_say(s, r, (r + 1) % P, true, 0);
       carry_units(s, d, UINT64_C(1) << (r + P - step) % P);
     }
 }
 
 static void script_fold(struct script *s, const struct dense_world *d, uint32_t q, bool in) {
   for (uint32_t i = 0; i < q; i++) {
-    script_say(s, at_position(d->w, 2 * i + !in), at_position(d->w, 2 * i + in), true, 0);
+    script_say(s, 2 * i + !in, 2 * i + in, true, 0);
     carry_units(s, d, ~UINT64_C(0));
   }
   s->rounds += q > 0;
@@ -834,13 +805,13 @@ static uint64_t half_of(uint32_t Q, uint32_t p, uint32_t step) {
 }
 
 static void script_rabenseifner(struct script *s, const struct dense_world *d) {
-  uint32_t P = d->w->groups.size, core[MOST], Q = core_of(P, core);
+  uint32_t P = d->w->size, core[MOST], Q = core_of(P, core);
   uint64_t held[MOST], before[MOST];
   script_fold(s, d, P - Q, true);
   for (uint32_t p = 0; p < Q; p++) held[p] = ~UINT64_C(0);
   for (uint32_t step = Q / 2; step > 0; step /= 2, s->rounds++)
     for (uint32_t p = 0; p < Q; p++) {
-      script_say(s, at_position(d->w, core[p]), at_position(d->w, core[p ^ step]), true, 0);
+      script_say(s, core[p], core[p ^ step], true, 0);
       carry_units(s, d, held[p] & half_of(Q, p ^ step, step));
       held[p] &= half_of(Q, p, step);
     }
@@ -848,7 +819,7 @@ static void script_rabenseifner(struct script *s, const struct dense_world *d) {
   for (uint32_t step = 1; step < Q; step *= 2, s->rounds++) {
     memcpy(before, held, sizeof before);
     for (uint32_t p = 0; p < Q; p++) {
-      script_say(s, at_position(d->w, core[p]), at_position(d->w, core[p ^ step]), true, 0);
+      script_say(s, core[p], core[p ^ step], true, 0);
       carry_units(s, d, before[p]);
       held[p ^ step] |= before[p];
     }
@@ -857,11 +828,11 @@ static void script_rabenseifner(struct script *s, const struct dense_world *d) {
 }
 
 static void script_reduce(struct script *s, const struct dense_world *d) {
-  uint32_t P = d->w->groups.size;
+  uint32_t P = d->w->size;
   for (uint32_t t = 0; t < ceil_log2(P); t++, s->rounds++)
     for (uint32_t r = 0; r < P; r++)
       if (r % (2u << t) == 1u << t) {
-        script_say(s, at_position(d->w, r), at_position(d->w, r - (1u << t)), true, 0);
+        script_say(s, r, r - (1u << t), true, 0);
         carry_units(s, d, 1);
       }
 }
@@ -870,10 +841,9 @@ static void (*const dense_script[])(struct script *, const struct dense_world *)
     script_reduce_scatter, script_rabenseifner, script_reduce};
 
 static struct dense_world dense_in(struct world *w, enum dense which, uint64_t rows, uint32_t content) {
-  uint32_t P = w->groups.size, core[MOST];
+  uint32_t P = w->size, core[MOST];
   struct dense_world d = {.w = w, .content = content};
-  d.sum = (struct ss_dense_sum){.groups = w->groups,
-                                .wire = &dense_wire,
+  d.sum = (struct ss_dense_sum){.wire = &dense_wire,
                                 .low = LOW,
                                 .high = LOW + rows,
                                 .width = WIDTH,
@@ -888,7 +858,7 @@ static struct dense_world dense_in(struct world *w, enum dense which, uint64_t r
 static void play_dense_block(struct dense_world *d, enum dense which, struct ss_chunk *held) {
   struct world *w = d->w;
   d->sum.context = d;
-  for (uint32_t p = 0; p < w->groups.size; p++) {
+  for (uint32_t p = 0; p < w->size; p++) {
     held[p] = ss_dense_units(&d->sum, 0, d->sum.units);
     if (w->play.payloads) give_units(d, p, &w->arena, &held[p], &w->error);
   }
@@ -897,12 +867,11 @@ static void play_dense_block(struct dense_world *d, enum dense which, struct ss_
   if (which == TREE) assert_true(ss_reduce_binomial(&w->play, &d->sum, held, &w->error));
 }
 
-static double play_dense(enum dense which, uint32_t size, enum layout layout, uint64_t rows, bool payloads,
-                         uint32_t content) {
+static double play_dense(enum dense which, uint32_t size, uint64_t rows, bool payloads, uint32_t content) {
   static struct world w;
   struct ss_chunk held[MOST];
   struct script wanted = {0};
-  open_world(&w, size, layout, 0, payloads, bumpy_cluster());
+  open_world(&w, size, NATURAL, 0, payloads, bumpy_cluster());
   w.recorder.in_order = false;
   struct dense_world d = dense_in(&w, which, rows, content);
   play_dense_block(&d, which, held);
@@ -920,16 +889,15 @@ static double play_dense(enum dense which, uint32_t size, enum layout layout, ui
 static void dense_sums_follow_their_definitions(void **state) {
   (void)state;
   for (enum dense which = 0; which < DENSES; which++)
-    for (uint32_t size = 1; size <= ALL_SIZES; size++)
-      for (enum layout layout = NATURAL; layout <= SOME_RANKS; layout++) {
-        const uint64_t rows[] = {UINT64_C(128) * size, 101, size / 2}; /* even shares, ragged ones, empty parts */
-        for (uint32_t i = 0; i < COUNT(rows); i++) {
-          double with = play_dense(which, size, layout, rows[i], true, MARKS);
-          assert_true(with == play_dense(which, size, layout, rows[i], false, 0));
-        }
-        play_dense(which, size, layout, 101, true, VALUES);
-        play_dense(which, size, layout, 101, true, MARKS | VALUES);
+    for (uint32_t size = 1; size <= ALL_SIZES; size++) {
+      const uint64_t rows[] = {UINT64_C(128) * size, 101, size / 2}; /* even shares, ragged ones, empty parts */
+      for (uint32_t i = 0; i < COUNT(rows); i++) {
+        double with = play_dense(which, size, rows[i], true, MARKS);
+        assert_true(with == play_dense(which, size, rows[i], false, 0));
       }
+      play_dense(which, size, 101, true, VALUES);
+      play_dense(which, size, 101, true, MARKS | VALUES);
+    }
 }
 
 /* In every round in turn two ranks get each other's payload: seen, whether or not the sum comes out right. */
@@ -993,13 +961,12 @@ static double time_of_gather(enum gather which, uint32_t P, uint64_t rows, bool 
   static struct world w;
   struct ss_gather gather;
   open_world(&w, P, NATURAL, 0, payloads, flat_cluster(ALPHA, BETA));
-  assert_true(ss_gather_open(&gather, w.groups, &coo, &w.error));
+  assert_true(ss_gather_open(&gather, P, &coo, 0, rows, &w.error));
   for (uint32_t p = 0; p < P; p++) {
     struct ss_chunk block = {.count = rows, .high = rows, .width = WIDTH, .origin = p, .part = p};
-    ss_gather_set(&gather, 0, p, &block);
+    ss_gather_set(&gather, p, &block);
   }
-  assert_true(ss_gather_seal(&w.play, &gather, &w.error));
-  assert_true(gather_block[which](&w.play, &gather, &w.error));
+  assert_true(ss_gather_play(&w.play, &gather, gather_block[which], &w.error));
   ss_gather_close(&gather);
   return close_world(&w);
 }
@@ -1052,15 +1019,14 @@ static double time_of_allreduce(enum dense which, uint32_t P, uint64_t rows, boo
       held[p] = ss_dense_units(&d.sum, 0, 1);
       held[p].origin = held[0].origin;
     }
-    assert_true(ss_broadcast_binomial(&w.play, &w.groups, 0, &dense_wire, held, &w.error));
+    assert_true(ss_broadcast_binomial(&w.play, 0, &dense_wire, held, &w.error));
     for (uint32_t p = 0; payloads && p < P; p++) check_sum(&d, &held[p], 0, 1);
   }
   if (which == RING_REDUCE_SCATTER) {
     struct ss_gather gather;
-    assert_true(ss_gather_open(&gather, w.groups, &dense_wire, &w.error));
-    for (uint32_t p = 0; p < P; p++) ss_gather_set(&gather, 0, p, &held[p]);
-    assert_true(ss_gather_seal(&w.play, &gather, &w.error));
-    assert_true(ss_allgather_ring(&w.play, &gather, &w.error));
+    assert_true(ss_gather_open(&gather, P, &dense_wire, d.sum.low, d.sum.high, &w.error));
+    for (uint32_t p = 0; p < P; p++) ss_gather_set(&gather, p, &held[p]);
+    assert_true(ss_gather_play(&w.play, &gather, ss_allgather_ring, &w.error));
     if (payloads) check_everyone_holds_everything(&w, &gather);
     ss_gather_close(&gather);
   }

@@ -1,46 +1,43 @@
 /* Reusable rounds: the building blocks of every scheme (docs/model.md, "Building blocks").
  *
- * Each runs in one or several disjoint groups of ranks of equal size at once, listed group after group. Within a
- * group a rank is known by its position. All work for any size; a group of one sends nothing. */
+ * Each is for all ranks of a play (groups of them play at once by sim/groups.h), and for any number of them; one
+ * alone sends nothing. */
 #ifndef SS_SIM_COLLECTIVES_COLLECTIVES_H
 #define SS_SIM_COLLECTIVES_COLLECTIVES_H
 
 #include "sim/collectives/receipts.h"
 
-struct ss_groups {
-  uint32_t count, size;
-  const uint32_t *rank; /* rank[group * size + position]; NULL: one group of ranks 0..size-1 in order */
-};
-
-static inline struct ss_groups ss_everyone(uint32_t ranks) {
-  return (struct ss_groups){.count = 1, .size = ranks};
-}
-static inline uint32_t ss_member(const struct ss_groups *groups, uint32_t group, uint32_t position) {
-  return groups->rank ? groups->rank[group * groups->size + position] : position;
-}
-
 /* --- all-gather: every member ends with every block ------------------------------------------------------ */
 
 /* One block a member. Blocks are kept twice in a row, so that any run modulo their number is contiguous. */
 struct ss_gather {
-  struct ss_groups groups;
+  uint32_t size;
+  const uint32_t *rank; /* [size] the members, who go by their positions here; NULL: ranks 0..size-1 */
   const struct ss_wire *wire;
-  struct ss_chunk *block;       /* [groups.count * 2 * groups.size], filled for members that live here */
-  struct ss_receipts receipts;  /* receiver: group * size + position */
+  struct ss_chunk *block;       /* [2 * size], filled for members that live here */
+  struct ss_receipts receipts;  /* receiver: position */
   const struct ss_chunk *known; /* as `block`: rows that receivers hold already (SS_WIRE_VALUES), or NULL */
   uint64_t *bytes;              /* as `block`: what each takes on the wire */
-  uint64_t *upto;               /* [groups.count * (2 * size + 1)] bytes of the blocks before this one */
+  uint64_t *upto;               /* [2 * size + 1] bytes of the blocks before this one */
   bool uniform;                 /* all blocks take the same bytes */
+  uint64_t low, high;           /* rows that the blocks cover together */
+  struct ss_chunk shared;       /* their sum, once for all members that hold them as sent */
 };
 
-/* Makes room; block[] is then the caller's to set by ss_gather_set, before ss_gather_seal counts the bytes. */
-bool ss_gather_open(struct ss_gather *gather, struct ss_groups groups, const struct ss_wire *wire,
+/* Makes room; block[] is then the caller's to set by ss_gather_set, before ss_gather_play. */
+bool ss_gather_open(struct ss_gather *gather, uint32_t size, const struct ss_wire *wire, uint64_t low, uint64_t high,
                     struct ss_error *error) SS_MUST_CHECK;
-void ss_gather_set(struct ss_gather *gather, uint32_t group, uint32_t position, const struct ss_chunk *block);
-bool ss_gather_seal(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+void ss_gather_set(struct ss_gather *gather, uint32_t position, const struct ss_chunk *block);
 void ss_gather_close(struct ss_gather *gather);
 
 typedef bool ss_allgather(struct ss_play *play, struct ss_gather *gather, struct ss_error *error);
+/* Counts the blocks' bytes, and plays one of the following. */
+bool ss_gather_play(struct ss_play *play, struct ss_gather *gather, ss_allgather *how,
+                    struct ss_error *error) SS_MUST_CHECK;
+/* The sum of the blocks that the member holds. */
+bool ss_gather_sum(struct ss_play *play, struct ss_gather *gather, uint32_t position, struct ss_chunk *out,
+                   struct ss_error *error) SS_MUST_CHECK;
+
 /* Step s: r sends block (r - s + 1) mod P to r + 1. */
 bool ss_allgather_ring(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 /* Round s: r sends its own block to (r + s) mod P; the first dependent, the rest independent. */
@@ -52,20 +49,20 @@ bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *gather, struc
 
 /* All ranks learn a number each: part[ranks] are dense chunks that hold one where their rank lives here, or none,
  * which is 0. What came other than it was sent is a mismatch. */
-bool ss_allgather_numbers(struct ss_play *play, const struct ss_chunk *part, uint32_t ranks, ss_allgather *how,
-                          uint64_t *number, struct ss_error *error) SS_MUST_CHECK;
+bool ss_allgather_numbers(struct ss_play *play, const struct ss_chunk *part, ss_allgather *how, uint64_t *number,
+                          struct ss_error *error) SS_MUST_CHECK;
 /* How such numbers travel: 8 bytes each. */
 extern const struct ss_wire ss_number_wire;
 
 /* A Bruck all-gather of 8 bytes a rank that announces sizes, when the play wants it ("sizes": "exchanged"). */
-bool ss_announce_sizes(struct ss_play *play, const struct ss_groups *groups, struct ss_error *error) SS_MUST_CHECK;
+bool ss_announce_sizes(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- exchanges: every message its own payload ------------------------------------------------------------ */
 
 struct ss_exchange {
   void *context;
-  /* The chunk that `from` has for `to` (both positions, or worker and server index). In another process only its
-   * origin and part matter. */
+  /* The chunk that `from` has for `to` (ranks, or worker and server index). In another process only its origin and
+   * part matter. */
   bool (*give)(void *context, uint32_t from, uint32_t to, struct ss_chunk *out, struct ss_error *error);
   /* Rows that `to` knows it gets from `from` (SS_WIRE_VALUES), or NULL. */
   const struct ss_chunk *(*known)(void *context, uint32_t from, uint32_t to);
@@ -75,28 +72,27 @@ struct ss_exchange {
   uint64_t each;
 };
 
-/* Round s = 1..P-1: r sends to (r + s) mod P; the first dependent, the rest independent. One group. */
-bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss_exchange *exchange,
-                 struct ss_error *error) SS_MUST_CHECK;
+/* Round s = 1..P-1: r sends to (r + s) mod P; the first dependent, the rest independent. */
+bool ss_pairwise(struct ss_play *play, struct ss_exchange *exchange, struct ss_error *error) SS_MUST_CHECK;
 /* Round t = 0..P-1: server s (endpoint ranks + s) receives from worker (s + t) mod P; fan-out the other way. */
 bool ss_fan_in(struct ss_play *play, struct ss_exchange *exchange, struct ss_error *error) SS_MUST_CHECK;
 bool ss_fan_out(struct ss_play *play, struct ss_exchange *exchange, struct ss_error *error) SS_MUST_CHECK;
 /* Owner sends to owner + s mod P in round s = 1..P-1: first dependent, the rest independent. */
-bool ss_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t owner, struct ss_exchange *exchange,
+bool ss_scatter(struct ss_play *play, uint32_t owner, struct ss_exchange *exchange,
                 struct ss_error *error) SS_MUST_CHECK;
 
 /* --- trees ----------------------------------------------------------------------------------------------- */
 
-/* One group. Reversed binomial steps relative to `root`: position v = (p - root) mod P receives from v - 2^t where
- * v mod 2^(t+1) = 2^t, t falling. In the beginning every held[p] describes the root's
- * chunk (range, bytes, origin, part; the content is the root's alone), in the end it is what position p got. */
-bool ss_broadcast_binomial(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
-                           const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
+/* Reversed binomial steps relative to `root`: position v = (r - root) mod P receives from v - 2^t where v mod 2^(t+1)
+ * = 2^t, t falling. In the beginning every held[r] describes the root's chunk (range, bytes, origin, part; the
+ * content is the root's alone), in the end it is what rank r got. */
+bool ss_broadcast_binomial(struct ss_play *play, uint32_t root, const struct ss_wire *wire, struct ss_chunk *held,
+                           struct ss_error *error) SS_MUST_CHECK;
 
 /* The same by a scatter of even shares of the root's entries (root sends to root + s mod P in round s, the first
  * dependent, the rest independent) and a ring all-gather of the shares. */
-bool ss_broadcast_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t root,
-                          const struct ss_wire *wire, struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
+bool ss_broadcast_scatter(struct ss_play *play, uint32_t root, const struct ss_wire *wire, struct ss_chunk *held,
+                          struct ss_error *error) SS_MUST_CHECK;
 
 /* --- dense sums ------------------------------------------------------------------------------------------ */
 
@@ -104,7 +100,6 @@ bool ss_broadcast_scatter(struct ss_play *play, const struct ss_groups *groups, 
  * them. What travels takes the bytes of the dense rows; inside it has a proof integer a unit and/or all values, or,
  * with `lists`, only the rows that are not zero. */
 struct ss_dense_sum {
-  struct ss_groups groups; /* one group */
   const struct ss_wire *wire;
   uint64_t low, high;
   uint32_t width, units;
@@ -117,8 +112,7 @@ struct ss_dense_sum {
               struct ss_error *error);
   /* Turns the chunk of some units, without content, into what the rank contributes to them: over the same rows, and
    * the same part. Without payloads it is not asked. */
-  bool (*give)(void *context, uint32_t position, struct ss_arena *arena, struct ss_chunk *chunk,
-               struct ss_error *error);
+  bool (*give)(void *context, uint32_t rank, struct ss_arena *arena, struct ss_chunk *chunk, struct ss_error *error);
 };
 
 /* For the blocks themselves: the rows of units [first, first + count); a dependent round of dense chunks, whose

@@ -34,12 +34,6 @@ static struct ss_chunk cut(const struct ss_dense_sum *sum, const struct ss_chunk
   return view;
 }
 
-/* Message `at` brings the chunk from position to position. */
-static void put(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t from, uint32_t to, uint32_t at,
-                const struct ss_chunk *chunk) {
-  ss_play_put(play, at, ss_member(&sum->groups, 0, from), ss_member(&sum->groups, 0, to), sum->wire, chunk);
-}
-
 bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, struct ss_error *error) {
   struct ss_round round = {
       .messages = {.count = count, .from = play->from, .to = play->to, .bytes = play->bytes},
@@ -61,13 +55,7 @@ static bool add(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_
                 const struct ss_chunk *got, struct ss_error *error) {
   if (sum->add) return sum->add(held, got, play->arena, held, error);
   if (held->dense) return ss_chunk_add_dense(held, got, play->arena, held, error);
-  const struct ss_chunk both[2] = {*held, *got}, was = *held;
-  if (!ss_chunk_sum(&(struct ss_operands){both, 2, was.low, was.high}, play->arena, &play->scratch, held, error))
-    return false;
-  held->origin = was.origin;
-  held->part = was.part;
-  held->width = held->stride = was.width;
-  return true;
+  return ss_play_add(play, held->origin, NULL, held, got, error);
 }
 
 bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
@@ -84,7 +72,7 @@ bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_
 }
 
 static bool ring_without_payloads(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_error *error) {
-  uint32_t size = sum->groups.size;
+  uint32_t size = play->ranks;
   assert(size > 0);
   bool uniform = (sum->high - sum->low) % size == 0;
   struct ss_chunk first = ss_dense_units(sum, 0, 1);
@@ -105,10 +93,10 @@ static bool ring_without_payloads(struct ss_play *play, const struct ss_dense_su
 
 bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
                             struct ss_error *error) {
-  uint32_t size = sum->groups.size;
+  uint32_t size = play->ranks;
   bool counted = play->device && play->device->counted;
   for (uint32_t p = 0; p < size; p++) part[p] = ss_dense_units(sum, (p + size - 1) % size, 1);
-  if (!play->payloads && !counted && !sum->groups.rank) {
+  if (!play->payloads && !counted) {
     for (uint32_t p = 0; p < size; p++) part[p] = ss_dense_units(sum, p, 1);
     return ring_without_payloads(play, sum, error);
   }
@@ -116,13 +104,13 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
   struct ss_arena turn[2] = {{0}, {0}}, *keep = play->arena;
   bool ok = true;
   for (uint32_t p = 0; ok && play->payloads && p < size; p++)
-    if (ss_play_resident(play, ss_member(&sum->groups, 0, p))) ok = sum->give(sum->context, p, keep, &part[p], error);
+    if (ss_play_resident(play, p)) ok = sum->give(sum->context, p, keep, &part[p], error);
   for (uint32_t s = 1; ok && s < size; s++) {
     struct ss_arena *arena = s + 1 == size ? keep : &turn[s % 2];
     ss_arena_reset(&turn[s % 2]);
     for (uint32_t p = 0; p < size; p++) {
       play->given[p] = part[p];
-      put(play, sum, p, (p + 1) % size, p, &play->given[p]);
+      ss_play_put(play, p, p, (p + 1) % size, sum->wire, &play->given[p]);
     }
     play->arena = arena;
     ok = ss_dense_round(play, sum, size, error);
@@ -143,24 +131,24 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
 
 bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_gather *gather,
                        struct ss_error *error) {
-  const uint32_t size = sum->groups.size;
-  struct ss_chunk *part = ss_arena_alloc(play->arena, size, sizeof *part);
+  struct ss_chunk *part = ss_arena_alloc(play->arena, play->ranks, sizeof *part);
   *gather = (struct ss_gather){0};
   if (!part) return ss_fail_memory(error, "cutting a tensor into parts");
-  if (!ss_reduce_scatter_ring(play, sum, part, error) || !ss_gather_open(gather, sum->groups, sum->wire, error))
+  if (!ss_reduce_scatter_ring(play, sum, part, error) ||
+      !ss_gather_open(gather, play->ranks, sum->wire, sum->low, sum->high, error))
     return false;
-  for (uint32_t r = 0; r < size; r++) {
+  for (uint32_t r = 0; r < play->ranks; r++) {
     part[r].origin = r;
-    ss_gather_set(gather, 0, r, &part[r]);
+    ss_gather_set(gather, r, &part[r]);
   }
-  return ss_gather_seal(play, gather, error) && ss_allgather_ring(play, gather, error);
+  return ss_gather_play(play, gather, ss_allgather_ring, error);
 }
 
 /* The even ranks of folded pairs hand their whole tensor to the odd ones. */
 static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold, struct ss_chunk *whole,
                     struct ss_error *error) {
   if (fold.q == 0) return true;
-  for (uint32_t i = 0; i < fold.q; i++) put(play, sum, 2 * i, 2 * i + 1, i, &whole[2 * i]);
+  for (uint32_t i = 0; i < fold.q; i++) ss_play_put(play, i, 2 * i, 2 * i + 1, sum->wire, &whole[2 * i]);
   if (!ss_dense_round(play, sum, fold.q, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
     if (!ss_dense_take(play, sum, i, &whole[2 * i], &whole[2 * i + 1], error)) return false;
@@ -170,7 +158,7 @@ static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct
 static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold,
                      struct ss_chunk *whole, struct ss_error *error) {
   if (fold.q == 0) return true;
-  for (uint32_t i = 0; i < fold.q; i++) put(play, sum, 2 * i + 1, 2 * i, i, &whole[2 * i + 1]);
+  for (uint32_t i = 0; i < fold.q; i++) ss_play_put(play, i, 2 * i + 1, 2 * i, sum->wire, &whole[2 * i + 1]);
   if (!ss_play_messages(play, fold.q, true, sum->wire, error)) return false;
   for (uint32_t i = 0; play->payloads && i < fold.q; i++)
     if (ss_play_resident(play, play->to[i])) {
@@ -192,7 +180,7 @@ static bool halve(struct ss_play *play, const struct ss_dense_sum *sum, struct s
       uint32_t mine = p & ~(step - 1), theirs = mine ^ step;
       const struct ss_chunk *from = &held[ss_fold_member(fold, p)];
       play->given[p] = cut(sum, from, theirs, step);
-      put(play, sum, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step), p, &play->given[p]);
+      ss_play_put(play, p, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step), sum->wire, &play->given[p]);
     }
     if (!ss_dense_round(play, sum, fold.Q, error)) return false;
     for (uint32_t p = 0; p < fold.Q; p++) {
@@ -212,13 +200,11 @@ struct joining {
   struct ss_play *play;
   const struct ss_dense_sum *sum;
   struct ss_gather gather;
-  struct ss_chunk shared; /* of lists: what those join who hold all parts as sent */
 };
 
 static bool join_lists(struct joining *x, uint32_t p, struct ss_chunk *out, struct ss_error *error) {
-  const struct ss_received received = {&x->gather.receipts, x->gather.block, x->sum->low, x->sum->high, &x->shared};
-  if (!ss_receipts_sum(x->play, &received, p, out, error)) return false;
-  out->origin = ss_member(&x->gather.groups, 0, p);
+  if (!ss_gather_sum(x->play, &x->gather, p, out, error)) return false;
+  out->origin = x->gather.rank[p];
   out->part = 0;
   out->width = out->stride = x->sum->width;
   return true;
@@ -244,7 +230,7 @@ static bool join(struct joining *x, uint32_t p, struct ss_chunk *out, struct ss_
   }
   whole.marks = block[p].marks ? marks : NULL;
   whole.kind = block[p].kind;
-  whole.origin = ss_member(&x->gather.groups, 0, p);
+  whole.origin = x->gather.rank[p];
   whole.values = values;
   *out = whole;
   return true;
@@ -255,23 +241,25 @@ static bool double_up(struct ss_play *play, const struct ss_dense_sum *sum, stru
   SS_AUTO_FREE uint32_t *core = ss_alloc(fold.Q, sizeof *core);
   struct joining x = {.play = play, .sum = sum};
   if (!core) return ss_fail_memory(error, "numbering ranks");
-  for (uint32_t p = 0; p < fold.Q; p++) core[p] = ss_member(&sum->groups, 0, ss_fold_member(fold, p));
-  if (!ss_gather_open(&x.gather, (struct ss_groups){1, fold.Q, core}, sum->wire, error)) return false;
-  for (uint32_t p = 0; p < fold.Q; p++) ss_gather_set(&x.gather, 0, p, &whole[ss_fold_member(fold, p)]);
-  bool ok = ss_gather_seal(play, &x.gather, error) && ss_allgather_doubling(play, &x.gather, error);
+  if (!ss_gather_open(&x.gather, fold.Q, sum->wire, sum->low, sum->high, error)) return false;
+  x.gather.rank = core;
+  for (uint32_t p = 0; p < fold.Q; p++) {
+    core[p] = ss_fold_member(fold, p);
+    ss_gather_set(&x.gather, p, &whole[core[p]]);
+  }
+  bool ok = ss_gather_play(play, &x.gather, ss_allgather_doubling, error);
   for (uint32_t p = 0; ok && play->payloads && p < fold.Q; p++)
-    if (ss_play_resident(play, core[p])) ok = join(&x, p, &whole[ss_fold_member(fold, p)], error);
+    if (ss_play_resident(play, core[p])) ok = join(&x, p, &whole[core[p]], error);
   ss_gather_close(&x.gather);
   return ok;
 }
 
 bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                                struct ss_error *error) {
-  struct ss_fold fold = ss_fold_of(sum->groups.size);
+  struct ss_fold fold = ss_fold_of(play->ranks);
   if (!fold_in(play, sum, fold, whole, error) || !halve(play, sum, fold, whole, error)) return false;
   if (!double_up(play, sum, fold, whole, error)) return false;
-  for (uint32_t p = 0; p < sum->groups.size; p++)
-    if (!play->payloads || !ss_play_resident(play, ss_member(&sum->groups, 0, p)))
-      whole[p] = ss_dense_units(sum, 0, sum->units);
+  for (uint32_t p = 0; p < play->ranks; p++)
+    if (!play->payloads || !ss_play_resident(play, p)) whole[p] = ss_dense_units(sum, 0, sum->units);
   return fold_out(play, sum, fold, whole, error);
 }

@@ -1,7 +1,7 @@
 /* Exchanges, in which every message has a payload of its own: pairwise, server fan-in and fan-out, scatter. */
 #include "sim/collectives/collectives.h"
 
-/* Index of an endpoint among senders or receivers: its position, or the number of its server. */
+/* Index of an endpoint among senders or receivers: its rank, or the number of its server. */
 struct ends {
   uint32_t from, to;
 };
@@ -30,24 +30,22 @@ static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at,
          ss_receipts_add(play, x->receipts, &(struct ss_arrival){ends.to, ends.from, &play->given[at], got}, error);
 }
 
-bool ss_pairwise(struct ss_play *play, const struct ss_groups *groups, struct ss_exchange *x,
-                 struct ss_error *error) {
-  uint32_t size = groups->size;
-  for (uint32_t s = 1; s < size; s++) {
-    if (x->uniform && groups->count == 1 && !groups->rank) {
-      const struct ss_messages ahead = {.count = size, .shift = s, .each = x->each};
+bool ss_pairwise(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+  const uint32_t P = play->ranks;
+  for (uint32_t s = 1; s < P; s++) {
+    if (x->uniform) {
+      const struct ss_messages ahead = {.count = P, .shift = s, .each = x->each};
       if (!ss_play_shift(play, &ahead, s == 1, true, error)) return false;
       continue;
     }
-    for (uint32_t p = 0; p < size; p++) {
-      struct ends ends = {p, (p + s) % size};
-      play->from[p] = ss_member(groups, 0, ends.from);
-      play->to[p] = ss_member(groups, 0, ends.to);
-      if (!put(play, x, p, ends, error)) return false;
+    for (uint32_t r = 0; r < P; r++) {
+      play->from[r] = r;
+      play->to[r] = (r + s) % P;
+      if (!put(play, x, r, (struct ends){r, (r + s) % P}, error)) return false;
     }
-    if (!ss_play_exchange(play, size, s == 1, x->wire, error)) return false;
-    for (uint32_t p = 0; p < size; p++)
-      if (!take(play, x, p, (struct ends){p, (p + s) % size}, error)) return false;
+    if (!ss_play_exchange(play, P, s == 1, x->wire, error)) return false;
+    for (uint32_t r = 0; r < P; r++)
+      if (!take(play, x, r, (struct ends){r, (r + s) % P}, error)) return false;
   }
   return true;
 }
@@ -81,12 +79,11 @@ bool ss_fan_out(struct ss_play *play, struct ss_exchange *x, struct ss_error *er
   return fan(play, x, true, error);
 }
 
-bool ss_scatter(struct ss_play *play, const struct ss_groups *groups, uint32_t owner, struct ss_exchange *x,
-                struct ss_error *error) {
-  for (uint32_t s = 1; s < groups->size; s++) {
-    struct ends ends = {owner, (owner + s) % groups->size};
-    play->from[0] = ss_member(groups, 0, ends.from);
-    play->to[0] = ss_member(groups, 0, ends.to);
+bool ss_scatter(struct ss_play *play, uint32_t owner, struct ss_exchange *x, struct ss_error *error) {
+  for (uint32_t s = 1; s < play->ranks; s++) {
+    const struct ends ends = {owner, (owner + s) % play->ranks};
+    play->from[0] = ends.from;
+    play->to[0] = ends.to;
     if (!put(play, x, 0, ends, error)) return false;
     if (!ss_play_exchange(play, 1, s == 1, x->wire, error) || !take(play, x, 0, ends, error)) return false;
   }

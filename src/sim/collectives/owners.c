@@ -4,7 +4,6 @@
 
 bool ss_owners_open(struct ss_play *play, struct ss_owners *o, struct ss_error *error) {
   o->play = play;
-  o->everyone = ss_everyone(play->ranks);
   o->push_imbalance = o->pull_imbalance = NAN;
   o->aggregate = ss_arena_alloc(play->arena, o->parts, sizeof *o->aggregate);
   o->slices = ss_arena_alloc(play->arena, play->ranks, sizeof *o->slices);
@@ -25,7 +24,7 @@ uint32_t ss_owners_endpoint(const struct ss_owners *o, uint32_t part) {
 }
 
 static bool announce(struct ss_owners *o, struct ss_error *error) {
-  return !o->counted || ss_announce_sizes(o->play, &o->everyone, error);
+  return !o->counted || ss_announce_sizes(o->play, error);
 }
 
 /* --- push ----------------------------------------------------------------------------------------------- */
@@ -40,7 +39,7 @@ bool ss_owners_push(struct ss_owners *o, struct ss_error *error) {
   if (!announce(o, error)) return false;
   if (o->servers) return ss_fan_in(o->play, &x, error);
   for (uint32_t r = 0; o->play->payloads && r < o->parts; r++) ss_receipts_add_run(o->play, &o->pushed, r, r, 1);
-  return ss_pairwise(o->play, &o->everyone, &x, error);
+  return ss_pairwise(o->play, &x, error);
 }
 
 /* --- sum ------------------------------------------------------------------------------------------------ */
@@ -145,12 +144,11 @@ static bool give_sum(void *context, uint32_t part, uint32_t rank, struct ss_chun
 }
 
 /* Ranks own the parts: an all-gather of what they own. */
-static bool pull_gather(struct ss_owners *o, bool bruck, struct ss_error *error) {
+static bool pull_gather(struct ss_owners *o, ss_allgather *how, struct ss_error *error) {
   struct ss_gather gather;
-  if (!ss_gather_open(&gather, o->everyone, o->pull, error)) return false;
-  for (uint32_t j = 0; j < o->parts; j++) ss_gather_set(&gather, 0, j, &o->aggregate[j]);
-  bool ok = ss_gather_seal(o->play, &gather, error) &&
-            (bruck ? ss_allgather_bruck(o->play, &gather, error) : ss_allgather_direct(o->play, &gather, error));
+  if (!ss_gather_open(&gather, o->parts, o->pull, 0, 0, error)) return false;
+  for (uint32_t j = 0; j < o->parts; j++) ss_gather_set(&gather, j, &o->aggregate[j]);
+  bool ok = ss_gather_play(o->play, &gather, how, error);
   for (uint32_t r = 0; ok && o->play->payloads && r < o->play->ranks; r++) {
     if (!ss_play_resident(o->play, r)) continue;
     ss_receipts_add_run(o->play, &o->pulled, r, r, 1);
@@ -166,11 +164,11 @@ static bool pull_gather(struct ss_owners *o, bool bruck, struct ss_error *error)
 bool ss_owners_pull(struct ss_owners *o, struct ss_error *error) {
   struct ss_exchange x = {.context = o, .give = give_sum, .wire = o->pull, .receipts = &o->pulled};
   if (!announce(o, error)) return false;
-  return o->servers ? ss_fan_out(o->play, &x, error) : pull_gather(o, false, error);
+  return o->servers ? ss_fan_out(o->play, &x, error) : pull_gather(o, ss_allgather_direct, error);
 }
 
 bool ss_owners_pull_bruck(struct ss_owners *o, struct ss_error *error) {
-  return announce(o, error) && pull_gather(o, true, error);
+  return announce(o, error) && pull_gather(o, ss_allgather_bruck, error);
 }
 
 bool ss_owners_whole(struct ss_owners *o, uint32_t rank, uint64_t low, uint64_t high, struct ss_chunk *out,

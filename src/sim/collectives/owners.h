@@ -22,7 +22,6 @@ struct ss_owners {
 
   /* filled in by the functions below */
   struct ss_play *play;
-  struct ss_groups everyone;
   struct ss_receipts pushed;  /* receiver: part; block: rank */
   struct ss_receipts pulled;  /* receiver: rank; block: part */
   struct ss_chunk *aggregate; /* [parts] the sums, as far as they are known here */

@@ -89,16 +89,11 @@ static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t coun
   return true;
 }
 
-static bool announce(struct ss_running *x, struct ss_error *error) {
-  const struct ss_groups everyone = ss_everyone(x->play->ranks);
-  return ss_announce_sizes(x->play, &everyone, error);
-}
-
 /* --- recursive doubling --------------------------------------------------------------------------------- */
 
 static bool fold_in(struct ss_running *x, struct ss_fold fold, struct ss_chunk *before, struct ss_error *error) {
   if (fold.q == 0) return true;
-  if (!announce(x, error)) return false;
+  if (!ss_announce_sizes(x->play, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++) put(x, i, 2 * i, 2 * i + 1);
   if (!ss_play_messages(x->play, fold.q, true, x->wire, error)) return false;
   take(x, fold.q);
@@ -112,7 +107,7 @@ static bool fold_in(struct ss_running *x, struct ss_fold fold, struct ss_chunk *
 
 static bool fold_out(struct ss_running *x, struct ss_fold fold, struct ss_error *error) {
   if (fold.q == 0) return true;
-  if (!announce(x, error)) return false;
+  if (!ss_announce_sizes(x->play, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++) put(x, i, 2 * i + 1, 2 * i);
   if (!ss_play_messages(x->play, fold.q, true, x->wire, error)) return false;
   take(x, fold.q);
@@ -127,7 +122,7 @@ static bool fold_out(struct ss_running *x, struct ss_fold fold, struct ss_error 
 
 static bool double_once(struct ss_running *x, struct ss_fold fold, uint32_t step, uint32_t *family,
                         struct ss_chunk *before, struct ss_error *error) {
-  if (!announce(x, error)) return false;
+  if (!ss_announce_sizes(x->play, error)) return false;
   for (uint32_t p = 0; p < fold.Q; p++) put(x, p, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step));
   if (!ss_play_messages(x->play, fold.Q, true, x->wire, error)) return false;
   take(x, fold.Q);
@@ -160,7 +155,7 @@ bool ss_running_ring(struct ss_running *x, const struct ss_chunk *own, struct ss
   if (!before) return ss_fail_memory(error, "summing sparse gradients");
   for (uint32_t s = 1; s < P; s++) {
     x->last = s + 1 == P;
-    if (!announce(x, error)) return false;
+    if (!ss_announce_sizes(x->play, error)) return false;
     for (uint32_t r = 0; r < P; r++) put(x, r, r, (r + 1) % P);
     if (!ss_play_messages(x->play, P, true, x->wire, error)) return false;
     take(x, P);

@@ -38,7 +38,7 @@ static bool begin(struct ss_owners *o, bool incremental, struct scatter *x, stru
 }
 
 static bool announce(struct scatter *x, bool first, struct ss_error *error) {
-  return !(x->incremental || first) || !x->o->counted || ss_announce_sizes(x->play, &x->o->everyone, error);
+  return !(x->incremental || first) || !x->o->counted || ss_announce_sizes(x->play, error);
 }
 
 /* Parts [first, first + count). */
