@@ -14,6 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What a kernel of a wire format writes or reads. */
+struct coded {
+  struct ss_wire wire;
+  const struct ss_chunk *chunk;
+  const struct ss_kernel_bytes *bytes;
+};
+
 struct ss_kernel_run {
   const struct ss_kernel_input *in;
   struct ss_arena data, work; /* kept; void with each call */
@@ -25,14 +32,11 @@ struct ss_kernel_run {
   double *decoded;
   unsigned char *bytes, *flushed;
   uint64_t flush;
-  struct ss_chunk chunk; /* what the last call made */
+  struct ss_domains domains;
+  struct coded coded[SS_KERNELS];
+  enum ss_kernel_kind kernel; /* the last one called */
+  struct ss_chunk chunk;      /* what it made */
 };
-
-static const struct ss_wire bitmap = {.format = SS_WIRE_BITMAP, .value_bytes = 4, .index_bytes = 4};
-
-static struct ss_wire blocks_of(const struct ss_kernel_run *r) {
-  return (struct ss_wire){.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = r->in->block};
-}
 
 static struct ss_chunk listed(const uint32_t *rows, uint64_t count) {
   return (struct ss_chunk){.rows = rows, .count = count};
@@ -83,54 +87,20 @@ static bool hierarchical_hashing(struct ss_kernel_run *r, struct ss_error *error
                               &(struct ss_hash_output){.rows = r->rows, .offsets = r->offsets}, &tally, error);
 }
 
-static void encode(struct ss_kernel_run *r, const struct ss_wire *wire, const struct ss_chunk *chunk) {
-  ss_wire_encode(wire, chunk, r->bytes);
+static bool encode(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct coded *coded = &r->coded[r->kernel];
+  (void)error;
+  ss_wire_encode(&coded->wire, coded->chunk, r->bytes);
+  return true;
 }
 
-static bool decode(struct ss_kernel_run *r, const struct ss_wire *wire, const struct ss_chunk *like,
-                   const struct ss_kernel_bytes *bytes, struct ss_error *error) {
-  struct ss_chunk known = *like;
+static bool decode(struct ss_kernel_run *r, struct ss_error *error) {
+  const struct coded *coded = &r->coded[r->kernel];
+  struct ss_chunk known = *coded->chunk;
   known.rows = NULL;
   known.values = NULL;
-  return ss_wire_decode(wire, &known, (struct ss_encoded){bytes->at, bytes->size}, &r->work, &r->chunk, error);
-}
-
-static bool bitmap_encode(struct ss_kernel_run *r, struct ss_error *error) {
-  (void)error;
-  encode(r, &bitmap, &r->in->part[0]);
-  return true;
-}
-
-static bool bitmap_decode(struct ss_kernel_run *r, struct ss_error *error) {
-  return decode(r, &bitmap, &r->in->part[0], &r->in->bitmap, error);
-}
-
-static bool hash_bitmap_encode(struct ss_kernel_run *r, struct ss_error *error) {
-  const struct ss_domains domains = {1, &r->in->domain_size, &r->in->domain};
-  const struct ss_wire wire = {
-      .format = SS_WIRE_HASH_BITMAP, .value_bytes = 4, .index_bytes = 4, .domains = &domains};
-  (void)error;
-  encode(r, &wire, &r->in->hashed);
-  return true;
-}
-
-static bool hash_bitmap_decode(struct ss_kernel_run *r, struct ss_error *error) {
-  const struct ss_domains domains = {1, &r->in->domain_size, &r->in->domain};
-  const struct ss_wire wire = {
-      .format = SS_WIRE_HASH_BITMAP, .value_bytes = 4, .index_bytes = 4, .domains = &domains};
-  return decode(r, &wire, &r->in->hashed, &r->in->hash_bitmap, error);
-}
-
-static bool block_encode(struct ss_kernel_run *r, struct ss_error *error) {
-  const struct ss_wire wire = blocks_of(r);
-  (void)error;
-  encode(r, &wire, &r->in->part[0]);
-  return true;
-}
-
-static bool block_decode(struct ss_kernel_run *r, struct ss_error *error) {
-  const struct ss_wire wire = blocks_of(r);
-  return decode(r, &wire, &r->in->part[0], &r->in->blocks, error);
+  return ss_wire_decode(&coded->wire, &known, (struct ss_encoded){coded->bytes->at, coded->bytes->size}, &r->work,
+                        &r->chunk, error);
 }
 
 static struct ss_sketch shape_of(const struct ss_kernel_run *r) {
@@ -161,12 +131,12 @@ static bool (*const kernels[])(struct ss_kernel_run *r, struct ss_error *error) 
     [SS_KERNEL_TOP_K] = top_k,
     [SS_KERNEL_HASH_PARTITION] = hash_partition,
     [SS_KERNEL_HIERARCHICAL_HASHING] = hierarchical_hashing,
-    [SS_KERNEL_BITMAP_ENCODE] = bitmap_encode,
-    [SS_KERNEL_BITMAP_DECODE] = bitmap_decode,
-    [SS_KERNEL_HASH_BITMAP_ENCODE] = hash_bitmap_encode,
-    [SS_KERNEL_HASH_BITMAP_DECODE] = hash_bitmap_decode,
-    [SS_KERNEL_BLOCK_ENCODE] = block_encode,
-    [SS_KERNEL_BLOCK_DECODE] = block_decode,
+    [SS_KERNEL_BITMAP_ENCODE] = encode,
+    [SS_KERNEL_BITMAP_DECODE] = decode,
+    [SS_KERNEL_HASH_BITMAP_ENCODE] = encode,
+    [SS_KERNEL_HASH_BITMAP_DECODE] = decode,
+    [SS_KERNEL_BLOCK_ENCODE] = encode,
+    [SS_KERNEL_BLOCK_DECODE] = decode,
     [SS_KERNEL_SKETCH_ADD] = sketch_add,
     [SS_KERNEL_SKETCH_DECODE] = sketch_decode,
 };
@@ -202,6 +172,22 @@ static bool reserve(struct ss_kernel_run *r, uint64_t flushed) {
          ss_coalesce_reserve(&r->coalesce, in->lookup_count, in->rows);
 }
 
+static void say_formats(struct ss_kernel_run *r) {
+  const struct ss_kernel_input *in = r->in;
+  const struct ss_wire bitmap = {.format = SS_WIRE_BITMAP, .value_bytes = 4, .index_bytes = 4};
+  struct ss_wire hashed = bitmap, blocks = bitmap;
+  hashed.format = SS_WIRE_HASH_BITMAP;
+  hashed.domains = &r->domains;
+  blocks.format = SS_WIRE_BLOCK;
+  blocks.block = in->block;
+  r->domains = (struct ss_domains){1, &in->domain_size, &in->domain};
+  r->coded[SS_KERNEL_BITMAP_ENCODE] = (struct coded){bitmap, &in->part[0], &in->bitmap};
+  r->coded[SS_KERNEL_HASH_BITMAP_ENCODE] = (struct coded){hashed, &in->hashed, &in->hash_bitmap};
+  r->coded[SS_KERNEL_BLOCK_ENCODE] = (struct coded){blocks, &in->part[0], &in->blocks};
+  for (int k = 0; k < SS_KERNELS; k++)
+    if (kernels[k] == decode) r->coded[k] = r->coded[k - 1]; /* its encoder stands before it */
+}
+
 static bool open_run(const struct ss_kernel_input *in, uint64_t flushed, struct ss_kernel_run **out,
                      struct ss_error *error) {
   struct ss_kernel_run *r = ss_alloc_zero(1, sizeof *r);
@@ -211,12 +197,14 @@ static bool open_run(const struct ss_kernel_input *in, uint64_t flushed, struct 
     close_run(r);
     return ss_fail_memory(error, "running kernels");
   }
+  say_formats(r);
   *out = r;
   return true;
 }
 
 static bool run_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss_error *error) {
   ss_arena_reset(&r->work);
+  r->kernel = kernel;
   return kernels[kernel](r, error);
 }
 
@@ -231,6 +219,7 @@ static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, dou
   static unsigned char round;
   ss_arena_reset(&r->work);
   memset(r->flushed, ++round, r->flush);
+  r->kernel = kernel;
   const double start = now();
   if (!kernels[kernel](r, error)) return false;
   *seconds = now() - start;
@@ -239,21 +228,14 @@ static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, dou
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
-static struct ss_kernel_bytes encoded(const struct ss_kernel_run *r, enum ss_kernel_kind kernel) {
-  const struct ss_kernel_input *in = r->in;
-  switch (kernel) {
-  case SS_KERNEL_BITMAP_ENCODE: return (struct ss_kernel_bytes){r->bytes, in->bitmap.size};
-  case SS_KERNEL_HASH_BITMAP_ENCODE: return (struct ss_kernel_bytes){r->bytes, in->hash_bitmap.size};
-  case SS_KERNEL_BLOCK_ENCODE: return (struct ss_kernel_bytes){r->bytes, in->blocks.size};
-  default: return (struct ss_kernel_bytes){0};
-  }
-}
-
 static bool fetch(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss_kernel_output *out,
                   struct ss_error *error) {
   (void)error;
-  *out = (struct ss_kernel_output){.wire = encoded(r, kernel)};
-  if (out->wire.at) return true;
+  *out = (struct ss_kernel_output){0};
+  if (kernels[kernel] == encode) {
+    out->wire = (struct ss_kernel_bytes){r->bytes, r->coded[kernel].bytes->size};
+    return true;
+  }
   if (kernel == SS_KERNEL_SKETCH_ADD) {
     out->buckets = r->buckets;
     return true;
