@@ -204,7 +204,7 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   stage.own = own;
   stage.state = &x->memory->simulated;
   bool ok = ss_state_begin(stage.state, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
-  out->predicted = ok ? ss_engine_tally(&engine).time : 0;
+  out->predicted = ok ? ss_engine_tally(&engine, 0).time : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
   ss_engine_close(&engine);

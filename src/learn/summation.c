@@ -239,7 +239,7 @@ static bool play(struct ss_summation *a, const struct ss_stage *input, uint32_t 
   if (counted) stage.player = &engine.player;
   const bool good = ss_stage_run(&stage, final, &outcome, error);
   if (counted) {
-    out->sent_max = good ? ss_engine_tally(&engine).sent_max : 0;
+    out->sent_max = good ? ss_engine_tally(&engine, 0).sent_max : 0;
     ss_engine_close(&engine);
   }
   if (out->sound && !outcome.sound) memcpy(out->mismatch, outcome.mismatch, sizeof out->mismatch);

@@ -169,13 +169,13 @@ static bool judged_run(struct ss_stage *stage, bool verify, struct ss_outcome *o
 }
 
 /* The tallies of all clusters, and what each rank sent, for a caller who wants them. */
-static void take_tallies(const struct ss_engines *engines, const struct ss_tally *tallies, uint32_t count,
-                         struct ss_outcome *out) {
-  out->tally = tallies[0];
-  for (uint32_t i = 0; out->tallies && i < count; i++) out->tallies[i] = tallies[i];
-  for (uint32_t r = 0; out->rank_sent && r < engines->engine->ranks; r++) {
-    out->rank_sent[r] = ss_engine_sent(engines->engine, r);
-    out->rank_received[r] = ss_engine_received(engines->engine, r);
+static void take_tallies(struct ss_engine *engine, struct ss_outcome *out) {
+  out->tally = ss_engine_tally(engine, 0);
+  for (uint32_t i = 0; out->tallies && i < engine->count; i++)
+    out->tallies[i] = i == 0 ? out->tally : ss_engine_tally(engine, i);
+  for (uint32_t r = 0; out->rank_sent && r < engine->ranks; r++) {
+    out->rank_sent[r] = ss_engine_sent(engine, r);
+    out->rank_received[r] = ss_engine_received(engine, r);
   }
 }
 
@@ -185,8 +185,7 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
   const uint32_t count = world->clusters ? world->cluster_count : 1;
   struct ss_state alone = {0}, *state = world->state ? world->state : &alone;
   const struct ss_own_content content = {.proofs = world->verify || ss_scheme_valued(setting->scheme)};
-  struct ss_tally *tallies = ss_arena_alloc(arena, count, sizeof *tallies);
-  struct ss_engines engines;
+  struct ss_engine engine;
   struct ss_stage stage = {.setting = setting,
                            .input = input,
                            .servers = ss_setting_servers(setting, layout),
@@ -195,23 +194,21 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
                            .payloads = needs_payloads(setting, world, layout),
                            .state = state,
                            .arena = arena};
-  if (!tallies) return ss_fail_memory(error, "simulating");
   for (uint32_t i = 1; i < count; i++) assert(world->clusters[i]->gpus_per_node == layout.per_node);
-  if (!ss_engines_open(&engines, world->clusters ? world->clusters : &world->cluster, count, input->ranks,
-                       stage.servers, error))
+  if (!ss_engine_open_each(&engine, world->clusters ? world->clusters : &world->cluster, count, input->ranks,
+                           stage.servers, error))
     return false;
-  for (uint32_t i = 0; world->paces && i < count; i++) engines.engine[i].pace = world->paces[i];
-  stage.player = ss_engines_player(&engines);
+  for (uint32_t i = 0; world->paces && i < count; i++) engine.on[i].pace = world->paces[i];
+  stage.player = &engine.player;
   bool ok = ss_state_begin(state, input->ranks, error) &&
             ss_run_own(setting, input, content, arena, &stage.own, error) &&
             judged_run(&stage, world->verify, out, error);
   if (ok) {
     ss_state_end(state);
-    ss_engines_tally(&engines, tallies);
-    take_tallies(&engines, tallies, count, out);
+    take_tallies(&engine, out);
   }
   ss_state_free(&alone);
-  ss_engines_close(&engines);
+  ss_engine_close(&engine);
   return ok;
 }
 

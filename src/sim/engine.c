@@ -34,20 +34,20 @@ static void count(struct ss_engine *e, const struct ss_round *round) {
   e->rounds++;
 }
 
-/* A round's kernels at the engine's pace; NULL: memory is short. */
-static const struct ss_computation *paced(struct ss_engine *e, const struct ss_computation *kernels, uint32_t count) {
-  if (!ss_grow(e->paced, e->paced_capacity, count)) return NULL;
-  for (uint32_t i = 0; i < count; i++) {
-    e->paced[i] = kernels[i];
-    e->paced[i].seconds *= e->pace;
+/* A round's kernels at the pace of a network; NULL: memory is short. */
+static const struct ss_computation *paced(struct ss_engine *e, double pace, const struct ss_round *round) {
+  if (!ss_grow(e->paced, e->paced_capacity, round->after_count)) return NULL;
+  for (uint32_t i = 0; i < round->after_count; i++) {
+    e->paced[i] = round->after[i];
+    e->paced[i].seconds *= pace;
   }
   return e->paced;
 }
 
-/* The round's times, without its bytes. */
-static inline bool advance(struct ss_engine *e, const struct ss_round *round, struct ss_error *error) {
-  const bool as_said = e->pace == 1 || round->after_count == 0;
-  const struct ss_computation *after = as_said ? round->after : paced(e, round->after, round->after_count);
+/* The round's times on one network, without its bytes. */
+static inline bool advance(struct ss_engine *e, const struct ss_engine_network *on, const struct ss_round *round) {
+  const bool as_said = on->pace == 1 || round->after_count == 0;
+  const struct ss_computation *after = as_said ? round->after : paced(e, on->pace, round);
   const struct ss_network_round times = {.messages = round->messages,
                                          .dependent = round->dependent,
                                          .exchange = round->exchange,
@@ -55,31 +55,43 @@ static inline bool advance(struct ss_engine *e, const struct ss_round *round, st
                                          .settled_count = round->settled_count,
                                          .after = after,
                                          .after_count = round->after_count};
-  return ((as_said || after) && e->model->round(e->network, &times)) ||
-         ss_fail_memory(error, "keeping messages that are under way");
+  return (as_said || after) && on->model->round(on->network, &times);
 }
 
 static bool play(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
   struct ss_engine *e = (struct ss_engine *)player;
   count(e, round);
-  return advance(e, round, error);
+  for (uint32_t i = 0; i < e->count; i++)
+    if (!advance(e, &e->on[i], round)) return ss_fail_memory(error, "keeping messages that are under way");
+  return true;
 }
 
 bool ss_engine_open(struct ss_engine *e, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     struct ss_error *error) {
-  uint32_t n = ranks + servers;
-  *e = (struct ss_engine){.player = {.play = play}, .ranks = ranks, .endpoints = n, .pace = 1};
-  e->model = ss_network_model_of(cluster);
-  e->network = e->model->open(cluster, ranks, servers);
+  return ss_engine_open_each(e, &cluster, 1, ranks, servers, error);
+}
+
+bool ss_engine_open_each(struct ss_engine *e, const struct ss_cluster *const *clusters, uint32_t count,
+                         uint32_t ranks, uint32_t servers, struct ss_error *error) {
+  const uint32_t n = ranks + servers;
+  *e = (struct ss_engine){.player = {.play = play}, .ranks = ranks, .endpoints = n};
+  e->on = ss_alloc_zero(count, sizeof *e->on);
   e->sent = ss_alloc_zero(n, sizeof *e->sent);
   e->received = ss_alloc_zero(n, sizeof *e->received);
-  if (e->network && e->sent && e->received) return true;
+  bool ok = e->on && e->sent && e->received;
+  for (; ok && e->count < count; e->count++) {
+    const struct ss_network_model *model = ss_network_model_of(clusters[e->count]);
+    e->on[e->count] = (struct ss_engine_network){model, model->open(clusters[e->count], ranks, servers), 1};
+    ok = e->on[e->count].network;
+  }
+  if (ok) return true;
   ss_engine_close(e);
   return ss_fail_memory(error, "making room for the endpoints");
 }
 
 void ss_engine_close(struct ss_engine *e) {
-  if (e->model) e->model->close(e->network);
+  for (uint32_t i = 0; i < e->count; i++) e->on[i].model->close(e->on[i].network);
+  free(e->on);
   free(e->sent);
   free(e->received);
   free(e->paced);
@@ -111,11 +123,11 @@ static void add_bytes(const struct ss_engine *e, struct ss_tally *t) {
   }
 }
 
-/* What the network alone makes of the rounds, which `counted` has counted. */
-static void add_times(struct ss_engine *e, const struct ss_engine *counted, struct ss_tally *t) {
+/* What a network alone makes of the rounds. */
+static void add_times(const struct ss_engine *e, const struct ss_engine_network *on, struct ss_tally *t) {
   struct ss_network_result result;
-  const struct ss_network_traffic traffic = {counted->sent, counted->received, counted->everyone};
-  e->model->finish(e->network, &traffic, &result);
+  const struct ss_network_traffic traffic = {e->sent, e->received, e->everyone};
+  on->model->finish(on->network, &traffic, &result);
   t->time = result.time;
   t->kernel = result.computing;
   t->bound = result.bound;
@@ -123,49 +135,9 @@ static void add_times(struct ss_engine *e, const struct ss_engine *counted, stru
   for (int i = 0; i < SS_LINK_KINDS; i++) t->usage[i] = result.usage[i];
 }
 
-struct ss_tally ss_engine_tally(struct ss_engine *e) {
+struct ss_tally ss_engine_tally(struct ss_engine *e, uint32_t network) {
   struct ss_tally t = {.messages = e->messages, .rounds = e->rounds};
   add_bytes(e, &t);
-  add_times(e, e, &t);
+  add_times(e, &e->on[network], &t);
   return t;
-}
-
-/* --- several networks ------------------------------------------------------------------------------------ */
-
-static bool play_all(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
-  struct ss_engines *all = (struct ss_engines *)player;
-  count(&all->engine[0], round);
-  for (uint32_t i = 0; i < all->count; i++)
-    if (!advance(&all->engine[i], round, error)) return false;
-  return true;
-}
-
-bool ss_engines_open(struct ss_engines *engines, const struct ss_cluster *const *clusters, uint32_t count,
-                     uint32_t ranks, uint32_t servers, struct ss_error *error) {
-  *engines = (struct ss_engines){.player = {.play = play_all}};
-  engines->engine = ss_alloc_zero(count, sizeof *engines->engine);
-  if (!engines->engine) return ss_fail_memory(error, "making room for the networks");
-  for (; engines->count < count; engines->count++)
-    if (!ss_engine_open(&engines->engine[engines->count], clusters[engines->count], ranks, servers, error)) {
-      ss_engines_close(engines);
-      return false;
-    }
-  return true;
-}
-
-void ss_engines_close(struct ss_engines *engines) {
-  for (uint32_t i = 0; i < engines->count; i++) ss_engine_close(&engines->engine[i]);
-  free(engines->engine);
-  *engines = (struct ss_engines){0};
-}
-
-struct ss_player *ss_engines_player(struct ss_engines *engines) {
-  return engines->count == 1 ? &engines->engine->player : &engines->player;
-}
-
-void ss_engines_tally(struct ss_engines *engines, struct ss_tally *tallies) {
-  for (uint32_t i = 0; i < engines->count; i++) {
-    tallies[i] = i == 0 ? ss_engine_tally(&engines->engine[0]) : tallies[0];
-    if (i > 0) add_times(&engines->engine[i], &engines->engine[0], &tallies[i]);
-  }
 }

@@ -1,4 +1,4 @@
-/* The engine: the player that says how long rounds take on a network model. */
+/* The engine: the player that says how long rounds take on a network model, or on several. */
 #ifndef SS_SIM_ENGINE_H
 #define SS_SIM_ENGINE_H
 
@@ -16,43 +16,33 @@ struct ss_tally {
   struct ss_link_usage usage[SS_LINK_KINDS]; /* what went over the links of each kind */
 };
 
+/* What a scheme sends does not depend on how long it takes, so one run of it serves every cluster that has the same
+ * nodes. Rounds are not kept: each is played on one network after the other. */
 struct ss_engine {
   struct ss_player player; /* first: a player is the engine it stands in */
-  const struct ss_network_model *model;
-  struct ss_network *network;
-  uint32_t ranks, endpoints;
+  struct ss_engine_network {
+    const struct ss_network_model *model;
+    struct ss_network *network;
+    double pace; /* how many times as long as is said kernels take; 1 unless the caller changes it */
+  } * on;        /* [count] */
+  uint32_t count, ranks, endpoints;
   uint64_t *sent, *received; /* [endpoints] B, except what went to everyone alike: */
   uint64_t everyone;         /* B that each rank both sent and received in shift rounds */
   uint64_t messages, rounds;
-  double pace;                  /* how many times as long as is said kernels take; 1 unless the caller changes it */
-  struct ss_computation *paced; /* [paced_capacity] a round's kernels at that pace */
+  struct ss_computation *paced; /* [paced_capacity] a round's kernels at a network's pace */
   size_t paced_capacity;
 };
 
 bool ss_engine_open(struct ss_engine *engine, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     struct ss_error *error) SS_MUST_CHECK;
+bool ss_engine_open_each(struct ss_engine *engine, const struct ss_cluster *const *clusters, uint32_t count,
+                         uint32_t ranks, uint32_t servers, struct ss_error *error) SS_MUST_CHECK;
 void ss_engine_close(struct ss_engine *engine);
-/* Plays everything to its end; the engine may be asked again, but takes no more rounds. */
-struct ss_tally ss_engine_tally(struct ss_engine *engine);
+/* What network i, that of cluster i, made of the rounds. Plays everything to its end; the engine may be asked again,
+ * but takes no more rounds. */
+struct ss_tally ss_engine_tally(struct ss_engine *engine, uint32_t network);
 /* Bytes that endpoint e sent and received, kernels excluded; for --per-rank. */
 uint64_t ss_engine_sent(const struct ss_engine *engine, uint32_t endpoint);
 uint64_t ss_engine_received(const struct ss_engine *engine, uint32_t endpoint);
-
-/* The same rounds on several networks at once: what a scheme sends does not depend on how long it takes, so one run
- * of it serves every cluster that has the same nodes. Rounds are not kept: each is played on one network after the
- * other. The first engine counts bytes and messages for all. */
-struct ss_engines {
-  struct ss_player player; /* first: a player is the engines it stands in */
-  struct ss_engine *engine;
-  uint32_t count;
-};
-
-bool ss_engines_open(struct ss_engines *engines, const struct ss_cluster *const *clusters, uint32_t count,
-                     uint32_t ranks, uint32_t servers, struct ss_error *error) SS_MUST_CHECK;
-void ss_engines_close(struct ss_engines *engines);
-/* What to hand rounds to: of a single network its engine itself. The engines must stay where they are. */
-struct ss_player *ss_engines_player(struct ss_engines *engines);
-/* [count] tallies, each as its network alone would have it. */
-void ss_engines_tally(struct ss_engines *engines, struct ss_tally *tallies);
 
 #endif

@@ -430,15 +430,12 @@ static void widen(struct ss_cluster *cluster, uint32_t rings) {
 
 static bool play_on(struct ss_pattern_stage *s, const struct ss_cluster *const *clusters, uint32_t count,
                     double *seconds, struct ss_error *error) {
-  struct ss_engines engines;
-  SS_AUTO_FREE struct ss_tally *tally = ss_alloc(count, sizeof *tally);
-  if (!tally) return ss_fail_memory(error, "playing a collective");
-  if (!ss_engines_open(&engines, clusters, count, endpoints_of(s), 0, error)) return false;
-  s->player = ss_engines_player(&engines);
+  struct ss_engine engine;
+  if (!ss_engine_open_each(&engine, clusters, count, endpoints_of(s), 0, error)) return false;
+  s->player = &engine.player;
   const bool ok = s->call->algorithm->play(s, error);
-  if (ok) ss_engines_tally(&engines, tally);
-  for (uint32_t i = 0; ok && i < count; i++) seconds[i] = tally[i].time;
-  ss_engines_close(&engines);
+  for (uint32_t i = 0; ok && i < count; i++) seconds[i] = ss_engine_tally(&engine, i).time;
+  ss_engine_close(&engine);
   return ok;
 }
 

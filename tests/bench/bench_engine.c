@@ -124,7 +124,7 @@ static double shift_time(const struct lists *lists, uint32_t rounds) {
   struct ss_engine engine = opened(&flat, lists->ranks);
   for (uint32_t r = 0; r < rounds; r++)
     play(&engine, (struct ss_messages){.count = lists->ranks, .shift = 1, .each = 65536}, true);
-  const double end = ss_engine_tally(&engine).time;
+  const double end = ss_engine_tally(&engine, 0).time;
   ss_engine_close(&engine);
   return end;
 }
@@ -132,7 +132,7 @@ static double shift_time(const struct lists *lists, uint32_t rounds) {
 static double list_time(const struct lists *lists, uint32_t rounds) {
   struct ss_engine engine = opened(&flat, lists->ranks);
   for (uint32_t r = 0; r < rounds; r++) play(&engine, listed(lists, r % LISTS), r % (lists->ranks - 1) == 0);
-  const double end = ss_engine_tally(&engine).time;
+  const double end = ss_engine_tally(&engine, 0).time;
   ss_engine_close(&engine);
   return end;
 }
@@ -177,7 +177,7 @@ static void play_mix(const struct ss_cluster *cluster) {
       play(&engine, (struct ss_messages){.count = 1024, .shift = 1 + r, .bytes = lists.bytes[0]}, dependent);
     else play(&engine, listed(&lists, r / 4 % LISTS), dependent);
   }
-  const struct ss_tally tally = ss_engine_tally(&engine);
+  const struct ss_tally tally = ss_engine_tally(&engine, 0);
   printf("%s: %.17g s, %" PRIu64 " messages, %" PRIu64 " bytes\n", cluster->name, tally.time, tally.messages,
          tally.bytes);
   ss_engine_close(&engine);
@@ -205,7 +205,7 @@ static double exchange_time(uint32_t ranks, enum work work) {
          (struct ss_messages){.count = ranks, .shift = s, .bytes = work == EQUAL ? NULL : bytes, .each = each},
          s == 1);
   }
-  const double end = ss_engine_tally(&engine).time;
+  const double end = ss_engine_tally(&engine, 0).time;
   ss_engine_close(&engine);
   free(bytes);
   return end;
@@ -215,7 +215,7 @@ static double ring_time(uint32_t ranks) {
   struct ss_engine engine = opened(&cards, ranks);
   for (uint32_t s = 0; s < 2 * (ranks - 1); s++)
     play(&engine, (struct ss_messages){.count = ranks, .shift = 1, .each = 65536}, true);
-  const double end = ss_engine_tally(&engine).time;
+  const double end = ss_engine_tally(&engine, 0).time;
   ss_engine_close(&engine);
   return end;
 }

@@ -75,7 +75,7 @@ static void open_recorder(struct recorder *r, const struct ss_cluster *cluster, 
 }
 
 static void close_recorder(struct recorder *r) {
-  printf("result %.17g\n", ss_engine_tally(&r->engine).time / slower);
+  printf("result %.17g\n", ss_engine_tally(&r->engine, 0).time / slower);
   ss_engine_close(&r->engine);
 }
 

@@ -161,7 +161,7 @@ static void open_world(struct world *w, uint32_t size, enum layout layout, uint3
 
 /* The time that the engine gave. */
 static double close_world(struct world *w) {
-  double time = ss_engine_tally(&w->recorder.engine).time;
+  double time = ss_engine_tally(&w->recorder.engine, 0).time;
   ss_engine_close(&w->recorder.engine);
   ss_play_close(&w->play);
   ss_arena_free(&w->arena);
@@ -942,7 +942,7 @@ static void dense_sums_take_their_kernels_time(void **state) {
       w.play.device = &device;
       struct dense_world d = dense_in(&w, RING_REDUCE_SCATTER, 10 * (uint64_t)size, MARKS);
       play_dense_block(&d, RING_REDUCE_SCATTER, held);
-      double kernels = ss_engine_tally(&w.recorder.engine).kernel, each = 7e-6 + 3 * 120 * 1e-11;
+      double kernels = ss_engine_tally(&w.recorder.engine, 0).kernel, each = 7e-6 + 3 * 120 * 1e-11;
       assert_true(close_to(kernels, (size - 1) * each, 1e-9));
       assert_true(close_to(close_world(&w), (size - 1) * (alpha + 120 * beta + each), 1e-9));
     }

@@ -164,7 +164,7 @@ static void open_recorder(struct recorder *r, const struct plan *p, const struct
 }
 
 static struct ss_tally close_recorder(struct recorder *r) {
-  struct ss_tally tally = ss_engine_tally(&r->engine);
+  struct ss_tally tally = ss_engine_tally(&r->engine, 0);
   ss_engine_close(&r->engine);
   return tally;
 }

@@ -207,8 +207,8 @@ static void compare_times(const struct slow *p, struct ss_engine *e, uint32_t ro
     done[job->to] = fmax(done[job->to], job->end);
     if (job->kernel) busy[job->from] += job->seconds;
   }
-  struct ss_tally tally = ss_engine_tally(e);
-  e->model->finish(e->network, NULL, &result);
+  struct ss_tally tally = ss_engine_tally(e, 0);
+  e->on->model->finish(e->on->network, NULL, &result);
   for (uint32_t i = 0; i < endpoints_of(p->s); i++) {
     all = fmax(all, done[i]);
     kernel = fmax(kernel, busy[i]);
@@ -250,7 +250,7 @@ static void compare_counts(const struct slow *p, struct ss_engine *e, uint64_t s
     if (i >= p->s->ranks) server_max = most(server_max, most(sent[i], received[i]));
     else sent_max = most(sent_max, sent[i]), received_max = most(received_max, received[i]);
   }
-  struct ss_tally tally = ss_engine_tally(e);
+  struct ss_tally tally = ss_engine_tally(e, 0);
   expect(tally.messages, messages, "messages:", seed);
   expect(tally.bytes, bytes, "bytes:", seed);
   expect(tally.rounds, rounds, "rounds with messages:", seed);
@@ -409,7 +409,7 @@ static void play_list(struct ss_engine *e, bool dependent, const struct line *li
 
 static void check_done(struct ss_engine *e, const double *wanted, uint32_t count, int line) {
   struct ss_network_result result;
-  e->model->finish(e->network, NULL, &result);
+  e->on->model->finish(e->on->network, NULL, &result);
   assert_int_equal(count, e->endpoints);
   for (uint32_t i = 0; i < count; i++)
     if (result.done[i] != wanted[i])
@@ -580,7 +580,7 @@ static void kernels_wait_and_are_waited_for(void **state) {
   open_flat(&e, 3);
   play_list(&e, true, &(struct line){0, 1, 40}, 1, after, 3);
   /* 0->1 0..6. Rank 1 computes when it has received, 6..9 and 9..9.5; rank 0 has nothing to wait for, 0..1. */
-  assert_true(ss_engine_tally(&e).kernel == 3.5);
+  assert_true(ss_engine_tally(&e, 0).kernel == 3.5);
   PLAY(&e, false, {1, 2, 8}); /* independent: does not wait for kernels, 0..2 */
   PLAY(&e, true, {2, 1, 8});  /* dependent: 9.5..11.5 */
   DONE(&e, 6, 11.5, 11.5);

@@ -235,7 +235,7 @@ static void tallies_start_at_nothing(void **state) {
   struct ss_engine e;
   struct ss_error error;
   assert_true(ss_engine_open(&e, &cluster, 1, 0, &error)); /* P = 1 sends nothing */
-  struct ss_tally t = ss_engine_tally(&e);
+  struct ss_tally t = ss_engine_tally(&e, 0);
   assert_true(t.time == 0 && t.kernel == 0 && t.messages == 0 && t.rounds == 0 && t.bytes == 0 && t.sent_max == 0);
   ss_engine_close(&e);
 }
@@ -250,7 +250,7 @@ static void tallies_tell_ranks_from_servers(void **state) {
   const uint64_t bytes[] = {8, 16, 800, 24, 40};
   struct ss_round round = {.messages = {.count = 5, .from = from, .to = to, .bytes = bytes}, .dependent = true};
   assert_true(e.player.play(&e.player, &round, &error));
-  struct ss_tally t = ss_engine_tally(&e);
+  struct ss_tally t = ss_engine_tally(&e, 0);
   assert_true(t.messages == 5 && t.rounds == 1 && t.bytes == 888);
   assert_true(t.sent_max == 800);    /* rank 2 */
   assert_true(t.received_max == 40); /* rank 1 */
@@ -261,7 +261,7 @@ static void tallies_tell_ranks_from_servers(void **state) {
   const uint64_t big[] = {0, 0, 0, 4000, 0}; /* now server 0 sends most */
   round.messages.bytes = big;
   assert_true(e.player.play(&e.player, &round, &error));
-  t = ss_engine_tally(&e);
+  t = ss_engine_tally(&e, 0);
   assert_true(t.server_max == 4024 && t.received_max == 4024 && t.sent_max == 800 && t.messages == 10);
   ss_engine_close(&e);
 }
@@ -278,7 +278,7 @@ static void tallies_add_what_everyone_sends(void **state) {
   assert_true(e.player.play(&e.player, &round, &error));
   round.messages.bytes = bytes; /* `each` does not count then */
   assert_true(e.player.play(&e.player, &round, &error));
-  struct ss_tally t = ss_engine_tally(&e);
+  struct ss_tally t = ss_engine_tally(&e, 0);
   assert_true(t.messages == 6 && t.rounds == 2 && t.bytes == 396);
   assert_true(t.sent_max == 180 && t.received_max == 180 && t.server_max == 0);
   assert_true(ss_engine_sent(&e, 1) == 180 && ss_engine_received(&e, 1) == 108 && ss_engine_received(&e, 2) == 180);
@@ -295,7 +295,7 @@ static void tallies_count_kernels_of_the_busiest(void **state) {
   assert_true(ss_engine_open(&e, &cluster, 2, 0, &error));
   struct ss_round round = {.dependent = true, .after = kernels, .after_count = 3};
   assert_true(e.player.play(&e.player, &round, &error));
-  struct ss_tally t = ss_engine_tally(&e);
+  struct ss_tally t = ss_engine_tally(&e, 0);
   assert_true(t.kernel == 4 && t.time == 4 && t.rounds == 0 && t.messages == 0);
   ss_engine_close(&e);
 }
