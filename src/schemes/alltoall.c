@@ -213,15 +213,13 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   (void)layout;
   if (setting->hierarchy)
     return ss_fail(error, SS_BAD_INPUT,
-                   "%s: a table cut over ranks has no hierarchy: leave \"hierarchy\" out for this scheme",
-                   setting->label);
+                   "a table cut over ranks has no hierarchy: leave \"hierarchy\" out for this scheme");
   if (setting->value[EXCHANGE] == GRADIENTS && setting->value[GATHER_IDS])
     return ss_fail(error, SS_BAD_INPUT,
-                   "%s: \"gather_ids\" belongs to the lookup exchange, which \"gradients\" leaves out",
-                   setting->label);
+                   "\"gather_ids\" belongs to the lookup exchange, which \"gradients\" leaves out");
   if (setting->value[EXCHANGE] == LOOKUPS && !setting->value[COALESCE])
     return ss_fail(error, SS_BAD_INPUT,
-                   "%s: \"coalesce\" belongs to the gradient exchange, which \"lookups\" leaves out", setting->label);
+                   "\"coalesce\" belongs to the gradient exchange, which \"lookups\" leaves out");
   return true;
 }
 

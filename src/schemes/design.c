@@ -109,13 +109,10 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   const bool even = setting->value[BALANCE] == EVEN;
   (void)layout;
   if (central && setting->given[BALANCE])
-    return ss_fail(error, SS_BAD_INPUT, "%s: a central point has no parts to balance: leave the balance out",
-                   setting->label);
+    return ss_fail(error, SS_BAD_INPUT, "a central point has no parts to balance: leave the balance out");
   if (setting->value[FORMAT] == HASH_BITMAP && (central || even))
-    return ss_fail(
-        error, SS_BAD_INPUT,
-        "%s: a hash bitmap says which of a hashed part's rows come: it needs \"parallel\" and \"balanced\"",
-        setting->label);
+    return ss_fail(error, SS_BAD_INPUT,
+                   "a hash bitmap says which of a hashed part's rows come: it needs \"parallel\" and \"balanced\"");
   return true;
 }
 

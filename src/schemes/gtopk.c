@@ -80,9 +80,10 @@ static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   const uint32_t ranks = layout.ranks;
+  (void)setting;
   if ((ranks & (ranks - 1)) != 0)
-    return ss_fail(error, SS_BAD_INPUT, "%s: gTopk's tree takes a power of two, not %u ranks (say %u or %u)",
-                   setting->label, ranks, ss_fold_of(ranks).Q, 2 * ss_fold_of(ranks).Q);
+    return ss_fail(error, SS_BAD_INPUT, "gTopk's tree takes a power of two, not %u ranks (say %u or %u)", ranks,
+                   ss_fold_of(ranks).Q, 2 * ss_fold_of(ranks).Q);
   return true;
 }
 

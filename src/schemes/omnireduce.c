@@ -30,8 +30,7 @@ static void adapt(const struct ss_setting *setting, struct ss_layout layout, str
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   const uint32_t servers = (uint32_t)setting->value[AGGREGATORS];
   if (servers <= layout.ranks) return true;
-  return ss_fail(error, SS_BAD_INPUT, "%s: %u aggregators for %u ranks: at most as many as ranks", setting->label,
-                 servers, layout.ranks);
+  return ss_fail(error, SS_BAD_INPUT, "%u aggregators for %u ranks: at most as many as ranks", servers, layout.ranks);
 }
 
 const struct ss_scheme ss_scheme_omnireduce = {

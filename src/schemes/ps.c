@@ -210,23 +210,18 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   bool colocated = setting->value[COLOCATED], dense = setting->value[DENSE];
   enum pull pull = (enum pull)setting->value[PULL];
   if (servers > layout.ranks)
-    return ss_fail(error, SS_BAD_INPUT, "%s: %u servers for %u ranks: at most as many servers as ranks",
-                   setting->label, servers, layout.ranks);
+    return ss_fail(error, SS_BAD_INPUT, "%u servers for %u ranks: at most as many servers as ranks", servers,
+                   layout.ranks);
   if (colocated && setting->value[SERVERS])
-    return ss_fail(error, SS_BAD_INPUT, "%s: \"colocated\" makes the ranks the servers: leave \"servers\" out",
-                   setting->label);
+    return ss_fail(error, SS_BAD_INPUT, "\"colocated\" makes the ranks the servers: leave \"servers\" out");
   if (!colocated && pull >= BROADCAST_BINOMIAL)
-    return ss_fail(error, SS_BAD_INPUT, "%s: pull \"%s\" needs \"colocated\": true", setting->label, pulls[pull]);
-  if (dense && pull != UNION)
-    return ss_fail(error, SS_BAD_INPUT, "%s: dense parts are pulled whole: leave \"pull\" out", setting->label);
+    return ss_fail(error, SS_BAD_INPUT, "pull \"%s\" needs \"colocated\": true", pulls[pull]);
+  if (dense && pull != UNION) return ss_fail(error, SS_BAD_INPUT, "dense parts are pulled whole: leave \"pull\" out");
   if (dense && !setting->value[COALESCE])
-    return ss_fail(error, SS_BAD_INPUT, "%s: dense parts have every row once: leave \"coalesce\" out",
-                   setting->label);
+    return ss_fail(error, SS_BAD_INPUT, "dense parts have every row once: leave \"coalesce\" out");
   if (pull == ROWS && setting->hierarchy)
-    return ss_fail(
-        error, SS_BAD_INPUT,
-        "%s: pull \"rows\" with a hierarchy: the sum of a node has no rows of one rank (say pull \"union\")",
-        setting->label);
+    return ss_fail(error, SS_BAD_INPUT,
+                   "pull \"rows\" with a hierarchy: the sum of a node has no rows of one rank (say pull \"union\")");
   return true;
 }
 

@@ -198,8 +198,7 @@ static bool run_s2(struct ss_run *run, struct ss_error *error) {
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   (void)layout;
   if (setting->given[LAMBDA] && setting->given[BUCKETS])
-    return ss_fail(error, SS_BAD_INPUT, "%s: \"lambda\" and \"buckets\" both say how large the sketch is: give one",
-                   setting->label);
+    return ss_fail(error, SS_BAD_INPUT, "\"lambda\" and \"buckets\" both say how large the sketch is: give one");
   return true;
 }
 

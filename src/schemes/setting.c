@@ -199,23 +199,25 @@ uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout lay
   return (parts ? parts : 1) * ss_hierarchy_groups(setting->hierarchy, layout);
 }
 
-bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   const struct ss_scheme *scheme = setting->scheme;
   const uint32_t g = layout.per_node;
   if (setting->hierarchy && g < 2)
     return ss_fail(error, SS_BAD_INPUT,
-                   "%s: a hierarchy needs nodes of several GPUs; this cluster has one a node (cluster.gpus_per_node)",
-                   setting->label);
+                   "a hierarchy needs nodes of several GPUs; this cluster has one a node (cluster.gpus_per_node)");
   if (setting->hierarchy == SS_SHARD && layout.ranks > g && layout.ranks % g != 0)
     return ss_fail(error, SS_BAD_INPUT,
-                   "%s: hierarchy \"shard\" needs full nodes: %u ranks are not a multiple of %u GPUs a node (say "
+                   "hierarchy \"shard\" needs full nodes: %u ranks are not a multiple of %u GPUs a node (say "
                    "\"leader\", or %u ranks)",
-                   setting->label, layout.ranks, g, (layout.ranks / g + 1) * g);
+                   layout.ranks, g, (layout.ranks / g + 1) * g);
   if (scheme->check && !scheme->check(setting, inside(setting, layout), error)) return false;
   if (scheme->content == SS_SENDS_LARGEST && setting->given[SS_K] && setting->given[SS_DENSITY])
-    return ss_fail(error, SS_BAD_INPUT, "%s: \"k\" and \"density\" both say how many to select: give one",
-                   setting->label);
+    return ss_fail(error, SS_BAD_INPUT, "\"k\" and \"density\" both say how many to select: give one");
   return true;
+}
+
+bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  return check(setting, layout, error) || ss_fail_prefix(error, "%s", setting->label);
 }
 
 void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {

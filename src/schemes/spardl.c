@@ -400,10 +400,10 @@ static void adapt(const struct ss_setting *setting, struct ss_layout layout, str
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   const uint32_t teams = (uint32_t)setting->value[TEAMS];
   if (layout.ranks % teams != 0)
-    return ss_fail(error, SS_BAD_INPUT, "%s: %u teams do not divide %u ranks", setting->label, teams, layout.ranks);
+    return ss_fail(error, SS_BAD_INPUT, "%u teams do not divide %u ranks", teams, layout.ranks);
   if (setting->value[SAG] == RECURSIVE && (teams & (teams - 1)) != 0)
-    return ss_fail(error, SS_BAD_INPUT, "%s: sag \"recursive\" takes a power of two of teams, not %u (say \"bruck\")",
-                   setting->label, teams);
+    return ss_fail(error, SS_BAD_INPUT, "sag \"recursive\" takes a power of two of teams, not %u (say \"bruck\")",
+                   teams);
   return true;
 }
 

@@ -83,7 +83,7 @@ static bool run_zen(struct ss_run *run, struct ss_error *error) {
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   (void)layout;
   if (setting->given[REFRESH] && setting->value[BALANCE] != SS_BALANCE_SORTED)
-    return ss_fail(error, SS_BAD_INPUT, "%s: \"refresh\" belongs to balance \"sorted\"", setting->label);
+    return ss_fail(error, SS_BAD_INPUT, "\"refresh\" belongs to balance \"sorted\"");
   return true;
 }
 
