@@ -3,6 +3,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* --- the agenda ----------------------------------------------------------------------------------------- */
@@ -12,9 +13,9 @@ static bool earlier(const void *one, const void *other) {
   return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
-bool ss_agenda_add(struct ss_agenda *agenda, double at, uint32_t what, uint32_t who) {
+bool ss_agenda_add(struct ss_agenda *agenda, struct ss_event event) {
   if (!ss_grow(agenda->heap, agenda->capacity, agenda->count + 1)) return false;
-  const struct ss_event event = {at, agenda->inserted++, what, who};
+  event.order = agenda->inserted++;
   ss_heap_rise(agenda->heap, agenda->count++, &event, sizeof event, earlier);
   return true;
 }
@@ -32,36 +33,28 @@ void ss_agenda_free(struct ss_agenda *agenda) {
   *agenda = (struct ss_agenda){0};
 }
 
-/* --- tasks that wait ------------------------------------------------------------------------------------ */
+/* --- the play ------------------------------------------------------------------------------------------- */
 
-static bool before(const void *one, const void *other) {
-  const struct ss_waiting *a = one, *b = other;
-  return a->key < b->key || (a->key == b->key && a->order < b->order);
-}
+enum { OPERATION, TASK };
 
 bool ss_events_submit(struct ss_events *e, uint32_t task, double key, double seconds, struct ss_error *error) {
-  if (!ss_grow(e->waiting, e->capacity, e->waits + 1)) return ss_fail_memory(error, "queueing tasks");
-  const struct ss_waiting waiting = {key, e->submitted++, task, seconds};
-  ss_heap_rise(e->waiting, e->waits++, &waiting, sizeof waiting, before);
-  return true;
+  return ss_agenda_add(&e->waiting, (struct ss_event){.at = key, .what = TASK, .who = task, .seconds = seconds}) ||
+         ss_fail_memory(error, "queueing tasks");
 }
 
 bool ss_events_rekey(struct ss_events *e, uint32_t task, double key) {
-  for (size_t i = 0; i < e->waits; i++) {
-    if (e->waiting[i].task != task) continue;
-    struct ss_waiting moved = e->waiting[i];
-    const bool up = key < moved.key;
-    moved.key = key;
-    if (up) ss_heap_rise(e->waiting, i, &moved, sizeof moved, before);
-    else ss_heap_sink(e->waiting, e->waits, i, &moved, sizeof moved, before);
+  struct ss_agenda *w = &e->waiting;
+  for (size_t i = 0; i < w->count; i++) {
+    if (w->heap[i].who != task) continue;
+    struct ss_event moved = w->heap[i];
+    const bool up = key < moved.at;
+    moved.at = key;
+    if (up) ss_heap_rise(w->heap, i, &moved, sizeof moved, earlier);
+    else ss_heap_sink(w->heap, w->count, i, &moved, sizeof moved, earlier);
     return true;
   }
   return false;
 }
-
-/* --- the play ------------------------------------------------------------------------------------------- */
-
-enum { OPERATION, TASK };
 
 bool ss_events_open(struct ss_events *e, uint32_t streams, struct ss_stage_client client, struct ss_error *error) {
   *e = (struct ss_events){.client = client, .streams = streams};
@@ -71,7 +64,7 @@ bool ss_events_open(struct ss_events *e, uint32_t streams, struct ss_stage_clien
 
 void ss_events_close(struct ss_events *e) {
   ss_agenda_free(&e->agenda);
-  free(e->waiting);
+  ss_agenda_free(&e->waiting);
   free(e->working);
   *e = (struct ss_events){0};
 }
@@ -80,8 +73,8 @@ static bool start(struct ss_events *e, uint32_t stream, struct ss_error *error) 
   double seconds;
   if (e->working[stream] || !e->client.next(e->client.context, stream, e->now, &seconds)) return true;
   e->working[stream] = true;
-  return ss_agenda_add(&e->agenda, e->now + seconds, OPERATION, stream) ? true
-                                                                        : ss_fail_memory(error, "playing a timeline");
+  return ss_agenda_add(&e->agenda, (struct ss_event){.at = e->now + seconds, .what = OPERATION, .who = stream}) ||
+         ss_fail_memory(error, "playing a timeline");
 }
 
 static bool start_all(struct ss_events *e, struct ss_error *error) {
@@ -101,16 +94,13 @@ static bool play(struct ss_events *e, const struct ss_event *event, struct ss_er
 }
 
 static bool choose(struct ss_events *e, struct ss_error *error) {
-  if (e->busy || e->waits == 0) return true;
-  const struct ss_waiting chosen = e->waiting[0];
-  const struct ss_waiting last = e->waiting[--e->waits];
-  if (e->waits > 0) ss_heap_sink(e->waiting, e->waits, 0, &last, sizeof last, before);
+  struct ss_event chosen;
+  if (e->busy || !ss_agenda_take(&e->waiting, INFINITY, &chosen)) return true;
   e->busy = true;
-  e->task = chosen.task;
-  if (e->client.task_started) e->client.task_started(e->client.context, chosen.task, e->now);
-  return ss_agenda_add(&e->agenda, e->now + chosen.seconds, TASK, chosen.task)
-             ? true
-             : ss_fail_memory(error, "playing a timeline");
+  e->task = chosen.who;
+  if (e->client.task_started) e->client.task_started(e->client.context, chosen.who, e->now);
+  chosen.at = e->now + chosen.seconds;
+  return ss_agenda_add(&e->agenda, chosen) || ss_fail_memory(error, "playing a timeline");
 }
 
 bool ss_events_run(struct ss_events *e, struct ss_error *error) {

@@ -16,9 +16,10 @@
 /* --- the agenda ----------------------------------------------------------------------------------------- */
 
 struct ss_event {
-  double at;      /* s */
+  double at;      /* s; of a task that waits: its key */
   uint64_t order; /* of insertion */
   uint32_t what, who;
+  double seconds; /* that a task lasts */
 };
 
 /* Events by (at, order). A zeroed struct is empty. */
@@ -28,19 +29,13 @@ struct ss_agenda {
   uint64_t inserted;
 };
 
-bool ss_agenda_add(struct ss_agenda *agenda, double at, uint32_t what, uint32_t who) SS_MUST_CHECK;
+/* Puts the event on the agenda, behind those of its instant; its `order` is set here. */
+bool ss_agenda_add(struct ss_agenda *agenda, struct ss_event event) SS_MUST_CHECK;
 /* The first event that is not later than `until`, taken off; false when there is none. */
 bool ss_agenda_take(struct ss_agenda *agenda, double until, struct ss_event *out);
 void ss_agenda_free(struct ss_agenda *agenda);
 
 /* --- streams and the channel ---------------------------------------------------------------------------- */
-
-struct ss_waiting {
-  double key;
-  uint64_t order;
-  uint32_t task;
-  double seconds;
-};
 
 struct ss_stage_client {
   void *context;
@@ -57,10 +52,7 @@ struct ss_stage_client {
 
 struct ss_events {
   struct ss_stage_client client;
-  struct ss_agenda agenda;
-  struct ss_waiting *waiting; /* a heap by (key, order) */
-  size_t waits, capacity;
-  uint64_t submitted;
+  struct ss_agenda agenda, waiting; /* what happens, and the channel's tasks by key */
   uint32_t streams;
   bool *working; /* [streams] */
   bool busy;     /* the channel */

@@ -109,7 +109,7 @@ static void test_agenda(void **state) {
       if (added < EVENTS && dice_one_in(&dice, 2)) {
         at[added] = dice_below(&dice, 8);
         there[added] = true;
-        assert_true(ss_agenda_add(&agenda, at[added], 7, added));
+        assert_true(ss_agenda_add(&agenda, (struct ss_event){.at = at[added], .what = 7, .who = added}));
         added++;
         continue;
       }
