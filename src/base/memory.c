@@ -83,6 +83,11 @@ void *ss_arena_alloc(struct ss_arena *arena, size_t count, size_t size) {
   return memory;
 }
 
+void *ss_arena_zero(struct ss_arena *arena, size_t count, size_t size) {
+  void *memory = ss_arena_alloc(arena, count, size);
+  return memory ? memset(memory, 0, count * size) : NULL;
+}
+
 void ss_arena_reset(struct ss_arena *arena) {
   arena->current = arena->first;
   arena->used = 0;

@@ -34,6 +34,8 @@ struct ss_arena {
 /* 64-byte aligned, uninitialised; NULL when memory is short or the product overflows. A zeroed struct is an
  * empty arena. */
 void *ss_arena_alloc(struct ss_arena *arena, size_t count, size_t size);
+/* The same, zeroed. */
+void *ss_arena_zero(struct ss_arena *arena, size_t count, size_t size);
 /* Everything handed out so far is void; blocks are kept. */
 void ss_arena_reset(struct ss_arena *arena);
 /* Gives all blocks back; the arena is empty and usable. */

@@ -130,9 +130,8 @@ static bool collector_open(struct collector *c, struct ss_summation *a, bool ele
   *c = (struct collector){.proof = {.sparse = collect, .dense = no_units},
                           .width = elements ? 1 : a->width,
                           .unit = ss_arena_alloc(&a->arena, all, sizeof *c->unit),
-                          .there = ss_arena_alloc(&a->arena, all, 1)};
+                          .there = ss_arena_zero(&a->arena, all, 1)};
   if (!c->unit || !c->there) return ss_fail_memory(error, "training a model");
-  memset(c->there, 0, all);
   return true;
 }
 

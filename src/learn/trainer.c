@@ -134,9 +134,8 @@ static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, doubl
     struct ss_learn_rows *own = &out->own[table][rank];
     if (!list_rows(l, &batch, table, memory, own, error)) return false;
     const size_t size = own->count * l->task->shape.width;
-    double *value = ss_arena_alloc(&memory->arena, size, sizeof *value);
+    double *value = ss_arena_zero(&memory->arena, size, sizeof *value);
     if (!value) return ss_fail_memory(error, "training a model");
-    memset(value, 0, size * sizeof *value);
     pass.gradient[table] = (struct ss_model_gradient){own->row, own->count, value};
     out->value[table][rank] = value;
   }

@@ -2,8 +2,6 @@
 
 #include "sim/groups.h"
 
-#include <string.h>
-
 uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layout) {
   if (hierarchy != SS_SHARD) return 1;
   return layout.ranks < layout.per_node ? layout.ranks : layout.per_node;
@@ -34,12 +32,10 @@ static bool lay_out(struct hierarchy *h, struct ss_error *error) {
   h->server = ss_arena_alloc(arena, run->servers, sizeof *h->server);
   h->node = ss_arena_alloc(arena, h->nodes, sizeof *h->node);
   h->team = ss_arena_alloc(arena, h->shards, sizeof *h->team);
-  h->inside = ss_arena_alloc(arena, P, sizeof *h->inside);
-  h->outside = ss_arena_alloc(arena, P, sizeof *h->outside);
+  h->inside = ss_arena_zero(arena, P, sizeof *h->inside);
+  h->outside = ss_arena_zero(arena, P, sizeof *h->outside);
   if (!h->rank || !h->across || !h->server || !h->node || !h->team || !h->inside || !h->outside)
     return ss_fail_memory(error, "laying out a hierarchy");
-  memset(h->inside, 0, P * sizeof *h->inside);
-  memset(h->outside, 0, P * sizeof *h->outside);
   for (uint32_t r = 0; r < P; r++) h->rank[r] = r;
   for (uint32_t s = 0; s < run->servers; s++) h->server[s] = P + s;
   for (uint32_t k = 0; k < h->nodes; k++)
@@ -185,9 +181,8 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
   const struct ss_run *run = h->run;
   const uint64_t rows = run->high - run->low;
   struct ss_chunk *own = ss_arena_alloc(play->arena, h->nodes, sizeof *own);
-  struct ss_chunk *result = ss_arena_alloc(play->arena, h->nodes, sizeof *result);
+  struct ss_chunk *result = ss_arena_zero(play->arena, h->nodes, sizeof *result);
   if (!own || !result) return ss_fail_memory(error, "running a scheme among nodes");
-  memset(result, 0, h->nodes * sizeof *result);
   struct ss_run team = {.play = play,
                         .setting = run->setting,
                         .input = run->input,

@@ -3,7 +3,6 @@
 #include "tensor/chunk.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { ROWS_MAX_BITS = 32 };
 
@@ -91,9 +90,8 @@ static bool add_values(const struct maker *m, uint32_t rank) {
   const struct ss_origin *o = m->origin;
   const uint32_t width = ss_trace_tensor(o->trace, o->tensor)->row_width;
   struct ss_chunk distinct = {.rows = m->row[rank], .count = m->count[rank]};
-  int64_t *sum = ss_arena_alloc(m->arena, distinct.count * width, sizeof *sum);
+  int64_t *sum = ss_arena_zero(m->arena, distinct.count * width, sizeof *sum);
   if (!sum) return false;
-  memset(sum, 0, distinct.count * width * sizeof *sum);
   for (uint32_t i = 0; i < o->merge; i++) {
     const uint32_t from = rank * o->merge + i;
     const uint64_t count = ss_trace_count(o->trace, o->tensor, m->options->iteration, from);

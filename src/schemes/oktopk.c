@@ -128,9 +128,8 @@ static bool cut_regions(struct oktopk *o, struct ss_error *error) {
       .wire = &ss_number_wire, .high = P - 1, .width = 1, .units = P, .context = o, .give = give_cut};
   struct ss_chunk *part = ss_arena_alloc(play->arena, P, sizeof *part);
   uint64_t *sum = ss_arena_alloc(play->arena, P, sizeof *sum);
-  o->given = ss_arena_alloc(play->arena, P, sizeof *o->given);
+  o->given = ss_arena_zero(play->arena, P, sizeof *o->given);
   if (!part || !sum || !o->given) return ss_fail_memory(error, "cutting regions");
-  memset(o->given, 0, P * sizeof *o->given);
   if (!ss_reduce_scatter_ring(play, &cuts, part, error)) return false;
   for (uint32_t j = 0; j < P; j++) part[j].origin = j;
   if (!ss_allgather_numbers(play, part, ss_allgather_ring, sum, error)) return false;

@@ -125,9 +125,8 @@ bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena
   if (!prove_part(own, rank, arena, part, error)) return false;
   if (!own->values) return true;
   uint64_t n = (part->high - part->low) * part->width;
-  float *values = ss_arena_alloc(arena, n, sizeof *values);
+  float *values = ss_arena_zero(arena, n, sizeof *values);
   if (!values) return ss_fail_memory(error, "making a dense tensor");
-  memset(values, 0, n * sizeof *values);
   for (uint64_t i = 0; i < rows.count; i++)
     memcpy(values + (rows.rows[i] - part->low) * part->width, rows.values + i * rows.stride,
            part->width * sizeof *values);

@@ -4,7 +4,6 @@
 #include "tensor/topk.h"
 
 #include <math.h>
-#include <string.h>
 
 uint64_t ss_selection_k(const struct ss_selection *s, uint64_t entries) {
   uint64_t k = s->k ? s->k : (uint64_t)floor(s->density * (double)entries + 0.5);
@@ -146,9 +145,8 @@ static bool to_blocks(const struct ss_chunk *c, uint32_t block, struct ss_arena 
   if (!number) return ss_fail_memory(error, "selecting blocks");
   for (uint64_t i = 0; i < c->count; i++)
     if (n == 0 || number[n - 1] != c->rows[i] / block) number[n++] = c->rows[i] / block;
-  int64_t *value = ss_arena_alloc(arena, n * block, sizeof *value);
+  int64_t *value = ss_arena_zero(arena, n * block, sizeof *value);
   if (!value) return ss_fail_memory(error, "selecting blocks");
-  memset(value, 0, n * block * sizeof *value);
   for (uint64_t i = 0, b = 0; i < c->count; i++) {
     while (number[b] != c->rows[i] / block) b++;
     value[b * block + c->rows[i] % block] = c->units[i];

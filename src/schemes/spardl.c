@@ -346,10 +346,9 @@ static bool begin(struct spardl *s, struct ss_error *error) {
   const uint32_t P = run->ranks;
   s->copy = ss_arena_alloc(arena, P, sizeof *s->copy);
   s->block = ss_arena_alloc(arena, (size_t)P * s->q, sizeof *s->block);
-  s->dropped = ss_arena_alloc(arena, P, sizeof *s->dropped);
+  s->dropped = ss_arena_zero(arena, P, sizeof *s->dropped);
   s->result = ss_arena_alloc(arena, P, sizeof *s->result);
   if (!s->copy || !s->block || !s->dropped || !s->result) return ss_fail_memory(error, "selecting entries");
-  memset(s->dropped, 0, P * sizeof *s->dropped);
   for (uint32_t w = 0; run->state->iteration == 0 && w < s->q; w++)
     s->steps[w] = (struct step){(double)s->k / P, 0.01 * (double)s->k * (s->D - 1) / P, false};
   return cut_blocks(s, error);

@@ -34,8 +34,7 @@ void ss_state_free(struct ss_state *s) {
 
 /* `size` zeroed bytes of the lasting arena; never NULL but when there is no memory. */
 static void *zeroed(struct ss_state *s, size_t size) {
-  void *bytes = ss_arena_alloc(&s->lasting, size, 1);
-  return bytes ? memset(bytes, 0, size) : NULL;
+  return ss_arena_zero(&s->lasting, size, 1);
 }
 
 static bool take(struct ss_state *s, size_t own, size_t each, struct ss_error *error) {

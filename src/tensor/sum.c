@@ -193,13 +193,11 @@ static bool reserve_block(const struct sum *s, bool blocks, struct accumulator *
   a->end = ss_arena_alloc(scratch, s->n, sizeof *a->end);
   if (!a->cursor || !a->until || !a->end) return false;
   if (!blocks) return true;
-  a->present = ss_arena_alloc(scratch, s->words, sizeof *a->present);
+  a->present = ss_arena_zero(scratch, s->words, sizeof *a->present);
   a->ahead = ss_arena_alloc(scratch, s->words, sizeof *a->ahead);
   if (!a->present || !a->ahead) return false;
-  memset(a->present, 0, s->words * sizeof *a->present);
   if (s->kind == SS_CHUNK_BARE) return true;
-  a->marks = ss_arena_alloc(scratch, s->span, sizeof *a->marks);
-  if (a->marks) memset(a->marks, 0, s->span * sizeof *a->marks);
+  a->marks = ss_arena_zero(scratch, s->span, sizeof *a->marks);
   return a->marks != NULL;
 }
 

@@ -195,9 +195,8 @@ static bool get_nonzeros(const struct ss_chunk *known, const unsigned char *byte
 static bool get_numbers(const struct ss_wire *wire, const unsigned char *bytes, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   const uint64_t numbers = out->high - out->low, most = numbers > out->count ? numbers : out->count;
-  uint64_t *number = ss_arena_alloc(arena, most, sizeof *number);
+  uint64_t *number = ss_arena_zero(arena, most, sizeof *number);
   if (!number) return ss_fail_memory(error, "decoding numbers");
-  memset(number, 0, most * sizeof *number);
   if (numbers > 0) memcpy(number, bytes, dense_bytes(wire, out));
   out->numbers = number;
   out->kind = SS_CHUNK_NUMBERS;

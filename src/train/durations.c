@@ -133,10 +133,9 @@ static bool whole(struct ss_durations_worker *w, const struct group *g, struct s
   const struct sample sample = {.setting = c->setting, .sampled = 1};
   struct ss_input input = {.ranks = c->ranks, .width = 1, .row_width = 1, .value_bytes = ss_dtype_bytes(c->dtype)};
   input.rows = input.elements = c->bytes / input.value_bytes;
-  uint64_t *none = ss_arena_alloc(&w->arena, c->ranks, sizeof *none);
+  uint64_t *none = ss_arena_zero(&w->arena, c->ranks, sizeof *none);
   const uint32_t **list = ss_arena_alloc(&w->arena, c->ranks, sizeof *list);
   if (!none || !list) return ss_fail_memory(error, "simulating tasks");
-  memset(none, 0, c->ranks * sizeof *none);
   for (uint32_t r = 0; r < c->ranks; r++) list[r] = (const uint32_t *)none;
   input.count = input.lookups = none;
   input.row = input.lookup = list;

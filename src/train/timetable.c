@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const char *ss_task_kind_name(enum ss_task_kind kind) {
   static const char *const names[] = {"gradient", "lookups", "prior", "delayed"};
@@ -158,9 +157,8 @@ static bool make_lists(struct making *m, struct ss_task_lists *out,
                        struct ss_error *error) {
   const struct ss_timetable *t = m->t;
   const uint32_t n = t->workload->modules;
-  uint32_t *first = ss_arena_alloc(&m->t->arena, (size_t)n + 2, sizeof *first), module;
+  uint32_t *first = ss_arena_zero(&m->t->arena, (size_t)n + 2, sizeof *first), module;
   if (!first) return ss_fail_memory(error, "listing tasks");
-  memset(first, 0, ((size_t)n + 2) * sizeof *first);
   for (uint32_t k = 0; k < t->tasks; k++)
     for (uint32_t i = 0; each(m, k, i, &module); i++)
       if (module < n) first[module + 2]++;

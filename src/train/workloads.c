@@ -364,14 +364,12 @@ static bool read_modules(struct reading *r, struct ss_node node, struct ss_error
   const size_t n = ss_node_is_array(r->modules) ? ss_node_size(r->modules) : 0;
   if (n == 0 || n > SS_MODULES_MAX)
     return ss_node_fail(r->modules, error, "expected a list of 1 to %d modules", SS_MODULES_MAX);
-  w->module = ss_arena_alloc(&w->arena, n, sizeof *w->module);
-  struct sorting *sorting = ss_arena_alloc(&w->arena, 1, sizeof *sorting);
+  w->module = ss_arena_zero(&w->arena, n, sizeof *w->module);
+  struct sorting *sorting = ss_arena_zero(&w->arena, 1, sizeof *sorting);
   uint32_t *order = ss_arena_alloc(&w->arena, n, sizeof *order);
   if (!w->module || !order || !sorting) return short_of_memory(error);
-  memset(sorting, 0, sizeof *sorting);
   sorting->w = w;
   sorting->order = order;
-  memset(w->module, 0, n * sizeof *w->module);
   for (struct ss_node m = ss_node_first(r->modules); ss_node_present(m); m = ss_node_next(m))
     if (!read_module(r, m, &w->module[i++], error)) return false;
   w->modules = (uint32_t)n;

@@ -60,9 +60,8 @@ static bool read_tensors(struct ss_trace *trace, struct ss_node metadata, struct
   if (!ss_node_need(metadata, "tensors", &present, error)) return false;
   if (!list_of(metadata, "tensors", &list, error)) return false;
   const size_t count = ss_node_size(ss_doc_root(list));
-  trace->tensor = ss_arena_alloc(&trace->arena, count, sizeof *trace->tensor);
+  trace->tensor = ss_arena_zero(&trace->arena, count, sizeof *trace->tensor);
   if (!trace->tensor) return ss_fail_memory(error, "reading a trace's tensors");
-  memset(trace->tensor, 0, count * sizeof *trace->tensor);
   for (struct ss_node at = ss_node_first(ss_doc_root(list)); ss_node_present(at); at = ss_node_next(at))
     if (!read_tensor(trace, at, &trace->tensor[trace->tensors++].tensor, error)) return false;
   return true;

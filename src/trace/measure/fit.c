@@ -1,7 +1,6 @@
 #include "trace/measure/fit.h"
 
 #include "base/json.h"
-#include "base/memory.h"
 #include "trace/measure/incidence.h"
 #include "trace/measure/popularity.h"
 
@@ -126,8 +125,8 @@ static int compare_ranks(const void *a, const void *b) {
 }
 
 /* Targets in order, each once. */
-static bool make_points(const struct ss_fit_options *options, struct ss_tensor_fit *t) {
-  t->point = ss_alloc_zero(options->targets, sizeof *t->point);
+static bool make_points(const struct ss_fit_options *options, struct ss_arena *arena, struct ss_tensor_fit *t) {
+  t->point = ss_arena_zero(arena, options->targets, sizeof *t->point);
   if (!t->point) return false;
   for (size_t i = 0; i < options->targets; i++) t->point[i].ranks = options->target[i];
   qsort(t->point, options->targets, sizeof *t->point, compare_ranks);
@@ -136,12 +135,12 @@ static bool make_points(const struct ss_fit_options *options, struct ss_tensor_f
   return true;
 }
 
-static bool make_windows(struct work *w, struct ss_tensor_fit *t) {
+static bool make_windows(struct work *w, struct ss_arena *arena, struct ss_tensor_fit *t) {
   const uint32_t ranks = w->fit->ranks;
   t->held_out = ranks / PARTS > 2 ? ranks / PARTS : 2;
   w->parts = ranks / t->held_out;
-  w->window = ss_alloc_zero(1 + PARTS + w->parts + t->points, sizeof *w->window);
-  t->backtest = ss_alloc_zero(w->parts, sizeof *t->backtest);
+  w->window = ss_arena_zero(arena, 1 + PARTS + w->parts + t->points, sizeof *w->window);
+  t->backtest = ss_arena_zero(arena, w->parts, sizeof *t->backtest);
   if (!w->window || !t->backtest) return false;
   w->window[w->windows++] = (struct ss_incidence){.ranks = ranks};
   for (uint32_t i = 0; i < PARTS; i++)
@@ -167,11 +166,11 @@ static bool fit_windows(struct work *w, struct ss_tensor_fit *t) {
   return true;
 }
 
-static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_options *options, const struct ss_fit *fit,
+static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_options *options, struct ss_fit *fit,
                        size_t tensor, struct ss_tensor_fit *t) {
   struct work w = {.trace = trace, .fit = fit, .tensor = tensor};
   t->tensor = *ss_trace_tensor(trace, tensor);
-  bool good = make_points(options, t) && make_windows(&w, t) &&
+  bool good = make_points(options, &fit->arena, t) && make_windows(&w, &fit->arena, t) &&
               ss_incidence_count(trace, tensor, fit->first, fit->end, w.window, w.windows) && fit_windows(&w, t);
   if (good) {
     const struct bars bars = make_bars(&w, t);
@@ -180,7 +179,6 @@ static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_options
       else extrapolate(&w, t, &bars, &t->point[i]);
   }
   ss_incidence_free(w.window, w.windows);
-  free(w.window);
   if (options->tick) options->tick(options->context);
   return good;
 }
@@ -233,7 +231,7 @@ bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *opt
     ss_fit_free(fit);
     return false;
   }
-  fit->tensor = ss_alloc_zero(ss_trace_tensors(trace), sizeof *fit->tensor);
+  fit->tensor = ss_arena_zero(&fit->arena, ss_trace_tensors(trace), sizeof *fit->tensor);
   bool good = fit->tensor != NULL;
   for (size_t i = 0; good && i < ss_trace_tensors(trace); i++)
     if (!options->tensor || strcmp(options->tensor, ss_trace_tensor(trace, i)->name) == 0)
@@ -248,10 +246,6 @@ bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *opt
 
 void ss_fit_free(struct ss_fit *fit) {
   if (!fit) return;
-  for (size_t i = 0; fit->tensor && i < fit->tensors; i++) {
-    free(fit->tensor[i].backtest);
-    free(fit->tensor[i].point);
-  }
-  free(fit->tensor);
+  ss_arena_free(&fit->arena);
   free(fit);
 }

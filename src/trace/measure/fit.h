@@ -7,6 +7,7 @@
 #ifndef SS_TRACE_MEASURE_FIT_H
 #define SS_TRACE_MEASURE_FIT_H
 
+#include "base/memory.h"
 #include "trace/file/trace.h"
 
 /* Fewer ranks cannot be parted to tell how wrong an estimate may be; more take too long to fit. */
@@ -60,6 +61,7 @@ struct ss_fit {
   uint32_t ranks;
   size_t tensors;
   struct ss_tensor_fit *tensor;
+  struct ss_arena arena; /* of the arrays */
 };
 
 /* A window outside the trace, too few or too many ranks, or an unknown tensor is an SS_BAD_INPUT error. The result is

@@ -3,7 +3,6 @@
 #include "base/list.h"
 #include "base/memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* 2^20 rows make a bitset of 128 KiB, which the second-level cache holds; beyond 256 chunks, finding each rank's part
@@ -29,6 +28,7 @@ struct worker {
   uint64_t *bits;                     /* all zero between uses */
   struct slice *slice, *slice_before; /* [ranks] */
   struct ss_set_counts sum;
+  struct ss_arena arena;
 };
 
 static void cut(const struct ss_rank_sets *sets, uint64_t low, uint64_t high, struct slice *out) {
@@ -83,23 +83,15 @@ static void count_pairs(struct worker *worker, uint64_t low) {
   }
 }
 
-static void worker_free(struct worker *worker) {
-  free(worker->bits);
-  free(worker->slice);
-  free(worker->slice_before);
-  free(worker->sum.shared);
-  free(worker->sum.fresh);
-  free(worker->sum.again);
-}
-
 static bool worker_init(struct worker *worker, uint32_t ranks, const struct ss_set_counts *tally, uint64_t width) {
-  *worker = (struct worker){.bits = ss_alloc_zero(width / 64, sizeof *worker->bits),
-                            .slice = ss_alloc(ranks, sizeof *worker->slice),
-                            .slice_before = ss_alloc(ranks, sizeof *worker->slice_before),
-                            .sum = *tally};
-  worker->sum.shared = ss_alloc_zero(tally->pairs, sizeof *worker->sum.shared);
-  worker->sum.fresh = ss_alloc_zero(ranks, sizeof *worker->sum.fresh);
-  worker->sum.again = ss_alloc_zero(ranks, sizeof *worker->sum.again);
+  struct ss_arena *arena = &worker->arena;
+  *worker = (struct worker){.sum = *tally};
+  worker->bits = ss_arena_zero(arena, width / 64, sizeof *worker->bits);
+  worker->slice = ss_arena_alloc(arena, ranks, sizeof *worker->slice);
+  worker->slice_before = ss_arena_alloc(arena, ranks, sizeof *worker->slice_before);
+  worker->sum.shared = ss_arena_zero(arena, tally->pairs, sizeof *worker->sum.shared);
+  worker->sum.fresh = ss_arena_zero(arena, ranks, sizeof *worker->sum.fresh);
+  worker->sum.again = ss_arena_zero(arena, ranks, sizeof *worker->sum.again);
   return worker->bits && worker->slice && worker->slice_before && worker->sum.shared && worker->sum.fresh &&
          worker->sum.again;
 }
@@ -135,7 +127,7 @@ bool ss_set_counts_make(const struct ss_rank_sets *now, const struct ss_rank_set
     }
 #pragma omp critical
     if (good) add(tally, &worker.sum, now->ranks);
-    worker_free(&worker);
+    ss_arena_free(&worker.arena);
   }
   return good;
 }

@@ -1,7 +1,6 @@
 #include "trace/measure/stats.h"
 
 #include "base/list.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "trace/measure/set_counts.h"
 
@@ -42,6 +41,7 @@ struct job {
   struct mean *skewness; /* [parts] */
   double *skew;          /* [ranks * parts] of one iteration */
   uint64_t lookups, coalesced, prior;
+  struct ss_arena arena;
 };
 
 /* --- pairs of ranks ------------------------------------------------------------------------------------- */
@@ -169,24 +169,19 @@ static bool job_init(struct job *job, struct ss_rank_pair *pairs) {
   const uint32_t ranks = job->window->ranks;
   job->tally.pairs = choose_pairs(ranks, pairs);
   job->tally.pair = pairs;
-  job->tally.shared = ss_alloc(job->tally.pairs, sizeof *job->tally.shared);
-  job->tally.fresh = ss_alloc(ranks, sizeof *job->tally.fresh);
-  job->tally.again = ss_alloc(ranks, sizeof *job->tally.again);
-  job->gamma = ss_alloc_zero(ranks, sizeof *job->gamma);
-  job->skewness = ss_alloc_zero(job->parts, sizeof *job->skewness);
-  job->skew = ss_alloc(ranks, job->parts * sizeof *job->skew);
+  job->tally.shared = ss_arena_alloc(&job->arena, job->tally.pairs, sizeof *job->tally.shared);
+  job->tally.fresh = ss_arena_alloc(&job->arena, ranks, sizeof *job->tally.fresh);
+  job->tally.again = ss_arena_alloc(&job->arena, ranks, sizeof *job->tally.again);
+  job->gamma = ss_arena_zero(&job->arena, ranks, sizeof *job->gamma);
+  job->skewness = ss_arena_zero(&job->arena, job->parts, sizeof *job->skewness);
+  job->skew = ss_arena_alloc(&job->arena, ranks, job->parts * sizeof *job->skew);
   return job->tally.shared && job->tally.fresh && job->tally.again && job->gamma && job->skewness && job->skew &&
          ss_rank_sets_init(&job->sets[0], ranks) && ss_rank_sets_init(&job->sets[1], ranks);
 }
 
 static void job_free(struct job *job) {
   for (size_t i = 0; i < 2; i++) ss_rank_sets_free(&job->sets[i]);
-  free(job->tally.shared);
-  free(job->tally.fresh);
-  free(job->tally.again);
-  free(job->gamma);
-  free(job->skewness);
-  free(job->skew);
+  ss_arena_free(&job->arena);
 }
 
 static void job_result(const struct job *job, struct ss_tensor_stats *out) {
@@ -234,13 +229,13 @@ static size_t choose_parts(uint32_t ranks, uint64_t rows, uint32_t *out) {
   return count;
 }
 
-static bool tensor_init(const struct ss_tensor *tensor, uint32_t ranks, struct ss_tensor_stats *out) {
+static bool tensor_init(struct ss_stats *stats, const struct ss_tensor *tensor, struct ss_tensor_stats *out) {
   out->tensor = *tensor;
-  out->gamma = ss_alloc(ranks, sizeof *out->gamma);
-  out->part = ss_alloc(40, sizeof *out->part); /* ranks are below 2^21 */
-  out->skewness = ss_alloc(40, sizeof *out->skewness);
+  out->gamma = ss_arena_alloc(&stats->arena, stats->ranks, sizeof *out->gamma);
+  out->part = ss_arena_alloc(&stats->arena, 40, sizeof *out->part); /* ranks are below 2^21 */
+  out->skewness = ss_arena_alloc(&stats->arena, 40, sizeof *out->skewness);
   if (!out->gamma || !out->part || !out->skewness) return false;
-  out->parts = choose_parts(ranks, tensor->rows, out->part);
+  out->parts = choose_parts(stats->ranks, tensor->rows, out->part);
   return true;
 }
 
@@ -259,14 +254,13 @@ static bool check_window(const struct ss_trace *trace, struct ss_stats_window *w
 }
 
 static bool measure(const struct ss_trace *trace, const struct ss_stats_window *asked, struct ss_stats *stats) {
-  stats->tensor = ss_alloc_zero(ss_trace_tensors(trace), sizeof *stats->tensor);
-  if (!stats->tensor) return false;
-  for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
-    stats->tensors++;
-    if (!tensor_init(ss_trace_tensor(trace, i), stats->ranks, &stats->tensor[i])) return false;
-    if (!measure_tensor(trace, i, stats, asked, &stats->tensor[i])) return false;
-  }
-  return true;
+  stats->tensors = ss_trace_tensors(trace);
+  stats->tensor = ss_arena_zero(&stats->arena, stats->tensors, sizeof *stats->tensor);
+  bool good = stats->tensor != NULL;
+  for (size_t i = 0; good && i < stats->tensors; i++)
+    good = tensor_init(stats, ss_trace_tensor(trace, i), &stats->tensor[i]) &&
+           measure_tensor(trace, i, stats, asked, &stats->tensor[i]);
+  return good;
 }
 
 bool ss_trace_stats(const struct ss_trace *trace, struct ss_stats_window window, struct ss_stats **out,
@@ -287,11 +281,6 @@ bool ss_trace_stats(const struct ss_trace *trace, struct ss_stats_window window,
 
 void ss_stats_free(struct ss_stats *stats) {
   if (!stats) return;
-  for (size_t i = 0; i < stats->tensors; i++) {
-    free(stats->tensor[i].gamma);
-    free(stats->tensor[i].part);
-    free(stats->tensor[i].skewness);
-  }
-  free(stats->tensor);
+  ss_arena_free(&stats->arena);
   free(stats);
 }

@@ -2,6 +2,7 @@
 #ifndef SS_TRACE_MEASURE_STATS_H
 #define SS_TRACE_MEASURE_STATS_H
 
+#include "base/memory.h"
 #include "trace/file/trace.h"
 
 /* Which part of the trace: iterations first..end-1 and the first `ranks` ranks; 0 for `end` or `ranks` means all. */
@@ -30,6 +31,7 @@ struct ss_stats {
   uint32_t ranks;
   size_t tensors;
   struct ss_tensor_stats *tensor;
+  struct ss_arena arena; /* of the arrays */
 };
 
 /* All tensors of the window, means over its iterations. A window outside the trace is an error. The result is the
