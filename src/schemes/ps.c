@@ -9,6 +9,7 @@
  * 0.320) = 9.6 us; each server gets 4 rows of 16 + 4 bytes from every rank, and sends every rank their 16. */
 #include "schemes/run.h"
 #include "schemes/scheme.h"
+#include "tensor/sets.h"
 
 enum pull { UNION, ROWS, BROADCAST_BINOMIAL, BROADCAST_SCATTER };
 static const char *const pulls[] = {"union", "rows", "broadcast-binomial", "broadcast-scatter", NULL};

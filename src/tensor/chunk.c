@@ -75,31 +75,3 @@ bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, stru
   *out = sum;
   return true;
 }
-
-bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *wanted, struct ss_arena *arena,
-                     struct ss_chunk *out, struct ss_error *error) {
-  uint64_t most = from->count < wanted->count ? from->count : wanted->count, n = 0;
-  uint32_t *rows = ss_arena_alloc(arena, most, sizeof *rows);
-  uint64_t *marks = from->marks ? ss_arena_alloc(arena, most, sizeof *marks) : NULL;
-  float *values = from->values ? ss_arena_alloc(arena, most * from->width, sizeof *values) : NULL;
-  if (!rows || (from->marks && !marks) || (from->values && !values)) return ss_fail_memory(error, "selecting rows");
-  for (uint64_t i = 0, j = 0; i < from->count && j < wanted->count;) {
-    if (from->rows[i] < wanted->rows[j]) {
-      i++;
-    } else if (from->rows[i] > wanted->rows[j]) {
-      j++;
-    } else {
-      rows[n] = from->rows[i];
-      if (marks) marks[n] = from->marks[i];
-      if (values) memcpy(values + n * from->width, from->values + i * from->stride, from->width * sizeof *values);
-      n++, i++, j++;
-    }
-  }
-  *out = *from;
-  out->rows = rows;
-  out->marks = marks;
-  out->values = values;
-  out->stride = from->width;
-  out->count = n;
-  return true;
-}

@@ -152,8 +152,4 @@ bool ss_chunk_sum(const struct ss_operands *operands, struct ss_arena *arena, st
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* The rows of `from` that `wanted` lists too, with from's marks and floats. */
-bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *wanted, struct ss_arena *arena,
-                     struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-
 #endif

@@ -51,18 +51,18 @@ uint64_t ss_rows_common(const uint32_t *a, uint64_t a_count, const uint32_t *b, 
   return common + common_by_merge(a + k, a_count - k, b + l, b_count - l);
 }
 
-bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
-                      struct ss_chunk *out, struct ss_error *error) {
-  const uint64_t most = from->count - ss_rows_common(from->rows, from->count, other->rows, other->count);
+/* Makes *out of the `most` entries of `from` at the most whose rows are in `other`, or are not. */
+static bool sift(const struct ss_chunk *from, const struct ss_chunk *other, bool in_other, uint64_t most,
+                 struct ss_arena *arena, struct ss_chunk *out) {
   uint64_t elements, n = 0;
-  if (!ss_mul_u64(most, from->width, &elements)) return ss_fail_memory(error, "taking rows away");
+  if (!ss_mul_u64(most, from->width, &elements)) return false;
   uint32_t *rows = ss_arena_alloc(arena, most, sizeof *rows);
   uint64_t *marks = from->marks ? ss_arena_alloc(arena, most, sizeof *marks) : NULL;
   float *values = from->values ? ss_arena_alloc(arena, elements, sizeof *values) : NULL;
-  if (!rows || (from->marks && !marks) || (from->values && !values)) return ss_fail_memory(error, "taking rows away");
-  for (uint64_t i = 0, j = 0; n < most; i++) {
+  if (!rows || (from->marks && !marks) || (from->values && !values)) return false;
+  for (uint64_t i = 0, j = 0; i < from->count && n < most; i++) {
     while (j < other->count && other->rows[j] < from->rows[i]) j++;
-    if (j < other->count && other->rows[j] == from->rows[i]) continue;
+    if ((j < other->count && other->rows[j] == from->rows[i]) != in_other) continue;
     rows[n] = from->rows[i];
     if (marks) marks[n] = from->marks[i];
     if (values) memcpy(values + n * from->width, from->values + i * from->stride, from->width * sizeof *values);
@@ -75,4 +75,16 @@ bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other,
   out->stride = from->width;
   out->count = n;
   return true;
+}
+
+bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
+                     struct ss_chunk *out, struct ss_error *error) {
+  const uint64_t most = from->count < other->count ? from->count : other->count;
+  return sift(from, other, true, most, arena, out) || ss_fail_memory(error, "selecting rows");
+}
+
+bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
+                      struct ss_chunk *out, struct ss_error *error) {
+  const uint64_t most = from->count - ss_rows_common(from->rows, from->count, other->rows, other->count);
+  return sift(from, other, false, most, arena, out) || ss_fail_memory(error, "taking rows away");
 }

@@ -9,8 +9,10 @@
  * shorter with a binary search each. */
 uint64_t ss_rows_common(const uint32_t *a, uint64_t a_count, const uint32_t *b, uint64_t b_count);
 
-/* The entries of `from` whose rows `other` does not list, with their marks and values; all other fields as in `from`.
- * The arrays are `arena`'s. */
+/* The entries of `from` whose rows `other` lists too, or does not list, with their marks and values; all other fields
+ * as in `from`. The arrays are `arena`'s. */
+bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
+                     struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
                       struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 

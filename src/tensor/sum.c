@@ -56,33 +56,18 @@ static bool next_row(const struct sum *s, const struct accumulator *a, uint32_t 
   return found;
 }
 
-static void set_present(struct accumulator *a, uint32_t at) {
-  a->present[at / 64] |= UINT64_C(1) << (at % 64);
-}
-
-/* Adds the entries [e, end) of a chunk, as far as their rows are below `limit`; returns the first that is not. */
-static uint64_t add_rows(struct accumulator *a, const struct ss_chunk *c, uint64_t e, uint64_t end, uint64_t base,
-                         uint64_t limit) {
-  for (; e < end && c->rows[e] < limit; e++) set_present(a, (uint32_t)(c->rows[e] - base));
-  return e;
-}
-
-static uint64_t add_marks(struct accumulator *a, const struct ss_chunk *c, uint64_t e, uint64_t end, uint64_t base,
-                          uint64_t limit) {
+/* Adds operand i's entries of the block [base, limit), whose marks are taken as that kind; returns the first that is
+ * behind it. */
+static inline __attribute__((always_inline)) uint64_t add_entries(const struct accumulator *a,
+                                                                  const struct ss_chunk *c, uint32_t i, uint64_t base,
+                                                                  uint64_t limit, enum ss_chunk_kind kind) {
+  const uint64_t end = a->end[i];
+  uint64_t e = a->cursor[i];
   for (; e < end && c->rows[e] < limit; e++) {
-    uint32_t at = (uint32_t)(c->rows[e] - base);
-    set_present(a, at);
-    a->marks[at] += c->marks[e];
-  }
-  return e;
-}
-
-static uint64_t add_contributions(struct accumulator *a, const struct ss_chunk *c, uint64_t e, uint64_t end,
-                                  uint64_t base, uint64_t limit) {
-  for (; e < end && c->rows[e] < limit; e++) {
-    uint32_t at = (uint32_t)(c->rows[e] - base);
-    set_present(a, at);
-    a->marks[at] += ss_contribution(c->author, c->rows[e], 0);
+    const uint32_t at = (uint32_t)(c->rows[e] - base);
+    a->present[at / 64] |= UINT64_C(1) << (at % 64);
+    if (kind == SS_CHUNK_CONTRIBUTIONS) a->marks[at] += ss_contribution(c->author, c->rows[e], 0);
+    else if (kind != SS_CHUNK_BARE) a->marks[at] += c->marks[e];
   }
   return e;
 }
@@ -90,10 +75,10 @@ static uint64_t add_contributions(struct accumulator *a, const struct ss_chunk *
 static void add_operands(const struct sum *s, struct accumulator *a, uint64_t base, uint64_t limit) {
   for (uint32_t i = 0; i < s->n; i++) {
     const struct ss_chunk *c = &s->operands[i];
-    const uint64_t e = a->cursor[i], end = a->end[i];
-    if (!a->marks) a->until[i] = add_rows(a, c, e, end, base, limit);
-    else if (c->kind == SS_CHUNK_CONTRIBUTIONS) a->until[i] = add_contributions(a, c, e, end, base, limit);
-    else a->until[i] = add_marks(a, c, e, end, base, limit);
+    if (!a->marks) a->until[i] = add_entries(a, c, i, base, limit, SS_CHUNK_BARE);
+    else if (c->kind == SS_CHUNK_CONTRIBUTIONS)
+      a->until[i] = add_entries(a, c, i, base, limit, SS_CHUNK_CONTRIBUTIONS);
+    else a->until[i] = add_entries(a, c, i, base, limit, SS_CHUNK_PROOFS);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "tensor/chunk.h"
+#include "tensor/sets.h"
 #include "tensor/wire.h"
 
 enum { MOST_OPERANDS = 9, MOST_WIDTH = 5 };
