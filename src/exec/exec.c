@@ -70,9 +70,8 @@ static bool valued(const struct execution *x) {
 static bool prepare(struct execution *x, struct ss_error *error) {
   uint32_t P = x->comm->size;
   x->servers = ss_setting_servers(x->what->setting, ss_layout_of(x->what->cluster, P));
-  x->executed = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->executed);
-  x->simulated = ss_arena_alloc(x->arena, P + x->servers, sizeof *x->simulated);
-  if (!x->executed || !x->simulated) return ss_fail_memory(error, "counting bytes");
+  if (!ss_take(x->arena, x->executed, P + x->servers) || !ss_take(x->arena, x->simulated, P + x->servers))
+    return ss_fail_memory(error, "counting bytes");
   if (valued(x)) {
     if (!ss_coarse_input(x->input, &x->memory->grain, x->arena, &x->coarse, error)) return false;
     x->input = &x->coarse;

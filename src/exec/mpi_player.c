@@ -213,9 +213,8 @@ static bool receive_header(struct ss_mpi_player *p, uint32_t from, struct ss_mpi
   struct header *header;
   if (!hear_header(p, from, &header, &size, error)) return false;
   a->count = (uint32_t)(size / sizeof *header);
-  a->chunks = ss_arena_alloc(p->arena, a->count, sizeof *a->chunks);
-  a->sizes = ss_arena_alloc(&p->buffers, a->count, sizeof *a->sizes);
-  if (!a->chunks || !a->sizes) return ss_fail_memory(error, "receiving a message");
+  if (!ss_take(p->arena, a->chunks, a->count) || !ss_take(&p->buffers, a->sizes, a->count))
+    return ss_fail_memory(error, "receiving a message");
   bool good = size % sizeof *header == 0;
   for (uint32_t i = 0; good && i < a->count; i++) {
     good = chunk_of(a->wire, &header[i], &a->chunks[i], &a->sizes[i]);

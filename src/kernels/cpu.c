@@ -162,14 +162,10 @@ static bool reserve(struct ss_kernel_run *r, uint64_t flushed) {
   const uint64_t listed_most = larger(larger(in->part[0].count, in->lookup_count), in->keep);
   const uint64_t bytes = larger(larger(in->bitmap.size, in->hash_bitmap.size), in->blocks.size);
   r->flush = flushed;
-  r->rows = ss_arena_alloc(&r->data, listed_most, sizeof *r->rows);
-  r->offsets = ss_arena_alloc(&r->data, (size_t)in->parts + 1, sizeof *r->offsets);
-  r->buckets = ss_arena_alloc(&r->data, in->hashes * in->buckets, sizeof *r->buckets);
-  r->decoded = ss_arena_alloc(&r->data, in->part[0].count, sizeof *r->decoded);
-  r->bytes = ss_arena_alloc(&r->data, bytes, 1);
-  r->flushed = ss_arena_alloc(&r->data, flushed, 1);
-  return r->rows && r->offsets && r->buckets && r->decoded && r->bytes && r->flushed &&
-         ss_coalesce_reserve(&r->coalesce, in->lookup_count, in->rows);
+  return ss_take(&r->data, r->rows, listed_most) && ss_take(&r->data, r->offsets, (size_t)in->parts + 1) &&
+         ss_take(&r->data, r->buckets, in->hashes * in->buckets) &&
+         ss_take(&r->data, r->decoded, in->part[0].count) && ss_take(&r->data, r->bytes, bytes) &&
+         ss_take(&r->data, r->flushed, flushed) && ss_coalesce_reserve(&r->coalesce, in->lookup_count, in->rows);
 }
 
 static void say_formats(struct ss_kernel_run *r) {

@@ -193,15 +193,10 @@ static void sample(struct work *w) {
 static bool begin(struct work *w, struct ss_arena *arena) {
   const struct ss_model_shape *shape = &w->model->shape;
   const size_t words = whole_lanes(shape->samples + 1);
-  w->row = ss_arena_alloc(arena, words * shape->width, sizeof *w->row);
-  w->turned = ss_arena_alloc(arena, words * shape->width, sizeof *w->turned);
-  w->word = ss_arena_alloc(arena, words, sizeof *w->word);
-  w->into = ss_arena_alloc(arena, words, sizeof *w->into);
-  w->score = ss_arena_alloc(arena, words, sizeof *w->score);
-  w->expected = ss_arena_alloc(arena, words, sizeof *w->expected);
-  w->mean = ss_arena_alloc(arena, shape->width, sizeof *w->mean);
-  w->of_mean = ss_arena_alloc(arena, shape->width, sizeof *w->of_mean);
-  if (!w->row || !w->turned || !w->word || !w->into || !w->score || !w->expected || !w->mean || !w->of_mean)
+  if (!ss_take(arena, w->row, words * shape->width) || !ss_take(arena, w->turned, words * shape->width) ||
+      !ss_take(arena, w->word, words) || !ss_take(arena, w->into, words) || !ss_take(arena, w->score, words) ||
+      !ss_take(arena, w->expected, words) || !ss_take(arena, w->mean, shape->width) ||
+      !ss_take(arena, w->of_mean, shape->width))
     return false;
   if (w->gradient[SS_TABLE_OUTPUT].count > 0) sample(w);
   return true;

@@ -197,8 +197,7 @@ static bool make_own(struct ss_summation *a, const struct ss_input *input, const
     const uint64_t count = input->count[r];
     int64_t *units = NULL;
     if (!input->value) {
-      units = ss_arena_alloc(&a->arena, count, sizeof *units);
-      if (!units) return ss_fail_memory(error, "training a model");
+      if (!ss_take(&a->arena, units, count)) return ss_fail_memory(error, "training a model");
       for (uint64_t i = 0; i < count; i++) units[i] = own[r].unit[i * a->width + column];
     }
     chunk[r] = ss_chunk_of_values(input->row[r], units ? units : input->value[r], count, 0, input->rows);
@@ -252,9 +251,8 @@ static bool take_table(struct ss_summation *a, const struct collector *c, struct
   const uint64_t all = a->rows * a->width;
   uint64_t n = 0;
   for (uint64_t e = 0; e < all; e++) n += c->there[e];
-  out->element = ss_arena_alloc(&a->arena, n, sizeof *out->element);
-  out->unit = ss_arena_alloc(&a->arena, n, sizeof *out->unit);
-  if (!out->element || !out->unit) return ss_fail_memory(error, "training a model");
+  if (!ss_take(&a->arena, out->element, n) || !ss_take(&a->arena, out->unit, n))
+    return ss_fail_memory(error, "training a model");
   out->count = 0;
   for (uint64_t e = 0; e < all; e++) {
     if (!c->there[e]) continue;
@@ -302,9 +300,8 @@ static bool run_lossless(struct ss_summation *a, const struct ss_learn_rows *own
 static bool take_final(struct ss_summation *a, const struct ss_final *final, struct ss_added *out,
                        struct ss_error *error) {
   const uint64_t n = final->chunk.count;
-  out->element = ss_arena_alloc(&a->arena, n, sizeof *out->element);
-  out->unit = ss_arena_alloc(&a->arena, n, sizeof *out->unit);
-  if (!out->element || !out->unit) return ss_fail_memory(error, "training a model");
+  if (!ss_take(&a->arena, out->element, n) || !ss_take(&a->arena, out->unit, n))
+    return ss_fail_memory(error, "training a model");
   out->count = n;
   for (uint64_t i = 0; i < n; i++) {
     out->element[i] = final->chunk.rows[i];

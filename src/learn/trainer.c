@@ -198,9 +198,9 @@ static bool round_table(struct ss_learner *l, uint64_t step, int table, struct s
 static bool make_lists(struct ss_learner *l, uint64_t step, struct ss_gradients *out, struct ss_error *error) {
   *out = (struct ss_gradients){.finite = true};
   for (int table = 0; table < SS_TABLES; table++) {
-    out->own[table] = ss_arena_alloc(&l->arena[step % 2], l->ranks, sizeof *out->own[table]);
-    out->value[table] = ss_arena_alloc(&l->arena[step % 2], l->ranks, sizeof *out->value[table]);
-    if (!out->own[table] || !out->value[table]) return ss_fail_memory(error, "training a model");
+    if (!ss_take(&l->arena[step % 2], out->own[table], l->ranks) ||
+        !ss_take(&l->arena[step % 2], out->value[table], l->ranks))
+      return ss_fail_memory(error, "training a model");
   }
   return true;
 }

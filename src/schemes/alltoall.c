@@ -195,8 +195,7 @@ static bool run_alltoall(struct ss_run *run, struct ss_error *error) {
   const struct ss_input *input = run->input;
   enum exchange exchange = (enum exchange)run->setting->value[EXCHANGE];
   a.by_row = run->setting->value[PARTITION] == ROW;
-  a.known = ss_arena_alloc(run->play->arena, run->ranks, sizeof *a.known);
-  if (!a.known) return ss_fail_memory(error, "listing lookups");
+  if (!ss_take(run->play->arena, a.known, run->ranks)) return ss_fail_memory(error, "listing lookups");
   for (uint32_t r = 0; r < run->ranks; r++)
     a.known[r] = (struct ss_chunk){.rows = input->lookup ? input->lookup[r] : NULL,
                                    .count = input->lookups[r],

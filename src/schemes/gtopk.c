@@ -54,10 +54,9 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
 
 static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
   struct gtopk g = {.run = run, .k = ss_run_k(run)};
-  g.copy = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.copy);
-  g.selected = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.selected);
-  g.held = ss_arena_alloc(run->play->arena, run->ranks, sizeof *g.held);
-  if (!g.copy || !g.selected || !g.held) return ss_fail_memory(error, "selecting entries");
+  if (!ss_take(run->play->arena, g.copy, run->ranks) || !ss_take(run->play->arena, g.selected, run->ranks) ||
+      !ss_take(run->play->arena, g.held, run->ranks))
+    return ss_fail_memory(error, "selecting entries");
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_select(run, r, g.k, &g.copy[r], &g.selected[r], error)) return false;
     g.held[r] = g.selected[r];

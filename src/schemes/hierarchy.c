@@ -27,14 +27,10 @@ static bool lay_out(struct hierarchy *h, struct ss_error *error) {
   struct ss_run *run = h->run;
   struct ss_arena *arena = run->play->arena;
   const uint32_t P = run->ranks, g = h->per_node, servers = run->servers / h->shards;
-  h->rank = ss_arena_alloc(arena, P, sizeof *h->rank);
-  h->across = ss_arena_alloc(arena, (size_t)h->shards * h->nodes, sizeof *h->across);
-  h->server = ss_arena_alloc(arena, run->servers, sizeof *h->server);
-  h->node = ss_arena_alloc(arena, h->nodes, sizeof *h->node);
-  h->team = ss_arena_alloc(arena, h->shards, sizeof *h->team);
-  h->inside = ss_arena_zero(arena, P, sizeof *h->inside);
-  h->outside = ss_arena_zero(arena, P, sizeof *h->outside);
-  if (!h->rank || !h->across || !h->server || !h->node || !h->team || !h->inside || !h->outside)
+  if (!ss_take(arena, h->rank, P) || !ss_take(arena, h->across, (size_t)h->shards * h->nodes) ||
+      !ss_take(arena, h->server, run->servers) || !ss_take(arena, h->node, h->nodes) ||
+      !ss_take(arena, h->team, h->shards) || !ss_take_zero(arena, h->inside, P) ||
+      !ss_take_zero(arena, h->outside, P))
     return ss_fail_memory(error, "laying out a hierarchy");
   for (uint32_t r = 0; r < P; r++) h->rank[r] = r;
   for (uint32_t s = 0; s < run->servers; s++) h->server[s] = P + s;

@@ -189,12 +189,9 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options
   struct ss_arena passing = {0};
   struct maker m = {.origin = origin, .options = options, .arena = arena, .passing = &passing, .scratch = scratch};
   m.factor = options->element ? rows.width : 1;
-  m.count = ss_arena_alloc(arena, options->ranks, sizeof *m.count);
-  m.lookups = ss_arena_alloc(arena, options->ranks, sizeof *m.lookups);
-  m.row = ss_arena_alloc(arena, options->ranks, sizeof *m.row);
-  m.lookup = ss_arena_alloc(arena, options->ranks, sizeof *m.lookup);
-  if (options->values) m.value = ss_arena_alloc(arena, options->ranks, sizeof *m.value);
-  bool ok = m.count && m.lookups && m.row && m.lookup && (m.value || !options->values);
+  bool ok = ss_take(arena, m.count, options->ranks) && ss_take(arena, m.lookups, options->ranks) &&
+            ss_take(arena, m.row, options->ranks) && ss_take(arena, m.lookup, options->ranks) &&
+            (!options->values || ss_take(arena, m.value, options->ranks));
   bool lists = origin->trace || origin->gradient || options->lists;
   for (uint32_t r = 0; ok && !origin->gradient && r < options->ranks; r++) {
     m.row[r] = m.lookup[r] = NULL;

@@ -307,9 +307,8 @@ static bool run_oktopk(struct ss_run *run, struct ss_error *error) {
                      .regions = owners,
                      .runs = owners};
   struct ss_owners *last;
-  o.copy = ss_arena_alloc(run->play->arena, P, sizeof *o.copy);
-  o.selected = ss_arena_alloc(run->play->arena, P, sizeof *o.selected);
-  if (!o.copy || !o.selected) return ss_fail_memory(error, "selecting entries");
+  if (!ss_take(run->play->arena, o.copy, P) || !ss_take(run->play->arena, o.selected, P))
+    return ss_fail_memory(error, "selecting entries");
   for (uint32_t r = 0; r < P; r++)
     if (!select_local(&o, r, error)) return false;
   if (run->state->iteration % CUTS_LAST == 0 && !cut_regions(&o, error)) return false;

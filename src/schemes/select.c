@@ -183,9 +183,8 @@ static bool replace(const struct selecting *x, bool element, struct ss_error *er
 bool ss_selector_apply(struct ss_selector *s, bool element, struct ss_input *in, struct ss_arena *arena,
                        struct ss_error *error) {
   struct selecting x = {.selector = s, .input = in, .arena = arena};
-  x.copy = ss_arena_alloc(arena, in->ranks, sizeof *x.copy);
-  x.selected = ss_arena_alloc(arena, in->ranks, sizeof *x.selected);
-  if (!x.copy || !x.selected) return ss_fail_memory(error, "selecting");
+  if (!ss_take(arena, x.copy, in->ranks) || !ss_take(arena, x.selected, in->ranks))
+    return ss_fail_memory(error, "selecting");
   if (!ss_state_begin(&s->state, in->ranks, error)) return false;
   s->elements = in->rows;
   s->blocks = s->selection.block ? (in->rows + s->selection.block - 1) / s->selection.block : 0;

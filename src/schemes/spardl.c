@@ -344,11 +344,9 @@ static bool begin(struct spardl *s, struct ss_error *error) {
   struct ss_run *run = s->run;
   struct ss_arena *arena = run->play->arena;
   const uint32_t P = run->ranks;
-  s->copy = ss_arena_alloc(arena, P, sizeof *s->copy);
-  s->block = ss_arena_alloc(arena, (size_t)P * s->q, sizeof *s->block);
-  s->dropped = ss_arena_zero(arena, P, sizeof *s->dropped);
-  s->result = ss_arena_alloc(arena, P, sizeof *s->result);
-  if (!s->copy || !s->block || !s->dropped || !s->result) return ss_fail_memory(error, "selecting entries");
+  if (!ss_take(arena, s->copy, P) || !ss_take(arena, s->block, (size_t)P * s->q) ||
+      !ss_take_zero(arena, s->dropped, P) || !ss_take(arena, s->result, P))
+    return ss_fail_memory(error, "selecting entries");
   for (uint32_t w = 0; run->state->iteration == 0 && w < s->q; w++)
     s->steps[w] = (struct step){(double)s->k / P, 0.01 * (double)s->k * (s->D - 1) / P, false};
   return cut_blocks(s, error);

@@ -177,13 +177,10 @@ static void put_round(struct merged *all, const struct member *m) {
 /* Room for the largest rounds of all members at once. */
 static bool open_merged(struct merged *all, const struct conductor *c) {
   for (uint32_t k = 0; k < c->count; k++) all->capacity += c->member[k].play.capacity;
-  all->from = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->from);
-  all->to = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->to);
-  all->bytes = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->bytes);
-  all->payloads = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->payloads);
-  all->kernels = ss_arena_alloc(&all->arena, all->capacity, sizeof *all->kernels);
-  all->settled = ss_arena_alloc(&all->arena, c->play->ranks + c->play->servers, sizeof *all->settled);
-  return all->from && all->to && all->bytes && all->payloads && all->kernels && all->settled;
+  return ss_take(&all->arena, all->from, all->capacity) && ss_take(&all->arena, all->to, all->capacity) &&
+         ss_take(&all->arena, all->bytes, all->capacity) && ss_take(&all->arena, all->payloads, all->capacity) &&
+         ss_take(&all->arena, all->kernels, all->capacity) &&
+         ss_take(&all->arena, all->settled, c->play->ranks + c->play->servers);
 }
 
 /* False: nobody wants such a round. */

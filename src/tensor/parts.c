@@ -49,9 +49,8 @@ bool ss_parts_hash(const struct ss_hashing *h, const struct ss_chunk *own, uint3
                    struct ss_parts *out, struct ss_error *error) {
   *out = (struct ss_parts){.count = h->count, .low = h->low, .high = h->high, .seed = h->seed, .owners = owners};
   out->domains = (struct ss_domains){.parts = h->count, .size = h->sizes};
-  out->cut = ss_arena_alloc(arena, owners, sizeof *out->cut);
-  out->offset = ss_arena_alloc(arena, (size_t)owners * ((size_t)h->count + 1), sizeof *out->offset);
-  if (!out->cut || !out->offset) return ss_fail_memory(error, "cutting a tensor into parts");
+  if (!ss_take(arena, out->cut, owners) || !ss_take(arena, out->offset, (size_t)owners * ((size_t)h->count + 1)))
+    return ss_fail_memory(error, "cutting a tensor into parts");
   for (uint32_t r = 0; r < owners; r++)
     if (!cut_one(out, &own[r], r, arena, error)) return false;
   return true;

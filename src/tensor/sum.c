@@ -173,14 +173,10 @@ static bool distinct(const struct ss_chunk *c) {
 }
 
 static bool reserve_block(const struct sum *s, bool blocks, struct accumulator *a, struct ss_arena *scratch) {
-  a->cursor = ss_arena_alloc(scratch, s->n, sizeof *a->cursor);
-  a->until = ss_arena_alloc(scratch, s->n, sizeof *a->until);
-  a->end = ss_arena_alloc(scratch, s->n, sizeof *a->end);
-  if (!a->cursor || !a->until || !a->end) return false;
+  if (!ss_take(scratch, a->cursor, s->n) || !ss_take(scratch, a->until, s->n) || !ss_take(scratch, a->end, s->n))
+    return false;
   if (!blocks) return true;
-  a->present = ss_arena_zero(scratch, s->words, sizeof *a->present);
-  a->ahead = ss_arena_alloc(scratch, s->words, sizeof *a->ahead);
-  if (!a->present || !a->ahead) return false;
+  if (!ss_take_zero(scratch, a->present, s->words) || !ss_take(scratch, a->ahead, s->words)) return false;
   if (s->kind == SS_CHUNK_BARE) return true;
   a->marks = ss_arena_zero(scratch, s->span, sizeof *a->marks);
   return a->marks != NULL;
@@ -212,9 +208,7 @@ static bool cut(const struct sum *s, struct strip *strip, uint32_t strips, bool 
 static bool reserve_result(struct sum *s, uint64_t most, struct ss_arena *arena) {
   const bool marks = s->kind != SS_CHUNK_BARE;
   uint64_t size;
-  s->rows = ss_arena_alloc(arena, most, sizeof *s->rows);
-  if (marks) s->marks = ss_arena_alloc(arena, most, sizeof *s->marks);
-  if (!s->rows || (marks && !s->marks)) return false;
+  if (!ss_take(arena, s->rows, most) || (marks && !ss_take(arena, s->marks, most))) return false;
   if (!s->floats) return true;
   if (!ss_mul_u64(most, s->width, &size)) return false;
   s->values = ss_arena_alloc(arena, size, sizeof *s->values);

@@ -130,12 +130,9 @@ static bool reserve(const struct ss_chunk *from, uint64_t most, struct ss_arena 
   uint64_t elements = 0;
   *kept = (struct kept){0};
   if (!ss_mul_u64(most, from->width, &elements)) return ss_fail_memory(error, "selecting the largest values");
-  kept->rows = ss_arena_alloc(arena, most + 1, sizeof *kept->rows);
-  kept->units = ss_arena_alloc(arena, most + 1, sizeof *kept->units);
-  if (from->values) kept->values = ss_arena_alloc(arena, elements, sizeof *kept->values);
-  if (!kept->rows || !kept->units || (from->values && !kept->values))
-    return ss_fail_memory(error, "selecting the largest values");
-  return true;
+  return (ss_take(arena, kept->rows, most + 1) && ss_take(arena, kept->units, most + 1) &&
+          (!from->values || ss_take(arena, kept->values, elements))) ||
+         ss_fail_memory(error, "selecting the largest values");
 }
 
 static bool any_kept(const int64_t *units, uint64_t count, uint64_t threshold) {
@@ -357,9 +354,8 @@ bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena
     bound = 1;
     found = count_all(values, n, bound, &c);
   }
-  c.list = ss_arena_alloc(scratch, found, sizeof *c.list);
-  keys = ss_arena_alloc(scratch, found, sizeof *keys);
-  if (!c.list || !keys) return ss_fail_memory(error, "selecting the largest floats");
+  if (!ss_take(scratch, c.list, found) || !ss_take(scratch, keys, found))
+    return ss_fail_memory(error, "selecting the largest floats");
   gather_all(values, n, bound, &c);
   if (!refuse_nan(c.list, found, error)) return false;
 

@@ -136,9 +136,8 @@ bool ss_wire_get_blocks(const struct ss_wire *wire, const unsigned char *bytes, 
   uint64_t capacity;
   struct blocks b = {.wire = wire, .all = range * out->width, .width = out->width};
   if (!ss_mul_u64(range + 1, out->width, &capacity)) return ss_fail_memory(error, "decoding blocks");
-  b.rows = ss_arena_alloc(arena, range, sizeof *b.rows);
-  b.values = ss_arena_alloc(arena, capacity, sizeof *b.values);
-  if (!b.rows || !b.values) return ss_fail_memory(error, "decoding blocks");
+  if (!ss_take(arena, b.rows, range) || !ss_take(arena, b.values, capacity))
+    return ss_fail_memory(error, "decoding blocks");
   uint64_t next = 0;
   for (size_t at = 0; at < size;) {
     uint32_t number = 0;

@@ -5,10 +5,9 @@
 bool ss_owners_open(struct ss_play *play, struct ss_owners *o, struct ss_error *error) {
   o->play = play;
   o->push_imbalance = o->pull_imbalance = NAN;
-  o->aggregate = ss_arena_alloc(play->arena, o->parts, sizeof *o->aggregate);
-  o->slices = ss_arena_alloc(play->arena, play->ranks, sizeof *o->slices);
-  o->moved = ss_arena_alloc(play->arena, o->parts, sizeof *o->moved);
-  if (!o->aggregate || !o->slices || !o->moved) return ss_fail_memory(error, "cutting a tensor into parts");
+  if (!ss_take(play->arena, o->aggregate, o->parts) || !ss_take(play->arena, o->slices, play->ranks) ||
+      !ss_take(play->arena, o->moved, o->parts))
+    return ss_fail_memory(error, "cutting a tensor into parts");
   for (uint32_t j = 0; j < o->parts; j++) o->moved[j] = 0;
   return !play->payloads || (ss_receipts_open(&o->pushed, o->parts, play->ranks, error) &&
                              ss_receipts_open(&o->pulled, play->ranks, o->parts, error));

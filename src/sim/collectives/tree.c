@@ -50,8 +50,7 @@ static bool give_piece(void *context, uint32_t from, uint32_t to, struct ss_chun
 
 static bool open_pieces(struct pieces *x, struct ss_error *error) {
   const uint32_t P = x->play->ranks;
-  x->piece = ss_arena_alloc(x->play->arena, P, sizeof *x->piece);
-  if (!x->piece) return ss_fail_memory(error, "scattering");
+  if (!ss_take(x->play->arena, x->piece, P)) return ss_fail_memory(error, "scattering");
   return ss_gather_open(&x->gather, P, x->wire, x->whole.low, x->whole.high, error) &&
          (!x->play->payloads || ss_receipts_open(&x->scattered, P, P, error));
 }

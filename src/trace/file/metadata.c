@@ -60,8 +60,7 @@ static bool read_tensors(struct ss_trace *trace, struct ss_node metadata, struct
   if (!ss_node_need(metadata, "tensors", &present, error)) return false;
   if (!list_of(metadata, "tensors", &list, error)) return false;
   const size_t count = ss_node_size(ss_doc_root(list));
-  trace->tensor = ss_arena_zero(&trace->arena, count, sizeof *trace->tensor);
-  if (!trace->tensor) return ss_fail_memory(error, "reading a trace's tensors");
+  if (!ss_take_zero(&trace->arena, trace->tensor, count)) return ss_fail_memory(error, "reading a trace's tensors");
   for (struct ss_node at = ss_node_first(ss_doc_root(list)); ss_node_present(at); at = ss_node_next(at))
     if (!read_tensor(trace, at, &trace->tensor[trace->tensors++].tensor, error)) return false;
   return true;
@@ -73,8 +72,7 @@ static bool read_dense(struct ss_trace *trace, struct ss_node metadata, struct s
   if (!list_of(metadata, "dense", &list, error)) return false;
   if (!list) return true;
   const size_t count = ss_node_size(ss_doc_root(list));
-  trace->dense = ss_arena_alloc(&trace->arena, count, sizeof *trace->dense);
-  if (!trace->dense) return ss_fail_memory(error, "reading a trace's dense tensors");
+  if (!ss_take(&trace->arena, trace->dense, count)) return ss_fail_memory(error, "reading a trace's dense tensors");
   for (struct ss_node at = ss_node_first(ss_doc_root(list)); ss_node_present(at); at = ss_node_next(at)) {
     struct ss_dense *dense = &trace->dense[trace->dense_count];
     struct ss_node name, bytes;
@@ -98,8 +96,8 @@ static bool read_tokens(struct ss_trace *trace, struct ss_node metadata, struct 
   if (ss_node_size(root) != trace->segments)
     return ss_node_fail(root, error, "has %zu numbers; %" PRIu64 " iterations of %" PRIu32 " ranks need %" PRIu64,
                         ss_node_size(root), trace->iterations, trace->ranks, trace->segments);
-  trace->tokens = ss_arena_alloc(&trace->arena, trace->segments, sizeof *trace->tokens);
-  if (!trace->tokens) return ss_fail_memory(error, "reading a trace's token counts");
+  if (!ss_take(&trace->arena, trace->tokens, trace->segments))
+    return ss_fail_memory(error, "reading a trace's token counts");
   uint64_t *out = trace->tokens;
   for (struct ss_node at = ss_node_first(root); ss_node_present(at); at = ss_node_next(at))
     if (!ss_node_count(at, 0, SS_TRACE_COUNT_MAX, out++, error)) return false;

@@ -21,9 +21,9 @@ static bool copy_values(struct ss_trace *trace, struct ss_tensor_data *t, const 
 /* Lists and names; the tensors' data come once the counts have been found sound. */
 static bool copy_lists(struct ss_trace *trace, const struct ss_trace_content *content) {
   trace->source = ss_trace_string(trace, content->source ? content->source : "");
-  trace->tensor = ss_arena_alloc(&trace->arena, content->tensors, sizeof *trace->tensor);
-  trace->dense = ss_arena_alloc(&trace->arena, content->dense_count, sizeof *trace->dense);
-  if (!trace->source || !trace->tensor || !trace->dense) return false;
+  if (!trace->source || !ss_take(&trace->arena, trace->tensor, content->tensors) ||
+      !ss_take(&trace->arena, trace->dense, content->dense_count))
+    return false;
   for (size_t i = 0; i < content->tensors; i++) {
     const char *name = ss_trace_string(trace, content->tensor[i].name ? content->tensor[i].name : "");
     if (!name) return false;

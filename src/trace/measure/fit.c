@@ -126,8 +126,7 @@ static int compare_ranks(const void *a, const void *b) {
 
 /* Targets in order, each once. */
 static bool make_points(const struct ss_fit_options *options, struct ss_arena *arena, struct ss_tensor_fit *t) {
-  t->point = ss_arena_zero(arena, options->targets, sizeof *t->point);
-  if (!t->point) return false;
+  if (!ss_take_zero(arena, t->point, options->targets)) return false;
   for (size_t i = 0; i < options->targets; i++) t->point[i].ranks = options->target[i];
   qsort(t->point, options->targets, sizeof *t->point, compare_ranks);
   for (size_t i = 0; i < options->targets; i++)
@@ -139,9 +138,9 @@ static bool make_windows(struct work *w, struct ss_arena *arena, struct ss_tenso
   const uint32_t ranks = w->fit->ranks;
   t->held_out = ranks / PARTS > 2 ? ranks / PARTS : 2;
   w->parts = ranks / t->held_out;
-  w->window = ss_arena_zero(arena, 1 + PARTS + w->parts + t->points, sizeof *w->window);
-  t->backtest = ss_arena_zero(arena, w->parts, sizeof *t->backtest);
-  if (!w->window || !t->backtest) return false;
+  if (!ss_take_zero(arena, w->window, 1 + PARTS + w->parts + t->points) ||
+      !ss_take_zero(arena, t->backtest, w->parts))
+    return false;
   w->window[w->windows++] = (struct ss_incidence){.ranks = ranks};
   for (uint32_t i = 0; i < PARTS; i++)
     w->window[w->windows++] = (struct ss_incidence){.first = i * (ranks / PARTS), .ranks = ranks / PARTS};

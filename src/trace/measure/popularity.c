@@ -48,13 +48,10 @@ static void fitting_free(struct fitting *f) {
 static bool fitting_init(struct fitting *f, const struct ss_incidence *window, uint64_t iterations) {
   const uint32_t n = window->ranks;
   *f = (struct fitting){.window = window, .iterations = iterations};
-  f->choose = ss_arena_alloc(&f->arena, (size_t)n + 1, sizeof *f->choose);
-  f->once = ss_arena_alloc(&f->arena, (size_t)n + 1, NODES * sizeof *f->once);
-  f->weight = ss_arena_alloc(&f->arena, NODES, sizeof *f->weight);
-  f->sum_once = ss_arena_alloc(&f->arena, (size_t)n + 1, sizeof *f->sum_once);
-  f->sum_ever = ss_arena_alloc(&f->arena, (size_t)n + 1, sizeof *f->sum_ever);
   if (iterations > PLAIN) f->rule = gsl_integration_glfixed_table_alloc(REST);
-  if (!f->choose || !f->once || !f->weight || !f->sum_once || !f->sum_ever || (iterations > PLAIN && !f->rule)) {
+  if ((iterations > PLAIN && !f->rule) || !ss_take(&f->arena, f->choose, (size_t)n + 1) ||
+      !ss_take(&f->arena, f->once, ((size_t)n + 1) * NODES) || !ss_take(&f->arena, f->weight, NODES) ||
+      !ss_take(&f->arena, f->sum_once, (size_t)n + 1) || !ss_take(&f->arena, f->sum_ever, (size_t)n + 1)) {
     fitting_free(f);
     return false;
   }

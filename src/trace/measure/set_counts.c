@@ -86,14 +86,9 @@ static void count_pairs(struct worker *worker, uint64_t low) {
 static bool worker_init(struct worker *worker, uint32_t ranks, const struct ss_set_counts *tally, uint64_t width) {
   struct ss_arena *arena = &worker->arena;
   *worker = (struct worker){.sum = *tally};
-  worker->bits = ss_arena_zero(arena, width / 64, sizeof *worker->bits);
-  worker->slice = ss_arena_alloc(arena, ranks, sizeof *worker->slice);
-  worker->slice_before = ss_arena_alloc(arena, ranks, sizeof *worker->slice_before);
-  worker->sum.shared = ss_arena_zero(arena, tally->pairs, sizeof *worker->sum.shared);
-  worker->sum.fresh = ss_arena_zero(arena, ranks, sizeof *worker->sum.fresh);
-  worker->sum.again = ss_arena_zero(arena, ranks, sizeof *worker->sum.again);
-  return worker->bits && worker->slice && worker->slice_before && worker->sum.shared && worker->sum.fresh &&
-         worker->sum.again;
+  return ss_take_zero(arena, worker->bits, width / 64) && ss_take(arena, worker->slice, ranks) &&
+         ss_take(arena, worker->slice_before, ranks) && ss_take_zero(arena, worker->sum.shared, tally->pairs) &&
+         ss_take_zero(arena, worker->sum.fresh, ranks) && ss_take_zero(arena, worker->sum.again, ranks);
 }
 
 static void add(const struct ss_set_counts *to, const struct ss_set_counts *from, uint32_t ranks) {

@@ -10,6 +10,8 @@
 
 /* Beyond this many pairs of ranks, overlap is the mean over as many seeded ones. */
 enum { PAIRS_MOST = 100, PAIRS_SEED = 1 };
+/* Powers of two among ranks, which are below 2^21, and the ranks themselves. */
+enum { PARTS_MOST = 22 };
 
 /* A mean over those iterations that have something to say. */
 struct mean {
@@ -169,14 +171,11 @@ static bool job_init(struct job *job, struct ss_rank_pair *pairs) {
   const uint32_t ranks = job->window->ranks;
   job->tally.pairs = choose_pairs(ranks, pairs);
   job->tally.pair = pairs;
-  job->tally.shared = ss_arena_alloc(&job->arena, job->tally.pairs, sizeof *job->tally.shared);
-  job->tally.fresh = ss_arena_alloc(&job->arena, ranks, sizeof *job->tally.fresh);
-  job->tally.again = ss_arena_alloc(&job->arena, ranks, sizeof *job->tally.again);
-  job->gamma = ss_arena_zero(&job->arena, ranks, sizeof *job->gamma);
-  job->skewness = ss_arena_zero(&job->arena, job->parts, sizeof *job->skewness);
-  job->skew = ss_arena_alloc(&job->arena, ranks, job->parts * sizeof *job->skew);
-  return job->tally.shared && job->tally.fresh && job->tally.again && job->gamma && job->skewness && job->skew &&
-         ss_rank_sets_init(&job->sets[0], ranks) && ss_rank_sets_init(&job->sets[1], ranks);
+  return ss_take(&job->arena, job->tally.shared, job->tally.pairs) && ss_take(&job->arena, job->tally.fresh, ranks) &&
+         ss_take(&job->arena, job->tally.again, ranks) && ss_take_zero(&job->arena, job->gamma, ranks) &&
+         ss_take_zero(&job->arena, job->skewness, job->parts) &&
+         ss_take(&job->arena, job->skew, ranks * job->parts) && ss_rank_sets_init(&job->sets[0], ranks) &&
+         ss_rank_sets_init(&job->sets[1], ranks);
 }
 
 static void job_free(struct job *job) {
@@ -231,10 +230,9 @@ static size_t choose_parts(uint32_t ranks, uint64_t rows, uint32_t *out) {
 
 static bool tensor_init(struct ss_stats *stats, const struct ss_tensor *tensor, struct ss_tensor_stats *out) {
   out->tensor = *tensor;
-  out->gamma = ss_arena_alloc(&stats->arena, stats->ranks, sizeof *out->gamma);
-  out->part = ss_arena_alloc(&stats->arena, 40, sizeof *out->part); /* ranks are below 2^21 */
-  out->skewness = ss_arena_alloc(&stats->arena, 40, sizeof *out->skewness);
-  if (!out->gamma || !out->part || !out->skewness) return false;
+  if (!ss_take(&stats->arena, out->gamma, stats->ranks) || !ss_take(&stats->arena, out->part, PARTS_MOST) ||
+      !ss_take(&stats->arena, out->skewness, PARTS_MOST))
+    return false;
   out->parts = choose_parts(stats->ranks, tensor->rows, out->part);
   return true;
 }
