@@ -88,6 +88,12 @@ void *ss_arena_zero(struct ss_arena *arena, size_t count, size_t size) {
   return memory ? memset(memory, 0, count * size) : NULL;
 }
 
+const char *ss_arena_text(struct ss_arena *arena, const char *text) {
+  const size_t size = strlen(text) + 1;
+  char *copy = ss_arena_alloc(arena, size, 1);
+  return copy ? memcpy(copy, text, size) : NULL;
+}
+
 void ss_arena_reset(struct ss_arena *arena) {
   arena->current = arena->first;
   arena->used = 0;

@@ -39,6 +39,8 @@ void *ss_arena_zero(struct ss_arena *arena, size_t count, size_t size);
 /* Makes a pointer point to `count` such items as it points to; false when memory is short. */
 #define ss_take(arena, pointer, count) (((pointer) = ss_arena_alloc((arena), (count), sizeof *(pointer))) != NULL)
 #define ss_take_zero(arena, pointer, count) (((pointer) = ss_arena_zero((arena), (count), sizeof *(pointer))) != NULL)
+/* A copy of the text. */
+const char *ss_arena_text(struct ss_arena *arena, const char *text);
 /* Everything handed out so far is void; blocks are kept. */
 void ss_arena_reset(struct ss_arena *arena);
 /* Gives all blocks back; the arena is empty and usable. */

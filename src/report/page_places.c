@@ -25,12 +25,6 @@ double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *p
   return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
-static const char *keep(struct ss_page_places *places, const char *text) {
-  const size_t size = strlen(text) + 1;
-  char *copy = ss_arena_alloc(&places->arena, size, 1);
-  return copy ? memcpy(copy, text, size) : NULL;
-}
-
 static void number_text(const struct ss_page_axis *axis, double value, char *text, size_t size) {
   if (strstr(axis->name, "bandwidth")) ss_units_format(text, size, SS_RATE, value);
   else if (strstr(axis->name, "latency")) ss_units_format(text, size, SS_TIME, value);
@@ -44,12 +38,12 @@ const char *ss_page_value(struct ss_page_places *places, const struct ss_page_ax
   char text[64];
   if (isfinite(number)) {
     number_text(axis, number, text, sizeof text);
-    return keep(places, text);
+    return ss_arena_text(&places->arena, text);
   }
   if (strcmp(axis->name, "cluster") == 0) return point->cluster;
   if (value && cJSON_IsString(value)) return value->valuestring;
   SS_AUTO_FREE char *json = value ? cJSON_PrintUnformatted(value) : NULL;
-  return keep(places, json ? json : "-");
+  return ss_arena_text(&places->arena, json ? json : "-");
 }
 
 const char *ss_page_where(struct ss_page_places *places, const struct ss_result *point,
@@ -69,7 +63,7 @@ const char *ss_page_where(struct ss_page_places *places, const struct ss_result 
     between = ", ";
   }
   const bool ok = fclose(stream) == 0;
-  const char *kept = ok ? keep(places, text) : NULL;
+  const char *kept = ok ? ss_arena_text(&places->arena, text) : NULL;
   free(text);
   return kept;
 }

@@ -35,12 +35,6 @@ static double energy_of(const uint64_t *table, uint64_t rows) {
   return sum;
 }
 
-static double energy_of_chunk(const struct ss_chunk *c, double grain) {
-  double sum = 0;
-  for (uint64_t i = 0; i < c->count; i++) sum += (double)c->units[i] * (double)c->units[i];
-  return sum * grain * grain;
-}
-
 /* Of estimates, over the elements that were decoded. */
 static void judge_estimates(const struct ss_mass *mass, const struct ss_final *final, struct ss_outcome *out) {
   double square = 0, energy = 0, off = 0, magnitude = 0;
@@ -59,7 +53,7 @@ static void judge_estimates(const struct ss_mass *mass, const struct ss_final *f
 void ss_mass_judge(struct ss_mass *mass, const struct ss_setting *setting, const struct ss_final *final,
                    const struct ss_state *state, struct ss_outcome *out) {
   double had = energy_of(mass->had, mass->rows);
-  out->energy = had > 0 ? energy_of_chunk(&final->chunk, final->grain) / had : 1;
+  out->energy = had > 0 ? ss_chunk_energy(&final->chunk) * final->grain * final->grain / had : 1;
   if (ss_scheme_estimates(setting->scheme)) {
     judge_estimates(mass, final, out);
     return;

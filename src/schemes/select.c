@@ -111,12 +111,6 @@ static bool select_of(const struct selecting *x, uint32_t r, struct ss_error *er
   return ss_chunk_without(copy, selected, &s->state.arena[s->state.iteration % 2], &s->state.kept[r], error);
 }
 
-static double energy_of(const struct ss_chunk *c) {
-  double sum = 0;
-  for (uint64_t i = 0; i < c->count; i++) sum += (double)c->units[i] * (double)c->units[i];
-  return sum;
-}
-
 static bool weigh(const struct selecting *x, struct ss_error *error) {
   struct ss_selector *s = x->selector;
   const uint32_t ranks = x->input->ranks;
@@ -125,8 +119,8 @@ static bool weigh(const struct selecting *x, struct ss_error *error) {
   if (!ss_sum_values(&(struct ss_operands){x->copy, ranks, 0, rows}, x->arena, &s->scratch, &all, error) ||
       !ss_sum_values(&(struct ss_operands){x->selected, ranks, 0, rows}, x->arena, &s->scratch, &some, error))
     return false;
-  const double had = energy_of(&all);
-  s->energy = had > 0 ? energy_of(&some) / had : 1;
+  const double had = ss_chunk_energy(&all);
+  s->energy = had > 0 ? ss_chunk_energy(&some) / had : 1;
   return true;
 }
 

@@ -1,13 +1,11 @@
 #include "sim/state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool ss_state_begin(struct ss_state *s, uint32_t ranks, struct ss_error *error) {
   if (s->ranks == 0) {
-    s->residual = ss_alloc_zero(ranks, sizeof *s->residual);
-    s->kept = ss_alloc_zero(ranks, sizeof *s->kept);
-    if (!s->residual || !s->kept) return ss_fail_memory(error, "keeping residuals");
+    if (!ss_take_zero(&s->lasting, s->residual, ranks) || !ss_take(&s->lasting, s->kept, ranks))
+      return ss_fail_memory(error, "keeping residuals");
     s->ranks = ranks;
   }
   memset(s->kept, 0, s->ranks * sizeof *s->kept);
@@ -23,24 +21,16 @@ void ss_state_end(struct ss_state *s) {
 
 void ss_state_free(struct ss_state *s) {
   for (uint32_t i = 0; i < s->shards; i++) ss_state_free(&s->shard[i]);
-  free(s->shard);
-  free(s->residual);
-  free(s->kept);
   ss_arena_free(&s->arena[0]);
   ss_arena_free(&s->arena[1]);
   ss_arena_free(&s->lasting);
   *s = (struct ss_state){0};
 }
 
-/* `size` zeroed bytes of the lasting arena; never NULL but when there is no memory. */
-static void *zeroed(struct ss_state *s, size_t size) {
-  return ss_arena_zero(&s->lasting, size, 1);
-}
-
 static bool take(struct ss_state *s, size_t own, size_t each, struct ss_error *error) {
   if (s->own) return true;
-  s->each = zeroed(s, each);
-  s->own = s->each ? zeroed(s, own) : NULL;
+  s->each = ss_arena_zero(&s->lasting, each, 1);
+  s->own = s->each ? ss_arena_zero(&s->lasting, own, 1) : NULL;
   s->own_size = own;
   s->each_size = each;
   return s->own ? true : ss_fail_memory(error, "keeping a scheme's state");
@@ -73,8 +63,7 @@ void ss_state_rewind(struct ss_state *s, const struct ss_state *saved) {
 
 bool ss_state_split(struct ss_state *s, uint32_t shards, struct ss_error *error) {
   if (s->shards == 0) {
-    s->shard = ss_alloc_zero(shards, sizeof *s->shard);
-    if (!s->shard) return ss_fail_memory(error, "keeping residuals");
+    if (!ss_take_zero(&s->lasting, s->shard, shards)) return ss_fail_memory(error, "keeping residuals");
     s->shards = shards;
   }
   return true;

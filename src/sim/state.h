@@ -14,7 +14,7 @@ struct ss_state {
   struct ss_chunk *residual;  /* [ranks] what each kept of the iterations before; SS_CHUNK_VALUES */
   struct ss_chunk *kept;      /* [ranks] what each keeps now, for the next iteration */
   struct ss_arena arena[2];   /* of the residuals of odd and even iterations */
-  struct ss_arena lasting;    /* of what `own` and `each` point to; freed with the state */
+  struct ss_arena lasting;    /* of all else; freed with the state */
   void *own;                  /* the scheme's own, of all ranks together; NULL: not asked for yet */
   void *each;                 /* [ranks] the scheme's own of every rank */
   size_t own_size, each_size; /* B; each_size of all ranks together */

@@ -51,6 +51,12 @@ bool ss_chunk_equal(const struct ss_chunk *a, const struct ss_chunk *b) {
   return true;
 }
 
+double ss_chunk_energy(const struct ss_chunk *chunk) {
+  double sum = 0;
+  for (uint64_t i = 0; i < chunk->count; i++) sum += (double)chunk->units[i] * (double)chunk->units[i];
+  return sum;
+}
+
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   struct ss_chunk sum = *a;

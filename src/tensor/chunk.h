@@ -147,6 +147,9 @@ bool ss_sum_values(const struct ss_operands *operands, struct ss_arena *arena, s
 bool ss_chunk_sum(const struct ss_operands *operands, struct ss_arena *arena, struct ss_sum_scratch *scratch,
                   struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 
+/* The sum of the squares of its values, in units. */
+double ss_chunk_energy(const struct ss_chunk *chunk);
+
 /* a + b for two dense chunks of the same range: marks where both have the same kind of them, floats where both have
  * some; the arrays are `arena`'s. */
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,

@@ -42,6 +42,7 @@ struct player {
   size_t capacity;
   uint64_t record_from;
   bool short_of_memory;
+  struct ss_arena arena; /* of the arrays */
 };
 
 double ss_jitter(uint64_t seed, double sigma, uint64_t iteration, uint32_t rank) {
@@ -276,27 +277,15 @@ static bool open_player(struct player *p, struct ss_error *error) {
   const uint32_t tasks = p->t->tasks, streams = p->out->streams;
   const struct ss_stage_client client = {p, next, ended, task_started, task_ended, passed};
   p->operations = 2 * p->t->workload->modules + p->t->splits;
-  p->stream = ss_alloc_zero(streams, sizeof *p->stream);
-  p->made = ss_alloc_zero(tasks, sizeof *p->made);
-  p->done = ss_alloc_zero(tasks, sizeof *p->done);
-  p->instance = ss_alloc_zero(2 * (size_t)tasks, sizeof *p->instance);
-  p->finished = ss_alloc_zero(p->options->iterations, sizeof *p->finished);
   p->out->end = ss_alloc_zero(p->options->iterations, sizeof *p->out->end);
-  if (!p->stream || !p->made || !p->done || !p->instance || !p->finished || !p->out->end)
+  if (!p->out->end || !ss_take_zero(&p->arena, p->stream, streams) || !ss_take_zero(&p->arena, p->made, tasks) ||
+      !ss_take_zero(&p->arena, p->done, tasks) || !ss_take_zero(&p->arena, p->instance, 2 * (size_t)tasks) ||
+      !ss_take_zero(&p->arena, p->finished, p->options->iterations))
     return ss_fail_memory(error, "playing iterations");
   for (uint32_t i = 0; i < streams; i++) p->stream[i].last = -1;
   for (uint32_t i = 0; i < 2 * tasks; i++) p->instance[i].span = -1;
   p->channel = p->out->last = -1;
   return ss_events_open(&p->events, streams, client, error);
-}
-
-static void close_player(struct player *p) {
-  free(p->stream);
-  free(p->made);
-  free(p->done);
-  free(p->instance);
-  free(p->finished);
-  ss_events_close(&p->events);
 }
 
 bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_options *options,
@@ -311,7 +300,8 @@ bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_op
     ok = ss_fail(error, SS_MACHINE, "%s: the timeline stands still after %.9g s", timetable->workload->name,
                  p.events.now);
   if (ok) summarise(&p);
-  close_player(&p);
+  ss_arena_free(&p.arena);
+  ss_events_close(&p.events);
   if (!ok) ss_iterated_free(out);
   return ok;
 }

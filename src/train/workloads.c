@@ -21,17 +21,11 @@ static bool short_of_memory(struct ss_error *error) {
   return ss_fail_memory(error, "reading a workload");
 }
 
-static const char *keep(struct ss_workload *w, const char *text) {
-  const size_t size = strlen(text) + 1;
-  char *copy = ss_arena_alloc(&w->arena, size, 1);
-  return copy ? memcpy(copy, text, size) : NULL;
-}
-
 static bool read_kept(struct ss_workload *w, struct ss_node node, const char **out, struct ss_error *error) {
   const char *text;
   if (!ss_node_text(node, &text, error)) return false;
   if (!*text) return ss_node_fail(node, error, "an empty name (say what it is called)");
-  *out = keep(w, text);
+  *out = ss_arena_text(&w->arena, text);
   return *out ? true : short_of_memory(error);
 }
 
@@ -68,7 +62,8 @@ static bool note_estimates(struct reading *r, struct ss_node source, const char 
     if (!ss_node_text(n, &text, error)) return false;
     if (strncmp(text, "estimated", strlen("estimated")) != 0) continue;
     if (!ss_grow(r->estimate, r->capacity, r->estimates + 1)) return short_of_memory(error);
-    const struct ss_estimate e = {module, keep(r->w, ss_node_key(n)), keep(r->w, text)};
+    const struct ss_estimate e = {module, ss_arena_text(&r->w->arena, ss_node_key(n)),
+                                  ss_arena_text(&r->w->arena, text)};
     if (!e.field || !e.how) return short_of_memory(error);
     r->estimate[r->estimates++] = e;
   }

@@ -1,25 +1,20 @@
 #include "sim/collectives/running.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, const struct ss_operands *own,
                      struct ss_running *x, struct ss_error *error) {
   const uint32_t n = play->ranks;
   *x = (struct ss_running){.play = play, .wire = wire, .low = own->low, .high = own->high};
-  x->held = ss_alloc_zero(n, sizeof *x->held);
-  x->came = ss_alloc_zero(n, sizeof *x->came);
-  x->arena = ss_alloc_zero(2 * (size_t)n, sizeof *x->arena);
-  if (!x->held || !x->came || !x->arena) return ss_fail_memory(error, "summing sparse gradients");
+  if (!ss_take(play->arena, x->held, n) || !ss_take_zero(play->arena, x->came, n) ||
+      !ss_take_zero(play->arena, x->arena, 2 * (size_t)n))
+    return ss_fail_memory(error, "summing sparse gradients");
   memcpy(x->held, own->chunk, n * sizeof *own->chunk);
   return true;
 }
 
 void ss_running_close(struct ss_running *running) {
   for (uint32_t i = 0; running->arena && i < 2 * running->play->ranks; i++) ss_arena_free(&running->arena[i]);
-  free(running->arena);
-  free(running->held);
-  free(running->came);
 }
 
 /* Rank `from` sends what it holds to `to`, as message `at` of a round. */

@@ -42,8 +42,6 @@ struct ss_trace {
 
 /* An empty trace called `name`; ss_trace_close frees it. NULL when memory is short. */
 struct ss_trace *ss_trace_new(const char *name);
-/* A copy of the string in the trace's arena, or NULL. */
-const char *ss_trace_string(struct ss_trace *trace, const char *text);
 
 /* ss_trace_build without its copy: offsets, rows and values lie in `data`, which on success passes to the trace and
  * is left empty. */

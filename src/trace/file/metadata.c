@@ -50,7 +50,7 @@ static bool read_tensor(struct ss_trace *trace, struct ss_node node, struct ss_t
   if (!ss_node_need(node, "dtype", &dtype, error) || !ss_node_choice(dtype, ss_dtypes, &choice, error)) return false;
   out->row_width = (uint32_t)elements;
   out->dtype = (enum ss_dtype)choice;
-  out->name = ss_trace_string(trace, text);
+  out->name = ss_arena_text(&trace->arena, text);
   return out->name || ss_fail_memory(error, "reading a trace's tensors");
 }
 
@@ -81,7 +81,7 @@ static bool read_dense(struct ss_trace *trace, struct ss_node metadata, struct s
     if (!ss_node_need(at, "name", &name, error) || !ss_node_text(name, &text, error)) return false;
     if (!ss_node_need(at, "bytes", &bytes, error)) return false;
     if (!ss_node_count(bytes, 0, SS_TRACE_COUNT_MAX, &dense->bytes, error)) return false;
-    dense->name = ss_trace_string(trace, text);
+    dense->name = ss_arena_text(&trace->arena, text);
     if (!dense->name) return ss_fail_memory(error, "reading a trace's dense tensors");
     trace->dense_count++;
   }
@@ -147,7 +147,7 @@ bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, str
   const char *source;
   if (!read_version(metadata, error) || !read_counts(trace, metadata, error)) return false;
   if (!text_of(metadata, "source", &source, error)) return false;
-  trace->source = ss_trace_string(trace, source ? source : "");
+  trace->source = ss_arena_text(&trace->arena, source ? source : "");
   if (!trace->source) return ss_fail_memory(error, "reading a trace's source");
   return read_tensors(trace, metadata, error) && read_dense(trace, metadata, error) &&
          read_tokens(trace, metadata, error);

@@ -39,18 +39,12 @@ const char *ss_dtype_name(enum ss_dtype dtype) {
   return ss_dtypes[dtype];
 }
 
-const char *ss_trace_string(struct ss_trace *trace, const char *text) {
-  const size_t size = strlen(text) + 1;
-  char *copy = ss_arena_alloc(&trace->arena, size, 1);
-  return copy ? memcpy(copy, text, size) : NULL;
-}
-
 struct ss_trace *ss_trace_new(const char *name) {
   struct ss_trace *trace = ss_alloc_zero(1, sizeof *trace);
   if (!trace) return NULL;
   trace->pad_id = -1;
   trace->source = "";
-  trace->name = ss_trace_string(trace, name);
+  trace->name = ss_arena_text(&trace->arena, name);
   if (trace->name) return trace;
   ss_trace_close(trace);
   return NULL;

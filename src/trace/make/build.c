@@ -20,18 +20,18 @@ static bool copy_values(struct ss_trace *trace, struct ss_tensor_data *t, const 
 
 /* Lists and names; the tensors' data come once the counts have been found sound. */
 static bool copy_lists(struct ss_trace *trace, const struct ss_trace_content *content) {
-  trace->source = ss_trace_string(trace, content->source ? content->source : "");
+  trace->source = ss_arena_text(&trace->arena, content->source ? content->source : "");
   if (!trace->source || !ss_take(&trace->arena, trace->tensor, content->tensors) ||
       !ss_take(&trace->arena, trace->dense, content->dense_count))
     return false;
   for (size_t i = 0; i < content->tensors; i++) {
-    const char *name = ss_trace_string(trace, content->tensor[i].name ? content->tensor[i].name : "");
+    const char *name = ss_arena_text(&trace->arena, content->tensor[i].name ? content->tensor[i].name : "");
     if (!name) return false;
     trace->tensor[i] = (struct ss_tensor_data){.tensor = content->tensor[i]};
     trace->tensor[i].tensor.name = name;
   }
   for (size_t i = 0; i < content->dense_count; i++) {
-    const char *name = ss_trace_string(trace, content->dense[i].name ? content->dense[i].name : "");
+    const char *name = ss_arena_text(&trace->arena, content->dense[i].name ? content->dense[i].name : "");
     if (!name) return false;
     trace->dense[i] = (struct ss_dense){name, content->dense[i].bytes};
   }
