@@ -330,8 +330,8 @@ static struct judging judging_of(struct ss_query *query, const struct ss_claim *
   return (struct judging){.query = query, .file = claim->file, .node = claim->node};
 }
 
-bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice, void (*step)(void *),
-                     void *context, struct ss_error *error) {
+bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
+                     void (*step)(void *context), void *context, struct ss_error *error) {
   struct ss_query *query = ss_query_new(jobs, notice);
   struct ss_error ignored;
   if (!query) return ss_fail_memory(error, "judging claims");

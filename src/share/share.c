@@ -181,11 +181,13 @@ static void must(const struct sharing *s, int code) {
 /* Until the message to or from rank 0 is through. */
 static void finish(struct sharing *s, MPI_Request *request, double limit) {
   struct ss_error error;
+  double silent = 0;
   int done;
-  for (double silent = 0; silent <= limit; silent += pass(s)) {
+  while (silent <= limit) {
     must(s, MPI_Test(request, &done, MPI_STATUS_IGNORE));
     if (done) return;
     nap();
+    silent += pass(s);
   }
   (void)ss_fail(&error, SS_MACHINE, "rank 0 has been silent for %g s: it is taken for lost (--patience)", limit);
   ss_communicator_abort(s->comm, &error);
@@ -249,14 +251,16 @@ static _Noreturn void stay(struct sharing *s, struct answer *answer) {
 
 static void follow(struct sharing *s) {
   struct answer answer = {.kind = GO_ON};
-  for (double since = 0; answer.kind == GO_ON; since += pass(s)) {
+  double since = 0;
+  while (answer.kind == GO_ON) {
     const size_t i = get_returned(s);
     if (i == NONE && since < (s->idle && answer.item != NONE ? 0 : PAUSE)) {
       nap();
-      continue;
+    } else {
+      send_report(s, i, &answer);
+      since = 0;
     }
-    send_report(s, i, &answer);
-    since = 0;
+    since += pass(s);
   }
   s->over = true;
   if (answer.kind != LEAVE) stay(s, &answer);

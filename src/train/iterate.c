@@ -265,12 +265,12 @@ static double mean_of(const struct ss_task *task, const double *each, const stru
   return sum / (double)(w->iterations - w->warmup);
 }
 
-double ss_task_sent(const struct ss_task *task, const struct ss_iterate_options *w) {
-  return mean_of(task, task->sent, w);
+double ss_task_sent(const struct ss_task *task, const struct ss_iterate_options *options) {
+  return mean_of(task, task->sent, options);
 }
 
-double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_options *w) {
-  return mean_of(task, task->period ? task->seconds : NULL, w);
+double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_options *options) {
+  return mean_of(task, task->period ? task->seconds : NULL, options);
 }
 
 static bool open_player(struct player *p, struct ss_error *error) {
