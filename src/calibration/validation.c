@@ -90,11 +90,11 @@ void ss_validation_free(struct ss_validation *v) {
 
 /* --- judging ------------------------------------------------------------------------------------------------ */
 
-struct ss_judged ss_validation_judge(const struct ss_validation *v, const struct ss_observation *list,
-                                     bool (*in)(const struct ss_observation *o, uint64_t message,
-                                                const void *context),
-                                     const void *context) {
-  struct ss_judged j = {0, NAN, NAN, NAN};
+struct ss_error_spread ss_validation_judge(const struct ss_validation *v, const struct ss_observation *list,
+                                           bool (*in)(const struct ss_observation *o, uint64_t message,
+                                                      const void *context),
+                                           const void *context) {
+  struct ss_error_spread j = {0, NAN, NAN, NAN};
   SS_AUTO_FREE double *of = ss_alloc(v->count, sizeof *of);
   for (size_t i = 0; of && i < v->count; i++)
     if (isfinite(v->predicted[i]) && (!in || in(&list[i], v->message[i], context)))

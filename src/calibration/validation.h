@@ -13,7 +13,7 @@ enum ss_leave_out {
 };
 
 /* Errors |predicted / measured - 1| of some observations. */
-struct ss_judged {
+struct ss_error_spread {
   size_t count;
   double median, p90, worst;
 };
@@ -34,10 +34,10 @@ bool ss_validate(const struct ss_observation *list, size_t count, const struct s
 void ss_validation_free(struct ss_validation *validation);
 
 /* Of those that `in` (NULL: all) says are counted; NAN where there are none. */
-struct ss_judged ss_validation_judge(const struct ss_validation *v, const struct ss_observation *list,
-                                     bool (*in)(const struct ss_observation *o, uint64_t message,
-                                                const void *context),
-                                     const void *context);
+struct ss_error_spread ss_validation_judge(const struct ss_validation *v, const struct ss_observation *list,
+                                           bool (*in)(const struct ss_observation *o, uint64_t message,
+                                                      const void *context),
+                                           const void *context);
 
 /* Pairs of algorithms that did the same collective on as many nodes and ranks with as many bytes, whose measured
  * times differ by more than 1.5 times: how many, and how many are predicted in the measured order. Where one was

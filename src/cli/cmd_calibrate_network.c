@@ -163,10 +163,10 @@ static bool write_cluster(const struct arguments *a, const struct ss_calibrated 
 
 /* How well what was left out is predicted, where there is more than one group to leave out. */
 static bool judge_unseen(const struct arguments *a, const struct ss_observations *all, enum ss_leave_out what,
-                         struct ss_judged *out, struct ss_error *error) {
+                         struct ss_error_spread *out, struct ss_error *error) {
   struct ss_validation validation;
   bool several = false;
-  *out = (struct ss_judged){.count = 0};
+  *out = (struct ss_error_spread){.count = 0};
   for (size_t i = 1; i < all->count; i++) {
     const struct ss_observation *o = &all->list[i], *first = &all->list[0];
     several = several || (what == SS_LEAVE_NODES ? o->nodes != first->nodes

@@ -179,7 +179,7 @@ static bool add_unseen(cJSON *notes, const struct ss_calibrated *c) {
   static const char *const what[] = {"collectives", "nodes"};
   cJSON *validation = cJSON_AddObjectToObject(notes, "validation");
   for (int i = 0; validation && i < 2; i++) {
-    const struct ss_judged *j = &c->unseen[i];
+    const struct ss_error_spread *j = &c->unseen[i];
     if (j->count == 0) continue;
     cJSON *item = cJSON_AddObjectToObject(validation, what[i]);
     if (!item || !cJSON_AddNumberToObject(item, "median_error", j->median) ||

@@ -20,9 +20,9 @@ struct ss_calibrated {
   const char *name, *measured; /* `measured`: of what, and where from: "all_reduce.log (all_reduce_perf, ring)" */
   const struct ss_cluster_fit *fit;
   const struct ss_observations *observations;
-  double latency;             /* s, given; NAN: fitted */
-  struct ss_judged unseen[2]; /* predicted from the others: each collective, each number of nodes; count 0: there is
-                                 but one */
+  double latency;                   /* s, given; NAN: fitted */
+  struct ss_error_spread unseen[2]; /* predicted from the others: each collective, each number of nodes; count 0:
+                                 there is but one */
 };
 
 /* The cluster file; NULL: memory is short. */

@@ -67,7 +67,7 @@ static void list_lines(const struct ss_validation_report *r, struct lines *l) {
   for (int i = 0; i < SIZES; i++) add_line(l, sizes[i]);
 }
 
-static struct ss_judged judge(const struct ss_validation_report *r, const struct of *of) {
+static struct ss_error_spread judge(const struct ss_validation_report *r, const struct of *of) {
   return ss_validation_judge(r->validation, r->observations->list, is_in, of);
 }
 
@@ -104,7 +104,7 @@ bool ss_validation_table(const void *report, FILE *stream, struct ss_error *erro
   struct ss_table *table = ss_table_of("<of", "times", "median error", "90% within", "worst");
   list_lines(r, &l);
   for (size_t i = 0; i < l.count; i++) {
-    const struct ss_judged j = judge(r, &l.line[i]);
+    const struct ss_error_spread j = judge(r, &l.line[i]);
     if (!has_times(r, &l.line[i])) continue;
     ss_table_cell(table, "%s", l.line[i].name);
     ss_table_cell(table, "%zu", j.count);
@@ -123,7 +123,7 @@ bool ss_validation_markdown(const void *report, FILE *stream, struct ss_error *e
   print_heads(r, stream);
   (void)fputs("\n| of | times | median error | 90% within | worst |\n|---|--:|--:|--:|--:|\n", stream);
   for (size_t i = 0; i < l.count; i++) {
-    const struct ss_judged j = judge(r, &l.line[i]);
+    const struct ss_error_spread j = judge(r, &l.line[i]);
     if (!has_times(r, &l.line[i])) continue;
     if (j.count == 0) (void)fprintf(stream, "| %s | 0 | - | - | - |\n", l.line[i].name);
     else
@@ -136,7 +136,7 @@ bool ss_validation_markdown(const void *report, FILE *stream, struct ss_error *e
 
 /* --- JSON and CSV -------------------------------------------------------------------------------------------- */
 
-static bool add_judged(cJSON *list, const char *name, const struct ss_judged *j) {
+static bool add_judged(cJSON *list, const char *name, const struct ss_error_spread *j) {
   cJSON *item = cJSON_CreateObject();
   return cJSON_AddItemToArray(list, item) && cJSON_AddStringToObject(item, "of", name) &&
          cJSON_AddNumberToObject(item, "count", (double)j->count) &&
@@ -179,7 +179,7 @@ static cJSON *as_json(const struct ss_validation_report *r, const struct ss_rank
             cJSON_AddNumberToObject(root, "pairs_right", (double)pairs->right);
   list_lines(r, &l);
   for (size_t i = 0; ok && i < l.count; i++) {
-    const struct ss_judged j = judge(r, &l.line[i]);
+    const struct ss_error_spread j = judge(r, &l.line[i]);
     if (has_times(r, &l.line[i])) ok = add_judged(errors, l.line[i].name, &j);
   }
   if (ok && times && cJSON_AddItemToObject(root, "times", times)) return root;
