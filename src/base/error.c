@@ -29,7 +29,7 @@ size_t ss_utf8_printable(const char *text, size_t length) {
 }
 
 /* Texts quote file names and file contents, which may be hostile: nothing of them may steer the terminal. */
-static void make_printable(char *text) {
+void ss_make_printable(char *text) {
   while (*text != '\0') {
     const size_t size = ss_utf8_printable(text, 4);
     if (size == 0) *text = '?';
@@ -47,7 +47,7 @@ bool ss_vfail(struct ss_error *error, enum ss_status status, const char *format,
   if (error == NULL) return false;
   char text[sizeof error->text] = "an error that could not be put into words";
   const int length = vsnprintf(text, sizeof text, format, arguments);
-  make_printable(text);
+  ss_make_printable(text);
   if (length >= 0 && (size_t)length >= sizeof text) end_in_dots(text, sizeof text - 1);
   error->status = status;
   memcpy(error->text, text, sizeof text);

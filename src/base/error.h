@@ -61,5 +61,7 @@ bool ss_fail_prefix(struct ss_error *error, const char *format, ...) SS_PRINTF(2
 size_t ss_utf8_size(const char *text, size_t length);
 /* The same, and 0 also for control characters: what may reach a terminal. */
 size_t ss_utf8_printable(const char *text, size_t length);
+/* Puts '?' for all that may not. */
+void ss_make_printable(char *text);
 
 #endif

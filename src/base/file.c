@@ -67,6 +67,17 @@ static bool read_stdin(struct ss_text *out, struct ss_error *error) {
   return ss_fail(error, SS_BAD_INPUT, "standard input: cannot read: %s", strerror(errno));
 }
 
+char *ss_written(void (*write)(const void *, FILE *), const void *context) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) return NULL;
+  write(context, stream);
+  if (fclose(stream) == 0) return text;
+  free(text);
+  return NULL;
+}
+
 bool ss_text_open(const char *path, struct ss_text *out, struct ss_error *error) {
   struct ss_text text = {0};
   const bool piped = strcmp(path, "-") == 0;

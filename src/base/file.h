@@ -34,6 +34,9 @@ void ss_output_discard(struct ss_output *out);
 bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *stream, struct ss_error *error),
                      const void *context, struct ss_error *error) SS_MUST_CHECK;
 
+/* What `write` writes, the caller's to free; NULL when memory is short. */
+char *ss_written(void (*write)(const void *context, FILE *stream), const void *context);
+
 /* All bytes of a regular file, or of standard input when `path` is "-". */
 struct ss_text {
   const char *bytes;

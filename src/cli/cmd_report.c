@@ -1,8 +1,8 @@
 /* One self-contained page about a scenario: what report/page.h makes of its points. */
 #include "base/file.h"
 #include "cli/command.h"
-#include "query/expectations.h"
 #include "report/page.h"
+#include "report/verdicts.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -35,42 +35,6 @@ static void write_command(const void *context, FILE *stream) {
   }
 }
 
-static void write_value(const cJSON *value, FILE *stream) {
-  char *json = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
-  fputs(json ? json : cJSON_IsString(value) ? value->valuestring : "?", stream);
-  free(json);
-}
-
-/* "time_s of zen < allreduce at ranks = 16" */
-static void write_expectation(const void *context, FILE *stream) {
-  const cJSON *e = context;
-  static const char *const words[][2] = {{"that", ""},  {"of", " of "},         {"is", " "},
-                                         {"than", " "}, {"within", " within "}, {"tensor", ", tensor "}};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(e, words[i][0]);
-    if (!value) continue;
-    fputs(words[i][1], stream);
-    write_value(value, stream);
-  }
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(e, "at");
-  for (const cJSON *a = at ? at->child : NULL; a; a = a->next) {
-    fprintf(stream, "%s%s = ", a == at->child ? " at " : ", ", a->string);
-    write_value(a, stream);
-  }
-}
-
-/* What `write` writes, the caller's to free; NULL when memory is short. */
-static char *text_of(void (*write)(const void *, FILE *), const void *context) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *stream = open_memstream(&text, &size);
-  if (!stream) return NULL;
-  write(context, stream);
-  if (fclose(stream) == 0) return text;
-  free(text);
-  return NULL;
-}
-
 /* --- one report --------------------------------------------------------------------------------------------- */
 
 struct session {
@@ -81,29 +45,9 @@ struct session {
   struct ss_page page; /* its texts and expectations are the session's */
 };
 
-static bool note_expectation(struct ss_page_expectation *e, struct ss_node expected, const cJSON *results) {
-  struct ss_error why = {0};
-  e->text = text_of(write_expectation, expected.at);
-  if (!e->text) return false;
-  if (ss_expectation_holds(expected, results, &why)) return true;
-  e->found = strdup(why.text);
-  return e->found;
-}
-
-static bool note_expectations(struct session *s, struct ss_error *error) {
-  struct ss_node expect = ss_study_expect(s->scenario);
-  cJSON *results = ss_node_present(expect) ? ss_results_json(&s->points, "") : NULL;
-  s->page.expectation = ss_alloc_zero(ss_node_size(expect) + 1, sizeof *s->page.expectation);
-  bool ok = s->page.expectation && (results || !ss_node_present(expect));
-  for (struct ss_node n = ss_node_first(expect); ok && ss_node_present(n); n = ss_node_next(n))
-    ok = note_expectation(&s->page.expectation[s->page.expectations++], n, results);
-  cJSON_Delete(results);
-  return ok || ss_fail_memory(error, "listing expectations");
-}
-
 static bool fill_page(struct session *s, const struct ss_call *call, struct ss_error *error) {
   const cJSON *resolved = ss_study_resolved(s->scenario);
-  s->page.command = text_of(write_command, call);
+  s->page.command = ss_written(write_command, call);
   s->page.scenario = cJSON_Print(resolved);
   if (!s->page.command || !s->page.scenario) return ss_fail_memory(error, "writing a page");
   s->page.name = cJSON_HasObjectItem(resolved, "name") || s->points.count == 0 ? ss_study_name(s->scenario)
@@ -115,15 +59,11 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   s->page.points = &s->points;
   s->page.turns = &s->turns;
   s->page.lacking = &s->lacking;
-  return note_expectations(s, error);
+  return ss_expectations_judge(s->scenario, &s->points, &s->page.judgement, error);
 }
 
 static void close_session(struct session *s) {
-  for (size_t i = 0; i < s->page.expectations; i++) {
-    free(s->page.expectation[i].text);
-    free(s->page.expectation[i].found);
-  }
-  free(s->page.expectation);
+  ss_judgement_free(&s->page.judgement);
   free(s->page.command);
   free(s->page.scenario);
   ss_turns_free(&s->turns);
@@ -153,7 +93,7 @@ static bool run_session(struct session *s, const struct ss_call *call, struct ss
   warn_of_turns(&s->turns, call->request.notice);
   if (s->lacking.text[0])
     fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->lacking.text);
-  return ss_expectations_hold(ss_study_expect(s->scenario), &s->points, error);
+  return ss_judgement_conclude(&s->page.judgement, ss_doc_name(ss_study_expect(s->scenario).doc), error);
 }
 
 static bool check_output(const struct ss_call *call, struct ss_error *error) {

@@ -1,8 +1,8 @@
 #include "base/file.h"
 #include "cli/command.h"
-#include "query/expectations.h"
 #include "report/baseline.h"
 #include "report/results.h"
+#include "report/verdicts.h"
 #include "share/share.h"
 #include "study/baselines.h"
 #include "study/journal.h"
@@ -192,6 +192,14 @@ static bool compare(struct session *s, struct ss_error *error) {
   return ok;
 }
 
+static bool judge(const struct session *s, struct ss_error *error) {
+  struct ss_judgement judgement;
+  const bool ok = ss_expectations_judge(s->scenario, &s->points, &judgement, error) &&
+                  ss_judgement_conclude(&judgement, ss_doc_name(ss_study_expect(s->scenario).doc), error);
+  ss_judgement_free(&judgement);
+  return ok;
+}
+
 static bool run_session(struct session *s, struct ss_error *error) {
   if (!open_session(s, error) || !ss_study_run(s->scenario, &s->call->options, &s->listener, &s->points, error))
     return false;
@@ -203,8 +211,7 @@ static bool run_session(struct session *s, struct ss_error *error) {
                                                 : write_points(s, s->form, s->call->output, error);
   if (!printed) return false;
   if (s->arguments->save && !write_points(s, &ss_results_as_json, s->arguments->save, error)) return false;
-  return (!s->arguments->baseline || compare(s, error)) &&
-         ss_expectations_hold(ss_study_expect(s->scenario), &s->points, error);
+  return (!s->arguments->baseline || compare(s, error)) && judge(s, error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {

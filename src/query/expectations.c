@@ -1,10 +1,14 @@
 #include "query/expectations.h"
 
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "query/field.h"
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum relation { LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL };
@@ -12,10 +16,20 @@ static const char *const relations[] = {"<", "<=", ">", ">=", "=", NULL};
 
 struct expectation {
   const char *that, *of, *than, *tensor; /* than NULL: `number`; tensor NULL: all */
-  double number, within;
+  double number, within;                 /* number, of a text too: what it says as a quantity; NaN: nothing */
   enum relation is;
   struct ss_node at;
 };
+
+static bool ends_in(const char *text, const char *end) {
+  const size_t length = strlen(text), n = strlen(end);
+  return length > n && strcmp(text + length - n, end) == 0;
+}
+
+/* Of a numeric field of results. */
+static enum ss_dimension dimension_of(const char *field) {
+  return ends_in(field, "_s") ? SS_TIME : strstr(field, "bytes_") ? SS_BYTES : SS_RATIO;
+}
 
 static bool read_expectation(struct ss_node node, struct expectation *out, struct ss_error *error) {
   static const char *const keys[] = {"that", "of", "is", "than", "at", "tensor", "within", "notes", NULL};
@@ -34,8 +48,10 @@ static bool read_expectation(struct ss_node node, struct expectation *out, struc
     return ss_node_fail(node, error, "\"=\" needs \"within\" (a share, say 0.01)");
   if (ss_node_present(out->at) && !ss_node_is_object(out->at))
     return ss_node_fail(out->at, error, "expected an object, say {\"ranks\": 16}");
-  return ss_node_is_number(than) ? ss_node_quantity(than, SS_NUMBER, &out->number, error)
-                                 : ss_node_text(than, &out->than, error);
+  if (ss_node_is_number(than)) return ss_node_quantity(than, SS_NUMBER, &out->number, error);
+  if (!ss_node_text(than, &out->than, error)) return false;
+  if (!ss_units_parse(out->than, dimension_of(out->that), &out->number, NULL)) out->number = NAN;
+  return true;
 }
 
 static bool holds(const struct expectation *e, double left, double right) {
@@ -72,70 +88,122 @@ static bool concerns(const struct expectation *e, const cJSON *record, bool seve
          (!tensor || strcmp(text_of(record, "tensor"), tensor) == 0);
 }
 
-static bool check_record(const cJSON *records, const cJSON *record, const struct expectation *e, struct ss_node node,
-                         struct ss_error *error) {
-  const double left = number_of(record, e->that),
-               right = e->than ? number_of(ss_record_beside(records, record, e->than), e->that) : e->number;
-  if (holds(e, left, right)) return true;
-  (void)ss_node_fail(node, error, "expected %s of %s %s %s at %.0f ranks, tensor %s; found %.9g against %.9g",
-                     e->that, e->of, relations[e->is], e->than ? e->than : "the number", number_of(record, "ranks"),
-                     text_of(record, "tensor"), left, right);
-  error->status = SS_UNPROVEN;
+static bool has_record_of(const cJSON *records, const char *label) {
+  for (const cJSON *r = records->child; r; r = r->next)
+    if (ss_record_is_of(r, label)) return true;
   return false;
 }
 
-bool ss_expectation_holds(struct ss_node expectation, const cJSON *results, struct ss_error *error) {
-  const cJSON *records = cJSON_GetObjectItemCaseSensitive(results, "points");
+static bool judge_record(const cJSON *records, const cJSON *record, const struct expectation *e,
+                         struct ss_judged *judged) {
+  struct ss_miss miss = {record, number_of(record, e->that), e->number};
+  if (e->than) miss.against = number_of(ss_record_beside(records, record, e->than), e->that);
+  judged->points++;
+  if (holds(e, miss.found, miss.against)) return true;
+  if (!ss_grow_by_one(judged->miss, judged->misses)) return false;
+  judged->miss[judged->misses++] = miss;
+  return true;
+}
+
+static void write_value(const cJSON *value, FILE *stream) {
+  SS_AUTO_FREE char *json = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
+  fputs(json ? json : cJSON_IsString(value) ? value->valuestring : "?", stream);
+}
+
+/* "time_s of zen < allreduce at ranks = 16" */
+static void write_expectation(const void *context, FILE *stream) {
+  const cJSON *e = context;
+  static const char *const words[][2] = {{"that", ""},  {"of", " of "},         {"is", " "},
+                                         {"than", " "}, {"within", " within "}, {"tensor", ", tensor "}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(e, words[i][0]);
+    if (!value) continue;
+    fputs(words[i][1], stream);
+    write_value(value, stream);
+  }
+  const cJSON *at = cJSON_GetObjectItemCaseSensitive(e, "at");
+  for (const cJSON *a = at ? at->child : NULL; a; a = a->next) {
+    fprintf(stream, "%s%s = ", a == at->child ? " at " : ", ", a->string);
+    write_value(a, stream);
+  }
+}
+
+static bool judge(struct ss_node node, const cJSON *records, struct ss_judged *out, struct ss_error *error) {
   const bool several = several_tensors(records);
   struct expectation e;
-  size_t matched = 0;
-  if (!read_expectation(expectation, &e, error)) return false;
-  for (const cJSON *r = records->child; r; r = r->next) {
-    if (!concerns(&e, r, several)) continue;
-    matched++;
-    if (!check_record(records, r, &e, expectation, error)) return false;
-  }
-  if (matched > 0) return true;
-  (void)ss_node_fail(expectation, error, "no point is of \"%s\" at such a place: nothing was compared", e.of);
-  error->status = SS_UNPROVEN;
-  return false;
+  if (!read_expectation(node, &e, error)) return false;
+  if (e.than && !isnan(e.number) && !has_record_of(records, e.than)) e.than = NULL;
+  out->text = ss_written(write_expectation, node.at);
+  bool ok = out->text;
+  if (ok) ss_make_printable(out->text);
+  for (const cJSON *r = records->child; ok && r; r = r->next)
+    ok = !concerns(&e, r, several) || judge_record(records, r, &e, out);
+  return ok || ss_fail_memory(error, "judging expectations");
 }
 
-bool ss_expectations_hold(struct ss_node expect, const struct ss_results *results, struct ss_error *error) {
-  if (!ss_node_present(expect)) return true;
-  cJSON *tree = ss_results_json(results, "");
-  bool ok = tree || ss_fail_memory(error, "comparing results");
-  for (struct ss_node n = ss_node_first(expect); ok && ss_node_present(n); n = ss_node_next(n))
-    ok = ss_expectation_holds(n, tree, error);
-  cJSON_Delete(tree);
-  return ok;
+bool ss_expectations_judge(const struct ss_study *study, const struct ss_results *results, struct ss_judgement *out,
+                           struct ss_error *error) {
+  const struct ss_node expect = ss_study_expect(study);
+  *out = (struct ss_judgement){0};
+  if (ss_node_size(expect) == 0) return true;
+  out->results = ss_results_json(results, "");
+  out->expectation = ss_alloc_zero(ss_node_size(expect), sizeof *out->expectation);
+  const cJSON *records = cJSON_GetObjectItemCaseSensitive(out->results, "points");
+  if (!records || !out->expectation) return ss_fail_memory(error, "judging expectations");
+  for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_judged *judged = &out->expectation[out->count++];
+    if (!judge(n, records, judged, error)) return false;
+    out->failed += !ss_judged_holds(judged);
+  }
+  return true;
+}
+
+void ss_judgement_free(struct ss_judgement *judgement) {
+  for (size_t i = 0; i < judgement->count; i++) {
+    free(judgement->expectation[i].text);
+    free(judgement->expectation[i].miss);
+  }
+  free(judgement->expectation);
+  cJSON_Delete(judgement->results);
+  *judgement = (struct ss_judgement){0};
 }
 
 /* --- before there are results ------------------------------------------------------------------------------- */
 
-static bool has_label(const struct ss_study *scenario, const char *label) {
+/* `other`: what else the text may say; NULL: nothing. */
+static bool check_label(const struct ss_study *study, struct ss_node node, const char *label, const char *other,
+                        struct ss_error *error) {
   size_t count;
-  const struct ss_job *jobs = ss_study_jobs(scenario, &count);
-  for (size_t i = 0; i < count; i++)
-    if (strcmp(jobs[i].setting.label, label) == 0) return true;
-  return false;
+  const struct ss_job *jobs = ss_study_jobs(study, &count);
+  SS_AUTO_FREE const char **labels = ss_alloc_zero(count + 1, sizeof *labels);
+  if (!labels) return ss_fail_memory(error, "reading expectations");
+  for (size_t i = 0; i < count; i++) {
+    labels[i] = jobs[i].setting.label;
+    if (strcmp(labels[i], label) == 0) return true;
+  }
+  return ss_node_fail(node, error, "no scheme of the scenario is called \"%s\"%s%s%s", label,
+                      other ? ", nor is that " : "", other ? other : "", ss_suggest(label, labels, NULL).text);
 }
 
-bool ss_expectations_check(const struct ss_study *scenario, struct ss_error *error) {
+static bool check(const struct ss_study *study, struct ss_node node, struct ss_error *error) {
   static const struct ss_result blank;
-  struct ss_node expect = ss_study_expect(scenario);
+  struct expectation e;
+  const char *near = NULL;
+  double value;
+  if (!read_expectation(node, &e, error)) return false;
+  if (!ss_result_find(&blank, e.that, &value, &near))
+    return ss_node_fail(node, error, "results have no number \"%s\"%s%s%s", e.that, near ? " (did you mean \"" : "",
+                        near ? near : "", near ? "\"?)" : "");
+  if (!check_label(study, ss_node_get(node, "of"), e.of, NULL, error)) return false;
+  return !e.than || !isnan(e.number) ||
+         check_label(study, ss_node_get(node, "than"), e.than, ss_dimension_wanted(dimension_of(e.that)), error);
+}
+
+bool ss_expectations_check(const struct ss_study *study, struct ss_error *error) {
+  struct ss_node expect = ss_study_expect(study);
   if (ss_node_present(expect) && !ss_node_is_array(expect))
     return ss_node_fail(expect, error, "expected a list of expectations");
-  for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
-    struct expectation e;
-    const char *near = NULL;
-    double value;
-    if (!read_expectation(n, &e, error)) return false;
-    if (!ss_result_find(&blank, e.that, &value, &near))
-      return ss_node_fail(n, error, "results have no number \"%s\"%s%s%s", e.that, near ? " (did you mean \"" : "",
-                          near ? near : "", near ? "\"?)" : "");
-    if (e.than && !has_label(scenario, e.than))
-      return ss_node_fail(n, error, "no scheme of the scenario is called \"%s\"", e.than);
-  }
+  for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n))
+    if (!check(study, n, error)) return false;
   return true;
 }

@@ -3,6 +3,7 @@
 #include "report/html.h"
 #include "report/links.h"
 #include "report/table.h"
+#include "report/verdicts.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -144,15 +145,22 @@ static void write_question(const struct ss_page *page, FILE *s) {
 
 /* --- expectations ------------------------------------------------------------------------------------------- */
 
-static void write_expectations(const struct ss_page *page, FILE *s) {
-  if (page->expectations == 0) return;
+static void write_expectations(const struct ss_judgement *judgement, FILE *s) {
+  if (judgement->count == 0) return;
   fputs("<section id=\"expectations\">\n<h2>Expectations</h2>\n<ul>\n", s);
-  for (size_t i = 0; i < page->expectations; i++) {
-    const struct ss_page_expectation *e = &page->expectation[i];
-    const char *verdict = e->found ? "fails" : "holds";
+  for (size_t i = 0; i < judgement->count; i++) {
+    const struct ss_judged *judged = &judgement->expectation[i];
+    const char *verdict = ss_judged_holds(judged) ? "holds" : "fails";
     fprintf(s, "<li><span class=\"%s\">%s</span>: <code>", verdict, verdict);
-    ss_html_between("", e->text, "</code>", s);
-    if (e->found) ss_html_between("<br>", e->found, "", s);
+    ss_html_between("", judged->text, "</code>", s);
+    if (judged->points == 0) fputs("<br>no point is at such a place: nothing was compared", s);
+    if (judged->misses > 0) fprintf(s, " at %zu of %zu points", judged->misses, judged->points);
+    SS_AUTO_FREE char *misses = judged->misses > 0 ? ss_misses_text(judged) : NULL;
+    if (misses) {
+      fputs("<pre>", s);
+      ss_html_lines(misses, s);
+      fputs("</pre>", s);
+    }
     fputs("</li>\n", s);
   }
   fputs("</ul>\n</section>\n", s);
@@ -267,7 +275,7 @@ bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   bool ok = ss_page_answer(page, &places, stream, error);
   if (ok) write_question(page, stream);
   ok = ok && write_figures(page, &places, stream, error);
-  if (ok) write_expectations(page, stream);
+  if (ok) write_expectations(&page->judgement, stream);
   ok = ok && write_tables(page, &places, stream, error) && ss_page_forms(page, stream, error);
   if (ok) ss_page_inputs(page, stream);
   fputs("</main>\n</body>\n</html>\n", stream);

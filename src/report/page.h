@@ -6,13 +6,9 @@
 #define SS_REPORT_PAGE_H
 
 #include "cost/forms.h"
+#include "query/expectations.h"
 #include "report/results.h"
 #include "study/window.h"
-
-struct ss_page_expectation {
-  char *text;  /* "time_s of zen < allreduce at ranks = 16" */
-  char *found; /* what was found instead; NULL: it holds */
-};
 
 struct ss_page {
   const char *name, *summary; /* of the scenario; summary NULL: none */
@@ -20,8 +16,7 @@ struct ss_page {
   char *scenario;             /* its JSON with all edits made */
   const struct cJSON *sweep;  /* the scenario's, or NULL */
   const struct cJSON *models; /* [{"kind", "model"}], each with its "source" */
-  struct ss_page_expectation *expectation;
-  size_t expectations;
+  struct ss_judgement judgement;
   const struct ss_costs *costs; /* whose forms the points have */
   const struct ss_results *points;
   const struct ss_turns *turns; /* of the points; NULL: nobody asked */

@@ -11,6 +11,8 @@ struct ss_table;
 
 /* "cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a place in the sweep. */
 void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
+/* Does it print anything but the cluster's name? */
+bool ss_at_says_more(const struct cJSON *at);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
 void ss_result_print_place(const struct ss_result *point, FILE *stream);
 

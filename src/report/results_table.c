@@ -33,14 +33,15 @@ void ss_at_print(const cJSON *at, bool cluster_too, FILE *stream) {
   }
 }
 
-static bool says_more(const cJSON *at) {
+bool ss_at_says_more(const cJSON *at) {
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next)
     if (strcmp(a->string, "cluster") != 0) return true;
   return false;
 }
 
 void ss_result_print_place(const struct ss_result *p, FILE *stream) {
-  fprintf(stream, "%u rank%s on %s%s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster, says_more(p->at) ? ", " : "");
+  fprintf(stream, "%u rank%s on %s%s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster,
+          ss_at_says_more(p->at) ? ", " : "");
   ss_at_print(p->at, false, stream);
 }
 

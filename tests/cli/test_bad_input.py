@@ -69,9 +69,9 @@ def make_call(arguments, folder, options):
 class Bad:
     """One call: `arguments` behind the program's name, the exit status, and what the message must say."""
 
-    def __init__(self, name, arguments, *says, status=2, prints=False, prepare=None, **options):
+    def __init__(self, name, arguments, *says, status=2, prints=False, lines=1, prepare=None, **options):
         self.name, self.arguments, self.says, self.status = name, [str(a) for a in arguments], says, status
-        self.prints, self.prepare, self.options = prints, prepare, options
+        self.prints, self.lines, self.prepare, self.options = prints, lines, prepare, options
         CASES.append(self)
 
     def run(self, folder):
@@ -79,7 +79,7 @@ class Bad:
         status, out, err = make_call(self.arguments, folder, self.options)
         assert "Sanitizer" not in err and "runtime error" not in err and "==ERROR" not in err, err[:2000]
         assert status == self.status, f"status {status}, not {self.status}: {err[:600]!r} {out[:300]!r}"
-        assert err.count("\n") == 1 and err.endswith("\n"), f"not one line: {err[:600]!r}"
+        assert err.count("\n") == self.lines and err.endswith("\n"), f"not {self.lines} lines: {err[:600]!r}"
         assert len(err) < 1500, f"{len(err)} bytes of message: {err[:300]!r}..."
         assert self.prints or out == b"", f"wrote {out[:200]!r}"
         for word in self.says:
@@ -293,9 +293,10 @@ def expecting(**fields):
 for verb in ("run", "check"):
     SCENARIOS["fails.json"] = json.dumps(expecting(**{"is": ">"}))
     Bad(f"{verb}: an expectation that fails", [verb, "fails.json"], "fails.json", "expect[0]", "time_s", "allgather",
-        status=1, prints=True)
-scenario_case("expectation of no point", expecting(at={"ranks": 5}), "expect[0]", "no point", status=1, verb="check")
-scenario_case("expectation of no label", expecting(of="zen"), "expect[0]", "zen", status=1, verb="check")
+        status=1, prints=True, lines=3)
+scenario_case("expectation of no point", expecting(at={"ranks": 5}), "expect[0]", "no point", status=1, verb="check", prints=True, lines=2)
+scenario_case("expectation of no label", expecting(of="psx"), "expect[0].of", '"psx"', 'did you mean "ps"', verb="check")
+scenario_case("expectation against no quantity", expecting(than="1xms"), "expect[0].than", '"1xms"', "10us")
 scenario_case("equality without within", expecting(**{"is": "="}), "expect[0]", "within")
 scenario_case("expectation of an unknown number", expecting(that="times"), "expect[0]", '"times"', "time_s")
 scenario_case("expectation of an unknown relation", expecting(**{"is": "=="}), "expect[0].is", '"=="')

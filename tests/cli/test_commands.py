@@ -6,9 +6,11 @@ import json
 import math
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import tap
 
@@ -750,6 +752,46 @@ def expectations(folder):
     swept = {"trace": drawn, "sweep": {"trace.synth.ranks": [8, 16]}, "iterations": "0:1"}
     expecting({**fast, "at": {"ranks": 4}}, **swept)
     expecting({**fast, "at": {"ranks": 16}}, status=1, **swept)
+
+
+@test
+def all_expectations_are_told(folder):
+    """Of a file that fails, one that holds and one that is none: each expectation, and each point at which it fails, as
+    text, JSON, CSV and JUnit's XML."""
+    fast = {"that": "time_s", "of": "allgather", "is": "<", "than": "allreduce"}
+    swept = {"ranks": [2, 4], "sweep": {"cluster.bandwidth": ["1Mbps", "1Gbps"]}}
+    expect = [{**fast, "is": ">"}, fast, {**fast, "than": "1ms", "at": {"cluster.bandwidth": "1Mbps"}}, {**fast, "at": {"ranks": 3}}]
+    fails = write(folder, "fails.json", json.loads(on_bible(folder, expect=expect, **swept).read_text()))
+    holds = write(folder, "holds.json", json.loads(on_bible(folder, expect=[{**fast, "than": "1h"}, {**fast, "than": 3600}]).read_text()))
+    gone = folder / "gone.json"
+    for verb in ("check", "run", "report"):
+        arguments = ["-o", folder / "p.html"] if verb == "report" else []
+        told = call(verb, fails, *arguments, status=1)[1]
+        assert "expect[0]: expected time_s of allgather > allreduce: fails at 4 of 4 points" in told, told
+        assert "expect[2]: expected time_s of allgather < 1ms at cluster.bandwidth = 1Mbps: fails at 2 of 2 points" in told
+        assert "expect[3]" in told and "no point is at such a place" in told and "expect[1]" not in told, told
+        places = re.findall(r"  (\d) ranks on .*, cluster.bandwidth = (1 [MG]bit/s), tensor \S+: found (\S+) against 0.001\n", told)
+        assert [(p[0], p[1]) for p in places] == [("2", "1 Mbit/s"), ("4", "1 Mbit/s")], told
+        assert "3 of 4 expectations fail" in told, told
+    found = {p["ranks"]: p["time_s"] for p in points("run", on_bible(folder, **{**swept, "schemes": ["allgather"]})) if p["at"]["cluster.bandwidth"] == 125000}
+    silent = on_bible(folder)
+    files = [fails, gone, silent, holds]
+    out, told = call("check", *files, status=2)
+    assert out.splitlines() == [f"{fails}: 16 points, 3 of 4 expectations FAIL", f'{silent}: 4 points, none expected to be anything: the scenario has no "expect"',
+                                f"{holds}: 4 points, 2 expectations hold"], out
+    assert "gone.json" in told and "expect[3]" in told, told
+    report = json.loads(call("check", *files, "--format", "json", status=2)[0])
+    assert [e["ok"] for e in report["expectations"]] == [False, True, False, False, True, True] and report["checks"] == []
+    missed = {m["ranks"]: m["found"] for m in report["expectations"][2]["misses"]}
+    assert missed == found and "gone.json" in report["errors"][0]["error"]
+    rows = list(csv.DictReader(io.StringIO(call("check", fails, "--format", "csv", status=1)[0])))
+    assert [(r["ok"], r["ranks"]) for r in rows] == [("false", "2"), ("false", "4")] * 2 + [("true", ""), ("false", "2"), ("false", "4"), ("false", "")]
+    suites = ElementTree.fromstring(call("check", *files, "ps-union", "--format", "junit", status=2)[0])
+    assert [[s.get(k) for k in ("tests", "failures", "errors")] for s in suites] == [["4", "3", "0"], ["0", "0", "0"], ["2", "0", "0"], ["1", "0", "1"], ["1", "0", "0"]]
+    assert [len(s.findall("testcase")) for s in suites] == [4, 0, 2, 1, 1]
+    assert [c.find("failure") is None for c in suites[0]] == [False, True, False, False] and "cluster.bandwidth = 1 Mbit/s" in suites[0][2][0].text
+    assert "one by one" in call("check", holds, "ps-union", "--format", "csv", status=2)[1]
+    assert call("check", holds, "--quiet") == ("", "")
 
 
 @test

@@ -173,6 +173,13 @@ def check_prints_what_it_says(folder):
     for field in ("scheme", "point", "simulated_s", "exact_s", "relative", "ok"):
         misfits("check", changed(document, ["checks", 0, field], drop=True), f"a check without {field}")
     misfits("check", changed(document, ["checks", 0, "ok"], "yes"), "ok = yes")
+    expecting = {"trace": {"uniform": {"rows": 64, "row_width": 8, "density": "1/4"}}, "cluster": "p3.16xlarge-25g", "ranks": [4],
+                 "schemes": ["allgather"], "expect": [{"that": "time_s", "of": "allgather", "is": "<", "than": 0}]}
+    (folder / "expecting.json").write_text(json.dumps(expecting))
+    document = output("check", folder / "expecting.json", folder / "gone.json", status=2)
+    fits("check", document, "an expectation that fails, and a file that is not there")
+    misfits("check", changed(document, ["expectations", 0, "ok"], drop=True), "an expectation without ok")
+    misfits("check", changed(document, ["errors", 0, "file"], drop=True), "an error without file")
     form = json.loads((ROOT / "models" / "costs" / "allreduce-ring.json").read_text())
     (folder / "wrong.json").write_text(json.dumps({**form, "exact": "P*alpha"}))
     fits("check", output("check", folder / "wrong.json", status=1), "a check that fails")

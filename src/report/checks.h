@@ -1,0 +1,31 @@
+/* What `check` found: closed forms against the simulation, scenarios against their own expectations. */
+#ifndef SS_REPORT_CHECKS_H
+#define SS_REPORT_CHECKS_H
+
+#include "report/flat.h"
+#include "report/verdicts.h"
+#include "study/check.h"
+
+/* One file that was to be checked. */
+struct ss_checked {
+  const char *file;
+  size_t points;
+  struct ss_judgement judgement;
+  struct ss_error error; /* why there is no judgement; no text where there is one */
+};
+
+/* Closed forms, or none, and files: scenarios, and what could not be checked. */
+struct ss_checks_report {
+  struct ss_checks forms;
+  struct ss_checked *file;
+  size_t files;
+};
+
+/* Of a struct ss_checks_report. JUnit's XML has a suite for the closed forms and one a file, and a case for each form
+ * and each expectation. CSV has no columns for both. */
+ss_printer ss_checks_table, ss_checks_as_json, ss_checks_csv, ss_checks_junit;
+
+/* Where a point of a form parts from the simulation, without a line's end. */
+void ss_parting_print(const struct ss_grid_point *point, const struct ss_grid_result *result, FILE *stream);
+
+#endif
