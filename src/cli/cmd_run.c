@@ -7,6 +7,7 @@
 #include "study/baselines.h"
 #include "study/journal.h"
 
+#include <cjson/cJSON.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -168,10 +169,19 @@ static void close_session(struct session *s, bool ok, struct ss_error *error) {
 
 /* --- results ---------------------------------------------------------------------------------------------- */
 
-static bool write_points(const struct session *s, const struct ss_results_form *form, const char *path,
-                         struct ss_error *error) {
-  const struct ss_results_report report = {form, &s->points, ss_study_name(s->scenario)};
-  return ss_output_write(path, ss_results_print, &report, error);
+static bool write_points(const struct session *s, struct ss_error *error) {
+  const struct ss_results_report report = {s->form, &s->points, ss_study_name(s->scenario), NULL};
+  return ss_output_write(s->call->output, ss_results_print, &report, error);
+}
+
+/* With what they come of, so that a later diff can say what changed. */
+static bool save_baseline(const struct session *s, struct ss_error *error) {
+  cJSON *inputs = ss_study_inputs(s->scenario);
+  const struct ss_results_report report = {&ss_results_as_json, &s->points, ss_study_name(s->scenario), inputs};
+  const bool ok = inputs ? ss_output_write(s->arguments->save, ss_results_print, &report, error)
+                         : ss_fail_memory(error, "storing results");
+  cJSON_Delete(inputs);
+  return ok;
 }
 
 static bool finish_stream(struct session *s, struct ss_error *error) {
@@ -181,7 +191,11 @@ static bool finish_stream(struct session *s, struct ss_error *error) {
 static bool compare(struct session *s, struct ss_error *error) {
   const double tolerance = isnan(s->arguments->tolerance) ? 1e-9 : s->arguments->tolerance;
   struct ss_diff diff;
-  if (!ss_diff_make(s->stored, &s->points, tolerance, &diff, error)) return false;
+  cJSON *inputs = ss_study_inputs(s->scenario);
+  const bool made = inputs ? ss_diff_make(s->stored, inputs, &s->points, tolerance, &diff, error)
+                           : ss_fail_memory(error, "comparing results");
+  cJSON_Delete(inputs);
+  if (!made) return false;
   const struct ss_diff_report report = {&diff, ss_study_name(s->scenario)};
   bool ok = ss_call_write(s->call, &report, ss_diff_table, ss_diff_json, ss_diff_csv, error);
   if (ok && diff.moved + diff.missing > 0)
@@ -208,9 +222,9 @@ static bool run_session(struct session *s, struct ss_error *error) {
     fprintf(stderr, "sparsync run: %zu points were known, the others are computed\n", s->recalled);
   const bool printed = s->listener.ready        ? finish_stream(s, error)
                        : s->arguments->baseline ? true
-                                                : write_points(s, s->form, s->call->output, error);
+                                                : write_points(s, error);
   if (!printed) return false;
-  if (s->arguments->save && !write_points(s, &ss_results_as_json, s->arguments->save, error)) return false;
+  if (s->arguments->save && !save_baseline(s, error)) return false;
   return (!s->arguments->baseline || compare(s, error)) && judge(s, error);
 }
 

@@ -66,6 +66,7 @@ bool ss_diff_json(const void *report, FILE *stream, struct ss_error *error) {
   cJSON_AddNumberToObject(root, "moved", (double)diff->moved);
   cJSON_AddNumberToObject(root, "new", (double)diff->fresh);
   cJSON_AddNumberToObject(root, "missing", (double)diff->missing);
+  cJSON_AddItemToObject(root, "inputs", diff->inputs ? cJSON_Duplicate(diff->inputs, true) : cJSON_CreateNull());
   cJSON *list = cJSON_AddArrayToObject(root, "changes");
   for (size_t i = 0; i < diff->count; i++) cJSON_AddItemToArray(list, changed_json(&diff->changed[i]));
   return ss_json_print_exact(root, stream, error);
@@ -103,6 +104,9 @@ bool ss_diff_csv(const void *report, FILE *stream, struct ss_error *error) {
   cJSON_Delete(list);
   return ok;
 }
+
+/* Changes that a table shows. */
+enum { SHOWN = 20 };
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
 
@@ -199,20 +203,63 @@ static bool print_differing(const struct ss_diff *diff, FILE *stream, struct ss_
   return true;
 }
 
+static void print_value(const cJSON *value, FILE *stream) {
+  SS_AUTO_FREE char *text = cJSON_IsNull(value) ? NULL : cJSON_PrintUnformatted(value);
+  if (!text) fputs("nothing", stream);
+  else fprintf(stream, "%.80s%s", text, strlen(text) > 80 ? "..." : "");
+}
+
+/* What explains the rest comes first. */
+static void print_inputs(const struct ss_diff *diff, FILE *stream) {
+  if (!diff->inputs) fputs("\nIts inputs are not stored with it: --save-baseline stores them now.\n", stream);
+  else if (diff->inputs->child) fputs("\ninputs that changed:\n", stream);
+  else if (diff->count > 0) fputs("\nNo input changed: the program, a closed form or the contents of a trace did.\n", stream);
+  for (const cJSON *i = diff->inputs ? diff->inputs->child : NULL; i; i = i->next) {
+    fprintf(stream, "  %s: ", text_of(i, "input"));
+    print_value(cJSON_GetObjectItemCaseSensitive(i, "was"), stream);
+    fputs(" is now ", stream);
+    print_value(cJSON_GetObjectItemCaseSensitive(i, "now"), stream);
+    fputc('\n', stream);
+  }
+}
+
+/* How far it moved; endless where there is nothing to compare, so that it comes first. */
+static double movement(const struct ss_changed_point *c) {
+  const struct ss_moved_field *most = most_moved(c);
+  return most && isfinite(relative(most)) ? fabs(relative(most)) : INFINITY;
+}
+
+static int by_movement(const void *a, const void *b) {
+  const struct ss_changed_point *const *x = a, *const *y = b;
+  const double left = movement(*x), right = movement(*y);
+  return left != right ? (left < right) - (left > right) : (*x > *y) - (*x < *y);
+}
+
+/* The largest movements first. */
+static bool print_changes(const struct ss_diff *diff, FILE *stream, struct ss_error *error) {
+  SS_AUTO_FREE const struct ss_changed_point **sorted = ss_alloc(diff->count, sizeof *sorted);
+  if (!sorted) return ss_fail_memory(error, "printing results");
+  for (size_t i = 0; i < diff->count; i++) sorted[i] = &diff->changed[i];
+  qsort(sorted, diff->count, sizeof *sorted, by_movement);
+  struct ss_table *table =
+      ss_table_of("<change", "<scheme", "ranks", "<tensor", "<at", "<moved", "was", "now", "by", "others");
+  for (size_t i = 0; i < diff->count && i < SHOWN; i++) {
+    cJSON *o = changed_json(sorted[i]);
+    add_place(table, o);
+    add_move(table, sorted[i]);
+    cJSON_Delete(o);
+  }
+  fputc('\n', stream);
+  if (!ss_table_print_free(table, false, stream, error)) return false;
+  if (diff->count > SHOWN) fprintf(stream, "... and %zu more (--format csv or json has all)\n", diff->count - SHOWN);
+  return true;
+}
+
 bool ss_diff_table(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_diff_report *r = report;
   const struct ss_diff *diff = r->diff;
   fprintf(stream, "%s against %s: %zu point%s the same, %zu moved, %zu new, %zu missing.\n", r->scenario,
           diff->baseline, diff->same, diff->same == 1 ? "" : "s", diff->moved, diff->fresh, diff->missing);
-  if (diff->count == 0) return true;
-  struct ss_table *table =
-      ss_table_of("<change", "<scheme", "ranks", "<tensor", "<at", "<moved", "was", "now", "by", "others");
-  for (size_t i = 0; i < diff->count; i++) {
-    cJSON *o = changed_json(&diff->changed[i]);
-    add_place(table, o);
-    add_move(table, &diff->changed[i]);
-    cJSON_Delete(o);
-  }
-  fputc('\n', stream);
-  return ss_table_print_free(table, false, stream, error) && print_differing(diff, stream, error);
+  print_inputs(diff, stream);
+  return diff->count == 0 || (print_changes(diff, stream, error) && print_differing(diff, stream, error));
 }

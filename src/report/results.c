@@ -16,6 +16,7 @@ static bool print_frame(const struct ss_results_writer *w, bool opening, struct 
   if (!root) return ss_fail_memory(error, "writing results");
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
   cJSON_AddStringToObject(root, "scenario", w->scenario);
+  if (w->inputs) cJSON_AddItemToObject(root, "inputs", cJSON_Duplicate(w->inputs, true));
   cJSON_AddArrayToObject(root, "points");
   SS_AUTO_FREE char *text = cJSON_Print(root);
   cJSON_Delete(root);
@@ -89,7 +90,7 @@ bool ss_results_print(const void *report, FILE *stream, struct ss_error *error) 
   const struct ss_results_report *r = report;
   const struct ss_results_form *form = r->form;
   const struct ss_results *points = r->points;
-  struct ss_results_writer writer = {.stream = stream, .scenario = r->scenario};
+  struct ss_results_writer writer = {.stream = stream, .scenario = r->scenario, .inputs = r->inputs};
   const bool ok = (!form->begin || form->begin(&writer, points, error)) &&
                   form->more(&writer, points->point, points->count, error) &&
                   (!form->end || form->end(&writer, points, error));

@@ -42,7 +42,8 @@ void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream);
 /* Points written as they come, in the printed order. */
 struct ss_results_writer {
   FILE *stream;
-  const char *scenario; /* its name */
+  const char *scenario;       /* its name */
+  const struct cJSON *inputs; /* to stand in JSON before the points; NULL: nothing */
   size_t written;
   struct ss_columns columns; /* of CSV */
 };
@@ -64,6 +65,7 @@ struct ss_results_report {
   const struct ss_results_form *form;
   const struct ss_results *points;
   const char *scenario; /* its name */
+  const struct cJSON *inputs;
 };
 ss_printer ss_results_print;
 

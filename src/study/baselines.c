@@ -6,7 +6,84 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* --- inputs ----------------------------------------------------------------------------------------------- */
+
+/* What decides nothing. */
+static void drop_words(cJSON *object) {
+  static const char *const words[] = {"name", "summary", "notes", "source", "expect"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) cJSON_DeleteItemFromObjectCaseSensitive(object, words[i]);
+}
+
+static bool add_model(cJSON *root, cJSON *scenario, const cJSON *entry) {
+  const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "kind"));
+  cJSON *model = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(entry, "model"), true);
+  char key[32];
+  snprintf(key, sizeof key, "%ss", kind);
+  cJSON *all = cJSON_GetObjectItemCaseSensitive(root, key);
+  if (!all) all = cJSON_AddObjectToObject(root, key);
+  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "name"));
+  SS_AUTO_FREE char *copy = strdup(name ? name : "inline");
+  if (!all || !model || !copy) {
+    cJSON_Delete(model);
+    return false;
+  }
+  drop_words(model);
+  cJSON_DeleteItemFromObjectCaseSensitive(scenario, kind); /* it stands among the models */
+  if (cJSON_HasObjectItem(all, copy)) cJSON_DeleteItemFromObjectCaseSensitive(all, copy);
+  return cJSON_AddItemToObject(all, copy, model);
+}
+
+cJSON *ss_study_inputs(const struct ss_study *study) {
+  cJSON *root = cJSON_CreateObject(), *scenario = cJSON_Duplicate(ss_study_resolved(study), true);
+  if (!scenario || !cJSON_AddItemToObject(root, "scenario", scenario)) {
+    cJSON_Delete(scenario);
+    cJSON_Delete(root);
+    return NULL;
+  }
+  drop_words(scenario);
+  bool ok = true;
+  for (const cJSON *m = ss_study_models(study)->child; ok && m; m = m->next) ok = add_model(root, scenario, m);
+  if (ok) return root;
+  cJSON_Delete(root);
+  return NULL;
+}
+
+static void add_input(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "input", path);
+  cJSON_AddItemToObject(o, "was", was ? cJSON_Duplicate(was, true) : cJSON_CreateNull());
+  cJSON_AddItemToObject(o, "now", now ? cJSON_Duplicate(now, true) : cJSON_CreateNull());
+  cJSON_AddItemToArray(list, o);
+}
+
+/* Member by member: what only one of them has is null in the other. */
+static void compare_inputs(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
+  char inner[400];
+  if (was && now && cJSON_Compare(was, now, true)) return;
+  if (!cJSON_IsObject(was) || !cJSON_IsObject(now)) {
+    add_input(list, path, was, now);
+    return;
+  }
+  for (const cJSON *m = was->child; m; m = m->next) {
+    snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", m->string);
+    compare_inputs(list, inner, m, cJSON_GetObjectItemCaseSensitive(now, m->string));
+  }
+  for (const cJSON *m = now->child; m; m = m->next) {
+    snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", m->string);
+    if (!cJSON_HasObjectItem(was, m->string)) add_input(list, inner, NULL, m);
+  }
+}
+
+static cJSON *changed_inputs(struct ss_doc *stored, const cJSON *now) {
+  const struct ss_node was = ss_node_get(ss_doc_root(stored), "inputs");
+  cJSON *list = ss_node_is_object(was) ? cJSON_CreateArray() : NULL;
+  if (list) compare_inputs(list, "", was.at, now);
+  return list;
+}
 
 /* --- which point is which --------------------------------------------------------------------------------- */
 
@@ -135,11 +212,12 @@ static void add_missing(struct ss_diff *diff, const struct stored *stored) {
   }
 }
 
-bool ss_diff_make(struct ss_doc *doc, const struct ss_results *points, double tolerance, struct ss_diff *out,
-                  struct ss_error *error) {
+bool ss_diff_make(struct ss_doc *doc, const cJSON *inputs, const struct ss_results *points, double tolerance,
+                  struct ss_diff *out, struct ss_error *error) {
   const struct ss_node list = ss_node_get(ss_doc_root(doc), "points");
   struct stored stored = {0};
-  *out = (struct ss_diff){.baseline = ss_doc_name(doc), .tolerance = tolerance};
+  *out =
+      (struct ss_diff){.baseline = ss_doc_name(doc), .tolerance = tolerance, .inputs = changed_inputs(doc, inputs)};
   out->changed = ss_alloc_zero(points->count + ss_node_size(list), sizeof *out->changed);
   bool ok = out->changed ? list_stored(list, &stored, error) : ss_fail_memory(error, "comparing results");
   for (size_t i = 0; ok && i < points->count; i++) ok = add_point(out, &stored, &points->point[i], error);
@@ -152,5 +230,6 @@ bool ss_diff_make(struct ss_doc *doc, const struct ss_results *points, double to
 void ss_diff_free(struct ss_diff *diff) {
   for (size_t i = 0; diff->changed && i < diff->count; i++) free(diff->changed[i].field);
   free(diff->changed);
+  cJSON_Delete(diff->inputs);
   *diff = (struct ss_diff){0};
 }

@@ -98,7 +98,7 @@ def resume_baseline_and_expect(folder):
     err = call(4, "run", scenario, "--format", "json", "-o", out, "--resume")[1]
     assert "32 points were known" in err and out.read_text() == alone, err
     call(2, "run", scenario, "--save-baseline", stored)
-    assert stored.read_text() == alone
+    assert json.loads(stored.read_text())["points"] == json.loads(alone)["points"]
     assert "48 points the same" in call(2, "run", scenario, "--baseline", stored)[0]
     assert "16 are missing" in call(2, "run", scenario, "--ranks", "2,8", "--baseline", stored, status=1)[1]
     for sign, status in (("<", 0), (">", 1)):

@@ -384,7 +384,10 @@ def wrong_ways_to_resume(folder):
 def nothing_moves_by_itself(folder):
     scenario, stored = write_json(folder, small()), folder / "b.json"
     out = call("run", scenario, "--save-baseline", stored)[0]
-    assert "zen" in out and stored.read_text() == call("run", scenario, "--format", "json")[0]
+    document = json.loads(stored.read_text())
+    inputs = document.pop("inputs")
+    assert "zen" in out and document == json.loads(call("run", scenario, "--format", "json")[0])
+    assert inputs["scenario"]["ranks"] == [2, 8, 16] and inputs["clusters"]["p3.16xlarge-25g"]["gpus_per_node"] == 8, inputs
     out, err = call("run", scenario, "--baseline", stored)
     assert out == f"small against {stored}: 36 points the same, 0 moved, 0 new, 0 missing.\n" and err == "", (out, err)
     diff = json.loads(call("run", scenario, "--baseline", stored, "--format", "json")[0])
@@ -417,6 +420,29 @@ def what_moved_is_shown(folder):
     loose = json.loads(call("run", scenario, "--baseline", stored, "--tolerance", "1e-6", "--format", "json", status=1)[0])
     assert loose["moved"] == 2, "bytes move at any tolerance, times by more than it"
     assert json.loads(call("run", scenario, "--baseline", stored, "--tolerance", "60%", "--format", "json", status=1)[0])["moved"] == 1
+
+
+@test
+def a_diff_begins_with_what_changed(folder):
+    """Another latency and another list of ranks moves all points: the inputs stand first, then the largest movements."""
+    cluster = {"name": "own", "latency": "10us", "bandwidth": "1GB/s", "source": {"latency": "guessed"}}
+    scenario, stored = write_json(folder, small(cluster=cluster)), folder / "b.json"
+    call("run", scenario, "--save-baseline", stored)
+    other = {**cluster, "latency": "20us", "source": {"latency": "measured"}, "window": "all"}
+    scenario = write_json(folder, small(cluster=other, ranks=[2, 8], notes="for a review", expect=[]))
+    table = call("run", scenario, "--baseline", stored, status=1)[0]
+    head, inputs, rows = table.split("\n\n")[:3]
+    assert "24 moved, 0 new, 12 missing" in head and inputs.splitlines() == [
+        "inputs that changed:", "  scenario.ranks: [2,8,16] is now [2,8]", '  clusters.own.latency: "10us" is now "20us"',
+        '  clusters.own.window: nothing is now "all"'], table
+    moved = [float(row) for row in re.findall(r" ([+-][\d.]+)%", rows)]
+    assert len(rows.splitlines()) == 2 + 20 + 1 and "... and 16 more" in rows and moved == sorted(moved, key=abs, reverse=True), rows
+    diff = json.loads(call("run", scenario, "--baseline", stored, "--format", "json", status=1)[0])
+    assert [(i["input"], i["was"], i["now"]) for i in diff["inputs"]][1] == ("clusters.own.latency", "10us", "20us")
+    document = json.loads(stored.read_text())
+    del document["inputs"]
+    stored.write_text(json.dumps(document))
+    assert "Its inputs are not stored" in call("run", scenario, "--baseline", stored, status=1)[0]
 
 
 @test
