@@ -37,6 +37,7 @@ _sparsync_operands() { # PROGRAM COMMAND...
     [a-z]*\|*) echo "${usage%% *}" | tr '|' '\n' ;;
     *SCHEME* | 'A B'*) _sparsync_list "$1" schemes ;;
     *FIGURE*) _sparsync_list "$1" figures ;;
+    *SCENARIO*) _sparsync_list "$1" scenarios ;;
     *PAPER*) _sparsync_list "$1" claims | sed "p; s/-.*//" | sort -u ;;
   esac
 }
@@ -63,6 +64,8 @@ _sparsync() {
   case $before in
     --scheme) words=$(_sparsync_list "$program" schemes) ;;
     --cluster) words=$(_sparsync_list "$program" clusters) ;;
+    --workload) words=$(_sparsync_list "$program" workloads) ;;
+    --system) words=$(_sparsync_list "$program" systems) ;;
     --device) words=$(_sparsync_list "$program" devices)$'\n'none ;;
     -*) words=$(_sparsync_choices "$before" "${command[@]}") ;;
     *)

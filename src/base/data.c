@@ -23,37 +23,64 @@ static bool has_models(const char *root) {
   return n > 0 && (size_t)n < sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* The folder that holds models/. */
-static bool find_root(char *root, size_t size, struct ss_error *error) {
+/* The folder of the program that runs; false: nobody says. */
+static bool program_folder(char *folder, size_t size) {
+  const ssize_t n = readlink("/proc/self/exe", folder, size - 1);
+  if (n <= 0) return false;
+  folder[n] = '\0';
+  char *slash = strrchr(folder, '/');
+  if (slash) *slash = '\0';
+  return slash != NULL;
+}
+
+/* Where the program was built, and not installed from there: its source tree. A checkout that was moved is found
+ * above the program. */
+static const char *source_tree(const char *program, char *buffer, size_t size) {
+  const size_t n = strlen(SS_BUILD_FOLDER);
+  if (strncmp(program, SS_BUILD_FOLDER, n) == 0 && (program[n] == '/' || program[n] == '\0')) return SS_SOURCE_DATA;
+  char path[PATH_MAX];
+  snprintf(buffer, size, "%s", program);
+  for (char *slash = strrchr(buffer, '/'); slash && slash != buffer; slash = strrchr(buffer, '/')) {
+    *slash = '\0';
+    if (snprintf(path, sizeof path, "%s/meson.build", buffer) < (int)sizeof path && access(path, F_OK) == 0)
+      return buffer;
+  }
+  return NULL;
+}
+
+/* The folder that holds models/, and in words why that. Data belong to the program that is run: what another checkout
+ * holds is never read. */
+bool ss_data_root(char *root, size_t size, const char **why, struct ss_error *error) {
   const char *told = getenv("SPARSYNC_DATA");
   if (told && *told) {
-    if (has_models(told) && strlen(told) < size) {
-      snprintf(root, size, "%s", told);
-      return true;
-    }
+    *why = "SPARSYNC_DATA";
+    if (has_models(told) && snprintf(root, size, "%s", told) < (int)size) return true;
     return ss_fail(error, SS_BAD_INPUT, "SPARSYNC_DATA: \"%s\" has no folder models/", told);
   }
-  ssize_t n = readlink("/proc/self/exe", root, size - 1);
-  if (n > 0) {
-    root[n] = '\0';
-    for (char *slash = strrchr(root, '/'); slash && slash != root; slash = strrchr(root, '/')) {
-      *slash = '\0';
-      if (has_models(root)) return true;
-    }
-  }
-  static const char *const known[] = {SS_SOURCE_DATA, SS_INSTALLED_DATA};
-  for (size_t i = 0; i < 2; i++) {
-    if (!has_models(known[i])) continue;
-    snprintf(root, size, "%s", known[i]);
+  char program[PATH_MAX / 2] = "", beside[PATH_MAX], above[PATH_MAX / 2];
+  const bool known = program_folder(program, sizeof program);
+  snprintf(beside, sizeof beside, "%s/../share/sparsync", program);
+  const struct {
+    const char *folder, *why;
+  } places[] = {{known ? beside : NULL, "beside the program"},
+                {source_tree(program, above, sizeof above), "the source tree of this build"},
+                {SS_INSTALLED_DATA, "where the program was to be installed"}};
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    char real[PATH_MAX];
+    if (!places[i].folder || !has_models(places[i].folder) || !realpath(places[i].folder, real) ||
+        snprintf(root, size, "%s", real) >= (int)size)
+      continue;
+    *why = places[i].why;
     return true;
   }
-  return ss_fail(error, SS_BAD_INPUT, "no folder models/ above the program nor in %s (set SPARSYNC_DATA)",
+  return ss_fail(error, SS_BAD_INPUT, "no folder models/ in %s, nor in %s (set SPARSYNC_DATA)", beside,
                  SS_INSTALLED_DATA);
 }
 
-/* Where files of a kind are: figures are scenarios, all else models. */
-static const char *folder_of(const char *kind) {
-  return strcmp(kind, "figures") == 0 ? "scenarios" : "models";
+/* Where files of a kind are. */
+static void folder_of(const char *kind, char *folder, size_t size) {
+  if (strcmp(kind, "scenarios") == 0) snprintf(folder, size, "scenarios");
+  else snprintf(folder, size, "%s/%s", strcmp(kind, "figures") == 0 ? "scenarios" : "models", kind);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -88,7 +115,8 @@ static char **pack(const struct listing *l) {
 
 bool ss_data_path(const char *relative, char *path, size_t size, struct ss_error *error) {
   char root[PATH_MAX / 2];
-  if (!find_root(root, sizeof root, error)) return false;
+  const char *why;
+  if (!ss_data_root(root, sizeof root, &why, error)) return false;
   const int n = snprintf(path, size, "%s/%s", root, relative);
   return (n >= 0 && (size_t)n < size) || ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", relative);
 }
@@ -112,24 +140,25 @@ bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct 
 
 bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) {
   char relative[PATH_MAX / 4];
-  snprintf(relative, sizeof relative, "%s/%s", folder_of(kind), kind);
+  folder_of(kind, relative, sizeof relative);
   return ss_data_list_in(relative, names, count, error);
 }
 
 static bool fail_unknown(const char *kind, const char *name, struct ss_error *error) {
-  char **names, all[600] = "";
+  char **names, all[600] = "", folder[64];
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
   for (size_t i = 0, used = 0; i < count && used < sizeof all - 1; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
-  ss_fail(error, SS_BAD_INPUT, "no file %s/%s/%s.json%s (there are: %s; or give a path)", folder_of(kind), kind, name,
+  folder_of(kind, folder, sizeof folder);
+  ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s (there are: %s; or give a path)", folder, name,
           ss_suggest(name, (const char *const *)names, NULL).text, all);
   free(names);
   return false;
 }
 
 bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) {
-  char root[PATH_MAX / 2];
+  char relative[PATH_MAX / 4], folder[64];
   struct stat status;
   size_t length = strlen(name);
   bool is_path = strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0);
@@ -138,10 +167,23 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
     snprintf(path, size, "%s", name);
     return true;
   }
-  if (!find_root(root, sizeof root, error)) return false;
-  int n = snprintf(path, size, "%s/%s/%s/%s.json", root, folder_of(kind), kind, name);
-  if (n < 0 || (size_t)n >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
+  folder_of(kind, folder, sizeof folder);
+  if (snprintf(relative, sizeof relative, "%s/%s.json", folder, name) >= (int)sizeof relative)
+    return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
+  if (!ss_data_path(relative, path, size, error)) return false;
   return stat(path, &status) == 0 || fail_unknown(kind, name, error);
+}
+
+bool ss_data_scenario(const char *name, char *path, size_t size, struct ss_error *error) {
+  char shipped[PATH_MAX];
+  const char *found = name;
+  if (strcmp(name, "-") != 0 && access(name, F_OK) != 0) {
+    if (!strchr(name, '/') && !strchr(name, '.')) return ss_data_find("scenarios", name, path, size, error);
+    if (name[0] != '/' && ss_data_path(name, shipped, sizeof shipped, NULL) && access(shipped, F_OK) == 0)
+      found = shipped;
+  }
+  return snprintf(path, size, "%s", found) < (int)size ||
+         ss_fail(error, SS_BAD_INPUT, "%.40s...: the path is too long", name);
 }
 
 void ss_data_locate(const char *name, const char *base, char *path, size_t size) {

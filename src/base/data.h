@@ -1,5 +1,5 @@
-/* The data folder: models/, plots/, scenarios/ and traces/, found at $SPARSYNC_DATA, in a folder above the program,
- * in the source tree it was built from, or where `meson install` put it. */
+/* The data folder: models/, plots/, scenarios/ and traces/, found at $SPARSYNC_DATA, else beside the installed
+ * program that runs (../share/sparsync), else in the source tree of a build that is not installed. */
 #ifndef SS_BASE_DATA_H
 #define SS_BASE_DATA_H
 
@@ -7,10 +7,17 @@
 
 #include <stddef.h>
 
-/* "ROOT/models/KIND/NAME.json" into `path`; of the kind "figures", "ROOT/scenarios/figures/NAME.json". A `name` that
- * has a '/' or ends in ".json" is a path already. An unknown name is an error that suggests the nearest and lists
- * what there is. */
+/* ROOT into `root`, and in words why that one. */
+bool ss_data_root(char *root, size_t size, const char **why, struct ss_error *error) SS_MUST_CHECK;
+
+/* "ROOT/models/KIND/NAME.json" into `path`; of the kind "figures", "ROOT/scenarios/figures/NAME.json", of
+ * "scenarios", "ROOT/scenarios/NAME.json". A `name` that has a '/' or ends in ".json" is a path already. An unknown
+ * name is an error that suggests the nearest and lists what there is. */
 bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
+
+/* The scenario's file, as it stands if something is there (or it is "-"), else in ROOT, else by its name in
+ * ROOT/scenarios; a path to nothing stays as it is. */
+bool ss_data_scenario(const char *name, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 
 /* A path as a scenario means it: from here, or else from the folder of the file `base` (NULL: none), or the one
  * above. */
@@ -25,7 +32,7 @@ bool ss_data_open_node(const char *kind, struct ss_node name, const char *base, 
 /* "ROOT/RELATIVE", absolute, into `path`; a file that is not there is an error. */
 bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 
-/* The names in models/KIND (scenarios/figures), ascending, as a NULL-terminated array that one free() gives back. An
+/* The names of a kind, ascending, as a NULL-terminated array that one free() gives back. An
  * absent folder is empty. */
 bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
 

@@ -1,4 +1,5 @@
 /* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
+#include "base/data.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "cli/command.h"
@@ -20,10 +21,12 @@ struct session {
 /* --- scenarios ------------------------------------------------------------------------------------------ */
 
 static bool judge(const struct session *s, struct ss_checked *out, struct ss_error *error) {
-  const struct ss_study_source request = {.file = out->file, .costs = &s->all, .notice = s->call->request.notice};
+  char path[PATH_MAX];
+  const struct ss_study_source request = {.file = path, .costs = &s->all, .notice = s->call->request.notice};
   struct ss_study *scenario;
   struct ss_results points = {0};
-  if (!ss_study_open(&request, &scenario, error)) return false;
+  if (!ss_data_scenario(out->file, path, sizeof path, error) || !ss_study_open(&request, &scenario, error))
+    return false;
   const bool ok = ss_expectations_check(scenario, error) &&
                   ss_study_run(scenario, &s->call->options, NULL, &points, error) &&
                   ss_expectations_judge(scenario, &points, &out->judgement, error);
@@ -33,11 +36,11 @@ static bool judge(const struct session *s, struct ss_checked *out, struct ss_err
   return ok;
 }
 
-/* A JSON file that has "schemes" or "trace" is a scenario. */
+/* A JSON file that has "schemes" or "trace" is a scenario; names of closed forms are none. */
 static bool is_scenario(const char *file) {
   struct ss_doc *doc;
-  size_t length = strlen(file);
-  if (length < 6 || strcmp(file + length - 5, ".json") != 0 || !ss_doc_read(file, 16 << 20, &doc, NULL)) return false;
+  char path[PATH_MAX];
+  if (!ss_data_scenario(file, path, sizeof path, NULL) || !ss_doc_read(path, 16 << 20, &doc, NULL)) return false;
   struct ss_node root = ss_doc_root(doc);
   bool yes = ss_node_present(ss_node_get(root, "schemes")) || ss_node_present(ss_node_get(root, "trace"));
   ss_doc_free(doc);

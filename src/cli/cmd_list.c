@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const things[] = {"schemes", "costs",   "clusters", "devices", "workloads",
-                                     "systems", "figures", "claims",   NULL};
+static const char *const things[] = {"schemes", "costs",   "clusters", "devices",   "workloads",
+                                     "systems", "figures", "claims",   "scenarios", NULL};
 
 static void describe_option(const struct ss_option *o, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
@@ -142,9 +142,10 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   bool known = false;
   for (size_t i = 0; kind && things[i]; i++) known = known || strcmp(things[i], kind) == 0;
   if (!known)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "say what to list: schemes, costs, clusters, devices, workloads, systems, figures or claims%s",
-                   ss_suggest(kind ? kind : "", things, NULL).text);
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "say what to list: schemes, costs, clusters, devices, workloads, systems, figures, claims or scenarios%s",
+        ss_suggest(kind ? kind : "", things, NULL).text);
   cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
   bool ok = true;
   if (strcmp(kind, "schemes") == 0) list_schemes(items);
@@ -159,10 +160,11 @@ static const struct ss_option_spec options[] = {SS_OPTION_OPERANDS, SS_OPTIONS_O
 
 const struct ss_command ss_command_list = {
     .name = "list",
-    .summary = "what there is: schemes, closed forms, model files, figures, claims",
-    .usage = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures|claims [OPTION...]\n"
-             "\n"
-             "What there is to choose from; \"list schemes\" shows their options too.\n",
+    .summary = "what there is: schemes, closed forms, model files, figures, claims, scenarios",
+    .usage =
+        "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures|claims|scenarios [OPTION...]\n"
+        "\n"
+        "What there is to choose from; \"list schemes\" shows their options too.\n",
     .examples = "examples:\n"
                 "  sparsync list schemes\n"
                 "  sparsync list figures\n"

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include "base/data.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -116,6 +117,14 @@ static bool execute_together(void *context, struct ss_communicator *comm, struct
   return execution->command->run(execution->call, error);
 }
 
+/* By its path, or by the name of one that comes with the program. */
+static bool find_scenario(struct ss_call *call, struct ss_error *error) {
+  if (!call->request.file) return true;
+  if (!ss_data_scenario(call->request.file, call->scenario, sizeof call->scenario, error)) return false;
+  call->request.file = call->scenario;
+  return true;
+}
+
 bool ss_command_execute(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
   const struct ss_launch launch = ss_launch_read();
   if (command->commands) return execute_subcommand(command, argc, argv, error);
@@ -128,7 +137,7 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   struct execution execution = {command, call};
   struct warnings warnings = {.command = command->name};
   const struct ss_notice notice = {warn, &warnings};
-  const bool understood = ss_options_parse(command->options, argc, argv, call, error);
+  const bool understood = ss_options_parse(command->options, argc, argv, call, error) && find_scenario(call, error);
   call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
   const bool together =

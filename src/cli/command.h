@@ -7,6 +7,7 @@
 #include "report/flat.h"
 #include "study/study.h"
 
+#include <limits.h>
 #include <math.h>
 
 enum ss_format { SS_TABLE, SS_JSON, SS_CSV };
@@ -20,8 +21,9 @@ struct ss_call {
   const char **operand;
   size_t operands;
   bool quiet;
-  int argc;    /* the command line: */
-  char **argv; /* [argc], the command's name first */
+  int argc;                /* the command line: */
+  char **argv;             /* [argc], the command's name first */
+  char scenario[PATH_MAX]; /* request.file, once it is found */
 };
 
 /* Whether a command is carried out together by the processes that mpirun started. */

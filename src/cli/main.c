@@ -1,6 +1,8 @@
 /* sparsync: finds the command that is asked for, and turns what comes of it into an exit status. */
+#include "base/data.h"
 #include "cli/command.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@ static void print_help(FILE *stream) {
   for (size_t i = 0; ss_commands[i]; i++)
     fprintf(stream, "  %-*s  %s\n", width, ss_commands[i]->name, ss_commands[i]->summary);
   fputs(
-      "\nsparsync COMMAND --help tells more; sparsync --version prints the version.\n\n"
+      "\nsparsync COMMAND --help tells more; sparsync --version prints the version and whose data it reads.\n\n"
       "exit status: 0 done; 1 a check, expectation or proof failed; 2 bad usage or input; 3 the machine failed us\n",
       stream);
 }
@@ -29,6 +31,17 @@ static int fail_unknown(const char *name) {
   fprintf(stderr, "sparsync: no command is called \"%s\"%s\n", name,
           ss_suggest(name, names, "sparsync --help lists them").text);
   return SS_BAD_INPUT;
+}
+
+/* And whose data it reads: two installations may differ. */
+static int print_version(void) {
+  struct ss_error error = {0};
+  char root[PATH_MAX];
+  const char *why;
+  puts("sparsync " SS_VERSION);
+  if (ss_data_root(root, sizeof root, &why, &error)) printf("data: %s (%s)\n", root, why);
+  else printf("data: none: %s\n", error.text);
+  return fflush(stdout) == 0 ? SS_OK : SS_MACHINE;
 }
 
 static int run(const struct ss_command *command, int argc, char **argv) {
@@ -49,8 +62,7 @@ int main(int argc, char **argv) {
     return SS_BAD_INPUT;
   }
   if (strcmp(argv[1], "--version") == 0) {
-    puts("sparsync " SS_VERSION);
-    return SS_OK;
+    return print_version();
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
     print_help(stdout);

@@ -213,7 +213,8 @@ static void print_value(const cJSON *value, FILE *stream) {
 static void print_inputs(const struct ss_diff *diff, FILE *stream) {
   if (!diff->inputs) fputs("\nIts inputs are not stored with it: --save-baseline stores them now.\n", stream);
   else if (diff->inputs->child) fputs("\ninputs that changed:\n", stream);
-  else if (diff->count > 0) fputs("\nNo input changed: the program, a closed form or the contents of a trace did.\n", stream);
+  else if (diff->count > 0)
+    fputs("\nNo input changed: the program, a closed form or the contents of a trace did.\n", stream);
   for (const cJSON *i = diff->inputs ? diff->inputs->child : NULL; i; i = i->next) {
     fprintf(stream, "  %s: ", text_of(i, "input"));
     print_value(cJSON_GetObjectItemCaseSensitive(i, "was"), stream);

@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -471,6 +472,36 @@ def iterations_without_rows(folder):
     p, = points("run", on_bible(folder, trace=str(folder / "ragged.safetensors"), ranks=2, iterations="1:2",
                                 schemes=["sparcml-split"]))
     assert p["push_imbalance"] is None and p["pull_imbalance"] is None and p["exact"] is True
+
+
+@test
+def data_belong_to_the_program_that_is_run(folder):
+    """A program that was installed elsewhere reads what was installed with it, and no checkout; a scenario is found by name."""
+    def installed(*arguments, **environment):
+        return subprocess.run([folder / "bin" / "sparsync", *arguments], capture_output=True, text=True, timeout=tap.HANG, cwd=folder,
+                              env={k: v for k, v in {**os.environ, **environment}.items() if v}, check=False)
+
+    (folder / "bin").mkdir()
+    shutil.copy(PROGRAM, folder / "bin" / "sparsync")
+    for data in ("share/sparsync", "other"):
+        for things in ("models", "scenarios", "traces"):
+            shutil.copytree(ROOT / things, folder / data / things)
+        write(folder / data / "models" / "clusters", f"only-{data[:5]}.json", {**FLAT, "name": "x"})
+    for wanted, lists, environment in (("share/sparsync", "only-share", {"SPARSYNC_DATA": ""}), ("other", "only-other", {"SPARSYNC_DATA": "other"})):
+        told = installed("--version", **environment).stdout
+        assert told.startswith("sparsync 0.") and f"{wanted} (" in told and str(ROOT) not in told, told
+        clusters = installed("list", "clusters", **environment).stdout
+        assert lists in clusters and clusters.count("only-") == 1, clusters
+    for name in ("shared-nic", "scenarios/shared-nic.json"):
+        done = installed("check", name, SPARSYNC_DATA="")
+        assert done.stdout == f"{name}: 6 points, 3 expectations hold\n", done
+        assert "allgather is fastest" in installed("run", name, SPARSYNC_DATA="").stdout
+    wrong = installed("run", "shared-nick", SPARSYNC_DATA="")
+    assert wrong.returncode == 2 and 'did you mean "shared-nic"?' in wrong.stderr, wrong
+    shutil.rmtree(folder / "share")
+    assert str(ROOT) not in installed("--version", SPARSYNC_DATA="").stdout, "the checkout is none of its business"
+    build = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True, env={k: v for k, v in os.environ.items() if k != "SPARSYNC_DATA"})
+    assert f"data: {ROOT} (" in build.stdout, build
 
 
 @test

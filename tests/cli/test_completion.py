@@ -108,6 +108,9 @@ def bash_names(folder):
     assert bash(folder, "run", "--scheme", "zen,allg") == ["zen,allgather"]
     assert bash(folder, "run", "--scheme", "=", "gto") == ["gtopk"]
     assert sorted(bash(folder, "plan", "--cluster", "")) == sorted(names("clusters"))
+    assert sorted(bash(folder, "train", "--workload", "")) == sorted(names("workloads"))
+    assert sorted(bash(folder, "train", "--system", "")) == sorted(names("systems"))
+    assert sorted(bash(folder, "run", "")) == sorted(names("scenarios")) and bash(folder, "report", "dem") == ["demo"]
     assert set(bash(folder, "run", "--device", "")) == {*names("devices"), "none"}
     assert sorted(bash(folder, "cost", "sparc")) == sorted(n for n in names("schemes") if n.startswith("sparc"))
     assert set(bash(folder, "run", "--format", "")) == {"table", "json", "csv"}
@@ -135,7 +138,8 @@ def zsh_offers_the_same(folder):
               "sparsync run --": ["--set", "--trace", "--scheme", "--per-iteration", "--help"],
               "sparsync run --scheme sparc": [n for n in names("schemes") if n.startswith("sparc")],
               "sparsync run --scheme zen,sparcml-": [n for n in names("schemes") if n.startswith("sparcml-")],
-              "sparsync run --cluster=": names("clusters"), "sparsync list ": ["schemes", "costs", "clusters"],
+              "sparsync run --cluster=": names("clusters"), "sparsync train --workload ": names("workloads"),
+              "sparsync train --system ": names("systems"), "sparsync report ": names("scenarios"), "sparsync list ": ["schemes", "costs", "clusters"],
               "sparsync run --trace mi": ["mine.safetensors", "mine.json"]}
     for (line, least), found in zip(wanted.items(), zsh(folder, *wanted)):
         assert found >= set(least), (line, found)

@@ -2,6 +2,7 @@
 """`sparsync run` and `train` under mpirun: the processes share the work, and rank 0 writes what one process alone would
 write, byte for byte. Ranks are killed and stopped. Arguments: the program, the source tree. Prints TAP."""
 import functools
+import json
 import os
 import pathlib
 import shutil
