@@ -175,12 +175,24 @@ bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *er
   return true;
 }
 
-/* An error of an earlier write leaves ferror set but its errno is gone. */
+bool ss_output_place(const char *path, struct ss_error *error) {
+  const char *slash = path ? strrchr(path, '/') : NULL;
+  struct stat info;
+  if (!slash || slash == path) return true;
+  SS_AUTO_FREE char *folder = strndup(path, (size_t)(slash - path));
+  if (!folder) return ss_fail_memory(error, "opening an output");
+  return (stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) ||
+         ss_fail(error, SS_MACHINE, "%s: cannot write: there is no folder %s", path, folder);
+}
+
+/* An error of an earlier write leaves ferror set but its errno is gone: what is lost anyway gets one byte more, which
+ * says it again (a full disk, mostly). */
 static int flush_stream(FILE *stream) {
   const bool failed = ferror(stream) != 0;
   errno = 0;
-  if (fflush(stream) != 0 || failed) return errno != 0 ? errno : EIO;
-  return 0;
+  if (fflush(stream) != 0) return errno != 0 ? errno : EIO;
+  if (!failed) return 0;
+  return stream != stdout && write(fileno(stream), "", 1) < 0 && errno != 0 ? errno : EIO;
 }
 
 static int finish(struct ss_output *out) {

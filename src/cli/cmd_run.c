@@ -8,9 +8,13 @@
 #include "study/journal.h"
 
 #include <cjson/cJSON.h>
+#include <limits.h>
+#include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct arguments {
   struct ss_call call;
@@ -34,6 +38,39 @@ struct session {
   size_t recalled;
 };
 
+/* --- when somebody presses Ctrl-C ------------------------------------------------------------------------- */
+
+/* What is then said: prepared whenever a point was kept, since a signal's handler can only write. */
+static struct {
+  char text[2][PATH_MAX + 200];
+  volatile sig_atomic_t which;
+} interrupted;
+
+static struct sigaction before;
+
+static void prepare(const struct ss_journal *journal) {
+  const size_t points = ss_journal_points(journal);
+  const int next = !interrupted.which;
+  snprintf(interrupted.text[next], sizeof interrupted.text[next],
+           "\nsparsync run: interrupted: %zu finished point%s kept in %s%s\n", points, points == 1 ? " is" : "s are",
+           ss_journal_path(journal), points ? ": the same command with --resume goes on from there" : "");
+  interrupted.which = next;
+}
+
+static void say_and_end(int signal) {
+  const char *text = interrupted.text[interrupted.which];
+  const ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+  (void)ignored;
+  (void)sigaction(signal, &before, NULL);
+  (void)raise(signal);
+}
+
+static void listen_for_interrupts(const struct ss_journal *journal) {
+  const struct sigaction ours = {.sa_handler = say_and_end, .sa_flags = SA_RESTART};
+  prepare(journal);
+  (void)sigaction(SIGINT, &ours, &before);
+}
+
 /* --- while points are computed ---------------------------------------------------------------------------- */
 
 static bool recall(struct ss_results_listener *self, struct ss_result *point, bool *known, struct ss_error *error) {
@@ -44,7 +81,10 @@ static bool recall(struct ss_results_listener *self, struct ss_result *point, bo
 }
 
 static bool computed(struct ss_results_listener *self, const struct ss_result *point, struct ss_error *error) {
-  return ss_journal_add(((struct session *)self)->journal, point, error);
+  struct ss_journal *journal = ((struct session *)self)->journal;
+  if (!ss_journal_add(journal, point, error)) return false;
+  prepare(journal);
+  return true;
 }
 
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
@@ -90,6 +130,7 @@ static bool has_place(const struct ss_call *call) {
 
 static bool check_options(const struct arguments *a, struct ss_error *error) {
   const struct ss_call *call = &a->call;
+  if (!ss_output_place(a->save, error)) return false;
   if (!isnan(a->tolerance) && !a->baseline)
     return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
   if (a->links && (call->format != SS_TABLE || a->baseline))
@@ -114,6 +155,7 @@ static bool open_journal(struct session *s, struct ss_error *error) {
             ss_journal_path(s->journal), dropped);
   s->listener.recall = s->arguments->resume ? recall : NULL;
   s->listener.computed = computed;
+  listen_for_interrupts(s->journal);
   return true;
 }
 
@@ -154,6 +196,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
 
 /* A result that was found wrong says that the program is: its other points are worth as little. */
 static void close_journal(struct ss_journal *journal, bool ok, struct ss_error *error) {
+  (void)sigaction(SIGINT, &before, NULL);
   const bool keep = !ok && error->status != SS_UNPROVEN;
   if (keep) add_hint(journal, error);
   ss_journal_close(journal, keep);

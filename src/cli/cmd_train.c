@@ -17,16 +17,24 @@ static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_
   return ss_training_gantt(t, kind, &picture, error) && ss_picture_write(&picture, path, error);
 }
 
+/* Results first: they are not lost when a picture cannot be drawn. */
 static bool write_all(const struct arguments *a, const struct ss_train_study *s, struct ss_error *error) {
-  return (!a->timeline || ss_output_write(a->timeline, ss_training_timeline, &s->training, error)) &&
-         (!a->gantt || draw_gantt(a->gantt, &s->training, error)) &&
-         ss_call_write(&a->call, s, ss_training_table, ss_training_json, ss_training_csv, error);
+  return ss_call_write(&a->call, s, ss_training_table, ss_training_json, ss_training_csv, error) &&
+         (!a->timeline || ss_output_write(a->timeline, ss_training_timeline, &s->training, error)) &&
+         (!a->gantt || draw_gantt(a->gantt, &s->training, error));
+}
+
+/* What would be known only when all is computed. */
+static bool check_places(const struct arguments *a, struct ss_error *error) {
+  enum ss_picture kind;
+  return ss_output_place(a->timeline, error) && ss_output_place(a->gantt, error) &&
+         (!a->gantt || ss_picture_of(a->gantt, &kind, error) || ss_fail_prefix(error, "--gantt"));
 }
 
 static bool run_study(const struct arguments *a, struct ss_train_study *s, struct ss_error *error) {
   const struct ss_train_source source = {.common = a->call.request, .workloads = a->workloads, .systems = a->systems};
   const struct ss_communicator *comm = a->call.options.comm;
-  return ss_communicator_agree(comm, ss_train_study_open(&source, s, error), error) &&
+  return ss_communicator_agree(comm, check_places(a, error) && ss_train_study_open(&source, s, error), error) &&
          ss_train_study_run(s, &a->call.options, a->sensitivity, error) &&
          (!ss_processes_first(comm) || write_all(a, s, error));
 }

@@ -137,7 +137,8 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   struct execution execution = {command, call};
   struct warnings warnings = {.command = command->name};
   const struct ss_notice notice = {warn, &warnings};
-  const bool understood = ss_options_parse(command->options, argc, argv, call, error) && find_scenario(call, error);
+  const bool understood = ss_options_parse(command->options, argc, argv, call, error) && find_scenario(call, error) &&
+                          ss_output_place(call->output, error);
   call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
   const bool together =

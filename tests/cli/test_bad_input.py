@@ -372,7 +372,12 @@ TINY = ["run", "tiny.json", "--format", "json", "-o"]
 SCENARIOS["tiny.json"] = json.dumps(scenario())
 Bad("full disk", [*TINY, "/dev/full"], "/dev/full", status=3)
 Bad("disk that fills up", [*TINY, "old"], "old", status=3, preexec_fn=no_growth)
-Bad("output into a missing folder", [*TINY, "nowhere/result"], "nowhere/result", status=3)
+Bad("disk that fills up before the end", ["list", "claims", "--format", "json", "-o", "old"], "old: cannot write: File too large", status=3, preexec_fn=no_growth)
+for command in (TINY, ["train", "--workload", "s2-lstm", "--cluster", "p3.16xlarge-25g", "--ranks", "2", "-o"], ["list", "costs", "-o"],
+                ["run", "tiny.json", "--save-baseline"], ["plot", "zen-fig16", "-o"], ["report", "tiny.json", "-o"],
+                ["train", "--workload", "s2-lstm", "--cluster", "p3.16xlarge-25g", "--ranks", "2", "--gantt"]):
+    Bad(f"output of {command[0]} {command[-1]} into a missing folder", [*command, "nowhere/result"],
+        "nowhere/result: cannot write: there is no folder nowhere", status=3)
 Bad("output over a folder", [*TINY, "folder"], "folder", "directory")
 Bad("output over a read-only file", [*TINY, "locked"], "locked", status=3, prepare="not root")
 Bad("output into a read-only folder", [*TINY, "sealed/result"], "sealed/result", status=3, prepare="not root")

@@ -14,6 +14,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 
 import tap
 from tap import write_json
@@ -209,6 +210,21 @@ def goes_on_after_a_kill(folder):
         assert f"{known} points were known" in err, err
         assert output.read_text() == whole, f"{form}: not what an uninterrupted run writes"
         assert sorted(os.listdir(folder)) == sorted({"s.json", "out.json", output.name}), os.listdir(folder)
+
+
+@test
+def an_interrupt_says_how_to_go_on(folder):
+    """Ctrl-C after some points: how many are kept, where, and what goes on."""
+    output, journal = folder / "out.json", folder / "out.json.partial"
+    run = subprocess.Popen([PROGRAM, "run", write_json(folder, large()), "--format", "json", "-o", output, "--jobs", "1"], env=ENVIRONMENT,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and not (journal.exists() and journal.stat().st_size > 0):
+        time.sleep(0.002)
+    run.send_signal(signal.SIGINT)
+    told = run.communicate(timeout=tap.HANG)[1]
+    kept = re.search(r"sparsync run: interrupted: (\d+) finished points? (is|are) kept in (\S+): the same command with --resume", told)
+    assert run.returncode == -signal.SIGINT and kept and kept[3] == str(journal), (run.returncode, told)
+    assert 0 <= journal.read_bytes().count(b"\n") - int(kept[1]) <= 1 and int(kept[1]) > 0, told
 
 
 @test

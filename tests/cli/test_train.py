@@ -334,6 +334,9 @@ def the_last_iteration_is_drawn(folder):
         assert name in text, name
     assert not list(folder.glob("pwned*")) and not (ROOT / "pwned").exists()
     assert "does not end in .svg" in train(folder, LM, "--gantt", folder / "gantt.jpg", status=2).stderr
+    bare = subprocess.run([PROGRAM, "train", tap.write_json(folder, LM), "--gantt", folder / "g.svg"], capture_output=True, text=True, check=False,
+                          cwd=ROOT, timeout=tap.HANG, env={**ENVIRONMENT, "PATH": str(folder)})
+    assert bare.returncode == 3 and "gnuplot is not on the PATH" in bare.stderr and bare.stdout == train(folder, LM).stdout, "no picture, all results"
 
 
 def hostile_names():
