@@ -128,7 +128,7 @@ static const char *series_of(const struct record *r, const struct mapping *m, ch
   if (!words) {
     const double value = number_of(r, &m->series);
     buffer[0] = '\0';
-    if (!isnan(value)) snprintf(buffer, size, "%.6g", value);
+    if (!isnan(value)) ss_figure_value(m->series.field ? m->series.field : "", value, buffer, size);
     words = buffer;
   }
   return renamed(m->names, words);

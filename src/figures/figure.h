@@ -26,6 +26,8 @@ struct ss_plot_options {
   const char **where; /* [wheres] "FIELD=VALUE" */
   size_t wheres;
 };
+/* A value of a field as words: in its unit, where that is known. */
+void ss_figure_value(const char *field, double value, char *text, size_t size);
 /* The figure that draws the result, which `options->file` holds, as the options say; what they do not say is guessed
  * from it. To be freed. */
 bool ss_figure_of_results(const struct ss_plot_options *options, const struct cJSON *result, struct ss_doc **out,

@@ -1,4 +1,6 @@
+#include "base/units.h"
 #include "figures/figure.h"
+#include "figures/plot.h"
 #include "query/field.h"
 
 #include <cjson/cJSON.h>
@@ -39,6 +41,16 @@ static const struct known *known_field(const char *field) {
   return k->field ? k : NULL;
 }
 
+void ss_figure_value(const char *field, double value, char *text, size_t size) {
+  const struct known *k = known_field(field);
+  const char *unit = k ? k->unit : "";
+  if (strcmp(unit, "s") == 0) ss_units_format(text, size, SS_TIME, value);
+  else if (strcmp(unit, "B") == 0) ss_units_format(text, size, SS_BYTES, value);
+  else if (strcmp(unit, "bit/s") == 0) ss_units_format(text, size, SS_RATE, value);
+  else if (strcmp(unit, "%") == 0) snprintf(text, size, "%.4g%%", 100 * value);
+  else snprintf(text, size, "%.6g", value);
+}
+
 static void add_axis(cJSON *panel, const char *name, const char *field, const char *labelled) {
   const struct known *k = known_field(labelled);
   cJSON *axis = cJSON_AddObjectToObject(panel, name);
@@ -76,8 +88,9 @@ static const char *default_x(const cJSON *list) {
   return varies(list, "ranks") ? "ranks" : "label";
 }
 
-static bool add_wheres(cJSON *panel, const struct ss_plot_options *a, struct ss_error *error) {
-  cJSON *where = cJSON_AddObjectToObject(panel, "where");
+/* --- which results ------------------------------------------------------------------------------------------ */
+
+static bool read_wheres(cJSON *where, const struct ss_plot_options *a, struct ss_error *error) {
   char key[256];
   for (size_t i = 0; i < a->wheres; i++) {
     const char *equal = strchr(a->where[i], '=');
@@ -91,17 +104,149 @@ static bool add_wheres(cJSON *panel, const struct ss_plot_options *a, struct ss_
   return true;
 }
 
-static cJSON *add_panel(cJSON *root, const char *kind, const char *title, const char *each,
-                        const struct ss_plot_options *a) {
-  cJSON *panels = cJSON_GetObjectItemCaseSensitive(root, "panels"), *panel = cJSON_CreateObject();
-  if (!panels) panels = cJSON_AddArrayToObject(root, "panels");
+/* "8, 16 or 32" of a field of the results */
+static void list_values(const cJSON *list, const char *field, char *text, size_t size) {
+  cJSON *seen = cJSON_CreateArray();
+  text[0] = '\0';
+  for (const cJSON *r = list->child; r; r = r->next) {
+    const cJSON *found = ss_field_find(r, field);
+    bool known = !found || cJSON_IsArray(found) || cJSON_IsObject(found);
+    for (const cJSON *s = seen ? seen->child : NULL; s && !known; s = s->next) known = cJSON_Compare(s, found, true);
+    if (known || !cJSON_AddItemToArray(seen, cJSON_Duplicate(found, true))) continue;
+    SS_AUTO_FREE char *value = cJSON_IsString(found) ? NULL : cJSON_PrintUnformatted(found);
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", used ? ", " : "", value ? value : found->valuestring);
+  }
+  cJSON_Delete(seen);
+}
+
+/* `members`: a field that the record has not may be one of its members'. */
+static bool admits(const cJSON *where, const cJSON *record, bool members) {
+  for (const cJSON *w = where->child; w; w = w->next) {
+    const cJSON *found = ss_field_find(record, w->string);
+    if (!(members && !found) && !ss_field_is(found, w)) return false;
+  }
+  return true;
+}
+
+/* Those of the list that `where` admits, by reference. */
+static bool choose(const cJSON *list, const cJSON *where, bool members, cJSON *out, struct ss_error *error) {
+  char values[400];
+  for (const cJSON *r = list->child; r; r = r->next)
+    if (admits(where, r, members) && !cJSON_AddItemReferenceToArray(out, (cJSON *)r))
+      return ss_fail_memory(error, "drawing");
+  if (out->child) return true;
+  for (const cJSON *w = where->child; w; w = w->next) {
+    bool any = false;
+    for (const cJSON *r = list->child; r && !any; r = r->next) any = ss_field_is(ss_field_find(r, w->string), w);
+    if (any) continue;
+    list_values(list, w->string, values, sizeof values);
+    return ss_fail(error, SS_BAD_INPUT, "--where %s: no result is left%s%s%s", w->string,
+                   values[0] ? " (there are: " : ", nor any", values, values[0] ? ")" : "");
+  }
+  return ss_fail(error, SS_BAD_INPUT, "--where: no result has all of it");
+}
+
+/* --- where they stand --------------------------------------------------------------------------------------- */
+
+enum { FREE_MAX = 16 };
+
+/* What a picture does not show: fields that vary, though neither an axis nor the series is one of them. */
+struct free_fields {
+  const char *name[FREE_MAX];
+  size_t count;
+};
+
+static bool is_field(const cJSON *list, const char *name, const char *field) {
+  if (!name) return false;
+  const cJSON *a = ss_field_find(list->child, name), *b = ss_field_find(list->child, field);
+  return strcmp(name, field) == 0 || (a && a == b);
+}
+
+/* Is the last word of something swept: "cluster" of the sweep's own "cluster". */
+static bool is_swept(const cJSON *list, const char *field) {
+  return cJSON_HasObjectItem(cJSON_GetObjectItemCaseSensitive(list->child, "at"), field);
+}
+
+static void add_free(struct free_fields *f, const cJSON *list, const char *field, const char *const *shown) {
+  for (size_t i = 0; i < 3; i++)
+    if (is_field(list, shown[i], field)) return;
+  if (varies(list, field) && f->count < FREE_MAX) f->name[f->count++] = field;
+}
+
+/* `shown`: [3] the fields of axes and series, each may be NULL. */
+static struct free_fields find_free(const cJSON *list, const char *const *shown, bool labels) {
+  static const char *const fields[] = {"ranks", "cluster", "device", "workload", "tensor", NULL};
+  const cJSON *at = cJSON_GetObjectItemCaseSensitive(list->child, "at");
+  struct free_fields f = {.count = 0};
+  for (const cJSON *item = cJSON_IsObject(at) ? at->child : NULL; item; item = item->next)
+    add_free(&f, list, item->string, shown);
+  for (size_t i = 0; fields[i]; i++)
+    if (!is_swept(list, fields[i])) add_free(&f, list, fields[i], shown);
+  if (labels) add_free(&f, list, "label", shown);
+  return f;
+}
+
+static cJSON *place_of(const cJSON *record, const struct free_fields *f) {
+  cJSON *place = cJSON_CreateObject();
+  for (size_t i = 0; i < f->count; i++) {
+    const cJSON *found = ss_field_find(record, f->name[i]);
+    if (found) cJSON_AddItemToObject(place, f->name[i], cJSON_Duplicate(found, true));
+  }
+  return place;
+}
+
+/* All places that differ in free fields, each {FIELD: VALUE}; the caller's. */
+static cJSON *find_places(const cJSON *list, const struct free_fields *f) {
+  cJSON *places = cJSON_CreateArray();
+  for (const cJSON *r = list->child; r; r = r->next) {
+    cJSON *place = place_of(r, f);
+    bool known = false;
+    for (const cJSON *p = places ? places->child : NULL; p && !known; p = p->next)
+      known = cJSON_Compare(p, place, true);
+    if (known || !cJSON_AddItemToArray(places, place)) cJSON_Delete(place);
+  }
+  return places;
+}
+
+static void title_of(const cJSON *place, const char *before, char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "%s", before ? before : "");
+  for (const cJSON *p = place->child; p && used < size; p = p->next) {
+    char value[100];
+    if (cJSON_IsString(p)) snprintf(value, sizeof value, "%.90s", p->valuestring);
+    else ss_figure_value(p->string, cJSON_IsNumber(p) ? p->valuedouble : cJSON_IsTrue(p), value, sizeof value);
+    used += (size_t)snprintf(text + used, size - used, "%s%s = %s", used ? ", " : "", p->string, value);
+  }
+}
+
+/* --- panels ------------------------------------------------------------------------------------------------- */
+
+/* What the panels are made of. */
+struct making {
+  cJSON *root;
+  const struct ss_plot_options *a;
+  const char *kind, *series;
+  const cJSON *list, *where; /* the results that are drawn, and what chose them */
+  const cJSON *place;        /* {FIELD: VALUE}: those of the panel now made */
+};
+
+static cJSON *add_panel(const struct making *m, const char *kind, const char *title, const char *each) {
+  cJSON *panels = cJSON_GetObjectItemCaseSensitive(m->root, "panels"), *panel = cJSON_CreateObject();
+  char text[400];
+  if (!panels) panels = cJSON_AddArrayToObject(m->root, "panels");
   cJSON_AddItemToArray(panels, panel);
   cJSON_AddStringToObject(panel, "kind", kind);
-  if (title) cJSON_AddStringToObject(panel, "title", title);
-  cJSON *entry = cJSON_CreateObject();
+  title_of(m->place, title, text, sizeof text);
+  if (text[0]) cJSON_AddStringToObject(panel, "title", text);
+  cJSON *entry = cJSON_CreateObject(), *where = cJSON_Duplicate(m->where, true);
   if (each) cJSON_AddStringToObject(entry, "each", each);
   cJSON_AddItemToArray(cJSON_AddArrayToObject(panel, "data"), entry);
-  cJSON_AddStringToObject(entry, "file", a->file);
+  cJSON_AddStringToObject(entry, "file", m->a->file);
+  for (const cJSON *p = m->place->child; p; p = p->next) {
+    cJSON_DeleteItemFromObjectCaseSensitive(where, p->string);
+    cJSON_AddItemToObject(where, p->string, cJSON_Duplicate(p, true));
+  }
+  cJSON_AddItemToObject(panel, "where", where);
   return panel;
 }
 
@@ -110,46 +255,42 @@ static void set_scale(cJSON *panel, const char *axis, const char *scale) {
   if (cJSON_IsObject(object)) cJSON_AddStringToObject(object, "scale", scale);
 }
 
-static void set_scales(cJSON *panel, const struct ss_plot_options *a, const char *x) {
-  if (a->log && strchr(a->log, 'x')) set_scale(panel, "x", "log");
+static void set_scales(cJSON *panel, const struct ss_plot_options *a, const char *x, bool bars) {
+  if (bars) x = ""; /* stand by name */
+  else if (a->log && strchr(a->log, 'x')) set_scale(panel, "x", "log");
   else if ((a->log2 && strchr(a->log2, 'x')) || (!a->log2 && strcmp(x, "ranks") == 0)) set_scale(panel, "x", "log2");
   if (a->log && strchr(a->log, 'y')) set_scale(panel, "y", "log");
   else if (a->log2 && strchr(a->log2, 'y')) set_scale(panel, "y", "log2");
 }
 
-static bool traffic_panels(cJSON *root, const struct ss_plot_options *a, const char *series, struct ss_error *error) {
+static void traffic_panels(const struct making *m) {
   static const char *const ways[] = {"rank_bytes_sent", "rank_bytes_received"};
   for (size_t i = 0; i < 2; i++) {
-    cJSON *panel = add_panel(root, "lines", i ? "received" : "sent", ways[i], a);
+    cJSON *panel = add_panel(m, "lines", i ? "received" : "sent", ways[i]);
     add_axis(panel, "x", "index", "rank");
     add_axis(panel, "y", "value", ways[i]);
-    cJSON_AddStringToObject(panel, "series", series);
-    if (!add_wheres(panel, a, error)) return false;
+    cJSON_AddStringToObject(panel, "series", m->series);
   }
-  return true;
 }
 
 /* How busy links are, kind by kind: the busiest of a kind, and what is usual for it. */
-static bool links_panels(cJSON *root, const struct ss_plot_options *a, const char *series, struct ss_error *error) {
+static void links_panels(const struct making *m) {
   static const char *const fields[] = {"busy_max", "busy_mean"}, *const titles[] = {"the busiest link of its kind",
                                                                                     "mean of all links of the kind"};
   static const char *const names[][2] = {{"nic-out", "NIC, out"}, {"nic-in", "NIC, in"}};
-  cJSON_AddTrueToObject(root, "wide");
   for (size_t i = 0; i < 2; i++) {
-    cJSON *panel = add_panel(root, "heat", titles[i], "links", a);
-    const char *x = a->x ? a->x : "label";
+    cJSON *panel = add_panel(m, "heat", titles[i], "links");
+    const char *x = m->a->x ? m->a->x : "label";
     add_axis(panel, "x", x, x);
     cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(panel, "x"), "label",
                                            cJSON_CreateString(strcmp(x, "label") == 0 ? "" : x));
     add_axis(panel, "y", "key", "");
     add_axis(panel, "z", fields[i], fields[i]);
     cJSON_AddNumberToObject(cJSON_GetObjectItemCaseSensitive(panel, "z"), "to", 1);
-    cJSON_AddStringToObject(panel, "series", series);
+    cJSON_AddStringToObject(panel, "series", m->series);
     cJSON *renamed = cJSON_AddObjectToObject(panel, "names");
     for (size_t k = 0; k < 2; k++) cJSON_AddStringToObject(renamed, names[k][0], names[k][1]);
-    if (!add_wheres(panel, a, error)) return false;
   }
-  return true;
 }
 
 static void set_relative(cJSON *panel, const char *series) {
@@ -163,40 +304,113 @@ static void set_relative(cJSON *panel, const char *series) {
   cJSON_DeleteItemFromObjectCaseSensitive(axis, "unit");
 }
 
-/* One panel of the fields asked for, or guessed. */
-static bool one_panel(cJSON *root, const struct ss_plot_options *a, const char *kind, const cJSON *list,
-                      const char *series, struct ss_error *error) {
-  static const char *const times[] = {"time_s", "formula_s", "formula_high_s", "density", NULL};
-  const char *time = first_of(list, times);
-  const bool cells = strcmp(kind, "heat") == 0 || strcmp(kind, "map") == 0;
-  const char *x = a->x ? a->x : a->each ? "index" : cells ? "ranks" : default_x(list);
-  const char *y = a->y ? a->y : a->each ? "value" : cells ? default_x(list) : time;
-  const char *z = a->z ? a->z : time;
-  if (!y || (cells && !z)) return ss_fail(error, SS_BAD_INPUT, "%s: say what to draw with --y", a->file);
-  if (!a->kind && cJSON_IsString(ss_field_find(list->child, x))) kind = "bars";
-  cJSON *panel = add_panel(root, kind, NULL, a->each, a);
-  add_axis(panel, "x", x, x);
-  add_axis(panel, "y", y, a->each && !a->y ? a->each : y);
-  if (cells) add_axis(panel, "z", z, z);
-  cJSON_AddStringToObject(panel, "series", series);
+/* The fields asked for, or guessed. */
+struct axes {
+  const char *x, *y, *z;
+  bool cells;
+};
+
+static struct axes choose_axes(const struct making *m) {
+  static const char *const times[] = {"time_s", "iteration_s", "formula_s", "formula_high_s", "density", NULL};
+  const struct ss_plot_options *a = m->a;
+  const char *time = first_of(m->list, times);
+  struct axes axes = {.cells = strcmp(m->kind, "heat") == 0 || strcmp(m->kind, "map") == 0};
+  axes.x = a->x ? a->x : a->each ? "index" : axes.cells ? "ranks" : default_x(m->list);
+  axes.y = a->y ? a->y : a->each ? "value" : axes.cells ? default_x(m->list) : time;
+  axes.z = a->z ? a->z : time;
+  return axes;
+}
+
+static void one_panel(const struct making *m, const struct axes *axes) {
+  const struct ss_plot_options *a = m->a;
+  const char *kind = !a->kind && cJSON_IsString(ss_field_find(m->list->child, axes->x)) ? "bars" : m->kind;
+  cJSON *panel = add_panel(m, kind, NULL, a->each);
+  add_axis(panel, "x", axes->x, axes->x);
+  add_axis(panel, "y", axes->y, a->each && !a->y ? a->each : axes->y);
+  if (axes->cells) add_axis(panel, "z", axes->z, axes->z);
+  cJSON_AddStringToObject(panel, "series", m->series);
   if (a->relative) set_relative(panel, a->relative);
-  if (!cells && strcmp(kind, "bars") != 0) set_scales(panel, a, x);
-  return add_wheres(panel, a, error);
+  if (!axes->cells) set_scales(panel, a, axes->x, strcmp(kind, "bars") == 0);
+}
+
+/* A line may be drawn along what is no place: then what moves along it is the first thing that varies. */
+static struct free_fields free_fields_of(const struct making *m, const struct axes *axes) {
+  const bool traffic = strcmp(m->kind, "traffic") == 0, links = strcmp(m->kind, "links") == 0;
+  const bool map = strcmp(m->kind, "map") == 0, place = axes->cells || traffic || links;
+  const char *shown[] = {traffic ? NULL
+                         : links ? (m->a->x ? m->a->x : "label")
+                                 : axes->x,
+                         axes->cells ? axes->y : NULL, axes->cells && !map ? NULL : m->series};
+  if (!place && m->a->x && strcmp(shown[0], "label") != 0) {
+    const char *moved = default_x(m->list);
+    struct free_fields all = find_free(m->list, (const char *[]){NULL, NULL, NULL}, false);
+    bool is_place = false;
+    for (size_t i = 0; i < all.count; i++) is_place = is_place || is_field(m->list, shown[0], all.name[i]);
+    if (!is_place) shown[1] = moved;
+  }
+  return find_free(m->list, shown, strcmp(m->kind, "heat") == 0);
+}
+
+static bool fail_places(const struct making *m, const struct free_fields *f, int places, struct ss_error *error) {
+  char names[600] = "";
+  for (size_t i = 0; i < f->count; i++) {
+    const size_t used = strlen(names);
+    snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", f->name[i]);
+  }
+  return ss_fail(error, SS_BAD_INPUT,
+                 "%s: %d places would be drawn as if they were one, %s var%s: choose with --where %s=VALUE, or draw "
+                 "along it with --x or --series",
+                 m->a->file, places, names, f->count == 1 ? "ies" : "y", f->name[0]);
+}
+
+/* A panel, or two, for each place; what one series alone has, is the series. */
+static bool make_panels(struct making *m, struct ss_error *error) {
+  const bool pairs = strcmp(m->kind, "traffic") == 0 || strcmp(m->kind, "links") == 0;
+  const struct axes axes = choose_axes(m);
+  if (!pairs && (!axes.y || (axes.cells && !axes.z)))
+    return ss_fail(error, SS_BAD_INPUT, "%s: say what to draw with --y", m->a->file);
+  struct free_fields f = free_fields_of(m, &axes);
+  if (f.count == 1 && !m->a->series && !axes.cells && !pairs && !varies(m->list, m->series)) {
+    m->series = f.name[0];
+    f.count = 0;
+  }
+  cJSON *places = find_places(m->list, &f);
+  const int count = cJSON_GetArraySize(places);
+  const bool ok = count * (1 + pairs) <= SS_PLOT_PANELS || fail_places(m, &f, count, error);
+  if (pairs ? strcmp(m->kind, "links") == 0 : count > 1) cJSON_AddTrueToObject(m->root, "wide");
+  for (m->place = places ? places->child : NULL; ok && m->place; m->place = m->place->next)
+    if (strcmp(m->kind, "traffic") == 0) traffic_panels(m);
+    else if (pairs) links_panels(m);
+    else one_panel(m, &axes);
+  cJSON_Delete(places);
+  return ok;
+}
+
+static void explain_map(const struct making *m) {
+  if (strcmp(m->kind, "map") == 0)
+    cJSON_AddStringToObject(
+        m->root, "note", "A cell has the colour of who is best there; its number: by how many % the next has more.");
 }
 
 bool ss_figure_of_results(const struct ss_plot_options *a, const cJSON *result, struct ss_doc **out,
                           struct ss_error *error) {
-  static const char *const names[] = {"label", "form", "scheme", "name", "tensor", NULL};
-  const cJSON *list = ss_records(result);
-  if (!list || !list->child) return ss_figure_fail_empty(a->file, error);
-  const char *kind = a->kind ? a->kind : "lines", *series = a->series ? a->series : first_of(list, names);
-  cJSON *root = cJSON_CreateObject();
-  if (!series) series = "tensor";
-  bool ok = strcmp(kind, "traffic") == 0 ? traffic_panels(root, a, series, error)
-            : strcmp(kind, "links") == 0 ? links_panels(root, a, series, error)
-                                         : one_panel(root, a, kind, list, series, error);
+  static const char *const names[] = {"label", "form", "system", "scheme", "name", "tensor", NULL};
+  const cJSON *all = ss_records(result);
+  if (!all || !all->child) return ss_figure_fail_empty(a->file, error);
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_CreateArray(), *where = cJSON_CreateObject();
+  struct making m = {.root = root, .a = a, .kind = a->kind ? a->kind : "lines", .list = list, .where = where};
+  const bool members = a->each || strcmp(m.kind, "traffic") == 0 || strcmp(m.kind, "links") == 0;
+  bool ok = read_wheres(where, a, error) && choose(all, where, members, list, error);
+  if (ok) {
+    m.series = a->series ? a->series : first_of(list, names);
+    if (!m.series) m.series = "tensor";
+    ok = make_panels(&m, error);
+    explain_map(&m);
+  }
   char *text = ok ? cJSON_PrintUnformatted(root) : NULL;
   cJSON_Delete(root);
+  cJSON_Delete(list);
+  cJSON_Delete(where);
   if (ok) ok = text ? ss_doc_parse("plot", text, strlen(text), out, error) : ss_fail_memory(error, "drawing");
   free(text);
   return ok;

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -284,8 +285,8 @@ def busy_links_are_those_of_run(folder):
             near(found[panel, scheme, kind], share, (panel, scheme, kind))
     only = call("plot", folder / "r.json", "--kind", "links", "--where", "label=ps", "--where", "key=egress", "--x", "ranks", "--data", "-")[0]
     assert [(r["x"], r["y"]) for r in csv.DictReader(io.StringIO(only))] == [("2", "egress"), ("4", "egress")] * 2
-    _, told = call("plot", folder / "r.json", "--kind", "links", "--data", "-", status=2)
-    assert "two results stand in one cell of the heat map, at allgather and egress" in told, told
+    both = list(csv.DictReader(io.StringIO(call("plot", folder / "r.json", "--kind", "links", "--data", "-")[0])))
+    assert {r["panel"] for r in both} == {f"{panel}, ranks = {n}" for panel in (busiest, mean) for n in (2, 4)}, both
     if GNUPLOT:
         call("plot", folder / "r.json", "--kind", "links", "--where", "ranks=4", "-o", folder / "l.svg")
         texts = texts_of(folder / "l.svg")
@@ -483,6 +484,44 @@ def without_gnuplot_the_data_are_saved(folder):
 
 
 @test
+def points_of_other_places_are_not_joined(folder):
+    """What varies and is on no axis makes panels, or is refused by name: a line never joins points of two places."""
+    flat = {"name": "flat", "latency": "560ns", "bandwidth": "1GB/s", "gpus_per_node": 2}
+    rates, scenario = [1.25e9, 3.125e9], folder / "s.json"
+    scenario.write_text(json.dumps({"trace": {"uniform": {"rows": 800, "row_width": 10, "density": 0.1}}, "cluster": flat, "ranks": [2, 4],
+                                    "schemes": ["allgather", "ps"], "sweep": {"cluster.bandwidth": rates, "cluster.nic": ["per-node", "per-rank"]}}))
+    results = folder / "r.json"
+    call("run", scenario, "--format", "json", "--per-rank", "-o", results)
+    points = json.loads(results.read_text())["points"]
+    truth = {(p["label"], p["at"]["cluster.bandwidth"], p["at"]["cluster.nic"], p["ranks"]): p["time_s"] for p in points}
+
+    def drawn(*arguments):
+        return list(csv.DictReader(io.StringIO(call("plot", results, *arguments, "--data", "-")[0])))
+
+    rows = drawn()
+    assert len(rows) == 16 and {r["panel"] for r in rows} == {f"cluster.nic = {nic}, ranks = {n}" for nic in ("per-node", "per-rank") for n in (2, 4)}
+    for r in rows:
+        nic, ranks = re.fullmatch(r"cluster.nic = (.*), ranks = (\d)", r["panel"]).groups()
+        near(float(r["y"]), truth[r["series"], float(r["x"]) / 8, nic, int(ranks)], r)
+    assert {r["panel"] for r in drawn("--where", "ranks=4")} == {"cluster.nic = per-node", "cluster.nic = per-rank"}
+    assert {r["panel"] for r in drawn("--where", "ranks=4", "--where", "nic=per-rank")} == {""}
+    assert {r["panel"] for r in drawn("--kind", "map", "--x", "ranks", "--y", "bandwidth")} == {"cluster.nic = per-node", "cluster.nic = per-rank"}
+    one = drawn("--where", "ranks=4", "--where", "label=ps")
+    assert {(r["panel"], r["series"]) for r in one} == {("", "per-node"), ("", "per-rank")}, "the one field that varies is the series"
+    rated = drawn("--x", "ranks", "--series", "bandwidth", "--where", "label=ps", "--where", "nic=per-rank")
+    assert {r["series"] for r in rated} == {"10 Gbit/s", "25 Gbit/s"}, rated
+    traffic = drawn("--kind", "traffic", "--where", "nic=per-rank", "--where", "bandwidth=10Gbps")
+    assert {r["panel"] for r in traffic} == {f"{way}, ranks = {n}" for way in ("sent", "received") for n in (2, 4)}, traffic
+    _, told = call("plot", results, "--kind", "traffic", "--data", "-", status=2)
+    assert "8 places would be drawn as if they were one, cluster.bandwidth, cluster.nic, ranks vary" in told and "--where" in told, told
+    if GNUPLOT:
+        call("plot", results, "--kind", "bars", "--where", "ranks=4", "--where", "nic=per-rank", "--x", "bandwidth", "--log", "y", "-o", folder / "b.svg")
+        assert any(text.endswith(" us") for text in texts_of(folder / "b.svg")), "a logarithmic axis has its tics with units"
+        call("plot", results, "--kind", "map", "--x", "ranks", "--y", "bandwidth", "-o", folder / "m.svg")
+        assert any("by how many %" in text for text in texts_of(folder / "m.svg"))
+
+
+@test
 def wrong_usage_says_what_would_do(folder):
     call("run", "--trace", KJV, "--cluster", "p3.16xlarge-25g", "--scheme", "allgather", "--iterations", "1", "--format", "json", "-o", folder / "r.json")
     (folder / "empty.json").write_text('{"points": []}')
@@ -493,7 +532,7 @@ def wrong_usage_says_what_would_do(folder):
             (["zen-fig8", "-o", "f"], 2, ".svg, .pdf or .png"), (["zen-fig8", "extra"], 2, "left over"), (["zen-fig8", "--x", "ranks"], 2, "is for result files"),
             (["zen-fig17a", "--width", "3in"], 2, "column or wide"), ([results, "--y", "tim_s"], 2, 'did you mean "time_s"'),
             ([results, "--kind", "pie"], 2, "lines, bars, heat, map, traffic or links"), ([results, "--kind", "traffic"], 2, "rank_bytes_sent"),
-            ([results, "--where", "ranks"], 2, "FIELD=VALUE"), ([results, "--where", "ranks=3"], 2, 'no result is left by "where"'),
+            ([results, "--where", "ranks"], 2, "FIELD=VALUE"), ([results, "--where", "ranks=3"], 2, '--where ranks: no result is left (there are: 16)'),
             ([results, "--relative", "zen"], 2, "no time at every place"), ([folder / "empty.json"], 2, "no list of results"),
             ([folder / "text.json"], 2, "not JSON"), ([folder / "absent.json"], 2, "cannot open"), ([results, "-o", folder / "no" / "f.svg"], 3, "cannot write"),
             ([results, "--data", folder / "no" / "d.csv"], 3, "cannot write")):
