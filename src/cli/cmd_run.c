@@ -20,7 +20,7 @@ struct arguments {
   struct ss_call call;
   const char *save, *baseline;
   double tolerance; /* NaN: not said */
-  bool resume, no_partial, links;
+  bool resume, no_partial, links, brief;
 };
 
 /* One run: it hears of points, keeps them and prints them. */
@@ -135,6 +135,8 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
   if (a->links && (call->format != SS_TABLE || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "--links adds to the table of results (JSON has \"links\" in every point)");
+  if (a->brief && (call->format != SS_TABLE || a->baseline || a->links))
+    return ss_fail(error, SS_BAD_INPUT, "--brief is another form of the table of results");
   if (!a->resume) return true;
   if (a->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
   if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
@@ -183,6 +185,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
   const bool first = ss_processes_first(comm);
   s->form = call->format == SS_JSON  ? &ss_results_as_json
             : call->format == SS_CSV ? &ss_results_as_csv
+            : s->arguments->brief    ? &ss_results_in_brief
             : s->arguments->links    ? &ss_results_with_links
                                      : &ss_results_as_table;
   s->listener.stopped = stopped;
@@ -294,6 +297,8 @@ static const struct ss_option_spec options[] = {
     {"--links", SS_FLAG(struct arguments, links),
      .help =
          "below each table one more: how busy the links of each kind are, and what they carry (JSON has it always)"},
+    {"--brief", SS_FLAG(struct arguments, brief),
+     .help = "the answers first, a sentence a place; then one table of what decides, with bars of the time"},
     SS_OPTION_PATIENCE,
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ""),
     SS_OPTION_SCHEME,
@@ -317,6 +322,7 @@ const struct ss_command ss_command_run = {
              "order.\n",
     .examples = "examples:\n"
                 "  sparsync run scenarios/demo.json\n"
+                "  sparsync run demo --brief\n"
                 "  sparsync run --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g --ranks 4..16\n"
                 "  sparsync run scenarios/demo.json --set 'sweep={\"cluster.bandwidth\": [\"10Gbps\", \"100Gbps\"]}' "
                 "--format "

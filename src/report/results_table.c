@@ -1,4 +1,6 @@
 /* The table of results: in words first, then the numbers, one block for each place of the grid. */
+#include "base/file.h"
+#include "base/memory.h"
 #include "report/links.h"
 #include "report/results.h"
 #include "report/table.h"
@@ -252,3 +254,63 @@ static bool links_end(struct ss_results_writer *w, const struct ss_results *poin
 
 const struct ss_results_form ss_results_as_table = {NULL, table_more, table_end};
 const struct ss_results_form ss_results_with_links = {NULL, links_more, links_end};
+
+/* --- in brief ----------------------------------------------------------------------------------------------- */
+
+enum { BAR_LETTERS = 24 };
+
+static void write_place(const void *point, FILE *stream) {
+  print_place(point, stream);
+}
+
+static double slowest(const struct ss_result *points, size_t n) {
+  double most = 0;
+  for (size_t i = 0; i < n; i++) most = fmax(most, points[i].time);
+  return most;
+}
+
+static void add_brief_row(struct ss_table *table, const char *place, const struct ss_result *p, double dense,
+                          double most) {
+  static const char bar[BAR_LETTERS + 1] = "########################";
+  char bound[SS_BOUND_TEXT_SIZE];
+  ss_table_texts(table, place, p->setting.label);
+  ss_table_quantity(table, SS_TIME, p->time);
+  ss_table_number(table, "%.2fx", p->time > 0 ? dense / p->time : NAN);
+  ss_table_quantity(table, SS_BYTES, fmax(p->sent_max, p->received_max));
+  ss_table_texts(table, p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO", ss_bound_text(p, bound));
+  ss_table_cell(table, "%.*s", most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0, bar);
+}
+
+static bool add_brief_rows(struct ss_table *table, const struct ss_result *points, size_t n, struct ss_error *error) {
+  const double dense = ss_results_dense(points, n), most = slowest(points, n);
+  SS_AUTO_FREE char *place = ss_written(write_place, points);
+  if (!place) return ss_fail_memory(error, "printing results");
+  for (size_t i = 0; i < n; i++) add_brief_row(table, i == 0 ? place : "", &points[i], dense, most);
+  return true;
+}
+
+static bool brief_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+                       struct ss_error *error) {
+  (void)points;
+  (void)error;
+  w->written += count;
+  return true;
+}
+
+static bool brief_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
+  const struct ss_result *p = results->point;
+  struct ss_table *table =
+      ss_table_of("<at", "<scheme", "time", "vs dense", "busiest rank", "exact", "<bottleneck", "<time, as a bar");
+  bool ok = true;
+  for (size_t i = 0, n; ok && i < results->count; i += n) {
+    for (n = 1; i + n < results->count && ss_result_same_place(&p[i], &p[i + n]);) n++;
+    ss_results_words(p + i, n, w->stream);
+    ok = add_brief_rows(table, p + i, n, error);
+  }
+  fputc('\n', w->stream);
+  if (ok) return ss_table_print_free(table, false, w->stream, error);
+  ss_table_free(table);
+  return false;
+}
+
+const struct ss_results_form ss_results_in_brief = {NULL, brief_more, brief_end};

@@ -505,6 +505,23 @@ def data_belong_to_the_program_that_is_run(folder):
 
 
 @test
+def answers_come_first_in_brief(folder):
+    """A sentence a place, then a row a scheme with the busiest rank's bytes and a bar as long as its time; README shows this."""
+    out = call("run", "scenarios/demo.json", "--brief")[0]
+    assert f"```\n{out}```\n" in (ROOT / "README.md").read_text(), "the README's first screen is not what the program says"
+    found = points("run", "scenarios/demo.json")
+    head, table = out.split("\n\n")
+    assert [line.split(": ")[1].split(" is fastest")[0] for line in head.splitlines()] == ["allgather", "alltoall", "allgather"], head
+    rows = table.splitlines()[2:]
+    assert len(rows) == len(found) == 12
+    for row, p in zip(rows, found):
+        most = max(q["time_s"] for q in found if q["cluster"] == p["cluster"])
+        assert f" {p['label']} " in row and row.count("#") == max(1, int(24 * p["time_s"] / most)), (row, p)
+        assert f" {max(p['bytes_sent_max'], p['bytes_received_max']) / 1e6:.3g} MB " in row, (row, p)
+    assert "--brief" in call("run", "scenarios/demo.json", "--brief", "--format", "json", status=2)[1]
+
+
+@test
 def several_tensors(folder):
     two_tensors(folder / "two.safetensors")
     found = points("run", on_bible(folder, trace=str(folder / "two.safetensors"), ranks=2, iterations=1,
