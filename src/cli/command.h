@@ -114,7 +114,10 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
 #define SS_OPTION_RANKS                                                                                              \
   { "--ranks", SS_TEXT(struct ss_call, request.ranks), .value = "4,8|4..64", .help = "rank counts (.. doubles)" }
 #define SS_OPTION_SCHEME                                                                                             \
-  { "--scheme", SS_TEXT(struct ss_call, request.schemes), .value = "A,B", .help = "the schemes" }
+  {                                                                                                                  \
+    "--scheme", SS_TEXT(struct ss_call, request.schemes), .value = "A,B",                                            \
+                                                          .help = "the schemes, with options: zen:format=coo"        \
+  }
 #define SS_OPTION_NO_VERIFY                                                                                          \
   { "--no-verify", SS_FLAG(struct ss_call, request.no_verify), .help = "skip the proof (faster, less memory)" }
 #define SS_OPTION_CLUSTER(usual)                                                                                     \

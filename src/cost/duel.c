@@ -45,27 +45,14 @@ static bool set_name(const struct ss_duel *duel, struct ss_doc *doc, const char 
                  ss_suggest(name, names, "sparsync list schemes and list costs show them").text);
 }
 
-static bool set_options(struct ss_doc *doc, char *options, struct ss_error *error) {
-  for (char *pair; (pair = strsep(&options, ","));) {
-    char *equals = strchr(pair, '=');
-    if (!equals || equals == pair)
-      return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not an option with its value (say zen:format=coo)", pair);
-    *equals = '\0';
-    if (!ss_doc_set(doc, pair, equals + 1, error)) return false;
-  }
-  return true;
-}
-
 static bool read_scheme(const struct ss_duel *duel, const char *text, struct ss_doc **doc, struct ss_error *error) {
   if (text[0] == '{') return ss_doc_parse(text, text, strlen(text), doc, error);
   char copy[1024];
   if (strlen(text) >= sizeof copy) return ss_fail(error, SS_BAD_INPUT, "a scheme and its options are shorter");
   memcpy(copy, text, strlen(text) + 1);
-  char *colon = strchr(copy, ':');
-  if (colon && !strchr(colon, '=')) colon = NULL; /* design:C/A/P is a name */
-  if (colon) *colon = '\0';
+  char *options = ss_setting_split(copy);
   if (!ss_doc_empty(text, doc, error)) return false;
-  return set_name(duel, *doc, copy, error) && (!colon || set_options(*doc, colon + 1, error));
+  return set_name(duel, *doc, copy, error) && ss_setting_set_options(*doc, options, error);
 }
 
 static bool read_side(const struct ss_duel *duel, const char *text, struct ss_duel_side *side,

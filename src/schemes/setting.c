@@ -224,3 +224,25 @@ void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout l
   (void)setting;
   traits->parts = layout.ranks;
 }
+
+/* --- written in a line -------------------------------------------------------------------------------------- */
+
+char *ss_setting_split(char *text) {
+  char *equals = strchr(text, '='), *colon = NULL;
+  for (char *c = text; equals && c < equals; c++)
+    if (*c == ':') colon = c;
+  if (!colon) return NULL; /* design:C/A/P is a name */
+  *colon = '\0';
+  return colon + 1;
+}
+
+bool ss_setting_set_options(struct ss_doc *doc, char *options, struct ss_error *error) {
+  for (char *pair; options && (pair = strsep(&options, ","));) {
+    char *equals = strchr(pair, '=');
+    if (!equals || equals == pair)
+      return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not an option with its value (say zen:format=coo)", pair);
+    *equals = '\0';
+    if (!ss_doc_set(doc, pair, equals + 1, error)) return false;
+  }
+  return true;
+}

@@ -96,4 +96,9 @@ bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout,
 /* To `adapt` the traits of a scheme: a uniform tensor must divide into an even part for every rank. */
 void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits);
 
+/* "zen:format=coo,balance=even" on a command line: ends the name and returns the options behind it; NULL: none. */
+char *ss_setting_split(char *text);
+/* Sets them in the scheme's object, as ss_doc_set takes values; NULL sets none. The text is used up. */
+bool ss_setting_set_options(struct ss_doc *doc, char *options, struct ss_error *error) SS_MUST_CHECK;
+
 #endif

@@ -55,7 +55,7 @@ bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_
   }
   if (ss_node_is_text(node))
     return (ss_node_text(node, &text, error) && ss_ranks_parse(text, out, capacity, count, error)) ||
-           ss_fail_prefix(error, "%s: ranks", ss_doc_name(node.doc));
+           ss_fail_prefix(error, "%s", ss_doc_name(node.doc));
   if (ss_node_is_number(node))
     return ss_node_count(node, 1, SS_RANKS_MAX, &rank, error) && add_rank(rank, out, capacity, count, error);
   if (!ss_node_is_array(node) || ss_node_size(node) == 0)

@@ -48,6 +48,49 @@ bool ss_study_set_list(struct ss_doc *doc, const char *key, const char *text, st
   return ss_fail_memory(error, "reading options");
 }
 
+/* A name, or with options an object that is labelled as it was written. */
+static cJSON *scheme_item(const char *text, struct ss_error *error) {
+  SS_AUTO_FREE char *copy = strdup(text);
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  char *options = copy ? ss_setting_split(copy) : NULL;
+  cJSON *item = NULL;
+  if (copy && !options) item = cJSON_CreateString(copy);
+  else if (copy &&
+           (!ss_doc_empty(text, &doc, error) || !ss_doc_set_item(doc, "name", cJSON_CreateString(copy), error) ||
+            !ss_doc_set_item(doc, "label", cJSON_CreateString(text), error) ||
+            !ss_setting_set_options(doc, options, error)))
+    return NULL;
+  else if (doc) item = cJSON_Duplicate(ss_doc_root(doc).at, true);
+  if (!item) (void)ss_fail_memory(error, "reading options");
+  return item;
+}
+
+/* Where the next scheme of "zen:format=coo,balance=even,ps" begins: a word with a '=', but no ':' before it, is one
+ * more option. NULL: there is none. */
+static char *next_scheme(char *text) {
+  for (char *comma = strchr(text, ','); comma; comma = strchr(comma + 1, ',')) {
+    const size_t n = strcspn(comma + 1, ",:=");
+    if (comma[1 + n] != '=') return comma;
+  }
+  return NULL;
+}
+
+static bool set_schemes(struct ss_doc *doc, const char *text, struct ss_error *error) {
+  if (!text) return true;
+  SS_AUTO_FREE char *copy = strdup(text);
+  cJSON *list = cJSON_CreateArray();
+  bool ok = (copy && list) || ss_fail_memory(error, "reading options");
+  for (char *at = copy, *next; ok && at; at = next) {
+    next = next_scheme(at);
+    if (next) *next++ = '\0';
+    cJSON *item = scheme_item(at, error);
+    ok = item && cJSON_AddItemToArray(list, item);
+  }
+  if (ok) return ss_doc_set_item(doc, "schemes", list, error);
+  cJSON_Delete(list);
+  return false;
+}
+
 /* A model's source speaks of what its file says, not of what the command line put there. */
 static bool disown(struct ss_study *s, const char *path, struct ss_error *error) {
   const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
@@ -90,7 +133,7 @@ static bool edit(struct ss_study *s, const struct ss_study_source *r, struct ss_
       !set_text(s, "device", r->device, error) || !set_text(s, "ranks", r->ranks, error) ||
       !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error))
     return false;
-  if (!ss_study_set_list(s->doc, "schemes", r->schemes, error)) return false;
+  if (!set_schemes(s->doc, r->schemes, error)) return false;
   if (r->no_verify && !ss_doc_set(s->doc, "verify", "false", error)) return false;
   for (size_t i = 0; i < r->sets; i++)
     if (!set_one(s, r->set[i], error)) return false;

@@ -370,6 +370,8 @@ def no_growth():
 
 TINY = ["run", "tiny.json", "--format", "json", "-o"]
 SCENARIOS["tiny.json"] = json.dumps(scenario())
+for ranks in ("0", "x", "4..2"):
+    Bad(f"ranks {ranks}", ["run", "tiny.json", "--ranks", ranks], f"tiny.json: ranks: \"{ranks.split('..')[-1]}\" is not a whole number")
 Bad("full disk", [*TINY, "/dev/full"], "/dev/full", status=3)
 Bad("disk that fills up", [*TINY, "old"], "old", status=3, preexec_fn=no_growth)
 Bad("disk that fills up before the end", ["list", "claims", "--format", "json", "-o", "old"], "old: cannot write: File too large", status=3, preexec_fn=no_growth)

@@ -522,6 +522,17 @@ def answers_come_first_in_brief(folder):
 
 
 @test
+def schemes_have_options_on_the_command_line(folder):
+    """As in a scenario: the same points, labelled as they were written."""
+    written = "zen:format=coo,balance=even,allgather,design:ring/incremental/central/coo,ps:servers=2"
+    schemes = [{"name": "zen", "format": "coo", "balance": "even", "label": "zen:format=coo,balance=even"}, "allgather",
+               "design:ring/incremental/central/coo", {"name": "ps", "servers": 2, "label": "ps:servers=2"}]
+    assert points("run", on_bible(folder), "--scheme", written) == points("run", on_bible(folder, schemes=schemes))
+    assert "zen:format=coo" in call("plan", on_bible(folder), "--scheme", "zen:format=coo")[0]
+    assert "schemes[0].formt: unknown key" in call("run", on_bible(folder), "--scheme", "zen:formt=coo", status=2)[1]
+
+
+@test
 def several_tensors(folder):
     two_tensors(folder / "two.safetensors")
     found = points("run", on_bible(folder, trace=str(folder / "two.safetensors"), ranks=2, iterations=1,
