@@ -9,8 +9,11 @@
 #include "exec/launch.h"
 #include "share/share.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 const char *const ss_formats[] = {"table", "json", "csv", NULL};
 
@@ -125,6 +128,37 @@ static bool find_scenario(struct ss_call *call, struct ss_error *error) {
   return true;
 }
 
+/* Of the machine, or of the container: B, INFINITY when nobody says. */
+static double whole_memory(void) {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  double whole = pages > 0 && size > 0 ? (double)pages * (double)size : INFINITY, contained;
+  FILE *stream = fopen("/sys/fs/cgroup/memory.max", "r");
+  if (stream && fscanf(stream, "%lf", &contained) == 1 && contained > 0) whole = fmin(whole, contained);
+  if (stream) fclose(stream);
+  return whole;
+}
+
+/* Memory beyond that is refused, by which the command ends with what it was doing, before the machine swaps or ends
+ * another program. (A sanitizer reserves more than any machine has.) */
+static void limit_memory(double most) {
+#ifndef __SANITIZE_ADDRESS__
+  struct rlimit limit;
+  if (!isfinite(most) || getrlimit(RLIMIT_DATA, &limit) != 0 || (double)limit.rlim_cur <= most) return;
+  limit.rlim_cur = (rlim_t)most;
+  (void)setrlimit(RLIMIT_DATA, &limit);
+#else
+  (void)most;
+#endif
+}
+
+/* Memory was short: how much may be taken, and who says so. */
+static void explain_memory(double most, struct ss_error *error) {
+  char text[32];
+  if (!error || error->status != SS_MACHINE || !strstr(error->text, "out of memory") || !isfinite(most)) return;
+  (void)ss_fail(error, SS_MACHINE, "%s (%s may be taken: --memory says otherwise; fewer --jobs take less)",
+                error->text, ss_units_format(text, sizeof text, SS_BYTES, most));
+}
+
 bool ss_command_execute(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
   const struct ss_launch launch = ss_launch_read();
   if (command->commands) return execute_subcommand(command, argc, argv, error);
@@ -141,10 +175,13 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
                           ss_output_place(call->output, error);
   call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
+  const double most = call->memory > 0 ? call->memory : whole_memory();
+  limit_memory(most);
   const bool together =
       command->company == SS_ALWAYS_OVER_MPI || (command->company == SS_TOGETHER_UNDER_MPIRUN && launch.several);
   const bool ok = together ? ss_processes_run(understood, execute_together, &execution, error)
                            : understood && command->run(call, error);
+  if (!ok) explain_memory(most, error);
   ss_options_free(command->options, call);
   free_warnings(&warnings);
   return ok;

@@ -18,6 +18,7 @@ struct ss_call {
   struct ss_run_options options;
   enum ss_format format;
   const char *output; /* NULL: standard output */
+  double memory;      /* B that may be taken; 0: what the machine has */
   const char **operand;
   size_t operands;
   bool quiet;
@@ -93,7 +94,12 @@ enum { SS_JOBS_MAX = 1024 };
     "--format", SS_REFUSED, .help = "a model file is JSON"                                                           \
   }
 #define SS_OPTION_JOBS                                                                                               \
-  { "--jobs", SS_COUNT32(struct ss_call, options.jobs, 1, SS_JOBS_MAX), .value = "N", .help = "threads (all cores)" }
+  {"--jobs", SS_COUNT32(struct ss_call, options.jobs, 1, SS_JOBS_MAX), .value = "N", .help = "threads (all cores)"}, \
+  {                                                                                                                  \
+    "--memory", SS_QUANTITY(struct ss_call, memory, SS_BYTES, 1, INFINITY),                                          \
+        .value = "SIZE",                                                                                             \
+        .help = "what may be taken at most (all that the machine has): beyond, it ends with status 3"                \
+  }
 #define SS_OPTION_PER_RANK                                                                                           \
   { "--per-rank", SS_FLAG(struct ss_call, options.per_rank), .help = "add arrays over ranks to the JSON" }
 #define SS_OPTION_PER_ITERATION                                                                                      \

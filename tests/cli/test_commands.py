@@ -533,6 +533,17 @@ def schemes_have_options_on_the_command_line(folder):
 
 
 @test
+def memory_beyond_what_may_be_taken_is_refused(folder):
+    """16 lists of a quarter of 4 Mi ids are 64 MiB."""
+    scenario = write(folder, "s.json", {"trace": uniform(rows=1 << 22, width=1, density="1/4"), "cluster": FLAT, "ranks": 16, "verify": False,
+                                        "schemes": ["sparcml-rd"]})
+    told = call("run", scenario, "--memory", "60MB", "--jobs", "1", status=3)[1]
+    assert "out of memory while " in told and "60 MB may be taken: --memory says otherwise" in told, told
+    call("run", scenario, "--memory", "2GB", "--jobs", "1")
+    call("run", scenario)
+
+
+@test
 def several_tensors(folder):
     two_tensors(folder / "two.safetensors")
     found = points("run", on_bible(folder, trace=str(folder / "two.safetensors"), ranks=2, iterations=1,
