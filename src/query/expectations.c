@@ -95,7 +95,7 @@ static bool has_record_of(const cJSON *records, const char *label) {
 }
 
 static bool judge_record(const cJSON *records, const cJSON *record, const struct expectation *e,
-                         struct ss_judged *judged) {
+                         struct ss_judged_expectation *judged) {
   struct ss_miss miss = {record, number_of(record, e->that), e->number};
   if (e->than) miss.against = number_of(ss_record_beside(records, record, e->than), e->that);
   judged->points++;
@@ -128,7 +128,8 @@ static void write_expectation(const void *context, FILE *stream) {
   }
 }
 
-static bool judge(struct ss_node node, const cJSON *records, struct ss_judged *out, struct ss_error *error) {
+static bool judge(struct ss_node node, const cJSON *records, struct ss_judged_expectation *out,
+                  struct ss_error *error) {
   const bool several = several_tensors(records);
   struct expectation e;
   if (!read_expectation(node, &e, error)) return false;
@@ -151,7 +152,7 @@ bool ss_expectations_judge(const struct ss_study *study, const struct ss_results
   const cJSON *records = cJSON_GetObjectItemCaseSensitive(out->results, "points");
   if (!records || !out->expectation) return ss_fail_memory(error, "judging expectations");
   for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
-    struct ss_judged *judged = &out->expectation[out->count++];
+    struct ss_judged_expectation *judged = &out->expectation[out->count++];
     if (!judge(n, records, judged, error)) return false;
     out->failed += !ss_judged_holds(judged);
   }

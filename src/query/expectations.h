@@ -16,7 +16,7 @@ struct ss_miss {
 };
 
 /* One expectation. It holds if it was compared somewhere and failed nowhere. */
-struct ss_judged {
+struct ss_judged_expectation {
   char *text;    /* "time_s of zen < allreduce at ranks = 16" */
   size_t points; /* at which it was compared */
   struct ss_miss *miss;
@@ -26,7 +26,7 @@ struct ss_judged {
 /* All of a scenario's; zeroed it is empty. */
 struct ss_judgement {
   struct cJSON *results;
-  struct ss_judged *expectation; /* [count] in the scenario's order */
+  struct ss_judged_expectation *expectation; /* [count] in the scenario's order */
   size_t count, failed;
 };
 
@@ -38,7 +38,7 @@ bool ss_expectations_judge(const struct ss_study *study, const struct ss_results
                            struct ss_error *error) SS_MUST_CHECK;
 void ss_judgement_free(struct ss_judgement *judgement);
 
-static inline bool ss_judged_holds(const struct ss_judged *judged) {
+static inline bool ss_judged_holds(const struct ss_judged_expectation *judged) {
   return judged->points > 0 && judged->misses == 0;
 }
 

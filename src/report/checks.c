@@ -183,7 +183,7 @@ static void write_failure(const char *message, const char *text, FILE *s) {
   fputs("</failure>\n    ", s);
 }
 
-static bool write_judged(const char *file, size_t place, const struct ss_judged *judged, FILE *s) {
+static bool write_judged(const char *file, size_t place, const struct ss_judged_expectation *judged, FILE *s) {
   char name[400];
   SS_AUTO_FREE char *misses = ss_misses_text(judged);
   if (!misses) return false;

@@ -149,7 +149,7 @@ static void write_expectations(const struct ss_judgement *judgement, FILE *s) {
   if (judgement->count == 0) return;
   fputs("<section id=\"expectations\">\n<h2>Expectations</h2>\n<ul>\n", s);
   for (size_t i = 0; i < judgement->count; i++) {
-    const struct ss_judged *judged = &judgement->expectation[i];
+    const struct ss_judged_expectation *judged = &judgement->expectation[i];
     const char *verdict = ss_judged_holds(judged) ? "holds" : "fails";
     fprintf(s, "<li><span class=\"%s\">%s</span>: <code>", verdict, verdict);
     ss_html_between("", judged->text, "</code>", s);

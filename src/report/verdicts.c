@@ -26,7 +26,7 @@ static void print_miss(const struct ss_miss *miss, FILE *stream) {
           strcmp(tensor, "*") == 0 ? "" : tensor, miss->found, miss->against);
 }
 
-static void print_misses(const struct ss_judged *judged, const char *margin, FILE *stream) {
+static void print_misses(const struct ss_judged_expectation *judged, const char *margin, FILE *stream) {
   for (size_t i = 0; i < judged->misses && i < MISSES_SHOWN; i++) {
     fputs(margin, stream);
     print_miss(&judged->miss[i], stream);
@@ -39,13 +39,13 @@ static void write_misses(const void *judged, FILE *stream) {
   print_misses(judged, "", stream);
 }
 
-char *ss_misses_text(const struct ss_judged *judged) {
+char *ss_misses_text(const struct ss_judged_expectation *judged) {
   return ss_written(write_misses, judged);
 }
 
 void ss_judgement_print(const struct ss_judgement *judgement, const char *name, FILE *stream) {
   for (size_t i = 0; i < judgement->count; i++) {
-    const struct ss_judged *judged = &judgement->expectation[i];
+    const struct ss_judged_expectation *judged = &judgement->expectation[i];
     if (ss_judged_holds(judged)) continue;
     fprintf(stream, "%s: expect[%zu]: expected %s: ", name, i, judged->text);
     if (judged->points == 0) fputs("no point is at such a place, nothing was compared\n", stream);
@@ -76,7 +76,7 @@ static cJSON *miss_json(const struct ss_miss *miss) {
   return o;
 }
 
-cJSON *ss_judged_json(const char *file, const struct ss_judged *judged) {
+cJSON *ss_judged_json(const char *file, const struct ss_judged_expectation *judged) {
   cJSON *o = cJSON_CreateObject();
   cJSON_AddStringToObject(o, "file", file);
   cJSON_AddStringToObject(o, "expectation", judged->text);
