@@ -151,7 +151,9 @@ static bool open_journal(struct session *s, struct ss_error *error) {
   size_t dropped;
   if (s->call->format == SS_TABLE || s->arguments->baseline || s->arguments->no_partial || !has_place(s->call))
     return true;
-  if (!ss_journal_open(s->call->output, s->arguments->resume, &s->journal, &dropped, error)) return false;
+  if (!ss_journal_open(s->call->output, s->arguments->resume, s->call->format == SS_JSON, &s->journal, &dropped,
+                       error))
+    return false;
   if (dropped > 0)
     fprintf(stderr, "sparsync run: beginning anew: %s held %zu finished points (--resume would have kept them)\n",
             ss_journal_path(s->journal), dropped);

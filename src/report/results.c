@@ -67,11 +67,18 @@ static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blan
   return true;
 }
 
+/* A row has neither links nor arrays: its "result_hash" is of what it has. */
+static cJSON *lean_json(struct ss_result result) {
+  memset(result.usage, 0, sizeof result.usage);
+  result.iteration_s = result.rank_sent = result.rank_received = NULL;
+  return ss_result_json(&result);
+}
+
 static bool csv_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
                      struct ss_error *error) {
   cJSON *list = cJSON_CreateArray();
   if (!list) return ss_fail_memory(error, "writing results");
-  for (size_t i = 0; i < count; i++) cJSON_AddItemToArray(list, ss_result_json(&points[i]));
+  for (size_t i = 0; i < count; i++) cJSON_AddItemToArray(list, lean_json(points[i]));
   bool ok = ss_flat_rows(&w->columns, list, w->written == 0, w->stream, error);
   w->written += count;
   cJSON_Delete(list);

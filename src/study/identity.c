@@ -1,6 +1,7 @@
 #include "study/identity.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -182,6 +183,37 @@ struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count) {
     feed_count(&state, one.high);
     feed_count(&state, one.low);
   }
+  return digest(&state);
+}
+
+static void feed_array(XXH3_state_t *state, const double *values, uint64_t count) {
+  feed_count(state, values ? count : 0);
+  for (uint64_t i = 0; values && i < count; i++) feed_number(state, values[i]);
+}
+
+/* What is not a number is written as null, and read back as whatever NaN the machine has. */
+static void feed_value(XXH3_state_t *state, double value) {
+  feed_number(state, isfinite(value) ? value : 0);
+  feed_count(state, isfinite(value));
+}
+
+struct ss_identity ss_result_digest(const struct ss_result *r) {
+  XXH3_state_t state;
+  begin(&state);
+  feed_count(&state, r->identity.high);
+  feed_count(&state, r->identity.low);
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) feed_value(&state, ss_result_value(r, i));
+  feed_count(&state, r->exact);
+  feed_count(&state, r->placed_exact);
+  feed_text(&state, r->bound_by);
+  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+    const struct ss_link_usage *u = &r->usage[k];
+    const double values[] = {u->links, u->bytes_max, u->bytes_mean, u->busy_max, u->busy_mean};
+    feed_array(&state, u->links ? values : NULL, sizeof values / sizeof *values);
+  }
+  feed_array(&state, r->iteration_s, r->iterations);
+  feed_array(&state, r->rank_sent, r->ranks);
+  feed_array(&state, r->rank_received, r->ranks);
   return digest(&state);
 }
 

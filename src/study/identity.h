@@ -17,6 +17,9 @@ struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count);
 /* Of all that decides what training simulates, but for the rows that a trace has. */
 struct ss_identity ss_durations_identity(const struct ss_durations *durations);
 
+/* Of what the result says: its values, its links and its arrays, as far as it has them. */
+struct ss_identity ss_result_digest(const struct ss_result *result);
+
 /* Of what is written so. */
 struct ss_identity ss_text_identity(const char *text);
 

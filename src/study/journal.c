@@ -18,6 +18,7 @@ struct ss_journal {
   char *path;
   FILE *stream;
   size_t points; /* that the file holds */
+  bool links;    /* are wanted */
   struct ss_doc **doc;
   size_t docs;
   struct ss_keyed *known; /* [count] sorted; the journal's places come before the result's */
@@ -153,7 +154,7 @@ static bool check_place(const char *path, struct ss_error *error) {
   return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", path, strerror(errno));
 }
 
-bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, size_t *dropped,
+bool ss_journal_open(const char *path, bool resume, bool links, struct ss_journal **out, size_t *dropped,
                      struct ss_error *error) {
   if (!check_place(path, error)) return false;
   struct ss_journal *j = ss_alloc_zero(1, sizeof *j);
@@ -161,6 +162,7 @@ bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, siz
     free(j);
     return ss_fail_memory(error, "opening a journal");
   }
+  j->links = links;
   if (open_file(j, error) && read_known(j, path, resume, dropped, error)) {
     *out = j;
     return true;
@@ -186,15 +188,28 @@ size_t ss_journal_points(const struct ss_journal *j) {
 
 /* --- points ----------------------------------------------------------------------------------------------- */
 
+/* Of a CSV file no result has links or arrays. */
+static bool has_all(const struct ss_journal *j, struct ss_node node, const struct ss_run_options *options,
+                    const struct ss_result *p) {
+  return (!j->links || ss_node_present(ss_node_get(node, "links"))) && (!options->per_iteration || p->iteration_s) &&
+         (!options->per_rank || (p->rank_sent && p->rank_received));
+}
+
+static void free_numbers(double **numbers) {
+  free(*numbers);
+  *numbers = NULL;
+}
+
 bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *options, struct ss_result *point,
                        bool *known, struct ss_error *error) {
   const struct ss_keyed *found = ss_keyed_find(j->known, j->count, point->identity);
   *known = false;
   if (!found || !ss_result_alike(j->node[found->place], point)) return true;
-  if (!ss_result_read(j->node[found->place], options->per_rank, options->per_iteration, point, error)) return false;
-  *known = (!options->per_iteration || point->iteration_s) &&
-           (!options->per_rank || (point->rank_sent && point->rank_received));
-  if (!*known) ss_result_free_arrays(point);
+  const struct ss_node node = j->node[found->place];
+  if (!ss_result_read(node, true, true, point, error)) return false;
+  *known = point->exact != SS_NO && ss_result_untouched(node, point) && has_all(j, node, options, point);
+  if (!*known || !options->per_iteration) free_numbers(&point->iteration_s);
+  if (!*known || !options->per_rank) free_numbers(&point->rank_sent), free_numbers(&point->rank_received);
   return true;
 }
 

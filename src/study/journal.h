@@ -9,14 +9,15 @@ struct ss_journal;
 
 /* For the output at `path`. `resume`: what FILE.partial and FILE hold is known; else FILE.partial begins anew, and
  * *dropped says how many points it held. Another run that writes the same journal is an error, and so is a journal
- * with a line that is no point; a last line without an end was cut short and does not count. */
-bool ss_journal_open(const char *path, bool resume, struct ss_journal **out, size_t *dropped,
+ * with a line that is no point; a last line without an end was cut short and does not count.
+ * `links`: results need theirs, which a FILE that is CSV does not have. */
+bool ss_journal_open(const char *path, bool resume, bool links, struct ss_journal **out, size_t *dropped,
                      struct ss_error *error) SS_MUST_CHECK;
 /* `keep`: the file stays for a later --resume, if it holds a point; else it goes. */
 void ss_journal_close(struct ss_journal *journal, bool keep);
 
-/* Fills in the point's values if they are known, with the arrays that the options ask for. A known point with a value
- * that cannot be one is an error. */
+/* Fills in the point's values if they are known, with the arrays that the options ask for. What was changed since it
+ * was written is not known, nor is what was not exact; a value that cannot be one is an error. */
 bool ss_journal_recall(struct ss_journal *journal, const struct ss_run_options *options, struct ss_result *point,
                        bool *known, struct ss_error *error) SS_MUST_CHECK;
 bool ss_journal_add(struct ss_journal *journal, const struct ss_result *point, struct ss_error *error) SS_MUST_CHECK;

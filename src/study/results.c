@@ -2,6 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/suggest.h"
+#include "study/identity.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -140,8 +141,14 @@ static void add_array(cJSON *object, const char *name, const double *values, uin
   cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(values, (int)count));
 }
 
+static void add_hash(cJSON *o, const char *name, struct ss_identity hash) {
+  char text[64];
+  snprintf(text, sizeof text, "xxh128:%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+  ss_json_add_text(o, name, hash.high || hash.low ? text : NULL);
+}
+
 static void add_place(cJSON *o, const struct ss_result *r) {
-  char hash[32], whole[64];
+  char hash[32];
   cJSON_AddNumberToObject(o, "ranks", r->ranks);
   cJSON_AddStringToObject(o, "tensor", r->tensor);
   cJSON_AddItemToObject(o, "at", r->at ? cJSON_Duplicate(r->at, 1) : cJSON_CreateObject());
@@ -152,9 +159,8 @@ static void add_place(cJSON *o, const struct ss_result *r) {
   ss_json_add_text(o, "trace_hash", r->trace_hash ? hash : NULL);
   cJSON_AddNumberToObject(o, "seed", (double)r->seed);
   cJSON_AddNumberToObject(o, "iterations", (double)r->iterations);
-  snprintf(whole, sizeof whole, "xxh128:%016llx%016llx", (unsigned long long)r->identity.high,
-           (unsigned long long)r->identity.low);
-  ss_json_add_text(o, "point_hash", r->identity.high || r->identity.low ? whole : NULL);
+  add_hash(o, "point_hash", r->identity);
+  add_hash(o, "result_hash", r->identity.high || r->identity.low ? ss_result_digest(r) : (struct ss_identity){0});
 }
 
 /* The links of each kind that there is. */

@@ -98,6 +98,8 @@ bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *err
 bool ss_result_read_identity(struct ss_node node, struct ss_identity *out);
 /* Does the node say the same of all that needs no computing: label, ranks, tensor and the texts of its formulas? */
 bool ss_result_alike(struct ss_node node, const struct ss_result *point);
+/* Is the result, read with both arrays, what was written? Its "result_hash" says so; without one nobody knows. */
+bool ss_result_untouched(struct ss_node node, const struct ss_result *result);
 /* Fills in the values; `per_rank`, `per_iteration`: those arrays too, where the node has them. What is amiss is an
  * error that names file and field, and the point is as it was. */
 bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "study/identity.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -135,15 +136,24 @@ bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *err
 
 /* --- points --------------------------------------------------------------------------------------------- */
 
-bool ss_result_read_identity(struct ss_node node, struct ss_identity *out) {
+static bool read_hash(struct ss_node node, const char *key, struct ss_identity *out) {
   static const char prefix[] = "xxh128:";
-  const struct ss_node field = ss_node_get(node, "point_hash");
+  const struct ss_node field = ss_node_get(node, key);
   const char *text;
   if (!ss_node_is_text(field) || !ss_node_text(field, &text, NULL)) return false;
   if (strncmp(text, prefix, sizeof prefix - 1) != 0) return false;
   text += sizeof prefix - 1;
   return strspn(text, "0123456789abcdef") == 32 && text[32] == '\0' &&
          sscanf(text, "%16" SCNx64 "%16" SCNx64, &out->high, &out->low) == 2;
+}
+
+bool ss_result_read_identity(struct ss_node node, struct ss_identity *out) {
+  return read_hash(node, "point_hash", out);
+}
+
+bool ss_result_untouched(struct ss_node node, const struct ss_result *r) {
+  struct ss_identity hash;
+  return read_hash(node, "result_hash", &hash) && ss_identity_same(hash, ss_result_digest(r));
 }
 
 static bool says(struct ss_node node, const char *key, const char *wanted) {

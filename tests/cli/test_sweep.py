@@ -23,7 +23,7 @@ PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(
 BIBLE, WORDNET = (str(ROOT / "traces" / f"{name}.safetensors") for name in ("bible-kjv-16", "wordnet-64"))
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 # Names and places: they differ by what a run says of itself.
-PLACE = ("at", "point_hash")
+PLACE = ("at", "point_hash", "result_hash")
 TESTS = []
 
 
@@ -242,7 +242,6 @@ def goes_on_after_two_kills(folder):
 
 @test
 def a_wider_scenario_computes_what_is_new(folder):
-    """The known points are recognised by a value that only the file has."""
     for form in ("json", "csv"):
         output = folder / f"out.{form}"
         narrow, wide = small(ranks=[2, 8]), small(sweep={"cluster.bandwidth": ["5Gbps", "10Gbps", "25Gbps", "100Gbps"]})
@@ -250,11 +249,48 @@ def a_wider_scenario_computes_what_is_new(folder):
         fresh = call("run", write_json(folder, wide), "--format", form)[0]
         err = call("run", write_json(folder, wide), "--format", form, "-o", output, "--resume")[1]
         assert "24 points were known" in err and output.read_text() == fresh, form
-    document = json.loads((folder / "out.json").read_text())
-    document["points"][5]["time_s"] = 123.5
-    (folder / "out.json").write_text(json.dumps(document))
-    call("run", write_json(folder, wide), "--format", "json", "-o", folder / "out.json", "--resume")
-    assert [p["time_s"] for p in json.loads((folder / "out.json").read_text())["points"]].count(123.5) == 1
+
+
+def changed(document, change):
+    """The points of a result file, each as `change` leaves it."""
+    return json.dumps({**document, "points": [change(json.loads(json.dumps(point))) for point in document["points"]]})
+
+
+@test
+def what_was_changed_is_computed_again(folder):
+    """A file is believed no further than its hashes; and they hold for a file that was only written another way."""
+    def lie(point):
+        return {**point, "time_s": -1, "exact": False}
+
+    def misplace(point):
+        point["links"]["ingress"]["bytes_max"] += 1
+        return point
+
+    def spare(point):
+        return {key: value for key, value in point.items() if key != "result_hash"}
+
+    def iterate(point):
+        point["iteration_s"].reverse()
+        return point
+
+    narrow = small(sweep={"cluster.bandwidth": ["10Gbps"]}, schemes=["allgather", "zen"], expect=[{"that": "time_s", "of": "zen", "is": "<", "than": 0}])
+    scenario, output, plain = write_json(folder, narrow), folder / "out.json", write_json(folder, {**narrow, "expect": []}, "plain.json")
+    whole = call("run", plain, "--format", "json", "--per-iteration")[0]
+    document = json.loads(whole)
+    for change, more, known in ((dict, [], 6), (lie, [], 0), (misplace, [], 0), (spare, [], 0), (iterate, [], 0), (iterate, ["--per-iteration"], 0)):
+        output.write_text(changed(document, change))
+        err = call("run", plain, "--format", "json", "-o", output, "--resume", *more)[1]
+        assert f"{known} points were known" in err, f"{change.__name__}: {err}"
+        assert output.read_text() == call("run", plain, "--format", "json", *more)[0], change.__name__
+    output.write_text(changed(document, lie))
+    assert "expect" in call("run", scenario, "--format", "json", "-o", output, "--resume", status=1)[1]
+    table = call("run", plain, "--format", "csv")[0]
+    for text, known in ((table, 6), (table.replace("true", "false"), 0), (re.sub(r"(?<=,)(0\.0\d+|\d\.\d+e-0\d)", "-1", table), 0)):
+        output.write_text(text)
+        assert f"{known} points were known" in call("run", plain, "--format", "csv", "-o", output, "--resume")[1], text[:2000]
+        assert output.read_text() == table
+    assert "0 points were known" in call("run", plain, "--format", "json", "-o", output, "--resume")[1], "CSV has no links"
+    assert json.loads(output.read_text())["points"][0]["links"]
 
 
 def two_tensors(path):

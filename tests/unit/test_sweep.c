@@ -4,8 +4,10 @@
 #include "scheme_traffic.h"
 
 #include "study/identity.h"
+#include "study/journal.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { NETWORKS = 5 };
 
@@ -197,11 +199,62 @@ static void groups_hold_every_job_once(void **state) {
   ss_jobs_ungroup(&groups);
 }
 
+/* --- what is kept ------------------------------------------------------------------------------------------- */
+
+static bool recalled(const char *path, const struct ss_result *like) {
+  const struct ss_run_options options = {.jobs = 1};
+  struct ss_result found = *like;
+  struct ss_journal *journal;
+  struct ss_error error;
+  size_t dropped;
+  bool known;
+  if (!ss_journal_open(path, true, true, &journal, &dropped, &error)) fail_msg("%s", error.text);
+  if (!ss_journal_recall(journal, &options, &found, &known, &error)) fail_msg("%s", error.text);
+  ss_journal_close(journal, false);
+  return known;
+}
+
+static void keep(const char *path, const struct ss_result *result) {
+  struct ss_journal *journal;
+  struct ss_error error;
+  size_t dropped;
+  if (!ss_journal_open(path, false, true, &journal, &dropped, &error)) fail_msg("%s", error.text);
+  if (!ss_journal_add(journal, result, &error)) fail_msg("%s", error.text);
+  ss_journal_close(journal, true);
+}
+
+/* A point that was not exact is not believed, however truly it was written. */
+static void only_what_was_exact_is_known(void **state) {
+  char path[] = "/tmp/sparsync-journal-XXXXXX";
+  const struct ss_job job = plain_job();
+  struct ss_result result = {.setting = job.setting,
+                             .ranks = 4,
+                             .tensor = "e",
+                             .cluster = "c",
+                             .device = "none",
+                             .trace = "t",
+                             .iterations = 2,
+                             .time = 0.5,
+                             .lossless = true,
+                             .identity = ss_job_identity(&job)};
+  (void)state;
+  const int descriptor = mkstemp(path);
+  assert_true(descriptor >= 0);
+  close(descriptor);
+  for (int verdict = SS_NO; verdict <= SS_UNKNOWN; verdict++) {
+    result.exact = (enum ss_verdict)verdict;
+    keep(path, &result);
+    assert_int_equal(recalled(path, &result), verdict != SS_NO);
+  }
+  (void)unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_network_is_as_it_is_alone),
       cmocka_unit_test(identities_tell_points_apart),
       cmocka_unit_test(groups_hold_every_job_once),
+      cmocka_unit_test(only_what_was_exact_is_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
