@@ -294,8 +294,8 @@ static const struct ss_option_spec options[] = {
      .help = "store the results, as JSON, to compare with later"},
     {"--baseline", SS_TEXT(struct arguments, baseline), .value = "FILE",
      .help = "print what moved since then instead; status 1 when a point moved or is missing"},
-    {"--tolerance", SS_QUANTITY(struct arguments, tolerance, SS_RATIO, 0, INFINITY), .value = "SHARE",
-     .help = "how far times may move (1e-9); bytes and messages may not"},
+    {"--tolerance", SS_QUANTITY(struct arguments, tolerance, SS_RATIO, 0, 0.5), .value = "SHARE",
+     .help = "how far times may move (1e-9, at most 50%); bytes and messages may not"},
     {"--links", SS_FLAG(struct arguments, links),
      .help =
          "below each table one more: how busy the links of each kind are, and what they carry (JSON has it always)"},

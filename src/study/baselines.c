@@ -121,6 +121,15 @@ static bool stored_key(struct ss_node node, struct ss_identity *key, struct ss_e
   return key_of(name, (double)count, of, at.at, key, error);
 }
 
+/* A point without these would agree with any. Others may be younger than the baseline. */
+static bool has_values(struct ss_node node, struct ss_error *error) {
+  static const char *const names[] = {"time_s", "messages", "bytes_total"};
+  struct ss_node field;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!ss_node_need(node, names[i], &field, error)) return false;
+  return true;
+}
+
 static void free_stored(struct stored *stored) {
   free(stored->keyed);
   free(stored->node);
@@ -129,6 +138,7 @@ static void free_stored(struct stored *stored) {
 
 static bool list_stored(struct ss_node points, struct stored *out, struct ss_error *error) {
   const size_t count = ss_node_size(points);
+  if (count == 0) return ss_node_fail(points, error, "no points: nothing to compare with");
   *out = (struct stored){.keyed = ss_alloc(count, sizeof *out->keyed),
                          .node = ss_alloc(count, sizeof *out->node),
                          .met = ss_alloc_zero(count, sizeof *out->met)};
@@ -136,7 +146,7 @@ static bool list_stored(struct ss_node points, struct stored *out, struct ss_err
   for (struct ss_node n = ss_node_first(points); ss_node_present(n); n = ss_node_next(n), out->count++) {
     out->keyed[out->count].place = out->count;
     out->node[out->count] = n;
-    if (!stored_key(n, &out->keyed[out->count].key, error)) return false;
+    if (!stored_key(n, &out->keyed[out->count].key, error) || !has_values(n, error)) return false;
   }
   ss_keyed_sort(out->keyed, out->count);
   return true;
