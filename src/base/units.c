@@ -173,6 +173,11 @@ bool ss_count_parse(const char *text, const char *what, uint64_t low, uint64_t h
                  (unsigned long long)low, (unsigned long long)high);
 }
 
+bool ss_seconds_check(double seconds, struct ss_error *error) {
+  if (seconds >= 0 && seconds <= SS_SECONDS_MOST) return true;
+  return ss_fail(error, SS_BAD_INPUT, "takes %g s: a size, rate or latency is out of all proportion", seconds);
+}
+
 /* Three significant digits; in full up to seven places, where "%.3g" alone would turn to exponents. */
 static void format_digits(char *buffer, size_t size, double value) {
   snprintf(buffer, size, "%.3g", value);

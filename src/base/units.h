@@ -29,6 +29,11 @@ bool ss_units_parse(const char *text, enum ss_dimension dimension, double *out, 
 bool ss_count_parse(const char *text, const char *what, uint64_t low, uint64_t high, uint64_t *out,
                     struct ss_error *error) SS_MUST_CHECK;
 
+/* A time that was computed. One that is not a number, below 0 or above SS_SECONDS_MOST is an error: some size, rate
+ * or latency is absurd, and sums and ratios of such times would be infinite, and equal. */
+#define SS_SECONDS_MOST 1e30
+bool ss_seconds_check(double seconds, struct ss_error *error) SS_MUST_CHECK;
+
 /* For tables: three significant digits and the unit that fits, "12.3 ms", "81.2 kB", "25 Gbit/s"; writes at most
  * `size` bytes and returns `buffer`. */
 const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimension, double value);

@@ -95,12 +95,20 @@ static bool print_tables(const void *found, FILE *stream, struct ss_error *error
   return ss_table_print_free(list_tensors(trace), false, stream, error) && print_dense(trace, stream, error);
 }
 
+static bool check_values(const struct ss_trace *trace, struct ss_error *error) {
+  double most;
+  for (size_t i = 0; i < ss_trace_tensors(trace); i++)
+    if (!ss_trace_values_most(trace, i, &most, error)) return ss_fail_prefix(error, "%s", ss_trace_name(trace));
+  return true;
+}
+
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   struct ss_trace *trace;
   if (!a->file) return ss_fail(error, SS_BAD_INPUT, "trace info: name a trace");
   if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good = ss_call_write(call, trace, print_tables, print_json, print_csv, error);
+  const bool good =
+      check_values(trace, error) && ss_call_write(call, trace, print_tables, print_json, print_csv, error);
   ss_trace_close(trace);
   return good;
 }

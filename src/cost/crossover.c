@@ -71,7 +71,7 @@ static double grid_place(const struct ss_crossover_search *s, uint32_t i, uint32
   if (i == 0) return s->low;
   if (i + 1 == count) return s->high;
   if (s->whole && s->high - s->low < s->probes) return s->low + i;
-  const double x = s->low * pow(s->high / s->low, i / (double)(count - 1));
+  const double share = i / (double)(count - 1), x = exp((1 - share) * log(s->low) + share * log(s->high));
   return s->whole ? nearbyint(x) : x;
 }
 

@@ -151,7 +151,7 @@ static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *o
   if (!cost)
     return ss_fail(error, SS_BAD_INPUT, "%s: no closed form at %u ranks (--simulate plays it)", side->label,
                    duel->ranks);
-  ss_suppose(duel->with, &side->setting, &duel->cluster, duel->ranks, &supposed);
+  if (!ss_suppose(duel->with, &side->setting, &duel->cluster, duel->ranks, &supposed, error)) return false;
   adjust(&side->setting, servers, &supposed.symbols);
   if (!ss_cost_evaluate(cost, &supposed.symbols, &values, error) ||
       (duel->form == SS_FORM_NODES && !ss_cost_place(cost, &supposed.symbols, &duel->cluster, &placed, error)))

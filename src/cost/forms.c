@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include "base/data.h"
+#include "base/units.h"
 #include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
@@ -255,7 +256,7 @@ uint32_t ss_cost_block(const struct ss_cost *cost, const struct ss_setting *sett
 static bool evaluate(const struct ss_cost *cost, const char *formula, const struct ss_symbols *symbols, double *out,
                      struct ss_error *error) {
   *out = NAN;
-  if (!formula || ss_formula_evaluate(formula, symbols, out, error)) return true;
+  if (!formula || (ss_formula_evaluate(formula, symbols, out, error) && ss_seconds_check(*out, error))) return true;
   return ss_fail_prefix(error, "%s", cost->file);
 }
 

@@ -1,5 +1,7 @@
 #include "cost/placed.h"
 
+#include "base/units.h"
+
 #include <math.h>
 
 /* What a form is made of: start-ups and bytes of the rank that has most to do. */
@@ -164,8 +166,8 @@ static bool place_pattern(const struct ss_cost *cost, const struct ss_symbols *s
   return true;
 }
 
-bool ss_cost_place(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct ss_cluster *cluster,
-                   struct ss_placed *out, struct ss_error *error) {
+static bool place(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct ss_cluster *cluster,
+                  struct ss_placed *out, struct ss_error *error) {
   const struct seats seats = sit(cluster, symbols->P);
   struct parts all;
   bool running;
@@ -182,4 +184,9 @@ bool ss_cost_place(const struct ss_cost *cost, const struct ss_symbols *symbols,
   if (cost->pattern == SS_PATTERN_RING && !link && seats.per_node > 1) out->seconds = NAN;
   out->exact = false;
   return true;
+}
+
+bool ss_cost_place(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct ss_cluster *cluster,
+                   struct ss_placed *out, struct ss_error *error) {
+  return place(cost, symbols, cluster, out, error) && (isnan(out->seconds) || ss_seconds_check(out->seconds, error));
 }

@@ -20,10 +20,25 @@ static double blocks_of(const void *context, double k) {
   return s->R * s->w / s->b * fmax(1, s->b / s->w) / rows * -expm1(rows * log1p(-density));
 }
 
-void ss_suppose(const struct ss_supposition *c, const struct ss_setting *setting, const struct ss_cluster *cluster,
-                uint32_t ranks, struct ss_supposed *out) {
+static bool check(const struct ss_supposition *c, uint32_t ranks, struct ss_error *error) {
+  if (c->lookups < c->density)
+    return ss_fail(error, SS_BAD_INPUT, "lookups of %g of the rows are fewer than the rows looked up, %g", c->lookups,
+                   c->density);
+  for (size_t i = 0; c->kind == SS_GAMMA_LIST && i < c->gammas && i < ranks; i++)
+    if (!(c->gamma[i] >= (i > 0 ? c->gamma[i - 1] : 1) && c->gamma[i] <= (double)i + 1))
+      return ss_fail(
+          error, SS_BAD_INPUT,
+          "gamma: %g for %zu ranks is not from %g to %zu: the union of that many ranks has at least the rows "
+          "of fewer, and at most those of each",
+          c->gamma[i], i + 1, i > 0 ? c->gamma[i - 1] : 1, i + 1);
+  return true;
+}
+
+bool ss_suppose(const struct ss_supposition *c, const struct ss_setting *setting, const struct ss_cluster *cluster,
+                uint32_t ranks, struct ss_supposed *out, struct ss_error *error) {
   double row = (double)c->row_width * (double)c->value_bytes;
   struct ss_symbols *s = &out->symbols;
+  if (!check(c, ranks, error)) return false;
   *out = (struct ss_supposed){.of = c};
   *s = (struct ss_symbols){.P = ranks, .alpha = cluster->inter.alpha, .beta = cluster->inter.beta, .M = c->bytes};
   s->R = s->rows = c->bytes / row;
@@ -42,4 +57,5 @@ void ss_suppose(const struct ss_supposition *c, const struct ss_setting *setting
   s->gamma_context = c;
   s->blocks = blocks_of;
   s->blocks_context = out;
+  return true;
 }

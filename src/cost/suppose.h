@@ -31,8 +31,10 @@ struct ss_supposed {
   const struct ss_supposition *of;
   struct ss_symbols symbols;
 };
-void ss_suppose(const struct ss_supposition *supposition, const struct ss_setting *setting,
-                const struct ss_cluster *cluster, uint32_t ranks, struct ss_supposed *out);
+/* Lookups below the density, or a gamma of k ranks that is not from 1 to k, are errors: no tensor has them. */
+bool ss_suppose(const struct ss_supposition *supposition, const struct ss_setting *setting,
+                const struct ss_cluster *cluster, uint32_t ranks, struct ss_supposed *out,
+                struct ss_error *error) SS_MUST_CHECK;
 
 /* Which closed forms, and where. */
 struct ss_costs_question {

@@ -83,8 +83,8 @@ static bool add_costs(const struct ss_costs *costs, const struct ss_costs_questi
     bool here;
     if (!wanted(q, cost)) continue;
     if (!ss_cost_setting(cost, (struct ss_node){0}, &setting, error)) return false;
-    ss_suppose(q->with, &setting, q->cluster, ranks, &supposed);
-    if (!holds(q->with, cost, &supposed.symbols, &here, error) ||
+    if (!ss_suppose(q->with, &setting, q->cluster, ranks, &supposed, error) ||
+        !holds(q->with, cost, &supposed.symbols, &here, error) ||
         (here && !add_point(points, cost, &supposed.symbols, q->cluster, error)))
       return false;
   }

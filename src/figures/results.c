@@ -255,6 +255,13 @@ static void set_scale(cJSON *panel, const char *axis, const char *scale) {
   if (cJSON_IsObject(object)) cJSON_AddStringToObject(object, "scale", scale);
 }
 
+/* Axes' names, each once: anything else would draw linear axes, and say nothing. */
+static bool check_axes(const char *option, const char *text, struct ss_error *error) {
+  const bool good =
+      !text || strcmp(text, "x") == 0 || strcmp(text, "y") == 0 || strcmp(text, "xy") == 0 || strcmp(text, "yx") == 0;
+  return good || ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not x, y or xy", option, text);
+}
+
 static void set_scales(cJSON *panel, const struct ss_plot_options *a, const char *x, bool bars) {
   if (bars) x = ""; /* stand by name */
   else if (a->log && strchr(a->log, 'x')) set_scale(panel, "x", "log");
@@ -396,6 +403,7 @@ bool ss_figure_of_results(const struct ss_plot_options *a, const cJSON *result, 
                           struct ss_error *error) {
   static const char *const names[] = {"label", "form", "system", "scheme", "name", "tensor", NULL};
   const cJSON *all = ss_records(result);
+  if (!check_axes("--log", a->log, error) || !check_axes("--log2", a->log2, error)) return false;
   if (!all || !all->child) return ss_figure_fail_empty(a->file, error);
   cJSON *root = cJSON_CreateObject(), *list = cJSON_CreateArray(), *where = cJSON_CreateObject();
   struct making m = {.root = root, .a = a, .kind = a->kind ? a->kind : "lines", .list = list, .where = where};

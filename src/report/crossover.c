@@ -52,11 +52,12 @@ static void print_words(const struct ss_crossover_study *t, FILE *stream) {
   for (size_t i = 0; i < found->crossings; i++) print_crossing(t, &found->crossing[i], stream);
   if (found->crossings > 0) return;
   const struct ss_crossover_part *all = &found->part[0];
+  const char *where = found->gaps > 0 ? "wherever in the range they can be compared" : "everywhere in the range";
   if (all->winner == 0) {
-    fputs("Both cost the same everywhere in the range.\n", stream);
+    fprintf(stream, "Both cost the same %s.\n", where);
     return;
   }
-  fprintf(stream, "%s is cheaper everywhere in the range: %s takes ", ss_crossover_winner(t, all->winner),
+  fprintf(stream, "%s is cheaper %s: %s takes ", ss_crossover_winner(t, all->winner), where,
           ss_crossover_loser(t, all->winner));
   print_ratio(all, stream);
   fputs(".\n", stream);

@@ -37,23 +37,10 @@ bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_inpu
 }
 
 bool ss_origin_exponent(const struct ss_origin *o, int *out, struct ss_error *error) {
-  double most = 0;
+  double most;
   *out = 0;
-  if (!o->trace || !ss_trace_has_values(o->trace, o->tensor)) return true;
-  const uint32_t width = ss_trace_tensor(o->trace, o->tensor)->row_width;
-  for (uint64_t t = 0; t < ss_trace_iterations(o->trace); t++)
-    for (uint32_t r = 0; r < ss_trace_ranks(o->trace); r++) {
-      enum ss_dtype dtype = SS_F32;
-      const void *values = ss_trace_values(o->trace, o->tensor, t, r, &dtype);
-      const uint64_t n = ss_trace_count(o->trace, o->tensor, t, r) * width;
-      for (uint64_t i = 0; i < n; i++) {
-        const double magnitude = fabs(ss_dtype_value(dtype, values, i));
-        if (!isfinite(magnitude))
-          return ss_fail(error, SS_BAD_INPUT, "tensor %s: a value of rank %u in iteration %llu is not finite",
-                         ss_trace_tensor(o->trace, o->tensor)->name, r, (unsigned long long)t);
-        most = fmax(most, magnitude);
-      }
-    }
+  if (!o->trace) return true;
+  if (!ss_trace_values_most(o->trace, o->tensor, &most, error)) return false;
   if (most > 0) *out = SS_VALUE_MAGNITUDE - 1 - ilogb(most);
   return true;
 }

@@ -1,5 +1,6 @@
 #include "schemes/simulate.h"
 
+#include "base/units.h"
 #include "schemes/run.h"
 
 #include <assert.h>
@@ -179,6 +180,15 @@ static void take_tallies(struct ss_engine *engine, struct ss_outcome *out) {
   }
 }
 
+static bool check_tallies(const struct ss_outcome *out, uint32_t count, struct ss_error *error) {
+  for (uint32_t i = 0; i < (out->tallies ? count : 1); i++) {
+    const struct ss_tally *t = out->tallies ? &out->tallies[i] : &out->tally;
+    if (!ss_seconds_check(t->time, error) || !ss_seconds_check(t->kernel, error) || !ss_seconds_check(t->bound, error))
+      return false;
+  }
+  return true;
+}
+
 bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
                  struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(world->cluster, input->ranks);
@@ -206,6 +216,7 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
   if (ok) {
     ss_state_end(state);
     take_tallies(&engine, out);
+    ok = check_tallies(out, count, error);
   }
   ss_state_free(&alone);
   ss_engine_close(&engine);

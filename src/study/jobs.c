@@ -95,11 +95,11 @@ static bool read_select(struct ss_node node, const struct place *p, struct ss_se
       p->job.trace_name);
 }
 
+/* *end is where they end unless the node says so. */
 static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first, uint64_t *end,
                             struct ss_error *error) {
   const char *text;
   *first = 0;
-  *end = most;
   if (!ss_node_present(node)) return true;
   if (ss_node_is_number(node)) return ss_node_count(node, 1, most, end, error);
   if (!ss_node_text(node, &text, error)) return false;
@@ -110,7 +110,7 @@ static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first,
     snprintf(from, sizeof from, "%.*s", (int)(colon - text), text);
   const char *to = colon ? colon + 1 : text;
   if (!ss_count_parse(from, "iterations", 0, most - 1, first, &inner) ||
-      (*to && !ss_count_parse(to, "iterations", *first + 1, most, end, &inner)))
+      ((!colon || *to) && !ss_count_parse(to, "iterations", *first + 1, most, end, &inner)) || *first >= *end)
     return ss_node_fail(node, error, "\"%s\" is not a range of iterations (say \"0:50\"; the trace has %llu)", text,
                         (unsigned long long)most);
   return true;
@@ -207,9 +207,8 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
   uint64_t most = UINT64_C(1) << 20;
   if (p->source->trace) most = ss_trace_iterations(p->source->trace);
   else if (p->source->is_gradient) most = p->source->gradient.iterations;
-  struct ss_node iterations = ss_node_get(root, "iterations");
-  if (!read_iterations(iterations, most, &p->job.first, &p->job.end, error)) return false;
-  if (!p->source->trace && !p->source->is_gradient && !ss_node_present(iterations)) p->job.end = 1;
+  p->job.end = p->source->trace || p->source->is_gradient ? most : 1;
+  if (!read_iterations(ss_node_get(root, "iterations"), most, &p->job.first, &p->job.end, error)) return false;
   p->defaults = (struct ss_setting){.index_bytes = 4};
   return read_select(ss_node_get(root, "select"), p, &p->job.selection, error);
 }

@@ -179,6 +179,17 @@ trace_case("ranks of 2^63", trace_bytes(change=meta("ranks", str(2**63))), "rank
 trace_case("ranks in words", trace_bytes(change=meta("ranks", "two")), "ranks", "two")
 trace_case("unknown dtype", trace_bytes(change=edit("T.rows", entry("I63", 4, 40, 72))), "T.rows", "I63")
 
+
+def valued(*values):
+    """A good trace whose 4 rows of 4 elements end with those values."""
+    numbers = [1.0] * (16 - len(values)) + list(values)
+    return trace_bytes(change=edit("T.values", {"dtype": "F32", "shape": [16], "data_offsets": [72, 136]}), tail=struct.pack("<16f", *numbers))
+
+
+for number, value in enumerate((float("nan"), float("-inf"))):
+    TRACES[f"value-{number}.safetensors"] = valued(value)
+    Bad(f"trace info: a value of {value}", ["trace", "info", f"value-{number}.safetensors"], f"value-{number}", "rank 1 in iteration 1", "not finite")
+
 # --- scenarios --------------------------------------------------------------------------------------------------------
 
 SCENARIOS = {}
@@ -270,6 +281,13 @@ scenario_case("iterations of 0", scenario(iterations=0), "iterations", "0")
 scenario_case("iterations of 2^63", scenario(trace=BIBLE, iterations=f"0:{2**63}"), "iterations", str(2**63), "50")
 scenario_case("iterations in words", scenario(trace=BIBLE, iterations="all"), "iterations", '"all"')
 scenario_case("iterations backwards", scenario(trace=BIBLE, iterations="9:3"), "iterations", '"9:3"')
+scenario_case("iterations of nothing", scenario(iterations=""), "iterations", '""')
+scenario_case("iterations of nowhere", scenario(trace=BIBLE, iterations="5:5"), "iterations", '"5:5"')
+scenario_case("iterations beyond a uniform trace", scenario(iterations="5:"), "iterations", '"5:"')
+for name, latency in (("a time out of all proportion", 1e308), ("a time that a sum puts out of all proportion", 1e30)):
+    SCENARIOS[f"{latency}.json"] = json.dumps(scenario(cluster={"latency": latency, "bandwidth": 1}, expect=[
+        {"that": "time_s", "of": "ps", "is": "<=", "than": "allgather"}]))
+    Bad(name, ["run", f"{latency}.json", "-o", "result"], "allgather, 4 ranks", "out of all proportion")
 scenario_case("merge of 0", scenario(trace=BIBLE, ranks=2, merge=0), "merge", "0")
 scenario_case("uniform that does not divide", scenario(ranks=3), "next", "72")
 scenario_case("uniform of 2^63 rows", scenario(trace={"uniform": {"rows": 2**63, "density": 1}}), "trace.uniform.rows")
@@ -355,6 +373,16 @@ Bad("cost: links inside a node of one GPU", [*COST, "./one-gpu.json", "--intra-b
 Bad("cost: number of cards of ordered ports", [*COST, "./in-turn.json", "--nics", "2"], "alpha-beta", "cards")
 Bad("cost: no bandwidth inside a node", [*COST, "rtx3090-100g-ib", "--intra-bandwidth", "0B/s"], "--intra-bandwidth")
 Bad("cost: no GPU on a node", [*COST, "rtx3090-100g-ib", "--gpus-per-node", "0"], "--gpus-per-node")
+GAMMA = ["cost", "allgather", "--M", "1MB", "--density", "1%", "--ranks", "4", "--gamma"]
+Bad("cost: gamma above the ranks", [*GAMMA, "1,2,3,4.1"], "gamma", "4.1 for 4 ranks", "from 3 to 4")
+Bad("cost: gamma below 1", [*GAMMA, "0.9,1"], "gamma", "0.9 for 1 ranks", "from 1 to 1")
+Bad("cost: a union that shrinks", [*GAMMA, "1,1.5,1.4"], "gamma", "1.4 for 3 ranks", "from 1.5 to 3")
+Bad("cost: fewer lookups than rows", ["cost", "alltoall", "--M", "1MB", "--density", "10%", "--lookups", "9%"], "lookups", "0.09", "0.1")
+Bad("cost: an endless time", ["cost", "alltoall", "--M", "1e300", "--density", "10%"], "alltoall-both.json", "out of all proportion")
+Bad("crossover: fewer lookups than rows", ["crossover", "alltoall", "zen", "--over", "M", "--density", "10%", "--lookups", "9%"], "lookups", "0.09")
+SCENARIOS["points.json"] = json.dumps({"points": [{"label": "a", "ranks": 2, "time_s": 1}, {"label": "a", "ranks": 4, "time_s": 2}]})
+for option in ("--log", "--log2"):
+    Bad(f"plot: {option} of no axis", ["plot", "points.json", option, "xyz", "--data", "result"], option, '"xyz"', "x, y or xy")
 Bad("cost: unknown scheme", ["cost", "alltoal", "--M", "1MB", "--density", "1%"], '"alltoal"', '"alltoall"')
 Bad("check: missing file", ["check", "none.json"], "none.json")
 Bad("list: unknown thing", ["list", "cluster"], "clusters")

@@ -170,3 +170,23 @@ uint64_t ss_trace_hash(const struct ss_trace *trace) {
   }
   return hash;
 }
+
+bool ss_trace_values_most(const struct ss_trace *trace, size_t tensor, double *out, struct ss_error *error) {
+  *out = 0;
+  if (!ss_trace_has_values(trace, tensor)) return true;
+  const struct ss_tensor *shape = ss_trace_tensor(trace, tensor);
+  for (uint64_t t = 0; t < ss_trace_iterations(trace); t++)
+    for (uint32_t r = 0; r < ss_trace_ranks(trace); r++) {
+      enum ss_dtype dtype = SS_F32;
+      const void *values = ss_trace_values(trace, tensor, t, r, &dtype);
+      const uint64_t n = ss_trace_count(trace, tensor, t, r) * shape->row_width;
+      for (uint64_t i = 0; i < n; i++) {
+        const double magnitude = fabs(ss_dtype_value(dtype, values, i));
+        if (!isfinite(magnitude))
+          return ss_fail(error, SS_BAD_INPUT, "tensor %s: a value of rank %u in iteration %llu is not finite",
+                         shape->name, r, (unsigned long long)t);
+        *out = fmax(*out, magnitude);
+      }
+    }
+  return true;
+}

@@ -75,9 +75,14 @@ void ss_trace_release(const struct ss_trace *trace, size_t tensor, uint64_t iter
 uint64_t ss_trace_total(const struct ss_trace *trace, size_t tensor);
 bool ss_trace_has_values(const struct ss_trace *trace, size_t tensor);
 /* The segment's values, [count * row_width] of *dtype in the order of its rows, aligned; NULL when the tensor has
- * none. Their bits are unchecked: they may be infinite or NaN. */
+ * none. Their bits are unchecked: they may be infinite or NaN (ss_trace_values_most). */
 const void *ss_trace_values(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank,
                             enum ss_dtype *dtype);
+
+/* The largest magnitude of the tensor's values, 0 where it has none. One that is infinite or NaN is an error that
+ * says where. One pass over the values each time. */
+bool ss_trace_values_most(const struct ss_trace *trace, size_t tensor, double *out,
+                          struct ss_error *error) SS_MUST_CHECK;
 
 /* xxh64 of the whole file, or of the offsets and rows of a trace built in memory. One pass over the data each time.
  */
