@@ -202,7 +202,7 @@ void ss_setting_symbols(const struct ss_setting *setting, struct ss_symbols *s) 
   (void)!has_value(setting, "block", &s->b);
   (void)!has_value(setting, "hashes", &s->r);
   (void)!has_value(setting, "buckets", &s->c);
-  if (s->c <= 0 && has_value(setting, "lambda", &lambda)) s->c = fmax(1, ceil(lambda * s->nnz * s->w / s->r));
+  if (s->c <= 0 && has_value(setting, "lambda", &lambda)) s->c = fmax(1, ceil(lambda * (s->nnz * s->w) / s->r));
   if (has_value(setting, "k", &s->k) && s->k <= 0 && has_value(setting, "density", &density))
     s->k = fmax(1, floor(density * s->R * s->w + 0.5));
 }

@@ -104,6 +104,7 @@ bool ss_measure_begin(struct ss_measures *m, uint32_t ranks, uint32_t block, str
   m->ranks = ranks;
   m->block = block;
   m->sum = m->count = (struct ss_measure){0};
+  m->rows = m->lookups = m->iterations = 0;
   m->unions = 0;
   return true;
 }
@@ -175,15 +176,18 @@ static void add_mean(double value, double *sum, double *count) {
 bool ss_measure_add(struct ss_measures *m, const struct ss_input *in, const struct ss_origin *origin,
                     struct ss_error *error) {
   struct ss_measure now = {.gamma = NAN, .s_1 = NAN, .s_P = NAN};
+  uint64_t rows = 0, lookups = 0;
   for (uint32_t r = 0; r < in->ranks; r++) {
-    now.nnz += (double)in->count[r] / in->ranks;
-    now.lookups += (double)in->lookups[r] / in->ranks;
+    rows += in->count[r];
+    lookups += in->lookups[r];
   }
+  now.nnz = (double)rows / in->ranks;
   now.density = now.nnz / (double)in->rows;
   if (!in->row) add_uniform(m, origin, &now);
   else if (!add_lists(m, in, &now, error)) return false;
-  add_mean(now.nnz, &m->sum.nnz, &m->count.nnz);
-  add_mean(now.lookups, &m->sum.lookups, &m->count.lookups);
+  m->rows += rows;
+  m->lookups += lookups;
+  m->iterations++;
   add_mean(now.density, &m->sum.density, &m->count.density);
   add_mean(now.gamma, &m->sum.gamma, &m->count.gamma);
   add_mean(now.s_1, &m->sum.s_1, &m->count.s_1);
@@ -195,10 +199,11 @@ const struct ss_measure *ss_measure_mean(struct ss_measures *m) {
   double *gammas = m->curve + 2 * (size_t)m->ranks, *blocks = gammas + m->ranks;
   for (uint32_t r = 0; r < m->ranks; r++) {
     gammas[r] = m->curve[r] / m->unions;
-    blocks[r] = m->block ? m->curve[m->ranks + r] / m->count.nnz : NAN;
+    blocks[r] = m->block ? m->curve[m->ranks + r] / (double)m->iterations : NAN;
   }
-  m->mean = (struct ss_measure){.nnz = m->sum.nnz / m->count.nnz,
-                                .lookups = m->sum.lookups / m->count.lookups,
+  const double parts = (double)m->iterations * m->ranks; /* counts are divided once, in the end */
+  m->mean = (struct ss_measure){.nnz = (double)m->rows / parts,
+                                .lookups = (double)m->lookups / parts,
                                 .density = m->sum.density / m->count.density,
                                 .gamma = m->sum.gamma / m->count.gamma,
                                 .s_1 = m->sum.s_1 / m->count.s_1,

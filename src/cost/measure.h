@@ -23,7 +23,8 @@ struct ss_measure {
 struct ss_measures {
   uint32_t ranks, block;
   struct ss_measure sum, count, mean;
-  double unions, *curve; /* iterations that have a union; [4 * ranks] sums and means of the two curves */
+  uint64_t rows, lookups, iterations; /* of all ranks */
+  double unions, *curve;              /* iterations that have a union; [4 * ranks] sums and means of the two curves */
   uint64_t *present, words, *by_part;
 };
 

@@ -11,7 +11,11 @@ uint64_t ss_selection_k(const struct ss_selection *s, uint64_t entries) {
 }
 
 void ss_selection_shape(const struct ss_selection *s, bool element, struct ss_input *shape) {
-  if (!s->selects || s->block == 0) return;
+  if (!s->selects) return;
+  if (s->block == 0) {
+    shape->row_width = 1; /* rows of one element each, of which none belongs to another */
+    return;
+  }
   shape->rows = (shape->rows + s->block - 1) / s->block;
   shape->width = shape->row_width = s->block;
   if (!element) return;

@@ -17,7 +17,6 @@
 #include "tensor/sets.h"
 #include "tensor/topk.h"
 
-#include <math.h>
 #include <string.h>
 
 enum sag { AUTO, RECURSIVE, BRUCK };
@@ -45,9 +44,12 @@ struct dropped {
   uint32_t count, capacity;
 };
 
-/* Algorithm 2's state, one for each position of a team: equal on all its ranks without a message. */
+/* Algorithm 2's state, one for each position of a team: equal on all its ranks without a message. Both numbers are
+ * exact, in 1/(100 P 2^HALVINGS): steps begin at a hundredth, and one is halved as long as it is 1 or more, which k
+ * is not of more than 32 bits. */
+enum { HALVINGS = 33 };
 struct step {
-  double h, step;
+  __int128 h, step;
   bool flag;
 };
 
@@ -232,26 +234,31 @@ static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss
   return true;
 }
 
+static __int128 one(const struct spardl *s) {
+  return (__int128)100 * s->run->ranks << HALVINGS;
+}
+
 /* Algorithm 2, with its direction and its step mended (docs/model.md, "Where the papers are wrong"): `found` distinct
  * indices where `wanted` are kept. */
 static void adapt_h(const struct spardl *s, struct step *x, uint64_t found, uint64_t wanted) {
-  const double low = (double)s->k / s->run->ranks, most = low * (s->D - 1);
+  const __int128 low = (__int128)s->k * 100 << HALVINGS, most = low * (s->D - 1), high = low * s->D;
   if ((found > wanted) != (x->step > 0)) {
     if (x->flag) x->step *= 2;
     x->flag = !x->flag;
   } else {
-    x->step = fabs(x->step) >= 1 ? -x->step / 2 : -x->step;
+    x->step = (x->step < 0 ? -x->step : x->step) >= one(s) ? -x->step / 2 : -x->step;
     x->flag = false;
   }
-  x->step = fmax(fmin(x->step, most), -most);
-  x->h = fmax(fmin(x->h + x->step, low * s->D), low);
+  x->step = x->step > most ? most : x->step < -most ? -most : x->step;
+  x->h += x->step;
+  x->h = x->h > high ? high : x->h < low ? low : x->h;
 }
 
 static bool bruck(void *context, uint32_t w, struct ss_play *play, struct ss_error *error) {
   struct spardl *s = context;
   struct ss_gather gather;
   struct ss_chunk sum, left, range = *block_of(s, w, w);
-  const uint64_t h = (uint64_t)floor(s->steps[w].h);
+  const uint64_t h = (uint64_t)(s->steps[w].h / one(s));
   if (!ss_gather_open(&gather, s->D, &s->run->coo, range.low, range.high, error)) return false;
   bool ok = true, adapted = false;
   for (uint32_t t = 0; ok && t < s->D; t++) {
@@ -348,7 +355,7 @@ static bool begin(struct spardl *s, struct ss_error *error) {
       !ss_take_zero(arena, s->dropped, P) || !ss_take(arena, s->result, P))
     return ss_fail_memory(error, "selecting entries");
   for (uint32_t w = 0; run->state->iteration == 0 && w < s->q; w++)
-    s->steps[w] = (struct step){(double)s->k / P, 0.01 * (double)s->k * (s->D - 1) / P, false};
+    s->steps[w] = (struct step){(__int128)s->k * 100 << HALVINGS, (__int128)s->k * (s->D - 1) << HALVINGS, false};
   return cut_blocks(s, error);
 }
 

@@ -13,6 +13,7 @@ import statistics
 import struct
 import sys
 import types
+from fractions import Fraction
 
 
 def golden_model():
@@ -715,7 +716,7 @@ def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions,
     rounds += announced(d, positions)
     sizes = []
     for w in range(q):
-        control = problem.state.setdefault(w, {"h": k / p, "step": 0.01 * k * (d - 1) / p, "flag": False})
+        control = problem.state.setdefault(w, {"h": Fraction(k, p), "step": Fraction(k * (d - 1), 100 * p), "flag": False})
         for r in positions[w]:
             taken = top(held[r][w], math.floor(control["h"]))
             drop(r, held[r][w], taken)
@@ -737,9 +738,9 @@ def adapt(control, distinct, limit, k, p, d):
     else:
         control["step"] = -control["step"] / 2 if abs(control["step"]) >= 1 else -control["step"]
         control["flag"] = False
-    bound = k * (d - 1) / p
+    bound = Fraction(k * (d - 1), p)
     control["step"] = min(max(control["step"], -bound), bound)
-    control["h"] = min(max(control["h"] + control["step"], k / p), d * k / p)
+    control["h"] = min(max(control["h"] + control["step"], Fraction(k, p)), Fraction(d * k, p))
 
 
 def oktopk(problem, options):

@@ -646,6 +646,26 @@ static void measures_are_what_counting_gives(void **state) {
   ss_arena_free(&arena);
 }
 
+/* 10/3 + 25/3 + 1/3 is 12.000000000000002: a bucket more for a sketch. Counts are added up before they are divided.
+ */
+static void means_of_counts_are_exact(void **state) {
+  const uint64_t counts[] = {10, 25, 1};
+  const struct ss_input in = {
+      .ranks = 3, .rows = 512, .width = 1, .row_width = 1, .value_bytes = 4, .count = counts, .lookups = counts};
+  const struct ss_origin origin = {.merge = 1, .uniform = {512, 12, 1, 4, SS_OVERLAP_FULL, 1}};
+  const struct ss_setting s2 = {.scheme = ss_scheme_find("s2"), .real = {1}, .value = {0, 1}, .index_bytes = 4};
+  struct ss_symbols symbols = {.S = 1};
+  struct ss_measures measures = {0};
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_measure_begin(&measures, 3, 0, &error));
+  for (int i = 0; i < 2; i++) assert_true(ss_measure_add(&measures, &in, &origin, &error));
+  ss_measure_symbols(ss_measure_mean(&measures), &in, &s2, &symbols);
+  assert_true(symbols.nnz >= 12 && symbols.nnz <= 12 && symbols.lookups <= 12);
+  assert_true(symbols.c >= 12 && symbols.c <= 12);
+  ss_measure_free(&measures);
+}
+
 static void counts_alone_tell_what_uniform_inputs_are(void **state) {
   static const double wanted[] = {1, 4, NAN}, second[] = {1, 2, NAN};
   const uint64_t counts[] = {32, 32, 32, 32};
@@ -1193,6 +1213,7 @@ int main(void) {
       cmocka_unit_test(a_setting_has_the_form_of_its_options),
       cmocka_unit_test(the_first_form_that_is_met_counts),
       cmocka_unit_test(measures_are_what_counting_gives),
+      cmocka_unit_test(means_of_counts_are_exact),
       cmocka_unit_test(counts_alone_tell_what_uniform_inputs_are),
       cmocka_unit_test(grids_that_cannot_be_played_are_refused),
       cmocka_unit_test(grids_have_all_their_points),
