@@ -2,15 +2,65 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* --- what was read --------------------------------------------------------------------------------------- */
+
+/* An output must not be an input of the same run, by whatever name: what was read is known for as long as the process
+ * lives, whoever read it. */
+static struct {
+  struct {
+    dev_t device;
+    ino_t number;
+  } * file;
+  size_t count;
+} inputs;
+static pthread_mutex_t inputs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t find_input(const struct stat *info) {
+  size_t i = 0;
+  while (i < inputs.count && (inputs.file[i].device != info->st_dev || inputs.file[i].number != info->st_ino)) i++;
+  return i;
+}
+
+/* Without memory the file is not protected. */
+void ss_input_note(int descriptor) {
+  struct stat info;
+  if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) return;
+  pthread_mutex_lock(&inputs_lock);
+  if (find_input(&info) == inputs.count && ss_grow_by_one(inputs.file, inputs.count)) {
+    inputs.file[inputs.count].device = info.st_dev;
+    inputs.file[inputs.count++].number = info.st_ino;
+  }
+  pthread_mutex_unlock(&inputs_lock);
+}
+
+static bool is_input(const struct stat *info) {
+  pthread_mutex_lock(&inputs_lock);
+  const bool found = find_input(info) < inputs.count;
+  pthread_mutex_unlock(&inputs_lock);
+  return found;
+}
+
+void ss_input_release(const char *path) {
+  struct stat info;
+  if (stat(path, &info) != 0) return;
+  pthread_mutex_lock(&inputs_lock);
+  const size_t i = find_input(&info);
+  if (i < inputs.count) inputs.file[i] = inputs.file[--inputs.count];
+  pthread_mutex_unlock(&inputs_lock);
+}
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
@@ -28,6 +78,7 @@ static bool map_descriptor(const char *path, int descriptor, struct ss_mapping *
     if (data == MAP_FAILED) return ss_fail(error, SS_MACHINE, "%s: cannot map: %s", path, strerror(errno));
     mapping.data = data;
   }
+  ss_input_note(descriptor);
   *out = mapping;
   return true;
 }
@@ -115,9 +166,11 @@ static int create_beside(const char *path, char **beside) {
       errno = ENOMEM;
       return -1;
     }
+    ss_temporary_add(*beside);
     const int descriptor = open(*beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) return descriptor;
     const int number = errno;
+    ss_temporary_forget(*beside);
     free(*beside);
     *beside = NULL;
     errno = number;
@@ -147,13 +200,38 @@ static bool open_beside(const struct stat *old, struct ss_output *out, struct ss
   return ss_fail_memory(error, "opening an output");
 }
 
+bool ss_output_check(const char *path, struct ss_error *error) {
+  struct stat info;
+  if (path == NULL || strcmp(path, "-") == 0) return true;
+  if (*path == '\0') return ss_fail(error, SS_BAD_INPUT, "the name of an output file is empty");
+  if (stat(path, &info) != 0) return true;
+  if (S_ISDIR(info.st_mode)) return ss_fail(error, SS_BAD_INPUT, "%s: is a directory, not a file", path);
+  return !S_ISREG(info.st_mode) || !is_input(&info) ||
+         ss_fail(error, SS_BAD_INPUT, "%s: was read in this run, which must not replace it (choose another output)",
+                 path);
+}
+
+/* Where symbolic links lead of which the last leads to nothing yet; NULL when memory is short. */
+static char *end_of_links(const char *path) {
+  char target[PATH_MAX], *at = strdup(path);
+  ssize_t length;
+  for (int links = 0; at && links < 40 && (length = readlink(at, target, sizeof target - 1)) > 0; links++) {
+    const char *slash = target[0] == '/' ? NULL : strrchr(at, '/');
+    char *next;
+    target[length] = '\0';
+    if (asprintf(&next, "%.*s%s", slash ? (int)(slash + 1 - at) : 0, at, target) < 0) next = NULL;
+    free(at);
+    at = next;
+  }
+  return at;
+}
+
 static bool open_path(const char *path, struct ss_output *out, struct ss_error *error) {
   struct stat info;
-  if (*path == '\0') return ss_fail(error, SS_BAD_INPUT, "the name of an output file is empty");
+  if (!ss_output_check(path, error)) return false;
   const bool exists = stat(path, &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return ss_fail(error, SS_BAD_INPUT, "%s: is a directory, not a file", path);
   /* Resolved, so that a symbolic link stays one and its target is replaced. */
-  out->path = exists ? realpath(path, NULL) : strdup(path);
+  out->path = exists ? realpath(path, NULL) : end_of_links(path);
   if (exists && out->path == NULL) out->path = strdup(path); /* /proc/self/fd/1 leads to no name */
   if (out->path == NULL) return ss_fail_memory(error, "opening an output");
   if (!exists) return open_beside(NULL, out, error);
@@ -203,6 +281,7 @@ static int finish(struct ss_output *out) {
   out->stream = NULL;
   if (number == 0 && out->beside != NULL && rename(out->beside, out->path) != 0) number = errno;
   if (number != 0) return number;
+  ss_temporary_forget(out->beside);
   free(out->beside); /* it bears its final name now: nothing to remove */
   out->beside = NULL;
   return 0;
@@ -219,7 +298,10 @@ bool ss_output_commit(struct ss_output *out, struct ss_error *error) {
 
 void ss_output_discard(struct ss_output *out) {
   if (out->stream != NULL && out->stream != stdout) fclose(out->stream);
-  if (out->beside != NULL) unlink(out->beside);
+  if (out->beside != NULL) {
+    unlink(out->beside);
+    ss_temporary_forget(out->beside);
+  }
   free(out->beside);
   free(out->path);
   *out = (struct ss_output){0};

@@ -17,13 +17,20 @@ bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *erro
 /* The whole pages of data[size] leave this process's memory until they are read again, if they are of the mapping. */
 void ss_release_mapped(const struct ss_mapping *mapping, const void *data, size_t size);
 void ss_unmap_file(struct ss_mapping *mapping);
+/* The open file is an input too, though it was not mapped. */
+void ss_input_note(int descriptor);
+/* The file at `path` was read, but is there to be replaced. */
+void ss_input_release(const char *path);
 
 /* A file being written beside its place. Nothing is at `path` until ss_output_commit has flushed, synced and renamed
- * it; an uncommitted output leaves the old file untouched. A `path` of NULL or "-" is standard output. */
+ * it; an uncommitted output leaves the old file untouched. A `path` of NULL or "-" is standard output. A file that
+ * this process has read is no place for an output, unless it was released. */
 struct ss_output {
   FILE *stream;
   char *path, *beside;
 };
+/* What ss_output_open would refuse, known before anything is computed. */
+bool ss_output_check(const char *path, struct ss_error *error) SS_MUST_CHECK;
 bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *error) SS_MUST_CHECK;
 /* Is there a folder for it? Better known before the work than after it. NULL and "-" need none. */
 bool ss_output_place(const char *path, struct ss_error *error) SS_MUST_CHECK;

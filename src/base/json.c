@@ -1,5 +1,6 @@
 #include "base/json_internal.h"
 
+#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 
@@ -124,6 +125,7 @@ static bool read_stream(const char *path, FILE *stream, size_t limit, char **tex
 bool ss_doc_read(const char *path, size_t limit, struct ss_doc **out, struct ss_error *error) {
   FILE *stream = fopen(path, "re");
   if (stream == NULL) return ss_fail(error, SS_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
+  ss_input_note(fileno(stream));
   SS_AUTO_FREE char *text = NULL;
   size_t length;
   const bool read = read_stream(path, stream, limit, &text, &length, error);

@@ -175,9 +175,16 @@ static bool open_stream(struct session *s, struct ss_error *error) {
 static bool read_baseline(struct session *s, struct ss_error *error) {
   if (!s->arguments->baseline) return true;
   if (!ss_results_read(s->arguments->baseline, &s->stored, error)) return ss_fail_prefix(error, "--baseline");
+  if (s->arguments->save && strcmp(s->arguments->save, s->arguments->baseline) == 0)
+    ss_input_release(s->arguments->save);
   return ss_node_present(ss_node_get(ss_doc_root(s->stored), "sparsync")) ||
          ss_fail(error, SS_BAD_INPUT, "--baseline: %s: CSV does not say enough (--save-baseline FILE writes JSON)",
                  s->arguments->baseline);
+}
+
+/* What could not be written when all is done is better known at once. */
+static bool check_outputs(const struct session *s, struct ss_error *error) {
+  return ss_output_check(s->call->output, error) && ss_output_check(s->arguments->save, error);
 }
 
 /* In all processes; but what is read and written besides the scenario is rank 0's. */
@@ -196,7 +203,8 @@ static bool open_session(struct session *s, struct ss_error *error) {
          ss_communicator_agree(
              comm, ss_study_open(&call->request, &s->scenario, error) && ss_expectations_check(s->scenario, error),
              error) &&
-         ss_communicator_follow(comm, !first || (open_journal(s, error) && open_stream(s, error)), error);
+         ss_communicator_follow(
+             comm, !first || (check_outputs(s, error) && open_journal(s, error) && open_stream(s, error)), error);
 }
 
 /* A result that was found wrong says that the program is: its other points are worth as little. */

@@ -1,5 +1,6 @@
 /* sparsync: finds the command that is asked for, and turns what comes of it into an exit status. */
 #include "base/data.h"
+#include "base/temporary.h"
 #include "cli/command.h"
 
 #include <limits.h>
@@ -33,6 +34,13 @@ static int fail_unknown(const char *name) {
   return SS_BAD_INPUT;
 }
 
+/* What was printed may still wait in a buffer. */
+static int finish(const char *name) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return SS_OK;
+  fprintf(stderr, "sparsync%s%s: cannot write to standard output\n", name ? " " : "", name ? name : "");
+  return SS_MACHINE;
+}
+
 /* And whose data it reads: two installations may differ. */
 static int print_version(void) {
   struct ss_error error = {0};
@@ -41,22 +49,18 @@ static int print_version(void) {
   puts("sparsync " SS_VERSION);
   if (ss_data_root(root, sizeof root, &why, &error)) printf("data: %s (%s)\n", root, why);
   else printf("data: none: %s\n", error.text);
-  return fflush(stdout) == 0 ? SS_OK : SS_MACHINE;
+  return finish(NULL);
 }
 
 static int run(const struct ss_command *command, int argc, char **argv) {
   struct ss_error error = {0};
-  const bool ok = ss_command_execute(command, argc, argv, &error);
-  if (ok && fflush(stdout) != 0) {
-    fprintf(stderr, "sparsync %s: cannot write to standard output\n", command->name);
-    return SS_MACHINE;
-  }
-  if (ok) return SS_OK;
+  if (ss_command_execute(command, argc, argv, &error)) return finish(command->name);
   if (error.text[0]) fprintf(stderr, "sparsync %s: %s\n", command->name, error.text);
   return error.status == SS_OK ? SS_MACHINE : (int)error.status;
 }
 
 int main(int argc, char **argv) {
+  ss_temporaries_go_on_signals();
   if (argc < 2) {
     print_help(stderr);
     return SS_BAD_INPUT;
@@ -66,7 +70,7 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
     print_help(stdout);
-    return SS_OK;
+    return finish(NULL);
   }
   const struct ss_command *command = ss_command_find(argc - 1, argv + 1);
   return command ? run(command, argc - 1, argv + 1) : fail_unknown(argv[1]);

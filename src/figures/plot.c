@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/list.h"
+#include "base/temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -84,13 +85,17 @@ static void remove_folder(const char *folder) {
       (void)unlinkat(dirfd(dir), entry->d_name, 0);
   if (dir) closedir(dir);
   (void)rmdir(folder);
+  ss_temporary_forget(folder);
 }
 
 static bool make_folder(char *folder, size_t size, struct ss_error *error) {
   const char *place = getenv("TMPDIR");
   if (!place || !place[0]) place = "/tmp";
   const int n = snprintf(folder, size, "%s/sparsync-plot-XXXXXX", place);
-  if (n > 0 && (size_t)n < size && mkdtemp(folder)) return true;
+  if (n > 0 && (size_t)n < size && mkdtemp(folder)) {
+    ss_temporary_add(folder);
+    return true;
+  }
   return ss_fail(error, SS_MACHINE, "cannot make a temporary folder in %.200s", place);
 }
 
@@ -153,6 +158,7 @@ static bool take_picture(const char *folder, struct ss_picture_bytes *out, struc
     *out = (struct ss_picture_bytes){copy, mapping.size};
   }
   ss_unmap_file(&mapping);
+  ss_input_release(path); /* its number may soon be another file's */
   return copy ? true : ss_fail_memory(error, "reading a picture");
 }
 

@@ -90,6 +90,7 @@ static bool read_result(struct ss_journal *j, const char *path, struct ss_error 
   struct ss_doc *doc;
   if (stat(path, &info) != 0 || info.st_size == 0) return true;
   if (!ss_results_read(path, &doc, error)) return ss_fail_prefix(error, "--resume");
+  ss_input_release(path);
   if (!add_doc(j, doc, error)) return false;
   const struct ss_node points = ss_node_get(ss_doc_root(doc), "points");
   for (struct ss_node n = ss_node_first(points); ss_node_present(n); n = ss_node_next(n))

@@ -357,7 +357,7 @@ Bad("format of xml", ["run", *HERE, "--format", "xml"], "--format", '"xml"', "js
 Bad("set without a value", ["run", *HERE, "--set", "ranks"], "--set", "PATH=VALUE")
 Bad("set of an unknown key", ["run", *HERE, "--set", "cluster.bandwith=1"], "cluster", '"bandwidth"')
 Bad("set into a number", ["run", *HERE, "--set", "ranks=4", "--set", "ranks.x=1"], "ranks")
-Bad("two scenarios", ["run", "a.json", "b.json"], "b.json")
+Bad("two scenarios", ["run", "tiny.json", "tiny.json"], "one scenario is enough")
 Bad("scenario that is missing", ["run", "none.json"], "none.json", "No such file")
 Bad("scenario that is a directory", ["run", "folder"], "folder", "directory")
 Bad("no trace", ["run", "--cluster", "p3.16xlarge-25g"], "--trace")
@@ -380,7 +380,8 @@ Bad("cost: a union that shrinks", [*GAMMA, "1,1.5,1.4"], "gamma", "1.4 for 3 ran
 Bad("cost: fewer lookups than rows", ["cost", "alltoall", "--M", "1MB", "--density", "10%", "--lookups", "9%"], "lookups", "0.09", "0.1")
 Bad("cost: an endless time", ["cost", "alltoall", "--M", "1e300", "--density", "10%"], "alltoall-both.json", "out of all proportion")
 Bad("crossover: fewer lookups than rows", ["crossover", "alltoall", "zen", "--over", "M", "--density", "10%", "--lookups", "9%"], "lookups", "0.09")
-SCENARIOS["points.json"] = json.dumps({"points": [{"label": "a", "ranks": 2, "time_s": 1}, {"label": "a", "ranks": 4, "time_s": 2}]})
+SCENARIOS["points.json"] = json.dumps({"sparsync": "1", "points": [
+    {"label": "a", "ranks": r, "tensor": "T", "at": {}, "time_s": r, "messages": 0, "bytes_total": 0} for r in (2, 4)]})
 for option in ("--log", "--log2"):
     Bad(f"plot: {option} of no axis", ["plot", "points.json", option, "xyz", "--data", "result"], option, '"xyz"', "x, y or xy")
 Bad("cost: unknown scheme", ["cost", "alltoal", "--M", "1MB", "--density", "1%"], '"alltoal"', '"alltoall"')
@@ -408,6 +409,13 @@ for command in (TINY, ["train", "--workload", "s2-lstm", "--cluster", "p3.16xlar
                 ["train", "--workload", "s2-lstm", "--cluster", "p3.16xlarge-25g", "--ranks", "2", "--gantt"]):
     Bad(f"output of {command[0]} {command[-1]} into a missing folder", [*command, "nowhere/result"],
         "nowhere/result: cannot write: there is no folder nowhere", status=3)
+for name, arguments in (("a scenario", ["run", "tiny.json", "-o", "tiny.json"]), ("a scenario by another name", ["run", "tiny.json", "-o", "link"]),
+                        ("a baseline", ["run", "tiny.json", "--baseline", "points.json", "-o", "points.json"]),
+                        ("a scenario as baseline", ["run", "tiny.json", "--save-baseline", "tiny.json"]),
+                        ("a cluster", ["cost", "zen", "--M", "1MB", "--density", "1%", "--cluster", "./one-gpu.json", "-o", "one-gpu.json"]),
+                        ("a trace", ["trace", "merge", "good.safetensors", "-o", "good.safetensors"]),
+                        ("results", ["plot", "points.json", "--data", "points.json"])):
+    Bad(f"output over {name}", arguments, arguments[-1], "was read in this run")
 Bad("output over a folder", [*TINY, "folder"], "folder", "directory")
 Bad("output over a read-only file", [*TINY, "locked"], "locked", status=3, prepare="not root")
 Bad("output into a read-only folder", [*TINY, "sealed/result"], "sealed/result", status=3, prepare="not root")
@@ -429,6 +437,8 @@ def furnish(folder):
             (folder / name).write_bytes(data)
     for name, text in {**SCENARIOS, **FORMS}.items():
         (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (folder / "good.safetensors").write_bytes(GOOD)
+    (folder / "link").symlink_to("tiny.json")
     (folder / "folder").mkdir()
     (folder / "old").write_text("what was here before\n")
     (folder / "locked").write_text("what was here before\n")

@@ -8,6 +8,8 @@ import os
 import pathlib
 import re
 import shutil
+import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -387,6 +389,46 @@ def output_appears_whole(folder):
         call(*arguments, "-o", folder / "out")
         assert (folder / "out").read_text() == call(*arguments)[0] != ""
     assert sorted(p.name for p in folder.iterdir()) == ["out", "s.json"]
+
+
+@test
+def nothing_is_left_when_a_signal_ends_the_program(folder):
+    """The kernel sends it in the middle of a write: no time is measured. A signal that is ignored stays ignored."""
+    def limit(ignored):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN if ignored else signal.SIG_DFL)
+
+    for ignored, status in ((False, -signal.SIGXFSZ), (True, 3)):
+        (folder / "out").write_text("old")
+        done = subprocess.run([PROGRAM, "list", "schemes", "-o", folder / "out"], env=ENVIRONMENT, capture_output=True, timeout=tap.HANG,
+                              preexec_fn=lambda ignored=ignored: limit(ignored), restore_signals=False)
+        assert done.returncode == status, (done.returncode, done.stderr)
+        assert [p.name for p in folder.iterdir()] == ["out"] and (folder / "out").read_text() == "old"
+
+
+@test
+def nothing_is_left_when_a_signal_ends_a_drawing(folder):
+    """A gnuplot that ends who called it: the folder that it was given goes, with all that is in it."""
+    for name in ("bin", "temporary"):
+        (folder / name).mkdir()
+    fake = folder / "bin" / "gnuplot"
+    fake.write_text(f"#!/bin/sh\nls > {folder}/seen\nkill -TERM $PPID\n")
+    fake.chmod(0o755)
+    results = write(folder, "r.json", {"points": [{"label": "a", "ranks": r, "time_s": r} for r in (2, 4)]})
+    done = subprocess.run([PROGRAM, "plot", results, "-o", folder / "out.svg"], capture_output=True, timeout=tap.HANG,
+                          env={**ENVIRONMENT, "PATH": f"{folder}/bin:{os.environ['PATH']}", "TMPDIR": str(folder / "temporary")})
+    assert done.returncode == -signal.SIGTERM, (done.returncode, done.stderr)
+    assert "figure.gp" in (folder / "seen").read_text()
+    assert not list((folder / "temporary").iterdir()) and not (folder / "out.svg").exists()
+
+
+@test
+def help_that_nobody_gets_is_a_failure(folder):
+    for arguments in (["--help"], ["--version"], ["run", "--help"], ["trace", "--help"], ["list", "schemes"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT, timeout=tap.HANG)
+        assert done.returncode == 3 and b"write" in done.stderr, (arguments, done.returncode, done.stderr)
 
 
 @test

@@ -821,8 +821,10 @@ static int make_folder(void **state) {
 
 static int remove_folder(void **state) {
   (void)state;
-  static const char *const names[] = {"out", "target", "link", "pipe", "empty", "in.json"};
+  static const char *const names[] = {"out", "target", "link",  "pipe",      "empty",      "in.json",
+                                      "in",  "other",  "first", "away/next", "away/target"};
   for (size_t i = 0; i < COUNT(names); i++) unlink(in_folder(names[i]));
+  (void)rmdir(in_folder("away"));
   return rmdir(folder); /* fails when something was left beside */
 }
 
@@ -841,6 +843,7 @@ static void assert_file(const char *path, const char *wanted) {
   if (mapping.size > 0) assert_memory_equal(mapping.data, wanted, mapping.size);
   ss_unmap_file(&mapping);
   assert_null(mapping.data);
+  ss_input_release(path); /* looking at it makes it no input */
 }
 
 static void assert_nothing_beside(void) {
@@ -869,6 +872,48 @@ static void only_regular_files_are_mapped(void **state) {
   assert_null(mapping.data);
   assert_int_equal(mapping.size, 0);
   ss_unmap_file(&mapping);
+}
+
+static void an_output_is_no_input(void **state) {
+  struct ss_doc *doc;
+  struct ss_output out;
+  struct ss_error error = {0};
+  struct ss_mapping mapping;
+  (void)state;
+  write_text(in_folder("in"), "{}");
+  assert_int_equal(symlink("in", in_folder("other")), 0);
+  for (int mapped = 0; mapped < 2; mapped++) {
+    if (mapped) assert_true(ss_map_file(in_folder("in"), &mapping, &error));
+    else assert_true(ss_doc_read(in_folder("in"), 100, &doc, &error));
+    assert_false(ss_output_open(in_folder("in"), &out, &error));
+    assert_false(ss_output_open(in_folder("other"), &out, &error));
+    assert_non_null(strstr(error.text, "other: was read in this run"));
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    ss_input_release(in_folder("other"));
+    assert_true(ss_output_check(in_folder("in"), &error));
+    if (mapped) ss_unmap_file(&mapping);
+    else ss_doc_free(doc);
+  }
+  assert_file(in_folder("in"), "{}");
+}
+
+/* A link to nothing yet leads to where the file appears. */
+static void outputs_follow_links(void **state) {
+  struct ss_output out;
+  struct ss_error error = {0};
+  char target[PATH_MAX];
+  (void)state;
+  assert_int_equal(mkdir(in_folder("away"), 0777), 0);
+  assert_int_equal(symlink("away/next", in_folder("first")), 0);
+  assert_int_equal(symlink("target", in_folder("away/next")), 0);
+  for (int again = 0; again < 2; again++) {
+    assert_true(ss_output_open(in_folder("first"), &out, &error));
+    fputs(again ? "second" : "once", out.stream);
+    assert_true(ss_output_commit(&out, &error));
+    assert_file(in_folder("away/target"), again ? "second" : "once");
+  }
+  assert_true(readlink(in_folder("first"), target, sizeof target) == 9);
+  assert_true(readlink(in_folder("away/next"), target, sizeof target) == 6);
 }
 
 static void outputs_appear_whole_or_not_at_all(void **state) {
@@ -1112,6 +1157,8 @@ int main(void) {
       cmocka_unit_test(fields_are_set_by_path),
       cmocka_unit_test(impossible_paths_change_nothing),
       cmocka_unit_test(only_regular_files_are_mapped),
+      cmocka_unit_test(an_output_is_no_input),
+      cmocka_unit_test(outputs_follow_links),
       cmocka_unit_test(outputs_appear_whole_or_not_at_all),
       cmocka_unit_test(outputs_go_through_symbolic_links),
       cmocka_unit_test(outputs_that_cannot_be_are_refused),
