@@ -1,4 +1,4 @@
-#include "study/study.h"
+#include "study/internal.h"
 
 #include "base/json_text.h"
 #include "share/share.h"
@@ -30,6 +30,7 @@ struct run {
   struct ss_job_groups groups;
   size_t failed; /* the first group that failed, in order; SIZE_MAX: none */
   struct ss_error error;
+  const struct ss_notice *notice;
   double work;
 };
 
@@ -88,6 +89,53 @@ static bool announce(struct run *run, struct ss_error *error) {
   return l->begin(l, &blank, error);
 }
 
+/* --- work that hardly ends ------------------------------------------------------------------------------ */
+
+/* What one core plays in a second, roughly; and what is worth a word before it begins. */
+static const double messages_a_second = 3e6, many_seconds = 60;
+
+static bool is_uniform(const struct ss_job *job) {
+  return !job->origin.trace && !job->origin.gradient;
+}
+
+static double one(const void *context, double k) {
+  (void)context, (void)k;
+  return 1;
+}
+
+/* By its closed form, whose start-ups are one rank's messages; 0 where it has none. Even rounds of rings are played
+ * as one message each. */
+static double messages_of(const struct ss_job *job, const struct ss_costs *costs) {
+  const struct ss_cost *cost = ss_costs_find(costs, &job->setting, job->ranks, job->servers);
+  struct ss_symbols symbols = {
+      .P = job->ranks, .S = job->servers, .alpha = 1, .gamma = one, .blocks = one, .R = 1, .w = 1};
+  double startups;
+  ss_setting_symbols(&job->setting, &symbols);
+  if (!cost || !cost->exact || !ss_formula_evaluate(cost->exact, &symbols, &startups, NULL)) return 0;
+  const bool even = is_uniform(job) && cost->pattern == SS_PATTERN_RING;
+  return startups * (even ? 1 : job->ranks) * (double)(job->end - job->first);
+}
+
+/* Says how long it may take, of the longest. */
+static void tell_work(const struct run *run, const struct ss_notice *notice) {
+  double all = 0, most = 0;
+  const struct ss_job *longest = NULL;
+  for (size_t g = 0; g < run->groups.count; g++) {
+    const struct ss_job *job = &run->all.jobs[run->groups.group[g].job[0]];
+    const double messages = messages_of(job, run->all.costs);
+    all += messages;
+    if (messages > most) most = messages, longest = job;
+  }
+  if (!longest || all < many_seconds * messages_a_second) return;
+  char time[32], text[300];
+  snprintf(text, sizeof text,
+           "about %.2g messages are to be played, most of them of %s on %u ranks: some %s on a core%s", all,
+           longest->setting.label, longest->ranks,
+           ss_units_format(time, sizeof time, SS_TIME, all / messages_a_second),
+           !is_uniform(longest) ? "" : " (sparsync cost tells the closed forms of a uniform tensor at once)");
+  ss_notice_tell(notice, text);
+}
+
 /* --- runs ----------------------------------------------------------------------------------------------- */
 
 /* What is known of earlier is not computed again, unless its closed form has changed since. */
@@ -144,6 +192,7 @@ static bool open_run(struct run *run, struct ss_error *error) {
   if (!ss_communicator_agree(comm, ss_jobs_group(run->all.jobs, run->all.count, run->wanted, &run->groups, error),
                              error))
     return false;
+  if (first) tell_work(run, run->notice);
   for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->all.jobs[run->groups.group[g].job[0]]);
   if (first) ss_watcher_begin(run->all.options->watcher, "points", run->all.count - known);
   return ss_communicator_follow(comm, !first || hand_out(run, error), error);
@@ -328,7 +377,9 @@ static bool run_jobs(struct run *run, struct ss_results *out, struct ss_error *e
 
 bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
-  struct run run = {.all = {.costs = ss_study_costs(study), .options = options}, .listener = listener};
+  struct run run = {.all = {.costs = ss_study_costs(study), .options = options},
+                    .listener = listener,
+                    .notice = study->source.notice};
   run.all.jobs = ss_study_jobs(study, &run.all.count);
   return run_jobs(&run, out, error);
 }
