@@ -453,6 +453,20 @@ def one_rank_sends_nothing(folder):
 
 
 @test
+def sums_are_charged_where_they_are_made(folder):
+    """Kernels of 1 s, whatever they move: how many the busiest of 4 ranks makes one after the other, by hand."""
+    device = write(folder, "d.json", {"name": "counting", "memory_bandwidth": 1e30, "efficiency": 1, "launch": 1, "source": "a test"})
+    gradient = {"trace": {"gradient": {"elements": 4096, "iterations": 1}}, "cluster": FLAT, "ranks": 4, "device": str(device)}
+    ring, halving = ("design:ring/incremental/{}/coo".format, "design:hierarchy/incremental/{}/coo".format)
+    for scheme, kernels in (("allreduce", 3), ({"name": "allreduce", "algorithm": "tree"}, 2), ("allgather", 1), ("ps", 1), ("zen", 1), ("sparcml-rd", 2),
+                            (ring("central"), 3), (ring("parallel/even"), 3), (halving("central"), 2), (halving("parallel/even"), 2),
+                            ("design:ring/one-shot/parallel/even/coo", 1), ({"name": "gtopk", "k": 16}, 2), ({"name": "topkdsa", "k": 16}, 1),
+                            ({"name": "spardl", "k": 16}, 2)):
+        [point] = points("run", write(folder, "s.json", {**gradient, "schemes": [scheme]}))
+        near(point["kernel_s"], kernels, scheme)
+
+
+@test
 def kernels_are_counted(folder):
     none, quick = (points("run", on_bible(folder, device=d)) for d in ("none", "quick"))
     for a, b in zip(none, quick):

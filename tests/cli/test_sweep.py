@@ -498,6 +498,18 @@ def a_diff_begins_with_what_changed(folder):
 
 
 @test
+def the_table_shows_what_moved_most(folder):
+    scenario, stored = write_json(folder, small(ranks=[2], sweep={"cluster.bandwidth": ["10Gbps"]})), folder / "b.json"
+    call("run", scenario, "--save-baseline", stored)
+    document = json.loads(stored.read_text())
+    for field, factor in (("messages", 1.5), ("bytes_total", 4), ("bytes_sent_max", 2)):
+        document["points"][1][field] *= factor
+    stored.write_text(json.dumps(document))
+    row = [line.split() for line in call("run", scenario, "--baseline", stored, status=1)[0].splitlines() if line.startswith("moved")]
+    assert [r[1] for r in row] == ["allgather"] and "bytes_total" in row[0] and row[0][-2:] == ["-75%", "2"], row
+
+
+@test
 def new_and_missing_points(folder):
     scenario, stored = write_json(folder, small()), folder / "b.json"
     call("run", scenario, "--save-baseline", stored)

@@ -4,6 +4,7 @@ the program, the source tree. Prints TAP."""
 import csv
 import io
 import json
+import math
 import os
 import pathlib
 import re
@@ -175,6 +176,22 @@ def extremes(folder):
     full = write_trace(folder / "full.safetensors", 20, [[[(7 * r + i) % 20 for i in range(5)] for r in range(8)] for t in range(2)])
     found = estimate(full, 8, 4096)["union_rows"]
     assert 19 < found["value"] <= 20 and found["high"] <= 20, f"more rows than the table has: {found}"
+
+
+@test
+def bars_are_those_of_student(folder):
+    """95 of 100, of five errors of gamma (four backtests and the misfit), by a printed table of Student's t; the union's are
+    those and the rows' together."""
+    tensor = fit(WORDNET, "--from", 16, "--ranks", 64)
+    found = tensor["points"][0]["extrapolated"]
+    errors = [math.log1p(e) for e in (tensor["model"]["misfit"], *(b["gamma"] for b in tensor["backtests"]))]
+    assert len(errors) == 5
+    gamma = 2.570582 * math.sqrt(sum(e * e for e in errors) / 5)  # from 16 to 64 ranks as from 4 to 16
+    rows = math.log(found["nnz"]["high"] / found["nnz"]["value"])
+    for name, width in (("gamma", gamma), ("union_rows", math.hypot(gamma, rows))):
+        for end, sign in (("low", -1), ("high", 1)):
+            got = math.log(found[name][end] / found[name]["value"])
+            assert abs(got - sign * width) < 1e-5 * width, f"{name}.{end}: {got}, not {sign * width}"
 
 
 @test

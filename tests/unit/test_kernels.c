@@ -185,6 +185,32 @@ static void topk_breaks_ties_by_row(void **state) {
   ss_arena_free(&arena);
 }
 
+/* 64 and 65 are the first magnitudes that share a bucket of the histogram. */
+static void topk_keeps_no_more_than_k(void **state) {
+  enum { ROWS = 200 };
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  uint32_t rows[ROWS];
+  uint64_t marks[ROWS];
+  (void)state;
+  for (uint32_t i = 0; i < ROWS; i++) {
+    rows[i] = i;
+    marks[i] = (uint64_t)((i % 4 < 2 ? 1 : -1) * (int64_t)(64 + i % 2));
+  }
+  const struct ss_chunk from = {
+      .rows = rows, .marks = marks, .kind = SS_CHUNK_VALUES, .count = ROWS, .high = ROWS, .width = 1, .stride = 1};
+  for (uint64_t k = 50; k <= 150; k += 50) {
+    struct ss_chunk got;
+    assert_true(ss_topk(&from, k, &arena, &got, &error));
+    assert_int_equal(got.count, k);
+    for (uint64_t i = 0, large = 0; i < k; i++) {
+      large += got.rows[i] % 2;
+      if (i + 1 == k) assert_int_equal(large, k < ROWS / 2 ? k : ROWS / 2);
+    }
+  }
+  ss_arena_free(&arena);
+}
+
 static void parts_once(uint64_t seed, struct ss_arena *arena) {
   struct dice d = {.seed = seed};
   struct ss_error error;
@@ -876,6 +902,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(topk_is_the_front_of_the_sorted_list),
       cmocka_unit_test(topk_breaks_ties_by_row),
+      cmocka_unit_test(topk_keeps_no_more_than_k),
       cmocka_unit_test(parts_keep_their_own_topk),
       cmocka_unit_test(bags_are_slices_of_the_selected_blocks),
       cmocka_unit_test(blocks_of_largest_norm_are_kept),

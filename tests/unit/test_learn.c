@@ -784,6 +784,28 @@ static void training_may_diverge(void **state) {
   ss_trace_close(text);
 }
 
+/* Of gradients up to 2^10 in their unit, sums over four ranks stay below 2^33 on a grid 2^21 times finer, and not on
+ * one 2^23 times finer, though each of them alone does. */
+static void sums_over_ranks_stay_exact(void **state) {
+  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
+  const struct ss_learn_task task = course_of(text, SS_SGD);
+  struct ss_setting setting;
+  struct ss_learner l;
+  struct ss_gradients g;
+  struct ss_error error;
+  (void)state;
+  setting_of("\"allreduce\"", &setting);
+  for (int finer = 21; finer <= 23; finer += 2) {
+    assert_true(ss_learner_open(&task, &setting, &l, &error));
+    assert_true(ss_learner_gradients(&l, 0, &g, &error) && g.finite && l.ranks == 4);
+    for (int table = 0; table < SS_TABLES; table++) l.exponent[table] += finer;
+    assert_true(ss_learner_gradients(&l, 0, &g, &error));
+    assert_int_equal(g.finite, finer == 21);
+    ss_learner_close(&l);
+  }
+  ss_trace_close(text);
+}
+
 /* 300 steps at a good rate: the words follow each other half of the time, so there is something to learn. */
 static void losses_fall(void **state) {
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
@@ -839,15 +861,25 @@ static void selected_by_hand(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradient_by_differences), cmocka_unit_test(loss_by_definition),
-      cmocka_unit_test(samples_are_log_uniform), cmocka_unit_test(optimizers_by_plain_ones),
-      cmocka_unit_test(two_parts_are_one),       cmocka_unit_test(lossless_schemes_by_plain_sums),
-      cmocka_unit_test(so_among_nodes),          cmocka_unit_test(all_selected_is_exact),
-      cmocka_unit_test(selected_by_hand),        cmocka_unit_test(lossy_schemes_have_their_own),
-      cmocka_unit_test(mistakes_change_curves),  cmocka_unit_test(empty_parts_count),
-      cmocka_unit_test(lost_messages_are_found), cmocka_unit_test(split_by_definition),
-      cmocka_unit_test(changed_values_show),     cmocka_unit_test(threads_change_nothing),
-      cmocka_unit_test(training_may_diverge),    cmocka_unit_test(losses_fall),
+      cmocka_unit_test(gradient_by_differences),
+      cmocka_unit_test(loss_by_definition),
+      cmocka_unit_test(samples_are_log_uniform),
+      cmocka_unit_test(optimizers_by_plain_ones),
+      cmocka_unit_test(two_parts_are_one),
+      cmocka_unit_test(lossless_schemes_by_plain_sums),
+      cmocka_unit_test(so_among_nodes),
+      cmocka_unit_test(all_selected_is_exact),
+      cmocka_unit_test(selected_by_hand),
+      cmocka_unit_test(lossy_schemes_have_their_own),
+      cmocka_unit_test(mistakes_change_curves),
+      cmocka_unit_test(empty_parts_count),
+      cmocka_unit_test(lost_messages_are_found),
+      cmocka_unit_test(split_by_definition),
+      cmocka_unit_test(changed_values_show),
+      cmocka_unit_test(threads_change_nothing),
+      cmocka_unit_test(sums_over_ranks_stay_exact),
+      cmocka_unit_test(training_may_diverge),
+      cmocka_unit_test(losses_fall),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,11 @@ static void csv_quotes_where_needed(void **state) {
   ss_table_cell(table, "line\nbreak");
   ss_table_cell(table, "plain text");
   ss_table_cell(table, "\"");
-  assert_shown(table, true, "\"a,b\",\"c\"\"d\"\n\"SparDL, 2 teams\",\"line\nbreak\"\nplain text,\"\"\"\"\n");
+  ss_table_cell(table, "carriage\rreturn"); /* ends a line, to some who read CSV */
+  ss_table_cell(table, "x");
+  assert_shown(
+      table, true,
+      "\"a,b\",\"c\"\"d\"\n\"SparDL, 2 teams\",\"line\nbreak\"\nplain text,\"\"\"\"\n\"carriage\rreturn\",x\n");
   ss_table_free(table);
 }
 

@@ -258,6 +258,19 @@ static void test_hot_set(void **state) {
   (void)state;
   struct ss_synth synth;
   ss_synth_defaults(&synth);
+  synth.hot = 1; /* every lookup, and every row of the set is drawn */
+  synth.hot_rows = 3;
+  synth.ids = SS_IDS_POPULARITY;
+  struct ss_trace *all_hot = synthetic(&synth);
+  uint64_t drawn[3] = {0};
+  for (uint64_t i = 0; i < synth.tokens; i++) {
+    const uint32_t row = ss_trace_rows_mapped(all_hot, 0, 0, 0)[i];
+    assert_true(row < 3);
+    drawn[row]++;
+  }
+  for (int row = 0; row < 3; row++) assert_true(drawn[row] > synth.tokens / 6);
+  ss_trace_close(all_hot);
+  ss_synth_defaults(&synth);
   synth.zipf = 0;
   synth.rows = 1000000;
   synth.hot = 0.25;

@@ -361,6 +361,17 @@ static void the_queue_is_in_the_tables_order(void **state) {
 /* --- jitter ------------------------------------------------------------------------------------------------ */
 
 /* Log-normal of mean 1: the median is exp(-sigma^2/2); the standard error of this mean is 0.0017. */
+/* What iteration t looks up travels before it ends: lookups of the iteration after. */
+static void bytes_are_of_the_iteration_that_sends_them(void **state) {
+  static const double sent[] = {1, 2, 4, 8};
+  const struct ss_iterate_options options = {.iterations = 3, .warmup = 1};
+  struct ss_task task = {.kind = SS_TASK_GRADIENT, .sent = sent, .period = 4};
+  (void)state;
+  assert_true(close_to(ss_task_sent(&task, &options), (2 + 4) / 2.0, 0));
+  task.kind = SS_TASK_LOOKUPS;
+  assert_true(close_to(ss_task_sent(&task, &options), (4 + 8) / 2.0, 0));
+}
+
 static void jitter_is_one_on_average(void **state) {
   enum { ITERATIONS = 1000, RANKS = 100 };
   const double sigma = 0.5;
@@ -495,6 +506,7 @@ int main(void) {
       cmocka_unit_test(lookups_that_nobody_names),
       cmocka_unit_test(buckets_and_partitions),
       cmocka_unit_test(the_queue_is_in_the_tables_order),
+      cmocka_unit_test(bytes_are_of_the_iteration_that_sends_them),
       cmocka_unit_test(jitter_is_one_on_average),
       cmocka_unit_test(schedules_cost_no_more_than_their_bounds),
   };
