@@ -194,7 +194,7 @@ static void feed_array(XXH3_state_t *state, const double *values, uint64_t count
 /* What is not a number is written as null, and read back as whatever NaN the machine has. */
 static void feed_value(XXH3_state_t *state, double value) {
   feed_number(state, isfinite(value) ? value : 0);
-  feed_count(state, isfinite(value));
+  feed_count(state, isfinite(value) ? 1 : 0);
 }
 
 struct ss_identity ss_result_digest(const struct ss_result *r) {
