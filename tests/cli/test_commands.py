@@ -453,6 +453,15 @@ def one_rank_sends_nothing(folder):
 
 
 @test
+def disjoint_rows_that_just_fit(folder):
+    """4 ranks of a quarter of the rows each; a fifth has none left."""
+    trace = uniform(rows=64, density="1/4", overlap="none")
+    [point] = points("run", on_bible(folder, trace=trace, ranks=4, schemes=["allgather"], iterations=1))
+    near(point["gamma"], 4, "gamma")
+    assert "8" in call("run", on_bible(folder, trace=trace, ranks=8, schemes=["allgather"], iterations=1), status=2)[1]
+
+
+@test
 def sums_are_charged_where_they_are_made(folder):
     """Kernels of 1 s, whatever they move: how many the busiest of 4 ranks makes one after the other, by hand."""
     device = write(folder, "d.json", {"name": "counting", "memory_bandwidth": 1e30, "efficiency": 1, "launch": 1, "source": "a test"})

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -1120,6 +1121,26 @@ static void heaps_give_the_least_first(void **state) {
   }
 }
 
+/* Seventeen digits where fewer are another number, and no more than are needed. */
+static void numbers_are_written_exactly(void **state) {
+  static const double numbers[] = {0.1, 0.1 + 0.2, 1.0 / 3, 5e-324, 1.7976931348623157e308, 9007199254740991};
+  static const char *const texts[] = {"0.1",
+                                      "0.30000000000000004",
+                                      "0.3333333333333333",
+                                      "4.94065645841247e-324",
+                                      "1.7976931348623157e+308",
+                                      "9007199254740991"};
+  (void)state;
+  for (size_t i = 0; i < COUNT(numbers); i++) {
+    cJSON *list = cJSON_CreateDoubleArray(&numbers[i], 1);
+    char *text = ss_json_exact(list, false), wanted[64];
+    snprintf(wanted, sizeof wanted, "[%s]", texts[i]);
+    assert_string_equal(text, wanted);
+    free(text);
+    cJSON_Delete(list);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lists_grow_and_keep_their_items),
@@ -1153,6 +1174,7 @@ int main(void) {
       cmocka_unit_test(places_are_found_and_named),
       cmocka_unit_test(readers_take_what_is_right),
       cmocka_unit_test(reader_errors_name_file_path_and_finding),
+      cmocka_unit_test(numbers_are_written_exactly),
       cmocka_unit_test(nearest_is_near),
       cmocka_unit_test(fields_are_set_by_path),
       cmocka_unit_test(impossible_paths_change_nothing),

@@ -254,6 +254,27 @@ static void test_shuffle(void **state) {
   }
 }
 
+/* The id of the most popular row depends on the seed. */
+static void test_seeds_shuffle_otherwise(void **state) {
+  (void)state;
+  uint32_t first[8], different = 0;
+  for (uint64_t seed = 0; seed < 8; seed++) {
+    struct ss_synth synth;
+    ss_synth_defaults(&synth);
+    synth.zipf = 20; /* nearly all lookups are of one row */
+    synth.rows = 1000;
+    synth.ranks = 1;
+    synth.iterations = 1;
+    synth.tokens = 1;
+    synth.seed = seed + 1;
+    struct ss_trace *trace = synthetic(&synth);
+    first[seed] = ss_trace_rows_mapped(trace, 0, 0, 0)[0];
+    different += first[seed] != first[0];
+    ss_trace_close(trace);
+  }
+  assert_true(different >= 6);
+}
+
 static void test_hot_set(void **state) {
   (void)state;
   struct ss_synth synth;
@@ -440,6 +461,7 @@ int main(void) {
       cmocka_unit_test(test_zipf),
       cmocka_unit_test(test_synth_by_counter),
       cmocka_unit_test(test_shuffle),
+      cmocka_unit_test(test_seeds_shuffle_otherwise),
       cmocka_unit_test(test_hot_set),
       cmocka_unit_test(test_bad_synth),
       cmocka_unit_test(test_merge),
