@@ -63,6 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   read_log(path, 4);
   read_results(path);
   read_claims(path);
-  close(file);
+  put_away(file, path);
   return 0;
 }

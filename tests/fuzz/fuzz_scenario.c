@@ -2,6 +2,7 @@
  * Whatever is taken has complete jobs; nothing is simulated. What would only be slow (many points, large synthetic
  * traces), or would read files outside the working folder, is left out. */
 #include "in_memory.h"
+#include "query/expectations.h"
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
@@ -67,7 +68,7 @@ static void open_scenario(const struct ss_study_source *request) {
   }
   check_jobs(scenario);
   if (!ss_study_name(scenario)) abort();
-  if (!ss_study_check_expect(scenario, &error) && error.status != SS_BAD_INPUT) abort();
+  if (!ss_expectations_check(scenario, &error) && error.status != SS_BAD_INPUT) abort();
   ss_study_close(scenario);
 }
 
@@ -97,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   request.file = path;
   if (wanted == 0) open_scenario(&request);
-  close(file);
+  put_away(file, path);
   free(text);
   return wanted;
 }

@@ -145,7 +145,7 @@ def main():
     tree = pathlib.Path(tempfile.mkdtemp(prefix="sparsync-mutants-"))
     try:
         copy_tree(tree)
-        subprocess.run(["meson", "setup", tree / "build", tree, "-Dmpi=disabled", "-Dcuda=disabled", "-Doptimization=1", "-Dwerror=false"],
+        subprocess.run(["meson", "setup", tree / "build", tree, "-Dcuda=disabled", "-Doptimization=1", "-Dwerror=false"],
                        check=True, stdout=subprocess.DEVNULL)
         made = build(tree, TARGETS)
         if made.returncode != 0:
