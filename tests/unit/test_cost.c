@@ -719,6 +719,7 @@ static void settings_say_some_symbols(void **state) {
       {"{\"scheme\": \"omnireduce\", \"when\": {\"block\": 64}}", "b", 64},
       {"{\"scheme\": \"topka\", \"when\": {\"k\": 7}}", "k", 7},
       {"{\"scheme\": \"topka\"}", "k", 15}, /* 1% of 1536 */
+      {"{\"scheme\": \"topka\", \"when\": {\"density\": 0.001}}", "k", 2},
       {"{\"scheme\": \"s2\", \"when\": {\"hashes\": 3}}", "r + 10*c", 3 + 160},
       {"{\"scheme\": \"s2\", \"when\": {\"hashes\": 2, \"buckets\": 9}}", "r + 10*c", 92},
   };

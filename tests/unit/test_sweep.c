@@ -118,7 +118,7 @@ static struct ss_job plain_job(void) {
   return job;
 }
 
-enum { CHANGES = 24, OF_LINKS = 7 };
+enum { CHANGES = 25, OF_LINKS = 7 };
 
 /* The first seven change the network or a name only; the rest what is sent, or how it is judged. */
 static struct ss_job changed_job(int change) {
@@ -147,6 +147,7 @@ static struct ss_job changed_job(int change) {
   case 20: j.first = 1; break;
   case 21: j.verify = false; break;
   case 22: j.device.counted = true; break;
+  case 23: j.setting.real[0] = 0.25; break;
   default: j.selection = (struct ss_selection){.selects = true, .density = 0.5}; break;
   }
   return j;
