@@ -250,12 +250,26 @@ static void only_what_was_exact_is_known(void **state) {
   (void)unlink(path);
 }
 
+/* "*" is exact when every tensor is, wrong when one is, and else unknown. */
+static void all_tensors_are_as_exact_as_the_worst(void **state) {
+  static const enum ss_verdict wanted[3][3] = {
+      {SS_NO, SS_NO, SS_NO}, {SS_NO, SS_YES, SS_UNKNOWN}, {SS_NO, SS_UNKNOWN, SS_UNKNOWN}};
+  (void)state;
+  for (int a = 0; a < 3; a++)
+    for (int b = 0; b < 3; b++) {
+      const struct ss_result two[2] = {{.tensor = "a", .exact = (enum ss_verdict)a},
+                                       {.tensor = "b", .exact = (enum ss_verdict)b}};
+      assert_int_equal(ss_result_of_all(two, 2).exact, wanted[a][b]);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_network_is_as_it_is_alone),
       cmocka_unit_test(identities_tell_points_apart),
       cmocka_unit_test(groups_hold_every_job_once),
       cmocka_unit_test(only_what_was_exact_is_known),
+      cmocka_unit_test(all_tensors_are_as_exact_as_the_worst),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
