@@ -1,40 +1,16 @@
-#include "calibration/fit.h"
+#include "calibration/problem.h"
 
-#include "base/list.h"
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ROUNDS: times costs are fitted and observations played again. A piece has at least SIZES sizes. */
-enum { ROUNDS = 4, FOLDS = 5, MOVES = 8, SIZES = 4, CHOICES = 24, COSTS = SS_COST_KINDS * SS_COST_PIECES * 2 };
-static const double CAP = 4, RESOLUTION = 1e-4, DECISIVE = 10, EXACT = 1e-6;
-/* s a byte, of a core: what is supposed where nothing tells it. */
-static const double SUM = 1e-10;
-
-struct problem {
-  const struct ss_observation *list;
-  struct ss_known_terms *known; /* of each in the list */
-  size_t *at;                   /* [count] places in the list of those that are fitted */
-  size_t count;
-  double *per;      /* [count * COSTS] scratch: a design */
-  double *seconds;  /* [count] scratch: times that are left to fit, */
-  double *taken;    /* [count] and what was taken off them */
-  double *score[2]; /* [count] scratch: of two fits */
-  double cap;       /* no residual counts more */
-  bool suppose_sum; /* the observations do not tell sums from messages */
-  bool inside;      /* some runs stayed inside one node: what messages cost there can be told */
-  uint64_t *sizes;  /* [count * SS_COST_TERMS] scratch */
-};
+/* ROUNDS: times costs are fitted and observations played again. */
+enum { ROUNDS = 4 };
+static const double DECISIVE = 10, EXACT = 1e-6;
 
 /* --- playing ------------------------------------------------------------------------------------------------ */
-
-/* Messages of a kind without pieces cost what those between nodes do; SS_COST_KINDS: nothing is charged. */
-static enum ss_cost_kind charged_as(const struct ss_measured_cluster *m, enum ss_cost_kind kind) {
-  if (m->pieces[kind] > 0) return kind;
-  return kind <= SS_COST_INTRA ? SS_COST_INTER : SS_COST_KINDS;
-}
 
 /* Whether an observation's terms still tell its time, now that costs are others. */
 static bool still_tell(const struct ss_measured_cluster *m, const struct ss_observation *o,
@@ -43,7 +19,7 @@ static bool still_tell(const struct ss_measured_cluster *m, const struct ss_obse
   if (known->count == 0 || !ss_observation_predict(m, o, &seconds, error)) return false;
   for (uint32_t i = 0; i < known->count; i++) {
     const struct ss_cost_term *t = &known->term[i];
-    if (charged_as(m, t->kind) == SS_COST_KINDS) continue;
+    if (ss_fit_charged_as(m, t->kind) == SS_COST_KINDS) continue;
     sum += t->weight * ss_cost_piece_of(m, t->kind, t->size)->cost[t->which].value;
   }
   return fabs(sum - seconds) <= EXACT * seconds;
@@ -62,7 +38,7 @@ static bool play_one(const struct ss_measured_cluster *m, const struct ss_observ
 }
 
 /* Brings all terms up to date with the cluster; `*changed` counts those that had to be. */
-static bool play_all(struct problem *p, const struct ss_measured_cluster *m, size_t *changed,
+static bool play_all(struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t *changed,
                      struct ss_error *error) {
   bool ok = true;
   size_t count = 0;
@@ -82,203 +58,6 @@ static bool play_all(struct problem *p, const struct ss_measured_cluster *m, siz
   }
   *changed = count;
   return ok;
-}
-
-/* --- designs -------------------------------------------------------------------------------------------------- */
-
-static size_t costs_of(const struct ss_measured_cluster *m) {
-  size_t pieces = 0;
-  for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++) pieces += m->pieces[kind];
-  return 2 * pieces;
-}
-
-/* Where the costs of a kind's piece are among all. */
-static size_t place_of(const struct ss_measured_cluster *m, enum ss_cost_kind kind, uint32_t piece) {
-  size_t before = 0;
-  for (enum ss_cost_kind k = 0; k < kind; k++) before += m->pieces[k];
-  return 2 * (before + piece);
-}
-
-static size_t column_of(const struct ss_measured_cluster *m, const struct ss_cost_term *t) {
-  const enum ss_cost_kind kind = charged_as(m, t->kind);
-  const struct ss_cost_piece *piece = ss_cost_piece_of(m, kind, t->size);
-  return place_of(m, kind, (uint32_t)(piece - m->piece[kind])) + (size_t)t->which;
-}
-
-/* What the observations cannot tell is supposed, and taken off their times. */
-static bool is_supposed(const struct problem *p, const struct ss_cost_term *t) {
-  return (t->kind == SS_COST_INTRA && !p->inside) || (t->kind == SS_COST_MEMORY && t->which == 0 && p->suppose_sum);
-}
-
-/* The times of every fold but `without`, or of that one alone; FOLDS: of all. Returns how many. */
-static struct ss_times design(struct problem *p, const struct ss_measured_cluster *m, size_t without, bool alone) {
-  struct ss_times t = {.costs = costs_of(m), .per = p->per, .seconds = p->seconds};
-  for (size_t i = 0; i < p->count; i++) {
-    if (without < FOLDS && (i % FOLDS == without) != alone) continue;
-    double *row = &p->per[t.count * t.costs];
-    memset(row, 0, t.costs * sizeof *row);
-    const struct ss_known_terms *known = &p->known[p->at[i]];
-    double supposed_seconds = 0;
-    for (uint32_t k = 0; k < known->count; k++) {
-      const struct ss_cost_term *term = &known->term[k];
-      if (charged_as(m, term->kind) == SS_COST_KINDS) continue;
-      if (!is_supposed(p, term)) row[column_of(m, term)] += term->weight;
-      else supposed_seconds += term->weight * ss_cost_piece_of(m, term->kind, term->size)->cost[term->which].value;
-    }
-    const double seconds = p->list[p->at[i]].seconds;
-    p->taken[t.count] = fmin(supposed_seconds, seconds / 2);
-    p->seconds[t.count] = seconds - p->taken[t.count];
-    t.count++;
-  }
-  return t;
-}
-
-static double distance(const struct problem *p, const struct ss_times *t, size_t i,
-                       const struct ss_robust_cost *cost) {
-  const double made = p->taken[i] + ss_times_predict(t, i, cost);
-  return fmin(made > 0 ? fabs(log((p->taken[i] + t->seconds[i]) / made)) : INFINITY, p->cap);
-}
-
-/* Mean distance of a fit to all; INFINITY: there is none. */
-static double score_of(struct problem *p, const struct ss_measured_cluster *m) {
-  struct ss_robust_cost cost[COSTS];
-  const struct ss_times t = design(p, m, FOLDS, false);
-  double sum = 0;
-  if (!ss_robust_try(&t, cost, NULL)) return INFINITY;
-  for (size_t i = 0; i < t.count; i++) sum += distance(p, &t, i, cost);
-  return fmax(sum / (double)t.count, RESOLUTION);
-}
-
-/* The same of observations that the fit has not seen, one by one; false: a fold has no fit. */
-static bool cross_validate(struct problem *p, const struct ss_measured_cluster *m, double *score) {
-  for (size_t fold = 0; fold < FOLDS; fold++) {
-    struct ss_robust_cost cost[COSTS];
-    const struct ss_times known = design(p, m, fold, false);
-    if (!ss_robust_try(&known, cost, NULL)) return false;
-    const struct ss_times left = design(p, m, fold, true);
-    for (size_t i = 0; i < left.count; i++) score[fold + i * FOLDS] = distance(p, &left, i, cost);
-  }
-  return true;
-}
-
-static bool by_distance(struct problem *p, const struct ss_measured_cluster *m) {
-  struct ss_robust_cost cost[COSTS];
-  p->cap = INFINITY;
-  const struct ss_times t = design(p, m, FOLDS, false);
-  if (!ss_robust_try(&t, cost, NULL)) return false;
-  double *sorted = p->score[0];
-  for (size_t i = 0; i < t.count; i++) sorted[i] = distance(p, &t, i, cost);
-  struct ss_residuals all;
-  for (size_t i = 0; i < t.count; i++) p->score[1][i] = 1;
-  if (!ss_residuals_of(sorted, p->score[1], t.count, &all)) return false;
-  p->cap = fmax(CAP * all.typical, RESOLUTION);
-  return true;
-}
-
-/* --- pieces ------------------------------------------------------------------------------------------------ */
-
-static int by_size(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-/* Whether the term is of messages, or a memory, of that kind, and not of cards alone. */
-static bool is_of(const struct ss_measured_cluster *m, const struct ss_cost_term *t, enum ss_cost_kind kind) {
-  return charged_as(m, t->kind) == kind && t->size < UINT64_MAX;
-}
-
-/* The sizes that a kind has, ascending, each once. */
-static size_t sizes_of(const struct problem *p, const struct ss_measured_cluster *m, enum ss_cost_kind kind) {
-  size_t count = 0, kept = 0;
-  for (size_t i = 0; i < p->count; i++) {
-    const struct ss_known_terms *known = &p->known[p->at[i]];
-    for (uint32_t k = 0; k < known->count; k++)
-      if (is_of(m, &known->term[k], kind)) p->sizes[count++] = known->term[k].size;
-  }
-  qsort(p->sizes, count, sizeof *p->sizes, by_size);
-  for (size_t i = 0; i < count; i++)
-    if (i == 0 || p->sizes[i] > p->sizes[i - 1]) p->sizes[kept++] = p->sizes[i];
-  return kept;
-}
-
-/* A piece of `kind` ends after this size, if both that it makes are large enough. */
-static bool split(struct ss_measured_cluster *m, enum ss_cost_kind kind, const uint64_t *sizes, size_t count,
-                  uint64_t after) {
-  uint32_t at = 0;
-  while (m->piece[kind][at].up_to < after) at++;
-  const uint64_t low = at > 0 ? m->piece[kind][at - 1].up_to : 0, high = m->piece[kind][at].up_to;
-  size_t below = 0, above = 0;
-  for (size_t i = 0; i < count; i++) {
-    below += (at == 0 || sizes[i] > low) && sizes[i] <= after;
-    above += sizes[i] > after && sizes[i] <= high;
-  }
-  if (below < SIZES || above < SIZES) return false;
-  memmove(&m->piece[kind][at + 1], &m->piece[kind][at], (m->pieces[kind] - at) * sizeof m->piece[kind][0]);
-  m->piece[kind][at].up_to = after;
-  m->pieces[kind]++;
-  return true;
-}
-
-static void try_piece(struct problem *p, const struct ss_measured_cluster *tried, struct ss_measured_cluster *best,
-                      double *score) {
-  const double mine = score_of(p, tried);
-  if (mine >= *score) return;
-  *score = mine;
-  *best = *tried;
-}
-
-/* The one more boundary, or kind of its own, that helps most; false: there is none to try. */
-static bool add_best(struct problem *p, struct ss_measured_cluster *m) {
-  static const uint32_t most[SS_COST_KINDS] = {SS_COST_PIECES, SS_COST_PIECES, SS_COST_PIECES, 2, 1};
-  struct ss_measured_cluster best = {0}, tried;
-  double score = INFINITY;
-  for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++) {
-    if (kind == SS_COST_INTRA && !p->inside) continue;
-    if (kind == SS_COST_EXCHANGE && m->pieces[kind] == 0) {
-      tried = *m;
-      tried.pieces[kind] = 1;
-      tried.piece[kind][0].up_to = UINT64_MAX;
-      if (sizes_of(p, &tried, kind) >= SIZES) try_piece(p, &tried, &best, &score);
-      continue;
-    }
-    if (m->pieces[kind] == 0 || m->pieces[kind] >= most[kind]) continue;
-    const size_t sizes = sizes_of(p, m, kind), step = 1 + sizes / CHOICES;
-    for (size_t i = 0; i + 1 < sizes; i += step) {
-      tried = *m;
-      if (split(&tried, kind, p->sizes, sizes, p->sizes[i])) try_piece(p, &tried, &best, &score);
-    }
-  }
-  if (score == INFINITY) return false;
-  *m = best;
-  return true;
-}
-
-/* Whether scores `a` are better than `b` by more than three standard errors of their difference: many boundaries are
- * tried, of which some look better by chance. */
-static bool better(const double *a, const double *b, size_t count) {
-  double sum = 0, squares = 0;
-  for (size_t i = 0; i < count; i++) sum += b[i] - a[i];
-  const double mean = sum / (double)count;
-  for (size_t i = 0; i < count; i++) squares += (b[i] - a[i] - mean) * (b[i] - a[i] - mean);
-  return mean > 3 * sqrt(squares / (double)count / (double)(count > 1 ? count - 1 : 1));
-}
-
-/* Adds pieces to m while those that were not seen are told better for it. */
-static void find_pieces(struct problem *p, struct ss_measured_cluster *m) {
-  struct ss_measured_cluster grown = *m;
-  double *held = p->score[0], *mine = p->score[1];
-  if (!by_distance(p, m) || !cross_validate(p, m, held)) return;
-  grown.pieces[SS_COST_EXCHANGE] = 0;
-  if (m->pieces[SS_COST_EXCHANGE] > 0 && cross_validate(p, &grown, mine) && !better(held, mine, p->count)) {
-    *m = grown;
-    memcpy(held, mine, p->count * sizeof *held);
-  }
-  grown = *m;
-  for (int move = 0; move < MOVES && add_best(p, &grown); move++) {
-    if (!cross_validate(p, &grown, mine) || !better(mine, held, p->count)) continue;
-    *m = grown;
-    memcpy(held, mine, p->count * sizeof *held);
-  }
 }
 
 /* --- costs ------------------------------------------------------------------------------------------------- */
@@ -308,32 +87,33 @@ static void suppose_inside(struct ss_measured_cluster *m) {
   cost[1] = (struct ss_fitted_cost){.value = least / 4 / m->nics};
 }
 
-static bool fit_costs(struct problem *p, struct ss_measured_cluster *m, double *weight, struct ss_error *error) {
-  struct ss_robust_cost cost[COSTS];
-  const struct ss_times t = design(p, m, FOLDS, false);
+static bool fit_costs(struct ss_fit_problem *p, struct ss_measured_cluster *m, double *weight,
+                      struct ss_error *error) {
+  struct ss_robust_cost cost[SS_FIT_COSTS];
+  const struct ss_times t = ss_fit_design(p, m);
   if (!ss_robust_fit(&t, cost, weight, error)) return false;
   for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++)
     for (uint32_t i = 0; i < m->pieces[kind]; i++)
       for (size_t which = 0; which < 2; which++) {
-        const struct ss_robust_cost *c = &cost[place_of(m, kind, i) + which];
+        const struct ss_robust_cost *c = &cost[ss_fit_place(m, kind, i) + which];
         const bool known = !c->absent && !c->held && c->error <= c->value / 2;
         m->piece[kind][i].cost[which] = (struct ss_fitted_cost){c->value, c->error, known};
       }
   for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++) complete(m, kind);
   for (uint32_t i = 0; p->suppose_sum && i < m->pieces[SS_COST_MEMORY]; i++)
-    m->piece[SS_COST_MEMORY][i].cost[0] = (struct ss_fitted_cost){.value = SUM};
+    m->piece[SS_COST_MEMORY][i].cost[0] = (struct ss_fitted_cost){.value = SS_SUPPOSED_SUM};
   if (m->pieces[SS_COST_INTRA] > 0 && !p->inside) suppose_inside(m);
   return true;
 }
 
 /* Plays and fits until nothing is new. */
-static bool settle(struct problem *p, struct ss_measured_cluster *m, bool find, double *weight,
+static bool settle(struct ss_fit_problem *p, struct ss_measured_cluster *m, bool find, double *weight,
                    struct ss_error *error) {
   size_t changed = 1;
   for (int round = 0; round < (find ? ROUNDS : 2) && (round == 0 || changed > 0); round++) {
     if (!play_all(p, m, &changed, error)) return false;
     if (round > 0 && changed == 0) return true;
-    if (find && round < 2) find_pieces(p, m);
+    if (find && round < 2) ss_fit_find_pieces(p, m);
     if (!fit_costs(p, m, weight, error)) return false;
   }
   return true;
@@ -342,7 +122,7 @@ static bool settle(struct problem *p, struct ss_measured_cluster *m, bool find, 
 /* --- beginning --------------------------------------------------------------------------------------------- */
 
 /* The fastest bytes that any observation shows, into and out of a node. */
-static double fastest(const struct problem *p) {
+static double fastest(const struct ss_fit_problem *p) {
   double rate = 1;
   for (size_t i = 0; i < p->count; i++)
     rate = fmax(rate, (double)p->list[p->at[i]].bytes / p->list[p->at[i]].seconds);
@@ -359,7 +139,8 @@ static bool exchanges(const struct ss_observation *o) {
 }
 
 /* A first guess, in which every cost makes a difference where it can. */
-static struct ss_measured_cluster begin(const struct problem *p, const struct ss_cluster_fit_options *options) {
+static struct ss_measured_cluster begin(const struct ss_fit_problem *p,
+                                        const struct ss_cluster_fit_options *options) {
   struct ss_measured_cluster m = {.window = options->window > 0 ? options->window : 1,
                                   .gpus_per_node = options->gpus_per_node,
                                   .nics = options->nics > 0 ? options->nics : 1};
@@ -379,14 +160,14 @@ static struct ss_measured_cluster begin(const struct problem *p, const struct ss
   /* Not faster than a share of the card, or exchanges that are slower would make no difference. */
   if (sharing > 0) begin_piece(&m, SS_COST_EXCHANGE, 5e-6, 1.01 * beta * fmax(1, (double)sharing / m.nics));
   if (intra) begin_piece(&m, SS_COST_INTRA, 3e-6, beta / (inter ? 4 * m.nics : 1));
-  if (mpi) begin_piece(&m, SS_COST_MEMORY, SUM, SUM);
+  if (mpi) begin_piece(&m, SS_COST_MEMORY, SS_SUPPOSED_SUM, SS_SUPPOSED_SUM);
   if (stream) begin_piece(&m, SS_COST_STREAM, 1e-6, 0);
   if (m.nics > m.gpus_per_node) m.nics = m.gpus_per_node;
   return m;
 }
 
 /* Kinds on which no time depends are taken away. */
-static void drop_unseen(const struct problem *p, struct ss_measured_cluster *m) {
+static void drop_unseen(const struct ss_fit_problem *p, struct ss_measured_cluster *m) {
   bool seen[SS_COST_KINDS] = {false};
   for (size_t i = 0; i < p->count; i++)
     for (uint32_t k = 0; k < p->known[p->at[i]].count; k++) seen[p->known[p->at[i]].term[k].kind] = true;
@@ -396,14 +177,14 @@ static void drop_unseen(const struct problem *p, struct ss_measured_cluster *m) 
 
 /* --- cards and windows -------------------------------------------------------------------------------------- */
 
-static double criterion(struct problem *p, struct ss_measured_cluster m, struct ss_error *error) {
+static double criterion(struct ss_fit_problem *p, struct ss_measured_cluster m, struct ss_error *error) {
   SS_AUTO_FREE double *weight = ss_alloc(p->count, sizeof *weight);
   if (!weight || !settle(p, &m, false, weight, error)) return INFINITY;
-  return 2 * (double)p->count * log(score_of(p, &m));
+  return 2 * (double)p->count * log(ss_fit_score(p, &m));
 }
 
 /* Whether runs could tell: they used different numbers of a node's GPUs between nodes. */
-static bool tells_cards(const struct problem *p) {
+static bool tells_cards(const struct ss_fit_problem *p) {
   uint32_t seen = 0;
   for (size_t i = 0; i < p->count; i++) {
     const struct ss_observation *o = &p->list[p->at[i]];
@@ -414,14 +195,14 @@ static bool tells_cards(const struct problem *p) {
   return false;
 }
 
-static bool tells_window(const struct problem *p) {
+static bool tells_window(const struct ss_fit_problem *p) {
   for (size_t i = 0; i < p->count; i++)
     if (strcmp(p->list[p->at[i]].algorithm->name, "linear") == 0) return true;
   return false;
 }
 
 /* Tries values of one of m's numbers; keeps another than the first only when it is much more likely. */
-static void choose(struct problem *p, struct ss_measured_cluster *m, uint32_t *number, const uint32_t *values,
+static void choose(struct ss_fit_problem *p, struct ss_measured_cluster *m, uint32_t *number, const uint32_t *values,
                    size_t count, struct ss_error *error) {
   double best = INFINITY;
   uint32_t chosen = *number;
@@ -437,7 +218,7 @@ static void choose(struct problem *p, struct ss_measured_cluster *m, uint32_t *n
   *number = chosen;
 }
 
-static void choose_cards(struct problem *p, struct ss_measured_cluster *m, struct ss_error *error) {
+static void choose_cards(struct ss_fit_problem *p, struct ss_measured_cluster *m, struct ss_error *error) {
   uint32_t values[32];
   size_t count = 0;
   for (uint32_t n = 1; n <= m->gpus_per_node && count < 32; n++)
@@ -447,11 +228,11 @@ static void choose_cards(struct problem *p, struct ss_measured_cluster *m, struc
 
 /* --- all of it ----------------------------------------------------------------------------------------------- */
 
-static bool open_problem(struct problem *p, const struct ss_observation *list, size_t count,
+static bool open_problem(struct ss_fit_problem *p, const struct ss_observation *list, size_t count,
                          struct ss_known_terms *known) {
-  *p = (struct problem){.list = list, .known = known, .cap = 1};
+  *p = (struct ss_fit_problem){.list = list, .known = known, .cap = 1};
   p->at = ss_alloc(count, sizeof *p->at);
-  p->per = ss_alloc(count, COSTS * sizeof *p->per);
+  p->per = ss_alloc(count, SS_FIT_COSTS * sizeof *p->per);
   p->seconds = ss_alloc(count, sizeof *p->seconds);
   p->taken = ss_alloc(count, sizeof *p->taken);
   p->score[0] = ss_alloc(count, sizeof **p->score);
@@ -460,7 +241,7 @@ static bool open_problem(struct problem *p, const struct ss_observation *list, s
   return p->at && p->per && p->seconds && p->taken && p->score[0] && p->score[1] && p->sizes;
 }
 
-static void close_problem(struct problem *p) {
+static void close_problem(struct ss_fit_problem *p) {
   free(p->at);
   free(p->per);
   free(p->seconds);
@@ -470,7 +251,7 @@ static void close_problem(struct problem *p) {
   free(p->sizes);
 }
 
-static bool predict_all(const struct problem *p, struct ss_cluster_fit *out, struct ss_error *error) {
+static bool predict_all(const struct ss_fit_problem *p, struct ss_cluster_fit *out, struct ss_error *error) {
   for (size_t i = 0; i < p->count; i++) {
     const struct ss_observation *o = &p->list[p->at[i]];
     if (!ss_observation_predict(&out->cluster, o, &out->predicted[i], error)) return false;
@@ -481,13 +262,13 @@ static bool predict_all(const struct problem *p, struct ss_cluster_fit *out, str
 }
 
 /* The largest size of the kind in an observation; false: it has none. */
-static bool largest_of(const struct problem *p, const struct ss_measured_cluster *m, size_t i, enum ss_cost_kind kind,
-                       uint64_t *out) {
+static bool largest_of(const struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t i,
+                       enum ss_cost_kind kind, uint64_t *out) {
   const struct ss_known_terms *known = &p->known[p->at[i]];
   bool has = false;
   *out = 0;
   for (uint32_t k = 0; k < known->count; k++) {
-    if (!is_of(m, &known->term[k], kind)) continue;
+    if (!ss_fit_is_of(m, &known->term[k], kind)) continue;
     has = true;
     *out = known->term[k].size > *out ? known->term[k].size : *out;
   }
@@ -495,7 +276,8 @@ static bool largest_of(const struct problem *p, const struct ss_measured_cluster
 }
 
 /* Of the observations whose largest message of the kind, or whose vector, the piece covers. */
-static bool judge_piece(struct problem *p, struct ss_cluster_fit *out, enum ss_cost_kind kind, uint32_t piece) {
+static bool judge_piece(struct ss_fit_problem *p, struct ss_cluster_fit *out, enum ss_cost_kind kind,
+                        uint32_t piece) {
   const struct ss_measured_cluster *m = &out->cluster;
   struct ss_piece_quality *q = &out->quality[kind][piece];
   size_t count = 0;
@@ -511,14 +293,14 @@ static bool judge_piece(struct problem *p, struct ss_cluster_fit *out, enum ss_c
   return ss_residuals_of(p->score[0], p->score[1], count, &q->residuals);
 }
 
-static bool judge_pieces(struct problem *p, struct ss_cluster_fit *out, struct ss_error *error) {
+static bool judge_pieces(struct ss_fit_problem *p, struct ss_cluster_fit *out, struct ss_error *error) {
   for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++)
     for (uint32_t k = 0; k < out->cluster.pieces[kind]; k++)
       if (!judge_piece(p, out, kind, k)) return ss_fail_memory(error, "fitting times");
   return true;
 }
 
-static bool enough(const struct problem *p, struct ss_error *error) {
+static bool enough(const struct ss_fit_problem *p, struct ss_error *error) {
   size_t sizes = 0;
   for (size_t i = 0; i < p->count; i++) {
     size_t before = 0;
@@ -530,7 +312,7 @@ static bool enough(const struct problem *p, struct ss_error *error) {
 }
 
 /* The rate of what is largest must be known, or the cluster is worth nothing. */
-static bool grows(const struct problem *p, const struct ss_measured_cluster *m, struct ss_error *error) {
+static bool grows(const struct ss_fit_problem *p, const struct ss_measured_cluster *m, struct ss_error *error) {
   uint64_t low = UINT64_MAX, high = 0;
   const struct ss_fitted_cost *beta = NULL;
   for (int kind = SS_COST_INTRA; kind >= 0; kind--) {
@@ -553,24 +335,24 @@ static bool grows(const struct problem *p, const struct ss_measured_cluster *m, 
 }
 
 /* Sums are supposed, unless what is not seen is told better when they are fitted. */
-static bool weigh_sums(struct problem *p, struct ss_measured_cluster *m, struct ss_cluster_fit *out,
+static bool weigh_sums(struct ss_fit_problem *p, struct ss_measured_cluster *m, struct ss_cluster_fit *out,
                        struct ss_error *error) {
   struct ss_measured_cluster fitted = *m;
   SS_AUTO_FREE double *supposed = ss_alloc(p->count, sizeof *supposed),
                       *free_ones = ss_alloc(p->count, sizeof *free_ones);
   if (!supposed || !free_ones) return ss_fail_memory(error, "fitting times");
-  const bool ok = settle(p, &fitted, true, out->weight, error) && cross_validate(p, &fitted, free_ones) &&
+  const bool ok = settle(p, &fitted, true, out->weight, error) && ss_fit_cross_validate(p, &fitted, free_ones) &&
                   grows(p, &fitted, NULL);
   p->suppose_sum = true;
   if (!settle(p, m, true, out->weight, error)) return false;
-  out->sum_supposed = !(ok && cross_validate(p, m, supposed) && better(free_ones, supposed, p->count));
+  out->sum_supposed = !(ok && ss_fit_cross_validate(p, m, supposed) && ss_fit_better(free_ones, supposed, p->count));
   if (out->sum_supposed) return true;
   p->suppose_sum = false;
   *m = fitted;
   return settle(p, m, false, out->weight, error);
 }
 
-static bool solve(struct problem *p, const struct ss_cluster_fit_options *options, struct ss_cluster_fit *out,
+static bool solve(struct ss_fit_problem *p, const struct ss_cluster_fit_options *options, struct ss_cluster_fit *out,
                   struct ss_error *error) {
   struct ss_measured_cluster *m = &out->cluster;
   size_t changed;
@@ -588,7 +370,7 @@ static bool solve(struct problem *p, const struct ss_cluster_fit_options *option
 
 bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
                     const struct ss_cluster_fit_part *part, struct ss_cluster_fit *out, struct ss_error *error) {
-  struct problem p;
+  struct ss_fit_problem p;
   struct ss_known_terms *own = part ? NULL : ss_alloc_zero(count, sizeof *own);
   *out = (struct ss_cluster_fit){0};
   bool ok = open_problem(&p, list, count, part ? part->known : own) && (part || own);

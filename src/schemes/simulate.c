@@ -183,7 +183,8 @@ static void take_tallies(struct ss_engine *engine, struct ss_outcome *out) {
 static bool check_tallies(const struct ss_outcome *out, uint32_t count, struct ss_error *error) {
   for (uint32_t i = 0; i < (out->tallies ? count : 1); i++) {
     const struct ss_tally *t = out->tallies ? &out->tallies[i] : &out->tally;
-    if (!ss_seconds_check(t->time, error) || !ss_seconds_check(t->kernel, error) || !ss_seconds_check(t->bound, error))
+    if (!ss_seconds_check(t->time, error) || !ss_seconds_check(t->kernel, error) ||
+        !ss_seconds_check(t->bound, error))
       return false;
   }
   return true;

@@ -71,10 +71,10 @@ struct ss_study_source {
 
   bool plan;  /* without named schemes all of ss_candidates are played, and only those that the next two admit */
   bool lossy; /* schemes that do not end with the exact sum */
-  bool model_parallel;            /* schemes that need the table cut over ranks */
-  const struct ss_costs *costs;   /* outlive the study; NULL: it opens all of models/costs */
-  const struct ss_study *like;    /* of the same file or base: its traces are taken, not opened again, and so are those
-                                     of its own `like`; they outlive the study. NULL: none */
+  bool model_parallel;          /* schemes that need the table cut over ranks */
+  const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */
+  const struct ss_study *like;  /* of the same file or base: its traces are taken, not opened again, and so are those
+                                   of its own `like`; they outlive the study. NULL: none */
   const struct ss_notice *notice; /* told warnings: of clusters while the study is opened, of hours of work
                                      before it begins; NULL: nobody */
 };

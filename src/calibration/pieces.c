@@ -1,0 +1,210 @@
+#include "calibration/problem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A piece has at least SIZES sizes; at most CHOICES boundaries are tried at a time. */
+enum { FOLDS = 5, MOVES = 8, SIZES = 4, CHOICES = 24 };
+static const double CAP = 4, RESOLUTION = 1e-4;
+
+/* --- designs -------------------------------------------------------------------------------------------------- */
+
+enum ss_cost_kind ss_fit_charged_as(const struct ss_measured_cluster *m, enum ss_cost_kind kind) {
+  if (m->pieces[kind] > 0) return kind;
+  return kind <= SS_COST_INTRA ? SS_COST_INTER : SS_COST_KINDS;
+}
+
+static size_t costs_of(const struct ss_measured_cluster *m) {
+  size_t pieces = 0;
+  for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++) pieces += m->pieces[kind];
+  return 2 * pieces;
+}
+
+size_t ss_fit_place(const struct ss_measured_cluster *m, enum ss_cost_kind kind, uint32_t piece) {
+  size_t before = 0;
+  for (enum ss_cost_kind k = 0; k < kind; k++) before += m->pieces[k];
+  return 2 * (before + piece);
+}
+
+static size_t column_of(const struct ss_measured_cluster *m, const struct ss_cost_term *t) {
+  const enum ss_cost_kind kind = ss_fit_charged_as(m, t->kind);
+  const struct ss_cost_piece *piece = ss_cost_piece_of(m, kind, t->size);
+  return ss_fit_place(m, kind, (uint32_t)(piece - m->piece[kind])) + (size_t)t->which;
+}
+
+/* What the observations cannot tell is supposed, and taken off their times. */
+static bool is_supposed(const struct ss_fit_problem *p, const struct ss_cost_term *t) {
+  return (t->kind == SS_COST_INTRA && !p->inside) || (t->kind == SS_COST_MEMORY && t->which == 0 && p->suppose_sum);
+}
+
+/* The times of every fold but `without`, or of that one alone; FOLDS: of all. Returns how many. */
+static struct ss_times design(struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t without,
+                              bool alone) {
+  struct ss_times t = {.costs = costs_of(m), .per = p->per, .seconds = p->seconds};
+  for (size_t i = 0; i < p->count; i++) {
+    if (without < FOLDS && (i % FOLDS == without) != alone) continue;
+    double *row = &p->per[t.count * t.costs];
+    memset(row, 0, t.costs * sizeof *row);
+    const struct ss_known_terms *known = &p->known[p->at[i]];
+    double supposed_seconds = 0;
+    for (uint32_t k = 0; k < known->count; k++) {
+      const struct ss_cost_term *term = &known->term[k];
+      if (ss_fit_charged_as(m, term->kind) == SS_COST_KINDS) continue;
+      if (!is_supposed(p, term)) row[column_of(m, term)] += term->weight;
+      else supposed_seconds += term->weight * ss_cost_piece_of(m, term->kind, term->size)->cost[term->which].value;
+    }
+    const double seconds = p->list[p->at[i]].seconds;
+    p->taken[t.count] = fmin(supposed_seconds, seconds / 2);
+    p->seconds[t.count] = seconds - p->taken[t.count];
+    t.count++;
+  }
+  return t;
+}
+
+struct ss_times ss_fit_design(struct ss_fit_problem *p, const struct ss_measured_cluster *m) {
+  return design(p, m, FOLDS, false);
+}
+
+static double distance(const struct ss_fit_problem *p, const struct ss_times *t, size_t i,
+                       const struct ss_robust_cost *cost) {
+  const double made = p->taken[i] + ss_times_predict(t, i, cost);
+  return fmin(made > 0 ? fabs(log((p->taken[i] + t->seconds[i]) / made)) : INFINITY, p->cap);
+}
+
+double ss_fit_score(struct ss_fit_problem *p, const struct ss_measured_cluster *m) {
+  struct ss_robust_cost cost[SS_FIT_COSTS];
+  const struct ss_times t = design(p, m, FOLDS, false);
+  double sum = 0;
+  if (!ss_robust_try(&t, cost, NULL)) return INFINITY;
+  for (size_t i = 0; i < t.count; i++) sum += distance(p, &t, i, cost);
+  return fmax(sum / (double)t.count, RESOLUTION);
+}
+
+bool ss_fit_cross_validate(struct ss_fit_problem *p, const struct ss_measured_cluster *m, double *score) {
+  for (size_t fold = 0; fold < FOLDS; fold++) {
+    struct ss_robust_cost cost[SS_FIT_COSTS];
+    const struct ss_times known = design(p, m, fold, false);
+    if (!ss_robust_try(&known, cost, NULL)) return false;
+    const struct ss_times left = design(p, m, fold, true);
+    for (size_t i = 0; i < left.count; i++) score[fold + i * FOLDS] = distance(p, &left, i, cost);
+  }
+  return true;
+}
+
+static bool by_distance(struct ss_fit_problem *p, const struct ss_measured_cluster *m) {
+  struct ss_robust_cost cost[SS_FIT_COSTS];
+  p->cap = INFINITY;
+  const struct ss_times t = design(p, m, FOLDS, false);
+  if (!ss_robust_try(&t, cost, NULL)) return false;
+  double *sorted = p->score[0];
+  for (size_t i = 0; i < t.count; i++) sorted[i] = distance(p, &t, i, cost);
+  struct ss_residuals all;
+  for (size_t i = 0; i < t.count; i++) p->score[1][i] = 1;
+  if (!ss_residuals_of(sorted, p->score[1], t.count, &all)) return false;
+  p->cap = fmax(CAP * all.typical, RESOLUTION);
+  return true;
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------ */
+
+static int by_size(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+bool ss_fit_is_of(const struct ss_measured_cluster *m, const struct ss_cost_term *t, enum ss_cost_kind kind) {
+  return ss_fit_charged_as(m, t->kind) == kind && t->size < UINT64_MAX;
+}
+
+/* The sizes that a kind has, ascending, each once. */
+static size_t sizes_of(const struct ss_fit_problem *p, const struct ss_measured_cluster *m, enum ss_cost_kind kind) {
+  size_t count = 0, kept = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    const struct ss_known_terms *known = &p->known[p->at[i]];
+    for (uint32_t k = 0; k < known->count; k++)
+      if (ss_fit_is_of(m, &known->term[k], kind)) p->sizes[count++] = known->term[k].size;
+  }
+  qsort(p->sizes, count, sizeof *p->sizes, by_size);
+  for (size_t i = 0; i < count; i++)
+    if (i == 0 || p->sizes[i] > p->sizes[i - 1]) p->sizes[kept++] = p->sizes[i];
+  return kept;
+}
+
+/* A piece of `kind` ends after this size, if both that it makes are large enough. */
+static bool split(struct ss_measured_cluster *m, enum ss_cost_kind kind, const uint64_t *sizes, size_t count,
+                  uint64_t after) {
+  uint32_t at = 0;
+  while (m->piece[kind][at].up_to < after) at++;
+  const uint64_t low = at > 0 ? m->piece[kind][at - 1].up_to : 0, high = m->piece[kind][at].up_to;
+  size_t below = 0, above = 0;
+  for (size_t i = 0; i < count; i++) {
+    below += (at == 0 || sizes[i] > low) && sizes[i] <= after;
+    above += sizes[i] > after && sizes[i] <= high;
+  }
+  if (below < SIZES || above < SIZES) return false;
+  memmove(&m->piece[kind][at + 1], &m->piece[kind][at], (m->pieces[kind] - at) * sizeof m->piece[kind][0]);
+  m->piece[kind][at].up_to = after;
+  m->pieces[kind]++;
+  return true;
+}
+
+static void try_piece(struct ss_fit_problem *p, const struct ss_measured_cluster *tried,
+                      struct ss_measured_cluster *best, double *score) {
+  const double mine = ss_fit_score(p, tried);
+  if (mine >= *score) return;
+  *score = mine;
+  *best = *tried;
+}
+
+/* The one more boundary, or kind of its own, that helps most; false: there is none to try. */
+static bool add_best(struct ss_fit_problem *p, struct ss_measured_cluster *m) {
+  static const uint32_t most[SS_COST_KINDS] = {SS_COST_PIECES, SS_COST_PIECES, SS_COST_PIECES, 2, 1};
+  struct ss_measured_cluster best = {0}, tried;
+  double score = INFINITY;
+  for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++) {
+    if (kind == SS_COST_INTRA && !p->inside) continue;
+    if (kind == SS_COST_EXCHANGE && m->pieces[kind] == 0) {
+      tried = *m;
+      tried.pieces[kind] = 1;
+      tried.piece[kind][0].up_to = UINT64_MAX;
+      if (sizes_of(p, &tried, kind) >= SIZES) try_piece(p, &tried, &best, &score);
+      continue;
+    }
+    if (m->pieces[kind] == 0 || m->pieces[kind] >= most[kind]) continue;
+    const size_t sizes = sizes_of(p, m, kind), step = 1 + sizes / CHOICES;
+    for (size_t i = 0; i + 1 < sizes; i += step) {
+      tried = *m;
+      if (split(&tried, kind, p->sizes, sizes, p->sizes[i])) try_piece(p, &tried, &best, &score);
+    }
+  }
+  if (score == INFINITY) return false;
+  *m = best;
+  return true;
+}
+
+bool ss_fit_better(const double *a, const double *b, size_t count) {
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < count; i++) sum += b[i] - a[i];
+  const double mean = sum / (double)count;
+  for (size_t i = 0; i < count; i++) squares += (b[i] - a[i] - mean) * (b[i] - a[i] - mean);
+  return mean > 3 * sqrt(squares / (double)count / (double)(count > 1 ? count - 1 : 1));
+}
+
+void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m) {
+  struct ss_measured_cluster grown = *m;
+  double *held = p->score[0], *mine = p->score[1];
+  if (!by_distance(p, m) || !ss_fit_cross_validate(p, m, held)) return;
+  grown.pieces[SS_COST_EXCHANGE] = 0;
+  if (m->pieces[SS_COST_EXCHANGE] > 0 && ss_fit_cross_validate(p, &grown, mine) &&
+      !ss_fit_better(held, mine, p->count)) {
+    *m = grown;
+    memcpy(held, mine, p->count * sizeof *held);
+  }
+  grown = *m;
+  for (int move = 0; move < MOVES && add_best(p, &grown); move++) {
+    if (!ss_fit_cross_validate(p, &grown, mine) || !ss_fit_better(mine, held, p->count)) continue;
+    *m = grown;
+    memcpy(held, mine, p->count * sizeof *held);
+  }
+}

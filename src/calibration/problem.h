@@ -1,0 +1,48 @@
+/* What a fit works on: observations, how their times grow with costs, and which sizes have costs of their own. Within
+ * this room: fit.c fits costs to it, pieces.c makes designs of it and finds the pieces. */
+#ifndef SS_CALIBRATION_PROBLEM_H
+#define SS_CALIBRATION_PROBLEM_H
+
+#include "calibration/fit.h"
+
+enum { SS_FIT_COSTS = SS_COST_KINDS * SS_COST_PIECES * 2 };
+/* s a byte that a core adds: what is supposed where nothing tells it. */
+#define SS_SUPPOSED_SUM 1e-10
+
+struct ss_fit_problem {
+  const struct ss_observation *list;
+  struct ss_known_terms *known; /* of each in the list */
+  size_t *at;                   /* [count] places in the list of those that are fitted */
+  size_t count;
+  double *per;      /* [count * SS_FIT_COSTS] scratch: a design */
+  double *seconds;  /* [count] scratch: times that are left to fit, */
+  double *taken;    /* [count] and what was taken off them */
+  double *score[2]; /* [count] scratch: of two fits */
+  double cap;       /* no residual counts more */
+  bool suppose_sum; /* the observations do not tell sums from messages */
+  bool inside;      /* some runs stayed inside one node: what messages cost there can be told */
+  uint64_t *sizes;  /* [count * SS_COST_TERMS] scratch */
+};
+
+/* What a kind is charged as: messages of a kind without pieces cost what those between nodes do; SS_COST_KINDS:
+ * nothing is charged. */
+enum ss_cost_kind ss_fit_charged_as(const struct ss_measured_cluster *m, enum ss_cost_kind kind);
+/* Whether the term is of messages, or a memory, of that kind, and not of cards alone. */
+bool ss_fit_is_of(const struct ss_measured_cluster *m, const struct ss_cost_term *t, enum ss_cost_kind kind);
+/* Where the two costs of a kind's piece are among all. */
+size_t ss_fit_place(const struct ss_measured_cluster *m, enum ss_cost_kind kind, uint32_t piece);
+/* All times, as sums of costs; in the problem's scratch. */
+struct ss_times ss_fit_design(struct ss_fit_problem *p, const struct ss_measured_cluster *m);
+
+/* Mean distance of a fit to all; INFINITY: there is none. */
+double ss_fit_score(struct ss_fit_problem *p, const struct ss_measured_cluster *m);
+/* score[count]: the same of observations that the fit has not seen, one by one; false: a fold has no fit. */
+bool ss_fit_cross_validate(struct ss_fit_problem *p, const struct ss_measured_cluster *m,
+                           double *score) SS_MUST_CHECK;
+/* Whether scores `a` are better than `b` by more than three standard errors of their difference: many boundaries are
+ * tried, of which some look better by chance. */
+bool ss_fit_better(const double *a, const double *b, size_t count);
+/* Adds pieces to m while those that were not seen are told better for it. */
+void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m);
+
+#endif
