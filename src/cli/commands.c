@@ -32,11 +32,22 @@ static const struct ss_command calibrate = {
         (const struct ss_command *const[]){&ss_command_calibrate_network, &ss_command_calibrate_kernels, NULL}};
 
 const struct ss_command *const ss_commands[] = {
-    &ss_command_run,    &ss_command_plan, &ss_command_train,
-    &ss_command_learn,  &ss_command_cost, &ss_command_crossover,
-    &ss_command_check,  &trace,           &ss_command_exec,
-    &calibrate,         &ss_command_plot, &ss_command_report,
-    &ss_command_claims, &ss_command_list, NULL,
+    &ss_command_run,
+    &ss_command_plan,
+    &ss_command_train,
+    &ss_command_learn,
+    &ss_command_cost,
+    &ss_command_crossover,
+    &ss_command_collective,
+    &ss_command_check,
+    &trace,
+    &ss_command_exec,
+    &calibrate,
+    &ss_command_plot,
+    &ss_command_report,
+    &ss_command_claims,
+    &ss_command_list,
+    NULL,
 };
 
 const struct ss_command *ss_command_find(int argc, char **argv) {

@@ -23,7 +23,7 @@ struct ss_pattern_stage {
   uint32_t ranks, rings;
   uint32_t gpus_per_node;
   uint32_t chunks;
-  uint32_t *from, *to;           /* [2 * endpoints] of one round */
+  uint32_t *from, *to;           /* [4 * endpoints] of one round */
   uint32_t *order;               /* [ranks] scratch of rings */
   struct tree_place *tree;       /* [2 * ranks] in the one tree, then in the other */
   struct ss_computation *kernel; /* [endpoints] */
@@ -305,9 +305,8 @@ static uint32_t plant(struct ss_pattern_stage *s) {
 }
 
 /* Step t of the pipeline: a rank of depth d sends chunk t - (height - d) up, and gets chunk t - height - d + 1 back.
- * Lists the messages of one direction; returns how many. */
-static uint32_t list_trees(struct ss_pattern_stage *s, uint32_t height, uint32_t step, bool down) {
-  uint32_t count = 0;
+ * Adds the messages of one direction to the `count` that are listed; returns how many are. */
+static uint32_t list_trees(struct ss_pattern_stage *s, uint32_t height, uint32_t step, bool down, uint32_t count) {
   for (uint32_t i = 0; i < 2 * s->ranks; i++) {
     const struct tree_place *place = &s->tree[i];
     const uint32_t begins = down ? height + place->depth - 1 : height - place->depth;
@@ -322,12 +321,10 @@ static uint32_t list_trees(struct ss_pattern_stage *s, uint32_t height, uint32_t
 static bool allreduce_trees(struct ss_pattern_stage *s, struct ss_error *error) {
   const uint32_t height = plant(s);
   const uint64_t each = share(share(s->call->bytes, 2), s->chunks);
-  for (uint32_t step = 0; step + 1 < 2 * height + s->chunks; step++)
-    for (int down = 0; down < 2; down++) {
-      const uint32_t count = list_trees(s, height, step, down);
-      if (count > 0 && !listed(s, count, each, error)) return false;
-      if (count > 0 && !down && !add(s, each, error)) return false;
-    }
+  for (uint32_t step = 0; step + 1 < 2 * height + s->chunks; step++) {
+    const uint32_t up = list_trees(s, height, step, false, 0), all = list_trees(s, height, step, true, up);
+    if ((all > 0 && !listed(s, all, each, error)) || (up > 0 && !add(s, each, error))) return false;
+  }
   return true;
 }
 
@@ -403,8 +400,8 @@ static bool open_stage(struct ss_pattern_stage *s, const struct ss_pattern_call 
                                  .rings = rings,
                                  .gpus_per_node = gpus_per_node,
                                  .chunks = call->chunks > 0 ? call->chunks : 1};
-  s->from = ss_alloc((size_t)endpoints_of(s) * 2, sizeof *s->from);
-  s->to = ss_alloc((size_t)endpoints_of(s) * 2, sizeof *s->to);
+  s->from = ss_alloc((size_t)endpoints_of(s) * 4, sizeof *s->from);
+  s->to = ss_alloc((size_t)endpoints_of(s) * 4, sizeof *s->to);
   s->order = ss_alloc(s->ranks, sizeof *s->order);
   s->tree = ss_alloc((size_t)s->ranks * 2, sizeof *s->tree);
   s->kernel = ss_alloc(endpoints_of(s), sizeof *s->kernel);

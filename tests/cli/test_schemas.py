@@ -272,6 +272,13 @@ def calibrate_writes_a_cluster(folder):
 
 
 @test
+def collective_prints_what_it_says(folder):
+    document = output("collective", "alltoall", "--sizes", "1KiB:4KiB")
+    fits("collective", document, "collective alltoall")
+    misfits("collective", changed(document, ["times", 0, "time_s"], 0), "no time")
+
+
+@test
 def measured_devices_alike(folder):
     """The form of `calibrate kernels`: program and schema are of one mind."""
     line = {"t0": "4us", "per_byte": 1e-9, "valid": [1, "1MB"], "samples": 9, "outliers": 0, "residual_median": 0, "residual_max": 0}

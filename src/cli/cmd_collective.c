@@ -1,0 +1,202 @@
+/* How long collectives take on a cluster, by the algorithms that libraries have. */
+#include "base/file.h"
+#include "base/suggest.h"
+#include "cli/command.h"
+#include "report/table.h"
+#include "sim/patterns.h"
+
+#include "cli/forms.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+  struct ss_call call;
+  const char *name, *algorithm;
+  uint32_t ranks, rings, chunks;
+  double least, most; /* B */
+};
+
+enum { ALGORITHMS_MAX = 16, SIZES_MAX = 64 };
+
+/* What was asked, and the times. */
+struct answer {
+  const struct arguments *a;
+  const struct ss_cluster *cluster;
+  const struct ss_algorithm *algorithm[ALGORITHMS_MAX];
+  size_t algorithms, sizes;
+  uint64_t bytes[SIZES_MAX];
+  double seconds[SIZES_MAX][ALGORITHMS_MAX];
+};
+
+/* --- what was asked ----------------------------------------------------------------------------------------- */
+
+static bool read_sizes(void *arguments, const char *value, struct ss_error *error) {
+  struct arguments *a = arguments;
+  char before[64];
+  const char *colon = strchr(value, ':');
+  (void)snprintf(before, sizeof before, "%.*s", colon ? (int)(colon - value) : 63, value);
+  if (!ss_units_parse(before, SS_BYTES, &a->least, error)) return ss_fail_prefix(error, "--sizes");
+  a->most = a->least;
+  if (colon && !ss_units_parse(colon + 1, SS_BYTES, &a->most, error)) return ss_fail_prefix(error, "--sizes");
+  return (a->least >= 1 && a->least <= a->most && a->most <= 0x1p50) ||
+         ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is no range from 1 B to 1 PiB (say 1KiB:1GiB)", value);
+}
+
+static bool choose(struct answer *out, struct ss_error *error) {
+  const struct arguments *a = out->a;
+  size_t count;
+  const struct ss_algorithm *all = ss_algorithms(&count);
+  if (!a->name)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "say which collective: allreduce, allgather, reduce_scatter, alltoall, "
+                   "sendrecv or ping_pong");
+  const enum ss_collective collective = ss_collective_of(a->name);
+  if (collective == SS_COLLECTIVES)
+    return ss_fail(error, SS_BAD_INPUT, "no collective is called \"%s\"%s", a->name,
+                   ss_suggest(a->name, ss_collective_names, NULL).text);
+  if (a->algorithm) {
+    out->algorithm[out->algorithms++] = ss_algorithm_of(collective, a->algorithm);
+    if (out->algorithm[0]) return true;
+    const char *names[ALGORITHMS_MAX + 1] = {NULL};
+    for (size_t i = 0, k = 0; i < count && k < ALGORITHMS_MAX; i++)
+      if (all[i].collective == collective) names[k++] = all[i].name;
+    return ss_fail(error, SS_BAD_INPUT, "--algorithm: %s has no \"%s\"%s", ss_collective_names[collective],
+                   a->algorithm, ss_suggest(a->algorithm, names, names[0]).text);
+  }
+  for (size_t i = 0; i < count && out->algorithms < ALGORITHMS_MAX; i++)
+    if (all[i].collective == collective) out->algorithm[out->algorithms++] = &all[i];
+  return true;
+}
+
+/* --- playing ----------------------------------------------------------------------------------------------- */
+
+static bool play(struct answer *out, struct ss_error *error) {
+  const struct arguments *a = out->a;
+  for (double bytes = a->least; bytes <= a->most && out->sizes < SIZES_MAX; bytes *= 2) {
+    out->bytes[out->sizes] = (uint64_t)bytes;
+    for (size_t i = 0; i < out->algorithms; i++) {
+      const struct ss_pattern_call call = {.algorithm = out->algorithm[i],
+                                           .ranks = a->ranks,
+                                           .bytes = (uint64_t)bytes,
+                                           .rings = a->rings,
+                                           .chunks = a->chunks};
+      if (!ss_pattern_times(&out->cluster, 1, &call, &out->seconds[out->sizes][i], error)) return false;
+    }
+    out->sizes++;
+  }
+  return true;
+}
+
+/* Bytes a second as nccl-tests has them: what a rank's link carries in a ring. */
+static double bus_rate(const struct answer *r, size_t size, size_t i) {
+  const double P = r->a->ranks, rate = (double)r->bytes[size] / r->seconds[size][i];
+  switch (r->algorithm[i]->collective) {
+  case SS_ALLREDUCE: return rate * 2 * (P - 1) / P;
+  case SS_SENDRECV:
+  case SS_PING_PONG: return rate;
+  default: return rate * (P - 1) / P;
+  }
+}
+
+/* --- printing ----------------------------------------------------------------------------------------------- */
+
+static bool print_rows(const struct answer *r, bool csv, FILE *stream, struct ss_error *error) {
+  struct ss_table *table =
+      csv ? ss_table_of("collective", "algorithm", "ranks", "bytes", "time_s", "busbw_bytes_per_s")
+          : ss_table_of("bytes", "<algorithm", "time", "bus bandwidth");
+  for (size_t s = 0; s < r->sizes; s++)
+    for (size_t i = 0; i < r->algorithms; i++) {
+      if (csv) {
+        ss_table_texts(table, ss_collective_names[r->algorithm[i]->collective], r->algorithm[i]->name);
+        ss_table_cell(table, "%" PRIu32, r->a->ranks);
+        ss_table_cell(table, "%" PRIu64, r->bytes[s]);
+        ss_table_exact(table, r->seconds[s][i]);
+        ss_table_exact(table, bus_rate(r, s, i));
+        continue;
+      }
+      ss_table_quantity(table, SS_BYTES, (double)r->bytes[s]);
+      ss_table_texts(table, r->algorithm[i]->name);
+      ss_table_quantity(table, SS_TIME, r->seconds[s][i]);
+      ss_table_quantity(table, SS_RATE, bus_rate(r, s, i));
+    }
+  return ss_table_print_free(table, csv, stream, error);
+}
+
+static bool print_table(const void *report, FILE *stream, struct ss_error *error) {
+  const struct answer *r = report;
+  (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " nodes\n\n",
+                ss_collective_names[r->algorithm[0]->collective], r->cluster->name, r->a->ranks,
+                ss_cluster_nodes(r->cluster, r->a->ranks));
+  return print_rows(r, false, stream, error);
+}
+
+static bool print_csv(const void *report, FILE *stream, struct ss_error *error) {
+  return print_rows(report, true, stream, error);
+}
+
+static bool print_json(const void *report, FILE *stream, struct ss_error *error) {
+  const struct answer *r = report;
+  cJSON *root = cJSON_CreateObject(), *times = cJSON_AddArrayToObject(root, "times");
+  bool ok = times && cJSON_AddStringToObject(root, "cluster", r->cluster->name) &&
+            cJSON_AddStringToObject(root, "collective", ss_collective_names[r->algorithm[0]->collective]) &&
+            cJSON_AddNumberToObject(root, "ranks", r->a->ranks);
+  for (size_t k = 0; ok && k < r->sizes * r->algorithms; k++) {
+    const size_t s = k / r->algorithms, i = k % r->algorithms;
+    cJSON *item = cJSON_CreateObject();
+    ok = cJSON_AddItemToArray(times, item) && cJSON_AddStringToObject(item, "algorithm", r->algorithm[i]->name) &&
+         cJSON_AddNumberToObject(item, "bytes", (double)r->bytes[s]) &&
+         cJSON_AddNumberToObject(item, "time_s", r->seconds[s][i]) &&
+         cJSON_AddNumberToObject(item, "busbw_bytes_per_s", bus_rate(r, s, i));
+  }
+  if (ok) return ss_json_print_free(root, stream, error);
+  cJSON_Delete(root);
+  return ss_fail_memory(error, "printing times");
+}
+
+static bool run(struct ss_call *call, struct ss_error *error) {
+  const struct arguments *a = (struct arguments *)call;
+  struct ss_cluster cluster;
+  struct answer answer = {.a = a, .cluster = &cluster};
+  return choose(&answer, error) && ss_forms_cluster(call, &cluster, error) && play(&answer, error) &&
+         ss_call_write(call, &answer, print_table, print_json, print_csv, error);
+}
+
+static const struct ss_option_spec options[] = {
+    {"", SS_TEXT(struct arguments, name), .value = "collective"},
+    {"--algorithm", SS_TEXT(struct arguments, algorithm), .value = "NAME", .help = "one alone (all there are)"},
+    {"--ranks", SS_COUNT32(struct arguments, ranks, 2, 16384), .value = "P", .help = "how many (16)"},
+    {"--sizes", SS_OTHER(read_sizes), .value = "A:B",
+     .help = "bytes from A to B, doubling (1KiB:1GiB): of allreduce the vector, of allgather what each rank ends "
+             "with, of "
+             "reduce_scatter what it begins with, of alltoall what it holds for all, else the message"},
+    {"--rings", SS_COUNT32(struct arguments, rings, 1, 64), .value = "N",
+     .help = "rings side by side, each by a card of its own (1)"},
+    {"--chunks", SS_COUNT32(struct arguments, chunks, 1, 65536), .value = "N",
+     .help = "parts that pass through trees one behind the other (1)"},
+    SS_OPTION_CLUSTER(" (p3.16xlarge-25g)"),
+    SS_OPTIONS_OUTPUT,
+    {.name = NULL}};
+
+const struct ss_command ss_command_collective = {
+    .name = "collective",
+    .summary = "how long allreduce, allgather, alltoall, ... take on a cluster, by algorithm",
+    .usage =
+        "usage: sparsync collective NAME [OPTION...]\n"
+        "\n"
+        "Plays allreduce, allgather, reduce_scatter, alltoall, sendrecv or ping_pong on a cluster by the algorithms\n"
+        "that MPI libraries and NCCL have, and prints what nccl-tests would: time and bus bandwidth by size. Sums\n"
+        "and copies within memory are not counted.\n",
+    .examples =
+        "examples:\n"
+        "  sparsync collective allreduce --cluster leonardo --ranks 64\n"
+        "  sparsync collective alltoall --cluster h100-8-measured --ranks 80 --algorithm linear --sizes 1MiB:16GiB\n"
+        "  sparsync collective allreduce --algorithm trees --chunks 16 --cluster polaris --ranks 32\n",
+    .options = options,
+    .size = sizeof(struct arguments),
+    .defaults = &(const struct arguments){.ranks = 16, .rings = 1, .chunks = 1, .least = 1024, .most = 0x1p30},
+    .company = SS_ALONE,
+    .run = run};

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""`sparsync collective` against closed forms. Arguments: the program, the source tree. Prints TAP."""
+import csv
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+ALPHA, RATE = 5e-6, 10e9
+
+
+def call(*arguments, status=0):
+    done = subprocess.run([PROGRAM, "collective", *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done
+
+
+def flat(folder):
+    path = folder / "c.json"
+    path.write_text(json.dumps({"name": "flat", "latency": ALPHA, "bandwidth": RATE}))
+    return path
+
+
+def times_are_those_of_closed_forms(folder):
+    """8 ranks, powers of two: rings, doublings and halvings; busbw as nccl-tests has it."""
+    path, P = flat(folder), 8
+    forms = {("allreduce", "ring"): lambda M: 2 * 7 * (ALPHA + M / 8 / RATE), ("allreduce", "recursive_doubling"): lambda M: 3 * (ALPHA + M / RATE),
+             ("allreduce", "rabenseifner"): lambda M: 6 * ALPHA + 2 * M * 7 / 8 / RATE, ("allgather", "bruck"): lambda M: 3 * ALPHA + M * 7 / 8 / RATE,
+             ("alltoall", "pairwise"): lambda M: 7 * (ALPHA + M / 8 / RATE), ("reduce_scatter", "recursive_halving"): lambda M: 3 * ALPHA + M * 7 / 8 / RATE,
+             ("ping_pong", "message"): lambda M: ALPHA + M / RATE}
+    for (collective, algorithm), form in forms.items():
+        answer = json.loads(call(collective, "--cluster", path, "--ranks", P, "--sizes", "1KiB:1MiB", "--format", "json").stdout)
+        mine = [t for t in answer["times"] if t["algorithm"] == algorithm]
+        assert [t["bytes"] for t in mine] == [1 << e for e in range(10, 21)] and answer["ranks"] == P
+        for t in mine:
+            factor = {"allreduce": 2 * 7 / 8, "ping_pong": 1}.get(collective, 7 / 8)
+            assert abs(t["time_s"] / form(t["bytes"]) - 1) < 1e-9, (collective, algorithm, t)
+            assert abs(t["busbw_bytes_per_s"] * t["time_s"] / t["bytes"] / factor - 1) < 1e-9, t
+
+
+def in_every_format(folder):
+    path = flat(folder)
+    table = call("all_reduce", "--cluster", path, "--sizes", "1MiB").stdout
+    assert "allreduce on flat, 16 ranks on 16 nodes" in table and all(name in table for name in ("ring", "recursive_doubling", "rabenseifner", "trees"))
+    rows = list(csv.DictReader(io.StringIO(call("allgather", "--cluster", path, "--algorithm", "ring", "--sizes", "1KiB:4KiB", "--format", "csv").stdout)))
+    assert [row["bytes"] for row in rows] == ["1024", "2048", "4096"] and rows[0]["algorithm"] == "ring" and float(rows[0]["time_s"]) > 0
+    call("allgather", "--format", "json", "-o", folder / "a.json")
+    assert json.loads((folder / "a.json").read_text())["cluster"] == "p3.16xlarge-25g"
+
+
+def rings_and_chunks(folder):
+    """As many rings as cards are as many times as fast; chunks make trees fast for large vectors."""
+    path = folder / "c.json"
+    path.write_text(json.dumps({"name": "cards", "latency": 1e-9, "bandwidth": RATE, "gpus_per_node": 4, "nics": 4, "intra": {"bandwidth": 100 * RATE, "latency": 0}}))
+
+    def seconds(*options):
+        return json.loads(call("allreduce", "--cluster", path, "--ranks", 16, "--sizes", "1GiB", "--format", "json", *options).stdout)["times"][0]["time_s"]
+
+    assert abs(seconds("--algorithm", "ring") / seconds("--algorithm", "ring", "--rings", 4) / 4 - 1) < 1e-3
+    trees = [json.loads(call("allreduce", "--algorithm", "trees", "--chunks", chunks, "--cluster", flat(folder), "--ranks", 64, "--sizes", "1GiB",
+                             "--format", "json").stdout)["times"][0]["time_s"] for chunks in (1, 64)]
+    assert trees[1] < trees[0] / 2, trees
+
+
+def wrong_usage(folder):
+    for arguments, says in (([], "say which"), (["gossip"], "no collective"), (["allreduce", "--algorithm", "rings"], 'did you mean "ring"'),
+                            (["allreduce", "--sizes", "4:2"], "no range"), (["allreduce", "--sizes", "x"], "--sizes"), (["allreduce", "--sizes", "0"], "no range"),
+                            (["allreduce", "--ranks", "1"], "--ranks"), (["allreduce", "--cluster", "nowhere"], "nowhere"), (["allreduce", "--rings", "0"], "--rings")):
+        done = call(*arguments, status=2)
+        assert says in done.stderr and not done.stdout, (arguments, done.stderr)
+
+
+sys.exit(tap.run([times_are_those_of_closed_forms, in_every_format, rings_and_chunks, wrong_usage]))
