@@ -328,6 +328,16 @@ def what_hardly_can_be_is_doubted(folder):
 
 
 @test
+def no_cost_is_below_zero(folder):
+    """Times that grow faster than sizes would have a start-up below 0: it is held at 0."""
+    text = HEAD + "".join(f"made,8,1,allgather,ring,made,{1 << e},{7 * ((1 << e) / 8) ** 1.03 / 9e9}\n" for e in range(14, 31))
+    (folder / "t.csv").write_text(text)
+    cluster = json.loads(call(folder / "t.csv").stdout)
+    found = [link["latency"] for link in cluster.get("segments", [cluster])]
+    assert min(found) == 0, found
+
+
+@test
 def suppositions_can_be_said(folder):
     (folder / "x.log").write_text(nccl("allreduce", "all_reduce_perf", 8, 1, 1))
     assert json.loads(call(folder / "x.log", "--suppose", "allreduce=rabenseifner").stdout)["notes"]["assumes"] == ["allreduce: rabenseifner"]
