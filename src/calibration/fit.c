@@ -121,7 +121,7 @@ static bool settle(struct ss_fit_problem *p, struct ss_measured_cluster *m, bool
 
 /* --- beginning --------------------------------------------------------------------------------------------- */
 
-/* The fastest bytes that any observation shows, into and out of a node. */
+/* The most bytes of a call over its time: a first idea of a rate. */
 static double fastest(const struct ss_fit_problem *p) {
   double rate = 1;
   for (size_t i = 0; i < p->count; i++)

@@ -18,7 +18,7 @@ struct ss_cluster_fit_options {
 
 /* Of the observations whose largest message, or whose vector, a piece covers. */
 struct ss_piece_quality {
-  double low, high; /* B: the smallest and the largest; NAN: none */
+  double low, high; /* B: the smallest and the largest; meant only where there are samples */
   struct ss_residuals residuals;
 };
 

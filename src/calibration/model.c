@@ -94,7 +94,7 @@ static enum ss_cost_kind kind_of(const struct ss_pattern_size *size) {
   return size->intra ? SS_COST_INTRA : size->exchange ? SS_COST_EXCHANGE : SS_COST_INTER;
 }
 
-/* Both classes between nodes have segments of their own, so that each may be changed alone. */
+/* Every kind of link has segments of its own, so that each may be changed alone. */
 static void spell_out(struct ss_cluster *c) {
   c->has_intra = c->has_exchange = true;
   struct ss_segments *const all[] = {&c->inter_segments, &c->exchange_segments, &c->intra_segments};

@@ -49,6 +49,11 @@ bool ss_observations_add(struct ss_observations *all, const struct ss_reading *r
     tell_skipped(all, reading, one, size);
     return true;
   }
+  if ((uint64_t)one->nodes * one->per_node > SS_OBSERVATION_RANKS)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: line %" PRIu32 ": %" PRIu64 " ranks are more than can be played in reasonable time (%d)",
+                   all->source[all->sources - 1], one->line, (uint64_t)one->nodes * one->per_node,
+                   SS_OBSERVATION_RANKS);
   if (all->count == SS_OBSERVATIONS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: line %" PRIu32 ": more rows than can be fitted together (%d)",
                    all->source[all->sources - 1], one->line, SS_OBSERVATIONS_MAX);

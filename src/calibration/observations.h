@@ -9,7 +9,8 @@
 
 #include <stddef.h>
 
-enum { SS_OBSERVATIONS_MAX = 4096 };
+/* RANKS: an exchange among more is more messages than can be played again and again. */
+enum { SS_OBSERVATIONS_MAX = 4096, SS_OBSERVATION_RANKS = 4096 };
 
 struct ss_observation {
   const struct ss_algorithm *algorithm;

@@ -24,7 +24,7 @@ struct ss_robust_cost {
   bool held;           /* it came out below 0 */
 };
 
-/* `cost` [costs], `weight` [count]: 0 of outliers, else up to 1. Fails (SS_BAD_INPUT, with "...") where nothing fits.
+/* `cost` [costs], `weight` [count]: 0 of outliers, else up to 1. Fails (SS_BAD_INPUT) where nothing fits.
  */
 bool ss_robust_fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight,
                    struct ss_error *error) SS_MUST_CHECK;

@@ -138,16 +138,21 @@ static bool add_source(cJSON *root, const struct ss_calibrated *c) {
                                                                "the rate of all cards"));
 }
 
+/* Whether observation i is the first of its algorithm that was supposed. */
+static bool first_supposed(const struct ss_observations *all, size_t i) {
+  for (size_t k = 0; k < i; k++)
+    if (all->list[k].supposed && all->list[k].algorithm == all->list[i].algorithm) return false;
+  return all->list[i].supposed;
+}
+
 /* "allreduce: ring", each once. */
 static bool add_assumptions(cJSON *notes, const struct ss_observations *all) {
   cJSON *list = cJSON_AddArrayToObject(notes, "assumes");
   for (size_t i = 0; list && i < all->count; i++) {
     const struct ss_algorithm *a = all->list[i].algorithm;
-    bool before = !all->list[i].supposed;
-    for (size_t k = 0; k < i && !before; k++) before = all->list[k].supposed && all->list[k].algorithm == a;
     char text[96];
     (void)snprintf(text, sizeof text, "%s: %s", ss_collective_names[a->collective], a->name);
-    if (!before && !cJSON_AddItemToArray(list, cJSON_CreateString(text))) return false;
+    if (first_supposed(all, i) && !cJSON_AddItemToArray(list, cJSON_CreateString(text))) return false;
   }
   return list != NULL;
 }
@@ -259,13 +264,10 @@ cJSON *ss_calibrated_device(const struct ss_calibrated *c) {
 /* --- words --------------------------------------------------------------------------------------------------- */
 
 static void tell_assumptions(const struct ss_calibrated *c, FILE *stream) {
-  const struct ss_observations *all = c->observations;
   bool any = false;
-  for (size_t i = 0; i < all->count; i++) {
-    const struct ss_algorithm *a = all->list[i].algorithm;
-    bool before = !all->list[i].supposed;
-    for (size_t k = 0; k < i && !before; k++) before = all->list[k].supposed && all->list[k].algorithm == a;
-    if (before) continue;
+  for (size_t i = 0; i < c->observations->count; i++) {
+    const struct ss_algorithm *a = c->observations->list[i].algorithm;
+    if (!first_supposed(c->observations, i)) continue;
     (void)fprintf(stream, "%s %s: %s",
                   any ? "," : "supposed, since the logs do not say it:", ss_collective_names[a->collective], a->name);
     any = true;

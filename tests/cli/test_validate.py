@@ -286,6 +286,7 @@ def tables_that_cannot_be(folder):
     refused(folder, good.replace(second, second.rsplit(",", 1)[0] + ",fast"), "expected seconds")
     refused(folder, good.replace(second, second.replace("made,4", "made,0")), "line 2")
     refused(folder, good.replace(second, second.replace("made,4", "other,4")), "--where system=other")
+    refused(folder, good.replace(second, second.replace("made,4", "made,5000")), "line 2: 5000 ranks are more than can be played")
     refused(folder, good, "no column", "--where", "sytem=made")
     refused(folder, good, "COLUMN=VALUE", "--where", "made")
     refused(folder, good, "no times are left", "--where", "system=none")
