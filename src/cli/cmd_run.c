@@ -47,6 +47,7 @@ static struct {
 } interrupted;
 
 static struct sigaction before;
+static bool listening;
 
 static void prepare(const struct ss_journal *journal) {
   const size_t points = ss_journal_points(journal);
@@ -68,7 +69,13 @@ static void say_and_end(int signal) {
 static void listen_for_interrupts(const struct ss_journal *journal) {
   const struct sigaction ours = {.sa_handler = say_and_end, .sa_flags = SA_RESTART};
   prepare(journal);
-  (void)sigaction(SIGINT, &ours, &before);
+  if (sigaction(SIGINT, NULL, &before) != 0 || before.sa_handler == SIG_IGN) return; /* as under nohup */
+  listening = sigaction(SIGINT, &ours, NULL) == 0;
+}
+
+static void listen_no_more(void) {
+  if (listening) (void)sigaction(SIGINT, &before, NULL);
+  listening = false;
 }
 
 /* --- while points are computed ---------------------------------------------------------------------------- */
@@ -209,7 +216,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
 
 /* A result that was found wrong says that the program is: its other points are worth as little. */
 static void close_journal(struct ss_journal *journal, bool ok, struct ss_error *error) {
-  (void)sigaction(SIGINT, &before, NULL);
+  listen_no_more();
   const bool keep = !ok && error->status != SS_UNPROVEN;
   if (keep) add_hint(journal, error);
   ss_journal_close(journal, keep);

@@ -357,7 +357,7 @@ static void tell_unseen(const struct ss_calibrated *c, FILE *stream) {
     if (c->unseen[i].count > 0)
       (void)fprintf(
           stream,
-          "accuracy: %s that was not measured is predicted with a median error of %.2g%%, 90%% within %.2g%%\n",
+          "accuracy: %s that was not measured is predicted with a median error of %.0f%%, 90%% within %.0f%%\n",
           what[i], 100 * c->unseen[i].median, 100 * c->unseen[i].p90);
   if (c->unseen[0].count == 0 && c->unseen[1].count == 0)
     (void)fputs("accuracy: unknown; logs of other collectives, or other numbers of nodes, would tell\n", stream);
