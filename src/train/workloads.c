@@ -332,6 +332,15 @@ static bool check_order(const struct reading *r, struct sorting *s, struct ss_er
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
+/* Words a second follow from it: none, or more than doubles can count, are a slip. */
+static bool read_tokens(struct ss_node parent, double *out, struct ss_error *error) {
+  const struct ss_node node = ss_node_get(parent, "tokens");
+  *out = NAN;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_positive(node, SS_NUMBER, out, error)) return false;
+  return *out <= 0x1p53 || ss_node_fail(node, error, "so many words no rank processes in an iteration");
+}
+
 static bool read_head(struct ss_node node, struct ss_workload *w, struct ss_error *error) {
   static const char *const known[] = {"name",    "summary", "dtype", "tokens", "iterations",
                                       "modules", "source",  "notes", NULL};
@@ -342,11 +351,9 @@ static bool read_head(struct ss_node node, struct ss_workload *w, struct ss_erro
       !read_kept(w, name, &w->name, error))
     return false;
   w->summary = "";
-  w->tokens = NAN;
   if ((ss_node_present(summary) && !read_kept(w, summary, &w->summary, error)) ||
       (ss_node_present(dtype) && !ss_node_choice(dtype, ss_dtypes, &choice, error)) ||
-      !read_number(node, "tokens", SS_NUMBER, &w->tokens, error) ||
-      !read_count(node, "iterations", 1, 1u << 20, &w->iterations, error))
+      !read_tokens(node, &w->tokens, error) || !read_count(node, "iterations", 1, 1u << 20, &w->iterations, error))
     return false;
   w->dtype = (enum ss_dtype)choice;
   return true;
