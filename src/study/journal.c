@@ -68,12 +68,13 @@ static bool read_line(struct ss_journal *j, size_t number, const char *text, siz
 
 /* Lines up to the last that is whole, and where that ends. */
 static bool read_lines(struct ss_journal *j, const struct ss_mapping *file, size_t *end, struct ss_error *error) {
-  const char *at = (const char *)file->data, *stop = at + file->size, *line;
   size_t number = 1;
-  *end = 0;
-  for (; at < stop && (line = memchr(at, '\n', (size_t)(stop - at))); at = line + 1, number++) {
-    if (!read_line(j, number, at, (size_t)(line - at), error)) return false;
-    *end = (size_t)(line + 1 - (const char *)file->data);
+  const uint8_t *line;
+  *end = 0; /* of an empty file nothing is mapped: no pointer to count from */
+  for (; *end < file->size && (line = memchr(file->data + *end, '\n', file->size - *end)); number++) {
+    const size_t begin = *end;
+    *end = (size_t)(line + 1 - file->data);
+    if (!read_line(j, number, (const char *)file->data + begin, *end - 1 - begin, error)) return false;
     j->points++;
   }
   return true;
