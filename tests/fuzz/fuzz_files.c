@@ -37,7 +37,7 @@ static void read_results(const char *path) {
   }
   struct ss_diff diff;
   const struct ss_results none = {0};
-  if (!ss_diff_make(doc, &none, 1e-9, &diff, &error)) {
+  if (!ss_diff_make(doc, NULL, &none, 1e-9, &diff, &error)) {
     check_refusal(&error);
   } else {
     if (diff.moved || diff.fresh || diff.same || diff.missing != diff.count) abort();

@@ -1,6 +1,7 @@
 /* Good files with odd numbers in them: plain bytes are refused at once, these get inside. An input is a list of
  * choices, of which the first says what is made: a trace, whose header fits its data but for what is chosen; a small
  * scenario with edits, which is run; or the results of an earlier program, which are compared. */
+#include "choices.h"
 #include "in_memory.h"
 #include "schemes/registry.h"
 #include "study/baselines.h"
@@ -13,15 +14,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* The choices that are left; behind the end all are the first. */
-struct choices {
-  const uint8_t *at, *end;
-};
-
-static uint32_t choose(struct choices *c, uint32_t of) {
-  return c->at < c->end ? *c->at++ % of : 0;
-}
 
 static void check_refusal(const struct ss_error *error) {
   if (error->status != SS_BAD_INPUT && error->status != SS_UNPROVEN) abort();
@@ -203,7 +195,7 @@ static void make_results(struct choices *c) {
   if (!ss_results_read(path, &doc, &error)) {
     check_refusal(&error);
   } else {
-    if (!ss_diff_make(doc, &now, 1e-9, &diff, &error)) check_refusal(&error);
+    if (!ss_diff_make(doc, NULL, &now, 1e-9, &diff, &error)) check_refusal(&error);
     else if (diff.same + diff.moved + diff.fresh != 1) abort();
     else ss_diff_free(&diff);
     ss_doc_free(doc);
