@@ -444,7 +444,8 @@ def a_rank_that_never_starts(folder):
 
 @test
 def a_rank_that_is_killed(folder):
-    path = scenario(folder, ["allreduce", "topka"], trace={"gradient": {"elements": 300000, "iterations": 500}}, iterations=500)
+    """In the middle of hours of work: the run cannot be over first."""
+    path = scenario(folder, ["allreduce", "topka"], trace={"gradient": {"elements": 300000, "iterations": 1 << 20}}, iterations=1 << 20)
     command = [*mpi.with_mpirun(3), PROGRAM, "exec", path, "--format", "json", "-o", folder / "out.json"]
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as run:
         ranks = mpi.wait_for(lambda: len(found := mpi.children(run.pid, PROGRAM)) == 3 and found)
