@@ -4,6 +4,7 @@
 #include "scheme_traffic.h"
 
 #include "schemes/registry.h"
+#include "schemes/run.h"
 
 static const uint32_t sizes[][2] = {{4, 2}, {6, 3}, {8, 4}, {3, 8}, {5, 2}, {7, 3}, {16, 4}, {2, 2}, {9, 4}};
 
@@ -210,11 +211,24 @@ static void impossible_hierarchies_are_refused(void **state) {
   }
 }
 
+/* Of several shards the worst counts, for pushing and for pulling apart. */
+static void imbalance_is_of_the_worst_shard(void **state) {
+  struct ss_run_verdict verdict = {.push_imbalance = NAN, .pull_imbalance = NAN};
+  struct ss_run run = {.verdict = &verdict};
+  static const double push[] = {1.5, 1.25, 2, 1}, pull[] = {1, 3, 2, NAN};
+  (void)state;
+  for (size_t i = 0; i < COUNT(push); i++) {
+    const struct ss_owners owners = {.push_imbalance = push[i], .pull_imbalance = pull[i]};
+    ss_run_imbalance(&run, &owners);
+  }
+  assert_true(close_to(verdict.push_imbalance, 2, 0));
+  assert_true(close_to(verdict.pull_imbalance, 3, 0));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(schemes_among_nodes_are_exact),
-      cmocka_unit_test(bytes_inside_nodes_are_dense),
-      cmocka_unit_test(servers_count_per_group),
+      cmocka_unit_test(imbalance_is_of_the_worst_shard),    cmocka_unit_test(schemes_among_nodes_are_exact),
+      cmocka_unit_test(bytes_inside_nodes_are_dense),       cmocka_unit_test(servers_count_per_group),
       cmocka_unit_test(impossible_hierarchies_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,11 @@
  * scheme against sums by plain loops, split updates against whole ones; and mistakes that must change the curve. */
 #include "scheme_cases.h"
 
+#include "learn/text.h"
 #include "learn/trainer.h"
 #include "schemes/registry.h"
+#include "study/curves.h"
+#include "trace/file/trace.h"
 #include "trace/make/import.h"
 
 #include <omp.h>
@@ -173,6 +176,22 @@ static void loss_by_definition(void **state) {
   assert_int_equal(ss_batch_examples(&tiny, &small), examples);
   ss_model_close(&model);
   ss_arena_free(&arena);
+}
+
+/* The header's log(K q(id)), of K = 6 samples. */
+static void samples_are_expected_as_often_as_drawn(void **state) {
+  struct ss_model model;
+  struct ss_error error;
+  double all = 0;
+  (void)state;
+  assert_true(ss_model_open(&tiny, &model, &error));
+  for (uint64_t id = 1; id < tiny.vocab; id++) {
+    assert_true(close_to(exp(model.log_expected[id]),
+                         tiny.samples * log((double)(id + 1) / (double)id) / log((double)tiny.vocab), 1e-12));
+    all += exp(model.log_expected[id]);
+  }
+  assert_true(close_to(all, tiny.samples, 1e-12)); /* each draw is of some word */
+  ss_model_close(&model);
 }
 
 /* q(id) = log((id+1)/id) / log V, each id's share of 6 x 25,000 draws within 5 sigma. */
@@ -859,11 +878,61 @@ static void selected_by_hand(void **state) {
   }
 }
 
+/* The last tenth of the steps, rounded up: of 5 the last, of 15 two, of 20 two. */
+static void curves_end_in_their_last_tenth(void **state) {
+  double loss[20];
+  struct ss_curve curve = {.loss = loss};
+  (void)state;
+  for (int i = 0; i < 20; i++) loss[i] = 20 - i;
+  static const struct {
+    uint64_t steps;
+    double end;
+  } cases[] = {{1, 20}, {5, 16}, {10, 11}, {11, 10.5}, {15, 6.5}, {20, 1.5}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    curve.steps = cases[i].steps;
+    assert_true(close_to(ss_curve_end(&curve), cases[i].end, 1e-12));
+  }
+  curve.diverged = true;
+  assert_true(isnan(ss_curve_end(&curve)));
+}
+
+/* Of a table of V rows words 0 .. V-1 stay what they are, and rarer ones become the unknown one, 1. */
+static void a_smaller_vocabulary_keeps_its_words(void **state) {
+  enum { VOCAB = 30, WORDS_MAX = 4096 };
+  static const char path[] = "traces/bible-kjv-16.safetensors";
+  struct ss_trace *whole, *cut;
+  struct ss_error error = {0};
+  static uint32_t was[WORDS_MAX], is[WORDS_MAX];
+  uint64_t last = 0, rarer = 0;
+  (void)state;
+  const struct ss_text_options options = {.ranks = 1, .vocab = VOCAB, .batch = 1};
+  if (!ss_trace_open(path, &whole, &error) || !ss_learn_trace(path, &options, &cut, &error))
+    fail_msg("%s", error.text);
+  for (uint64_t t = 0; t < 4; t++) {
+    const uint64_t count = ss_trace_count(whole, 0, t, 0);
+    assert_true(count <= WORDS_MAX && count == ss_trace_count(cut, 0, t, 0));
+    ss_trace_rows(whole, 0, t, 0, was);
+    ss_trace_rows(cut, 0, t, 0, is);
+    for (uint64_t i = 0; i < count; i++) {
+      assert_int_equal(is[i], was[i] < VOCAB ? was[i] : 1);
+      last += was[i] == VOCAB - 1;
+      rarer += was[i] >= VOCAB;
+    }
+  }
+  assert_true(last > 0 && rarer > 0);
+  assert_int_equal(ss_trace_tensor(cut, 0)->rows, VOCAB);
+  ss_trace_close(whole);
+  ss_trace_close(cut);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradient_by_differences),
       cmocka_unit_test(loss_by_definition),
+      cmocka_unit_test(samples_are_expected_as_often_as_drawn),
       cmocka_unit_test(samples_are_log_uniform),
+      cmocka_unit_test(curves_end_in_their_last_tenth),
+      cmocka_unit_test(a_smaller_vocabulary_keeps_its_words),
       cmocka_unit_test(optimizers_by_plain_ones),
       cmocka_unit_test(two_parts_are_one),
       cmocka_unit_test(lossless_schemes_by_plain_sums),

@@ -1,0 +1,106 @@
+/* Numbers picked from answers, and what is judged by them, by hand: reductions, tolerances of claims, factors on
+ * estimates. */
+#include "support.h"
+
+#include "claims/claims.h"
+#include "query/pick.h"
+#include "train/scale.h"
+
+#include <cjson/cJSON.h>
+#include <unistd.h>
+
+/* --- picks ------------------------------------------------------------------------------------------------- */
+
+static double pick(const char *reduce) {
+  char text[128];
+  struct ss_doc *doc;
+  struct ss_error error = {0};
+  struct ss_picked none = {0};
+  double value = NAN;
+  cJSON *answer = cJSON_Parse("{\"points\": [{\"label\": \"a\", \"v\": 2}, {\"label\": \"b\", \"v\": 100}, "
+                              "{\"label\": \"a\", \"v\": 4}, {\"label\": \"a\", \"v\": 9}]}");
+  (void)snprintf(text, sizeof text, "{\"from\": \"r\", \"of\": \"a\", \"value\": \"v\", \"reduce\": \"%s\"}", reduce);
+  assert_true(ss_doc_parse("test", text, strlen(text), &doc, &error));
+  if (!ss_pick(ss_doc_root(doc), answer, &none, &value, &error)) fail_msg("%s", error.text);
+  ss_doc_free(doc);
+  cJSON_Delete(answer);
+  return value;
+}
+
+/* 2, 4, 9: the mean is 5, squares of the distances 9 + 1 + 16, over one less than their number. */
+static void picks_are_reduced(void **state) {
+  (void)state;
+  assert_true(close_to(pick("mean"), 5, 1e-12));
+  assert_true(close_to(pick("deviation"), sqrt(13), 1e-12));
+  assert_true(close_to(pick("min"), 2, 0) && close_to(pick("max"), 9, 0) && close_to(pick("sum"), 15, 0));
+  assert_true(close_to(pick("count"), 3, 0) && close_to(pick("first"), 2, 0));
+}
+
+/* --- claims ------------------------------------------------------------------------------------------------ */
+
+static enum ss_claim_verdict judge(const char *printed, const char *tolerance, double ours) {
+  char path[] = "/tmp/test-judge-XXXXXX";
+  struct ss_claims_library library = {0};
+  struct ss_claims claims = {0};
+  struct ss_error error = {0};
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  assert_true(dprintf(file,
+                      "{\"paper\": \"own\", \"title\": \"Own\", \"inputs\": {}, \"claims\": [{\"id\": \"c\", "
+                      "\"source\": \"s\", \"class\": \"A\", \"claim\": \"so many\", \"printed\": %s, \"tolerance\": "
+                      "\"%s\", \"ours\": %.17g, \"verdict\": \"reproduced\", \"why\": \"because\"}]}",
+                      printed, tolerance, ours) > 0);
+  close(file);
+  if (!ss_claims_library_add(&library, path, &error) || !ss_claims_choose(&library, NULL, 0, &claims, &error) ||
+      !ss_claims_judge(&claims, 1, NULL, NULL, NULL, &error))
+    fail_msg("%s", error.text);
+  const enum ss_claim_verdict verdict = claims.claim[0].verdict;
+  ss_claims_free(&claims);
+  ss_claims_library_close(&library);
+  (void)unlink(path);
+  return verdict;
+}
+
+/* The bounds belong to the range, and what is a little beyond them does not. */
+static void tolerances_widen_what_is_printed(void **state) {
+  static const struct {
+    const char *printed, *tolerance;
+    double low, high;
+  } cases[] = {{"4", "10%", 3.6, 4.4}, {"4", "0.5", 3.5, 4.5}, {"[2, 4]", "10%", 1.8, 4.4}};
+  (void)state;
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    const char *p = cases[i].printed, *t = cases[i].tolerance;
+    assert_int_equal(judge(p, t, cases[i].low), SS_CLAIM_REPRODUCED);
+    assert_int_equal(judge(p, t, cases[i].high), SS_CLAIM_REPRODUCED);
+    assert_int_equal(judge(p, t, cases[i].low - 1e-3), SS_CLAIM_NOT_REPRODUCED);
+    assert_int_equal(judge(p, t, cases[i].high + 1e-3), SS_CLAIM_NOT_REPRODUCED);
+  }
+}
+
+/* --- estimates --------------------------------------------------------------------------------------------- */
+
+static void faster_kernels_take_less(void **state) {
+  struct ss_scale twice, thrice;
+  struct ss_device device = {.counted = true, .launch = 8e-6, .per_byte = 3e-12};
+  struct ss_error error;
+  struct ss_doc *doc;
+  (void)state;
+  assert_true(ss_doc_parse("test", "{\"kernels\": 2}", 14, &doc, &error));
+  assert_true(ss_scale_read(ss_doc_root(doc), &twice, &error));
+  thrice = twice;
+  thrice.factor[SS_SCALED_KERNELS] = 3;
+  ss_scale_device(&twice, &device);
+  assert_true(close_to(ss_device_time(&device, SS_MERGE_SUM, 1000), 4e-6 + 1.5e-9, 1e-9));
+  ss_scale_device(&thrice, &device);
+  assert_true(close_to(ss_device_time(&device, SS_MERGE_SUM, 0), 8e-6 / 6, 1e-9));
+  ss_doc_free(doc);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(picks_are_reduced),
+      cmocka_unit_test(tolerances_widen_what_is_printed),
+      cmocka_unit_test(faster_kernels_take_less),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

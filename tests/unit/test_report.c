@@ -1,0 +1,164 @@
+/* How answers are shown: who is fastest, tables, units and texts of figures, plans in words. */
+#include "support.h"
+
+#include "figures/plot_drawing.h"
+#include "report/page_parts.h"
+#include "report/plan.h"
+#include "report/results.h"
+#include "report/table.h"
+
+/* What is written to a stream. */
+struct shown {
+  char *text;
+  size_t size;
+  FILE *stream;
+};
+static void begin(struct shown *s) {
+  *s = (struct shown){0};
+  s->stream = open_memstream(&s->text, &s->size);
+  assert_non_null(s->stream);
+}
+static void expect(struct shown *s, const char *wanted) {
+  assert_int_equal(fclose(s->stream), 0);
+  assert_string_equal(s->text, wanted);
+  free(s->text);
+}
+
+static void the_fastest_and_the_next(void **state) {
+  const struct ss_result points[] = {{.time = 3}, {.time = 1}, {.time = 2}, {.time = 1}};
+  const struct ss_result *best, *next;
+  (void)state;
+  ss_results_rank(points, COUNT(points), &best, &next);
+  assert_ptr_equal(best, &points[1]); /* of equals the first */
+  assert_ptr_equal(next, &points[3]);
+  ss_results_rank(points, 1, &best, &next);
+  assert_ptr_equal(best, points);
+  assert_null(next);
+}
+
+static void numbers_stand_right(void **state) {
+  struct ss_table *table = ss_table_new(3, (const char *const[]){"<name", "time", "<why"});
+  struct shown s;
+  struct ss_error error;
+  (void)state;
+  ss_table_texts(table, "a", "7", "one");
+  ss_table_texts(table, "longer", "12345", "");
+  begin(&s);
+  assert_true(ss_table_print_free(table, false, s.stream, &error));
+  expect(&s, "name     time  why\n"
+             "------  -----  ---\n"
+             "a           7  one\n"
+             "longer  12345\n");
+}
+
+/* gnuplot takes the labels of tics for formats, in which a percent sign stands doubled; and ends strings at quotes.
+ */
+static void texts_are_quoted(void **state) {
+  struct shown s;
+  (void)state;
+  begin(&s);
+  ss_plot_quote("5% of 'x'", true, s.stream);
+  expect(&s, "'5%% of \342\200\231x\342\200\231'");
+  begin(&s);
+  ss_plot_quote("5%", false, s.stream);
+  expect(&s, "'5%'");
+}
+
+/* The unit in which the largest value is at least 1, or would be shown as 1. */
+static void axes_have_units_that_fit(void **state) {
+  static const struct {
+    double most;
+    const char *unit;
+    double factor;
+  } cases[] = {{0.99e-3, "\302\265s", 1e6}, {0.99995e-3, "ms", 1e3}, {1e-3, "ms", 1e3}, {1, "s", 1}, {3000, "s", 1}};
+  (void)state;
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    struct ss_plot_row rows[] = {{.series = "a", .x = 1, .y = 0, .low = NAN, .high = NAN, .z = NAN},
+                                 {.series = "a", .x = 2, .y = cases[i].most, .low = NAN, .high = NAN, .z = NAN}};
+    const struct ss_plot plot = {.panels = 1,
+                                 .panel = {{.title = "t",
+                                            .x = {"ranks", "", SS_SCALE_LINEAR, NAN, NAN},
+                                            .y = {"time", "s", SS_SCALE_LINEAR, NAN, NAN},
+                                            .z = {"", "", SS_SCALE_LINEAR, NAN, NAN},
+                                            .row = rows,
+                                            .rows = 2}}};
+    static const char *const series[] = {"a"};
+    struct ss_drawing drawing;
+    struct ss_error error;
+    assert_true(ss_drawing_open(&plot, 0, series, 1, &drawing, &error));
+    assert_string_equal(drawing.y.unit, cases[i].unit);
+    assert_true(close_to(drawing.y.factor, cases[i].factor, 1e-12));
+    ss_drawing_close(&drawing);
+  }
+}
+
+/* --- words of answers ---------------------------------------------------------------------------------------- */
+
+/* Rows of 25 floats travel with an index of 4 or of 8 bytes, 104 or 108 B a row, and nothing else takes time: the
+ * second takes 3.846% longer. */
+static void with_answers(void (*use)(const struct ss_study *study, const struct ss_results *results)) {
+  static const char json[] =
+      "{\"trace\": {\"uniform\": {\"rows\": 1000, \"row_width\": 25, \"density\": 0.1, \"overlap\": \"full\"}}, "
+      "\"ranks\": 2, \"cluster\": {\"latency\": 0, \"bandwidth\": \"1GB/s\"}, \"schemes\": ["
+      "{\"name\": \"allgather\", \"label\": \"small\"}, "
+      "{\"name\": \"allgather\", \"label\": \"large\", \"index_bytes\": 8}]}";
+  const struct ss_run_options options = {.jobs = 1};
+  struct ss_study *study;
+  struct ss_results results;
+  struct ss_error error = {0};
+  struct ss_doc *doc;
+  assert_true(ss_doc_parse("test", json, sizeof json - 1, &doc, &error));
+  const struct ss_study_source source = {.document = ss_doc_root(doc).at};
+  if (!ss_study_open(&source, &study, &error) || !ss_study_run(study, &options, NULL, &results, &error))
+    fail_msg("%s", error.text);
+  use(study, &results);
+  ss_results_free(&results);
+  ss_study_close(study);
+  ss_doc_free(doc);
+}
+
+static void expect_within(struct shown *s, const char *wanted) {
+  assert_int_equal(fclose(s->stream), 0);
+  if (!strstr(s->text, wanted)) fail_msg("%s\nis without %s", s->text, wanted);
+  free(s->text);
+}
+
+static void plan(const struct ss_study *study, const struct ss_results *results) {
+  struct ss_plan made;
+  struct shown s;
+  struct ss_error error = {0};
+  begin(&s);
+  if (!ss_plan_make(results, &made, &error) || !ss_plan_table(&made, ss_study_name(study), s.stream, &error))
+    fail_msg("%s", error.text);
+  expect_within(&s, "small, 10.4 us; the next of 2, large, takes 3.8% longer");
+  ss_plan_free(&made);
+}
+static void plans_say_how_much_longer(void **state) {
+  (void)state;
+  with_answers(plan);
+}
+
+static void answer(const struct ss_study *study, const struct ss_results *results) {
+  const struct ss_page page = {.name = ss_study_name(study), .points = results};
+  struct ss_page_places places;
+  struct shown s;
+  struct ss_error error = {0};
+  begin(&s);
+  if (!ss_page_places_make(results, &places, &error) || !ss_page_answer(&page, &places, s.stream, &error))
+    fail_msg("%s", error.text);
+  expect_within(&s, "<strong>10.4 us</strong>. The next, large, takes 3.8% longer: too close to call");
+  ss_page_places_free(&places);
+}
+static void pages_say_how_much_longer(void **state) {
+  (void)state;
+  with_answers(answer);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_fastest_and_the_next),  cmocka_unit_test(numbers_stand_right),
+      cmocka_unit_test(texts_are_quoted),          cmocka_unit_test(plans_say_how_much_longer),
+      cmocka_unit_test(pages_say_how_much_longer), cmocka_unit_test(axes_have_units_that_fit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* Robust regression of times, on samples whose costs are known: what is fitted, what it is relative to, and when it
+ * is refused. */
+#include "support.h"
+
+#include "calibration/robust.h"
+
+enum { SIZES = 20 };
+static const double T0 = 10e-6, PER_BYTE = 1e-9;
+
+/* Sizes 1 KiB, 2 KiB, ...; times longer and shorter by `noise` in turns. */
+static void make_samples(struct ss_line_sample *sample, double noise) {
+  for (int i = 0; i < SIZES; i++) {
+    const double bytes = 1024.0 * (1 << i);
+    sample[i] = (struct ss_line_sample){bytes, (T0 + PER_BYTE * bytes) * (1 + (i % 2 ? noise : -noise))};
+  }
+}
+
+static void a_line_is_found(void **state) {
+  struct ss_line_sample sample[SIZES];
+  struct ss_line line;
+  struct ss_error error;
+  (void)state;
+  make_samples(sample, 0);
+  assert_true(ss_line_fit(sample, SIZES, &line, &error));
+  assert_true(close_to(line.t0, T0, 1e-6));
+  assert_true(close_to(line.per_byte, PER_BYTE, 1e-6));
+  assert_int_equal(line.outliers, 0);
+}
+
+/* The residual of each is |1 +- noise - 1|, so the deviation is noise / 0.6745 and nothing is far from it: all have
+ * weight, and the median and the largest residual are about the noise itself, of small sizes as of large ones. */
+static void residuals_are_relative(void **state) {
+  struct ss_line_sample sample[SIZES];
+  struct ss_line line;
+  struct ss_error error;
+  (void)state;
+  make_samples(sample, 0.02);
+  assert_true(ss_line_fit(sample, SIZES, &line, &error));
+  assert_int_equal(line.outliers, 0);
+  assert_true(close_to(line.typical, 0.02, 0.25));
+  assert_true(close_to(line.worst, 0.02, 0.5));
+  assert_true(close_to(line.t0, T0, 0.02));
+  assert_true(close_to(line.per_byte, PER_BYTE, 0.02));
+}
+
+/* The deviation is the median residual / 0.6745, and the bisquare gives weight up to 4.685 of them: 6.95 times the
+ * noise of the others. */
+static void far_is_counted_in_deviations(void **state) {
+  struct ss_line_sample sample[SIZES];
+  struct ss_line line;
+  struct ss_error error;
+  (void)state;
+  make_samples(sample, 0.01);
+  sample[9].seconds *= 1.06 / 1.01;
+  assert_true(ss_line_fit(sample, SIZES, &line, &error));
+  assert_int_equal(line.outliers, 0);
+  make_samples(sample, 0.01);
+  sample[9].seconds *= 1.08 / 1.01;
+  assert_true(ss_line_fit(sample, SIZES, &line, &error));
+  assert_int_equal(line.outliers, 1);
+}
+
+/* Least squares by hand: with weights w / t^2 the error of the slope is sigma * sqrt(S / (S Sxx - Sx^2)), S the sum
+ * of weights; sigma is noise / 0.6745 where all residuals are the noise, and the bisquare's weight of such is w. */
+static double error_of_slope(const struct ss_line_sample *sample, size_t count, double slope, double noise) {
+  const double sigma = noise / 0.6745, part = 0.6745 / 4.685, w = (1 - part * part) * (1 - part * part);
+  double s = 0, sx = 0, sxx = 0;
+  for (size_t i = 0; i < count; i++) {
+    const double t = T0 + slope * sample[i].bytes, weight = w / (t * t);
+    s += weight;
+    sx += weight * sample[i].bytes;
+    sxx += weight * sample[i].bytes * sample[i].bytes;
+  }
+  return sigma * sqrt(s / (s * sxx - sx * sx));
+}
+
+/* Sizes 1 kB to 20 kB, each once longer and once shorter by a tenth: taken where the error is at most half the slope.
+ */
+static void noise_hides_a_slope(void **state) {
+  static const double slopes[] = {5e-11, 8e-11, 1e-10, 2e-10}, noise = 0.1;
+  struct ss_line_sample sample[2 * SIZES];
+  struct ss_line line;
+  unsigned taken = 0;
+  (void)state;
+  for (size_t k = 0; k < COUNT(slopes); k++) {
+    struct ss_error error = {0};
+    for (int i = 0; i < 2 * SIZES; i++) {
+      const double bytes = 1000.0 * (1 + i / 2);
+      sample[i] = (struct ss_line_sample){bytes, (T0 + slopes[k] * bytes) * (1 + (i % 2 ? noise : -noise))};
+    }
+    const double wanted = error_of_slope(sample, 2 * SIZES, slopes[k], noise);
+    const bool takes = ss_line_fit(sample, 2 * SIZES, &line, &error);
+    assert_true(close_to(line.per_byte_error, wanted, 1e-3));
+    assert_int_equal(takes, wanted <= slopes[k] / 2);
+    if (!takes) assert_non_null(strstr(error.text, "lost in noise"));
+    taken += takes;
+  }
+  assert_int_equal(taken, 2);
+}
+
+/* Seconds are the second and the third cost less a tenth of the first, which all times share: it is what explains
+ * most of them alone, so it is taken in first, and would end at -0.1. It is held at 0 instead, and the others make
+ * do. */
+static void no_cost_is_below_zero(void **state) {
+  static const double per[] = {1, 1, 0, 1, 0.2, 0.2, 1, 0, 1, 1, 1, 0, 1, 0.2, 0.2, 1, 0, 1};
+  static const double seconds[] = {0.9, 0.3, 0.9, 0.9, 0.3, 0.9};
+  const struct ss_times times = {6, 3, per, seconds};
+  struct ss_robust_cost cost[3];
+  double weight[6];
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_robust_fit(&times, cost, weight, &error));
+  assert_true(cost[0].held && cost[0].value >= 0 && cost[0].value <= 0);
+  for (int k = 1; k < 3; k++) assert_true(!cost[k].held && cost[k].value > 0.7 && cost[k].value < 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_line_is_found),
+      cmocka_unit_test(residuals_are_relative),
+      cmocka_unit_test(far_is_counted_in_deviations),
+      cmocka_unit_test(no_cost_is_below_zero),
+      cmocka_unit_test(noise_hides_a_slope),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
