@@ -3,7 +3,8 @@
 
 usage: tests/mutants/run.py [--fit] [--write FILE] [--all] [--keep] [--trust] [WORD...]
 
-With WORDs, only mutants whose name or file has one of them. The fast unit tests go first, then the slow ones, then
+With WORDs, only mutants whose name or file has one of them. A mutant goes to the one test that the list names for it, and
+nothing else is built. With --all, or where none is named, the fast unit tests go first, then the slow ones, then
 `sparsync check`, on the closed forms and on scenarios/, each when those before it see nothing, or with --all; a mutant of
 a closed form goes to `sparsync check` at once. What does not build is not counted as caught. Status 1 when
 a mutant survives that is not argued equivalent, when an "equivalent" one is caught, or when a replacement no longer fits
@@ -26,7 +27,7 @@ SLOW = ["test_" + name for name in ("cuda_loop", "schemes", "gradient", "kernels
 FAST = [name for name in sorted(path.stem for path in (ROOT / "tests" / "unit").glob("test_*.c")) if name not in SLOW]
 TESTS = FAST + SLOW
 TARGETS = ["sparsync", *("tests/" + test for test in TESTS)]
-TIMEOUT = 240  # seconds, for one program: a mutant may well never end
+TIMEOUT = 900  # seconds, for one program: a mutant may well never end
 
 
 def copy_tree(to):
@@ -64,12 +65,30 @@ def tests(tree, names):
     return [(test, [str(tree / "build" / "tests" / test)]) for test in names]
 
 
-def stages(tree, mutant):
+def stages(tree, mutant, everything):
     if mutant.cli:
         script = tree / "tests" / "cli" / f"test_{mutant.cli}.py"
         return [[(f"cli {mutant.cli}", [sys.executable, str(script), str(tree / "build" / "sparsync"), str(tree)])]]
     found = [tests(tree, FAST), tests(tree, SLOW), list(checks(tree))]
-    return found[-1:] if mutant.file.startswith("models/") else found
+    if mutant.by_check:
+        return found[-1:]
+    return [tests(tree, [f"test_{mutant.unit}"])] if mutant.unit and not everything else found
+
+
+def targets(mutant, everything):
+    """What has to be built for the stages."""
+    if mutant.cli or mutant.by_check:
+        return ["sparsync"]
+    return [f"tests/test_{mutant.unit}"] if mutant.unit and not everything else TARGETS
+
+
+def programs_of(tree, mutants, everything):
+    """All that is run for them, each once."""
+    by_name = {}
+    for mutant in mutants:
+        for stage in stages(tree, mutant, everything):
+            by_name.update(dict(stage))
+    return list(by_name.items())
 
 
 def red(tree, programs):
@@ -99,10 +118,10 @@ def try_mutant(tree, mutant, everything):
     text = path.read_text()
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        if build(tree, TARGETS).returncode != 0:
+        if build(tree, targets(mutant, everything)).returncode != 0:
             return "does not build", []
         caught = []
-        for stage in stages(tree, mutant):
+        for stage in stages(tree, mutant, everything):
             if everything or not caught:
                 caught += red(tree, stage)
         return ("caught" if caught else "survived"), caught
@@ -147,10 +166,10 @@ def main():
         copy_tree(tree)
         subprocess.run(["meson", "setup", tree / "build", tree, "-Dcuda=disabled", "-Doptimization=1", "-Dwerror=false"],
                        check=True, stdout=subprocess.DEVNULL)
-        made = build(tree, TARGETS)
+        made = build(tree, sorted({target for mutant in chosen for target in targets(mutant, args.all)}))
         if made.returncode != 0:
             sys.exit(made.stdout.decode())
-        before = [] if args.trust else red(tree, [*tests(tree, TESTS), *checks(tree)])
+        before = [] if args.trust else red(tree, programs_of(tree, chosen, args.all))
         if before:
             sys.exit(f"red without any mutant: {', '.join(before)}")
         results, wrong = [], 0
