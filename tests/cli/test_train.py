@@ -263,6 +263,9 @@ def a_part_of_a_large_selected_tensor_takes_as_long(folder):
     assert close(small["tasks"][0]["time_s"], 7 * (10e-6 + 4096 * 8 / 1.25e9))
     assert close(large["tasks"][0]["time_s"], 7 * (10e-6 + 4 * 4096 * 8 / 1.25e9))
     assert large["bytes_total"] == 4 * small["bytes_total"]
+    # a fraction of an entry is rounded: 4096.5 are 4097, 4096.25 are 4096
+    for k, selected in ((4 * 4096 + 2, 4097), (4 * 4096 + 1, 4096)):
+        assert close(run(1 << 18, k)["tasks"][0]["time_s"], 7 * (10e-6 + 4 * selected * 8 / 1.25e9)), k
 
 
 # --- what is printed ----------------------------------------------------------------------------------------------------

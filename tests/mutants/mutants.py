@@ -633,8 +633,8 @@ MUTANTS = [
            unit="patterns"),
     Mutant("each tree carries all of the vector", "src/sim/patterns.c", "share(share(s->call->bytes, 2), s->chunks)",
            "share(s->call->bytes, s->chunks)", unit="patterns"),
-    Mutant("the mirrored tree is no mirror", "src/sim/patterns.c", "const uint32_t n = second ? nodes - node : node + 1",
-           "const uint32_t n = node + 1 + 0 * second", unit="patterns"),
+    Mutant("what comes down a tree is a step early", "src/sim/patterns.c", "height + place->depth - 1",
+           "height + place->depth - 2", unit="patterns"),
     # --- results that are read back
     Mutant("what was changed is resumed", "src/study/journal.c", "ss_result_untouched(node, point) && has_all",
            "has_all", cli="sweep"),

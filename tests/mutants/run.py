@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 from mutants import MUTANTS  # noqa: E402
@@ -28,6 +29,8 @@ FAST = [name for name in sorted(path.stem for path in (ROOT / "tests" / "unit").
 TESTS = FAST + SLOW
 TARGETS = ["sparsync", *("tests/" + test for test in TESTS)]
 TIMEOUT = 900  # seconds, for one program: a mutant may well never end
+PATIENCE = 20  # times what it takes without a mutant, where that is known, and a minute
+taken = {}     # seconds, by program
 
 
 def copy_tree(to):
@@ -44,13 +47,18 @@ def build(tree, targets):
     return subprocess.run(["ninja", "-C", tree / "build", *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def fails(tree, command):
+def fails(tree, name, command):
     env = dict(os.environ, SPARSYNC_DATA=str(tree))
+    limit = 60 + PATIENCE * taken[name] if name in taken else TIMEOUT
+    begun = time.monotonic()
     try:
-        return subprocess.run(command, cwd=tree, env=env, timeout=TIMEOUT, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL).returncode != 0
+        failed = subprocess.run(command, cwd=tree, env=env, timeout=limit, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL).returncode != 0
     except subprocess.TimeoutExpired:
         return True
+    if not failed:
+        taken.setdefault(name, time.monotonic() - begun)
+    return failed
 
 
 def checks(tree):
@@ -94,7 +102,7 @@ def programs_of(tree, mutants, everything):
 def red(tree, programs):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = list(programs)
-        return [name for (name, _), bad in zip(found, pool.map(lambda p: fails(tree, p[1]), found)) if bad]
+        return [name for (name, _), bad in zip(found, pool.map(lambda p: fails(tree, *p), found)) if bad]
 
 
 def times(tree, mutant):

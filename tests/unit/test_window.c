@@ -126,11 +126,31 @@ static void a_ranking_that_stands_is_not_told(void **state) {
   close_asked(&a);
 }
 
+/* A ring and direct messages one at a time take equally long; what rounding may make of that is no turn either, and
+ * more than that is one: all at once, direct messages are faster. */
+static void rounding_makes_no_turn(void **state) {
+  static const double slower[] = {1 + 1e-12, 1 + 1e-6};
+  const struct ss_run_options options = {.jobs = 1};
+  struct asked a;
+  struct ss_error error;
+  (void)state;
+  ask(SCENARIO("fair", "", "[" RING ", " DIRECT "]"), &a);
+  assert_int_equal(a.turns.count, 0);
+  for (uint32_t i = 0; i < COUNT(slower); i++) {
+    ss_turns_free(&a.turns);
+    a.results.point[1].time = a.results.point[0].time * slower[i];
+    assert_true(ss_study_turns(a.study, &a.results, &options, &a.turns, &error));
+    assert_int_equal(a.turns.count, i);
+  }
+  close_asked(&a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_turn_is_told),
       cmocka_unit_test(the_other_of_all_is_one),
       cmocka_unit_test(without_a_window_nothing_turns),
+      cmocka_unit_test(rounding_makes_no_turn),
       cmocka_unit_test(a_ranking_that_stands_is_not_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
