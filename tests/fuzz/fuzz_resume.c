@@ -54,11 +54,11 @@ static cJSON *odd_value(struct choices *c) {
 /* One field of the point, or of an object or list in it, is another, or gone. */
 static void change(struct choices *c, cJSON *point) {
   cJSON *in = point, *at = NULL;
-  for (uint32_t depth = 0; depth < 3; depth++) {
+  for (uint32_t depth = 0;; depth++) {
     const int count = cJSON_GetArraySize(in);
     if (count == 0) return;
     at = cJSON_GetArrayItem(in, (int)choose(c, (uint32_t)count));
-    if (!at->child || choose(c, 2) == 0) break;
+    if (depth == 2 || !at->child || choose(c, 2) == 0) break;
     in = at;
   }
   if (choose(c, 8) == 7) {
