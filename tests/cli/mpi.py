@@ -1,4 +1,5 @@
 """What tests under mpirun have in common."""
+import functools
 import os
 import pathlib
 import shutil
@@ -31,6 +32,7 @@ def on_one_core():
     os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
 
 
+@functools.cache
 def is_open_mpi():
     version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=tap.HANG, check=False).stdout
     return "Open MPI" in version or "OpenRTE" in version

@@ -161,7 +161,7 @@ static void topk_once(uint64_t seed, struct ss_arena *arena) {
 static void topk_is_the_front_of_the_sorted_list(void **state) {
   (void)state;
   struct ss_arena arena = {0};
-  for (uint64_t seed = 1; seed <= 1200; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(1200); seed++) {
     topk_once(seed, &arena);
     ss_arena_reset(&arena);
   }
@@ -239,7 +239,7 @@ static void parts_once(uint64_t seed, struct ss_arena *arena) {
 static void parts_keep_their_own_topk(void **state) {
   (void)state;
   struct ss_arena arena = {0};
-  for (uint64_t seed = 1; seed <= 900; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(900); seed++) {
     parts_once(seed, &arena);
     ss_arena_reset(&arena);
   }
@@ -330,7 +330,7 @@ static void blocks_once(uint64_t seed, struct ss_arena *arena) {
 static void blocks_of_largest_norm_are_kept(void **state) {
   (void)state;
   struct ss_arena arena = {0};
-  for (uint64_t seed = 1; seed <= 600; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(600); seed++) {
     use_threads(seed / KINDS);
     blocks_once(seed, &arena);
     ss_arena_reset(&arena);
@@ -415,7 +415,7 @@ static void floats_once(uint64_t seed, uint64_t n, uint64_t k, struct ss_arena *
 static void floats_are_selected_by_the_same_rule(void **state) {
   (void)state;
   struct ss_arena scratch = {0};
-  for (uint64_t seed = 1; seed <= 200; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(200); seed++) {
     struct dice d = {.seed = seed + 1000};
     const uint64_t n = random_count(&d);
     floats_once(seed, n, random_k(&d, n), &scratch);
@@ -540,7 +540,7 @@ static void partition_once(uint64_t seed, uint64_t count, uint32_t parts, bool w
 
 static void partitions_are_stable(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 300; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(300); seed++) {
     struct dice d = {.seed = seed};
     use_threads(seed);
     partition_once(seed, random_count(&d), dice_between(&d, 1, 40), seed / 4 % 2);
@@ -645,11 +645,11 @@ static void hierarchical_once(uint64_t seed, uint64_t count, uint32_t *overflows
 static void hierarchical_hashing_is_algorithm_1(void **state) {
   (void)state;
   uint32_t overflows = 0;
-  for (uint64_t seed = 1; seed <= 400; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(400); seed++) {
     struct dice d = {.seed = seed};
     hierarchical_once(seed, random_count(&d), &overflows);
   }
-  assert_in_range(overflows, 20, 380); /* both ends are tried */
+  assert_in_range(overflows, CASES(400) / 20, CASES(400) - CASES(400) / 20); /* both ends are tried */
   overflows = 0;
   for (uint64_t seed = 1; seed <= 8; seed++) hierarchical_once(seed, 60000 + seed * 7, &overflows);
   assert_in_range(overflows, 0, 5);
@@ -731,7 +731,7 @@ static void lossy_once(uint64_t seed) {
 
 static void the_strawman_loses_what_collides(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 200; seed++) lossy_once(seed);
+  for (uint64_t seed = 1; seed <= CASES(200); seed++) lossy_once(seed);
   enum { N = 200000 };
   static const double loads[] = {0.1, 0.4};
   struct dice d = {.seed = 1};
@@ -825,7 +825,7 @@ static void sketch_once(uint64_t seed, uint64_t elements) {
 
 static void sketches_are_sums_by_hash(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 300; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(300); seed++) {
     struct dice d = {.seed = seed};
     sketch_once(seed, random_count(&d));
   }
@@ -892,7 +892,7 @@ static void sets_once(uint64_t seed, struct ss_arena *arena) {
 static void sets_equal_those_of_a_plain_loop(void **state) {
   (void)state;
   struct ss_arena arena = {0};
-  for (uint64_t seed = 1; seed <= 1500; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(1500); seed++) {
     sets_once(seed, &arena);
     ss_arena_reset(&arena);
   }

@@ -355,7 +355,7 @@ static void compare(const struct schedule *s, uint64_t seed) {
 static void engine_agrees_with_the_second_player(void **state) {
   (void)state;
   struct ss_arena arena = {0};
-  for (uint64_t seed = 1; seed <= 10000; seed++) {
+  for (uint64_t seed = 1; seed <= CASES(10000); seed++) {
     struct schedule s = random_schedule(seed, &arena);
     compare(&s, seed);
     ss_arena_reset(&arena);

@@ -487,7 +487,7 @@ static void compare_schedules(enum family family, uint32_t seed) {
 static void schedules_cost_no_more_than_their_bounds(void **state) {
   (void)state;
   for (enum family family = MIXED; family < FAMILIES; family++)
-    for (uint32_t seed = 1; seed <= 1000; seed++) compare_schedules(family, seed);
+    for (uint32_t seed = 1; seed <= CASES(1000); seed++) compare_schedules(family, seed);
   printf("# beyond the bound: horizontal %u, 2d %u, of 3000; slower at all %u, beyond split and start-ups %u\n",
          broken_horizontal, broken_2d, slower, needed);
   assert_true(needed > 0 && slower > 0);
