@@ -68,7 +68,7 @@ def near(found, wanted, what, relative=1e-9):
     assert found is not None and abs(found - wanted) <= relative * abs(wanted), f"{what}: {found}, not {wanted}"
 
 
-def shrunk(name, folder, elements=None, iterations=None, hashing=None, steps=None):
+def shrunk(name, folder, elements=None, iterations=None, row_width=None, hashing=None, steps=None):
     """The figure with a smaller gradient or fewer steps, so that its making is tested in seconds."""
     document = json.loads((FIGURES / f"{name}.json").read_text())
     for panel in document["panels"]:
@@ -80,6 +80,8 @@ def shrunk(name, folder, elements=None, iterations=None, hashing=None, steps=Non
                         kind["elements"] = elements
                     if iterations:
                         kind["iterations"] = iterations
+                    if row_width and "row_width" in kind:
+                        kind["row_width"] = row_width
             if steps:
                 entry["learn"]["steps"] = steps
             if hashing and "measure" in entry:
@@ -227,7 +229,7 @@ def spardl_fig7_scales_to_the_whole_model(folder):
 
 @test
 def other_figures_can_be_made(folder):
-    speed_ups = table(shrunk("zen-fig15", folder, elements=40000, iterations=1))
+    speed_ups = table(shrunk("zen-fig15", folder, elements=40000, iterations=1, row_width=64))
     for workload in {x for _, _, x in speed_ups}:
         group = {s: row["y"] for (_, s, x), row in speed_ups.items() if x == workload}
         assert set(group) == {"AGsparse", "Sparse PS", "SparCML", "OmniReduce", "ZEN"}, group
@@ -363,7 +365,7 @@ def zen_and_spardl_train_and_learn(folder):
         for model, time in zip(("VGG-16", "VGG-19", "ResNet-20", "LSTM"), times):
             near(rows["(a)", method, model]["y"], time, f"{method}, {model}")
     systems = {"SparDL": "spardl", "Ok-Topk": "oktopk", "TopkA": "topka", "TopkDSA": "topkdsa"}
-    points = {p["system"]: p for p in training(ROOT / "scenarios" / "training" / "spardl-table3.json", "--ranks", 6) if p["workload"] == "spardl-vgg-16"}
+    points = {p["system"]: p for p in training(ROOT / "scenarios" / "training" / "spardl-table3.json", "--ranks", 6, "--workload", "spardl-vgg-16")}
     figure = json.loads((FIGURES / "spardl-fig6.json").read_text())["panels"][1]
     for entry in figure["data"]:  # an update of the small model takes what one of VGG-16 takes
         name = entry["series"]["text"]

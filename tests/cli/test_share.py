@@ -45,7 +45,7 @@ def small(**fields):
 
 def large(**fields):
     """A second on one core, of points that take long and points that do not."""
-    synth = {"synth": {"rows": 20000, "row_width": 64, "ranks": 32, "iterations": 12, "tokens": 14000, "seed": 3}}
+    synth = {"synth": {"rows": 20000, "row_width": 64, "ranks": 32, "iterations": 4, "tokens": 14000, "seed": 3}}
     return {"name": "large", "trace": synth, "cluster": "rtx3090-1gbe", "ranks": [2, 4, 8, 16, 32],
             "schemes": ["allreduce", "allgather", "ps", "sparcml-rd", "omnireduce", "zen"],
             "sweep": {"cluster.gpus_per_node": [1, 2]}, **fields}

@@ -56,9 +56,9 @@ def small(**fields):
             "sweep": {"cluster.bandwidth": ["10Gbps", "25Gbps", "100Gbps"]}, **fields}
 
 
-def large(**fields):
-    """A second or more on one core, over which progress is shown."""
-    synth = {"synth": {"rows": 60000, "row_width": 64, "ranks": 32, "iterations": 6, "tokens": 40000, "seed": 3}}
+def large(iterations=6, **fields):
+    """With so many iterations a second or more on one core, over which progress is shown."""
+    synth = {"synth": {"rows": 60000, "row_width": 64, "ranks": 32, "iterations": iterations, "tokens": 40000, "seed": 3}}
     return {"name": "large", "trace": synth, "cluster": "rtx3090-1gbe", "ranks": [2, 4, 8, 16, 32],
             "schemes": ["allreduce", "allgather", "ps", "sparcml-rd", "omnireduce", "zen"],
             "sweep": {"cluster.latency": ["1us", "30us"]}, **fields}
@@ -145,7 +145,7 @@ def threads_do_not_matter(folder):
 @test
 def results_appear_before_the_end(folder):
     """A run whose output may not grow beyond its first lines dies when it writes them, and not after all of its work."""
-    scenario, used = write_json(folder, large(sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32]})), []
+    scenario, used = write_json(folder, large(iterations=2, sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32]})), []
     for most in (resource.RLIM_INFINITY, 2000):
         with open(folder / "out", "wb") as out:
             run = subprocess.Popen([PROGRAM, "run", scenario, "--format", "csv", "--jobs", "1"], env=ENVIRONMENT, stdout=out,
@@ -583,4 +583,6 @@ def forms_that_are_bounds(folder):
     assert "energy of what" not in call("run", write_json(folder, small()))[0], "lossless schemes apply all"
 
 
+# What a shell starts in the background ignores interrupts, and so would all that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(tap.run(TESTS))
