@@ -178,7 +178,7 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
   return ss_trace_adopt("merged", &content, job->data, out, error);
 }
 
-/* Those of the wish's tensors in the order of the trace: a name that it has not is an error. */
+/* The tensors that the options name, in the order of the trace: a name that it has not is an error. */
 static bool keep(const struct ss_trace *trace, const struct ss_merge_options *options, size_t *kept, size_t *count,
                  struct ss_error *error) {
   *count = 0;
