@@ -20,7 +20,7 @@ struct arguments {
   struct ss_call call;
   const char *save, *baseline;
   double tolerance; /* NaN: not said */
-  bool resume, no_partial, links, brief;
+  bool resume, no_partial, links, wide;
 };
 
 /* One run: it hears of points, keeps them and prints them. */
@@ -142,8 +142,8 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
   if (a->links && (call->format != SS_TABLE || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "--links adds to the table of results (JSON has \"links\" in every point)");
-  if (a->brief && (call->format != SS_TABLE || a->baseline || a->links))
-    return ss_fail(error, SS_BAD_INPUT, "--brief is another form of the table of results");
+  if (a->wide && (call->format != SS_TABLE || a->baseline))
+    return ss_fail(error, SS_BAD_INPUT, "--wide is another form of the table of results (JSON and CSV have it all)");
   if (!a->resume) return true;
   if (a->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
   if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
@@ -201,9 +201,9 @@ static bool open_session(struct session *s, struct ss_error *error) {
   const bool first = ss_processes_first(comm);
   s->form = call->format == SS_JSON  ? &ss_results_as_json
             : call->format == SS_CSV ? &ss_results_as_csv
-            : s->arguments->brief    ? &ss_results_in_brief
             : s->arguments->links    ? &ss_results_with_links
-                                     : &ss_results_as_table;
+            : s->arguments->wide     ? &ss_results_as_table
+                                     : &ss_results_in_brief;
   s->listener.stopped = stopped;
   return ss_communicator_follow(comm, !first || (check_options(s->arguments, error) && read_baseline(s, error)),
                                 error) &&
@@ -312,10 +312,11 @@ static const struct ss_option_spec options[] = {
     {"--tolerance", SS_QUANTITY(struct arguments, tolerance, SS_RATIO, 0, 0.5), .value = "SHARE",
      .help = "how far times may move (1e-9, at most 50%); bytes and messages may not"},
     {"--links", SS_FLAG(struct arguments, links),
-     .help =
-         "below each table one more: how busy the links of each kind are, and what they carry (JSON has it always)"},
-    {"--brief", SS_FLAG(struct arguments, brief),
-     .help = "the answers first, a sentence a place; then one table of what decides, with bars of the time"},
+     .help = "as --wide, and below each table one more: how busy the links of each kind are, and what they carry "
+             "(JSON has "
+             "it always)"},
+    {"--wide", SS_FLAG(struct arguments, wide),
+     .help = "a table a place, with closed forms beside the times, imbalance, and what every column means"},
     SS_OPTION_PATIENCE,
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ""),
     SS_OPTION_SCHEME,
@@ -333,13 +334,14 @@ const struct ss_command ss_command_run = {
     .usage = "usage: sparsync run [SCENARIO.json] [OPTION...]\n"
              "       mpirun -n N sparsync run ...          N processes share the points, rank 0 writes\n"
              "\n"
-             "Simulates every scheme of the scenario at every point of its grid, proves each result against the "
+             "Simulates every scheme of the scenario at every point of its grid, and proves each result against the "
              "brute-force\n"
-             "sum, and prints the times beside the closed forms. Results appear place by place, in the scenario's "
-             "order.\n",
+             "sum. Prints a sentence a place as each is known (what is fastest, by how much, what bounds it), then "
+             "one table\n"
+             "of what decides; closed forms with --wide.\n",
     .examples = "examples:\n"
                 "  sparsync run scenarios/demo.json\n"
-                "  sparsync run demo --brief\n"
+                "  sparsync run demo --wide\n"
                 "  sparsync run --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g --ranks 4..16\n"
                 "  sparsync run scenarios/demo.json --set 'sweep={\"cluster.bandwidth\": [\"10Gbps\", \"100Gbps\"]}' "
                 "--format "

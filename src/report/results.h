@@ -56,7 +56,8 @@ struct ss_results_form {
   bool (*end)(struct ss_results_writer *writer, const struct ss_results *points, struct ss_error *error);
 };
 extern const struct ss_results_form ss_results_as_table, ss_results_as_json, ss_results_as_csv;
-/* The answers first, a sentence a place, and then one table of what decides, with bars of the time. */
+/* The answers first, a sentence a place as each is known, and then one table of what decides, with bars of the time.
+ */
 extern const struct ss_results_form ss_results_in_brief;
 /* The table, and below each block how busy its links are and what they carry. */
 extern const struct ss_results_form ss_results_with_links;

@@ -259,8 +259,21 @@ const struct ss_results_form ss_results_with_links = {NULL, links_more, links_en
 
 enum { BAR_LETTERS = 24 };
 
+/* What the brief table shows besides what it always has. */
+struct brief {
+  struct ss_table *table;
+  bool places; /* there are several: each has its name before its first row */
+  bool energy; /* some scheme leaves part of the gradients out */
+};
+
 static void write_place(const void *point, FILE *stream) {
   print_place(point, stream);
+}
+
+static size_t block_length(const struct ss_result *points, size_t count) {
+  size_t n = 1;
+  while (n < count && ss_result_same_place(points, &points[n])) n++;
+  return n;
 }
 
 static double slowest(const struct ss_result *points, size_t n) {
@@ -269,48 +282,69 @@ static double slowest(const struct ss_result *points, size_t n) {
   return most;
 }
 
-static void add_brief_row(struct ss_table *table, const char *place, const struct ss_result *p, double dense,
+static void open_brief(struct brief *b, const struct ss_results *results) {
+  static const char *const all[] = {"<at",    "<scheme", "time",        "vs dense",       "busiest rank",
+                                    "energy", "exact",   "<bottleneck", "<time, as a bar"};
+  enum { HEADS = sizeof all / sizeof *all, AT = 0, ENERGY = 5 };
+  const char *heads[HEADS];
+  size_t count = 0;
+  b->places = block_length(results->point, results->count) < results->count;
+  for (size_t i = 0; i < results->count; i++) b->energy = b->energy || results->point[i].energy < 1;
+  for (size_t i = 0; i < HEADS; i++)
+    if ((i != AT || b->places) && (i != ENERGY || b->energy)) heads[count++] = all[i];
+  b->table = ss_table_new(count, heads);
+}
+
+static void add_brief_row(const struct brief *b, const char *place, const struct ss_result *p, double dense,
                           double most) {
   static const char bar[BAR_LETTERS + 1] = "########################";
   char bound[SS_BOUND_TEXT_SIZE];
-  ss_table_texts(table, place, p->setting.label);
-  ss_table_quantity(table, SS_TIME, p->time);
-  ss_table_number(table, "%.2fx", p->time > 0 ? dense / p->time : NAN);
-  ss_table_quantity(table, SS_BYTES, fmax(p->sent_max, p->received_max));
-  ss_table_texts(table, p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO", ss_bound_text(p, bound));
-  ss_table_cell(table, "%.*s", most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0, bar);
+  if (b->places) ss_table_cell(b->table, "%s", place);
+  ss_table_cell(b->table, "%s", p->setting.label);
+  ss_table_quantity(b->table, SS_TIME, p->time);
+  ss_table_number(b->table, "%.2fx", p->time > 0 ? dense / p->time : NAN);
+  ss_table_quantity(b->table, SS_BYTES, fmax(p->sent_max, p->received_max));
+  if (b->energy) ss_table_number(b->table, "%.1f%%", 100 * p->energy);
+  ss_table_texts(b->table, p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO", ss_bound_text(p, bound));
+  ss_table_cell(b->table, "%.*s", most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0, bar);
 }
 
-static bool add_brief_rows(struct ss_table *table, const struct ss_result *points, size_t n, struct ss_error *error) {
+static bool add_brief_rows(const struct brief *b, const struct ss_result *points, size_t n, struct ss_error *error) {
   const double dense = ss_results_dense(points, n), most = slowest(points, n);
   SS_AUTO_FREE char *place = ss_written(write_place, points);
   if (!place) return ss_fail_memory(error, "printing results");
-  for (size_t i = 0; i < n; i++) add_brief_row(table, i == 0 ? place : "", &points[i], dense, most);
+  for (size_t i = 0; i < n; i++) add_brief_row(b, i == 0 ? place : "", &points[i], dense, most);
   return true;
 }
 
+/* The sentences do not wait for the last point. */
 static bool brief_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
                        struct ss_error *error) {
-  (void)points;
   (void)error;
   w->written += count;
+  for (size_t i = 0, n; i < count; i += n) {
+    n = block_length(points + i, count - i);
+    ss_results_words(points + i, n, w->stream);
+  }
   return true;
 }
 
 static bool brief_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
-  const struct ss_result *p = results->point;
-  struct ss_table *table =
-      ss_table_of("<at", "<scheme", "time", "vs dense", "busiest rank", "exact", "<bottleneck", "<time, as a bar");
+  struct brief b = {.table = NULL};
   bool ok = true;
+  if (results->count == 0) return true;
+  open_brief(&b, results);
   for (size_t i = 0, n; ok && i < results->count; i += n) {
-    for (n = 1; i + n < results->count && ss_result_same_place(&p[i], &p[i + n]);) n++;
-    ss_results_words(p + i, n, w->stream);
-    ok = add_brief_rows(table, p + i, n, error);
+    n = block_length(results->point + i, results->count - i);
+    ok = add_brief_rows(&b, results->point + i, n, error);
   }
   fputc('\n', w->stream);
-  if (ok) return ss_table_print_free(table, false, w->stream, error);
-  ss_table_free(table);
-  return false;
+  if (!ok) ss_table_free(b.table);
+  if (!ok || !ss_table_print_free(b.table, false, w->stream, error)) return false;
+  fputs("\ntime: ", w->stream);
+  ss_print_time_note(results->point->iterations, ss_results_count_kernels(results), w->stream);
+  fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
+  return true;
 }
 
 const struct ss_results_form ss_results_in_brief = {NULL, brief_more, brief_end};

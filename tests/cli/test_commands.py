@@ -130,7 +130,7 @@ def links_are_told_on_request(folder):
     scenario = write(folder, "s.json", {"trace": uniform(), "cluster": cluster, "ranks": [4], "schemes": ["allreduce", "zen"]})
     point = json.loads(call("run", scenario, "--format", "json")[0])["points"][0]
     out = call("run", scenario, "--links")[0]
-    assert out.startswith(call("run", scenario)[0].split("\n\ntime ")[0]), out
+    assert out.startswith(call("run", scenario, "--wide")[0].split("\n\ntime ")[0]), out
     rows = {tuple(line[:21].split(None, 1)): line[21:].split("  ") for line in out.splitlines() if line.startswith("allreduce")}
     rows = {kind.strip(): [cell.strip() for cell in cells if cell.strip()] for (_, kind), cells in rows.items()}
     names = {"egress": "egress", "ingress": "ingress", "NIC out": "nic-out", "NIC in": "nic-in"}
@@ -345,7 +345,7 @@ def csv_and_table_tell_the_same(folder):
                 near(float(line[key]), value, key, 1e-15 * 4)
             else:
                 assert line[key] == (value or ""), f"{key}: {line[key]!r}, not {value!r}"
-    table = call("run", scenario)[0]
+    table = call("run", scenario, "--wide")[0]
     for label in ("allreduce", "allgather", "ps", "alltoall"):
         assert table.count(f"\n{label} ") + table.count(f"\n  {label} ") >= 4, f"no rows of {label}:\n{table}"
 
@@ -587,10 +587,11 @@ def data_belong_to_the_program_that_is_run(folder):
 @test
 def answers_come_first_in_brief(folder):
     """A sentence a place, then a row a scheme with the busiest rank's bytes and a bar as long as its time; README shows this."""
-    out = call("run", "scenarios/demo.json", "--brief")[0]
+    out = call("run", "scenarios/demo.json")[0]
     assert f"```\n{out}```\n" in (ROOT / "README.md").read_text(), "the README's first screen is not what the program says"
     found = points("run", "scenarios/demo.json")
-    head, table = out.split("\n\n")
+    head, table, notes = out.split("\n\n")
+    assert "kernels not counted" in notes and "--wide" in notes
     assert [line.split(": ")[1].split(" is fastest")[0] for line in head.splitlines()] == ["allgather", "alltoall", "allgather"], head
     rows = table.splitlines()[2:]
     assert len(rows) == len(found) == 12
@@ -598,7 +599,18 @@ def answers_come_first_in_brief(folder):
         most = max(q["time_s"] for q in found if q["cluster"] == p["cluster"])
         assert f" {p['label']} " in row and row.count("#") == max(1, int(24 * p["time_s"] / most)), (row, p)
         assert f" {max(p['bytes_sent_max'], p['bytes_received_max']) / 1e6:.3g} MB " in row, (row, p)
-    assert "--brief" in call("run", "scenarios/demo.json", "--brief", "--format", "json", status=2)[1]
+    assert "--wide" in call("run", "scenarios/demo.json", "--wide", "--format", "json", status=2)[1]
+    wide = call("run", "scenarios/demo.json", "--wide")[0]
+    assert all(line in wide for line in head.splitlines()) and "closed form" in wide and "closed form" not in table
+    one = call("run", on_bible(folder))[0]
+    assert one.splitlines()[2].startswith("scheme "), "one place needs no name in the table"
+
+
+@test
+def brief_tables_tell_what_is_left_out(folder):
+    scenario = on_bible(folder, trace={"gradient": {"elements": 4096}}, ranks=2, schemes=["allreduce", "topka"])
+    header = call("run", scenario)[0].splitlines()[2]
+    assert "energy" in header and "energy" not in call("run", on_bible(folder))[0], header
 
 
 @test

@@ -575,7 +575,7 @@ def forms_that_are_bounds(folder):
         assert (p["formula_s"] is None) == (p["label"] == "topkdsa") and (low is None) == (high is None) == (p["label"] == "topka")
         assert low is None or 0 < low < high
         assert low is None or (p["formula_low"] and p["formula_high"])
-    table = call("run", scenario)[0]
+    table = call("run", scenario, "--wide")[0]
     for line in table.splitlines():
         if line.startswith("topkdsa"):
             assert re.search(r" (within|outside) ", line), line
