@@ -32,7 +32,7 @@ static void placed_cell(struct ss_table *table, const cJSON *point) {
                   ss_units_format(text, sizeof text, SS_TIME, seconds->valuedouble));
 }
 
-static void print_notes(const struct ss_cluster *cluster, FILE *stream) {
+static void print_notes(const struct ss_cluster *cluster, enum ss_gamma_kind kind, FILE *stream) {
   const uint32_t nics = ss_cluster_nics(cluster);
   char bandwidth[32], latency[32];
   ss_units_format(bandwidth, sizeof bandwidth, SS_RATE, 1 / cluster->inter.beta);
@@ -45,13 +45,15 @@ static void print_notes(const struct ss_cluster *cluster, FILE *stream) {
           cluster->gpus_per_node == 1 ? "" : "s", nics, nics == 1 ? "" : "s");
   if (cluster->gpus_per_node > 1) fprintf(stream, "; inside a node %s, %s", latency, bandwidth);
   fputs("; >=: no time is below it; -: not known\n"
-        "Closed forms: no kernels, no imbalance. --format json adds sources and errata.\n",
+        "Closed forms: no kernels, no imbalance; rows are supposed to meet as --gamma says: ",
         stream);
+  fprintf(stream, "%s. --format json adds sources and errata.\n", ss_gamma_names[kind]);
 }
 
 struct answer {
   const cJSON *root, *points;
   const struct ss_cluster *cluster;
+  enum ss_gamma_kind overlap;
 };
 
 static bool print_table(const void *answer, FILE *stream, struct ss_error *error) {
@@ -71,7 +73,7 @@ static bool print_table(const void *answer, FILE *stream, struct ss_error *error
     else ss_table_cell(table, "%s", cJSON_IsString(formula) ? formula->valuestring : "");
   }
   const bool ok = ss_table_print_free(table, false, stream, error);
-  print_notes(a->cluster, stream);
+  print_notes(a->cluster, a->overlap, stream);
   return ok;
 }
 
@@ -105,7 +107,7 @@ static bool evaluate(const struct ss_call *call, const struct arguments *argumen
       !ss_costs_open(c->file, c->files, &costs, error))
     return false;
   cJSON *root = ss_costs_json(&costs, &question, error);
-  const struct answer answer = {root, cJSON_GetObjectItemCaseSensitive(root, "points"), &cluster};
+  const struct answer answer = {root, cJSON_GetObjectItemCaseSensitive(root, "points"), &cluster, c->with.kind};
   const bool ok = root && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
   cJSON_Delete(root);
   ss_costs_close(&costs);

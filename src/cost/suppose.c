@@ -1,5 +1,7 @@
 #include "cost/suppose.h"
 
+const char *const ss_gamma_names[] = {"random", "full", "none", "list", NULL};
+
 static double gamma_of(const void *context, double k) {
   const struct ss_supposition *c = context;
   switch (c->kind) {

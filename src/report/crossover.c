@@ -76,6 +76,19 @@ static bool print_ranges(const struct ss_crossover_study *t, FILE *stream, struc
   return ss_table_print_free(table, false, stream, error);
 }
 
+/* What the answer holds for beside its cluster: uniform tensors, which no trace is. */
+static void print_supposed(const struct ss_crossover_study *t, FILE *stream) {
+  static const char *const overlaps[] = {[SS_GAMMA_RANDOM] = "drawn at random, each rank for itself",
+                                         [SS_GAMMA_FULL] = "the same on all ranks",
+                                         [SS_GAMMA_NONE] = "different on all ranks",
+                                         [SS_GAMMA_LIST] = "shared as --gamma lists"};
+  fprintf(
+      stream,
+      "Rows are %s, as many in each part of the table. A trace shares more or less and is uneven, and\nmay answer "
+      "otherwise, as may another cluster: sparsync run --trace FILE --cluster %s plays one.\n",
+      overlaps[t->duel.with->kind], t->duel.cluster.name);
+}
+
 static void print_notes(const struct ss_crossover_study *t, FILE *stream) {
   const struct ss_crossover *found = &t->found;
   char at[40];
@@ -85,6 +98,7 @@ static void print_notes(const struct ss_crossover_study *t, FILE *stream) {
   else
     fprintf(stream, "\nClosed forms on %s; no kernels, no imbalance (--simulate plays the schedules).\n",
             t->duel.form == SS_FORM_NODES ? "the cluster's nodes and cards" : "one flat link class");
+  print_supposed(t, stream);
   if (t->roundings > 0) {
     const struct ss_rounding *r = &t->rounding[0];
     fprintf(
@@ -109,7 +123,12 @@ bool ss_crossover_table(const void *study, FILE *stream, struct ss_error *error)
   if (duel->over != SS_OVER_M)
     fprintf(stream, " %s dense,", ss_units_format(size, sizeof size, SS_BYTES, t->duel.with->bytes));
   if (duel->over != SS_OVER_DENSITY) fprintf(stream, " density %.4g%%,", 100 * t->duel.with->density);
-  fprintf(stream, " links of %s\n\n", duel->cluster.name);
+  fprintf(stream, " overlap %s, links of %s", ss_gamma_names[duel->with->kind], duel->cluster.name);
+  if (duel->over != SS_OVER_LATENCY)
+    fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_TIME, duel->cluster.inter.alpha));
+  if (duel->over != SS_OVER_BANDWIDTH)
+    fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_RATE, 1 / duel->cluster.inter.beta));
+  fputs("\n\n", stream);
   print_words(t, stream);
   fputc('\n', stream);
   if (!print_ranges(t, stream, error)) return false;

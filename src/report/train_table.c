@@ -43,7 +43,7 @@ static void print_words(struct group g, FILE *stream) {
   ss_units_format(time, sizeof time, SS_TIME, best->result.mean);
   ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall);
   fprintf(stream, "%u ranks: %s, %s an iteration, of which %s stall", best->ranks, best->system->name, time, stall);
-  if (second && second->result.mean > best->result.mean)
+  if (second && second->result.mean > 1.0005 * best->result.mean)
     fprintf(stream, "; the next, %s, takes %.1f%% longer", second->system->name,
             100 * (second->result.mean / best->result.mean - 1));
   else if (second) fprintf(stream, ", and so does %s", second->system->name);
@@ -98,6 +98,20 @@ static void print_ranking(const struct ss_train_study *s, FILE *stream) {
   fputc('\n', stream);
 }
 
+/* Systems that are alike only because their ranks are in one node. */
+static void print_all_dense(const struct ss_training_point *point, size_t n, FILE *stream) {
+  size_t count = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!point[i].all_dense) continue;
+    if (count++ == 0) fprintf(stream, "All %u ranks are in one node, where ", point->ranks);
+    else fputs(", ", stream);
+    fputs(point[i].system->name, stream);
+  }
+  if (count > 0)
+    fprintf(stream, " send%s tables densely, as an all-reduce does: only between nodes %s sparse.\n\n",
+            count == 1 ? "s" : "", count == 1 ? "is it" : "are they");
+}
+
 static void print_notes(const struct ss_train_study *s, FILE *stream) {
   const struct ss_training *t = &s->training;
   const struct ss_iterate_options *w = &t->point->options;
@@ -130,6 +144,7 @@ bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) 
       fprintf(stream, "%s on %s%s%s\n\n", p->place->workload.name, s->cluster, s->trace ? ", fed by " : "",
               s->trace ? s->trace : "");
     if (!print_group((struct group){p, n}, stream, error)) return false;
+    print_all_dense(p, n, stream);
   }
   if (s->best) print_ranking(s, stream);
   print_notes(s, stream);

@@ -216,6 +216,10 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   return true;
 }
 
+bool ss_setting_all_dense(const struct ss_setting *setting, struct ss_layout layout) {
+  return setting->hierarchy != SS_FLAT && layout.nodes == 1 && layout.ranks > 1;
+}
+
 bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   return check(setting, layout, error) || ss_fail_prefix(error, "%s", setting->label);
 }

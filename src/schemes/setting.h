@@ -89,6 +89,8 @@ bool ss_setting_by_elements(const struct ss_setting *setting);
 uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout);
 /* Even row ranges that a uniform tensor must divide into. */
 uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout layout);
+/* All ranks are in one node, and a hierarchy sums densely there: nothing of the scheme itself is left. */
+bool ss_setting_all_dense(const struct ss_setting *setting, struct ss_layout layout);
 /* Options that cannot work with so many ranks and nodes. */
 bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout,
                       struct ss_error *error) SS_MUST_CHECK;

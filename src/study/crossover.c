@@ -227,6 +227,7 @@ cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
   cJSON_AddStringToObject(root, "method", t->simulated ? "simulation" : "closed form");
   ss_json_add_text(root, "form", t->simulated ? NULL : ss_form_names[t->duel.form]);
   cJSON_AddStringToObject(root, "cluster", t->duel.cluster.name);
+  cJSON_AddStringToObject(root, "overlap", ss_gamma_names[t->duel.with->kind]);
   range = cJSON_AddObjectToObject(root, "range");
   cJSON_AddNumberToObject(range, "low", t->low);
   cJSON_AddNumberToObject(range, "high", t->high);

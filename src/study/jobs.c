@@ -314,6 +314,18 @@ static bool none_left(const struct ss_study *s, const struct place *p, struct ss
                       cut[0] ? "--model-parallel admits " : "", cut);
 }
 
+/* Times that are alike for no reason that the results tell. */
+static void tell_dense(const struct ss_study *s, const struct ss_job *job, struct ss_layout layout) {
+  static const char *const names[] = {[SS_SHARD] = "shard", [SS_LEADER] = "leader"};
+  char text[400];
+  if (!ss_setting_all_dense(&job->setting, layout)) return;
+  snprintf(text, sizeof text,
+           "%u ranks are one node of %s: of hierarchy \"%s\" only the dense sum inside the node is left, as long for "
+           "every scheme",
+           job->ranks, job->cluster_name, names[job->setting.hierarchy]);
+  ss_notice_tell(s->source.notice, text);
+}
+
 /* One scheme at one rank count: a job for each tensor. `scheme`: where the document says it. */
 static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_setting *setting,
                      struct ss_node scheme, uint32_t ranks, struct ss_error *error) {
@@ -326,6 +338,7 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
   if (s->chosen_for_user && !applies(&job.setting, p, layout, s->source.plan)) return true;
   job.servers = ss_setting_servers(&job.setting, layout);
   if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  tell_dense(s, &job, layout);
   if (!values_at_hand(&job, p, scheme, error)) return false;
   if (!trace && !p->source->is_gradient) {
     const uint64_t parts = ss_setting_parts(&job.setting, layout);

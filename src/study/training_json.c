@@ -127,6 +127,7 @@ static void add_numbers(cJSON *o, const struct ss_training_point *p) {
   ss_json_add_number(o, "scaling", p->scaling);
   ss_json_add_number(o, "bytes_total", r->sent);
   ss_json_add_number(o, "sampled", p->sampled);
+  cJSON_AddBoolToObject(o, "all_dense", p->all_dense);
 }
 
 static cJSON *point_json(const struct ss_train_study *s, size_t at) {

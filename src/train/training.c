@@ -77,6 +77,12 @@ static bool set_options(const struct ss_training *training, struct ss_training_p
       (unsigned long long)(2 * cycle));
 }
 
+static bool has_tables(const struct ss_workplace *place) {
+  for (uint32_t i = 0; i < place->workload.modules; i++)
+    if (place->workload.module[i].embedding) return true;
+  return false;
+}
+
 static bool add_point(struct ss_training *training, const struct ss_workplace *place, const struct ss_system *system,
                       uint32_t ranks, struct ss_error *error) {
   struct ss_training_point *p = &training->point[training->points];
@@ -88,6 +94,8 @@ static bool add_point(struct ss_training *training, const struct ss_workplace *p
     if (error) *error = why;
     return false;
   }
+  p->all_dense =
+      ss_setting_all_dense(&system->sparse, ss_layout_of(&training->durations.cluster, ranks)) && has_tables(place);
   training->points++; /* from here on it is freed with the others */
   if (!set_options(training, p, error) || !ss_timetable_make(&place->workload, &policy, ranks, &p->timetable, error))
     return false;

@@ -26,6 +26,7 @@ struct ss_training_point {
   double tokens;  /* a second, all ranks; NaN: not known */
   double speedup; /* over the fastest baseline at these ranks; NaN: there is none */
   double scaling; /* share of linear scaling from the smallest rank count */
+  bool all_dense; /* the tables too: all ranks are in one node, where the system's hierarchy sums densely */
   double sampled; /* how many times larger the largest sampled tensor is; 1: none is sampled */
 };
 

@@ -123,6 +123,16 @@ def warnings_are_told_once(folder):
 
 
 @test
+def hierarchies_in_one_node_are_told(folder):
+    scenario = write(folder, "s.json", {"trace": uniform(), "cluster": {**FLAT, "gpus_per_node": 2}, "hierarchy": "shard", "ranks": [2],
+                                        "schemes": ["allgather", "zen"]})
+    out, err = call("run", scenario)
+    assert "so is zen" in out and err.count("warning") == 1 and '2 ranks are one node of flat: of hierarchy "shard" only the dense sum' in err, err
+    assert "one node" not in call("run", scenario, "--ranks", "4")[1]
+    assert "one node" not in call("run", scenario, "--set", "hierarchy=none")[1]
+
+
+@test
 def links_are_told_on_request(folder):
     """A ring on two nodes of two ranks without latency: each rank sends 2 (P-1) parts of 1/P all the time, and as much leaves
     each node through its card."""

@@ -53,6 +53,19 @@ def flat(folder):
     return ["--cluster", path]
 
 
+@test
+def answers_say_what_they_suppose(folder):
+    arguments = ["allgather", "allreduce", "--over", "density", "--M", "1MB", "--ranks", "4", *link()]
+    for overlap, words in (("random", "drawn at random"), ("full", "the same on all ranks"), ("none", "different on all ranks"),
+                           ("1,1.5", "shared as --gamma lists")):
+        out = call(*arguments, "--gamma", overlap).stdout
+        name = "list" if "," in overlap else overlap
+        assert f"overlap {name}, links of p3.16xlarge-25g" in out.split("\n")[0] and f"Rows are {words}" in out and "run --trace" in out, out
+        assert find(*arguments, "--gamma", overlap)["overlap"] == name
+    over = call("allgather", "allreduce", "--over", "bandwidth", "--M", "1MB", "--density", "1%", "--ranks", "4").stdout.split("\n")[0]
+    assert over.endswith("links of p3.16xlarge-25g, 25 us"), over
+
+
 # --- by hand ----------------------------------------------------------------------------------------------------------
 
 

@@ -284,6 +284,22 @@ def the_table_answers_in_words(folder):
 
 
 @test
+def systems_that_are_dense_inside_a_node_say_so(folder):
+    """Two ranks on one node of two, and four on two: only there anything sparse is sent."""
+    systems = [{"name": n, "sparse": {"name": n, "hierarchy": "shard"}, "dense": "allreduce", "schedule": "fifo"} for n in ("zen", "sparcml-rd")]
+    systems += [{"name": n, "sparse": n, "dense": "allreduce", "schedule": "fifo"} for n in ("allgather", "allreduce")]
+    scenario = {**with_modules(table(), dense("d")), "systems": systems, "cluster": {**FLAT, "gpus_per_node": 2}, "ranks": [2, 4]}
+    said = "All 2 ranks are in one node, where zen, sparcml-rd send tables densely"
+    text = train(folder, scenario).stdout
+    assert said in text and "All 4" not in text, text
+    points = results(folder, scenario)
+    assert [(p["system"], p["ranks"]) for p in points if p["all_dense"]] == [("zen", 2), ("sparcml-rd", 2)]
+    times = {(p["system"], p["ranks"]): p["iteration_s"] for p in points}
+    assert times["zen", 2] == times["sparcml-rd", 2] and times["zen", 4] != times["sparcml-rd", 4]
+    assert "in one node" not in train(folder, {**scenario, "cluster": FLAT, "systems": systems[2:]}).stdout
+
+
+@test
 def speedups_are_over_the_best_baseline(folder):
     points = results(folder, LM)
     tokens = json.loads((ROOT / "models" / "workloads" / "embrace-lm-rtx3090.json").read_text())["tokens"]
