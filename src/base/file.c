@@ -83,10 +83,57 @@ static bool map_descriptor(const char *path, int descriptor, struct ss_mapping *
   return true;
 }
 
-bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) {
+/* Standard input comes once, and may be asked for again: what came is kept for as long as the process lives. */
+static int standard_input = -1;
+static pthread_mutex_t standard_input_lock = PTHREAD_MUTEX_INITIALIZER;
+
+enum { PIECE = 1 << 20 /* B of standard input */ };
+
+static bool copy_all(int from, int to) {
+  SS_AUTO_FREE char *piece = ss_alloc(PIECE, 1);
+  for (ssize_t got; piece && (got = read(from, piece, PIECE)) != 0;) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    for (ssize_t put, done = 0; done < got; done += put)
+      if ((put = write(to, piece + done, (size_t)(got - done))) <= 0) return false;
+  }
+  return piece != NULL;
+}
+
+/* A file that is read from its beginning stands for itself; all else is copied to memory. */
+static bool keep_standard_input(struct ss_error *error) {
+  struct stat info;
+  if (standard_input >= 0) return true;
+  const bool file = fstat(STDIN_FILENO, &info) == 0 && S_ISREG(info.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0;
+  const int kept = file ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : memfd_create("standard input", MFD_CLOEXEC);
+  if (kept >= 0 && (file || copy_all(STDIN_FILENO, kept))) {
+    standard_input = kept;
+    return true;
+  }
+  (void)ss_fail(error, SS_BAD_INPUT, "standard input: cannot read: %s", strerror(errno));
+  if (kept >= 0) close(kept);
+  return false;
+}
+
+static int open_standard_input(struct ss_error *error) {
+  pthread_mutex_lock(&standard_input_lock);
+  const int descriptor = keep_standard_input(error) ? fcntl(standard_input, F_DUPFD_CLOEXEC, 0) : -1;
+  pthread_mutex_unlock(&standard_input_lock);
+  if (descriptor >= 0) (void)lseek(descriptor, 0, SEEK_SET);
+  return descriptor;
+}
+
+int ss_input_open(const char *path, struct ss_error *error) {
+  if (strcmp(path, "-") == 0) return open_standard_input(error);
   /* Without O_NONBLOCK, opening a pipe that nobody writes to would hang before we can refuse it. */
   const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) return ss_fail(error, SS_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
+  if (descriptor < 0) (void)ss_fail(error, SS_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
+  return descriptor;
+}
+
+bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) {
+  const int descriptor = ss_input_open(path, error);
+  if (descriptor < 0) return false;
   const bool mapped = map_descriptor(path, descriptor, out, error);
   close(descriptor);
   return mapped;
@@ -105,19 +152,6 @@ void ss_unmap_file(struct ss_mapping *mapping) {
   *mapping = (struct ss_mapping){0};
 }
 
-enum { PIECE = 1 << 20 /* B of standard input */ };
-
-static bool read_stdin(struct ss_text *out, struct ss_error *error) {
-  size_t capacity = 0;
-  do {
-    if (!ss_grow(out->copy, capacity, out->size + PIECE)) return ss_fail_memory(error, "reading standard input");
-    out->size += fread(out->copy + out->size, 1, capacity - out->size, stdin);
-  } while (out->size == capacity);
-  out->bytes = out->copy;
-  if (!ferror(stdin)) return true;
-  return ss_fail(error, SS_BAD_INPUT, "standard input: cannot read: %s", strerror(errno));
-}
-
 char *ss_written(void (*write)(const void *, FILE *), const void *context) {
   char *text = NULL;
   size_t size = 0;
@@ -131,22 +165,15 @@ char *ss_written(void (*write)(const void *, FILE *), const void *context) {
 
 bool ss_text_open(const char *path, struct ss_text *out, struct ss_error *error) {
   struct ss_text text = {0};
-  const bool piped = strcmp(path, "-") == 0;
-  if (!(piped ? read_stdin(&text, error) : ss_map_file(path, &text.mapping, error))) {
-    free(text.copy);
-    return false;
-  }
-  if (!piped) {
-    text.bytes = (const char *)text.mapping.data;
-    text.size = text.mapping.size;
-  }
+  if (!ss_map_file(path, &text.mapping, error)) return false;
+  text.bytes = (const char *)text.mapping.data;
+  text.size = text.mapping.size;
   *out = text;
   return true;
 }
 
 void ss_text_close(struct ss_text *text) {
   ss_unmap_file(&text->mapping);
-  free(text->copy);
   *text = (struct ss_text){0};
 }
 

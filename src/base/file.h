@@ -12,7 +12,11 @@ struct ss_mapping {
   size_t size;
 };
 
-/* Maps a regular file read-only; directories, devices and unreadable files are SS_BAD_INPUT errors that name it. */
+/* A descriptor to read the file from its beginning, the caller's to close; "-" is standard input, however often it is
+ * asked for. Below 0: an error. */
+int ss_input_open(const char *path, struct ss_error *error) SS_MUST_CHECK;
+/* Maps a regular file, or standard input ("-"), read-only; directories, devices and unreadable files are SS_BAD_INPUT
+ * errors that name it. */
 bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) SS_MUST_CHECK;
 /* The whole pages of data[size] leave this process's memory until they are read again, if they are of the mapping. */
 void ss_release_mapped(const struct ss_mapping *mapping, const void *data, size_t size);
@@ -46,12 +50,11 @@ bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *
 /* What `write` writes, the caller's to free; NULL when memory is short. */
 char *ss_written(void (*write)(const void *context, FILE *stream), const void *context);
 
-/* All bytes of a regular file, or of standard input when `path` is "-". */
+/* All bytes of a file that can be mapped. */
 struct ss_text {
   const char *bytes;
   size_t size;
   struct ss_mapping mapping;
-  char *copy; /* of standard input */
 };
 bool ss_text_open(const char *path, struct ss_text *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_text_close(struct ss_text *text);

@@ -123,7 +123,10 @@ static bool read_stream(const char *path, FILE *stream, size_t limit, char **tex
 }
 
 bool ss_doc_read(const char *path, size_t limit, struct ss_doc **out, struct ss_error *error) {
-  FILE *stream = fopen(path, "re");
+  const bool piped = strcmp(path, "-") == 0;
+  const int descriptor = piped ? ss_input_open(path, error) : -1;
+  if (piped && descriptor < 0) return false;
+  FILE *stream = piped ? fdopen(descriptor, "r") : fopen(path, "re");
   if (stream == NULL) return ss_fail(error, SS_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
   ss_input_note(fileno(stream));
   SS_AUTO_FREE char *text = NULL;

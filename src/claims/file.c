@@ -160,7 +160,7 @@ static bool read_claim(const struct ss_claims_file *file, struct ss_node node, s
 
 bool ss_claims_word_is_file(const char *word) {
   const size_t length = strlen(word);
-  return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".json") == 0);
+  return strchr(word, '/') || strcmp(word, "-") == 0 || (length > 5 && strcmp(word + length - 5, ".json") == 0);
 }
 
 static bool unique(const struct ss_claims *all, const struct ss_claim *e, struct ss_error *error) {

@@ -51,8 +51,7 @@ static bool is_gpu(const struct bench *b) {
 /* Finds the device, and fills what was not asked for. */
 static bool settle(struct arguments *a, struct bench *b, struct ss_error *error) {
   uint64_t cache;
-  if (a->device == DEVICES)
-    return ss_fail(error, SS_BAD_INPUT, "calibrate kernels: say of what: --device cpu or --device cuda");
+  if (a->device == DEVICES) return ss_fail(error, SS_BAD_INPUT, "say of what: --device cpu or --device cuda");
   b->device = a->device == CPU ? &ss_kernels_cpu : &ss_kernels_cuda;
   if (!b->device->describe(b->text, sizeof b->text, &cache, error)) return false;
   if (!(a->cache > 0)) a->cache = (double)cache;

@@ -142,7 +142,7 @@ static void say_measured(const struct ss_observations *all, char *text, size_t s
 static void choose_name(const struct arguments *a, const struct ss_observations *all, char *text, size_t size) {
   const char *path = all->source[0], *slash = strrchr(path, '/');
   const char *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
-  if (a->name) (void)snprintf(text, size, "%s", a->name);
+  if (a->name || strcmp(path, "-") == 0) (void)snprintf(text, size, "%s", a->name ? a->name : "measured");
   else (void)snprintf(text, size, "%.*s", dot && dot > base ? (int)(dot - base) : 100, base);
 }
 
@@ -259,7 +259,7 @@ static bool validate(const struct arguments *a, const struct ss_observations *al
 
 static bool fail_alone(struct ss_error *error) {
   return ss_fail(error, SS_BAD_INPUT,
-                 "calibrate network: one process has nobody to send to: name a log, or start several (mpirun -n 2 "
+                 "one process has nobody to send to: name a log, or start several (mpirun -n 2 "
                  "sparsync calibrate network)");
 }
 
@@ -383,7 +383,9 @@ static const struct ss_option_spec options[] = {
      .help = "cards of a node (found where runs used different numbers of its GPUs, else 1 for all)"},
     {"--window", SS_OTHER(read_window), .value = "N|all",
      .help = "messages that a port has under way (found where exchanges were posted at once, else 1)"},
-    {"--tool", SS_TEXT(struct arguments, reading.tool), .value = "NAME",
+    {"--tool", SS_TEXT(struct arguments, reading.tool),
+     .value = "all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|"
+              "osu_bw|osu_allreduce|osu_allgather|osu_reduce_scatter|osu_alltoall",
      .help = "which program it was, where the log does not say"},
     {"--in-place", SS_FLAG(struct arguments, reading.in_place),
      .help = "of nccl-tests, the columns for in place (default: out of place)"},

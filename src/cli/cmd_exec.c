@@ -215,6 +215,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 #endif
 
 static const struct ss_option_spec options[] = {
+    SS_OPTION_TENSOR,
     SS_OPTIONS_SCENARIO(
         SS_ITERATIONS_OF_TRACE " (the scenario's, or else the first 5)",
         " (the scenario's, or else p3.16xlarge-25g), whose times are predicted; its number of nodes is "

@@ -6,6 +6,7 @@
 #include "schemes/registry.h"
 #include "study/learning.h"
 
+#include <cjson/cJSON.h>
 #include <string.h>
 
 enum { SETTINGS_MAX = 64, STEPS_MAX = 10000000 };
@@ -40,6 +41,8 @@ static bool add_setting(struct arguments *a, struct ss_node node, struct ss_erro
   return true;
 }
 
+static bool add_words(struct arguments *a, const char *text, struct ss_error *error);
+
 static bool add_json(struct arguments *a, const char *text, struct ss_error *error) {
   struct ss_doc *doc;
   if (!ss_doc_parse("--scheme", text, strlen(text), &doc, error)) return false;
@@ -56,36 +59,32 @@ static bool add_json(struct arguments *a, const char *text, struct ss_error *err
   return good;
 }
 
-/* A name as JSON, which says what is wrong with it. */
-static bool add_name(struct arguments *a, const char *name, struct ss_error *error) {
-  struct ss_doc *doc;
-  if (!ss_doc_empty("--scheme", &doc, error)) return false;
-  const bool good =
-      ss_doc_set(doc, "scheme", name, error) && add_setting(a, ss_node_get(ss_doc_root(doc), "scheme"), error);
-  ss_doc_free(doc);
-  return good;
-}
-
+/* "lossless" stands for all schemes that are. */
 static bool add_lossless(struct arguments *a, struct ss_error *error) {
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
-    if (ss_scheme_lossless(*s) && !add_name(a, (*s)->name, error)) return false;
+    if (ss_scheme_lossless(*s) && !add_words(a, (*s)->name, error)) return false;
   return true;
 }
 
-static bool add_schemes(struct arguments *a, const char *text, struct ss_error *error) {
-  if (text[0] == '{' || text[0] == '[') return add_json(a, text, error);
-  SS_AUTO_FREE char *copy = strdup(text);
-  if (!copy) return ss_fail_memory(error, "reading options");
-  for (char *rest = copy, *name; (name = strsep(&rest, ","));)
-    if (!(strcmp(name, "lossless") == 0 ? add_lossless(a, error) : add_name(a, name, error))) return false;
+static bool add_each(struct arguments *a, struct ss_node list, struct ss_error *error) {
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
+    const bool all = ss_node_is_text(n) && strcmp(n.at->valuestring, "lossless") == 0;
+    if (!(all ? add_lossless(a, error) : add_setting(a, n, error))) return false;
+  }
   return true;
+}
+
+static bool add_words(struct arguments *a, const char *text, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  cJSON *list = ss_study_schemes(text, error);
+  return list && ss_doc_adopt("--scheme", list, &doc, error) && add_each(a, ss_doc_root(doc), error);
+}
+
+static bool read_schemes(void *arguments, const char *value, struct ss_error *error) {
+  return value[0] == '{' || value[0] == '[' ? add_json(arguments, value, error) : add_words(arguments, value, error);
 }
 
 /* --- options -------------------------------------------------------------------------------------------- */
-
-static bool read_schemes(void *arguments, const char *value, struct ss_error *error) {
-  return add_schemes(arguments, value, error);
-}
 
 static bool refuse_operand(void *arguments, const char *value, struct ss_error *error) {
   (void)arguments;
@@ -110,7 +109,7 @@ static bool check(const struct arguments *a, struct ss_error *error) {
 
 /* What the options leave open. */
 static bool complete(struct arguments *a, struct ss_error *error) {
-  if (a->source.settings == 0 && !add_name(a, "allreduce", error)) return false;
+  if (a->source.settings == 0 && !add_words(a, "allreduce", error)) return false;
   a->source.import.layout = a->layout == LAYOUTS ? SS_STREAM : (enum ss_text_layout)a->layout;
   if (!isnan(a->select))
     a->source.task.select = (struct ss_selection){.selects = true, .residual = true, .density = a->select};
@@ -163,7 +162,8 @@ static const struct ss_option_spec options[] = {
     {"--trace", FILE_NAME(source.trace),
      .help = "what to read, as trace import has written it; say its --batch. --ranks: its first ones (all)"},
     {"--scheme", SS_OTHER(read_schemes), .value = "A,B",
-     .help = "schemes by name, or a JSON object or list of them (repeatable; default allreduce); \"lossless\" stands "
+     .help = "schemes, with options (zen:format=coo), or a JSON object or list of them (repeatable; default "
+             "allreduce); \"lossless\" stands "
              "for all lossless ones"},
     {"--ranks", COUNT32(source.import.ranks, SS_RANKS_MAX), .help = "workers (8)"},
     {"--layout", SS_CHOICE(struct arguments, layout, layouts),

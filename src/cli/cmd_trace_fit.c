@@ -256,8 +256,7 @@ static void default_targets(struct arguments *a, uint32_t ranks) {
 
 static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_fit *fit;
-  struct ss_progress progress =
-      ss_progress_begin("tensors", a->options.tensor ? 1 : ss_trace_tensors(trace), a->call.quiet);
+  struct ss_progress progress = ss_progress_begin("tensors", ss_trace_tensors(trace), a->call.quiet);
   default_targets(a, a->options.ranks ? a->options.ranks : ss_trace_ranks(trace));
   a->options.tick = ss_progress_tick;
   a->options.context = &progress;
@@ -273,9 +272,10 @@ static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct 
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   struct ss_trace *trace;
-  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "trace fit: name a trace");
+  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
   if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good = fit_trace(a, trace, error);
+  const bool good =
+      ss_trace_keep(trace, call->request.tensor, call->request.tensors, error) && fit_trace(a, trace, error);
   ss_trace_close(trace);
   return good;
 }
@@ -288,8 +288,7 @@ static const struct ss_option_spec options[] = {
     {"--from", SS_COUNT32(struct arguments, options.ranks, 1, SS_RANKS_MAX), .value = "N",
      .help = "fit on the first N ranks only (default all; at least 4, at most 1024)"},
     {"--iterations", SS_OTHER(read_iterations), .value = "A:B", .help = "only iterations A to B-1 (default all)"},
-    {"--tensor", SS_TEXT(struct arguments, options.tensor), .value = "NAME",
-     .help = "only this tensor (default all)"},
+    SS_OPTION_TENSOR,
     SS_OPTIONS_OUTPUT,
     {.name = NULL}};
 

@@ -13,9 +13,9 @@ struct arguments {
 enum { SEQ = 64 /* unless said */ };
 
 static bool check(const struct arguments *a, struct ss_error *error) {
-  if (!a->text) return ss_fail(error, SS_BAD_INPUT, "trace import: name a text file (or - for standard input)");
-  if (!a->import.ranks) return ss_fail(error, SS_BAD_INPUT, "trace import: say how many ranks with --ranks P");
-  if (!a->call.output) return ss_fail(error, SS_BAD_INPUT, "trace import: say where to write the trace with -o FILE");
+  if (!a->text) return ss_fail(error, SS_BAD_INPUT, "name a text file (or - for standard input)");
+  if (!a->import.ranks) return ss_fail(error, SS_BAD_INPUT, "say how many ranks with --ranks P");
+  if (!a->call.output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
   if (a->import.seq && a->import.layout == SS_SENTENCE)
     return ss_fail(error, SS_BAD_INPUT, "--seq goes with --layout stream: sentences are as long as they are");
   return true;

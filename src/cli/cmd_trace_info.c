@@ -105,16 +105,17 @@ static bool check_values(const struct ss_trace *trace, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   struct ss_trace *trace;
-  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "trace info: name a trace");
+  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
   if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good =
-      check_values(trace, error) && ss_call_write(call, trace, print_tables, print_json, print_csv, error);
+  const bool good = ss_trace_keep(trace, call->request.tensor, call->request.tensors, error) &&
+                    check_values(trace, error) &&
+                    ss_call_write(call, trace, print_tables, print_json, print_csv, error);
   ss_trace_close(trace);
   return good;
 }
 
 static const struct ss_option_spec options[] = {
-    {"", SS_TEXT(struct arguments, file), .value = "file"}, SS_OPTIONS_OUTPUT, {.name = NULL}};
+    {"", SS_TEXT(struct arguments, file), .value = "file"}, SS_OPTION_TENSOR, SS_OPTIONS_OUTPUT, {.name = NULL}};
 
 const struct ss_command ss_command_trace_info = {
     .name = "info",

@@ -29,8 +29,8 @@ static bool open_and_merge(const struct arguments *a, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  if (call->operands == 0) return ss_fail(error, SS_BAD_INPUT, "trace merge: name the traces to join");
-  if (!call->output) return ss_fail(error, SS_BAD_INPUT, "trace merge: say where to write the trace with -o FILE");
+  if (call->operands == 0) return ss_fail(error, SS_BAD_INPUT, "name the traces to join");
+  if (!call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
   return open_and_merge((const struct arguments *)call, error);
 }
 

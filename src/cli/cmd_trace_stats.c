@@ -157,9 +157,10 @@ static bool measure(const struct arguments *a, const struct ss_trace *trace, str
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   struct ss_trace *trace;
-  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "trace stats: name a trace");
+  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
   if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good = measure(a, trace, error);
+  const bool good =
+      ss_trace_keep(trace, call->request.tensor, call->request.tensors, error) && measure(a, trace, error);
   ss_trace_close(trace);
   return good;
 }
@@ -169,6 +170,7 @@ static const struct ss_option_spec options[] = {
     {"--iterations", SS_OTHER(read_iterations), .value = "A:B", .help = "only iterations A to B-1 (default all)"},
     {"--ranks", SS_COUNT32(struct arguments, window.ranks, 1, SS_RANKS_MAX), .value = "N",
      .help = "only the first N ranks (default all)"},
+    SS_OPTION_TENSOR,
     SS_OPTIONS_OUTPUT,
     {.name = NULL}};
 

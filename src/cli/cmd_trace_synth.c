@@ -9,9 +9,9 @@ struct arguments {
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct ss_synth *synth = &((const struct arguments *)call)->synth;
   struct ss_trace *trace;
-  if (!call->output) return ss_fail(error, SS_BAD_INPUT, "trace synth: say where to write the trace with -o FILE");
+  if (!call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
   if ((synth->hot > 0) != (synth->hot_rows > 0))
-    return ss_fail(error, SS_BAD_INPUT, "trace synth: --hot and --hot-rows go together");
+    return ss_fail(error, SS_BAD_INPUT, "--hot and --hot-rows go together");
   if (!ss_trace_synth(synth, &trace, error)) return false;
   const bool good = ss_trace_save(call->output, trace, error);
   ss_trace_close(trace);

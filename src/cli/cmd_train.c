@@ -63,6 +63,8 @@ static const struct ss_option_spec options[] = {
     SS_OPTIONS_OUTPUT,
     SS_OPTION_PER_ITERATION,
     SS_OPTION_JOBS,
+    {"--tensor", SS_REFUSED,
+     .help = "a workload says which tensors feed its modules (a scenario's \"feeds\" renames them)"},
     {"--scheme", SS_REFUSED, .help = "systems say which schemes they use (--system, or a scenario's \"systems\")"},
     {.name = NULL}};
 

@@ -59,6 +59,14 @@ static bool print_help(const struct ss_command *command, struct ss_error *error)
 
 enum { SUBCOMMANDS_MAX = 16 };
 
+const char *ss_command_words(const struct ss_command *command, int argc, char *const *argv, char *text, size_t size) {
+  (void)snprintf(text, size, "%s", command->name);
+  for (size_t i = 0; argc > 1 && command->commands && command->commands[i]; i++)
+    if (strcmp(argv[1], command->commands[i]->name) == 0)
+      (void)snprintf(text, size, "%s %s", command->name, command->commands[i]->name);
+  return text;
+}
+
 /* "import, synth or fit" */
 static const char *list(const struct ss_command *const *commands, char *text, size_t size) {
   text[0] = '\0';

@@ -53,6 +53,9 @@ bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *t
 bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
                         struct ss_error *error) SS_MUST_CHECK;
 
+/* What the command is called in messages: "run", "trace stats". Returns `text`. */
+const char *ss_command_words(const struct ss_command *command, int argc, char *const *argv, char *text, size_t size);
+
 /* All of them, NULL-terminated, in the order of `sparsync --help` (commands.c). */
 extern const struct ss_command *const ss_commands[];
 /* What the first of the arguments names; NULL when no command has the name. */
@@ -127,6 +130,11 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
   }
 #define SS_OPTION_NO_VERIFY                                                                                          \
   { "--no-verify", SS_FLAG(struct ss_call, request.no_verify), .help = "skip the proof (faster, less memory)" }
+#define SS_OPTION_TENSOR                                                                                             \
+  {                                                                                                                  \
+    "--tensor", SS_TEXTS(struct ss_call, request.tensor, request.tensors),                                           \
+        .value = "NAME", .help = "only this tensor of the trace (repeatable; default: all)"                          \
+  }
 #define SS_OPTION_CLUSTER(usual)                                                                                     \
   {"--cluster", SS_TEXT(struct ss_call, request.cluster), .value = "NAME",                                           \
    .help = "a file of models/clusters, or a path" usual},                                                            \

@@ -54,8 +54,10 @@ static int print_version(void) {
 
 static int run(const struct ss_command *command, int argc, char **argv) {
   struct ss_error error = {0};
-  if (ss_command_execute(command, argc, argv, &error)) return finish(command->name);
-  if (error.text[0]) fprintf(stderr, "sparsync %s: %s\n", command->name, error.text);
+  char words[64];
+  ss_command_words(command, argc, argv, words, sizeof words);
+  if (ss_command_execute(command, argc, argv, &error)) return finish(words);
+  if (error.text[0]) fprintf(stderr, "sparsync %s: %s\n", words, error.text);
   return error.status == SS_OK ? SS_MACHINE : (int)error.status;
 }
 

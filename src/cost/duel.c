@@ -35,30 +35,30 @@ static bool set_form(struct ss_doc *doc, const struct ss_cost *cost, struct ss_e
   return true;
 }
 
-static bool set_name(const struct ss_duel *duel, struct ss_doc *doc, const char *name, struct ss_error *error) {
+static bool set_name(const struct ss_costs *costs, struct ss_doc *doc, const char *name, struct ss_error *error) {
   const char *names[64] = {NULL};
   if (ss_scheme_find(name)) return ss_doc_set_item(doc, "name", cJSON_CreateString(name), error);
-  for (size_t i = 0; i < duel->costs->count; i++)
-    if (is_form(&duel->costs->cost[i], name)) return set_form(doc, &duel->costs->cost[i], error);
+  for (size_t i = 0; i < costs->count; i++)
+    if (is_form(&costs->cost[i], name)) return set_form(doc, &costs->cost[i], error);
   for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
   return ss_fail(error, SS_BAD_INPUT, "no scheme and no closed form is called \"%s\"%s", name,
                  ss_suggest(name, names, "sparsync list schemes and list costs show them").text);
 }
 
-static bool read_scheme(const struct ss_duel *duel, const char *text, struct ss_doc **doc, struct ss_error *error) {
+static bool read_scheme(const struct ss_costs *costs, const char *text, struct ss_doc **doc, struct ss_error *error) {
   if (text[0] == '{') return ss_doc_parse(text, text, strlen(text), doc, error);
   char copy[1024];
   if (strlen(text) >= sizeof copy) return ss_fail(error, SS_BAD_INPUT, "a scheme and its options are shorter");
   memcpy(copy, text, strlen(text) + 1);
   char *options = ss_setting_split(copy);
   if (!ss_doc_empty(text, doc, error)) return false;
-  return set_name(duel, *doc, copy, error) && ss_setting_set_options(*doc, options, error);
+  return set_name(costs, *doc, copy, error) && ss_setting_set_options(*doc, options, error);
 }
 
-static bool read_side(const struct ss_duel *duel, const char *text, struct ss_duel_side *side,
-                      struct ss_error *error) {
-  const struct ss_setting defaults = {.index_bytes = (uint32_t)duel->with->index_bytes};
-  if (!read_scheme(duel, text, &side->doc, error) ||
+bool ss_duel_side_read(const struct ss_costs *costs, const struct ss_supposition *with, const char *text,
+                       struct ss_duel_side *side, struct ss_error *error) {
+  const struct ss_setting defaults = {.index_bytes = (uint32_t)with->index_bytes};
+  if (!read_scheme(costs, text, &side->doc, error) ||
       !ss_setting_read(ss_doc_root(side->doc), &defaults, &side->setting, error))
     return false;
   const bool labelled = ss_node_present(ss_node_get(ss_doc_root(side->doc), "label"));
@@ -67,7 +67,8 @@ static bool read_side(const struct ss_duel *duel, const char *text, struct ss_du
 }
 
 bool ss_duel_open(struct ss_duel *duel, const char *a, const char *b, struct ss_error *error) {
-  return read_side(duel, a, &duel->side[0], error) && read_side(duel, b, &duel->side[1], error);
+  return ss_duel_side_read(duel->costs, duel->with, a, &duel->side[0], error) &&
+         ss_duel_side_read(duel->costs, duel->with, b, &duel->side[1], error);
 }
 
 void ss_duel_close(struct ss_duel *duel) {
@@ -122,9 +123,10 @@ static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss
   s->S = servers;
 }
 
-static uint32_t servers_of(const struct ss_duel *duel, const struct ss_setting *setting, struct ss_layout layout) {
+static uint32_t servers_of(const struct ss_supposition *with, const struct ss_setting *setting,
+                           struct ss_layout layout) {
   const bool free_to_say = ss_setting_find(setting, "servers") && !ss_setting_given(setting, "servers");
-  if (duel->with->servers > 0 && free_to_say) return (uint32_t)duel->with->servers;
+  if (with->servers > 0 && free_to_say) return (uint32_t)with->servers;
   return ss_setting_servers(setting, layout);
 }
 
@@ -140,19 +142,29 @@ static bool no_value(const struct ss_duel *duel, const struct ss_duel_side *side
                  bounds ? ", only bounds: --form low or --form high takes one" : "");
 }
 
+bool ss_duel_side_suppose(const struct ss_duel_side *side, const struct ss_duel_place *at, struct ss_supposed *out,
+                          const struct ss_cost **cost, struct ss_error *error) {
+  const struct ss_layout layout = ss_layout_of(at->cluster, at->ranks);
+  *cost = NULL;
+  if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
+  const uint32_t servers = servers_of(at->with, &side->setting, layout);
+  *cost = ss_costs_find(at->costs, &side->setting, at->ranks, servers);
+  if (!*cost) return true;
+  if (!ss_suppose(at->with, &side->setting, at->cluster, at->ranks, out, error)) return false;
+  adjust(&side->setting, servers, &out->symbols);
+  return true;
+}
+
 static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *out, struct ss_error *error) {
-  const struct ss_layout layout = ss_layout_of(&duel->cluster, duel->ranks);
+  const struct ss_duel_place at = {duel->costs, duel->with, &duel->cluster, duel->ranks};
   struct ss_cost_values values;
   struct ss_placed placed = {.seconds = NAN};
   struct ss_supposed supposed;
-  if (!ss_setting_check(&side->setting, layout, error)) return ss_fail_prefix(error, "%s", side->label);
-  const uint32_t servers = servers_of(duel, &side->setting, layout);
-  const struct ss_cost *cost = ss_costs_find(duel->costs, &side->setting, duel->ranks, servers);
+  const struct ss_cost *cost;
+  if (!ss_duel_side_suppose(side, &at, &supposed, &cost, error)) return false;
   if (!cost)
     return ss_fail(error, SS_BAD_INPUT, "%s: no closed form at %u ranks (--simulate plays it)", side->label,
                    duel->ranks);
-  if (!ss_suppose(duel->with, &side->setting, &duel->cluster, duel->ranks, &supposed, error)) return false;
-  adjust(&side->setting, servers, &supposed.symbols);
   if (!ss_cost_evaluate(cost, &supposed.symbols, &values, error) ||
       (duel->form == SS_FORM_NODES && !ss_cost_place(cost, &supposed.symbols, &duel->cluster, &placed, error)))
     return false;

@@ -34,9 +34,23 @@ struct ss_duel {
   uint32_t ranks; /* where they do not vary */
 };
 
-/* Reads both schemes: a name, a closed form's name (as `cost` prints it), either with options behind a colon
- * (zen:format=coo,balance=even), or a JSON object. The other fields are set already. To be closed, also after a
- * failure. */
+/* Reads one scheme: a name, a closed form's name (as `cost` prints it), either with options behind a colon
+ * (zen:format=coo,balance=even), or a JSON object. side->doc is to be freed, also after a failure. */
+bool ss_duel_side_read(const struct ss_costs *costs, const struct ss_supposition *with, const char *text,
+                       struct ss_duel_side *side, struct ss_error *error) SS_MUST_CHECK;
+
+struct ss_duel_place {
+  const struct ss_costs *costs;
+  const struct ss_supposition *with;
+  const struct ss_cluster *cluster;
+  uint32_t ranks;
+};
+/* The closed form that holds for the scheme there, and its symbols as the scheme's own options have them; *cost is
+ * NULL where there is none. */
+bool ss_duel_side_suppose(const struct ss_duel_side *side, const struct ss_duel_place *place, struct ss_supposed *out,
+                          const struct ss_cost **cost, struct ss_error *error) SS_MUST_CHECK;
+
+/* Reads both. The other fields are set already. To be closed, also after a failure. */
 bool ss_duel_open(struct ss_duel *duel, const char *a, const char *b, struct ss_error *error) SS_MUST_CHECK;
 void ss_duel_close(struct ss_duel *duel);
 

@@ -43,7 +43,8 @@ struct ss_costs_question {
   const struct ss_cluster *cluster;
   const uint32_t *ranks; /* [rank_counts] */
   size_t rank_counts;
-  const char *const *scheme; /* [schemes] their names; none: all but the many points of the design space */
+  const char *const *scheme; /* [schemes] their names, or as ss_duel_side_read takes them; none: all but the many
+                                points of the design space */
   size_t schemes;
   bool design; /* these too */
 };

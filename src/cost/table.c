@@ -1,6 +1,6 @@
 /* Closed forms side by side. */
 #include "base/json_text.h"
-#include "base/suggest.h"
+#include "cost/duel.h"
 #include "cost/placed.h"
 #include "cost/suppose.h"
 #include "schemes/registry.h"
@@ -63,17 +63,6 @@ static bool wanted(const struct ss_costs_question *q, const struct ss_cost *cost
   return q->schemes == 0 && (q->design || strcmp(cost->scheme->name, "design") != 0);
 }
 
-static bool known_schemes(const struct ss_costs_question *q, struct ss_error *error) {
-  const char *names[64] = {NULL};
-  for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
-  for (size_t i = 0; i < q->schemes; i++) {
-    if (!ss_scheme_find(q->scheme[i]))
-      return ss_fail(error, SS_BAD_INPUT, "no scheme is called \"%s\"%s", q->scheme[i],
-                     ss_suggest(q->scheme[i], names, "sparsync list schemes shows them").text);
-  }
-  return true;
-}
-
 static bool add_costs(const struct ss_costs *costs, const struct ss_costs_question *q, uint32_t ranks, cJSON *points,
                       struct ss_error *error) {
   for (size_t i = 0; i < costs->count; i++) {
@@ -91,10 +80,31 @@ static bool add_costs(const struct ss_costs *costs, const struct ss_costs_questi
   return true;
 }
 
+/* What is no scheme's name says which of a scheme's forms is meant, or with which options. */
+static bool add_side(const struct ss_costs *costs, const struct ss_costs_question *q, const char *text, cJSON *points,
+                     struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  struct ss_duel_side side = {0};
+  bool ok = ss_duel_side_read(costs, q->with, text, &side, error), any = false;
+  doc = side.doc;
+  for (size_t r = 0; ok && r < q->rank_counts; r++) {
+    const struct ss_duel_place at = {costs, q->with, q->cluster, q->ranks[r]};
+    struct ss_supposed supposed;
+    const struct ss_cost *cost;
+    ok = ss_duel_side_suppose(&side, &at, &supposed, &cost, error) &&
+         (!cost || add_point(points, cost, &supposed.symbols, q->cluster, error));
+    any = any || (ok && cost);
+  }
+  if (!ok || any) return ok;
+  return ss_fail(error, SS_BAD_INPUT, "%s: no closed form at these rank counts", side.label);
+}
+
 cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_question *q, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject(), *points = cJSON_AddArrayToObject(root, "points");
-  bool ok = known_schemes(q, error);
+  bool ok = true;
   for (size_t r = 0; ok && r < q->rank_counts; r++) ok = add_costs(costs, q, q->ranks[r], points, error);
+  for (size_t i = 0; ok && i < q->schemes; i++)
+    if (!ss_scheme_find(q->scheme[i])) ok = add_side(costs, q, q->scheme[i], points, error);
   if (ok) return root;
   cJSON_Delete(root);
   return NULL;

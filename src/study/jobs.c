@@ -12,8 +12,8 @@
 enum { RANKS_MAX = 256, SCHEMES_MAX = 1024 };
 
 static const char *const keys[] = {
-    "name",    "summary",    "trace", "cluster", "ranks", "device", "index_bytes", "granularity", "verify", "sizes",
-    "schemes", "iterations", "sweep", "expect",  "merge", "notes",  "select",      "hierarchy",   NULL};
+    "name",    "summary",    "trace", "cluster", "ranks", "device", "index_bytes", "granularity", "verify",  "sizes",
+    "schemes", "iterations", "sweep", "expect",  "merge", "notes",  "select",      "hierarchy",   "tensors", NULL};
 
 /* --- ranks ---------------------------------------------------------------------------------------------- */
 
@@ -71,14 +71,15 @@ bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_
 struct place {
   struct ss_job job; /* what all jobs of the place have */
   const struct ss_source *source;
+  size_t *tensor;     /* [job.siblings] those of the trace that are played; NULL: the one there is */
   uint32_t available; /* ranks; 0: any number */
   struct ss_setting defaults;
 };
 
-static bool has_values(const struct ss_source *source) {
-  if (!source->trace) return true;
+static bool has_values(const struct place *p) {
   bool all = true;
-  for (size_t i = 0; i < ss_trace_tensors(source->trace); i++) all = all && ss_trace_has_values(source->trace, i);
+  for (size_t i = 0; p->tensor && i < p->job.siblings; i++)
+    all = all && ss_trace_has_values(p->source->trace, p->tensor[i]);
   return all;
 }
 
@@ -88,7 +89,7 @@ static bool read_select(struct ss_node node, const struct place *p, struct ss_se
   *out = (struct ss_selection){.residual = true};
   if (!ss_node_present(node)) return true;
   if (!ss_selection_read(node, out, error)) return false;
-  if (has_values(p->source)) return true;
+  if (has_values(p)) return true;
   return ss_node_fail(
       node, error,
       "%s has no values to select from: capture them, or say \"trace\": {\"gradient\": {\"elements\": n}}",
@@ -182,7 +183,37 @@ static bool find_trace(struct ss_study *s, struct ss_node trace, struct place *p
   p->job.trace_hash = p->source->hash;
   p->job.seed = p->source->seed;
   p->job.tensor_name = "tensor";
-  p->job.siblings = p->source->trace ? (uint32_t)ss_trace_tensors(p->source->trace) : 1;
+  p->job.siblings = 1;
+  return true;
+}
+
+static bool take_tensor(struct place *p, struct ss_node name, struct ss_error *error) {
+  const char *text;
+  size_t at;
+  if (!ss_node_text(name, &text, error)) return false;
+  if (!ss_trace_find(p->source->trace, text, &at, error)) return ss_fail_prefix(error, "%s", ss_doc_name(name.doc));
+  for (uint32_t i = 0; i < p->job.siblings; i++)
+    if (p->tensor[i] == at) return ss_node_fail(name, error, "tensor \"%s\" is named twice", text);
+  p->tensor[p->job.siblings++] = at;
+  return true;
+}
+
+/* The scenario's "tensors": a name or a list of names; without them all that the trace has. */
+static bool choose_tensors(struct ss_study *s, struct ss_node node, struct place *p, struct ss_error *error) {
+  const struct ss_trace *trace = p->source->trace;
+  if (!trace && ss_node_present(node))
+    return ss_node_fail(node, error, "only a captured or synthesised trace has tensors to choose from");
+  if (!trace) return true;
+  const size_t all = ss_trace_tensors(trace);
+  p->tensor = ss_arena_alloc(&s->arena, all, sizeof *p->tensor);
+  if (!p->tensor) return ss_fail_memory(error, "reading a scenario");
+  p->job.siblings = 0;
+  if (ss_node_is_text(node)) return take_tensor(p, node, error);
+  if (ss_node_present(node) && (!ss_node_is_array(node) || ss_node_size(node) == 0))
+    return ss_node_fail(node, error, "expected a tensor's name, or a list of names");
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
+    if (!take_tensor(p, n, error)) return false;
+  for (size_t i = 0; !ss_node_present(node) && i < all; i++) p->tensor[p->job.siblings++] = i;
   return true;
 }
 
@@ -193,7 +224,9 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
   if (!ss_node_keys(root, keys, error)) return false;
   if (!ss_node_present(trace) && !s->source.typed.uniform)
     return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
-  if (!read_models(s, root, p, error) || !find_trace(s, trace, p, error)) return false;
+  if (!read_models(s, root, p, error) || !find_trace(s, trace, p, error) ||
+      !choose_tensors(s, ss_node_get(root, "tensors"), p, error))
+    return false;
   if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
   if (group > 1 && !p->source->trace)
     return ss_node_fail(merge, error, "only a captured or synthesised trace has ranks to merge");
@@ -234,7 +267,7 @@ static bool values_at_hand(const struct ss_job *job, const struct place *p, stru
                            struct ss_error *error) {
   const struct ss_scheme *what = job->setting.scheme;
   if (!ss_scheme_valued(what)) return true;
-  if (!has_values(p->source))
+  if (!has_values(p))
     return ss_node_fail(scheme, error,
                         "%s aggregates values, and %s has none: capture them, or say \"trace\": {\"gradient\": "
                         "{\"elements\": n}}",
@@ -272,8 +305,7 @@ static bool find_exponent(const struct ss_study *s, struct ss_job *job, struct s
 static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
   const struct ss_scheme *scheme = setting->scheme;
-  if (ss_scheme_valued(scheme) &&
-      (!has_values(p->source) || (p->job.selection.selects && !ss_scheme_estimates(scheme))))
+  if (ss_scheme_valued(scheme) && (!has_values(p) || (p->job.selection.selects && !ss_scheme_estimates(scheme))))
     return false;
   if (!ss_setting_check(setting, layout, &why)) return false;
   return !plan || ((setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
@@ -347,8 +379,8 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
   }
   for (uint32_t i = 0; i < job.siblings; i++) {
     struct ss_input shape;
-    job.origin.tensor = i;
-    if (trace) job.tensor_name = ss_trace_tensor(trace, i)->name;
+    job.origin.tensor = p->tensor ? p->tensor[i] : i;
+    if (trace) job.tensor_name = ss_trace_tensor(trace, job.origin.tensor)->name;
     const bool element = job.selection.selects || ss_setting_by_elements(&job.setting);
     if (!ss_input_shape(&job.origin, element, &shape, error) || !k_fits(&job, &shape, scheme, error) ||
         !find_exponent(s, &job, error))

@@ -389,7 +389,7 @@ bool ss_study_run(const struct ss_study *study, const struct ss_run_options *opt
 static size_t points_of(const struct ss_study *study) {
   size_t count, stars = 0;
   const struct ss_job *job = ss_study_jobs(study, &count);
-  for (size_t i = 0; i < count; i++) stars += job[i].siblings > 1 && job[i].origin.tensor == 0;
+  for (size_t i = 0; i < count; i += job[i].siblings) stars += job[i].siblings > 1;
   return count + stars;
 }
 

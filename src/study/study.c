@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { AXES_MAX = 8, PLACES_MAX = 100000, SCENARIO_BYTES = 16 << 20 };
 
@@ -75,8 +76,7 @@ static char *next_scheme(char *text) {
   return NULL;
 }
 
-static bool set_schemes(struct ss_doc *doc, const char *text, struct ss_error *error) {
-  if (!text) return true;
+cJSON *ss_study_schemes(const char *text, struct ss_error *error) {
   SS_AUTO_FREE char *copy = strdup(text);
   cJSON *list = cJSON_CreateArray();
   bool ok = (copy && list) || ss_fail_memory(error, "reading options");
@@ -86,9 +86,14 @@ static bool set_schemes(struct ss_doc *doc, const char *text, struct ss_error *e
     cJSON *item = scheme_item(at, error);
     ok = item && cJSON_AddItemToArray(list, item);
   }
-  if (ok) return ss_doc_set_item(doc, "schemes", list, error);
+  if (ok) return list;
   cJSON_Delete(list);
-  return false;
+  return NULL;
+}
+
+static bool set_schemes(struct ss_doc *doc, const char *text, struct ss_error *error) {
+  cJSON *list = text ? ss_study_schemes(text, error) : NULL;
+  return !text || (list && ss_doc_set_item(doc, "schemes", list, error));
 }
 
 /* A model's source speaks of what its file says, not of what the command line put there. */
@@ -128,12 +133,45 @@ static bool set_value(struct ss_study *s, const struct ss_study_edit *e, struct 
          disown(s, e->path, error);
 }
 
+static bool set_tensors(struct ss_doc *doc, const struct ss_study_source *r, struct ss_error *error) {
+  if (r->tensors == 0) return true;
+  cJSON *list = cJSON_CreateStringArray((const char *const *)r->tensor, (int)r->tensors);
+  return list ? ss_doc_set_item(doc, "tensors", list, error) : ss_fail_memory(error, "reading options");
+}
+
+/* {"cluster": ["a", "b"]} of "a,b", and behind it what `old` has of other axes; NULL when memory is short. */
+static cJSON *sweep_clusters(const char *text, bool one, const cJSON *old) {
+  SS_AUTO_FREE char *copy = strdup(text);
+  cJSON *sweep = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(sweep, "cluster");
+  char *rest = copy;
+  if (one) cJSON_AddItemToArray(list, cJSON_CreateString(text));
+  for (char *word; !one && copy && (word = strsep(&rest, ","));) cJSON_AddItemToArray(list, cJSON_CreateString(word));
+  for (const cJSON *a = cJSON_IsObject(old) ? old->child : NULL; a; a = a->next)
+    if (strcmp(a->string, "cluster") != 0) cJSON_AddItemToObject(sweep, a->string, cJSON_Duplicate(a, true));
+  if (copy && cJSON_GetArraySize(list) > 0) return sweep;
+  cJSON_Delete(sweep);
+  return NULL;
+}
+
+/* One; or several, or one of a scenario that sweeps them, as the outermost axis. A path may have commas in it. */
+static bool set_clusters(struct ss_study *s, const char *text, struct ss_error *error) {
+  const struct ss_node old = ss_node_get(ss_doc_root(s->doc), "sweep");
+  const bool one = text && (!strchr(text, ',') || access(text, F_OK) == 0);
+  if (!text || (one && !ss_node_present(ss_node_get(old, "cluster")))) return set_text(s, "cluster", text, error);
+  cJSON *sweep = sweep_clusters(text, one, old.at);
+  if (!sweep) return ss_fail_memory(error, "reading options");
+  const cJSON *first = cJSON_GetObjectItemCaseSensitive(sweep, "cluster")->child;
+  if (set_text(s, "cluster", first->valuestring, error)) return ss_doc_set_item(s->doc, "sweep", sweep, error);
+  cJSON_Delete(sweep);
+  return false;
+}
+
 static bool edit(struct ss_study *s, const struct ss_study_source *r, struct ss_error *error) {
-  if (!set_text(s, "trace", r->trace, error) || !set_text(s, "cluster", r->cluster, error) ||
+  if (!set_text(s, "trace", r->trace, error) || !set_clusters(s, r->cluster, error) ||
       !set_text(s, "device", r->device, error) || !set_text(s, "ranks", r->ranks, error) ||
       !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error))
     return false;
-  if (!set_schemes(s->doc, r->schemes, error)) return false;
+  if (!set_tensors(s->doc, r, error) || !set_schemes(s->doc, r->schemes, error)) return false;
   if (r->no_verify && !ss_doc_set(s->doc, "verify", "false", error)) return false;
   for (size_t i = 0; i < r->sets; i++)
     if (!set_one(s, r->set[i], error)) return false;

@@ -62,6 +62,8 @@ struct ss_study_source {
   /* Edits, in this order; NULL: none. `schemes` is a list "a,b". */
   const char *trace, *cluster, *device, *ranks, *iterations, *merge, *schemes;
   bool no_verify;
+  const char **tensor; /* [tensors] of the trace; none: the scenario's */
+  size_t tensors;
   const char **set; /* "PATH=VALUE" */
   size_t sets;
   const struct ss_study_edit *edit;
@@ -140,6 +142,9 @@ bool ss_study_run(const struct ss_study *study, const struct ss_run_options *opt
  * be freed before the first study is closed. */
 bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
                     struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* The list of "schemes" that "zen:format=coo,balance=even,ps" stands for, the caller's; NULL: an error. */
+struct cJSON *ss_study_schemes(const char *text, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- rank counts ------------------------------------------------------------------------------------------ */
 

@@ -124,7 +124,7 @@ def values_of_some_tensors(folder):
     # k is 1% of the elements too, so each rank sends its whole record: nothing is lost on the way
     assert abs(points[0]["energy"] - 1) < 1e-12 and 0 < points[1]["energy"] < 1 and 0 < points[2]["energy"] < 1
     refusal = call("trace", "merge", LSTM, "--tensor", "lstm", "-o", folder / "none", status=2)[1]
-    assert b'no tensor is called "lstm"' in refusal and not (folder / "none").exists()
+    assert b'has no tensor "lstm"' in refusal and not (folder / "none").exists()
 
 
 @test

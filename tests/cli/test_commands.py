@@ -624,6 +624,108 @@ def brief_tables_tell_what_is_left_out(folder):
 
 
 @test
+def options_are_everywhere_where_they_make_sense(folder):
+    """Commands by options: + it is there, - it is not, r it is refused with what to do instead."""
+    options = ("-o", "--quiet", "--format", "--jobs", "--memory", "--tensor", "--scheme", "--cluster", "--ranks", "--iterations")
+    matrix = """
+        run            + + + + + + + + + +        plan           + + + + + + + + + +
+        train          + + + + + r r + + +        learn          + + + + + - + - + -
+        cost           + + + - - - r + + -        crossover      + + + + + - r + + -
+        collective     + + + - - - - + + -        check          + + + + + - r - r -
+        exec           + + + r - + + + r +        plot           + + r - - - - - - -
+        report         + + r + + + + + + +        claims         + + + + + - - - - -
+        list           + + + - - - - - - -        trace import   + + r - - + - - + +
+        trace synth    + + r - - + - - + +        trace fit      + + + - - + - - + +
+        trace merge    + + r - - + - - - -        trace stats    + + + - - + - - + +
+        trace info     + + + - - + - - - -        calibrate network + + + - - - - - + -
+        calibrate kernels + + r - - - - - - -"""
+    for row in re.findall(r"((?:\w+ )?\w+) +((?:[-+r] ?){10})", matrix):
+        command, wanted = row[0].split(), row[1].split()
+        for option, want in zip(options, wanted):
+            value = [] if option == "--quiet" else ["1"]
+            said = call(*command, option, *value, "--no-such", status=2)[1]
+            found = "-" if f'unknown option "{option}"' in said else "r" if f"no {option} here: " in said else "+"
+            assert found == want, (command, option, said)
+            assert said.startswith(f"sparsync {' '.join(command)}: "), said
+    for command in COMMANDS:
+        assert call(command, "-h")[0].startswith("usage: ")
+
+
+def with_input(text, *arguments):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], input=text, capture_output=True, timeout=tap.HANG, cwd=ROOT, env=ENVIRONMENT)
+    assert done.returncode == 0, (arguments, done.stderr)
+    return done.stdout.decode()
+
+
+@test
+def whatever_is_read_may_come_from_standard_input(folder):
+    """A pipe, and a file: the same answers as from the file by its name, however often it is read."""
+    scenario = on_bible(folder, ranks=2, iterations="0:1", expect=[{"that": "time_s", "of": "ps", "is": ">", "than": 0}])
+    flat, results = write(folder, "flat.json", FLAT), folder / "r.json"
+    call("run", scenario, "--format", "json", "-o", results)
+    small = ("--iterations", "0:1", "--ranks", "2", "--scheme", "ps")
+    for file, arguments in ((scenario, ("run", "@")), (scenario, ("plan", "@")), (scenario, ("check", "@")),
+                            (BIBLE, ("trace", "info", "@", "--format", "json")), (BIBLE, ("trace", "stats", "@", "--ranks", "2", "--format", "json")),
+                            (BIBLE, ("run", "--trace", "@", "--cluster", flat, *small)),
+                            (flat, ("run", "--trace", BIBLE, "--cluster", "@", *small)), (results, ("run", scenario, "--baseline", "@")),
+                            (results, ("plot", "@", "--data", "-")), (ROOT / "models" / "costs" / "zen-coo.json",
+                             ("cost", "--file", "@", "zen", "--M", "1MB", "--density", "1%", "--ranks", "4", "--format", "csv"))):
+        named = call(*(file if a == "@" else a for a in arguments))[0]
+        piped = with_input(file.read_bytes(), *("-" if a == "@" else a for a in arguments))
+        assert piped == named.replace(str(file), "-").replace("zen,zen-coo,", "zen,-,"), (arguments, piped, named)
+    with open(scenario) as stream:
+        done = subprocess.run([PROGRAM, "run", "-"], stdin=stream, capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, timeout=tap.HANG)
+    assert done.stdout == call("run", scenario)[0]
+
+
+@test
+def tensors_are_chosen(folder):
+    """As the whole run has them; "*" is of those that are left."""
+    lstm = ROOT / "traces" / "lstm-bible-4.safetensors"
+    run = ("--trace", lstm, "--cluster", write(folder, "flat.json", FLAT), "--iterations", "0:2", "--scheme", "ps,zen:format=coo")
+    names = ("lstm.weight_hh_l0.grad", "encoder.weight")
+    every = points("run", *run)
+    assert {p["tensor"] for p in every} == {*names, "*"}
+    for name in names:
+        assert points("run", *run, "--tensor", name) == [p for p in every if p["tensor"] == name]
+        assert points("run", *run, "--set", f"tensors={name}") == [p for p in every if p["tensor"] == name]
+    both = points("run", *run, "--tensor", names[0], "--tensor", names[1])
+    assert [p["tensor"] for p in both] == [names[0]] * 2 + [names[1]] * 2 + ["*"] * 2
+    assert sorted((p["label"], p["tensor"], p["time_s"]) for p in both) == sorted((p["label"], p["tensor"], p["time_s"]) for p in every)
+    assert points("run", *run[:-1], "topka", "--tensor", names[0])[0]["label"] == "topka", "its values are all that is needed"
+    assert 'did you mean "encoder.weight"' in call("run", *run, "--tensor", "encoder.weigt", status=2)[1]
+    assert "named twice" in call("run", *run, "--tensor", names[0], "--tensor", names[0], status=2)[1]
+    assert "only a captured" in call("run", on_bible(folder, trace=uniform(), tensors="x"), status=2)[1]
+    for command in (("trace", "stats", lstm), ("trace", "info", lstm), ("trace", "fit", lstm, "--ranks", "8")):
+        document = json.loads(call(*command, "--tensor", names[0], "--format", "json")[0])
+        whole = json.loads(call(*command, "--format", "json")[0])
+        assert document["tensors"] == [t for t in whole["tensors"] if t["name"] == names[0]], command
+        assert 'no tensor "x"' in call(*command, "--tensor", "x", status=2)[1]
+
+
+@test
+def several_clusters_are_a_sweep(folder):
+    names = ["rtx3090-10gbe", "rtx3090-1gbe"]
+    one = on_bible(folder, iterations="0:1")
+    swept = points("run", one, "--set", "sweep=" + json.dumps({"cluster": names, "index_bytes": [4, 8]}))
+    assert points("run", one, "--cluster", ",".join(names), "--set", "sweep.index_bytes=[4, 8]") == swept and len(swept) == 16
+    assert points("run", on_bible(folder, iterations="0:1", sweep={"index_bytes": [4, 8]}), "--cluster", ",".join(names)) == swept
+    of_three = on_bible(folder, iterations="0:1", sweep={"cluster": [FLAT, *names], "index_bytes": [4, 8]})
+    assert points("run", of_three, "--cluster", ",".join(names)) == swept, "what is named counts, not what the scenario sweeps"
+    assert points("run", of_three, "--cluster", names[1]) == swept[8:]
+
+
+@test
+def costs_take_schemes_with_options(folder):
+    cost = ("--M", "1MB", "--density", "1%", "--ranks", "4")
+    by_form = {p["form"]: p for p in points("cost", *cost)}
+    assert points("cost", "zen:format=coo", *cost) == points("cost", "zen-coo", *cost) == [by_form["zen-coo"]]
+    spardl = points("cost", "spardl", "--teams", "2", *cost)
+    assert points("cost", "spardl:teams=2", *cost)[0]["formula_s"] in [p["formula_s"] for p in spardl]
+    assert 'called "zenn"' in call("cost", "zenn:format=coo", *cost, status=2)[1]
+
+
+@test
 def schemes_have_options_on_the_command_line(folder):
     """As in a scenario: the same points, labelled as they were written."""
     written = "zen:format=coo,balance=even,allgather,design:ring/incremental/central/coo,ps:servers=2"

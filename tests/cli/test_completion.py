@@ -115,6 +115,12 @@ def bash_names(folder):
     assert sorted(bash(folder, "cost", "sparc")) == sorted(n for n in names("schemes") if n.startswith("sparc"))
     assert set(bash(folder, "run", "--format", "")) == {"table", "json", "csv"}
     assert set(bash(folder, "trace", "import", "--layout", "")) == {"stream", "sentence"}
+    tools = bash(folder, "calibrate", "network", "--tool", "")
+    assert {"all_reduce_perf", "osu_latency"} < set(tools)
+    (folder / "empty.log").write_text("")
+    for tool in tools:
+        done = subprocess.run([PROGRAM, "calibrate", "network", "empty.log", "--tool", tool], capture_output=True, text=True, env=ENVIRONMENT, cwd=folder)
+        assert "--tool" not in done.stderr, done
     assert set(bash(folder, "trace", "synth", "--dtype", "")) == {"F32", "F16", "BF16"}
     assert set(bash(folder, "list", "")) >= {"schemes", "costs", "clusters", "devices"}
     assert set(bash(folder, "claims", "z")) >= {"zen", "zen-fig8-gamma"}

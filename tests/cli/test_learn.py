@@ -71,6 +71,13 @@ def end(curve):
 
 
 @test
+def schemes_may_have_options(folder):
+    text = ("--text", write_text(folder), "--steps", 2, "--ranks", 2)
+    assert list(curves(*text, "--scheme", "zen:format=coo,balance=even,ps")) == ["zen:format=coo,balance=even", "ps"]
+    assert "lossless" not in curves(*text, "--scheme", "lossless,topka") and len(curves(*text, "--scheme", "lossless,topka")) > 5
+
+
+@test
 def a_trace_is_read_as_the_text_it_was_made_of(folder):
     """trace import cuts as --text does: the curves are the same, also with fewer words and ranks."""
     text = write_text(folder)

@@ -1,5 +1,7 @@
 #include "trace/file/internal.h"
 
+#include "base/suggest.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,6 +50,30 @@ struct ss_trace *ss_trace_new(const char *name) {
   if (trace->name) return trace;
   ss_trace_close(trace);
   return NULL;
+}
+
+bool ss_trace_find(const struct ss_trace *trace, const char *name, size_t *out, struct ss_error *error) {
+  for (*out = 0; *out < trace->tensors; ++*out)
+    if (strcmp(trace->tensor[*out].tensor.name, name) == 0) return true;
+  SS_AUTO_FREE const char **names = ss_alloc_zero(trace->tensors + 1, sizeof *names);
+  for (size_t i = 0; names && i < trace->tensors; i++) names[i] = trace->tensor[i].tensor.name;
+  return ss_fail(error, SS_BAD_INPUT, "%s: has no tensor \"%s\"%s", trace->name, name,
+                 names ? ss_suggest(name, names, "sparsync trace info lists them").text : "");
+}
+
+bool ss_trace_keep(struct ss_trace *trace, const char *const *names, size_t count, struct ss_error *error) {
+  SS_AUTO_FREE struct ss_tensor_data *kept = ss_alloc(count, sizeof *kept);
+  if (!kept) return ss_fail_memory(error, "reading a trace");
+  for (size_t i = 0, at; i < count; i++) {
+    if (!ss_trace_find(trace, names[i], &at, error)) return false;
+    for (size_t k = 0; k < i; k++)
+      if (strcmp(names[k], names[i]) == 0)
+        return ss_fail(error, SS_BAD_INPUT, "tensor \"%s\" is named twice", names[i]);
+    kept[i] = trace->tensor[at];
+  }
+  if (count > 0) memcpy(trace->tensor, kept, count * sizeof *kept);
+  if (count > 0) trace->tensors = count;
+  return true;
 }
 
 void ss_trace_close(struct ss_trace *trace) {

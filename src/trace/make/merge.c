@@ -188,13 +188,8 @@ static bool keep(const struct ss_trace *trace, const struct ss_merge_options *op
       wanted = wanted || strcmp(options->tensor[k], trace->tensor[i].tensor.name) == 0;
     if (wanted) kept[(*count)++] = i;
   }
-  for (size_t k = 0; k < options->tensors; k++) {
-    size_t i = 0;
-    while (i < trace->tensors && strcmp(options->tensor[k], trace->tensor[i].tensor.name) != 0) i++;
-    if (i == trace->tensors)
-      return ss_fail(error, SS_BAD_INPUT, "%.200s: no tensor is called \"%.100s\" (sparsync trace info lists them)",
-                     trace->name, options->tensor[k]);
-  }
+  for (size_t k = 0, at; k < options->tensors; k++)
+    if (!ss_trace_find(trace, options->tensor[k], &at, error)) return false;
   return true;
 }
 

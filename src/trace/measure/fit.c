@@ -184,21 +184,6 @@ static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_options
 
 /* --- the whole -------------------------------------------------------------------------------------------- */
 
-static bool check_tensor(const struct ss_trace *trace, const char *name, struct ss_error *error) {
-  const size_t count = ss_trace_tensors(trace);
-  SS_AUTO_FREE const char **names = ss_alloc_zero(count + 1, sizeof *names);
-  if (!name) return true;
-  if (!names) return ss_fail_memory(error, "fitting a trace");
-  for (size_t i = 0; i < count; i++) {
-    names[i] = ss_trace_tensor(trace, i)->name;
-    if (strcmp(names[i], name) == 0) return true;
-  }
-  char first[256];
-  (void)snprintf(first, sizeof first, "the first is \"%s\"", names[0]);
-  return ss_fail(error, SS_BAD_INPUT, "%s: has no tensor \"%s\"%s", ss_trace_name(trace), name,
-                 ss_suggest(name, names, first).text);
-}
-
 static bool check_options(const struct ss_trace *trace, const struct ss_fit_options *options, struct ss_fit *fit,
                           struct ss_error *error) {
   const uint64_t iterations = ss_trace_iterations(trace);
@@ -219,7 +204,7 @@ static bool check_options(const struct ss_trace *trace, const struct ss_fit_opti
   if (fit->ranks > SS_FIT_RANKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: %" PRIu32 " ranks take too long to fit (--from %d uses the first %d)",
                    ss_trace_name(trace), fit->ranks, SS_FIT_RANKS_MAX, SS_FIT_RANKS_MAX);
-  return check_tensor(trace, options->tensor, error);
+  return true;
 }
 
 bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *options, struct ss_fit **out,
@@ -233,8 +218,7 @@ bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *opt
   fit->tensor = ss_arena_zero(&fit->arena, ss_trace_tensors(trace), sizeof *fit->tensor);
   bool good = fit->tensor != NULL;
   for (size_t i = 0; good && i < ss_trace_tensors(trace); i++)
-    if (!options->tensor || strcmp(options->tensor, ss_trace_tensor(trace, i)->name) == 0)
-      good = fit_tensor(trace, options, fit, i, &fit->tensor[fit->tensors++]);
+    good = fit_tensor(trace, options, fit, i, &fit->tensor[fit->tensors++]);
   if (good) {
     *out = fit;
     return true;

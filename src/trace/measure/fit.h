@@ -17,7 +17,6 @@ enum { SS_FIT_RANKS_MIN = 4, SS_FIT_RANKS_MAX = 1024 };
 struct ss_fit_options {
   uint64_t first, end; /* iterations [first, end) */
   uint32_t ranks;      /* fit on the first so many */
-  const char *tensor;  /* NULL: every tensor */
   const uint32_t *target;
   size_t targets;              /* rank counts to tell of, any order */
   void (*tick)(void *context); /* called after each tensor; NULL: not */
