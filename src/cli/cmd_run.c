@@ -144,6 +144,9 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "--links adds to the table of results (JSON has \"links\" in every point)");
   if (a->wide && (call->format != SS_TABLE || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "--wide is another form of the table of results (JSON and CSV have it all)");
+  if ((call->options.per_rank || call->options.per_iteration) && (call->format != SS_JSON || a->baseline))
+    return ss_fail(error, SS_BAD_INPUT, "%s adds arrays, which only JSON has room for (--format json)",
+                   call->options.per_rank ? "--per-rank" : "--per-iteration");
   if (!a->resume) return true;
   if (a->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
   if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");

@@ -30,37 +30,10 @@ static bool print_json(const void *found, FILE *stream, struct ss_error *error) 
   return ss_json_print_free(ss_trace_stats_json(result->trace, result->stats), stream, error);
 }
 
-/* --- CSV ------------------------------------------------------------------------------------------------ */
+/* --- CSV: one observation a row ------------------------------------------------------------------------- */
 
-static const char *const plain_heads[] = {"name",    "rows",          "row_width",       "dtype",
-                                          "density", "overlap",       "lookups",         "coalesced",
-                                          "prior",   "lookups_bytes", "coalesced_bytes", "prior_bytes"};
-enum { PLAIN = sizeof plain_heads / sizeof *plain_heads };
-
-/* The most parts that any tensor has skewness for: tensors of few rows have fewer. */
-static const struct ss_tensor_stats *most_parts(const struct ss_stats *stats) {
-  const struct ss_tensor_stats *most = &stats->tensor[0];
-  for (size_t i = 1; i < stats->tensors; i++)
-    if (stats->tensor[i].parts > most->parts) most = &stats->tensor[i];
-  return most;
-}
-
-static struct ss_table *csv_table(const struct ss_stats *stats) {
-  const struct ss_tensor_stats *widest = most_parts(stats);
-  const size_t columns = PLAIN + stats->ranks + widest->parts;
-  SS_AUTO_FREE const char **heads = ss_alloc(columns, sizeof *heads);
-  SS_AUTO_FREE char(*names)[24] = ss_alloc(columns, sizeof *names);
-  if (!heads || !names) return NULL;
-  for (size_t i = 0; i < columns; i++) heads[i] = i < PLAIN ? plain_heads[i] : names[i];
-  for (uint32_t k = 1; k <= stats->ranks; k++)
-    (void)snprintf(names[PLAIN + k - 1], sizeof *names, "gamma.%" PRIu32, k);
-  for (size_t i = 0; i < widest->parts; i++)
-    (void)snprintf(names[PLAIN + stats->ranks + i], sizeof *names, "skewness.%" PRIu32, widest->part[i]);
-  return ss_table_new(columns, heads);
-}
-
-static void csv_row(struct ss_table *table, const struct ss_stats *stats, const struct ss_tensor_stats *t) {
-  const struct ss_tensor_stats *widest = most_parts(stats);
+/* What tensor `t` is like among k ranks, or in k ranges; skewness is empty where it was not measured. */
+static void csv_row(struct ss_table *table, const struct ss_tensor_stats *t, uint32_t k, double skewness) {
   ss_table_cell(table, "%s", t->tensor.name);
   ss_table_cell(table, "%" PRIu64, t->tensor.rows);
   ss_table_cell(table, "%" PRIu32, t->tensor.row_width);
@@ -68,17 +41,24 @@ static void csv_row(struct ss_table *table, const struct ss_stats *stats, const 
   const double plain[] = {t->density, t->overlap,       t->lookups,         t->coalesced,
                           t->prior,   t->lookups_bytes, t->coalesced_bytes, t->prior_bytes};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) ss_table_exact(table, plain[i]);
-  for (uint32_t r = 0; r < stats->ranks; r++) ss_table_exact(table, t->gamma[r]);
-  for (size_t i = 0, mine = 0; i < widest->parts; i++) {
-    const bool have = mine < t->parts && t->part[mine] == widest->part[i];
-    ss_table_exact(table, have ? t->skewness[mine++] : NAN);
-  }
+  ss_table_cell(table, "%" PRIu32, k);
+  ss_table_exact(table, t->gamma[k - 1]);
+  ss_table_exact(table, skewness);
 }
 
 static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
   const struct ss_stats *stats = ((const struct result *)found)->stats;
-  struct ss_table *table = csv_table(stats);
-  for (size_t i = 0; i < stats->tensors; i++) csv_row(table, stats, &stats->tensor[i]);
+  struct ss_table *table =
+      ss_table_of("name", "rows", "row_width", "dtype", "density", "overlap", "lookups", "coalesced", "prior",
+                  "lookups_bytes", "coalesced_bytes", "prior_bytes", "k", "gamma", "skewness");
+  for (size_t i = 0; i < stats->tensors; i++) {
+    const struct ss_tensor_stats *t = &stats->tensor[i];
+    size_t part = 0; /* of the next skewness */
+    for (uint32_t k = 1; k <= stats->ranks; k++) {
+      const bool here = part < t->parts && t->part[part] == k;
+      csv_row(table, t, k, here ? t->skewness[part++] : NAN);
+    }
+  }
   return ss_table_print_free(table, true, stream, error);
 }
 
@@ -180,7 +160,7 @@ const struct ss_command ss_command_trace_stats = {
     .usage =
         "usage: sparsync trace stats FILE [OPTION...]\n"
         "\n"
-        "Measures a trace, each quantity a mean over iterations (in CSV, each tensor has a line):\n"
+        "Measures a trace, each quantity a mean over iterations (in CSV, a line for each tensor and k):\n"
         "  density    unique rows of a rank / rows\n"
         "  overlap    of two ranks' row sets: rows in both / rows of the smaller; mean over pairs of ranks\n"
         "             (100 seeded pairs where there are more)\n"

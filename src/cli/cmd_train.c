@@ -27,6 +27,8 @@ static bool write_all(const struct arguments *a, const struct ss_train_study *s,
 /* What would be known only when all is computed. */
 static bool check_places(const struct arguments *a, struct ss_error *error) {
   enum ss_picture kind;
+  if (a->call.options.per_iteration && a->call.format != SS_JSON)
+    return ss_fail(error, SS_BAD_INPUT, "--per-iteration adds arrays, which only JSON has room for (--format json)");
   return ss_output_place(a->timeline, error) && ss_output_place(a->gantt, error) &&
          (!a->gantt || ss_picture_of(a->gantt, &kind, error) || ss_fail_prefix(error, "--gantt"));
 }

@@ -3,6 +3,7 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "report/flat.h"
+#include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -57,21 +58,47 @@ const struct ss_results_form ss_results_as_json = {NULL, json_more, json_end};
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */
 
-static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
-  for (size_t i = 0; i < blank->count; i++) {
-    cJSON *point = ss_result_json(&blank->point[i]);
-    const bool ok = point ? ss_columns_add(&w->columns, point, error) : ss_fail_memory(error, "writing results");
-    cJSON_Delete(point);
-    if (!ok) return false;
-  }
-  return true;
-}
-
 /* A row has neither links nor arrays: its "result_hash" is of what it has. */
 static cJSON *lean_json(struct ss_result result) {
   memset(result.usage, 0, sizeof result.usage);
   result.iteration_s = result.rank_sent = result.rank_received = NULL;
-  return ss_result_json(&result);
+  cJSON *point = ss_result_json(&result);
+  if (point && result.machine) ss_cluster_add_numbers(point, result.machine);
+  return point;
+}
+
+/* {"options": {...}} with every option that any scheme has. */
+static cJSON *all_options(void) {
+  cJSON *point = cJSON_CreateObject(), *options = cJSON_AddObjectToObject(point, "options");
+  for (const struct ss_scheme *const *s = ss_schemes(); options && *s; s++)
+    for (const struct ss_option *o = (*s)->options; o && o->name; o++)
+      if (!cJSON_HasObjectItem(options, o->name)) cJSON_AddNullToObject(options, o->name);
+  return point;
+}
+
+static bool add_columns(struct ss_results_writer *w, cJSON *point, struct ss_error *error) {
+  const bool ok = point ? ss_columns_add(&w->columns, point, error) : ss_fail_memory(error, "writing results");
+  cJSON_Delete(point);
+  return ok;
+}
+
+/* The same columns for every scenario; behind them what a sweep names. */
+static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
+  if (blank->count == 0) return true;
+  cJSON *first = lean_json(blank->point[0]);
+  cJSON_DeleteItemFromObjectCaseSensitive(first, "at");
+  cJSON *own = cJSON_DetachItemFromObjectCaseSensitive(first, "options");
+  cJSON *rest = all_options();
+  for (const cJSON *o = own ? own->child : NULL; o; o = o->next)
+    if (!cJSON_HasObjectItem(rest->child, o->string)) cJSON_AddNullToObject(rest->child, o->string);
+  cJSON_Delete(own);
+  if (!add_columns(w, first, error) || !add_columns(w, rest, error)) return false;
+  for (size_t i = 0; i < blank->count; i++) {
+    cJSON *at = cJSON_CreateObject();
+    if (blank->point[i].at) cJSON_AddItemToObject(at, "at", cJSON_Duplicate(blank->point[i].at, true));
+    if (!add_columns(w, at, error)) return false;
+  }
+  return true;
 }
 
 static bool csv_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,

@@ -163,6 +163,7 @@ void ss_result_begin(struct ss_result *p, const struct ss_job *job) {
                           .tensor = job->tensor_name,
                           .at = job->at,
                           .cluster = job->cluster_name,
+                          .machine = &job->cluster,
                           .device = job->device_name,
                           .trace = job->trace_name,
                           .trace_hash = job->trace_hash,

@@ -178,6 +178,18 @@ static void add_usage(cJSON *object, const struct ss_result *r) {
   }
 }
 
+void ss_cluster_add_numbers(cJSON *o, const struct ss_cluster *c) {
+  const uint32_t window = ss_cluster_window(c);
+  cJSON_AddStringToObject(o, "cluster_model", c->model);
+  cJSON_AddNumberToObject(o, "cluster_latency_s", c->inter.alpha);
+  cJSON_AddNumberToObject(o, "cluster_bandwidth", 1 / c->inter.beta);
+  cJSON_AddNumberToObject(o, "cluster_intra_latency_s", c->intra.alpha);
+  cJSON_AddNumberToObject(o, "cluster_intra_bandwidth", 1 / c->intra.beta);
+  cJSON_AddNumberToObject(o, "cluster_gpus_per_node", c->gpus_per_node);
+  cJSON_AddNumberToObject(o, "cluster_nics", ss_cluster_nics(c));
+  ss_json_add_number(o, "cluster_window", window == UINT32_MAX ? NAN : (double)window); /* null: no limit */
+}
+
 cJSON *ss_result_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
   if (!o) return NULL;

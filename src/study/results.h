@@ -20,6 +20,7 @@ struct ss_result {
   const char *tensor; /* "*": all of them together */
   struct cJSON *at;   /* where in the sweep: an object, shared, or NULL */
   const char *cluster, *device, *trace;
+  const struct ss_cluster *machine; /* the cluster's numbers; NULL: not known */
   uint64_t trace_hash; /* 0: the trace is no file */
   uint64_t seed, iterations;
   double time, time_min, time_max, kernel;          /* s */
@@ -83,6 +84,8 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
 
 /* The scheme's own options by name, the caller's; `all`: also choices, flags and reals that nobody gave. */
 struct cJSON *ss_setting_json(const struct ss_setting *setting, bool all);
+/* A cluster's numbers under plain names, for tables: latencies in s, bandwidths in B/s. */
+void ss_cluster_add_numbers(struct cJSON *object, const struct ss_cluster *cluster);
 /* The result as a JSON object, the caller's; NULL when memory is short. */
 struct cJSON *ss_result_json(const struct ss_result *result);
 /* {"sparsync", "scenario", "points"}: the tree that `run --format json` prints, the caller's; NULL when memory is

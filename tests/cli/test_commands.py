@@ -361,6 +361,41 @@ def csv_and_table_tell_the_same(folder):
 
 
 @test
+def csv_has_the_same_columns_whatever_is_run(folder):
+    """But those of the sweep, which come last; and the cluster's numbers, of each place."""
+    def rows(*arguments):
+        reader = csv.DictReader(io.StringIO(call("run", *arguments, "--format", "csv")[0]))
+        return reader.fieldnames, list(reader)
+
+    heads, lines = rows(on_bible(folder, ranks=2, iterations="0:1", schemes=["ps"]))
+    others, _ = rows(on_bible(folder, ranks=2, trace={"gradient": {"elements": 4096}}, device="quick", hierarchy="shard",
+                              cluster={**FLAT, "gpus_per_node": 2}, iterations="0:1", schemes=["topka", "zen"]))
+    swept, places = rows(on_bible(folder, ranks=2, iterations="0:1", schemes=["zen"], sweep={
+        "cluster.bandwidth": ["10Gbps", "1GB/s"], "cluster.latency": ["1us"]}))
+    assert heads == others == swept[:len(heads)] and swept[len(heads):] == ["at.cluster.bandwidth", "at.cluster.latency"], (heads, swept)
+    known = {o.split(":")[0] for s in json.loads(call("list", "schemes", "--format", "json")[0])["schemes"] for o in s["options"]}
+    assert {f"options.{name}" for name in known} < set(heads)
+    for place, rate in zip(places, (1.25e9, 1e9)):
+        near(float(place["cluster_bandwidth"]), rate, "bandwidth")
+        near(float(place["cluster_latency_s"]), 1e-6, "latency")
+    assert (lines[0]["cluster_gpus_per_node"], lines[0]["cluster_nics"], lines[0]["cluster_model"]) == ("1", "1", "fair")
+    cluster = {**FLAT, "gpus_per_node": 4, "nic": "per-node", "intra": {"latency": "2us", "bandwidth": "8GB/s"}, "window": "all"}
+    line = rows(on_bible(folder, ranks=2, iterations="0:1", schemes=["ps"], cluster=cluster))[1][0]
+    assert (line["cluster_nics"], line["cluster_window"]) == ("1", "") and line["cluster_gpus_per_node"] == "4"
+    near(float(line["cluster_intra_bandwidth"]), 8e9, "bandwidth inside a node")
+    near(float(line["cluster_intra_latency_s"]), 2e-6, "latency inside a node")
+
+
+@test
+def arrays_are_refused_where_there_is_no_room(folder):
+    for option in ("--per-rank", "--per-iteration"):
+        for how in ("csv", "table"):
+            assert f"{option} adds arrays" in call("run", on_bible(folder), option, "--format", how, status=2)[1]
+    assert "adds arrays" in call("train", "--workload", "s2-lstm", "--system", "zen", "--ranks", "2", "--cluster", "rtx3090-1gbe",
+                                 "--per-iteration", "--format", "csv", status=2)[1]
+
+
+@test
 def means_are_exact(folder):
     """What is the same in every iteration is the same in the mean, to the last bit (CSV has them all)."""
     text = call("run", on_bible(folder, iterations="0:7"), "--format", "csv")[0]
