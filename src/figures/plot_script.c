@@ -1,6 +1,7 @@
 /* A plot as gnuplot takes it: a script that sets names, axes and places and loads a template of plots/ for each
  * panel, and data files of nothing but numbers. Lengths are in 1/96 inch. */
 #include "figures/plot_drawing.h"
+#include "figures/plot_palette.h"
 
 #include "base/data.h"
 #include "figures/plot_text.h"
@@ -105,7 +106,7 @@ static void set_names(const struct ss_drawing *d, double width, double height, F
   char text[600];
   fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\n", d->count, d->count, d->count);
   for (size_t i = 0; i < d->count; i++) {
-    fprintf(s, "style[%zu] = %zu\nname[%zu] = ", i + 1, d->mine[i] + 1, i + 1);
+    fprintf(s, "style[%zu] = %zu\nname[%zu] = ", i + 1, ss_palette_style(d->series, d->all, d->mine[i]), i + 1);
     ss_text_cut(d->series[d->mine[i]], ss_drawing_key_letters(d) - 3, text, sizeof text);
     ss_plot_quote(text, false, s);
     fputc('\n', s);

@@ -21,7 +21,7 @@ struct ss_result {
   struct cJSON *at;   /* where in the sweep: an object, shared, or NULL */
   const char *cluster, *device, *trace;
   const struct ss_cluster *machine; /* the cluster's numbers; NULL: not known */
-  uint64_t trace_hash; /* 0: the trace is no file */
+  uint64_t trace_hash;              /* 0: the trace is no file */
   uint64_t seed, iterations;
   double time, time_min, time_max, kernel;          /* s */
   double messages, rounds;                          /* means over iterations, as are bytes */

@@ -1,0 +1,69 @@
+#include "figures/plot_palette.h"
+
+#include "figures/plot.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* By style. A scheme, the systems that are it, and what papers call it, without marks between letters; those that one
+ * figure compares have colours of their own, and traces never stand beside schemes. */
+enum { NAMES_MAX = 10, OWN = 16 };
+static const char *const own[OWN][NAMES_MAX] = {
+    {"allreduce", "horovodallreduce", "dense", "backward", "biblekjv16", "lstm"},
+    {"allgather", "agsparse", "horovodallgather", "table gradients", "wordnet64", "deepfm"},
+    {"alltoall", "embrace", "dense gradients", "lstmbible4", "nmt"},
+    {"ps", "sparseps", "parallax", "parallaxps", "lookeduprows", "learnkjv8", "bert"},
+    {"zen", "balancedparallelism", "bp", "prior rows"},
+    {"omnireduce", "forward"},
+    {"sparcmlrd", "sparcml"},
+    {"byteps", "delayed rows"},
+    {"spardl"},
+    {"oktopk"},
+    {"topka"},
+    {"topkdsa"},
+    {"gtopk"},
+    {"s2"},
+    {"sparcmlsplit", "embracehybridonly"},
+    {"sparcmldsar", "embracehorizontal", "algorithm1"},
+};
+
+/* Letters and digits alone, as far as they go: "Ok-Topk" is "oktopk". */
+static bool same(const char *name, const char *series) {
+  for (;;) {
+    while (*name && !isalnum((unsigned char)*name)) name++;
+    while (*series && !isalnum((unsigned char)*series)) series++;
+    if (!*name || !*series) return !*name && !*series;
+    if (*name++ != tolower((unsigned char)*series++)) return false;
+  }
+}
+
+/* 0: none. */
+static size_t own_style(const char *series) {
+  for (size_t i = 0; i < OWN; i++)
+    for (size_t k = 0; k < NAMES_MAX && own[i][k]; k++)
+      if (same(own[i][k], series)) return i + 1;
+  return 0;
+}
+
+/* The first series of that style has it. */
+static bool takes_its_own(const char *const *series, size_t at) {
+  const size_t style = own_style(series[at]);
+  for (size_t i = 0; i < at; i++)
+    if (style && own_style(series[i]) == style) return false;
+  return style > 0;
+}
+
+size_t ss_palette_style(const char *const *series, size_t all, size_t at) {
+  bool taken[OWN + SS_PLOT_SERIES_MAX + 1] = {false};
+  if (takes_its_own(series, at)) return own_style(series[at]);
+  for (size_t i = 0; i < all; i++)
+    if (takes_its_own(series, i)) taken[own_style(series[i])] = true;
+  size_t style = 1;
+  for (size_t i = 0; i <= at; i++) {
+    if (takes_its_own(series, i)) continue;
+    while (taken[style]) style++;
+    taken[style] = true;
+  }
+  return style;
+}
