@@ -339,6 +339,7 @@ bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *
   struct ss_output output;
   if (!ss_output_open(path, &output, error)) return false;
   if (print(context, output.stream, error)) return ss_output_commit(&output, error);
+  if (ferror(output.stream)) (void)ss_fail_prefix(error, "%s", output.path ? output.path : "standard output");
   ss_output_discard(&output);
   return false;
 }
