@@ -15,6 +15,8 @@ struct known {
 /* Fields whose unit is known; all others are shown by their name. */
 static const struct known knowns[] = {{"time_s", "time", "s", 1},
                                       {"iteration_s", "time", "s", 1},
+                                      {"time_p50_s", "median over draws of uneven links", "s", 1},
+                                      {"iteration_p50_s", "median over draws of uneven links", "s", 1},
                                       {"formula_s", "closed form", "s", 1},
                                       {"paper_s", "as printed", "s", 1},
                                       {"kernel_s", "kernel time", "s", 1},
@@ -328,6 +330,19 @@ static struct axes choose_axes(const struct making *m) {
   return axes;
 }
 
+/* Times are drawn with what their draws of uneven links spread over, where results have any. */
+static void add_fan(cJSON *panel, const cJSON *list, const struct axes *axes) {
+  static const char *const fans[][3] = {{"time_s", "time_p5_s", "time_p95_s"},
+                                        {"iteration_s", "iteration_p5_s", "iteration_p95_s"},
+                                        {"time_p50_s", "time_p5_s", "time_p95_s"},
+                                        {"iteration_p50_s", "iteration_p5_s", "iteration_p95_s"}};
+  for (size_t i = 0; !axes->cells && i < sizeof fans / sizeof *fans; i++) {
+    if (strcmp(axes->y, fans[i][0]) != 0 || !first_of(list, (const char *[]){fans[i][1], NULL})) continue;
+    cJSON_AddStringToObject(panel, "low", fans[i][1]);
+    cJSON_AddStringToObject(panel, "high", fans[i][2]);
+  }
+}
+
 static void one_panel(const struct making *m, const struct axes *axes) {
   const struct ss_plot_options *a = m->a;
   const char *kind = !a->kind && cJSON_IsString(ss_field_find(m->list->child, axes->x)) ? "bars" : m->kind;
@@ -335,6 +350,7 @@ static void one_panel(const struct making *m, const struct axes *axes) {
   add_axis(panel, "x", axes->x, axes->x);
   add_axis(panel, "y", axes->y, a->each && !a->y ? a->each : axes->y);
   if (axes->cells) add_axis(panel, "z", axes->z, axes->z);
+  add_fan(panel, m->list, axes);
   cJSON_AddStringToObject(panel, "series", m->series);
   if (a->relative) set_relative(panel, a->relative);
   if (!axes->cells) set_scales(panel, a, axes->x, strcmp(kind, "bars") == 0);

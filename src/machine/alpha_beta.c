@@ -19,8 +19,11 @@ struct card {
 struct ss_network {
   struct ss_link inter, intra;
   uint32_t ranks, endpoints, nodes;
-  bool flat; /* one link class and no NIC ports: the node of an endpoint does not matter */
+  bool flat; /* one link class, even, and no NIC ports: the node of an endpoint does not matter */
   bool nic;
+  struct ss_jitter jitter;
+  struct ss_uneven uneven;  /* of it */
+  uint32_t *receipts;       /* [endpoints] messages listed for each; NULL: links are even */
   double *ready;            /* [endpoints] of the current dependent round and the independent ones behind it */
   double *done;             /* [endpoints] end of everything so far, as far as settled */
   double *computed;         /* [endpoints] when the compute stream is free */
@@ -43,6 +46,7 @@ static void close_network(struct ss_network *n) {
   free(n->ready);
   free(n->card);
   free(n->node);
+  free(n->receipts);
   free(n);
 }
 
@@ -53,9 +57,10 @@ static bool place_arrays(struct ss_network *n) {
   double *endpoints = ss_alloc_zero(n->endpoints, sizeof of_endpoints);
   n->card = ss_alloc_zero(n->nodes, 2 * sizeof *n->card);
   n->node = ss_alloc(n->endpoints, sizeof *n->node);
+  if (n->jitter.draw > 0) n->receipts = ss_alloc_zero(n->endpoints, sizeof *n->receipts);
   for (size_t i = 0; endpoints && i < sizeof of_endpoints / sizeof *of_endpoints; i++)
     *of_endpoints[i] = endpoints + i * n->endpoints;
-  return endpoints && n->card && n->node;
+  return endpoints && n->card && n->node && (n->receipts || n->jitter.draw == 0);
 }
 
 static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers) {
@@ -64,7 +69,9 @@ static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_
   n->inter = cluster->inter;
   n->intra = cluster->intra;
   n->nic = cluster->nic_per_node && !ss_cluster_fair(cluster);
-  n->flat = !n->nic && !cluster->has_intra;
+  n->jitter = cluster->jitter;
+  n->uneven = ss_uneven_of(&n->jitter);
+  n->flat = !n->nic && !cluster->has_intra && cluster->jitter.draw == 0;
   n->ranks = ranks;
   n->endpoints = ranks + servers;
   n->nodes = ss_cluster_nodes(cluster, ranks);
@@ -134,6 +141,13 @@ static inline void carry(struct card *card, double start, double duration, doubl
   card->bytes += bytes;
 }
 
+static double uneven_time(struct ss_network *n, const struct ss_link *link, uint32_t from, uint32_t to,
+                          double bytes) {
+  const struct ss_passage passage = {n->node[from], n->node[to], to, n->receipts[to]++};
+  return link->alpha * ss_uneven_latency(&n->uneven, &passage) +
+         bytes * link->beta / ss_uneven_bandwidth(&n->uneven, &passage);
+}
+
 static void play_list(struct ss_network *n, const struct ss_messages *m) {
   for (uint32_t i = 0; i < m->count; i++) {
     uint32_t from = ss_message_from(m, i), to = ss_message_to(m, i);
@@ -141,7 +155,7 @@ static void play_list(struct ss_network *n, const struct ss_messages *m) {
     bool inside = n->node[from] == n->node[to];
     const struct ss_link *link = inside ? &n->intra : &n->inter;
     const double bytes = (double)ss_message_bytes(m, i);
-    double duration = link->alpha + bytes * link->beta;
+    const double duration = n->receipts ? uneven_time(n, link, from, to, bytes) : link->alpha + bytes * link->beta;
     if (inside) {
       n->near_out[from] += bytes;
       n->near_in[to] += bytes;

@@ -156,5 +156,5 @@ bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
          same_segments(&a->exchange_segments, &b->exchange_segments) && a->has_intra == b->has_intra &&
          a->has_exchange == b->has_exchange && a->nic_per_node == b->nic_per_node &&
          a->intra_shared == b->intra_shared && a->gpus_per_node == b->gpus_per_node && a->nics == b->nics &&
-         a->window == b->window && same_fabric(a, b);
+         a->window == b->window && same_fabric(a, b) && ss_jitter_same(&a->jitter, &b->jitter);
 }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/notice.h"
+#include "machine/jitter.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -52,6 +53,7 @@ struct ss_cluster {
   uint32_t window; /* messages that a port has under way; 0 is 1, UINT32_MAX no limit */
   uint32_t fabric_levels;
   struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
+  struct ss_jitter jitter;                      /* of messages between nodes */
   char warning[256]; /* what a user should know of a cluster that can be read (ss_cluster_tell); "" nothing */
 };
 

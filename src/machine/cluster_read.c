@@ -239,9 +239,9 @@ static bool read_names(struct ss_node node, struct ss_cluster *out, struct ss_er
 }
 
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) {
-  static const char *const known[] = {"name",          "summary", "model", "latency", "bandwidth", "segments",
-                                      "gpus_per_node", "nic",     "nics",  "fabric",  "exchange",  "window",
-                                      "intra",         "source",  "notes", NULL};
+  static const char *const known[] = {"name",          "summary", "model",  "latency", "bandwidth", "segments",
+                                      "gpus_per_node", "nic",     "nics",   "fabric",  "exchange",  "window",
+                                      "intra",         "jitter",  "source", "notes",   NULL};
   *out = (struct ss_cluster){.name = "inline", .gpus_per_node = 1};
   if (!ss_node_keys(node, known, error) || !read_names(node, out, error) || !check_model(node, out, error) ||
       !read_classes(node, out, error))
@@ -252,5 +252,6 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
   out->gpus_per_node = (uint32_t)count;
   return read_nic(ss_node_get(node, "nic"), &out->nic_per_node, error) &&
          read_nics(ss_node_get(node, "nics"), out, error) && read_window(ss_node_get(node, "window"), out, error) &&
-         read_fabric(ss_node_get(node, "fabric"), out, error);
+         read_fabric(ss_node_get(node, "fabric"), out, error) &&
+         ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error);
 }

@@ -15,6 +15,7 @@ static void close_network(struct ss_network *n) {
   if (!n) return;
   ss_fair_rates_close(&n->rates);
   ss_fair_heap_close(&n->computing);
+  ss_fair_heap_close(&n->late);
   free(n->end);
   free(n->done);
   free(n->message);
@@ -32,6 +33,7 @@ static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, u
   const uint32_t endpoints = ranks + servers;
   if (!ss_fair_map_open(&n->map, cluster, ranks, servers)) return false;
   n->window = ss_cluster_window(cluster);
+  n->uneven = ss_uneven_of(&n->cluster.jitter);
   n->free_message = n->free_work = SS_NONE;
   n->end = ss_alloc_zero(endpoints, sizeof *n->end);
   n->done = ss_alloc_zero(endpoints, sizeof *n->done);
@@ -83,7 +85,7 @@ static bool reserve(struct ss_network *n, uint32_t messages, uint32_t works) {
     const uint32_t capacity = enough(n->message_capacity, listed);
     struct ss_fair_message *message = ss_realloc(n->message, capacity, sizeof *message);
     if (message) n->message = message;
-    if (!message) return false;
+    if (!message || (n->uneven.latency && !ss_fair_heap_reserve(&n->late, capacity))) return false;
     n->message_capacity = capacity;
   }
   const uint64_t flows = listed < most ? listed : most;

@@ -12,7 +12,8 @@
 uint32_t ss_fair_period(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers) {
   const uint32_t levels = cluster->fabric_levels;
   const uint64_t nodes = levels > 0 ? cluster->fabric[levels - 1].nodes : 1, period = nodes * cluster->gpus_per_node;
-  return servers == 0 && period < ranks && ranks % period == 0 ? (uint32_t)period : ranks + servers;
+  return servers == 0 && cluster->jitter.draw == 0 && period < ranks && ranks % period == 0 ? (uint32_t)period
+                                                                                            : ranks + servers;
 }
 
 /* All ranks compute, and as long. */

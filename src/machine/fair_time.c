@@ -15,21 +15,39 @@ static bool may_start(const struct ss_network *n, uint32_t id) {
          ss_fair_reached(to->completed, m->need_to);
 }
 
+static struct ss_passage passage_of(const struct ss_network *n, const struct ss_fair_message *m) {
+  return (struct ss_passage){n->map.node[m->from], n->map.node[m->to], m->to, m->number};
+}
+
+/* Latencies that differ end in another order than they began. */
+static double start_late(struct ss_network *n, uint32_t id, double alpha) {
+  struct ss_fair_message *m = &n->message[id];
+  const struct ss_passage passage = passage_of(n, m);
+  const double latency = alpha * ss_uneven_latency(&n->uneven, &passage);
+  ss_fair_heap_set(&n->late, id, n->now + latency);
+  return latency;
+}
+
+static double start_in_queue(struct ss_network *n, uint32_t id, const struct ss_fair_kind *kind) {
+  struct ss_fair_queue *queue = &n->queue[kind->queue];
+  n->message[id].due = n->now + kind->alpha;
+  if (queue->first == SS_NONE) queue->first = id;
+  else n->message[queue->last].next_out = id;
+  queue->last = id;
+  return kind->alpha;
+}
+
 static void start(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   const struct ss_fair_kind *kind = &n->map.kind[m->kind];
-  struct ss_fair_queue *queue = &n->queue[kind->queue];
   n->end[m->from].out.next = m->next_out;
   n->end[m->from].out.under_way++;
   n->end[m->to].in.next = m->next_in;
   n->end[m->to].in.under_way++;
-  m->due = n->now + kind->alpha;
   m->next_out = SS_NONE;
-  if (queue->first == SS_NONE) queue->first = id;
-  else n->message[queue->last].next_out = id;
-  queue->last = id;
-  n->end[m->from].out.least += kind->alpha;
-  n->end[m->to].in.least += kind->alpha;
+  const double alpha = n->uneven.latency ? start_late(n, id, kind->alpha) : start_in_queue(n, id, kind);
+  n->end[m->from].out.least += alpha;
+  n->end[m->to].in.least += alpha;
 }
 
 /* All messages before the oldest that has not ended were received. */
@@ -111,11 +129,18 @@ static bool end_flows(struct ss_network *n, double limit) {
   return count > 0;
 }
 
+static double cap_of(const struct ss_network *n, const struct ss_fair_message *m) {
+  const double rate = n->map.kind[m->kind].rate;
+  if (!n->uneven.bandwidth) return rate;
+  const struct ss_passage passage = passage_of(n, m);
+  return rate * ss_uneven_bandwidth(&n->uneven, &passage);
+}
+
 static void flow(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
   const uint32_t links = ss_fair_path(&n->map, m->kind, m->from, m->to, n->path);
-  const struct ss_fair_flow flow = {.left = m->bytes, .cap = n->map.kind[m->kind].rate, .message = id};
+  const struct ss_fair_flow flow = {.left = m->bytes, .cap = cap_of(n, m), .message = id};
   const double least = m->bytes / ss_fair_flow_begin(&n->rates, n->now, n->path, links, flow);
   from->out.least += least;
   to->in.least += least;
@@ -124,14 +149,20 @@ static void flow(struct ss_network *n, uint32_t id) {
   m->due = n->now;
 }
 
+static void end_latency(struct ss_network *n, uint32_t id) {
+  if (n->message[id].bytes > 0) flow(n, id);
+  else end_message(n, id);
+}
+
 static bool end_latencies(struct ss_network *n, double limit) {
-  bool any = false;
+  const uint32_t late = n->late.count > 0 ? ss_fair_heap_take(&n->late, limit, n->ended) : 0;
+  bool any = late > 0;
+  for (uint32_t i = 0; i < late; i++) end_latency(n, n->ended[i]);
   for (uint32_t i = 0; i < n->map.queues; i++) {
     struct ss_fair_queue *queue = &n->queue[i];
     for (uint32_t id; (id = queue->first) != SS_NONE && n->message[id].due <= limit; any = true) {
       queue->first = n->message[id].next_out;
-      if (n->message[id].bytes > 0) flow(n, id);
-      else end_message(n, id);
+      end_latency(n, id);
     }
   }
   return any;
@@ -152,6 +183,7 @@ static bool end_computations(struct ss_network *n, double limit) {
 static double next_instant(const struct ss_network *n) {
   double next = n->computing.count > 0 ? n->computing.item[0].time : HUGE_VAL;
   if (n->rates.ends.count > 0) next = ss_sooner(next, n->rates.ends.item[0].time);
+  if (n->late.count > 0) next = ss_sooner(next, n->late.item[0].time);
   for (uint32_t i = 0; i < n->map.queues; i++)
     if (n->queue[i].first != SS_NONE) next = ss_sooner(next, n->message[n->queue[i].first].due);
   return next;

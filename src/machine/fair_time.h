@@ -68,6 +68,9 @@ struct ss_network {
   struct ss_fair_work *work;
   uint32_t works, free_work, work_capacity;
   struct ss_fair_queue *queue; /* [map.queues] */
+  struct ss_uneven uneven;
+  struct ss_fair_heap
+      late; /* messages by the ends of their latencies, where these are uneven; else `queue` has them */
   struct ss_fair_heap computing;
   uint32_t *stirred, stirred_count; /* endpoints at which something may start */
   uint32_t *ended;                  /* room for ids of flows, or of endpoints */

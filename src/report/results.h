@@ -28,6 +28,8 @@ double ss_results_dense(const struct ss_result *points, size_t n);
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's points, with the line's end. */
 void ss_results_words(const struct ss_result *points, size_t n, FILE *stream);
 /* The table of n points, the caller's; NULL when memory is short. */
+/* "1.1 ms..1.5 ms": from the 5% to the 95% quantile, then the median in a cell of its own; "-": nothing was drawn. */
+void ss_fan_cells(struct ss_table *table, const struct ss_fan *fan);
 struct ss_table *ss_results_block(const struct ss_result *points, size_t n);
 /* What its columns mean, all but the first; ends with a NULL head. `more`: a second line, or NULL. */
 struct ss_column_note {

@@ -70,6 +70,26 @@ void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_r
     if (&points[i] != *best && (!*next || points[i].time < (*next)->time)) *next = &points[i];
 }
 
+/* Who is fastest by the median over draws; NULL: nothing was drawn. */
+static const struct ss_result *fastest_drawn(const struct ss_result *points, size_t n) {
+  const struct ss_result *best = NULL;
+  for (size_t i = 0; i < n; i++)
+    if (isfinite(points[i].fan.p50) && (!best || points[i].fan.p50 < best->fan.p50)) best = &points[i];
+  return best;
+}
+
+static void print_fan(const struct ss_result *points, size_t n, const struct ss_result *best, FILE *stream) {
+  const struct ss_result *drawn = fastest_drawn(points, n);
+  char p5[32], p50[32], p95[32];
+  if (!drawn) return;
+  fprintf(stream, " On uneven links %s takes %s, from %s to %s in 90%% of the draws", drawn->setting.label,
+          ss_units_format(p50, sizeof p50, SS_TIME, drawn->fan.p50),
+          ss_units_format(p5, sizeof p5, SS_TIME, drawn->fan.p5),
+          ss_units_format(p95, sizeof p95, SS_TIME, drawn->fan.p95));
+  if (drawn->fan.p50 < best->fan.p50) fputs(", and is fastest by its median", stream);
+  fputc('.', stream);
+}
+
 void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
   const struct ss_result *best, *next;
   char time[32];
@@ -91,7 +111,17 @@ void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
   if (best->bound_by[0] && best->time > 0)
     fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
             100 * best->bound / best->time);
+  print_fan(points, n, best, stream);
   fputc('\n', stream);
+}
+
+void ss_fan_cells(struct ss_table *table, const struct ss_fan *fan) {
+  char p5[32], p95[32];
+  if (isfinite(fan->p5))
+    ss_table_cell(table, "%s..%s", ss_units_format(p5, sizeof p5, SS_TIME, fan->p5),
+                  ss_units_format(p95, sizeof p95, SS_TIME, fan->p95));
+  else ss_table_cell(table, "-");
+  ss_table_quantity(table, SS_TIME, fan->p50);
 }
 
 static void percent_cell(struct ss_table *table, double value, double reference) {
@@ -131,9 +161,10 @@ double ss_results_dense(const struct ss_result *points, size_t n) {
   return NAN;
 }
 
-static void add_row(struct ss_table *table, const struct ss_result *p, double dense) {
+static void add_row(struct ss_table *table, const struct ss_result *p, double dense, bool drawn) {
   ss_table_cell(table, "%s", p->setting.label);
   ss_table_quantity(table, SS_TIME, p->time);
+  if (drawn) ss_fan_cells(table, &p->fan);
   if (strcmp(p->device, "none") != 0) ss_table_quantity(table, SS_TIME, p->kernel);
   ss_table_number(table, "%.2fx", p->time > 0 ? dense / p->time : NAN);
   ss_table_quantity(table, SS_BYTES, p->sent_max);
@@ -149,17 +180,20 @@ static void add_row(struct ss_table *table, const struct ss_result *p, double de
 }
 
 struct ss_table *ss_results_block(const struct ss_result *points, size_t n) {
-  static const char *const with_kernels[] = {"<scheme",   "time",       "kernels",    "vs dense", "sent/rank",
-                                             "recv/rank", "imbalance",  "exact",      "energy",   "closed form",
-                                             "off by",    "as printed", "<bottleneck"};
-  const char *heads[13];
-  bool kernels = strcmp(points->device, "none") != 0;
+  static const char *const all[] = {"<scheme",  "time",        "5%..95%",   "median",     "kernels",
+                                    "vs dense", "sent/rank",   "recv/rank", "imbalance",  "exact",
+                                    "energy",   "closed form", "off by",    "as printed", "<bottleneck"};
+  enum { ALL = sizeof all / sizeof *all };
+  const char *heads[ALL];
+  const bool kernels = strcmp(points->device, "none") != 0, drawn = fastest_drawn(points, n) != NULL;
   size_t columns = 0;
-  for (size_t i = 0; i < 13; i++)
-    if (kernels || i != 2) heads[columns++] = with_kernels[i];
+  for (size_t i = 0; i < ALL; i++) {
+    const bool of_draws = i == 2 || i == 3, of_kernels = i == 4;
+    if ((drawn || !of_draws) && (kernels || !of_kernels)) heads[columns++] = all[i];
+  }
   struct ss_table *table = ss_table_new(columns, heads);
   const double dense = ss_results_dense(points, n);
-  for (size_t i = 0; i < n; i++) add_row(table, &points[i], dense);
+  for (size_t i = 0; i < n; i++) add_row(table, &points[i], dense, drawn);
   return table;
 }
 
@@ -204,6 +238,11 @@ static void print_notes(const struct ss_results *points, FILE *stream) {
   fputs("time         ", stream);
   ss_print_time_note(points->point->iterations, ss_results_count_kernels(points), stream);
   fputc('\n', stream);
+  if (fastest_drawn(points->point, points->count))
+    fputs("5%..95%      on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
+          "else "
+          "is\n             of even links\n",
+          stream);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(stream, "%-12s %s\n", n->head, n->text);
     if (n->more) fprintf(stream, "%-12s %s\n", "", n->more);

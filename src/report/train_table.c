@@ -1,3 +1,4 @@
+#include "report/results.h"
 #include "report/table.h"
 #include "report/train.h"
 
@@ -51,11 +52,12 @@ static void print_words(struct group g, FILE *stream) {
   print_path(best, stream);
 }
 
-static void add_row(struct ss_table *table, const struct ss_training_point *p) {
+static void add_row(struct ss_table *table, const struct ss_training_point *p, bool drawn) {
   const struct ss_iterated *r = &p->result;
   ss_table_cell(table, "%s%s", p->system->name, p->system->baseline ? " *" : "");
   ss_table_cell(table, "%s", ss_schedule_name(p->system->schedule));
   ss_table_quantity(table, SS_TIME, r->mean);
+  if (drawn) ss_fan_cells(table, &p->fan);
   ss_table_number(table, "%.0f", p->tokens);
   const double times[] = {r->own, r->stall, r->split, r->busy};
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) ss_table_quantity(table, SS_TIME, times[i]);
@@ -66,11 +68,19 @@ static void add_row(struct ss_table *table, const struct ss_training_point *p) {
 }
 
 static bool print_group(struct group g, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = ss_table_of("<system", "<schedule", "iteration", "tokens/s", "compute", "stall",
-                                       "of it split", "comm.", "hidden", "sent/rank", "vs best *", "scaling");
+  static const char *const all[] = {"<system",  "<schedule", "iteration", "5%..95%",     "median",
+                                    "tokens/s", "compute",   "stall",     "of it split", "comm.",
+                                    "hidden",   "sent/rank", "vs best *", "scaling"};
+  enum { ALL = sizeof all / sizeof *all };
+  const char *heads[ALL];
+  const bool drawn = isfinite(g.point->fan.p50);
+  size_t columns = 0;
+  for (size_t i = 0; i < ALL; i++)
+    if (drawn || (i != 3 && i != 4)) heads[columns++] = all[i];
+  struct ss_table *table = ss_table_new(columns, heads);
   print_words(g, stream);
   fputc('\n', stream);
-  for (size_t i = 0; i < g.count; i++) add_row(table, &g.point[i]);
+  for (size_t i = 0; i < g.count; i++) add_row(table, &g.point[i], drawn);
   const bool ok = ss_table_print_free(table, false, stream, error);
   fputc('\n', stream);
   return ok;
@@ -120,6 +130,11 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
   fprintf(stream, "iteration  mean over iterations %llu to %llu%s; kernels and Algorithm 1 %s\n",
           (unsigned long long)w->warmup, (unsigned long long)w->iterations - 1, w->sigma > 0 ? " (with jitter)" : "",
           t->durations.device.counted ? "counted" : "not counted (--device quick counts them)");
+  if (isfinite(t->point->fan.p50))
+    fputs("5%..95%    on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
+          "else is "
+          "of\n           even links\n",
+          stream);
   if (w->compute != 1) fprintf(stream, "compute    the workload's times, multiplied by %g\n", w->compute);
   fputs("stall      iteration less own forward and backward passes, mean over ranks\n"
         "comm.      time in which the channel is busy; hidden: share of it under forward or backward passes\n"

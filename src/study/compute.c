@@ -1,5 +1,6 @@
 #include "study/compute.h"
 
+#include "base/random.h"
 #include "cost/placed.h"
 #include "schemes/simulate.h"
 
@@ -9,6 +10,8 @@
 
 static bool point_arrays(struct ss_result *p, const struct ss_run_options *options, struct ss_error *error) {
   if (options->per_iteration) p->iteration_s = ss_alloc_zero(p->iterations, sizeof *p->iteration_s);
+  if (p->draws > 0) p->draw_s = ss_alloc_zero(p->draws, sizeof *p->draw_s);
+  if (p->draws > 0 && !p->draw_s) return ss_fail_memory(error, "recording draws");
   if (options->per_iteration && !p->iteration_s) return ss_fail_memory(error, "recording iterations");
   if (!options->per_rank) return true;
   p->rank_sent = ss_alloc_zero(p->ranks, sizeof *p->rank_sent);
@@ -16,13 +19,23 @@ static bool point_arrays(struct ss_result *p, const struct ss_run_options *optio
   return (p->rank_sent && p->rank_received) || ss_fail_memory(error, "recording ranks");
 }
 
+/* Even links of each job first, then what is drawn for each. */
+static uint32_t networks_of(const struct ss_computing *all, const struct ss_job_group *group) {
+  uint32_t networks = group->count;
+  for (uint32_t i = 0; i < group->count; i++) networks += all->jobs[group->job[i]].cluster.jitter.draws;
+  return networks;
+}
+
 static bool worker_arrays(struct ss_worker *w, uint32_t ranks, uint32_t networks, struct ss_error *error) {
   ss_arena_reset(&w->arrays);
+  w->networks = networks;
   w->sent = ss_arena_alloc(&w->arrays, ranks, sizeof *w->sent);
   w->received = ss_arena_alloc(&w->arrays, ranks, sizeof *w->received);
   w->clusters = ss_arena_alloc(&w->arrays, networks, sizeof *w->clusters);
   w->tallies = ss_arena_alloc(&w->arrays, networks, sizeof *w->tallies);
-  return (w->sent && w->received && w->clusters && w->tallies) || ss_fail_memory(error, "recording ranks");
+  w->drawn = ss_arena_alloc(&w->arrays, networks, sizeof *w->drawn);
+  return (w->sent && w->received && w->clusters && w->tallies && w->drawn) ||
+         ss_fail_memory(error, "recording ranks");
 }
 
 /* What one iteration adds to the fields that are means over iterations; NaN: it does not have that field. */
@@ -67,6 +80,10 @@ static void add_links(struct ss_result *p, const struct ss_tally *t, const struc
   }
 }
 
+static void add_draws(struct ss_result *p, const struct ss_tally *drawn) {
+  for (uint32_t d = 0; d < p->draws; d++) p->draw_s[d] += drawn[d].time;
+}
+
 /* Adds an iteration on network `n`. What it does not have (the balance of parts when nobody has rows) is not in the
  * mean. */
 static void accumulate(struct ss_result *p, const struct ss_outcome *o, const struct ss_worker *w, uint32_t n,
@@ -109,6 +126,17 @@ static void divide(struct ss_result *p, const struct ss_worker *w) {
     p->rank_sent[r] /= n;
     p->rank_received[r] /= n;
   }
+  for (uint32_t d = 0; d < p->draws; d++) p->draw_s[d] /= n;
+}
+
+/* The fan; draw_s stays in the order of draws, in which other tensors' have it, too. */
+static bool rank_draws(struct ss_result *p, struct ss_arena *arena, struct ss_error *error) {
+  double *sorted = ss_arena_alloc(arena, p->draws, sizeof *sorted);
+  if (!sorted) return ss_fail_memory(error, "ordering draws");
+  if (p->draws == 0) return true;
+  memcpy(sorted, p->draw_s, p->draws * sizeof *sorted);
+  p->fan = ss_fan_of(sorted, p->draws);
+  return true;
 }
 
 /* The closed form that fits; NULL: none does. */
@@ -171,6 +199,8 @@ void ss_result_begin(struct ss_result *p, const struct ss_job *job) {
                           .iterations = job->end - job->first,
                           .lossless = ss_scheme_lossless(job->setting.scheme),
                           .exact = SS_UNKNOWN,
+                          .fan = SS_FAN_NONE,
+                          .draws = job->cluster.jitter.draws,
                           .identity = ss_job_identity(job)};
 }
 
@@ -195,13 +225,14 @@ static bool run_iteration(const struct ss_computing *all, const struct ss_job_gr
                                  .verify = job->verify,
                                  .state = &w->memory,
                                  .clusters = w->clusters,
-                                 .cluster_count = group->count};
+                                 .cluster_count = w->networks};
   struct ss_input_options input_options =
       ss_iteration_options(&job->setting, &job->selection, job->ranks, job->verify, job->device.counted);
   struct ss_input input;
   *out = (struct ss_outcome){
       .rank_sent = all->options->per_rank ? w->sent : NULL, .rank_received = w->received, .tallies = w->tallies};
   input_options.iteration = t;
+  for (uint32_t n = group->count; n < w->networks; n++) w->drawn[n].jitter.moment = ss_mix(job->origin.tensor, t);
   ss_arena_reset(&w->arena);
   if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &input, error) ||
       !ss_iteration_select(&job->setting, &w->selector, &input, &w->arena, error) ||
@@ -218,6 +249,16 @@ static bool run_iteration(const struct ss_computing *all, const struct ss_job_gr
   return true;
 }
 
+/* From network n on; returns the number behind the last. */
+static uint32_t draw_networks(struct ss_worker *w, const struct ss_cluster *cluster, uint32_t n) {
+  for (uint32_t d = 1; d <= cluster->jitter.draws; d++, n++) {
+    w->drawn[n] = *cluster;
+    w->drawn[n].jitter.draw = d;
+    w->clusters[n] = &w->drawn[n];
+  }
+  return n;
+}
+
 static bool begin_group(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
                         struct ss_error *error) {
   const struct ss_job *job = &all->jobs[group->job[0]];
@@ -227,10 +268,12 @@ static bool begin_group(const struct ss_computing *all, const struct ss_job_grou
   ss_selector_free(&w->selector);
   w->selector = (struct ss_selector){.selection = job->selection};
   memset(w->counted, 0, sizeof w->counted);
-  if (!worker_arrays(w, job->ranks, group->count, error)) return false;
+  if (!worker_arrays(w, job->ranks, networks_of(all, group), error)) return false;
+  uint32_t n = group->count;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->job[i]];
     w->clusters[i] = &all->jobs[group->job[i]].cluster;
+    n = draw_networks(w, w->clusters[i], n);
     ss_result_free_arrays(p);
     ss_result_begin(p, &all->jobs[group->job[i]]);
     if (!point_arrays(p, all->options, error)) return false;
@@ -246,13 +289,19 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
     struct ss_outcome outcome;
     if (!run_iteration(all, group, t, w, &outcome, error)) return false;
     count_values(w, &outcome);
-    for (uint32_t i = 0; i < group->count; i++)
-      accumulate(&all->results[group->job[i]], &outcome, w, i, t - job->first);
+    const struct ss_tally *drawn = w->tallies + group->count;
+    for (uint32_t i = 0; i < group->count; i++) {
+      struct ss_result *p = &all->results[group->job[i]];
+      accumulate(p, &outcome, w, i, t - job->first);
+      add_draws(p, drawn);
+      drawn += p->draws;
+    }
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->job[i]];
     divide(p, w);
+    if (!rank_draws(p, &w->arrays, error)) return false;
     p->density = mean->density;
     p->gamma = mean->gamma;
     add_forms(p, &all->jobs[group->job[i]], cost_of(job, all->costs), mean);

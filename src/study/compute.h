@@ -36,8 +36,10 @@ struct ss_worker {
   struct ss_measures measures;
   struct ss_arena arrays;             /* those that follow */
   uint64_t *sent, *received;          /* [ranks] of one iteration */
-  const struct ss_cluster **clusters; /* [jobs of the group] */
-  struct ss_tally *tallies;
+  uint32_t networks;                  /* those of the group's jobs, then what each draws of uneven links */
+  const struct ss_cluster **clusters; /* [networks] */
+  struct ss_cluster *drawn;           /* [networks], of which those that are drawn are used */
+  struct ss_tally *tallies;           /* [networks] */
   uint64_t counted[SS_RESULT_FIELDS]; /* iterations that have a value, for each field */
 };
 void ss_worker_free(struct ss_worker *worker);

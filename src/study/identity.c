@@ -126,6 +126,23 @@ static void feed_shared(XXH3_state_t *state, const struct ss_cluster *c) {
   }
 }
 
+static void feed_quantiles(XXH3_state_t *state, const struct ss_quantiles *q) {
+  feed_count(state, q->count);
+  for (uint32_t i = 0; i < q->count; i++) {
+    feed_number(state, q->point[i].share);
+    feed_number(state, q->point[i].factor);
+  }
+}
+
+static void feed_jitter(XXH3_state_t *state, const struct ss_jitter *j) {
+  if (j->draws == 0) return;
+  feed_count(state, j->draws);
+  feed_count(state, j->per_pair);
+  feed_count(state, j->seed);
+  feed_quantiles(state, &j->latency);
+  feed_quantiles(state, &j->bandwidth);
+}
+
 static void feed_cluster(XXH3_state_t *state, const struct ss_cluster *c) {
   feed_text(state, c->name);
   feed_text(state, c->model);
@@ -134,6 +151,7 @@ static void feed_cluster(XXH3_state_t *state, const struct ss_cluster *c) {
   feed_count(state, c->has_intra);
   feed_count(state, c->nic_per_node);
   if (ss_cluster_fair(c)) feed_shared(state, c);
+  feed_jitter(state, &c->jitter);
 }
 
 static struct ss_identity digest(const XXH3_state_t *state) {
@@ -214,6 +232,7 @@ struct ss_identity ss_result_digest(const struct ss_result *r) {
   feed_array(&state, r->iteration_s, r->iterations);
   feed_array(&state, r->rank_sent, r->ranks);
   feed_array(&state, r->rank_received, r->ranks);
+  feed_array(&state, r->draw_s, r->draws);
   return digest(&state);
 }
 
@@ -275,7 +294,7 @@ const struct ss_keyed *ss_keyed_find(const struct ss_keyed *list, size_t count, 
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
-enum { NETWORKS_MAX = 64, ENDPOINTS_MAX = 1 << 22 };
+enum { NETWORKS_MAX = 64 };
 
 static int by_first(const void *a, const void *b) {
   const struct ss_job_group *x = a, *y = b;
@@ -283,7 +302,8 @@ static int by_first(const void *a, const void *b) {
 }
 
 static size_t networks_at_once(const struct ss_job *job) {
-  const size_t capacity = ENDPOINTS_MAX / ((size_t)job->ranks + job->servers);
+  const size_t draws = 1 + (size_t)job->cluster.jitter.draws;
+  const size_t capacity = SS_ENDPOINTS_MAX / (((size_t)job->ranks + job->servers) * draws);
   return capacity < 1 ? 1 : capacity < NETWORKS_MAX ? capacity : NETWORKS_MAX;
 }
 

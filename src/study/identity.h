@@ -37,6 +37,9 @@ void ss_keyed_sort(struct ss_keyed *list, size_t count);
 /* The first of the sorted list with the key; NULL: none has it. */
 const struct ss_keyed *ss_keyed_find(const struct ss_keyed *list, size_t count, struct ss_identity key);
 
+/* Endpoints of all networks that are played at once. */
+enum { SS_ENDPOINTS_MAX = 1 << 22 };
+
 /* Jobs that are simulated in one go, in the order of the first of each. */
 struct ss_job_group {
   const size_t *job; /* [count] ascending */

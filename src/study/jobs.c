@@ -3,6 +3,7 @@
 #include "base/data.h"
 #include "base/list.h"
 #include "schemes/registry.h"
+#include "study/identity.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
@@ -358,6 +359,18 @@ static void tell_dense(const struct ss_study *s, const struct ss_job *job, struc
   ss_notice_tell(s->source.notice, text);
 }
 
+/* All draws of a run are played at once. */
+static bool draws_fit(const struct ss_study *s, const struct ss_job *job, struct ss_error *error) {
+  const uint64_t endpoints = (uint64_t)job->ranks + job->servers, most = SS_ENDPOINTS_MAX / endpoints;
+  const uint32_t draws = job->cluster.jitter.draws;
+  if (draws == 0 || 1 + (uint64_t)draws <= most) return true;
+  return ss_fail(error, SS_BAD_INPUT,
+                 "%s: %u draws of %s's jitter are too many for %llu endpoints: set cluster.jitter.draws to at most "
+                 "%llu, or leave \"jitter\" out",
+                 ss_doc_name(s->doc), draws, job->cluster.name, (unsigned long long)endpoints,
+                 (unsigned long long)(most > 1 ? most - 1 : 1));
+}
+
 /* One scheme at one rank count: a job for each tensor. `scheme`: where the document says it. */
 static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_setting *setting,
                      struct ss_node scheme, uint32_t ranks, struct ss_error *error) {
@@ -371,7 +384,7 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
   job.servers = ss_setting_servers(&job.setting, layout);
   if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   tell_dense(s, &job, layout);
-  if (!values_at_hand(&job, p, scheme, error)) return false;
+  if (!draws_fit(s, &job, error) || !values_at_hand(&job, p, scheme, error)) return false;
   if (!trace && !p->source->is_gradient) {
     const uint64_t parts = ss_setting_parts(&job.setting, layout);
     if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))

@@ -17,6 +17,9 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("time_s", time, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("time_min_s", time_min, SS_FIELD_ADDS),
     FIELD("time_max_s", time_max, SS_FIELD_ADDS),
+    FIELD("time_p5_s", fan.p5, SS_FIELD_DRAWN),
+    FIELD("time_p50_s", fan.p50, SS_FIELD_DRAWN),
+    FIELD("time_p95_s", fan.p95, SS_FIELD_DRAWN),
     FIELD("kernel_s", kernel, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("bound_s", bound, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("messages", messages, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
@@ -69,11 +72,21 @@ static enum ss_verdict both(enum ss_verdict a, enum ss_verdict b) {
   return a == SS_NO || b == SS_YES ? a : b;
 }
 
+/* --- draws ------------------------------------------------------------------------------------------------ */
+
+/* Tensors follow each other on the links of one draw. */
+static void add_draws(struct ss_result *all, const struct ss_result *tensors, uint32_t count) {
+  double sum[SS_DRAWS_MAX] = {0};
+  for (uint32_t t = 0; t < count; t++)
+    for (uint32_t d = 0; d < all->draws; d++) sum[d] += tensors[t].draw_s ? tensors[t].draw_s[d] : NAN;
+  if (all->draws > 0 && !isnan(sum[0])) all->fan = ss_fan_of(sum, all->draws);
+}
+
 struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t count) {
   struct ss_result all = tensors[0];
   all.tensor = "*";
   all.bound_max = all.bound;
-  all.iteration_s = all.rank_sent = all.rank_received = NULL;
+  all.iteration_s = all.rank_sent = all.rank_received = all.draw_s = NULL;
   all.formula = all.formula_low = all.formula_high = all.paper = NULL;
   all.identity = (struct ss_identity){0};
   for (uint32_t t = 1; t < count; t++) all.exact = both(all.exact, tensors[t].exact);
@@ -88,6 +101,7 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
     for (uint32_t t = 1; t < count; t++) sum += ss_result_value(&tensors[t], i);
     ss_result_set_value(&all, i, sum);
   }
+  add_draws(&all, tensors, count);
   return all;
 }
 
@@ -95,7 +109,8 @@ void ss_result_free_arrays(struct ss_result *r) {
   free(r->iteration_s);
   free(r->rank_sent);
   free(r->rank_received);
-  r->iteration_s = r->rank_sent = r->rank_received = NULL;
+  free(r->draw_s);
+  r->iteration_s = r->rank_sent = r->rank_received = r->draw_s = NULL;
 }
 
 void ss_results_free(struct ss_results *results) {
@@ -210,6 +225,7 @@ cJSON *ss_result_json(const struct ss_result *r) {
   ss_json_add_text(o, "paper", r->paper);
   ss_json_add_text(o, "erratum", r->erratum);
   add_array(o, "iteration_s", r->iteration_s, r->iterations);
+  add_array(o, "draw_s", r->draw_s, r->draws);
   add_array(o, "rank_bytes_sent", r->rank_sent, r->ranks);
   add_array(o, "rank_bytes_received", r->rank_received, r->ranks);
   return o;

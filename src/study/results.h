@@ -23,7 +23,8 @@ struct ss_result {
   const struct ss_cluster *machine; /* the cluster's numbers; NULL: not known */
   uint64_t trace_hash;              /* 0: the trace is no file */
   uint64_t seed, iterations;
-  double time, time_min, time_max, kernel;          /* s */
+  double time, time_min, time_max, kernel;          /* s; on even links */
+  struct ss_fan fan;                                /* s: over draws of uneven links; NaN: none were drawn */
   double messages, rounds;                          /* means over iterations, as are bytes */
   double bytes, sent_max, received_max, server_max; /* B */
   double bound;                                     /* s: what the busiest link, or port, needs at the very least */
@@ -44,6 +45,8 @@ struct ss_result {
   struct ss_identity identity;       /* of all that decides the result; 0 of "*" */
   double *iteration_s;               /* [iterations], or NULL */
   double *rank_sent, *rank_received; /* [ranks] means over iterations, or NULL */
+  double *draw_s;                    /* [draws] mean time on the links of each draw, or NULL */
+  uint32_t draws;
 };
 
 /* Texts belong to the study that was run, which must outlive its results. */
@@ -60,9 +63,10 @@ void ss_result_free_arrays(struct ss_result *result);
 enum {
   SS_FIELD_MEAN = 1,  /* a mean over iterations */
   SS_FIELD_ADDS = 2,  /* "*" has the sum over tensors; of other fields it has none */
+  SS_FIELD_DRAWN = 8, /* a quantile over draws of uneven links */
   SS_FIELD_COUNTS = 4 /* whole things were counted: no compiler rounds them another way */
 };
-enum { SS_RESULT_FIELDS = 27 };
+enum { SS_RESULT_FIELDS = 30 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

@@ -198,7 +198,8 @@ static bool read_array(struct ss_node node, const char *key, size_t count, doubl
 
 static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *p,
                         struct ss_error *error) {
-  return (!per_iteration || read_array(node, "iteration_s", p->iterations, &p->iteration_s, error)) &&
+  return read_array(node, "draw_s", p->draws, &p->draw_s, error) &&
+         (!per_iteration || read_array(node, "iteration_s", p->iterations, &p->iteration_s, error)) &&
          (!per_rank || (read_array(node, "rank_bytes_sent", p->ranks, &p->rank_sent, error) &&
                         read_array(node, "rank_bytes_received", p->ranks, &p->rank_received, error)));
 }
@@ -239,8 +240,10 @@ bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, stru
   for (size_t i = 0; ok && i < SS_RESULT_FIELDS; i++) {
     struct ss_node field;
     double value = NAN;
-    ok = ss_node_need(node, ss_result_fields[i].name, &field, error);
-    if (ok && !ss_node_is_null(field))
+    if (ss_result_fields[i].is & SS_FIELD_DRAWN)
+      field = ss_node_get(node, ss_result_fields[i].name); /* later added */
+    else ok = ss_node_need(node, ss_result_fields[i].name, &field, error);
+    if (ok && ss_node_present(field) && !ss_node_is_null(field))
       ok = ss_node_is_number(field) ? ss_node_quantity(field, SS_NUMBER, &value, error)
                                     : ss_node_fail(field, error, "expected a number or null");
     if (ok) ss_result_set_value(&p, i, value);
@@ -249,6 +252,6 @@ bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, stru
   p.placed_exact = says(node, "placed", "exact");
   ok = ok && read_arrays(node, per_rank, per_iteration, &p, error);
   if (ok) *point = p;
-  else free(p.iteration_s), free(p.rank_sent), free(p.rank_received);
+  else free(p.iteration_s), free(p.rank_sent), free(p.rank_received), free(p.draw_s);
   return ok;
 }

@@ -117,6 +117,9 @@ static void add_numbers(cJSON *o, const struct ss_training_point *p) {
   ss_json_add_number(o, "iteration_s", r->mean);
   ss_json_add_number(o, "iteration_min_s", r->min);
   ss_json_add_number(o, "iteration_max_s", r->max);
+  ss_json_add_number(o, "iteration_p5_s", p->fan.p5);
+  ss_json_add_number(o, "iteration_p50_s", p->fan.p50);
+  ss_json_add_number(o, "iteration_p95_s", p->fan.p95);
   ss_json_add_number(o, "compute_s", r->own);
   ss_json_add_number(o, "stall_s", r->stall);
   ss_json_add_number(o, "split_s", r->split);

@@ -1,6 +1,7 @@
 #include "train/durations.h"
 
 #include "base/list.h"
+#include "base/random.h"
 #include "schemes/simulate.h"
 
 #include <math.h>
@@ -72,11 +73,16 @@ struct sample {
   bool verify;
 };
 
-static bool reserve(struct ss_duration *d, uint64_t period, struct ss_error *error) {
+static size_t times_of(const struct ss_duration *d) {
+  return (1 + (size_t)d->draws) * d->period;
+}
+
+static bool reserve(struct ss_duration *d, uint64_t period, uint32_t draws, struct ss_error *error) {
   free(d->seconds);
   free(d->sent);
   d->period = (uint32_t)period;
-  d->seconds = ss_alloc_zero(period, sizeof *d->seconds);
+  d->draws = draws;
+  d->seconds = ss_alloc_zero(times_of(d), sizeof *d->seconds);
   d->sent = ss_alloc_zero(period, sizeof *d->sent);
   return d->seconds && d->sent ? true : ss_fail_memory(error, "simulating tasks");
 }
@@ -84,7 +90,7 @@ static bool reserve(struct ss_duration *d, uint64_t period, struct ss_error *err
 static bool reserve_all(const struct group *g, const struct sample *sample, uint64_t period, struct ss_error *error) {
   for (uint32_t i = 0; i < g->count; i++) {
     g->duration[i]->sampled = sample->sampled;
-    if (!reserve(g->duration[i], period, error)) return false;
+    if (!reserve(g->duration[i], period, g->of[i]->cluster.jitter.draws, error)) return false;
   }
   return true;
 }
@@ -95,23 +101,54 @@ static struct ss_cluster slowed(struct ss_cluster cluster, double sampled) {
   return cluster;
 }
 
+/* All networks that a group is simulated on: of each member the even links, then those of its draws. */
+struct networks {
+  uint32_t count;
+  struct ss_cluster *cluster;
+  const struct ss_cluster **list;
+  double *pace;
+  struct ss_tally *tally;
+};
+
+/* What differs about tasks that draw for each message, beside the iteration. */
+static uint64_t draws_for(const struct ss_carried *c, uint32_t t) {
+  return ss_mix(ss_mix(c->lookups ? c->lookups->module->rows : c->bytes, c->share), t);
+}
+
+static bool open_networks(const struct group *g, double sampled, uint32_t t, struct ss_arena *arena,
+                          struct networks *out) {
+  uint32_t n = 0;
+  out->count = g->count;
+  for (uint32_t i = 0; i < g->count; i++) out->count += g->of[i]->cluster.jitter.draws;
+  if (!ss_take(arena, out->cluster, out->count) || !ss_take(arena, out->list, out->count) ||
+      !ss_take(arena, out->pace, out->count) || !ss_take(arena, out->tally, out->count))
+    return false;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct ss_cluster even = slowed(g->of[i]->cluster, sampled);
+    for (uint32_t draw = 0; draw <= even.jitter.draws; draw++, n++) {
+      out->cluster[n] = even;
+      out->cluster[n].jitter.draw = draw;
+      out->cluster[n].jitter.moment = draws_for(&g->duration[i]->carried, t);
+      out->list[n] = &out->cluster[n];
+      out->pace[n] = g->pace[i];
+    }
+  }
+  return true;
+}
+
 static bool simulate(struct ss_durations_worker *w, const struct group *g, const struct sample *sample,
                      const struct ss_input *input, uint32_t t, struct ss_error *error) {
   const char *label = sample->setting.label;
   struct ss_device device = g->of[0]->device;
-  struct ss_cluster slow[NETWORKS_MAX];
-  const struct ss_cluster *clusters[NETWORKS_MAX] = {slow};
-  struct ss_tally tallies[NETWORKS_MAX];
-  struct ss_outcome outcome = {.tallies = tallies};
+  struct networks all;
+  uint32_t n = 0;
   ss_device_scale(&device, sample->sampled);
-  for (uint32_t i = 0; i < g->count; i++) {
-    slow[i] = slowed(g->of[i]->cluster, sample->sampled);
-    clusters[i] = &slow[i];
-  }
-  const struct ss_world world = {.cluster = slow,
-                                 .clusters = clusters,
-                                 .cluster_count = g->count,
-                                 .paces = g->pace,
+  if (!open_networks(g, sample->sampled, t, &w->arena, &all)) return ss_fail_memory(error, "simulating tasks");
+  struct ss_outcome outcome = {.tallies = all.tally};
+  const struct ss_world world = {.cluster = all.cluster,
+                                 .clusters = all.list,
+                                 .cluster_count = all.count,
+                                 .paces = all.pace,
                                  .device = &device,
                                  .verify = sample->verify,
                                  .state = &w->memory};
@@ -121,8 +158,10 @@ static bool simulate(struct ss_durations_worker *w, const struct group *g, const
     return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %u: not what it should be: %s", label, input->ranks,
                    t, outcome.mismatch);
   for (uint32_t i = 0; i < g->count; i++) {
-    g->duration[i]->seconds[t] = tallies[i].time;
-    g->duration[i]->sent[t] = (double)tallies[i].bytes * sample->sampled;
+    struct ss_duration *d = g->duration[i];
+    d->sent[t] = (double)all.tally[n].bytes * sample->sampled;
+    for (uint32_t draw = 0; draw <= d->draws; draw++, n++)
+      d->seconds[draw * (size_t)d->period + t] = all.tally[n].time;
   }
   return true;
 }
@@ -312,9 +351,9 @@ static bool copy_all(const struct plan *plan, struct ss_error *error) {
   for (size_t i = 0; i < plan->copies; i++) {
     const struct ss_duration *from = plan->copied[i].from;
     struct ss_duration *to = plan->copied[i].to;
-    if (!reserve(to, from->period, error)) return false;
+    if (!reserve(to, from->period, from->draws, error)) return false;
     to->sampled = from->sampled;
-    memcpy(to->seconds, from->seconds, from->period * sizeof *to->seconds);
+    memcpy(to->seconds, from->seconds, times_of(from) * sizeof *to->seconds);
     memcpy(to->sent, from->sent, from->period * sizeof *to->sent);
   }
   return true;
@@ -374,26 +413,29 @@ void ss_durations_worker_free(struct ss_durations_worker *w) {
   free(w);
 }
 
-/* `sampled`, then seconds and bytes of each iteration. */
+/* `sampled`, draws, then bytes and seconds of each iteration. */
 void *ss_duration_pack(const struct ss_duration *d, size_t *size) {
-  const size_t n = d->period;
-  double *numbers = ss_alloc(1 + 2 * n, sizeof *numbers);
+  const size_t n = d->period, times = times_of(d);
+  double *numbers = ss_alloc(2 + n + times, sizeof *numbers);
   if (!numbers) return NULL;
   numbers[0] = d->sampled;
-  memcpy(numbers + 1, d->seconds, n * sizeof *numbers);
-  memcpy(numbers + 1 + n, d->sent, n * sizeof *numbers);
-  *size = (1 + 2 * n) * sizeof *numbers;
+  numbers[1] = d->draws;
+  memcpy(numbers + 2, d->sent, n * sizeof *numbers);
+  memcpy(numbers + 2 + n, d->seconds, times * sizeof *numbers);
+  *size = (2 + n + times) * sizeof *numbers;
   return numbers;
 }
 
 bool ss_duration_unpack(struct ss_duration *d, const void *bytes, size_t size, struct ss_error *error) {
   const double *numbers = bytes;
-  const size_t n = size / sizeof *numbers / 2;
-  if (size != (1 + 2 * n) * sizeof *numbers || n == 0)
+  const size_t count = size / sizeof *numbers;
+  const bool drawn = count > 2 && numbers[1] >= 0 && numbers[1] <= SS_DRAWS_MAX;
+  const size_t draws = drawn ? (size_t)numbers[1] : 0, n = drawn ? (count - 2) / (2 + draws) : 0;
+  if (n == 0 || size != (2 + n * (2 + draws)) * sizeof *numbers)
     return ss_fail(error, SS_MACHINE, "%s: a rank sent what is no result", d->carried.setting.label);
-  if (!reserve(d, n, error)) return false;
+  if (!reserve(d, n, (uint32_t)draws, error)) return false;
   d->sampled = numbers[0];
-  memcpy(d->seconds, numbers + 1, n * sizeof *numbers);
-  memcpy(d->sent, numbers + 1 + n, n * sizeof *numbers);
+  memcpy(d->sent, numbers + 2, n * sizeof *numbers);
+  memcpy(d->seconds, numbers + 2 + n, times_of(d) * sizeof *numbers);
   return true;
 }

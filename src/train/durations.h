@@ -20,9 +20,11 @@ struct ss_carried {
 
 struct ss_duration {
   struct ss_carried carried;
-  uint32_t period;        /* iterations that differ */
-  double *seconds, *sent; /* [period]; sent: B over all ranks */
-  double sampled;         /* 1; or how many times larger the tensor is than what was simulated */
+  uint32_t period; /* iterations that differ */
+  uint32_t draws;  /* of uneven links; 0: links are even */
+  double *seconds; /* [1 + draws][period] on even links, then on those of each draw */
+  double *sent;    /* [period] B over all ranks */
+  double sampled;  /* 1; or how many times larger the tensor is than what was simulated */
 };
 
 struct ss_durations {

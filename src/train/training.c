@@ -175,20 +175,40 @@ static double tokens_of(const struct ss_training *training, const struct ss_trai
   return sum > 0 ? (double)sum / (double)ss_trace_iterations(trace) / p->result.mean : NAN;
 }
 
-static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+/* How long tasks last on the links of a draw; 0: on even ones. */
+static void set_tasks(const struct ss_training *training, struct ss_training_point *p, uint32_t draw) {
   for (uint32_t i = 0; i < p->timetable.tasks; i++) {
     struct ss_task *task = &p->timetable.task[i];
     const struct ss_duration *d = &training->durations.duration[task->duration];
-    task->seconds = d->seconds;
+    task->seconds = d->seconds + draw * (size_t)d->period;
     task->sent = d->sent;
     task->period = d->period;
     p->sampled = fmax(p->sampled, d->sampled);
   }
+}
+
+/* All links of a draw are uneven in one way for all of a run. */
+static bool play_draws(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+  double times[SS_DRAWS_MAX];
+  const uint32_t draws = training->durations.cluster.jitter.draws;
+  for (uint32_t d = 0; d < draws; d++) {
+    set_tasks(training, p, d + 1);
+    if (!ss_iterate(&p->timetable, &p->options, &p->result, error)) return false;
+    times[d] = p->result.mean;
+    ss_iterated_free(&p->result);
+  }
+  p->fan = draws > 0 ? ss_fan_of(times, draws) : (struct ss_fan)SS_FAN_NONE;
+  return true;
+}
+
+static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
   p->options.compute = training->options.compute;
   ss_iterated_free(&p->result);
   free(p->path);
   p->path = NULL;
-  if (!fill_split(training, p, error) || !ss_iterate(&p->timetable, &p->options, &p->result, error) ||
+  if (!fill_split(training, p, error) || !play_draws(training, p, error)) return false;
+  set_tasks(training, p, 0);
+  if (!ss_iterate(&p->timetable, &p->options, &p->result, error) ||
       !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error))
     return false;
   p->tokens = tokens_of(training, p);

@@ -20,7 +20,8 @@ struct ss_training_point {
   uint32_t ranks;
   struct ss_timetable timetable;
   struct ss_iterate_options options;
-  struct ss_iterated result;
+  struct ss_iterated result; /* on even links */
+  struct ss_fan fan;         /* s: mean iterations over draws of uneven links; NaN: none were drawn */
   struct ss_path_part *path;
   size_t paths;
   double tokens;  /* a second, all ranks; NaN: not known */

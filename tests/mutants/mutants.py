@@ -346,7 +346,7 @@ MUTANTS = [
     Mutant("one duration for all shares of a table", "src/train/durations.c", 
            "a->bytes == b->bytes && a->share == b->share", "a->bytes == b->bytes", cli="train"),
     Mutant("a sample's bytes are the whole's", "src/train/durations.c",
-           "(double)tallies[i].bytes * sample->sampled;", "(double)tallies[i].bytes;", cli="train"),
+           "(double)all.tally[n].bytes * sample->sampled;", "(double)all.tally[n].bytes;", cli="train"),
     # --- learning
     Mutant("adam: every part of an update counts as a step", "src/learn/optimizers.c",
            "if (part != SS_PRIOR) o->step++;", "(void)part, o->step++;", unit="learn"),

@@ -2,6 +2,8 @@
 
 #include "support.h"
 
+#include "base/random.h"
+
 enum { MOST_OPS = 8000, MOST_LINKS = 2000, MOST_PATH = 2 * SS_FABRIC_MAX + 8, MOST_ENDS = 128 };
 
 enum sort { NIC, TRUNK, BUS, PORT };
@@ -120,6 +122,36 @@ static void route(struct world *w, struct op *op, bool exchange) {
   else if (c->intra_shared) cross(w, op, (struct wire){BUS, a, 0, false, inner_rate(c), 0});
 }
 
+/* --- uneven links -------------------------------------------------------------------------------------------- */
+
+/* The inverse of a distribution, sought from its upper end. */
+static double factor_at(const struct ss_quantiles *q, double u) {
+  uint32_t i = q->count - 1;
+  while (q->point[i].share > u) i--;
+  const struct ss_quantile a = q->point[i], b = q->point[i + 1];
+  const double part = (u - a.share) / (b.share - a.share);
+  return a.factor * (1 - part) + b.factor * part;
+}
+
+static double drawn(const struct ss_jitter *j, const struct ss_quantiles *q, uint64_t which, uint64_t whom) {
+  uint64_t key = ss_mix(j->seed, j->draw);
+  if (!j->per_pair) key = ss_mix(key, j->moment);
+  return q->count ? factor_at(q, ss_unit(ss_mix(ss_mix(key, which), whom))) : 1;
+}
+
+/* The nth message that its receiver gets, by its place in the lists. */
+static void make_uneven(const struct world *w, struct op *op) {
+  const struct ss_jitter *j = &w->c->jitter;
+  const uint64_t a = node_of(w, op->from), b = node_of(w, op->to);
+  uint64_t before = 0;
+  for (uint32_t i = 0; i < w->ops; i++) before += !w->op[i].computes && w->op[i].to == op->to;
+  if (j->draw == 0 || a == b) return;
+  const uint64_t pair = (a < b ? a : b) * (UINT64_C(1) << 32) + (a < b ? b : a);
+  const uint64_t whom = j->per_pair ? pair : op->to * (UINT64_C(1) << 32) + before;
+  op->alpha *= drawn(j, &j->latency, 0, whom);
+  op->cap *= drawn(j, &j->bandwidth, 1, whom);
+}
+
 static void list(struct world *w, const struct ss_network_round *rounds, uint32_t count) {
   uint32_t barrier[MOST_ENDS] = {0};
   for (uint32_t r = 0; r < count; r++) {
@@ -138,6 +170,7 @@ static void list(struct world *w, const struct ss_network_round *rounds, uint32_
       op->barrier_from = barrier[op->from];
       op->barrier_to = barrier[op->to];
       route(w, op, round->exchange);
+      make_uneven(w, op);
       w->ops++;
     }
     for (uint32_t i = 0; i < round->after_count; i++) {
