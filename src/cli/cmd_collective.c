@@ -74,16 +74,42 @@ static bool choose(struct answer *out, struct ss_error *error) {
 
 /* --- playing ----------------------------------------------------------------------------------------------- */
 
+static struct ss_pattern_call call_of(const struct answer *r, size_t algorithm, double bytes) {
+  return (struct ss_pattern_call){.algorithm = r->algorithm[algorithm],
+                                  .ranks = r->a->ranks,
+                                  .bytes = (uint64_t)bytes,
+                                  .rings = r->a->rings,
+                                  .chunks = r->a->chunks};
+}
+
+/* What one core plays in a second, roughly; and what is worth a word before it begins. */
+static const double messages_a_second = 3e6, many_seconds = 10;
+
+/* Says how long it may take. */
+static void tell_work(const struct answer *r, const struct ss_notice *notice) {
+  double all = 0, most = 0, sizes = 0;
+  const char *longest = "";
+  char text[200], time[32];
+  for (double bytes = r->a->least; bytes <= r->a->most; bytes *= 2) sizes++;
+  for (size_t i = 0; i < r->algorithms; i++) {
+    const struct ss_pattern_call call = call_of(r, i, r->a->least);
+    const double messages = sizes * ss_pattern_messages(&call, r->cluster->gpus_per_node);
+    all += messages;
+    if (messages > most) most = messages, longest = r->algorithm[i]->name;
+  }
+  if (all < many_seconds * messages_a_second) return;
+  snprintf(text, sizeof text,
+           "about %.2g messages are to be played, most of them of %s: some %s (--algorithm NAME, --sizes)", all,
+           longest, ss_units_format(time, sizeof time, SS_TIME, all / messages_a_second));
+  ss_notice_tell(notice, text);
+}
+
 static bool play(struct answer *out, struct ss_error *error) {
   const struct arguments *a = out->a;
   for (double bytes = a->least; bytes <= a->most && out->sizes < SIZES_MAX; bytes *= 2) {
     out->bytes[out->sizes] = (uint64_t)bytes;
     for (size_t i = 0; i < out->algorithms; i++) {
-      const struct ss_pattern_call call = {.algorithm = out->algorithm[i],
-                                           .ranks = a->ranks,
-                                           .bytes = (uint64_t)bytes,
-                                           .rings = a->rings,
-                                           .chunks = a->chunks};
+      const struct ss_pattern_call call = call_of(out, i, bytes);
       if (!ss_pattern_times(&out->cluster, 1, &call, &out->seconds[out->sizes][i], error)) return false;
     }
     out->sizes++;
@@ -161,8 +187,9 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (struct arguments *)call;
   struct ss_cluster cluster;
   struct answer answer = {.a = a, .cluster = &cluster};
-  return choose(&answer, error) && ss_forms_cluster(call, &cluster, error) && play(&answer, error) &&
-         ss_call_write(call, &answer, print_table, print_json, print_csv, error);
+  if (!choose(&answer, error) || !ss_forms_cluster(call, &cluster, error)) return false;
+  tell_work(&answer, call->request.notice);
+  return play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
 }
 
 static const struct ss_option_spec options[] = {

@@ -48,6 +48,7 @@ bool ss_forms_cluster(const struct ss_call *call, struct ss_cluster *cluster, st
   bool ok = ss_cluster_read(ss_doc_root(doc), cluster, error);
   ss_doc_free(doc);
   if (ok) ss_cluster_tell(cluster, call->request.notice);
+  if (ok) ss_cluster_even(cluster, call->request.notice);
   if (ok && call->request.latency) ok = positive(call->request.latency, SS_TIME, "latency", &alpha, error);
   if (ok && call->request.latency) ss_cluster_set_latency(cluster, alpha);
   if (ok && call->request.bandwidth) {

@@ -11,6 +11,14 @@ void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *n
   ss_notice_tell(notice, text);
 }
 
+void ss_cluster_even(struct ss_cluster *cluster, const struct ss_notice *notice) {
+  char text[sizeof cluster->name + 100];
+  if (cluster->jitter.draws == 0) return;
+  cluster->jitter.draws = 0;
+  snprintf(text, sizeof text, "cluster %s: its \"jitter\" is left out here: run and train play it", cluster->name);
+  ss_notice_tell(notice, text);
+}
+
 uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks) {
   return (ranks + cluster->gpus_per_node - 1) / cluster->gpus_per_node;
 }

@@ -64,6 +64,9 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
 /* Tells its warning, if it has one, under its name; `notice` may be NULL. */
 void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *notice);
 
+/* Takes its jitter away, and tells so if it has one: for those who play even links alone. */
+void ss_cluster_even(struct ss_cluster *cluster, const struct ss_notice *notice);
+
 /* Nodes that `ranks` ranks take: rank r lives on node floor(r / gpus_per_node). */
 uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks);
 bool ss_cluster_fair(const struct ss_cluster *cluster);

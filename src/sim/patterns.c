@@ -495,3 +495,30 @@ uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_
   close_stage(&s);
   return ok ? n.count : 0;
 }
+
+/* --- how much it is ----------------------------------------------------------------------------------------- */
+
+struct counting {
+  struct ss_player player; /* first: a player is what it stands in */
+  uint32_t per_node;
+  double messages;
+};
+
+static bool count_round(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct counting *c = (struct counting *)player;
+  const struct ss_messages *m = &round->messages;
+  const bool alike = !m->from && m->count % c->per_node == 0;
+  (void)error;
+  c->messages += alike && c->per_node < m->count ? c->per_node : m->count;
+  return true;
+}
+
+double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per_node) {
+  struct ss_pattern_stage s;
+  struct counting c = {.player = {.play = count_round}, .per_node = gpus_per_node};
+  if (!open_stage(&s, call, gpus_per_node, NULL)) return 0;
+  s.player = &c.player;
+  const bool ok = call->algorithm->play(&s, NULL);
+  close_stage(&s);
+  return ok ? c.messages : 0;
+}

@@ -66,6 +66,10 @@ enum { SS_PATTERN_SIZES = 64 };
 uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_node,
                           struct ss_pattern_size sizes[SS_PATTERN_SIZES]);
 
+/* How many messages are played one by one; those of a round in which all nodes do the same count once a rank of a
+ * node. 0: memory is short. */
+double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per_node);
+
 /* seconds[count]: how long the call takes on each of the clusters, which have the same nodes. */
 bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
                       double *seconds, struct ss_error *error) SS_MUST_CHECK;

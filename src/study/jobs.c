@@ -160,6 +160,7 @@ static bool read_models(struct ss_study *s, struct ss_node root, struct place *p
   else if (!ss_node_present(cluster)) return no_cluster(s, error);
   else if (!ss_cluster_read(cluster, &p->job.cluster, error)) return false;
   if (!typed) ss_cluster_tell(&p->job.cluster, s->source.notice);
+  if (s->source.plan) ss_cluster_even(&p->job.cluster, s->source.notice);
   p->job.device = ss_device_none();
   if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->job.device, error))
     return false;

@@ -260,6 +260,39 @@ static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, s
   return true;
 }
 
+/* What the command line says of a field, a path or PATH=VALUE, would say nothing where every place has its own. */
+static bool has_say(const char *option, const char *path, struct ss_node sweep, struct ss_error *error) {
+  const size_t n = strcspn(path, "=");
+  for (struct ss_node axis = ss_node_first(sweep); ss_node_present(axis); axis = ss_node_next(axis))
+    if (strncmp(ss_node_key(axis), path, n) == 0 && strlen(ss_node_key(axis)) == n)
+      return ss_node_fail(
+          axis, error,
+          "the sweep gives every place its own, so %s would change nothing: leave the option out, or say "
+          "--set 'sweep={\"%.*s\": [VALUE]}' to sweep over something else",
+          option, (int)n, path);
+  return true;
+}
+
+static bool options_have_say(const struct ss_study_source *r, struct ss_node sweep, struct ss_error *error) {
+  const struct {
+    const char *option, *path, *value;
+  } options[] = {{"--trace", "trace", r->trace},
+                 {"--cluster", "cluster", r->cluster},
+                 {"--device", "device", r->device},
+                 {"--ranks", "ranks", r->ranks},
+                 {"--iterations", "iterations", r->iterations},
+                 {"--merge", "merge", r->merge},
+                 {"--scheme", "schemes", r->schemes},
+                 {"--no-verify", "verify", r->no_verify ? "false" : NULL},
+                 {"--bandwidth", "cluster.bandwidth", r->bandwidth},
+                 {"--latency", "cluster.latency", r->latency}};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    if (options[i].value && !has_say(options[i].option, options[i].path, sweep, error)) return false;
+  for (size_t i = 0; i < r->sets; i++)
+    if (!has_say("--set", r->set[i], sweep, error)) return false;
+  return true;
+}
+
 static bool sweep(struct ss_study *s, struct ss_error *error) {
   struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
   struct axis axes[AXES_MAX];
@@ -268,6 +301,7 @@ static bool sweep(struct ss_study *s, struct ss_error *error) {
   if (!ss_node_present(node)) return ss_study_add_place(s, NULL, error);
   if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
     return ss_node_fail(node, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
+  if (!options_have_say(&s->source, node, error)) return false;
   for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
     ok = check_axis(a, axes, n, error);
     if (!ok) break;

@@ -68,6 +68,23 @@ def rings_and_chunks(folder):
     assert trees[1] < trees[0] / 2, trees
 
 
+def long_work_is_told_before_it_begins(folder):
+    """P/2 rounds of P messages: of 16,384 ranks 1.3e8, as many for each size."""
+    command = [PROGRAM, "collective", "allgather", "--algorithm", "neighbor_exchange", "--cluster", flat(folder), "--ranks", "16384", "--sizes", "1MiB:2MiB"]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        told = run.stderr.readline()
+        run.kill()
+    assert "about 2.7e+08 messages are to be played, most of them of neighbor_exchange" in told, told
+    assert call("allgather", "--cluster", flat(folder), "--ranks", 64, "--sizes", "1MiB").stderr == ""
+
+
+def jitter_is_left_out_with_a_word(folder):
+    path, jitter = folder / "j.json", {"per": "pair", "bandwidth": [[0, 0.5], [1, 0.5]]}
+    path.write_text(json.dumps({"name": "flat", "latency": ALPHA, "bandwidth": RATE, "jitter": jitter}))
+    uneven, even = (call("allreduce", "--cluster", cluster, "--sizes", "1MiB") for cluster in (path, flat(folder)))
+    assert uneven.stdout == even.stdout and "jitter" in uneven.stderr and not even.stderr
+
+
 def wrong_usage(folder):
     for arguments, says in (([], "say which"), (["gossip"], "no collective"), (["allreduce", "--algorithm", "rings"], 'did you mean "ring"'),
                             (["allreduce", "--sizes", "4:2"], "no range"), (["allreduce", "--sizes", "x"], "--sizes"), (["allreduce", "--sizes", "0"], "no range"),
@@ -76,4 +93,4 @@ def wrong_usage(folder):
         assert says in done.stderr and not done.stdout, (arguments, done.stderr)
 
 
-sys.exit(tap.run([times_are_those_of_closed_forms, in_every_format, rings_and_chunks, wrong_usage]))
+sys.exit(tap.run([times_are_those_of_closed_forms, in_every_format, rings_and_chunks, long_work_is_told_before_it_begins, jitter_is_left_out_with_a_word, wrong_usage]))

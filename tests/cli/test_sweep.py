@@ -101,6 +101,30 @@ def equals_single_runs(folder, document, *options):
 
 
 @test
+def no_option_is_overridden_without_a_word(folder):
+    """An option of a field that the sweep sets at every place would change nothing."""
+    cases = {"cluster": (["rtx3090-100g-ib", "rtx3090-10gbe"], ["--cluster", "p3.16xlarge-25g"]),
+             "cluster.bandwidth": (["1Gbps", "2Gbps"], ["--bandwidth", "10Gbps"]), "cluster.latency": (["1us", "2us"], ["--latency", "3us"]),
+             "device": (["none", "quick"], ["--device", "quick"]), "ranks": ([2, 4], ["--ranks", "8"]), "merge": ([1, 2], ["--merge", "4"]),
+             "iterations": (["0:1", "1:2"], ["--iterations", "0:2"]), "trace": ([BIBLE, WORDNET], ["--trace", BIBLE]),
+             "schemes": ([["ps"], ["zen"]], ["--scheme", "allgather"]), "verify": ([True, False], ["--no-verify"]),
+             "index_bytes": ([0, 4], ["--set", "index_bytes=8"])}
+    for path, (values, option) in cases.items():
+        scenario = write_json(folder, small(sweep={path: values}))
+        for command in ("run", "plan"):
+            if not (command == "plan" and option[0] in ("--scheme", "--no-verify")):
+                fails(command, scenario, *option, says=("sweep", path, f"{option[0]} would change nothing"))
+    fails("run", "demo", "--cluster", "polaris", says=("demo.json", "--cluster would change nothing", "--set 'sweep={\"cluster\": [VALUE]}'"))
+    out = call("run", "demo", "--set", 'sweep={"cluster": ["rtx3090-1gbe"]}', "--format", "csv", "--scheme", "ps")[0]
+    assert [row["cluster"] for row in csv.DictReader(io.StringIO(out))] == ["rtx3090-1gbe"]
+    # What lies inside a swept field holds at every place, and a swept field may lie inside what an option gives.
+    scenario = write_json(folder, small(sweep={"cluster": ["rtx3090-100g-ib", "rtx3090-10gbe"]}, ranks=2, schemes=["ps"]))
+    assert len({p["time_s"] for p in points(scenario, "--set", "cluster.latency=0", "--bandwidth", "1Gbps")}) == 1
+    scenario = write_json(folder, small(sweep={"cluster.bandwidth": ["1Gbps", "2Gbps"]}, ranks=2, schemes=["ps"]))
+    assert {p["cluster"] for p in points(scenario, "--cluster", "rtx3090-10gbe")} == {"rtx3090-10gbe"}
+
+
+@test
 def networks_share_payloads(folder):
     found = equals_single_runs(folder, small(sweep={"cluster.bandwidth": ["1Gbps", "25Gbps"], "cluster.latency": ["0us", "1ms"]}))
     assert len({p["time_s"] for p in found if p["label"] == "zen" and p["ranks"] == 16}) == 4
