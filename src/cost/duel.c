@@ -118,6 +118,7 @@ static void adjust(const struct ss_setting *setting, uint32_t servers, struct ss
   ss_setting_symbols(setting, &own);
   if (ss_setting_given(setting, "k") || ss_setting_given(setting, "density")) s->k = own.k;
   if (ss_setting_given(setting, "teams")) s->D = own.D;
+  s->chunks = own.chunks;
   if (ss_setting_given(setting, "block")) s->b = own.b;
   s->index_bytes = setting->index_bytes;
   s->S = servers;

@@ -196,9 +196,10 @@ void ss_setting_symbols(const struct ss_setting *setting, struct ss_symbols *s) 
   s->index_bytes = setting->index_bytes;
   s->k = s->nnz * s->w;
   s->b = BLOCK;
-  s->D = s->r = 1;
+  s->D = s->r = s->chunks = 1;
   s->c = 0;
   (void)!has_value(setting, "teams", &s->D);
+  (void)!has_value(setting, "chunks", &s->chunks);
   (void)!has_value(setting, "block", &s->b);
   (void)!has_value(setting, "hashes", &s->r);
   (void)!has_value(setting, "buckets", &s->c);

@@ -19,10 +19,11 @@ static const struct {
   { #name, offsetof(struct values, given.name) }
 #define DERIVED(name)                                                                                                \
   { #name, offsetof(struct values, name) }
-    GIVEN(P),       GIVEN(alpha),       GIVEN(beta),  GIVEN(M),     GIVEN(R),    GIVEN(w),   GIVEN(v),   GIVEN(nnz),
-    GIVEN(lookups), GIVEN(index_bytes), GIVEN(S),     GIVEN(s_1),   GIVEN(s_P),  GIVEN(k),   GIVEN(D),   GIVEN(b),
-    GIVEN(c),       GIVEN(r),           DERIVED(L),   DERIVED(Q),   DERIVED(q),  DERIVED(f), DERIVED(x), DERIVED(y),
-    DERIVED(d),     DERIVED(gamma),     DERIVED(B_1), DERIVED(B_P), GIVEN(rows),
+    GIVEN(P),   GIVEN(alpha),   GIVEN(beta),    GIVEN(M),           GIVEN(R),    GIVEN(w),
+    GIVEN(v),   GIVEN(nnz),     GIVEN(lookups), GIVEN(index_bytes), GIVEN(S),    GIVEN(s_1),
+    GIVEN(s_P), GIVEN(k),       GIVEN(D),       GIVEN(b),           GIVEN(c),    GIVEN(r),
+    DERIVED(L), DERIVED(Q),     DERIVED(q),     DERIVED(f),         DERIVED(x),  DERIVED(y),
+    DERIVED(d), DERIVED(gamma), DERIVED(B_1),   DERIVED(B_P),       GIVEN(rows), GIVEN(chunks),
 #undef GIVEN
 #undef DERIVED
 };

@@ -27,6 +27,7 @@ struct ss_symbols {
   double S;                                       /* servers, or aggregators of their own */
   double s_1, s_P;                                /* skewness ratio over P even parts: of one rank, of the union */
   double k, D;                                    /* entries that a rank selects; teams */
+  double chunks;                                  /* of a part, which follow each other */
   double b;                                       /* elements of a block */
   double c, r;                                    /* a sketch's buckets, in each of its hashes */
   double (*gamma)(const void *context, double k); /* densification ratio after k ranks */

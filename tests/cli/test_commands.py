@@ -485,6 +485,26 @@ def help_that_nobody_gets_is_a_failure(folder):
 
 
 @test
+def chunks_hide_sums(folder):
+    """Of a step's sums only the last chunk's is waited for: 4 ranks, a part of 1 MB, 1 GB/s, sums of 0.6 ns a byte."""
+    device = {"name": "d", "memory_bandwidth": "5GB/s", "efficiency": 1, "launch": 0}
+    trace = {"uniform": {"rows": 15360, "row_width": 64, "density": "1/4", "overlap": "none"}}
+    cluster = {"latency": "1us", "bandwidth": "1GB/s"}
+    path = write(folder, "c.json", {"trace": trace, "cluster": cluster, "device": device, "ranks": 4,
+                                    "schemes": [{"name": "allreduce", "chunks": c, "label": str(c)} for c in (1, 2, 5, 20)]})
+    part = 15360 * 64 * 4 / 4
+    for p in json.loads(call("run", path, "--format", "json")[0])["points"]:
+        c = int(p["label"])
+        message, add = 1e-6 + part / c / 1e9, 3 * part / c / 5e9
+        assert add < message and abs(p["time_s"] / (3 * (c * message + add) + 3 * c * message) - 1) < 1e-9, (c, p["time_s"])
+        assert abs(p["formula_s"] / (6 * (c * 1e-6 + part / 1e9)) - 1) < 1e-9 and p["exact"] is True
+    for options, says in (({"algorithm": "tree"}, "of the ring"), ({"hierarchy": "shard"}, "hierarchy"), ({"chunks": 1025}, "chunks"), ({"chunks": 0}, "chunks")):
+        bad = write(folder, "bad.json", {"trace": trace, "cluster": {**cluster, "gpus_per_node": 2}, "ranks": 4,
+                                         "schemes": [{"name": "allreduce", "chunks": 2, **options}]})
+        assert says in call("run", bad, status=2)[1], options
+
+
+@test
 def work_that_hardly_ends_is_told_before_it_begins(folder):
     """2 (P-1) P messages of all pairs; but even rounds of a ring, of as many messages, are one each, and are played."""
     for ranks, scheme, messages in ((1 << 20, "alltoall", "2.2e+12"), (16384, "zen", "5.4e+08")):

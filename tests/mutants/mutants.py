@@ -59,7 +59,7 @@ MUTANTS = [
            "2 * p, 2 * p + 1, size - 1};", "2 * p, 2 * p, size};", unit="points"),
     Mutant("sizes announced in 4 bytes", "src/sim/collectives/gather.c", "UINT64_C(8) * (step", "UINT64_C(4) * (step", unit="collectives"),
     Mutant("ring reduce-scatter: parts one off", "src/sim/collectives/dense.c",
-           "uniform ? NULL : bytes + size - s, .each", "uniform ? NULL : bytes + size - s - 1, .each", unit="collectives"),
+           "uniform ? NULL : of_chunk + size - s, .each", "uniform ? NULL : of_chunk + size - s - 1, .each", unit="collectives"),
     Mutant("halving keeps the partner's half", "src/sim/collectives/dense.c", "*mine = cut(sum, mine, p & ~(step - 1), step);",
            "*mine = cut(sum, mine, (p & ~(step - 1)) ^ step, step);", unit="collectives"),
     Mutant("fold in: the sender keeps the sum", "src/sim/collectives/dense.c",

@@ -144,13 +144,16 @@ static uint64_t dense_bytes(const struct truth *a, uint32_t parts, uint32_t firs
   return (cut(a->rows, parts, end) - cut(a->rows, parts, first)) * a->width * a->value_bytes;
 }
 
-static void reduce_ring(struct traffic *t, const struct truth *a) {
+/* Of chunks each is a ring of its own, in P of all P * chunks shares that follow each other. */
+static void reduce_ring(struct traffic *t, const struct truth *a, uint32_t chunks) {
   uint32_t P = t->ranks;
-  uint64_t part[MOST_RANKS] = {0};
-  for (uint32_t j = 0; j < P; j++) part[j] = dense_bytes(a, P, j, j + 1);
-  for (uint32_t s = 1; s < P; s++)
-    for (uint32_t r = 0; r < P; r++) say(t, r, (r + 1) % P, part[(r + P - s) % P]);
-  gather_ring(t, part);
+  for (uint32_t k = 0; k < chunks; k++) {
+    uint64_t part[MOST_RANKS] = {0};
+    for (uint32_t j = 0; j < P; j++) part[j] = dense_bytes(a, P * chunks, k * P + j, k * P + j + 1);
+    for (uint32_t s = 1; s < P; s++)
+      for (uint32_t r = 0; r < P; r++) say(t, r, (r + 1) % P, part[(r + P - s) % P]);
+    gather_ring(t, part);
+  }
 }
 
 static void reduce_rabenseifner(struct traffic *t, const struct truth *a) {
@@ -175,7 +178,7 @@ static void broadcast(struct traffic *t, uint32_t root, uint64_t bytes) {
 }
 
 static void define_allreduce(struct traffic *t, const struct truth *a, const struct ss_setting *s) {
-  if (chosen(s, "algorithm", "ring")) reduce_ring(t, a);
+  if (chosen(s, "algorithm", "ring")) reduce_ring(t, a, (uint32_t)*ss_setting_find(s, "chunks"));
   if (chosen(s, "algorithm", "rabenseifner")) reduce_rabenseifner(t, a);
   if (!chosen(s, "algorithm", "tree")) return;
   for (uint32_t r = 1; r < t->ranks; r++) say(t, r, r & (r - 1), dense_bytes(a, 1, 0, 1));
@@ -563,7 +566,7 @@ static void define_node(struct traffic *t, const struct truth *a, enum ss_hierar
                         uint32_t end) {
   struct traffic node = {.ranks = end - first};
   if (hierarchy == SS_SHARD) {
-    reduce_ring(&node, a);
+    reduce_ring(&node, a, 1);
   } else {
     for (uint32_t r = 1; r < node.ranks; r++) say(&node, r, r & (r - 1), dense_bytes(a, 1, 0, 1));
     broadcast(&node, 0, dense_bytes(a, 1, 0, 1));

@@ -418,7 +418,8 @@ static void name_form(const struct ss_setting *s, bool servers, char *name, size
   bool one = true;
   for (uint32_t i = 0; i < COUNT(several); i++) one = one && strcmp(scheme, several[i]) != 0;
   if (one) snprintf(name, size, "%s", scheme);
-  if (strcmp(scheme, "allreduce") == 0) snprintf(name, size, "allreduce-%s", chosen(s, "algorithm"));
+  if (strcmp(scheme, "allreduce") == 0)
+    snprintf(name, size, "allreduce-%s%s", chosen(s, "algorithm"), is(s, "chunks") > 1 ? "-chunks" : "");
   if (strcmp(scheme, "allgather") == 0)
     snprintf(name, size, "allgather-%s%s", chosen(s, "algorithm"), is(s, "separate") ? "-separate" : "");
   if (strcmp(scheme, "ps") == 0) name_ps(s, name, size);

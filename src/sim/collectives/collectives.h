@@ -103,6 +103,7 @@ struct ss_dense_sum {
   const struct ss_wire *wire;
   uint64_t low, high;
   uint32_t width, units;
+  uint32_t chunks; /* of each part of a ring, of which one is added while the next is on its way; 0 is 1 */
   bool lists;
   void *context;
   /* For payloads of another make, or NULL: the chunk of units [first, first + count) without content, and a + b of
@@ -126,11 +127,13 @@ bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_
 /* The chunk of units [first, first + count), without content: origin 0, part `first`. */
 struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count);
 
-/* units = P. Step s: r sends part (r - s) mod P to r + 1, which adds its own; r ends with part r in part[r]. */
+/* units = P * chunks: chunk k of part j is unit k * P + j. Step s: r sends the chunks of part (r - s) mod P, one
+ * behind the other, to r + 1, which adds its own; r ends with those of part r in part[k * P + r]. Only the first
+ * chunk of a step waits for what came before. */
 bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
                             struct ss_error *error) SS_MUST_CHECK;
-/* units = P. The same, and a ring all-gather of the parts, in a gather that is the caller's to be closed, also after
- * a failure. Part r is known to come from r. */
+/* The same, and for each chunk a ring all-gather of what all have of it, in gather[chunks] that are the caller's to
+ * be closed, also after a failure. Part r is known to come from r. */
 bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_gather *gather,
                        struct ss_error *error) SS_MUST_CHECK;
 /* units = Q, the power of two not above P. Recursive halving, then doubling. whole[p] is what p contributes (all

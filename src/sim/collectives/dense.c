@@ -2,6 +2,7 @@
 #include "sim/collectives/collectives.h"
 
 #include <assert.h>
+#include <string.h>
 
 struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count) {
   const uint64_t rows = sum->high - sum->low;
@@ -34,10 +35,11 @@ static struct ss_chunk cut(const struct ss_dense_sum *sum, const struct ss_chunk
   return view;
 }
 
-bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, struct ss_error *error) {
+static bool play_sums(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, bool dependent,
+                      struct ss_error *error) {
   struct ss_round round = {
       .messages = {.count = count, .from = play->from, .to = play->to, .bytes = play->bytes},
-      .dependent = true,
+      .dependent = dependent,
       .payloads = play->payloads ? play->payload : NULL,
       .wire = play->payloads ? sum->wire : NULL,
   };
@@ -49,6 +51,10 @@ bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32
     round.after_count = count;
   }
   return ss_play_round(play, &round, error);
+}
+
+bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, struct ss_error *error) {
+  return play_sums(play, sum, count, true, error);
 }
 
 static bool add(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *held,
@@ -71,57 +77,73 @@ bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_
   return add(play, sum, held, got, error);
 }
 
+static uint32_t chunks_of(const struct ss_dense_sum *sum) {
+  return sum->chunks > 0 ? sum->chunks : 1;
+}
+
 static bool ring_without_payloads(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_error *error) {
-  uint32_t size = play->ranks;
+  const uint32_t size = play->ranks, chunks = chunks_of(sum);
   assert(size > 0);
-  bool uniform = (sum->high - sum->low) % size == 0;
+  bool uniform = (sum->high - sum->low) % ((uint64_t)size * chunks) == 0;
   struct ss_chunk first = ss_dense_units(sum, 0, 1);
   uint64_t each = ss_wire_bytes(sum->wire, &first);
-  SS_AUTO_FREE uint64_t *bytes = ss_alloc(2 * (size_t)size, sizeof *bytes);
+  SS_AUTO_FREE uint64_t *bytes = ss_alloc(2 * (size_t)size * chunks, sizeof *bytes);
   if (!bytes) return ss_fail_memory(error, "cutting a tensor into parts");
-  for (uint32_t j = 0; j < 2 * size; j++) {
-    struct ss_chunk part = ss_dense_units(sum, j % size, 1);
-    bytes[j] = ss_wire_bytes(sum->wire, &part);
-  }
-  for (uint32_t s = 1; s < size; s++) {
-    const struct ss_messages ahead = {
-        .count = size, .shift = 1, .bytes = uniform ? NULL : bytes + size - s, .each = each};
-    if (!ss_play_shift(play, &ahead, true, false, error)) return false;
-  }
+  for (uint32_t k = 0; k < chunks; k++)
+    for (uint32_t j = 0; j < 2 * size; j++) {
+      struct ss_chunk part = ss_dense_units(sum, k * size + j % size, 1);
+      bytes[2 * (size_t)size * k + j] = ss_wire_bytes(sum->wire, &part);
+    }
+  for (uint32_t s = 1; s < size; s++)
+    for (uint32_t k = 0; k < chunks; k++) {
+      const uint64_t *of_chunk = bytes + 2 * (size_t)size * k;
+      const struct ss_messages ahead = {
+          .count = size, .shift = 1, .bytes = uniform ? NULL : of_chunk + size - s, .each = each};
+      if (!ss_play_shift(play, &ahead, k == 0, false, error)) return false;
+    }
   return true;
+}
+
+/* Step s of chunk k. part[p] is what p sends next: its running sum. */
+static bool pass_on(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t s, uint32_t k,
+                    struct ss_chunk *part, struct ss_error *error) {
+  const uint32_t size = play->ranks;
+  bool ok;
+  for (uint32_t p = 0; p < size; p++) {
+    play->given[p] = part[p];
+    ss_play_put(play, p, p, (p + 1) % size, sum->wire, &play->given[p]);
+  }
+  ok = play_sums(play, sum, size, k == 0, error);
+  for (uint32_t p = 0; ok && p < size; p++) {
+    uint32_t to = (p + 1) % size;
+    struct ss_chunk due = ss_dense_units(sum, k * size + (p + size - s) % size, 1);
+    part[to] = due;
+    if (play->payloads && ss_play_resident(play, play->to[p]))
+      ok = sum->give(sum->context, to, play->arena, &part[to], error) &&
+           ss_dense_take(play, sum, p, &due, &part[to], error);
+  }
+  return ok;
 }
 
 bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
                             struct ss_error *error) {
-  uint32_t size = play->ranks;
+  const uint32_t size = play->ranks, chunks = chunks_of(sum), units = size * chunks;
   bool counted = play->device && play->device->counted;
-  for (uint32_t p = 0; p < size; p++) part[p] = ss_dense_units(sum, (p + size - 1) % size, 1);
+  for (uint32_t u = 0; u < units; u++)
+    part[u] = ss_dense_units(sum, u / size * size + (u % size + size - 1) % size, 1);
   if (!play->payloads && !counted) {
-    for (uint32_t p = 0; p < size; p++) part[p] = ss_dense_units(sum, p, 1);
+    for (uint32_t u = 0; u < units; u++) part[u] = ss_dense_units(sum, u, 1);
     return ring_without_payloads(play, sum, error);
   }
-  /* part[p] is what p sends next: its running sum. Two arenas take turns, as a sum lives until it has been sent. */
+  /* Two arenas take turns, as a sum lives until it has been sent. */
   struct ss_arena turn[2] = {{0}, {0}}, *keep = play->arena;
   bool ok = true;
-  for (uint32_t p = 0; ok && play->payloads && p < size; p++)
-    if (ss_play_resident(play, p)) ok = sum->give(sum->context, p, keep, &part[p], error);
+  for (uint32_t u = 0; ok && play->payloads && u < units; u++)
+    if (ss_play_resident(play, u % size)) ok = sum->give(sum->context, u % size, keep, &part[u], error);
   for (uint32_t s = 1; ok && s < size; s++) {
-    struct ss_arena *arena = s + 1 == size ? keep : &turn[s % 2];
     ss_arena_reset(&turn[s % 2]);
-    for (uint32_t p = 0; p < size; p++) {
-      play->given[p] = part[p];
-      ss_play_put(play, p, p, (p + 1) % size, sum->wire, &play->given[p]);
-    }
-    play->arena = arena;
-    ok = ss_dense_round(play, sum, size, error);
-    for (uint32_t p = 0; ok && p < size; p++) {
-      uint32_t to = (p + 1) % size;
-      struct ss_chunk due = ss_dense_units(sum, (p + size - s) % size, 1);
-      part[to] = due;
-      if (play->payloads && ss_play_resident(play, play->to[p]))
-        ok = sum->give(sum->context, to, arena, &part[to], error) &&
-             ss_dense_take(play, sum, p, &due, &part[to], error);
-    }
+    play->arena = s + 1 == size ? keep : &turn[s % 2];
+    for (uint32_t k = 0; ok && k < chunks; k++) ok = pass_on(play, sum, s, k, part + (size_t)k * size, error);
   }
   play->arena = keep;
   ss_arena_free(&turn[0]);
@@ -131,17 +153,24 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
 
 bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_gather *gather,
                        struct ss_error *error) {
-  struct ss_chunk *part = ss_arena_alloc(play->arena, play->ranks, sizeof *part);
-  *gather = (struct ss_gather){0};
+  const uint32_t size = play->ranks, chunks = chunks_of(sum);
+  struct ss_chunk *part = ss_arena_alloc(play->arena, (uint64_t)size * chunks, sizeof *part);
+  memset(gather, 0, chunks * sizeof *gather);
   if (!part) return ss_fail_memory(error, "cutting a tensor into parts");
-  if (!ss_reduce_scatter_ring(play, sum, part, error) ||
-      !ss_gather_open(gather, play->ranks, sum->wire, sum->low, sum->high, error))
-    return false;
-  for (uint32_t r = 0; r < play->ranks; r++) {
-    part[r].origin = r;
-    ss_gather_set(gather, r, &part[r]);
+  if (!ss_reduce_scatter_ring(play, sum, part, error)) return false;
+  for (uint32_t k = 0; k < chunks; k++) {
+    const struct ss_chunk rows = ss_dense_units(sum, k * size, size);
+    const bool all = chunks == 1;
+    if (!ss_gather_open(&gather[k], size, sum->wire, all ? sum->low : rows.low, all ? sum->high : rows.high, error))
+      return false;
+    for (uint32_t r = 0; r < size; r++) {
+      struct ss_chunk *mine = &part[(size_t)k * size + r];
+      mine->origin = r;
+      ss_gather_set(&gather[k], r, mine);
+    }
+    if (!ss_gather_play(play, &gather[k], ss_allgather_ring, error)) return false;
   }
-  return ss_gather_play(play, gather, ss_allgather_ring, error);
+  return true;
 }
 
 /* The even ranks of folded pairs hand their whole tensor to the odd ones. */
