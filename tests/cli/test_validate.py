@@ -250,6 +250,29 @@ def shipped_clusters_are_what_their_measurements_make(folder):
         assert 0 < shipped["notes"]["validation"]["collectives"]["median_error"] < 1 and name in shipped["notes"]["made_by"]
 
 
+@test
+def estimated_latencies_name_a_kin_that_was_measured(folder):
+    """What the sources of the papers' clusters say of their nearest measured kin is what its measurements make."""
+    clusters = {path.stem: json.loads(path.read_text()) for path in (ROOT / "models" / "clusters").glob("*.json")}
+    kin = clusters["h100-8-measured"]
+    last = kin["intra"]["segments"][0] if "segments" in kin["intra"] else kin["intra"]
+    assert clusters["h100-8x8-400g"]["latency"] == f"{kin['latency'] * 1e6:.1f}us"
+    assert clusters["h100-8x8-400g"]["intra"]["latency"] == f"{last['latency'] * 1e6:.1f}us"
+    for name in ("rtx3090-100g-ib", "rtx2080-100g-ib"):
+        said = clusters[name]["source"]["latency"]
+        assert f"{kin['latency'] * 1e6:.1f} us a message of a ring, {kin['exchange']['latency'] * 1e6:.0f} us of an exchange" in said, said
+    made = {}
+    for setup in ("nccl_2_18.2024-04-29.setup1", "nccl_2_21.2024-04-29.setup1", "nccl_2_18.2024-04-29.setup5"):
+        call(ROOT / "models" / "measured" / "nccl.csv", "--where", "system=polaris", "--where", f"setup={setup}", "-o", folder / "c.json")
+        made[setup] = json.loads((folder / "c.json").read_text())
+    tcp = sorted(1e6 * c["exchange"]["latency"] for setup, c in made.items() if setup.endswith("setup1"))
+    for name in ("p3.16xlarge-25g", "rtx3090-10gbe", "rtx3090-1gbe"):
+        assert f"{tcp[0]:.0f} to {tcp[1]:.0f} us a message of an exchange" in clusters[name]["source"]["latency"], (name, tcp)
+    plug_in = made["nccl_2_18.2024-04-29.setup5"]
+    said = f"{1e6 * plug_in['latency']:.0f} us a message of a ring, {1e6 * plug_in['exchange']['latency']:.0f} us of an exchange"
+    assert said in clusters["p3dn.24xlarge-100g"]["source"]["latency"], said
+
+
 def alike(a, b, what):
     if isinstance(a, dict):
         assert a.keys() == b.keys(), what
