@@ -95,184 +95,245 @@ bool ss_batch_lookups(const struct ss_model_shape *shape, const struct ss_batch 
 
 /* --- loss and gradient ---------------------------------------------------------------------------------- */
 
-/* A batch at work. Word 0 of a sum is the one that is predicted, the others are samples. */
-struct work {
-  const struct ss_model *model;
-  const struct ss_batch *batch;
-  struct ss_model_gradient *gradient;
-  double weight;
-  double *row;      /* [samples + 1][width] of the words */
-  double *turned;   /* [width][samples] of the samples, turned: all scores grow together */
-  uint32_t *word;   /* [samples + 1] */
-  double **into;    /* [samples + 1] where a word's output gradient adds up */
-  double *score;    /* [samples + 1] */
-  double *expected; /* [samples + 1] log_expected of the words */
-  double *mean;     /* [width] h */
-  double *of_mean;  /* [width] its gradient */
-};
-
 /* The gradient's place of a row that it has. */
 static double *place_of(const struct ss_model_gradient *gradient, uint32_t row, uint32_t width) {
   return gradient->value + ss_lower_bound(gradient->row, gradient->count, row) * width;
 }
 
-/* Vectors of numbers that are computed alike: what comes out does not depend on how wide the machine's are. */
+/* Vectors of numbers that are computed alike: what comes out does not depend on how wide the machine's are. A lane is
+ * an example: a word that is predicted. Each of its sums adds up in the order that it would have alone. */
 enum { LANES = 4 };
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
 typedef uint64_t whole __attribute__((vector_size(LANES * sizeof(uint64_t))));
 
-static double dot(const double *a, const double *b, uint32_t n) {
-  double sum = 0;
-  for (uint32_t i = 0; i < n; i++) sum += a[i] * b[i];
-  return sum;
-}
+/* A batch at work. Word 0 of a sum is the one that is predicted, the others are samples. */
+struct work {
+  const struct ss_model *model;
+  const struct ss_batch *batch;
+  double weight;
+  double **place[SS_TABLES]; /* [count] where the gradient of a word of the batch adds up; NULL: nowhere */
+  double *row;               /* [samples + 1][width] of the samples */
+  uint32_t *word;            /* [samples + 1] */
+  double **into;             /* [samples + 1] where a word's output gradient adds up */
+  double *expected;          /* [samples + 1] log_expected of the words */
+  uint64_t at[LANES];        /* the examples */
+  uint32_t examples;         /* how many lanes are taken; the others are as the first */
+  double share[LANES];       /* of a word of its context */
+  double *mean;              /* [LANES][width] h of an example */
+  lanes *score;              /* [samples + 1] */
+  lanes *own;                /* [width] rows of the predicted words, turned */
+  lanes *turned;             /* [width] the means, turned */
+  lanes *of_mean;            /* [width] their gradients */
+};
 
 static void add(double *restrict to, double factor, const double *restrict from, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) to[i] += factor * from[i];
 }
 
-static uint32_t whole_lanes(uint32_t n) {
-  return (n + LANES - 1) / LANES * LANES;
+/* What numbers are multiplied by: number t of output o is from[o * output + t * term]. */
+struct factors {
+  const double *from;
+  size_t output, term;
+};
+
+/* to[o] += the sum over t of by[t] * number t of output o, t ascending */
+static inline __attribute__((always_inline)) void combine(lanes *restrict to, const lanes *by, struct factors f,
+                                                          uint32_t terms, uint32_t n) {
+  enum { AT_ONCE = 4 };
+  uint32_t o = 0;
+  for (; o + AT_ONCE <= n; o += AT_ONCE) {
+    const double *from = f.from + o * f.output;
+    lanes sum[AT_ONCE] = {to[o], to[o + 1], to[o + 2], to[o + 3]};
+    for (uint32_t t = 0; t < terms; t++)
+      for (uint32_t k = 0; k < AT_ONCE; k++) sum[k] += by[t] * from[k * f.output + t * f.term];
+    for (uint32_t k = 0; k < AT_ONCE; k++) to[o + k] = sum[k];
+  }
+  for (; o < n; o++)
+    for (uint32_t t = 0; t < terms; t++) to[o] += by[t] * f.from[o * f.output + t * f.term];
 }
 
-/* to[i] = the sum over k of factor[k] * from[k * stride + i], k ascending */
-static void combine(double *restrict to, const double *factor, const double *from, size_t stride, uint32_t terms,
-                    uint32_t n) {
-  uint32_t i = 0;
-  for (; i + LANES <= n; i += LANES) {
-    lanes sum = {0};
-    for (uint32_t k = 0; k < terms; k++) sum += factor[k] * *(const lanes *)(from + k * stride + i);
-    *(lanes *)(to + i) = sum;
-  }
-  for (; i < n; i++) {
-    to[i] = 0;
-    for (uint32_t k = 0; k < terms; k++) to[i] += factor[k] * from[k * stride + i];
-  }
-}
-
-/* to[k][i] += factor[k] * from[i]; a row may be there twice */
-static void spread(double *const *to, const double *factor, const double *from, uint32_t rows, uint32_t n) {
-  uint32_t i = 0;
-  for (; i + LANES <= n; i += LANES) {
-    const lanes part = *(const lanes *)(from + i);
-    for (uint32_t k = 0; k < rows; k++) *(lanes *)(to[k] + i) += factor[k] * part;
-  }
-  for (uint32_t k = 0; i < n && k < rows; k++) add(to[k] + i, factor[k], from + i, n - i);
-}
-
-/* e^(x[i] - most) in the place of x[i], to about an ulp; none is above `most`, and there are whole lanes of them.
+/* e^(x[i] - *most) in the place of x[i], to about an ulp; none is above *most.
  * 2^k e^r, r within half of ln 2, whose power series ends with r^13. Below e^-700: 0. */
-static void exponentials(double *x, double most, uint32_t n) {
+static inline __attribute__((always_inline)) void exponentials(lanes *x, const lanes *most, uint32_t n) {
   static const double inverse_ln2 = 0x1.71547652b82fep+0, ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33,
                       rounder = 0x1.8p+52; /* sums with it are whole */
   static const double series[] = {
       1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880, 1. / 40320, 1. / 5040, 1. / 720,
       1. / 120,       1. / 24,       1. / 6,       1. / 2,      1.,         1.};
-  for (uint32_t i = 0; i < n; i += LANES) {
-    const lanes at = *(const lanes *)(x + i) - most, shifted = at * inverse_ln2 + rounder, k = shifted - rounder,
+  for (uint32_t i = 0; i < n; i++) {
+    const lanes at = x[i] - *most, shifted = at * inverse_ln2 + rounder, k = shifted - rounder,
                 r = at - k * ln2_high - k * ln2_low;
     lanes sum = r / 6227020800. + series[0];
     for (size_t t = 1; t < sizeof series / sizeof *series; t++) sum = sum * r + series[t];
-    *(lanes *)(x + i) = (lanes)(((whole)sum + ((whole)shifted << 52)) & ~(whole)(at < -700.));
+    x[i] = (lanes)(((whole)sum + ((whole)shifted << 52)) & ~(whole)(at < -700.));
   }
 }
 
-static void sample(struct work *w) {
+static void sample(struct work *w, const struct ss_model_gradient *gradient) {
   const struct ss_model_shape *shape = &w->model->shape;
   const double *table = w->model->table[SS_TABLE_OUTPUT];
   const size_t width = shape->width;
   for (uint32_t k = 0; k < shape->samples; k++) {
     const uint32_t word = w->word[k + 1] = drawn(shape, w->batch, k);
-    const double *row = memcpy(w->row + (k + 1) * width, table + word * width, width * sizeof *row);
-    w->into[k + 1] = place_of(&w->gradient[SS_TABLE_OUTPUT], word, shape->width);
+    memcpy(w->row + (k + 1) * width, table + word * width, width * sizeof *table);
+    w->into[k + 1] = place_of(gradient, word, shape->width);
     w->expected[k + 1] = w->model->log_expected[word];
-    for (size_t i = 0; i < width; i++) w->turned[i * shape->samples + k] = row[i];
   }
 }
 
-static bool begin(struct work *w, struct ss_arena *arena) {
+/* Places of what the batch reads, each looked for once. */
+static void find_places(struct work *w, const struct ss_model_gradient *gradient) {
   const struct ss_model_shape *shape = &w->model->shape;
-  const size_t words = whole_lanes(shape->samples + 1);
-  if (!ss_take(arena, w->row, words * shape->width) || !ss_take(arena, w->turned, words * shape->width) ||
-      !ss_take(arena, w->word, words) || !ss_take(arena, w->into, words) || !ss_take(arena, w->score, words) ||
-      !ss_take(arena, w->expected, words) || !ss_take(arena, w->mean, shape->width) ||
-      !ss_take(arena, w->of_mean, shape->width))
+  for (uint64_t at = 0; at < w->batch->count; at++) {
+    const bool in = predicts(shape, w->batch, at), out = predicted(shape, w->batch, at);
+    const uint32_t token = w->batch->token[at];
+    w->place[SS_TABLE_INPUT][at] = in ? place_of(&gradient[SS_TABLE_INPUT], token, shape->width) : NULL;
+    w->place[SS_TABLE_OUTPUT][at] = out ? place_of(&gradient[SS_TABLE_OUTPUT], token, shape->width) : NULL;
+  }
+}
+
+static bool begin(struct work *w, const struct ss_model_gradient *gradient, struct ss_arena *arena) {
+  const struct ss_model_shape *shape = &w->model->shape;
+  const size_t words = shape->samples + 1, width = shape->width;
+  if (!ss_take(arena, w->row, words * width) || !ss_take(arena, w->word, words) || !ss_take(arena, w->into, words) ||
+      !ss_take(arena, w->expected, words) || !ss_take(arena, w->mean, LANES * width) ||
+      !ss_take(arena, w->score, words) || !ss_take(arena, w->own, width) || !ss_take(arena, w->turned, width) ||
+      !ss_take(arena, w->of_mean, width) || !ss_take(arena, w->place[SS_TABLE_INPUT], w->batch->count) ||
+      !ss_take(arena, w->place[SS_TABLE_OUTPUT], w->batch->count))
     return false;
-  if (w->gradient[SS_TABLE_OUTPUT].count > 0) sample(w);
+  find_places(w, gradient);
+  if (gradient[SS_TABLE_OUTPUT].count > 0) sample(w, &gradient[SS_TABLE_OUTPUT]);
   return true;
 }
 
-static void take_mean(struct work *w, uint64_t at, double share) {
+static void take_mean(struct work *w, uint32_t lane) {
   const struct ss_model_shape *shape = &w->model->shape;
-  memset(w->mean, 0, shape->width * sizeof *w->mean);
+  const uint64_t at = w->at[lane];
+  double *mean = memset(w->mean + lane * shape->width, 0, shape->width * sizeof *mean);
   for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
     if (w->batch->token[i] != PAD)
-      add(w->mean, share, w->model->table[SS_TABLE_INPUT] + (size_t)w->batch->token[i] * shape->width, shape->width);
+      add(mean, w->share[lane], w->model->table[SS_TABLE_INPUT] + (size_t)w->batch->token[i] * shape->width,
+          shape->width);
 }
 
-/* How well each word follows the context. A sample that is the word itself does not. */
-static void score(struct work *w) {
+static void take_examples(struct work *w) {
+  const struct ss_model *m = w->model;
+  const uint32_t width = m->shape.width;
+  for (uint32_t l = 0; l < LANES; l++) {
+    if (l >= w->examples) w->at[l] = w->at[0];
+    const double *row = m->table[SS_TABLE_OUTPUT] + (size_t)w->batch->token[w->at[l]] * width;
+    w->share[l] = 1 / (double)context_words(&m->shape, w->batch, w->at[l]);
+    take_mean(w, l);
+    for (uint32_t i = 0; i < width; i++) {
+      w->own[i][l] = row[i];
+      w->turned[i][l] = w->mean[l * width + i];
+    }
+  }
+}
+
+/* How well each word follows the contexts. A sample that is the word itself does not. */
+static inline __attribute__((always_inline)) void score(struct work *w) {
   const uint32_t samples = w->model->shape.samples, width = w->model->shape.width;
-  w->score[0] = dot(w->mean, w->row, width);
-  combine(w->score + 1, w->mean, w->turned, samples, width, samples);
-  for (uint32_t k = 0; k <= samples; k++) w->score[k] -= w->expected[k];
-  for (uint32_t k = 1; k <= samples; k++)
-    if (w->word[k] == w->word[0]) w->score[k] = -INFINITY;
+  memset(w->score, 0, (samples + 1) * sizeof *w->score);
+  for (uint32_t i = 0; i < width; i++) w->score[0] += w->turned[i] * w->own[i];
+  combine(w->score + 1, w->turned, (struct factors){w->row + width, width, 1}, width, samples);
+  lanes word, expected;
+  for (uint32_t l = 0; l < LANES; l++) {
+    word[l] = w->batch->token[w->at[l]];
+    expected[l] = w->model->log_expected[w->batch->token[w->at[l]]];
+  }
+  w->score[0] -= expected;
+  for (uint32_t k = 1; k <= samples; k++) {
+    const whole same = (whole)(word == (double)w->word[k]), bits = (whole)(w->score[k] - w->expected[k]);
+    w->score[k] = (lanes)((bits & ~same) | ((whole)((lanes){0} - INFINITY) & same));
+  }
 }
 
-/* Scores become probabilities; returns the loss. */
-static double softmax(struct work *w) {
-  const uint32_t words = w->model->shape.samples + 1, lanes_of_words = whole_lanes(words);
-  const double of_word = w->score[0];
-  double most = -INFINITY, sum = 0;
-  for (uint32_t k = 0; k < words; k++) most = w->score[k] > most ? w->score[k] : most;
-  for (uint32_t k = words; k < lanes_of_words; k++) w->score[k] = -INFINITY;
-  exponentials(w->score, most, lanes_of_words);
+/* Scores become probabilities. */
+static inline __attribute__((always_inline)) void softmax(struct work *w, double loss[LANES]) {
+  const uint32_t words = w->model->shape.samples + 1;
+  const lanes of_word = w->score[0];
+  lanes most = of_word, sum = {0};
+  for (uint32_t k = 1; k < words; k++) {
+    const whole larger = (whole)(w->score[k] > most);
+    most = (lanes)(((whole)w->score[k] & larger) | ((whole)most & ~larger));
+  }
+  exponentials(w->score, &most, words);
   for (uint32_t k = 0; k < words; k++) sum += w->score[k];
   for (uint32_t k = 0; k < words; k++) w->score[k] /= sum;
-  return log(sum) + most - of_word;
+  for (uint32_t l = 0; l < LANES; l++) loss[l] = log(sum[l]) + most[l] - of_word[l];
 }
 
-static double learn_word(struct work *w, uint64_t at) {
-  const struct ss_model *m = w->model;
-  const struct ss_model_shape *shape = &m->shape;
-  const double share = 1 / (double)context_words(shape, w->batch, at);
-  w->word[0] = w->batch->token[at];
-  w->into[0] = place_of(&w->gradient[SS_TABLE_OUTPUT], w->word[0], shape->width);
-  w->expected[0] = m->log_expected[w->word[0]];
-  memcpy(w->row, m->table[SS_TABLE_OUTPUT] + (size_t)w->word[0] * shape->width, shape->width * sizeof *w->row);
-  take_mean(w, at, share);
-  score(w);
-  const double loss = softmax(w);
-  w->score[0] -= 1;
-  for (uint32_t k = 0; k <= shape->samples; k++) w->score[k] *= w->weight;
-  combine(w->of_mean, w->score, w->row, shape->width, shape->samples + 1, shape->width);
-  spread(w->into, w->score, w->mean, shape->samples + 1, shape->width);
+/* into[k][i] += score[k] * mean[i]; a place may be there twice */
+static inline __attribute__((always_inline)) void spread(const struct work *w, uint32_t lane) {
+  const uint32_t words = w->model->shape.samples + 1, width = w->model->shape.width;
+  const double *mean = w->mean + lane * width, *score = (const double *)w->score + lane;
+  uint32_t i = 0;
+  for (; i + LANES <= width; i += LANES) {
+    const lanes part = *(const lanes *)(mean + i);
+    for (uint32_t k = 0; k < words; k++) *(lanes *)(w->into[k] + i) += score[k * LANES] * part;
+  }
+  for (uint32_t k = 0; i < width && k < words; k++) add(w->into[k] + i, score[k * LANES], mean + i, width - i);
+}
+
+static void add_gradients(struct work *w, uint32_t lane) {
+  const struct ss_model_shape *shape = &w->model->shape;
+  const uint64_t at = w->at[lane];
+  w->into[0] = w->place[SS_TABLE_OUTPUT][at];
+  spread(w, lane);
   for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
-    if (w->batch->token[i] != PAD)
-      add(place_of(&w->gradient[SS_TABLE_INPUT], w->batch->token[i], shape->width), share, w->of_mean, shape->width);
-  return loss;
+    for (uint32_t k = 0; w->batch->token[i] != PAD && k < shape->width; k++)
+      w->place[SS_TABLE_INPUT][i][k] += w->share[lane] * w->of_mean[k][lane];
+}
+
+/* The loss of all examples, added to *loss one by one. */
+static inline __attribute__((always_inline)) void learn_examples(struct work *w, double *loss) {
+  const uint32_t samples = w->model->shape.samples, width = w->model->shape.width;
+  take_examples(w);
+  score(w);
+  double losses[LANES];
+  softmax(w, losses);
+  w->score[0] -= 1;
+  for (uint32_t k = 0; k <= samples; k++) w->score[k] *= w->weight;
+  for (uint32_t i = 0; i < width; i++) w->of_mean[i] = (lanes){0} + w->score[0] * w->own[i];
+  combine(w->of_mean, w->score + 1, (struct factors){w->row + width, 1, width}, samples, width);
+  for (uint32_t l = 0; l < w->examples; l++) {
+    add_gradients(w, l);
+    *loss += losses[l];
+  }
+}
+
+static void learn_narrow(struct work *w, double *loss) {
+  learn_examples(w, loss);
 }
 
 #ifdef __x86_64__
 /* The same, in wider vectors. */
-__attribute__((target("avx2"), flatten)) static double learn_word_wide(struct work *w, uint64_t at) {
-  return learn_word(w, at);
+__attribute__((target("avx2"), flatten)) static void learn_wide(struct work *w, double *loss) {
+  learn_examples(w, loss);
 }
 #endif
 
-static double learn(struct work *w, uint64_t at) {
+static void learn(struct work *w, double *loss) {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2")) return learn_word_wide(w, at);
+  if (__builtin_cpu_supports("avx2")) learn_wide(w, loss);
+  else learn_narrow(w, loss);
+#else
+  learn_narrow(w, loss);
 #endif
-  return learn_word(w, at);
 }
 
 bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, struct ss_model_pass *pass,
                     struct ss_arena *arena, struct ss_error *error) {
-  struct work w = {.model = model, .batch = batch, .gradient = pass->gradient, .weight = pass->weight};
-  if (!begin(&w, arena)) return ss_fail_memory(error, "training a model");
-  for (uint64_t at = 0; at < batch->count; at++)
-    if (predicted(&model->shape, batch, at)) pass->loss += learn(&w, at);
+  struct work w = {.model = model, .batch = batch, .weight = pass->weight};
+  if (!begin(&w, pass->gradient, arena)) return ss_fail_memory(error, "training a model");
+  for (uint64_t at = 0; at < batch->count; at++) {
+    if (!w.place[SS_TABLE_OUTPUT][at]) continue;
+    w.at[w.examples++] = at;
+    if (w.examples < LANES) continue;
+    learn(&w, &pass->loss);
+    w.examples = 0;
+  }
+  if (w.examples > 0) learn(&w, &pass->loss);
   return true;
 }

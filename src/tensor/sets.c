@@ -51,29 +51,56 @@ uint64_t ss_rows_common(const uint32_t *a, uint64_t a_count, const uint32_t *b, 
   return common + common_by_merge(a + k, a_count - k, b + l, b_count - l);
 }
 
+/* Marks, rows and values of a chunk that is being made, with room for one entry that is written and does not count.
+ */
+struct sifted {
+  uint32_t *rows;
+  uint64_t *marks; /* NULL when there are none */
+  float *values;   /* NULL when there are none */
+};
+
+/* The entry stays if its row is in `other`, or if it is not. As above: steps are arithmetic, an entry is written in
+ * any case, and counts if it stays. */
+static inline __attribute__((always_inline)) uint64_t pass_entries(const struct ss_chunk *from,
+                                                                   const struct ss_chunk *other, bool in_other,
+                                                                   const struct sifted *to) {
+  uint64_t i = 0, j = 0, n = 0;
+  while (i < from->count && j < other->count) {
+    const uint32_t x = from->rows[i], y = other->rows[j];
+    const bool stays = in_other ? x == y : x < y;
+    to->rows[n] = x;
+    if (to->marks) to->marks[n] = from->marks[i];
+    if (to->values && stays)
+      memcpy(to->values + n * from->width, from->values + i * from->stride, from->width * sizeof *to->values);
+    n += stays;
+    i += x <= y;
+    j += y <= x;
+  }
+  for (; !in_other && i < from->count; i++, n++) {
+    to->rows[n] = from->rows[i];
+    if (to->marks) to->marks[n] = from->marks[i];
+    if (to->values)
+      memcpy(to->values + n * from->width, from->values + i * from->stride, from->width * sizeof *to->values);
+  }
+  return n;
+}
+
 /* Makes *out of the `most` entries of `from` at the most whose rows are in `other`, or are not. */
 static bool sift(const struct ss_chunk *from, const struct ss_chunk *other, bool in_other, uint64_t most,
                  struct ss_arena *arena, struct ss_chunk *out) {
-  uint64_t elements, n = 0;
+  struct sifted to = {0};
+  uint64_t elements;
   if (!ss_mul_u64(most, from->width, &elements)) return false;
-  uint32_t *rows = ss_arena_alloc(arena, most, sizeof *rows);
-  uint64_t *marks = from->marks ? ss_arena_alloc(arena, most, sizeof *marks) : NULL;
-  float *values = from->values ? ss_arena_alloc(arena, elements, sizeof *values) : NULL;
-  if (!rows || (from->marks && !marks) || (from->values && !values)) return false;
-  for (uint64_t i = 0, j = 0; i < from->count && n < most; i++) {
-    while (j < other->count && other->rows[j] < from->rows[i]) j++;
-    if ((j < other->count && other->rows[j] == from->rows[i]) != in_other) continue;
-    rows[n] = from->rows[i];
-    if (marks) marks[n] = from->marks[i];
-    if (values) memcpy(values + n * from->width, from->values + i * from->stride, from->width * sizeof *values);
-    n++;
-  }
+  to.rows = ss_arena_alloc(arena, most + 1, sizeof *to.rows);
+  to.marks = from->marks ? ss_arena_alloc(arena, most + 1, sizeof *to.marks) : NULL;
+  to.values = from->values ? ss_arena_alloc(arena, elements, sizeof *to.values) : NULL;
+  if (!to.rows || (from->marks && !to.marks) || (from->values && !to.values)) return false;
   *out = *from;
-  out->rows = rows;
-  out->marks = marks;
-  out->values = values;
+  out->count = in_other ? pass_entries(from, other, true, &to) : pass_entries(from, other, false, &to);
+  out->rows = to.rows;
+  out->marks = to.marks;
+  out->values = to.values;
   out->stride = from->width;
-  out->count = n;
   return true;
 }
 
