@@ -71,11 +71,12 @@ bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, 
                                  .high = input->rows,
                                  .width = input->width,
                                  .stride = input->width,
-                                 .origin = r};
+                                 .origin = r,
+                                 .distinct = !uncoalesced};
     if (ss_scheme_valued(setting->scheme)) {
       chunk[r].units = input->value[r];
       chunk[r].kind = SS_CHUNK_VALUES;
-      chunk[r].distinct = true;
+      chunk[r].distinct = true; /* these never travel as looked up */
       continue;
     }
     ok = !content.proofs || add_proofs(&chunk[r], uncoalesced, arena);

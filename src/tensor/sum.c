@@ -56,20 +56,27 @@ static bool next_row(const struct sum *s, const struct accumulator *a, uint32_t 
   return found;
 }
 
-/* Adds operand i's entries of the block [base, limit), whose marks are taken as that kind; returns the first that is
- * behind it. */
+/* Adds entry e of a chunk to the block, its marks taken as that kind. */
+static inline __attribute__((always_inline)) void add_entry(const struct accumulator *a, const struct ss_chunk *c,
+                                                            uint64_t e, uint64_t base, enum ss_chunk_kind kind) {
+  const uint32_t at = (uint32_t)(c->rows[e] - base);
+  a->present[at / 64] |= UINT64_C(1) << (at % 64);
+  if (kind == SS_CHUNK_CONTRIBUTIONS) a->marks[at] += ss_contribution(c->author, c->rows[e], 0);
+  else if (kind != SS_CHUNK_BARE) a->marks[at] += c->marks[e];
+}
+
+/* Adds operand i's entries of the block [base, limit); returns the first that is behind it. Neighbours share a word
+ * of the bitset, and each would wait until the one before is stored: four runs of them take turns. */
 static inline __attribute__((always_inline)) uint64_t add_entries(const struct accumulator *a,
                                                                   const struct ss_chunk *c, uint32_t i, uint64_t base,
                                                                   uint64_t limit, enum ss_chunk_kind kind) {
-  const uint64_t end = a->end[i];
-  uint64_t e = a->cursor[i];
-  for (; e < end && c->rows[e] < limit; e++) {
-    const uint32_t at = (uint32_t)(c->rows[e] - base);
-    a->present[at / 64] |= UINT64_C(1) << (at % 64);
-    if (kind == SS_CHUNK_CONTRIBUTIONS) a->marks[at] += ss_contribution(c->author, c->rows[e], 0);
-    else if (kind != SS_CHUNK_BARE) a->marks[at] += c->marks[e];
-  }
-  return e;
+  enum { RUNS = 4 };
+  const uint64_t first = a->cursor[i];
+  const uint64_t count = ss_lower_bound(c->rows + first, a->end[i] - first, limit), run = count / RUNS;
+  for (uint64_t e = first; e < first + run; e++)
+    for (uint64_t r = 0; r < RUNS; r++) add_entry(a, c, e + r * run, base, kind);
+  for (uint64_t e = first + RUNS * run; e < first + count; e++) add_entry(a, c, e, base, kind);
+  return first + count;
 }
 
 static void add_operands(const struct sum *s, struct accumulator *a, uint64_t base, uint64_t limit) {

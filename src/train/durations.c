@@ -57,9 +57,18 @@ struct group {
   uint32_t count;
 };
 
+/* The synthetic gradient that was used last: large tensors all have the same. */
+struct gradients {
+  struct ss_arena arena;
+  uint64_t elements;
+  uint32_t ranks;                        /* 0: none yet */
+  int64_t **value[ITERATIONS_OF_VALUES]; /* [ranks][elements] */
+};
+
 /* What one thread keeps. */
 struct ss_durations_worker {
   const struct ss_durations *all;
+  struct gradients gradients;
   struct ss_arena arena;
   struct ss_state memory;
   struct ss_coalesce_scratch scratch;
@@ -226,6 +235,22 @@ static bool rows(struct ss_durations_worker *w, const struct group *g, struct ss
   return true;
 }
 
+/* The values of all iterations, which are the worker's. */
+static bool make_gradients(struct gradients *g, const struct ss_gradient *gradient, uint32_t ranks) {
+  if (g->ranks == ranks && g->elements == gradient->elements) return true;
+  ss_arena_reset(&g->arena);
+  g->ranks = 0;
+  for (uint32_t t = 0; t < ITERATIONS_OF_VALUES; t++) {
+    if (!ss_take(&g->arena, g->value[t], ranks)) return false;
+    for (uint32_t r = 0; r < ranks; r++)
+      if (!ss_take(&g->arena, g->value[t][r], gradient->elements)) return false;
+    ss_gradient_make(gradient, t, ranks, g->value[t]);
+  }
+  g->ranks = ranks;
+  g->elements = gradient->elements;
+  return true;
+}
+
 /* A dense tensor that is sent sparse: entries of a synthetic gradient. */
 static bool entries(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
   const struct ss_carried *c = &g->duration[0]->carried;
@@ -244,13 +269,15 @@ static bool entries(struct ss_durations_worker *w, const struct group *g, struct
   w->selector.selection = c->select;
   scale_k(&sample, &w->selector.selection, n);
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
-  struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true, .values = true};
+  struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true};
   if (!reserve_all(g, &sample, ITERATIONS_OF_VALUES, error)) return false;
+  if (!make_gradients(&w->gradients, &gradient, c->ranks)) return ss_fail_memory(error, "simulating tasks");
   for (uint32_t t = 0; t < ITERATIONS_OF_VALUES; t++) {
     struct ss_input input;
     options.iteration = t;
     ss_arena_reset(&w->arena);
     if (!ss_input_make(&origin, &options, &w->arena, &w->scratch, &input, error)) return false;
+    input.value = (const int64_t *const *)w->gradients.value[t];
     input.value_bytes = element;
     if (!ss_iteration_select(&c->setting, &w->selector, &input, &w->arena, error) ||
         !simulate(w, g, &sample, &input, t, error))
@@ -270,6 +297,7 @@ static bool answer(struct ss_durations_worker *w, const struct group *g, struct 
 
 static void close_worker(struct ss_durations_worker *w) {
   ss_arena_free(&w->arena);
+  ss_arena_free(&w->gradients.arena);
   ss_state_free(&w->memory);
   ss_coalesce_free(&w->scratch);
   ss_selector_free(&w->selector);
