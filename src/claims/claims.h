@@ -28,12 +28,14 @@ void ss_claims_library_close(struct ss_claims_library *library);
 /* --- claims ------------------------------------------------------------------------------------------------- */
 
 enum ss_claim_verdict {
-  SS_CLAIM_REPRODUCED,
-  SS_CLAIM_SAME_ORDER,     /* ranking and direction hold, the size differs */
-  SS_CLAIM_NOT_REPRODUCED, /* they do not */
-  SS_CLAIM_INCONSISTENT,   /* the paper contradicts itself: the reason shows the arithmetic */
-  SS_CLAIM_INPUT,          /* our input was fitted to it */
-  SS_CLAIM_DEPENDS,        /* the ranking turns when an estimated input is halved or doubled */
+  SS_CLAIM_REPRODUCED,   /* by a model, whatever the estimated inputs */
+  SS_CLAIM_FRAGILE,      /* reproduced, but not with every estimated input halved or doubled */
+  SS_CLAIM_DIRECTION,    /* ranking and direction hold, the size differs */
+  SS_CLAIM_NOT,          /* they do not */
+  SS_CLAIM_DEPENDS,      /* ranking or direction turns when an estimated input is halved or doubled */
+  SS_CLAIM_INCONSISTENT, /* the paper contradicts itself: the reason shows the arithmetic */
+  SS_CLAIM_ARITHMETIC,   /* it holds, and no model was asked: printed numbers against printed numbers */
+  SS_CLAIM_INPUT,        /* our input was fitted to it */
 };
 extern const char *const ss_claim_verdicts[]; /* by verdict, NULL-terminated */
 
@@ -59,10 +61,15 @@ struct ss_claim {
   struct ss_claim_range printed, ours;
   bool ends;             /* `printed` is the least and the most of several: ours are to match both */
   const char *tolerance; /* as the file says; NULL: none, only ranking and direction count */
+  const char *loose;     /* why nearly anything would pass; NULL: it would not */
   enum ss_claim_verdict verdict, pinned;
+  double factor; /* by which ours misses what is printed, 1 or more; NaN: it does not, or there is no ratio */
   char *why;
   struct ss_claim_estimate *estimate;
   size_t estimates;
+  struct ss_claim_range over; /* ours over all that was tried of the estimates */
+  const char **run;           /* [runs] names of the file's inputs that ours and the reason come from */
+  size_t runs;
 };
 
 struct ss_claims {
@@ -73,7 +80,7 @@ void ss_claims_free(struct ss_claims *claims);
 
 /* All claims of the library that the words name, in the order of the files: papers, claims, or files that were added
  * under that name; without words all. Two claims of one name are an error, and so is a word that names none. Their
- * `ours`, `why`, `verdict` and `estimate` are still to come. The library must outlive them. */
+ * `ours`, `why`, `verdict`, `factor`, `run` and `estimate` are still to come. The library must outlive them. */
 bool ss_claims_choose(const struct ss_claims_library *library, const char *const *words, size_t count,
                       struct ss_claims *out, struct ss_error *error) SS_MUST_CHECK;
 /* Is the word a file's path rather than a name? */
@@ -84,9 +91,9 @@ bool ss_claims_word_is_file(const char *word);
 /* Estimates whose path begins so are factors on what the scenario has. */
 #define SS_CLAIM_FACTOR "scale."
 
-/* Computes `ours`, `verdict`, `estimate` and `why` of every claim, on `jobs` threads (0: one a core); what claims
- * share is computed once. `notice` is told the warnings of clusters (NULL: nobody), `step` is called after each
- * claim. */
+/* Computes `ours`, `verdict`, `estimate`, `why` and the like of every claim, on `jobs` threads (0: one a core); what
+ * claims share is computed once. `notice` is told the warnings of clusters (NULL: nobody), `step` is called after
+ * each claim. */
 bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
                      void (*step)(void *context), void *context, struct ss_error *error) SS_MUST_CHECK;
 

@@ -11,13 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ss_claim_verdicts[] = {
-    "reproduced", "same order", "not reproduced", "paper inconsistent", "input", "depends on estimate", NULL};
+const char *const ss_claim_verdicts[] = {"reproduced",
+                                         "reproduced, depends on estimate",
+                                         "direction only",
+                                         "not reproduced",
+                                         "depends on estimate",
+                                         "paper inconsistent",
+                                         "arithmetic holds",
+                                         "input",
+                                         NULL};
 
 void ss_claims_free(struct ss_claims *claims) {
   for (size_t i = 0; i < claims->count; i++) {
     free(claims->claim[i].why);
     free(claims->claim[i].estimate);
+    free(claims->claim[i].run);
   }
   free(claims->claim);
   *claims = (struct ss_claims){0};
@@ -137,13 +145,13 @@ static bool need_order(struct ss_node node, const struct ss_claim *claim, struct
 
 static bool read_claim(const struct ss_claims_file *file, struct ss_node node, struct ss_claim *out,
                        struct ss_error *error) {
-  static const char *const keys[] = {"id",        "source", "class", "claim", "printed", "expect",       "unit",
-                                     "tolerance", "let",    "ours",  "order", "input",   "inconsistent", "estimated",
-                                     "verdict",   "why",    "notes", "ends",  NULL};
+  static const char *const keys[] = {
+      "id",    "source", "class",        "claim",     "printed", "expect", "unit",  "tolerance", "let",   "ours",
+      "order", "input",  "inconsistent", "estimated", "verdict", "why",    "notes", "ends",      "loose", NULL};
   static const char *const kinds[] = {"A", "B", "C", NULL};
-  struct ss_node kind, verdict, ours, unit = ss_node_get(node, "unit");
+  struct ss_node kind, verdict, ours, unit = ss_node_get(node, "unit"), loose = ss_node_get(node, "loose");
   size_t choice, pinned;
-  *out = (struct ss_claim){.file = file, .node = node, .paper = file->paper, .title = file->title};
+  *out = (struct ss_claim){.file = file, .node = node, .paper = file->paper, .title = file->title, .factor = NAN};
   if (!ss_node_keys(node, keys, error) || !need_text(node, "id", &out->id, error) ||
       !need_text(node, "source", &out->source, error) || !need_text(node, "claim", &out->claim, error) ||
       !ss_node_need(node, "class", &kind, error) || !ss_node_choice(kind, kinds, &choice, error) ||
@@ -153,6 +161,7 @@ static bool read_claim(const struct ss_claims_file *file, struct ss_node node, s
   out->kind = kinds[choice];
   out->pinned = (enum ss_claim_verdict)pinned;
   if (ss_node_present(unit) && !ss_node_text(unit, &out->unit, error)) return false;
+  if (ss_node_present(loose) && !ss_node_text(loose, &out->loose, error)) return false;
   return read_expectation(node, out, error) && read_tolerance(node, out, error) && need_order(node, out, error);
 }
 

@@ -128,6 +128,42 @@ static bool compute(const struct judging *j, struct outcome *out, struct ss_erro
   return ok;
 }
 
+/* --- tolerances ------------------------------------------------------------------------------------------------ */
+
+/* The tolerance's share of the bound, or the number itself. */
+static double slack(const struct ss_claim *claim, double bound) {
+  double value = 0;
+  if (!claim->tolerance || !ss_units_parse(claim->tolerance, SS_RATIO, &value, NULL)) return 0;
+  return strchr(claim->tolerance, '%') ? value * fabs(bound) : value;
+}
+
+/* Is it what is printed, within the tolerance? So is everything where no number is printed. */
+static bool fits(const struct ss_claim *claim, struct ss_claim_range ours) {
+  const struct ss_claim_range *p = &claim->printed, *o = &ours;
+  const double rounding = 1e-12;
+  if (isnan(p->low)) return true;
+  if (claim->ends)
+    return fabs(o->low - p->low) <= slack(claim, p->low) + rounding * fabs(p->low) &&
+           fabs(o->high - p->high) <= slack(claim, p->high) + rounding * fabs(p->high);
+  const bool above = isinf(p->low) || o->low >= p->low - slack(claim, p->low) - rounding * fabs(p->low);
+  return above && (isinf(p->high) || o->high <= p->high + slack(claim, p->high) + rounding * fabs(p->high));
+}
+
+/* How many times one number is the other; NaN where that says nothing. */
+static double times(double a, double b) {
+  if (!isfinite(a) || !isfinite(b) || a * b <= 0) return NAN;
+  return fabs(a) > fabs(b) ? a / b : b / a;
+}
+
+/* By what factor the farther end misses. */
+static double missed_by(const struct ss_claim *claim) {
+  const struct ss_claim_range *p = &claim->printed, *o = &claim->ours;
+  if (fits(claim, *o)) return NAN;
+  const double low = claim->ends || o->low < p->low ? times(o->low, p->low) : NAN;
+  const double high = claim->ends || o->high > p->high ? times(o->high, p->high) : NAN;
+  return fmax(low, high); /* the other of the two when one is NaN */
+}
+
 /* --- estimates ------------------------------------------------------------------------------------------------ */
 
 static bool other_value(struct ss_node node, const char *key, double default_value, double *out,
@@ -184,10 +220,20 @@ static double variation(const struct estimates *e, size_t i) {
   return i % 2 ? e->estimate[i / 2].doubled : e->estimate[i / 2].halved;
 }
 
-/* Computes with each estimate at half and at double, the others as they are: does the ranking turn with one of them?
- */
-static bool try_estimates(struct judging *j, bool ordered, bool *turns, struct ss_error *error) {
-  *turns = false;
+static struct ss_claim_range spanned(struct ss_claim_range a, struct ss_claim_range b) {
+  return (struct ss_claim_range){fmin(a.low, b.low), fmax(a.high, b.high)};
+}
+
+/* What came of the estimates at half and at double, one by one, the others as they are. */
+struct trials {
+  bool turns;  /* the ranking turns with one of them */
+  bool leaves; /* or ours leaves the tolerance */
+  struct ss_claim_range over;
+};
+
+static bool try_estimates(struct judging *j, const struct ss_claim *claim, const struct outcome *base,
+                          struct trials *out, struct ss_error *error) {
+  *out = (struct trials){.over = base->ours};
   for (size_t i = 0; i < 2 * j->estimates.count; i++) {
     struct ss_claim_estimate *estimate = &j->estimates.estimate[i / 2];
     struct outcome other;
@@ -196,7 +242,9 @@ static bool try_estimates(struct judging *j, bool ordered, bool *turns, struct s
     j->estimates.value[i / 2] = estimate->value;
     if (!ok) return false;
     *(i % 2 ? &estimate->ours_doubled : &estimate->ours_halved) = other.ours;
-    *turns = *turns || other.ordered != ordered;
+    out->turns = out->turns || other.ordered != base->ordered;
+    out->leaves = out->leaves || !fits(claim, other.ours);
+    out->over = spanned(out->over, other.ours);
     ss_picked_free(&other.values);
   }
   return true;
@@ -262,28 +310,28 @@ static bool fill_in(struct ss_node node, const struct ss_picked *values, char **
 
 /* --- verdicts -------------------------------------------------------------------------------------------------- */
 
-/* The tolerance's share of the bound, or the number itself. */
-static double slack(const struct ss_claim *claim, double bound) {
-  double value = 0;
-  if (!claim->tolerance || !ss_units_parse(claim->tolerance, SS_RATIO, &value, NULL)) return 0;
-  return strchr(claim->tolerance, '%') ? value * fabs(bound) : value;
+/* Nothing was asked but what files say. */
+static bool asks_no_model(const struct judging *j) {
+  struct ss_node let = ss_node_get(j->node, "let");
+  for (struct ss_node n = ss_node_first(let); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_node from = ss_node_get(n, "from"), input;
+    struct ss_error ignored;
+    if (ss_node_present(from) && find_input(j->file, from, &input, &ignored) &&
+        !ss_node_present(ss_node_get(input, "file")))
+      return false;
+  }
+  return true;
 }
 
-static bool inside(const struct ss_claim *claim) {
-  const struct ss_claim_range *p = &claim->printed, *o = &claim->ours;
-  const double rounding = 1e-12;
-  if (claim->ends)
-    return fabs(o->low - p->low) <= slack(claim, p->low) + rounding * fabs(p->low) &&
-           fabs(o->high - p->high) <= slack(claim, p->high) + rounding * fabs(p->high);
-  const bool above = isinf(p->low) || o->low >= p->low - slack(claim, p->low) - rounding * fabs(p->low);
-  return above && (isinf(p->high) || o->high <= p->high + slack(claim, p->high) + rounding * fabs(p->high));
-}
-
-static enum ss_claim_verdict decide(const struct ss_claim *claim, bool has_order, bool ordered, bool turns) {
-  if (turns) return SS_CLAIM_DEPENDS;
-  if (!ordered) return SS_CLAIM_NOT_REPRODUCED;
-  if (isnan(claim->printed.low) || inside(claim)) return SS_CLAIM_REPRODUCED;
-  return has_order ? SS_CLAIM_SAME_ORDER : SS_CLAIM_NOT_REPRODUCED;
+static enum ss_claim_verdict decide(const struct judging *j, const struct ss_claim *claim, bool ordered,
+                                    const struct trials *trials) {
+  const bool has_order = ss_node_present(ss_node_get(j->node, "order"));
+  if (ordered && fits(claim, claim->ours)) {
+    if (asks_no_model(j)) return SS_CLAIM_ARITHMETIC;
+    return trials->turns || trials->leaves ? SS_CLAIM_FRAGILE : SS_CLAIM_REPRODUCED;
+  }
+  if (trials->turns) return SS_CLAIM_DEPENDS;
+  return ordered && has_order ? SS_CLAIM_DIRECTION : SS_CLAIM_NOT;
 }
 
 /* A flag, or an expression that is not zero. */
@@ -306,22 +354,40 @@ static bool keep_estimates(const struct estimates *e, struct ss_claim *claim, st
   return true;
 }
 
+/* The inputs that are asked for, each once. */
+static bool keep_runs(const struct judging *j, struct ss_claim *claim, struct ss_error *error) {
+  struct ss_node let = ss_node_get(j->node, "let");
+  const size_t most = ss_node_present(let) ? ss_node_size(let) : 0;
+  claim->run = ss_alloc(most + 1, sizeof *claim->run);
+  if (!claim->run) return ss_fail_memory(error, "judging claims");
+  for (struct ss_node n = ss_node_first(let); ss_node_present(n); n = ss_node_next(n)) {
+    const struct ss_node from = ss_node_get(n, "from");
+    bool known = !ss_node_present(from);
+    for (size_t i = 0; i < claim->runs && !known; i++) known = strcmp(claim->run[i], from.at->valuestring) == 0;
+    if (!known) claim->run[claim->runs++] = from.at->valuestring;
+  }
+  return true;
+}
+
 static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *error) {
   struct outcome base;
+  struct trials trials;
   struct ss_node why;
-  bool input, inconsistent, turns;
+  bool input, inconsistent;
   if (!ss_node_need(j->node, "why", &why, error) || !read_estimates(j, error) || !compute(j, &base, error))
     return false;
   claim->ours = base.ours;
   const bool ok = truth(ss_node_get(j->node, "input"), &base.values, &input, error) &&
                   truth(ss_node_get(j->node, "inconsistent"), &base.values, &inconsistent, error) &&
-                  try_estimates(j, base.ordered, &turns, error) && fill_in(why, &base.values, &claim->why, error) &&
-                  keep_estimates(&j->estimates, claim, error);
-  if (ok)
-    claim->verdict = input ? SS_CLAIM_INPUT
-                     : inconsistent
-                         ? SS_CLAIM_INCONSISTENT
-                         : decide(claim, ss_node_present(ss_node_get(j->node, "order")), base.ordered, turns);
+                  try_estimates(j, claim, &base, &trials, error) && fill_in(why, &base.values, &claim->why, error) &&
+                  keep_estimates(&j->estimates, claim, error) && keep_runs(j, claim, error);
+  if (ok) {
+    claim->over = trials.over;
+    claim->verdict = input          ? SS_CLAIM_INPUT
+                     : inconsistent ? SS_CLAIM_INCONSISTENT
+                                    : decide(j, claim, base.ordered, &trials);
+    if (claim->verdict != SS_CLAIM_INPUT && claim->verdict != SS_CLAIM_INCONSISTENT) claim->factor = missed_by(claim);
+  }
   ss_picked_free(&base.values);
   return ok;
 }

@@ -41,7 +41,7 @@ static bool print_list(const void *context, FILE *stream, struct ss_error *error
   (void)error;
   for (size_t i = 0; i < claims->count; i++) {
     const struct ss_claim *c = &claims->claim[i];
-    fprintf(stream, "%-44s %s  %-20s %s\n", c->id, c->kind, ss_claim_verdicts[c->pinned], c->claim);
+    fprintf(stream, "%-44s %s  %-32s %s\n", c->id, c->kind, ss_claim_verdicts[c->pinned], c->claim);
   }
   return true;
 }
@@ -95,11 +95,15 @@ const struct ss_command ss_command_claims = {
         "\n"
         "Computes every number of the papers that the model can speak to (scenarios/claims), and compares: printed, "
         "ours,\n"
-        "verdict, and why. A verdict is reproduced, same order (ranking and direction hold, the size differs), not "
-        "reproduced,\n"
-        "paper inconsistent, input (our trace was fitted to it), or depends on estimate (the ranking turns when an "
-        "estimated\n"
-        "input is halved or doubled). Status 1 when a verdict is not the one that its file pins.\n"
+        "verdict, and why. A verdict is reproduced (also with every estimated input halved and doubled); reproduced, "
+        "depends on\n"
+        "estimate; direction only (by what factor); not reproduced; depends on estimate (the ranking turns with "
+        "one); "
+        "paper\n"
+        "inconsistent; arithmetic holds (no model was asked); or input (ours was fitted to it). Status 1 when a "
+        "verdict "
+        "is not\n"
+        "the one that its file pins.\n"
         "\n"
         "PAPER is embrace, zen, spardl or s2, CLAIM a claim's id; without any: all. FILE.json has claims of your "
         "own.\n",

@@ -1,25 +1,30 @@
 #include "report/claims.h"
 
 #include "base/json_text.h"
+#include "base/memory.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const meanings[] = {
-    "ours is within the tolerance of what is printed, and the ranking holds",
-    "ranking and direction hold, the size differs",
+    "by a model: ours is within the tolerance of what is printed, and the ranking holds, also with every estimated "
+    "input halved and doubled",
+    "so with our estimates, but not with every one of them halved and doubled",
+    "ranking and direction hold, the size differs by the factor that is printed beside it",
     "ranking or direction does not hold, or the number is another",
+    "ranking or direction turns when an estimated input is halved or doubled",
     "the paper contradicts its own definitions or numbers",
-    "our trace was fitted to this number: it cannot count as reproduced",
-    "the ranking turns when an estimated input is halved or doubled",
+    "printed numbers against printed numbers: no model was asked",
+    "our input was fitted to this number: it cannot count as reproduced",
 };
 enum { VERDICTS = sizeof meanings / sizeof *meanings };
 
 /* --- cells -------------------------------------------------------------------------------------------------- */
 
-enum { CELL = 160 };
+enum { CELL = 320 };
 
 static const char *range_text(char *text, const struct ss_claim_range *r, const char *unit) {
   char low[32], high[32];
@@ -39,6 +44,27 @@ static const char *times(const struct ss_claim_estimate *e) {
 
 static const char *printed_text(char *text, const struct ss_claim *c) {
   return c->printed_text ? c->printed_text : range_text(text, &c->printed, c->unit);
+}
+
+/* Over what was tried of the estimates, and the one that moves it most; "" where there are none. */
+static const char *over_text(char *text, const struct ss_claim *c) {
+  const struct ss_claim_estimate *most = NULL;
+  double reach = 0;
+  for (size_t k = 0; k < c->estimates; k++) {
+    const struct ss_claim_estimate *e = &c->estimate[k];
+    const double low = fmin(e->ours_halved.low, e->ours_doubled.low),
+                 high = fmax(e->ours_halved.high, e->ours_doubled.high);
+    const double moved = fmax(c->ours.low - low, high - c->ours.high);
+    if (moved <= reach) continue;
+    reach = moved;
+    most = e;
+  }
+  text[0] = '\0';
+  if (c->estimates == 0) return text;
+  range_text(text, &c->over, c->unit);
+  const size_t used = strlen(text);
+  if (most) snprintf(text + used, CELL - used, ", most by %.*s", (int)strcspn(most->input, "(;"), most->input);
+  return text;
 }
 
 /* --- JSON and CSV ------------------------------------------------------------------------------------------- */
@@ -69,7 +95,12 @@ static cJSON *claim_json(const struct ss_claim *c) {
   ss_json_add_text(o, "tolerance", c->tolerance);
   ss_json_add_text(o, "verdict", ss_claim_verdicts[c->verdict]);
   ss_json_add_text(o, "pinned", ss_claim_verdicts[c->pinned]);
+  cJSON_AddItemToObject(o, "factor", number(c->factor));
+  cJSON_AddItemToObject(o, "over", c->estimates ? range_json(&c->over) : cJSON_CreateNull());
+  ss_json_add_text(o, "loose", c->loose);
   ss_json_add_text(o, "why", c->why);
+  cJSON *runs = cJSON_AddArrayToObject(o, "runs");
+  for (size_t i = 0; i < c->runs; i++) cJSON_AddItemToArray(runs, cJSON_CreateString(c->run[i]));
   cJSON *estimates = cJSON_AddArrayToObject(o, "estimates");
   for (size_t i = 0; i < c->estimates; i++) {
     const struct ss_claim_estimate *e = &c->estimate[i];
@@ -102,6 +133,8 @@ bool ss_claims_csv(const void *report, FILE *stream, struct ss_error *error) {
     cJSON *o = claim_json(c);
     cJSON_ReplaceItemInObjectCaseSensitive(o, "printed", cJSON_CreateString(printed_text(text, c)));
     cJSON_ReplaceItemInObjectCaseSensitive(o, "ours", cJSON_CreateString(range_text(text, &c->ours, c->unit)));
+    if (c->estimates)
+      cJSON_ReplaceItemInObjectCaseSensitive(o, "over", cJSON_CreateString(range_text(text, &c->over, c->unit)));
     cJSON_AddItemToArray(list, o);
   }
   return ss_flat_csv_free(list, stream, error);
@@ -131,7 +164,8 @@ static void print_reasons(const struct ss_claims *claims, FILE *stream) {
   char text[2][CELL];
   for (size_t i = 0; i < claims->count; i++) {
     const struct ss_claim *c = &claims->claim[i];
-    if (c->verdict != SS_CLAIM_REPRODUCED) fprintf(stream, "%s: %s\n", c->id, c->why);
+    if (c->verdict != SS_CLAIM_REPRODUCED && c->verdict != SS_CLAIM_ARITHMETIC)
+      fprintf(stream, "%s: %s\n", c->id, c->why);
     for (size_t k = 0; k < c->estimates; k++) {
       const struct ss_claim_estimate *e = &c->estimate[k];
       if (e->factor) fprintf(stream, "%s: %s estimated; ours is", c->id, e->input);
@@ -140,6 +174,13 @@ static void print_reasons(const struct ss_claims *claims, FILE *stream) {
               e->halved, range_text(text[1], &e->ours_doubled, c->unit), times(e), e->doubled);
     }
   }
+}
+
+static void verdict_cell(struct ss_table *table, const struct ss_claim *c) {
+  char factor[32] = "";
+  if (!isnan(c->factor)) snprintf(factor, sizeof factor, " (%.3g times)", c->factor);
+  ss_table_cell(table, "%s%s%s%s", ss_claim_verdicts[c->verdict], factor, c->loose ? " (loose)" : "",
+                c->verdict == c->pinned ? "" : " (CHANGED)");
 }
 
 bool ss_claims_table(const void *report, FILE *stream, struct ss_error *error) {
@@ -152,7 +193,7 @@ bool ss_claims_table(const void *report, FILE *stream, struct ss_error *error) {
     const struct ss_claim *c = &claims->claim[i];
     ss_table_texts(table, c->id, c->source, c->kind, printed_text(text[0], c),
                    range_text(text[1], &c->ours, c->unit));
-    ss_table_cell(table, "%s%s", ss_claim_verdicts[c->verdict], c->verdict == c->pinned ? "" : " (CHANGED)");
+    verdict_cell(table, c);
   }
   const bool ok = ss_table_print_free(table, false, stream, error);
   fputs("\n", stream);
@@ -178,75 +219,126 @@ static void markdown_row(const struct ss_claim *c, FILE *stream) {
   cell(stream, printed_text(text, c));
   cell(stream, c->tolerance ? c->tolerance : "ranking");
   cell(stream, range_text(text, &c->ours, c->unit));
-  fprintf(stream, " **%s** |", ss_claim_verdicts[c->verdict]);
-  cell(stream, c->why);
+  cell(stream, over_text(text, c));
+  fprintf(stream, " **%s**%s |", ss_claim_verdicts[c->verdict], c->loose ? ", loose" : "");
+  if (isnan(c->factor)) fputs("  |", stream);
+  else fprintf(stream, " %.3g |", c->factor);
+  fputs(" ", stream);
+  if (c->loose) fprintf(stream, "Loose: %s. ", c->loose);
+  fputs(c->why, stream);
+  for (size_t i = 0; i < c->runs; i++) fprintf(stream, "%s`%s`", i ? ", " : " Run: ", c->run[i]);
+  fputs(" |\n", stream);
+}
+
+/* What an input asks, as a command where it is a file's. */
+static void markdown_input(struct ss_node input, FILE *stream) {
+  const char *text, *notes = "";
+  struct ss_error ignored;
+  struct ss_node first = ss_node_first(input), set = ss_node_get(input, "set"), said = ss_node_get(input, "notes");
+  if (first.at == said.at) first = ss_node_next(first);
+  if (ss_node_present(said) && !ss_node_text(said, &notes, &ignored)) notes = "";
+  fprintf(stream, "| `%s` | ", ss_node_key(input));
+  if (ss_node_is_text(first) && ss_node_text(first, &text, &ignored)) {
+    fprintf(stream, "`sparsync %s %s", ss_node_key(first), text);
+    for (struct ss_node n = ss_node_first(set); ss_node_present(n); n = ss_node_next(n)) {
+      char *value = cJSON_PrintUnformatted(n.at);
+      if (value) fprintf(stream, " --set '%s=%s'", ss_node_key(n), value);
+      cJSON_free(value);
+    }
+    fputs("`", stream);
+  } else {
+    fprintf(stream, "%s, as the file has it", ss_node_key(first));
+  }
+  fputs(" |", stream);
+  cell(stream, notes);
   fputs("\n", stream);
 }
 
-static void markdown_estimates(const struct ss_claim *claims, size_t count, FILE *stream) {
-  char text[CELL];
-  bool any = false;
+static void markdown_inputs(const struct ss_claim *claims, size_t count, FILE *stream) {
+  fputs("\nRuns, each an input of the paper's files in `scenarios/claims`; `sparsync claims ID` repeats those of a "
+        "claim, and prints it with each estimate at half and double:\n\n| run | asks | |\n|---|---|---|\n",
+        stream);
   for (size_t i = 0; i < count; i++) {
-    const struct ss_claim *c = &claims[i];
-    for (size_t k = 0; k < c->estimates; k++) {
-      const struct ss_claim_estimate *e = &c->estimate[k];
-      if (!any)
-        fputs("\nEstimated inputs, and ours with each at half and double:\n\n"
-              "| id | estimated input | value | at | ours | at | ours |\n|---|---|---|---|---|---|---|\n",
-              stream);
-      any = true;
-      fprintf(stream, "| `%s` |", c->id);
-      cell(stream, e->input);
-      if (e->factor) fputs(" as it is |", stream);
-      else fprintf(stream, " %.4g |", e->value);
-      fprintf(stream, " %s%.4g |", times(e), e->halved);
-      cell(stream, range_text(text, &e->ours_halved, c->unit));
-      fprintf(stream, " %s%.4g |", times(e), e->doubled);
-      cell(stream, range_text(text, &e->ours_doubled, c->unit));
-      fputs("\n", stream);
-    }
+    if (i > 0 && claims[i].file == claims[i - 1].file) continue;
+    for (struct ss_node n = ss_node_first(claims[i].file->inputs); ss_node_present(n); n = ss_node_next(n))
+      markdown_input(n, stream);
   }
 }
 
-static void markdown_head(const struct ss_claims *claims, FILE *stream) {
-  size_t count[VERDICTS];
-  fputs("# What the papers print, and what the model gives\n\n"
-        "Made by `sparsync claims --format markdown -o docs/claims.md` from `scenarios/claims/*.json`; edit those. "
-        "`sparsync claims`\ncomputes every number anew and ends with status 1 when a verdict differs from the one "
-        "pinned in its file.\n\n"
-        "| verdict | | claims |\n|---|---|---|\n",
+/* Largest first. */
+static int by_factor(const void *a, const void *b) {
+  const struct ss_claim *const *x = a, *const *y = b;
+  if ((*x)->factor > (*y)->factor) return -1;
+  if ((*x)->factor < (*y)->factor) return 1;
+  return strcmp((*x)->id, (*y)->id);
+}
+
+static bool markdown_misses(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
+  SS_AUTO_FREE const struct ss_claim **miss = ss_alloc(claims->count + 1, sizeof *miss);
+  char text[2][CELL];
+  size_t count = 0;
+  if (!miss) return ss_fail_memory(error, "printing claims");
+  for (size_t i = 0; i < claims->count; i++)
+    if (!isnan(claims->claim[i].factor)) miss[count++] = &claims->claim[i];
+  if (count == 0) return true;
+  qsort(miss, count, sizeof *miss, by_factor);
+  fputs("\n## Misses, the largest first\n\n"
+        "The factor between what is printed and ours, at the end that is farther off.\n\n"
+        "| factor | id | printed | ours | verdict |\n|---|---|---|---|---|\n",
         stream);
+  for (size_t i = 0; i < count; i++) {
+    fprintf(stream, "| %.3g | `%s` |", miss[i]->factor, miss[i]->id);
+    cell(stream, printed_text(text[0], miss[i]));
+    cell(stream, range_text(text[1], &miss[i]->ours, miss[i]->unit));
+    fprintf(stream, " %s |\n", ss_claim_verdicts[miss[i]->verdict]);
+  }
+  return true;
+}
+
+static void markdown_head(const struct ss_claims *claims, FILE *stream) {
+  size_t count[VERDICTS], loose = 0;
+  fputs(
+      "# What the papers print, and what the model gives\n\n"
+      "Made by `scenarios/claims/replay.py build/sparsync` from `scenarios/claims/*.json`; edit those. `sparsync "
+      "claims`\ncomputes every number anew and ends with status 1 when a verdict differs from the one pinned in its "
+      "file.\n\n"
+      "| verdict | | claims |\n|---|---|---|\n",
+      stream);
   count_verdicts(claims, count);
+  for (size_t i = 0; i < claims->count; i++) loose += claims->claim[i].loose != NULL;
   for (size_t v = 0; v < VERDICTS; v++)
     fprintf(stream, "| **%s** | %s | %zu |\n", ss_claim_verdicts[v], meanings[v], count[v]);
+  fprintf(stream,
+          "\n%zu claims, of which %zu are *loose*: bounds that nearly anything passes; the reason says why.\n"
+          "\nClass A follows from the algorithms alone; class B has hardware in it, and its estimated inputs are "
+          "also halved and\ndoubled, one by one (its file names those that are not, and why): the column \"over "
+          "estimates\" has the least and the most of ours;\nclass C is about what is learned.\n\n",
+          claims->count, loose);
   fputs(
-      "\nClass A follows from the algorithms alone; class B has hardware in it, and its estimated inputs are "
-      "also halved and\ndoubled (its file names those that are not, and why); class C is about what is learned.\n\n"
       "Tolerances follow from how the paper prints, by one rule fixed before anything was computed: half a unit of "
-      "the "
-      "last digit for\narithmetic on printed numbers; nothing beyond a printed bound (\"over\", \"less than\"); 5% "
-      "for \"around\" and for what the text says\nof a figure; 10% for times measured on hardware of which latencies "
-      "are estimates, at both ends\nwhere the least and the most of several are printed; 0.01 nats, which is chance, "
-      "for what "
-      "is learned; 1e-9 for closed\nforms, 1% where P does not divide k. \"ranking\": no number is printed, only "
-      "what is "
-      "faster or grows.\n",
+      "the last digit for\narithmetic on printed numbers, or what that half unit of each of them makes of the result "
+      "where that is more; nothing beyond a printed\nbound (\"over\", \"less than\"); 5% for \"around\" and for what "
+      "the text says of a figure; 10% for times measured on hardware of which\nlatencies are estimates, at both ends "
+      "where the least and the most of several are printed; 0.01 nats, which is chance, for what is\nlearned; 1e-9 "
+      "for closed forms, 1% where P does not divide k. \"ranking\": no number is printed, only what is faster or "
+      "grows.\n",
       stream);
 }
 
 bool ss_claims_markdown(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_claims *claims = report;
-  (void)error;
   markdown_head(claims, stream);
+  if (!markdown_misses(claims, stream, error)) return false;
   for (size_t i = 0, n; i < claims->count; i += n) {
     const char *paper = claims->claim[i].paper;
     for (n = 0; i + n < claims->count && strcmp(claims->claim[i + n].paper, paper) == 0;) n++;
-    fprintf(stream,
-            "\n## %s\n\n| id | claim | where | class | printed | tolerance | ours | verdict | why |\n"
-            "|---|---|---|---|---|---|---|---|---|\n",
-            claims->claim[i].title);
+    fprintf(
+        stream,
+        "\n## %s\n\n| id | claim | where | class | printed | tolerance | ours | over estimates | verdict | off by "
+        "| why |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+        claims->claim[i].title);
     for (size_t k = 0; k < n; k++) markdown_row(&claims->claim[i + k], stream);
-    markdown_estimates(claims->claim + i, n, stream);
+    markdown_inputs(claims->claim + i, n, stream);
   }
   return true;
 }
