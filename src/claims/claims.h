@@ -28,14 +28,14 @@ void ss_claims_library_close(struct ss_claims_library *library);
 /* --- claims ------------------------------------------------------------------------------------------------- */
 
 enum ss_claim_verdict {
-  SS_CLAIM_REPRODUCED,   /* by a model, whatever the estimated inputs */
-  SS_CLAIM_FRAGILE,      /* reproduced, but not with every estimated input halved or doubled */
-  SS_CLAIM_DIRECTION,    /* ranking and direction hold, the size differs */
-  SS_CLAIM_NOT,          /* they do not */
-  SS_CLAIM_DEPENDS,      /* ranking or direction turns when an estimated input is halved or doubled */
-  SS_CLAIM_INCONSISTENT, /* the paper contradicts itself: the reason shows the arithmetic */
-  SS_CLAIM_ARITHMETIC,   /* it holds, and no model was asked: printed numbers against printed numbers */
-  SS_CLAIM_INPUT,        /* our input was fitted to it */
+  SS_CLAIM_REPRODUCED,     /* by a model, whatever the estimated inputs */
+  SS_CLAIM_FRAGILE,        /* reproduced, but not with every estimated input halved or doubled */
+  SS_CLAIM_DIRECTION,      /* ranking and direction hold, the size differs */
+  SS_CLAIM_NOT_REPRODUCED, /* they do not */
+  SS_CLAIM_DEPENDS,        /* ranking or direction turns when an estimated input is halved or doubled */
+  SS_CLAIM_INCONSISTENT,   /* the paper contradicts itself: the reason shows the arithmetic */
+  SS_CLAIM_ARITHMETIC,     /* it holds, and no model was asked: printed numbers against printed numbers */
+  SS_CLAIM_INPUT,          /* our input was fitted to it */
 };
 extern const char *const ss_claim_verdicts[]; /* by verdict, NULL-terminated */
 

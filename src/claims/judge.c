@@ -331,7 +331,7 @@ static enum ss_claim_verdict decide(const struct judging *j, const struct ss_cla
     return trials->turns || trials->leaves ? SS_CLAIM_FRAGILE : SS_CLAIM_REPRODUCED;
   }
   if (trials->turns) return SS_CLAIM_DEPENDS;
-  return ordered && has_order ? SS_CLAIM_DIRECTION : SS_CLAIM_NOT;
+  return ordered && has_order ? SS_CLAIM_DIRECTION : SS_CLAIM_NOT_REPRODUCED;
 }
 
 /* A flag, or an expression that is not zero. */
