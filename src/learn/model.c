@@ -237,7 +237,7 @@ static inline __attribute__((always_inline)) void score(struct work *w) {
   memset(w->score, 0, (samples + 1) * sizeof *w->score);
   for (uint32_t i = 0; i < width; i++) w->score[0] += w->turned[i] * w->own[i];
   combine(w->score + 1, w->turned, (struct factors){w->row + width, width, 1}, width, samples);
-  lanes word, expected;
+  lanes word = {0}, expected = {0};
   for (uint32_t l = 0; l < LANES; l++) {
     word[l] = w->batch->token[w->at[l]];
     expected[l] = w->model->log_expected[w->batch->token[w->at[l]]];
