@@ -277,7 +277,6 @@ static bool options_have_say(const struct ss_study_source *r, struct ss_node swe
   const struct {
     const char *option, *path, *value;
   } options[] = {{"--trace", "trace", r->trace},
-                 {"--cluster", "cluster", r->cluster},
                  {"--device", "device", r->device},
                  {"--ranks", "ranks", r->ranks},
                  {"--iterations", "iterations", r->iterations},
