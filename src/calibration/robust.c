@@ -311,6 +311,9 @@ static bool enough(const struct ss_line_sample *s, size_t count, struct ss_line 
                  LINE_SAMPLES, LINE_SIZES);
 }
 
+/* The costs of a line, and what each is charged for. */
+enum { LINE_START, LINE_BYTES, LINE_ELEMENTS, LINE_COSTS };
+
 static bool sum_up(const struct ss_times *times, const struct ss_robust_cost *cost, const double *weight,
                    struct ss_line *out, struct ss_error *error) {
   struct ss_residuals left;
@@ -318,14 +321,57 @@ static bool sum_up(const struct ss_times *times, const struct ss_robust_cost *co
   if (!of) return ss_fail_memory(error, "fitting times");
   for (size_t i = 0; i < times->count; i++) of[i] = residual(times, i, cost);
   if (!ss_residuals_of(of, weight, times->count, &left)) return ss_fail_memory(error, "fitting times");
-  out->t0 = cost[0].value;
-  out->t0_error = cost[0].error;
-  out->per_byte = cost[1].value;
-  out->per_byte_error = cost[1].error;
+  out->t0 = cost[LINE_START].value;
+  out->per_byte = cost[LINE_BYTES].value;
+  out->per_byte_error = cost[LINE_BYTES].error;
+  out->per_element = times->costs > LINE_ELEMENTS ? cost[LINE_ELEMENTS].value : 0;
   out->samples = left.samples;
   out->outliers = left.outliers;
   out->typical = left.typical;
   out->worst = left.worst;
+  return true;
+}
+
+/* With the first `costs` of a line's costs. */
+static bool fit_costs(const struct ss_line_sample *s, size_t count, size_t costs, struct ss_robust_cost *cost,
+                      struct ss_line *out, struct ss_error *error) {
+  SS_AUTO_FREE double *per = ss_alloc(count, costs * sizeof *per);
+  SS_AUTO_FREE double *seconds = ss_alloc(count, sizeof *seconds);
+  SS_AUTO_FREE double *weight = ss_alloc(count, sizeof *weight);
+  if (!per || !seconds || !weight) return ss_fail_memory(error, "fitting times");
+  for (size_t i = 0; i < count; i++) {
+    const double of[LINE_COSTS] = {[LINE_START] = 1, [LINE_BYTES] = s[i].bytes, [LINE_ELEMENTS] = s[i].elements};
+    memcpy(per + costs * i, of, costs * sizeof *per);
+    seconds[i] = s[i].seconds;
+  }
+  const struct ss_times times = {count, costs, per, seconds};
+  return ss_robust_fit(&times, cost, weight, error) && sum_up(&times, cost, weight, out, error);
+}
+
+/* Do elements tell more than bytes, of which each has as many? */
+static bool elements_differ(const struct ss_line_sample *s, size_t count) {
+  const double alike = 1.02;
+  double least = INFINITY, most = 0;
+  for (size_t i = 0; i < count; i++) {
+    least = fmin(least, s[i].elements / s[i].bytes);
+    most = fmax(most, s[i].elements / s[i].bytes);
+  }
+  return most > alike * least;
+}
+
+bool ss_line_fit(const struct ss_line_sample *s, size_t count, struct ss_line *out, struct ss_error *error) {
+  const double better = 0.8;
+  struct ss_robust_cost cost[LINE_COSTS], both[LINE_COSTS];
+  struct ss_error refused;
+  *out = (struct ss_line){0};
+  if (!enough(s, count, out, error)) return false;
+  struct ss_line with_elements = *out;
+  if (!fit_costs(s, count, LINE_ELEMENTS, cost, out, error)) return false;
+  if (elements_differ(s, count) && fit_costs(s, count, LINE_COSTS, both, &with_elements, &refused) &&
+      with_elements.typical < better * out->typical) {
+    *out = with_elements;
+    return true;
+  }
   if (!(out->per_byte > 0))
     return ss_fail(error, SS_BAD_INPUT, "times do not grow with sizes from %.0f to %.0f B: measure larger ones",
                    out->low, out->high);
@@ -334,21 +380,4 @@ static bool sum_up(const struct ss_times *times, const struct ss_robust_cost *co
                  "with sizes from %.0f to %.0f B the time a byte takes is lost in noise (%.2g +- %.2g s): measure "
                  "larger ones",
                  out->low, out->high, out->per_byte, out->per_byte_error);
-}
-
-bool ss_line_fit(const struct ss_line_sample *s, size_t count, struct ss_line *out, struct ss_error *error) {
-  *out = (struct ss_line){0};
-  if (!enough(s, count, out, error)) return false;
-  SS_AUTO_FREE double *per = ss_alloc(count, 2 * sizeof *per);
-  SS_AUTO_FREE double *seconds = ss_alloc(count, sizeof *seconds);
-  SS_AUTO_FREE double *weight = ss_alloc(count, sizeof *weight);
-  if (!per || !seconds || !weight) return ss_fail_memory(error, "fitting times");
-  for (size_t i = 0; i < count; i++) {
-    per[2 * i] = 1;
-    per[2 * i + 1] = s[i].bytes;
-    seconds[i] = s[i].seconds;
-  }
-  const struct ss_times times = {count, 2, per, seconds};
-  struct ss_robust_cost cost[2];
-  return ss_robust_fit(&times, cost, weight, error) && sum_up(&times, cost, weight, out, error);
 }

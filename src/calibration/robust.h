@@ -36,17 +36,18 @@ double ss_times_predict(const struct ss_times *times, size_t i, const struct ss_
 /* --- one line ---------------------------------------------------------------------------------------------- */
 
 struct ss_line_sample {
-  double bytes, seconds;
+  double elements, bytes, seconds;
 };
 struct ss_line {
   double low, high; /* B: smallest and largest sample */
-  double t0, per_byte;
-  double t0_error, per_byte_error; /* standard errors */
-  size_t samples, outliers;        /* outliers are among the samples, and were given no weight */
-  double typical, worst;           /* relative residuals of the others: median, largest */
+  double t0, per_element, per_byte;
+  double per_byte_error;    /* standard */
+  size_t samples, outliers; /* outliers are among the samples, and were given no weight */
+  double typical, worst;    /* relative residuals of the others: median, largest */
 };
-/* seconds = t0 + bytes * per_byte. Fewer than four samples of three sizes, and times that do not grow with size
- * beyond noise, are SS_BAD_INPUT. */
+/* seconds = t0 + bytes * per_byte; and + elements * per_element where that makes the median residual smaller by a
+ * fifth at least. Fewer than four samples of three sizes, and times that do not grow with size beyond noise, are
+ * SS_BAD_INPUT. */
 bool ss_line_fit(const struct ss_line_sample *samples, size_t count, struct ss_line *out,
                  struct ss_error *error) SS_MUST_CHECK;
 

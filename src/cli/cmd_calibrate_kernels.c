@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SMALLEST = 4096 /* rows */, ELEMENT = 4, INPUTS_MAX = 64 };
+enum { SMALLEST = 4096 /* rows */, ELEMENT = 4, WIDTH = 64, INPUTS_MAX = 64 };
 static const double densities[] = {0.01, 0.1, 0.5};
 enum { DENSITIES = sizeof densities / sizeof *densities, SHOWN = 1 /* the density that is printed */ };
 /* ZEN section 5.3: DeepFM's embedding, 6 ms on a V100. */
 enum { ZEN_ROWS = 214000000 };
 #define ZEN_DENSITY 0.052
+#define NANOSECONDS 1e9
 
 static const char *const devices[] = {"cpu", "cuda", NULL};
 enum { CPU, CUDA, DEVICES };
@@ -39,6 +40,7 @@ struct times {
   struct ss_timed input[INPUTS_MAX][SS_KERNELS];
   uint64_t rows; /* of the last, largest inputs */
   size_t inputs;
+  struct ss_timed wide[INPUTS_MAX][SS_KERNELS]; /* [inputs] of rows of WIDTH elements; seconds 0: not timed */
   struct ss_timed zen;
 };
 
@@ -68,10 +70,16 @@ static bool measure(const struct arguments *a, struct bench *b, struct times *ti
     for (size_t d = 0; d < DENSITIES; d++) {
       timing.rows = times->rows = rows;
       timing.density = densities[d];
-      if (!ss_time_kernels(&timing, SS_ALL_KERNELS, times->input[times->inputs++], error)) return false;
+      timing.width = 1;
+      if (!ss_time_kernels(&timing, SS_ALL_KERNELS, times->input[times->inputs], error)) return false;
+      timing.rows = rows / WIDTH;
+      timing.width = WIDTH;
+      if (!is_gpu(b) && !ss_time_kernels(&timing, SS_WIDE_KERNELS, times->wide[times->inputs], error)) return false;
+      times->inputs++;
     }
   if (is_gpu(b)) {
     struct ss_timed zen[SS_KERNELS];
+    timing.width = 1;
     timing.rows = ZEN_ROWS;
     timing.density = ZEN_DENSITY;
     if (!ss_time_kernels(&timing, UINT32_C(1) << SS_KERNEL_HIERARCHICAL_HASHING, zen, error)) return false;
@@ -81,12 +89,14 @@ static bool measure(const struct arguments *a, struct bench *b, struct times *ti
 }
 
 static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss_line *out, struct ss_error *error) {
-  struct ss_line_sample sample[INPUTS_MAX];
-  for (size_t i = 0; i < times->inputs; i++) {
-    const struct ss_timed *t = &times->input[i][kernel];
-    sample[i] = (struct ss_line_sample){t->traffic.moved, t->seconds};
+  struct ss_line_sample sample[2 * INPUTS_MAX];
+  size_t count = 0;
+  for (size_t i = 0; i < 2 * times->inputs; i++) {
+    const struct ss_timed *t = i % 2 ? &times->wide[i / 2][kernel] : &times->input[i / 2][kernel];
+    if (t->seconds > 0 && t->traffic.moved > 0)
+      sample[count++] = (struct ss_line_sample){t->traffic.elements, t->traffic.moved, t->seconds};
   }
-  return ss_line_fit(sample, times->inputs, out, error) || ss_fail_prefix(error, "%s", ss_kernel_name(kernel));
+  return ss_line_fit(sample, count, out, error) || ss_fail_prefix(error, "%s", ss_kernel_name(kernel));
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
@@ -94,6 +104,7 @@ static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss
 static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_line *line) {
   cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
   return item && cJSON_AddNumberToObject(item, "t0", line->t0) &&
+         (line->per_element <= 0 || cJSON_AddNumberToObject(item, "per_element", line->per_element)) &&
          cJSON_AddNumberToObject(item, "per_byte", line->per_byte) && ss_line_quality_json(item, line);
 }
 
@@ -142,14 +153,16 @@ static bool add_notes(cJSON *root, const struct arguments *a, const struct bench
 }
 
 static void tell(enum ss_kernel_kind kernel, const struct ss_line *p) {
-  char text[4][32];
-  (void)fprintf(stderr,
-                "%-20s %s + bytes/(%s), for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu "
-                "outliers\n",
-                ss_kernel_name(kernel), ss_units_format(text[0], sizeof text[0], SS_TIME, p->t0),
-                ss_units_format(text[1], sizeof text[1], SS_RATE, 1 / p->per_byte),
-                ss_units_format(text[2], sizeof text[2], SS_BYTES, p->low),
-                ss_units_format(text[3], sizeof text[3], SS_BYTES, p->high), 100 * p->typical, 100 * p->worst,
+  char text[3][32], elements[48] = "", bytes[64] = "";
+  if (p->per_element > 0)
+    (void)snprintf(elements, sizeof elements, " + elements*%.3gns", p->per_element * NANOSECONDS);
+  if (p->per_byte > 0)
+    (void)snprintf(bytes, sizeof bytes, " + bytes/(%s)",
+                   ss_units_format(text[0], sizeof text[0], SS_RATE, 1 / p->per_byte));
+  (void)fprintf(stderr, "%-20s %s%s%s, for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu outliers\n",
+                ss_kernel_name(kernel), ss_units_format(text[0], sizeof text[0], SS_TIME, p->t0), elements, bytes,
+                ss_units_format(text[1], sizeof text[1], SS_BYTES, p->low),
+                ss_units_format(text[2], sizeof text[2], SS_BYTES, p->high), 100 * p->typical, 100 * p->worst,
                 p->outliers, p->samples);
 }
 
@@ -225,8 +238,10 @@ const struct ss_command ss_command_calibrate_kernels = {
         "Times the tensor kernels on this machine, on all threads of its CPU or on a GPU, over sizes and densities "
         "(1%,\n"
         "10% and 50%), inputs out of cache, the median after a warm-up; fits t0 + bytes*per_byte to each by robust\n"
-        "regression; and writes a device file. Residuals and valid sizes go with it. Sums are what schemes charge:\n"
-        "merge_sum and dense_add. Beside it, for the largest tensor: the time that the memory traffic alone would "
+        "regression, with a cost for each element where bytes alone do not tell; and writes a device file. Residuals "
+        "and\n"
+        "valid sizes go with it. All of them are what schemes charge. Beside it, for the largest tensor: the time "
+        "that the memory traffic alone would "
         "take\n"
         "(the floor), at the speed of a large copy, and the ratio. On a GPU also of ZEN's case, 11 million indices "
         "of 214\n"

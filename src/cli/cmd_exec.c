@@ -49,8 +49,12 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
                    s->comm->size);
   if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, error)) return false;
   if (!ss_execute_check(&job->setting, &shape, error)) return false;
-  *p = (struct ss_exec_point){
-      .job = job, .count = job->end - job->first, .endpoints = n, .exact = true, .equal = true};
+  *p = (struct ss_exec_point){.job = job,
+                              .count = job->end - job->first,
+                              .endpoints = n,
+                              .exact = true,
+                              .equal = true,
+                              .kernels_equal = true};
   if (!request->file && !request->iterations && p->count > DEFAULT_ITERATIONS) p->count = DEFAULT_ITERATIONS;
   p->measured = ss_arena_alloc(&s->lasting, p->count, sizeof *p->measured);
   p->announced = ss_arena_alloc(&s->lasting, p->count, sizeof *p->announced);
@@ -144,6 +148,12 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   add_traffic(x.executed, job->ranks, p->endpoints, p->executed, &p->executed_max);
   add_traffic(x.simulated, job->ranks, p->endpoints, p->simulated, &p->simulated_max);
   p->equal = p->equal && x.equal;
+  if (p->exact && p->kernels_equal && !x.kernels_equal) memcpy(p->mismatch, x.mismatch, sizeof p->mismatch);
+  p->kernels_equal = p->kernels_equal && x.kernels_equal;
+  for (int k = 0; k < SS_KERNELS; k++) {
+    p->kernels[k].calls += x.kernels[k].calls;
+    p->kernels[k].elements += x.kernels[k].elements;
+  }
   if (p->exact && !x.exact) memcpy(p->mismatch, x.mismatch, sizeof p->mismatch);
   p->exact = p->exact && x.exact;
   return true;
@@ -179,6 +189,9 @@ static bool verdict(const struct session *s, struct ss_error *error) {
     if (!p->exact) return ss_fail(error, SS_UNPROVEN, "%s is not exact: %s", p->job->setting.label, p->mismatch);
     if (!p->equal)
       return ss_fail(error, SS_UNPROVEN, "%s sent other bytes than its simulation", p->job->setting.label);
+    if (!p->kernels_equal)
+      return ss_fail(error, SS_UNPROVEN, "%s ran other kernels than its simulation: %s", p->job->setting.label,
+                     p->mismatch);
   }
   return true;
 }

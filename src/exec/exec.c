@@ -24,6 +24,8 @@ struct execution {
   struct ss_mass mass;                    /* of schemes of values, with: */
   struct ss_final final, simulated_final; /* the latter on rank 0 */
   struct ss_traffic *executed, *simulated;
+  struct ss_kernel_work ran[SS_KERNELS]; /* kernels of this process, in the first run */
+  struct ss_kernel_work *work;           /* [endpoints * SS_KERNELS] those of the simulation */
 };
 
 bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *shape, struct ss_error *error) {
@@ -70,7 +72,8 @@ static bool valued(const struct execution *x) {
 static bool prepare(struct execution *x, struct ss_error *error) {
   uint32_t P = x->comm->size;
   x->servers = ss_setting_servers(x->what->setting, ss_layout_of(x->what->cluster, P));
-  if (!ss_take(x->arena, x->executed, P + x->servers) || !ss_take(x->arena, x->simulated, P + x->servers))
+  if (!ss_take(x->arena, x->executed, P + x->servers) || !ss_take(x->arena, x->simulated, P + x->servers) ||
+      !ss_take_zero(x->arena, x->work, (size_t)(P + x->servers) * SS_KERNELS))
     return ss_fail_memory(error, "counting bytes");
   if (valued(x)) {
     if (!ss_coarse_input(x->input, &x->memory->grain, x->arena, &x->coarse, error)) return false;
@@ -165,7 +168,10 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
   double times[SS_EXEC_REPEATS_MAX];
   const uint32_t n = x->what->repeats;
   if (proof && !ss_dense_proof_sum(&x->proof, error)) return false;
-  if (!run_timed(x, NULL, &outcome, &out->announced, error)) return false;
+  ss_kernel_counts = x->ran;
+  const bool first = run_timed(x, NULL, &outcome, &out->announced, error);
+  ss_kernel_counts = NULL;
+  if (!first) return false;
   for (uint32_t i = 0; i < n; i++) {
     ss_arena_reset(&x->run);
     ss_state_rewind(memory, &x->before);
@@ -202,6 +208,7 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   stage.arena = x->arena;
   stage.own = own;
   stage.state = &x->memory->simulated;
+  stage.work = x->work;
   bool ok = ss_state_begin(stage.state, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
   out->predicted = ok ? ss_engine_tally(&engine, 0).time : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
@@ -209,6 +216,59 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   ss_engine_close(&engine);
   if (ok) ss_state_end(stage.state);
   return ok;
+}
+
+/* Encoders and decoders take several messages at once in the simulation: their calls are not compared. */
+static bool batched(uint32_t kernel) {
+  return (kernel >= SS_KERNEL_BITMAP_ENCODE && kernel <= SS_KERNEL_BLOCK_DECODE) || kernel == SS_KERNEL_PACK;
+}
+
+/* Blocks bring rows that nobody listed, more with each sum, and cut rows: of what is made of them calls are compared,
+ * not elements. */
+static bool of_blocks(uint32_t kernel) {
+  return kernel == SS_KERNEL_MERGE_SUM || kernel == SS_KERNEL_BLOCK_ENCODE || kernel == SS_KERNEL_BLOCK_DECODE;
+}
+
+/* Did this process run the kernels that its endpoints ran in the simulation? The first that it did not is told. */
+static bool ran_as_simulated(const struct execution *x, char *mismatch, size_t size) {
+  const uint32_t P = x->comm->size;
+  const bool blocks = x->ran[SS_KERNEL_BLOCK_DECODE].elements > 0;
+  for (uint32_t k = 0; k < SS_KERNELS; k++) {
+    const struct ss_kernel_work *ran = &x->ran[k];
+    uint64_t calls = 0, elements = 0;
+    for (uint32_t e = x->comm->rank; e < x->player.endpoints; e += P) {
+      calls += x->work[(size_t)e * SS_KERNELS + k].calls;
+      elements += x->work[(size_t)e * SS_KERNELS + k].elements;
+    }
+    const bool as_often = ran->calls == calls || batched(k),
+               as_much = ran->elements == elements || (blocks && of_blocks(k));
+    if (as_often && as_much) continue;
+    (void)snprintf(mismatch, size, "rank %u ran %s %llu times on %llu elements, its simulation %llu times on %llu",
+                   x->comm->rank, ss_kernel_name((enum ss_kernel_kind)k), (unsigned long long)ran->calls,
+                   (unsigned long long)ran->elements, (unsigned long long)calls, (unsigned long long)elements);
+    return false;
+  }
+  return true;
+}
+
+/* The words are those of the lowest rank that has some. */
+static int compare_kernels(struct execution *x, struct ss_executed *out) {
+  char why[sizeof out->mismatch] = "";
+  struct {
+    int value, rank;
+  } mine = {ran_as_simulated(x, why, sizeof why), (int)x->comm->rank}, least;
+  uint64_t sums[2 * SS_KERNELS];
+  for (int k = 0; k < SS_KERNELS; k++) {
+    sums[2 * k] = x->ran[k].calls;
+    sums[2 * k + 1] = x->ran[k].elements;
+  }
+  int code = ss_wait_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC);
+  if (code == MPI_SUCCESS) code = ss_wait_allreduce(MPI_IN_PLACE, sums, 2 * SS_KERNELS, MPI_UINT64_T, MPI_SUM);
+  if (code == MPI_SUCCESS) code = ss_wait_bcast(why, sizeof why, MPI_CHAR, least.rank);
+  out->kernels_equal = least.value != 0;
+  if (!out->kernels_equal && !out->mismatch[0]) memcpy(out->mismatch, why, sizeof why);
+  for (int k = 0; k < SS_KERNELS; k++) out->kernels[k] = (struct ss_kernel_work){sums[2 * k], sums[2 * k + 1], 0};
+  return code;
 }
 
 /* Rank 0 simulates, and tells the others. */
@@ -221,9 +281,12 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
     (void)snprintf(out->mismatch, sizeof out->mismatch, "other values than those of the simulation");
   }
   int code = ss_wait_bcast(x->simulated, bytes, MPI_BYTE, 0);
+  const size_t work = (size_t)x->player.endpoints * SS_KERNELS * sizeof *x->work;
+  if (code == MPI_SUCCESS) code = ss_wait_bcast(x->work, (int)work, MPI_BYTE, 0);
   if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->predicted, 1, MPI_DOUBLE, 0);
   if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->exact, 1, MPI_C_BOOL, 0);
   if (code == MPI_SUCCESS) code = ss_wait_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
+  if (code == MPI_SUCCESS) code = compare_kernels(x, out);
   if (!ss_mpi_check(code, "sharing the simulation", error)) ss_communicator_abort(x->comm, error);
   out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;
   return true;

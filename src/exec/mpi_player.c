@@ -65,6 +65,7 @@ static bool recall(struct ss_mpi_player *p, void *bytes, uint64_t size, struct s
 void ss_mpi_player_again(struct ss_mpi_player *p) {
   p->recalls = true;
   p->recalled = 0;
+  ss_encoded_reset(&p->encoded);
   memset(p->sent, 0, p->endpoints * sizeof *p->sent);
   memset(p->received, 0, p->endpoints * sizeof *p->received);
 }
@@ -90,6 +91,19 @@ static bool has_content(const struct ss_wire *wire, const struct ss_chunk *c) {
   return entries == 0 || ((c->rows || !wants_rows) && (values || !wants_values));
 }
 
+/* A chunk's bytes, made now unless they are there. Dense ones are made each time: they were summed since. */
+static bool encode_one(struct ss_mpi_player *p, const struct ss_wire *wire, const struct ss_chunk *chunk,
+                       unsigned char **out, struct ss_error *error) {
+  enum ss_kernel_kind kernel;
+  const bool kept = ss_wire_encoder(wire, &kernel);
+  *out = kept ? (unsigned char *)ss_encoded_find(&p->encoded, wire, chunk) : NULL;
+  if (*out) return true;
+  *out = ss_arena_alloc(kept ? p->arena : &p->buffers, ss_wire_bytes(wire, chunk), 1);
+  if (!*out) return ss_fail_memory(error, "encoding a message");
+  ss_wire_encode(wire, chunk, *out);
+  return !kept || ss_encoded_keep(&p->encoded, wire, chunk, *out, error);
+}
+
 /* Encodes the payload's chunks one after the other. */
 static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const struct ss_payload *payload,
                    uint32_t from, struct message *out, struct ss_error *error) {
@@ -107,11 +121,14 @@ static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const st
           from);
     out->size += ss_wire_bytes(wire, c);
   }
-  unsigned char *at = out->bytes = ss_arena_alloc(&p->buffers, out->size, 1);
+  if (payload->count == 1) return encode_one(p, wire, payload->chunks, &out->bytes, error);
+  unsigned char *at = out->bytes = ss_arena_alloc(&p->buffers, out->size, 1), *bytes;
   if (!at) return ss_fail_memory(error, "encoding a message");
   for (uint32_t i = 0; i < payload->count; i++) {
-    ss_wire_encode(wire, &payload->chunks[i], at);
-    at += ss_wire_bytes(wire, &payload->chunks[i]);
+    const uint64_t size = ss_wire_bytes(wire, &payload->chunks[i]);
+    if (!encode_one(p, wire, &payload->chunks[i], &bytes, error)) return false;
+    if (size > 0) memcpy(at, bytes, size);
+    at += size;
   }
   return true;
 }
@@ -235,7 +252,9 @@ static bool receive(struct ss_mpi_player *p, const struct ss_round *round, uint3
     return false;
   }
   if (a->size > INT_MAX) return ss_fail(error, SS_MACHINE, "a message of %llu bytes", (unsigned long long)a->size);
-  a->bytes = ss_arena_alloc(&p->buffers, a->size, 1);
+  enum ss_kernel_kind kernel;
+  const bool kept = a->wire && ss_wire_encoder(a->wire, &kernel); /* it may be passed on */
+  a->bytes = ss_arena_alloc(kept ? p->arena : &p->buffers, a->size, 1);
   if (!a->bytes) return ss_fail_memory(error, "receiving a message");
   return ss_mpi_check(MPI_Irecv(a->bytes, (int)a->size, MPI_BYTE, home(p, from), PAYLOAD_TAG, MPI_COMM_WORLD,
                                 &p->requests[p->requested++]),
@@ -260,9 +279,12 @@ static bool decode(struct ss_mpi_player *p, struct ss_round *round, const struct
                    struct ss_error *error) {
   struct ss_payload *payload = &round->payloads[a->message];
   const unsigned char *bytes = a->bytes;
+  enum ss_kernel_kind kernel;
   for (uint32_t i = 0; i < a->count; i++) {
     struct ss_chunk known = a->chunks[i];
     if (!ss_wire_decode(a->wire, &known, (struct ss_encoded){bytes, a->sizes[i]}, p->arena, &a->chunks[i], error))
+      return false;
+    if (ss_wire_encoder(a->wire, &kernel) && !ss_encoded_keep(&p->encoded, a->wire, &a->chunks[i], bytes, error))
       return false;
     bytes += a->sizes[i];
   }
@@ -342,6 +364,7 @@ void ss_mpi_player_close(struct ss_mpi_player *p) {
   free(p->statuses);
   free(p->arrivals);
   free(p->heard);
+  ss_encoded_free(&p->encoded);
   ss_arena_free(&p->buffers);
   *p = (struct ss_mpi_player){0};
 }

@@ -12,6 +12,7 @@
 #define SS_EXEC_MPI_PLAYER_H
 
 #include "exec/communicator.h"
+#include "exec/encoded.h"
 #include "sim/play.h"
 
 #include <mpi.h>
@@ -31,6 +32,8 @@ struct ss_mpi_player {
   unsigned char *heard;
   uint64_t heard_size, heard_capacity, recalled; /* B */
   bool recalls;                                  /* plays it again, and hears nothing new */
+
+  struct ss_encoded_store encoded; /* of sparse payloads, since the rounds began */
 
   /* of the round being played */
   struct ss_arena buffers;

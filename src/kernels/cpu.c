@@ -139,6 +139,7 @@ static bool (*const kernels[])(struct ss_kernel_run *r, struct ss_error *error) 
     [SS_KERNEL_BLOCK_DECODE] = decode,
     [SS_KERNEL_SKETCH_ADD] = sketch_add,
     [SS_KERNEL_SKETCH_DECODE] = sketch_decode,
+    [SS_KERNEL_PACK] = encode,
 };
 _Static_assert(sizeof kernels / sizeof *kernels == SS_KERNELS, "every kernel is there");
 
@@ -160,7 +161,8 @@ static void close_run(struct ss_kernel_run *r) {
 static bool reserve(struct ss_kernel_run *r, uint64_t flushed) {
   const struct ss_kernel_input *in = r->in;
   const uint64_t listed_most = larger(larger(in->part[0].count, in->lookup_count), in->keep);
-  const uint64_t bytes = larger(larger(in->bitmap.size, in->hash_bitmap.size), in->blocks.size);
+  const uint64_t maps = larger(in->bitmap.size, in->hash_bitmap.size);
+  const uint64_t bytes = larger(larger(maps, in->blocks.size), in->packed.size);
   r->flush = flushed;
   return ss_take(&r->data, r->rows, listed_most) && ss_take(&r->data, r->offsets, (size_t)in->parts + 1) &&
          ss_take(&r->data, r->buckets, in->hashes * in->buckets) &&
@@ -171,7 +173,8 @@ static bool reserve(struct ss_kernel_run *r, uint64_t flushed) {
 static void say_formats(struct ss_kernel_run *r) {
   const struct ss_kernel_input *in = r->in;
   const struct ss_wire bitmap = {.format = SS_WIRE_BITMAP, .value_bytes = 4, .index_bytes = 4};
-  struct ss_wire hashed = bitmap, blocks = bitmap;
+  struct ss_wire hashed = bitmap, blocks = bitmap, packed = bitmap;
+  packed.format = SS_WIRE_COO;
   hashed.format = SS_WIRE_HASH_BITMAP;
   hashed.domains = &r->domains;
   blocks.format = SS_WIRE_BLOCK;
@@ -180,6 +183,7 @@ static void say_formats(struct ss_kernel_run *r) {
   r->coded[SS_KERNEL_BITMAP_ENCODE] = (struct coded){bitmap, &in->part[0], &in->bitmap};
   r->coded[SS_KERNEL_HASH_BITMAP_ENCODE] = (struct coded){hashed, &in->hashed, &in->hash_bitmap};
   r->coded[SS_KERNEL_BLOCK_ENCODE] = (struct coded){blocks, &in->part[0], &in->blocks};
+  r->coded[SS_KERNEL_PACK] = (struct coded){packed, &in->part[0], &in->packed};
   for (int k = 0; k < SS_KERNELS; k++)
     if (kernels[k] == decode) r->coded[k] = r->coded[k - 1]; /* its encoder stands before it */
 }

@@ -4,26 +4,6 @@
 #include "tensor/parts.h"
 #include "tensor/sketch.h"
 
-static const char *const names[] = {[SS_KERNEL_MERGE_SUM] = "merge_sum",
-                                    [SS_KERNEL_DENSE_ADD] = "dense_add",
-                                    [SS_KERNEL_COALESCE] = "coalesce",
-                                    [SS_KERNEL_TOP_K] = "top_k",
-                                    [SS_KERNEL_HASH_PARTITION] = "hash_partition",
-                                    [SS_KERNEL_HIERARCHICAL_HASHING] = "hierarchical_hashing",
-                                    [SS_KERNEL_BITMAP_ENCODE] = "bitmap_encode",
-                                    [SS_KERNEL_BITMAP_DECODE] = "bitmap_decode",
-                                    [SS_KERNEL_HASH_BITMAP_ENCODE] = "hash_bitmap_encode",
-                                    [SS_KERNEL_HASH_BITMAP_DECODE] = "hash_bitmap_decode",
-                                    [SS_KERNEL_BLOCK_ENCODE] = "block_encode",
-                                    [SS_KERNEL_BLOCK_DECODE] = "block_decode",
-                                    [SS_KERNEL_SKETCH_ADD] = "sketch_add",
-                                    [SS_KERNEL_SKETCH_DECODE] = "sketch_decode"};
-_Static_assert(sizeof names / sizeof *names == SS_KERNELS, "every kernel has a name");
-
-const char *ss_kernel_name(enum ss_kernel_kind kernel) {
-  return kernel < SS_KERNELS ? names[kernel] : NULL;
-}
-
 /* --- what follows from an input --------------------------------------------------------------------------- */
 
 /* The rows of hashed part 0, and what part[0] has of them. */
@@ -75,6 +55,11 @@ static bool derive_sketch(struct ss_kernel_input *in, struct ss_arena *arena, st
   return true;
 }
 
+bool ss_kernel_input_pack(struct ss_kernel_input *in, struct ss_arena *arena, struct ss_error *error) {
+  const struct ss_wire packed = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4};
+  return encode(&packed, &in->part[0], arena, &in->packed, error);
+}
+
 bool ss_kernel_input_derive(struct ss_kernel_input *in, struct ss_arena *arena, struct ss_error *error) {
   const struct ss_wire bitmap = {.format = SS_WIRE_BITMAP, .value_bytes = 4, .index_bytes = 4};
   const struct ss_wire blocks = {.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = in->block};
@@ -84,7 +69,8 @@ bool ss_kernel_input_derive(struct ss_kernel_input *in, struct ss_arena *arena, 
       .format = SS_WIRE_HASH_BITMAP, .value_bytes = 4, .index_bytes = 4, .domains = &domains};
   return encode(&bitmap, &in->part[0], arena, &in->bitmap, error) &&
          encode(&hashed, &in->hashed, arena, &in->hash_bitmap, error) &&
-         encode(&blocks, &in->part[0], arena, &in->blocks, error) && derive_sketch(in, arena, error);
+         encode(&blocks, &in->part[0], arena, &in->blocks, error) && ss_kernel_input_pack(in, arena, error) &&
+         derive_sketch(in, arena, error);
 }
 
 /* --- traffic ---------------------------------------------------------------------------------------------- */
@@ -94,11 +80,12 @@ enum { ID = 4, VALUE = 4, PAIR = ID + VALUE, NUMBER = 8, SECTOR = 32 };
 static double moved(enum ss_kernel_kind kernel, const struct ss_kernel_input *in,
                     const struct ss_kernel_output *out) {
   const double n = (double)in->part[0].count, hashed = (double)in->hashed.count, rows = (double)in->rows;
+  const double entry = ID + VALUE * (double)in->part[0].width;
   double bytes;
   switch (kernel) {
   case SS_KERNEL_MERGE_SUM:
-    bytes = PAIR * (double)out->count;
-    for (uint32_t i = 0; i < in->operands; i++) bytes += PAIR * (double)in->part[i].count;
+    bytes = entry * (double)out->count;
+    for (uint32_t i = 0; i < in->operands; i++) bytes += entry * (double)in->part[i].count;
     return bytes;
   case SS_KERNEL_DENSE_ADD: return 3 * VALUE * rows;
   case SS_KERNEL_COALESCE: return ID * (double)(in->lookup_count + out->count);
@@ -111,16 +98,44 @@ static double moved(enum ss_kernel_kind kernel, const struct ss_kernel_input *in
   case SS_KERNEL_HASH_BITMAP_DECODE: return (ID + PAIR) * hashed + (double)in->hash_bitmap.size;
   case SS_KERNEL_BLOCK_ENCODE: return PAIR * n + (double)in->blocks.size;
   case SS_KERNEL_BLOCK_DECODE: return PAIR * (double)out->count + (double)in->blocks.size;
+  case SS_KERNEL_PACK: return 2 * entry * n;
   case SS_KERNEL_SKETCH_ADD:
   case SS_KERNEL_SKETCH_DECODE: return (ID + NUMBER) * n + NUMBER * (double)in->hashes * (double)in->buckets;
   default: return 0;
   }
 }
 
+/* Elements of the blocks that part[0] is sent in. */
+static double blocked(const struct ss_kernel_input *in) {
+  const struct ss_wire blocks = {.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = in->block};
+  return (double)ss_wire_entries(&blocks, &in->part[0]);
+}
+
+static double elements(enum ss_kernel_kind kernel, const struct ss_kernel_input *in,
+                       const struct ss_kernel_output *out) {
+  const double n = (double)in->part[0].count;
+  double sum = 0;
+  switch (kernel) {
+  case SS_KERNEL_MERGE_SUM:
+    for (uint32_t i = 0; i < in->operands; i++) sum += (double)in->part[i].count;
+    return sum;
+  case SS_KERNEL_DENSE_ADD:
+  case SS_KERNEL_TOP_K: return (double)in->rows;
+  case SS_KERNEL_COALESCE: return (double)in->lookup_count;
+  case SS_KERNEL_HASH_BITMAP_ENCODE:
+  case SS_KERNEL_HASH_BITMAP_DECODE: return (double)in->hashed.count;
+  case SS_KERNEL_BLOCK_ENCODE: return blocked(in);
+  case SS_KERNEL_BLOCK_DECODE: return (double)out->count;
+  case SS_KERNEL_SKETCH_ADD:
+  case SS_KERNEL_SKETCH_DECODE: return n * in->hashes;
+  default: return n;
+  }
+}
+
 struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel_kind kernel, const struct ss_kernel_input *in,
                                            const struct ss_kernel_output *out) {
   const double n = (double)in->part[0].count, cells = SECTOR * n * in->hashes;
-  struct ss_kernel_traffic traffic = {.moved = moved(kernel, in, out)};
+  struct ss_kernel_traffic traffic = {.elements = elements(kernel, in, out), .moved = moved(kernel, in, out)};
   traffic.floor = traffic.moved;
   if (kernel == SS_KERNEL_HIERARCHICAL_HASHING)
     traffic.floor = (2 * ID + SECTOR) * n + 2 * ID * (double)(in->parallel_slots + in->serial_slots);

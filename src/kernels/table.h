@@ -3,33 +3,15 @@
  * A device takes an input into its memory, runs any of the kernels on it, as often as wanted and with no memory taken
  * on the way, and hands out what a kernel made: the same on every device, bit by bit, but for hierarchical hashing,
  * which keeps its promise only for sets (the rows of a partition come in the order of the memory, and which thread
- * came first there is chance). Rows are of one element. */
+ * came first there is chance). Rows are of one element, but where something else is said. */
 #ifndef SS_KERNELS_TABLE_H
 #define SS_KERNELS_TABLE_H
 
 #include "tensor/chunk.h"
+#include "tensor/kernel.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum ss_kernel_kind {
-  SS_KERNEL_MERGE_SUM,            /* the sum of part[operands] */
-  SS_KERNEL_DENSE_ADD,            /* dense[0] + dense[1] */
-  SS_KERNEL_COALESCE,             /* the lookups, sorted and distinct */
-  SS_KERNEL_TOP_K,                /* of dense[0] */
-  SS_KERNEL_HASH_PARTITION,       /* of part[0], stably */
-  SS_KERNEL_HIERARCHICAL_HASHING, /* of part[0]: ZEN's Algorithm 1 */
-  SS_KERNEL_BITMAP_ENCODE,        /* part[0] */
-  SS_KERNEL_BITMAP_DECODE,
-  SS_KERNEL_HASH_BITMAP_ENCODE, /* what part[0] has of a hashed part: ZEN's Algorithm 2 */
-  SS_KERNEL_HASH_BITMAP_DECODE,
-  SS_KERNEL_BLOCK_ENCODE, /* part[0] */
-  SS_KERNEL_BLOCK_DECODE,
-  SS_KERNEL_SKETCH_ADD, /* `units` of part[0]'s rows, to a sketch of zeros */
-  SS_KERNEL_SKETCH_DECODE,
-  SS_KERNELS
-};
-const char *ss_kernel_name(enum ss_kernel_kind kernel);
 
 enum { SS_KERNEL_OPERANDS = 8 };
 
@@ -39,7 +21,10 @@ struct ss_kernel_bytes {
   uint64_t size;
 };
 
-/* What the kernels work on, all of it in the caller's memory. */
+/* What the kernels work on, all of it in the caller's memory: merge_sum on part[operands], dense_add on both dense
+ * tensors, coalesce on the lookups, top-k on dense[0], decoders on what encoders made of part[0] (hash bitmaps: of
+ * what it has of a hashed part), sketch_add on `units` of part[0]'s rows and a sketch of zeros, all others on
+ * part[0]; pack writes its rows and then its values. */
 struct ss_kernel_input {
   uint64_t rows; /* of the tensor, below 2^31 */
   uint32_t operands;
@@ -59,13 +44,17 @@ struct ss_kernel_input {
   struct ss_chunk hashed; /* the rows of part[0] that belong to hashed part 0 */
   const uint32_t *domain; /* [domain_size] all rows of that part, ascending */
   uint64_t domain_size;
-  struct ss_kernel_bytes bitmap, hash_bitmap, blocks;
+  struct ss_kernel_bytes bitmap, hash_bitmap, blocks, packed;
   const int64_t *sketch; /* [hashes * buckets] the sketch of `units` */
 };
 
 /* Arrays are `arena`'s. */
 bool ss_kernel_input_derive(struct ss_kernel_input *input, struct ss_arena *arena,
                             struct ss_error *error) SS_MUST_CHECK;
+
+/* Of the rest only what pack writes: for rows of several elements, which merge_sum and pack take on a CPU. */
+bool ss_kernel_input_pack(struct ss_kernel_input *input, struct ss_arena *arena,
+                          struct ss_error *error) SS_MUST_CHECK;
 
 /* What a kernel made; what it does not make is NULL. */
 struct ss_kernel_output {
@@ -78,10 +67,11 @@ struct ss_kernel_output {
   const double *decoded;  /* [count] */
 };
 
-/* Bytes of memory traffic of one call. */
+/* What one call goes through. */
 struct ss_kernel_traffic {
-  double moved; /* the least a kernel has to read and write: what schemes charge for sums, and alike */
-  double floor; /* the same, with each access to a place that only a hash knows taken for a sector of 32 bytes, and
+  double elements; /* as tensor/kernel.h counts them */
+  double moved;    /* B: the least a kernel has to read and write, as schemes charge it */
+  double floor; /* B: the same, with each access to a place that only a hash knows taken for a sector of 32 bytes, and
                    with the memory that Algorithm 1 clears and reads */
 };
 struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel_kind kernel, const struct ss_kernel_input *input,

@@ -18,13 +18,14 @@ struct ss_timing {
   const struct ss_kernel_device *device;
   uint64_t rows;
   double density; /* (0, 1] */
+  uint32_t width; /* elements a row: 1, or, of SS_WIDE_KERNELS on a CPU, more */
   uint32_t repeats;
   uint64_t cache; /* B */
 };
 
 /* The kernels whose bit is set in `which`, 1 << enum ss_kernel_kind, on one input, after one call each that does not
  * count; operands that none of them needs are empty. */
-enum { SS_ALL_KERNELS = (1 << SS_KERNELS) - 1 };
+enum { SS_ALL_KERNELS = (1 << SS_KERNELS) - 1, SS_WIDE_KERNELS = 1 << SS_KERNEL_MERGE_SUM | 1 << SS_KERNEL_PACK };
 bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_timed out[SS_KERNELS],
                      struct ss_error *error) SS_MUST_CHECK;
 

@@ -2,26 +2,32 @@
 
 #include <stdio.h>
 
+enum { DENSE_ADD_BYTES = 12 }; /* that a dense add moves for an element of a float */
+
 struct ss_device ss_device_none(void) {
   return (struct ss_device){.name = "none"};
 }
 
-static bool read_analytic(struct ss_node node, struct ss_device *out, struct ss_error *error) {
-  static const char *const known[] = {"name",  "summary", "memory_bandwidth", "efficiency", "launch", "source",
-                                      "notes", NULL};
-  struct ss_node bandwidth, efficiency, launch;
-  double rate, share;
-  if (!ss_node_keys(node, known, error)) return false;
-  if (!ss_node_need(node, "memory_bandwidth", &bandwidth, error) ||
-      !ss_node_need(node, "efficiency", &efficiency, error) || !ss_node_need(node, "launch", &launch, error))
-    return false;
-  if (!ss_node_positive(bandwidth, SS_RATE, &rate, error) || !ss_node_positive(efficiency, SS_RATIO, &share, error) ||
-      !ss_node_nonnegative(launch, SS_TIME, &out->launch, error))
+struct ss_device ss_device_of(const char *name, double launch, double per_byte) {
+  struct ss_device device = {.counted = true};
+  (void)snprintf(device.name, sizeof device.name, "%s", name);
+  for (int k = 0; k < SS_KERNELS; k++) device.line[k] = (struct ss_kernel_line){.t0 = launch, .per_byte = per_byte};
+  return device;
+}
+
+/* The estimate of every kernel, from the bandwidth of the memory. */
+static bool read_bandwidth(struct ss_node node, struct ss_node bandwidth, struct ss_device *out,
+                           struct ss_error *error) {
+  struct ss_node efficiency, launch;
+  double rate, share, start;
+  if (!ss_node_need(node, "efficiency", &efficiency, error) || !ss_node_need(node, "launch", &launch, error) ||
+      !ss_node_positive(bandwidth, SS_RATE, &rate, error) || !ss_node_positive(efficiency, SS_RATIO, &share, error) ||
+      !ss_node_nonnegative(launch, SS_TIME, &start, error))
     return false;
   if (share > 1)
     return ss_node_fail(efficiency, error, "%g is above 1 (it is a share of the memory bandwidth)", share);
-  out->per_byte = 1.0 / (rate * share);
-  if (!(out->per_byte <= 1e300)) return ss_node_fail(bandwidth, error, "%g B/s is out of range", rate);
+  if (!(1.0 / (rate * share) <= 1e300)) return ss_node_fail(bandwidth, error, "%g B/s is out of range", rate);
+  *out = ss_device_of(out->name, start, 1.0 / (rate * share));
   return true;
 }
 
@@ -37,39 +43,65 @@ static bool read_valid(struct ss_node valid, struct ss_error *error) {
 }
 
 static bool read_line(struct ss_node node, struct ss_kernel_line *out, struct ss_error *error) {
-  static const char *const known[] = {"t0",       "per_byte",        "valid",        "samples",
-                                      "outliers", "residual_median", "residual_max", NULL};
-  struct ss_node t0, per_byte;
+  static const char *const known[] = {"t0",       "per_element",     "per_byte",     "valid",  "samples",
+                                      "outliers", "residual_median", "residual_max", "source", NULL};
+  const struct ss_node per_element = ss_node_get(node, "per_element"), per_byte = ss_node_get(node, "per_byte");
+  struct ss_node t0;
+  *out = (struct ss_kernel_line){.known = true};
   if (!ss_node_keys(node, known, error) || !ss_node_need(node, "t0", &t0, error) ||
-      !ss_node_need(node, "per_byte", &per_byte, error))
+      !ss_node_nonnegative(t0, SS_TIME, &out->t0, error))
     return false;
-  return ss_node_nonnegative(t0, SS_TIME, &out->t0, error) &&
-         ss_node_positive(per_byte, SS_TIME, &out->per_byte, error) && read_valid(ss_node_get(node, "valid"), error);
+  if (!ss_node_present(per_element) && !ss_node_need(node, "per_byte", &t0, error)) return false;
+  if ((ss_node_present(per_element) && !ss_node_nonnegative(per_element, SS_TIME, &out->per_element, error)) ||
+      (ss_node_present(per_byte) && !ss_node_nonnegative(per_byte, SS_TIME, &out->per_byte, error)))
+    return false;
+  if (!(out->per_element + out->per_byte > 0))
+    return ss_node_fail(ss_node_present(per_byte) ? per_byte : per_element, error,
+                        "a kernel takes time for its elements or its bytes: per_element or per_byte above 0");
+  return read_valid(ss_node_get(node, "valid"), error);
 }
 
-static bool read_measured(struct ss_node node, struct ss_node kernels, struct ss_device *out,
-                          struct ss_error *error) {
-  static const char *const known[] = {"name", "summary", "kernels", "measured", "source", "notes", NULL};
-  static const char *const charged[] = {[SS_MERGE_SUM] = "merge_sum", [SS_DENSE_ADD] = "dense_add"};
-  struct ss_kernel_line other;
-  struct ss_node need;
-  out->measured = true;
-  if (!ss_node_keys(node, known, error)) return false;
+static bool read_lines(struct ss_node kernels, struct ss_device *out, struct ss_error *error) {
+  const char *names[SS_KERNELS + 1] = {NULL};
   if (!ss_node_is_object(kernels)) return ss_node_fail(kernels, error, "must be an object of kernels");
-  for (struct ss_node k = ss_node_first(kernels); ss_node_present(k); k = ss_node_next(k))
-    if (!read_line(k, &other, error)) return false;
-  for (int i = 0; i < SS_CHARGES; i++)
-    if (!ss_node_need(kernels, charged[i], &need, error) || !read_line(need, &out->line[i], error)) return false;
+  for (int k = 0; k < SS_KERNELS; k++) names[k] = ss_kernel_name((enum ss_kernel_kind)k);
+  if (!ss_node_keys(kernels, names, error)) return false;
+  for (int k = 0; k < SS_KERNELS; k++) {
+    const struct ss_node line = ss_node_get(kernels, names[k]);
+    if (ss_node_present(line) && !read_line(line, &out->line[k], error)) return false;
+  }
   return true;
 }
 
+/* Where no bandwidth is said, what is not measured is taken for as fast as a dense add. */
+static bool read_measured(struct ss_node kernels, struct ss_device *out, struct ss_error *error) {
+  struct ss_kernel_line like;
+  struct ss_node sum, add;
+  if (!ss_node_is_object(kernels)) return ss_node_fail(kernels, error, "must be an object of kernels");
+  if (!ss_node_need(kernels, ss_kernel_name(SS_KERNEL_MERGE_SUM), &sum, error) ||
+      !ss_node_need(kernels, ss_kernel_name(SS_KERNEL_DENSE_ADD), &add, error) || !read_line(add, &like, error))
+    return false;
+  *out = ss_device_of(out->name, like.t0, like.per_byte + like.per_element / DENSE_ADD_BYTES);
+  return read_lines(kernels, out, error);
+}
+
 bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error *error) {
-  const struct ss_node kernels = ss_node_get(node, "kernels");
+  static const char *const known[] = {"name",    "summary",  "memory_bandwidth", "efficiency", "launch",
+                                      "kernels", "measured", "source",           "notes",      NULL};
+  const struct ss_node kernels = ss_node_get(node, "kernels"), bandwidth = ss_node_get(node, "memory_bandwidth");
   struct ss_node name;
   const char *text;
   *out = (struct ss_device){.counted = true};
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "must be an object");
-  if (!ss_node_need(node, "name", &name, error) || !ss_node_text(name, &text, error)) return false;
-  snprintf(out->name, sizeof out->name, "%s", text);
-  return ss_node_present(kernels) ? read_measured(node, kernels, out, error) : read_analytic(node, out, error);
+  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "name", &name, error) ||
+      !ss_node_text(name, &text, error))
+    return false;
+  (void)snprintf(out->name, sizeof out->name, "%s", text);
+  const bool estimates =
+      ss_node_present(ss_node_get(node, "efficiency")) || ss_node_present(ss_node_get(node, "launch"));
+  if (!ss_node_present(bandwidth) && !estimates && ss_node_present(kernels))
+    return read_measured(kernels, out, error);
+  if (!ss_node_need(node, "memory_bandwidth", &name, error) || !read_bandwidth(node, bandwidth, out, error))
+    return false;
+  return !ss_node_present(kernels) || read_lines(kernels, out, error);
 }

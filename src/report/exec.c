@@ -91,7 +91,23 @@ static bool add_measures(cJSON *item, const struct ss_exec_point *p) {
          add_number(item, "simulated_bytes_sent_max", (double)p->simulated_max.sent / n) &&
          add_number(item, "simulated_bytes_received_max", (double)p->simulated_max.received / n) &&
          add_number(item, "header_bytes", (double)p->headers / n) && cJSON_AddBoolToObject(item, "equal", p->equal) &&
-         cJSON_AddBoolToObject(item, "exact", p->exact) && add_text(item, "mismatch", p->exact ? NULL : p->mismatch);
+         cJSON_AddBoolToObject(item, "kernels_equal", p->kernels_equal) &&
+         cJSON_AddBoolToObject(item, "exact", p->exact) &&
+         add_text(item, "mismatch", p->exact && p->kernels_equal ? NULL : p->mismatch);
+}
+
+/* The kernels that ran, by all ranks, mean over iterations. */
+static bool add_kernels(cJSON *item, const struct ss_exec_point *p) {
+  const double n = (double)p->count;
+  cJSON *kernels = cJSON_AddObjectToObject(item, "kernels");
+  for (int k = 0; kernels && k < SS_KERNELS; k++) {
+    if (p->kernels[k].elements == 0) continue;
+    cJSON *kernel = cJSON_AddObjectToObject(kernels, ss_kernel_name((enum ss_kernel_kind)k));
+    if (!kernel || !add_number(kernel, "calls", (double)p->kernels[k].calls / n) ||
+        !add_number(kernel, "elements", (double)p->kernels[k].elements / n))
+      return false;
+  }
+  return kernels != NULL;
 }
 
 static bool add_point(cJSON *list, const struct ss_exec_point *p, uint32_t repeats) {
@@ -102,7 +118,7 @@ static bool add_point(cJSON *list, const struct ss_exec_point *p, uint32_t repea
               add_number(item, "ranks", job->ranks) && add_text(item, "tensor", job->tensor_name) &&
               add_text(item, "cluster", job->cluster_name) && add_text(item, "device", job->device_name) &&
               add_text(item, "trace", job->trace_name) && add_number(item, "repeats", repeats) &&
-              add_measures(item, p);
+              add_measures(item, p) && add_kernels(item, p);
   cJSON *endpoints = good ? cJSON_AddArrayToObject(item, "endpoints") : NULL;
   for (uint32_t e = 0; endpoints && e < p->endpoints; e++)
     if (!add_endpoint(endpoints, p, e)) return false;

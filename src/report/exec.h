@@ -17,7 +17,8 @@ struct ss_exec_point {
   struct ss_traffic *executed, *simulated;       /* [endpoints] B, over all iterations */
   struct ss_traffic executed_max, simulated_max; /* B, largest of the ranks' each iteration, over all iterations */
   uint64_t headers;
-  bool exact, equal;
+  bool exact, equal, kernels_equal;
+  struct ss_kernel_work kernels[SS_KERNELS]; /* calls and elements of all ranks, over all iterations */
   char mismatch[160];
 };
 

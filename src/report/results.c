@@ -58,9 +58,10 @@ const struct ss_results_form ss_results_as_json = {NULL, json_more, json_end};
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */
 
-/* A row has neither links nor arrays: its "result_hash" is of what it has. */
+/* A row has neither links, nor kernels, nor arrays: its "result_hash" is of what it has. */
 static cJSON *lean_json(struct ss_result result) {
   memset(result.usage, 0, sizeof result.usage);
+  memset(result.kernels, 0, sizeof result.kernels);
   result.iteration_s = result.rank_sent = result.rank_received = NULL;
   cJSON *point = ss_result_json(&result);
   if (point && result.machine) ss_cluster_add_numbers(point, result.machine);

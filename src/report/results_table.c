@@ -1,6 +1,7 @@
 /* The table of results: in words first, then the numbers, one block for each place of the grid. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "report/kernels.h"
 #include "report/links.h"
 #include "report/results.h"
 #include "report/table.h"
@@ -201,6 +202,10 @@ static bool print_block(const struct ss_result *points, size_t n, bool links, FI
   ss_results_words(points, n, stream);
   bool ok = ss_table_print_free(ss_results_block(points, n), false, stream, error);
   fputc('\n', stream);
+  if (ok && strcmp(points->device, "none") != 0) {
+    ok = ss_table_print_free(ss_kernels_rows(points, n), false, stream, error);
+    fputc('\n', stream);
+  }
   if (!ok || !links || strcmp(points->tensor, "*") == 0) return ok; /* no link is busy with several tensors */
   ok = ss_table_print_free(ss_links_rows(points, n), false, stream, error);
   fputc('\n', stream);
@@ -242,6 +247,9 @@ static void print_notes(const struct ss_results *points, FILE *stream) {
     fputs("5%..95%      on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
           "else "
           "is\n             of even links\n",
+          stream);
+  if (ss_results_count_kernels(points))
+    fputs("kernels      of the rank or server that computes longest, mean over iterations; below, by kernel\n",
           stream);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(stream, "%-12s %s\n", n->head, n->text);

@@ -159,7 +159,6 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
   struct ss_chunk *block = ss_arena_alloc(run->play->arena, P, sizeof *block), shared = {0}, sum;
   if (!block) return ss_fail_memory(error, "summing gradients");
   for (uint32_t j = 0; j < P; j++) {
-    run->play->bytes[j] = 0;
     if (!ss_run_resident(run, j)) continue;
     ss_receipts_add_run(run->play, receipts, j, j, 1);
     if (!a->by_row && column_of(a, j) == column_of(a, j + 1)) continue; /* owns nothing */
@@ -172,10 +171,11 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
     ss_run_sparse(run, j, &sum, a->by_row ? 0 : column_of(a, j), NULL);
     struct ss_chunk slice = sum;
     slice.width = a->by_row ? run->input->width : column_of(a, j + 1) - column_of(a, j);
-    for (uint32_t i = 0; i < P; i++) run->play->bytes[j] += ss_wire_bytes(&run->coo, &block[i]);
-    run->play->bytes[j] += ss_wire_bytes(&run->coo, &slice);
+    if (!afresh) /* the blocks are those of another's columns */
+      for (uint32_t i = 0; i < P; i++) block[i] = owned(a, &run->own[i], j);
+    ss_play_note_sum(run->play, j, &run->coo, &(struct ss_operands){block, P, low, high}, &slice);
   }
-  return ss_play_kernels(run->play, SS_MERGE_SUM, 0, P, run->play->bytes, error);
+  return true;
 }
 
 static bool exchange_gradients(struct alltoall *a, struct ss_error *error) {

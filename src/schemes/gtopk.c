@@ -7,8 +7,6 @@
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 
-#include "tensor/topk.h"
-
 static const struct ss_option options[SS_K_OPTIONS + 1] = {
     [SS_DENSITY] = SS_OPTION_DENSITY,
     [SS_K] = SS_OPTION_K,
@@ -32,7 +30,7 @@ static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
     ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", to, got->origin, from);
   struct ss_chunk sum = g->held[to];
   return ss_play_add(play, to, &g->run->coo, &sum, got, error) &&
-         ss_topk(&sum, g->k, play->arena, &g->held[to], error);
+         ss_play_top_k(play, to, &sum, g->k, &g->held[to], error);
 }
 
 static bool reduce(struct gtopk *g, struct ss_error *error) {
@@ -47,7 +45,6 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
     if (!ss_play_messages(play, n, true, &g->run->coo, error)) return false;
     for (uint32_t i = 0; i < n; i++)
       if (!merge(g, i, error)) return false;
-    if (!ss_play_charge_sums(play, error)) return false;
   }
   return true;
 }

@@ -168,6 +168,21 @@ static bool from_gradient(const struct maker *m) {
   return true;
 }
 
+/* Indices of lookups are sorted, and the elements of those of one row are added up. */
+static bool note_coalescing(const struct maker *m, struct ss_input *out) {
+  enum { INDEX = 4 };
+  out->before = ss_arena_zero(m->arena, (uint64_t)m->options->ranks * SS_KERNELS, sizeof *out->before);
+  if (!out->before) return false;
+  for (uint32_t r = 0; m->options->coalesces && m->origin->trace && r < m->options->ranks; r++) {
+    const uint64_t lookups = m->lookups[r] / m->factor, moved = lookups + m->count[r] / m->factor;
+    struct ss_kernel_work *work = out->before + (size_t)r * SS_KERNELS;
+    if (lookups == 0) continue;
+    work[SS_KERNEL_COALESCE] = (struct ss_kernel_work){1, lookups, moved * INDEX};
+    work[SS_KERNEL_PACK] = (struct ss_kernel_work){1, lookups, moved * out->row_width * out->value_bytes};
+  }
+  return true;
+}
+
 bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,
                    struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
   struct ss_input rows;
@@ -187,6 +202,7 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options
   if (ok && origin->gradient) ok = from_gradient(&m);
   ss_arena_free(&passing);
   if (!ok) return ss_fail_memory(error, "reading an iteration");
+  if (options->before && !note_coalescing(&m, out)) return ss_fail_memory(error, "reading an iteration");
   out->ranks = options->ranks;
   out->count = m.count;
   out->lookups = m.lookups;

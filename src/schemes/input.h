@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "tensor/chunk.h"
 #include "tensor/coalesce.h"
+#include "tensor/kernel.h"
 #include "trace/file/trace.h"
 #include "trace/make/gradient.h"
 #include "trace/make/uniform.h"
@@ -22,6 +23,7 @@ struct ss_input {
   const uint64_t *lookups;       /* [ranks] rows as looked up, duplicates counted */
   const uint32_t *const *lookup; /* [ranks][lookups] ascending, duplicates kept; NULL unless asked for */
   const int64_t *const *value;   /* [ranks][count * width] in units of 2^-20; NULL unless asked for */
+  struct ss_kernel_work *before; /* [ranks * SS_KERNELS] what each computed to have this; NULL unless asked for */
 };
 
 /* Where inputs come from: a tensor of a trace (with each `merge` consecutive ranks as one), a synthetic gradient, or
@@ -38,10 +40,12 @@ struct ss_origin {
 struct ss_input_options {
   uint32_t ranks;
   uint64_t iteration;
-  bool lists;   /* rows are needed, not only counts (a trace gives them always) */
-  bool lookups; /* the looked-up rows too */
-  bool element; /* element granularity: rows * width rows of one element */
-  bool values;  /* values too, by elements: of a trace that has them, a gradient, or (made up) a uniform tensor */
+  bool lists;     /* rows are needed, not only counts (a trace gives them always) */
+  bool lookups;   /* the looked-up rows too */
+  bool element;   /* element granularity: rows * width rows of one element */
+  bool before;    /* what was computed before, too: */
+  bool coalesces; /* ranks coalesce what they looked up */
+  bool values;    /* values too, by elements: of a trace that has them, a gradient, or (made up) a uniform tensor */
 };
 
 /* The exponent that puts the largest magnitude of the tensor's values in [2^9, 2^10); values that are not finite are

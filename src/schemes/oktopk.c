@@ -62,9 +62,12 @@ static bool everyone_here(const struct ss_run *run) {
 /* --- what ranks select ---------------------------------------------------------------------------------- */
 
 /* The entries that reach the threshold. */
-static bool reach(const struct oktopk *o, const struct ss_chunk *from, double threshold, struct ss_chunk *out,
-                  struct ss_error *error) {
-  return ss_at_least(from, (uint64_t)ceil(threshold), o->run->play->arena, out, error);
+static bool reach(const struct oktopk *o, uint32_t rank, const struct ss_chunk *from, double threshold,
+                  struct ss_chunk *out, struct ss_error *error) {
+  const struct ss_chunk all = *from;
+  if (!ss_at_least(from, (uint64_t)ceil(threshold), o->run->play->arena, out, error)) return false;
+  ss_play_note_filter(o->run->play, rank, &all, out);
+  return true;
 }
 
 static bool select_local(struct oktopk *o, uint32_t r, struct ss_error *error) {
@@ -75,10 +78,10 @@ static bool select_local(struct oktopk *o, uint32_t r, struct ss_error *error) {
     *threshold = (double)ss_smallest(selected);
     return true;
   }
-  if (!ss_run_copy(o->run, r, copy, error) || !reach(o, copy, *threshold, selected, error)) return false;
+  if (!ss_run_copy(o->run, r, copy, error) || !reach(o, r, copy, *threshold, selected, error)) return false;
   for (int i = 0; i < 5 && 3 * selected->count > 4 * o->k; i++) {
     *threshold *= 1.03;
-    if (!reach(o, selected, *threshold, selected, error)) return false;
+    if (!reach(o, r, selected, *threshold, selected, error)) return false;
   }
   if (4 * selected->count > 5 * o->k) *threshold *= 1.012;
   else if (3 * selected->count < 2 * o->k) *threshold /= 1.012;
@@ -213,8 +216,11 @@ static bool share_out(const struct oktopk *o, uint64_t *keep, struct ss_error *e
   for (uint64_t i = 0; i < n; i++) place[i] = (uint32_t)i;
   for (uint32_t j = 0; j < P; end += keep[j++])
     if (ss_play_resident(play, j) && keep[j] > 0) memcpy(units + end, sum[j].units, keep[j] * sizeof *units);
-  if (!ss_play_pool(play, units, n, SS_POOL_SUM, error) || !ss_topk(&all, o->k, play->arena, &kept, error))
-    return false;
+  if (!ss_play_pool(play, units, n, SS_POOL_SUM, error)) return false;
+  struct ss_kernel_work *counts = ss_kernel_pause(); /* thresholds are taken as known */
+  const bool found = ss_topk(&all, o->k, play->arena, &kept, error);
+  ss_kernel_resume(counts);
+  if (!found) return false;
   end = 0;
   for (uint32_t j = 0; j < P; j++) {
     const uint64_t begin = end;
@@ -234,8 +240,8 @@ static bool keep_above(struct oktopk *o, struct ss_error *error) {
   if (!o->reused && !share_out(o, keep, error)) return false;
   for (uint32_t j = 0; j < run->ranks; j++) {
     if (!ss_run_resident(run, j)) continue;
-    if (!(o->reused ? reach(o, &sum[j], *o->threshold, &kept, error)
-                    : ss_topk(&sum[j], keep[j], run->play->arena, &kept, error)))
+    if (!(o->reused ? reach(o, j, &sum[j], *o->threshold, &kept, error)
+                    : ss_play_top_k(run->play, j, &sum[j], keep[j], &kept, error)))
       return false;
     ss_owners_set(&o->regions, j, &kept);
   }
@@ -284,11 +290,13 @@ static bool finish(struct oktopk *o, struct ss_owners *last, struct ss_error *er
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
     if (!ss_owners_whole(last, r, run->low, run->high, &whole, error)) return false;
+    ss_run_note_joined(run, r, last, &whole);
     if (!held.rows || !ss_chunk_same(&whole, &held)) {
       held = result = whole;
       if (o->evaluate && !ss_topk(&whole, o->k, run->play->arena, &result, error)) return false;
       if (o->evaluate) *o->threshold = (double)ss_smallest(&result);
     }
+    if (o->evaluate) ss_play_note_top_k(run->play, r, whole.count, result.count);
     ss_run_sparse(run, r, &result, 0, NULL);
     if (!ss_run_keep_unapplied(run, r, &o->copy[r], &o->selected[r], &result, error)) return false;
   }

@@ -89,10 +89,19 @@ static bool give_rows(void *context, uint32_t part, uint32_t rank, struct ss_chu
          ss_chunk_select(&o->aggregate[part], &wanted, ps->run->play->arena, out, error);
 }
 
+/* The same, to be sent: the server goes through its sums. */
+static bool send_rows(void *context, uint32_t part, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
+  const struct ps *ps = context;
+  const struct ss_owners *o = &ps->owners;
+  if (!give_rows(context, part, rank, out, error)) return false;
+  ss_play_note_filter(ps->run->play, ss_owners_endpoint(o, part), &o->aggregate[part], out);
+  return true;
+}
+
 static bool pull_rows(struct ps *ps, struct ss_error *error) {
   struct ss_play *play = ps->run->play;
   struct ss_owners *o = &ps->owners;
-  struct ss_exchange x = {.context = ps, .give = give_rows, .wire = o->pull, .receipts = &o->pulled};
+  struct ss_exchange x = {.context = ps, .give = send_rows, .wire = o->pull, .receipts = &o->pulled};
   if (!ss_announce_sizes(play, error)) return false;
   if (o->servers) return ss_fan_out(play, &x, error);
   for (uint32_t r = 0; play->payloads && r < o->parts; r++) ss_receipts_add_run(play, &o->pulled, r, r, 1);
@@ -166,6 +175,7 @@ static bool prove(struct ps *ps, struct ss_error *error) {
       if (!prove_rows(ps, r, error)) return false;
     } else {
       if (!ss_owners_whole(&ps->owners, r, run->low, run->high, &sum, error)) return false;
+      ss_run_note_joined(run, r, &ps->owners, &sum);
       ss_run_sparse(run, r, &sum, 0, NULL);
     }
   }

@@ -82,10 +82,10 @@ bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss
 bool ss_run_gathered(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
   struct ss_chunk sum = {0};
   if (!ss_run_joined(run, gather, &sum, error)) return false;
-  uint64_t moved = ss_wire_bytes(&run->coo, &sum);
-  for (uint32_t r = 0; r < run->ranks; r++) moved += ss_wire_bytes(&run->coo, &gather->block[r]);
-  for (uint32_t r = 0; r < run->ranks; r++) run->play->bytes[r] = moved;
-  return ss_play_kernels(run->play, SS_MERGE_SUM, 0, run->ranks, run->play->bytes, error);
+  for (uint32_t r = 0; r < run->ranks; r++)
+    ss_play_note_sum(run->play, r, &run->coo, &(struct ss_operands){gather->block, run->ranks, run->low, run->high},
+                     &sum);
+  return true;
 }
 
 bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,

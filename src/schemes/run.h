@@ -90,6 +90,10 @@ bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const st
 bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
 /* Reports what every rank holds after the pull. */
 bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) SS_MUST_CHECK;
+/* Notes that the rank joined the parts that it holds to `sum`: where somebody goes on with it (schemes of values,
+ * hierarchies). Others need no order among parts, and join them to be proved alone. */
+void ss_run_note_joined(struct ss_run *run, uint32_t rank, const struct ss_owners *owners,
+                        const struct ss_chunk *sum);
 /* All of it: cut, push, sum, pull, report. */
 bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
 /* Parts were pushed and pulled: how evenly. */

@@ -25,12 +25,26 @@ void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners) {
   verdict->pull_imbalance = larger(verdict->pull_imbalance, owners->pull_imbalance);
 }
 
+void ss_run_note_joined(struct ss_run *run, uint32_t rank, const struct ss_owners *owners,
+                        const struct ss_chunk *sum) {
+  struct ss_kernel_work work = {.calls = 1, .bytes = ss_wire_bytes(owners->pull, sum)};
+  if (!(ss_scheme_valued(run->setting->scheme) || run->result) || owners->parts < 2 || !ss_play_notes(run->play))
+    return;
+  for (uint32_t j = 0; j < owners->parts; j++) {
+    const struct ss_chunk *part = &owners->aggregate[j];
+    work.elements += ss_owners_endpoint(owners, j) == rank ? part->count : ss_wire_entries(owners->pull, part);
+    work.bytes += ss_wire_bytes(owners->pull, part);
+  }
+  ss_play_note(run->play, rank, SS_KERNEL_MERGE_SUM, work);
+}
+
 bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) {
   struct ss_chunk sum;
   ss_run_imbalance(run, owners);
   for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
     if (!ss_owners_whole(owners, r, run->low, run->high, &sum, error)) return false;
+    ss_run_note_joined(run, r, owners, &sum);
     ss_run_sparse(run, r, &sum, 0, NULL);
   }
   return true;

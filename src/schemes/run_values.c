@@ -19,12 +19,12 @@ uint64_t ss_run_k(const struct ss_run *run) {
 bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
   const struct ss_chunk *residual = &run->state->residual[rank];
   *out = run->own[rank];
-  return residual->count == 0 || ss_play_add(run->play, rank, NULL, out, residual, error);
+  return residual->count == 0 || ss_play_add(run->play, rank, &run->coo, out, residual, error);
 }
 
 bool ss_run_select(struct ss_run *run, uint32_t rank, uint64_t k, struct ss_chunk *copy, struct ss_chunk *selected,
                    struct ss_error *error) {
-  return ss_run_copy(run, rank, copy, error) && ss_topk(copy, k, run->play->arena, selected, error);
+  return ss_run_copy(run, rank, copy, error) && ss_play_top_k(run->play, rank, copy, k, selected, error);
 }
 
 bool ss_run_select_all(struct ss_run *run, struct ss_chunk **out, struct ss_error *error) {
@@ -57,12 +57,15 @@ bool ss_run_keep(struct ss_run *run, uint32_t rank, const struct ss_chunk *resid
 bool ss_run_keep_without(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy, const struct ss_chunk *sent,
                          struct ss_error *error) {
   struct ss_arena *arena = &run->state->arena[run->state->iteration % 2];
-  return ss_chunk_without(copy, sent, arena, &run->state->kept[rank], error);
+  if (!ss_chunk_without(copy, sent, arena, &run->state->kept[rank], error)) return false;
+  ss_play_note_filter(run->play, rank, copy, &run->state->kept[rank]);
+  return true;
 }
 
 bool ss_run_keep_unapplied(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy,
                            const struct ss_chunk *selected, const struct ss_chunk *result, struct ss_error *error) {
   struct ss_chunk applied;
-  return ss_chunk_select(selected, result, run->play->arena, &applied, error) &&
-         ss_run_keep_without(run, rank, copy, &applied, error);
+  if (!ss_chunk_select(selected, result, run->play->arena, &applied, error)) return false;
+  ss_play_note_filter(run->play, rank, selected, &applied);
+  return ss_run_keep_without(run, rank, copy, &applied, error);
 }

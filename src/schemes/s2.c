@@ -21,6 +21,12 @@ static const struct ss_option options[OPTIONS + 1] = {
     [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hashes, another one each iteration"},
 };
 
+enum {
+  BUCKET = 4,
+  INDEX = 4,
+  UNIT = 8
+}; /* B of a bucket as it travels, of an index, of a value or bucket in memory */
+
 struct s2 {
   struct ss_run *run;
   struct ss_sketch sketch;
@@ -86,9 +92,22 @@ static bool add(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_ar
   if (!sketch) return ss_fail_memory(error, "adding sketches");
   for (uint64_t i = 0; i < buckets; i++) sketch[i] = (int64_t)((uint64_t)a->sketch[i] + (uint64_t)b->sketch[i]);
   for (uint64_t i = buckets; i < a->count; i++) sketch[i] = a->sketch[i] | b->sketch[i];
+  ss_kernel_ran(SS_KERNEL_DENSE_ADD, buckets + (a->count - buckets) / BUCKET);
   *out = *a;
   out->sketch = sketch;
   return true;
+}
+
+/* --- kernels -------------------------------------------------------------------------------------------- */
+
+/* What it takes to sketch, or to read from the sketch, that many elements. */
+static struct ss_kernel_work sketch_work(const struct s2 *s, uint64_t elements) {
+  return (struct ss_kernel_work){1, elements * s->sketch.hashes, elements * (INDEX + UNIT) + s->buckets * UNIT};
+}
+
+/* What it takes to set, or to find, their bits. */
+static struct ss_kernel_work bitmap_work(const struct s2 *s, uint64_t elements) {
+  return (struct ss_kernel_work){1, elements, elements * INDEX + s->bytes};
 }
 
 /* --- sketches ------------------------------------------------------------------------------------------- */
@@ -112,6 +131,9 @@ static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char 
     for (uint64_t i = ss_share(s->bytes, P, j); i < ss_share(s->bytes, P, j + 1); i++) *to++ = bitmap[i];
   }
   s->packed[rank] = packed;
+  ss_kernel_ran(SS_KERNEL_BITMAP_ENCODE, own->count);
+  ss_play_note(s->run->play, rank, SS_KERNEL_SKETCH_ADD, sketch_work(s, own->count));
+  ss_play_note(s->run->play, rank, SS_KERNEL_BITMAP_ENCODE, bitmap_work(s, own->count));
   return true;
 }
 
@@ -146,6 +168,7 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
       if (e >= run->low && e < run->high && e < run->input->elements) element[n++] = (uint32_t)e;
   }
   const struct ss_sketch_rows elements = {element, n, 1};
+  ss_kernel_ran(SS_KERNEL_BITMAP_DECODE, n);
   ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
   for (uint64_t i = 0; i < n; i++) units[i] = llrint(estimate[i] / run->verdict->grain);
   *out = ss_chunk_of_values(element, units, n, run->low, run->high);
@@ -165,6 +188,8 @@ static bool report(struct s2 *s, const struct ss_gather *gather, int64_t *bucket
       if (!decode(s, buckets, bitmap, &result, error)) return false;
       if (regular) shared = result;
     }
+    ss_play_note(run->play, r, SS_KERNEL_BITMAP_DECODE, bitmap_work(s, result.count));
+    ss_play_note(run->play, r, SS_KERNEL_SKETCH_DECODE, sketch_work(s, result.count));
     ss_run_sparse(run, r, &result, 0, NULL);
   }
   return true;

@@ -4,6 +4,7 @@
 #include "tensor/topk.h"
 
 #include <math.h>
+#include <string.h>
 
 uint64_t ss_selection_k(const struct ss_selection *s, uint64_t entries) {
   uint64_t k = s->k ? s->k : (uint64_t)floor(s->density * (double)entries + 0.5);
@@ -98,6 +99,38 @@ static bool select_blocks(const struct ss_selection *s, uint64_t elements, const
   return true;
 }
 
+/* What ranks computed before may be that of other inputs, too. */
+static bool own_work(const struct selecting *x) {
+  const uint64_t n = (uint64_t)x->input->ranks * SS_KERNELS;
+  struct ss_kernel_work *work;
+  if (!x->input->before) return true;
+  if (!ss_take(x->arena, work, n)) return false;
+  memcpy(work, x->input->before, n * sizeof *work);
+  x->input->before = work;
+  return true;
+}
+
+static void count_work(const struct selecting *x, uint32_t r, enum ss_kernel_kind kernel, uint64_t elements,
+                       uint64_t bytes) {
+  if (!x->input->before || elements == 0) return;
+  struct ss_kernel_work *work = &x->input->before[(size_t)r * SS_KERNELS + kernel];
+  work->calls++;
+  work->elements += elements;
+  work->bytes += bytes;
+}
+
+/* The old residual is added, the largest entries are found, and the others kept. */
+static void count_selection(const struct selecting *x, uint32_t r, const struct ss_chunk *both) {
+  enum { INDEX = 4, VALUE = 4, ENTRY = INDEX + VALUE };
+  const uint64_t all = x->copy[r].count, some = x->selected[r].count;
+  if (both[1].count > 0) {
+    const uint64_t added = both[0].count + both[1].count;
+    count_work(x, r, SS_KERNEL_MERGE_SUM, added, (added + all) * ENTRY);
+  }
+  count_work(x, r, SS_KERNEL_TOP_K, all, all * VALUE + some * INDEX);
+  if (x->selector->selection.residual) count_work(x, r, SS_KERNEL_PACK, all, (2 * all - some) * ENTRY);
+}
+
 /* What rank r has, what it selects of it, and what it keeps. */
 static bool select_of(const struct selecting *x, uint32_t r, struct ss_error *error) {
   struct ss_selector *s = x->selector;
@@ -111,6 +144,7 @@ static bool select_of(const struct selecting *x, uint32_t r, struct ss_error *er
   const bool picked = s->selection.block
                           ? select_blocks(&s->selection, in->rows, copy, x->arena, selected, error)
                           : ss_topk(copy, ss_selection_k(&s->selection, in->rows), x->arena, selected, error);
+  if (picked) count_selection(x, r, both);
   if (!picked || !s->selection.residual) return picked;
   return ss_chunk_without(copy, selected, &s->state.arena[s->state.iteration % 2], &s->state.kept[r], error);
 }
@@ -183,6 +217,7 @@ bool ss_selector_apply(struct ss_selector *s, bool element, struct ss_input *in,
   struct selecting x = {.selector = s, .input = in, .arena = arena};
   if (!ss_take(arena, x.copy, in->ranks) || !ss_take(arena, x.selected, in->ranks))
     return ss_fail_memory(error, "selecting");
+  if (!own_work(&x)) return ss_fail_memory(error, "selecting");
   if (!ss_state_begin(&s->state, in->ranks, error)) return false;
   s->elements = in->rows;
   s->blocks = s->selection.block ? (in->rows + s->selection.block - 1) / s->selection.block : 0;

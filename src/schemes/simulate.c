@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks) {
   return (struct ss_layout){ranks, ss_cluster_nodes(cluster, ranks), cluster->gpus_per_node};
@@ -20,6 +21,9 @@ struct ss_input_options ss_setting_input_options(const struct ss_setting *settin
       .ranks = ranks,
       .lists = verify || device || ss_scheme_valued(scheme) || sparse_inside || traits.lists,
       .lookups = traits.lookups,
+      .before = device,
+      .coalesces = ss_setting_coalesces(setting) && !setting->hierarchy &&
+                   (scheme->content == SS_SENDS_ROWS || ss_scheme_model_parallel(scheme)),
       .element = ss_setting_by_elements(setting),
       .values = ss_scheme_valued(scheme),
   };
@@ -102,6 +106,33 @@ static void tell(const struct ss_run *run, struct ss_outcome *out) {
     snprintf(out->mismatch, sizeof out->mismatch, "ranks end with different values");
 }
 
+/* What ranks computed to have what they start from. */
+static void note_before(struct ss_play *play, const struct ss_input *input) {
+  for (uint32_t r = 0; input->before && r < input->ranks; r++) {
+    const struct ss_kernel_work *work = input->before + (size_t)r * SS_KERNELS;
+    for (int k = 0; k < SS_KERNELS; k++) ss_play_note(play, r, (enum ss_kernel_kind)k, work[k]);
+  }
+}
+
+static double seconds_of(const struct ss_device *device, const struct ss_kernel_stream *c) {
+  double sum = 0;
+  for (int k = 0; k < SS_KERNELS; k++) sum += ss_device_time(device, (enum ss_kernel_kind)k, c->work[k]);
+  return sum;
+}
+
+/* Of all endpoints, and of the one that computes longest. */
+static void tell_work(const struct ss_play *play, const struct ss_stage *stage, struct ss_outcome *out) {
+  const uint32_t endpoints = play->ranks + play->servers;
+  double most = -1;
+  for (uint32_t e = 0; ss_play_notes(play) && e < endpoints; e++) {
+    const struct ss_kernel_stream *c = &play->stream[e];
+    const double seconds = seconds_of(stage->device, c);
+    if (stage->work) memcpy(stage->work + (size_t)e * SS_KERNELS, c->work, sizeof c->work);
+    if (seconds > most) memcpy(out->work, c->work, sizeof c->work);
+    most = seconds > most ? seconds : most;
+  }
+}
+
 bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct ss_outcome *out,
                   struct ss_error *error) {
   const struct ss_setting *setting = stage->setting;
@@ -134,11 +165,15 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   play.exchange_sizes = setting->exchange_sizes;
   play.watchful = valued;
   play.device = stage->device;
+  play.counts = stage->work != NULL;
   play.arena = stage->arena;
+  note_before(&play, input);
   bool ok = true;
   if (setting->hierarchy && input->ranks > 1) ok = ss_hierarchy_run(&run, stage->per_node, error);
   else if (input->ranks > 1 || valued) ok = ss_run_scheme(&run, error);
+  ok = ok && ss_play_kernels(&play, error);
   tell(&run, out);
+  tell_work(&play, stage, out);
   if (final) *final = (struct ss_final){run.final, verdict.grain};
   ss_play_close(&play);
   return ok;

@@ -30,6 +30,7 @@ struct ss_outcome {
   double energy, energy_lost;  /* of the values that ranks had: applied, and gone for good; NaN: not known */
   double error_l2, error_mean; /* of estimates, over decoded elements; NaN where nothing is estimated */
   uint64_t k;                  /* entries that a rank selects; 0: none are selected */
+  struct ss_kernel_work work[SS_KERNELS]; /* of the endpoint that computed longest; 0 where none are counted */
   /* only where the caller put arrays there: */
   uint64_t *rank_sent, *rank_received; /* [ranks] on the first cluster */
   struct ss_tally *tallies;            /* [clusters] bit by bit those of each cluster alone */
@@ -59,6 +60,7 @@ struct ss_stage {
   struct ss_proof *proof;
   struct ss_state *state; /* begun */
   struct ss_arena *arena;
+  struct ss_kernel_work *work; /* [endpoints * SS_KERNELS] filled in, of endpoints that live here; NULL: not asked */
 };
 /* `final`: of a scheme that aggregates values; NULL: not asked. */
 bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct ss_outcome *out,

@@ -73,6 +73,12 @@ static uint64_t quota_of(const struct spardl *s, uint32_t block) {
   return ss_share(s->k, s->q, block + 1) - ss_share(s->k, s->q, block);
 }
 
+/* A rank, and who it is in the group that plays. */
+struct seat {
+  struct ss_play *play;
+  uint32_t rank, position;
+};
+
 /* --- blocks ---------------------------------------------------------------------------------------------- */
 
 static bool drop(struct spardl *s, uint32_t rank, const struct ss_chunk *piece, struct ss_error *error) {
@@ -91,25 +97,28 @@ static bool drop(struct spardl *s, uint32_t rank, const struct ss_chunk *piece, 
 }
 
 /* The `keep` largest entries of a chunk stay in it; the rest is left. */
-static bool select_largest(struct spardl *s, struct ss_chunk *chunk, uint64_t keep, struct ss_chunk *left,
+static bool select_largest(const struct seat *seat, struct ss_chunk *chunk, uint64_t keep, struct ss_chunk *left,
                            struct ss_error *error) {
   struct ss_chunk kept;
-  if (!ss_topk(chunk, keep, s->run->play->arena, &kept, error) ||
-      !ss_chunk_without(chunk, &kept, s->run->play->arena, left, error))
+  if (!ss_play_top_k(seat->play, seat->position, chunk, keep, &kept, error) ||
+      !ss_chunk_without(chunk, &kept, seat->play->arena, left, error))
     return false;
+  ss_play_note_filter(seat->play, seat->position, chunk, left);
   *chunk = kept;
   return true;
 }
 
 /* A block of a rank keeps its largest entries, and the rank drops the rest. */
-static bool select_own(struct spardl *s, uint32_t rank, uint32_t block, uint64_t keep, struct ss_error *error) {
+static bool select_own(struct spardl *s, const struct seat *seat, uint32_t block, uint64_t keep,
+                       struct ss_error *error) {
   struct ss_chunk left;
-  return select_largest(s, block_of(s, rank, block), keep, &left, error) && drop(s, rank, &left, error);
+  return select_largest(seat, block_of(s, seat->rank, block), keep, &left, error) &&
+         drop(s, seat->rank, &left, error);
 }
 
 /* Of a sum that `holders` ranks drop alike each keeps its floor of a share, the lowest of them the rest too. */
-static bool drop_share(struct spardl *s, uint32_t rank, const struct ss_chunk *left, uint32_t holders, bool lowest,
-                       struct ss_error *error) {
+static bool drop_share(struct spardl *s, const struct seat *seat, const struct ss_chunk *left, uint32_t holders,
+                       bool lowest, struct ss_error *error) {
   struct ss_chunk share = *left;
   int64_t *kept = ss_arena_alloc(s->run->play->arena, left->count, sizeof *kept);
   if (!kept) return ss_fail_memory(error, "keeping residuals");
@@ -118,7 +127,9 @@ static bool drop_share(struct spardl *s, uint32_t rank, const struct ss_chunk *l
     kept[i] = lowest ? units - (g - 1) * each : each;
   }
   share.units = kept;
-  return drop(s, rank, &share, error);
+  ss_kernel_ran(SS_KERNEL_PACK, left->count);
+  ss_play_note_filter(seat->play, seat->position, left, &share);
+  return drop(s, seat->rank, &share, error);
 }
 
 /* --- Spar-Reduce-Scatter (Algorithm 1) -------------------------------------------------------------------- */
@@ -140,9 +151,10 @@ static bool put_blocks(const struct srs *x, uint32_t w, struct ss_error *error) 
   play->bytes[w] = 0;
   play->payload[w] = (struct ss_payload){.chunks = chunks, .count = x->count};
   for (uint32_t j = 0; j < x->count; j++) {
-    const uint32_t rank = x->team * s->q + w, b = (w + x->offset + j) % s->q;
-    if (!s->after_sum && !select_own(s, rank, b, quota_of(s, b), error)) return false;
-    chunks[j] = *block_of(s, rank, b);
+    const struct seat seat = {play, x->team * s->q + w, w};
+    const uint32_t b = (w + x->offset + j) % s->q;
+    if (!s->after_sum && !select_own(s, &seat, b, quota_of(s, b), error)) return false;
+    chunks[j] = *block_of(s, seat.rank, b);
     chunks[j].origin = w;
     play->bytes[w] += ss_wire_bytes(&s->run->coo, &chunks[j]);
   }
@@ -151,7 +163,8 @@ static bool put_blocks(const struct srs *x, uint32_t w, struct ss_error *error) 
 
 static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *error) {
   struct spardl *s = x->s;
-  const uint32_t w = x->play->to[from], rank = x->team * s->q + w;
+  const uint32_t w = x->play->to[from];
+  const struct seat seat = {x->play, x->team * s->q + w, w};
   const struct ss_payload *payload = &x->play->payload[from];
   if (!ss_play_resident(x->play, w)) return true;
   if (payload->count != x->count)
@@ -162,8 +175,8 @@ static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *err
     if (got->part != b || got->origin != from)
       ss_play_mismatch(x->play, "position %u received block %u of %u where block %u of %u was due", w, got->part,
                        got->origin, b, from);
-    if (!ss_play_add(x->play, w, &s->run->coo, block_of(s, rank, b), got, error)) return false;
-    if (s->after_sum && !select_own(s, rank, b, quota_of(s, b), error)) return false;
+    if (!ss_play_add(x->play, w, &s->run->coo, block_of(s, seat.rank, b), got, error)) return false;
+    if (s->after_sum && !select_own(s, &seat, b, quota_of(s, b), error)) return false;
   }
   return true;
 }
@@ -175,14 +188,14 @@ static bool play_srs_round(const struct srs *x, struct ss_error *error) {
   if (!ss_play_messages(x->play, x->s->q, true, &x->s->run->coo, error)) return false;
   for (uint32_t w = 0; w < x->s->q; w++)
     if (!take_blocks(x, w, error)) return false;
-  return ss_play_charge_sums(x->play, error);
+  return true;
 }
 
 /* after-sum: every block once before the first round. */
-static bool select_all_blocks(struct spardl *s, uint32_t team, struct ss_error *error) {
+static bool select_all_blocks(struct spardl *s, struct ss_play *play, uint32_t team, struct ss_error *error) {
   for (uint32_t w = 0; w < s->q; w++)
     for (uint32_t b = 0; b < s->q; b++)
-      if (!select_own(s, team * s->q + w, b, quota_of(s, b), error)) return false;
+      if (!select_own(s, &(struct seat){play, team * s->q + w, w}, b, quota_of(s, b), error)) return false;
   return true;
 }
 
@@ -191,14 +204,14 @@ static bool reduce_scatter(void *context, uint32_t team, struct ss_play *play, s
   struct srs x = {.s = s, .play = play, .team = team};
   uint32_t l = 0;
   while (1u << l < s->q) l++;
-  if (s->after_sum && !select_all_blocks(s, team, error)) return false;
+  if (s->after_sum && !select_all_blocks(s, play, team, error)) return false;
   for (uint32_t i = 1; i <= l; i++) {
     x.offset = 1u << (l - i);
     x.count = i == 1 ? s->q - x.offset : x.offset;
     if (!play_srs_round(&x, error)) return false;
   }
   for (uint32_t w = 0; !s->after_sum && w < s->q; w++)
-    if (!select_own(s, team * s->q + w, w, quota_of(s, w), error)) return false;
+    if (!select_own(s, &(struct seat){play, team * s->q + w, w}, w, quota_of(s, w), error)) return false;
   return true;
 }
 
@@ -216,7 +229,8 @@ static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss
     }
     if (!ss_play_messages(play, s->D, true, &s->run->coo, error)) return false;
     for (uint32_t t = 0; t < s->D; t++) {
-      const uint32_t to = t ^ step, rank = to * s->q + w;
+      const uint32_t to = t ^ step;
+      const struct seat seat = {play, to * s->q + w, to};
       if (!ss_play_resident(play, to)) continue;
       const struct ss_chunk *got = ss_play_got(play, t);
       struct ss_chunk left;
@@ -224,12 +238,11 @@ static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss
       if (got->part != w || got->origin != t)
         ss_play_mismatch(play, "team %u received block %u of %u where block %u of %u was due", to, got->part,
                          got->origin, w, t);
-      if (!ss_play_add(play, to, &s->run->coo, block_of(s, rank, w), got, error) ||
-          !select_largest(s, block_of(s, rank, w), quota_of(s, w), &left, error) ||
-          !drop_share(s, rank, &left, 2 * step, to % (2 * step) == 0, error))
+      if (!ss_play_add(play, to, &s->run->coo, block_of(s, seat.rank, w), got, error) ||
+          !select_largest(&seat, block_of(s, seat.rank, w), quota_of(s, w), &left, error) ||
+          !drop_share(s, &seat, &left, 2 * step, to % (2 * step) == 0, error))
         return false;
     }
-    if (!ss_play_charge_sums(play, error)) return false;
   }
   return true;
 }
@@ -262,25 +275,26 @@ static bool bruck(void *context, uint32_t w, struct ss_play *play, struct ss_err
   if (!ss_gather_open(&gather, s->D, &s->run->coo, range.low, range.high, error)) return false;
   bool ok = true, adapted = false;
   for (uint32_t t = 0; ok && t < s->D; t++) {
-    ok = select_own(s, t * s->q + w, w, h, error);
+    ok = select_own(s, &(struct seat){play, t * s->q + w, t}, w, h, error);
     block_of(s, t * s->q + w, w)->origin = t;
     ss_gather_set(&gather, t, block_of(s, t * s->q + w, w));
   }
   ok = ok && ss_announce_sizes(play, error) && ss_gather_play(play, &gather, ss_allgather_bruck, error);
   for (uint32_t t = 0; ok && t < s->D; t++) {
-    struct ss_chunk *mine = block_of(s, t * s->q + w, w);
+    const struct seat seat = {play, t * s->q + w, t};
+    struct ss_chunk *mine = block_of(s, seat.rank, w);
     if (!ss_play_resident(play, t)) continue;
     ok = ss_gather_sum(play, &gather, t, &sum, error);
-    if (ok) ss_play_note_sum(play, t, &s->run->coo, gather.block, s->D, &sum);
+    if (ok)
+      ss_play_note_sum(play, t, &s->run->coo, &(struct ss_operands){gather.block, s->D, range.low, range.high}, &sum);
     if (ok && !adapted) adapt_h(s, &s->steps[w], sum.count, quota_of(s, w)); /* all teams have the same sum */
     adapted = true;
     *mine = sum;
     mine->part = w;
     mine->width = mine->stride = 1;
-    ok = ok && select_largest(s, mine, quota_of(s, w), &left, error) &&
-         drop_share(s, t * s->q + w, &left, s->D, t == 0, error);
+    ok = ok && select_largest(&seat, mine, quota_of(s, w), &left, error) &&
+         drop_share(s, &seat, &left, s->D, t == 0, error);
   }
-  ok = ok && ss_play_charge_sums(play, error);
   ss_gather_close(&gather);
   return ok;
 }
@@ -295,28 +309,42 @@ static bool gather_blocks(void *context, uint32_t team, struct ss_play *play, st
     ss_gather_set(&gather, w, &block);
   }
   bool ok = ss_announce_sizes(play, error) && ss_gather_play(play, &gather, ss_allgather_bruck, error);
-  for (uint32_t w = 0; ok && w < s->q; w++)
-    ok = !ss_play_resident(play, w) || ss_gather_sum(play, &gather, w, &s->result[team * s->q + w], error);
+  const struct ss_operands blocks = {gather.block, s->q, s->run->low, s->run->high};
+  for (uint32_t w = 0; ok && w < s->q; w++) {
+    struct ss_chunk *result = &s->result[team * s->q + w];
+    if (!ss_play_resident(play, w)) continue;
+    ok = ss_gather_sum(play, &gather, w, result, error);
+    if (ok) ss_play_note_sum(play, w, &s->run->coo, &blocks, result);
+  }
   ss_gather_close(&gather);
   return ok;
 }
 
 /* --- residuals ------------------------------------------------------------------------------------------- */
 
+/* The sum of pieces of what the rank had, computed by itself. */
+static bool sum_of_pieces(struct spardl *s, uint32_t r, const struct ss_chunk *piece, uint32_t count,
+                          struct ss_chunk *sum, struct ss_error *error) {
+  struct ss_run *run = s->run;
+  const struct ss_operands of = {piece, count, run->low, run->high};
+  if (!ss_sum_values(&of, run->play->arena, &run->play->scratch, sum, error)) return false;
+  sum->width = sum->stride = 1; /* also of none */
+  ss_play_note_sum(run->play, r, &run->coo, &of, sum);
+  return true;
+}
+
 /* The copy where nothing was applied; where something was, what the rank dropped on the way. */
 static bool keep_global(struct spardl *s, uint32_t r, struct ss_error *error) {
   struct ss_run *run = s->run;
   struct ss_chunk parts[2], sum;
-  if (!ss_sum_values(&(struct ss_operands){s->dropped[r].piece, s->dropped[r].count, run->low, run->high},
-                     run->play->arena, &run->play->scratch, &sum, error) ||
+  if (!sum_of_pieces(s, r, s->dropped[r].piece, s->dropped[r].count, &sum, error) ||
       !ss_chunk_without(&s->copy[r], &s->result[r], run->play->arena, &parts[0], error))
     return false;
+  ss_play_note_filter(run->play, r, &s->copy[r], &parts[0]);
   if (sum.count == 0) return ss_run_keep(run, r, &parts[0], error);
-  if (!ss_chunk_select(&sum, &s->result[r], run->play->arena, &parts[1], error) ||
-      !ss_sum_values(&(struct ss_operands){parts, 2, run->low, run->high}, run->play->arena, &run->play->scratch,
-                     &sum, error))
-    return false;
-  return ss_run_keep(run, r, &sum, error);
+  if (!ss_chunk_select(&sum, &s->result[r], run->play->arena, &parts[1], error)) return false;
+  ss_play_note_filter(run->play, r, &sum, &parts[1]);
+  return sum_of_pieces(s, r, parts, 2, &sum, error) && ss_run_keep(run, r, &sum, error);
 }
 
 /* What the rank keeps as its residual (§3.3). */
@@ -326,8 +354,9 @@ static bool keep_residual(struct spardl *s, uint32_t r, enum residuals residuals
   case GLOBAL: return keep_global(s, r, error);
   case PARTIAL: return ss_run_keep_without(s->run, r, &s->copy[r], &s->result[r], error);
   case LOCAL:
-    return ss_topk_parts(&s->copy[r], s->k, s->q, s->run->play->arena, &own, error) &&
-           ss_run_keep_without(s->run, r, &s->copy[r], &own, error);
+    if (!ss_topk_parts(&s->copy[r], s->k, s->q, s->run->play->arena, &own, error)) return false;
+    ss_play_note_top_k(s->run->play, r, s->copy[r].count, own.count);
+    return ss_run_keep_without(s->run, r, &s->copy[r], &own, error);
   }
   return false;
 }

@@ -99,7 +99,7 @@ static void begin(unsigned high, unsigned low) {
   struct conductor *c = (struct conductor *)(((uintptr_t)high << 32) | low); // NOLINT(performance-no-int-to-ptr)
   struct member *m = c->next;
   ARRIVED(NULL, &c->stack, &c->stack_size);
-  m->ok = c->body(c->context, m->number, &m->play, &m->error);
+  m->ok = c->body(c->context, m->number, &m->play, &m->error) && ss_play_kernels(&m->play, &m->error);
   m->round = NULL;
   leave(m, true);
 }
@@ -146,8 +146,9 @@ struct merged {
   uint64_t *bytes;
   struct ss_payload *payloads;
   struct ss_computation *kernels;
-  uint32_t *settled; /* the endpoints of groups that have a dependent round */
-  uint32_t capacity; /* of messages, and of kernels */
+  uint32_t *settled;  /* the endpoints of groups that have a dependent round */
+  uint32_t capacity;  /* of messages */
+  uint32_t endpoints; /* of all groups: of kernels */
 };
 
 static bool wanted(const struct member *m, bool dependent) {
@@ -157,7 +158,7 @@ static bool wanted(const struct member *m, bool dependent) {
 static void put_round(struct merged *all, const struct member *m) {
   const struct ss_round *round = m->round;
   uint32_t n = all->round.messages.count;
-  assert(n + round->messages.count <= all->capacity && all->round.after_count + round->after_count <= all->capacity);
+  assert(n + round->messages.count <= all->capacity && all->round.after_count + round->after_count <= all->endpoints);
   for (uint32_t i = 0; i < round->messages.count; i++, n++) {
     all->from[n] = outside(m->group, ss_message_from(&round->messages, i));
     all->to[n] = outside(m->group, ss_message_to(&round->messages, i));
@@ -176,10 +177,13 @@ static void put_round(struct merged *all, const struct member *m) {
 
 /* Room for the largest rounds of all members at once. */
 static bool open_merged(struct merged *all, const struct conductor *c) {
-  for (uint32_t k = 0; k < c->count; k++) all->capacity += c->member[k].play.capacity;
+  for (uint32_t k = 0; k < c->count; k++) {
+    all->capacity += c->member[k].play.capacity;
+    all->endpoints += c->member[k].group->ranks + c->member[k].group->servers;
+  }
   return ss_take(&all->arena, all->from, all->capacity) && ss_take(&all->arena, all->to, all->capacity) &&
          ss_take(&all->arena, all->bytes, all->capacity) && ss_take(&all->arena, all->payloads, all->capacity) &&
-         ss_take(&all->arena, all->kernels, all->capacity) &&
+         ss_take(&all->arena, all->kernels, all->endpoints) &&
          ss_take(&all->arena, all->settled, c->play->ranks + c->play->servers);
 }
 
@@ -336,6 +340,7 @@ static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *
   m->play.exchange_sizes = c->play->exchange_sizes;
   m->play.watchful = c->play->watchful;
   m->play.device = c->play->device;
+  m->play.counts = c->play->counts;
   m->play.arena = c->play->arena;
   m->context.uc_stack.ss_sp = m->stack;
   m->context.uc_stack.ss_size = STACK;
@@ -343,7 +348,20 @@ static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *
   return true;
 }
 
+/* What the group computed was computed by the endpoints outside. */
+static void add_work(struct conductor *c, const struct member *m) {
+  for (uint32_t e = 0; m->play.stream && ss_play_notes(c->play) && e < m->group->ranks + m->group->servers; e++)
+    for (int k = 0; k < SS_KERNELS; k++) {
+      const struct ss_kernel_work *work = &m->play.stream[e].work[k];
+      struct ss_kernel_work *sum = &c->play->stream[outside(m->group, e)].work[k];
+      sum->calls += work->calls;
+      sum->elements += work->elements;
+      sum->bytes += work->bytes;
+    }
+}
+
 static void close_member(struct conductor *c, struct member *m) {
+  add_work(c, m);
   c->play->mismatches += m->play.mismatches;
   if (m->play.mismatch[0] && !c->play->mismatch[0])
     memcpy(c->play->mismatch, m->play.mismatch, sizeof m->play.mismatch);
@@ -369,6 +387,7 @@ bool ss_groups_play(struct ss_play *play, uint32_t count, const struct ss_group 
   struct conductor c = {.play = play, .count = count, .body = body, .context = context};
   uint32_t open = 0;
   if (count == 0) return true;
+  if (!ss_play_kernels(play, error)) return false;
   c.member = ss_alloc_zero(count, sizeof *c.member);
   bool good = (c.member && open_stacks(&c)) || ss_fail_memory(error, "playing groups at once");
   while (good && open < count) good = open_member(&c, open, &groups[open], error), open++;

@@ -1,5 +1,7 @@
 #include "sim/play.h"
 
+#include "tensor/topk.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +17,11 @@ bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks
   play->payload = ss_alloc(capacity, sizeof *play->payload);
   play->sent = ss_alloc(capacity, sizeof *play->sent);
   play->given = ss_alloc(capacity, sizeof *play->given);
-  play->kernel = ss_alloc(capacity, sizeof *play->kernel);
-  play->summing = ss_alloc_zero(ranks, sizeof *play->summing);
+  play->kernel = ss_alloc((size_t)ranks + servers, sizeof *play->kernel);
+  play->after = ss_alloc(capacity, sizeof *play->after);
+  play->stream = ss_alloc_zero((size_t)ranks + servers, sizeof *play->stream);
   if (play->from && play->to && play->bytes && play->payload && play->sent && play->given && play->kernel &&
-      play->summing)
+      play->after && play->stream)
     return true;
   ss_play_close(play);
   return ss_fail_memory(error, "making room for a round");
@@ -32,11 +35,141 @@ void ss_play_close(struct ss_play *play) {
   free(play->sent);
   free(play->given);
   free(play->kernel);
-  free(play->summing);
+  free(play->after);
+  free(play->stream);
   ss_sum_scratch_free(&play->scratch);
 }
 
-bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error *error) {
+/* --- kernels ---------------------------------------------------------------------------------------------- */
+
+double ss_play_count(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel,
+                     struct ss_kernel_work work) {
+  struct ss_kernel_stream *c = &play->stream[endpoint];
+  if (!ss_play_notes(play) || work.elements == 0 || !ss_play_resident(play, endpoint)) return 0;
+  c->work[kernel].calls += work.calls;
+  c->work[kernel].elements += work.elements;
+  c->work[kernel].bytes += work.bytes;
+  return play->device ? ss_device_time(play->device, kernel, work) : 0;
+}
+
+void ss_play_note(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel, struct ss_kernel_work work) {
+  const double seconds = ss_play_count(play, endpoint, kernel, work);
+  play->stream[endpoint].due += seconds;
+  play->due = play->due || seconds > 0;
+}
+
+bool ss_play_kernels(struct ss_play *play, struct ss_error *error) {
+  struct ss_round round = {.dependent = true, .after = play->kernel};
+  if (!play->due) return true;
+  for (uint32_t e = 0; e < play->ranks + play->servers; e++) {
+    struct ss_kernel_stream *c = &play->stream[e];
+    if (c->due > 0) play->kernel[round.after_count++] = (struct ss_computation){e, c->due};
+    c->due = 0;
+  }
+  play->due = false;
+  return play->player->play(play->player, &round, error);
+}
+
+/* Bytes of entries as they lie in memory: an index and the elements of each. */
+static uint64_t memory_bytes(const struct ss_wire *wire, const struct ss_chunk *chunk, uint64_t entries) {
+  enum { INDEX = 4 };
+  return entries * (INDEX + (uint64_t)chunk->width * wire->value_bytes);
+}
+
+/* All messages from one dependent round to the next are encoded in one launch, and decoded in one. */
+static void note_batched(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel, uint64_t elements,
+                         uint64_t bytes) {
+  struct ss_kernel_stream *c = &play->stream[endpoint];
+  if (c->phase != play->phase) c->launched = 0;
+  c->phase = play->phase;
+  const struct ss_kernel_work work = {c->launched >> kernel & 1 ? 0 : 1, elements, bytes};
+  if (elements > 0) c->launched |= UINT32_C(1) << kernel;
+  ss_play_note(play, endpoint, kernel, work);
+}
+
+/* Who made a chunk encodes it once, to whomever it goes; who passes it on has its bytes. */
+static void note_encoding(struct ss_play *play, uint32_t from, const struct ss_wire *wire,
+                          const struct ss_chunk *chunk) {
+  struct ss_kernel_stream *c = &play->stream[from];
+  enum ss_kernel_kind kernel;
+  if (chunk->origin != from || !ss_wire_encoder(wire, &kernel)) return;
+  if (c->packed_as == wire && ss_chunk_same(&c->packed, chunk)) return;
+  c->packed = *chunk;
+  c->packed_as = wire;
+  const uint64_t bytes = memory_bytes(wire, chunk, chunk->count) + ss_wire_bytes(wire, chunk);
+  note_batched(play, from, kernel, ss_wire_entries(wire, chunk), bytes);
+}
+
+static void note_decoding(struct ss_play *play, uint32_t to, const struct ss_wire *wire,
+                          const struct ss_chunk *chunk) {
+  enum ss_kernel_kind kernel;
+  if (!ss_wire_decoder(wire, &kernel)) return;
+  const uint64_t entries = ss_wire_entries(wire, chunk);
+  const uint64_t bytes = memory_bytes(wire, chunk, entries) + ss_wire_bytes(wire, chunk);
+  note_batched(play, to, kernel, entries, bytes);
+}
+
+static void note_payloads(struct ss_play *play, const struct ss_round *round, bool encoding) {
+  for (uint32_t i = 0; round->payloads && i < round->messages.count; i++) {
+    const struct ss_payload *payload = &round->payloads[i];
+    const struct ss_wire *wire = ss_round_wire(round, i);
+    const uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
+    if (!wire || !ss_play_resident(play, encoding ? from : to)) continue;
+    for (uint32_t j = 0; j < payload->count; j++) {
+      if (encoding && payload->made && payload->made != j + 1) continue;
+      if (encoding) note_encoding(play, from, wire, &payload->chunks[j]);
+      else note_decoding(play, to, wire, &payload->chunks[j]);
+    }
+  }
+}
+
+void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, const struct ss_operands *of,
+                      const struct ss_chunk *sum) {
+  struct ss_kernel_work work = {.calls = 1, .bytes = ss_wire_bytes(wire, sum)};
+  if (!ss_play_notes(play) || of->count < 2) return;
+  for (uint32_t i = 0; i < of->count; i++) {
+    work.elements += of->chunk[i].count;
+    work.bytes += ss_wire_bytes(wire, &of->chunk[i]);
+  }
+  ss_play_note(play, rank, SS_KERNEL_MERGE_SUM, work);
+}
+
+void ss_play_note_filter(struct ss_play *play, uint32_t rank, const struct ss_chunk *from,
+                         const struct ss_chunk *out) {
+  enum { INDEX = 4, VALUE = 4 };
+  const uint64_t each = INDEX + (uint64_t)from->width * VALUE;
+  ss_play_note(play, rank, SS_KERNEL_PACK,
+               (struct ss_kernel_work){1, from->count, (from->count + out->count) * each});
+}
+
+void ss_play_note_top_k(struct ss_play *play, uint32_t rank, uint64_t from, uint64_t kept) {
+  enum { INDEX = 4, VALUE = 4 };
+  ss_play_note(play, rank, SS_KERNEL_TOP_K, (struct ss_kernel_work){1, from, from * VALUE + kept * INDEX});
+}
+
+bool ss_play_top_k(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, uint64_t k, struct ss_chunk *out,
+                   struct ss_error *error) {
+  const uint64_t count = from->count;
+  if (!ss_topk(from, k, play->arena, out, error)) return false;
+  ss_play_note_top_k(play, rank, count, out->count);
+  return true;
+}
+
+bool ss_play_add(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, struct ss_chunk *held,
+                 const struct ss_chunk *got, struct ss_error *error) {
+  const struct ss_chunk both[2] = {*held, *got}, was = *held;
+  const struct ss_operands of = {both, 2, was.low, was.high};
+  if (!ss_chunk_sum(&of, play->arena, &play->scratch, held, error)) return false;
+  held->origin = was.origin;
+  held->part = was.part;
+  held->width = held->stride = was.width;
+  if (wire) ss_play_note_sum(play, rank, wire, &of, held);
+  return true;
+}
+
+/* --- rounds ----------------------------------------------------------------------------------------------- */
+
+static bool play_watched(struct ss_play *play, struct ss_round *round, struct ss_error *error) {
   const bool watch = play->watchful && round->payloads;
   const uint32_t count = round->messages.count;
   if (watch && count > 0) memcpy(play->sent, round->payloads, count * sizeof *play->sent);
@@ -48,6 +181,16 @@ bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error
     if (!same && ss_play_resident(play, from) && ss_play_resident(play, to))
       ss_play_mismatch(play, "endpoint %u received other than %u sent", to, from);
   }
+  return true;
+}
+
+bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error *error) {
+  const bool notes = ss_play_notes(play);
+  if (round->dependent) play->phase++;
+  if (notes) note_payloads(play, round, true);
+  if (round->dependent && !ss_play_kernels(play, error)) return false;
+  if (!play_watched(play, round, error)) return false;
+  if (notes) note_payloads(play, round, false);
   return true;
 }
 
@@ -84,47 +227,7 @@ bool ss_play_exchange(struct ss_play *play, uint32_t count, bool first, const st
 bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, bool dependent, bool exchange,
                    struct ss_error *error) {
   struct ss_round round = {.messages = *messages, .dependent = dependent, .exchange = exchange};
-  return play->player->play(play->player, &round, error);
-}
-
-bool ss_play_kernels(struct ss_play *play, enum ss_charge kernel, uint32_t first, uint32_t count,
-                     const uint64_t *bytes, struct ss_error *error) {
-  if (!play->device || !play->device->counted) return true;
-  for (uint32_t i = 0; i < count; i++)
-    play->kernel[i] = (struct ss_computation){first + i, ss_device_time(play->device, kernel, bytes[i])};
-  struct ss_round round = {.dependent = true, .after = play->kernel, .after_count = count};
-  return play->player->play(play->player, &round, error);
-}
-
-bool ss_play_add(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, struct ss_chunk *held,
-                 const struct ss_chunk *got, struct ss_error *error) {
-  const struct ss_chunk both[2] = {*held, *got}, was = *held;
-  if (!ss_chunk_sum(&(struct ss_operands){both, 2, was.low, was.high}, play->arena, &play->scratch, held, error))
-    return false;
-  held->origin = was.origin;
-  held->part = was.part;
-  held->width = held->stride = was.width;
-  if (wire) ss_play_note_sum(play, rank, wire, both, 2, held);
-  return true;
-}
-
-void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire,
-                      const struct ss_chunk *operands, uint32_t count, const struct ss_chunk *sum) {
-  struct ss_summing *s = &play->summing[rank];
-  if (!play->device || !play->device->counted) return;
-  s->any = true;
-  s->moved += ss_wire_bytes(wire, sum);
-  for (uint32_t i = 0; i < count; i++) s->moved += ss_wire_bytes(wire, &operands[i]);
-}
-
-bool ss_play_charge_sums(struct ss_play *play, struct ss_error *error) {
-  struct ss_round round = {.dependent = true, .after = play->kernel};
-  if (!play->device || !play->device->counted) return true;
-  for (uint32_t r = 0; r < play->ranks; r++)
-    if (play->summing[r].any)
-      play->kernel[round.after_count++] =
-          (struct ss_computation){r, ss_device_time(play->device, SS_MERGE_SUM, play->summing[r].moved)};
-  memset(play->summing, 0, play->ranks * sizeof *play->summing);
+  if (dependent && !ss_play_kernels(play, error)) return false;
   return play->player->play(play->player, &round, error);
 }
 

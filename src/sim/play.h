@@ -19,7 +19,9 @@ struct ss_payload {
   const struct ss_chunk *chunks;
   const struct ss_chunk *known; /* for SS_WIRE_VALUES: chunks whose rows the receiver already holds, one for each */
   uint32_t count;
+  uint32_t made; /* 1 + the only chunk that the sender may have made itself; 0: all whose origin it is */
 };
+enum { SS_PASSED_ON = UINT32_MAX }; /* `made` where there is none */
 
 struct ss_round {
   struct ss_messages messages;
@@ -56,10 +58,15 @@ struct ss_player {
   bool (*pool)(struct ss_player *player, uint64_t *numbers, uint64_t count, enum ss_pool how, struct ss_error *error);
 };
 
-/* What an endpoint added up: bytes of memory traffic, operands and sum as they travel. */
-struct ss_summing {
-  uint64_t moved;
-  bool any;
+/* What an endpoint computes. A kernel is noted where it runs, in the very code that runs it; all that was noted for
+ * an endpoint runs on its compute stream before its next dependent round, one after the other. */
+struct ss_kernel_stream {
+  struct ss_kernel_work work[SS_KERNELS]; /* since the play began */
+  double due;                             /* s noted and not yet played */
+  struct ss_chunk packed;                 /* what it encoded last, and how: it need not do so again */
+  const struct ss_wire *packed_as;
+  uint32_t launched; /* encoders and decoders that messages of the phase were batched in, a bit each */
+  uint64_t phase;
 };
 
 struct ss_play {
@@ -69,6 +76,7 @@ struct ss_play {
   bool exchange_sizes; /* "sizes": "exchanged" */
   bool watchful;       /* what comes must be what was sent: for results that no sum can be held against */
   const struct ss_device *device;
+  bool counts;            /* kernels are noted, also where the device counts none */
   struct ss_arena *arena; /* lives as long as the iteration */
   struct ss_sum_scratch scratch;
 
@@ -78,8 +86,11 @@ struct ss_play {
   uint64_t *bytes;
   struct ss_payload *payload, *sent; /* sent: of a watchful play, to compare with */
   struct ss_chunk *given;            /* [capacity] chunks made for one round */
-  struct ss_computation *kernel;
-  struct ss_summing *summing; /* [ranks] sums made since the last ss_play_charge_sums */
+  struct ss_computation *kernel;     /* [ranks + servers] */
+  struct ss_computation *after;      /* [capacity] of one round */
+  struct ss_kernel_stream *stream;   /* [ranks + servers] of those that live here */
+  uint64_t phase;                    /* dependent rounds so far */
+  bool due;                          /* of some endpoint something is */
 
   uint64_t mismatches; /* messages whose sender or part was not the one due, or that came twice */
   char mismatch[160];  /* the first, in words */
@@ -111,19 +122,39 @@ void ss_play_put(struct ss_play *play, uint32_t at, uint32_t from, uint32_t to, 
 /* A round of messages in shift form, sizes only. */
 bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, bool dependent, bool exchange,
                    struct ss_error *error) SS_MUST_CHECK;
-/* A round without messages in which endpoint e computes on bytes[e] bytes of memory traffic, once all that it did
- * is complete; `bytes` holds endpoints first .. first+count-1. Nothing when the device counts no kernels. */
-bool ss_play_kernels(struct ss_play *play, enum ss_charge kernel, uint32_t first, uint32_t count,
-                     const uint64_t *bytes, struct ss_error *error) SS_MUST_CHECK;
-/* *held becomes its sum with `got` over its own range, all else about it stays; a sum of `rank` that is noted, where
- * `wire` says how they travel. */
+
+/* --- kernels ---------------------------------------------------------------------------------------------- */
+
+/* Are kernels noted at all? */
+static inline bool ss_play_notes(const struct ss_play *play) {
+  return play->counts || (play->device && play->device->counted);
+}
+/* Counts calls of a kernel by `endpoint`, if it lives here, and returns the seconds that they take; those that have
+ * no element to go through are none. For who puts them into a round (its `after`). */
+double ss_play_count(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel, struct ss_kernel_work work);
+/* Notes them: they are counted, and due. */
+void ss_play_note(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel, struct ss_kernel_work work);
+/* Plays what is due, in a round without messages. Dependent rounds do so before they are played; whoever ends a play
+ * does it then. */
+bool ss_play_kernels(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;
+
+/* The following run a kernel for `rank` and note it. Results are the play's arena's.
+ *
+ * *held becomes its sum with `got` over its own range, all else about it stays. */
 bool ss_play_add(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, struct ss_chunk *held,
                  const struct ss_chunk *got, struct ss_error *error) SS_MUST_CHECK;
-/* Notes that `rank` made a sum: its operands, and what came out. */
-void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire,
-                      const struct ss_chunk *operands, uint32_t count, const struct ss_chunk *sum);
-/* A round without messages in which every rank that made sums computes them, all in one kernel. */
-bool ss_play_charge_sums(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;
+/* The `k` largest entries of `from` (tensor/topk.h). */
+bool ss_play_top_k(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, uint64_t k, struct ss_chunk *out,
+                   struct ss_error *error) SS_MUST_CHECK;
+/* Notes the same of `from` entries, of which `kept` were kept. */
+void ss_play_note_top_k(struct ss_play *play, uint32_t rank, uint64_t from, uint64_t kept);
+/* Notes a sum of sparse operands, as `wire` carries them, that came out as `sum`. */
+void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, const struct ss_operands *of,
+                      const struct ss_chunk *sum);
+/* Notes that entries of `from` were copied one by one, those that came out as `out`. */
+void ss_play_note_filter(struct ss_play *play, uint32_t rank, const struct ss_chunk *from,
+                         const struct ss_chunk *out);
+
 /* The one chunk that the receiver of message `at` got; NULL when it got none, or several: a mismatch then. */
 const struct ss_chunk *ss_play_got(struct ss_play *play, uint32_t at);
 /* Records a mismatch: the run is not exact. */

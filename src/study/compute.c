@@ -84,6 +84,17 @@ static void add_draws(struct ss_result *p, const struct ss_tally *drawn) {
   for (uint32_t d = 0; d < p->draws; d++) p->draw_s[d] += drawn[d].time;
 }
 
+static void add_kernels(struct ss_result *p, const struct ss_outcome *o, const struct ss_device *device) {
+  for (int k = 0; k < SS_KERNELS; k++) {
+    struct ss_kernel_use *sum = &p->kernels[k];
+    sum->s += ss_device_time(device, (enum ss_kernel_kind)k, o->work[k]);
+    sum->calls += (double)o->work[k].calls;
+    sum->elements += (double)o->work[k].elements;
+    sum->bytes += (double)o->work[k].bytes;
+    sum->estimated = sum->elements > 0 && !device->line[k].known;
+  }
+}
+
 /* Adds an iteration on network `n`. What it does not have (the balance of parts when nobody has rows) is not in the
  * mean. */
 static void accumulate(struct ss_result *p, const struct ss_outcome *o, const struct ss_worker *w, uint32_t n,
@@ -121,6 +132,12 @@ static void divide(struct ss_result *p, const struct ss_worker *w) {
     p->usage[k].bytes_mean /= n;
     p->usage[k].busy_max = p->time > 0 ? p->usage[k].busy_max / n / p->time : 0;
     p->usage[k].busy_mean = p->time > 0 ? p->usage[k].busy_mean / n / p->time : 0;
+  }
+  for (int k = 0; k < SS_KERNELS; k++) {
+    p->kernels[k].s /= n;
+    p->kernels[k].calls /= n;
+    p->kernels[k].elements /= n;
+    p->kernels[k].bytes /= n;
   }
   for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {
     p->rank_sent[r] /= n;
@@ -295,6 +312,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
       accumulate(p, &outcome, w, i, t - job->first);
       add_draws(p, drawn);
       drawn += p->draws;
+      add_kernels(p, &outcome, &job->device);
     }
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);

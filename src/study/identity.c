@@ -75,12 +75,11 @@ static void feed_selection(XXH3_state_t *state, const struct ss_selection *s) {
 static void feed_device(XXH3_state_t *state, const struct ss_device *d) {
   feed_text(state, d->name);
   feed_count(state, d->counted);
-  feed_number(state, d->launch);
-  feed_number(state, d->per_byte);
-  feed_count(state, d->measured);
-  for (int i = 0; i < SS_CHARGES; i++) {
+  for (int i = 0; i < SS_KERNELS; i++) {
     feed_number(state, d->line[i].t0);
+    feed_number(state, d->line[i].per_element);
     feed_number(state, d->line[i].per_byte);
+    feed_count(state, d->line[i].known);
   }
 }
 
@@ -168,6 +167,8 @@ struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input
   feed_count(&state, options->lookups);
   feed_count(&state, options->element);
   feed_count(&state, options->values);
+  feed_count(&state, options->before);
+  feed_count(&state, options->coalesces);
   return digest(&state);
 }
 
@@ -228,6 +229,11 @@ struct ss_identity ss_result_digest(const struct ss_result *r) {
     const struct ss_link_usage *u = &r->usage[k];
     const double values[] = {u->links, u->bytes_max, u->bytes_mean, u->busy_max, u->busy_mean};
     feed_array(&state, u->links ? values : NULL, sizeof values / sizeof *values);
+  }
+  for (int k = 0; k < SS_KERNELS; k++) {
+    const struct ss_kernel_use *use = &r->kernels[k];
+    const double values[] = {use->s, use->calls, use->elements, use->bytes, use->estimated};
+    feed_array(&state, use->elements > 0 ? values : NULL, sizeof values / sizeof *values);
   }
   feed_array(&state, r->iteration_s, r->iterations);
   feed_array(&state, r->rank_sent, r->ranks);

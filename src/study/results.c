@@ -72,6 +72,14 @@ static enum ss_verdict both(enum ss_verdict a, enum ss_verdict b) {
   return a == SS_NO || b == SS_YES ? a : b;
 }
 
+static void add_use(struct ss_kernel_use *sum, const struct ss_kernel_use *use) {
+  sum->s += use->s;
+  sum->calls += use->calls;
+  sum->elements += use->elements;
+  sum->bytes += use->bytes;
+  sum->estimated = sum->estimated || use->estimated;
+}
+
 /* --- draws ------------------------------------------------------------------------------------------------ */
 
 /* Tensors follow each other on the links of one draw. */
@@ -96,6 +104,8 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
     memcpy(all.bound_by, tensors[t].bound_by, sizeof all.bound_by);
   }
   memset(all.usage, 0, sizeof all.usage); /* tensors follow each other: no link is busy with both */
+  for (uint32_t t = 1; t < count; t++)
+    for (int k = 0; k < SS_KERNELS; k++) add_use(&all.kernels[k], &tensors[t].kernels[k]);
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
     double sum = ss_result_fields[i].is & SS_FIELD_ADDS ? ss_result_value(&tensors[0], i) : NAN;
     for (uint32_t t = 1; t < count; t++) sum += ss_result_value(&tensors[t], i);
@@ -205,6 +215,21 @@ void ss_cluster_add_numbers(cJSON *o, const struct ss_cluster *c) {
   ss_json_add_number(o, "cluster_window", window == UINT32_MAX ? NAN : (double)window); /* null: no limit */
 }
 
+/* The kernels that ran. */
+static void add_kernels(cJSON *object, const struct ss_result *r) {
+  cJSON *kernels = cJSON_AddObjectToObject(object, "kernels");
+  for (int k = 0; k < SS_KERNELS; k++) {
+    const struct ss_kernel_use *use = &r->kernels[k];
+    if (!(use->elements > 0)) continue;
+    cJSON *kernel = cJSON_AddObjectToObject(kernels, ss_kernel_name((enum ss_kernel_kind)k));
+    cJSON_AddNumberToObject(kernel, "s", use->s);
+    cJSON_AddNumberToObject(kernel, "calls", use->calls);
+    cJSON_AddNumberToObject(kernel, "elements", use->elements);
+    cJSON_AddNumberToObject(kernel, "bytes", use->bytes);
+    cJSON_AddBoolToObject(kernel, "estimated", use->estimated);
+  }
+}
+
 cJSON *ss_result_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
   if (!o) return NULL;
@@ -216,6 +241,7 @@ cJSON *ss_result_json(const struct ss_result *r) {
     ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
   ss_json_add_text(o, "bound_by", r->bound_by[0] ? r->bound_by : NULL);
   add_usage(o, r);
+  add_kernels(o, r);
   cJSON_AddBoolToObject(o, "lossless", r->lossless);
   add_verdict(o, "exact", r->exact);
   ss_json_add_text(o, "placed", isnan(r->placed_s) ? NULL : r->placed_exact ? "exact" : "bound");

@@ -6,12 +6,19 @@
 #include "base/json.h"
 #include "machine/network.h"
 #include "schemes/scheme.h"
+#include "tensor/kernel.h"
 
 enum ss_verdict { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
 
 /* What stands for all that decides something. */
 struct ss_identity {
   uint64_t high, low; /* XXH3, 128 bits: of a million points no two are taken for each other */
+};
+
+/* Calls of a kernel, means over iterations, of the endpoint that computed longest. */
+struct ss_kernel_use {
+  double s, calls, elements, bytes;
+  bool estimated; /* the device has no line of its own for it */
 };
 
 struct ss_result {
@@ -31,6 +38,7 @@ struct ss_result {
   char bound_by[SS_LINK_NAME_SIZE]; /* which that is in the iteration with the largest bound; "": nothing was sent */
   double bound_max;                 /* s: of that iteration */
   struct ss_link_usage usage[SS_LINK_KINDS]; /* means over iterations; busy: shares of the time */
+  struct ss_kernel_use kernels[SS_KERNELS];  /* all 0 where the device counts none */
   double density, gamma, push_imbalance, pull_imbalance;
   double error_l2, error_mean; /* of an estimated sum; 0 where it is exact */
   double energy, energy_lost;  /* of what ranks had: applied, and gone for good */

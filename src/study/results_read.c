@@ -233,6 +233,27 @@ static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error
   return true;
 }
 
+static bool read_kernel(struct ss_node node, struct ss_kernel_use *out, struct ss_error *error) {
+  static const char *const keys[] = {"s", "calls", "elements", "bytes"};
+  double value[4];
+  struct ss_node field;
+  for (size_t i = 0; i < 4; i++)
+    if (!ss_node_need(node, keys[i], &field, error) || !ss_node_nonnegative(field, SS_NUMBER, &value[i], error))
+      return false;
+  *out = (struct ss_kernel_use){value[0], value[1], value[2], value[3], false};
+  return ss_node_need(node, "estimated", &field, error) && ss_node_flag(field, &out->estimated, error);
+}
+
+static bool read_kernels(struct ss_node node, struct ss_result *p, struct ss_error *error) {
+  const struct ss_node kernels = ss_node_get(node, "kernels"); /* CSV has none */
+  for (int k = 0; k < SS_KERNELS; k++) {
+    const struct ss_node kernel = ss_node_get(kernels, ss_kernel_name((enum ss_kernel_kind)k));
+    p->kernels[k] = (struct ss_kernel_use){0};
+    if (ss_node_present(kernel) && !read_kernel(kernel, &p->kernels[k], error)) return false;
+  }
+  return true;
+}
+
 bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,
                     struct ss_error *error) {
   struct ss_result p = *point;
@@ -248,7 +269,7 @@ bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, stru
                                     : ss_node_fail(field, error, "expected a number or null");
     if (ok) ss_result_set_value(&p, i, value);
   }
-  ok = ok && read_links(node, &p, error);
+  ok = ok && read_links(node, &p, error) && read_kernels(node, &p, error);
   p.placed_exact = says(node, "placed", "exact");
   ok = ok && read_arrays(node, per_rank, per_iteration, &p, error);
   if (ok) *point = p;

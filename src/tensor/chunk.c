@@ -1,5 +1,7 @@
 #include "tensor/chunk.h"
 
+#include "tensor/kernel.h"
+
 #include <string.h>
 
 uint64_t ss_chunk_find(const struct ss_chunk *chunk, uint64_t low, uint64_t high, uint64_t *first) {
@@ -60,6 +62,7 @@ double ss_chunk_energy(const struct ss_chunk *chunk) {
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   struct ss_chunk sum = *a;
+  ss_kernel_ran(SS_KERNEL_DENSE_ADD, (a->high - a->low) * a->width);
   if (a->marks && b->marks && a->kind == b->kind) {
     uint64_t *marks = ss_arena_alloc(arena, a->count, sizeof *marks);
     if (!marks) return ss_fail_memory(error, "adding dense gradients");

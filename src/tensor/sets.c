@@ -1,5 +1,7 @@
 #include "tensor/sets.h"
 
+#include "tensor/kernel.h"
+
 #include <string.h>
 
 /* From this ratio of lengths on, a binary search for each row of the shorter list beats reading the longer one. */
@@ -91,6 +93,7 @@ static bool sift(const struct ss_chunk *from, const struct ss_chunk *other, bool
   struct sifted to = {0};
   uint64_t elements;
   if (!ss_mul_u64(most, from->width, &elements)) return false;
+  ss_kernel_ran(SS_KERNEL_PACK, from->count);
   to.rows = ss_arena_alloc(arena, most + 1, sizeof *to.rows);
   to.marks = from->marks ? ss_arena_alloc(arena, most + 1, sizeof *to.marks) : NULL;
   to.values = from->values ? ss_arena_alloc(arena, elements, sizeof *to.values) : NULL;

@@ -1,5 +1,7 @@
 #include "tensor/sketch.h"
 
+#include "tensor/kernel.h"
+
 #include "base/memory.h"
 #include "tensor/hash.h"
 #include "tensor/sketch_cell.h"
@@ -144,6 +146,7 @@ static void add_by_lanes(const struct addition *a, struct leaf *leaves, uint64_t
 void ss_sketch_add(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *values,
                    int64_t *buckets) {
   struct addition a = {.shape = shape, .rows = rows, .values = values, .elements = rows->count * rows->width};
+  ss_kernel_ran(SS_KERNEL_SKETCH_ADD, a.elements * shape->hashes);
   while ((shape->hashes * shape->buckets - 1) >> a.shift >= LANES) a.shift++;
   SS_AUTO_FREE struct leaf *leaves = NULL;
   if (a.elements > SPAN && omp_get_max_threads() > 1) leaves = ss_alloc(ROUND, sizeof *leaves);
@@ -169,6 +172,7 @@ static void decode_batch(const struct ss_sketch *shape, struct batch *batch, con
 void ss_sketch_decode(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *buckets,
                       double *out) {
   const uint64_t total = rows->count * rows->width;
+  ss_kernel_ran(SS_KERNEL_SKETCH_DECODE, total * shape->hashes);
 #pragma omp parallel for schedule(static) if (total > SPAN)
   for (uint64_t begin = 0; begin < total; begin += SPAN) {
     const uint64_t end = total - begin < SPAN ? total : begin + SPAN;

@@ -5,6 +5,7 @@
  * marks (512 KiB) stay in cache while every operand's entries in it are added, whatever their number. Blocks that no
  * operand touches are skipped by looking at the operands' next rows. */
 #include "tensor/chunk.h"
+#include "tensor/kernel.h"
 
 #include <string.h>
 
@@ -276,6 +277,7 @@ static bool sum(const struct ss_operands *of, enum ss_chunk_kind kind, struct ss
   s.span = range < BLOCK ? (uint32_t)range : BLOCK;
   s.words = s.span / 64 + 1;
   if (s.span == 0) s.span = 1; /* an empty range: nothing comes */
+  if (s.n > 1) ss_kernel_ran(SS_KERNEL_MERGE_SUM, entries);
   ss_arena_reset(&scratch->arena);
   if (!cut(&s, strip, strips, !two, &scratch->arena, &most) || !reserve_result(&s, most, arena))
     return ss_fail_memory(error, "summing sparse gradients");

@@ -1,5 +1,6 @@
 #include "tensor/wire.h"
 
+#include "tensor/kernel.h"
 #include "tensor/wire_maps.h"
 
 #include <math.h>
@@ -55,6 +56,19 @@ uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
   case SS_WIRE_SMALLER: return dense_is_smaller(wire, c) ? dense_bytes(wire, c) : indices + values;
   }
   return 0;
+}
+
+static uint64_t nonzeros(const struct ss_chunk *c) {
+  uint64_t n = 0;
+  for (uint64_t i = 0; i < c->count; i++) n += c->units[i] != 0;
+  return n;
+}
+
+uint64_t ss_wire_entries(const struct ss_wire *wire, const struct ss_chunk *c) {
+  if (wire->format == SS_WIRE_BLOCK && c->width > 0) return ss_wire_blocks(wire, c).elements / c->width;
+  if (wire->format == SS_WIRE_SMALLER && c->kind == SS_CHUNK_VALUES && c->units && dense_is_smaller(wire, c))
+    return nonzeros(c);
+  return c->count;
 }
 
 /* --- encoding ------------------------------------------------------------------------------------------- */
@@ -115,7 +129,33 @@ static void put_among_zeros(const struct ss_wire *wire, const struct ss_chunk *c
   }
 }
 
+bool ss_wire_encoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel) {
+  switch (wire->format) {
+  case SS_WIRE_DENSE:
+  case SS_WIRE_SKETCH: return false;
+  case SS_WIRE_BITMAP: *kernel = SS_KERNEL_BITMAP_ENCODE; return true;
+  case SS_WIRE_HASH_BITMAP: *kernel = SS_KERNEL_HASH_BITMAP_ENCODE; return true;
+  case SS_WIRE_BLOCK: *kernel = SS_KERNEL_BLOCK_ENCODE; return true;
+  case SS_WIRE_COO:
+  case SS_WIRE_INDICES:
+  case SS_WIRE_VALUES:
+  case SS_WIRE_SMALLER: *kernel = SS_KERNEL_PACK; return true;
+  }
+  return false;
+}
+
+bool ss_wire_decoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel) {
+  switch (wire->format) {
+  case SS_WIRE_BITMAP: *kernel = SS_KERNEL_BITMAP_DECODE; return true;
+  case SS_WIRE_HASH_BITMAP: *kernel = SS_KERNEL_HASH_BITMAP_DECODE; return true;
+  case SS_WIRE_BLOCK: *kernel = SS_KERNEL_BLOCK_DECODE; return true;
+  default: return false; /* what came lies as it is needed */
+  }
+}
+
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
+  enum ss_kernel_kind kernel;
+  if (ss_wire_encoder(wire, &kernel)) ss_kernel_ran(kernel, ss_wire_entries(wire, c));
   switch (wire->format) {
   case SS_WIRE_DENSE:
     if (wire->value_bytes == SS_WIRE_NUMBER) put_numbers(wire, c, out);
@@ -254,11 +294,13 @@ static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, str
 
 bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+  enum ss_kernel_kind kernel;
   *out = *known;
   out->marks = NULL;
   out->kind = SS_CHUNK_BARE;
   out->author = 0;
   out->values = NULL;
   if (!decode(wire, known, bytes, arena, out, error)) return false;
+  if (ss_wire_decoder(wire, &kernel)) ss_kernel_ran(kernel, ss_wire_entries(wire, out));
   return !wire->units || !out->values || get_units(arena, out, error);
 }

@@ -5,6 +5,7 @@
 #define SS_TENSOR_WIRE_H
 
 #include "tensor/chunk.h"
+#include "tensor/kernel.h"
 
 enum ss_wire_format {
   SS_WIRE_DENSE,       /* every element of the range */
@@ -43,10 +44,17 @@ struct ss_blocks {
 struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chunk *chunk);
 
 uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *chunk);
+/* The entries that come: those listed; of blocks as many rows as they have elements for; of values in a dense image
+ * those that are not zero. */
+uint64_t ss_wire_entries(const struct ss_wire *wire, const struct ss_chunk *chunk);
 
 /* Of a wire that takes units: floats carry the chunk's values exactly. */
 enum { SS_WIRE_UNITS_MOST = 1 << 24 };
 bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *chunk);
+
+/* The kernel that encodes a chunk, or decodes it; false: none does, its bytes lie in memory as they travel. */
+bool ss_wire_encoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel);
+bool ss_wire_decoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel);
 
 /* Writes the ss_wire_bytes(wire, chunk) bytes of a chunk that has floats (where the format needs them), or the
  * units, numbers or sketch that travel. Needs value_bytes 4 (or 8: numbers), index_bytes 4 or 8, one index a row. */

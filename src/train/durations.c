@@ -308,13 +308,15 @@ static void close_worker(struct ss_durations_worker *w) {
 /* Does every kernel of `b` take the same number of times as long as on `a`? To the last bit, so that a duration does
  * not depend on what it is simulated with. */
 static bool same_kernels(const struct ss_device *a, const struct ss_device *b, double *pace) {
-  const double of_a = a->measured ? a->line[0].t0 : a->launch, of_b = b->measured ? b->line[0].t0 : b->launch;
   int exponent;
-  *pace = of_a > 0 ? of_b / of_a : 1;
-  if (a->counted != b->counted || a->measured != b->measured || frexp(*pace, &exponent) != 0.5) return false;
-  bool same = b->launch == a->launch * *pace && b->per_byte == a->per_byte * *pace;
-  for (int i = 0; i < SS_CHARGES; i++)
-    same = same && b->line[i].t0 == a->line[i].t0 * *pace && b->line[i].per_byte == a->line[i].per_byte * *pace;
+  *pace = a->line[0].t0 > 0 ? b->line[0].t0 / a->line[0].t0 : 1;
+  if (a->counted != b->counted || frexp(*pace, &exponent) != 0.5) return false;
+  bool same = true;
+  for (int i = 0; i < SS_KERNELS; i++) {
+    const struct ss_kernel_line *x = &a->line[i], *y = &b->line[i];
+    same = same && y->t0 == x->t0 * *pace && y->per_element == x->per_element * *pace &&
+           y->per_byte == x->per_byte * *pace;
+  }
   return same;
 }
 

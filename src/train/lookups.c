@@ -305,13 +305,20 @@ uint64_t ss_lookups_most(const struct ss_lookups *l, uint32_t ranks) {
   return most;
 }
 
-uint64_t ss_lookups_split_bytes(const struct ss_lookups *l, uint64_t iteration, uint32_t rank, uint64_t next) {
+void ss_lookups_split_work(const struct ss_lookups *l, uint64_t iteration, uint32_t rank, uint64_t next,
+                           struct ss_split_work *work) {
   enum { INDEX = 4 };
   const uint64_t row = (uint64_t)l->module->row_width * ss_dtype_bytes(l->dtype);
   const uint64_t looked_up = lookups_of(l, iteration, rank).count, own = distinct_of(l, iteration, rank).count;
-  return (looked_up + own) * (row + INDEX) /* COALESCE and UNIQUE: read lookups, write distinct rows */
-         + (2 * own + next) * INDEX        /* the intersection and the difference: read both sets, write two */
-         + 2 * own * row;                  /* INDEX_SELECT, twice: read and write each row once */
+  /* COALESCE and UNIQUE: read lookups, write distinct rows */
+  work->coalesce.elements += looked_up;
+  work->coalesce.bytes += (looked_up + own) * INDEX;
+  work->pack.elements += looked_up;
+  work->pack.bytes += (looked_up + own) * row;
+  work->pack.elements += 2 * own + next; /* the intersection and the difference: read both sets, write two */
+  work->pack.bytes += (2 * own + next) * INDEX;
+  work->pack.elements += own; /* INDEX_SELECT, twice: read and write each row once */
+  work->pack.bytes += 2 * own * row;
 }
 
 /* --- inputs --------------------------------------------------------------------------------------------- */

@@ -57,9 +57,13 @@ bool ss_lookups_input(const struct ss_lookups *lookups, const struct ss_lookups_
 /* The most distinct rows that the first `ranks` ranks have together in any iteration. */
 uint64_t ss_lookups_most(const struct ss_lookups *lookups, uint32_t ranks);
 
-/* Bytes that Algorithm 1 moves through a rank's memory, where all ranks together look up `next` rows in the iteration
- * after (docs/training.md, "The split"). */
-uint64_t ss_lookups_split_bytes(const struct ss_lookups *lookups, uint64_t iteration, uint32_t rank, uint64_t next);
+/* What Algorithm 1 does to a rank's rows, in one launch, where all ranks together look up `next` rows in the
+ * iteration after, is added to *work (docs/training.md, "The split"). */
+struct ss_split_work {
+  struct ss_kernel_work coalesce, pack;
+};
+void ss_lookups_split_work(const struct ss_lookups *lookups, uint64_t iteration, uint32_t rank, uint64_t next,
+                           struct ss_split_work *work);
 /* Lookups of the first `ranks` ranks. */
 uint64_t ss_lookups_gathered(const struct ss_lookups *lookups, uint64_t iteration, uint32_t ranks);
 

@@ -1,5 +1,6 @@
 #include "train/training.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,18 +134,23 @@ void ss_training_free(struct ss_training *t) {
 
 /* Algorithm 1 for all tables, as one kernel; the slowest rank's. */
 static double split_time(const struct ss_training *training, const struct ss_training_point *p, uint64_t t,
-                         uint64_t *moved) {
+                         struct ss_split_work *work) {
   const struct ss_workload *w = &p->place->workload;
-  uint64_t most = 0;
-  memset(moved, 0, p->ranks * sizeof *moved);
+  const struct ss_device *device = &training->durations.device;
+  double most = 0;
+  memset(work, 0, p->ranks * sizeof *work);
   for (uint32_t i = 0; i < w->modules; i++) {
     const struct ss_lookups *l = &p->place->lookups[i];
     if (!w->module[i].embedding) continue;
     const uint64_t next = ss_lookups_gathered(l, t + 1, p->ranks);
-    for (uint32_t r = 0; r < p->ranks; r++) moved[r] += ss_lookups_split_bytes(l, t, r, next);
+    for (uint32_t r = 0; r < p->ranks; r++) ss_lookups_split_work(l, t, r, next, &work[r]);
   }
-  for (uint32_t r = 0; r < p->ranks; r++) most = moved[r] > most ? moved[r] : most;
-  return ss_device_time(&training->durations.device, SS_MERGE_SUM, most);
+  for (uint32_t r = 0; r < p->ranks; r++) {
+    work[r].coalesce.calls = 1;
+    most = fmax(most, ss_device_time(device, SS_KERNEL_COALESCE, work[r].coalesce) +
+                          ss_device_time(device, SS_KERNEL_PACK, work[r].pack));
+  }
+  return most;
 }
 
 static bool fill_split(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
@@ -155,9 +161,9 @@ static bool fill_split(const struct ss_training *training, struct ss_training_po
     if (place->workload.module[i].embedding && place->cycle % place->lookups[i].iterations != 0)
       period = p->options.iterations; /* feeds of lengths that do not divide each other */
   double *split = ss_arena_alloc(&p->timetable.arena, period, sizeof *split);
-  SS_AUTO_FREE uint64_t *moved = ss_alloc(p->ranks, sizeof *moved);
-  if (!split || !moved) return ss_fail_memory(error, "timing Algorithm 1");
-  for (uint64_t t = 0; t < period; t++) split[t] = split_time(training, p, t, moved);
+  SS_AUTO_FREE struct ss_split_work *work = ss_alloc(p->ranks, sizeof *work);
+  if (!split || !work) return ss_fail_memory(error, "timing Algorithm 1");
+  for (uint64_t t = 0; t < period; t++) split[t] = split_time(training, p, t, work);
   p->timetable.split = split;
   p->timetable.split_period = (uint32_t)period;
   return true;

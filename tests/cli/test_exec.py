@@ -330,7 +330,9 @@ def kernels_as_run_counts_them(folder):
     wanted, without = (subprocess.run([PROGRAM, "run", path, *more, "--format", "json"], capture_output=True, timeout=tap.HANG, env=ENVIRONMENT, check=True)
                        for more in (["--device", "quick"], []))
     for ours, theirs, less in zip(*(json.loads(text)["points"] for text in (out, wanted.stdout, without.stdout)), strict=True):
-        assert abs(ours["time_s"] - theirs["time_s"]) <= 1e-9 * theirs["time_s"] and theirs["time_s"] > less["time_s"], (ours, theirs, less)
+        # exec begins with coalesced gradients: two launches less of 5 us, and what they move
+        coalescing = theirs["time_s"] - ours["time_s"]
+        assert -1e-12 < coalescing < 1.1e-5 and ours["time_s"] > less["time_s"], (ours, theirs, less)
         assert ours["device"] == theirs["device"] != less["device"]
     assert "kernels as on quick" in execute(2, path, "--set", "ranks=2", "--device", "quick")[0]
 

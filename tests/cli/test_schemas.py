@@ -78,7 +78,7 @@ def texts(node):
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
-RUN_FIELDS = """scheme label options ranks tensor at cluster device trace trace_hash seed iterations time_s time_min_s time_max_s
+RUN_FIELDS = """kernels scheme label options ranks tensor at cluster device trace trace_hash seed iterations time_s time_min_s time_max_s
     kernel_s messages rounds bytes_total bytes_sent_max bytes_received_max server_bytes_max density gamma push_imbalance
     pull_imbalance lossless exact error_l2 error_mean energy energy_lost k formula_s formula paper_s paper_low_s paper_high_s""".split()
 
@@ -283,7 +283,7 @@ def measured_devices_alike(folder):
     """The form of `calibrate kernels`: program and schema are of one mind."""
     line = {"t0": "4us", "per_byte": 1e-9, "valid": [1, "1MB"], "samples": 9, "outliers": 0, "residual_median": 0, "residual_max": 0}
     device = {"name": "m", "summary": "", "kernels": {"merge_sum": line, "dense_add": line, "top_k": line}, "measured": "by hand", "notes": {}}
-    cases = [(True, ["notes"], 1), (True, ["kernels", "other"], line), (False, ["kernels", "merge_sum", "t0"], -1),
+    cases = [(True, ["notes"], 1), (False, ["kernels", "other"], line), (True, ["kernels", "pack"], {"t0": 0, "per_element": "1ns"}), (False, ["kernels", "pack"], {"t0": 0}), (False, ["kernels", "merge_sum", "t0"], -1),
              (False, ["kernels", "top_k", "per_byte"], 0), (False, ["kernels", "top_k", "rate"], 1), (False, ["launch"], 1),
              (False, ["kernels"], {"merge_sum": line}), (False, ["kernels", "top_k"], 3), (False, ["kernels", "top_k", "valid"], [1])]
     for wanted, path, value in cases:

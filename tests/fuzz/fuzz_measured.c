@@ -126,7 +126,7 @@ static void use(const struct ss_observations *all) {
     if (!(o->seconds > 0) || !isfinite(o->seconds) || o->nodes < 1 || o->per_node < 1 || !o->algorithm) abort();
     if ((uint64_t)o->nodes * o->per_node > SS_OBSERVATION_RANKS) abort();
     if (o->source >= all->sources || o->line < 1 || i >= RUNS * ROWS) abort();
-    sample[i] = (struct ss_line_sample){(double)o->bytes, o->seconds};
+    sample[i] = (struct ss_line_sample){0, (double)o->bytes, o->seconds};
   }
   if (!ss_line_fit(sample, all->count, &line, &error)) {
     if (error.status != SS_BAD_INPUT || strlen(error.text) < 10) abort();

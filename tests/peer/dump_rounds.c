@@ -138,8 +138,7 @@ static void play_scheme(const struct ss_cluster *cluster, const char *path, cons
   struct ss_setting setting;
   struct ss_input input;
   const struct ss_device none = ss_device_none();
-  const struct ss_device quick = {
-      .name = "quick", .counted = true, .launch = 5e-6 * slower, .per_byte = 1e-11 * slower};
+  const struct ss_device quick = ss_device_of("quick", 5e-6 * slower, 1e-11 * slower);
   if (!ss_trace_open(path, &trace, &error)) fail(&error);
   const struct ss_origin origin = {.trace = trace, .merge = 1};
   read_setting(scheme, ss_layout_of(cluster, ss_trace_ranks(trace)), &setting);

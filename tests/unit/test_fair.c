@@ -577,7 +577,7 @@ static void select_enough(struct ss_setting *setting, struct dice *dice) {
 static uint32_t compare_scheme(struct both *both, const struct ss_scheme *scheme, const struct ss_trace *trace,
                                struct dice *dice) {
   const struct ss_device none = ss_device_none();
-  const struct ss_device quick = {.name = "d", .counted = true, .launch = 1e-6, .per_byte = 1e-10};
+  const struct ss_device quick = ss_device_of("d", 1e-6, 1e-10);
   const struct ss_layout layout = ss_layout_of(both->clusters[0], both->ranks);
   uint32_t compared = 0;
   for (int hierarchy = 0; hierarchy < (layout.per_node > 1 ? 3 : 1); hierarchy++) {

@@ -61,8 +61,7 @@ static void try_trace(uint32_t ranks, uint32_t per_node, enum ss_hierarchy hiera
   x.cluster.has_intra = dice_one_in(&dice, 2);
   if (x.cluster.has_intra) x.cluster.intra = (struct ss_link){1e-7, 1e-11};
   x.cluster.nic_per_node = dice_one_in(&dice, 2);
-  if (dice_one_in(&dice, 3))
-    x.device = (struct ss_device){.name = "d", .counted = true, .launch = 1e-6, .per_byte = 1e-10};
+  if (dice_one_in(&dice, 3)) x.device = ss_device_of("d", 1e-6, 1e-10);
   x.layout = ss_layout_of(&x.cluster, ranks);
   x.trace = ragged_trace(&dice, (enum shape)(seed % SHAPES), ranks, rows, dice_between(&dice, 1, 7), SS_F32);
   for (size_t i = 0; ss_schemes()[i]; i++) {

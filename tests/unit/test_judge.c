@@ -81,7 +81,8 @@ static void tolerances_widen_what_is_printed(void **state) {
 
 static void faster_kernels_take_less(void **state) {
   struct ss_scale twice, thrice;
-  struct ss_device device = {.counted = true, .launch = 8e-6, .per_byte = 3e-12};
+  struct ss_device device = ss_device_of("d", 8e-6, 3e-12);
+  device.line[SS_KERNEL_MERGE_SUM].per_element = 1e-9;
   struct ss_error error;
   struct ss_doc *doc;
   (void)state;
@@ -90,9 +91,11 @@ static void faster_kernels_take_less(void **state) {
   thrice = twice;
   thrice.factor[SS_SCALED_KERNELS] = 3;
   ss_scale_device(&twice, &device);
-  assert_true(close_to(ss_device_time(&device, SS_MERGE_SUM, 1000), 4e-6 + 1.5e-9, 1e-9));
+  assert_true(close_to(ss_device_time(&device, SS_KERNEL_MERGE_SUM, (struct ss_kernel_work){1, 10, 1000}),
+                       4e-6 + 6.5e-9, 1e-9));
   ss_scale_device(&thrice, &device);
-  assert_true(close_to(ss_device_time(&device, SS_MERGE_SUM, 0), 8e-6 / 6, 1e-9));
+  assert_true(
+      close_to(ss_device_time(&device, SS_KERNEL_MERGE_SUM, (struct ss_kernel_work){.calls = 1}), 8e-6 / 6, 1e-9));
   ss_doc_free(doc);
 }
 

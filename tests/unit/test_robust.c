@@ -11,7 +11,7 @@ static const double T0 = 10e-6, PER_BYTE = 1e-9;
 static void make_samples(struct ss_line_sample *sample, double noise) {
   for (int i = 0; i < SIZES; i++) {
     const double bytes = 1024.0 * (1 << i);
-    sample[i] = (struct ss_line_sample){bytes, (T0 + PER_BYTE * bytes) * (1 + (i % 2 ? noise : -noise))};
+    sample[i] = (struct ss_line_sample){0, bytes, (T0 + PER_BYTE * bytes) * (1 + (i % 2 ? noise : -noise))};
   }
 }
 
@@ -86,7 +86,7 @@ static void noise_hides_a_slope(void **state) {
     struct ss_error error = {0};
     for (int i = 0; i < 2 * SIZES; i++) {
       const double bytes = 1000.0 * (1 + i / 2);
-      sample[i] = (struct ss_line_sample){bytes, (T0 + slopes[k] * bytes) * (1 + (i % 2 ? noise : -noise))};
+      sample[i] = (struct ss_line_sample){0, bytes, (T0 + slopes[k] * bytes) * (1 + (i % 2 ? noise : -noise))};
     }
     const double wanted = error_of_slope(sample, 2 * SIZES, slopes[k], noise);
     const bool takes = ss_line_fit(sample, 2 * SIZES, &line, &error);
@@ -114,13 +114,30 @@ static void no_cost_is_below_zero(void **state) {
   for (int k = 1; k < 3; k++) assert_true(!cost[k].held && cost[k].value > 0.7 && cost[k].value < 1);
 }
 
+/* Rows of one element and of 64: bytes alone cannot tell what finding a place for an entry costs. */
+static void elements_tell_what_bytes_do_not(void **state) {
+  const double per_element = 3e-9;
+  struct ss_line_sample sample[2 * SIZES];
+  struct ss_line line;
+  struct ss_error error;
+  (void)state;
+  for (int i = 0; i < 2 * SIZES; i++) {
+    const double entries = 1024.0 * (1 << i / 2), bytes = entries * (i % 2 ? 260 : 8);
+    sample[i] = (struct ss_line_sample){entries, bytes, T0 + per_element * entries + PER_BYTE * bytes};
+  }
+  assert_true(ss_line_fit(sample, 2 * SIZES, &line, &error));
+  assert_true(close_to(line.per_element, per_element, 1e-6) && close_to(line.per_byte, PER_BYTE, 1e-6));
+  assert_true(close_to(line.t0, T0, 1e-6));
+  for (int i = 0; i < 2 * SIZES; i++) sample[i].seconds = T0 + PER_BYTE * sample[i].bytes;
+  assert_true(ss_line_fit(sample, 2 * SIZES, &line, &error));
+  assert_true(line.per_element == 0 && close_to(line.per_byte, PER_BYTE, 1e-6)); /* bytes say it all */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_line_is_found),
-      cmocka_unit_test(residuals_are_relative),
-      cmocka_unit_test(far_is_counted_in_deviations),
-      cmocka_unit_test(no_cost_is_below_zero),
-      cmocka_unit_test(noise_hides_a_slope),
+      cmocka_unit_test(a_line_is_found),        cmocka_unit_test(elements_tell_what_bytes_do_not),
+      cmocka_unit_test(residuals_are_relative), cmocka_unit_test(far_is_counted_in_deviations),
+      cmocka_unit_test(no_cost_is_below_zero),  cmocka_unit_test(noise_hides_a_slope),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,8 +92,7 @@ static void try_trace(uint64_t seed, uint32_t ranks, enum shape shape, bool comm
   x.trace = trace;
   x.cluster = random_cluster(&dice);
   x.device = ss_device_none();
-  if (dice_one_in(&dice, 3))
-    x.device = (struct ss_device){.name = "d", .counted = true, .launch = 1e-6, .per_byte = 1e-10};
+  if (dice_one_in(&dice, 3)) x.device = ss_device_of("d", 1e-6, 1e-10);
   for (size_t i = 0; ss_schemes()[i]; i++) {
     if (!ss_scheme_lossless(ss_schemes()[i])) continue;
     struct cases cases = {.scheme = ss_schemes()[i], .layout = ss_layout_of(&x.cluster, ranks), .brief = true};

@@ -199,19 +199,49 @@ static void kernels_are_played_only_when_counted(void **state) {
   struct catcher c = {.player = {.play = catch_round}};
   struct ss_error error;
   struct ss_play play;
-  const struct ss_device none = ss_device_none(), device = {.counted = true, .launch = 1, .per_byte = 0.5};
-  const uint64_t bytes[] = {4, 0, 10};
+  const struct ss_device none = ss_device_none();
+  struct ss_device device = ss_device_of("d", 1, 0.5);
+  const struct ss_kernel_work calls = {2, 3, 4}, nothing = {.calls = 1, .bytes = 10};
+  device.line[SS_KERNEL_TOP_K].per_element = 0.25;
   assert_true(ss_play_open(&play, &c.player, 4, 0, &error));
-  assert_true(ss_play_kernels(&play, SS_MERGE_SUM, 1, 3, bytes, &error));
+  ss_play_note(&play, 1, SS_KERNEL_MERGE_SUM, calls);
   play.device = &none;
-  assert_true(ss_play_kernels(&play, SS_MERGE_SUM, 1, 3, bytes, &error));
-  assert_int_equal(c.rounds, 0);
+  ss_play_note(&play, 1, SS_KERNEL_MERGE_SUM, calls);
+  assert_true(ss_play_kernels(&play, &error));
+  assert_true(c.rounds == 0 && play.stream[1].work[SS_KERNEL_MERGE_SUM].calls == 0);
   play.device = &device;
-  assert_true(ss_play_kernels(&play, SS_MERGE_SUM, 1, 3, bytes, &error));
-  assert_true(c.rounds == 1 && c.round.dependent && c.round.messages.count == 0 && c.round.after_count == 3);
-  assert_true(c.kernel[0].endpoint == 1 && c.kernel[0].seconds == 3);
-  assert_true(c.kernel[1].endpoint == 2 && c.kernel[1].seconds == 1);
-  assert_true(c.kernel[2].endpoint == 3 && c.kernel[2].seconds == 6);
+  ss_play_note(&play, 1, SS_KERNEL_MERGE_SUM, calls);                       /* 2 + 4/2 */
+  ss_play_note(&play, 1, SS_KERNEL_TOP_K, calls);                           /* 2 + 3/4 + 4/2 */
+  ss_play_note(&play, 3, SS_KERNEL_PACK, (struct ss_kernel_work){1, 1, 1}); /* 1 + 1/2 */
+  ss_play_note(&play, 2, SS_KERNEL_PACK, nothing);                          /* is not launched */
+  assert_int_equal(c.rounds, 0);
+  assert_true(ss_play_kernels(&play, &error));
+  assert_true(c.rounds == 1 && c.round.dependent && c.round.messages.count == 0 && c.round.after_count == 2);
+  assert_true(c.kernel[0].endpoint == 1 && c.kernel[0].seconds == 8.75);
+  assert_true(c.kernel[1].endpoint == 3 && c.kernel[1].seconds == 1.5);
+  assert_true(play.stream[1].work[SS_KERNEL_TOP_K].elements == 3 && play.stream[2].work[SS_KERNEL_PACK].calls == 0);
+  assert_true(ss_play_kernels(&play, &error));
+  assert_int_equal(c.rounds, 1); /* nothing is due */
+  ss_play_close(&play);
+}
+
+/* What is due runs before the next dependent round, and not before an independent one. */
+static void kernels_run_before_what_depends_on_them(void **state) {
+  (void)state;
+  struct catcher c = {.player = {.play = catch_round}};
+  struct ss_error error;
+  struct ss_play play;
+  const struct ss_device device = ss_device_of("d", 1, 0);
+  assert_true(ss_play_open(&play, &c.player, 2, 0, &error));
+  play.device = &device;
+  play.from[0] = 0;
+  play.to[0] = 1;
+  play.bytes[0] = 1;
+  ss_play_note(&play, 0, SS_KERNEL_PACK, (struct ss_kernel_work){1, 1, 1});
+  assert_true(ss_play_messages(&play, 1, false, NULL, &error));
+  assert_int_equal(c.rounds, 1);
+  assert_true(ss_play_messages(&play, 1, true, NULL, &error));
+  assert_int_equal(c.rounds, 3);
   ss_play_close(&play);
 }
 
@@ -489,24 +519,34 @@ static void devices_are_read(void **state) {
   assert_true(read_device("{\"name\": \"d\", \"memory_bandwidth\": \"8GB/s\", \"efficiency\": 0.5, \"launch\": "
                           "\"5us\", \"source\": \"s\", \"summary\": \"t\", \"notes\": \"u\"}",
                           &d, &error));
-  assert_true(d.counted && d.launch == 5e-6 && close_to(d.per_byte, 1 / 4e9, 1e-15));
-  assert_true(close_to(ss_device_time(&d, SS_DENSE_ADD, 4000), 6e-6, 1e-12));
+  const struct ss_kernel_work thousand = {1, 1000, 4000};
+  assert_true(d.counted && !d.line[SS_KERNEL_DENSE_ADD].known);
+  assert_true(close_to(ss_device_time(&d, SS_KERNEL_DENSE_ADD, thousand), 6e-6, 1e-12));
   assert_string_equal(d.name, "d");
   assert_true(
-      read_device("{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": \"100%\", \"launch\": 0}", &d, &error));
-  assert_true(ss_device_time(&d, SS_MERGE_SUM, 3) == 3);
+      read_device("{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": \"100%\", \"launch\": 0, \"kernels\": "
+                  "{\"top_k\": {\"t0\": 2, \"per_element\": \"1us\"}}}",
+                  &d, &error));
+  assert_true(ss_device_time(&d, SS_KERNEL_MERGE_SUM, (struct ss_kernel_work){1, 1, 3}) == 3);
+  assert_true(d.line[SS_KERNEL_TOP_K].known && !d.line[SS_KERNEL_MERGE_SUM].known);
+  assert_true(close_to(ss_device_time(&d, SS_KERNEL_TOP_K, thousand), 2.001, 1e-12));
   assert_true(read_device(
       "{\"name\": \"m\", \"measured\": \"x\", \"kernels\": {\"merge_sum\": {\"t0\": \"4us\", \"per_byte\": "
-      "2e-9, \"valid\": [0, \"1GB\"]}, \"dense_add\": {\"t0\": 0, \"per_byte\": 1e-10}, \"top_k\": "
-      "{\"t0\": 1, \"per_byte\": 1}}}",
+      "2e-9, \"valid\": [0, \"1GB\"]}, \"dense_add\": {\"t0\": 1e-6, \"per_byte\": 1e-10}, \"top_k\": "
+      "{\"t0\": 1, \"per_element\": 0.5, \"per_byte\": 1}}}",
       &d, &error));
-  assert_true(close_to(ss_device_time(&d, SS_MERGE_SUM, 1000), 6e-6, 1e-12));
-  assert_true(close_to(ss_device_time(&d, SS_DENSE_ADD, 1000), 1e-7, 1e-12));
+  assert_true(close_to(ss_device_time(&d, SS_KERNEL_MERGE_SUM, thousand), 12e-6, 1e-12));
+  assert_true(close_to(ss_device_time(&d, SS_KERNEL_DENSE_ADD, thousand), 1.4e-6, 1e-12));
+  assert_true(close_to(ss_device_time(&d, SS_KERNEL_TOP_K, (struct ss_kernel_work){2, 4, 8}), 12, 1e-12));
+  /* not measured: as a dense add of as many bytes, and no line of the file */
+  assert_true(close_to(ss_device_time(&d, SS_KERNEL_PACK, thousand), 1.4e-6, 1e-12));
+  assert_true(!d.line[SS_KERNEL_PACK].known && d.line[SS_KERNEL_DENSE_ADD].known);
   d = ss_device_none();
-  assert_true(!d.counted && ss_device_time(&d, SS_MERGE_SUM, 1000) == 0);
+  assert_true(!d.counted && ss_device_time(&d, SS_KERNEL_MERGE_SUM, thousand) == 0);
   assert_string_equal(d.name, "none");
 }
 
+#define SUMS "\"merge_sum\": {\"t0\": 0, \"per_byte\": 1}, \"dense_add\": {\"t0\": 0, \"per_byte\": 1}, "
 static void bad_devices_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -527,11 +567,15 @@ static void bad_devices_are_refused(void **state) {
       {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"lunch\": 1}", "launch"},
       {"{\"name\": \"d\", \"kernels\": 3}", "object"},
       {"{\"name\": \"d\", \"kernels\": {\"merge_sum\": {\"t0\": 0, \"per_byte\": 1}}}", "dense_add"},
-      {"{\"name\": \"d\", \"launch\": 1, \"kernels\": {}}", "launch"},
-      {"{\"name\": \"d\", \"kernels\": {\"top_k\": {\"t0\": -1, \"per_byte\": 1}}}", "t0"},
-      {"{\"name\": \"d\", \"kernels\": {\"top_k\": {\"t0\": 0, \"per_byte\": 0}}}", "per_byte"},
-      {"{\"name\": \"d\", \"kernels\": {\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2]}}}", "valid"},
-      {"{\"name\": \"d\", \"kernels\": {\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2, 1]}}}", "valid"},
+      {"{\"name\": \"d\", \"launch\": 1, \"kernels\": {}}", "memory_bandwidth"},
+      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0}}}", "per_byte"},
+      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_l\": {\"t0\": 0, \"per_byte\": 1}}}", "top_k"},
+      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_element\": -1}}}", "per_element"},
+      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": -1, \"per_byte\": 1}}}", "t0"},
+      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 0}}}", "per_byte"},
+      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2]}}}", "valid"},
+      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2, 1]}}}",
+       "valid"},
   };
   struct ss_device d;
   struct ss_error error;
@@ -553,6 +597,7 @@ int main(void) {
       cmocka_unit_test(what_never_came_is_not_held),
       cmocka_unit_test(plays_hand_over_rounds),
       cmocka_unit_test(kernels_are_played_only_when_counted),
+      cmocka_unit_test(kernels_run_before_what_depends_on_them),
       cmocka_unit_test(mismatches_are_counted_and_the_first_told),
       cmocka_unit_test(tallies_start_at_nothing),
       cmocka_unit_test(tallies_tell_ranks_from_servers),

@@ -69,7 +69,8 @@ static void each_network_is_as_it_is_alone(void **state) {
     const uint32_t gpus = dice_between(&dice, 1, 4), count = dice_between(&dice, 1, NETWORKS);
     struct ss_cluster cluster[NETWORKS];
     const struct ss_cluster *clusters[NETWORKS];
-    const struct ss_device quick = {.name = "d", .counted = dice_one_in(&dice, 2), .launch = 3e-6, .per_byte = 1e-11};
+    struct ss_device quick = ss_device_of("d", 3e-6, 1e-11);
+    quick.counted = dice_one_in(&dice, 2);
     const struct ss_world world = {.device = &quick, .verify = true};
     struct ss_arena arena = {0};
     struct ss_trace *trace = ragged_trace(&dice, (enum shape)(seed % SHAPES), 1 + seed % 17,

@@ -182,15 +182,29 @@ static bool run_sketch_decode(struct ss_kernel_run *r, struct ss_error *error) {
   return sketch_decode(&r->grid, &sketch, error);
 }
 
+/* Rows, then values. */
+static bool run_pack(struct ss_kernel_run *r, struct ss_error *error) {
+  const uint64_t count = r->in->part[0].count;
+  return grid_copy(&r->grid, r->wire_out, r->rows[0], count * sizeof *r->rows[0], error) &&
+         grid_copy(&r->grid, r->wire_out + count, r->values[0], count * sizeof *r->values[0], error);
+}
+
 /* In the order of enum ss_kernel_kind (C++ has no designated elements). */
-static bool (*const device_kernels[])(struct ss_kernel_run *r,
-                                      struct ss_error *error) = {run_merge_sum,          run_dense_add,
-                                                                 run_coalesce,           run_top_k,
-                                                                 run_hash_partition,     run_hierarchical_hashing,
-                                                                 run_bitmap_encode,      run_bitmap_decode,
-                                                                 run_hash_bitmap_encode, run_hash_bitmap_decode,
-                                                                 run_block_encode,       run_block_decode,
-                                                                 run_sketch_add,         run_sketch_decode};
+static bool (*const device_kernels[])(struct ss_kernel_run *r, struct ss_error *error) = {run_merge_sum,
+                                                                                          run_dense_add,
+                                                                                          run_coalesce,
+                                                                                          run_top_k,
+                                                                                          run_hash_partition,
+                                                                                          run_hierarchical_hashing,
+                                                                                          run_bitmap_encode,
+                                                                                          run_bitmap_decode,
+                                                                                          run_hash_bitmap_encode,
+                                                                                          run_hash_bitmap_decode,
+                                                                                          run_block_encode,
+                                                                                          run_block_decode,
+                                                                                          run_sketch_add,
+                                                                                          run_sketch_decode,
+                                                                                          run_pack};
 
 static bool run_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss_error *error) {
   return device_kernels[kernel](r, error);
@@ -320,6 +334,7 @@ static bool fetch(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss
   case SS_KERNEL_BLOCK_ENCODE: return fetch_blocks(r, out, error);
   case SS_KERNEL_BLOCK_DECODE: return fetch_unblocked(r, out, error);
   case SS_KERNEL_SKETCH_ADD: return FETCH(r, out->buckets, r->cells, in->hashes * in->buckets, error);
+  case SS_KERNEL_PACK: return fetch_bytes(r, in->packed.size, out, error);
   case SS_KERNEL_SKETCH_DECODE:
     out->count = in->part[0].count;
     return FETCH(r, out->decoded, r->decoded, out->count, error);

@@ -150,7 +150,8 @@ static bool take_results(struct ss_kernel_run *r, struct ss_error *error) {
   struct grid *g = &r->grid;
   const uint64_t lists = larger(r->entries, in->lookup_count), words = in->blocks.size / 4;
   const uint64_t most = larger(larger(lists, words), in->rows);
-  const uint64_t wire = larger(larger(in->bitmap.size, in->hash_bitmap.size), in->blocks.size);
+  const uint64_t maps = larger(in->bitmap.size, in->hash_bitmap.size);
+  const uint64_t wire = larger(larger(maps, in->blocks.size), in->packed.size);
   return GRID_TAKE(g, r->rows_out, most, error) && GRID_TAKE(g, r->values_out, most, error) &&
          GRID_TAKE(g, r->wire_out, wire_words(wire), error) &&
          GRID_TAKE(g, r->offsets, (uint64_t)in->parts + 1, error) &&

@@ -20,6 +20,12 @@ static bool cut_hashed(struct ss_cut *cut, uint32_t count, struct ss_error *erro
   if (bytes && !kept->row && !ss_parts_rows(&hashing, cut->lasting, &kept->row, error)) return false;
   if (!ss_parts_hash(&hashing, cut->own, cut->play->ranks, cut->play->arena, &cut->parts, error)) return false;
   cut->parts.domains.rows = kept->row;
+  for (uint32_t r = 0; r < cut->play->ranks;
+       r++) { /* indices are read and written; values move when they are packed */
+    const uint64_t rows = cut->own[r].count;
+    ss_play_note(cut->play, r, SS_KERNEL_HASH_PARTITION,
+                 (struct ss_kernel_work){1, rows, 2 * rows * sizeof(uint32_t)});
+  }
   return true;
 }
 

@@ -35,6 +35,7 @@ static struct ss_chunk cut(const struct ss_dense_sum *sum, const struct ss_chunk
   return view;
 }
 
+/* Receivers add what they got, as soon as they have it: they read two operands and write one. */
 static bool play_sums(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, bool dependent,
                       struct ss_error *error) {
   struct ss_round round = {
@@ -42,13 +43,13 @@ static bool play_sums(struct ss_play *play, const struct ss_dense_sum *sum, uint
       .dependent = dependent,
       .payloads = play->payloads ? play->payload : NULL,
       .wire = play->payloads ? sum->wire : NULL,
+      .after = play->after,
   };
-  if (play->device && play->device->counted) {
-    for (uint32_t i = 0; i < count; i++) /* reads two operands, writes one */
-      play->kernel[i] =
-          (struct ss_computation){play->to[i], ss_device_time(play->device, SS_DENSE_ADD, 3 * play->bytes[i])};
-    round.after = play->kernel;
-    round.after_count = count;
+  for (uint32_t i = 0; ss_play_notes(play) && i < count; i++) {
+    const uint64_t bytes = play->bytes[i], elements = bytes / sum->wire->value_bytes;
+    const double seconds =
+        ss_play_count(play, play->to[i], SS_KERNEL_DENSE_ADD, (struct ss_kernel_work){1, elements, 3 * bytes});
+    if (seconds > 0) play->after[round.after_count++] = (struct ss_computation){play->to[i], seconds};
   }
   return ss_play_round(play, &round, error);
 }
@@ -61,7 +62,11 @@ static bool add(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_
                 const struct ss_chunk *got, struct ss_error *error) {
   if (sum->add) return sum->add(held, got, play->arena, held, error);
   if (held->dense) return ss_chunk_add_dense(held, got, play->arena, held, error);
-  return ss_play_add(play, held->origin, NULL, held, got, error);
+  struct ss_kernel_work *counts = ss_kernel_pause(); /* lists stand for dense tensors here */
+  const bool ok = ss_play_add(play, held->origin, NULL, held, got, error);
+  ss_kernel_resume(counts);
+  ss_kernel_ran(SS_KERNEL_DENSE_ADD, (held->high - held->low) * held->width);
+  return ok;
 }
 
 bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
@@ -128,10 +133,10 @@ static bool pass_on(struct ss_play *play, const struct ss_dense_sum *sum, uint32
 bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
                             struct ss_error *error) {
   const uint32_t size = play->ranks, chunks = chunks_of(sum), units = size * chunks;
-  bool counted = play->device && play->device->counted;
+  const bool notes = ss_play_notes(play);
   for (uint32_t u = 0; u < units; u++)
     part[u] = ss_dense_units(sum, u / size * size + (u % size + size - 1) % size, 1);
-  if (!play->payloads && !counted) {
+  if (!play->payloads && !notes) {
     for (uint32_t u = 0; u < units; u++) part[u] = ss_dense_units(sum, u, 1);
     return ring_without_payloads(play, sum, error);
   }
@@ -232,7 +237,10 @@ struct joining {
 };
 
 static bool join_lists(struct joining *x, uint32_t p, struct ss_chunk *out, struct ss_error *error) {
-  if (!ss_gather_sum(x->play, &x->gather, p, out, error)) return false;
+  struct ss_kernel_work *counts = ss_kernel_pause(); /* dense parts lie side by side */
+  const bool ok = ss_gather_sum(x->play, &x->gather, p, out, error);
+  ss_kernel_resume(counts);
+  if (!ok) return false;
   out->origin = x->gather.rank[p];
   out->part = 0;
   out->width = out->stride = x->sum->width;

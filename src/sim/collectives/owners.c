@@ -5,10 +5,8 @@
 bool ss_owners_open(struct ss_play *play, struct ss_owners *o, struct ss_error *error) {
   o->play = play;
   o->push_imbalance = o->pull_imbalance = NAN;
-  if (!ss_take(play->arena, o->aggregate, o->parts) || !ss_take(play->arena, o->slices, play->ranks) ||
-      !ss_take(play->arena, o->moved, o->parts))
+  if (!ss_take(play->arena, o->aggregate, o->parts) || !ss_take(play->arena, o->slices, play->ranks))
     return ss_fail_memory(error, "cutting a tensor into parts");
-  for (uint32_t j = 0; j < o->parts; j++) o->moved[j] = 0;
   return !play->payloads || (ss_receipts_open(&o->pushed, o->parts, play->ranks, error) &&
                              ss_receipts_open(&o->pulled, play->ranks, o->parts, error));
 }
@@ -60,24 +58,52 @@ static bool sum_dense(struct ss_owners *o, uint32_t part, struct ss_error *error
   return true;
 }
 
+/* Dense parts may be lists inside. */
+static bool adds_dense(const struct ss_owners *o, const struct ss_chunk *sum) {
+  return sum->dense || o->push->format == SS_WIRE_DENSE;
+}
+
 static bool sum_sparse(struct ss_owners *o, uint32_t part, struct ss_error *error) {
   struct ss_chunk shared = {0}, *sum = &o->aggregate[part];
-  return ss_receipts_sum(o->play, &(struct ss_received){&o->pushed, o->slices, sum->low, sum->high, &shared}, part,
-                         sum, error);
+  const bool dense = adds_dense(o, sum);
+  const uint64_t elements = (sum->high - sum->low) * sum->width;
+  struct ss_kernel_work *counts = ss_kernel_counts;
+  if (dense) (void)ss_kernel_pause();
+  const bool ok = ss_receipts_sum(o->play, &(struct ss_received){&o->pushed, o->slices, sum->low, sum->high, &shared},
+                                  part, sum, error);
+  ss_kernel_resume(counts);
+  for (uint32_t r = 1; dense && r < o->play->ranks; r++) ss_kernel_ran(SS_KERNEL_DENSE_ADD, elements);
+  return ok;
+}
+
+/* Its own share the owner has as it is; what came lists all that travelled. */
+static void note_sum(struct ss_owners *o, uint32_t part, const struct ss_chunk *sum) {
+  const uint32_t owner = ss_owners_endpoint(o, part);
+  struct ss_kernel_work work = {.calls = 1, .bytes = ss_wire_bytes(o->pull, sum)};
+  if (!ss_play_notes(o->play) || o->play->ranks < 2) return;
+  for (uint32_t r = 0; r < o->play->ranks; r++) {
+    const struct ss_chunk *slice = &o->slices[r];
+    work.elements += r == owner ? slice->count : ss_wire_entries(o->push, slice);
+    work.bytes += ss_wire_bytes(o->push, slice);
+  }
+  if (adds_dense(o, sum)) { /* one add after the other, each of two operands */
+    work.calls = o->play->ranks - 1;
+    work.elements = work.calls * (sum->high - sum->low) * sum->width;
+    work.bytes = 3 * work.calls * ss_wire_bytes(o->push, sum);
+  }
+  ss_play_note(o->play, owner, adds_dense(o, sum) ? SS_KERNEL_DENSE_ADD : SS_KERNEL_MERGE_SUM, work);
 }
 
 static bool sum_part(struct ss_owners *o, uint32_t part, uint64_t *pushed, struct ss_error *error) {
   struct ss_chunk *sum = &o->aggregate[part];
-  uint64_t bytes = 0;
   for (uint32_t r = 0; r < o->play->ranks; r++) {
     if (!o->slice(o->context, r, part, &o->slices[r], error)) return false;
-    bytes += ss_wire_bytes(o->push, &o->slices[r]);
     pushed[2 * (size_t)r] += o->slices[r].count;
     if (o->slices[r].count > pushed[2 * (size_t)r + 1]) pushed[2 * (size_t)r + 1] = o->slices[r].count;
   }
   if (!(sum->dense ? sum_dense(o, part, error) : sum_sparse(o, part, error))) return false;
   ss_owners_set(o, part, sum);
-  o->moved[part] = bytes + ss_wire_bytes(o->pull, sum);
+  note_sum(o, part, sum);
   return true;
 }
 
@@ -122,8 +148,7 @@ bool ss_owners_sum(struct ss_owners *o, struct ss_error *error) {
     ss_owners_watch(o);
     watch_push(o, pushed);
   }
-  return ss_play_kernels(o->play, dense ? SS_DENSE_ADD : SS_MERGE_SUM, ss_owners_endpoint(o, 0), o->parts, o->moved,
-                         error);
+  return true;
 }
 
 /* --- pull ----------------------------------------------------------------------------------------------- */

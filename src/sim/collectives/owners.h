@@ -27,7 +27,6 @@ struct ss_owners {
   struct ss_chunk *aggregate; /* [parts] the sums, as far as they are known here */
   struct ss_chunk *slices;    /* [ranks] for one part */
   struct ss_chunk shared;     /* the sum of all parts, once for all ranks that hold them as sent */
-  uint64_t *moved;            /* [parts] bytes that an owner's sum reads and writes */
   double push_imbalance;      /* ZEN Def. 8; NaN until watched */
   double pull_imbalance;
 };

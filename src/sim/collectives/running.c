@@ -23,7 +23,7 @@ static void put(struct ss_running *x, uint32_t at, uint32_t from, uint32_t to) {
   struct ss_chunk *chunk = &play->given[at];
   *chunk = x->held[from];
   chunk->origin = from;
-  chunk->part = 0;
+  chunk->part = x->round; /* the arrays may be those of an earlier sum */
   ss_play_put(play, at, from, to, x->wire, chunk);
 }
 
@@ -37,12 +37,13 @@ static void take(struct ss_running *x, uint32_t messages) {
     const struct ss_chunk *got = ss_play_got(play, i);
     if (got != &play->given[i]) x->as_sent = false;
     if (!got) continue;
-    if (got->origin != play->from[i] || got->part != 0)
+    if (got->origin != play->from[i] || got->part != x->round)
       ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i], got->origin,
                        play->from[i]);
     x->came[play->to[i]] = *got;
     x->came[play->to[i]].part = 1;
   }
+  x->round++;
 }
 
 /* Do ranks a and b add the same two operands, in whatever order? */
@@ -77,7 +78,7 @@ static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t coun
                            &x->held[r], error))
       return false;
     x->held[r].width = x->held[r].stride = before[r].width;
-    ss_play_note_sum(x->play, r, x->wire, both, 2, &x->held[r]);
+    ss_play_note_sum(x->play, r, x->wire, &(struct ss_operands){both, 2, x->low, x->high}, &x->held[r]);
   }
   for (uint32_t i = 0; x->as_sent && i < count; i++) /* nobody else has their sums of before */
     ss_arena_free(&x->arena[(1 - x->turn) * n + rank[i]]);
@@ -97,7 +98,7 @@ static bool fold_in(struct ss_running *x, struct ss_fold fold, struct ss_chunk *
     if (!add_family(x, &odd, 1, before, error)) return false;
   }
   x->turn = 1 - x->turn;
-  return ss_play_charge_sums(x->play, error);
+  return true;
 }
 
 static bool fold_out(struct ss_running *x, struct ss_fold fold, struct ss_error *error) {
@@ -126,7 +127,7 @@ static bool double_once(struct ss_running *x, struct ss_fold fold, uint32_t step
     if (!add_family(x, family, 2 * step, before, error)) return false;
   }
   x->turn = 1 - x->turn;
-  return ss_play_charge_sums(x->play, error);
+  return true;
 }
 
 bool ss_running_doubling(struct ss_running *x, struct ss_error *error) {
@@ -164,10 +165,9 @@ bool ss_running_ring(struct ss_running *x, const struct ss_chunk *own, struct ss
                           error))
           return false;
         x->held[r].width = x->held[r].stride = own[r].width;
-        ss_play_note_sum(x->play, r, x->wire, both, 2, &x->held[r]);
+        ss_play_note_sum(x->play, r, x->wire, &(struct ss_operands){both, 2, x->low, x->high}, &x->held[r]);
       }
     x->turn = 1 - x->turn;
-    if (!ss_play_charge_sums(x->play, error)) return false;
   }
   return true;
 }

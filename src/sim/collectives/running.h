@@ -16,8 +16,9 @@ struct ss_running {
   struct ss_chunk *came;  /* [ranks] in the round just played; `part` is 1 where something came */
   struct ss_arena *arena; /* [2 * ranks] in turn */
   uint32_t turn;
-  bool as_sent; /* in the round just played, everything came as it was sent */
-  bool last;    /* the sums made now are the result */
+  uint32_t round; /* rounds so far */
+  bool as_sent;   /* in the round just played, everything came as it was sent */
+  bool last;      /* the sums made now are the result */
 };
 
 /* held[r] is the chunk of rank r, own->chunk[r], to begin with. Close also after a failed open. What ranks hold in

@@ -72,13 +72,14 @@ static bool put(struct scatter *x, uint32_t at, uint32_t from, uint32_t to, stru
 static bool sum_pile(struct scatter *x, uint32_t rank, uint32_t part, struct ss_chunk *out, struct ss_error *error) {
   const struct pile *pile = pile_of(x, rank, part);
   const struct ss_chunk range = x->o->range(x->o->context, part);
-  if (!ss_chunk_sum(&(struct ss_operands){pile->chunk, pile->count, range.low, range.high}, x->play->arena,
-                    &x->play->scratch, out, error))
-    return false;
-  out->origin = rank;
-  out->part = part;
-  out->width = out->stride = range.width;
-  if (pile->count > 1) ss_play_note_sum(x->play, rank, x->o->push, pile->chunk, pile->count, out);
+  const struct ss_operands of = {pile->chunk, pile->count, range.low, range.high};
+  struct ss_chunk sum;
+  if (!ss_chunk_sum(&of, x->play->arena, &x->play->scratch, &sum, error)) return false;
+  sum.origin = rank;
+  sum.part = part;
+  sum.width = sum.stride = range.width;
+  ss_play_note_sum(x->play, rank, x->o->push, &of, &sum);
+  *out = sum; /* which may be an operand */
   return true;
 }
 
@@ -149,7 +150,7 @@ static bool settle_all(struct scatter *x, struct ss_error *error) {
   for (uint32_t r = 0; r < x->P; r++)
     if (!settle(x, r, r, error)) return false;
   ss_owners_watch(x->o);
-  return ss_play_charge_sums(x->play, error);
+  return true;
 }
 
 bool ss_owners_push_ring(struct ss_owners *o, bool incremental, struct ss_error *error) {
@@ -163,7 +164,6 @@ bool ss_owners_push_ring(struct ss_owners *o, bool incremental, struct ss_error 
     if (!ss_play_messages(x.play, P, true, o->push, error)) return false;
     for (uint32_t r = 0; r < P; r++)
       if (!take(&x, r, (r + P - s) % P, 1, error)) return false;
-    if (incremental && !ss_play_charge_sums(x.play, error)) return false;
   }
   return settle_all(&x, error);
 }
@@ -183,7 +183,7 @@ static bool fold_in(struct scatter *x, struct ss_fold fold, struct ss_error *err
   if (!ss_play_messages(x->play, fold.q, true, x->o->push, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
     if (!take(x, i, 0, x->P, error)) return false;
-  return !x->incremental || ss_play_charge_sums(x->play, error);
+  return true;
 }
 
 static bool halve(struct scatter *x, struct ss_fold fold, uint32_t step, struct ss_error *error) {
@@ -198,7 +198,7 @@ static bool halve(struct scatter *x, struct ss_fold fold, uint32_t step, struct 
     const uint32_t theirs = (p & ~(step - 1)) ^ step, first = begin_of(fold, theirs);
     if (!take(x, p, first, begin_of(fold, theirs + step) - first, error)) return false;
   }
-  return !x->incremental || ss_play_charge_sums(x->play, error);
+  return true;
 }
 
 /* Odd ranks of folded pairs sum the even ones' parts, and send them. */
@@ -209,7 +209,6 @@ static bool fold_out(struct scatter *x, struct ss_fold fold, struct ss_error *er
     return false; /* before the round is put together: it uses the same arrays */
   for (uint32_t i = 0; i < fold.q; i++)
     if (!settle(x, 2 * i + 1, 2 * i, error)) return false;
-  if (!ss_play_charge_sums(play, error)) return false;
   for (uint32_t i = 0; i < fold.q; i++)
     if (!put(x, i, 2 * i + 1, 2 * i, (struct run){2 * i, 1}, error)) return false;
   if (!ss_play_messages(play, fold.q, true, x->o->push, error)) return false;

@@ -80,6 +80,8 @@ static bool join_pieces(struct pieces *x, uint32_t p, struct ss_chunk *held, str
   const struct ss_chunk *whole = &x->whole;
   struct ss_chunk sum;
   if (!ss_gather_sum(x->play, &x->gather, p, &sum, error)) return false;
+  ss_play_note_sum(x->play, p, x->wire,
+                   &(struct ss_operands){x->gather.block, x->gather.size, whole->low, whole->high}, &sum);
   const bool as_sent = ss_play_resident(x->play, whole->origin) && ss_chunk_equal(&sum, whole);
   if (p == x->root && ss_chunk_marked(whole) && !as_sent)
     ss_play_mismatch(x->play, "position %u got back other pieces than it scattered", p);

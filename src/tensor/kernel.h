@@ -1,0 +1,60 @@
+/* The tensor kernels by name: what devices measure (kernels/table.h), what devices' files have times of
+ * (machine/device.h), what schemes charge (sim/play.h), and what exec counts when it really runs them.
+ *
+ * The work of a call is how many elements it goes through and how many bytes it reads and writes at the least; a
+ * device's time is t0 + per_element * elements + per_byte * bytes. Elements are entries or rows, not multiplied by
+ * their width; bytes are. (docs/model.md, "Kernels") */
+#ifndef SS_TENSOR_KERNEL_H
+#define SS_TENSOR_KERNEL_H
+
+#include <stdint.h>
+
+enum ss_kernel_kind {
+  SS_KERNEL_MERGE_SUM,            /* the sum of sparse operands; elements: of all operands */
+  SS_KERNEL_DENSE_ADD,            /* of two dense tensors, or sketches; elements: of the sum */
+  SS_KERNEL_COALESCE,             /* lookups, sorted and distinct; elements: lookups */
+  SS_KERNEL_TOP_K,                /* the k largest entries; elements: of what is selected from */
+  SS_KERNEL_HASH_PARTITION,       /* of rows, stably; elements: rows */
+  SS_KERNEL_HIERARCHICAL_HASHING, /* ZEN's Algorithm 1; elements: rows */
+  SS_KERNEL_BITMAP_ENCODE,        /* elements: entries, of these and the following formats */
+  SS_KERNEL_BITMAP_DECODE,
+  SS_KERNEL_HASH_BITMAP_ENCODE, /* ZEN's Algorithm 2 */
+  SS_KERNEL_HASH_BITMAP_DECODE,
+  SS_KERNEL_BLOCK_ENCODE,
+  SS_KERNEL_BLOCK_DECODE,
+  SS_KERNEL_SKETCH_ADD, /* elements: entries times hashes */
+  SS_KERNEL_SKETCH_DECODE,
+  SS_KERNEL_PACK, /* copies that put together entries: a message's, what a filter lets pass; elements: entries read */
+  SS_KERNELS
+};
+const char *ss_kernel_name(enum ss_kernel_kind kernel);
+
+/* What calls of a kernel amount to. */
+struct ss_kernel_work {
+  uint64_t calls, elements, bytes;
+};
+
+#ifndef __cplusplus
+/* Where calls of this thread are counted, [SS_KERNELS]; NULL, as at first: nowhere. Bytes are not. */
+extern _Thread_local struct ss_kernel_work *ss_kernel_counts;
+
+/* What follows stands for something else than it is, or is no part of a scheme: it is not counted until the counts
+ * are resumed. */
+static inline struct ss_kernel_work *ss_kernel_pause(void) {
+  struct ss_kernel_work *counts = ss_kernel_counts;
+  ss_kernel_counts = 0;
+  return counts;
+}
+static inline void ss_kernel_resume(struct ss_kernel_work *counts) {
+  ss_kernel_counts = counts;
+}
+
+/* A kernel of this room ran; one that had nothing to do is not counted. */
+static inline void ss_kernel_ran(enum ss_kernel_kind kernel, uint64_t elements) {
+  if (!ss_kernel_counts || elements == 0) return;
+  ss_kernel_counts[kernel].calls++;
+  ss_kernel_counts[kernel].elements += elements;
+}
+#endif
+
+#endif
