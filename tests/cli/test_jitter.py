@@ -103,11 +103,11 @@ def even_links_say_nothing_of_draws(folder):
     assert same == [{k: v for k, v in p.items() if k not in (*FAN, "draw_s", "point_hash", "result_hash")} for p in uneven]
     assert all(p[name] is None for p in even for name in FAN) and all("draw_s" not in p for p in even)
     assert all(p["time_s"] < p["time_p5_s"] < p["time_p50_s"] < p["time_p95_s"] for p in uneven)
-    table = call("run", drawn)[0]
-    assert "5%..95%" in table and "On uneven links" in table and "5%..95%" not in call("run", plain)[0]
+    table = call("run", drawn, "--wide")[0]
+    assert "5%..95%" in table and "On uneven links" in table and "5%..95%" not in call("run", plain, "--wide")[0]
     rows = list(csv.DictReader(io.StringIO(call("run", drawn, "--format", "csv")[0])))
     assert [float(r["time_p50_s"]) for r in rows] == [p["time_p50_s"] for p in uneven]
-    assert "On uneven links" in call("run", drawn, "--brief")[0]
+    assert "On uneven links" in call("run", drawn)[0]
 
 
 @test
