@@ -285,7 +285,7 @@ def one_process_is_too_few(folder):
                             ([2, "--sises", "1:"], "--sizes"), ([2, "--sizes", "1:2", "--repeats", "1"], "too few")):
         done = under_mpirun(*arguments)
         assert done.returncode == 2 and says in done.stderr and not done.stdout, done
-        assert done.stderr.count("sparsync calibrate:") == 1, f"several ranks spoke: {done.stderr}"
+        assert done.stderr.count("sparsync calibrate network:") == 1, f"several ranks spoke: {done.stderr}"
 
 
 @test
