@@ -144,6 +144,7 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   p->measured[i] = x.measured;
   p->announced[i] = x.announced;
   p->predicted += x.predicted / (double)p->count;
+  p->network += x.network / (double)p->count;
   p->headers += x.headers;
   add_traffic(x.executed, job->ranks, p->endpoints, p->executed, &p->executed_max);
   add_traffic(x.simulated, job->ranks, p->endpoints, p->simulated, &p->simulated_max);

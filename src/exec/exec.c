@@ -201,7 +201,9 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   const struct ss_chunk *own;
   uint32_t P = x->comm->size;
   if (!ss_run_own(x->what->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error)) return false;
-  if (!ss_engine_open(&engine, x->what->cluster, P, x->servers, error)) return false;
+  const struct ss_cluster *twice[] = {x->what->cluster, x->what->cluster};
+  if (!ss_engine_open_each(&engine, twice, 2, P, x->servers, error)) return false;
+  engine.on[1].pace = 0;
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;
   stage.device = x->what->device;
@@ -211,6 +213,7 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   stage.work = x->work;
   bool ok = ss_state_begin(stage.state, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
   out->predicted = ok ? ss_engine_tally(&engine, 0).time : 0;
+  out->network = ok ? ss_engine_tally(&engine, 1).time : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
   ss_engine_close(&engine);
@@ -284,6 +287,7 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
   const size_t work = (size_t)x->player.endpoints * SS_KERNELS * sizeof *x->work;
   if (code == MPI_SUCCESS) code = ss_wait_bcast(x->work, (int)work, MPI_BYTE, 0);
   if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->predicted, 1, MPI_DOUBLE, 0);
+  if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->network, 1, MPI_DOUBLE, 0);
   if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->exact, 1, MPI_C_BOOL, 0);
   if (code == MPI_SUCCESS) code = ss_wait_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
   if (code == MPI_SUCCESS) code = compare_kernels(x, out);

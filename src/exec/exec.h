@@ -22,6 +22,7 @@ struct ss_executed {
                      * median of the repeats */
   double announced; /* s, likewise, of the run before them, in which headers and pooled numbers told sizes */
   double predicted; /* s, on the cluster and the device */
+  double network;   /* s, the same where kernels took no time */
   bool exact;       /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
   bool equal;       /* each endpoint sent and received the simulated bytes */
   bool

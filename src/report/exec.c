@@ -86,6 +86,7 @@ static bool add_measures(cJSON *item, const struct ss_exec_point *p) {
          add_number(item, "announced_s", gsl_stats_median_from_sorted_data(p->announced, 1, p->count)) &&
          add_number(item, "measured_min_s", p->measured[0]) &&
          add_number(item, "measured_max_s", p->measured[p->count - 1]) && add_number(item, "time_s", p->predicted) &&
+         add_number(item, "network_s", p->network) &&
          add_number(item, "bytes_sent_max", (double)p->executed_max.sent / n) &&
          add_number(item, "bytes_received_max", (double)p->executed_max.received / n) &&
          add_number(item, "simulated_bytes_sent_max", (double)p->simulated_max.sent / n) &&

@@ -13,6 +13,7 @@ struct ss_exec_point {
   double *measured;  /* [count] s, ascending in the end, as is: */
   double *announced; /* [count] s, of the runs in which ranks learn sizes */
   double predicted;  /* s, mean */
+  double network;    /* s, mean; the same where kernels took no time */
   uint32_t endpoints;
   struct ss_traffic *executed, *simulated;       /* [endpoints] B, over all iterations */
   struct ss_traffic executed_max, simulated_max; /* B, largest of the ranks' each iteration, over all iterations */

@@ -332,6 +332,7 @@ def kernels_as_run_counts_them(folder):
     for ours, theirs, less in zip(*(json.loads(text)["points"] for text in (out, wanted.stdout, without.stdout)), strict=True):
         # exec begins with coalesced gradients: two launches less of 5 us, and what they move
         coalescing = theirs["time_s"] - ours["time_s"]
+        assert abs(ours["network_s"] - less["time_s"]) <= 1e-9 * less["time_s"], (ours, less)
         assert -1e-12 < coalescing < 1.1e-5 and ours["time_s"] > less["time_s"], (ours, theirs, less)
         assert ours["device"] == theirs["device"] != less["device"]
     assert "kernels as on quick" in execute(2, path, "--set", "ranks=2", "--device", "quick")[0]

@@ -234,12 +234,14 @@ def measure(lab, shape, cluster, name, arguments):
     setting = {**PLACED.get(scheme, {"name": scheme}), **({"hierarchy": hierarchy} if hierarchy else {})}
     done, idle = lab.run(shape.ranks, shape.per_node, arguments.program, "exec", "--trace", arguments.trace, "--set",
                          f"schemes={json.dumps([setting])}", "--set", f'iterations="{arguments.iterations}"',
-                         "--repeats", arguments.repeats, "--cluster", cluster, "--format", "json", timeout=1800)
+                         "--repeats", arguments.repeats, "--cluster", cluster,
+                         *(("--device", arguments.device) if arguments.device else ()), "--format", "json", timeout=1800)
     point = {"scheme": f"{name}, colocated" if scheme in PLACED else name, "shape": shape, "idle": idle, "why": None}
     if done.returncode:
         return {**point, "why": reason(done)}
     points = json.loads(done.stdout)["points"]
-    return {**point, "predicted": sum(p["time_s"] for p in points), "measured": sum(p["measured_s"] for p in points)}
+    return {**point, "predicted": sum(p["time_s"] for p in points), "network": sum(p["network_s"] for p in points),
+            "measured": sum(p["measured_s"] for p in points)}
 
 
 def told(point):
@@ -268,14 +270,16 @@ def table(points, links, arguments):
              f"medians of {arguments.repeats} runs. Calibrated:", "", "| | latency | bandwidth |", "|---|---|---|"]
     for name, link in (("between nodes", links), ("inside a node", links["intra"])):
         lines.append(f"| {name} | {link['latency'] * 1e6:.0f} us | {link['bandwidth'] * 8e-6:.1f} Mbit/s |")
-    lines += ["", "| nodes | scheme | predicted | measured | error | CPU idle |", "|---|---|---|---|---|---|"]
+    lines += ["", "| nodes | scheme | predicted | measured | error | CPU idle |" + " without kernels | error |" * bool(arguments.device),
+              "|---|---|---|---|---|---|" + "---|---|" * bool(arguments.device)]
     for p in points:
         if p["why"]:
             lines.append(f"| {p['shape']} | {p['scheme']} | | | | not run: {p['why'].replace('|', '/')} |")
             continue
         mark = "" if p["idle"] >= IDLE_LEAST else " (invalid)"
         lines.append(f"| {p['shape']} | {p['scheme']} | {p['predicted'] * 1e3:.2f} ms | {p['measured'] * 1e3:.2f} ms | "
-                     f"{p['measured'] / p['predicted'] - 1:+.1%} | {p['idle']:.0%}{mark} |")
+                     f"{p['measured'] / p['predicted'] - 1:+.1%} | {p['idle']:.0%}{mark} |" + bool(arguments.device) *
+                     f" {p['network'] * 1e3:.2f} ms | {p['measured'] / p['network'] - 1:+.1%} |")
     valid = [p for p in points if not p["why"] and p["idle"] >= IDLE_LEAST]
     lines += ["", f"{len(valid)} of {len(points)} points are valid."]
     if valid:
@@ -284,6 +288,9 @@ def table(points, links, arguments):
         lines.append(f"Error: median {statistics.median(errors):.1%} (goal {GOAL[0]:.0%}), worst {max(errors):.1%} "
                      f"(goal {GOAL[1]:.0%}). Of {pairs} pairs predicted more than {DIFFERENT - 1:.0%} apart, {wrong} "
                      "came out the other way.")
+        if arguments.device:
+            without = [abs(p["measured"] / p["network"] - 1) for p in valid]
+            lines.append(f"Without kernels: median {statistics.median(without):.1%}, worst {max(without):.1%}.")
     return "\n".join(lines) + "\n"
 
 
@@ -344,6 +351,8 @@ def main():
     parser.add_argument("--trace", default=str(ROOT / "traces" / "bible-kjv-16.safetensors"))
     parser.add_argument("--iterations", default="0:1", help="of the trace (0:1)")
     parser.add_argument("--repeats", type=int, default=3, help="timed runs, whose median counts (3)")
+    parser.add_argument("--device", metavar="FILE", help="count kernels: of `sparsync calibrate kernels --device cpu` with "
+                        "OMP_NUM_THREADS=1, as ranks have it")
     parser.add_argument("-o", metavar="FILE", help="write the table there instead of to standard output")
     arguments = parser.parse_args()
     why = missing() or unfit(arguments)
