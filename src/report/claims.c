@@ -10,8 +10,8 @@
 #include <string.h>
 
 static const char *const meanings[] = {
-    "by a model: ours is within the tolerance of what is printed, and the ranking holds, also with every estimated "
-    "input halved and doubled",
+    ("by a model: ours is within the tolerance of what is printed, and the ranking holds, also with every estimated "
+     "input halved and doubled"),
     "so with our estimates, but not with every one of them halved and doubled",
     "ranking and direction hold, the size differs by the factor that is printed beside it",
     "ranking or direction does not hold, or the number is another",

@@ -19,7 +19,7 @@ uint64_t ss_run_k(const struct ss_run *run) {
 bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
   const struct ss_chunk *residual = &run->state->residual[rank];
   *out = run->own[rank];
-  return residual->count == 0 || ss_play_add(run->play, rank, &run->coo, out, residual, error);
+  return residual->count == 0 || ss_play_add(run->play, rank, &ss_memory_wire, out, residual, error);
 }
 
 bool ss_run_select(struct ss_run *run, uint32_t rank, uint64_t k, struct ss_chunk *copy, struct ss_chunk *selected,

@@ -1,5 +1,6 @@
 #include "schemes/select.h"
 
+#include "sim/play.h"
 #include "tensor/sets.h"
 #include "tensor/topk.h"
 
@@ -121,14 +122,15 @@ static void count_work(const struct selecting *x, uint32_t r, enum ss_kernel_kin
 
 /* The old residual is added, the largest entries are found, and the others kept. */
 static void count_selection(const struct selecting *x, uint32_t r, const struct ss_chunk *both) {
-  enum { INDEX = 4, VALUE = 4, ENTRY = INDEX + VALUE };
-  const uint64_t all = x->copy[r].count, some = x->selected[r].count;
-  if (both[1].count > 0) {
-    const uint64_t added = both[0].count + both[1].count;
-    count_work(x, r, SS_KERNEL_MERGE_SUM, added, (added + all) * ENTRY);
-  }
+  enum { INDEX = 4, VALUE = 4 };
+  const uint64_t all = x->copy[r].count, some = x->selected[r].count,
+                 bytes = ss_wire_bytes(&ss_memory_wire, &x->copy[r]);
+  if (both[1].count > 0)
+    count_work(x, r, SS_KERNEL_MERGE_SUM, both[0].count + both[1].count,
+               ss_wire_bytes(&ss_memory_wire, &both[0]) + ss_wire_bytes(&ss_memory_wire, &both[1]) + bytes);
   count_work(x, r, SS_KERNEL_TOP_K, all, all * VALUE + some * INDEX);
-  if (x->selector->selection.residual) count_work(x, r, SS_KERNEL_PACK, all, (2 * all - some) * ENTRY);
+  if (x->selector->selection.residual)
+    count_work(x, r, SS_KERNEL_PACK, all, 2 * bytes); /* what stays is nearly all */
 }
 
 /* What rank r has, what it selects of it, and what it keeps. */

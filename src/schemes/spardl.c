@@ -329,7 +329,7 @@ static bool sum_of_pieces(struct spardl *s, uint32_t r, const struct ss_chunk *p
   const struct ss_operands of = {piece, count, run->low, run->high};
   if (!ss_sum_values(&of, run->play->arena, &run->play->scratch, sum, error)) return false;
   sum->width = sum->stride = 1; /* also of none */
-  ss_play_note_sum(run->play, r, &run->coo, &of, sum);
+  ss_play_note_sum(run->play, r, &ss_memory_wire, &of, sum);
   return true;
 }
 

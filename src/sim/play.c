@@ -134,12 +134,12 @@ void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire 
   ss_play_note(play, rank, SS_KERNEL_MERGE_SUM, work);
 }
 
+const struct ss_wire ss_memory_wire = {.format = SS_WIRE_SMALLER, .value_bytes = 4, .index_bytes = 4};
+
 void ss_play_note_filter(struct ss_play *play, uint32_t rank, const struct ss_chunk *from,
                          const struct ss_chunk *out) {
-  enum { INDEX = 4, VALUE = 4 };
-  const uint64_t each = INDEX + (uint64_t)from->width * VALUE;
-  ss_play_note(play, rank, SS_KERNEL_PACK,
-               (struct ss_kernel_work){1, from->count, (from->count + out->count) * each});
+  const uint64_t bytes = ss_wire_bytes(&ss_memory_wire, from) + ss_wire_bytes(&ss_memory_wire, out);
+  ss_play_note(play, rank, SS_KERNEL_PACK, (struct ss_kernel_work){1, from->count, bytes});
 }
 
 void ss_play_note_top_k(struct ss_play *play, uint32_t rank, uint64_t from, uint64_t kept) {

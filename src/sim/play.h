@@ -138,6 +138,9 @@ void ss_play_note(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind k
  * does it then. */
 bool ss_play_kernels(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;
 
+/* How entries lie in memory: as lists, or dense where that is smaller. */
+extern const struct ss_wire ss_memory_wire;
+
 /* The following run a kernel for `rank` and note it. Results are the play's arena's.
  *
  * *held becomes its sum with `got` over its own range, all else about it stays. */
