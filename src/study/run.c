@@ -104,8 +104,8 @@ static double one(const void *context, double k) {
 }
 
 /* By its closed form, whose start-ups are one rank's messages; 0 where it has none. Even rounds of rings are played
- * as one message each. */
-static double messages_of(const struct ss_job *job, const struct ss_costs *costs) {
+ * as one message each where ranks share nothing; on nodes of several a message takes a `share` of what others do. */
+static double messages_of(const struct ss_job *job, const struct ss_costs *costs, double *share) {
   const struct ss_cost *cost = ss_costs_find(costs, &job->setting, job->ranks, job->servers);
   struct ss_symbols symbols = {
       .P = job->ranks, .S = job->servers, .alpha = 1, .gamma = one, .blocks = one, .R = 1, .w = 1};
@@ -113,25 +113,28 @@ static double messages_of(const struct ss_job *job, const struct ss_costs *costs
   ss_setting_symbols(&job->setting, &symbols);
   if (!cost || !cost->exact || !ss_formula_evaluate(cost->exact, &symbols, &startups, NULL)) return 0;
   const bool even = is_uniform(job) && cost->pattern == SS_PATTERN_RING;
-  return startups * (even ? 1 : job->ranks) * (double)(job->end - job->first);
+  const bool shared = job->cluster.gpus_per_node > 1;
+  *share = even && shared ? 0.04 : 1;
+  return startups * (even && !shared ? 1 : job->ranks) * (double)(job->end - job->first);
 }
 
 /* Says how long it may take, of the longest. */
 static void tell_work(const struct run *run, const struct ss_notice *notice) {
-  double all = 0, most = 0;
+  double all = 0, most = 0, seconds = 0;
   const struct ss_job *longest = NULL;
   for (size_t g = 0; g < run->groups.count; g++) {
     const struct ss_job *job = &run->all.jobs[run->groups.group[g].job[0]];
-    const double messages = messages_of(job, run->all.costs);
+    double share = 1;
+    const double messages = messages_of(job, run->all.costs, &share);
     all += messages;
+    seconds += messages * share / messages_a_second;
     if (messages > most) most = messages, longest = job;
   }
-  if (!longest || all < many_seconds * messages_a_second) return;
+  if (!longest || seconds < many_seconds) return;
   char time[32], text[300];
   snprintf(text, sizeof text,
            "about %.2g messages are to be played, most of them of %s on %u ranks: some %s on a core%s", all,
-           longest->setting.label, longest->ranks,
-           ss_units_format(time, sizeof time, SS_TIME, all / messages_a_second),
+           longest->setting.label, longest->ranks, ss_units_format(time, sizeof time, SS_TIME, seconds),
            !is_uniform(longest) ? "" : " (sparsync cost tells the closed forms of a uniform tensor at once)");
   ss_notice_tell(notice, text);
 }
