@@ -17,16 +17,15 @@ struct ss_traffic {
 struct ss_executed {
   uint32_t endpoints;                            /* ranks, then servers */
   const struct ss_traffic *executed, *simulated; /* [endpoints] */
-  uint64_t headers; /* B sent over all ranks to tell receivers of sizes, ranges and parts */
-  double measured;  /* s, of the rank that took longest, comparison with the dense sum excluded; sizes were known;
-                     * median of the repeats */
-  double announced; /* s, likewise, of the run before them, in which headers and pooled numbers told sizes */
-  double predicted; /* s, on the cluster and the device */
-  double network;   /* s, the same where kernels took no time */
-  bool exact;       /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
-  bool equal;       /* each endpoint sent and received the simulated bytes */
-  bool
-      kernels_equal; /* each process ran the kernels, on as many elements, that its endpoints ran in the simulation */
+  uint64_t headers;   /* B sent over all ranks to tell receivers of sizes, ranges and parts */
+  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded; sizes were known;
+                       * median of the repeats */
+  double announced;   /* s, likewise, of the run before them, in which headers and pooled numbers told sizes */
+  double predicted;   /* s, on the cluster and the device */
+  double network;     /* s, the same where kernels took no time */
+  bool exact;         /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
+  bool equal;         /* each endpoint sent and received the simulated bytes */
+  bool kernels_equal; /* each process ran the kernels of its endpoints in the simulation, on as many elements */
   struct ss_kernel_work kernels[SS_KERNELS]; /* calls and elements of all processes, as they were run */
   char mismatch[160];                        /* why not exact, when not */
 };

@@ -82,9 +82,8 @@ bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss
 bool ss_run_gathered(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
   struct ss_chunk sum = {0};
   if (!ss_run_joined(run, gather, &sum, error)) return false;
-  for (uint32_t r = 0; r < run->ranks; r++)
-    ss_play_note_sum(run->play, r, &run->coo, &(struct ss_operands){gather->block, run->ranks, run->low, run->high},
-                     &sum);
+  ss_play_note_sums(run->play, &run->coo, &(struct ss_operands){gather->block, run->ranks, run->low, run->high},
+                    &sum);
   return true;
 }
 

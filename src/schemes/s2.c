@@ -21,11 +21,8 @@ static const struct ss_option options[OPTIONS + 1] = {
     [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hashes, another one each iteration"},
 };
 
-enum {
-  BUCKET = 4,
-  INDEX = 4,
-  UNIT = 8
-}; /* B of a bucket as it travels, of an index, of a value or bucket in memory */
+/* Bytes of a bucket as it travels, of an index, and of a value or bucket in memory. */
+enum { BUCKET = 4, INDEX = 4, UNIT = 8 };
 
 struct s2 {
   struct ss_run *run;

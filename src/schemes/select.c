@@ -111,26 +111,24 @@ static bool own_work(const struct selecting *x) {
   return true;
 }
 
-static void count_work(const struct selecting *x, uint32_t r, enum ss_kernel_kind kernel, uint64_t elements,
-                       uint64_t bytes) {
-  if (!x->input->before || elements == 0) return;
+static void count_work(const struct selecting *x, uint32_t r, enum ss_kernel_kind kernel,
+                       struct ss_kernel_work more) {
+  if (!x->input->before || more.elements == 0) return;
   struct ss_kernel_work *work = &x->input->before[(size_t)r * SS_KERNELS + kernel];
-  work->calls++;
-  work->elements += elements;
-  work->bytes += bytes;
+  work->calls += more.calls;
+  work->elements += more.elements;
+  work->bytes += more.bytes;
 }
 
 /* The old residual is added, the largest entries are found, and the others kept. */
 static void count_selection(const struct selecting *x, uint32_t r, const struct ss_chunk *both) {
-  enum { INDEX = 4, VALUE = 4 };
-  const uint64_t all = x->copy[r].count, some = x->selected[r].count,
-                 bytes = ss_wire_bytes(&ss_memory_wire, &x->copy[r]);
-  if (both[1].count > 0)
-    count_work(x, r, SS_KERNEL_MERGE_SUM, both[0].count + both[1].count,
-               ss_wire_bytes(&ss_memory_wire, &both[0]) + ss_wire_bytes(&ss_memory_wire, &both[1]) + bytes);
-  count_work(x, r, SS_KERNEL_TOP_K, all, all * VALUE + some * INDEX);
-  if (x->selector->selection.residual)
-    count_work(x, r, SS_KERNEL_PACK, all, 2 * bytes); /* what stays is nearly all */
+  const struct ss_chunk *copy = &x->copy[r];
+  const uint64_t bytes = ss_wire_bytes(&ss_memory_wire, copy), added = both[0].count + both[1].count;
+  const uint64_t operands = ss_wire_bytes(&ss_memory_wire, &both[0]) + ss_wire_bytes(&ss_memory_wire, &both[1]);
+  if (both[1].count > 0) count_work(x, r, SS_KERNEL_MERGE_SUM, (struct ss_kernel_work){1, added, operands + bytes});
+  count_work(x, r, SS_KERNEL_TOP_K, ss_top_k_work(copy->count, x->selected[r].count));
+  if (x->selector->selection.residual) /* what stays is nearly all */
+    count_work(x, r, SS_KERNEL_PACK, (struct ss_kernel_work){1, copy->count, 2 * bytes});
 }
 
 /* What rank r has, what it selects of it, and what it keeps. */

@@ -54,8 +54,9 @@ double ss_play_count(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kin
 
 void ss_play_note(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel, struct ss_kernel_work work) {
   const double seconds = ss_play_count(play, endpoint, kernel, work);
+  if (!(seconds > 0)) return;
   play->stream[endpoint].due += seconds;
-  play->due = play->due || seconds > 0;
+  play->due = true;
 }
 
 bool ss_play_kernels(struct ss_play *play, struct ss_error *error) {
@@ -123,15 +124,26 @@ static void note_payloads(struct ss_play *play, const struct ss_round *round, bo
   }
 }
 
-void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, const struct ss_operands *of,
-                      const struct ss_chunk *sum) {
+static struct ss_kernel_work sum_work(const struct ss_wire *wire, const struct ss_operands *of,
+                                      const struct ss_chunk *sum) {
   struct ss_kernel_work work = {.calls = 1, .bytes = ss_wire_bytes(wire, sum)};
-  if (!ss_play_notes(play) || of->count < 2) return;
   for (uint32_t i = 0; i < of->count; i++) {
     work.elements += of->chunk[i].count;
     work.bytes += ss_wire_bytes(wire, &of->chunk[i]);
   }
-  ss_play_note(play, rank, SS_KERNEL_MERGE_SUM, work);
+  return work;
+}
+
+void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, const struct ss_operands *of,
+                      const struct ss_chunk *sum) {
+  if (ss_play_notes(play) && of->count > 1) ss_play_note(play, rank, SS_KERNEL_MERGE_SUM, sum_work(wire, of, sum));
+}
+
+void ss_play_note_sums(struct ss_play *play, const struct ss_wire *wire, const struct ss_operands *of,
+                       const struct ss_chunk *sum) {
+  if (!ss_play_notes(play) || of->count < 2) return;
+  const struct ss_kernel_work work = sum_work(wire, of, sum);
+  for (uint32_t r = 0; r < play->ranks; r++) ss_play_note(play, r, SS_KERNEL_MERGE_SUM, work);
 }
 
 const struct ss_wire ss_memory_wire = {.format = SS_WIRE_SMALLER, .value_bytes = 4, .index_bytes = 4};
@@ -142,9 +154,13 @@ void ss_play_note_filter(struct ss_play *play, uint32_t rank, const struct ss_ch
   ss_play_note(play, rank, SS_KERNEL_PACK, (struct ss_kernel_work){1, from->count, bytes});
 }
 
-void ss_play_note_top_k(struct ss_play *play, uint32_t rank, uint64_t from, uint64_t kept) {
+struct ss_kernel_work ss_top_k_work(uint64_t from, uint64_t kept) {
   enum { INDEX = 4, VALUE = 4 };
-  ss_play_note(play, rank, SS_KERNEL_TOP_K, (struct ss_kernel_work){1, from, from * VALUE + kept * INDEX});
+  return (struct ss_kernel_work){1, from, from * VALUE + kept * INDEX};
+}
+
+void ss_play_note_top_k(struct ss_play *play, uint32_t rank, uint64_t from, uint64_t kept) {
+  ss_play_note(play, rank, SS_KERNEL_TOP_K, ss_top_k_work(from, kept));
 }
 
 bool ss_play_top_k(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, uint64_t k, struct ss_chunk *out,

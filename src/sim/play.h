@@ -149,11 +149,16 @@ bool ss_play_add(struct ss_play *play, uint32_t rank, const struct ss_wire *wire
 /* The `k` largest entries of `from` (tensor/topk.h). */
 bool ss_play_top_k(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, uint64_t k, struct ss_chunk *out,
                    struct ss_error *error) SS_MUST_CHECK;
-/* Notes the same of `from` entries, of which `kept` were kept. */
+/* What it takes to select `kept` of `from` entries: the values are read, indices written. */
+struct ss_kernel_work ss_top_k_work(uint64_t from, uint64_t kept);
+/* Notes that. */
 void ss_play_note_top_k(struct ss_play *play, uint32_t rank, uint64_t from, uint64_t kept);
 /* Notes a sum of sparse operands, as `wire` carries them, that came out as `sum`. */
 void ss_play_note_sum(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, const struct ss_operands *of,
                       const struct ss_chunk *sum);
+/* Notes that every rank made it. */
+void ss_play_note_sums(struct ss_play *play, const struct ss_wire *wire, const struct ss_operands *of,
+                       const struct ss_chunk *sum);
 /* Notes that entries of `from` were copied one by one, those that came out as `out`. */
 void ss_play_note_filter(struct ss_play *play, uint32_t rank, const struct ss_chunk *from,
                          const struct ss_chunk *out);

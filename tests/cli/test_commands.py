@@ -557,6 +557,23 @@ def sums_are_charged_where_they_are_made(folder):
 
 
 @test
+def what_ranks_compute_before_is_counted(folder):
+    """By hand: 4096 elements that all ranks have, of which each selects a 16th, in two iterations. Values are read and indices of
+    256 written; a residual of 3840 is added to 4096 in the second; all lies dense, 4 B an element."""
+    gradient = {"trace": {"gradient": {"elements": 4096, "iterations": 2}}, "cluster": FLAT, "ranks": 4, "device": "quick", "schemes": ["allgather"]}
+    [point] = points("run", write(folder, "s.json", {**gradient, "select": {"topk": "1/16"}}))
+    top_k = point["kernels"]["top_k"]
+    assert (top_k["calls"], top_k["elements"], top_k["bytes"]) == (1, 4096, 4 * 4096 + 4 * 256), top_k
+    # the sum after the all-gather is of 4 x 256 entries; the residual's, every second time
+    assert point["kernels"]["merge_sum"]["elements"] == 4 * 256 + (4096 + 3840) / 2, point["kernels"]
+    [plain] = points("run", write(folder, "s.json", gradient))
+    assert "top_k" not in plain["kernels"] and "coalesce" not in plain["kernels"]  # a gradient has no lookups
+    for scheme, coalesces in (("allgather", True), ({"name": "allgather", "coalesce": False}, False), ("allreduce", False)):
+        [point] = points("run", on_bible(folder, device="quick", schemes=[scheme]))
+        assert ("coalesce" in point["kernels"]) == coalesces, scheme
+
+
+@test
 def kernels_are_counted(folder):
     none, quick = (points("run", on_bible(folder, device=d)) for d in ("none", "quick"))
     for a, b in zip(none, quick):

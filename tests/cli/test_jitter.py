@@ -11,6 +11,7 @@ import sys
 
 import mpi
 import tap
+from second_train import mix
 from tap import write_json
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
@@ -42,19 +43,7 @@ def points(*arguments):
     return json.loads(call("run", *arguments, "--format", "json", "--quiet")[0])["points"]
 
 
-# --- the hash of base/random.h, and what follows from it ----------------------------------------------------------------
-
-MASK = (1 << 64) - 1
-
-
-def mix(a, b):
-    z = (b + (a + 1) * 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    z ^= z >> 31
-    z = ((z ^ (z >> 33)) * 0xFF51AFD7ED558CCD) & MASK
-    return z ^ (z >> 32)
-
+# --- what follows from the hash of base/random.h ----------------------------------------------------------------
 
 def slowness(seed, draw, a, b):
     """The factor on the bandwidth between two nodes: below 0.06 a straight line, above another."""
