@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JUNIT = SS_CSV + 1 };
-static const char *const formats[] = {"table", "json", "csv", "junit", NULL};
+enum { JUNIT = SS_MARKDOWN + 1 };
+static const char *const formats[] = {"table", "json", "csv", "markdown", "junit", NULL};
 
 struct session {
   const struct ss_call *call;
@@ -107,7 +107,8 @@ static bool check_forms(struct session *s, struct ss_error *error) {
 
 /* Whoever asks for quiet and for no file wants to know whether all is well: the exit status says so. */
 static bool answer(const struct session *s, struct ss_error *error) {
-  static ss_printer *const printers[] = {ss_checks_table, ss_checks_as_json, ss_checks_csv, ss_checks_junit};
+  static ss_printer *const printers[] = {ss_checks_table, ss_checks_as_json, ss_checks_csv, ss_checks_table,
+                                         ss_checks_junit};
   const struct ss_call *call = s->call;
   if (call->quiet && call->format == SS_TABLE && !call->output) return true;
   return ss_output_write(call->output, printers[call->format], &s->report, error);

@@ -116,7 +116,7 @@ static bool print_table(const char *kind, const cJSON *list, enum ss_format form
     if (source) ss_table_cell(table, "%s", source->valuestring);
     ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(item, "summary")->valuestring);
     const cJSON *options = cJSON_GetObjectItemCaseSensitive(item, "options");
-    for (const cJSON *o = options && format == SS_TABLE ? options->child : NULL; o; o = o->next) {
+    for (const cJSON *o = options && format != SS_CSV ? options->child : NULL; o; o = o->next) {
       ss_table_cell(table, "%s", "");
       ss_table_cell(table, "  %s", o->valuestring);
     }

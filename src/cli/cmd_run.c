@@ -140,9 +140,10 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
   if (!ss_output_place(a->save, error)) return false;
   if (!isnan(a->tolerance) && !a->baseline)
     return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
-  if (a->links && (call->format != SS_TABLE || a->baseline))
+  const bool table = call->format == SS_TABLE || call->format == SS_MARKDOWN;
+  if (a->links && (!table || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "--links adds to the table of results (JSON has \"links\" in every point)");
-  if (a->wide && (call->format != SS_TABLE || a->baseline))
+  if (a->wide && (!table || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "--wide is another form of the table of results (JSON and CSV have it all)");
   if ((call->options.per_rank || call->options.per_iteration) && (call->format != SS_JSON || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "%s adds arrays, which only JSON has room for (--format json)",
@@ -152,14 +153,14 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
   if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
   if (!has_place(call))
     return ss_fail(error, SS_BAD_INPUT, "--resume needs the -o FILE of the run that it is to go on with");
-  if (call->format == SS_TABLE)
-    return ss_fail(error, SS_BAD_INPUT, "--resume needs --format json or csv: a table cannot be read back");
+  if (table) return ss_fail(error, SS_BAD_INPUT, "--resume needs --format json or csv: a table cannot be read back");
   return true;
 }
 
 static bool open_journal(struct session *s, struct ss_error *error) {
   size_t dropped;
-  if (s->call->format == SS_TABLE || s->arguments->baseline || s->arguments->no_partial || !has_place(s->call))
+  if (s->call->format == SS_TABLE || s->call->format == SS_MARKDOWN || s->arguments->baseline ||
+      s->arguments->no_partial || !has_place(s->call))
     return true;
   if (!ss_journal_open(s->call->output, s->arguments->resume, s->call->format == SS_JSON, &s->journal, &dropped,
                        error))

@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "cli/progress.h"
 #include "exec/launch.h"
+#include "report/table.h"
 #include "share/share.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-const char *const ss_formats[] = {"table", "json", "csv", NULL};
+const char *const ss_formats[] = {"table", "json", "csv", "markdown", NULL};
 
 bool ss_span_parse(const char *value, uint64_t *first, uint64_t *end, struct ss_error *error) {
   const char *colon = strchr(value, ':');
@@ -29,7 +30,7 @@ bool ss_span_parse(const char *value, uint64_t *first, uint64_t *end, struct ss_
 
 bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *table, ss_printer *json,
                    ss_printer *csv, struct ss_error *error) {
-  ss_printer *const printers[] = {[SS_TABLE] = table, [SS_JSON] = json, [SS_CSV] = csv};
+  ss_printer *const printers[] = {[SS_TABLE] = table, [SS_JSON] = json, [SS_CSV] = csv, [SS_MARKDOWN] = table};
   return ss_output_write(call->output, printers[call->format], report, error);
 }
 
@@ -181,6 +182,7 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   const struct ss_notice notice = {warn, &warnings};
   const bool understood = ss_options_parse(command->options, argc, argv, call, error) && find_scenario(call, error) &&
                           ss_output_place(call->output, error);
+  ss_table_style_set(call->format == SS_MARKDOWN ? SS_TABLE_MARKDOWN : SS_TABLE_TEXT);
   call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
   const double most = call->memory > 0 ? call->memory : whole_memory();

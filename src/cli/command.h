@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <math.h>
 
-enum ss_format { SS_TABLE, SS_JSON, SS_CSV };
+enum ss_format { SS_TABLE, SS_JSON, SS_CSV, SS_MARKDOWN /* what SS_TABLE has, as Markdown */ };
 
 /* What was asked of a command: the arguments of each begin with this. */
 struct ss_call {

@@ -150,8 +150,48 @@ static bool check_written(FILE *stream, struct ss_error *error) {
   return ss_fail(error, SS_MACHINE, "cannot write a table: %s", strerror(errno != 0 ? errno : EIO));
 }
 
+/* --- Markdown ----------------------------------------------------------------------------------------------- */
+
+static enum ss_table_style printed_as;
+
+void ss_table_style_set(enum ss_table_style style) {
+  printed_as = style;
+}
+
+static void put_markdown_text(const char *text, FILE *stream) {
+  while (*text != '\0') {
+    const size_t size = ss_utf8_printable(text, 4);
+    if (strchr("|\\`*_<[", *text)) fputc('\\', stream);
+    if (size == 0) fputc('?', stream);
+    else fwrite(text, 1, size, stream);
+    text += size == 0 ? 1 : size;
+  }
+}
+
+static bool put_markdown(const struct ss_table *table, FILE *stream, struct ss_error *error) {
+  const size_t rows = row_count(table);
+  errno = 0;
+  fputc('\n', stream);
+  for (size_t row = 0; row < rows; row++) {
+    for (size_t column = 0; column < table->columns; column++) {
+      fputs(column == 0 ? "| " : " ", stream);
+      put_markdown_text(cell_at(table, row, column), stream);
+      fputs(" |", stream);
+    }
+    fputc('\n', stream);
+    for (size_t column = 0; row == 0 && column < table->columns; column++)
+      fprintf(stream, "%s%s|", column == 0 ? "|" : "", table->left[column] ? "---" : "--:");
+    if (row == 0) fputc('\n', stream);
+  }
+  fputc('\n', stream);
+  return check_written(stream, error);
+}
+
+/* --- text and CSV ------------------------------------------------------------------------------------------- */
+
 bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error *error) {
   if (table == NULL || table->failed) return ss_fail_memory(error, "making a table");
+  if (printed_as == SS_TABLE_MARKDOWN) return put_markdown(table, stream, error);
   SS_AUTO_FREE size_t *widths = ss_alloc_zero(table->columns, sizeof *widths);
   if (widths == NULL) return ss_fail_memory(error, "making a table");
   const size_t rows = row_count(table);

@@ -27,13 +27,18 @@ void ss_table_number(struct ss_table *table, const char *format, double value) S
 void ss_table_quantity(struct ss_table *table, enum ss_dimension dimension, double value);
 /* A number with the digits that give it back; an empty cell when it is not finite. */
 void ss_table_exact(struct ss_table *table, double value);
-/* Columns two spaces apart under a rule; trailing spaces trimmed. UTF-8 counts as characters. */
+/* How tables are printed: as text, or as Markdown (GitHub's). A report does not know for whom it is printed; the
+ * command line does, and says so once, before anything is printed (by whatever thread). */
+enum ss_table_style { SS_TABLE_TEXT, SS_TABLE_MARKDOWN };
+void ss_table_style_set(enum ss_table_style style);
+/* As text: columns two spaces apart under a rule; trailing spaces trimmed. UTF-8 counts as characters. As Markdown:
+ * with an empty line on either side, and what Markdown would read as its own escaped. */
 bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* RFC 4180: quotes where needed, CRLF-free lines. */
 bool ss_table_csv(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* The same without the heads: more lines of a file that has them. */
 bool ss_table_csv_more(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-/* Prints as text or CSV, and frees the table. */
+/* Prints as CSV, or as ss_table_print does, and frees the table. */
 bool ss_table_print_free(struct ss_table *table, bool csv, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* Prints as HTML in a box of its own, in which it scrolls when it is wide, and frees the table; row `strong` (from 0)
  * is marked, SIZE_MAX marks none. `caption` may be NULL. */

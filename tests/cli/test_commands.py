@@ -361,6 +361,25 @@ def csv_and_table_tell_the_same(folder):
 
 
 @test
+def tables_are_told_as_markdown(folder):
+    """The same cells, row by row; what Markdown would read as its own is escaped."""
+    scenario = on_bible(folder, iterations="0:2")
+    for arguments in (("run", scenario), ("run", scenario, "--wide"), ("plan", scenario), ("list", "schemes"),
+                      ("cost", "--M", "100MB", "--density", "1%", "--ranks", "4,8"), ("crossover", "zen", "allreduce", "--over", "density", "--M", "100MB", "--ranks", "16"),
+                      ("trace", "info", "traces/bible-kjv-16.safetensors"), ("check", scenario)):
+        text, told = call(*arguments)[0], call(*arguments, "--format", "markdown")[0]
+        rows = [line for line in told.splitlines() if line.startswith("|") and not line.startswith(("|---", "|--:"))]
+        cells = [re.sub(r"\\(.)", r"\1", cell.strip()) for row in rows for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        plain = [line for line in told.splitlines() if line and not line.startswith("|")]
+        assert not re.search(r"(?<!\\)[_*`<\[]", "".join(rows)), told
+        assert "".join("".join(cells).split()) in "".join("".join(
+            line for line in text.splitlines() if line not in plain and not re.fullmatch("[- ]+", line)).split()), told
+        assert bool(rows) == bool(re.search("^-[- ]+$", text, re.M)), (arguments, told)
+        heads = re.findall(r"\n\n\|[^\n]*\|\n\|(?:--[-:]\|)+\n", "\n" + told)
+        assert len(heads) == len(re.findall("^-[- ]+$", text, re.M)), told
+
+
+@test
 def csv_has_the_same_columns_whatever_is_run(folder):
     """But those of the sweep, which come last; and the cluster's numbers, of each place."""
     def rows(*arguments):
