@@ -87,6 +87,12 @@ static void suppose_inside(struct ss_measured_cluster *m) {
   cost[1] = (struct ss_fitted_cost){.value = least / 4 / m->nics};
 }
 
+static void hold_latency(const struct ss_fit_problem *p, struct ss_measured_cluster *m) {
+  for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++)
+    for (uint32_t i = 0; i < m->pieces[kind] && ss_fit_latency_given(p, kind); i++)
+      m->piece[kind][i].cost[0] = (struct ss_fitted_cost){.value = p->latency, .known = true};
+}
+
 static bool fit_costs(struct ss_fit_problem *p, struct ss_measured_cluster *m, double *weight,
                       struct ss_error *error) {
   struct ss_robust_cost cost[SS_FIT_COSTS];
@@ -100,6 +106,7 @@ static bool fit_costs(struct ss_fit_problem *p, struct ss_measured_cluster *m, d
         m->piece[kind][i].cost[which] = (struct ss_fitted_cost){c->value, c->error, known};
       }
   for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++) complete(m, kind);
+  hold_latency(p, m);
   for (uint32_t i = 0; p->suppose_sum && i < m->pieces[SS_COST_MEMORY]; i++)
     m->piece[SS_COST_MEMORY][i].cost[0] = (struct ss_fitted_cost){.value = SS_SUPPOSED_SUM};
   if (m->pieces[SS_COST_INTRA] > 0 && !p->inside) suppose_inside(m);
@@ -357,7 +364,12 @@ static bool solve(struct ss_fit_problem *p, const struct ss_cluster_fit_options 
   struct ss_measured_cluster *m = &out->cluster;
   size_t changed;
   *m = begin(p, options);
-  for (size_t i = 0; i < p->count; i++) p->inside = p->inside || p->list[p->at[i]].nodes == 1;
+  p->latency = options->latency;
+  for (size_t i = 0; i < p->count; i++) {
+    p->inside = p->inside || p->list[p->at[i]].nodes == 1;
+    p->between = p->between || p->list[p->at[i]].nodes > 1;
+  }
+  hold_latency(p, m);
   if (!play_all(p, m, &changed, error)) return false;
   drop_unseen(p, m);
   if (options->nics == 0 && tells_cards(p)) choose_cards(p, m, error);

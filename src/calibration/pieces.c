@@ -33,9 +33,15 @@ static size_t column_of(const struct ss_measured_cluster *m, const struct ss_cos
   return ss_fit_place(m, kind, (uint32_t)(piece - m->piece[kind])) + (size_t)t->which;
 }
 
-/* What the observations cannot tell is supposed, and taken off their times. */
+bool ss_fit_latency_given(const struct ss_fit_problem *p, enum ss_cost_kind kind) {
+  const bool between = kind == SS_COST_INTER || kind == SS_COST_EXCHANGE;
+  return !isnan(p->latency) && (between || (kind == SS_COST_INTRA && !p->between));
+}
+
+/* What is given, or the observations cannot tell and is supposed, and taken off their times. */
 static bool is_supposed(const struct ss_fit_problem *p, const struct ss_cost_term *t) {
-  return (t->kind == SS_COST_INTRA && !p->inside) || (t->kind == SS_COST_MEMORY && t->which == 0 && p->suppose_sum);
+  return (t->which == 0 && ss_fit_latency_given(p, t->kind)) || (t->kind == SS_COST_INTRA && !p->inside) ||
+         (t->kind == SS_COST_MEMORY && t->which == 0 && p->suppose_sum);
 }
 
 /* The times of every fold but `without`, or of that one alone; FOLDS: of all. Returns how many. */

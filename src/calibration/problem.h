@@ -19,6 +19,8 @@ struct ss_fit_problem {
   double *taken;    /* [count] and what was taken off them */
   double *score[2]; /* [count] scratch: of two fits */
   double cap;       /* no residual counts more */
+  double latency;   /* s that is given, not fitted, of messages between nodes; NAN: none is */
+  bool between;     /* some runs were of several nodes; else it is given of messages inside one */
   bool suppose_sum; /* the observations do not tell sums from messages */
   bool inside;      /* some runs stayed inside one node: what messages cost there can be told */
   uint64_t *sizes;  /* [count * SS_COST_TERMS] scratch */
@@ -27,6 +29,8 @@ struct ss_fit_problem {
 /* What a kind is charged as: messages of a kind without pieces cost what those between nodes do; SS_COST_KINDS:
  * nothing is charged. */
 enum ss_cost_kind ss_fit_charged_as(const struct ss_measured_cluster *m, enum ss_cost_kind kind);
+/* Whether what a message of that kind takes to start is given, not fitted. */
+bool ss_fit_latency_given(const struct ss_fit_problem *p, enum ss_cost_kind kind);
 /* Whether the term is of messages, or a memory, of that kind, and not of cards alone. */
 bool ss_fit_is_of(const struct ss_measured_cluster *m, const struct ss_cost_term *t, enum ss_cost_kind kind);
 /* Where the two costs of a kind's piece are among all. */

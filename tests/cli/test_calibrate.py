@@ -380,6 +380,20 @@ def gpus_that_are_not_there_are_told(folder):
 
 
 @test
+def a_given_latency_is_not_fitted(folder):
+    """Pairwise exchanges of 4 ranks, 3 messages of a quarter of the bytes one after the other, of 5 ms and 100 MB/s."""
+    path = folder / "table.csv"
+    for nodes in (1, 4):  # all in one, or one on each
+        rows = [f"alltoall,pairwise,{nodes},{4 // nodes},{4 << k},{3 * (5e-3 + (1 << k) / 1e8)!r}" for k in range(18, 26)]
+        path.write_text("\n".join(["collective,algorithm,nodes,gpus_per_node,bytes,seconds", *rows]) + "\n")
+        for given in (5e-3, 2e-3):
+            found = calibrate(path, "--latency", f"{given}s")
+            assert found["latency"] == given == found["notes"]["fit"][0]["latency"], found
+    near(calibrate(path, "--latency", "5ms"), 5e-3, 1e8, "what is so")
+    assert calibrate(path, "--latency", "2ms")["bandwidth"] < 0.99e8, "what is not in the latency is in the bytes"
+
+
+@test
 def broken_logs(folder):
     good = nccl_log("all_reduce_perf", 0)
     row = next(x for x in good.split("\n") if x.lstrip().startswith("1024 "))
