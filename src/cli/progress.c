@@ -1,6 +1,8 @@
 #include "cli/progress.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { BAR = 30 };
@@ -15,17 +17,26 @@ static double seconds_between(struct timespec a, struct timespec b) {
   return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
 }
 
+/* Characters of a line; a line that is longer than the terminal's could not be drawn over. */
+static int line_width(void) {
+  struct winsize size;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 /* "40 s", "12 min", "3 h": an estimate has no more digits. */
 static void draw(struct ss_progress *p, double share, double elapsed) {
   const double left = elapsed * (1 - share) / share;
-  const int filled = (int)(BAR * share);
   const char *unit = left < 100 ? "s" : left < 6000 ? "min" : "h";
-  fprintf(stderr, "\r\033[K[%.*s%*s] %zu of %zu %s, about %.0f %s left ", filled, "##############################",
-          BAR - filled, "", p->done, p->all, p->what,
-          left / (left < 100    ? 1
-                  : left < 6000 ? 60
-                                : 3600),
-          unit);
+  char text[128];
+  (void)snprintf(text, sizeof text, " %zu of %zu %s, about %.0f %s left", p->done, p->all, p->what,
+                 left / (left < 100    ? 1
+                         : left < 6000 ? 60
+                                       : 3600),
+                 unit);
+  const int room = line_width() - 1, bar = room - (int)strlen(text) - 2 < BAR ? room - (int)strlen(text) - 2 : BAR;
+  const int filled = (int)(bar * share);
+  if (bar > 0) fprintf(stderr, "\r\033[K[%.*s%*s]%s", filled, "##############################", bar - filled, "", text);
+  else fprintf(stderr, "\r\033[K%.*s", room, text + 1);
   p->shown = true;
 }
 
