@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -215,6 +216,13 @@ bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *option
   return true;
 }
 
+/* For tests of what stops in the middle: SPARSYNC_HOLD=N stops this process once its journal has N points, until a
+ * signal lets it go on. */
+static void hold(const struct ss_journal *j) {
+  const char *points = getenv("SPARSYNC_HOLD");
+  if (points && strtoull(points, NULL, 10) == j->points) (void)raise(SIGSTOP);
+}
+
 bool ss_journal_add(struct ss_journal *j, const struct ss_result *point, struct ss_error *error) {
   cJSON *object = ss_result_json(point);
   SS_AUTO_FREE char *text = object ? ss_json_exact(object, false) : NULL;
@@ -223,5 +231,6 @@ bool ss_journal_add(struct ss_journal *j, const struct ss_result *point, struct 
   errno = 0;
   if (fprintf(j->stream, "%s\n", text) < 0 || fflush(j->stream) != 0) return fail_write(j, error);
   j->points++;
+  hold(j);
   return true;
 }

@@ -4,7 +4,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 
 import tap
 
@@ -58,15 +57,6 @@ def children(process, program):
     return found
 
 
-def wait_for(condition):
-    """What the condition returns once that is true; an error when it never is."""
-    deadline = time.monotonic() + tap.HANG
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "waited for too long"
-        time.sleep(0.01)
-    return found
-
-
 def seconds(process):
     """Processor time that it has used."""
     fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
@@ -74,10 +64,7 @@ def seconds(process):
 
 
 def alive(process):
-    try:
-        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+    return tap.state(process) not in "ZX"
 
 
 def why_not(program):

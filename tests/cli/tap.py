@@ -3,6 +3,7 @@ import json
 import pathlib
 import sys
 import tempfile
+import time
 
 HANG = 1200  # seconds for one call, the one limit: guards against what never ends, at 20 times the longest, and measures nothing
 
@@ -15,6 +16,23 @@ def write_json(folder, document, name="s.json"):
     """Its path."""
     (folder / name).write_text(json.dumps(document))
     return folder / name
+
+
+def wait_for(condition):
+    """What the condition returns once that is true; an error when it never is."""
+    deadline = time.monotonic() + HANG
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited for too long"
+        time.sleep(0.01)
+    return found
+
+
+def state(process):
+    """A letter of proc(5): T is stopped, Z is over; X when there is no such process."""
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return "X"
 
 
 def run(tests, missing=None):
