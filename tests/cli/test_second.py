@@ -127,7 +127,7 @@ def near(found, form, what):
 def closed_forms(folder):
     """Design §5 under its conditions: the same nnz everywhere, overlap full or none."""
     flat, w, v, ib = cluster_of("flat"), 4, 4, 4
-    for p in (2, 3, 4, 6, 8, 16):
+    for p in (2, 3, 4, 6, 8):
         for overlap in ("full", "none"):
             nnz, rows = 16 * 3 * p, 16 * 3 * p * 16 * 8
             source = Uniform(rows, w, nnz, overlap)
@@ -187,7 +187,7 @@ class WithValues(Uniform):
 def closed_forms_of_values(folder):
     """gtopk, topka, topkdsa, spardl, oktopk (design §5)."""
     flat, unit = cluster_of("flat"), 4 * BETA
-    for p in (2, 3, 4, 6, 8, 12, 16):
+    for p in (2, 3, 4, 6, 8, 12):
         n, k = 48 * 4 * p, 48 * p
         same = Given(n, lambda t, r: [1 + i * 7919 % n for i in range(n)])
         own = model.Gradient(n, seed=5)
@@ -251,7 +251,7 @@ def points_of_the_space(folder):
              ("zen", "design:p2p/incremental/parallel/balanced/hash-bitmap"),
              ({"name": "zen", "format": "coo"}, "design:p2p/incremental/parallel/balanced/coo")]
     for cluster in CLUSTERS:
-        for p in (2, 3, 5, 8, 12):
+        for p in (2, 3, 5, 8):
             for sizes in ("free", "exchanged"):
                 for one, other in pairs:
                     a, b = (model.expected(source, cluster_of(cluster), scheme, p, [0, 1], {"sizes": sizes}) for scheme in (one, other))
@@ -359,8 +359,8 @@ CASES = [
          iterations=4),
     case("zen, planned", [{"name": "zen", "plan": "auto"}], iterations=8),
     case("zen, seed", [{"name": "zen", "seed": 12345}]),
-    case("design", DESIGNS), case("design, shared cards", DESIGNS, "nodes", ranks=[2, 3, 6, 8, 12], iterations=2),
-    case("design, cards in turn", DESIGNS, "in turn", ranks=[2, 3, 6, 8, 12], iterations=2),
+    case("design", DESIGNS), case("design, shared cards", DESIGNS, "nodes", ranks=[2, 3, 6, 8], iterations=2),
+    case("design, cards in turn", DESIGNS, "in turn", ranks=[2, 3, 6, 8], iterations=2),
     case("design, sizes exchanged", DESIGNS, sizes="exchanged", ranks=[2, 3, 6, 8], iterations=2),
     case("design, elements", DESIGNS, trace=SMALL, granularity="element", index_bytes=8, ranks=[2, 5, 6, 8], iterations=2),
     case("shard", EVERY, "nodes", hierarchy="shard", ranks=[1, 2, 4, 6, 8, 12]),

@@ -20,7 +20,7 @@
 /* Random cases, of so many in the plain build, which judges what comes out of them. Sanitizers, which look at memory
  * and slow it down, take a fifth: the first ones. */
 #if defined(__SANITIZE_ADDRESS__)
-#define CASES(count) (((count) + 4) / 5)
+#define CASES(count) (((count) + 9) / 10)
 #else
 #define CASES(count) (count)
 #endif

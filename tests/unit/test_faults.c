@@ -272,15 +272,15 @@ static struct ss_outcome run(struct bench *b, struct meddler *m, bool *ended) {
 
 static uint64_t survivors, meddled;
 
-/* On many ranks every third message is enough, another third for the next setting: the others play the same parts
+/* On many ranks every third or sixth message is enough, others for the next setting: the rest play the same parts
  * among fewer ranks, where every message is tried. Sanitizers, which look at memory and not at what shows, slow all
  * of it down. */
 static uint64_t stride_of(uint32_t ranks) {
 #if defined(__SANITIZE_ADDRESS__)
   (void)ranks;
-  return 5;
+  return 11;
 #else
-  return ranks > 5 ? 3 : 1;
+  return ranks > 5 ? 6 : ranks > 4 ? 3 : 1;
 #endif
 }
 
@@ -368,7 +368,7 @@ static void try_plans(struct bench *b, uint32_t swaps) {
 }
 
 static void try_scheme(const struct ss_scheme *scheme, const struct scene *scene) {
-  const uint32_t ranks = scene->ranks, swaps = ranks > 5 ? 2 : UINT32_MAX;
+  const uint32_t ranks = scene->ranks, swaps = ranks > 4 ? 2 : UINT32_MAX;
   struct dice dice = {.seed = 77 + ranks + 100 * (uint64_t)scene->shape};
   struct ss_trace *trace = ragged_trace(&dice, scene->shape, ranks, scene->rows, scene->width, SS_F32);
   struct bench b = {.cluster = flat_cluster(1e-6, 1e-9)};
