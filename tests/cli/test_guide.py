@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import mpi
 import tap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
@@ -53,7 +54,7 @@ def run(block, folder):
         path = f"{pathlib.Path(python_with_torch()).parent}:{path}"
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", block["commands"]], cwd=folder, capture_output=True, text=True, timeout=tap.HANG,
                           stdin=subprocess.DEVNULL,
-                          env={**os.environ, "PATH": f"{folder / 'build'}:{path}", "SPARSYNC_DATA": str(folder), "OMP_NUM_THREADS": "2",
+                          env={**mpi.environment(ROOT), "PATH": f"{folder / 'build'}:{path}", "SPARSYNC_DATA": str(folder),
                                "PYTHONDONTWRITEBYTECODE": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                                "OMPI_MCA_rmaps_base_oversubscribe": "1"})
     # head closes the pipe on its writer
@@ -107,6 +108,7 @@ def update():
     GUIDE.write_text(text)
 
 
+mpi.on_one_core()
 with tempfile.TemporaryDirectory() as home:
     HOME = pathlib.Path(home)
     prepare(HOME)
