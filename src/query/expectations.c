@@ -189,12 +189,10 @@ static bool check_label(const struct ss_study *study, struct ss_node node, const
 static bool check(const struct ss_study *study, struct ss_node node, struct ss_error *error) {
   static const struct ss_result blank;
   struct expectation e;
-  const char *near = NULL;
   double value;
   if (!read_expectation(node, &e, error)) return false;
-  if (!ss_result_find(&blank, e.that, &value, &near))
-    return ss_node_fail(node, error, "results have no number \"%s\"%s%s%s", e.that, near ? " (did you mean \"" : "",
-                        near ? near : "", near ? "\"?)" : "");
+  if (!ss_result_find(&blank, e.that, &value))
+    return ss_node_fail(node, error, "results have no number \"%s\"%s", e.that, ss_result_suggest(e.that).text);
   if (!check_label(study, ss_node_get(node, "of"), e.of, NULL, error)) return false;
   return !e.than || !isnan(e.number) ||
          check_label(study, ss_node_get(node, "than"), e.than, ss_dimension_wanted(dimension_of(e.that)), error);

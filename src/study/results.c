@@ -1,7 +1,6 @@
 #include "study/results.h"
 
 #include "base/json_text.h"
-#include "base/suggest.h"
 #include "study/identity.h"
 
 #include <cjson/cJSON.h>
@@ -56,16 +55,19 @@ void ss_result_set_value(struct ss_result *result, size_t field, double value) {
   memcpy((char *)result + ss_result_fields[field].offset, &value, sizeof value);
 }
 
-bool ss_result_find(const struct ss_result *result, const char *name, double *out, const char **near) {
-  const char *names[SS_RESULT_FIELDS + 1] = {NULL};
+bool ss_result_find(const struct ss_result *result, const char *name, double *out) {
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
-    names[i] = ss_result_fields[i].name;
-    if (strcmp(names[i], name) != 0) continue;
+    if (strcmp(ss_result_fields[i].name, name) != 0) continue;
     *out = ss_result_value(result, i);
     return true;
   }
-  *near = ss_nearest(name, names);
   return false;
+}
+
+struct ss_suggestion ss_result_suggest(const char *name) {
+  const char *names[SS_RESULT_FIELDS + 1] = {NULL};
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) names[i] = ss_result_fields[i].name;
+  return ss_suggest(name, names, NULL);
 }
 
 static enum ss_verdict both(enum ss_verdict a, enum ss_verdict b) {

@@ -4,6 +4,7 @@
 #define SS_STUDY_RESULTS_H
 
 #include "base/json.h"
+#include "base/suggest.h"
 #include "machine/network.h"
 #include "schemes/scheme.h"
 #include "tensor/kernel.h"
@@ -86,8 +87,10 @@ extern const struct ss_result_field {
 /* The value of ss_result_fields[field], NaN when null. */
 double ss_result_value(const struct ss_result *result, size_t field);
 void ss_result_set_value(struct ss_result *result, size_t field, double value);
-/* The value of that name; false when no field has it. `near` gets the nearest name, or NULL. */
-bool ss_result_find(const struct ss_result *result, const char *name, double *out, const char **near);
+/* The value of that name; false when no field has it. */
+bool ss_result_find(const struct ss_result *result, const char *name, double *out);
+/* The end of an error about a name that no field has. */
+struct ss_suggestion ss_result_suggest(const char *name);
 
 /* The tensors' results in one, under the name "*". */
 struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t count);

@@ -44,11 +44,10 @@ static bool next_field(struct lines *l, bool *last, struct ss_error *error) {
 static bool is_number(const char *name) {
   static const char *const others[] = {"ranks", "seed", "iterations"};
   const struct ss_result blank = {.ranks = 0};
-  const char *near;
   double value;
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (strcmp(name, others[i]) == 0) return true;
-  return ss_result_find(&blank, name, &value, &near);
+  return ss_result_find(&blank, name, &value);
 }
 
 static cJSON *typed(const char *name, const char *text) {
