@@ -4,7 +4,7 @@
 usage: test_peer.py DUMP_ROUNDS SOURCE_TREE [--quick | --all]
 
 Every lossless scheme on the shipped traces (16 and 64 ranks), on clusters with every key. 64 ranks take SimGrid seconds: each
-scheme is played there on two clusters, another third of them on each, unless --all is said. What takes 10 ms and more must
+scheme is played there on one cluster, another sixth of them on each, unless --all is said. What takes 10 ms and more must
 agree to 1e-6; below, to 10 ns, since SimGrid snaps times to 1 ns. Long ragged exchanges through an oversubscribed fabric
 are chaotic: each round enlarges what rounding did in those before. How much shows when all times are scaled by hardly more
 than 1 and scaled back; ten times that is allowed too. Skipped where SimGrid or a C++ compiler is missing.
@@ -50,7 +50,7 @@ def schemes_on(trace, label, everything):
     if label == "window all":
         return FEW_AT_ONCE
     place = [name for name in CLUSTERS if name != "window all"].index(label)
-    return SCHEMES if everything else SCHEMES[place % 3::3]
+    return SCHEMES if everything else SCHEMES[place % 6::6]
 
 
 def build(source, folder):
