@@ -1,6 +1,7 @@
 #include "machine/device.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { DENSE_ADD_BYTES = 12 }; /* that a dense add moves for an element of a float */
 
@@ -85,10 +86,34 @@ static bool read_measured(struct ss_node kernels, struct ss_device *out, struct 
   return read_lines(kernels, out, error);
 }
 
-bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error *error) {
-  static const char *const known[] = {"name",    "summary",  "memory_bandwidth", "efficiency", "launch",
-                                      "kernels", "measured", "source",           "notes",      NULL};
+/* What the file says of elements and bytes takes so many times as long. */
+static bool read_slower(struct ss_node slower, struct ss_device *out, struct ss_error *error) {
+  double factor;
+  if (!ss_node_present(slower)) return true;
+  if (!ss_node_positive(slower, SS_NUMBER, &factor, error)) return false;
+  if (factor < 1e-9 || factor > 1e9)
+    return ss_node_fail(slower, error, "%g: factors from 1e-9 to 1e9 make sense", factor);
+  ss_device_scale(out, factor);
+  const size_t length = strlen(out->name);
+  if (factor != 1) (void)snprintf(out->name + length, sizeof out->name - length, " (%g times slower)", factor);
+  return true;
+}
+
+static bool read_all(struct ss_node node, struct ss_device *out, struct ss_error *error) {
   const struct ss_node kernels = ss_node_get(node, "kernels"), bandwidth = ss_node_get(node, "memory_bandwidth");
+  const bool estimates =
+      ss_node_present(ss_node_get(node, "efficiency")) || ss_node_present(ss_node_get(node, "launch"));
+  struct ss_node needed;
+  if (!ss_node_present(bandwidth) && !estimates && ss_node_present(kernels))
+    return read_measured(kernels, out, error);
+  if (!ss_node_need(node, "memory_bandwidth", &needed, error) || !read_bandwidth(node, bandwidth, out, error))
+    return false;
+  return !ss_node_present(kernels) || read_lines(kernels, out, error);
+}
+
+bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error *error) {
+  static const char *const known[] = {"name",    "summary",  "memory_bandwidth", "efficiency", "launch", "slower",
+                                      "kernels", "measured", "source",           "notes",      NULL};
   struct ss_node name;
   const char *text;
   *out = (struct ss_device){.counted = true};
@@ -97,11 +122,5 @@ bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error 
       !ss_node_text(name, &text, error))
     return false;
   (void)snprintf(out->name, sizeof out->name, "%s", text);
-  const bool estimates =
-      ss_node_present(ss_node_get(node, "efficiency")) || ss_node_present(ss_node_get(node, "launch"));
-  if (!ss_node_present(bandwidth) && !estimates && ss_node_present(kernels))
-    return read_measured(kernels, out, error);
-  if (!ss_node_need(node, "memory_bandwidth", &name, error) || !read_bandwidth(node, bandwidth, out, error))
-    return false;
-  return !ss_node_present(kernels) || read_lines(kernels, out, error);
+  return read_all(node, out, error) && read_slower(ss_node_get(node, "slower"), out, error);
 }

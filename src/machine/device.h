@@ -22,7 +22,8 @@ struct ss_device {
 
 /* {"name", "memory_bandwidth", "efficiency", "launch", "source"}, {"name", "kernels": {NAME: {"t0", "per_element",
  * "per_byte", "valid"}}, "measured"}, or both; without a bandwidth merge_sum and dense_add must be among the
- * kernels. */
+ * kernels. "slower": 200 makes every element and byte take 200 times as long, starts as long as ever: for tensors
+ * that are 200 times smaller than those that they stand for. */
 bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error *error) SS_MUST_CHECK;
 struct ss_device ss_device_none(void);
 /* All kernels take launch + bytes * per_byte, estimated. */

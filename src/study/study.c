@@ -19,18 +19,44 @@ static bool check_model(struct ss_node root, bool is_device, struct ss_error *er
   return is_device ? ss_device_read(root, &device, error) : ss_cluster_read(root, &cluster, error);
 }
 
-/* Turns "cluster": "NAME" into the object that the file holds, so that --set and sweeps can reach into it. */
+/* A copy of the named model; NULL: an error. */
+static cJSON *copy_model(const struct ss_study *s, struct ss_node name, const char *kind, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  if (!ss_data_open_node(kind, name, s->base, &doc, error) ||
+      !check_model(ss_doc_root(doc), strcmp(kind, "devices") == 0, error))
+    return NULL;
+  cJSON *copy = cJSON_Duplicate(ss_doc_root(doc).at, 1);
+  if (!copy) (void)ss_fail_memory(error, "reading a model");
+  return copy;
+}
+
+/* Puts what the object says, but for "like", over what is in `model`. */
+static bool overlay(struct ss_node object, cJSON *model, struct ss_error *error) {
+  for (struct ss_node n = ss_node_first(object); ss_node_present(n); n = ss_node_next(n)) {
+    if (strcmp(ss_node_key(n), "like") == 0) continue;
+    cJSON *copy = cJSON_Duplicate(n.at, 1);
+    cJSON_DeleteItemFromObjectCaseSensitive(model, ss_node_key(n));
+    if (copy && cJSON_AddItemToObject(model, ss_node_key(n), copy)) continue;
+    cJSON_Delete(copy);
+    return ss_fail_memory(error, "reading a model");
+  }
+  return true;
+}
+
+/* Turns "cluster": "NAME" into the object that the file holds, so that --set and sweeps can reach into it; and
+ * "device": {"like": "NAME", ...} into the same with what is said beside it. */
 static bool resolve(struct ss_study *s, const char *key, const char *kind, struct ss_error *error) {
-  struct ss_node node = ss_node_get(ss_doc_root(s->doc), key);
-  struct ss_doc *doc;
+  const struct ss_node node = ss_node_get(ss_doc_root(s->doc), key);
   const bool is_device = strcmp(kind, "devices") == 0;
-  if (!ss_node_is_text(node) || (is_device && strcmp(node.at->valuestring, "none") == 0)) return true;
-  if (!ss_data_open_node(kind, node, s->base, &doc, error)) return false;
-  bool good = check_model(ss_doc_root(doc), is_device, error);
-  cJSON *copy = good ? cJSON_Duplicate(ss_doc_root(doc).at, 1) : NULL;
-  ss_doc_free(doc);
-  if (!good) return false;
-  return copy ? ss_doc_set_item(s->doc, key, copy, error) : ss_fail_memory(error, "reading a model");
+  const struct ss_node like = is_device ? ss_node_get(node, "like") : (struct ss_node){0};
+  const struct ss_node name = ss_node_present(like) ? like : node;
+  if (!ss_node_present(like) && (!ss_node_is_text(node) || (is_device && strcmp(node.at->valuestring, "none") == 0)))
+    return true;
+  cJSON *copy = copy_model(s, name, kind, error);
+  if (!copy) return false;
+  if (!ss_node_present(like) || overlay(node, copy, error)) return ss_doc_set_item(s->doc, key, copy, error);
+  cJSON_Delete(copy);
+  return false;
 }
 
 bool ss_study_resolve(struct ss_study *s, struct ss_error *error) {

@@ -593,6 +593,27 @@ def what_ranks_compute_before_is_counted(folder):
 
 
 @test
+def a_device_like_another(folder):
+    """A tensor of a tenth on a device that is ten times slower takes as long, and so on links as much slower, but for the starts; what
+    is said beside "like" is in place of what that file says."""
+    def point(rows, device, bandwidth=1e9):
+        [it] = points("run", write(folder, "s.json", {"trace": uniform(rows, 1, "1/10"), "ranks": 2, "device": device,
+                                                      "cluster": {"latency": 0, "bandwidth": bandwidth}, "schemes": ["allgather"]}))
+        return it
+    whole, tenth = point(200000, "quick"), point(20000, {"like": "quick", "slower": 10}, 1e8)
+    near(tenth["kernel_s"], whole["kernel_s"], "kernels")
+    assert tenth["device"] == "quick (10 times slower)" and tenth["kernels"].keys() == whole["kernels"].keys()
+    own = json.loads((ROOT / "models/devices/quick.json").read_text())
+    assert point(200000, {"like": str(ROOT / "models/devices/quick.json")}) == whole
+    assert point(200000, {"like": "quick", "launch": "1s"})["kernel_s"] == point(200000, {**own, "launch": "1s"})["kernel_s"] > 1
+    path = write(folder, "s.json", {**json.loads((folder / "s.json").read_text()), "device": {"like": "quick", "slower": 2}})
+    [set_after] = points("run", path, "--set", "device.slower=1")
+    near(set_after["kernel_s"], whole["kernel_s"], "--set reaches into it")
+    refused = call("run", write(folder, "s.json", {**json.loads(path.read_text()), "device": {"like": "quik"}}), status=2)[1]
+    assert "quick" in refused and "device.like" in refused, refused
+
+
+@test
 def kernels_are_counted(folder):
     none, quick = (points("run", on_bible(folder, device=d)) for d in ("none", "quick"))
     for a, b in zip(none, quick):

@@ -218,6 +218,12 @@ def workloads_and_systems_fit(folder):
     misfits("system", changed(system, ["dense"], drop=True), "no dense scheme")
 
 
+BARE = {"name": "d", "memory_bandwidth": "5GB/s", "efficiency": 0.5, "launch": 0}
+DEVICES = (({"like": "quick", "slower": 8}, True), ({"like": "quick", "efficiency": "25%", "kernels": {}}, True), ({**BARE, "slower": 0.5}, True),
+           ({"like": "quick", "slower": 0}, False), ({"like": "quick", "faster": 2}, False), ({"like": 3}, False), ({"slower": 2}, False),
+           ({**BARE, "slower": 1e10}, False))
+
+
 @test
 def training_scenarios_fit(folder):
     scenario = {"workload": "embrace-lm-rtx3090", "systems": ["embrace"], "cluster": "rtx3090-100g-ib", "ranks": "2..4", "iterations": 12,
@@ -228,6 +234,10 @@ def training_scenarios_fit(folder):
     fits("train-scenario", scenario, "it")
     for path in sorted((ROOT / "scenarios").glob("training/*.json")):
         fits("train-scenario", json.loads(path.read_text()), path.name)
+    for device, right in DEVICES:
+        (folder / "s.json").write_text(json.dumps({**scenario, "device": device}))
+        call("train", folder / "s.json", status=0 if right else 2)
+        assert validator("train-scenario").is_valid({**scenario, "device": device}) == right, device
     for path, value in ((["schemes"], ["zen"]), (["iterations"], "0:50"), (["iterations"], 1), (["jitter"], 0.1), (["jitter", "lognormal"], -1),
                         (["scale"], 2), (["scale", "latncy"], 2), (["scale", "latency"], 0), (["scale", "latency"], "fast"),
                         (["workload"], 3), (["systems"], []), (["trace"], {"uniform": {"rows": 4, "density": 1}})):

@@ -541,6 +541,14 @@ static void devices_are_read(void **state) {
   /* not measured: as a dense add of as many bytes, and no line of the file */
   assert_true(close_to(ss_device_time(&d, SS_KERNEL_PACK, thousand), 1.4e-6, 1e-12));
   assert_true(!d.line[SS_KERNEL_PACK].known && d.line[SS_KERNEL_DENSE_ADD].known);
+  /* elements and bytes take 3 times as long, starts as long as ever, also of what is estimated */
+  assert_true(
+      read_device("{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 5, \"slower\": 3, "
+                  "\"kernels\": {\"top_k\": {\"t0\": 2, \"per_element\": 1, \"per_byte\": 10}}}",
+                  &d, &error));
+  assert_true(ss_device_time(&d, SS_KERNEL_TOP_K, (struct ss_kernel_work){1, 4, 8}) == 2 + 3 * (4 + 80));
+  assert_true(ss_device_time(&d, SS_KERNEL_PACK, (struct ss_kernel_work){1, 4, 8}) == 5 + 3 * 8);
+  assert_string_equal(d.name, "d (3 times slower)");
   d = ss_device_none();
   assert_true(!d.counted && ss_device_time(&d, SS_KERNEL_MERGE_SUM, thousand) == 0);
   assert_string_equal(d.name, "none");
@@ -565,6 +573,10 @@ static void bad_devices_are_refused(void **state) {
       {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1.01, \"launch\": 1}", "efficiency"},
       {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": -1}", "launch"},
       {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"lunch\": 1}", "launch"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"slower\": 0}", "slower"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"slower\": 1e10}",
+       "1e-9 to 1e9"},
+      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"like\": \"v100\"}", "like"},
       {"{\"name\": \"d\", \"kernels\": 3}", "object"},
       {"{\"name\": \"d\", \"kernels\": {\"merge_sum\": {\"t0\": 0, \"per_byte\": 1}}}", "dense_add"},
       {"{\"name\": \"d\", \"launch\": 1, \"kernels\": {}}", "memory_bandwidth"},
