@@ -683,8 +683,7 @@ def zen_place(by, gbits, cluster, latency):
                     "intra": {"latency": "5us", "bandwidth": f"{130 / by:g}GB/s"},
                     "source": {"bandwidth": f"ZEN §5.1, {share} of {gbits} Gbit/s", "intra": f"estimated: as models/clusters/{cluster}.json, bandwidth {share}",
                                "latency": f"estimated: as models/clusters/{cluster}.json"}},
-        "device": {"name": f"v100-{of}", "memory_bandwidth": f"{900 / by:g}GB/s", "efficiency": 0.5, "launch": "5us",
-                   "source": {"memory_bandwidth": f"{share} of models/devices/v100.json"}}}
+        "device": {"like": "v100", "slower": by}}
 
 
 def zen_figure(number, gbits, cluster, latency):

@@ -164,6 +164,14 @@ static double missed_by(const struct ss_claim *claim) {
   return fmax(low, high); /* the other of the two when one is NaN */
 }
 
+/* By what factor a bound on one side is passed. */
+static double passed_by(const struct ss_claim *claim) {
+  const struct ss_claim_range *p = &claim->printed, *o = &claim->ours;
+  if (claim->ends || isinf(p->low) == isinf(p->high) || !fits(claim, *o)) return NAN;
+  const double ratio = isinf(p->high) ? o->low / p->low : p->high / o->high;
+  return isfinite(ratio) && ratio > 0 ? fmax(ratio, 1) : NAN;
+}
+
 /* --- estimates ------------------------------------------------------------------------------------------------ */
 
 static bool other_value(struct ss_node node, const char *key, double default_value, double *out,
@@ -386,7 +394,10 @@ static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *er
     claim->verdict = input          ? SS_CLAIM_INPUT
                      : inconsistent ? SS_CLAIM_INCONSISTENT
                                     : decide(j, claim, base.ordered, &trials);
-    if (claim->verdict != SS_CLAIM_INPUT && claim->verdict != SS_CLAIM_INCONSISTENT) claim->factor = missed_by(claim);
+    if (claim->verdict != SS_CLAIM_INPUT && claim->verdict != SS_CLAIM_INCONSISTENT) {
+      claim->factor = missed_by(claim);
+      claim->room = passed_by(claim);
+    }
   }
   ss_picked_free(&base.values);
   return ok;

@@ -96,6 +96,7 @@ static cJSON *claim_json(const struct ss_claim *c) {
   ss_json_add_text(o, "verdict", ss_claim_verdicts[c->verdict]);
   ss_json_add_text(o, "pinned", ss_claim_verdicts[c->pinned]);
   cJSON_AddItemToObject(o, "factor", number(c->factor));
+  cJSON_AddItemToObject(o, "room", number(c->room));
   cJSON_AddItemToObject(o, "over", c->estimates ? range_json(&c->over) : cJSON_CreateNull());
   ss_json_add_text(o, "loose", c->loose);
   ss_json_add_text(o, "why", c->why);
@@ -265,32 +266,70 @@ static void markdown_inputs(const struct ss_claim *claims, size_t count, FILE *s
   }
 }
 
+struct ranked {
+  double factor;
+  const struct ss_claim *claim;
+};
+
 /* Largest first. */
 static int by_factor(const void *a, const void *b) {
-  const struct ss_claim *const *x = a, *const *y = b;
-  if ((*x)->factor > (*y)->factor) return -1;
-  if ((*x)->factor < (*y)->factor) return 1;
-  return strcmp((*x)->id, (*y)->id);
+  const struct ranked *x = a, *y = b;
+  if (x->factor > y->factor) return -1;
+  if (x->factor < y->factor) return 1;
+  return strcmp(x->claim->id, y->claim->id);
+}
+
+/* The claims that miss, or those that pass a bound with room to spare; NULL: memory is short. */
+static struct ranked *ranked(const struct ss_claims *claims, bool misses, size_t *count, struct ss_error *error) {
+  struct ranked *list = ss_alloc(claims->count + 1, sizeof *list);
+  *count = 0;
+  if (!list) {
+    (void)ss_fail_memory(error, "printing claims");
+    return NULL;
+  }
+  for (size_t i = 0; i < claims->count; i++) {
+    const struct ss_claim *c = &claims->claim[i];
+    const double factor = misses ? c->factor : c->room;
+    if (!isnan(factor)) list[(*count)++] = (struct ranked){factor, c};
+  }
+  qsort(list, *count, sizeof *list, by_factor);
+  return list;
+}
+
+static void markdown_ranked(const struct ranked *r, FILE *stream) {
+  char text[CELL];
+  fprintf(stream, "| %.3g | `%s` |", r->factor, r->claim->id);
+  cell(stream, printed_text(text, r->claim));
+  cell(stream, range_text(text, &r->claim->ours, r->claim->unit));
 }
 
 static bool markdown_misses(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
-  SS_AUTO_FREE const struct ss_claim **miss = ss_alloc(claims->count + 1, sizeof *miss);
-  char text[2][CELL];
-  size_t count = 0;
-  if (!miss) return ss_fail_memory(error, "printing claims");
-  for (size_t i = 0; i < claims->count; i++)
-    if (!isnan(claims->claim[i].factor)) miss[count++] = &claims->claim[i];
-  if (count == 0) return true;
-  qsort(miss, count, sizeof *miss, by_factor);
+  size_t count;
+  SS_AUTO_FREE struct ranked *miss = ranked(claims, true, &count, error);
+  if (!miss || count == 0) return miss;
   fputs("\n## Misses, the largest first\n\n"
         "The factor between what is printed and ours, at the end that is farther off.\n\n"
         "| factor | id | printed | ours | verdict |\n|---|---|---|---|---|\n",
         stream);
   for (size_t i = 0; i < count; i++) {
-    fprintf(stream, "| %.3g | `%s` |", miss[i]->factor, miss[i]->id);
-    cell(stream, printed_text(text[0], miss[i]));
-    cell(stream, range_text(text[1], &miss[i]->ours, miss[i]->unit));
-    fprintf(stream, " %s |\n", ss_claim_verdicts[miss[i]->verdict]);
+    markdown_ranked(&miss[i], stream);
+    fprintf(stream, " %s |\n", ss_claim_verdicts[miss[i].claim->verdict]);
+  }
+  return true;
+}
+
+static bool markdown_bounds(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
+  size_t count;
+  SS_AUTO_FREE struct ranked *bound = ranked(claims, false, &count, error);
+  if (!bound || count == 0) return bound;
+  fputs("\n## Bounds on one side that ours passes, the loosest first\n\n"
+        "The factor between the bound and ours. What nearly anything passes is called loose, with the reason.\n\n"
+        "| factor | id | printed | ours | loose |\n|---|---|---|---|---|\n",
+        stream);
+  for (size_t i = 0; i < count; i++) {
+    markdown_ranked(&bound[i], stream);
+    cell(stream, bound[i].claim->loose ? bound[i].claim->loose : "");
+    fputs("\n", stream);
   }
   return true;
 }
@@ -317,18 +356,21 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
   fputs(
       "Tolerances follow from how the paper prints, by one rule fixed before anything was computed: half a unit of "
       "the last digit for\narithmetic on printed numbers, or what that half unit of each of them makes of the result "
-      "where that is more; nothing beyond a printed\nbound (\"over\", \"less than\"); 5% for \"around\" and for what "
+      "where that is more; nothing beyond a printed\nbound (\"over\", \"less than\"); 5% for \"around\", \"roughly\" "
+      "and for what "
       "the text says of a figure; 10% for times measured on hardware of which\nlatencies are estimates, at both ends "
-      "where the least and the most of several are printed; 0.01 nats, which is chance, for what is\nlearned; 1e-9 "
-      "for closed forms, 1% where P does not divide k. \"ranking\": no number is printed, only what is faster or "
-      "grows.\n",
+      "where the least and the most of several are printed; 0.01 nats, which is chance, for what is\nlearned; four "
+      "standard errors for a mean over seeds; 1e-9 for closed forms, 1% where P does not divide k. \"ranking\": no "
+      "number is "
+      "printed, only what is faster or\ngrows; where a word says by how much (\"much\", \"a little bit\", "
+      "\"marginal\", \"slight\", \"stable\"), what it is read as stands beside it, a tenth in every case.\n",
       stream);
 }
 
 bool ss_claims_markdown(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_claims *claims = report;
   markdown_head(claims, stream);
-  if (!markdown_misses(claims, stream, error)) return false;
+  if (!markdown_misses(claims, stream, error) || !markdown_bounds(claims, stream, error)) return false;
   for (size_t i = 0, n; i < claims->count; i += n) {
     const char *paper = claims->claim[i].paper;
     for (n = 0; i + n < claims->count && strcmp(claims->claim[i + n].paper, paper) == 0;) n++;

@@ -168,18 +168,25 @@ static bool from_gradient(const struct maker *m) {
   return true;
 }
 
-/* Indices of lookups are sorted, and the elements of those of one row are added up. */
-static bool note_coalescing(const struct maker *m, struct ss_input *out) {
+bool ss_input_begin_before(struct ss_input *input, uint32_t ranks, struct ss_arena *arena) {
+  input->before = ss_arena_zero(arena, (uint64_t)ranks * SS_KERNELS, sizeof *input->before);
+  return input->before != NULL;
+}
+
+void ss_input_coalesced(struct ss_input *input, uint32_t rank, uint64_t lookups, uint64_t distinct) {
   enum { INDEX = 4 };
-  out->before = ss_arena_zero(m->arena, (uint64_t)m->options->ranks * SS_KERNELS, sizeof *out->before);
-  if (!out->before) return false;
-  for (uint32_t r = 0; m->options->coalesces && m->origin->trace && r < m->options->ranks; r++) {
-    const uint64_t lookups = m->lookups[r] / m->factor, moved = lookups + m->count[r] / m->factor;
-    struct ss_kernel_work *work = out->before + (size_t)r * SS_KERNELS;
-    if (lookups == 0) continue;
-    work[SS_KERNEL_COALESCE] = (struct ss_kernel_work){1, lookups, moved * INDEX};
-    work[SS_KERNEL_PACK] = (struct ss_kernel_work){1, lookups, moved * out->row_width * out->value_bytes};
-  }
+  const uint64_t row = (uint64_t)input->row_width * input->value_bytes;
+  struct ss_kernel_work *work = input->before + (size_t)rank * SS_KERNELS;
+  if (lookups == 0) return;
+  work[SS_KERNEL_COALESCE] = (struct ss_kernel_work){1, lookups, (lookups + distinct) * INDEX};
+  work[SS_KERNEL_PACK] = (struct ss_kernel_work){1, lookups, (lookups + distinct) * row};
+}
+
+/* What ranks computed to have this. */
+static bool note_before(const struct maker *m, struct ss_input *out) {
+  if (!ss_input_begin_before(out, m->options->ranks, m->arena)) return false;
+  for (uint32_t r = 0; m->options->coalesces && m->origin->trace && r < m->options->ranks; r++)
+    ss_input_coalesced(out, r, m->lookups[r] / m->factor, m->count[r] / m->factor);
   return true;
 }
 
@@ -202,12 +209,11 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options
   if (ok && origin->gradient) ok = from_gradient(&m);
   ss_arena_free(&passing);
   if (!ok) return ss_fail_memory(error, "reading an iteration");
-  if (options->before && !note_coalescing(&m, out)) return ss_fail_memory(error, "reading an iteration");
   out->ranks = options->ranks;
   out->count = m.count;
   out->lookups = m.lookups;
   out->row = lists ? m.row : NULL;
   out->value = (const int64_t *const *)m.value;
   out->lookup = options->lookups && lists ? m.lookup : NULL;
-  return true;
+  return !options->before || note_before(&m, out) || ss_fail_memory(error, "reading an iteration");
 }

@@ -58,5 +58,10 @@ bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_inpu
 /* Arrays are `arena`'s; `scratch` is kept between calls. The caller has checked that the trace has the ranks. */
 bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,
                    struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
+/* Nothing computed before, yet. False: memory is short. */
+bool ss_input_begin_before(struct ss_input *input, uint32_t ranks, struct ss_arena *arena) SS_MUST_CHECK;
+/* Notes that the rank made these distinct rows of so many lookups: it sorted their indices, and added up the elements
+ * of those of one row. */
+void ss_input_coalesced(struct ss_input *input, uint32_t rank, uint64_t lookups, uint64_t distinct);
 
 #endif

@@ -23,7 +23,8 @@ struct ss_input_options ss_setting_input_options(const struct ss_setting *settin
       .lookups = traits.lookups,
       .before = device,
       .coalesces = ss_setting_coalesces(setting) && !setting->hierarchy &&
-                   (scheme->content == SS_SENDS_ROWS || ss_scheme_model_parallel(scheme)),
+                   (scheme->content == SS_SENDS_ROWS ||
+                    (ss_scheme_model_parallel(scheme) && !ss_setting_says(setting, "exchange", "lookups"))),
       .element = ss_setting_by_elements(setting),
       .values = ss_scheme_valued(scheme),
   };

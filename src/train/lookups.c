@@ -381,6 +381,9 @@ bool ss_lookups_input(const struct ss_lookups *l, const struct ss_lookups_option
   const int64_t **value = ss_arena_alloc(arena, P, sizeof *value);
   if (!count || !lookups || !row || !lookup || !value) return short_of_memory(error);
   if (options->share != SS_ROWS_ALL && !select_rows(l, options, count, row, arena)) return short_of_memory(error);
+  /* prior and delayed rows are what the split made of rows that it had coalesced */
+  const bool coalesces = wanted->before && wanted->coalesces && options->share == SS_ROWS_ALL;
+  if (coalesces && !ss_input_begin_before(out, P, arena)) return short_of_memory(error);
   for (uint32_t r = 0; r < P; r++) {
     const struct segment own = distinct_of(l, wanted->iteration, r), all = lookups_of(l, wanted->iteration, r);
     if (options->share == SS_ROWS_ALL) {
@@ -389,6 +392,7 @@ bool ss_lookups_input(const struct ss_lookups *l, const struct ss_lookups_option
     }
     lookup[r] = all.row;
     lookups[r] = all.count;
+    if (coalesces) ss_input_coalesced(out, r, all.count, own.count);
     if (!ss_rows_to_elements(&row[r], &count[r], width, arena) ||
         (wanted->lookups && !ss_rows_to_elements(&lookup[r], &lookups[r], width, arena)) ||
         (wanted->values && !(value[r] = make_values(wanted->iteration, r, count[r] * out->width, arena))))

@@ -110,7 +110,9 @@ def entries_are_all_there(folder):
             zen-fig11-lstm- zen-fig11-deepfm- zen-fig11-nmt- zen-fig11-growth zen-fig12-lstm- zen-fig12-deepfm- zen-fig12-nmt- zen-fig13-llama-
             zen-fig13-opt- zen-fig13-gemma- zen-fig14-llama- zen-fig14-opt- zen-fig14-gemma- zen-fig17b-lstm- zen-fig17b-llama- zen-fig18a zen-fig18b
             spardl-table3-vgg-16- spardl-table3-vgg-19- spardl-table3-resnet-20- spardl-table3-lstm- spardl-fig6-workers spardl-fig6-accuracy
-            spardl-fig7a-update spardl-fig7bc-update spardl-fig7-accuracy spardl-fig8""".split():
+            spardl-fig7a-update spardl-fig7bc-update spardl-fig7-accuracy spardl-fig8 spardl-eq1 spardl-eq2 spardl-eq4 spardl-eq6 spardl-theorem31
+            spardl-rsag-half spardl-rsag-eight zen-fig16a zen-fig16b zen-hashing-6ms zen-hashing-traffic zen-iteration-lstm zen-memory
+            zen-extraction-share s2-t1-sparsity-lstm s2-t1-sparsity-gnmt zen-first-partition-fitted zen-blocks-fitted""".split():
         assert any(name.startswith(beginning) for name in found), f"nothing begins with {beginning}"
 
 
@@ -331,6 +333,11 @@ def factors(folder):
             assert claim["factor"] is None, fields
         else:
             near(claim["factor"], expected)
+    for fields, expected in (({"printed": [3, None], "ours": 4.5}, 1.5), ({"printed": "x", "expect": [None, 3], "ours": 2}, 1.5),
+                             ({"printed": [3, None], "ours": 3}, 1), ({"printed": [3, None], "ours": [6, 9]}, 2), ({"printed": [3, None], "ours": 1}, None),
+                             ({"printed": [3, 6], "ours": 4}, None), ({"printed": "x", "expect": [None, 0], "ours": -1}, None)):
+        room = verdict(folder, **fields)["room"]
+        assert room == expected if expected is None else abs(room - expected) < 1e-12, (fields, room)
     ids = [f"{name}-claim" for name in ("twice", "thrice")]
     document = json.loads(own(folder, verdict="not reproduced", loose="anything goes").read_text())
     document["claims"] = [{**document["claims"][0], "id": name, "ours": ours} for name, ours in zip(ids, (2, 12))]
@@ -339,6 +346,12 @@ def factors(folder):
     assert page.index("| 3 | `thrice-claim` |") < page.index("| 2 | `twice-claim` |") < page.index("## Own"), "the larger miss is first"
     assert "2 claims, of which 2 are *loose*" in page and "Loose: anything goes." in page
     assert "not reproduced (3 times) (loose)" in call("claims", folder / "own.json").stdout
+    document["claims"] = [{**document["claims"][0], "id": name, "printed": "more", "expect": [3, None], "ours": ours, "verdict": "arithmetic holds"}
+                          for name, ours in zip(ids, (6, 9))]
+    (folder / "own.json").write_text(json.dumps(document))
+    page = call("claims", folder / "own.json", "--format", "markdown").stdout
+    assert page.index("| 3 | `thrice-claim` | more | 9 | anything goes |") < page.index("| 2 | `twice-claim` | more | 6 | anything goes |") \
+        < page.index("## Own"), "the looser bound is first"
 
 
 FLAT = {"latency": 1e-5, "bandwidth": 1e9}

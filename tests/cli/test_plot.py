@@ -68,8 +68,8 @@ def near(found, wanted, what, relative=1e-9):
     assert found is not None and abs(found - wanted) <= relative * abs(wanted), f"{what}: {found}, not {wanted}"
 
 
-def shrunk(name, folder, elements=None, iterations=None, row_width=None, hashing=None, steps=None):
-    """The figure with a smaller gradient or fewer steps, so that its making is tested in seconds."""
+def shrunk(name, folder, elements=None, iterations=None, row_width=None, hashing=None, steps=None, kernels=True):
+    """The figure with a smaller gradient or fewer steps, so that its making is tested in seconds; without kernels, if wanted."""
     document = json.loads((FIGURES / f"{name}.json").read_text())
     for panel in document["panels"]:
         for entry in panel["data"]:
@@ -82,6 +82,8 @@ def shrunk(name, folder, elements=None, iterations=None, row_width=None, hashing
                         kind["iterations"] = iterations
                     if row_width and "row_width" in kind:
                         kind["row_width"] = row_width
+            if not kernels:
+                del entry["run"]["device"]
             if steps:
                 entry["learn"]["steps"] = steps
             if hashing and "measure" in entry:
@@ -221,7 +223,7 @@ def spardl_fig5_stays_between_the_bounds(folder):
 
 @test
 def spardl_fig7_scales_to_the_whole_model(folder):
-    rows = table(shrunk("spardl-fig7", folder, iterations=1))
+    rows = table(shrunk("spardl-fig7", folder, iterations=1, kernels=False))
     k = 147200
     near(rows["", "time", "no SAG"]["y"], 2 * 3 * 50e-6 + 4 * k * 5 / 6 * 4 / 125e6, "no SAG", 1e-3)
     near(rows["", "time", "R-SAG, d = 2"]["y"], (2 * 2 + 1) * 50e-6 + 2 * k * (8 / 6 + 2 / 6) * 4 / 125e6, "R-SAG", 1e-3)

@@ -215,6 +215,23 @@ def tasks_last_as_long_as_their_scheme(folder):
 
 
 @test
+def coalescing_is_charged_as_in_run(folder):
+    """Who sends each row once coalesced its lookups before, whoever sends them as they are did not; parameters that were looked up
+    are sent as they are."""
+    tensor, _ = read_trace(BIBLE)
+    for scheme in ("sparcml-rd", {"name": "zen", "granularity": "element"}, {"name": "allgather", "coalesce": False}):
+        [point] = results(folder, scenario_of(tensor, BIBLE, scheme, "fifo", 4), "--device", "quick")
+        assert all_close(point["tasks"][0]["times_s"], by_run(BIBLE, scheme, 4, "--device", "quick")), scheme
+    [point] = results(folder, scenario_of(tensor, BIBLE, "alltoall", "fifo", 4), "--device", "quick")
+    found = {task["kind"]: task["times_s"] for task in point["tasks"]}
+    for kind, exchange in (("gradient", "gradients"), ("lookups", "lookups")):
+        assert all_close(found[kind], by_run(BIBLE, {"name": "alltoall", "exchange": exchange}, 4, "--device", "quick")), kind
+        out = call("run", "--trace", BIBLE, "--cluster", "rtx3090-100g-ib", "--ranks", 4, "--device", "quick", "--iterations", "0:1",
+                   "--set", f'schemes=[{{"name":"alltoall","exchange":"{exchange}"}}]', "--format", "json").stdout
+        assert ("coalesce" in json.loads(out)["points"][0]["kernels"]) == (exchange == "gradients"), exchange
+
+
+@test
 def algorithm_1_splits_the_traces_own_rows(folder):
     tensor, lists = read_trace(BIBLE)
     ranks, period = 4, 6
