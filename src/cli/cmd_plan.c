@@ -2,7 +2,13 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "cli/command.h"
+#include "report/placing.h"
 #include "report/plan.h"
+
+struct arguments {
+  struct ss_call call;
+  bool place;
+};
 
 struct answer {
   const struct ss_call *call;
@@ -34,12 +40,41 @@ static void warn_of_turns(const struct ss_plan *plan) {
   }
 }
 
+struct placing_answer {
+  const struct ss_call *call;
+  const char *scenario;
+  const struct ss_placing *placing;
+};
+
+static bool print_placing(const void *context, FILE *stream, struct ss_error *error) {
+  const struct placing_answer *a = context;
+  if (a->call->format == SS_JSON) return ss_json_print_exact(ss_placing_json(a->placing, a->scenario), stream, error);
+  if (a->call->format == SS_CSV) return ss_flat_csv_free(ss_placing_rows(a->placing), stream, error);
+  return ss_placing_table(a->placing, stream, error);
+}
+
+/* Where tables might live, instead of which scheme moves them. */
+static bool place(struct ss_call *call, struct ss_error *error) {
+  struct ss_placing placing;
+  if (call->request.schemes)
+    return ss_fail(error, SS_BAD_INPUT, "--place compares placements of one scheme, alltoall: leave --scheme out");
+  call->request.model_parallel = true;
+  bool ok = ss_placing_make(&call->request, &call->options, &placing, error);
+  if (ok) {
+    const struct placing_answer answer = {call, ss_study_name(placing.study[SS_PLACINGS]), &placing};
+    ok = ss_output_write(call->output, print_placing, &answer, error);
+  }
+  ss_placing_close(&placing);
+  return ok;
+}
+
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_study *study;
   struct ss_results results = {0};
   struct ss_plan plan = {0};
   struct ss_turns turns = {0};
   call->request.plan = true;
+  if (((struct arguments *)call)->place) return place(call, error);
   if (!ss_study_open(&call->request, &study, error)) return false;
   bool ok = ss_study_run(study, &call->options, NULL, &results, error) && ss_plan_make(&results, &plan, error) &&
             ss_study_turns(study, &results, &call->options, &turns, error);
@@ -59,6 +94,9 @@ static const struct ss_option_spec options[] = {
     {"--lossy", SS_FLAG(struct ss_call, request.lossy), .help = "admit schemes that do not end with the exact sum"},
     {"--model-parallel", SS_FLAG(struct ss_call, request.model_parallel),
      .help = "admit schemes that need the table cut over ranks"},
+    {"--place", SS_FLAG(struct arguments, place),
+     .help = "compare where the trace's tables might live, for alltoall:partition=placed; --format json writes the "
+             "best as a placement"},
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),
     SS_OPTION_TENSOR,
     SS_OPTION_SCHEME,
@@ -88,8 +126,10 @@ const struct ss_command ss_command_plan = {
         "examples:\n"
         "  sparsync plan --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g\n"
         "  sparsync plan scenarios/demo.json --model-parallel\n"
+        "  sparsync plan --place --trace traces/lstm-bible-4.safetensors --cluster p3.16xlarge-25g --format json -o "
+        "place.json\n"
         "  sparsync plan --trace traces/wordnet-64.safetensors --cluster h100-8x8-400g --ranks 16,64 --iterations "
         ":5\n",
     .options = options,
-    .size = sizeof(struct ss_call),
+    .size = sizeof(struct arguments),
     .run = run};

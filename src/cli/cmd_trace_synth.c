@@ -32,6 +32,8 @@ static const struct ss_option_spec options[] = {
     {"--ranks", SS_COUNT32(struct arguments, synth.ranks, 1, SS_RANKS_MAX), .value = "P", .help = "(default 16)"},
     {"--iterations", COUNT(iterations, 1, 0x1p53), .help = "(default 10)"},
     {"--tokens", COUNT(tokens, 1, 0x1p53), .help = "lookups of a rank in an iteration (default 4096)"},
+    {"--distinct", COUNT(distinct, 1, 256),
+     .help = "each N lookups in a row are of different rows: the N experts of a token (default 1)"},
     {"--zipf", SS_QUANTITY(struct arguments, synth.zipf, SS_RATIO, 0, 20), .value = "S",
      .help = "exponent: the k-th most popular row is looked up in proportion to k^-S (default 1; 0 is uniform)"},
     {"--hot", SS_QUANTITY(struct arguments, synth.hot, SS_RATIO, 0, 1), .value = "SHARE",
@@ -57,6 +59,7 @@ const struct ss_command ss_command_trace_synth = {
              "threads.\n",
     .examples = "examples:\n"
                 "  sparsync trace synth --rows 1000000 --ranks 64 --zipf 1.1 -o z.safetensors\n"
+                "  sparsync trace synth --rows 64 --distinct 2 --zipf 0.6 --tensor experts -o moe.safetensors\n"
                 "  sparsync trace synth --zipf 0 --hot 30% --hot-rows 2000 --ids popularity -o hot.safetensors\n",
     .options = options,
     .size = sizeof(struct arguments),

@@ -149,6 +149,8 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
       {"--iterations", SS_TEXT(struct ss_call, request.iterations), .value = "A:B", .help = (iterations_help)},      \
       {"--merge", SS_TEXT(struct ss_call, request.merge), .value = "N",                                              \
        .help = "turn each N ranks of the trace into one"},                                                           \
+      {"--placement", SS_TEXT(struct ss_call, request.placement), .value = "FILE",                                   \
+       .help = "where tables live, for alltoall:partition=placed"},                                                  \
       SS_OPTION_CLUSTER(usual_cluster), {                                                                            \
     "--device", SS_TEXT(struct ss_call, request.device),                                                             \
         .value = "NAME", .help = "count the kernels of a file of models/devices, or none"                            \

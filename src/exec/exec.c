@@ -92,7 +92,7 @@ static bool prepare(struct execution *x, struct ss_error *error) {
  * shares together. Rows that are only a part of the sum (ps, pull rows; lookups) may be all that a scheme reports. */
 static bool judge_sum(const struct execution *x, struct ss_executed *out, struct ss_error *error) {
   uint64_t asked[2] = {x->proof.covered, x->proof.listed};
-  const uint64_t all = x->input->rows * x->input->width;
+  const uint64_t all = x->input->table ? x->input->elements : x->input->rows * x->input->width;
   if (ss_scheme_model_parallel(x->what->setting->scheme) &&
       !ss_mpi_check(ss_wait_allreduce(MPI_IN_PLACE, asked, 2, MPI_UINT64_T, MPI_SUM), "counting", error))
     return false;

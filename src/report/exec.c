@@ -22,7 +22,8 @@ static struct ss_table *list_points(const struct ss_exec_answer *a) {
                                         "sent, B", "simulated, B", "bytes equal", "exact"};
   static const char *const one[] = {"<scheme", "<cluster",     "measured here", "predicted",
                                     "sent, B", "simulated, B", "bytes equal",   "exact"};
-  bool tensors = a->count > 0 && a->points[0].job->siblings > 1;
+  bool tensors = false;
+  for (size_t i = 0; i < a->count; i++) tensors = tensors || a->points[i].job->siblings > 1;
   struct ss_table *table = tensors ? ss_table_new(9, several) : ss_table_new(8, one);
   for (size_t i = 0; table && i < a->count; i++) fill_row(table, &a->points[i], tensors);
   return table;

@@ -6,8 +6,32 @@
 
 enum { ROWS_MAX_BITS = 32 };
 
+/* Tables one after the other, as wide as the widest. */
+static bool joint_shape(const struct ss_origin *origin, struct ss_input *out, struct ss_error *error) {
+  const struct ss_tensor *first = ss_trace_tensor(origin->trace, origin->joint->tensor[0]);
+  out->value_bytes = ss_dtype_bytes(first->dtype);
+  for (uint32_t k = 0; k < origin->joint->tables; k++) {
+    const struct ss_tensor *tensor = ss_trace_tensor(origin->trace, origin->joint->tensor[k]);
+    if (tensor->dtype != first->dtype)
+      return ss_fail(error, SS_BAD_INPUT,
+                     "tables that travel together are of one type: %s is of %s, %s of %s (name those that are alike "
+                     "in \"tensors\")",
+                     first->name, ss_dtype_name(first->dtype), tensor->name, ss_dtype_name(tensor->dtype));
+    out->rows += tensor->rows;
+    out->elements += tensor->rows * tensor->row_width;
+    if (tensor->row_width > out->width) out->width = tensor->row_width;
+    if (out->rows >> ROWS_MAX_BITS)
+      return ss_fail(error, SS_BAD_INPUT,
+                     "tables that travel together have at most 2^32 - 1 rows between them: name fewer in "
+                     "\"tensors\"");
+  }
+  out->row_width = out->width;
+  return true;
+}
+
 bool ss_input_shape(const struct ss_origin *origin, bool element, struct ss_input *out, struct ss_error *error) {
   *out = (struct ss_input){0};
+  if (origin->joint) return joint_shape(origin, out, error);
   if (origin->trace) {
     const struct ss_tensor *tensor = ss_trace_tensor(origin->trace, origin->tensor);
     out->rows = tensor->rows;
@@ -55,6 +79,7 @@ struct maker {
   uint64_t *count, *lookups;
   const uint32_t **row, **lookup;
   int64_t **value; /* NULL: not wanted */
+  uint64_t *dropped;
 };
 
 /* Rows of a merged rank as looked up: its members' one after the other. */
@@ -70,6 +95,20 @@ static uint32_t *looked_up(const struct maker *m, uint32_t rank, uint64_t *count
     ss_trace_release(o->trace, o->tensor, t, rank * o->merge + i);
   }
   return rows;
+}
+
+/* Leaves out the lookups of a row beyond its capacity, and returns how many are left. What rounding adds to a
+ * product of whole numbers makes no room for one more. */
+static bool admit(const struct maker *m, uint32_t *rows, uint64_t range, uint64_t *count) {
+  const double room = m->origin->capacity * (double)*count / (double)range;
+  uint64_t kept = 0;
+  if (!(m->origin->capacity > 0)) return true;
+  double *load = ss_arena_zero(m->passing, range, sizeof *load);
+  for (uint64_t i = 0; load && i < *count; i++)
+    if (++load[rows[i]] <= ceil(room * (1 - 1e-12))) rows[kept++] = rows[i];
+  *m->dropped += *count - kept;
+  *count = kept;
+  return load;
 }
 
 /* Values of the distinct rows: those of its lookups, added up. */
@@ -104,6 +143,7 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   uint32_t *rows = looked_up(m, rank, &count);
   uint32_t *distinct = ss_arena_alloc(m->arena, count, sizeof *distinct);
   if (!rows || !distinct || !ss_coalesce_reserve(m->scratch, count, range)) return false;
+  if (!admit(m, rows, range, &count)) return false;
   m->lookups[rank] = count * m->factor;
   m->row[rank] = distinct;
   m->count[rank] = ss_coalesce(rows, count, range, distinct, m->scratch);
@@ -190,13 +230,21 @@ static bool note_before(const struct maker *m, struct ss_input *out) {
   return true;
 }
 
-bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,
-                   struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
+static bool make_one(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,
+                     struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
   struct ss_input rows;
+  if (options->values && origin->capacity > 0)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "\"capacity\" drops lookups, and what is sent here are their values: leave it out");
   if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, options->element, out, error))
     return false;
   struct ss_arena passing = {0};
-  struct maker m = {.origin = origin, .options = options, .arena = arena, .passing = &passing, .scratch = scratch};
+  struct maker m = {.origin = origin,
+                    .options = options,
+                    .arena = arena,
+                    .passing = &passing,
+                    .scratch = scratch,
+                    .dropped = &out->dropped};
   m.factor = options->element ? rows.width : 1;
   bool ok = ss_take(arena, m.count, options->ranks) && ss_take(arena, m.lookups, options->ranks) &&
             ss_take(arena, m.row, options->ranks) && ss_take(arena, m.lookup, options->ranks) &&
@@ -216,4 +264,84 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options
   out->value = (const int64_t *const *)m.value;
   out->lookup = options->lookups && lists ? m.lookup : NULL;
   return !options->before || note_before(&m, out) || ss_fail_memory(error, "reading an iteration");
+}
+
+/* --- tables together ---------------------------------------------------------------------------------------- */
+
+/* The lists of one rank in all tables, rows numbered on. */
+static const uint32_t *append(const struct ss_input *each, const struct ss_input_table *table, uint32_t tables,
+                              uint32_t rank, bool lookups, struct ss_arena *arena, uint64_t *count) {
+  *count = 0;
+  for (uint32_t k = 0; k < tables; k++) *count += lookups ? each[k].lookups[rank] : each[k].count[rank];
+  uint32_t *all = ss_arena_alloc(arena, *count, sizeof *all), *at = all;
+  for (uint32_t k = 0; all && k < tables; k++) {
+    const uint32_t *rows = lookups ? each[k].lookup[rank] : each[k].row[rank];
+    const uint64_t n = lookups ? each[k].lookups[rank] : each[k].count[rank];
+    for (uint64_t i = 0; i < n; i++) *at++ = (uint32_t)table[k].low + rows[i];
+  }
+  return all;
+}
+
+static bool join(const struct ss_input *each, const struct ss_input_table *table, uint32_t tables,
+                 struct ss_arena *arena, struct ss_input *out) {
+  const uint32_t ranks = out->ranks;
+  const uint32_t **row, **lookup;
+  uint64_t *count, *lookups;
+  const bool lists = each[0].lookup;
+  if (!ss_take(arena, row, ranks) || !ss_take(arena, lookup, ranks) || !ss_take(arena, count, ranks) ||
+      !ss_take_zero(arena, lookups, ranks))
+    return false;
+  if (each[0].before && !ss_take_zero(arena, out->before, (uint64_t)ranks * SS_KERNELS)) return false;
+  for (uint32_t r = 0; r < ranks; r++) {
+    row[r] = append(each, table, tables, r, false, arena, &count[r]);
+    lookup[r] = lists ? append(each, table, tables, r, true, arena, &lookups[r]) : NULL;
+    if (!row[r] || (lists && !lookup[r])) return false;
+    for (uint32_t k = 0; !lists && k < tables; k++) lookups[r] += each[k].lookups[r];
+  }
+  for (uint32_t k = 0; k < tables; k++) {
+    out->dropped += each[k].dropped;
+    for (uint32_t i = 0; each[k].before && i < ranks * SS_KERNELS; i++) {
+      out->before[i].calls += each[k].before[i].calls;
+      out->before[i].elements += each[k].before[i].elements;
+      out->before[i].bytes += each[k].before[i].bytes;
+    }
+  }
+  out->row = row;
+  out->lookup = lists ? lookup : NULL;
+  out->count = count;
+  out->lookups = lookups;
+  return true;
+}
+
+static bool make_joint(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,
+                       struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
+  const struct ss_joint *joint = origin->joint;
+  SS_AUTO_FREE struct ss_input *each = ss_alloc(joint->tables, sizeof *each);
+  struct ss_input_table *table = ss_arena_alloc(arena, joint->tables, sizeof *table);
+  uint64_t low = 0;
+  if (!each || !table) return ss_fail_memory(error, "reading an iteration");
+  if (!joint_shape(origin, out, error)) return false;
+  if (options->values || options->element)
+    return ss_fail(error, SS_BAD_INPUT, "tables travel together by rows, not by elements or values");
+  for (uint32_t k = 0; k < joint->tables; k++) {
+    const struct ss_tensor *tensor = ss_trace_tensor(origin->trace, joint->tensor[k]);
+    struct ss_origin one = *origin;
+    one.joint = NULL;
+    one.tensor = joint->tensor[k];
+    if (!make_one(&one, options, arena, scratch, &each[k], error)) return false;
+    table[k] =
+        (struct ss_input_table){.name = tensor->name, .low = low, .rows = tensor->rows, .width = tensor->row_width};
+    if (joint->shards) table[k].shards = &joint->shards[k];
+    low += tensor->rows;
+  }
+  out->ranks = options->ranks;
+  out->table = table;
+  out->tables = joint->tables;
+  return join(each, table, joint->tables, arena, out) || ss_fail_memory(error, "reading an iteration");
+}
+
+bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,
+                   struct ss_coalesce_scratch *scratch, struct ss_input *out, struct ss_error *error) {
+  *out = (struct ss_input){0};
+  return (origin->joint ? make_joint : make_one)(origin, options, arena, scratch, out, error);
 }

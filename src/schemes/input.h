@@ -3,12 +3,21 @@
 #define SS_SCHEMES_INPUT_H
 
 #include "base/memory.h"
+#include "schemes/placement.h"
 #include "tensor/chunk.h"
 #include "tensor/coalesce.h"
 #include "tensor/kernel.h"
 #include "trace/file/trace.h"
 #include "trace/make/gradient.h"
 #include "trace/make/uniform.h"
+
+/* One of several tables that are synchronised together. Its row i is row low + i of the input. */
+struct ss_input_table {
+  const char *name;
+  uint64_t low, rows;
+  uint32_t width;
+  const struct ss_shards *shards; /* where it lives; NULL: nobody said */
+};
 
 struct ss_input {
   uint64_t rows;
@@ -24,6 +33,17 @@ struct ss_input {
   const uint32_t *const *lookup; /* [ranks][lookups] ascending, duplicates kept; NULL unless asked for */
   const int64_t *const *value;   /* [ranks][count * width] in units of 2^-20; NULL unless asked for */
   struct ss_kernel_work *before; /* [ranks * SS_KERNELS] what each computed to have this; NULL unless asked for */
+  const struct ss_input_table
+      *table;       /* [tables] of which this is made; NULL: of one tensor, of which no more is known */
+  uint32_t tables;  /* `rows` are those of all, one table after the other, `width` is the widest's */
+  uint64_t dropped; /* lookups of all ranks that found no room (struct ss_origin, capacity) */
+};
+
+/* Tensors of a trace that are synchronised together, as tables of one input: all of one type. */
+struct ss_joint {
+  uint32_t tables;
+  const size_t *tensor;           /* [tables] in the trace */
+  const struct ss_shards *shards; /* [tables]; NULL: nobody said where they live */
 };
 
 /* Where inputs come from: a tensor of a trace (with each `merge` consecutive ranks as one), a synthetic gradient, or
@@ -31,7 +51,10 @@ struct ss_input {
 struct ss_origin {
   const struct ss_trace *trace; /* NULL: */
   size_t tensor;
-  uint32_t merge;                     /* at least 1 */
+  const struct ss_joint *joint; /* several tensors of the trace instead; NULL: `tensor` alone */
+  uint32_t merge;               /* at least 1 */
+  double capacity; /* of a trace: a rank looks up a row at most ceil(capacity * lookups / rows) times, later lookups
+                      of it are dropped (the capacity factor of a mixture of experts); 0: no limit */
   const struct ss_gradient *gradient; /* NULL: uniform */
   int exponent;                       /* of the power of two that the trace's values are multiplied by */
   struct ss_uniform uniform;

@@ -72,6 +72,8 @@ struct ss_traits {
   bool lookups;    /* it needs the rows as they were looked up */
   bool duplicates; /* ranks contribute every lookup, not every row once */
   bool conserves;  /* gradient and old residual = result and new residual, as sums over ranks */
+  bool together;   /* tables of a trace travel in one exchange, not one after the other */
+  bool placed;     /* each of them lives where the scenario's placement says */
   uint32_t servers; /* endpoints besides the ranks */
   uint64_t parts;   /* even row ranges that a uniform tensor must divide into; 0: any number */
 };

@@ -29,6 +29,7 @@ struct ss_outcome {
   double push_imbalance, pull_imbalance; /* ZEN Def. 8; NaN where the scheme has no parts */
   double energy, energy_lost;  /* of the values that ranks had: applied, and gone for good; NaN: not known */
   double error_l2, error_mean; /* of estimates, over decoded elements; NaN where nothing is estimated */
+  double dropped;              /* share of the lookups that found no room; NaN: there is room for all */
   uint64_t k;                  /* entries that a rank selects; 0: none are selected */
   struct ss_kernel_work work[SS_KERNELS]; /* of the endpoint that computed longest; 0 where none are counted */
   /* only where the caller put arrays there: */

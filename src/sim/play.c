@@ -247,12 +247,16 @@ bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, boo
   return play->player->play(play->player, &round, error);
 }
 
-const struct ss_chunk *ss_play_got(struct ss_play *play, uint32_t at) {
+const struct ss_chunk *ss_play_got_several(struct ss_play *play, uint32_t at, uint32_t count) {
   const struct ss_payload *payload = &play->payload[at];
-  if (payload->count == 1) return payload->chunks;
-  ss_play_mismatch(play, "endpoint %u received %u chunks of endpoint %u where one was due", play->to[at],
-                   payload->count, play->from[at]);
+  if (payload->count == count) return payload->chunks;
+  ss_play_mismatch(play, "endpoint %u received %u chunks of endpoint %u where %u were due", play->to[at],
+                   payload->count, play->from[at], count);
   return NULL;
+}
+
+const struct ss_chunk *ss_play_got(struct ss_play *play, uint32_t at) {
+  return ss_play_got_several(play, at, 1);
 }
 
 void ss_play_mismatch(struct ss_play *play, const char *format, ...) {

@@ -55,7 +55,8 @@ static struct ss_result values_of(const struct ss_outcome *o, const struct ss_ta
                             .error_mean = o->error_mean,
                             .energy = o->energy,
                             .energy_lost = o->energy_lost,
-                            .k = o->k ? (double)o->k : NAN};
+                            .k = o->k ? (double)o->k : NAN,
+                            .dropped = o->dropped};
 }
 
 static bool is_mean(size_t field) {
@@ -156,8 +157,9 @@ static bool rank_draws(struct ss_result *p, struct ss_arena *arena, struct ss_er
   return true;
 }
 
-/* The closed form that fits; NULL: none does. */
+/* The closed form that fits; NULL: none does. They are of one table. */
 static const struct ss_cost *cost_of(const struct ss_job *job, const struct ss_costs *costs) {
+  if (job->origin.joint && job->origin.joint->tables > 1) return NULL;
   return ss_costs_find(costs, &job->setting, job->ranks, job->servers);
 }
 
@@ -233,6 +235,13 @@ static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss
     o->k = ss_selection_k(&job->selection, job->selection.block ? w->selector.blocks : w->selector.elements);
 }
 
+static double dropped_share(const struct ss_job *job, const struct ss_input *input) {
+  double kept = 0;
+  if (!(job->origin.capacity > 0)) return NAN;
+  for (uint32_t r = 0; r < input->ranks; r++) kept += (double)input->lookups[r];
+  return input->dropped > 0 ? (double)input->dropped / (kept + (double)input->dropped) : 0;
+}
+
 /* One iteration, on all networks. */
 static bool run_iteration(const struct ss_computing *all, const struct ss_job_group *group, uint64_t t,
                           struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
@@ -263,6 +272,7 @@ static bool run_iteration(const struct ss_computing *all, const struct ss_job_gr
                    ss_scheme_lossless(job->setting.scheme) ? "not the exact sum" : "not what it should be",
                    out->mismatch);
   weigh(job, w, out);
+  out->dropped = dropped_share(job, &input);
   return true;
 }
 

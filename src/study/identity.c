@@ -51,6 +51,17 @@ static void feed_uniform(XXH3_state_t *state, const struct ss_uniform *u) {
   feed_count(state, u->overlap);
 }
 
+static void feed_joint(XXH3_state_t *state, const struct ss_joint *joint) {
+  feed_count(state, joint->tables);
+  for (uint32_t k = 0; k < joint->tables; k++) {
+    const struct ss_shards *shards = joint->shards ? &joint->shards[k] : NULL;
+    feed_count(state, joint->tensor[k]);
+    feed_count(state, shards ? 1 + (uint64_t)shards->cut : 0);
+    feed_count(state, shards ? shards->count : 0);
+    for (uint32_t i = 0; shards && i < shards->count; i++) feed_count(state, shards->rank[i]);
+  }
+}
+
 static void feed_input(XXH3_state_t *state, const struct ss_job *job) {
   feed_text(state, job->trace_key);
   if (!job->trace_key) feed_uniform(state, &job->origin.uniform);
@@ -62,6 +73,8 @@ static void feed_input(XXH3_state_t *state, const struct ss_job *job) {
   feed_count(state, job->first);
   feed_count(state, job->end);
   feed_count(state, job->ranks);
+  if (job->origin.capacity > 0) feed_number(state, job->origin.capacity);
+  if (job->origin.joint) feed_joint(state, job->origin.joint);
 }
 
 static void feed_selection(XXH3_state_t *state, const struct ss_selection *s) {

@@ -7,7 +7,11 @@
 static uint64_t bytes_of(const struct ss_job *job, const struct ss_input_options *options) {
   const struct ss_origin *o = &job->origin;
   uint64_t entries = 0, width = 1, bytes;
-  if (o->trace) {
+  if (o->joint) {
+    for (uint32_t k = 0; k < o->joint->tables; k++)
+      for (uint32_t r = 0; r < job->ranks * o->merge; r++)
+        entries += 2 * ss_trace_count(o->trace, o->joint->tensor[k], options->iteration, r); /* apart and together */
+  } else if (o->trace) {
     width = ss_trace_tensor(o->trace, o->tensor)->row_width;
     for (uint32_t r = 0; r < job->ranks * o->merge; r++)
       entries += ss_trace_count(o->trace, o->tensor, options->iteration, r);

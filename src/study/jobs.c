@@ -12,9 +12,10 @@
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 1024 };
 
-static const char *const keys[] = {
-    "name",    "summary",    "trace", "cluster", "ranks", "device", "index_bytes", "granularity", "verify",  "sizes",
-    "schemes", "iterations", "sweep", "expect",  "merge", "notes",  "select",      "hierarchy",   "tensors", NULL};
+static const char *const keys[] = {"name",        "summary",     "trace",    "cluster", "ranks",   "device",
+                                   "index_bytes", "granularity", "verify",   "sizes",   "schemes", "iterations",
+                                   "sweep",       "expect",      "merge",    "notes",   "select",  "hierarchy",
+                                   "tensors",     "placement",   "capacity", NULL};
 
 /* --- ranks ---------------------------------------------------------------------------------------------- */
 
@@ -75,6 +76,8 @@ struct place {
   size_t *tensor;     /* [job.siblings] those of the trace that are played; NULL: the one there is */
   uint32_t available; /* ranks; 0: any number */
   struct ss_setting defaults;
+  const struct ss_placement *placement; /* NULL: none is given */
+  struct ss_node placement_node;
 };
 
 static bool has_values(const struct place *p) {
@@ -219,6 +222,25 @@ static bool choose_tensors(struct ss_study *s, struct ss_node node, struct place
   return true;
 }
 
+static bool read_placement(struct ss_study *s, struct ss_node node, struct place *p, struct ss_error *error) {
+  struct ss_placement *placement = ss_arena_alloc(&s->arena, 1, sizeof *placement);
+  p->placement_node = node;
+  if (!ss_node_present(node)) return true;
+  if (!placement) return ss_fail_memory(error, "reading a scenario");
+  p->placement = placement;
+  return ss_placement_read(node, &s->arena, placement, error);
+}
+
+/* Experts have room for so many times their even share of a rank's lookups. */
+static bool read_capacity(struct ss_node node, struct place *p, struct ss_error *error) {
+  double *capacity = &p->job.origin.capacity;
+  if (!ss_node_present(node)) return true;
+  if (!p->source->trace)
+    return ss_node_fail(node, error, "only a captured or synthesised trace has lookups that could find no room");
+  return ss_node_positive(node, SS_RATIO, capacity, error) &&
+         (*capacity <= 1e6 || ss_node_fail(node, error, "%g is not a capacity factor (say 1.25)", *capacity));
+}
+
 static bool read_place(struct ss_study *s, struct place *p, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
                  verify = ss_node_get(root, "verify");
@@ -233,6 +255,9 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
   if (group > 1 && !p->source->trace)
     return ss_node_fail(merge, error, "only a captured or synthesised trace has ranks to merge");
   p->job.origin.merge = (uint32_t)group;
+  if (!read_placement(s, ss_node_get(root, "placement"), p, error) ||
+      !read_capacity(ss_node_get(root, "capacity"), p, error))
+    return false;
   p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->job.origin.merge : 0;
   if (p->source->trace && p->available == 0)
     return ss_node_fail(merge, error, "%u ranks cannot be merged %llu at a time", ss_trace_ranks(p->source->trace),
@@ -372,7 +397,59 @@ static bool draws_fit(const struct ss_study *s, const struct ss_job *job, struct
                  (unsigned long long)(most > 1 ? most - 1 : 1));
 }
 
-/* One scheme at one rank count: a job for each tensor. `scheme`: where the document says it. */
+/* All tensors of the trace in one job. Where they live is matched with what there is. */
+static bool join_tensors(struct ss_study *s, const struct place *p, bool placed, struct ss_job *job,
+                         struct ss_error *error) {
+  const struct ss_trace *trace = p->source->trace;
+  const uint32_t count = job->siblings;
+  struct ss_joint *joint = ss_arena_alloc(&s->arena, 1, sizeof *joint);
+  struct ss_shards *shards = ss_arena_alloc(&s->arena, count, sizeof *shards);
+  const struct ss_tensor **tensor = ss_arena_alloc(&s->arena, count, sizeof *tensor);
+  if (!joint || !shards || !tensor) return ss_fail_memory(error, "reading a scenario");
+  for (uint32_t i = 0; i < count; i++) tensor[i] = ss_trace_tensor(trace, p->tensor[i]);
+  *joint = (struct ss_joint){count, p->tensor, placed ? shards : NULL};
+  job->origin.joint = joint;
+  job->origin.tensor = p->tensor[0];
+  job->tensor_name = count > 1 ? "*" : tensor[0]->name;
+  job->siblings = 1;
+  return !placed || ss_placement_match(p->placement, p->placement_node, tensor, count, job->ranks, shards, error);
+}
+
+/* Tables that travel together are those of a trace. */
+static bool together(struct ss_study *s, const struct place *p, struct ss_layout layout, struct ss_node scheme,
+                     struct ss_job *job, struct ss_error *error) {
+  const struct ss_traits traits = ss_setting_traits(&job->setting, layout);
+  if (!traits.together) return true;
+  if (traits.placed && !p->placement)
+    return ss_node_fail(scheme, error,
+                        "%s places tables, and no placement is given (--placement FILE; sparsync plan --place makes "
+                        "one)",
+                        job->setting.label);
+  if (traits.placed && !p->source->trace)
+    return ss_node_fail(scheme, error, "%s places tables by their names, which only a trace has", job->setting.label);
+  if (!p->source->trace) return true;
+  if (job->selection.selects)
+    return ss_node_fail(scheme, error, "%s moves whole rows of several tables: leave the scenario's \"select\" out",
+                        job->setting.label);
+  return join_tensors(s, p, traits.placed, job, error);
+}
+
+/* What the tensor of the job is fit for. */
+static bool add_job(struct ss_study *s, const struct ss_job *job, struct ss_node scheme, struct ss_error *error) {
+  struct ss_job *copy;
+  struct ss_input shape;
+  const bool element = job->selection.selects || ss_setting_by_elements(&job->setting);
+  if (!ss_grow(s->job, s->capacity, s->count + 1)) return ss_fail_memory(error, "listing points");
+  copy = &s->job[s->count];
+  *copy = *job;
+  if (!ss_input_shape(&job->origin, element, &shape, error))
+    return job->origin.joint ? ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job->setting.label) : false;
+  if (!k_fits(job, &shape, scheme, error) || !find_exponent(s, copy, error)) return false;
+  s->count++;
+  return true;
+}
+
+/* One scheme at one rank count: a job for each tensor, or one for all. `scheme`: where the document says it. */
 static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_setting *setting,
                      struct ss_node scheme, uint32_t ranks, struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
@@ -391,16 +468,12 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
     if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))
       return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job.setting.label);
   }
+  if (!together(s, p, layout, scheme, &job, error)) return false;
+  if (job.origin.joint) return add_job(s, &job, scheme, error);
   for (uint32_t i = 0; i < job.siblings; i++) {
-    struct ss_input shape;
     job.origin.tensor = p->tensor ? p->tensor[i] : i;
     if (trace) job.tensor_name = ss_trace_tensor(trace, job.origin.tensor)->name;
-    const bool element = job.selection.selects || ss_setting_by_elements(&job.setting);
-    if (!ss_input_shape(&job.origin, element, &shape, error) || !k_fits(&job, &shape, scheme, error) ||
-        !find_exponent(s, &job, error))
-      return false;
-    if (!ss_grow(s->job, s->capacity, s->count + 1)) return ss_fail_memory(error, "listing points");
-    s->job[s->count++] = job;
+    if (!add_job(s, &job, scheme, error)) return false;
   }
   return true;
 }

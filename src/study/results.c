@@ -36,6 +36,7 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("energy", energy, SS_FIELD_MEAN),
     FIELD("energy_lost", energy_lost, SS_FIELD_MEAN),
     FIELD("k", k, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("dropped", dropped, SS_FIELD_MEAN),
     FIELD("formula_s", formula_s, SS_FIELD_ADDS),
     FIELD("formula_low_s", formula_low_s, SS_FIELD_ADDS),
     FIELD("formula_high_s", formula_high_s, SS_FIELD_ADDS),

@@ -44,6 +44,7 @@ struct ss_result {
   double error_l2, error_mean; /* of an estimated sum; 0 where it is exact */
   double energy, energy_lost;  /* of what ranks had: applied, and gone for good */
   double k;                    /* entries that a rank selects; NaN: none are selected */
+  double dropped;              /* share of the lookups that found no room; NaN: there is room for all */
   bool lossless;
   enum ss_verdict exact;
   const char *formula, *paper, *erratum;  /* NULL: none */
@@ -75,7 +76,7 @@ enum {
   SS_FIELD_DRAWN = 8, /* a quantile over draws of uneven links */
   SS_FIELD_COUNTS = 4 /* whole things were counted: no compiler rounds them another way */
 };
-enum { SS_RESULT_FIELDS = 30 };
+enum { SS_RESULT_FIELDS = 31 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

@@ -34,20 +34,32 @@ struct run {
   double work;
 };
 
+/* Tensors of the block's trace; schemes that have them travel together have one job for all. */
+static uint32_t tensors_of(const struct run *run, const struct block *block) {
+  uint32_t most = 1;
+  for (size_t j = block->first; j < block->end; j++)
+    if (run->all.jobs[j].siblings > most) most = run->all.jobs[j].siblings;
+  return most;
+}
+
 static size_t arrange(const struct run *run, const struct block *block, struct ss_result *out) {
-  const uint32_t tensors = run->all.jobs[block->first].siblings;
+  const struct ss_job *jobs = run->all.jobs;
+  const uint32_t tensors = tensors_of(run, block);
   size_t n = 0;
   for (uint32_t k = 0; k < tensors; k++)
-    for (size_t j = block->first; j < block->end; j += tensors) out[n++] = run->all.results[j + k];
-  for (size_t j = block->first; tensors > 1 && j < block->end; j += tensors)
-    out[n++] = ss_result_of_all(run->all.results + j, tensors);
+    for (size_t j = block->first; j < block->end; j += jobs[j].siblings)
+      if (jobs[j].siblings == tensors) out[n++] = run->all.results[j + k];
+  for (size_t j = block->first; tensors > 1 && j < block->end; j += jobs[j].siblings)
+    out[n++] = jobs[j].siblings == tensors ? ss_result_of_all(run->all.results + j, tensors) : run->all.results[j];
   return n;
 }
 
 static size_t arranged(const struct run *run, const struct block *block) {
-  const size_t jobs = block->end - block->first;
-  const uint32_t tensors = run->all.jobs[block->first].siblings;
-  return jobs + (tensors > 1 ? jobs / tensors : 0);
+  const uint32_t tensors = tensors_of(run, block);
+  size_t stars = 0;
+  for (size_t j = block->first; j < block->end; j += run->all.jobs[j].siblings)
+    stars += tensors > 1 && run->all.jobs[j].siblings == tensors;
+  return block->end - block->first + stars;
 }
 
 /* Hands out every block that is complete, up to the first that is not. */

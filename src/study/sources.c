@@ -59,8 +59,8 @@ static bool read_ratio(struct ss_node parent, const char *key, double *out, stru
 }
 
 static bool read_synth(struct ss_node node, struct ss_source *out, struct ss_error *error) {
-  static const char *const keys[] = {"tensor", "rows", "row_width", "dtype", "iterations", "ranks", "tokens",
-                                     "zipf",   "hot",  "hot_rows",  "ids",   "seed",       NULL};
+  static const char *const keys[] = {"tensor", "rows", "row_width", "dtype", "iterations", "ranks",    "tokens",
+                                     "zipf",   "hot",  "hot_rows",  "ids",   "seed",       "distinct", NULL};
   static const char *const ids[] = {"shuffled", "popularity", NULL};
   struct ss_synth s;
   struct ss_node tensor = ss_node_get(node, "tensor"), order = ss_node_get(node, "ids");
@@ -74,8 +74,8 @@ static bool read_synth(struct ss_node node, struct ss_source *out, struct ss_err
       !read_count(node, "iterations", 1, UINT64_C(1) << 40, &s.iterations, error) ||
       !read_count(node, "ranks", 1, SS_RANKS_MAX, &ranks, error) ||
       !read_count(node, "tokens", 1, UINT64_C(1) << 40, &s.tokens, error) ||
-      !read_ratio(node, "zipf", &s.zipf, error) || !read_ratio(node, "hot", &s.hot, error) ||
-      !read_count(node, "hot_rows", 0, UINT32_MAX, &s.hot_rows, error) ||
+      !read_count(node, "distinct", 1, UINT32_MAX, &s.distinct, error) || !read_ratio(node, "zipf", &s.zipf, error) ||
+      !read_ratio(node, "hot", &s.hot, error) || !read_count(node, "hot_rows", 0, UINT32_MAX, &s.hot_rows, error) ||
       (ss_node_present(order) && !ss_node_choice(order, ids, &choice, error)) ||
       !read_count(node, "seed", 0, UINT64_C(1) << 53, &s.seed, error))
     return false;

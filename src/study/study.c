@@ -13,17 +13,23 @@ enum { AXES_MAX = 8, PLACES_MAX = 100000, SCENARIO_BYTES = 16 << 20 };
 /* --- the document --------------------------------------------------------------------------------------- */
 
 /* A model is read once from its own file, so that what is wrong with it names that file. */
-static bool check_model(struct ss_node root, bool is_device, struct ss_error *error) {
+static bool check_model(struct ss_node root, const char *kind, struct ss_error *error) {
   struct ss_cluster cluster;
   struct ss_device device;
-  return is_device ? ss_device_read(root, &device, error) : ss_cluster_read(root, &cluster, error);
+  struct ss_placement placement;
+  struct ss_arena arena = {0};
+  if (strcmp(kind, "devices") == 0) return ss_device_read(root, &device, error);
+  if (strcmp(kind, "clusters") == 0) return ss_cluster_read(root, &cluster, error);
+  const bool good = ss_placement_read(root, &arena, &placement, error);
+  ss_arena_free(&arena);
+  return good;
 }
 
 /* A copy of the named model; NULL: an error. */
 static cJSON *copy_model(const struct ss_study *s, struct ss_node name, const char *kind, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   if (!ss_data_open_node(kind, name, s->base, &doc, error) ||
-      !check_model(ss_doc_root(doc), strcmp(kind, "devices") == 0, error))
+      !check_model(ss_doc_root(doc), kind, error))
     return NULL;
   cJSON *copy = cJSON_Duplicate(ss_doc_root(doc).at, 1);
   if (!copy) (void)ss_fail_memory(error, "reading a model");
@@ -60,7 +66,8 @@ static bool resolve(struct ss_study *s, const char *key, const char *kind, struc
 }
 
 bool ss_study_resolve(struct ss_study *s, struct ss_error *error) {
-  return resolve(s, "cluster", "clusters", error) && resolve(s, "device", "devices", error);
+  return resolve(s, "cluster", "clusters", error) && resolve(s, "device", "devices", error) &&
+         resolve(s, "placement", "placements", error);
 }
 
 bool ss_study_set_list(struct ss_doc *doc, const char *key, const char *text, struct ss_error *error) {
@@ -195,7 +202,8 @@ static bool set_clusters(struct ss_study *s, const char *text, struct ss_error *
 static bool edit(struct ss_study *s, const struct ss_study_source *r, struct ss_error *error) {
   if (!set_text(s, "trace", r->trace, error) || !set_clusters(s, r->cluster, error) ||
       !set_text(s, "device", r->device, error) || !set_text(s, "ranks", r->ranks, error) ||
-      !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error))
+      !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error) ||
+      !set_text(s, "placement", r->placement, error))
     return false;
   if (!set_tensors(s->doc, r, error) || !set_schemes(s->doc, r->schemes, error)) return false;
   if (r->no_verify && !ss_doc_set(s->doc, "verify", "false", error)) return false;
@@ -307,6 +315,7 @@ static bool options_have_say(const struct ss_study_source *r, struct ss_node swe
                  {"--ranks", "ranks", r->ranks},
                  {"--iterations", "iterations", r->iterations},
                  {"--merge", "merge", r->merge},
+                 {"--placement", "placement", r->placement},
                  {"--scheme", "schemes", r->schemes},
                  {"--no-verify", "verify", r->no_verify ? "false" : NULL},
                  {"--bandwidth", "cluster.bandwidth", r->bandwidth},

@@ -30,7 +30,7 @@ struct ss_job {
   uint32_t ranks, servers;
   uint64_t first, end, seed; /* iterations [first, end) */
   struct cJSON *at;          /* shared by all jobs of one place; NULL without a sweep */
-  uint32_t siblings;         /* tensors of the trace: jobs of one scheme and place follow each other */
+  uint32_t siblings; /* tensors of the trace: jobs of one scheme and place follow each other; 1 of all together */
   bool verify;
 };
 
@@ -60,7 +60,7 @@ struct ss_study_source {
                                    folder up; NULL: `file` */
 
   /* Edits, in this order; NULL: none. `schemes` is a list "a,b". */
-  const char *trace, *cluster, *device, *ranks, *iterations, *merge, *schemes;
+  const char *trace, *cluster, *device, *ranks, *iterations, *merge, *placement, *schemes;
   bool no_verify;
   const char **tensor; /* [tensors] of the trace; none: the scenario's */
   size_t tensors;
@@ -118,7 +118,7 @@ struct ss_run_options {
 struct ss_results_listener {
   /* Is the result known already? It has its names, and gets its values. NULL: none is. */
   bool (*recall)(struct ss_results_listener *self, struct ss_result *result, bool *known, struct ss_error *error);
-  /* A result was computed: in any order, "*" never. NULL: nobody asks. */
+  /* A result was computed: in any order, "*" only where all tensors travel together. NULL: nobody asks. */
   bool (*computed)(struct ss_results_listener *self, const struct ss_result *result, struct ss_error *error);
   /* Before the first is computed: all results in the order in which they will be printed, without values. */
   bool (*begin)(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error);

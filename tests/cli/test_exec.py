@@ -109,8 +109,8 @@ def own_options(ranks):
         settings += [{"name": "ps", "servers": servers, "pull": pull, "coalesce": False} for pull in ("union", "rows")]
     for pull in ("union", "rows", "broadcast-binomial", "broadcast-scatter"):
         settings += [{"name": "ps", "colocated": True, "pull": pull, "coalesce": more} for more in (True, False)]
-    for partition in ("column", "row"):
-        for exchange in ("both", "lookups", "gradients"):
+    for partition in ("column", "row", "table"):
+        for exchange in ("both", "lookups", "gradients", "tokens"):
             settings.append({"name": "alltoall", "exchange": exchange, "partition": partition})
         settings.append({"name": "alltoall", "coalesce": False, "partition": partition})
         settings.append({"name": "alltoall", "gather_ids": True, "partition": partition})

@@ -181,7 +181,7 @@ MUTANTS = [
            "if (false) ss_play_mismatch", unit="sim"),
     Mutant("an absent block is no mismatch", "src/sim/collectives/receipts.c",
            'else ss_play_mismatch(play, "endpoint %u never received block %u", receiver, b);', "else continue;", unit="faults"),
-    Mutant("payloads need not come", "src/sim/play.c", "if (payload->count == 1) return", "return", unit="faults"),
+    Mutant("payloads need not come", "src/sim/play.c", "if (payload->count == count) return", "return", unit="faults"),
     Mutant("indices of separate gathers unchecked", "src/schemes/allgather.c",
            "memcmp(held->rows, sent->rows, sent->count * sizeof *sent->rows) != 0", "false", unit="faults"),
     # --- schemes

@@ -213,14 +213,19 @@ static void define_ps(struct traffic *t, const struct truth *a, const struct ss_
 }
 
 /* Rank i owns what it sends j as parameters, and gets from j as gradients. */
+/* What rank i owns of the one table there is, and what it and j send each other of it. */
 static void define_pair(struct traffic *t, const struct truth *a, const struct ss_setting *s, uint32_t i,
                         uint32_t j) {
-  uint32_t P = t->ranks;
-  bool by_row = chosen(s, "partition", "row"), again = !*ss_setting_find(s, "coalesce");
+  const uint32_t P = t->ranks;
+  const bool by_row = chosen(s, "partition", "row"), whole = chosen(s, "partition", "table"),
+             tokens = chosen(s, "exchange", "tokens"), again = tokens || !*ss_setting_find(s, "coalesce");
   uint64_t low = by_row ? cut(a->rows, P, i) : 0, high = by_row ? cut(a->rows, P, i + 1) : a->rows;
   uint64_t w = by_row ? a->width : cut(a->width, P, i + 1) - cut(a->width, P, i);
-  uint64_t index = s->index_bytes * (s->element ? w : 1);
-  if (!chosen(s, "exchange", "gradients")) say(t, i, j, rows_in(a, j, low, high, true) * w * a->value_bytes);
+  if (whole) w = i == 0 ? a->width : 0; /* the only table is the first rank's */
+  uint64_t index = s->index_bytes * (s->element ? w : 1), looked_up = rows_in(a, j, low, high, true);
+  const bool ids = *ss_setting_find(s, "gather_ids") && (whole || chosen(s, "partition", "placed"));
+  if (ids) say(t, j, i, w ? 8 * looked_up : 0);
+  if (!chosen(s, "exchange", "gradients")) say(t, i, j, looked_up * w * a->value_bytes);
   if (!chosen(s, "exchange", "lookups"))
     say(t, j, i, w ? rows_in(a, j, low, high, again) * (w * a->value_bytes + index) : 0);
 }
@@ -228,8 +233,9 @@ static void define_pair(struct traffic *t, const struct truth *a, const struct s
 static void define_alltoall(struct traffic *t, const struct truth *a, const struct ss_setting *s) {
   uint32_t P = t->ranks;
   uint64_t ids[MOST_RANKS] = {0};
+  const bool all = chosen(s, "partition", "column") || chosen(s, "partition", "row");
   for (uint32_t r = 0; r < P; r++) ids[r] = 8 * rows_in(a, r, 0, a->rows, true);
-  if (*ss_setting_find(s, "gather_ids")) gather_ring(t, ids);
+  if (all && *ss_setting_find(s, "gather_ids")) gather_ring(t, ids);
   if (!chosen(s, "exchange", "lookups")) announce(t, s);
   for (uint32_t i = 0; i < P; i++)
     for (uint32_t j = 0; j < P; j++)

@@ -374,8 +374,14 @@ static void name_ps(const struct ss_setting *s, char *name, size_t size) {
 
 static void name_alltoall(const struct ss_setting *s, char *name, size_t size) {
   const char *ids = is(s, "gather_ids") ? "-ids" : "", *element = s->element ? "-element" : "";
-  if (has(s, "partition", "row")) {
-    if (!is(s, "gather_ids") && !s->element && has(s, "exchange", "both")) snprintf(name, size, "alltoall-row");
+  const bool row = has(s, "partition", "row"), whole = has(s, "partition", "table"),
+             both = has(s, "exchange", "both");
+  if (has(s, "partition", "placed")) return; /* where tables are, no form knows */
+  if (row || whole) {
+    if (row && is(s, "gather_ids")) return;
+    if (s->element && !has(s, "exchange", "lookups")) return;
+    snprintf(name, size, "alltoall-%s%s%s%s", chosen(s, "partition"), both ? "" : "-",
+             both ? "" : chosen(s, "exchange"), ids);
   } else if (has(s, "exchange", "lookups")) {
     snprintf(name, size, "alltoall-lookups%s", ids);
   } else {

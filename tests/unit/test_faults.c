@@ -367,6 +367,24 @@ static void try_plans(struct bench *b, uint32_t swaps) {
   b->moved[0] = b->moved[1] = 0;
 }
 
+/* Schemes that place several tables get two: the first cut by columns, the second whole on the last rank, which so
+ * owns parts of both. */
+static void split_into_tables(struct bench *b) {
+  static const uint32_t ranks[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  static struct ss_shards shards[2];
+  static struct ss_input_table table[2];
+  const uint64_t rows = b->input.rows, first = rows / 2;
+  const struct ss_traits traits = ss_setting_traits(&b->setting, ss_layout_of(&b->cluster, b->input.ranks));
+  if (!traits.placed || first == 0) return;
+  assert_true(b->input.ranks <= COUNT(ranks));
+  shards[0] = (struct ss_shards){SS_BY_COLUMN, b->input.ranks, ranks};
+  shards[1] = (struct ss_shards){SS_BY_TABLE, 1, &ranks[b->input.ranks - 1]};
+  table[0] = (struct ss_input_table){"a", 0, first, b->input.width, &shards[0]};
+  table[1] = (struct ss_input_table){"b", first, rows - first, b->input.width, &shards[1]};
+  b->input.table = table;
+  b->input.tables = 2;
+}
+
 static void try_scheme(const struct ss_scheme *scheme, const struct scene *scene) {
   const uint32_t ranks = scene->ranks, swaps = ranks > 4 ? 2 : UINT32_MAX;
   struct dice dice = {.seed = 77 + ranks + 100 * (uint64_t)scene->shape};
@@ -380,6 +398,7 @@ static void try_scheme(const struct ss_scheme *scheme, const struct scene *scene
     b.setting.exchange_sizes = scene->exchanged;
     ss_arena_reset(&b.own_arena);
     b.input = ragged_input(trace, 1, &b.setting, true, &b.own_arena);
+    split_into_tables(&b);
     if (plans_itself(&b.setting)) try_plans(&b, swaps);
     else try_setting(&b, swaps);
   }

@@ -544,6 +544,8 @@ static void impossible_settings_are_refused(void **state) {
       {"{\"name\": \"alltoall\", \"exchange\": \"gradients\", \"gather_ids\": true}", 4, 1, "gather_ids"},
       {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"coalesce\": false}", 4, 1, "coalesce"},
       {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"gather_ids\": true}", 4, 1, NULL},
+      {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"gather_ids\": true}", 4, 1, "tokens bring their ids"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"coalesce\": false}", 4, 1, "none is summed"},
   };
   (void)state;
   for (uint32_t i = 0; i < COUNT(settings); i++) {

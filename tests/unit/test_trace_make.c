@@ -336,8 +336,42 @@ static void test_bad_synth(void **state) {
   REFUSED(tokens, 0);
   REFUSED(tokens, UINT64_C(1) << 62);
   ss_synth_defaults(&synth);
+  REFUSED(distinct, 0);
+  REFUSED(distinct, 257);
+  ss_synth_defaults(&synth);
+  synth.rows = 3;
+  synth.distinct = 4;
+  expect_no_synth(&synth, "distinct");
+  ss_synth_defaults(&synth);
   synth.hot = 0.5;
   expect_no_synth(&synth, "hot_rows");
+}
+
+/* The experts of a token differ, however steep their popularity; and whoever asks for one gets what there always was.
+ */
+static void neighbours_differ_where_asked(void **state) {
+  static const double exponents[] = {0, 1, 20};
+  struct ss_error error;
+  (void)state;
+  for (uint32_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
+    struct ss_synth synth;
+    struct ss_trace *trace;
+    uint32_t rows[25];
+    ss_synth_defaults(&synth);
+    synth.rows = 6;
+    synth.ranks = 3;
+    synth.iterations = 2;
+    synth.tokens = sizeof rows / sizeof *rows;
+    synth.zipf = exponents[i];
+    synth.distinct = 4;
+    assert_true(ss_trace_synth(&synth, &trace, &error));
+    for (uint32_t s = 0; s < 6; s++) {
+      ss_trace_rows(trace, 0, s / 3, s % 3, rows);
+      for (uint32_t k = 0; k < synth.tokens; k++)
+        for (uint32_t before = k / 4 * 4; before < k; before++) assert_int_not_equal(rows[before], rows[k]);
+    }
+    ss_trace_close(trace);
+  }
 }
 
 /* --- merging ---------------------------------------------------------------------------------------------- */
@@ -453,6 +487,7 @@ static void test_merge_disagreement(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(neighbours_differ_where_asked),
       cmocka_unit_test(test_stream),
       cmocka_unit_test(test_sentence),
       cmocka_unit_test(test_words),

@@ -59,16 +59,29 @@ bool ss_announce_sizes(struct ss_play *play, struct ss_error *error) SS_MUST_CHE
 
 /* --- exchanges: every message its own payload ------------------------------------------------------------ */
 
+/* Whose receipts take a chunk: see struct ss_receipts. */
+struct ss_slot {
+  uint32_t receiver, block;
+};
+
+/* Messages of several chunks each. */
+struct ss_several {
+  uint32_t (*count)(const void *context, uint32_t from, uint32_t to); /* how many `from` has for `to` */
+  struct ss_slot (*slot)(const void *context, uint32_t from, uint32_t to, uint32_t k);
+  struct ss_chunk *room; /* [as many as a round has] */
+};
+
 struct ss_exchange {
   void *context;
-  /* The chunk that `from` has for `to` (ranks, or worker and server index). In another process only its origin and
-   * part matter. */
+  /* The chunk that `from` has for `to` (ranks, or worker and server index), or all of `several`. In another process
+   * only their origin and part matter. */
   bool (*give)(void *context, uint32_t from, uint32_t to, struct ss_chunk *out, struct ss_error *error);
-  /* Rows that `to` knows it gets from `from` (SS_WIRE_VALUES), or NULL. */
+  /* Rows that `to` knows it gets from `from`, a chunk for each (SS_WIRE_VALUES), or NULL. */
   const struct ss_chunk *(*known)(void *context, uint32_t from, uint32_t to);
   const struct ss_wire *wire;
-  struct ss_receipts *receipts; /* receiver `to`, block `from`; not touched when the play has no payloads */
-  bool uniform;                 /* no payloads and every message has `each` bytes: `give` is not asked */
+  const struct ss_several *several; /* NULL: one chunk a message, for receiver `to`, block `from` */
+  struct ss_receipts *receipts;     /* not touched when the play has no payloads */
+  bool uniform;                     /* no payloads and every message has `each` bytes: `give` is not asked */
   uint64_t each;
 };
 

@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 
+enum { DISTINCT_MAX = 256 }; /* each draw is held against those before it */
+
 /* Streams of random numbers under one seed. */
 enum { STREAM_LOOKUPS = 1, STREAM_SHUFFLE };
 
@@ -37,6 +39,20 @@ static uint32_t lookup(const struct ss_synth *synth, const struct ss_zipf *zipf,
   return synth->ids == SS_IDS_SHUFFLED ? shuffled(synth->seed, synth->rows, popularity) : (uint32_t)popularity;
 }
 
+/* One that none of the `before` is: drawn again; but where hardly any other row is ever drawn, the next free one. */
+static uint32_t another(const struct ss_synth *synth, const struct ss_zipf *zipf, uint64_t key, const uint32_t *drawn,
+                        uint64_t before) {
+  enum { TRIES = 64, FIRST_STREAM = 3 };
+  uint32_t row = lookup(synth, zipf, key);
+  for (uint64_t i = 0, tries = 0; i < before;) {
+    if (row != drawn[i++]) continue;
+    if (++tries < TRIES) row = lookup(synth, zipf, ss_mix(key, FIRST_STREAM + tries));
+    else row = (uint64_t)row + 1 < synth->rows ? row + 1 : 0;
+    i = 0;
+  }
+  return row;
+}
+
 static void fill(const struct ss_synth *synth, uint32_t *rows) {
   const struct ss_zipf zipf = ss_zipf_new(synth->zipf, synth->rows);
   const uint64_t stream = ss_mix(synth->seed, STREAM_LOOKUPS);
@@ -46,7 +62,10 @@ static void fill(const struct ss_synth *synth, uint32_t *rows) {
     const uint64_t iteration = (uint64_t)segment / synth->ranks, rank = (uint64_t)segment % synth->ranks;
     const uint64_t key = ss_mix(ss_mix(stream, iteration), rank);
     uint32_t *out = rows + (uint64_t)segment * synth->tokens;
-    for (uint64_t draw = 0; draw < synth->tokens; draw++) out[draw] = lookup(synth, &zipf, ss_mix(key, draw));
+    for (uint64_t draw = 0; draw < synth->tokens; draw++) {
+      const uint64_t before = draw % synth->distinct;
+      out[draw] = another(synth, &zipf, ss_mix(key, draw), out + draw - before, before);
+    }
   }
 }
 
@@ -61,6 +80,10 @@ static bool check(const struct ss_synth *synth, struct ss_error *error) {
   if (synth->hot > 0 && (synth->hot_rows < 1 || synth->hot_rows > synth->rows))
     return ss_fail(error, SS_BAD_INPUT, "hot_rows: %" PRIu64 " is not from 1 to the table's %" PRIu64 " rows",
                    synth->hot_rows, synth->rows);
+  if (synth->distinct < 1 || synth->distinct > synth->rows || synth->distinct > DISTINCT_MAX)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "distinct: %" PRIu64 " is not from 1 to the table's %" PRIu64 " rows, at most %d", synth->distinct,
+                   synth->rows, DISTINCT_MAX);
   if (synth->ranks < 1 || synth->ranks > SS_RANKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "ranks: %" PRIu32 " is not from 1 to %" PRIu32, synth->ranks, SS_RANKS_MAX);
   if (synth->iterations < 1) return ss_fail(error, SS_BAD_INPUT, "iterations: 0 is not at least 1");
@@ -75,14 +98,16 @@ static bool check(const struct ss_synth *synth, struct ss_error *error) {
 }
 
 static void describe(const struct ss_synth *synth, char *out, size_t size) {
-  char hot[100] = "no hot set";
+  char hot[100] = "no hot set", distinct[60] = "";
   if (synth->hot > 0)
     (void)snprintf(hot, sizeof hot, "%.17g of the lookups in a common hot set of %" PRIu64 " rows", synth->hot,
                    synth->hot_rows);
+  if (synth->distinct > 1)
+    (void)snprintf(distinct, sizeof distinct, " of which each %" PRIu64 " are of different rows", synth->distinct);
   (void)snprintf(out, size,
                  "synthetic: Zipf exponent %.17g over %" PRIu64 " rows, %" PRIu64
-                 " lookups a rank, %s, ids %s, seed %" PRIu64,
-                 synth->zipf, synth->rows, synth->tokens, hot,
+                 " lookups a rank%s, %s, ids %s, seed %" PRIu64,
+                 synth->zipf, synth->rows, synth->tokens, distinct, hot,
                  synth->ids == SS_IDS_SHUFFLED ? "shuffled" : "by popularity", synth->seed);
 }
 

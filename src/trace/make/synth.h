@@ -19,6 +19,7 @@ struct ss_synth {
   uint64_t iterations;
   uint32_t ranks;
   uint64_t tokens;   /* lookups of a rank in an iteration */
+  uint64_t distinct; /* each so many lookups in a row are of different rows, as a token's top-k experts are; 1: any */
   double zipf;       /* exponent s, 0 (uniform) to 20 */
   double hot;        /* share of the lookups, 0 to 1, that go to the hot set */
   uint64_t hot_rows; /* size of the hot set: the most popular rows, looked up evenly; at least 1 when hot > 0 */
@@ -31,7 +32,7 @@ struct ss_synth {
 #define SS_SYNTH_DEFAULTS                                                                                            \
   {                                                                                                                  \
     .tensor = "embedding", .rows = 100000, .row_width = 512, .dtype = SS_F32, .iterations = 10, .ranks = 16,         \
-    .tokens = 4096, .zipf = 1, .ids = SS_IDS_SHUFFLED, .seed = 1                                                     \
+    .tokens = 4096, .distinct = 1, .zipf = 1, .ids = SS_IDS_SHUFFLED, .seed = 1                                      \
   }
 void ss_synth_defaults(struct ss_synth *out);
 

@@ -1,0 +1,343 @@
+#include "study/placing.h"
+
+#include "base/json_text.h"
+#include "base/list.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what tables weigh -------------------------------------------------------------------------------------- */
+
+static bool weigh_iteration(const struct ss_job *job, uint64_t t, struct ss_table_load *table,
+                            struct ss_coalesce_scratch *scratch, struct ss_error *error) {
+  const double share = 1 / (double)(job->end - job->first);
+  const struct ss_input_options options = {.ranks = job->ranks, .iteration = t};
+  struct ss_arena arena = {0};
+  bool ok = true;
+  for (uint32_t k = 0; ok && k < job->origin.joint->tables; k++) {
+    struct ss_origin one = job->origin;
+    struct ss_input input;
+    one.joint = NULL;
+    one.tensor = job->origin.joint->tensor[k];
+    ss_arena_reset(&arena);
+    ok = ss_input_make(&one, &options, &arena, scratch, &input, error);
+    for (uint32_t r = 0; ok && r < job->ranks; r++) {
+      table[k].lookups += share * (double)input.lookups[r];
+      table[k].distinct += share * (double)input.count[r];
+    }
+  }
+  ss_arena_free(&arena);
+  return ok;
+}
+
+static bool weigh_tables(const struct ss_job *job, struct ss_placing *p, struct ss_error *error) {
+  const struct ss_joint *joint = job->origin.joint;
+  struct ss_coalesce_scratch scratch = {0};
+  bool ok = true;
+  p->tables = joint->tables;
+  p->ranks = job->ranks;
+  p->index_bytes = job->setting.index_bytes;
+  if (!ss_take_zero(&p->arena, p->table, p->tables)) return ss_fail_memory(error, "weighing tables");
+  for (uint64_t t = job->first; ok && t < job->end; t++) ok = weigh_iteration(job, t, p->table, &scratch, error);
+  ss_coalesce_free(&scratch);
+  for (uint32_t k = 0; k < p->tables; k++) {
+    const struct ss_tensor *tensor = ss_trace_tensor(job->origin.trace, joint->tensor[k]);
+    struct ss_table_load *t = &p->table[k];
+    t->name = tensor->name;
+    t->rows = tensor->rows;
+    t->width = tensor->row_width;
+    t->value_bytes = ss_dtype_bytes(tensor->dtype);
+    const double row = (double)t->width * t->value_bytes;
+    t->bytes = t->lookups * row + t->distinct * (row + job->setting.index_bytes);
+    t->held = (double)t->rows * row;
+  }
+  return ok;
+}
+
+/* --- largest first ------------------------------------------------------------------------------------------ */
+
+/* Shares of all bytes that travel, and of all that are held. */
+struct load {
+  double bytes, held;
+};
+
+static double larger(struct load l) {
+  return fmax(l.bytes, l.held);
+}
+
+struct item {
+  uint32_t table;
+  struct load load;
+};
+
+static int by_load(const void *a, const void *b) {
+  const struct item *x = a, *y = b;
+  const double dx = larger(x->load), dy = larger(y->load);
+  if (dx != dy) return dx > dy ? -1 : 1;
+  return x->table < y->table ? -1 : 1;
+}
+
+static struct item *sorted_items(struct ss_placing *p) {
+  struct item *item = ss_arena_alloc(&p->arena, p->tables, sizeof *item);
+  struct load all = {0};
+  for (uint32_t k = 0; k < p->tables; k++) {
+    all.bytes += p->table[k].bytes;
+    all.held += p->table[k].held;
+  }
+  for (uint32_t k = 0; item && k < p->tables; k++)
+    item[k] = (struct item){
+        k, {all.bytes > 0 ? p->table[k].bytes / all.bytes : 0, all.held > 0 ? p->table[k].held / all.held : 0}};
+  if (item) qsort(item, p->tables, sizeof *item, by_load);
+  return item;
+}
+
+/* The rank that has least once the load is added, and none of `taken`. */
+static uint32_t least(const struct load *rank, uint32_t ranks, struct load add, const uint8_t *taken) {
+  uint32_t best = 0;
+  double most = INFINITY, sum = INFINITY;
+  for (uint32_t r = 0; r < ranks; r++) {
+    const struct load l = {rank[r].bytes + add.bytes, rank[r].held + add.held};
+    if (taken[r] || larger(l) > most || (larger(l) == most && l.bytes + l.held >= sum)) continue;
+    most = larger(l);
+    sum = l.bytes + l.held;
+    best = r;
+  }
+  return best;
+}
+
+/* Ranks that a table is to be cut over so that none of its shards is more than a rank's even share. */
+static struct ss_shards cut_of(const struct ss_placing *p, const struct item *item, bool mixed) {
+  const struct ss_table_load *t = &p->table[item->table];
+  const double wanted = ceil(larger(item->load) * p->ranks * (1 - 1e-12));
+  const uint32_t n = wanted >= p->ranks ? p->ranks : (uint32_t)wanted;
+  if (!mixed || n < 2) return (struct ss_shards){SS_BY_TABLE, 1, NULL};
+  if (n <= t->width) return (struct ss_shards){SS_BY_COLUMN, n, NULL};
+  if (n <= t->rows) return (struct ss_shards){SS_BY_ROW, n, NULL};
+  return (struct ss_shards){SS_BY_TABLE, 1, NULL};
+}
+
+static bool place_greedily(struct ss_placing *p, bool mixed, struct ss_shards *shards) {
+  const struct item *item = sorted_items(p);
+  struct load *rank = ss_arena_zero(&p->arena, p->ranks, sizeof *rank);
+  SS_AUTO_FREE uint8_t *taken = ss_alloc(p->ranks, 1);
+  if (!item || !rank || !taken) return false;
+  for (uint32_t k = 0; k < p->tables; k++) {
+    struct ss_shards cut = cut_of(p, &item[k], mixed);
+    const struct load each = {item[k].load.bytes / cut.count, item[k].load.held / cut.count};
+    uint32_t *home = ss_arena_alloc(&p->arena, cut.count, sizeof *home);
+    if (!home) return false;
+    memset(taken, 0, p->ranks);
+    for (uint32_t i = 0; i < cut.count; i++) {
+      home[i] = least(rank, p->ranks, each, taken);
+      taken[home[i]] = 1;
+      rank[home[i]].bytes += each.bytes;
+      rank[home[i]].held += each.held;
+    }
+    cut.rank = home;
+    shards[item[k].table] = cut;
+  }
+  return true;
+}
+
+/* --- without a look at loads ---------------------------------------------------------------------------------- */
+
+/* Every table over as many ranks as it has columns or rows for, each beginning where the one before it ended; or
+ * whole, on ranks that are spread evenly. */
+static bool place_alike(struct ss_placing *p, enum ss_sharding cut, struct ss_shards *shards) {
+  uint32_t next = 0;
+  for (uint32_t k = 0; k < p->tables; k++) {
+    const uint64_t most = cut == SS_BY_ROW ? p->table[k].rows : p->table[k].width;
+    const uint32_t n = cut == SS_BY_TABLE ? 1 : most < p->ranks ? (uint32_t)most : p->ranks;
+    uint32_t *home = ss_arena_alloc(&p->arena, n, sizeof *home);
+    if (!home) return false;
+    if (cut == SS_BY_TABLE) home[0] = (uint32_t)ss_share(p->ranks, p->tables, k);
+    for (uint32_t i = 0; cut != SS_BY_TABLE && i < n; i++) home[i] = n == p->ranks ? i : (next + i) % p->ranks;
+    next = (next + n) % p->ranks;
+    shards[k] = (struct ss_shards){cut, n, home};
+  }
+  return true;
+}
+
+/* --- candidates ----------------------------------------------------------------------------------------------- */
+
+/* Bytes that one shard holds, or serves. */
+static double weight_of(const struct ss_placing *p, uint32_t table, const struct ss_shards *s, uint32_t i,
+                        bool held) {
+  const struct ss_table_load *t = &p->table[table];
+  const uint64_t rows =
+      s->cut != SS_BY_ROW ? t->rows : ss_share(t->rows, s->count, i + 1) - ss_share(t->rows, s->count, i);
+  const uint64_t columns =
+      s->cut != SS_BY_COLUMN ? t->width : ss_share(t->width, s->count, i + 1) - ss_share(t->width, s->count, i);
+  const double row = (double)columns * t->value_bytes;
+  if (held) return (double)rows * row;
+  if (s->cut == SS_BY_ROW) return NAN;
+  return t->lookups * row + t->distinct * (row + p->index_bytes);
+}
+
+/* What the rank with most holds, or serves, over the mean. */
+static double imbalance(const struct ss_placing *p, const struct ss_shards *shards, bool held) {
+  SS_AUTO_FREE double *sum = ss_alloc_zero(p->ranks, sizeof *sum);
+  double most = 0, all = 0;
+  for (uint32_t k = 0; sum && k < p->tables; k++)
+    for (uint32_t i = 0; i < shards[k].count; i++) {
+      const double weight = weight_of(p, k, &shards[k], i, held);
+      sum[shards[k].rank[i]] += weight;
+      all += weight;
+    }
+  for (uint32_t r = 0; sum && r < p->ranks; r++) most = fmax(most, sum[r]);
+  return sum && all > 0 ? most / (all / p->ranks) : NAN;
+}
+
+static double bytes_imbalance(const struct ss_result *r) {
+  double most = 0, all = 0;
+  for (uint32_t i = 0; i < r->ranks; i++) {
+    const double bytes = r->rank_sent[i] + r->rank_received[i];
+    most = fmax(most, bytes);
+    all += bytes;
+  }
+  return all > 0 ? most / (all / r->ranks) : NAN;
+}
+
+static bool make_candidates(struct ss_placing *p, struct ss_error *error) {
+  static const char *const names[SS_PLACINGS] = {"columns", "rows", "tables", "greedy", "mixed"};
+  const char **table = ss_arena_alloc(&p->arena, p->tables, sizeof *table);
+  if (!table) return ss_fail_memory(error, "placing tables");
+  for (uint32_t k = 0; k < p->tables; k++) table[k] = p->table[k].name;
+  for (size_t c = 0; c < SS_PLACINGS; c++) {
+    struct ss_placing_candidate *out = &p->candidate[c];
+    struct ss_shards *shards = ss_arena_alloc(&p->arena, p->tables, sizeof *shards);
+    const bool ok =
+        shards && (c < 3 ? place_alike(p, (enum ss_sharding)c, shards) : place_greedily(p, c == 4, shards));
+    if (!ok) return ss_fail_memory(error, "placing tables");
+    out->name = names[c];
+    out->placement = (struct ss_placement){p->ranks, p->tables, table, shards};
+    out->held_imbalance = imbalance(p, shards, true);
+    out->served_imbalance = imbalance(p, shards, false);
+  }
+  return true;
+}
+
+static int descending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x > y ? -1 : x < y;
+}
+
+/* Of whole tables somebody has the largest; and of P + 1 tables somebody has two, at least the smallest two of the
+ * largest. In means. */
+static double whole_bound(const struct ss_placing *p, size_t weight) {
+  SS_AUTO_FREE double *w = ss_alloc(p->tables, sizeof *w);
+  double all = 0;
+  if (!w) return NAN;
+  for (uint32_t k = 0; k < p->tables; k++) {
+    memcpy(&w[k], (const char *)&p->table[k] + weight, sizeof *w);
+    all += w[k];
+  }
+  qsort(w, p->tables, sizeof *w, descending);
+  double bound = fmax(all / p->ranks, w[0]);
+  if (p->tables > p->ranks) bound = fmax(bound, w[p->ranks - 1] + w[p->ranks]);
+  return all > 0 ? bound / (all / p->ranks) : NAN;
+}
+
+/* --- playing them --------------------------------------------------------------------------------------------- */
+
+static bool open_candidate(const struct ss_study_source *source, struct ss_placing *p, size_t c,
+                           struct ss_error *error) {
+  struct ss_study_source own = *source;
+  cJSON *placement = ss_placement_json(&p->candidate[c].placement);
+  struct ss_study_edit *edits = ss_arena_alloc(&p->arena, source->edits + 1, sizeof *edits);
+  if (!placement || !edits) {
+    cJSON_Delete(placement);
+    return ss_fail_memory(error, "placing tables");
+  }
+  if (source->edits) memcpy(edits, source->edit, source->edits * sizeof *edits);
+  edits[source->edits] = (struct ss_study_edit){"placement", placement};
+  own.edit = edits;
+  own.edits = source->edits + 1;
+  own.placement = NULL;
+  own.schemes = "alltoall:partition=placed";
+  own.like = p->study[SS_PLACINGS];
+  own.notice = NULL; /* all was said once */
+  const bool ok = ss_study_open(&own, &p->study[c], error);
+  cJSON_Delete(placement);
+  return ok;
+}
+
+static bool play_candidates(const struct ss_study_source *source, const struct ss_run_options *options,
+                            struct ss_placing *p, struct ss_error *error) {
+  struct ss_run_options all = *options;
+  all.per_rank = true;
+  for (size_t c = 0; c < SS_PLACINGS; c++) {
+    struct ss_placing_candidate *out = &p->candidate[c];
+    if (!open_candidate(source, p, c, error) || !ss_study_run(p->study[c], &all, NULL, &p->results[c], error))
+      return false;
+    out->result = &p->results[c].point[0];
+    out->bytes_imbalance = bytes_imbalance(out->result);
+    if (out->result->time < p->candidate[p->best].result->time) p->best = c;
+  }
+  return true;
+}
+
+bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_options *options,
+                     struct ss_placing *out, struct ss_error *error) {
+  struct ss_study_source first = *source;
+  size_t count;
+  *out = (struct ss_placing){0};
+  first.schemes = "alltoall:partition=table";
+  first.placement = NULL;
+  if (!ss_study_open(&first, &out->study[SS_PLACINGS], error)) return false;
+  const struct ss_job *job = ss_study_jobs(out->study[SS_PLACINGS], &count);
+  if (count != 1)
+    return ss_fail(error, SS_BAD_INPUT, "--place is for one cluster and one number of ranks: here are %zu places",
+                   count);
+  if (!job->origin.joint)
+    return ss_fail(error, SS_BAD_INPUT, "--place needs the tables of a trace, which %s has not", job->trace_name);
+  if (!weigh_tables(job, out, error) || !make_candidates(out, error)) return false;
+  out->whole_served_bound = whole_bound(out, offsetof(struct ss_table_load, bytes));
+  out->whole_held_bound = whole_bound(out, offsetof(struct ss_table_load, held));
+  return play_candidates(source, options, out, error);
+}
+
+void ss_placing_close(struct ss_placing *p) {
+  for (size_t c = 0; c < SS_PLACINGS; c++) ss_results_free(&p->results[c]);
+  for (size_t c = 0; c <= SS_PLACINGS; c++) ss_study_close(p->study[c]);
+  ss_arena_free(&p->arena);
+  *p = (struct ss_placing){0};
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------- */
+
+struct cJSON *ss_placing_rows(const struct ss_placing *p) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t c = 0; list && c < SS_PLACINGS; c++) {
+    const struct ss_placing_candidate *x = &p->candidate[c];
+    const struct ss_result *r = x->result;
+    cJSON *o = cJSON_CreateObject();
+    ss_json_add_text(o, "placement", x->name);
+    ss_json_add_number(o, "time_s", r->time);
+    ss_json_add_number(o, "bytes_total", r->bytes);
+    ss_json_add_number(o, "bytes_sent_max", r->sent_max);
+    ss_json_add_number(o, "bytes_received_max", r->received_max);
+    ss_json_add_number(o, "bytes_imbalance", x->bytes_imbalance);
+    ss_json_add_number(o, "held_imbalance", x->held_imbalance);
+    ss_json_add_number(o, "served_imbalance", x->served_imbalance);
+    ss_json_add_number(o, "whole_served_bound", p->whole_served_bound);
+    ss_json_add_number(o, "whole_held_bound", p->whole_held_bound);
+    ss_json_add_number(o, "bound_s", r->bound);
+    ss_json_add_text(o, "bound_by", r->bound_by[0] ? r->bound_by : NULL);
+    cJSON_AddItemToArray(list, o);
+  }
+  return list;
+}
+
+struct cJSON *ss_placing_json(const struct ss_placing *p, const char *scenario) {
+  const struct ss_placing_candidate *best = &p->candidate[p->best];
+  cJSON *root = ss_placement_json(&best->placement);
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "scenario", scenario);
+  cJSON_AddStringToObject(root, "cluster", best->result->cluster);
+  cJSON_AddStringToObject(root, "chosen", best->name);
+  cJSON_AddItemToObject(root, "plan", ss_placing_rows(p));
+  return root;
+}

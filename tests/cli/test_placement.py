@@ -1,0 +1,330 @@
+#!/usr/bin/python3
+"""Tables on ranks: what alltoall sends under any placement is held against a count, pair by pair, from the lookups
+alone; so is what a mixture of experts drops. Arguments: the program, the source tree. Prints TAP."""
+import json
+import math
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+
+import tap
+from tap import write_json
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+CLUSTER = "rtx3090-100g-ib"
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT,
+                          env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done.stdout if status == 0 else done.stderr
+
+
+def points(*arguments):
+    return json.loads(call("run", *arguments, "--format", "json", "--per-rank", "--quiet"))["points"]
+
+
+def refused(says, *arguments):
+    error = call(*arguments, status=2)
+    assert says in error, f"{error!r} does not say {says!r}"
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+def make_trace(path, ranks, tables, lookups, iterations=1, dtypes=None):
+    """`tables`: (name, rows, width); lookups[name][t][r] lists rows."""
+    header, body = {}, b""
+    for name, _, _ in tables:
+        offsets, rows = [0], []
+        for t in range(iterations):
+            for r in range(ranks):
+                rows += lookups[name][t][r]
+                offsets.append(len(rows))
+        for key, kind, form, values in (("offsets", "I64", "q", offsets), ("rows", "I32", "i", rows)):
+            data = struct.pack(f"<{len(values)}{form}", *values)
+            header[f"{name}.{key}"] = {"dtype": kind, "shape": [len(values)], "data_offsets": [len(body), len(body) + len(data)]}
+            body += data
+    header["__metadata__"] = {
+        "sparsync.version": "1", "iterations": str(iterations), "ranks": str(ranks), "source": "test_placement.py",
+        "tensors": json.dumps([{"name": name, "rows": rows, "row_width": width, "dtype": (dtypes or {}).get(name, "F32")}
+                               for name, rows, width in tables])}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    return path
+
+
+def some_lookups(dice, ranks, tables, iterations=1):
+    """Ragged: some ranks have none of a table, some rows come often."""
+    def of(rows):
+        return [min(dice.randrange(rows), dice.randrange(rows)) for _ in range(dice.choice((0, dice.randrange(40))))]
+    return {name: [[of(rows) for _ in range(ranks)] for _ in range(iterations)] for name, rows, _ in tables}
+
+
+def some_tables(dice):
+    return [(f"t{k}", dice.randrange(1, 60), dice.randrange(1, 20)) for k in range(dice.randrange(1, 6))]
+
+
+def some_placement(dice, ranks, tables):
+    def of(rows, width):
+        partition = dice.choice(("table", "row", "column"))
+        most = min(ranks, {"table": 1, "row": rows, "column": width}[partition])
+        return {"partition": partition, "ranks": dice.sample(range(ranks), dice.randrange(1, most + 1))}
+    return {"ranks": ranks, "tables": {name: of(rows, width) for name, rows, width in tables}}
+
+
+# --- the count --------------------------------------------------------------------------------------------------------
+
+
+def share(n, parts, k):
+    return range(k * n // parts, (k + 1) * n // parts)
+
+
+def owners(placed, rows, width):
+    """Of each shard: its rank, its rows, how many columns."""
+    ranks = placed["ranks"]
+    for k, rank in enumerate(ranks):
+        yield (rank, share(rows, len(ranks), k) if placed["partition"] == "row" else range(rows),
+               len(share(width, len(ranks), k)) if placed["partition"] == "column" else width)
+
+
+def count(ranks, tables, lookups, placement, t=0, exchange="both", ids=False, index_bytes=4):
+    """bytes[i][j] from rank i to rank j, and messages."""
+    sent = [[0] * ranks for _ in range(ranks)]
+    for name, rows, width in tables:
+        for owner, mine, columns in owners(placement["tables"][name], rows, width):
+            for r in range(ranks):
+                if r == owner:
+                    continue
+                all_of = [row for row in lookups[name][t][r] if row in mine]
+                back = all_of if exchange == "tokens" else set(all_of)
+                if exchange != "gradients":
+                    sent[owner][r] += 4 * columns * len(all_of)
+                if exchange != "lookups":
+                    sent[r][owner] += (4 * columns + index_bytes) * len(back)
+                if ids:
+                    sent[r][owner] += 8 * len(all_of)
+    phases = (exchange in ("both", "tokens")) + 1 + ids
+    return sent, phases * ranks * (ranks - 1)
+
+
+def agrees(point, sent, messages, words):
+    ranks = len(sent)
+    assert point["exact"] is True, words
+    assert point["rank_bytes_sent"] == [sum(row) for row in sent], (words, point["rank_bytes_sent"], sent)
+    assert point["rank_bytes_received"] == [sum(row[j] for row in sent) for j in range(ranks)], words
+    assert point["messages"] == messages, words
+
+
+def spread(ranks, tables):
+    return {"ranks": ranks, "tables": {name: {"partition": "table", "ranks": [k * ranks // len(tables)]}
+                                       for k, (name, _, _) in enumerate(tables)}}
+
+
+@test
+def any_placement_sends_what_a_count_of_pairs_says(folder):
+    for seed in range(27):
+        dice = random.Random(seed)
+        ranks, tables = seed % 9 + 1, some_tables(dice)
+        lookups, placement = some_lookups(dice, ranks, tables), some_placement(dice, ranks, tables)
+        path = make_trace(folder / f"{seed}.safetensors", ranks, tables, lookups)
+        schemes = [{"name": "alltoall", "label": f"{partition} {exchange}{' ids' * ids}", "partition": partition,
+                    "exchange": exchange, "gather_ids": ids}
+                   for partition in ("placed", "table") for exchange in ("both", "lookups", "gradients", "tokens")
+                   for ids in ((False, True) if exchange in ("both", "lookups") else (False,))]
+        scenario = write_json(folder, {"name": "s", "trace": str(path), "cluster": CLUSTER, "schemes": schemes,
+                                       "placement": placement})
+        found = points(scenario)
+        assert [p["label"] for p in found] == [s["label"] for s in schemes], [p["label"] for p in found]
+        for point, scheme in zip(found, schemes):
+            assert point["tensor"] == ("*" if len(tables) > 1 else "t0"), point["tensor"]
+            where = placement if scheme["partition"] == "placed" else spread(ranks, tables)
+            agrees(point, *count(ranks, tables, lookups, where, exchange=scheme["exchange"], ids=scheme["gather_ids"]),
+                   (seed, scheme["label"]))
+
+
+@test
+def a_table_alone_placed_by_columns_or_rows_is_the_default(folder):
+    dice = random.Random(5)
+    tables = [("t", 50, 13)]
+    path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables, 3), 3)
+    for partition in ("column", "row"):
+        placement = {"ranks": 4, "tables": {"t": {"partition": partition}}}
+        scenario = write_json(folder, {"name": "s", "trace": str(path), "cluster": CLUSTER, "placement": placement, "schemes": [
+            {"name": "alltoall", "partition": partition}, {"name": "alltoall", "label": "placed", "partition": "placed"}]})
+        one, other = points(scenario)
+        for key in ("time_s", "bytes_total", "rank_bytes_sent", "rank_bytes_received", "messages", "kernel_s"):
+            assert one[key] == other[key], (partition, key)
+
+
+@test
+def tables_together_take_one_exchange(folder):
+    """Start-ups are paid once: with bytes that hardly take time, all tables together take as long as one of them."""
+    dice = random.Random(1)
+    tables = [("a", 40, 8), ("b", 30, 4), ("c", 20, 16)]
+    path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables))
+    placement = {"ranks": 4, "tables": {name: {"partition": "column"} for name, _, _ in tables}}
+    flat = {"name": "flat", "model": "alpha-beta", "gpus_per_node": 1, "bandwidth": 1e15, "latency": 1e-3}
+    found = points(write_json(folder, {
+        "name": "s", "trace": str(path), "cluster": flat, "placement": placement,
+        "schemes": ["alltoall", {"name": "alltoall", "label": "placed", "partition": "placed"}]}))
+    times = {(p["label"], p["tensor"]): p["time_s"] for p in found}
+    assert list(times) == [("alltoall", "a"), ("alltoall", "b"), ("alltoall", "c"), ("alltoall", "*"), ("placed", "*")]
+    assert math.isclose(times["placed", "*"], 6e-3, rel_tol=1e-6), times
+    assert math.isclose(times["alltoall", "*"], 18e-3, rel_tol=1e-6), times
+
+
+# --- mixtures of experts ------------------------------------------------------------------------------------------------
+
+
+def admitted(rows, experts, capacity):
+    room, load, kept = math.ceil(capacity * len(rows) / experts - 1e-9), {}, []
+    for row in rows:
+        load[row] = load.get(row, 0) + 1
+        if load[row] <= room:
+            kept.append(row)
+    return kept
+
+
+@test
+def tokens_beyond_the_capacity_are_dropped_and_counted(folder):
+    dice = random.Random(9)
+    for ranks, experts, capacity in ((4, 8, 1), (3, 7, 1.25), (8, 16, 0.5), (2, 4, 8)):
+        tables = [("experts", experts, 6)]
+        lookups = {"experts": [[[min(dice.randrange(experts), dice.randrange(experts)) for _ in range(40)]
+                                for _ in range(ranks)] for _ in range(2)]}
+        path = make_trace(folder / "moe.safetensors", ranks, tables, lookups, 2)
+        schemes = [{"name": "alltoall", "partition": "row", "exchange": "tokens", "index_bytes": 0}]
+        point, = points(write_json(folder, {"name": "s", "trace": str(path), "cluster": CLUSTER, "capacity": capacity,
+                                            "schemes": schemes}))
+        kept = {"experts": [[admitted(rows, experts, capacity) for rows in part] for part in lookups["experts"]]}
+        placement = {"ranks": ranks, "tables": {"experts": {"partition": "row", "ranks": list(range(ranks))}}}
+        sent = [count(ranks, tables, kept, placement, t, "tokens", index_bytes=0)[0] for t in range(2)]
+        mean = [sum(sum(sent[t][r]) for t in range(2)) / 2 for r in range(ranks)]
+        assert point["rank_bytes_sent"] == mean, (capacity, point["rank_bytes_sent"], mean)
+        lost = [1 - sum(map(len, part)) / (40 * ranks) for part in kept["experts"]]
+        assert math.isclose(point["dropped"], sum(lost) / 2, abs_tol=1e-12), (capacity, point["dropped"], lost)
+        assert point["exact"] is True
+        if capacity == 8:
+            assert point["dropped"] == 0
+    point, = points(write_json(folder, {"name": "s", "trace": str(path), "cluster": CLUSTER, "schemes": schemes}))
+    assert point["dropped"] is None
+
+
+# --- plans --------------------------------------------------------------------------------------------------------------
+
+
+def greedy(ranks, weights):
+    """Largest first to the rank with least, of whole tables: (bytes, held) in shares of all."""
+    load, home = [(0.0, 0.0)] * ranks, {}
+    for name, w in sorted(weights.items(), key=lambda item: -max(item[1])):
+        r = min(range(ranks), key=lambda r: (max(load[r][0] + w[0], load[r][1] + w[1]), load[r][0] + load[r][1], r))
+        load[r] = (load[r][0] + w[0], load[r][1] + w[1])
+        home[name] = r
+    return home, load
+
+
+@test
+def plan_places_largest_first_and_run_takes_what_it_writes(folder):
+    dice = random.Random(3)
+    ranks = 4
+    tables = [(f"t{k}", rows, width) for k, (rows, width) in enumerate(((900, 16), (37, 64), (411, 8), (5, 4), (120, 32), (77, 3)))]
+    lookups = {name: [[[dice.randrange(rows) for _ in range(20 + 7 * k)] for _ in range(ranks)]]
+               for k, (name, rows, _) in enumerate(tables)}
+    path = make_trace(folder / "t.safetensors", ranks, tables, lookups)
+    common = ("--trace", path, "--cluster", CLUSTER)
+    call("plan", "--place", *common, "--format", "json", "-o", folder / "place.json")
+    plan = json.loads((folder / "place.json").read_text())
+    by_name = {row["placement"]: row for row in plan["plan"]}
+    assert list(by_name) == ["columns", "rows", "tables", "greedy", "mixed"]
+    assert plan["chosen"] == min(by_name, key=lambda name: by_name[name]["time_s"])
+    point, = points(*common, "--placement", folder / "place.json", "--scheme", "alltoall:partition=placed")
+    for key in ("time_s", "bytes_total", "bytes_sent_max", "bytes_received_max", "bound_by"):
+        assert point[key] == by_name[plan["chosen"]][key], key
+    moved = [a + b for a, b in zip(point["rank_bytes_sent"], point["rank_bytes_received"])]
+    assert math.isclose(by_name[plan["chosen"]]["bytes_imbalance"], max(moved) * ranks / sum(moved))
+    weights = {}
+    for name, rows, width in tables:
+        all_of = [set(part) for part in lookups[name][0]]
+        weights[name] = (sum(4 * width * len(part) for part in lookups[name][0]) + sum((4 * width + 4) * len(part) for part in all_of),
+                         4 * rows * width)
+    total = [sum(w[i] for w in weights.values()) for i in (0, 1)]
+    home, load = greedy(ranks, {name: (w[0] / total[0], w[1] / total[1]) for name, w in weights.items()})
+    assert math.isclose(by_name["greedy"]["served_imbalance"], ranks * max(l[0] for l in load))
+    assert math.isclose(by_name["greedy"]["held_imbalance"], ranks * max(l[1] for l in load))
+    for i, key in enumerate(("served", "held")):
+        ordered = sorted((w[i] for w in weights.values()), reverse=True)
+        bound = max(total[i] / ranks, ordered[0], ordered[ranks - 1] + ordered[ranks]) * ranks / total[i]
+        assert math.isclose(by_name["greedy"][f"whole_{key}_bound"], bound), key
+        assert by_name["greedy"][f"{key}_imbalance"] >= bound * (1 - 1e-12)
+    greedy_place = {"ranks": ranks, "tables": {name: {"partition": "table", "ranks": [r]} for name, r in home.items()}}
+    point, = points(*common, "--placement", write_json(folder, greedy_place, "greedy.json"), "--scheme", "alltoall:partition=placed")
+    assert point["time_s"] == by_name["greedy"]["time_s"]
+    text = call("plan", "--place", *common)
+    for word in ("is fastest", "bottleneck", "max/mean", *(name for name, _, _ in tables), *by_name):
+        assert word in text, word
+
+
+# --- what cannot be -----------------------------------------------------------------------------------------------------
+
+
+@test
+def wrong_placements_are_told(folder):
+    dice = random.Random(2)
+    tables = [("user", 30, 4), ("item", 20, 8)]
+    path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables))
+    whole = {"partition": "table", "ranks": [0]}
+    wrong = [
+        ({"user": whole, "item": whole, "itme": whole}, 'no table is called "itme" (did you mean "item"?)'),
+        ({"user": whole}, 'table "item" of the trace has no place'),
+        ({"user": whole, "item": {"partition": "table", "ranks": [4]}}, "there is no rank 4 among 4"),
+        ({"user": whole, "item": {"partition": "row", "ranks": [1, 2, 1]}}, "rank 1 has a shard of this table already"),
+        ({"user": whole, "item": {"partition": "table", "ranks": [1, 2]}}, "a whole table lives on one rank"),
+        ({"user": whole, "item": {"partition": "table"}}, "a whole table lives on one rank"),
+        ({"user": whole, "item": {"partition": "columns"}}, "column, row"),
+        ({"user": whole, "item": {"ranks": [1]}}, "partition"),
+        ({"user": whole, "item": {"partition": "row", "ranks": []}}, "expected a list of 1 to 4 ranks"),
+        ({"user": whole, "item": 3}, "expected an object"),
+        ({}, "expected an object with every table"),
+    ]
+    common = ("run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall:partition=placed")
+    for tables_of, says in wrong:
+        place = write_json(folder, {"ranks": 4, "tables": tables_of}, "p.json")
+        refused(says, *common, "--placement", place)
+    place = write_json(folder, {"ranks": 4, "tables": {"user": whole, "item": whole}}, "p.json")
+    refused("one for 4 ranks, and 3 are asked for", *common, "--placement", place, "--ranks", "3")
+    refused("no placement is given", *common)
+    (folder / "twice.json").write_text('{"ranks": 4, "tables": {"user": {"partition": "row"}, "user": {"partition": "row"}}}')
+    refused("user", *common, "--placement", folder / "twice.json")
+    narrow = [("narrow", 3, 2)]
+    path = make_trace(folder / "n.safetensors", 4, narrow, some_lookups(dice, 4, narrow))
+    for partition, says in (("column", "4 shards of table \"narrow\", which has 2 columns"),
+                            ("row", "4 shards of table \"narrow\", which has 3 rows")):
+        place = write_json(folder, {"ranks": 4, "tables": {"narrow": {"partition": partition}}}, "p.json")
+        refused(says, "run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall:partition=placed",
+                            "--placement", place)
+    mixed = [("a", 3, 2), ("b", 3, 2)]
+    path = make_trace(folder / "m.safetensors", 2, mixed, some_lookups(dice, 2, mixed), dtypes={"b": "F16"})
+    refused("of one type", "run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall:partition=table")
+    uniform = "trace=" + json.dumps({"uniform": {"rows": 1024, "density": 0.25, "row_width": 64}})
+    common = ("run", "--set", uniform, "--cluster", CLUSTER, "--ranks", "4", "--scheme")
+    refused("only a trace has", *common, "alltoall:partition=placed", "--placement", folder / "p.json")
+    refused("could find no room", *common, "alltoall", "--set", "capacity=1")
+    path = make_trace(folder / "a.safetensors", 4, tables, some_lookups(dice, 4, tables))
+    refused("leave --scheme out", "plan", "--place", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall")
+    refused("one number of ranks", "plan", "--place", "--trace", path, "--cluster", CLUSTER, "--ranks", "1,2")
+
+
+sys.exit(tap.run(TESTS))
