@@ -5,7 +5,10 @@
 #include "base/options.h"
 #include "cli/command.h"
 #include "figures/figure.h"
+#include "figures/rounds.h"
+#include "study/rounds.h"
 
+#include <cjson/cJSON.h>
 #include <limits.h>
 #include <string.h>
 
@@ -16,7 +19,8 @@ struct arguments {
   unsigned kind, width;           /* indices of the choices; those that end them: not said */
 };
 
-static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", "links", NULL};
+static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", "links", "rounds", NULL};
+enum { ROUNDS = 6 };
 static const char *const widths[] = {"column", "wide", NULL};
 enum { KINDS = sizeof kinds / sizeof *kinds - 1, WIDTHS = sizeof widths / sizeof *widths - 1 };
 
@@ -108,10 +112,50 @@ static bool make_plot(struct arguments *a, struct ss_error *error) {
   return ok;
 }
 
+/* Which scheme, on how many ranks: of a scenario alone. */
+static bool scenario_options(const struct arguments *a, struct ss_error *error) {
+  const struct ss_study_source *r = &a->call.request;
+  const char *given = r->schemes   ? "--scheme"
+                      : r->ranks   ? "--ranks"
+                      : r->tensors ? "--tensor"
+                      : r->sets    ? "--set"
+                                   : NULL;
+  return !given || ss_fail(error, SS_BAD_INPUT, "%s is for the scenario that --kind rounds plays", given);
+}
+
+static bool results_options(const struct arguments *a, struct ss_error *error) {
+  const struct ss_plot_options *r = &a->results;
+  const char *const mine[] = {r->x, r->y, r->z, r->series, r->each, r->relative, r->log, r->log2};
+  static const char *const names[] = {"--x", "--y", "--z", "--series", "--each", "--relative", "--log", "--log2"};
+  for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
+    if (mine[i]) return ss_fail(error, SS_BAD_INPUT, "%s is for result files, not for --kind rounds", names[i]);
+  return r->wheres == 0 || ss_fail(error, SS_BAD_INPUT, "--where is for result files, not for --kind rounds");
+}
+
+/* A scenario, of whose runs nothing but the messages is drawn. */
+static bool plot_rounds(struct arguments *a, struct ss_error *error) {
+  enum ss_picture picture;
+  struct ss_study *study = NULL;
+  struct ss_plot plot = {0};
+  cJSON *tree = NULL;
+  if (!results_options(a, error) || !picture_of(a->call.output, &picture, error) ||
+      !ss_data_scenario(a->what, a->call.scenario, sizeof a->call.scenario, error))
+    return false;
+  a->call.request.file = a->call.scenario;
+  const bool ok = ss_study_open(&a->call.request, &study, error) && ss_study_rounds(study, &tree, error) &&
+                  ss_rounds_plot(&plot, tree, error) && adorn(a, &plot, error) && draw(a, &plot, error);
+  ss_study_close(study);
+  ss_plot_free(&plot);
+  cJSON_Delete(tree);
+  return ok;
+}
+
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   if (!a->what)
     return ss_fail(error, SS_BAD_INPUT, "name a figure (sparsync list figures shows them) or a result file");
+  if (a->kind == ROUNDS) return plot_rounds(a, error);
+  if (!scenario_options(a, error)) return false;
   a->results.kind = kinds[a->kind];
   return make_plot(a, error);
 }
@@ -133,7 +177,8 @@ static const struct ss_option_spec options[] = {
      .help =
          "lines, or bars where x is a name; heat: --z as colour; map: who has the least --z at --x and --y; "
          "traffic: bytes of each rank, if run was asked for them; links: how busy the links of each kind are, the "
-         "busiest and the mean, for each label, or --x"},
+         "busiest and the mean, for each label, or --x; rounds: of a SCENARIO, who sends what to whom, round by "
+         "round"},
     {"--x", TEXT(results.x), .value = "FIELD",
      .help = "a field of a result: ranks, time_s, bytes_sent_max, at.cluster.bandwidth, options.teams...; of a swept "
              "path the last word will do: bandwidth"},
@@ -148,6 +193,13 @@ static const struct ss_option_spec options[] = {
     {"--log", TEXT(results.log), .value = "x|y|xy", .help = "logarithmic axes"},
     {"--log2", TEXT(results.log2), .value = "x|y",
      .help = "the same in powers of 2; along x tics stand where the data are (so do ranks)"},
+    {"", SS_HEADING, .help = "of SCENARIO (--kind rounds):"},
+    SS_OPTION_SCHEME,
+    SS_OPTION_RANKS,
+    SS_OPTION_TENSOR,
+    {"--set", SS_TEXTS(struct ss_call, request.set, request.sets), .value = "PATH=VALUE",
+     .help = "change any field of the scenario (repeatable)"},
+    {"", SS_HEADING, .help = "of all:"},
     {"--format", SS_REFUSED,
      .help = "the ending of -o FILE says it: .svg, .pdf or .png (--data FILE writes the table)"},
     {"--quiet", SS_FLAG(struct ss_call, quiet)},
@@ -158,17 +210,21 @@ const struct ss_command ss_command_plot = {
     .summary = "the papers' figures, and pictures of results",
     .usage =
         "usage: sparsync plot FIGURE|RESULTS.json [-o FILE.svg|pdf|png] [OPTION...]\n"
+        "       sparsync plot SCENARIO --kind rounds [-o FILE.svg|pdf|png] [OPTION...]\n"
         "\n"
         "Draws with gnuplot. FIGURE is a name that `sparsync list figures` shows, or a file like those of\n"
         "scenarios/figures: what it needs is computed now. RESULTS is the JSON that run, cost, plan or trace stats "
-        "print.\n",
+        "print. Of a SCENARIO with few ranks, --kind rounds draws a panel for each run: lanes of ranks, an arrow "
+        "for\n"
+        "each message of the first iteration.\n",
     .examples = "examples:\n"
                 "  sparsync plot zen-fig8 -o zen-fig8.pdf\n"
                 "  sparsync plot embrace-fig4 -o fig4.svg --data fig4.csv --width column\n"
                 "  sparsync plot demo.json --kind bars --x cluster --y time_s -o demo.png\n"
                 "  sparsync plot sweep.json --kind map --x ranks --y bandwidth --z time_s -o winners.svg\n"
                 "  sparsync plot by-rank.json --kind traffic -o traffic.svg\n"
-                "  sparsync plot demo.json --kind links --where cluster=rtx3090-100g-ib -o links.svg\n",
+                "  sparsync plot demo.json --kind links --where cluster=rtx3090-100g-ib -o links.svg\n"
+                "  sparsync plot demo --kind rounds --ranks 8 --scheme allreduce,zen -o rounds.svg\n",
     .options = options,
     .size = sizeof(struct arguments),
     .defaults = &(const struct arguments){.kind = KINDS, .width = WIDTHS},

@@ -1,4 +1,5 @@
 #include "figures/figure.h"
+#include "figures/rounds.h"
 
 #include "base/memory.h"
 #include "query/field.h"
@@ -392,19 +393,40 @@ static void keep_winners(struct ss_plot_panel *panel) {
 
 /* --- panels ------------------------------------------------------------------------------------------------- */
 
+/* Of runs as they were played a panel each; nothing but what is run is to be said. */
+static bool read_rounds(struct ss_node node, struct ss_query *query, struct ss_plot *plot, struct ss_error *error) {
+  static const char *const keys[] = {"title", "kind", "data", NULL}, *const own[] = {"notes", NULL};
+  struct ss_node data;
+  const char *title = NULL;
+  const cJSON *answer;
+  if (!ss_node_keys(node, keys, error) || !read_text(ss_node_get(node, "title"), plot, &title, error) ||
+      !ss_node_need(node, "data", &data, error))
+    return false;
+  for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
+    const struct ss_question question = {.node = entry};
+    if (!ss_question_keys(entry, own, error)) return false;
+    if (!ss_node_present(ss_node_get(entry, "rounds")))
+      return ss_node_fail(entry, error, "of this kind asks {\"rounds\": SCENARIO}");
+    if (!ss_query_ask(query, &question, &answer, error) || !ss_rounds_add(plot, title, answer, error)) return false;
+  }
+  return ss_node_present(ss_node_first(data)) || ss_node_fail(data, error, "is no list of entries");
+}
+
 static bool read_panel(struct ss_node node, struct ss_query *query, struct ss_plot *plot, struct ss_error *error) {
   static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",
                                      "series", "names", "where", "relative", "data", NULL};
-  static const char *const kinds[] = {"lines", "bars", "heat", "map", "spans", NULL};
-  struct ss_plot_panel *panel = &plot->panel[plot->panels++];
+  static const char *const kinds[] = {"lines", "bars", "heat", "map", "spans", "rounds", NULL};
   const struct quantity none = {.value = NAN, .factor = 1};
   struct mapping m = {none, none, none, none, none, none, {0}, {0}, {0}, NULL};
   struct ss_node kind, data;
   size_t chosen;
   if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "kind", &kind, error) ||
-      !ss_node_choice(kind, kinds, &chosen, error) ||
-      !read_text(ss_node_get(node, "title"), plot, &panel->title, error))
+      !ss_node_choice(kind, kinds, &chosen, error))
     return false;
+  if (chosen == SS_PLOT_ROUNDS) return read_rounds(node, query, plot, error);
+  if (plot->panels == SS_PLOT_PANELS) return ss_node_fail(node, error, "is more than %d panels", SS_PLOT_PANELS);
+  struct ss_plot_panel *panel = &plot->panel[plot->panels++];
+  if (!read_text(ss_node_get(node, "title"), plot, &panel->title, error)) return false;
   panel->kind = (enum ss_plot_kind)chosen;
   m.names = ss_node_get(node, "names");
   m.where = ss_node_get(node, "where");

@@ -54,7 +54,35 @@ static void put_number(const char *text, double value, bool tabs, FILE *stream) 
   else if (!isnan(value)) fprintf(stream, "%.17g", value);
 }
 
+static bool only_rounds(const struct ss_plot *plot) {
+  size_t rounds = 0;
+  for (size_t p = 0; p < plot->panels; p++) rounds += plot->panel[p].kind == SS_PLOT_ROUNDS;
+  return rounds > 0 && rounds == plot->panels;
+}
+
+/* Messages, in the words for them. */
+static void put_rounds(const struct ss_plot *plot, bool tabs, FILE *stream) {
+  fputs(tabs ? "panel\tscheme\tround\tphase\tfrom\tto\tbytes\n" : "panel,scheme,round,phase,from,to,bytes\n", stream);
+  for (size_t p = 0; p < plot->panels; p++)
+    for (size_t i = 0; i < plot->panel[p].rows; i++) {
+      const struct ss_plot_row *r = &plot->panel[p].row[i];
+      put_field(plot->panel[p].title, tabs, stream);
+      fputc(tabs ? '\t' : ',', stream);
+      put_field(r->series, tabs, stream);
+      put_number(NULL, r->x, tabs, stream);
+      put_number(NULL, r->y, tabs, stream);
+      put_number(plot->panel[p].lane[(size_t)r->low], 0, tabs, stream);
+      put_number(plot->panel[p].lane[(size_t)r->high], 0, tabs, stream);
+      put_number(NULL, r->z, tabs, stream);
+      fputc('\n', stream);
+    }
+}
+
 void ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream) {
+  if (only_rounds(plot)) {
+    put_rounds(plot, tabs, stream);
+    return;
+  }
   fputs(tabs ? "panel\tseries\tx\ty\tlow\thigh\tz\n" : "panel,series,x,y,low,high,z\n", stream);
   for (size_t p = 0; p < plot->panels; p++)
     for (size_t i = 0; i < plot->panel[p].rows; i++) {

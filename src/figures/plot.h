@@ -16,13 +16,14 @@ enum ss_plot_kind {
   SS_PLOT_BARS,  /* y over categories, a bar a series */
   SS_PLOT_HEAT,  /* z as colour over x and y */
   SS_PLOT_MAP,   /* the series that is best at (x, y) as colour; z, its margin in %, as text */
-  SS_PLOT_SPANS  /* a box from `low` to `high` along x in the lane y_text, a colour a series; x_text, its name, inside
+  SS_PLOT_SPANS, /* a box from `low` to `high` along x in the lane y_text, a colour a series; x_text, its name, inside
                   */
+  SS_PLOT_ROUNDS /* an arrow in column x from lane `low` to lane `high`, z bytes wide; y, its phase (rounds.h) */
 };
 enum ss_plot_scale { SS_SCALE_LINEAR, SS_SCALE_LOG, SS_SCALE_LOG2 };
 enum ss_picture { SS_PICTURE_SVG, SS_PICTURE_PDF, SS_PICTURE_PNG };
 
-enum { SS_PLOT_PANELS = 4, SS_PLOT_ROWS_MAX = 20000, SS_PLOT_SERIES_MAX = 64 };
+enum { SS_PLOT_PANELS = 6, SS_PLOT_ROWS_MAX = 20000, SS_PLOT_SERIES_MAX = 64 };
 
 struct ss_plot_axis {
   const char *label; /* "" shows none; the unit is added */
@@ -44,11 +45,14 @@ struct ss_plot_panel {
   struct ss_plot_axis x, y, z;
   struct ss_plot_row *row;
   size_t rows, capacity;
+  const char *const *lane; /* [lanes] their names, of rounds */
+  size_t lanes;
 };
 
 struct ss_plot {
   const char *title, *note; /* NULL: none */
-  bool wide;                /* panels beside each other, for both columns of a page; else below each other, for one */
+  bool wide;                /* panels beside each other, for both columns of a page; else below each other, for one.
+                               More than four, and rounds, stand in several such rows */
   struct ss_plot_panel panel[SS_PLOT_PANELS];
   size_t panels;
   struct ss_arena arena; /* of the texts */
@@ -61,7 +65,8 @@ const char *ss_plot_text(struct ss_plot *plot, const char *text);
 /* Appends a copy of the row; its texts must live as long as the plot. */
 bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, struct ss_error *error) SS_MUST_CHECK;
 
-/* The table that is drawn: panel, series, x, y, low, high, z; a line a row, in base units with 17 digits, empty where
+/* The table that is drawn: panel, series, x, y, low, high, z (of rounds alone: panel, scheme, round, phase, from, to,
+ * bytes); a line a row, in base units with 17 digits, empty where
  * there is nothing. CSV, or with `tabs` separated by tabs. */
 void ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream);
 

@@ -1,6 +1,7 @@
 #include "figures/plot_drawing.h"
 
 #include "figures/plot_text.h"
+#include "figures/rounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,7 +81,8 @@ bool ss_panel_x_in_words(const struct ss_plot_panel *panel) {
 }
 
 bool ss_panel_by_category(const struct ss_plot_panel *panel) {
-  return panel->kind != SS_PLOT_SPANS && (panel->kind != SS_PLOT_LINES || ss_panel_x_in_words(panel));
+  return panel->kind != SS_PLOT_SPANS && panel->kind != SS_PLOT_ROUNDS &&
+         (panel->kind != SS_PLOT_LINES || ss_panel_x_in_words(panel));
 }
 
 bool ss_panel_y_by_category(const struct ss_plot_panel *panel) {
@@ -180,7 +182,8 @@ size_t ss_drawing_key_columns(const struct ss_drawing *d) {
 }
 
 bool ss_drawing_has_key(const struct ss_drawing *d) {
-  return d->panel->kind != SS_PLOT_HEAT && (d->count > 1 || d->panel->kind == SS_PLOT_MAP);
+  return d->panel->kind != SS_PLOT_HEAT && d->panel->kind != SS_PLOT_ROUNDS &&
+         (d->count > 1 || d->panel->kind == SS_PLOT_MAP);
 }
 
 static double key_height(const struct ss_drawing *d) {
@@ -192,11 +195,18 @@ double ss_drawing_height_below(const struct ss_drawing *d) {
          (ss_drawing_turned(d) ? fmin(130, 0.55 * letter * (double)longest_x(d)) : 0);
 }
 
+double ss_drawing_column(const struct ss_drawing *d) {
+  const size_t last = d->panel->lanes - 1; /* of servers, if there are any: the longest name */
+  return (d->width - 50 - letter * (double)ss_text_letters(d->panel->lane[last])) / (double)ss_rounds_last(d->panel);
+}
+
 double ss_drawing_height_above(const struct ss_drawing *d) {
+  if (d->panel->kind == SS_PLOT_ROUNDS) return ss_rounds_above(d->panel, ss_drawing_column(d));
   return d->panel->title && d->panel->title[0] ? 20 : 8;
 }
 
 double ss_drawing_height_between(const struct ss_drawing *d) {
+  if (d->panel->kind == SS_PLOT_ROUNDS) return 14 * fmax(4, (double)d->panel->lanes + 1);
   return ss_panel_y_by_category(d->panel) ? fmin(400, fmax(80, 24 * (double)d->y.count)) : 135;
 }
 

@@ -62,6 +62,8 @@ size_t ss_drawing_key_letters(const struct ss_drawing *drawing);
 size_t ss_drawing_key_columns(const struct ss_drawing *drawing);
 bool ss_drawing_has_key(const struct ss_drawing *drawing);
 size_t ss_drawing_longest_name(const struct ss_drawing *drawing);
+/* Of rounds: how wide one is. */
+double ss_drawing_column(const struct ss_drawing *drawing);
 double ss_drawing_height_above(const struct ss_drawing *drawing);
 double ss_drawing_height_below(const struct ss_drawing *drawing);
 /* The least, of the plot itself. */

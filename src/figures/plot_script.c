@@ -2,6 +2,7 @@
  * panel, and data files of nothing but numbers. Lengths are in 1/96 inch. */
 #include "figures/plot_drawing.h"
 #include "figures/plot_palette.h"
+#include "figures/rounds.h"
 
 #include "base/data.h"
 #include "figures/plot_text.h"
@@ -79,6 +80,10 @@ static void set_axes(const struct ss_drawing *d, FILE *s) {
   const struct ss_plot_panel *p = d->panel;
   set_label("x", &p->x, strcmp(d->x.unit, "%") == 0 && ss_panel_by_category(p) ? "" : d->x.unit, s);
   set_label("y", &p->y, strcmp(d->y.unit, "%") == 0 && ss_panel_cells(p) ? "" : d->y.unit, s);
+  if (p->kind == SS_PLOT_ROUNDS) {
+    ss_rounds_script(p, ss_drawing_column(d), s);
+    return;
+  }
   if (ss_panel_by_category(p)) {
     set_category_tics("x", d, s);
   } else {
@@ -115,7 +120,7 @@ static void set_names(const struct ss_drawing *d, double width, double height, F
   else set_key(d, width, height, s);
 }
 
-static const char *const templates[] = {"lines.gp", "bars.gp", "heat.gp", "map.gp", "spans.gp"};
+static const char *const templates[] = {"lines.gp", "bars.gp", "heat.gp", "map.gp", "spans.gp", "rounds.gp"};
 
 /* Inside their boxes, where there is room for them. */
 static void set_span_names(const struct ss_drawing *d, FILE *s) {
@@ -145,6 +150,7 @@ static void write_panel(const struct ss_drawing *d, size_t number, double width,
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
   fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
   const double most = isnan(d->panel->z.high) ? ss_panel_largest(d->panel, 'z') : d->panel->z.high;
+  fprintf(s, "tip = %.6f\n", 5 / width);
   fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", most * d->z.factor,
           d->x.count > 0 && (d->width - 90) / (double)d->x.count >= 26, marks_apart(d));
   fprintf(s, "set origin %.6f, %.6f\nset size %.6f, %.6f\n", d->left / width, d->bottom / height, d->width / width,
@@ -152,7 +158,7 @@ static void write_panel(const struct ss_drawing *d, size_t number, double width,
   if (d->panel->title && d->panel->title[0]) {
     fputs("set title ", s);
     ss_plot_quote(d->panel->title, false, s);
-    fputs(" offset 0,-0.8\n", s);
+    fprintf(s, " offset 0,%.1f\n", d->panel->kind == SS_PLOT_ROUNDS ? (ss_drawing_height_above(d) - 34) / 13 : -0.8);
   }
   /* gnuplot's own margin above a plot is made for larger type, and differs from panel to panel */
   fprintf(s, "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
@@ -205,13 +211,22 @@ static void data_line(const struct ss_drawing *d, const struct ss_plot_row *r, s
   fputc('\n', s);
 }
 
+static double largest_message(const struct ss_plot *plot) {
+  double most = 1;
+  for (size_t i = 0; i < plot->panels; i++)
+    if (plot->panel[i].kind == SS_PLOT_ROUNDS) most = fmax(most, ss_panel_largest(&plot->panel[i], 'z'));
+  return most;
+}
+
 /* A block a series, two empty lines between. */
 static bool write_data(const struct ss_drawing *d, const char *folder, size_t index, struct ss_error *error) {
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/panel-%zu.dat", folder, index);
   FILE *s = fopen(path, "w");
   const struct ss_plot_row **list = ss_alloc(d->panel->rows, sizeof *list);
-  for (size_t i = 0; s && list && i < d->count; i++) {
+  const bool rounds = d->panel->kind == SS_PLOT_ROUNDS;
+  if (s && rounds) ss_rounds_data(d->panel, largest_message(d->plot), s);
+  for (size_t i = 0; s && list && !rounds && i < d->count; i++) {
     size_t n = 0;
     for (size_t j = 0; j < d->panel->rows; j++)
       if (strcmp(d->panel->row[j].series, d->series[d->mine[i]]) == 0) list[n++] = &d->panel->row[j];
@@ -275,30 +290,46 @@ struct frame {
   struct ss_paragraph title, note;
 };
 
+/* How many panels stand beside each other. */
+static size_t panels_across(const struct ss_plot *plot) {
+  enum { ROW = 4, OF_MORE = 3 };
+  if (!plot->wide) return 1;
+  if (plot->panel[0].kind == SS_PLOT_ROUNDS) return ss_rounds_across(plot);
+  return plot->panels <= ROW ? plot->panels : OF_MORE;
+}
+
+/* Places the row of panels from `first` up to `end`; returns its height. Side by side, their axes stand on one line.
+ */
+static double place_row(struct ss_drawing *d, size_t first, size_t end, double bottom_of_above) {
+  double below = 0, height = 0;
+  for (size_t i = first; i < end; i++) below = fmax(below, d[i].below);
+  for (size_t i = first; i < end; i++) {
+    d[i].below = below;
+    height = fmax(height, ss_drawing_height_above(&d[i]) + ss_drawing_height_between(&d[i]) + below);
+  }
+  for (size_t i = first; i < end; i++) {
+    d[i].height = height;
+    d[i].left = d[i].width * (double)(i - first);
+    d[i].bottom = bottom_of_above - height; /* from the figure's top, downwards: made right when that is known */
+  }
+  return height;
+}
+
 static struct frame place_panels(const struct ss_plot *plot, struct ss_drawing *d) {
-  const double width = plot->wide ? PAGE : COLUMN, each = plot->wide ? width / (double)plot->panels : width;
+  const size_t across = panels_across(plot);
+  const double width = plot->wide ? PAGE : COLUMN;
   struct frame f = {.width = width,
                     .title = {plot->title, "font big textcolor rgb '#000000'", width, big_letter, 15},
                     .note = {plot->note, "font small textcolor rgb '#444444'", width, small_letter, 11.5}};
-  double panels = 0, below = 0;
-  for (size_t i = 0; i < plot->panels; i++) {
-    d[i].width = each;
-    d[i].below = ss_drawing_height_below(&d[i]);
-    below = fmax(below, d[i].below);
-  }
-  for (size_t i = 0; i < plot->panels; i++) {
-    if (plot->wide) d[i].below = below; /* side by side, axes stand on one line */
-    d[i].height = ss_drawing_height_above(&d[i]) + ss_drawing_height_between(&d[i]) + d[i].below;
-    panels = plot->wide ? fmax(panels, d[i].height) : panels + d[i].height;
-  }
   double top = ss_paragraph_height(&f.title);
-  f.height = top + panels + ss_paragraph_height(&f.note);
   for (size_t i = 0; i < plot->panels; i++) {
-    if (plot->wide) d[i].height = panels;
-    d[i].left = plot->wide ? each * (double)i : 0;
-    d[i].bottom = f.height - top - d[i].height;
-    if (!plot->wide) top += d[i].height;
+    d[i].width = width / (double)across;
+    d[i].below = ss_drawing_height_below(&d[i]);
   }
+  for (size_t i = 0; i < plot->panels; i += across)
+    top += place_row(d, i, i + across < plot->panels ? i + across : plot->panels, -top);
+  f.height = top + ss_paragraph_height(&f.note);
+  for (size_t i = 0; i < plot->panels; i++) d[i].bottom += f.height;
   return f;
 }
 

@@ -151,7 +151,7 @@ static bool choose(const cJSON *list, const cJSON *where, bool members, cJSON *o
 
 /* --- where they stand --------------------------------------------------------------------------------------- */
 
-enum { FREE_MAX = 16 };
+enum { FREE_MAX = 16, PANELS_MAX = 4 };
 
 /* What a picture does not show: fields that vary, though neither an axis nor the series is one of them. */
 struct free_fields {
@@ -399,7 +399,7 @@ static bool make_panels(struct making *m, struct ss_error *error) {
   }
   cJSON *places = find_places(m->list, &f);
   const int count = cJSON_GetArraySize(places);
-  const bool ok = count * (1 + pairs) <= SS_PLOT_PANELS || fail_places(m, &f, count, error);
+  const bool ok = count * (1 + pairs) <= PANELS_MAX || fail_places(m, &f, count, error);
   if (pairs ? strcmp(m->kind, "links") == 0 : count > 1) cJSON_AddTrueToObject(m->root, "wide");
   for (m->place = places ? places->child : NULL; ok && m->place; m->place = m->place->next)
     if (strcmp(m->kind, "traffic") == 0) traffic_panels(m);

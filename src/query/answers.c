@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "query/internal.h"
 #include "study/plan.h"
+#include "study/rounds.h"
 #include "study/study.h"
 #include "study/training.h"
 
@@ -128,6 +129,17 @@ static bool answer_plan(struct ss_asked *const *asked, size_t count, unsigned jo
   return answer_studies(asked, count, true, jobs, error);
 }
 
+static bool answer_rounds(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
+  struct origin origin;
+  struct ss_study *study = NULL;
+  (void)jobs;
+  const bool ok = open_origin(asked, "rounds", &origin, error) && ss_study_open(&origin.source, &study, error) &&
+                  ss_study_rounds(study, &asked->tree, error);
+  ss_study_close(study);
+  close_origin(&origin);
+  return ok;
+}
+
 /* --- trainings ---------------------------------------------------------------------------------------------- */
 
 struct training {
@@ -203,6 +215,7 @@ static bool answer_object(struct ss_asked *asked, const struct ss_question_kind 
 
 const struct ss_question_kind ss_question_kinds[] = {{"run", .all = answer_run},
                                                      {"plan", .all = answer_plan},
+                                                     {"rounds", .one = answer_rounds},
                                                      {"train", .all = answer_train},
                                                      {"learn", .object = ss_answer_learn},
                                                      {"cost", .object = ss_answer_cost},

@@ -227,34 +227,43 @@ static bool check_tallies(const struct ss_outcome *out, uint32_t count, struct s
   return true;
 }
 
+static uint32_t networks_of(const struct ss_world *world) {
+  return world->clusters ? world->cluster_count : 1;
+}
+
+static bool open_engine(struct ss_engine *engine, const struct ss_world *world, uint32_t ranks, uint32_t servers,
+                        struct ss_error *error) {
+  const uint32_t count = networks_of(world);
+  for (uint32_t i = 1; i < count; i++) assert(world->clusters[i]->gpus_per_node == world->cluster->gpus_per_node);
+  if (!ss_engine_open_each(engine, world->clusters ? world->clusters : &world->cluster, count, ranks, servers, error))
+    return false;
+  for (uint32_t i = 0; world->paces && i < count; i++) engine->on[i].pace = world->paces[i];
+  return true;
+}
+
 bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
                  struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(world->cluster, input->ranks);
-  const uint32_t count = world->clusters ? world->cluster_count : 1;
   struct ss_state alone = {0}, *state = world->state ? world->state : &alone;
   const struct ss_own_content content = {.proofs = world->verify || ss_scheme_valued(setting->scheme)};
-  struct ss_engine engine;
+  struct ss_engine engine = {0};
   struct ss_stage stage = {.setting = setting,
                            .input = input,
                            .servers = ss_setting_servers(setting, layout),
                            .per_node = layout.per_node,
+                           .player = world->player ? world->player : &engine.player,
                            .device = world->device,
                            .payloads = needs_payloads(setting, world, layout),
                            .state = state,
                            .arena = arena};
-  for (uint32_t i = 1; i < count; i++) assert(world->clusters[i]->gpus_per_node == layout.per_node);
-  if (!ss_engine_open_each(&engine, world->clusters ? world->clusters : &world->cluster, count, input->ranks,
-                           stage.servers, error))
-    return false;
-  for (uint32_t i = 0; world->paces && i < count; i++) engine.on[i].pace = world->paces[i];
-  stage.player = &engine.player;
+  if (!world->player && !open_engine(&engine, world, input->ranks, stage.servers, error)) return false;
   bool ok = ss_state_begin(state, input->ranks, error) &&
             ss_run_own(setting, input, content, arena, &stage.own, error) &&
             judged_run(&stage, world->verify, out, error);
-  if (ok) {
-    ss_state_end(state);
+  if (ok) ss_state_end(state);
+  if (ok && !world->player) {
     take_tallies(&engine, out);
-    ok = check_tallies(out, count, error);
+    ok = check_tallies(out, networks_of(world), error);
   }
   ss_state_free(&alone);
   ss_engine_close(&engine);

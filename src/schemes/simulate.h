@@ -18,6 +18,9 @@ struct ss_world {
   const struct ss_cluster *const *clusters;
   uint32_t cluster_count;
   const double *paces; /* [clusters] how many times as long as the device says kernels take on each; NULL: once */
+  /* Plays the rounds in place of the clusters' network models; every endpoint lives in it, and there are no tallies.
+   * NULL: the network models do. */
+  struct ss_player *player;
 };
 
 struct ss_outcome {

@@ -306,6 +306,93 @@ def busy_shared_links(folder):
 # --- trainings --------------------------------------------------------------------------------------------------------
 
 
+# --- who sends what to whom ---------------------------------------------------------------------------------------------
+
+
+def messages(*arguments):
+    rows = list(csv.DictReader(io.StringIO(call("plot", *arguments, "--data", "-")[0])))
+    return [(r["panel"], r["scheme"], int(r["round"]), int(r["phase"]), r["from"], r["to"], int(r["bytes"])) for r in rows]
+
+
+def scenario(folder, schemes, ranks, **more):
+    document = {"trace": {"uniform": {"rows": 64, "row_width": 4, "density": 0.25}}, "cluster": {"latency": "1us", "bandwidth": "8Gbps"},
+                "ranks": ranks, "schemes": schemes, **more}
+    (folder / "s.json").write_text(json.dumps(document))
+    return folder / "s.json"
+
+
+@test
+def rounds_of_doubling_are_as_by_hand(folder):
+    # ranks exchange with those at a distance of 1, then of 2; 16 rows of 16 + 4 bytes each, then twice as many
+    path = scenario(folder, [{"name": "allgather", "algorithm": "recursive-doubling", "label": "AG"}], 4)
+    wanted = [("AG, 4 ranks", "AG", t + 1, t + 1, str(r), str(r ^ 1 << t), 320 << t) for t in range(2) for r in range(4)]
+    assert sorted(messages(path, "--kind", "rounds")) == sorted(wanted), messages(path, "--kind", "rounds")
+    # a pairwise exchange: nobody waits for anybody, so all rounds are one phase
+    assert {m[3] for m in messages(scenario(folder, [{"name": "allgather", "algorithm": "direct"}], 5), "--kind", "rounds")} == {1}
+    # servers stand behind the ranks: first all to the server, then back, which waits
+    ps = messages(scenario(folder, [{"name": "ps", "servers": 1}], 3), "--kind", "rounds")
+    assert {(m[3], m[4], m[5]) for m in ps} == {(1, str(r), "server 0") for r in range(3)} | {(2, "server 0", str(r)) for r in range(3)}, ps
+
+
+@test
+def rounds_have_the_bytes_of_run(folder):
+    """Summed over its messages, what a rank sends and receives is what `run` says, of all schemes that there are."""
+    schemes = [s["name"] for s in json.loads(call("list", "schemes", "--format", "json")[0])["schemes"] if s["name"] not in ("gtopk", "design")]
+    path = folder / "s.json"
+    path.write_text(json.dumps({"trace": {"gradient": {"elements": 4000}}, "cluster": "rtx3090-100g-ib", "ranks": 6, "iterations": 1, "verify": False}))
+    ran = json.loads(call("run", path, "--scheme", ",".join(schemes), "--per-rank", "--format", "json")[0])["points"]
+    sent = {p["label"]: (p["rank_bytes_sent"], p["rank_bytes_received"], p["rounds"], p["messages"]) for p in ran}
+    assert len(sent) == len(schemes) > 10
+    for at in range(0, len(schemes), 6):
+        found = messages(path, "--kind", "rounds", "--scheme", ",".join(schemes[at:at + 6]))
+        for scheme in schemes[at:at + 6]:
+            own = [m for m in found if m[1] == scheme]
+            for rank in range(6):
+                assert sum(m[6] for m in own if m[4] == str(rank)) == sent[scheme][0][rank], (scheme, rank, "sent")
+                assert sum(m[6] for m in own if m[5] == str(rank)) == sent[scheme][1][rank], (scheme, rank, "received")
+            assert (max(m[2] for m in own), len(own)) == sent[scheme][2:], scheme
+            assert [m[2:4] for m in own] == sorted(m[2:4] for m in own), f"{scheme}: phases fall"
+
+
+@test
+def rounds_over_other_links_stand_once(folder):
+    path = scenario(folder, ["allgather"], [2, 4], sweep={"cluster.bandwidth": ["10Gbps", "25Gbps"]})
+    assert {m[0] for m in messages(path, "--kind", "rounds")} == {"allgather, 2 ranks", "allgather, 4 ranks"}
+    path = scenario(folder, ["allgather"], 4, sweep={"trace.uniform.density": [0.25, 0.5]})
+    panels = {m[0]: m[6] for m in messages(path, "--kind", "rounds")}
+    assert {"0.25" in p: b for p, b in panels.items()} == {True: 320, False: 640}, panels
+
+
+@test
+def rounds_that_cannot_be_read_are_refused(folder):
+    for arguments, words in ((["--ranks", "17"], "at most 16 (--ranks 8)"), (["--ranks", "2,4,8", "--scheme", "allgather,allreduce,zen"], "choose with --scheme"),
+                             (["--where", "ranks=4"], "--where is for result files"), (["--x", "ranks"], "--x is for result files"), (["--ranks", "1"], "nothing to draw")):
+        _, message = call("plot", scenario(folder, ["allgather"], 4), "--kind", "rounds", *arguments, status=2)
+        assert words in message, f"{arguments}: {message!r}"
+    assert "--kind rounds plays" in call("plot", "zen-fig17a", "--ranks", "4", status=2)[1]
+    call("plot", scenario(folder, ["allgather"], 16), "--kind", "rounds", "--data", folder / "d.csv")
+    figure = {"panels": [{"kind": "rounds", "data": [{"run": {}}]}]}
+    (folder / "f.json").write_text(json.dumps(figure))
+    assert "asks {\"rounds\"" in call("plot", folder / "f.json", status=2)[1]
+
+
+@test
+def rounds_are_drawn(folder):
+    need_gnuplot()
+    path = scenario(folder, [{"name": "ps", "servers": 1}, "allgather"], [2, 5])
+    for ending in ("svg", "pdf", "png"):
+        call("plot", path, "--kind", "rounds", "-o", folder / f"f.{ending}")
+    texts = texts_of(folder / "f.svg")
+    for wanted in ("ps, 5 ranks", "allgather, 2 ranks", "server 0", "320 B"):
+        assert wanted in texts, f"no {wanted!r} in {texts}"
+    assert (folder / "f.svg").read_text().count("<path") > 2 * (2 + 2 + 5 + 20), "arrows are missing"
+    fall = {f: messages(f) for f in ("zen-fig4", "zen-fig5", "zen-fig6", "zen-fig7", "spardl-fig1", "spardl-fig2", "spardl-fig3", "embrace-fig3")}
+    even = [m for m in fall["zen-fig7"] if m[0].startswith("(a)")]
+    assert sum(m[6] for m in even if m[5] == "0" and m[3] == 1) > 10 * sum(m[6] for m in even if m[5] in "12" and m[3] == 1), "not skewed"
+    ring = [max(m[6] for m in fall["spardl-fig1"] if m[0].startswith("(a)") and m[2] == r) for r in (1, 2, 3)]
+    assert ring[0] < ring[1] < ring[2], "entries do not grow"
+
+
 def training(*arguments):
     return json.loads(call("train", *arguments, "--quiet", "--format", "json")[0])["training"]
 
@@ -535,7 +622,7 @@ def wrong_usage_says_what_would_do(folder):
             ([], 2, "name a figure"), (["zen-fg8"], 2, 'did you mean "zen-fig8"'), (["zen-fig8", "-o", "f.jpg"], 2, ".svg, .pdf or .png"),
             (["zen-fig8", "-o", "f"], 2, ".svg, .pdf or .png"), (["zen-fig8", "extra"], 2, "left over"), (["zen-fig8", "--x", "ranks"], 2, "is for result files"),
             (["zen-fig17a", "--width", "3in"], 2, "column or wide"), ([results, "--y", "tim_s"], 2, 'did you mean "time_s"'),
-            ([results, "--kind", "pie"], 2, "lines, bars, heat, map, traffic or links"), ([results, "--kind", "traffic"], 2, "rank_bytes_sent"),
+            ([results, "--kind", "pie"], 2, "lines, bars, heat, map, traffic, links or rounds"), ([results, "--kind", "traffic"], 2, "rank_bytes_sent"),
             ([results, "--where", "ranks"], 2, "FIELD=VALUE"), ([results, "--where", "ranks=3"], 2, '--where ranks: no result is left (there are: 16)'),
             ([results, "--relative", "zen"], 2, "no time at every place"), ([folder / "empty.json"], 2, "no list of results"),
             ([folder / "text.json"], 2, "not JSON"), ([folder / "absent.json"], 2, "cannot open"), ([results, "-o", folder / "no" / "f.svg"], 3, "cannot write"),
@@ -569,8 +656,8 @@ def figures_that_are_wrong_are_refused(folder):
     refused(lambda d: entry(d).update(cots=1), 'did you mean "cost"')
     refused(lambda d: entry(d)["cost"].update(density=2), "above 1")
     refused(lambda d: d["panels"][0].update(kind="pie"), "kind")
-    refused(lambda d: d.update(panels=[]), "1 to 4 panels")
-    refused(lambda d: d.update(panels=d["panels"] * 5), "1 to 4 panels")
+    refused(lambda d: d.update(panels=[]), "1 to 6 panels")
+    refused(lambda d: d.update(panels=d["panels"] * 7), "1 to 6 panels")
     refused(lambda d: d["panels"][0].update(data=[]), "no list of entries")
     refused(lambda d: d["panels"][0].update(x={"field": "ranks", "scale": "cubic"}), "scale")
     refused(lambda d: (entry(d).pop("cost"), entry(d).update(measure={"name": "hashing", "elements": 1e18})), "elements")
