@@ -2,6 +2,7 @@
 #include "figures/rounds.h"
 
 #include "base/memory.h"
+#include "base/notice.h"
 #include "query/field.h"
 #include "query/question.h"
 
@@ -265,13 +266,15 @@ static bool records_of(struct ss_query *query, struct ss_node entry, const cJSON
 /* What the rows of a panel are made from. */
 struct filling {
   struct ss_query *query;
+  double *busy; /* the largest of what was measured while the machine did something else */
   struct ss_plot *plot;
   struct ss_plot_panel *panel;
 };
 
 static bool add_entry(struct ss_node entry, const struct mapping *of_panel, const struct filling *f,
                       struct ss_error *error) {
-  static const char *const own[] = {"each", "x", "y", "z", "low", "high", "series", "where", "notes", NULL};
+  static const char *const own[] = {"each",   "x",     "y",       "z",     "low", "high",
+                                    "series", "where", "printed", "notes", NULL};
   struct mapping m = *of_panel;
   const cJSON *list;
   struct search search = {0};
@@ -282,6 +285,8 @@ static bool add_entry(struct ss_node entry, const struct mapping *of_panel, cons
   bool ok = true;
   for (const cJSON *item = list->child; ok && item; item = item->next) {
     const struct record r = {.result = item};
+    const cJSON *busy = cJSON_GetObjectItemCaseSensitive(item, "busy");
+    if (cJSON_IsNumber(busy)) *f->busy = fmax(*f->busy, busy->valuedouble);
     ok = m.each ? add_members(item, &m, f->plot, f->panel, &search, error)
                 : add_record(&r, &m, f->plot, f->panel, &search, error);
   }
@@ -341,6 +346,25 @@ static bool make_relative(struct ss_node node, struct ss_plot_panel *panel, size
     r->low = low, r->high = high;
   }
   if (!shown) leave_out(panel, first, series);
+  return true;
+}
+
+/* "printed": the rows are what a paper prints; of a series' name, by how much that is more than the row's own series:
+ * so many times less than our value of it the mark stands. */
+static bool mark_printed(struct ss_node node, struct ss_plot_panel *panel, size_t first, struct ss_error *error) {
+  const char *series = NULL;
+  bool flag = true;
+  if (!ss_node_present(node)) return true;
+  if (!(ss_node_is_text(node) ? ss_node_text(node, &series, error) : ss_node_flag(node, &flag, error))) return false;
+  if (panel->kind != SS_PLOT_LINES && panel->kind != SS_PLOT_BARS)
+    return ss_node_fail(node, error, "is for lines and bars");
+  for (size_t i = first; i < panel->rows; i++) {
+    struct ss_plot_row *r = &panel->row[i];
+    r->printed = flag;
+    if (!series) continue;
+    r->y = base_at(panel->row, first, series, r) / r->y;
+    if (!isfinite(r->y)) return ss_node_fail(node, error, "\"%s\" has no value there to compare with", series);
+  }
   return true;
 }
 
@@ -412,7 +436,8 @@ static bool read_rounds(struct ss_node node, struct ss_query *query, struct ss_p
   return ss_node_present(ss_node_first(data)) || ss_node_fail(data, error, "is no list of entries");
 }
 
-static bool read_panel(struct ss_node node, struct ss_query *query, struct ss_plot *plot, struct ss_error *error) {
+static bool read_panel(struct ss_node node, struct ss_query *query, double *busy, struct ss_plot *plot,
+                       struct ss_error *error) {
   static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",
                                      "series", "names", "where", "relative", "data", NULL};
   static const char *const kinds[] = {"lines", "bars", "heat", "map", "spans", "rounds", NULL};
@@ -434,11 +459,12 @@ static bool read_panel(struct ss_node node, struct ss_query *query, struct ss_pl
       !read_axis(ss_node_get(node, "y"), plot, &panel->y, error) ||
       !read_axis(ss_node_get(node, "z"), plot, &panel->z, error) || !ss_node_need(node, "data", &data, error))
     return false;
-  const struct filling filling = {query, plot, panel};
+  const struct filling filling = {query, busy, plot, panel};
   for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
     const size_t first = panel->rows;
-    if (!add_entry(entry, &m, &filling, error) || !make_relative(ss_node_get(node, "relative"), panel, first, error))
-      return false;
+    const struct ss_node printed = ss_node_get(entry, "printed");
+    if (!add_entry(entry, &m, &filling, error) || !mark_printed(printed, panel, first, error)) return false;
+    if (!ss_node_present(printed) && !make_relative(ss_node_get(node, "relative"), panel, first, error)) return false;
   }
   if (panel->rows == 0) return ss_node_fail(data, error, "is no list of entries");
   if (panel->kind == SS_PLOT_MAP) keep_winners(panel);
@@ -471,6 +497,19 @@ static bool join_note(struct ss_node root, struct ss_plot *plot, struct ss_error
   return plot->note ? true : ss_fail_memory(error, "reading a figure");
 }
 
+/* Times that were measured here, and not in peace, say so. */
+static bool tell_busy(double busy, const struct ss_notice *notice, struct ss_plot *plot, struct ss_error *error) {
+  static const double worth_telling = 0.1;
+  char text[120], whole[3200];
+  if (!(busy > worth_telling)) return true;
+  snprintf(text, sizeof text, "the machine was busy: up to %.0f%% of what was measured went to other work",
+           100 * fmin(busy, 1));
+  ss_notice_tell(notice, text);
+  snprintf(whole, sizeof whole, "%s%sBeware: %s.", plot->note ? plot->note : "", plot->note ? " " : "", text);
+  plot->note = ss_plot_text(plot, whole);
+  return plot->note ? true : ss_fail_memory(error, "reading a figure");
+}
+
 bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct ss_plot *plot,
                     struct ss_error *error) {
   static const char *const keys[] = {"figure", "title", "source", "summary",   "differs", "note",
@@ -484,9 +523,10 @@ bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct s
   if (ss_node_size(panels) == 0 || ss_node_size(panels) > SS_PLOT_PANELS)
     return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
   struct ss_query *query = ss_query_new(0, notice);
+  double busy = 0;
   bool ok = query || ss_fail_memory(error, "computing a figure");
   for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at))
-    ok = read_panel(at, query, plot, error);
+    ok = read_panel(at, query, &busy, plot, error);
   ss_query_free(query);
-  return ok;
+  return ok && tell_busy(busy, notice, plot, error);
 }

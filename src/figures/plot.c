@@ -90,6 +90,7 @@ void ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream) {
       put_field(plot->panel[p].title ? plot->panel[p].title : "", tabs, stream);
       fputc(tabs ? '\t' : ',', stream);
       put_field(r->series, tabs, stream);
+      if (r->printed) fputs(" (printed)", stream);
       put_number(r->x_text, r->x, tabs, stream);
       put_number(r->y_text, r->y, tabs, stream);
       put_number(NULL, r->low, tabs, stream);

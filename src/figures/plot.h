@@ -37,6 +37,7 @@ struct ss_plot_row {
   const char *series;
   const char *x_text, *y_text; /* categories, or NULL: x and y are numbers */
   double x, y, z, low, high;   /* low, high: a range about y; of spans, along x; z: of cells */
+  bool printed;                /* what a paper prints: a hollow mark beside ours */
 };
 
 struct ss_plot_panel {

@@ -127,6 +127,7 @@ static bool collect(struct ss_drawing *d, struct ss_error *error) {
     if (placed && !add_category(&d->x, r->x_text, r->x, error)) return false;
     if (ss_panel_y_by_category(d->panel) && !add_category(&d->y, r->y_text, r->y, error)) return false;
     const size_t mine = ss_drawing_place_of_text(d->series, d->all, r->series);
+    d->printed = d->printed || r->printed;
     size_t at = 0;
     while (at < d->count && d->mine[at] != mine) at++;
     if (at == d->count) d->mine[d->count++] = mine;
@@ -166,7 +167,7 @@ size_t ss_drawing_key_letters(const struct ss_drawing *d) {
 }
 
 size_t ss_drawing_longest_name(const struct ss_drawing *d) {
-  size_t most = 1;
+  size_t most = d->printed ? strlen("printed") : 1;
   for (size_t i = 0; i < d->count; i++) {
     const size_t n = ss_text_letters(d->series[d->mine[i]]);
     if (n > most) most = n;
@@ -174,20 +175,25 @@ size_t ss_drawing_longest_name(const struct ss_drawing *d) {
   return most < ss_drawing_key_letters(d) ? most : ss_drawing_key_letters(d);
 }
 
+size_t ss_drawing_key_count(const struct ss_drawing *d) {
+  return d->count + d->printed;
+}
+
 size_t ss_drawing_key_columns(const struct ss_drawing *d) {
   const double entry = (double)ss_drawing_longest_name(d) * letter + 36;
   const double columns = fmax(1, floor((d->width - 16) / entry));
-  if (ceil((double)d->count / columns) <= SS_KEY_STACKED) return (size_t)columns;
+  if (ceil((double)ss_drawing_key_count(d) / columns) <= SS_KEY_STACKED) return (size_t)columns;
   return (size_t)fmax(1, floor((d->width - 90) / (1.3 * entry)));
 }
 
 bool ss_drawing_has_key(const struct ss_drawing *d) {
   return d->panel->kind != SS_PLOT_HEAT && d->panel->kind != SS_PLOT_ROUNDS &&
-         (d->count > 1 || d->panel->kind == SS_PLOT_MAP);
+         (ss_drawing_key_count(d) > 1 || d->panel->kind == SS_PLOT_MAP);
 }
 
 static double key_height(const struct ss_drawing *d) {
-  return ss_drawing_has_key(d) ? 14 * ceil((double)d->count / (double)ss_drawing_key_columns(d)) + 4 : 0;
+  return ss_drawing_has_key(d) ? 14 * ceil((double)ss_drawing_key_count(d) / (double)ss_drawing_key_columns(d)) + 4
+                               : 0;
 }
 
 double ss_drawing_height_below(const struct ss_drawing *d) {

@@ -23,6 +23,7 @@ struct ss_drawing {
   const char *const *series; /* of the whole figure: a name has one style everywhere */
   size_t all;
   size_t mine[SS_PLOT_SERIES_MAX], count; /* places in `series` of those drawn here */
+  bool printed;                           /* some marks are what a paper prints */
   struct ss_drawn_axis x, y, z;           /* z has no categories */
   double width, height, left, bottom;
   double below; /* what stands under the plot: tics, label, key */
@@ -60,6 +61,8 @@ bool ss_drawing_turned(const struct ss_drawing *drawing);
 /* Letters that an entry of the key, and a name of y, can have; how many columns the key takes. */
 size_t ss_drawing_key_letters(const struct ss_drawing *drawing);
 size_t ss_drawing_key_columns(const struct ss_drawing *drawing);
+/* Entries of the key. */
+size_t ss_drawing_key_count(const struct ss_drawing *drawing);
 bool ss_drawing_has_key(const struct ss_drawing *drawing);
 size_t ss_drawing_longest_name(const struct ss_drawing *drawing);
 /* Of rounds: how wide one is. */

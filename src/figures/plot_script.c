@@ -100,7 +100,7 @@ static void set_axes(const struct ss_drawing *d, FILE *s) {
 }
 
 static void set_key(const struct ss_drawing *d, double width, double height, FILE *s) {
-  const size_t columns = ss_drawing_key_columns(d), rows = (d->count + columns - 1) / columns;
+  const size_t columns = ss_drawing_key_columns(d), rows = (ss_drawing_key_count(d) + columns - 1) / columns;
   fprintf(s, "set key at screen %.6f, screen %.6f bottom center %s %zu width -key_narrow*%zu\n",
           (d->left + d->width / 2) / width, (d->bottom + 4) / height,
           rows <= SS_KEY_STACKED ? "vertical maxrows" : "horizontal maxcols", rows <= SS_KEY_STACKED ? rows : columns,
@@ -148,7 +148,8 @@ static size_t marks_apart(const struct ss_drawing *d) {
 static void write_panel(const struct ss_drawing *d, size_t number, double width, double height, FILE *s) {
   bool ranges = false;
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
-  fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\n", number, ranges);
+  fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\nprinted = %d\n", number, ranges,
+          d->printed);
   const double most = isnan(d->panel->z.high) ? ss_panel_largest(d->panel, 'z') : d->panel->z.high;
   fprintf(s, "tip = %.6f\n", 5 / width);
   fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", most * d->z.factor,
@@ -218,7 +219,21 @@ static double largest_message(const struct ss_plot *plot) {
   return most;
 }
 
-/* A block a series, two empty lines between. */
+/* A block of data: of a series what is ours, or what a paper prints. */
+static void write_block(const struct ss_drawing *d, size_t series, bool printed, const struct ss_plot_row **list,
+                        FILE *s) {
+  size_t n = 0;
+  for (size_t j = 0; j < d->panel->rows; j++) {
+    const struct ss_plot_row *r = &d->panel->row[j];
+    if (r->printed == printed && strcmp(r->series, d->series[d->mine[series]]) == 0) list[n++] = r;
+  }
+  if (d->panel->kind == SS_PLOT_LINES && !ss_panel_x_in_words(d->panel)) qsort(list, n, sizeof *list, by_x);
+  for (size_t j = 0; j < n; j++) data_line(d, list[j], series, s);
+  if (n == 0) fputs("NaN NaN NaN NaN NaN NaN\n", s);
+  fputs("\n\n", s);
+}
+
+/* A block a series, two empty lines between; behind them likewise what is printed. */
 static bool write_data(const struct ss_drawing *d, const char *folder, size_t index, struct ss_error *error) {
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/panel-%zu.dat", folder, index);
@@ -226,14 +241,8 @@ static bool write_data(const struct ss_drawing *d, const char *folder, size_t in
   const struct ss_plot_row **list = ss_alloc(d->panel->rows, sizeof *list);
   const bool rounds = d->panel->kind == SS_PLOT_ROUNDS;
   if (s && rounds) ss_rounds_data(d->panel, largest_message(d->plot), s);
-  for (size_t i = 0; s && list && !rounds && i < d->count; i++) {
-    size_t n = 0;
-    for (size_t j = 0; j < d->panel->rows; j++)
-      if (strcmp(d->panel->row[j].series, d->series[d->mine[i]]) == 0) list[n++] = &d->panel->row[j];
-    if (d->panel->kind == SS_PLOT_LINES && !ss_panel_x_in_words(d->panel)) qsort(list, n, sizeof *list, by_x);
-    for (size_t j = 0; j < n; j++) data_line(d, list[j], i, s);
-    fputs("\n\n", s);
-  }
+  for (size_t i = 0; s && list && !rounds && i < d->count; i++) write_block(d, i, false, list, s);
+  for (size_t i = 0; s && list && d->printed && i < d->count; i++) write_block(d, i, true, list, s);
   free(list);
   const bool ok = s && !ferror(s) && list;
   if (s && fclose(s) != 0) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);

@@ -215,8 +215,16 @@ static double now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* {"memory", "probes", "density", "time_s", "fastest_s", "slowest_s", "serial"}: Algorithm 1 with parallel memory of
- * `memory` times the rows; serial memory has room for all, so that none of the settings fails. */
+/* s that this thread has computed. */
+static double computed(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* {"memory", "probes", "density", "time_s", "fastest_s", "slowest_s", "busy", "serial"}: Algorithm 1 with parallel
+ * memory of `memory` times the rows; serial memory has room for all, so that none of the settings fails. `busy`: the
+ * share of the time in which the machine did something else. */
 static bool time_hashing(const struct drawing *h, double memory, uint32_t probes, cJSON *list,
                          struct ss_error *error) {
   struct ss_hash_memory settings = ss_hash_memory_zen((uint32_t)h->servers, h->count);
@@ -225,6 +233,7 @@ static bool time_hashing(const struct drawing *h, double memory, uint32_t probes
   settings.probes = probes;
   settings.parallel_slots = (uint64_t)(memory * (double)h->count) + h->servers;
   settings.serial_slots = h->servers * (h->count + 1);
+  const double computed_before = computed();
   for (uint64_t i = 0; i < h->repeats; i++) {
     const double begin = now();
     if (!ss_hash_hierarchical(&settings, &(struct ss_hash_input){.rows = h->rows, .count = h->count},
@@ -240,6 +249,7 @@ static bool time_hashing(const struct drawing *h, double memory, uint32_t probes
   cJSON_AddNumberToObject(item, "time_s", sum / (double)h->repeats);
   cJSON_AddNumberToObject(item, "fastest_s", least);
   cJSON_AddNumberToObject(item, "slowest_s", most);
+  cJSON_AddNumberToObject(item, "busy", sum > 0 ? fmax(0, 1 - (computed() - computed_before) / sum) : 0);
   cJSON_AddNumberToObject(item, "serial", h->count ? (double)tally.serial / (double)h->count : 0);
   return true;
 }

@@ -233,7 +233,7 @@ def spardl_fig7_scales_to_the_whole_model(folder):
 def other_figures_can_be_made(folder):
     speed_ups = table(shrunk("zen-fig15", folder, elements=40000, iterations=1, row_width=64))
     for workload in {x for _, _, x in speed_ups}:
-        group = {s: row["y"] for (_, s, x), row in speed_ups.items() if x == workload}
+        group = {s: row["y"] for (_, s, x), row in speed_ups.items() if x == workload and s != "ZEN (printed)"}
         assert set(group) == {"AGsparse", "Sparse PS", "SparCML", "OmniReduce", "ZEN"}, group
         assert max(group, key=group.get) == "ZEN" or workload.startswith("LLM"), f"{workload}: {group}"
     times = table(shrunk("zen-fig16", folder, hashing={"elements": 100000, "repeats": 1}))
@@ -304,6 +304,50 @@ def busy_shared_links(folder):
 
 
 # --- trainings --------------------------------------------------------------------------------------------------------
+
+
+@test
+def printed_points_stand_beside_ours(folder):
+    (folder / "ours.json").write_text(json.dumps([{"label": "A", "ranks": 4, "v": 10.0}, {"label": "Z", "ranks": 4, "v": 30.0}]))
+    (folder / "claims.json").write_text(json.dumps({"paper": "p", "claims": [{"id": "one", "printed": 7.5}, {"id": "two", "printed": 2}]}))
+    claim = lambda i, **more: {"file": str(folder / "claims.json"), "where": {"id": i}, "x": {"value": 4}, "y": "printed", "series": {"text": "A"}, **more}
+    figure = {"panels": [{"kind": kind, "x": "ranks", "y": "v", "series": "label", "data": [{"file": str(folder / "ours.json")},
+              claim("one", printed=True), claim("two", printed="Z")]} for kind in ("lines", "bars")]}
+    (folder / "f.json").write_text(json.dumps(figure))
+    rows = list(csv.DictReader(io.StringIO(call("plot", folder / "f.json", "--data", "-")[0])))
+    assert sorted((r["series"], float(r["y"])) for r in rows) == sorted(2 * [("A", 10), ("Z", 30), ("A (printed)", 7.5), ("A (printed)", 15)]), rows
+    figure["panels"][0]["data"][2]["printed"] = "B"
+    (folder / "g.json").write_text(json.dumps(figure))
+    assert '"B" has no value' in call("plot", folder / "g.json", "--data", "-", status=2)[1]
+    shipped = [(p.stem, e) for p in FIGURES.glob("*.json") for panel in json.loads(p.read_text())["panels"] for e in panel["data"] if "printed" in e]
+    assert len(shipped) > 25
+    for name, entry in shipped:
+        (found,) = [c for c in json.loads((ROOT / entry["file"]).read_text())["claims"] if c["id"] == entry["where"]["id"]]
+        assert isinstance(found[entry["y"]["field"]], (int, float)), f"{name}: {found['id']} is no number"
+    need_gnuplot()
+    call("plot", folder / "f.json", "-o", folder / "f.svg")
+    assert texts_of(folder / "f.svg").count("printed") == 2
+    assert texts_of(folder / "f.svg").count("A") == 2, "a printed mark has an entry of its own in the key"
+
+
+@test
+def what_was_measured_on_a_busy_machine_says_so(folder):
+    for busy, wanted in ((0.43, True), (0.05, False)):
+        (folder / "r.json").write_text(json.dumps([{"label": "A", "ranks": r, "v": r, "busy": busy} for r in (2, 4)]))
+        (folder / "f.json").write_text(json.dumps({"note": "N.", "panels": [{"kind": "lines", "x": "ranks", "y": "v", "series": "label", "data": [{"file": str(folder / "r.json")}]}]}))
+        told = call("plot", folder / "f.json", "--data", folder / "d.csv")[1]
+        assert ("busy: up to 43%" in told) == wanted, told
+        if GNUPLOT:
+            call("plot", folder / "f.json", "-o", folder / "f.svg")
+            assert any("Beware" in t for t in texts_of(folder / "f.svg")) == wanted
+    busy = hashing_answer(folder)
+    assert busy and all(0 <= b <= 1 for b in busy), busy
+
+
+def hashing_answer(folder):
+    (folder / "h.json").write_text(json.dumps({"panels": [{"kind": "lines", "x": "density", "y": "busy", "data": [
+        {"measure": {"name": "hashing", "elements": 100000, "servers": 4, "repeats": 1, "densities": [0.1], "memories": [2], "probes": [3]}}]}]}))
+    return [float(r["y"]) for r in csv.DictReader(io.StringIO(call("plot", folder / "h.json", "--data", "-")[0]))]
 
 
 # --- who sends what to whom ---------------------------------------------------------------------------------------------
