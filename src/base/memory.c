@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { ALIGNMENT = 64, FIRST_BLOCK = 64 << 10, LARGEST_DOUBLING = 64 << 20 };
 
@@ -15,6 +16,12 @@ static bool byte_count(size_t count, size_t size, size_t *out) {
   if (__builtin_mul_overflow(count, size, out)) return false;
   if (*out == 0) *out = 1; /* NULL is to mean failure, and nothing else */
   return *out <= PTRDIFF_MAX;
+}
+
+uint64_t ss_memory_allowed(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  return limit.rlim_cur;
 }
 
 void *ss_alloc(size_t count, size_t size) {

@@ -17,6 +17,9 @@ static inline bool ss_add_u64(uint64_t a, uint64_t b, uint64_t *out) {
   return !__builtin_add_overflow(a, b, out);
 }
 
+/* B that this process may take, as it or its caller was limited; UINT64_MAX: nobody says. */
+uint64_t ss_memory_allowed(void);
+
 /* malloc of count items of `size` bytes; NULL when the product overflows or memory is short. Never NULL for a
  * zero count. */
 void *ss_alloc(size_t count, size_t size);

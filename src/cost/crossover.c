@@ -20,8 +20,9 @@ struct finding {
   struct ss_crossover *out;
   struct probe *probe; /* ascending */
   size_t probes, capacity;
-  struct ss_error why;  /* of the first place that was left out */
-  bool short_of_memory; /* inside GSL's solver, which knows no other way out */
+  struct ss_error why;     /* of the first place that was left out */
+  bool short_of_memory;    /* inside GSL's solver, which knows no other way out */
+  struct ss_error failure; /* of a place that the machine could not do: nothing is then known */
 };
 
 /* --- probing ---------------------------------------------------------------------------------------------- */
@@ -54,7 +55,8 @@ static bool costs_at(struct finding *f, double x, struct probe *out) {
   struct ss_error why;
   *out = (struct probe){.x = x};
   if (!f->search->costs(f->search->context, x, out->cost, &why)) {
-    note_gap(f, x, &why);
+    if (why.status == SS_MACHINE) f->failure = why, f->short_of_memory = true;
+    else note_gap(f, x, &why);
     return false;
   }
   if (!(isfinite(out->cost[0]) && isfinite(out->cost[1]) && out->cost[0] > 0 && out->cost[1] > 0)) {
@@ -66,8 +68,14 @@ static bool costs_at(struct finding *f, double x, struct probe *out) {
   return true;
 }
 
-/* Place i of the grid: even in the logarithm, or every whole number when there are few. */
-static double grid_place(const struct ss_crossover_search *s, uint32_t i, uint32_t count) {
+uint32_t ss_crossover_places(const struct ss_crossover_search *s) {
+  const bool every = s->whole && s->high - s->low < s->probes;
+  return s->low >= s->high ? 1 : every ? (uint32_t)(s->high - s->low) + 1 : s->probes;
+}
+
+/* Even in the logarithm, or every whole number when there are few. */
+double ss_crossover_place(const struct ss_crossover_search *s, uint32_t i) {
+  const uint32_t count = ss_crossover_places(s);
   if (i == 0) return s->low;
   if (i + 1 == count) return s->high;
   if (s->whole && s->high - s->low < s->probes) return s->low + i;
@@ -77,13 +85,12 @@ static double grid_place(const struct ss_crossover_search *s, uint32_t i, uint32
 
 static bool probe_grid(struct finding *f) {
   const struct ss_crossover_search *s = f->search;
-  const bool every = s->whole && s->high - s->low < s->probes;
-  const uint32_t count = s->low >= s->high ? 1 : every ? (uint32_t)(s->high - s->low) + 1 : s->probes;
+  const uint32_t count = ss_crossover_places(s);
   f->probe = ss_alloc(count, sizeof *f->probe);
   if (!f->probe) return false;
   double last = 0;
   for (uint32_t i = 0; i < count && !f->short_of_memory; i++) {
-    const double x = grid_place(s, i, count);
+    const double x = ss_crossover_place(s, i);
     if (x <= last) continue; /* whole numbers repeat where the grid is fine */
     last = x;
     f->probes += costs_at(f, x, &f->probe[f->probes]);
@@ -263,6 +270,8 @@ bool ss_crossover_find(const struct ss_crossover_search *search, struct ss_cross
   free(f.probe);
   if (ok && probes > 0) return true;
   ss_crossover_free(out);
+  if (f.failure.status == SS_MACHINE && error) *error = f.failure;
+  if (f.failure.status == SS_MACHINE) return false;
   if (!ok) return ss_fail_memory(error, "finding a crossover");
   if (error) *error = f.why;
   return false;

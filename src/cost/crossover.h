@@ -55,7 +55,12 @@ struct ss_crossover {
   size_t gaps, probes; /* probes: places with costs */
 };
 
-/* Fails when the costs can be had nowhere, with the reason of the first place. The result is to be freed. */
+/* How many places the grid has, and place i of them, ascending; whole numbers may repeat. */
+uint32_t ss_crossover_places(const struct ss_crossover_search *search);
+double ss_crossover_place(const struct ss_crossover_search *search, uint32_t i);
+
+/* Fails when the costs can be had nowhere, with the reason of the first place, and when the machine cannot do one
+ * (SS_MACHINE). The result is to be freed. */
 bool ss_crossover_find(const struct ss_crossover_search *search, struct ss_crossover *out,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_crossover_free(struct ss_crossover *crossover);

@@ -3,6 +3,7 @@
 #include "base/json_text.h"
 #include "base/list.h"
 #include "cost/grid.h"
+#include "study/compute.h"
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
@@ -62,6 +63,61 @@ static bool uniform_of(const struct ss_supposition *c, const struct ss_rounding 
   return ss_uniform_make(size->density, out, error);
 }
 
+/* Both schemes at one place, opened as a study. */
+struct place {
+  struct ss_study_typed typed;
+  struct ss_rounding size;
+  struct ss_uniform uniform;
+  struct ss_setting scheme[2];
+  uint32_t ranks;
+};
+
+static bool set_place(struct ss_crossover_study *s, double x, struct place *p, struct ss_error *error) {
+  static const char *const labels[] = {"a", "b"}; /* which cannot be the same */
+  p->ranks = ss_duel_move(&s->duel, x);
+  p->typed = (struct ss_study_typed){.cluster = &s->duel.cluster,
+                                     .uniform = &p->uniform,
+                                     .ranks = &p->ranks,
+                                     .rank_counts = 1,
+                                     .scheme = p->scheme,
+                                     .schemes = 2};
+  for (int i = 0; i < 2; i++) {
+    p->scheme[i] = s->duel.side[i].setting;
+    snprintf(p->scheme[i].label, sizeof p->scheme[i].label, "%s", labels[i]);
+  }
+  if (p->ranks < 2) return ss_fail(error, SS_BAD_INPUT, "a single rank sends nothing");
+  return round_size(s, x, &p->size, error) && uniform_of(s->duel.with, &p->size, &p->uniform, error);
+}
+
+/* About what playing x takes: entries that ranks list, and messages of all with all. */
+static double work_at(struct ss_crossover_study *s, double x) {
+  const double ranks = ss_duel_move(&s->duel, x);
+  const struct ss_supposition *c = s->duel.with;
+  const double rows = c->bytes / ((double)c->row_width * (double)c->value_bytes);
+  return ranks * rows * c->density + ranks * ranks;
+}
+
+/* Known before the first place is played: the dearest places are the last. What cannot be had there for other reasons
+ * is told where it is come by. */
+static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error) {
+  struct place p;
+  struct ss_error why = {.status = SS_OK};
+  struct ss_study *study = NULL;
+  size_t count;
+  if (!set_place(s, x, &p, &why)) return true;
+  const struct ss_study_source source = {.no_verify = true, .costs = s->duel.costs, .typed = p.typed};
+  bool ok = ss_study_open(&source, &study, &why);
+  const struct ss_job *job = ok ? ss_study_jobs(study, &count) : NULL;
+  for (size_t i = 0; ok && i < count; i++) {
+    struct ss_job named = job[i];
+    snprintf(named.setting.label, sizeof named.setting.label, "%s", s->duel.side[i > 0].label);
+    ok = ss_job_fits(&named, &why);
+  }
+  ss_study_close(study);
+  if (ok || why.status != SS_MACHINE) return true;
+  return ss_fail(error, SS_MACHINE, "%s = %g: %s", ss_axes[s->duel.over].name, x, why.text);
+}
+
 static bool play(const struct ss_crossover_study *s, const struct ss_study_typed *typed, double cost[2],
                  struct ss_error *error) {
   const struct ss_study_source source = {.no_verify = true, .costs = s->duel.costs, .typed = *typed};
@@ -78,23 +134,20 @@ static bool play(const struct ss_crossover_study *s, const struct ss_study_typed
 
 /* The two costs at x by simulation, for struct ss_crossover_search. */
 static bool simulate(void *context, double x, double cost[2], struct ss_error *error) {
-  static const char *const labels[] = {"a", "b"}; /* which cannot be the same */
   struct ss_crossover_study *s = context;
-  const uint32_t ranks = ss_duel_move(&s->duel, x);
-  struct ss_rounding size;
-  struct ss_uniform uniform;
-  struct ss_setting scheme[2] = {s->duel.side[0].setting, s->duel.side[1].setting};
-  for (int i = 0; i < 2; i++) snprintf(scheme[i].label, sizeof scheme[i].label, "%s", labels[i]);
-  const struct ss_study_typed typed = {.cluster = &s->duel.cluster,
-                                       .uniform = &uniform,
-                                       .ranks = &ranks,
-                                       .rank_counts = 1,
-                                       .scheme = scheme,
-                                       .schemes = 2};
-  if (s->probed++ < s->wanted) ss_watcher_advance(s->watcher, 1, 1, s->wanted); /* refining goes on beyond the grid */
-  if (ranks < 2) return ss_fail(error, SS_BAD_INPUT, "a single rank sends nothing");
-  return round_size(s, x, &size, error) && note_rounding(s, &size, error) &&
-         uniform_of(s->duel.with, &size, &uniform, error) && play(s, &typed, cost, error);
+  struct place p;
+  const bool ok = set_place(s, x, &p, error) && note_rounding(s, &p.size, error) && play(s, &p.typed, cost, error);
+  /* refining goes on beyond the grid */
+  ss_watcher_advance(s->watcher, s->probed++ < s->wanted ? 1 : 0, work_at(s, x), s->whole);
+  return ok;
+}
+
+/* A change of the winner takes some more places to be found; that there is one, in the middle, is a guess. */
+static double whole_work(struct ss_crossover_study *s, const struct ss_crossover_search *search) {
+  enum { REFINING = 6 };
+  double whole = REFINING * work_at(s, sqrt(s->low * s->high));
+  for (uint32_t i = 0; i < ss_crossover_places(search); i++) whole += work_at(s, ss_crossover_place(search, i));
+  return whole;
 }
 
 /* --- searching -------------------------------------------------------------------------------------------- */
@@ -114,9 +167,12 @@ bool ss_crossover_study_run(struct ss_crossover_study *s, struct ss_error *error
                                              .same = 1e-12,
                                              .costs = s->simulated ? simulate : ss_duel_forms,
                                              .context = s->simulated ? (void *)s : &s->duel};
-  if (s->simulated) ss_watcher_begin(s->watcher, "places", s->wanted);
+  if (s->simulated && (!fits(s, s->low, error) || !fits(s, s->high, error))) return false;
+  s->whole = s->simulated ? whole_work(s, &search) : 0;
+  if (s->simulated) ss_watcher_begin(s->watcher, "places", ss_crossover_places(&search));
   const bool found = ss_crossover_find(&search, &s->found, error);
   if (s->simulated) ss_watcher_end(s->watcher);
+  if (!found && error && error->status == SS_MACHINE) return false;
   return found || ss_fail_prefix(error, "nowhere in the range");
 }
 

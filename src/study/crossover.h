@@ -25,6 +25,7 @@ struct ss_crossover_study {
   struct ss_rounding *rounding;
   size_t roundings;
   uint32_t probed, wanted;
+  double whole; /* of what all simulated places take */
 };
 
 bool ss_crossover_study_run(struct ss_crossover_study *study, struct ss_error *error) SS_MUST_CHECK;

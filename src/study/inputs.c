@@ -1,4 +1,6 @@
 #include "base/list.h"
+#include "base/units.h"
+#include "schemes/registry.h"
 #include "study/compute.h"
 
 #include <stdlib.h>
@@ -49,6 +51,33 @@ bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const str
   inputs->bytes += bytes;
   inputs->input[inputs->count++] = *out;
   return true;
+}
+
+/* Saturates. */
+static uint64_t least_bytes(const struct ss_job *job) {
+  enum { REFERENCE = 9 }; /* B a row: a sum, and whether there is one */
+  struct ss_input_options options =
+      ss_iteration_options(&job->setting, &job->selection, job->ranks, job->verify, job->device.counted);
+  struct ss_input shape;
+  uint64_t bytes = 0, reference = 0;
+  options.iteration = job->first;
+  if (options.lists || job->origin.trace) bytes = bytes_of(job, &options);
+  if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, NULL)) return bytes;
+  if (job->verify && ss_scheme_lossless(job->setting.scheme) && !ss_mul_u64(shape.rows, REFERENCE, &reference))
+    return UINT64_MAX;
+  return ss_add_u64(bytes, reference, &bytes) ? bytes : UINT64_MAX;
+}
+
+bool ss_job_fits(const struct ss_job *job, struct ss_error *error) {
+  const uint64_t needed = least_bytes(job), allowed = ss_memory_allowed();
+  char need[32], have[32];
+  if (needed <= allowed) return true;
+  return ss_fail(
+      error, SS_MACHINE,
+      "%s on %u ranks takes at least %s of memory, %s may be taken: fewer ranks, rows or non-zeros take less%s; "
+      "--memory says otherwise",
+      job->setting.label, job->ranks, ss_units_format(need, sizeof need, SS_BYTES, (double)needed),
+      ss_units_format(have, sizeof have, SS_BYTES, (double)allowed), job->verify ? ", and so does --no-verify" : "");
 }
 
 void ss_inputs_free(struct ss_inputs *inputs) {

@@ -1,6 +1,7 @@
 #include "study/internal.h"
 
 #include "base/json_text.h"
+#include "base/memory.h"
 #include "share/share.h"
 #include "study/compute.h"
 
@@ -195,6 +196,16 @@ static bool open_results(struct run *run, size_t *known, struct ss_error *error)
   return true;
 }
 
+/* What cannot be held is known before anything of it is made, and before hours of what can. */
+static bool fits(const struct run *run, struct ss_error *error) {
+  for (size_t g = 0; g < run->groups.count; g++) {
+    const struct ss_job *job = &run->all.jobs[run->groups.group[g].job[0]];
+    SS_AUTO_FREE char *at = job->at && job->at->child ? cJSON_PrintUnformatted(job->at) : NULL;
+    if (!ss_job_fits(job, error)) return at ? ss_fail_prefix(error, "at %.190s", at) : false;
+  }
+  return true;
+}
+
 /* Of several processes only rank 0 has results, and knows what is wanted. */
 static bool open_run(struct run *run, struct ss_error *error) {
   const struct ss_communicator *comm = run->all.options->comm;
@@ -205,7 +216,8 @@ static bool open_run(struct run *run, struct ss_error *error) {
     return false;
   ss_communicator_broadcast(comm, run->wanted, run->all.count * sizeof *run->wanted);
   if (!ss_communicator_agree(comm, ss_jobs_group(run->all.jobs, run->all.count, run->wanted, &run->groups, error),
-                             error))
+                             error) ||
+      !ss_communicator_agree(comm, fits(run, error), error))
     return false;
   if (first) tell_work(run, run->notice);
   for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->all.jobs[run->groups.group[g].job[0]]);

@@ -871,7 +871,18 @@ def memory_beyond_what_may_be_taken_is_refused(folder):
     scenario = write(folder, "s.json", {"trace": uniform(rows=1 << 22, width=1, density="1/4"), "cluster": FLAT, "ranks": 16, "verify": False,
                                         "schemes": ["sparcml-rd"]})
     told = call("run", scenario, "--memory", "60MB", "--jobs", "1", status=3)[1]
-    assert "out of memory while " in told and "60 MB may be taken: --memory says otherwise" in told, told
+    assert "sparcml-rd on 16 ranks takes at least 67.1 MB of memory, 60 MB may be taken" in told and "--memory says otherwise" in told, told
+    # the lists alone would have room: what else is needed has none, and is found out later
+    told = call("run", scenario, "--memory", "80MB", "--jobs", "1", status=3)[1]
+    assert "out of memory while " in told and "80 MB may be taken: --memory says otherwise" in told, told
+    # nothing of a sweep is played when its last place cannot be; the proof's sum has 9 bytes a row, and 2^32 - 1 rows
+    huge = write(folder, "h.json", {"trace": uniform(rows=(1 << 32) - 1, width=1, density="1/65537"), "cluster": FLAT, "ranks": 2, "schemes": ["sparcml-rd"]})
+    assert "takes at least 38.7 GB" in call("run", huge, "--memory", "4GB", status=3)[1]
+    swept = write(folder, "w.json", {**json.loads(pathlib.Path(scenario).read_text()), "sweep": {"trace.uniform.density": [1 / 1024, 0.25]}})
+    assert 'at {"trace.uniform.density":0.25}: ' in call("run", swept, "--memory", "60MB", status=3)[1]
+    crossed = ("crossover", "zen", "allreduce", "--over", "density", "--M", "1GB", "--ranks", "64", "--simulate")
+    told = call(*crossed, "--memory", "2GB", status=3)[1]
+    assert "density = 1: zen on 64 ranks takes at least 64 GB of memory" in told, told
     call("run", scenario, "--memory", "2GB", "--jobs", "1")
     call("run", scenario)
 
