@@ -52,7 +52,7 @@ _sparsync() {
     return
   fi
   command=("$program" "${COMP_WORDS[1]}")
-  if [[ ${COMP_WORDS[1]} =~ ^(trace|calibrate)$ ]]; then
+  if [[ ${COMP_WORDS[1]} =~ ^(trace|calibrate|export)$ ]]; then
     if [[ $COMP_CWORD -eq 2 ]]; then
       mapfile -t COMPREPLY < <(compgen -W "$(_sparsync_verbs "${command[@]}") --help" -- "$word")
       return

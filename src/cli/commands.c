@@ -31,6 +31,19 @@ static const struct ss_command calibrate = {
     .commands =
         (const struct ss_command *const[]){&ss_command_calibrate_network, &ss_command_calibrate_kernels, NULL}};
 
+static const struct ss_command export = {
+    .name = "export",
+    .summary = "schedules for other simulators",
+    .usage = "usage: sparsync export goal|chakra ...\n\nWrites what ranks send, receive and compute for other "
+             "simulators.\n",
+    .examples =
+        "`sparsync export goal --help` and so on tell more; docs/export.md says what is written.\n"
+        "\n"
+        "examples:\n"
+        "  sparsync export goal demo --scheme allgather --cluster p3.16xlarge-25g --iterations 0:1 -o ring.goal\n"
+        "  sparsync export chakra demo --scheme zen --cluster rtx3090-10gbe --iterations 0:1 -o zen\n",
+    .commands = (const struct ss_command *const[]){&ss_command_export_goal, &ss_command_export_chakra, NULL}};
+
 const struct ss_command *const ss_commands[] = {
     &ss_command_run,
     &ss_command_plan,
@@ -43,6 +56,7 @@ const struct ss_command *const ss_commands[] = {
     &trace,
     &ss_command_exec,
     &calibrate,
+    &export,
     &ss_command_plot,
     &ss_command_report,
     &ss_command_claims,

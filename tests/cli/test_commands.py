@@ -20,8 +20,8 @@ import tap
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-COMMANDS = ("run", "plan", "train", "learn", "cost", "crossover", "check", "trace", "exec", "calibrate", "plot", "report", "claims",
-            "list")
+COMMANDS = ("run", "plan", "train", "learn", "cost", "crossover", "check", "trace", "exec", "calibrate", "export", "plot", "report",
+            "claims", "list")
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
 ALPHA, BETA = 10e-6, 1e-9
 TESTS = []
@@ -81,12 +81,12 @@ def version_and_help(folder):
 
 @test
 def commands_are_alike(folder):
-    verbs = {"trace": ("import", "synth", "fit", "merge", "stats", "info"), "calibrate": ("network", "kernels")}
+    verbs = {"trace": ("import", "synth", "fit", "merge", "stats", "info"), "calibrate": ("network", "kernels"), "export": ("goal", "chakra")}
     for words in [(name, *verb) for name in COMMANDS for verb in ([(v,) for v in verbs[name]] if name in verbs else [()])]:
         text = call(*words, "--help")[0]
         assert call(*words, "-h") == (text, ""), words
-        assert "\n  -o FILE  " in text and (words == ("plot",) or "\n  --quiet  " in text), words
-        if words[0] not in ("calibrate", "plot", "report") and words[-1] not in ("import", "synth", "merge"):
+        assert f"\n  -o {'PREFIX' if words[-1] == 'chakra' else 'FILE'}  " in text and (words == ("plot",) or "\n  --quiet  " in text), words
+        if words[0] not in ("calibrate", "export", "plot", "report") and words[-1] not in ("import", "synth", "merge"):
             assert "\n  --format table|json|csv" in text, words
         assert 'unknown option "--quite" (did you mean --quiet?)' in call(*words, "--quite", status=2)[1], words
     assert "mpirun -n" in call("exec", "--ranks", 4, status=2)[1]
@@ -767,7 +767,8 @@ def options_are_everywhere_where_they_make_sense(folder):
         trace synth    + + r - - + - - + +        trace fit      + + + - - + - - + +
         trace merge    + + r - - + - - - -        trace stats    + + + - - + - - + +
         trace info     + + + - - + - - - -        calibrate network + + + - - - - - + -
-        calibrate kernels + + r - - - - - - -"""
+        calibrate kernels + + r - - - - - - -     export goal    + + r - - + + + + +
+        export chakra  + + r - - + + + + +"""
     for row in re.findall(r"((?:\w+ )?\w+) +((?:[-+r] ?){10})", matrix):
         command, wanted = row[0].split(), row[1].split()
         for option, want in zip(options, wanted):

@@ -1,0 +1,82 @@
+/* Schedules for other simulators, one verb a format. */
+#include "base/file.h"
+#include "cli/command.h"
+#include "export/export.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static bool export(struct ss_call *call, const struct ss_export_format *format, struct ss_error *error) {
+  struct ss_study *study;
+  const struct ss_job *job;
+  if (!ss_study_open(&call->request, &study, error)) return false;
+  const bool ok =
+      ss_export_job(study, &job, error) && ss_export(job, format, call->output, call->options.watcher, error);
+  ss_study_close(study);
+  return ok;
+}
+
+static bool export_goal(struct ss_call *call, struct ss_error *error) {
+  if (!call->output)
+    return ss_fail(error, SS_BAD_INPUT, "say where to write the schedule with -o FILE (- for standard output)");
+  return ss_output_check(call->output, error) && export(call, &ss_format_goal, error);
+}
+
+static bool export_chakra(struct ss_call *call, struct ss_error *error) {
+  const char *prefix = call->output;
+  struct stat info;
+  if (!ss_format_chakra)
+    return ss_fail(error, SS_MACHINE,
+                   "this sparsync was built without protobuf-c; install it (Debian: libprotobuf-c-dev "
+                   "protobuf-c-compiler) and build again");
+  if (!prefix)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "say what the files' names begin with: -o PREFIX makes PREFIX.0.et, PREFIX.1.et, ...");
+  if (strcmp(prefix, "-") == 0)
+    return ss_fail(error, SS_BAD_INPUT, "-o -: there is one file a rank, and only one standard output");
+  if (!*prefix || prefix[strlen(prefix) - 1] == '/' || (stat(prefix, &info) == 0 && S_ISDIR(info.st_mode)))
+    return ss_fail(error, SS_BAD_INPUT, "-o \"%s\" is a folder: add what the files' names begin with", prefix);
+  return export(call, ss_format_chakra, error);
+}
+
+#define OPTIONS(value_, help_)                                                                                       \
+  SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE "; they follow each other", ""), SS_OPTION_TENSOR, SS_OPTION_SCHEME,    \
+      SS_OPTION_RANKS, {"-o", SS_TEXT(struct ss_call, output), .value = (value_), .help = (help_)}, SS_OPTION_QUIET, \
+      {"--format", SS_REFUSED, .help = "export goal and export chakra are the formats"}, {                           \
+    .name = NULL                                                                                                     \
+  }
+
+static const struct ss_option_spec goal_options[] = {
+    OPTIONS("FILE", "the schedule (required; - for standard output); a file appears whole or not at all")};
+static const struct ss_option_spec chakra_options[] = {
+    OPTIONS("PREFIX", "what the names of the files begin with (required): PREFIX.0.et of rank 0, and so on")};
+
+#define PLAYED                                                                                                       \
+  "Plays one scheme at one place of the scenario, and writes what every rank, and then every server, does: its\n"    \
+  "sends, its receives, its kernels (--device), and what each of them waits for. Nothing is proven: `run` does\n"    \
+  "that. docs/export.md says what the reader is told and what not.\n"
+
+const struct ss_command ss_command_export_goal = {
+    .name = "goal",
+    .summary = "a schedule for LogGOPSim and ATLAHS",
+    .usage = "usage: sparsync export goal [SCENARIO] -o FILE [OPTION...]\n\n" PLAYED "\n"
+             "FILE is GOAL text; txt2bin of LogGOPSim makes of it what the simulators read. Times are in ns.\n",
+    .examples =
+        "examples:\n"
+        "  sparsync export goal demo --scheme allgather --cluster p3.16xlarge-25g --iterations 0:1 -o ring.goal\n"
+        "  sparsync export goal --trace traces/wordnet-64.safetensors --scheme alltoall --cluster h100-8x8-400g "
+        "--ranks 64 --iterations 0:1 -o alltoall.goal\n",
+    .options = goal_options,
+    .size = sizeof(struct ss_call),
+    .run = export_goal};
+
+const struct ss_command ss_command_export_chakra = {
+    .name = "chakra",
+    .summary = "a schedule as Chakra execution traces, for ASTRA-sim",
+    .usage = "usage: sparsync export chakra [SCENARIO] -o PREFIX [OPTION...]\n\n" PLAYED "\n"
+             "PREFIX is what ASTRA-sim is given as its workload. Times are in us.\n",
+    .examples = "examples:\n"
+                "  sparsync export chakra demo --scheme zen --cluster rtx3090-10gbe --iterations 0:1 -o zen\n",
+    .options = chakra_options,
+    .size = sizeof(struct ss_call),
+    .run = export_chakra};

@@ -1,0 +1,157 @@
+#include "export/export.h"
+
+#include "base/memory.h"
+#include "schemes/simulate.h"
+#include "study/study.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- which job ---------------------------------------------------------------------------------------------- */
+
+enum { TEXT_SIZE = 400 };
+
+static void add_count(char text[static TEXT_SIZE], size_t count, const char *what) {
+  const size_t used = strlen(text);
+  if (count > 1) (void)snprintf(text + used, TEXT_SIZE - used, "%s%zu %s", used ? ", " : "", count, what);
+}
+
+/* "sweep" and what it changes. */
+static void name_places(const struct ss_job *job, char text[static TEXT_SIZE]) {
+  const cJSON *axis;
+  (void)snprintf(text, TEXT_SIZE, "places of \"sweep\":");
+  cJSON_ArrayForEach(axis, job->at) {
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, TEXT_SIZE - used, " %s", axis->string);
+  }
+}
+
+bool ss_export_job(const struct ss_study *study, const struct ss_job **job, struct ss_error *error) {
+  size_t count, places = 1, ranks = 1, schemes = 1;
+  char text[TEXT_SIZE] = "", sweep[TEXT_SIZE];
+  const struct ss_job *jobs = ss_study_jobs(study, &count);
+  *job = jobs;
+  if (count == 1) return true;
+  /* Places, in each of them ranks, schemes, tensors; the first of each has as many as any. */
+  for (size_t i = jobs->siblings; i < count; i += jobs[i].siblings) {
+    const bool first = jobs[i].cluster_name == jobs->cluster_name;
+    places += jobs[i].cluster_name != jobs[i - 1].cluster_name;
+    ranks += first && jobs[i].ranks != jobs[i - 1].ranks;
+    schemes += first && jobs[i].ranks == jobs->ranks;
+  }
+  name_places(jobs, sweep);
+  add_count(text, places, sweep);
+  add_count(text, ranks, "rank counts (--ranks)");
+  add_count(text, schemes, "schemes (--scheme)");
+  add_count(text, jobs->siblings, "tensors (--tensor)");
+  return ss_fail(error, SS_BAD_INPUT, "%s: one schedule is exported at a time: choose one of %s",
+                 ss_study_name(study), text);
+}
+
+/* --- playing it --------------------------------------------------------------------------------------------- */
+
+/* Operations as the format has them, a stream an endpoint. */
+struct writer {
+  struct ss_operation_taker taker; /* first: a taker is the writer it stands in */
+  const struct ss_export_format *format;
+  struct ss_spool spool;
+  double *owed; /* [endpoints] ticks that calculations took and that were not whole ones */
+};
+
+/* Rounded so that the sum of all that an endpoint calculates is never off by more than half a tick. */
+static uint64_t ticks_of(struct writer *w, const struct ss_operation *operation) {
+  double *owed = &w->owed[operation->endpoint];
+  *owed += operation->seconds * w->format->ticks;
+  const double whole = fmin(fmax(rint(*owed), 0), 0x1p62);
+  *owed -= whole;
+  return (uint64_t)whole;
+}
+
+static bool take(struct ss_operation_taker *self, const struct ss_operation *operation, struct ss_error *error) {
+  struct writer *w = (struct writer *)self;
+  char bytes[SS_OPERATION_ROOM];
+  const size_t size = w->format->write(operation, ticks_of(w, operation), bytes);
+  return ss_spool_add(&w->spool, operation->endpoint, bytes, size, error);
+}
+
+/* What iterations keep for the next. */
+struct session {
+  struct ss_operations played;
+  struct writer writer;
+  struct ss_arena arena;
+  struct ss_coalesce_scratch scratch;
+  struct ss_selector selector;
+  struct ss_state state;
+};
+
+static bool play_iteration(struct session *s, const struct ss_job *job, uint64_t iteration, struct ss_error *error) {
+  const struct ss_world world = {
+      .cluster = &job->cluster, .device = &job->device, .state = &s->state, .player = &s->played.player};
+  struct ss_input_options options =
+      ss_iteration_options(&job->setting, &job->selection, job->ranks, false, job->device.counted);
+  struct ss_input input;
+  struct ss_outcome outcome = {0};
+  options.iteration = iteration;
+  ss_arena_reset(&s->arena);
+  ss_operations_settle(&s->played);
+  return (ss_input_make(&job->origin, &options, &s->arena, &s->scratch, &input, error) &&
+          ss_iteration_select(&job->setting, &s->selector, &input, &s->arena, error) &&
+          ss_simulate(&job->setting, &world, &input, &s->arena, &outcome, error)) ||
+         ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
+                        (unsigned long long)iteration);
+}
+
+static bool play(struct session *s, const struct ss_job *job, const struct ss_watcher *watcher,
+                 struct ss_error *error) {
+  const double all = (double)(job->end - job->first);
+  bool ok = true;
+  ss_watcher_begin(watcher, "iterations", job->end - job->first);
+  for (uint64_t t = job->first; ok && t < job->end; t++) {
+    ok = play_iteration(s, job, t, error);
+    if (ok) ss_watcher_advance(watcher, 1, 1, all);
+  }
+  ss_watcher_end(watcher);
+  return ok;
+}
+
+static bool open_session(struct session *s, const struct ss_job *job, const struct ss_export_format *format,
+                         const char *path, struct ss_error *error) {
+  const uint32_t endpoints = job->ranks + job->servers;
+  *s = (struct session){.selector.selection = job->selection};
+  s->writer = (struct writer){.taker.take = take, .format = format};
+  s->writer.owed = ss_alloc_zero(endpoints, sizeof *s->writer.owed);
+  if (!s->writer.owed) return ss_fail_memory(error, "making room for the endpoints");
+  return ss_operations_open(&s->played, endpoints, ss_cluster_window(&job->cluster), &s->writer.taker, error) &&
+         ss_spool_open(&s->writer.spool, path, endpoints, error);
+}
+
+static void close_session(struct session *s) {
+  ss_operations_close(&s->played);
+  ss_spool_close(&s->writer.spool);
+  free(s->writer.owed);
+  ss_arena_free(&s->arena);
+  ss_coalesce_free(&s->scratch);
+  ss_selector_free(&s->selector);
+  ss_state_free(&s->state);
+}
+
+/* Folders and readers have their limits. */
+static bool few_enough(const struct ss_job *job, const struct ss_export_format *format, struct ss_error *error) {
+  const uint32_t endpoints = job->ranks + job->servers;
+  return format->files == 0 || endpoints <= format->files ||
+         ss_fail(error, SS_BAD_INPUT, "%u ranks and servers would be as many files, and %u are the most (--ranks)",
+                 endpoints, format->files);
+}
+
+bool ss_export(const struct ss_job *job, const struct ss_export_format *format, const char *path,
+               const struct ss_watcher *watcher, struct ss_error *error) {
+  struct session s;
+  if (!few_enough(job, format, error)) return false;
+  const bool ok = open_session(&s, job, format, path, error) && play(&s, job, watcher, error) &&
+                  format->finish(&(struct ss_exported){job, &s.played, &s.writer.spool}, path, error);
+  close_session(&s);
+  return ok;
+}

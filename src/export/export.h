@@ -1,0 +1,18 @@
+/* Schedules written for other simulators (docs/export.md). */
+#ifndef SS_EXPORT_EXPORT_H
+#define SS_EXPORT_EXPORT_H
+
+#include "base/watcher.h"
+#include "export/format.h"
+
+struct ss_study;
+
+/* The one job of the study; SS_BAD_INPUT that says what there is several of when there is more than one. */
+bool ss_export_job(const struct ss_study *study, const struct ss_job **job, struct ss_error *error) SS_MUST_CHECK;
+
+/* Plays the job's iterations, each endpoint one after the other, and writes what endpoints do in the format to
+ * `path`. What it sends is not proven to be right: `run` does that. */
+bool ss_export(const struct ss_job *job, const struct ss_export_format *format, const char *path,
+               const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

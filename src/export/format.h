@@ -1,0 +1,40 @@
+/* Formats of schedules: one file and one constant each. */
+#ifndef SS_EXPORT_FORMAT_H
+#define SS_EXPORT_FORMAT_H
+
+#include "export/operations.h"
+#include "export/spool.h"
+
+struct ss_job;
+
+/* Both simulators have formulas that go wrong at 0: a message without bytes is written as one of one. */
+static inline uint64_t ss_operation_bytes(const struct ss_operation *operation) {
+  return operation->bytes > 0 ? operation->bytes : 1;
+}
+
+/* What has been played, and where its operations are: a stream an endpoint. */
+struct ss_exported {
+  const struct ss_job *job;
+  const struct ss_operations *played;
+  struct ss_spool *spool;
+};
+
+enum { SS_OPERATION_ROOM = 2048 /* B that any format takes for an operation */ };
+
+struct ss_export_format {
+  double ticks;   /* of its clock in a second: times are whole ticks */
+  uint32_t files; /* that it makes at most; 0: one */
+  /* Writes an operation that takes so many ticks, and returns its size in B. */
+  size_t (*write)(const struct ss_operation *operation, uint64_t ticks, char out[static SS_OPERATION_ROOM]);
+  /* Makes the file, or the files, that `path` says. */
+  bool (*finish)(const struct ss_exported *exported, const char *path, struct ss_error *error);
+};
+
+/* GOAL, "Group Operation Assembly Language" (Hoefler, Siebert, Lumsdaine, 2009), as text that LogGOPSim's txt2bin
+ * takes (https://github.com/spcl/LogGOPSim); one file. Clock: 1 ns. */
+extern const struct ss_export_format ss_format_goal;
+/* Chakra execution traces (https://github.com/mlcommons/chakra), as ASTRA-sim reads them: PATH.N.et of endpoint N.
+ * Clock: 1 us. NULL: this program was built without protobuf-c. */
+extern const struct ss_export_format *const ss_format_chakra;
+
+#endif

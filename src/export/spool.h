@@ -1,0 +1,34 @@
+/* A spool: many streams of bytes that are written side by side and read one after the other, by way of one file that
+ * has no name and goes with the process. Memory does not grow with what is written. */
+#ifndef SS_EXPORT_SPOOL_H
+#define SS_EXPORT_SPOOL_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct ss_spool_stream;
+
+struct ss_spool {
+  int file;
+  uint32_t streams;
+  size_t room; /* B of a block */
+  struct ss_spool_stream *stream;
+  unsigned char *block; /* [streams][room] */
+  uint64_t blocks;      /* places in the file that are given away */
+};
+
+/* The file is made where the output at `beside` will be ("-": in the folder for temporary files): there should be
+ * room. */
+bool ss_spool_open(struct ss_spool *spool, const char *beside, uint32_t streams,
+                   struct ss_error *error) SS_MUST_CHECK;
+/* A disk that is full is SS_MACHINE. */
+bool ss_spool_add(struct ss_spool *spool, uint32_t stream, const void *bytes, size_t size,
+                  struct ss_error *error) SS_MUST_CHECK;
+/* Writes all that was added to a stream; whether `to` could be written is seen when it is closed. */
+bool ss_spool_copy(struct ss_spool *spool, uint32_t stream, FILE *to, struct ss_error *error) SS_MUST_CHECK;
+/* A zeroed spool is closed. */
+void ss_spool_close(struct ss_spool *spool);
+
+#endif
