@@ -131,6 +131,18 @@ int ss_input_open(const char *path, struct ss_error *error) {
   return descriptor;
 }
 
+int ss_stream_open(const char *path, struct ss_error *error) {
+  const bool standard = strcmp(path, "-") == 0;
+  const int descriptor = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : ss_input_open(path, error);
+  if (descriptor < 0 && standard) (void)ss_fail(error, SS_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
+  if (descriptor < 0) return -1;
+  /* Only opening a pipe must not wait. */
+  const int flags = fcntl(descriptor, F_GETFL);
+  if (!standard && flags >= 0) (void)fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK);
+  ss_input_note(descriptor);
+  return descriptor;
+}
+
 bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) {
   const int descriptor = ss_input_open(path, error);
   if (descriptor < 0) return false;
@@ -332,6 +344,24 @@ void ss_output_discard(struct ss_output *out) {
   free(out->beside);
   free(out->path);
   *out = (struct ss_output){0};
+}
+
+int ss_scratch_open(const char *beside, struct ss_error *error) {
+  const char *slash = beside ? strrchr(beside, '/') : NULL, *temporary = getenv("TMPDIR");
+  const bool nowhere = !beside || strcmp(beside, "-") == 0;
+  SS_AUTO_FREE char *path = NULL;
+  const int made = nowhere ? asprintf(&path, "%s/sparsync-XXXXXX", temporary && *temporary ? temporary : "/tmp")
+                   : slash ? asprintf(&path, "%.*s/.sparsync-XXXXXX", (int)(slash - beside), beside)
+                           : asprintf(&path, ".sparsync-XXXXXX");
+  if (made < 0) {
+    path = NULL;
+    (void)ss_fail_memory(error, "opening a temporary file");
+    return -1;
+  }
+  const int descriptor = mkostemp(path, O_CLOEXEC);
+  if (descriptor < 0) (void)ss_fail(error, SS_MACHINE, "%s: cannot make a temporary file: %s", path, strerror(errno));
+  else (void)unlink(path);
+  return descriptor;
 }
 
 bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *stream, struct ss_error *error),

@@ -15,6 +15,9 @@ struct ss_mapping {
 /* A descriptor to read the file from its beginning, the caller's to close; "-" is standard input, however often it is
  * asked for. Below 0: an error. */
 int ss_input_open(const char *path, struct ss_error *error) SS_MUST_CHECK;
+/* The same for what is read once from beginning to end, however long: a pipe will do, and of standard input nothing
+ * is kept. */
+int ss_stream_open(const char *path, struct ss_error *error) SS_MUST_CHECK;
 /* Maps a regular file, or standard input ("-"), read-only; directories, devices and unreadable files are SS_BAD_INPUT
  * errors that name it. */
 bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) SS_MUST_CHECK;
@@ -42,6 +45,10 @@ bool ss_output_place(const char *path, struct ss_error *error) SS_MUST_CHECK;
 bool ss_output_commit(struct ss_output *out, struct ss_error *error) SS_MUST_CHECK;
 /* Closes and removes what was not committed; harmless after a commit. */
 void ss_output_discard(struct ss_output *out);
+
+/* A nameless file in the folder of `beside` (NULL, "-": that of temporary files) to write and read, gone once it is
+ * closed; below 0: an SS_MACHINE error. */
+int ss_scratch_open(const char *beside, struct ss_error *error) SS_MUST_CHECK;
 
 /* All of it in one go: what `print` prints of `context`, to the file at `path` or to standard output. */
 bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *stream, struct ss_error *error),

@@ -5,11 +5,14 @@
  *                                   stdout goes to OUT
  *   elements FILE RANKS NNZ ROWS    writes a trace of one iteration: NNZ sorted element ids out of ROWS on each rank
  *   mark FILE ROWS                  reference for `trace stats`: sets a bit for each 32-bit word of FILE
- *   sum RANKS NNZ ROWS              reference for the proof: adds one number per rank and row into a dense array */
+ *   sum RANKS NNZ ROWS              reference for the proof: adds one number per rank and row into a dense array
+ *   criteo FILE RECORDS             writes a table as Criteo's are: a label, 13 numbers, 26 categories; tabs
+ *   bytes FILE                      reference for `trace import`: counts the line ends of FILE */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "trace/make/zipf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -172,6 +175,50 @@ static int sum(uint64_t ranks, uint64_t nnz, uint64_t rows) {
   return 0;
 }
 
+/* --- criteo, bytes ------------------------------------------------------------------------------------------- */
+
+/* Distinct values of each category in Criteo's Kaggle data, as DLRM's scripts print them for 45.8 M records. */
+static const uint32_t cardinality[26] = {1460,  583,  10131227, 2202608, 305, 24,     12517,   633,   3,
+                                         93145, 5683, 8351593,  3194,    27,  14992,  5461306, 10,    5652,
+                                         2173,  4,    7046547,  18,      15,  286181, 105,     142572};
+
+/* Values by Zipf's law with an exponent of 1.05, one in thirty missing. */
+static int criteo(const char *path, uint64_t records) {
+  struct ss_zipf zipf[26];
+  struct ss_output out;
+  struct ss_error error;
+  if (!ss_output_open(path, &out, &error)) die(error.text);
+  for (uint32_t c = 0; c < 26; c++) zipf[c] = ss_zipf_new(1.05, cardinality[c]);
+  for (uint64_t i = 0; i < records; i++) {
+    fprintf(out.stream, "%d", i % 4 == 0);
+    for (uint64_t n = 0; n < 13; n++) fprintf(out.stream, "\t%" PRIu64, ss_mix(i, n) % 1000);
+    for (uint32_t c = 0; c < 26; c++) {
+      const uint64_t key = ss_mix(ss_mix(1, i), c);
+      if (key % 30 == 0) fputc('\t', out.stream);
+      else fprintf(out.stream, "\t%08x", (uint32_t)ss_mix(c, ss_zipf_draw(&zipf[c], key)));
+    }
+    fputc('\n', out.stream);
+  }
+  if (!ss_output_commit(&out, &error)) die(error.text);
+  printf("{\"records\": %" PRIu64 "}\n", records);
+  return 0;
+}
+
+static int bytes(const char *path) {
+  enum { PIECE = 1 << 20 };
+  char *piece = need(ss_alloc(PIECE, 1));
+  const double begin = now();
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  uint64_t lines = 0, size = 0;
+  for (ssize_t got; file >= 0 && (got = read(file, piece, PIECE)) > 0; size += (uint64_t)got)
+    for (ssize_t i = 0; i < got; i++) lines += piece[i] == '\n';
+  if (file < 0) die("cannot read the file");
+  close(file);
+  free(piece);
+  printf("{\"wall_s\": %.6f, \"lines\": %" PRIu64 ", \"bytes\": %" PRIu64 "}\n", now() - begin, lines, size);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   const char *verb = argc > 1 ? argv[1] : "";
   if (strcmp(verb, "measure") == 0 && argc > 4) return measure(count(argv[2]), argv[3], argv + 4);
@@ -179,5 +226,9 @@ int main(int argc, char **argv) {
     return elements(argv[2], count(argv[3]), count(argv[4]), count(argv[5]));
   if (strcmp(verb, "mark") == 0 && argc == 4) return mark(argv[2], count(argv[3]));
   if (strcmp(verb, "sum") == 0 && argc == 5) return sum(count(argv[2]), count(argv[3]), count(argv[4]));
-  die("measure TIMES OUT COMMAND... | elements FILE RANKS NNZ ROWS | mark FILE ROWS | sum RANKS NNZ ROWS");
+  if (strcmp(verb, "criteo") == 0 && argc == 4) return criteo(argv[2], count(argv[3]));
+  if (strcmp(verb, "bytes") == 0 && argc == 3) return bytes(argv[2]);
+  die("measure TIMES OUT COMMAND... | elements FILE RANKS NNZ ROWS | mark FILE ROWS | sum RANKS NNZ ROWS | criteo "
+      "FILE "
+      "RECORDS | bytes FILE");
 }

@@ -38,6 +38,7 @@ struct ss_trace {
   struct ss_dense *dense;
   uint64_t *tokens; /* [segments] or NULL */
   int64_t pad_id;
+  const struct ss_row_source *row_source; /* of a trace that is only written: its tensors have no rows here */
 };
 
 /* An empty trace called `name`; ss_trace_close frees it. NULL when memory is short. */

@@ -101,6 +101,13 @@ struct ss_values {
   enum ss_dtype dtype;
 };
 
+/* Row ids that lie elsewhere, read as they are written. */
+struct ss_row_source {
+  /* Lookups [first, first + count) of a tensor, segment after segment, into out[count]. */
+  bool (*read)(void *context, size_t tensor, uint64_t first, uint64_t count, uint32_t *out, struct ss_error *error);
+  void *context;
+};
+
 /* What ss_trace_build and the writer take; the strings and arrays stay the caller's until the call returns.
  * For tensor i, segment (t, r) is rows[i][offsets[i][t*ranks+r] .. offsets[i][t*ranks+r+1]). */
 struct ss_trace_content {
@@ -111,6 +118,7 @@ struct ss_trace_content {
   const struct ss_tensor *tensor;
   const uint64_t *const *offsets;
   const uint32_t *const *rows;
+  const struct ss_row_source *row_source; /* for ss_trace_write, instead of rows; NULL: none */
   size_t dense_count;
   const struct ss_dense *dense;
   const uint64_t *tokens;         /* [iterations*ranks] or NULL */
@@ -123,7 +131,7 @@ struct ss_trace_content {
 bool ss_trace_build(const char *name, const struct ss_trace_content *content, struct ss_trace **out,
                     struct ss_error *error) SS_MUST_CHECK;
 /* Writes a .safetensors file (whole or not at all), ids as I32 where they fit, else U32, entries aligned to their own
- * elements. */
+ * elements. With a row_source, memory does not grow with the lookups. */
 bool ss_trace_write(const char *path, const struct ss_trace_content *content, struct ss_error *error) SS_MUST_CHECK;
 /* The same for a trace; opened from a file with 64-bit ids, it is written with 32-bit ones. */
 bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;

@@ -133,33 +133,66 @@ static char *header_text(const struct ss_trace *trace, const struct entry *entri
   return text;
 }
 
-static void write_rows(FILE *stream, const struct ss_tensor_data *t) {
+enum { PIECE = 1 << 16 /* row ids that are taken from a source at once */ };
+
+static bool write_source(FILE *stream, const struct ss_trace *trace, const struct ss_tensor_data *t,
+                         struct ss_error *error) {
+  SS_AUTO_FREE uint32_t *piece = ss_alloc(PIECE, sizeof *piece);
+  if (!piece) return ss_fail_memory(error, "writing a trace");
+  const struct ss_row_source *source = trace->row_source;
+  for (uint64_t first = 0, count; first < t->total && !ferror(stream); first += count) {
+    count = t->total - first < PIECE ? t->total - first : PIECE;
+    if (!source->read(source->context, (size_t)(t - trace->tensor), first, count, piece, error)) return false;
+    for (uint64_t i = 0; i < count; i++)
+      if (piece[i] >= t->tensor.rows)
+        return ss_fail(error, SS_BAD_INPUT, "%s: lookup %" PRIu64 " of %s is of row %" PRIu32 ", not below %" PRIu64,
+                       trace->name, first + i, t->tensor.name, piece[i], t->tensor.rows);
+    (void)fwrite(piece, sizeof *piece, count, stream);
+  }
+  return true;
+}
+
+/* Errors of writing stay in the stream, where ss_output_commit finds them; false: a source failed. */
+static bool write_rows(FILE *stream, const struct ss_trace *trace, const struct ss_tensor_data *t,
+                       struct ss_error *error) {
+  if (trace->row_source) return write_source(stream, trace, t, error);
   if (t->rows32) {
     (void)fwrite(t->rows32, sizeof *t->rows32, t->total, stream);
-    return;
+    return true;
   }
   for (uint64_t i = 0; i < t->total; i++) {
     const uint32_t id = (uint32_t)t->rows64[i];
     (void)fwrite(&id, sizeof id, 1, stream);
   }
+  return true;
 }
 
-/* Errors stay in the stream, where ss_output_commit finds them. */
-static void write_file(FILE *stream, const char *header, const struct entry *entries, size_t count) {
+/* What is to be written: a header and the data of its entries. */
+struct file {
+  const struct ss_trace *trace;
+  const char *header;
+  const struct entry *entry;
+  size_t entries;
+};
+
+static bool write_file(FILE *stream, const struct file *file, struct ss_error *error) {
+  const char *header = file->header;
   const uint64_t length = strlen(header), padded = (length + 7) / 8 * 8;
   (void)fwrite(&padded, sizeof padded, 1, stream);
   (void)fwrite(header, 1, length, stream);
   (void)fwrite("       ", 1, padded - length, stream);
-  for (size_t i = 0; i < count && !ferror(stream); i++) {
-    const struct ss_tensor_data *t = entries[i].tensor;
-    if (entries[i].part == OFFSETS) (void)fwrite(t->offsets, sizeof *t->offsets, entries[i].count, stream);
-    else if (entries[i].part == ROWS) write_rows(stream, t);
-    else (void)fwrite(t->values, ss_safetensors_kind_bytes(entries[i].kind), entries[i].count, stream);
+  for (size_t i = 0; i < file->entries && !ferror(stream); i++) {
+    const struct entry *e = &file->entry[i];
+    const struct ss_tensor_data *t = e->tensor;
+    if (e->part == OFFSETS) (void)fwrite(t->offsets, sizeof *t->offsets, e->count, stream);
+    else if (e->part == VALUES) (void)fwrite(t->values, ss_safetensors_kind_bytes(e->kind), e->count, stream);
+    else if (!write_rows(stream, file->trace, t, error)) return false;
   }
+  return true;
 }
 
-static bool save(const char *path, const char *header, const struct entry *entries, size_t count,
-                 struct ss_error *error) {
+static bool save(const char *path, const struct file *file, struct ss_error *error) {
+  const char *header = file->header;
   if (strlen(header) > SS_SAFETENSORS_HEADER_MAX - 8)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: the header would take %zu bytes, more than the %" PRIu64 " that readers accept: "
@@ -167,8 +200,9 @@ static bool save(const char *path, const char *header, const struct entry *entri
                    path ? path : "-", strlen(header), SS_SAFETENSORS_HEADER_MAX);
   struct ss_output output;
   if (!ss_output_open(path, &output, error)) return false;
-  write_file(output.stream, header, entries, count);
-  return ss_output_commit(&output, error);
+  if (write_file(output.stream, file, error)) return ss_output_commit(&output, error);
+  ss_output_discard(&output);
+  return false;
 }
 
 bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) {
@@ -177,7 +211,8 @@ bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_err
   const size_t count = list_entries(trace, entries);
   char *header = header_text(trace, entries, count);
   if (!header) return ss_fail_memory(error, "writing a trace's header");
-  const bool good = save(path, header, entries, count, error);
+  const struct file file = {trace, header, entries, count};
+  const bool good = save(path, &file, error);
   cJSON_free(header);
   return good;
 }

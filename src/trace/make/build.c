@@ -50,7 +50,7 @@ static bool fill_tensor(struct ss_trace *trace, size_t i, const struct ss_trace_
     return t->rows32 && copy_values(trace, t, values);
   }
   t->offsets = content->offsets[i];
-  t->rows32 = content->rows[i];
+  t->rows32 = content->rows ? content->rows[i] : NULL;
   if (values) {
     t->values = values->data;
     t->values_dtype = values->dtype;
@@ -63,6 +63,7 @@ static bool fill(struct ss_trace *trace, const struct ss_trace_content *content,
   trace->ranks = content->ranks;
   trace->gpus_per_node = content->gpus_per_node;
   trace->pad_id = content->pad_id;
+  trace->row_source = content->rows ? NULL : content->row_source;
   trace->tensors = content->tensors;
   trace->dense_count = content->dense_count;
   if (!copy_lists(trace, content)) return ss_fail_memory(error, "building a trace");

@@ -1,0 +1,100 @@
+#include "trace/make/samples.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "NAME=64": the length of the name; "64": 0. A name may hold an "=" itself. */
+static size_t name_length(const char *text) {
+  const char *equals = strrchr(text, '=');
+  return equals ? (size_t)(equals - text) : 0;
+}
+
+static bool names(const char *text, const char *table) {
+  const size_t length = name_length(text);
+  return length == strlen(table) && strncmp(text, table, length) == 0;
+}
+
+bool ss_per_table_get(const struct ss_per_table *numbers, const char *option, const char *table, uint64_t usual,
+                      uint64_t least, uint64_t *out, struct ss_error *error) {
+  const char *found = NULL;
+  *out = usual;
+  for (size_t i = 0; i < numbers->count; i++)
+    if (!strchr(numbers->text[i], '=')) found = numbers->text[i];
+  for (size_t i = 0; i < numbers->count; i++)
+    if (strchr(numbers->text[i], '=') && names(numbers->text[i], table))
+      found = numbers->text[i] + name_length(numbers->text[i]) + 1;
+  return !found || ss_count_parse(found, option, least, UINT32_MAX, out, error);
+}
+
+bool ss_per_table_check(const struct ss_per_table *numbers, const char *option, const struct ss_tensor *tensor,
+                        size_t tensors, struct ss_error *error) {
+  for (size_t i = 0; i < numbers->count; i++) {
+    size_t t = 0;
+    if (!strchr(numbers->text[i], '=')) continue;
+    while (t < tensors && !names(numbers->text[i], tensor[t].name)) t++;
+    if (t == tensors)
+      return ss_fail(error, SS_BAD_INPUT, "%s %s: no table is called \"%.*s\" (the first is \"%s\")", option,
+                     numbers->text[i], (int)name_length(numbers->text[i]), numbers->text[i], tensor[0].name);
+  }
+  return true;
+}
+
+bool ss_samples_wanted(const struct ss_dealing *dealing, uint64_t *out, struct ss_error *error) {
+  uint64_t each;
+  if (dealing->ranks < 1 || dealing->ranks > SS_RANKS_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "ranks must be 1 to %" PRIu32, SS_RANKS_MAX);
+  if (dealing->batch < 1) return ss_fail(error, SS_BAD_INPUT, "batch must be at least 1");
+  if (!ss_mul_u64(dealing->batch, dealing->ranks, &each))
+    return ss_fail(error, SS_BAD_INPUT, "a batch of %" PRIu64 " is too large", dealing->batch);
+  if (!dealing->iterations || !ss_mul_u64(each, dealing->iterations, out)) *out = UINT64_MAX;
+  return true;
+}
+
+bool ss_samples_iterations(const struct ss_dealing *dealing, const char *name, const char *what, uint64_t samples,
+                           uint64_t *out, struct ss_error *error) {
+  const uint64_t each = dealing->batch * dealing->ranks; /* fits: ss_samples_wanted */
+  *out = samples / each;
+  if (dealing->iterations && dealing->iterations < *out) *out = dealing->iterations;
+  return *out > 0 || ss_fail(error, SS_BAD_INPUT,
+                             "%s: has %" PRIu64 " %s; one iteration of %" PRIu32 " ranks takes %" PRIu64
+                             " (use fewer ranks or a smaller batch)",
+                             name, samples, what, dealing->ranks, each);
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp((*(const struct ss_tensor *const *)a)->name, (*(const struct ss_tensor *const *)b)->name);
+}
+
+static bool check_distinct(const char *name, const struct ss_tensor *tensor, size_t tensors, struct ss_error *error) {
+  SS_AUTO_FREE const struct ss_tensor **sorted = ss_alloc(tensors, sizeof *sorted);
+  if (!sorted) return ss_fail_memory(error, "importing samples");
+  for (size_t i = 0; i < tensors; i++) sorted[i] = &tensor[i];
+  qsort(sorted, tensors, sizeof *sorted, compare_names);
+  for (size_t i = 1; i < tensors; i++)
+    if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+      return ss_fail(error, SS_BAD_INPUT, "%s: two tables are called \"%s\"", name, sorted[i]->name);
+  return true;
+}
+
+bool ss_samples_tensors(const struct ss_samples *samples, const char *name, struct ss_tensor *tensor, size_t tensors,
+                        struct ss_error *error) {
+  if (!ss_per_table_check(&samples->row_width, "--row-width", tensor, tensors, error)) return false;
+  for (size_t i = 0; i < tensors; i++) {
+    uint64_t width;
+    if (!ss_per_table_get(&samples->row_width, "--row-width", tensor[i].name, SS_ROW_WIDTH, 1, &width, error))
+      return false;
+    tensor[i].row_width = (uint32_t)width;
+    tensor[i].dtype = samples->dtype;
+  }
+  return check_distinct(name, tensor, tensors, error);
+}
+
+bool ss_samples_write(const struct ss_samples *samples, struct ss_trace_content *content, struct ss_error *error) {
+  content->source = samples->source;
+  content->ranks = samples->dealing.ranks;
+  return ss_trace_write(samples->output, content, error);
+}

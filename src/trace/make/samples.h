@@ -1,0 +1,31 @@
+/* What imports of samples share: numbers told by table, how many iterations there are, and the trace's file. */
+#ifndef SS_TRACE_MAKE_SAMPLES_H
+#define SS_TRACE_MAKE_SAMPLES_H
+
+#include "trace/make/import.h"
+
+enum { SS_ROW_WIDTH = 128 /* elements a row, unless said: as MLPerf's DLRM has */ };
+
+/* The number for the table of that name, else `usual`; errors name `option` and the range. */
+bool ss_per_table_get(const struct ss_per_table *numbers, const char *option, const char *table, uint64_t usual,
+                      uint64_t least, uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+/* Are all that name a table, of one of those? */
+bool ss_per_table_check(const struct ss_per_table *numbers, const char *option, const struct ss_tensor *tensor,
+                        size_t tensors, struct ss_error *error) SS_MUST_CHECK;
+
+/* Samples that all iterations asked for take; UINT64_MAX: no end. Numbers that are too large are an error. */
+bool ss_samples_wanted(const struct ss_dealing *dealing, uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+/* How many iterations `samples` make; none is an error that tells of the file `name`, and of `what` it has too few.
+ */
+bool ss_samples_iterations(const struct ss_dealing *dealing, const char *name, const char *what, uint64_t samples,
+                           uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* Fills in width and type of tensors that have names; two of one name are an error. */
+bool ss_samples_tensors(const struct ss_samples *samples, const char *name, struct ss_tensor *tensor, size_t tensors,
+                        struct ss_error *error) SS_MUST_CHECK;
+/* Writes the trace. The caller has filled the content's iterations, tensors, offsets, tokens, pad_id and row_source.
+ */
+bool ss_samples_write(const struct ss_samples *samples, struct ss_trace_content *content,
+                      struct ss_error *error) SS_MUST_CHECK;
+
+#endif

