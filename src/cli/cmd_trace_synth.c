@@ -4,15 +4,20 @@
 struct arguments {
   struct ss_call call;
   struct ss_synth synth;
+  const char *reuse; /* a file */
 };
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  const struct ss_synth *synth = &((const struct arguments *)call)->synth;
+  const struct arguments *a = (const struct arguments *)call;
+  struct ss_synth synth = a->synth;
+  struct ss_reuse reuse;
   struct ss_trace *trace;
   if (!call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
-  if ((synth->hot > 0) != (synth->hot_rows > 0))
+  if ((synth.hot > 0) != (synth.hot_rows > 0))
     return ss_fail(error, SS_BAD_INPUT, "--hot and --hot-rows go together");
-  if (!ss_trace_synth(synth, &trace, error)) return false;
+  if (a->reuse && !ss_reuse_read(a->reuse, &reuse, error)) return false;
+  if (a->reuse) synth.reuse = &reuse;
+  if (!ss_trace_synth(&synth, &trace, error)) return false;
   const bool good = ss_trace_save(call->output, trace, error);
   ss_trace_close(trace);
   return good;
@@ -36,6 +41,9 @@ static const struct ss_option_spec options[] = {
      .help = "each N lookups in a row are of different rows: the N experts of a token (default 1)"},
     {"--zipf", SS_QUANTITY(struct arguments, synth.zipf, SS_RATIO, 0, 20), .value = "S",
      .help = "exponent: the k-th most popular row is looked up in proportion to k^-S (default 1; 0 is uniform)"},
+    {"--reuse", SS_TEXT(struct arguments, reuse), .value = "FILE",
+     .help = "instead, a histogram of reuse: lines \"(1, 2]: 0.044\" tell which share of an iteration's lookups, all "
+             "ranks', goes to rows looked up that often in it (as dlrm_datasets publishes it)"},
     {"--hot", SS_QUANTITY(struct arguments, synth.hot, SS_RATIO, 0, 1), .value = "SHARE",
      .help = "share of the lookups that go to a hot set common to all ranks, say 20% (default 0)"},
     {"--hot-rows", COUNT(hot_rows, 1, UINT32_MAX),
@@ -52,15 +60,18 @@ static const struct ss_option_spec options[] = {
 
 const struct ss_command ss_command_trace_synth = {
     .name = "synth",
-    .summary = "make a trace with Zipf-distributed lookups",
-    .usage = "usage: sparsync trace synth -o FILE [OPTION...]\n"
-             "\n"
-             "Makes a trace whose lookups follow Zipf's law, the same on every machine and for every number of "
-             "threads.\n",
+    .summary = "make a trace of lookups by Zipf's law or a histogram of reuse",
+    .usage =
+        "usage: sparsync trace synth -o FILE [OPTION...]\n"
+        "\n"
+        "Makes a trace whose lookups follow Zipf's law or a histogram of reuse, the same on every machine and for\n"
+        "every number of threads.\n",
     .examples = "examples:\n"
                 "  sparsync trace synth --rows 1000000 --ranks 64 --zipf 1.1 -o z.safetensors\n"
                 "  sparsync trace synth --rows 64 --distinct 2 --zipf 0.6 --tensor experts -o moe.safetensors\n"
-                "  sparsync trace synth --zipf 0 --hot 30% --hot-rows 2000 --ids popularity -o hot.safetensors\n",
+                "  sparsync trace synth --zipf 0 --hot 30% --hot-rows 2000 --ids popularity -o hot.safetensors\n"
+                "  sparsync trace synth --reuse reuse.txt --rows 4000000 --tokens 65536 --row-width 128 -o "
+                "meta.safetensors\n",
     .options = options,
     .size = sizeof(struct arguments),
     .defaults = &(const struct arguments){.synth = SS_SYNTH_DEFAULTS},

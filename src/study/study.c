@@ -28,8 +28,7 @@ static bool check_model(struct ss_node root, const char *kind, struct ss_error *
 /* A copy of the named model; NULL: an error. */
 static cJSON *copy_model(const struct ss_study *s, struct ss_node name, const char *kind, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  if (!ss_data_open_node(kind, name, s->base, &doc, error) ||
-      !check_model(ss_doc_root(doc), kind, error))
+  if (!ss_data_open_node(kind, name, s->base, &doc, error) || !check_model(ss_doc_root(doc), kind, error))
     return NULL;
   cJSON *copy = cJSON_Duplicate(ss_doc_root(doc).at, 1);
   if (!copy) (void)ss_fail_memory(error, "reading a model");

@@ -434,6 +434,94 @@ def wrong_bags(folder):
     refused(folder, "--from", "bags", folder / "i.npy", folder / "o.npy", "--ranks", 1, says="--tables T")
 
 
+# --- lookups of a histogram of reuse ------------------------------------------------------------------------
+
+# facebookresearch/dlrm_datasets, 2021: shares of 887 M lookups in 856 tables, of which 128 M rows are distinct, 6.9 lookups each.
+META = (0.069, 0.044, 0.068, 0.101, 0.121, 0.104, 0.073, 0.058, 0.052, 0.050, 0.049, 0.048, 0.048, 0.043, 0.031, 0.023, 0.019)
+
+
+def histogram_of(shares, open_end=True):
+    edges = [0] + [2 ** i for i in range(len(shares))]
+    lines = [f"({a}, {b}]: {share}" for a, b, share in zip(edges, edges[1:], shares)]
+    if open_end:
+        lines[-1] = f"({edges[-2]}+: {shares[-1]}"
+    return "\n".join(lines) + "\n"
+
+
+def synthetic(path, reuse, *arguments, status=0):
+    done = subprocess.run([PROGRAM, "trace", "synth", "--reuse", reuse, *map(str, arguments), "-o", path], capture_output=True, text=True)
+    assert done.returncode == status, done
+    return done.stderr
+
+
+def reuse_of(segments, ranks, bins):
+    """Of each iteration: shares of the lookups by how often their row is looked up in it, and lookups of a row."""
+    for at in range(0, len(segments), ranks):
+        counts = collections.Counter(row for segment in segments[at:at + ranks] for row in segment).values()
+        total, shares = sum(counts), [0] * bins
+        for count in counts:
+            shares[min((count - 1).bit_length(), bins - 1)] += count / total
+        yield shares, total / len(counts)
+
+
+@test
+def reuse_as_published(folder):
+    """The shares are those of the file; how often a row is looked up on average, which the file does not say, is Meta's."""
+    (folder / "h").write_text("Reuse factor:   Proportion of data in bin\n" + histogram_of(META))
+    synthetic(folder / "o", folder / "h", "--rows", 2000000, "--ranks", 8, "--tokens", 65536, "--iterations", 2)
+    _, _, segments = read_trace(folder / "o")
+    for shares, mean in reuse_of(segments["embedding"], 8, len(META)):
+        # 5 sigma of a share of 2^19 draws in groups of 2^10 is 0.01; the four bins that follow have few rows, and less than one of the last
+        assert all(abs(a - b) < 0.01 for a, b in zip(shares[:11], META)), shares
+        assert abs(sum(shares[11:]) - sum(META[11:])) < 0.01, shares
+        assert abs(mean - 6.9) < 0.1, mean
+    synthetic(folder / "p", folder / "h", "--rows", 2000000, "--ranks", 8, "--tokens", 65536, "--iterations", 2)
+    synthetic(folder / "q", folder / "h", "--rows", 2000000, "--ranks", 8, "--tokens", 65536, "--iterations", 2, "--seed", 2)
+    assert (folder / "o").read_bytes() == (folder / "p").read_bytes() != (folder / "q").read_bytes()
+
+
+@test
+def reuse_of_one_kind(folder):
+    """Bins that no mixture of Poisson laws meets are met as nearly as one can; that they are not is told."""
+    (folder / "h").write_text(histogram_of([1], False))
+    synthetic(folder / "o", folder / "h", "--rows", 4000000, "--ranks", 2, "--tokens", 20000, "--iterations", 1)
+    metadata, _, segments = read_trace(folder / "o")
+    (shares, mean), = reuse_of(segments["embedding"], 2, 2)
+    assert shares[0] > 0.98 and "a histogram of reuse (expected shares at most" in metadata["source"]
+    (folder / "h").write_text(histogram_of([0, 0, 0, 0, 1], False))  # 9 to 16
+    synthetic(folder / "o", folder / "h", "--rows", 40000, "--ranks", 2, "--tokens", 20000, "--iterations", 1)
+    (shares, mean), = reuse_of(read_trace(folder / "o")[2]["embedding"], 2, 6)
+    best = max(sum(math.exp(-m) * m ** (n - 1) / math.factorial(n - 1) for n in range(9, 17)) for m in range(1, 30))
+    assert abs(shares[4] - best) < 0.03 and 9 < mean < 16, (shares, best, mean)
+
+
+@test
+def wrong_reuse(folder):
+    stats = "Histogram of col sizes:\n(0, 1]: 0.5\n(1, 2]: 0.5\n[0, 1, 2]\nRatio of index distribution at different column sizes:\n(0, 1]: 0.9\n(1, 2]: 0.1\n[0]\n(0, 1]: 1\n"
+    (folder / "h").write_text(stats)
+    synthetic(folder / "o", folder / "h", "--rows", 1000000, "--ranks", 1, "--tokens", 20000, "--iterations", 1)
+    (shares, _), = reuse_of(read_trace(folder / "o")[2]["embedding"], 1, 2)
+    assert abs(shares[0] - 0.9) < 0.02, shares
+    for text, arguments, says in (
+        ("", [], "h: has no histogram of lookups"),
+        ("Histogram of col sizes:\n(0, 1]: 1\n", [], "has no histogram of lookups"),
+        ("(0, 1]: 0.5\n(2, 4]: 0.5\n", [], "h: line 2: no bin like"),
+        ("(1, 2]: 1\n", [], "line 1: no bin"),
+        ("(0, 0]: 1\n", [], "line 1: no bin"),
+        ("(0, 1]: nan\n", [], "line 1: no bin"),
+        ("(0, 1]: -1\n", [], "line 1: no bin"),
+        ("(0, 99999999999]: 1\n", [], "line 1: no bin"),
+        ("(0, 1]: 1 x\n", [], "line 1: no bin"),
+        ("(0, 1]: 0.5\n", [], "are 0.5 together, not 1"),
+        ("(0, 1]: 1\n", ["--rows", "100"], "rows: 65536 lookups of this reuse take a table of about"),
+        ("(0, 1]: 1\n", ["--zipf", "2"], "takes the place of Zipf's law"),
+        ("(0, 1]: 1\n", ["--hot", "0.5", "--hot-rows", "7"], "and of the hot set"),
+    ):
+        (folder / "h").write_text(text)
+        said = synthetic(folder / "x", folder / "h", *arguments, status=2)
+        assert says in said and said.count("\n") == 1 and not (folder / "x").exists(), (text, said)
+
+
 # --- traces that are shipped --------------------------------------------------------------------------------
 
 

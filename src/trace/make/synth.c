@@ -33,28 +33,35 @@ static uint32_t shuffled(uint64_t seed, uint64_t rows, uint64_t id) {
   return (uint32_t)id;
 }
 
-static uint32_t lookup(const struct ss_synth *synth, const struct ss_zipf *zipf, uint64_t key) {
+/* How rows are drawn: by one of the two. */
+struct draws {
+  struct ss_zipf zipf;
+  struct ss_reuse_law reuse;
+};
+
+static uint32_t lookup(const struct ss_synth *synth, const struct draws *draws, uint64_t key) {
   const bool hot = synth->hot > 0 && ss_unit(ss_mix(key, 0)) < synth->hot;
-  const uint64_t popularity = hot ? ss_below(ss_mix(key, 1), synth->hot_rows) : ss_zipf_draw(zipf, ss_mix(key, 2));
+  const uint64_t popularity = hot            ? ss_below(ss_mix(key, 1), synth->hot_rows)
+                              : synth->reuse ? ss_reuse_draw(&draws->reuse, ss_mix(key, 2))
+                                             : ss_zipf_draw(&draws->zipf, ss_mix(key, 2));
   return synth->ids == SS_IDS_SHUFFLED ? shuffled(synth->seed, synth->rows, popularity) : (uint32_t)popularity;
 }
 
 /* One that none of the `before` is: drawn again; but where hardly any other row is ever drawn, the next free one. */
-static uint32_t another(const struct ss_synth *synth, const struct ss_zipf *zipf, uint64_t key, const uint32_t *drawn,
+static uint32_t another(const struct ss_synth *synth, const struct draws *draws, uint64_t key, const uint32_t *drawn,
                         uint64_t before) {
   enum { TRIES = 64, FIRST_STREAM = 3 };
-  uint32_t row = lookup(synth, zipf, key);
+  uint32_t row = lookup(synth, draws, key);
   for (uint64_t i = 0, tries = 0; i < before;) {
     if (row != drawn[i++]) continue;
-    if (++tries < TRIES) row = lookup(synth, zipf, ss_mix(key, FIRST_STREAM + tries));
+    if (++tries < TRIES) row = lookup(synth, draws, ss_mix(key, FIRST_STREAM + tries));
     else row = (uint64_t)row + 1 < synth->rows ? row + 1 : 0;
     i = 0;
   }
   return row;
 }
 
-static void fill(const struct ss_synth *synth, uint32_t *rows) {
-  const struct ss_zipf zipf = ss_zipf_new(synth->zipf, synth->rows);
+static void fill(const struct ss_synth *synth, const struct draws *draws, uint32_t *rows) {
   const uint64_t stream = ss_mix(synth->seed, STREAM_LOOKUPS);
   const int64_t segments = (int64_t)(synth->iterations * synth->ranks);
 #pragma omp parallel for schedule(dynamic)
@@ -64,7 +71,7 @@ static void fill(const struct ss_synth *synth, uint32_t *rows) {
     uint32_t *out = rows + (uint64_t)segment * synth->tokens;
     for (uint64_t draw = 0; draw < synth->tokens; draw++) {
       const uint64_t before = draw % synth->distinct;
-      out[draw] = another(synth, &zipf, ss_mix(key, draw), out + draw - before, before);
+      out[draw] = another(synth, draws, ss_mix(key, draw), out + draw - before, before);
     }
   }
 }
@@ -73,6 +80,8 @@ static void fill(const struct ss_synth *synth, uint32_t *rows) {
 static bool check(const struct ss_synth *synth, struct ss_error *error) {
   if (!(synth->zipf >= 0 && synth->zipf <= 20))
     return ss_fail(error, SS_BAD_INPUT, "zipf: an exponent of %g is not from 0 to 20", synth->zipf);
+  if (synth->reuse && (synth->hot > 0 || synth->zipf != 1))
+    return ss_fail(error, SS_BAD_INPUT, "reuse: a histogram takes the place of Zipf's law and of the hot set");
   if (!(synth->hot >= 0 && synth->hot <= 1))
     return ss_fail(error, SS_BAD_INPUT, "hot: a share of %g is not from 0 to 1", synth->hot);
   if (synth->rows < 1 || synth->rows > UINT32_MAX)
@@ -97,21 +106,24 @@ static bool check(const struct ss_synth *synth, struct ss_error *error) {
   return true;
 }
 
-static void describe(const struct ss_synth *synth, char *out, size_t size) {
-  char hot[100] = "no hot set", distinct[60] = "";
+static void describe(const struct ss_synth *synth, const struct draws *draws, char *out, size_t size) {
+  char hot[100] = "no hot set", law[100], distinct[60] = "";
+  if (synth->reuse)
+    (void)snprintf(law, sizeof law, "a histogram of reuse (expected shares at most %.2g off)", draws->reuse.off);
+  else (void)snprintf(law, sizeof law, "Zipf exponent %.17g", synth->zipf);
+  if (synth->distinct > 1)
+    (void)snprintf(distinct, sizeof distinct, " of which each %" PRIu64 " are of different rows", synth->distinct);
   if (synth->hot > 0)
     (void)snprintf(hot, sizeof hot, "%.17g of the lookups in a common hot set of %" PRIu64 " rows", synth->hot,
                    synth->hot_rows);
-  if (synth->distinct > 1)
-    (void)snprintf(distinct, sizeof distinct, " of which each %" PRIu64 " are of different rows", synth->distinct);
   (void)snprintf(out, size,
-                 "synthetic: Zipf exponent %.17g over %" PRIu64 " rows, %" PRIu64
-                 " lookups a rank%s, %s, ids %s, seed %" PRIu64,
-                 synth->zipf, synth->rows, synth->tokens, distinct, hot,
+                 "synthetic: %s over %" PRIu64 " rows, %" PRIu64 " lookups a rank%s, %s, ids %s, seed %" PRIu64, law,
+                 synth->rows, synth->tokens, distinct, hot,
                  synth->ids == SS_IDS_SHUFFLED ? "shuffled" : "by popularity", synth->seed);
 }
 
-static bool make(const struct ss_synth *synth, struct ss_arena *data, struct ss_trace **out, struct ss_error *error) {
+static bool make(const struct ss_synth *synth, const struct draws *draws, struct ss_arena *data,
+                 struct ss_trace **out, struct ss_error *error) {
   const uint64_t segments = synth->iterations * synth->ranks;
   char source[400];
   uint64_t *offsets = ss_arena_alloc(data, segments + 1, sizeof *offsets);
@@ -120,8 +132,8 @@ static bool make(const struct ss_synth *synth, struct ss_arena *data, struct ss_
   if (!offsets || !rows || !tokens) return ss_fail_memory(error, "making a synthetic trace");
   for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * synth->tokens;
   for (uint64_t i = 0; i < segments; i++) tokens[i] = synth->tokens;
-  fill(synth, rows);
-  describe(synth, source, sizeof source);
+  fill(synth, draws, rows);
+  describe(synth, draws, source, sizeof source);
 
   const struct ss_tensor tensor = {synth->tensor, synth->rows, synth->row_width, synth->dtype};
   const struct ss_trace_content content = {.source = source,
@@ -138,8 +150,12 @@ static bool make(const struct ss_synth *synth, struct ss_arena *data, struct ss_
 
 bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct ss_error *error) {
   struct ss_arena data = {0};
+  struct draws draws = {0};
   if (!check(synth, error)) return false;
-  const bool good = make(synth, &data, out, error);
+  if (synth->reuse && !ss_reuse_fit(synth->reuse, synth->ranks * synth->tokens, synth->rows, &draws.reuse, error))
+    return false;
+  if (!synth->reuse) draws.zipf = ss_zipf_new(synth->zipf, synth->rows);
+  const bool good = make(synth, &draws, &data, out, error);
   ss_arena_free(&data);
   return good;
 }

@@ -1,10 +1,11 @@
-/* Synthetic traces: Zipf-distributed lookups, with a hot set that all ranks share if wanted. Every lookup is a
- * function of (seed, iteration, rank, draw) alone, so a trace is the same on every machine and thread count, and a
- * longer or wider one begins like a shorter or narrower one. */
+/* Synthetic traces: lookups that follow Zipf's law or a histogram of reuse, with a hot set that all ranks share if
+ * wanted. Every lookup is a function of (seed, iteration, rank, draw) alone, so a trace is the same on every machine
+ * and thread count, and a longer or wider one begins like a shorter or narrower one. */
 #ifndef SS_TRACE_MAKE_SYNTH_H
 #define SS_TRACE_MAKE_SYNTH_H
 
 #include "trace/file/trace.h"
+#include "trace/make/reuse.h"
 
 enum ss_ids {
   SS_IDS_SHUFFLED,  /* popular rows lie anywhere: even ranges get even shares */
@@ -20,8 +21,9 @@ struct ss_synth {
   uint32_t ranks;
   uint64_t tokens;   /* lookups of a rank in an iteration */
   uint64_t distinct; /* each so many lookups in a row are of different rows, as a token's top-k experts are; 1: any */
-  double zipf;       /* exponent s, 0 (uniform) to 20 */
-  double hot;        /* share of the lookups, 0 to 1, that go to the hot set */
+  const struct ss_reuse *reuse; /* of the lookups of an iteration of all ranks, instead of Zipf's law; NULL: none */
+  double zipf;                  /* exponent s, 0 (uniform) to 20 */
+  double hot;                   /* share of the lookups, 0 to 1, that go to the hot set */
   uint64_t hot_rows; /* size of the hot set: the most popular rows, looked up evenly; at least 1 when hot > 0 */
   enum ss_ids ids;
   uint64_t seed;
