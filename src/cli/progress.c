@@ -35,7 +35,8 @@ static void draw(struct ss_progress *p, double share, double elapsed) {
                  unit);
   const int room = line_width() - 1, bar = room - (int)strlen(text) - 2 < BAR ? room - (int)strlen(text) - 2 : BAR;
   const int filled = (int)(bar * share);
-  if (bar > 0) fprintf(stderr, "\r\033[K[%.*s%*s]%s", filled, "##############################", bar - filled, "", text);
+  if (bar > 0)
+    fprintf(stderr, "\r\033[K[%.*s%*s]%s", filled, "##############################", bar - filled, "", text);
   else fprintf(stderr, "\r\033[K%.*s", room, text + 1);
   p->shown = true;
 }

@@ -113,7 +113,7 @@ def bash_names(folder):
     assert sorted(bash(folder, "run", "")) == sorted(names("scenarios")) and bash(folder, "report", "dem") == ["demo"]
     assert set(bash(folder, "run", "--device", "")) == {*names("devices"), "none"}
     assert sorted(bash(folder, "cost", "sparc")) == sorted(n for n in names("schemes") if n.startswith("sparc"))
-    assert set(bash(folder, "run", "--format", "")) == {"table", "json", "csv"}
+    assert set(bash(folder, "run", "--format", "")) == {"table", "json", "csv", "markdown"}
     assert set(bash(folder, "trace", "import", "--layout", "")) == {"stream", "sentence"}
     tools = bash(folder, "calibrate", "network", "--tool", "")
     assert {"all_reduce_perf", "osu_latency"} < set(tools)
