@@ -529,7 +529,7 @@ def work_that_hardly_ends_is_told_before_it_begins(folder):
     for ranks, scheme, messages, cluster in ((1 << 20, "alltoall", "2.2e+12", FLAT), (16384, "zen", "5.4e+08", FLAT),
                                              (1 << 20, "allgather", "1.1e+12", "h100-8x8-400g")):
         scenario = on_bible(folder, cluster=cluster, trace=uniform(rows=1 << 20, width=1, density=1), ranks=ranks, schemes=[scheme], verify=False, iterations=1)
-        with subprocess.Popen([PROGRAM, "run", scenario, "--quiet"], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        with subprocess.Popen([PROGRAM, "run", scenario, "--quiet", "--memory", "1e6GB"], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
             told = run.stderr.readline()
             run.kill()
         assert f"about {messages} messages are to be played, most of them of {scheme} on {ranks} ranks" in told and "sparsync cost" in told, told
@@ -761,9 +761,9 @@ def options_are_everywhere_where_they_make_sense(folder):
         train          + + + + + r r + + +        learn          + + + + + - + - + -
         cost           + + + - - - r + + -        crossover      + + + + + - r + + -
         collective     + + + - - - - + + -        check          + + + + + - r - r -
-        exec           + + + r - + + + r +        plot           + + r - - - - - - -
+        exec           + + + r - + + + r +        plot           + + r - - + + - + -
         report         + + r + + + + + + +        claims         + + + + + - - - - -
-        list           + + + - - - - - - -        trace import   + + r - - + - - + +
+        list           + + + - - - - - - -        trace import   + + r - + + - - + +
         trace synth    + + r - - + - - + +        trace fit      + + + - - + - - + +
         trace merge    + + r - - + - - - -        trace stats    + + + - - + - - + +
         trace info     + + + - - + - - - -        calibrate network + + + - - - - - + -
