@@ -260,7 +260,7 @@ def wrong_inputs(folder):
             ([], "name a trace"), ([BIBLE, "more"], "one file is enough"), ([BIBLE, "--from", "17"], "has 16 ranks, not 17"),
             ([BIBLE, "--from", "3"], "too few"), ([few], "too few"), ([BIBLE, "--ranks", "0"], "ranks"),
             ([BIBLE, "--iterations", "40:60"], "not within its 0:50"), ([BIBLE, "--iterations", "5"], "is not a range"),
-            ([BIBLE, "--tensor", "embeding"], "did you mean \"embedding\""), ([BIBLE, "--format", "xml"], "not table, json or csv"),
+            ([BIBLE, "--tensor", "embeding"], "did you mean \"embedding\""), ([BIBLE, "--format", "xml"], "not table, json, csv or markdown"),
             ([folder / "absent"], "absent"), ([BIBLE, "--form", "json"], "--form")):
         done = call("trace", "fit", *arguments, status=2)
         assert says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"{arguments}: {done.stderr!r}"
