@@ -86,6 +86,8 @@ def settings():
         for option in scheme["options"]:
             name, values = re.match(r"([\w-]+): ([^ ]+)", option).groups()
             for value in values.split("|")[1:]:
+                if (name, value) == ("partition", "placed"):
+                    continue  # needs a placement; one table placed whole is "table"
                 yield scheme, {"name": scheme["name"], **own, name: {"true": True, "false": False}.get(value, value)}
 
 
