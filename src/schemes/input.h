@@ -3,13 +3,13 @@
 #define SS_SCHEMES_INPUT_H
 
 #include "base/memory.h"
-#include "schemes/placement.h"
 #include "tensor/chunk.h"
 #include "tensor/coalesce.h"
 #include "tensor/kernel.h"
 #include "trace/file/trace.h"
 #include "trace/make/gradient.h"
 #include "trace/make/uniform.h"
+#include "trace/placement.h"
 
 /* One of several tables that are synchronised together. Its row i is row low + i of the input. */
 struct ss_input_table {

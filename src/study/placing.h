@@ -6,8 +6,8 @@
 #ifndef SS_STUDY_PLACING_H
 #define SS_STUDY_PLACING_H
 
-#include "schemes/placement.h"
 #include "study/study.h"
+#include "trace/placement.h"
 
 /* What a table weighs; bytes are of all ranks together, means over iterations, if nothing of it stayed at home. */
 struct ss_table_load {

@@ -3,8 +3,8 @@
  * A table is cut by columns or by rows over some ranks, shard k of n being its k-th even share, or it lives whole on
  * one. These are the column-wise, row-wise and table-wise schemes of TorchRec's ShardingType (distributed/types.py);
  * DLRM (Naumov et al. 2019, section 4) places whole tables, EmbRace (section 4.1) cuts columns. */
-#ifndef SS_SCHEMES_PLACEMENT_H
-#define SS_SCHEMES_PLACEMENT_H
+#ifndef SS_TRACE_PLACEMENT_H
+#define SS_TRACE_PLACEMENT_H
 
 #include "base/json.h"
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-#include "schemes/placement.h"
+#include "trace/placement.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
