@@ -364,6 +364,31 @@ int ss_scratch_open(const char *beside, struct ss_error *error) {
   return descriptor;
 }
 
+bool ss_scratch_write(int file, const void *bytes, size_t size, uint64_t place, struct ss_error *error) {
+  for (const char *at = bytes; size > 0;) {
+    const ssize_t put = pwrite(file, at, size, (off_t)place);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return ss_fail(error, SS_MACHINE, "cannot write a temporary file: %s", strerror(errno));
+    at += put;
+    place += (uint64_t)put;
+    size -= (size_t)put;
+  }
+  return true;
+}
+
+bool ss_scratch_read(int file, void *bytes, size_t size, uint64_t place, struct ss_error *error) {
+  for (char *at = bytes; size > 0;) {
+    const ssize_t got = pread(file, at, size, (off_t)place);
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) errno = EIO; /* somebody cut it */
+    if (got <= 0) return ss_fail(error, SS_MACHINE, "cannot read a temporary file: %s", strerror(errno));
+    at += got;
+    place += (uint64_t)got;
+    size -= (size_t)got;
+  }
+  return true;
+}
+
 bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *stream, struct ss_error *error),
                      const void *context, struct ss_error *error) {
   struct ss_output output;

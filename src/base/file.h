@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct ss_mapping {
@@ -49,6 +50,10 @@ void ss_output_discard(struct ss_output *out);
 /* A nameless file in the folder of `beside` (NULL, "-": that of temporary files) to write and read, gone once it is
  * closed; below 0: an SS_MACHINE error. */
 int ss_scratch_open(const char *beside, struct ss_error *error) SS_MUST_CHECK;
+
+/* All of the bytes at that place of such a file. */
+bool ss_scratch_write(int file, const void *bytes, size_t size, uint64_t place, struct ss_error *error) SS_MUST_CHECK;
+bool ss_scratch_read(int file, void *bytes, size_t size, uint64_t place, struct ss_error *error) SS_MUST_CHECK;
 
 /* All of it in one go: what `print` prints of `context`, to the file at `path` or to standard output. */
 bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *stream, struct ss_error *error),

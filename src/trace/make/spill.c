@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,22 +22,11 @@ void ss_spill_close(struct ss_spill *spill) {
   *spill = (struct ss_spill){.file = -1};
 }
 
-static bool fail_file(const char *verb, struct ss_error *error) {
-  return ss_fail(error, SS_MACHINE, "cannot %s a temporary file: %s", verb, strerror(errno));
-}
-
 static bool flush(struct ss_spill *spill, struct ss_error *error) {
   if (spill->file < 0) spill->file = ss_scratch_open(spill->beside, error);
   if (spill->file < 0) return false;
-  const char *at = (const char *)spill->ids;
-  size_t left = spill->columns * spill->block * sizeof *spill->ids;
-  while (left > 0) {
-    const ssize_t put = write(spill->file, at, left);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return fail_file("write", error);
-    at += put;
-    left -= (size_t)put;
-  }
+  const size_t row = spill->columns * sizeof *spill->ids;
+  if (!ss_scratch_write(spill->file, spill->ids, row * spill->block, spill->written * row, error)) return false;
   spill->written = spill->rows;
   return true;
 }
@@ -48,19 +36,6 @@ uint32_t *ss_spill_next(struct ss_spill *spill, struct ss_error *error) {
   return spill->ids + (spill->rows - spill->written);
 }
 
-static bool read_all(int file, void *out, size_t size, uint64_t place, struct ss_error *error) {
-  for (char *at = out; size > 0;) {
-    const ssize_t got = pread(file, at, size, (off_t)place);
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0) errno = EIO; /* somebody cut it */
-    if (got <= 0) return fail_file("read", error);
-    at += got;
-    place += (uint64_t)got;
-    size -= (size_t)got;
-  }
-  return true;
-}
-
 bool ss_spill_read(const struct ss_spill *spill, size_t column, uint64_t first, uint64_t count, uint32_t *out,
                    struct ss_error *error) {
   for (uint64_t part; count > 0; first += part, count -= part, out += part) {
@@ -68,8 +43,8 @@ bool ss_spill_read(const struct ss_spill *spill, size_t column, uint64_t first, 
                    place = column * spill->block + within;
     part = count < left ? count : left;
     if (first >= spill->written) memcpy(out, spill->ids + place, part * sizeof *out);
-    else if (!read_all(spill->file, out, part * sizeof *out,
-                       ((first - within) * spill->columns + place) * sizeof *out, error))
+    else if (!ss_scratch_read(spill->file, out, part * sizeof *out,
+                              ((first - within) * spill->columns + place) * sizeof *out, error))
       return false;
   }
   return true;
