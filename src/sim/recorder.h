@@ -1,4 +1,4 @@
-/* A player that writes down who sends what to whom, and has the rounds played by another, or by nobody. */
+/* A player that writes down who sends what to whom; how long it takes nobody asks, and all endpoints live here. */
 #ifndef SS_SIM_RECORDER_H
 #define SS_SIM_RECORDER_H
 
@@ -13,15 +13,14 @@ struct ss_recorded_message {
 
 struct ss_recorder {
   struct ss_player player; /* first: a player is the recorder it stands in */
-  struct ss_player *on;    /* who plays what is written down; NULL: nobody, all endpoints live here */
   struct ss_recorded_message *message;
   size_t count, capacity;
   uint32_t rounds, phases;
   bool waits; /* a dependent round came after the last message */
 };
 
-/* An empty recorder in front of `on`. To be closed. */
-void ss_recorder_open(struct ss_recorder *recorder, struct ss_player *on);
+/* Empty; to be closed. */
+void ss_recorder_open(struct ss_recorder *recorder);
 void ss_recorder_close(struct ss_recorder *recorder);
 
 #endif

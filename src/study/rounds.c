@@ -77,7 +77,7 @@ static cJSON *run_of(const struct ss_job *job, const struct ss_recorder *recorde
 static bool add_run(const struct ss_study *study, const struct ss_job *job, cJSON *list, struct ss_error *error) {
   struct ss_recorder recorder;
   struct ss_worker worker = {0};
-  ss_recorder_open(&recorder, NULL);
+  ss_recorder_open(&recorder);
   const bool ok = record(job, &worker, &recorder, error) && keep(run_of(job, &recorder), list, study, error);
   ss_recorder_close(&recorder);
   ss_worker_free(&worker);
