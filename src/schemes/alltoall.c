@@ -311,8 +311,8 @@ static bool add_piece(struct alltoall *a, struct ss_receipts *receipts, uint32_t
   if (!block) return ss_fail_memory(error, "summing gradients");
   if (!p->by_column) *shared = (struct ss_chunk){0};
   for (uint32_t i = 0; i < P; i++) block[i] = owned(&run->own[i], p);
-  struct ss_kernel_work *counts =
-      a->tokens ? ss_kernel_pause() : NULL; /* experts take them one by one: for the proof */
+  /* Experts take tokens one by one and add nothing up: of these the sum is made for the proof alone. */
+  struct ss_kernel_work *counts = a->tokens ? ss_kernel_pause() : NULL;
   const bool ok =
       ss_receipts_sum(run->play, &(struct ss_received){receipts, block, p->low, p->high, shared}, k, &sum, error);
   if (a->tokens) ss_kernel_resume(counts);
@@ -392,6 +392,7 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
 
 static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
   traits->duplicates = !setting->value[COALESCE] || setting->value[EXCHANGE] == TOKENS;
+  traits->fetches = setting->value[EXCHANGE] == LOOKUPS;
   traits->lookups = setting->value[EXCHANGE] != GRADIENTS || traits->duplicates;
   traits->parts = setting->value[PARTITION] == ROW ? layout.ranks : 1;
   traits->together = setting->value[PARTITION] >= TABLE;

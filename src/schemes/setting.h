@@ -71,6 +71,7 @@ struct ss_traits {
   bool lists;      /* bytes depend on which rows there are, not only on how many: runs without proof need lists too */
   bool lookups;    /* it needs the rows as they were looked up */
   bool duplicates; /* ranks contribute every lookup, not every row once */
+  bool fetches;    /* it exchanges looked-up parameters alone: there are no gradients */
   bool conserves;  /* gradient and old residual = result and new residual, as sums over ranks */
   bool together;   /* tables of a trace travel in one exchange, not one after the other */
   bool placed;     /* each of them lives where the scenario's placement says */

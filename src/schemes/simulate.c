@@ -22,9 +22,8 @@ struct ss_input_options ss_setting_input_options(const struct ss_setting *settin
       .lists = verify || device || ss_scheme_valued(scheme) || sparse_inside || traits.lists,
       .lookups = traits.lookups,
       .before = device,
-      .coalesces = ss_setting_coalesces(setting) && !setting->hierarchy &&
-                   (scheme->content == SS_SENDS_ROWS ||
-                    (ss_scheme_model_parallel(scheme) && !ss_setting_says(setting, "exchange", "lookups"))),
+      .coalesces = !traits.duplicates && !traits.fetches && !setting->hierarchy &&
+                   (scheme->content == SS_SENDS_ROWS || ss_scheme_model_parallel(scheme)),
       .element = ss_setting_by_elements(setting),
       .values = ss_scheme_valued(scheme),
   };
