@@ -417,6 +417,15 @@ static bool read_name(struct ss_study *s, struct ss_error *error) {
   return !ss_node_present(name) || ss_node_text(name, &s->name, error);
 }
 
+/* Who says where tables live expects them to live there. */
+static void tell_unused_placement(const struct ss_study *s) {
+  if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "placement"))) return;
+  for (size_t i = 0; i < s->count; i++)
+    if (s->job[i].origin.joint && s->job[i].origin.joint->shards) return;
+  ss_notice_tell(s->source.notice,
+                 "the placement is not used: no scheme places tables by it (alltoall:partition=placed does)");
+}
+
 bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, struct ss_error *error) {
   struct ss_study *s = ss_alloc_zero(1, sizeof *s);
   if (!s) return ss_fail_memory(error, "reading a scenario");
@@ -424,6 +433,7 @@ bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, 
   s->sources.like = source->like ? &source->like->sources : NULL;
   if (open_doc(s, source, error) && edit(s, source, error) && keep_resolved(s, source, error) && sweep(s, error) &&
       read_name(s, error) && (s->source.costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
+    tell_unused_placement(s);
     *out = s;
     return true;
   }

@@ -362,6 +362,21 @@ def merged_ranks(folder):
 
 
 @test
+def tables_that_are_placed(folder):
+    """Two tables in one exchange: one cut by rows over two ranks, the other whole; a rank has a piece of each, another none."""
+    tables = {"encoder.weight": {"partition": "row", "ranks": [3, 1]}, "lstm.weight_hh_l0.grad": {"partition": "table", "ranks": [1]}}
+    place = {"ranks": 4, "tables": tables}
+    for exchange in ("both", "tokens"):
+        scheme = {"name": "alltoall", "partition": "placed", "exchange": exchange}
+        path = scenario(folder, [scheme], trace=str(ROOT / "traces" / "lstm-bible-4.safetensors"), placement=place, iterations="0:2")
+        out, _ = execute(4, path, "--format", "json")
+        [*points] = json.loads(out)["points"]
+        assert points
+        for point in points:
+            check_point(point, 4)
+
+
+@test
 def uniform_tensor(folder):
     uniform = {"uniform": {"rows": 120, "row_width": 8, "density": "10%", "overlap": "random"}}
     out, _ = execute(3, scenario(folder, ["allreduce", "allgather", "alltoall"], trace=uniform, iterations="0:1"),

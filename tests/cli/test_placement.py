@@ -281,6 +281,16 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
 
 
 @test
+def a_placement_that_nothing_uses_is_told(folder):
+    trace, place = ROOT / "traces" / "lstm-bible-4.safetensors", folder / "place.json"
+    place.write_text(json.dumps({"ranks": 4, "tables": {"encoder.weight": {"partition": "table", "ranks": [3]}}}))
+    for scheme, told in (("alltoall", 1), ("alltoall:partition=placed,alltoall", 0)):
+        said = subprocess.run([PROGRAM, "run", "--trace", trace, "--tensor", "encoder.weight", "--iterations", "0:1", "--cluster", CLUSTER,
+                               "--scheme", scheme, "--placement", place], capture_output=True, text=True, env=ENVIRONMENT, timeout=tap.HANG)
+        assert said.returncode == 0 and said.stderr.count("the placement is not used") == told, said.stderr
+
+
+@test
 def wrong_placements_are_told(folder):
     dice = random.Random(2)
     tables = [("user", 30, 4), ("item", 20, 8)]
