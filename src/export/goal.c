@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Twice as fast as printf, on what is nearly all of the work. */
 static char *add_number(char *to, uint64_t number) {
   char digits[20];
   size_t count = 0;
