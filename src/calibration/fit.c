@@ -87,6 +87,7 @@ static void suppose_inside(struct ss_measured_cluster *m) {
   cost[1] = (struct ss_fitted_cost){.value = least / 4 / m->nics};
 }
 
+/* Start-ups that were given are not fitted. */
 static void hold_latency(const struct ss_fit_problem *p, struct ss_measured_cluster *m) {
   for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++)
     for (uint32_t i = 0; i < m->pieces[kind] && ss_fit_latency_given(p, kind); i++)

@@ -64,7 +64,7 @@ struct ss_claim {
   const char *loose;     /* why nearly anything would pass; NULL: it would not */
   enum ss_claim_verdict verdict, pinned;
   double factor; /* by which ours misses what is printed, 1 or more; NaN: it does not, or there is no ratio */
-  double room; /* by which ours passes a bound that is printed on one side only, 1 or more; NaN: it does not, or so */
+  double room;   /* by which ours passes a bound that is printed on one side only, 1 or more; NaN: likewise */
   char *why;
   struct ss_claim_estimate *estimate;
   size_t estimates;

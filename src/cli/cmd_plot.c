@@ -19,8 +19,8 @@ struct arguments {
   unsigned kind, width;           /* indices of the choices; those that end them: not said */
 };
 
-static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", "links", "rounds", NULL};
 enum { ROUNDS = 6 };
+static const char *const kinds[] = {"lines", "bars", "heat", "map", "traffic", "links", [ROUNDS] = "rounds", NULL};
 static const char *const widths[] = {"column", "wide", NULL};
 enum { KINDS = sizeof kinds / sizeof *kinds - 1, WIDTHS = sizeof widths / sizeof *widths - 1 };
 

@@ -95,9 +95,12 @@ static const char *tensor_of(const struct arguments *a) {
   return a->tensor ? a->tensor : "embedding";
 }
 
-static const char *source_of(const struct arguments *a) {
-  if (a->source) return a->source;
+static const char *name_of(const struct arguments *a) {
   return strcmp(a->call.operand[0], "-") == 0 ? "standard input" : a->call.operand[0];
+}
+
+static const char *source_of(const struct arguments *a) {
+  return a->source ? a->source : name_of(a);
 }
 
 static struct ss_samples samples_of(const struct arguments *a, uint64_t usual_batch) {
@@ -113,7 +116,6 @@ static struct ss_samples samples_of(const struct arguments *a, uint64_t usual_ba
 /* --- each kind ---------------------------------------------------------------------------------------------- */
 
 static bool import_text(const struct arguments *a, const struct ss_text *text, struct ss_error *error) {
-  const char *name = strcmp(a->call.operand[0], "-") == 0 ? "standard input" : a->call.operand[0];
   const struct ss_per_table vocab = per_table(a->vocab), row_width = per_table(a->row_width);
   struct ss_import import = {.layout = a->layout,
                              .ranks = a->dealing.ranks,
@@ -132,7 +134,7 @@ static bool import_text(const struct arguments *a, const struct ss_text *text, s
     return false;
   import.row_width = (uint32_t)width;
   struct ss_trace *trace;
-  if (!ss_trace_import(name, text->bytes, text->size, &import, &trace, error)) return false;
+  if (!ss_trace_import(name_of(a), text->bytes, text->size, &import, &trace, error)) return false;
   const bool good = ss_trace_save(a->call.output, trace, error);
   ss_trace_close(trace);
   return good;

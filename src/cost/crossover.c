@@ -21,7 +21,7 @@ struct finding {
   struct probe *probe; /* ascending */
   size_t probes, capacity;
   struct ss_error why;     /* of the first place that was left out */
-  bool short_of_memory;    /* inside GSL's solver, which knows no other way out */
+  bool stopped;            /* memory is short or a place failed, inside GSL's solver, which knows no other way out */
   struct ss_error failure; /* of a place that the machine could not do: nothing is then known */
 };
 
@@ -41,7 +41,7 @@ static void note_gap(struct finding *f, double x, const struct ss_error *why) {
   for (size_t i = 0; i < out->gaps; i++)
     if (out->gap[i].at >= x && out->gap[i].at <= x) return; /* refining comes by again */
   if (!ss_grow_by_one(out->gap, out->gaps)) {
-    f->short_of_memory = true;
+    f->stopped = true;
     return;
   }
   if (out->gaps == 0) f->why = *why;
@@ -55,8 +55,9 @@ static bool costs_at(struct finding *f, double x, struct probe *out) {
   struct ss_error why;
   *out = (struct probe){.x = x};
   if (!f->search->costs(f->search->context, x, out->cost, &why)) {
-    if (why.status == SS_MACHINE) f->failure = why, f->short_of_memory = true;
-    else note_gap(f, x, &why);
+    if (why.status != SS_MACHINE) note_gap(f, x, &why);
+    if (why.status == SS_MACHINE) f->failure = why;
+    f->stopped = f->stopped || why.status == SS_MACHINE;
     return false;
   }
   if (!(isfinite(out->cost[0]) && isfinite(out->cost[1]) && out->cost[0] > 0 && out->cost[1] > 0)) {
@@ -89,13 +90,13 @@ static bool probe_grid(struct finding *f) {
   f->probe = ss_alloc(count, sizeof *f->probe);
   if (!f->probe) return false;
   double last = 0;
-  for (uint32_t i = 0; i < count && !f->short_of_memory; i++) {
+  for (uint32_t i = 0; i < count && !f->stopped; i++) {
     const double x = ss_crossover_place(s, i);
     if (x <= last) continue; /* whole numbers repeat where the grid is fine */
     last = x;
     f->probes += costs_at(f, x, &f->probe[f->probes]);
   }
-  return !f->short_of_memory;
+  return !f->stopped;
 }
 
 /* A single place where the costs are equal is a crossing there when the winner changes, and else a touch: it takes
@@ -135,7 +136,7 @@ static bool refine_root(struct finding *f, const struct probe *a, const struct p
   }
   gsl_root_fsolver_free(solver);
   *at = fmin(fmax(*at, a->x), b->x);
-  return !f->short_of_memory;
+  return !f->stopped;
 }
 
 /* The end of a stretch in which the costs are equal, which no root finder sees: halving by who is cheaper. */
@@ -154,9 +155,9 @@ static double refine_edge(struct finding *f, const struct probe *a, const struct
 /* A whole place between the two that has costs, the middle first. */
 static bool whole_between(struct finding *f, double low, double high, struct probe *out) {
   const uint64_t first = (uint64_t)low + 1, end = (uint64_t)high, middle = (first + end) / 2;
-  for (uint64_t x = middle; x < end && !f->short_of_memory; x++)
+  for (uint64_t x = middle; x < end && !f->stopped; x++)
     if (costs_at(f, (double)x, out)) return true;
-  for (uint64_t x = middle; x > first && !f->short_of_memory; x--)
+  for (uint64_t x = middle; x > first && !f->stopped; x--)
     if (costs_at(f, (double)(x - 1), out)) return true;
   return false;
 }
@@ -199,7 +200,7 @@ static bool add_crossing(struct finding *f, struct probe a, struct probe b) {
   c->at = here.x;
   c->cost[0] = here.cost[0];
   c->cost[1] = here.cost[1];
-  return !f->short_of_memory;
+  return !f->stopped;
 }
 
 static void weigh_part(struct ss_crossover_part *part, const struct probe *p) {

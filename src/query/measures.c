@@ -209,16 +209,9 @@ static bool formats(struct ss_node node, cJSON *list, struct ss_error *error) {
 
 /* --- how long hashing takes here ---------------------------------------------------------------------------- */
 
-static double now(void) {
+static double seconds_of(clockid_t clock) {
   struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-/* s that this thread has computed. */
-static double computed(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
@@ -233,13 +226,13 @@ static bool time_hashing(const struct drawing *h, double memory, uint32_t probes
   settings.probes = probes;
   settings.parallel_slots = (uint64_t)(memory * (double)h->count) + h->servers;
   settings.serial_slots = h->servers * (h->count + 1);
-  const double computed_before = computed();
+  const double computed_before = seconds_of(CLOCK_THREAD_CPUTIME_ID);
   for (uint64_t i = 0; i < h->repeats; i++) {
-    const double begin = now();
+    const double begin = seconds_of(CLOCK_MONOTONIC);
     if (!ss_hash_hierarchical(&settings, &(struct ss_hash_input){.rows = h->rows, .count = h->count},
                               &(struct ss_hash_output){.rows = h->placed, .offsets = h->offsets}, &tally, error))
       return false;
-    const double taken = now() - begin;
+    const double taken = seconds_of(CLOCK_MONOTONIC) - begin;
     sum += taken, least = fmin(least, taken), most = fmax(most, taken);
   }
   cJSON *item = add_object(list);
@@ -249,7 +242,8 @@ static bool time_hashing(const struct drawing *h, double memory, uint32_t probes
   cJSON_AddNumberToObject(item, "time_s", sum / (double)h->repeats);
   cJSON_AddNumberToObject(item, "fastest_s", least);
   cJSON_AddNumberToObject(item, "slowest_s", most);
-  cJSON_AddNumberToObject(item, "busy", sum > 0 ? fmax(0, 1 - (computed() - computed_before) / sum) : 0);
+  cJSON_AddNumberToObject(item, "busy",
+                          sum > 0 ? fmax(0, 1 - (seconds_of(CLOCK_THREAD_CPUTIME_ID) - computed_before) / sum) : 0);
   cJSON_AddNumberToObject(item, "serial", h->count ? (double)tally.serial / (double)h->count : 0);
   return true;
 }

@@ -200,18 +200,29 @@ static double bytes_imbalance(const struct ss_result *r) {
   return all > 0 ? most / (all / r->ranks) : NAN;
 }
 
+/* The rules, in words and as what they do. */
+static const struct rule {
+  const char *name;
+  enum { ALIKE, GREEDY, MIXED } how;
+  enum ss_sharding cut; /* of all tables alike */
+} rules[SS_PLACINGS] = {{"columns", ALIKE, SS_BY_COLUMN},
+                        {"rows", ALIKE, SS_BY_ROW},
+                        {"tables", ALIKE, SS_BY_TABLE},
+                        {"greedy", GREEDY, SS_BY_TABLE},
+                        {"mixed", MIXED, SS_BY_TABLE}};
+
 static bool make_candidates(struct ss_placing *p, struct ss_error *error) {
-  static const char *const names[SS_PLACINGS] = {"columns", "rows", "tables", "greedy", "mixed"};
   const char **table = ss_arena_alloc(&p->arena, p->tables, sizeof *table);
   if (!table) return ss_fail_memory(error, "placing tables");
   for (uint32_t k = 0; k < p->tables; k++) table[k] = p->table[k].name;
   for (size_t c = 0; c < SS_PLACINGS; c++) {
     struct ss_placing_candidate *out = &p->candidate[c];
     struct ss_shards *shards = ss_arena_alloc(&p->arena, p->tables, sizeof *shards);
-    const bool ok =
-        shards && (c < 3 ? place_alike(p, (enum ss_sharding)c, shards) : place_greedily(p, c == 4, shards));
-    if (!ok) return ss_fail_memory(error, "placing tables");
-    out->name = names[c];
+    const struct rule *rule = &rules[c];
+    if (!shards ||
+        !(rule->how == ALIKE ? place_alike(p, rule->cut, shards) : place_greedily(p, rule->how == MIXED, shards)))
+      return ss_fail_memory(error, "placing tables");
+    out->name = rule->name;
     out->placement = (struct ss_placement){p->ranks, p->tables, table, shards};
     out->held_imbalance = imbalance(p, shards, true);
     out->served_imbalance = imbalance(p, shards, false);
@@ -226,12 +237,12 @@ static int descending(const void *a, const void *b) {
 
 /* Of whole tables somebody has the largest; and of P + 1 tables somebody has two, at least the smallest two of the
  * largest. In means. */
-static double whole_bound(const struct ss_placing *p, size_t weight) {
+static double whole_bound(const struct ss_placing *p, bool held) {
   SS_AUTO_FREE double *w = ss_alloc(p->tables, sizeof *w);
   double all = 0;
   if (!w) return NAN;
   for (uint32_t k = 0; k < p->tables; k++) {
-    memcpy(&w[k], (const char *)&p->table[k] + weight, sizeof *w);
+    w[k] = held ? p->table[k].held : p->table[k].bytes;
     all += w[k];
   }
   qsort(w, p->tables, sizeof *w, descending);
@@ -294,8 +305,8 @@ bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_o
   if (!job->origin.joint)
     return ss_fail(error, SS_BAD_INPUT, "--place needs the tables of a trace, which %s has not", job->trace_name);
   if (!weigh_tables(job, out, error) || !make_candidates(out, error)) return false;
-  out->whole_served_bound = whole_bound(out, offsetof(struct ss_table_load, bytes));
-  out->whole_held_bound = whole_bound(out, offsetof(struct ss_table_load, held));
+  out->whole_served_bound = whole_bound(out, false);
+  out->whole_held_bound = whole_bound(out, true);
   return play_candidates(source, options, out, error);
 }
 

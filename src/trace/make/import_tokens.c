@@ -52,8 +52,9 @@ static bool scan(struct tokens *t, struct scanner *s, const unsigned char *text,
   for (size_t i = 0; i < size && t->spill.rows < s->wanted; i++) {
     const unsigned char c = text[i];
     if (c >= '0' && c <= '9') {
-      s->value = s->within && s->value > ID_MOST ? s->value : s->value * s->within * 10 + c - '0';
+      if (!s->within) s->value = 0;
       s->within = true;
+      if (s->value <= ID_MOST) s->value = s->value * 10 + c - '0'; /* else it is too large already */
       continue;
     }
     if (!c || !strchr(" \t\r\n,[]", c)) return fail_byte(t, s, c, error);
