@@ -109,7 +109,8 @@ void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
                                                          : "");
   print_energy(best, stream);
   fputs(".", stream);
-  if (isfinite(best->dropped)) fprintf(stream, " %.1f%% of the lookups found no room.", 100 * best->dropped);
+  if (best->dropped > 0)
+    fprintf(stream, " %.1f%% of the lookups found no room and are not in it.", 100 * best->dropped);
   if (best->bound_by[0] && best->time > 0)
     fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
             100 * best->bound / best->time);
