@@ -15,7 +15,8 @@ enum ss_status {
   SS_OK = 0,
   SS_UNPROVEN = 1,  /* a check, an expectation or a proof failed */
   SS_BAD_INPUT = 2, /* wrong usage or wrong input */
-  SS_MACHINE = 3    /* memory, disk or MPI failed us */
+  SS_MACHINE = 3,   /* memory, disk or MPI failed us */
+  SS_CANCELLED = 4  /* who asked wants no answer any more; no exit status */
 };
 
 struct ss_error {
@@ -24,6 +25,8 @@ struct ss_error {
 };
 
 #define SS_PRINTF(text_at, first_at) __attribute__((format(printf, text_at, first_at)))
+/* Stands also in library/sparsync.h, as all that is marked so does. */
+#define SS_PUBLIC __attribute__((visibility("default")))
 #define SS_MUST_CHECK __attribute__((warn_unused_result))
 
 /* Sets `error` and returns false, so that a caller can `return ss_fail(...)`. A NULL `error` is allowed, and so are

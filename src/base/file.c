@@ -15,6 +15,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* --- whose streams and files they are ----------------------------------------------------------------------- */
+
+static bool of_a_command;
+
+void ss_files_of_a_command(void) {
+  of_a_command = true;
+}
+
+static bool is_stream(const char *path) {
+  return strcmp(path, "-") == 0;
+}
+
+static bool fail_stream(struct ss_error *error) {
+  return ss_fail(error, SS_BAD_INPUT, "\"-\": standard input and output are the program's own: name a file");
+}
+
 /* --- what was read --------------------------------------------------------------------------------------- */
 
 /* An output must not be an input of the same run, by whatever name: what was read is known for as long as the process
@@ -37,7 +53,7 @@ static size_t find_input(const struct stat *info) {
 /* Without memory the file is not protected. */
 void ss_input_note(int descriptor) {
   struct stat info;
-  if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) return;
+  if (!of_a_command || fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) return;
   pthread_mutex_lock(&inputs_lock);
   if (find_input(&info) == inputs.count && ss_grow_by_one(inputs.file, inputs.count)) {
     inputs.file[inputs.count].device = info.st_dev;
@@ -116,6 +132,7 @@ static bool keep_standard_input(struct ss_error *error) {
 }
 
 static int open_standard_input(struct ss_error *error) {
+  if (!of_a_command) return fail_stream(error) ? 0 : -1;
   pthread_mutex_lock(&standard_input_lock);
   const int descriptor = keep_standard_input(error) ? fcntl(standard_input, F_DUPFD_CLOEXEC, 0) : -1;
   pthread_mutex_unlock(&standard_input_lock);
@@ -124,7 +141,7 @@ static int open_standard_input(struct ss_error *error) {
 }
 
 int ss_input_open(const char *path, struct ss_error *error) {
-  if (strcmp(path, "-") == 0) return open_standard_input(error);
+  if (is_stream(path)) return open_standard_input(error);
   /* Without O_NONBLOCK, opening a pipe that nobody writes to would hang before we can refuse it. */
   const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) (void)ss_fail(error, SS_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
@@ -241,7 +258,7 @@ static bool open_beside(const struct stat *old, struct ss_output *out, struct ss
 
 bool ss_output_check(const char *path, struct ss_error *error) {
   struct stat info;
-  if (path == NULL || strcmp(path, "-") == 0) return true;
+  if (path == NULL || is_stream(path)) return of_a_command || fail_stream(error);
   if (*path == '\0') return ss_fail(error, SS_BAD_INPUT, "the name of an output file is empty");
   if (stat(path, &info) != 0) return true;
   if (S_ISDIR(info.st_mode)) return ss_fail(error, SS_BAD_INPUT, "%s: is a directory, not a file", path);
@@ -282,7 +299,8 @@ static bool open_path(const char *path, struct ss_output *out, struct ss_error *
 
 bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *error) {
   struct ss_output output = {0};
-  if (path == NULL || strcmp(path, "-") == 0) {
+  if (path == NULL || is_stream(path)) {
+    if (!of_a_command) return fail_stream(error);
     output.stream = stdout;
   } else if (!open_path(path, &output, error)) {
     ss_output_discard(&output);

@@ -8,6 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* This process is one command: "-" is its standard input or output, and what it has read is no place for its outputs.
+ * Without this call, before threads begin, "-" is refused and files may be read and replaced as often as one likes:
+ * both streams are those of the program that has loaded the library. */
+void ss_files_of_a_command(void);
+
 struct ss_mapping {
   const unsigned char *data; /* NULL only for an empty file */
   size_t size;

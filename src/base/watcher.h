@@ -1,28 +1,36 @@
-/* Somebody who is told how far a long computation is, say a progress bar. */
+/* Somebody who is told how far a long computation is, say a progress bar, and who may end it. */
 #ifndef SS_BASE_WATCHER_H
 #define SS_BASE_WATCHER_H
 
-#include <stddef.h>
+#include "base/error.h"
 
-/* Calls come one at a time, from any thread. */
+/* Calls come one at a time, from any thread; only `stops` may be asked by several at once. A function that is NULL is
+ * not called. */
 struct ss_watcher {
   /* `all` steps follow; what: "points". */
   void (*begin)(void *context, const char *what, size_t all);
   /* So many more steps are done, which are `work` of `whole`: of what all of them take, where steps are not alike. */
   void (*advance)(void *context, size_t steps, double work, double whole);
   void (*end)(void *context);
+  /* Is the computation to end, with the status SS_CANCELLED? */
+  bool (*stops)(void *context);
   void *context;
 };
 
 /* The same of a watcher that may be NULL. */
 static inline void ss_watcher_begin(const struct ss_watcher *watcher, const char *what, size_t all) {
-  if (watcher) watcher->begin(watcher->context, what, all);
+  if (watcher && watcher->begin) watcher->begin(watcher->context, what, all);
 }
 static inline void ss_watcher_advance(const struct ss_watcher *watcher, size_t steps, double work, double whole) {
-  if (watcher) watcher->advance(watcher->context, steps, work, whole);
+  if (watcher && watcher->advance) watcher->advance(watcher->context, steps, work, whole);
 }
 static inline void ss_watcher_end(const struct ss_watcher *watcher) {
-  if (watcher) watcher->end(watcher->context);
+  if (watcher && watcher->end) watcher->end(watcher->context);
+}
+/* Asked wherever much work begins; false: with that error. */
+static inline bool ss_watcher_goes_on(const struct ss_watcher *watcher, struct ss_error *error) {
+  return !watcher || !watcher->stops || !watcher->stops(watcher->context) ||
+         ss_fail(error, SS_CANCELLED, "cancelled before it was done");
 }
 
 #endif

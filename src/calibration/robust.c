@@ -1,5 +1,6 @@
 #include "calibration/robust.h"
 
+#include "base/gsl.h"
 #include "base/memory.h"
 
 #include <gsl/gsl_errno.h>
@@ -263,9 +264,9 @@ static bool fit(const struct ss_times *times, struct ss_robust_cost *cost, doubl
     return ss_fail_memory(error, "fitting times");
   f.weight = weight ? weight : own;
   memset(cost, 0, times->costs * sizeof *cost);
-  gsl_error_handler_t *handler = gsl_set_error_handler_off();
+  ss_gsl_errors_off();
   const bool ok = times->count > 0 && fit_all(&f, weight != NULL);
-  gsl_set_error_handler(handler);
+  ss_gsl_errors_back();
   close_normal(&f.normal);
   return ok || ss_fail(error, SS_BAD_INPUT, "%zu times are too few, or too much alike, to fit %zu costs",
                        times->count, times->costs);

@@ -1,5 +1,6 @@
 /* sparsync: finds the command that is asked for, and turns what comes of it into an exit status. */
 #include "base/data.h"
+#include "base/file.h"
 #include "base/temporary.h"
 #include "cli/command.h"
 
@@ -63,6 +64,7 @@ static int run(const struct ss_command *command, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   ss_temporaries_go_on_signals();
+  ss_files_of_a_command();
   if (argc < 2) {
     print_help(stderr);
     return SS_BAD_INPUT;

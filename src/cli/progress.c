@@ -80,4 +80,5 @@ static void watcher_end(void *context) {
   ss_progress_end(context);
 }
 
-const struct ss_watcher ss_progress_watcher = {watcher_begin, watcher_advance, watcher_end, &watched};
+const struct ss_watcher ss_progress_watcher = {
+    .begin = watcher_begin, .advance = watcher_advance, .end = watcher_end, .context = &watched};

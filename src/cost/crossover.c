@@ -1,5 +1,6 @@
 #include "cost/crossover.h"
 
+#include "base/gsl.h"
 #include "base/list.h"
 #include "base/memory.h"
 
@@ -259,14 +260,14 @@ static void tell_ratios(const struct finding *f) {
 bool ss_crossover_find(const struct ss_crossover_search *search, struct ss_crossover *out, struct ss_error *error) {
   struct finding f = {.search = search, .out = out};
   *out = (struct ss_crossover){0};
-  gsl_error_handler_t *before = gsl_set_error_handler_off(); /* a form without a value is told, not an abort */
+  ss_gsl_errors_off(); /* a form without a value is told, not an abort */
   bool ok = probe_grid(&f);
   if (ok && f.probes > 0) {
     settle_ties(&f);
     ok = tell_parts(&f);
     tell_ratios(&f);
   }
-  (void)gsl_set_error_handler(before);
+  ss_gsl_errors_back();
   const size_t probes = f.probes;
   free(f.probe);
   if (ok && probes > 0) return true;

@@ -2,7 +2,9 @@
 
 #include <math.h>
 #include <muParserDLL.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What the parser sees: the symbols, and those that follow from them. */
@@ -168,14 +170,24 @@ static muParserHandle_t open_parser(void) {
   return parser;
 }
 
+/* muParser's C interface hands every message out of one buffer. */
+static void copy_message(muParserHandle_t parser, char *text, size_t size) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&lock);
+  (void)snprintf(text, size, "%s", mupGetErrorMsg(parser));
+  pthread_mutex_unlock(&lock);
+}
+
 /* Evaluates, and gives the parser back. */
 static bool finish(muParserHandle_t parser, const char *formula, double *out, struct ss_error *error) {
+  char message[200];
   bool ok;
   mupSetExpr(parser, formula);
   double value = mupError(parser) ? NAN : mupEval(parser);
   if (mupError(parser)) {
-    ok = ss_fail(error, SS_BAD_INPUT, "formula: %.200s (character %d) in \"%.600s\"", mupGetErrorMsg(parser),
-                 mupGetErrorPos(parser), formula);
+    copy_message(parser, message, sizeof message);
+    ok = ss_fail(error, SS_BAD_INPUT, "formula: %s (character %d) in \"%.600s\"", message, mupGetErrorPos(parser),
+                 formula);
   } else if (!isfinite(value)) {
     ok = ss_fail(error, SS_BAD_INPUT, "formula \"%.600s\" is not finite here", formula);
   } else {
@@ -201,8 +213,9 @@ bool ss_expression_evaluate(const char *expression, const struct ss_variable *va
   if (!parser) return ss_fail_memory(error, "reading a formula");
   for (size_t i = count; i-- > 0;) mupDefineConst(parser, variable[i].name, variable[i].value);
   if (!mupError(parser)) return finish(parser, expression, out, error);
-  const bool ok = ss_fail(error, SS_BAD_INPUT, "formula: %.200s, naming the values of \"%.600s\"",
-                          mupGetErrorMsg(parser), expression);
+  char message[200];
+  copy_message(parser, message, sizeof message);
+  const bool ok = ss_fail(error, SS_BAD_INPUT, "formula: %s, naming the values of \"%.600s\"", message, expression);
   mupRelease(parser);
   return ok;
 }

@@ -32,6 +32,7 @@ struct ss_kernel_run {
   double *decoded;
   unsigned char *bytes, *flushed;
   uint64_t flush;
+  unsigned char flushes; /* what the next flush writes */
   struct ss_domains domains;
   struct coded coded[SS_KERNELS];
   enum ss_kernel_kind kernel; /* the last one called */
@@ -216,9 +217,8 @@ static double now(void) {
 
 static bool time_kernel(struct ss_kernel_run *r, enum ss_kernel_kind kernel, double *seconds,
                         struct ss_error *error) {
-  static unsigned char round;
   ss_arena_reset(&r->work);
-  memset(r->flushed, ++round, r->flush);
+  memset(r->flushed, ++r->flushes, r->flush);
   r->kernel = kernel;
   const double start = now();
   if (!kernels[kernel](r, error)) return false;

@@ -314,7 +314,8 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
   if (!begin_group(all, group, w, error)) return false;
   for (uint64_t t = job->first; t < job->end; t++) {
     struct ss_outcome outcome;
-    if (!run_iteration(all, group, t, w, &outcome, error)) return false;
+    if (!ss_watcher_goes_on(all->options->watcher, error) || !run_iteration(all, group, t, w, &outcome, error))
+      return false;
     count_values(w, &outcome);
     const struct ss_tally *drawn = w->tallies + group->count;
     for (uint32_t i = 0; i < group->count; i++) {

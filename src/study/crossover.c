@@ -121,7 +121,9 @@ static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error)
 static bool play(const struct ss_crossover_study *s, const struct ss_study_typed *typed, double cost[2],
                  struct ss_error *error) {
   const struct ss_study_source source = {.no_verify = true, .costs = s->duel.costs, .typed = *typed};
-  const struct ss_run_options options = {.jobs = s->jobs};
+  const struct ss_watcher within = {.stops = s->watcher ? s->watcher->stops : NULL,
+                                    .context = s->watcher ? s->watcher->context : NULL};
+  const struct ss_run_options options = {.jobs = s->jobs, .watcher = &within};
   struct ss_study *study;
   struct ss_results results = {0};
   if (!ss_study_open(&source, &study, error)) return false;
@@ -172,6 +174,10 @@ bool ss_crossover_study_run(struct ss_crossover_study *s, struct ss_error *error
   if (s->simulated) ss_watcher_begin(s->watcher, "places", ss_crossover_places(&search));
   const bool found = ss_crossover_find(&search, &s->found, error);
   if (s->simulated) ss_watcher_end(s->watcher);
+  if (!ss_watcher_goes_on(s->watcher, error)) { /* places that were not played look like those without a cost */
+    ss_crossover_free(&s->found);
+    return false;
+  }
   if (!found && error && error->status == SS_MACHINE) return false;
   return found || ss_fail_prefix(error, "nowhere in the range");
 }

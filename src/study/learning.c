@@ -41,26 +41,44 @@ bool ss_learning_open(const struct ss_learning_source *source, struct ss_learnin
   return l->curve || ss_fail_memory(error, "training a model");
 }
 
+/* Who sees every step. */
+struct seeing {
+  const struct ss_watcher *watcher;
+  struct ss_learn_watch capture;
+  bool captures;
+};
+
+static bool see(void *context, uint64_t step, const struct ss_gradients *gradients, struct ss_error *error) {
+  const struct seeing *s = context;
+  return ss_watcher_goes_on(s->watcher, error) &&
+         (!s->captures || s->capture.seen(s->capture.context, step, gradients, error));
+}
+
 bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watcher *watcher, struct ss_error *error) {
   const struct ss_learning_source *s = &l->source;
-  const struct ss_learn_watch watch = ss_capture_watch(&l->capture);
+  struct seeing seeing = {watcher, ss_capture_watch(&l->capture), s->captures};
+  const struct ss_learn_watch watch = {&seeing, see};
   const bool is_stream = !s->trace && s->import.layout == SS_STREAM;
+  const int threads = omp_get_max_threads(); /* the caller's, which it gets back */
   size_t failed = s->settings;
+  omp_lock_t lock;
+  omp_init_lock(&lock);
   ss_watcher_begin(watcher, "schemes", s->settings);
   if (jobs) omp_set_num_threads((int)jobs);
 #pragma omp parallel for schedule(dynamic, 1) if (s->settings > 1)
   for (size_t i = 0; i < s->settings; i++) {
     struct ss_error mine;
-    const bool ok = ss_learn(&l->task, &s->setting[i], s->captures ? &watch : NULL, &l->curve[i], &mine);
-#pragma omp critical
-    {
-      if (!ok && i < failed) {
-        failed = i; /* the first in order, whatever the threads did */
-        if (error) *error = mine;
-      }
-      ss_watcher_advance(watcher, 1, 1, (double)s->settings);
+    const bool ok = ss_learn(&l->task, &s->setting[i], &watch, &l->curve[i], &mine);
+    omp_set_lock(&lock);
+    if (!ok && i < failed) {
+      failed = i; /* the first in order, whatever the threads did */
+      if (error) *error = mine;
     }
+    ss_watcher_advance(watcher, 1, 1, (double)s->settings);
+    omp_unset_lock(&lock);
   }
+  omp_set_num_threads(threads);
+  omp_destroy_lock(&lock);
   ss_watcher_end(watcher);
   l->curves = (struct ss_curves){.task = &l->task,
                                  .text = s->import.source,

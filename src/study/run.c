@@ -33,6 +33,7 @@ struct run {
   struct ss_error error;
   const struct ss_notice *notice;
   double work;
+  omp_lock_t lock; /* of this run alone: other runs go on while somebody hears of a point */
 };
 
 /* Tensors of the block's trace; schemes that have them travel together have one job for all. */
@@ -244,15 +245,14 @@ static void compute(struct run *run, size_t g, struct ss_worker *worker) {
   failed = run->failed;
   if (failed != SIZE_MAX) return;
   bool ok = ss_group_compute(&run->all, group, worker, &mine);
-#pragma omp critical
-  {
-    if (ok && run->failed == SIZE_MAX) ok = finish_group(run, group, &mine);
-    if (!ok && g < run->failed) {
-      run->error = mine; /* of the first in order, whatever the threads did */
+  omp_set_lock(&run->lock);
+  if (ok && run->failed == SIZE_MAX) ok = finish_group(run, group, &mine);
+  if (!ok && g < run->failed) {
+    run->error = mine; /* of the first in order, whatever the threads did */
 #pragma omp atomic write
-      run->failed = g;
-    }
+    run->failed = g;
   }
+  omp_unset_lock(&run->lock);
 }
 
 static int thread_count(unsigned jobs, size_t groups) {
@@ -262,6 +262,7 @@ static int thread_count(unsigned jobs, size_t groups) {
 
 static bool compute_all(struct run *run, struct ss_error *error) {
   const int threads = thread_count(run->all.options->jobs, run->groups.count);
+  omp_init_lock(&run->lock);
 #pragma omp parallel num_threads(threads)
   {
     struct ss_worker worker = {.inputs.budget = SS_INPUTS_ROOM / (size_t)threads};
@@ -269,6 +270,7 @@ static bool compute_all(struct run *run, struct ss_error *error) {
     for (size_t g = 0; g < run->groups.count; g++) compute(run, g, &worker);
     ss_worker_free(&worker);
   }
+  omp_destroy_lock(&run->lock);
   ss_watcher_end(run->all.options->watcher);
   if (run->failed == SIZE_MAX) return true;
   if (error) *error = run->error;

@@ -393,7 +393,9 @@ bool ss_durations_make_all(struct ss_durations *const *all, size_t count, unsign
                            const struct ss_watcher *watcher, struct ss_error *error) {
   size_t failed = SIZE_MAX;
   struct plan plan;
+  omp_lock_t lock; /* not a lock of all computations: the watcher may take its time */
   if (!make_plan(all, count, &plan, error)) return false;
+  omp_init_lock(&lock);
 #pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
   {
     struct ss_durations_worker worker = {0};
@@ -403,18 +405,19 @@ bool ss_durations_make_all(struct ss_durations *const *all, size_t count, unsign
       size_t skip;
 #pragma omp atomic read
       skip = failed;
-      const bool ok = skip != SIZE_MAX || answer(&worker, &plan.group[i], &mine);
-#pragma omp critical
-      {
-        if (!ok && i < failed) {
-          failed = i; /* the first in order, whatever the threads did */
-          if (error) *error = mine;
-        }
-        ss_watcher_advance(watcher, 1, 1, (double)plan.groups);
+      const bool ok =
+          skip != SIZE_MAX || (ss_watcher_goes_on(watcher, &mine) && answer(&worker, &plan.group[i], &mine));
+      omp_set_lock(&lock);
+      if (!ok && i < failed) {
+        failed = i; /* the first in order, whatever the threads did */
+        if (error) *error = mine;
       }
+      ss_watcher_advance(watcher, 1, 1, (double)plan.groups);
+      omp_unset_lock(&lock);
     }
     close_worker(&worker);
   }
+  omp_destroy_lock(&lock);
   const bool ok = failed == SIZE_MAX && copy_all(&plan, error);
   free_plan(&plan);
   return ok;

@@ -1142,6 +1142,7 @@ static void numbers_are_written_exactly(void **state) {
 }
 
 int main(void) {
+  ss_files_of_a_command();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lists_grow_and_keep_their_items),
       cmocka_unit_test(lower_bounds_are_those_of_a_plain_loop),

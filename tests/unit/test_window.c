@@ -43,7 +43,8 @@ static void ignore_end(void *context) {
 static unsigned runs;
 
 static void ask(const char *json, struct asked *out) {
-  const struct ss_watcher watcher = {count_beginning, ignore_advance, ignore_end, &runs};
+  const struct ss_watcher watcher = {
+      .begin = count_beginning, .advance = ignore_advance, .end = ignore_end, .context = &runs};
   const struct ss_run_options options = {.jobs = 1, .watcher = &watcher};
   struct ss_error error = {0};
   struct ss_doc *doc;

@@ -1,5 +1,6 @@
 #include "trace/measure/popularity.h"
 
+#include "base/gsl.h"
 #include "base/memory.h"
 
 #include <gsl/gsl_errno.h>
@@ -199,13 +200,13 @@ static bool search_all(struct fitting *f, const struct ss_popularity *near, stru
 bool ss_popularity_fit(const struct ss_incidence *window, uint64_t iterations, const struct ss_popularity *near,
                        struct ss_popularity *out) {
   struct fitting f;
-  gsl_error_handler_t *before = gsl_set_error_handler_off(); /* memory that is short is told, not an abort */
+  ss_gsl_errors_off(); /* memory that is short is told, not an abort */
   bool ok = fitting_init(&f, window, iterations);
   if (ok) {
     ok = search_all(&f, near, out);
     fitting_free(&f);
   }
-  (void)gsl_set_error_handler(before);
+  ss_gsl_errors_back();
   return ok;
 }
 
