@@ -98,54 +98,6 @@ static bool read_logs(struct arguments *a, struct ss_observations *all, struct s
   return true;
 }
 
-static bool any_stream_alone(const struct ss_observations *all) {
-  for (size_t i = 0; i < all->count; i++)
-    if (!all->list[i].stream) return false;
-  return true;
-}
-
-/* "all_reduce.log", or "a.log and 3 others". */
-static void name_sources(const struct ss_observations *all, char *text, size_t size) {
-  const char *path = all->source[0], *slash = strrchr(path, '/');
-  const char *base = slash ? slash + 1 : path;
-  if (all->sources == 1) (void)snprintf(text, size, "%.200s", base);
-  else
-    (void)snprintf(text, size, "%.200s and %" PRIu32 " other%s", base, all->sources - 1, all->sources > 2 ? "s" : "");
-}
-
-/* Collectives, ranks and nodes, in a few words. */
-static void say_measured(const struct ss_observations *all, char *text, size_t size) {
-  char sources[256];
-  uint32_t least = UINT32_MAX, most = 0, nodes = 0;
-  name_sources(all, sources, sizeof sources);
-  int at = snprintf(text, size, "%s (", sources);
-  for (int c = 0; c < SS_COLLECTIVES; c++)
-    for (size_t i = 0; i < all->count; i++) {
-      if ((int)all->list[i].algorithm->collective != c) continue;
-      at += snprintf(text + at, size - (size_t)at, "%s, ", ss_collective_names[c]);
-      break;
-    }
-  for (size_t i = 0; i < all->count; i++) {
-    const uint32_t ranks = all->list[i].nodes * all->list[i].per_node;
-    least = ranks < least ? ranks : least;
-    most = ranks > most ? ranks : most;
-    nodes = all->list[i].nodes > nodes ? all->list[i].nodes : nodes;
-  }
-  if (least < most) (void)snprintf(text + at, size - (size_t)at, "%" PRIu32 " to %" PRIu32 " ranks, ", least, most);
-  else (void)snprintf(text + at, size - (size_t)at, "%" PRIu32 " ranks, ", most);
-  at = (int)strlen(text);
-  (void)snprintf(text + at, size - (size_t)at, "%s%" PRIu32 " node%s)", least < most ? "up to " : "", nodes,
-                 nodes == 1 ? "" : "s");
-}
-
-/* The cluster's name: that of the log, without its ending. */
-static void choose_name(const struct arguments *a, const struct ss_observations *all, char *text, size_t size) {
-  const char *path = all->source[0], *slash = strrchr(path, '/');
-  const char *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
-  if (a->name || strcmp(path, "-") == 0) (void)snprintf(text, size, "%s", a->name ? a->name : "measured");
-  else (void)snprintf(text, size, "%.*s", dot && dot > base ? (int)(dot - base) : 100, base);
-}
-
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
 static bool write_device(const struct arguments *a, const struct ss_calibrated *c, struct ss_error *error) {
@@ -161,42 +113,12 @@ static bool write_cluster(const struct arguments *a, const struct ss_calibrated 
   return ss_model_write(a->call.output, root, root != NULL, error);
 }
 
-/* How well what was left out is predicted, where there is more than one group to leave out. */
-static bool judge_unseen(const struct arguments *a, const struct ss_observations *all, enum ss_leave_out what,
-                         struct ss_error_spread *out, struct ss_error *error) {
-  struct ss_validation validation;
-  bool several = false;
-  *out = (struct ss_error_spread){.count = 0};
-  for (size_t i = 1; i < all->count; i++) {
-    const struct ss_observation *o = &all->list[i], *first = &all->list[0];
-    several = several || (what == SS_LEAVE_NODES ? o->nodes != first->nodes
-                                                 : o->algorithm->collective != first->algorithm->collective);
-  }
-  if (!several) return true;
-  const bool ok = ss_validate(all->list, all->count, &a->fit, what, NULL, &validation, error);
-  if (ok) *out = ss_validation_judge(&validation, all->list, NULL, NULL);
-  ss_validation_free(&validation);
-  return ok;
-}
-
 static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
-  struct ss_cluster_fit fit;
-  char measured[512], name[128];
-  say_measured(all, measured, sizeof measured);
-  choose_name(a, all, name, sizeof name);
-  if (any_stream_alone(all) && isnan(a->fit.latency))
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: messages of osu_bw overlap and say nothing of latency: give it (--latency 2us), or add a log "
-                   "of osu_latency",
-                   all->source[0]);
-  struct ss_calibrated c = {name, measured, &fit, all, a->fit.latency, {{.count = 0}}};
-  bool ok = ss_cluster_fit(all->list, all->count, &a->fit, NULL, &fit, error) ||
-            ss_fail_prefix(error, "%s", all->source[0]);
-  ok = ok && judge_unseen(a, all, SS_LEAVE_COLLECTIVES, &c.unseen[0], error) &&
-       judge_unseen(a, all, SS_LEAVE_NODES, &c.unseen[1], error);
-  ok = ok && write_device(a, &c, error) && write_cluster(a, &c, error);
-  if (ok && !a->call.quiet) ss_calibrated_tell(&c, stderr);
-  ss_cluster_fit_free(&fit);
+  struct ss_calibration made;
+  if (!ss_calibrate(all, &a->fit, a->name, &made, error)) return false;
+  const bool ok = write_device(a, &made.is, error) && write_cluster(a, &made.is, error);
+  if (ok && !a->call.quiet) ss_calibrated_tell(&made.is, stderr);
+  ss_calibration_free(&made);
   return ok;
 }
 
@@ -245,7 +167,7 @@ static bool validate(const struct arguments *a, const struct ss_observations *al
                                          ss_validation_csv};
   struct ss_validation validation;
   char title[128];
-  choose_name(a, all, title, sizeof title);
+  ss_calibration_name(a->name, all, title, sizeof title);
   const enum ss_leave_out what = a->fit_ons > 0 ? SS_LEAVE_OTHERS : (enum ss_leave_out)a->left_out;
   const struct ss_validation_report report = {&validation, all, what, title};
   SS_AUTO_FREE bool *fitted = ss_alloc(all->count, sizeof *fitted);

@@ -17,8 +17,9 @@ enum { SCENARIO_BYTES = 16 << 20, FILE_BYTES = 1 << 30 };
 
 /* --- paths -------------------------------------------------------------------------------------------------- */
 
-bool ss_question_base(char *path, size_t size, struct ss_error *error) {
-  return ss_data_path("scenarios", path, size, error);
+const char *ss_asked_base(const struct ss_asked *asked, char *path, size_t size, struct ss_error *error) {
+  if (asked->base) return asked->base;
+  return ss_data_path("scenarios", path, size, error) ? path : NULL;
 }
 
 bool ss_question_path(const char *text, char *path, size_t size, struct ss_error *error) {
@@ -52,12 +53,13 @@ static bool add_edits(struct origin *o, const cJSON *set, struct ss_error *error
 
 /* To be closed also after a failure. */
 static bool open_origin(const struct ss_asked *asked, const char *kind, struct origin *o, struct ss_error *error) {
-  *o = (struct origin){.source = {.name = kind, .notice = asked->notice}};
+  *o = (struct origin){.source = {.name = asked->name ? asked->name : kind, .notice = asked->notice}};
+  o->source.traces = asked->traces;
   if (!add_edits(o, asked->set, error)) return false;
   if (cJSON_IsObject(asked->subject)) {
     o->source.document = asked->subject;
-    o->source.base = o->path;
-    return ss_question_base(o->path, sizeof o->path, error);
+    o->source.base = ss_asked_base(asked, o->path, sizeof o->path, error);
+    return o->source.base != NULL;
   }
   if (!cJSON_IsString(asked->subject))
     return ss_fail(error, SS_BAD_INPUT, "%s: expected a scenario, or the path of one", kind);
@@ -80,6 +82,8 @@ static bool open_studies(struct ss_asked *const *asked, size_t count, bool plan,
     if (!open_origin(asked[i], plan ? "plan" : "run", &p->origin[i], error)) return false;
     struct ss_study_source *source = &p->origin[i].source;
     source->plan = plan;
+    source->lossy = asked[i]->lossy;
+    source->model_parallel = asked[i]->model_parallel;
     source->like = i > 0 ? p->study[i - 1] : NULL;
     source->costs = i > 0 ? ss_study_costs(p->study[0]) : NULL;
     if (!ss_study_open(source, &p->study[i], error)) return false;
@@ -87,30 +91,36 @@ static bool open_studies(struct ss_asked *const *asked, size_t count, bool plan,
   return true;
 }
 
-static bool tell(struct ss_asked *asked, bool plan, const struct ss_results *results, const struct ss_study *study,
-                 struct ss_error *error) {
-  struct ss_plan choice;
-  if (!plan) {
-    asked->tree = ss_results_json(results, ss_study_name(study));
-    return true;
+static bool tell_plan(struct ss_asked *asked, const struct ss_results *results, const struct ss_study *study,
+                      const struct ss_run_options *options, struct ss_error *error) {
+  struct ss_plan choice = {0};
+  struct ss_turns turns = {0};
+  const bool ok = ss_plan_make(results, &choice, error) &&
+                  (!asked->turns || ss_study_turns(study, results, options, &turns, error));
+  if (ok) {
+    ss_plan_note_turns(&choice, &turns);
+    asked->tree = ss_plan_json(&choice, ss_study_name(study));
   }
-  if (!ss_plan_make(results, &choice, error)) return false;
-  asked->tree = ss_plan_json(&choice, ss_study_name(study));
+  ss_turns_free(&turns);
   ss_plan_free(&choice);
-  return true;
+  return ok;
 }
 
 /* All at once: most of what they send is the same. */
 static bool answer_studies(struct ss_asked *const *asked, size_t count, bool plan, unsigned jobs,
                            struct ss_error *error) {
-  const struct ss_run_options options = {
-      .jobs = jobs, .per_rank = asked[0]->per_rank, .per_iteration = asked[0]->per_iteration};
+  const struct ss_run_options options = {.jobs = jobs,
+                                         .per_rank = asked[0]->per_rank,
+                                         .per_iteration = asked[0]->per_iteration,
+                                         .watcher = asked[0]->watcher};
   struct played p = {ss_alloc_zero(count, sizeof *p.origin), ss_alloc_zero(count, sizeof *p.study),
                      ss_alloc_zero(count, sizeof *p.results)};
   bool ok = (p.origin && p.study && p.results) || ss_fail_memory(error, "answering a question");
   ok =
       ok && open_studies(asked, count, plan, &p, error) && ss_studies_run(p.study, count, &options, p.results, error);
-  for (size_t i = 0; ok && i < count; i++) ok = tell(asked[i], plan, &p.results[i], p.study[i], error);
+  for (size_t i = 0; ok && i < count; i++)
+    if (plan) ok = tell_plan(asked[i], &p.results[i], p.study[i], &options, error);
+    else asked[i]->tree = ss_results_json(&p.results[i], ss_study_name(p.study[i]));
   for (size_t i = 0; p.results && i < count; i++) ss_results_free(&p.results[i]);
   for (size_t i = count; p.study && i-- > 0;)
     ss_study_close(p.study[i]); /* those behind have traces of those before */
@@ -165,8 +175,15 @@ static bool play_trainings(struct ss_asked *const *asked, size_t count, struct t
                            struct ss_error *error) {
   SS_AUTO_FREE struct ss_durations **durations = ss_alloc(count, sizeof *durations);
   if (!durations) return ss_fail_memory(error, "answering a question");
-  for (size_t i = 0; i < count; i++) durations[i] = &training[i].study.training.durations;
-  if (!ss_durations_make_all(durations, count, jobs, NULL, error)) return false;
+  size_t simulations = 0;
+  for (size_t i = 0; i < count; i++) {
+    durations[i] = &training[i].study.training.durations;
+    simulations += durations[i]->count;
+  }
+  ss_watcher_begin(asked[0]->watcher, "simulations", simulations);
+  const bool made = ss_durations_make_all(durations, count, jobs, asked[0]->watcher, error);
+  ss_watcher_end(asked[0]->watcher);
+  if (!made) return false;
   for (size_t i = 0; i < count; i++) {
     if (!ss_training_play(&training[i].study.training, jobs, error)) return false;
     asked[i]->tree = ss_train_study_json(&training[i].study);
@@ -204,11 +221,12 @@ static bool answer_file(struct ss_asked *asked, unsigned jobs, struct ss_error *
 
 static bool answer_object(struct ss_asked *asked, const struct ss_question_kind *kind, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  if (!ss_doc_adopt(kind->name, cJSON_Duplicate(asked->subject, true), &doc, error)) return false;
-  if (!ss_node_is_object(ss_doc_root(doc))) return ss_fail(error, SS_BAD_INPUT, "%s: expected an object", kind->name);
+  const char *name = asked->name ? asked->name : kind->name;
+  if (!ss_doc_adopt(name, cJSON_Duplicate(asked->subject, true), &doc, error)) return false;
+  if (!ss_node_is_object(ss_doc_root(doc))) return ss_fail(error, SS_BAD_INPUT, "%s: expected an object", name);
   for (const cJSON *item = asked->set->child; item; item = item->next)
     if (!ss_doc_set_item(doc, item->string, cJSON_Duplicate(item, true), error)) return false;
-  return kind->object(ss_doc_root(doc), &asked->tree, error);
+  return kind->object(ss_doc_root(doc), asked, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */
@@ -219,6 +237,8 @@ const struct ss_question_kind ss_question_kinds[] = {{"run", .all = answer_run},
                                                      {"train", .all = answer_train},
                                                      {"learn", .object = ss_answer_learn},
                                                      {"cost", .object = ss_answer_cost},
+                                                     {"crossover", .object = ss_answer_crossover},
+                                                     {"calibrate", .object = ss_answer_calibrate},
                                                      {"stats", .object = ss_answer_stats},
                                                      {"measure", .object = ss_answer_measure},
                                                      {"hash", .object = ss_answer_hash},

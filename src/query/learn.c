@@ -103,7 +103,7 @@ static bool read_object(struct ss_node object, struct question *q, struct ss_err
 /* --- learning ----------------------------------------------------------------------------------------------- */
 
 /* Paths are as the question means them, but results and messages name the text as the question does. */
-static bool learn(struct question *q, cJSON **out, struct ss_error *error) {
+static bool learn(struct question *q, struct ss_asked *asked, struct ss_error *error) {
   struct ss_learning_source *source = &q->source;
   char path[PATH_MAX];
   struct ss_learning l;
@@ -114,17 +114,17 @@ static bool learn(struct question *q, cJSON **out, struct ss_error *error) {
   if (!traced && strcmp(path, "-") == 0)
     return ss_node_fail(q->text, error, "a question cannot read standard input: name a file");
   *(traced ? &source->trace : &source->text) = path;
-  const bool good =
-      ss_learning_open(source, &l, error) && ss_learning_run(&l, 0, NULL, error) && ss_curves_check(&l.curves, error);
-  if (good) *out = ss_curves_json(&l.curves);
+  const bool good = ss_learning_open(source, &l, error) && ss_learning_run(&l, 0, asked->watcher, error) &&
+                    ss_curves_check(&l.curves, error);
+  if (good) asked->tree = ss_curves_json(&l.curves);
   ss_learning_close(&l);
-  return good && (*out || ss_fail_memory(error, "training a model"));
+  return good && (asked->tree || ss_fail_memory(error, "training a model"));
 }
 
-bool ss_answer_learn(struct ss_node object, cJSON **out, struct ss_error *error) {
+bool ss_answer_learn(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
   SS_AUTO_FREE struct question *q = ss_alloc(1, sizeof *q);
   if (!q) return ss_fail_memory(error, "training a model");
   *q = (struct question){.source = SS_LEARNING_DEFAULTS};
   q->source.setting = q->setting;
-  return read_object(object, q, error) && learn(q, out, error);
+  return read_object(object, q, error) && learn(q, asked, error);
 }

@@ -141,7 +141,7 @@ static bool read_source(struct ss_node node, const char *base, struct ss_source 
 }
 
 static void close_source(struct ss_source *source) {
-  ss_trace_close(source->trace);
+  if (!source->borrowed) ss_trace_close(source->trace);
   free(source->name);
   free(source->key);
   free(source);
@@ -188,6 +188,26 @@ bool ss_sources_uniform(struct ss_sources *sources, const struct ss_uniform *uni
   }
   *fresh = (struct ss_source){.name = name, .uniform = *uniform, .seed = uniform->seed};
   return append(sources, fresh, out, error);
+}
+
+bool ss_sources_lend(struct ss_sources *sources, const char *name, struct ss_trace *trace, struct ss_error *error) {
+  const struct ss_source *added;
+  struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
+  cJSON *text = cJSON_CreateString(name);
+  if (fresh && text) {
+    *fresh = (struct ss_source){.key = cJSON_PrintUnformatted(text), .name = strdup(name), .trace = trace, .seed = 1};
+    fresh->borrowed = true;
+    fresh->hash = ss_trace_hash(trace);
+  }
+  cJSON_Delete(text);
+  for (size_t i = 0; i < sources->count; i++)
+    if (strcmp(sources->source[i]->name, name) == 0) {
+      if (fresh) close_source(fresh);
+      return ss_fail(error, SS_BAD_INPUT, "two traces are called \"%s\"", name);
+    }
+  if (fresh && fresh->key && fresh->name) return append(sources, fresh, &added, error);
+  if (fresh) close_source(fresh);
+  return ss_fail_memory(error, "naming a trace");
 }
 
 void ss_sources_close(struct ss_sources *sources) {

@@ -13,6 +13,7 @@ struct ss_source {
   struct ss_gradient gradient;
   struct ss_uniform uniform;
   uint64_t hash, seed;
+  bool borrowed; /* the trace is somebody else's */
 };
 
 /* A growing list of opened sources, closed together. */
@@ -30,6 +31,10 @@ bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char
 /* A uniform tensor that a caller has already; without a key. */
 bool ss_sources_uniform(struct ss_sources *sources, const struct ss_uniform *uniform, const struct ss_source **out,
                         struct ss_error *error) SS_MUST_CHECK;
+/* A trace that a caller has, under a name that documents then know it by; it outlives the sources. A name that is
+ * known already is an error. */
+bool ss_sources_lend(struct ss_sources *sources, const char *name, struct ss_trace *trace,
+                     struct ss_error *error) SS_MUST_CHECK;
 void ss_sources_close(struct ss_sources *sources);
 
 #endif

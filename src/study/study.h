@@ -15,6 +15,7 @@
 #include "study/results.h"
 
 struct ss_communicator;
+struct ss_sources;
 struct ss_study;
 
 /* One result to be computed. */
@@ -77,8 +78,9 @@ struct ss_study_source {
   const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */
   const struct ss_study *like;  /* of the same file or base: its traces are taken, not opened again, and so are those
                                    of its own `like`; they outlive the study. NULL: none */
-  const struct ss_notice *notice; /* told warnings: of clusters while the study is opened, of hours of work
-                                     before it begins; NULL: nobody */
+  const struct ss_sources *traces; /* found by their names, before any file; where there is no `like`. NULL: none */
+  const struct ss_notice *notice;  /* told warnings: of clusters while the study is opened, of hours of work
+                                      before it begins; NULL: nobody */
 };
 
 bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, struct ss_error *error) SS_MUST_CHECK;

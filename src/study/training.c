@@ -285,6 +285,7 @@ bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_s
                                  .name = "command line"};
   if (!ss_study_document(&source->common, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
+  out->sources.like = source->common.traces;
   if (source->workloads) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
   if (!ss_node_keys(root, keys, error) || !ss_study_set_list(out->doc, "workloads", source->workloads, error) ||
       !ss_study_set_list(out->doc, "systems", source->systems, error))
