@@ -6,6 +6,7 @@
 #include "base/memory.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 
 /* B of a model's file, at most. */
 enum { MODEL_BYTES = 4 << 20 };
+/* Folders above a shared library that may be its prefix. */
+enum { LIBRARY_DEPTH = 5 };
 
 static bool has_models(const char *root) {
   char path[PATH_MAX];
@@ -23,14 +26,42 @@ static bool has_models(const char *root) {
   return n > 0 && (size_t)n < sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* The folder of the program that runs; false: nobody says. */
-static bool program_folder(char *folder, size_t size) {
-  const ssize_t n = readlink("/proc/self/exe", folder, size - 1);
-  if (n <= 0) return false;
-  folder[n] = '\0';
+/* The file that this code was loaded from, where that is a shared library; false: it is part of the program. */
+static bool library_file(char *path) {
+  Dl_info info;
+  if (!dladdr((const void *)&ss_data_root, &info) || !info.dli_fname) return false;
+  const char *slash = strrchr(info.dli_fname, '/');
+  return strstr(slash ? slash : info.dli_fname, ".so") && realpath(info.dli_fname, path);
+}
+
+static bool program_file(char *path) {
+  const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+  if (n > 0) path[n] = '\0';
+  return n > 0;
+}
+
+/* The folder of the library that was loaded, else of the program that runs; false: nobody says. */
+static bool program_folder(char *folder, size_t size, bool *library) {
+  char path[PATH_MAX];
+  *library = library_file(path);
+  if ((!*library && !program_file(path)) || snprintf(folder, size, "%s", path) >= (int)size) return false;
   char *slash = strrchr(folder, '/');
   if (slash) *slash = '\0';
   return slash != NULL;
+}
+
+/* share/sparsync beside the folder, as bin/ is; a library may lie deeper (lib/python3/site-packages/sparsync), and
+ * its prefix is then some folder above. */
+static bool installed_share(const char *folder, bool library, char *share, size_t size) {
+  char above[PATH_MAX];
+  snprintf(above, sizeof above, "%s", folder);
+  for (int steps = library ? LIBRARY_DEPTH : 1; steps > 0; steps--) {
+    char *slash = strrchr(above, '/');
+    if (!slash) return false;
+    *slash = '\0';
+    if (snprintf(share, size, "%s/share/sparsync", above) < (int)size && has_models(share)) return true;
+  }
+  return false;
 }
 
 /* Where the program was built, and not installed from there: its source tree. A checkout that was moved is found
@@ -57,12 +88,13 @@ bool ss_data_root(char *root, size_t size, const char **why, struct ss_error *er
     if (has_models(told) && snprintf(root, size, "%s", told) < (int)size) return true;
     return ss_fail(error, SS_BAD_INPUT, "SPARSYNC_DATA: \"%s\" has no folder models/", told);
   }
-  char program[PATH_MAX / 2] = "", beside[PATH_MAX], above[PATH_MAX / 2];
-  const bool known = program_folder(program, sizeof program);
-  snprintf(beside, sizeof beside, "%s/../share/sparsync", program);
+  char program[PATH_MAX / 2] = "", beside[PATH_MAX] = "", above[PATH_MAX / 2];
+  bool library = false;
+  const bool known =
+      program_folder(program, sizeof program, &library) && installed_share(program, library, beside, sizeof beside);
   const struct {
     const char *folder, *why;
-  } places[] = {{known ? beside : NULL, "beside the program"},
+  } places[] = {{known ? beside : NULL, library ? "beside the library" : "beside the program"},
                 {source_tree(program, above, sizeof above), "the source tree of this build"},
                 {SS_INSTALLED_DATA, "where the program was to be installed"}};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -73,8 +105,8 @@ bool ss_data_root(char *root, size_t size, const char **why, struct ss_error *er
     *why = places[i].why;
     return true;
   }
-  return ss_fail(error, SS_BAD_INPUT, "no folder models/ in %s, nor in %s (set SPARSYNC_DATA)", beside,
-                 SS_INSTALLED_DATA);
+  return ss_fail(error, SS_BAD_INPUT, "no folder models/ in share/sparsync beside %s, nor in %s (set SPARSYNC_DATA)",
+                 program, SS_INSTALLED_DATA);
 }
 
 /* Where files of a kind are. */
@@ -194,7 +226,8 @@ void ss_data_locate(const char *name, const char *base, char *path, size_t size)
   const char *slash = strrchr(base, '/');
   for (size_t i = 0; i < 2; i++) {
     char there[PATH_MAX];
-    snprintf(there, sizeof there, "%.*s%s%s", slash ? (int)(slash - base + 1) : 0, base, steps[i], name);
+    const int folder = slash ? (int)(slash - base + 1) : 0;
+    if (snprintf(there, sizeof there, "%.*s%s%s", folder, base, steps[i], name) >= (int)sizeof there) continue;
     if (access(there, F_OK) != 0) continue;
     snprintf(path, size, "%s", there);
     return;

@@ -1,5 +1,6 @@
 /* The data folder: models/, plots/, scenarios/ and traces/, found at $SPARSYNC_DATA, else beside the installed
- * program that runs (../share/sparsync), else in the source tree of a build that is not installed. */
+ * program that runs (../share/sparsync), or above the library that it has loaded, else in the source tree of a build
+ * that is not installed. */
 #ifndef SS_BASE_DATA_H
 #define SS_BASE_DATA_H
 

@@ -135,6 +135,7 @@ bool ss_trace_open_memory(const char *name, const void *bytes, size_t size, stru
 
 bool ss_trace_open(const char *path, struct ss_trace **out, struct ss_error *error) {
   struct ss_mapping mapping;
+  if (!path || !out) return ss_fail(error, SS_BAD_INPUT, "no path of a trace was given, or no place for it (NULL)");
   if (!ss_map_file(path, &mapping, error)) return false;
   if (!ss_trace_open_memory(path, mapping.data, mapping.size, out, error)) {
     ss_unmap_file(&mapping);

@@ -93,11 +93,11 @@ const char *ss_trace_source(const struct ss_trace *trace) {
 }
 
 uint64_t ss_trace_iterations(const struct ss_trace *trace) {
-  return trace->iterations;
+  return trace ? trace->iterations : 0;
 }
 
 uint32_t ss_trace_ranks(const struct ss_trace *trace) {
-  return trace->ranks;
+  return trace ? trace->ranks : 0;
 }
 
 uint32_t ss_trace_gpus_per_node(const struct ss_trace *trace) {
@@ -105,7 +105,7 @@ uint32_t ss_trace_gpus_per_node(const struct ss_trace *trace) {
 }
 
 size_t ss_trace_tensors(const struct ss_trace *trace) {
-  return trace->tensors;
+  return trace ? trace->tensors : 0;
 }
 
 const struct ss_tensor *ss_trace_tensor(const struct ss_trace *trace, size_t tensor) {

@@ -41,20 +41,20 @@ struct ss_trace;
 
 /* Maps and checks the file: header, shapes, offsets and every row id. Hostile files are refused with SS_BAD_INPUT
  * and never read out of bounds. The trace is the caller's, to be closed. */
-bool ss_trace_open(const char *path, struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
+SS_PUBLIC bool ss_trace_open(const char *path, struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
 /* The same for the bytes of such a file in memory, which stay the caller's and must outlive the trace; `name` stands
  * for the path in messages. */
 bool ss_trace_open_memory(const char *name, const void *bytes, size_t size, struct ss_trace **out,
                           struct ss_error *error) SS_MUST_CHECK;
 /* NULL is allowed. */
-void ss_trace_close(struct ss_trace *trace);
+SS_PUBLIC void ss_trace_close(struct ss_trace *trace);
 
 const char *ss_trace_name(const struct ss_trace *trace); /* the path, or what made it */
 const char *ss_trace_source(const struct ss_trace *trace);
-uint64_t ss_trace_iterations(const struct ss_trace *trace);    /* at least 1 */
-uint32_t ss_trace_ranks(const struct ss_trace *trace);         /* at least 1 */
-uint32_t ss_trace_gpus_per_node(const struct ss_trace *trace); /* 0: not recorded */
-size_t ss_trace_tensors(const struct ss_trace *trace);
+SS_PUBLIC uint64_t ss_trace_iterations(const struct ss_trace *trace); /* at least 1 */
+SS_PUBLIC uint32_t ss_trace_ranks(const struct ss_trace *trace);      /* at least 1 */
+uint32_t ss_trace_gpus_per_node(const struct ss_trace *trace);        /* 0: not recorded */
+SS_PUBLIC size_t ss_trace_tensors(const struct ss_trace *trace);
 const struct ss_tensor *ss_trace_tensor(const struct ss_trace *trace, size_t tensor);
 /* The place of the tensor of that name; an error suggests one. */
 bool ss_trace_find(const struct ss_trace *trace, const char *name, size_t *out, struct ss_error *error) SS_MUST_CHECK;
@@ -134,6 +134,6 @@ bool ss_trace_build(const char *name, const struct ss_trace_content *content, st
  * elements. With a row_source, memory does not grow with the lookups. */
 bool ss_trace_write(const char *path, const struct ss_trace_content *content, struct ss_error *error) SS_MUST_CHECK;
 /* The same for a trace; opened from a file with 64-bit ids, it is written with 32-bit ones. */
-bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
+SS_PUBLIC bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

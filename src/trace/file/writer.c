@@ -206,6 +206,7 @@ static bool save(const char *path, const struct file *file, struct ss_error *err
 }
 
 bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) {
+  if (!path || !trace) return ss_fail(error, SS_BAD_INPUT, "no trace was given, or no path for it (NULL)");
   SS_AUTO_FREE struct entry *entries = ss_alloc(trace->tensors * 3, sizeof *entries);
   if (!entries) return ss_fail_memory(error, "writing a trace");
   const size_t count = list_entries(trace, entries);

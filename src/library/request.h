@@ -1,0 +1,45 @@
+/* What a request is made of (request.c), and asking it (ask.c). */
+#ifndef SS_LIBRARY_REQUEST_H
+#define SS_LIBRARY_REQUEST_H
+
+#include "base/json.h"
+#include "base/notice.h"
+#include "base/watcher.h"
+#include "library/sparsync.h"
+#include "study/sources.h"
+
+#include <stdatomic.h>
+
+/* What is no field of the document. */
+enum ss_request_flag { SS_PER_RANK, SS_PER_ITERATION, SS_LOSSY, SS_MODEL_PARALLEL, SS_REQUEST_FLAGS };
+
+struct ss_request {
+  struct ss_doc *doc;
+  char *base;          /* relative paths are looked for beside it; NULL: among what is shipped */
+  struct cJSON *edits; /* {PATH: VALUE} */
+  bool flag[SS_REQUEST_FLAGS];
+  struct ss_sources traces;
+  unsigned threads;
+
+  void (*told)(void *context, const char *what, double done);
+  void *told_context;
+  void (*heard)(void *context, const char *text);
+  void *heard_context;
+  const char *what; /* is being done, of which so much */
+  double done;
+  atomic_bool cancelled;
+};
+
+/* Tells the request's listeners. */
+struct ss_watcher ss_request_watcher(struct ss_request *request);
+struct ss_notice ss_request_notice(struct ss_request *request);
+
+/* An answer of the tree, which it owns from then on, also on failure. Its rows are the tree's list `rows`, or the
+ * tree itself (NULL). */
+bool ss_answer_new(struct cJSON *tree, const char *rows, struct ss_answer **out,
+                   struct ss_error *error) SS_MUST_CHECK;
+
+/* An SS_BAD_INPUT error where a needed argument is NULL. */
+bool ss_argument_given(const void *argument, const char *what, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,194 @@
+/* libsparsync: how long synchronising sparse gradients takes, under which scheme, on which cluster, and why.
+ *
+ * A request says what is asked: a document (a scenario, or an object of options), edits of it, traces that the
+ * program has made, how many threads may work and who is told. What is asked of it (that it be run, planned, priced,
+ * ...) gives an answer: rows with named fields, and the JSON that the command of that name prints.
+ *
+ *   struct ss_error error;
+ *   struct ss_answer *answer = NULL;
+ *   struct ss_request *request = ss_request_new();
+ *   bool good = ss_request_open(request, "demo", &error) && ss_request_set(request, "ranks", "8", &error) &&
+ *               ss_request_run(request, &answer, &error);
+ *
+ * Fields and their units: docs/results.md; documents: docs/scenarios.md and docs/library.md. Times are in s, sizes in
+ * B, rates in B/s.
+ *
+ * Errors are values. A function that can fail returns false and fills in the error that it was given (NULL: nobody
+ * reads it); it has then changed nothing that the caller can see. NULL for a handle or a text that is needed is such
+ * an error, too; functions that free, and those that cannot fail, take it for nothing.
+ *
+ * Threads. Different requests may be used by different threads at once. One request, or one answer, belongs to one
+ * thread at a time; only ss_request_cancel may come from any. Traces do not change and may be shared.
+ *
+ * The process is its program's: nothing is printed, no signal is handled, nothing ends it, and its working folder,
+ * locale and environment stay as they are. Models and scenarios that come with the library are found at
+ * $SPARSYNC_DATA, or beside where it is installed. */
+#ifndef SPARSYNC_H
+#define SPARSYNC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SS_PUBLIC __attribute__((visibility("default")))
+
+/* --- errors -------------------------------------------------------------------------------------------------- */
+
+#ifndef SS_BASE_ERROR_H /* the library's own sources have both from there */
+enum ss_status {
+  SS_OK = 0,
+  SS_UNPROVEN = 1,  /* a proof failed: a scheme that should be exact is not */
+  SS_BAD_INPUT = 2, /* what was asked cannot be so; the text says what would do */
+  SS_MACHINE = 3,   /* memory or disk failed us */
+  SS_CANCELLED = 4  /* by ss_request_cancel */
+};
+
+/* The caller's, on its stack or anywhere; meant only after a function returned false. The text is one line of UTF-8
+ * for the person who asked: what was read (file, JSON path), what was found, what would do. */
+struct ss_error {
+  enum ss_status status;
+  char text[1000];
+};
+#endif
+
+/* "0.1.0", of the library that is loaded. */
+SS_PUBLIC const char *ss_version(void);
+
+/* --- traces -------------------------------------------------------------------------------------------------- */
+
+/* Which rows of each sparse tensor each rank looked up, iteration by iteration. */
+struct ss_trace;
+
+/* The lookups of one tensor, as a program has them: rank r in iteration t looked up the rows
+ * ids[offsets[t * ranks + r]] up to, and without, ids[offsets[t * ranks + r + 1]], duplicates kept. */
+struct ss_tensor_ids {
+  const char *name;
+  uint64_t rows;           /* of the table; 0: one more than the largest id */
+  uint32_t row_width;      /* elements a row; 0: 1 */
+  uint32_t value_bytes;    /* of an element, 4 or 2; 0: 4 */
+  const uint64_t *offsets; /* [iterations * ranks + 1], from 0 on, not descending */
+  const int64_t *ids;      /* [offsets[iterations * ranks]], each from 0 to rows - 1 */
+};
+
+/* Maps a .safetensors file (docs/traces.md) and checks all of it. The trace is the caller's, to be closed. */
+SS_PUBLIC bool ss_trace_open(const char *path, struct ss_trace **out, struct ss_error *error);
+/* The same of ids in memory, which are copied. */
+SS_PUBLIC bool ss_trace_of_ids(uint64_t iterations, uint32_t ranks, size_t tensors,
+                               const struct ss_tensor_ids *tensor, struct ss_trace **out, struct ss_error *error);
+/* Writes a .safetensors file, whole or not at all. */
+SS_PUBLIC bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error);
+/* After all requests that have it are freed. */
+SS_PUBLIC void ss_trace_close(struct ss_trace *trace);
+
+SS_PUBLIC uint64_t ss_trace_iterations(const struct ss_trace *trace);
+SS_PUBLIC uint32_t ss_trace_ranks(const struct ss_trace *trace);
+SS_PUBLIC size_t ss_trace_tensors(const struct ss_trace *trace);
+
+/* --- requests ------------------------------------------------------------------------------------------------ */
+
+struct ss_request;
+struct ss_answer;
+
+/* An empty document: what is asked is then all in edits. NULL: memory is short. */
+SS_PUBLIC struct ss_request *ss_request_new(void);
+SS_PUBLIC void ss_request_free(struct ss_request *request);
+
+/* The document: the file at a path, or the name of a scenario that is shipped ("demo"). Its relative paths are looked
+ * for from the working folder, then beside the file, then one folder up. Edits that were made stay. */
+SS_PUBLIC bool ss_request_open(struct ss_request *request, const char *scenario, struct ss_error *error);
+/* The document: JSON text, an object. Its relative paths are looked for from the working folder, then among what is
+ * shipped. */
+SS_PUBLIC bool ss_request_parse(struct ss_request *request, const char *json, struct ss_error *error);
+
+/* An edit: the field at a path ("ranks", "cluster.bandwidth", "schemes.0.format") gets a value: JSON if it is that,
+ * else a text ("25Gbps"); of "schemes" also a list as the command takes it ("zen:format=coo,allreduce"). Whether the
+ * field can have it turns out when something is asked. Beside fields of the document there are, true or false:
+ * "per_rank" and "per_iteration" (rows have arrays), and of plans "lossy" and "model_parallel" (such schemes are
+ * candidates, too). */
+SS_PUBLIC bool ss_request_set(struct ss_request *request, const char *path, const char *value,
+                              struct ss_error *error);
+/* From now on the document's "trace" may name this one, which must outlive the request. */
+SS_PUBLIC bool ss_request_lend_trace(struct ss_request *request, const char *name, struct ss_trace *trace,
+                                     struct ss_error *error);
+
+/* Threads that work at once; 0, as in the beginning: one a core. Answers do not depend on it. */
+SS_PUBLIC void ss_request_use_threads(struct ss_request *request, unsigned threads);
+/* `told` hears how far the work is: `done` goes from 0 to 1, anew for every kind of `what` ("points", "simulations").
+ * NULL: nobody. Calls come one at a time, from any thread, and hold the work up while they last. */
+SS_PUBLIC void ss_request_watch(struct ss_request *request,
+                                void (*told)(void *context, const char *what, double done), void *context);
+/* `told` hears, from the thread that asks, what a user should know though an answer comes: one sentence without its
+ * full stop. NULL: nobody. */
+SS_PUBLIC void ss_request_hear(struct ss_request *request, void (*told)(void *context, const char *text),
+                               void *context);
+/* What is being asked of the request, else the next that will be, ends soon with SS_CANCELLED: before the iteration
+ * of a simulation that comes next. From any thread, from a function that is told, and from a signal's handler. */
+SS_PUBLIC void ss_request_cancel(struct ss_request *request);
+
+/* --- what is asked ------------------------------------------------------------------------------------------- */
+
+/* *out is the caller's, to be freed, and NULL on failure. A request may be asked several things, one after the other.
+ *
+ * The document of the first three is a scenario (docs/scenarios.md), whose "expect" is not judged. */
+
+/* Simulates every point. A row a point: scheme, label, ranks, tensor, time_s, bytes_total, ... */
+SS_PUBLIC bool ss_request_run(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+/* A row a tensor and place: the cheapest scheme, its time, the next and its margin. Without "schemes" all lossless
+ * candidates that can run. */
+SS_PUBLIC bool ss_request_plan(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+/* A row a system, workload and rank count: iteration time and stall. The document is one of docs/training.md. */
+SS_PUBLIC bool ss_request_train(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+
+/* The document of the others is an object of options, as docs/library.md lists them. */
+
+/* A row a closed form and rank count. {"M", "density", ...} */
+SS_PUBLIC bool ss_request_cost(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+/* Where two schemes cost the same. A row a range of the quantity: from, to, winner. {"a", "b", "over", ...} */
+SS_PUBLIC bool ss_request_crossover(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+/* A row a scheme, with the loss of every step. {"text" or "trace", "schemes", ...} */
+SS_PUBLIC bool ss_request_learn(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+/* A row a tensor: density, overlap, gamma, ... {"trace", "ranks", "iterations"} */
+SS_PUBLIC bool ss_request_stats(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+
+/* A cluster fitted to benchmarks' logs, as one row, whose JSON is a file of models/clusters. {"logs", ...} */
+SS_PUBLIC bool ss_request_calibrate(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+
+/* --- answers ------------------------------------------------------------------------------------------------- */
+
+SS_PUBLIC void ss_answer_free(struct ss_answer *answer);
+
+SS_PUBLIC size_t ss_answer_rows(const struct ss_answer *answer);
+
+/* What a field holds. */
+enum ss_field_kind {
+  SS_FIELD_ABSENT, /* the row has no such field, or it is null */
+  SS_FIELD_NUMBER,
+  SS_FIELD_TEXT,
+  SS_FIELD_FLAG,
+  SS_FIELD_LIST /* or an object */
+};
+
+/* Fields are named by paths: "time_s", "at.cluster.bandwidth", "options.format" (or "format"), "iteration_s.0". Rows
+ * count from 0; a row or field that is not there is absent. Instead of a row, SS_WHOLE means all of the answer, as
+ * its JSON has it: "scenario", "ratio.max". */
+#define SS_WHOLE SIZE_MAX
+SS_PUBLIC enum ss_field_kind ss_answer_kind(const struct ss_answer *answer, size_t row, const char *field);
+/* NaN when it is no number. Whole numbers are exact up to 2^53. */
+SS_PUBLIC double ss_answer_number(const struct ss_answer *answer, size_t row, const char *field);
+/* NULL when it is no text; else the answer's. */
+SS_PUBLIC const char *ss_answer_text(const struct ss_answer *answer, size_t row, const char *field);
+/* False when it is no flag. */
+SS_PUBLIC bool ss_answer_flag(const struct ss_answer *answer, size_t row, const char *field);
+
+/* All of it as JSON, which the command prints with --format json; the answer's. NULL: memory is short. */
+SS_PUBLIC const char *ss_answer_json(struct ss_answer *answer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

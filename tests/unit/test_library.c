@@ -1,0 +1,451 @@
+/* libsparsync from the outside: what it answers, what it refuses, and that requests know nothing of each other. Only
+ * its own header and what any program has. */
+#include "library/sparsync.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Two schemes at two rank counts on one link: by hand, with alpha 10 us and 1 GB/s, the ring's all-reduce of M bytes
+ * among P ranks takes 2 (P - 1) (alpha + M / P / 1 GB/s). */
+static const char scenario[] =
+    "{\"name\": \"small\", \"trace\": {\"uniform\": {\"rows\": 4096, \"row_width\": 16, \"density\": 0.0625}},"
+    " \"cluster\": {\"name\": \"flat\", \"latency\": \"10us\", \"bandwidth\": \"1GB/s\"}, \"ranks\": [2, 4],"
+    " \"schemes\": [\"allreduce\", \"allgather\"]}";
+
+/* As near as `apart` times the wanted. */
+static void assert_near(double found, double wanted, double apart) {
+  if (!(fabs(found - wanted) <= apart * fabs(wanted))) fail_msg("%.17g is not %.17g", found, wanted);
+}
+
+static double ring(double ranks, double bytes, double alpha, double rate) {
+  return 2 * (ranks - 1) * (alpha + bytes / ranks / rate);
+}
+
+static struct ss_request *request_of(const char *json) {
+  struct ss_error error;
+  struct ss_request *request = ss_request_new();
+  assert_non_null(request);
+  if (!ss_request_parse(request, json, &error)) fail_msg("%s", error.text);
+  return request;
+}
+
+static void test_run_gives_rows_with_named_fields(void **state) {
+  struct ss_request *request = request_of(scenario);
+  struct ss_answer *answer;
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_request_run(request, &answer, &error));
+  assert_int_equal(ss_answer_rows(answer), 4);
+  for (size_t i = 0; i < 4; i += 2) {
+    const double ranks = ss_answer_number(answer, i, "ranks");
+    assert_near(ranks, i == 0 ? 2 : 4, 0);
+    assert_string_equal(ss_answer_text(answer, i, "label"), "allreduce");
+    const double seconds = ring(ranks, 4096 * 16 * 4, 1e-5, 1e9);
+    assert_near(ss_answer_number(answer, i, "time_s"), seconds, 1e-12);
+    assert_true(ss_answer_flag(answer, i, "lossless"));
+    assert_string_equal(ss_answer_text(answer, i + 1, "scheme"), "allgather");
+  }
+  assert_int_equal(ss_answer_kind(answer, 0, "time_s"), SS_FIELD_NUMBER);
+  assert_int_equal(ss_answer_kind(answer, 0, "label"), SS_FIELD_TEXT);
+  assert_int_equal(ss_answer_kind(answer, 0, "lossless"), SS_FIELD_FLAG);
+  assert_int_equal(ss_answer_kind(answer, 0, "options"), SS_FIELD_LIST);
+  assert_int_equal(ss_answer_kind(answer, 0, "k"), SS_FIELD_ABSENT);
+  assert_string_equal(ss_answer_text(answer, SS_WHOLE, "scenario"), "small");
+  assert_non_null(strstr(ss_answer_json(answer), "\"points\""));
+  ss_answer_free(answer);
+  ss_request_free(request);
+}
+
+static void test_edits_hold_and_a_request_may_be_asked_again(void **state) {
+  struct ss_request *request = request_of(scenario);
+  struct ss_answer *answer;
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_request_set(request, "ranks", "8", &error));
+  assert_true(ss_request_set(request, "cluster.bandwidth", "2GB/s", &error));
+  assert_true(ss_request_set(request, "schemes", "allreduce", &error));
+  assert_true(ss_request_set(request, "per_iteration", "true", &error));
+  for (int again = 0; again < 2; again++) {
+    assert_true(ss_request_run(request, &answer, &error));
+    assert_int_equal(ss_answer_rows(answer), 1);
+    const double seconds = ring(8, 4096 * 16 * 4, 1e-5, 2e9);
+    assert_near(ss_answer_number(answer, 0, "time_s"), seconds, 1e-12);
+    assert_near(ss_answer_number(answer, 0, "iteration_s.0"), seconds, 1e-12);
+    ss_answer_free(answer);
+  }
+  assert_true(ss_request_plan(request, &answer, &error)); /* and something else */
+  assert_string_equal(ss_answer_text(answer, 0, "scheme"), "allreduce");
+  ss_answer_free(answer);
+  ss_request_free(request);
+}
+
+/* M where the ring of all bytes and a gather of a share d of the rows cost the same, both without start-ups worth
+ * naming: 2 (P-1)/P M = (P-1) d M (w 4 + 4) / (w 4), so that d = 2/P * w / (w + 1). */
+static void test_crossover_and_cost_are_closed_forms(void **state) {
+  struct ss_request *request =
+      request_of("{\"a\": \"allgather\", \"b\": \"allreduce\", \"over\": \"density\", \"M\": 64e9, \"row_width\": 64,"
+                 " \"ranks\": 8, \"latency\": 1e-12}");
+  struct ss_answer *answer;
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_request_crossover(request, &answer, &error));
+  assert_int_equal(ss_answer_rows(answer), 2);
+  const double density = 2.0 / 8 * 64 / 65;
+  assert_near(ss_answer_number(answer, 0, "to"), density, 1e-6);
+  assert_string_equal(ss_answer_text(answer, 0, "winner"), "allgather");
+  assert_string_equal(ss_answer_text(answer, 1, "winner"), "allreduce");
+  ss_answer_free(answer);
+  ss_request_free(request);
+
+  request = request_of("{\"M\": \"4MB\", \"density\": 0.5, \"ranks\": [4], \"bandwidth\": \"1GB/s\","
+                       " \"latency\": \"10us\", \"schemes\": [\"allreduce-ring\"]}");
+  assert_true(ss_request_cost(request, &answer, &error));
+  assert_int_equal(ss_answer_rows(answer), 1);
+  assert_string_equal(ss_answer_text(answer, 0, "form"), "allreduce-ring");
+  assert_near(ss_answer_number(answer, 0, "formula_s"), ring(4, 4e6, 1e-5, 1e9), 1e-12);
+  ss_answer_free(answer);
+  ss_request_free(request);
+}
+
+/* --- traces ---------------------------------------------------------------------------------------------------- */
+
+static const uint64_t offsets[] = {0, 3, 5};
+static const int64_t ids[] = {7, 1, 7, 1, 2};
+
+static struct ss_trace *small_trace(uint64_t rows) {
+  const struct ss_tensor_ids tensor = {.name = "emb", .rows = rows, .row_width = 2, .offsets = offsets, .ids = ids};
+  struct ss_trace *trace;
+  struct ss_error error;
+  if (!ss_trace_of_ids(1, 2, 1, &tensor, &trace, &error)) fail_msg("%s", error.text);
+  return trace;
+}
+
+/* Rank 0 has 2 of 8 rows, rank 1 too: density 1/4; of both together 3 rows. */
+static void test_trace_of_ids(void **state) {
+  struct ss_trace *trace = small_trace(0);
+  struct ss_request *request = ss_request_new();
+  struct ss_answer *answer;
+  struct ss_error error;
+  (void)state;
+  assert_int_equal(ss_trace_ranks(trace), 2);
+  assert_int_equal(ss_trace_iterations(trace), 1);
+  assert_int_equal(ss_trace_tensors(trace), 1);
+  assert_true(ss_request_lend_trace(request, "mine", trace, &error));
+  assert_false(ss_request_lend_trace(request, "mine", trace, &error));
+  assert_string_equal(error.text, "two traces are called \"mine\"");
+  assert_true(ss_request_set(request, "trace", "mine", &error));
+  assert_true(ss_request_stats(request, &answer, &error));
+  assert_near(ss_answer_number(answer, 0, "rows"), 8, 0);
+  assert_near(ss_answer_number(answer, 0, "density"), 0.25, 1e-12);
+  assert_near(ss_answer_number(answer, 0, "gamma.1"), 1.5, 1e-12);
+  ss_answer_free(answer);
+  assert_true(ss_request_set(request, "cluster", "rtx3090-10gbe", &error));
+  assert_true(ss_request_set(request, "schemes", "allgather", &error));
+  assert_true(ss_request_run(request, &answer, &error));
+  assert_string_equal(ss_answer_text(answer, 0, "trace"), "mine");
+  assert_near(ss_answer_number(answer, 0, "bytes_total"), 2 * 2 * (2 * 4 + 4), 0);
+  ss_answer_free(answer);
+  ss_request_free(request);
+  ss_trace_close(trace);
+}
+
+/* A program may read, replace and read again; its own standard streams are not touched. */
+static void test_files_are_the_programs(void **state) {
+  char path[] = "/tmp/sparsync-XXXXXX";
+  const int file = mkstemp(path);
+  struct ss_trace *trace = small_trace(0), *again;
+  struct ss_error error;
+  (void)state;
+  assert_true(file >= 0);
+  for (int i = 0; i < 2; i++) {
+    assert_true(ss_trace_save(path, trace, &error));
+    assert_true(ss_trace_open(path, &again, &error));
+    assert_true(ss_trace_save(path, again, &error));
+    ss_trace_close(again);
+  }
+  assert_false(ss_trace_save("-", trace, &error));
+  assert_false(ss_trace_open("-", &again, &error));
+  assert_non_null(strstr(error.text, "are the program's own"));
+  assert_int_equal(error.status, SS_BAD_INPUT);
+  ss_trace_close(trace);
+  close(file);
+  unlink(path);
+}
+
+static void test_bad_ids_are_told(void **state) {
+  static const uint64_t down[] = {0, 3, 2}, late[] = {1, 3, 5}, huge[] = {0, 0, UINT64_MAX};
+  static const int64_t negative[] = {7, 1, -7, 1, 2};
+  const struct {
+    struct ss_tensor_ids tensor;
+    const char *says;
+  } cases[] = {{{"emb", 7, 1, 4, offsets, ids}, "tensor emb: id 7 at place 0 is not from 0 to 6"},
+               {{"emb", 0, 1, 4, offsets, negative}, "tensor emb: id -7 at place 2"},
+               {{"emb", 0, 1, 4, down, ids}, "tensor emb: offsets descend from 3 to 2 at place 2"},
+               {{"emb", 0, 1, 4, late, ids}, "tensor emb: offsets begin with 1, not 0"},
+               {{"emb", 0, 1, 4, huge, ids}, "out of memory"},
+               {{"emb", 0, 1, 3, offsets, ids}, "tensor emb: elements of 3 bytes"},
+               {{NULL, 0, 1, 4, offsets, ids}, "no name of a tensor was given (NULL)"},
+               {{"emb", 0, 1, 4, NULL, ids}, "no list of offsets was given (NULL)"},
+               {{"emb", 0, 1, 4, offsets, NULL}, "no list of ids was given (NULL)"}};
+  struct ss_trace *trace;
+  struct ss_error error;
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_false(ss_trace_of_ids(1, 2, 1, &cases[i].tensor, &trace, &error));
+    assert_null(trace);
+    if (!strstr(error.text, cases[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, cases[i].says);
+  }
+  assert_false(ss_trace_of_ids(0, 2, 1, &cases[0].tensor, &trace, &error));
+  assert_false(ss_trace_of_ids(UINT64_MAX, 2, 1, &cases[0].tensor, &trace, &error));
+  assert_false(ss_trace_open("no/such.safetensors", &trace, &error));
+  assert_int_equal(error.status, SS_BAD_INPUT);
+  assert_false(ss_trace_open(NULL, &trace, &error));
+  assert_false(ss_trace_save(NULL, NULL, &error));
+  assert_int_equal(ss_trace_ranks(NULL) + ss_trace_tensors(NULL) + ss_trace_iterations(NULL), 0);
+}
+
+/* --- what is refused -----------------------------------------------------------------------------------------------
+ */
+
+typedef bool question(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+
+static void test_bad_documents_are_errors_with_a_place(void **state) {
+  static const struct {
+    const char *json;
+    question *ask;
+    const char *says;
+  } cases[] = {
+      {"{\"ranks\": [2, 4", NULL, "request: "},
+      {"[1]", NULL, "request: expected a JSON object"},
+      {"{\"trace\": {\"uniform\": {\"rows\": 64, \"density\": 0.5}}, \"cluster\": \"p3.16xlarge-25g\", \"ranks\": 2,"
+       " \"schemes\": [\"zenn\"]}",
+       ss_request_run, "request: schemes[0]: no scheme is called \"zenn\" (did you mean \"zen\"?)"},
+      {"{\"trace\": \"no/such.safetensors\", \"cluster\": \"p3.16xlarge-25g\", \"schemes\": [\"zen\"]}",
+       ss_request_run, "no/such.safetensors"},
+      {"{\"rank\": 2}", ss_request_run, "request: rank: unknown key"},
+      {"{\"M\": 1}", ss_request_cost, "request: "},
+      {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"time\"}", ss_request_crossover, "request: over: "},
+      {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"M\", \"M\": 3}", ss_request_crossover, "request: M: varies"},
+      {"{\"schemes\": [\"zen\"]}", ss_request_learn, "request: say which \"text\" to read"},
+      {"{}", ss_request_stats, "request: "},
+      {"{}", ss_request_train, "request: "}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct ss_request *request = ss_request_new();
+    struct ss_answer *answer = (struct ss_answer *)&answer;
+    struct ss_error error = {.status = SS_OK};
+    bool good = ss_request_parse(request, cases[i].json, &error);
+    assert_int_equal(good, cases[i].ask != NULL);
+    if (good) {
+      good = cases[i].ask(request, &answer, &error);
+      assert_null(answer);
+    }
+    assert_false(good);
+    assert_int_equal(error.status, SS_BAD_INPUT);
+    if (!strstr(error.text, cases[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, cases[i].says);
+    ss_request_free(request);
+  }
+}
+
+static void test_null_and_missing_are_errors(void **state) {
+  struct ss_request *request = request_of(scenario);
+  struct ss_answer *answer;
+  struct ss_error error;
+  (void)state;
+  assert_false(ss_request_open(request, "no/such.json", &error));
+  assert_non_null(strstr(error.text, "no/such.json"));
+  assert_false(ss_request_open(request, "demoo", &error));
+  assert_non_null(strstr(error.text, "demo"));
+  assert_false(ss_request_open(request, "-", &error));
+  assert_false(ss_request_open(request, NULL, &error));
+  assert_false(ss_request_open(NULL, "demo", &error));
+  assert_false(ss_request_parse(request, NULL, &error));
+  assert_false(ss_request_set(request, "ranks", NULL, &error));
+  assert_string_equal(error.text, "no value was given (NULL)");
+  assert_false(ss_request_set(request, "", "1", &error));
+  assert_false(ss_request_set(request, "ranks", "[1, 2", &error));
+  assert_false(ss_request_set(request, "lossy", "maybe", &error));
+  assert_false(ss_request_set(request, "name", "\xff", &error));
+  assert_false(ss_request_lend_trace(request, "mine", NULL, &error));
+  assert_false(ss_request_run(NULL, &answer, &error));
+  assert_false(ss_request_run(request, NULL, &error));
+  assert_false(ss_request_run(NULL, NULL, NULL));
+  assert_true(ss_request_run(request, &answer, NULL)); /* what was refused has changed nothing */
+  assert_int_equal(ss_answer_rows(answer), 4);
+  assert_true(isnan(ss_answer_number(answer, 4, "time_s")));
+  assert_null(ss_answer_text(answer, 0, "no.such.field"));
+  assert_null(ss_answer_text(answer, 0, NULL));
+  ss_answer_free(answer);
+  ss_request_free(request);
+  ss_request_free(NULL);
+  ss_answer_free(NULL);
+  ss_trace_close(NULL);
+  ss_request_cancel(NULL);
+  assert_int_equal(ss_answer_rows(NULL), 0);
+  assert_null(ss_answer_json(NULL));
+}
+
+/* --- who is told, and who ends it
+ * ------------------------------------------------------------------------------------ */
+
+struct hearing {
+  struct ss_request *request;
+  double last;
+  int calls, cancel_at;
+};
+
+static void hear(void *context, const char *what, double done) {
+  struct hearing *h = context;
+  assert_non_null(what);
+  assert_true(done >= 0 && done <= 1);
+  h->last = done;
+  if (++h->calls == h->cancel_at) ss_request_cancel(h->request);
+}
+
+static void test_progress_and_cancelling(void **state) {
+  struct hearing hearing = {.request = request_of(scenario)};
+  struct ss_answer *answer;
+  struct ss_error error;
+  (void)state;
+  ss_request_use_threads(hearing.request, 1);
+  ss_request_watch(hearing.request, hear, &hearing);
+  assert_true(ss_request_run(hearing.request, &answer, &error));
+  assert_true(hearing.calls >= 2);
+  assert_near(hearing.last, 1, 1e-12);
+  ss_answer_free(answer);
+  for (hearing.cancel_at = 1; hearing.cancel_at < 4; hearing.cancel_at++) {
+    hearing.calls = 0;
+    assert_false(ss_request_run(hearing.request, &answer, &error));
+    assert_null(answer);
+    assert_int_equal(error.status, SS_CANCELLED);
+    assert_int_equal(hearing.calls, hearing.cancel_at); /* nothing more was played */
+  }
+  hearing.cancel_at = 0;
+  ss_request_cancel(hearing.request); /* before it begins: the next ends, and only that */
+  assert_false(ss_request_run(hearing.request, &answer, &error));
+  assert_int_equal(error.status, SS_CANCELLED);
+  assert_true(ss_request_run(hearing.request, &answer, &error));
+  ss_answer_free(answer);
+  ss_request_free(hearing.request);
+}
+
+/* Whatever is asked, standard output and error stay empty, and settings of the process are what they were. */
+static void test_the_process_stays_its_programs(void **state) {
+  char path[] = "/tmp/sparsync-XXXXXX", folder[2][4096];
+  const int file = mkstemp(path), out = dup(1), err = dup(2);
+  struct ss_request *request = request_of(scenario);
+  struct ss_answer *answer;
+  (void)state;
+  assert_true(file >= 0);
+  unlink(path);
+  const locale_t locale = uselocale((locale_t)0);
+  struct sigaction before, after;
+  assert_int_equal(sigaction(SIGINT, NULL, &before), 0);
+  assert_non_null(getcwd(folder[0], sizeof folder[0]));
+  fflush(stdout);
+  assert_true(dup2(file, 1) == 1 && dup2(file, 2) == 2);
+  const bool good = ss_request_plan(request, &answer, NULL), bad = ss_request_train(request, &answer, NULL);
+  fflush(stdout);
+  assert_true(dup2(out, 1) == 1 && dup2(err, 2) == 2);
+  assert_true(good && !bad);
+  assert_int_equal(lseek(file, 0, SEEK_END), 0);
+  assert_true(uselocale((locale_t)0) == locale);
+  assert_int_equal(sigaction(SIGINT, NULL, &after), 0);
+  assert_true(after.sa_handler == before.sa_handler);
+  assert_non_null(getcwd(folder[1], sizeof folder[1]));
+  assert_string_equal(folder[0], folder[1]);
+  close(file);
+  close(out);
+  close(err);
+  ss_request_free(request);
+}
+
+/* --- several threads
+ * ---------------------------------------------------------------------------------------------------- */
+
+struct asker {
+  struct ss_trace *trace; /* one for all */
+  char *json[3];
+  struct ss_error error;
+};
+
+static char *keep(struct ss_request *request, question *ask, struct ss_error *error) {
+  struct ss_answer *answer;
+  char *copy = NULL;
+  if (ask(request, &answer, error)) {
+    copy = strdup(ss_answer_json(answer));
+    ss_answer_free(answer);
+  }
+  return copy;
+}
+
+static void *ask_all(void *context) {
+  struct asker *a = context;
+  struct ss_request *request = ss_request_new(), *other = ss_request_new();
+  ss_request_use_threads(request, 1);
+  ss_request_use_threads(other, 1);
+  if (ss_request_parse(request, scenario, &a->error) && ss_request_lend_trace(request, "mine", a->trace, &a->error) &&
+      ss_request_set(request, "sweep", "{\"trace\": [\"mine\", {\"synth\": {\"rows\": 500, \"ranks\": 4}}]}",
+                     &a->error) &&
+      ss_request_set(request, "ranks", "2", &a->error) &&
+      ss_request_set(request, "schemes", "zen,sparcml-rd,sparcml-split,ps", &a->error))
+    a->json[0] = keep(request, ss_request_run, &a->error);
+  if (ss_request_parse(other,
+                       "{\"a\": \"zen\", \"b\": \"allgather\", \"over\": \"ranks\", \"M\": 1e8, \"density\": 0.01}",
+                       &a->error))
+    a->json[1] = keep(other, ss_request_crossover, &a->error);
+  /* and an error, whose words are this request's own */
+  if (ss_request_parse(other, "{\"M\": 1e8, \"density\": 0.01, \"schemes\": [\"no-such-form\"]}", &a->error) &&
+      !keep(other, ss_request_cost, &a->error))
+    a->json[2] = strdup(a->error.text);
+  ss_request_free(request);
+  ss_request_free(other);
+  return NULL;
+}
+
+static void test_two_threads_at_once(void **state) {
+  enum { THREADS = 2 };
+  struct asker asker[THREADS + 1] = {{.trace = small_trace(500)}};
+  pthread_t thread[THREADS];
+  (void)state;
+  for (int i = 1; i <= THREADS; i++) asker[i].trace = asker[0].trace;
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&thread[i], NULL, ask_all, &asker[i]), 0);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+  ask_all(&asker[THREADS]); /* alone */
+  for (int i = 0; i <= THREADS; i++)
+    for (int k = 0; k < 3; k++) {
+      if (!asker[i].json[k]) fail_msg("thread %d, question %d: %s", i, k, asker[i].error.text);
+      assert_string_equal(asker[i].json[k], asker[0].json[k]);
+    }
+  for (int i = 0; i <= THREADS; i++)
+    for (int k = 0; k < 3; k++) free(asker[i].json[k]);
+  ss_trace_close(asker[0].trace);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_run_gives_rows_with_named_fields),
+      cmocka_unit_test(test_edits_hold_and_a_request_may_be_asked_again),
+      cmocka_unit_test(test_crossover_and_cost_are_closed_forms),
+      cmocka_unit_test(test_trace_of_ids),
+      cmocka_unit_test(test_files_are_the_programs),
+      cmocka_unit_test(test_bad_ids_are_told),
+      cmocka_unit_test(test_bad_documents_are_errors_with_a_place),
+      cmocka_unit_test(test_null_and_missing_are_errors),
+      cmocka_unit_test(test_progress_and_cancelling),
+      cmocka_unit_test(test_the_process_stays_its_programs),
+      cmocka_unit_test(test_two_threads_at_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
