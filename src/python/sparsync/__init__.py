@@ -1,0 +1,205 @@
+"""How long synchronising sparse gradients takes, under which scheme, on which cluster, and why.
+
+    import sparsync
+    points = sparsync.run("demo", ranks=[4, 8, 16])          # a shipped scenario, a file, or a dict
+    points.to_frame()[["label", "ranks", "time_s"]]          # with pandas; points itself is a list of dicts
+    trace = sparsync.Trace({"emb": [[[3, 5, 5], [5, 9]]]})   # ids of two ranks in one iteration
+    sparsync.plan(trace=trace, cluster="p3.16xlarge-25g")
+
+Every function takes fields of its document by name, and these:
+
+    set       {"cluster.bandwidth": "100Gbps"}: fields by path, as --set of the command
+    threads   that work at once (0: one a core); answers do not depend on it
+    progress  None: a bar in terminals and notebooks; True, False, or a function of what is done and how far (0 to 1)
+
+Ctrl-C ends a question. Errors are sparsync.Error; what a user should know of an answer is a sparsync.Notice, a warning.
+Times are in s, sizes in B, rates in B/s (docs/python.md)."""
+import ctypes
+import json
+import os
+import threading
+import warnings
+
+from . import _library
+from ._library import Error, check, lib
+from ._progress import Progress
+from ._trace import Trace
+
+__all__ = ["Error", "Notice", "Rows", "Trace", "calibrate", "cost", "crossover", "learn", "plan", "run", "stats", "train"]
+__version__ = lib.ss_version().decode()
+
+
+class Notice(UserWarning):
+    """What a user should know of an input though it can be used."""
+
+
+class Rows(list):
+    """An answer: a list of dicts, one a row. `document`: all of it, as the command prints with --format json."""
+
+    def __init__(self, rows, document):
+        super().__init__(rows)
+        self.document = document
+
+    def to_frame(self):
+        """A pandas DataFrame; objects are flattened to columns like "at.cluster.bandwidth"."""
+        import pandas
+
+        return pandas.DataFrame([_flat(row) for row in self])
+
+
+def _flat(row):
+    flat = {}
+    for key, value in row.items():
+        flat.update({f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value})
+    return flat
+
+
+class _Request:
+    """A request of the library, with what it points to."""
+
+    def __init__(self, document, fields):
+        self.handle, self.kept = ctypes.c_void_p(lib.ss_request_new()), []
+        if not self.handle:
+            raise Error("out of memory while making a request", "machine")
+        if isinstance(document, (str, os.PathLike)):
+            check(lib.ss_request_open, self.handle, _library.text(document, "scenario"))
+        elif document is not None:
+            check(lib.ss_request_parse, self.handle, _json(document))
+        for path, value in fields.items():
+            self.set(path, value)
+
+    def set(self, path, value):
+        if isinstance(value, Trace):
+            self.kept.append(value)
+            name = f"trace {len(self.kept)}" if len(self.kept) > 1 else "trace"
+            check(lib.ss_request_lend_trace, self.handle, name.encode(), value._handle)
+            value = name
+        elif isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        data = value.encode() if path == "schemes" and isinstance(value, str) else _json(value)
+        check(lib.ss_request_set, self.handle, _library.text(path, "path"), data)
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            lib.ss_request_free(self.handle)
+
+
+def _json(value):
+    try:
+        return json.dumps(value, allow_nan=False, default=_plain).encode()
+    except (TypeError, ValueError) as reason:
+        raise Error(f"{value!r} is no JSON: {reason}") from None
+
+
+def _plain(value):
+    """Numbers and arrays of NumPy, and paths."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _ask(question, document, fields, set=None, threads=0, progress=None):
+    """The answer's document. The library works in a thread of its own, so that this one hears of Ctrl-C."""
+    request, answer, error = _Request(document, {**fields, **(set or {})}), ctypes.c_void_p(), _library.ErrorValue()
+    shown, heard, done, good = Progress(progress), [], threading.Event(), []
+    told = _library.TOLD(lambda _, what, share: shown.told(what.decode(), share))
+    hear = _library.HEARD(lambda _, text: heard.append(text.decode("utf-8", "replace")))
+    lib.ss_request_use_threads(request.handle, threads)
+    lib.ss_request_watch(request.handle, told, None)
+    lib.ss_request_hear(request.handle, hear, None)
+
+    def work():
+        try:
+            good.append(getattr(lib, f"ss_request_{question}")(request.handle, ctypes.byref(answer), ctypes.byref(error)))
+        finally:
+            done.set()
+
+    worker = threading.Thread(target=work, name="sparsync", daemon=True)
+    worker.start()
+    try:
+        while not done.wait(0.05 if shown.call else 0.2):
+            shown.show()
+        shown.show()
+    except BaseException:  # Ctrl-C, or what a progress function raised
+        lib.ss_request_cancel(request.handle)
+        _wait(done)
+        lib.ss_answer_free(answer)
+        raise
+    finally:
+        shown.end()
+    for text in dict.fromkeys(heard):
+        warnings.warn(text, Notice, stacklevel=4)
+    if not good or not good[0]:
+        raise error.raised()
+    try:
+        written = lib.ss_answer_json(answer)
+        if written is None:
+            raise Error("out of memory while writing an answer", "machine")
+        return json.loads(written)
+    finally:
+        lib.ss_answer_free(answer)
+
+
+def _wait(done):
+    """Until the library has heard: what it works with must not go before."""
+    while not done.is_set():
+        try:
+            done.wait()
+        except KeyboardInterrupt:
+            pass
+
+
+def _rows(question, key, document, fields):
+    answer = _ask(question, document, **fields)
+    return Rows(answer.get(key, []), answer)
+
+
+def _split(fields):
+    """What says how to ask, and what is asked."""
+    how = {key: fields.pop(key) for key in ("set", "threads", "progress") if key in fields}
+    return {**how, "fields": fields}
+
+
+def run(scenario=None, /, **fields):
+    """Simulates every point of a scenario (docs/scenarios.md). A row a point: label, ranks, tensor, time_s, ...
+    per_rank=True, per_iteration=True: with arrays."""
+    return _rows("run", "points", scenario, _split(fields))
+
+
+def plan(scenario=None, /, **fields):
+    """The cheapest scheme of each tensor, and by what margin. lossy=True, model_parallel=True: such schemes, too."""
+    return _rows("plan", "plan", scenario, _split(fields))
+
+
+def train(scenario=None, /, **fields):
+    """Iteration time and stall of training systems (docs/training.md): workload, systems, cluster, ranks, ..."""
+    return _rows("train", "training", scenario, _split(fields))
+
+
+def cost(*schemes, **fields):
+    """Closed forms: M, density, ranks, cluster, ... (docs/library.md). A row a form and rank count; without schemes, of
+    all of them."""
+    return _rows("cost", "points", {"schemes": list(schemes)} if schemes else None, _split(fields))
+
+
+def crossover(a, b, over, **fields):
+    """Where two schemes cost the same over density, ranks, bandwidth, latency or M. A row a range: from, to, winner."""
+    return _rows("crossover", "ranges", {"a": a, "b": b, "over": over}, _split(fields))
+
+
+def learn(**fields):
+    """Trains a small model under each of `schemes` on a `text`, or a `trace` of one (docs/learning.md). A row a scheme,
+    with the loss of every step."""
+    return _rows("learn", "curves", None, _split(fields))
+
+
+def stats(trace, **fields):
+    """How sparse a trace is (docs/traces.md). A row a tensor: density, overlap, gamma, ..."""
+    return _rows("stats", "tensors", None, _split({"trace": trace, **fields}))
+
+
+def calibrate(*logs, **fields):
+    """A cluster out of benchmarks' logs (docs/calibration.md), as a dict that `cluster` takes."""
+    return _ask("calibrate", {"logs": [os.fspath(log) for log in logs]}, **_split(fields))

@@ -1,0 +1,94 @@
+"""libsparsync as ctypes sees it: <sparsync.h> says what each function does."""
+import ctypes
+import os
+import pathlib
+from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
+
+BAD_INPUT, MACHINE, CANCELLED = 2, 3, 4
+STATUS = {1: "unproven", BAD_INPUT: "bad input", MACHINE: "machine", CANCELLED: "cancelled"}
+
+
+class Error(Exception):
+    """What the library refuses or fails at, in its own words. `status`: "bad input", "unproven" (a scheme's sum was found
+    wrong), "machine" (memory or disk) or "cancelled"."""
+
+    def __init__(self, text, status="bad input"):
+        super().__init__(text)
+        self.status = status
+
+
+class ErrorValue(ctypes.Structure):
+    _fields_ = [("status", c_int), ("text", c_char * 1000)]
+
+    def raised(self):
+        return Error(self.text.decode("utf-8", "replace"), STATUS.get(self.status, "machine"))
+
+
+class TensorIds(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("rows", c_uint64), ("row_width", c_uint32), ("value_bytes", c_uint32),
+                ("offsets", POINTER(c_uint64)), ("ids", POINTER(c_int64))]
+
+
+TOLD = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_double)
+HEARD = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+
+# What is asked of a request.
+QUESTIONS = ("run", "plan", "train", "cost", "crossover", "learn", "stats", "calibrate")
+
+
+def _load():
+    """$SPARSYNC_LIBRARY, else the one that came with this package, else the system's."""
+    told, beside = os.environ.get("SPARSYNC_LIBRARY"), pathlib.Path(__file__).with_name("libsparsync.so")
+    path = told or (str(beside) if beside.exists() else "libsparsync.so.0")
+    try:
+        return ctypes.CDLL(path)
+    except OSError as reason:
+        raise ImportError(f"cannot load libsparsync ({reason}): install it, or name it in SPARSYNC_LIBRARY") from None
+
+
+def _declare(lib):
+    error = POINTER(ErrorValue)
+    for name, result, *arguments in [
+        ("ss_version", c_char_p),
+        ("ss_trace_open", c_bool, c_char_p, POINTER(c_void_p), error),
+        ("ss_trace_of_ids", c_bool, c_uint64, c_uint32, c_size_t, POINTER(TensorIds), POINTER(c_void_p), error),
+        ("ss_trace_save", c_bool, c_char_p, c_void_p, error),
+        ("ss_trace_close", None, c_void_p),
+        ("ss_trace_iterations", c_uint64, c_void_p),
+        ("ss_trace_ranks", c_uint32, c_void_p),
+        ("ss_trace_tensors", c_size_t, c_void_p),
+        ("ss_request_new", c_void_p),
+        ("ss_request_free", None, c_void_p),
+        ("ss_request_open", c_bool, c_void_p, c_char_p, error),
+        ("ss_request_parse", c_bool, c_void_p, c_char_p, error),
+        ("ss_request_set", c_bool, c_void_p, c_char_p, c_char_p, error),
+        ("ss_request_lend_trace", c_bool, c_void_p, c_char_p, c_void_p, error),
+        ("ss_request_use_threads", None, c_void_p, c_uint),
+        ("ss_request_watch", None, c_void_p, TOLD, c_void_p),
+        ("ss_request_hear", None, c_void_p, HEARD, c_void_p),
+        ("ss_request_cancel", None, c_void_p),
+        *((f"ss_request_{question}", c_bool, c_void_p, POINTER(c_void_p), error) for question in QUESTIONS),
+        ("ss_answer_free", None, c_void_p),
+        ("ss_answer_json", c_char_p, c_void_p),
+    ]:
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+lib = _declare(_load())
+
+
+def check(function, *arguments):
+    """Calls a function that can fail, with an error of its own behind the arguments."""
+    error = ErrorValue()
+    if not function(*arguments, byref(error)):
+        raise error.raised()
+
+
+def text(value, what="text"):
+    """As C takes it."""
+    data = os.fsencode(value) if isinstance(value, os.PathLike) else value.encode("utf-8", "surrogateescape")
+    if b"\0" in data:
+        raise Error(f"{what}: {value!r} has a zero byte")
+    return data

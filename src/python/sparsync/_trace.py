@@ -1,0 +1,90 @@
+"""Traces: files, or the ids that a program has in its lists, arrays and tensors."""
+import array
+import ctypes
+
+from . import _library
+from ._library import Error, check, lib
+
+
+def _append(ids, segment, where):
+    """A rank's ids: any sequence of integers, a NumPy array or a torch tensor of them."""
+    if hasattr(segment, "detach"):
+        segment = segment.detach().cpu().numpy()
+    if hasattr(segment, "dtype"):
+        if segment.dtype.kind not in "iu" or (segment.dtype.kind == "u" and segment.size and segment.max() > 2**63 - 1):
+            raise Error(f"{where}: row ids are whole numbers, not {segment.dtype}")
+        ids.frombytes(segment.ravel().astype("int64").tobytes())
+        return
+    try:
+        ids.extend(segment if isinstance(segment, array.array) and segment.typecode == "q" else map(int.__index__, segment))
+    except (TypeError, OverflowError) as reason:
+        raise Error(f"{where}: row ids are whole numbers: {reason}") from None
+
+
+def _of(option, name, usual):
+    """An option for all tensors, or by their names."""
+    return option.get(name, usual) if isinstance(option, dict) else option
+
+
+class Trace:
+    """Which rows of each table each rank looked up, iteration by iteration, duplicates kept.
+
+    `tables`: {"emb": [[ids of rank 0, ids of rank 1, ...], ...]}, an entry an iteration. `rows` of the table (one more
+    than the largest id), elements of a row (`row_width`) and bytes of an element (`value_bytes`, 4 or 2): one for all
+    tables, or {"emb": ...}."""
+
+    def __init__(self, tables, rows=0, row_width=1, value_bytes=4):
+        self._handle = None
+        if not tables:
+            raise Error("a trace has at least one table")
+        shapes = {name: (len(table), len(table[0]) if len(table) else 0) for name, table in tables.items()}
+        iterations, ranks = next(iter(shapes.values()))
+        kept, tensors = [], (_library.TensorIds * len(tables))()
+        for place, (name, table) in enumerate(tables.items()):
+            if shapes[name] != (iterations, ranks) or any(len(iteration) != ranks for iteration in table):
+                raise Error(f"{name}: all iterations of all tables have one list a rank, as many as the first ({ranks})")
+            ids, offsets = array.array("q"), array.array("Q", [0])
+            for t, iteration in enumerate(table):
+                for r, segment in enumerate(iteration):
+                    _append(ids, segment, f"{name}: iteration {t}, rank {r}")
+                    offsets.append(len(ids))
+            whole = (ctypes.c_uint64 * len(offsets)).from_buffer(offsets), (ctypes.c_int64 * len(ids)).from_buffer(ids)
+            kept += whole
+            tensors[place] = _library.TensorIds(_library.text(name, "name"), _of(rows, name, 0), _of(row_width, name, 1),
+                                                _of(value_bytes, name, 4), *whole)
+        handle = ctypes.c_void_p()
+        check(lib.ss_trace_of_ids, iterations, ranks, len(tables), tensors, ctypes.byref(handle))
+        self._handle = handle
+
+    @classmethod
+    def open(cls, path):
+        """A .safetensors file, as `sparsync trace import` and captures write it."""
+        trace, handle = cls.__new__(cls), ctypes.c_void_p()
+        trace._handle = None
+        check(lib.ss_trace_open, _library.text(path, "path"), ctypes.byref(handle))
+        trace._handle = handle
+        return trace
+
+    def save(self, path):
+        """As a .safetensors file, whole or not at all."""
+        check(lib.ss_trace_save, _library.text(path, "path"), self._handle)
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            lib.ss_trace_close(self._handle)
+            self._handle = None
+
+    @property
+    def iterations(self):
+        return lib.ss_trace_iterations(self._handle)
+
+    @property
+    def ranks(self):
+        return lib.ss_trace_ranks(self._handle)
+
+    @property
+    def tensors(self):
+        return lib.ss_trace_tensors(self._handle)
+
+    def __repr__(self):
+        return f"<sparsync.Trace of {self.tensors} tensors, {self.iterations} iterations of {self.ranks} ranks>"

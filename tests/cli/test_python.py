@@ -1,0 +1,237 @@
+#!/usr/bin/python3
+"""The Python package over the library of the build, and the notebook of docs/. Arguments: the program, the source tree.
+Prints TAP."""
+import array
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import warnings
+
+import tap
+
+PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+os.environ["SPARSYNC_LIBRARY"] = str(PROGRAM.parent / "src" / "libsparsync.so")
+os.environ["SPARSYNC_DATA"] = str(ROOT)
+sys.path.insert(0, str(ROOT / "src" / "python"))
+sys.dont_write_bytecode = True
+import sparsync  # noqa: E402
+
+UNIFORM = {"uniform": {"rows": 4096, "row_width": 16, "density": 0.0625}}
+SMALL = {"trace": UNIFORM, "cluster": {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}, "ranks": [2, 4],
+         "schemes": ["allreduce", "allgather"]}
+# A minute of work and more, of which Ctrl-C must not wait for the end.
+LONG = {**SMALL, "trace": {"gradient": {"elements": 1 << 18, "iterations": 100000}}, "schemes": ["oktopk"], "ranks": 16}
+
+
+def command(*arguments):
+    done = subprocess.run([PROGRAM, *arguments, "--format", "json"], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def fails(says, function, *arguments, **fields):
+    try:
+        function(*arguments, **fields)
+    except sparsync.Error as reason:
+        assert says in str(reason), f"{reason} does not say {says!r}"
+        return reason
+    raise AssertionError(f"{function.__name__} took {arguments} {fields}")
+
+
+def near(a, b, path=""):
+    """The same but for the digits that printing drops."""
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), f"{path}: {a.keys() ^ b.keys()}"
+        for key in a:
+            near(a[key], b[key], f"{path}.{key}")
+    elif isinstance(a, list):
+        assert len(a) == len(b), path
+        for place, pair in enumerate(zip(a, b)):
+            near(*pair, f"{path}.{place}")
+    elif isinstance(a, float) or isinstance(b, float):
+        assert a is not None and b is not None and abs(a - b) <= 1e-12 * abs(b), f"{path}: {a} {b}"
+    else:
+        assert a == b, f"{path}: {a!r} {b!r}"
+
+
+def answers_are_those_of_the_command(folder):
+    near(sparsync.run("demo", iterations="0:2", ranks=8).document, command("run", "demo", "--iterations", "0:2", "--ranks", "8"))
+    plan = ["--cluster", "rtx3090-10gbe", "--ranks", "4", "--iterations", "0:1"]
+    bible = "traces/bible-kjv-16.safetensors"
+    near(sparsync.plan(trace=ROOT / bible, cluster="rtx3090-10gbe", ranks=4, iterations="0:1", schemes="zen,ps,allgather",
+                       model_parallel=True).document["plan"],
+         command("plan", "--trace", str(ROOT / bible), *plan, "--scheme", "zen,ps,allgather", "--model-parallel")["plan"])
+    near(sparsync.cost("zen", "allgather", M="856MB", density="2.8%", row_width=64, ranks=[4, 8]).document,
+         command("cost", "zen", "allgather", "--M", "856MB", "--density", "2.8%", "--row-width", "64", "--ranks", "4,8"))
+    near(sparsync.crossover("allreduce", "sparcml-rd", "ranks", M="856MB", density="2.8%", row_width=64).document,
+         command("crossover", "allreduce", "sparcml-rd", "--over", "ranks", "--M", "856MB", "--density", "2.8%", "--row-width", "64"))
+    near(sparsync.train(workload="embrace-lm-rtx3090", cluster="rtx3090-100g-ib", ranks=4, systems=["embrace"], iterations=8).document,
+         command("train", "--workload", "embrace-lm-rtx3090", "--cluster", "rtx3090-100g-ib", "--ranks", "4", "--system", "embrace",
+                 "--iterations", "8"))
+    (folder / "text").write_text("the cat sat on the mat and the dog sat on the log " * 40)
+    near(sparsync.learn(text=folder / "text", schemes=["allgather", "zen"], steps=3, ranks=2, batch=1, seq=8).document,
+         command("learn", "--text", str(folder / "text"), "--scheme", "allgather,zen", "--steps", "3", "--ranks", "2", "--batch", "1",
+                 "--seq", "8"))
+    log = folder / "times.csv"
+    log.write_text("collective,nodes,gpus_per_node,bytes,seconds\n" +
+                   "".join(f"ping-pong,2,1,{1 << k},{1e-5 + 1e-9 * (1 << k)}\n" for k in range(4, 24)))
+    near(sparsync.calibrate(log), json.loads(subprocess.run(
+        [PROGRAM, "calibrate", "network", log, "--quiet"], capture_output=True, text=True, check=True).stdout))
+
+
+def calibrated_clusters_and_rows_are_plain_data(folder):
+    log = folder / "times.csv"
+    log.write_text("collective,nodes,gpus_per_node,bytes,seconds\n" +
+                   "".join(f"ping-pong,2,1,{1 << k},{1e-5 + 1e-9 * (1 << k)}\n" for k in range(4, 24)))
+    cluster = sparsync.calibrate(log, name="mine")
+    assert abs(cluster["latency"] - 1e-5) < 1e-8 and abs(cluster["bandwidth"] - 1e9) < 1e6, cluster
+    points = sparsync.run({**SMALL, "cluster": cluster, "ranks": 2, "schemes": ["allreduce"]})
+    # alpha and bytes over the bandwidth, twice: halves of 4096 x 16 x 4 bytes
+    assert abs(points[0]["time_s"] - 2 * (1e-5 + 131072e-9)) < 1e-3 * points[0]["time_s"], points[0]["time_s"]
+    assert points[0]["cluster"] == "mine" and isinstance(points, list) and len(points) == 1
+
+
+def traces_of_lists_and_arrays(folder):
+    ids = [[[3, 5, 5], [5, 9]], [[1], []]]
+    trace = sparsync.Trace({"emb": ids}, rows=10, row_width={"emb": 4})
+    assert (trace.iterations, trace.ranks, trace.tensors) == (2, 2, 1), repr(trace)
+    [row] = sparsync.stats(trace)
+    assert (row["rows"], row["row_width"], row["lookups"]) == (10, 4, 1.5), row
+    # distinct rows over 10: 2 and 2, then 1 and 0
+    assert abs(row["density"] - (0.2 + 0.2 + 0.1) / 4) < 1e-15, row
+    trace.save(folder / "t.safetensors")
+    again = sparsync.Trace.open(folder / "t.safetensors")
+    typed = sparsync.Trace({"emb": [[array.array("q", segment) for segment in iteration] for iteration in ids]}, rows=10, row_width=4)
+    fields = {"cluster": "rtx3090-10gbe", "schemes": ["allgather", "zen"]}
+    one, two, three = (sparsync.run(trace=t, **fields) for t in (trace, again, typed))
+    for a, b, c in zip(one, two, three):
+        assert a["time_s"] == b["time_s"] == c["time_s"] and a["bytes_total"] == b["bytes_total"], (a, b)
+    two_tables = sparsync.Trace({"a": [[[1], [2]]], "b": [[[7, 7], []]]}, row_width={"a": 2, "b": 3})
+    assert [(r["name"], r["rows"], r["row_width"]) for r in sparsync.stats(two_tables)] == [("a", 3, 2), ("b", 8, 3)]
+    fails("whole numbers", sparsync.Trace, {"emb": [[[1.5]]]})
+    fails("whole numbers", sparsync.Trace, {"emb": [[[1 << 70]]]})
+    fails("id -1 at place 0 is not from 0", sparsync.Trace, {"emb": [[[-1]]]})
+    fails("one list a rank", sparsync.Trace, {"emb": [[[1], [2]], [[1]]]})
+    fails("at least one", sparsync.Trace, {})
+    fails("at least one iteration", sparsync.Trace, {"emb": []})
+    fails("no/such", sparsync.Trace.open, "no/such.safetensors")
+
+
+def errors_have_the_words_of_the_program(_):
+    reason = fails('no scheme is called "zenn"', sparsync.run, SMALL, schemes=["zenn"])
+    assert reason.status == "bad input"
+    fails("no/such.json", sparsync.run, "no/such.json")
+    fails('did you mean "demo"?', sparsync.run, "demoo")
+    fails("unknown key", sparsync.run, {**SMALL, "rank": 3})
+    fails("is no JSON", sparsync.run, {**SMALL, "ranks": float("nan")})
+    fails("is no JSON", sparsync.run, SMALL, ranks=object())
+    fails("over: unknown key", sparsync.cost, over="density")
+    fails("M: varies", sparsync.crossover, "zen", "ps", over="M", M=3)
+    fails("no/such.log", sparsync.calibrate, "no/such.log")
+    fails("zero byte", sparsync.run, "a\0b")
+
+
+def notices_are_warnings_and_settings_are_taken(_):
+    jitter = {**SMALL["cluster"], "model": "fair", "jitter": {"per": "pair", "draws": 2, "bandwidth": [[0, 0.9], [1, 1.1]]}}
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        sparsync.cost("allgather", M=1e6, density=0.1, ranks=[4], cluster=jitter)
+    told = [str(w.message) for w in heard if issubclass(w.category, sparsync.Notice)]
+    assert len(told) == 1, told
+    points = sparsync.run(SMALL, set={"cluster.bandwidth": "2GB/s"}, ranks=2, threads=1, per_rank=True)
+    assert abs(points[0]["time_s"] - 2 * (1e-5 + 131072e-9 / 2)) < 1e-12, points[0]["time_s"]
+
+
+def progress_is_told_and_what_it_raises_ends_the_question(_):
+    told = []
+    sparsync.run({**SMALL, "trace": {"gradient": {"elements": 1 << 14, "iterations": 40}}, "schemes": ["topka", "oktopk"]},
+                 progress=lambda what, done: told.append((what, done)))
+    assert told and told[-1] == ("points", 1.0), told
+    assert all(a[1] <= b[1] for a, b in zip(told, told[1:])), told
+
+    def enough(what, done):
+        raise RuntimeError("enough")
+
+    try:
+        sparsync.run(LONG, progress=enough)
+    except RuntimeError as reason:
+        assert str(reason) == "enough"
+    else:
+        raise AssertionError("what a progress function raises is lost")
+
+
+def control_c_ends_a_question(_):
+    script = ("import sparsync, json, sys\n"
+              "try:\n"
+              "    print('begins', flush=True)\n"
+              "    sparsync.run(json.loads(sys.argv[1]), progress=lambda what, done: print('works', flush=True))\n"
+              "except KeyboardInterrupt:\n"
+              "    print('ended', len(sparsync.run(json.loads(sys.argv[2]))))\n")
+    process = subprocess.Popen([sys.executable, "-c", script, json.dumps(LONG), json.dumps(SMALL)], stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "PYTHONPATH": str(ROOT / "src" / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    assert process.stdout.readline() == "begins\n" and process.stdout.readline() == "works\n"
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=tap.HANG)
+    assert process.returncode == 0 and out.splitlines()[-1] == "ended 4", (process.returncode, out)
+
+
+def frames_where_pandas_is(_):
+    if not importlib.util.find_spec("pandas"):
+        raise tap.Skip("there is no pandas")
+    import numpy
+
+    points = sparsync.run({**SMALL, "sweep": {"cluster.bandwidth": ["1GB/s", "2GB/s"]}})
+    frame = points.to_frame()
+    assert list(frame["at.cluster.bandwidth"]) == [1e9] * 4 + [2e9] * 4 and list(frame["label"][:2]) == ["allreduce", "allgather"]
+    ids = numpy.array([3, 5, 5], dtype=numpy.uint32)
+    assert sparsync.stats(sparsync.Trace({"emb": [[ids, ids[:1]]]}))[0]["lookups"] == 2
+    fails("whole numbers", sparsync.Trace, {"emb": [[ids * 0.5]]})
+    assert sparsync.run(SMALL, ranks=numpy.array([2]))[0]["ranks"] == 2
+
+
+def notebook_runs_and_shows_what_it_says(_):
+    notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())
+    assert notebook["nbformat"] == 4 and len(json.dumps(notebook)) < 60000
+    assert str(ROOT) not in json.dumps(notebook) and "/home/" not in json.dumps(notebook)
+    names = {"__name__": "__main__"}
+    before = os.getcwd()
+    os.chdir(ROOT / "docs")
+    try:
+        for cell in notebook["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("".join(cell["source"]), "notebook", "exec"), names)
+            kept = "".join("".join(output.get("text", "")) for output in cell["outputs"])
+            assert printed.getvalue() == kept, f"the notebook shows\n{kept}\nbut now it is\n{printed.getvalue()}"
+    finally:
+        os.chdir(before)
+
+
+def pip_installs_the_package(folder):
+    """With ccache it compiles little; what it compiles is what ./dev build does."""
+    if not importlib.util.find_spec("mesonpy") or not importlib.util.find_spec("pip"):
+        raise tap.Skip("there is no meson-python (./dev setup python)")
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
+                           "--disable-pip-version-check", f"-Cbuild-dir={PROGRAM.parent.name}-python", "--target", folder / "site", ROOT],
+                          capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("SPARSYNC_")}
+    out = subprocess.run([sys.executable, "-c", "import sparsync; print(sparsync.__file__, len(sparsync.run('demo', iterations='0:1')))"],
+                         capture_output=True, text=True, env={**plain, "PYTHONPATH": str(folder / "site")}, cwd=folder)
+    assert out.stdout.split()[1:] == ["12"] and str(folder) in out.stdout, out.stdout + out.stderr
+
+
+TESTS = [answers_are_those_of_the_command, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
+         errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
+         progress_is_told_and_what_it_raises_ends_the_question, control_c_ends_a_question, frames_where_pandas_is,
+         notebook_runs_and_shows_what_it_says, pip_installs_the_package]
+sys.exit(tap.run(TESTS))
