@@ -18,6 +18,7 @@ import ctypes
 import json
 import os
 import threading
+import time
 import warnings
 
 from . import _library
@@ -117,14 +118,14 @@ def _ask(question, document, fields, set=None, threads=0, progress=None):
             done.set()
 
     worker = threading.Thread(target=work, name="sparsync", daemon=True)
-    worker.start()
     try:
+        worker.start()
         while not done.wait(0.05 if shown.call else 0.2):
             shown.show()
         shown.show()
     except BaseException:  # Ctrl-C, or what a progress function raised
         lib.ss_request_cancel(request.handle)
-        _wait(done)
+        _wait(worker, done)
         lib.ss_answer_free(answer)
         raise
     finally:
@@ -142,11 +143,12 @@ def _ask(question, document, fields, set=None, threads=0, progress=None):
         lib.ss_answer_free(answer)
 
 
-def _wait(done):
-    """Until the library has heard: what it works with must not go before."""
-    while not done.is_set():
+def _wait(worker, done):
+    """Until the library has heard: what it works with must not go before. (Ctrl-C may even have come before the thread.)"""
+    until = time.monotonic() + 1
+    while not done.is_set() and (worker.ident is not None or time.monotonic() < until):
         try:
-            done.wait()
+            done.wait(0.1)
         except KeyboardInterrupt:
             pass
 
