@@ -40,7 +40,7 @@ static bool copy_ids(const struct ss_tensor_ids *ids, uint64_t total, uint32_t *
   uint64_t largest = 0;
   for (uint64_t i = 0; i < total; i++) {
     const int64_t id = ids->ids[i];
-    if (id < 0 || (uint64_t)id >= most)
+    if ((uint64_t)id >= most) /* below 0, too */
       return fail(ids, error, "id %" PRId64 " at place %" PRIu64 " is not from 0 to %" PRIu64, id, i, most - 1);
     out[i] = (uint32_t)id;
     if (out[i] > largest) largest = out[i];
