@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -220,9 +221,12 @@ def pip_installs_the_package(folder):
     """With ccache it compiles little; what it compiles is what ./dev build does."""
     if not importlib.util.find_spec("mesonpy") or not importlib.util.find_spec("pip"):
         raise tap.Skip("there is no meson-python (./dev setup python)")
+    build = PROGRAM.parent.name + "-python"  # beside ours, so that ccache finds what we compiled
+    shutil.rmtree(ROOT / build, ignore_errors=True)
     done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
-                           "--disable-pip-version-check", f"-Cbuild-dir={PROGRAM.parent.name}-python", "--target", folder / "site", ROOT],
+                           "--disable-pip-version-check", f"-Cbuild-dir={build}", "--target", folder / "site", ROOT],
                           capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT)
+    shutil.rmtree(ROOT / build, ignore_errors=True)
     assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("SPARSYNC_")}
     out = subprocess.run([sys.executable, "-c", "import sparsync; print(sparsync.__file__, len(sparsync.run('demo', iterations='0:1')))"],
