@@ -33,14 +33,15 @@ static void no_row_is_overlooked(void **state) {
   }
   ss_dense_proof_close(&proof);
 }
-#else
-static void no_row_is_overlooked(void **state) {
-  (void)state;
-  skip();
-}
-#endif
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(no_row_is_overlooked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
+#else
+/* cmocka's own way to skip reads as a failure to meson. */
+int main(void) {
+  puts("1..1\nok 1 - proofs over MPI # SKIP no MPI");
+  return 0;
+}
+#endif
