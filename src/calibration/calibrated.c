@@ -305,7 +305,7 @@ static bool judge_unseen(const struct ss_cluster_fit_options *fit, const struct 
                                                  : o->algorithm->collective != first->algorithm->collective);
   }
   if (!several) return true;
-  const bool ok = ss_validate(all->list, all->count, fit, what, NULL, &validation, error);
+  const bool ok = ss_validate(all, fit, what, NULL, &validation, error);
   if (ok) *out = ss_validation_judge(&validation, all->list, NULL, NULL);
   ss_validation_free(&validation);
   return ok;

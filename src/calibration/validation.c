@@ -58,8 +58,10 @@ static void choose(const struct ss_observation *list, size_t count, size_t first
   }
 }
 
-bool ss_validate(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
+bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
                  enum ss_leave_out what, const bool *fitted, struct ss_validation *out, struct ss_error *error) {
+  const struct ss_observation *list = all->list;
+  const size_t count = all->count;
   *out = (struct ss_validation){.count = count};
   out->predicted = ss_alloc(count, sizeof *out->predicted);
   out->message = ss_alloc(count, sizeof *out->message);

@@ -4,6 +4,7 @@
 #define SS_CALIBRATION_VALIDATION_H
 
 #include "calibration/fit.h"
+#include "calibration/observations.h"
 
 enum ss_leave_out {
   SS_LEAVE_COLLECTIVES,
@@ -28,7 +29,7 @@ struct ss_validation {
 
 /* `fitted`: of SS_LEAVE_OTHERS, which of the list are fitted to; they are not predicted. To be freed, also after a
  * failure. */
-bool ss_validate(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
+bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
                  enum ss_leave_out what, const bool *fitted, struct ss_validation *out,
                  struct ss_error *error) SS_MUST_CHECK;
 void ss_validation_free(struct ss_validation *validation);

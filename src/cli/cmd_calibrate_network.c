@@ -173,7 +173,7 @@ static bool validate(const struct arguments *a, const struct ss_observations *al
   SS_AUTO_FREE bool *fitted = ss_alloc(all->count, sizeof *fitted);
   if (!fitted) return ss_fail_memory(error, "judging a calibration");
   if (!choose_fitted(a, all, fitted, error)) return false;
-  bool ok = ss_validate(all->list, all->count, &a->fit, what, fitted, &validation, error);
+  bool ok = ss_validate(all, &a->fit, what, fitted, &validation, error);
   ok = ok && ss_output_write(a->call.output, printers[a->printed], &report, error) && draw(a, &report, error);
   ss_validation_free(&validation);
   return ok;

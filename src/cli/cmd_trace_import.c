@@ -87,8 +87,8 @@ static bool check(const struct arguments *a, enum kind kind, struct ss_error *er
   return check_options(a, kind, error);
 }
 
-static struct ss_per_table per_table(struct texts texts) {
-  return (struct ss_per_table){texts.text, texts.count};
+static struct ss_per_table per_table(const char *option, struct texts texts) {
+  return (struct ss_per_table){option, texts.text, texts.count};
 }
 
 static const char *tensor_of(const struct arguments *a) {
@@ -105,7 +105,7 @@ static const char *source_of(const struct arguments *a) {
 
 static struct ss_samples samples_of(const struct arguments *a, uint64_t usual_batch) {
   struct ss_samples samples = {.dealing = a->dealing,
-                               .row_width = per_table(a->row_width),
+                               .row_width = per_table("--row-width", a->row_width),
                                .dtype = a->dtype,
                                .source = source_of(a),
                                .output = a->call.output};
@@ -116,7 +116,8 @@ static struct ss_samples samples_of(const struct arguments *a, uint64_t usual_ba
 /* --- each kind ---------------------------------------------------------------------------------------------- */
 
 static bool import_text(const struct arguments *a, const struct ss_text *text, struct ss_error *error) {
-  const struct ss_per_table vocab = per_table(a->vocab), row_width = per_table(a->row_width);
+  const struct ss_per_table vocab = per_table("--vocab", a->vocab),
+                            row_width = per_table("--row-width", a->row_width);
   struct ss_import import = {.layout = a->layout,
                              .ranks = a->dealing.ranks,
                              .batch = a->dealing.batch ? a->dealing.batch : BATCH,
@@ -127,10 +128,9 @@ static bool import_text(const struct arguments *a, const struct ss_text *text, s
                              .source = source_of(a)};
   const struct ss_tensor named = {.name = import.tensor};
   uint64_t width;
-  if (!ss_per_table_check(&vocab, "--vocab", &named, 1, error) ||
-      !ss_per_table_check(&row_width, "--row-width", &named, 1, error) ||
-      !ss_per_table_get(&vocab, "--vocab", import.tensor, 0, 2, &import.vocab, error) ||
-      !ss_per_table_get(&row_width, "--row-width", import.tensor, ROW_WIDTH_OF_WORDS, 1, &width, error))
+  if (!ss_per_table_check(&vocab, &named, 1, error) || !ss_per_table_check(&row_width, &named, 1, error) ||
+      !ss_per_table_get(&vocab, import.tensor, 0, 2, &import.vocab, error) ||
+      !ss_per_table_get(&row_width, import.tensor, ROW_WIDTH_OF_WORDS, 1, &width, error))
     return false;
   import.row_width = (uint32_t)width;
   struct ss_trace *trace;
@@ -157,8 +157,8 @@ static bool import_table(const struct arguments *a, enum kind kind, struct ss_er
                                          .prefix = criteo && !a->columns ? "C" : NULL,
                                          .missing = a->missing.text,
                                          .missing_count = a->missing.count,
-                                         .hash_rows = per_table(a->hash_rows),
-                                         .vocab = per_table(a->vocab)};
+                                         .hash_rows = per_table("--hash-rows", a->hash_rows),
+                                         .vocab = per_table("--vocab", a->vocab)};
   return ss_import_table(a->call.operand[0], &import, error);
 }
 
@@ -167,16 +167,16 @@ static bool import_tokens(const struct arguments *a, struct ss_error *error) {
                                     .tensor = tensor_of(a),
                                     .seq = a->seq,
                                     .pad = a->pad == NO_PAD ? -1 : (int64_t)a->pad};
-  const struct ss_per_table vocab = per_table(a->vocab);
+  const struct ss_per_table vocab = per_table("--vocab", a->vocab);
   const struct ss_tensor named = {.name = import.tensor};
-  return ss_per_table_check(&vocab, "--vocab", &named, 1, error) &&
-         ss_per_table_get(&vocab, "--vocab", import.tensor, 0, 1, &import.vocab, error) &&
+  return ss_per_table_check(&vocab, &named, 1, error) &&
+         ss_per_table_get(&vocab, import.tensor, 0, 1, &import.vocab, error) &&
          ss_import_tokens(a->call.operand[0], &import, error);
 }
 
 static bool import_bags(const struct arguments *a, struct ss_error *error) {
   const struct ss_bags_import import = {
-      .samples = samples_of(a, BATCH_OF_TABLES), .tables = a->tables, .vocab = per_table(a->vocab)};
+      .samples = samples_of(a, BATCH_OF_TABLES), .tables = a->tables, .vocab = per_table("--vocab", a->vocab)};
   return ss_import_bags(a->call.operand, a->call.operands / 2, &import, error);
 }
 

@@ -268,13 +268,14 @@ static bool make_one(const struct ss_origin *origin, const struct ss_input_optio
 
 /* --- tables together ---------------------------------------------------------------------------------------- */
 
-/* The lists of one rank in all tables, rows numbered on. */
-static const uint32_t *append(const struct ss_input *each, const struct ss_input_table *table, uint32_t tables,
-                              uint32_t rank, bool lookups, struct ss_arena *arena, uint64_t *count) {
+/* The lists of one rank in all tables of `out`, rows numbered on. */
+static const uint32_t *append(const struct ss_input *each, const struct ss_input *out, uint32_t rank, bool lookups,
+                              struct ss_arena *arena, uint64_t *count) {
+  const struct ss_input_table *table = out->table;
   *count = 0;
-  for (uint32_t k = 0; k < tables; k++) *count += lookups ? each[k].lookups[rank] : each[k].count[rank];
+  for (uint32_t k = 0; k < out->tables; k++) *count += lookups ? each[k].lookups[rank] : each[k].count[rank];
   uint32_t *all = ss_arena_alloc(arena, *count, sizeof *all), *at = all;
-  for (uint32_t k = 0; all && k < tables; k++) {
+  for (uint32_t k = 0; all && k < out->tables; k++) {
     const uint32_t *rows = lookups ? each[k].lookup[rank] : each[k].row[rank];
     const uint64_t n = lookups ? each[k].lookups[rank] : each[k].count[rank];
     for (uint64_t i = 0; i < n; i++) *at++ = (uint32_t)table[k].low + rows[i];
@@ -282,9 +283,8 @@ static const uint32_t *append(const struct ss_input *each, const struct ss_input
   return all;
 }
 
-static bool join(const struct ss_input *each, const struct ss_input_table *table, uint32_t tables,
-                 struct ss_arena *arena, struct ss_input *out) {
-  const uint32_t ranks = out->ranks;
+static bool join(const struct ss_input *each, struct ss_arena *arena, struct ss_input *out) {
+  const uint32_t ranks = out->ranks, tables = out->tables;
   const uint32_t **row, **lookup;
   uint64_t *count, *lookups;
   const bool lists = each[0].lookup;
@@ -293,8 +293,8 @@ static bool join(const struct ss_input *each, const struct ss_input_table *table
     return false;
   if (each[0].before && !ss_take_zero(arena, out->before, (uint64_t)ranks * SS_KERNELS)) return false;
   for (uint32_t r = 0; r < ranks; r++) {
-    row[r] = append(each, table, tables, r, false, arena, &count[r]);
-    lookup[r] = lists ? append(each, table, tables, r, true, arena, &lookups[r]) : NULL;
+    row[r] = append(each, out, r, false, arena, &count[r]);
+    lookup[r] = lists ? append(each, out, r, true, arena, &lookups[r]) : NULL;
     if (!row[r] || (lists && !lookup[r])) return false;
     for (uint32_t k = 0; !lists && k < tables; k++) lookups[r] += each[k].lookups[r];
   }
@@ -337,7 +337,7 @@ static bool make_joint(const struct ss_origin *origin, const struct ss_input_opt
   out->ranks = options->ranks;
   out->table = table;
   out->tables = joint->tables;
-  return join(each, table, joint->tables, arena, out) || ss_fail_memory(error, "reading an iteration");
+  return join(each, arena, out) || ss_fail_memory(error, "reading an iteration");
 }
 
 bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,

@@ -77,7 +77,6 @@ struct place {
   uint32_t available; /* ranks; 0: any number */
   struct ss_setting defaults;
   const struct ss_placement *placement; /* NULL: none is given */
-  struct ss_node placement_node;
 };
 
 static bool has_values(const struct place *p) {
@@ -224,7 +223,6 @@ static bool choose_tensors(struct ss_study *s, struct ss_node node, struct place
 
 static bool read_placement(struct ss_study *s, struct ss_node node, struct place *p, struct ss_error *error) {
   struct ss_placement *placement = ss_arena_alloc(&s->arena, 1, sizeof *placement);
-  p->placement_node = node;
   if (!ss_node_present(node)) return true;
   if (!placement) return ss_fail_memory(error, "reading a scenario");
   p->placement = placement;
@@ -412,7 +410,7 @@ static bool join_tensors(struct ss_study *s, const struct place *p, bool placed,
   job->origin.tensor = p->tensor[0];
   job->tensor_name = count > 1 ? "*" : tensor[0]->name;
   job->siblings = 1;
-  return !placed || ss_placement_match(p->placement, p->placement_node, tensor, count, job->ranks, shards, error);
+  return !placed || ss_placement_match(p->placement, tensor, count, job->ranks, shards, error);
 }
 
 /* Tables that travel together are those of a trace. */

@@ -223,7 +223,7 @@ static bool make_candidates(struct ss_placing *p, struct ss_error *error) {
         !(rule->how == ALIKE ? place_alike(p, rule->cut, shards) : place_greedily(p, rule->how == MIXED, shards)))
       return ss_fail_memory(error, "placing tables");
     out->name = rule->name;
-    out->placement = (struct ss_placement){p->ranks, p->tables, table, shards};
+    out->placement = (struct ss_placement){.ranks = p->ranks, .tables = p->tables, .name = table, .shards = shards};
     out->held_imbalance = imbalance(p, shards, true);
     out->served_imbalance = imbalance(p, shards, false);
   }

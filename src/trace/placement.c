@@ -91,7 +91,9 @@ bool ss_placement_read(struct ss_node node, struct ss_arena *arena, struct ss_pl
   if (!ss_take(arena, r.all, ranks) || !ss_take_zero(arena, r.taken, ranks))
     return ss_fail_memory(error, "reading a placement");
   for (uint32_t i = 0; i < r.ranks; i++) r.all[i] = i;
-  return read_tables(&r, tables, out, error);
+  if (!read_tables(&r, tables, out, error)) return false;
+  out->node = node;
+  return true;
 }
 
 /* --- matching ------------------------------------------------------------------------------------------- */
@@ -120,11 +122,11 @@ static bool all_known(const struct ss_placement *p, struct ss_node tables, const
   return true;
 }
 
-bool ss_placement_match(const struct ss_placement *p, struct ss_node node, const struct ss_tensor *const *tensor,
-                        uint32_t count, uint32_t ranks, struct ss_shards *shards, struct ss_error *error) {
-  const struct ss_node tables = ss_node_get(node, "tables");
+bool ss_placement_match(const struct ss_placement *p, const struct ss_tensor *const *tensor, uint32_t count,
+                        uint32_t ranks, struct ss_shards *shards, struct ss_error *error) {
+  const struct ss_node tables = ss_node_get(p->node, "tables");
   if (p->ranks != ranks)
-    return ss_node_fail(node, error, "the placement is one for %u ranks, and %u are asked for", p->ranks, ranks);
+    return ss_node_fail(p->node, error, "the placement is one for %u ranks, and %u are asked for", p->ranks, ranks);
   if (!all_known(p, tables, tensor, count, error)) return false;
   for (uint32_t t = 0; t < count; t++) {
     const char *name = tensor[t]->name;

@@ -24,20 +24,20 @@ struct ss_shards {
  * rows "ranks" may be left out: all are meant then. What else `plan` writes beside ("sparsync", "scenario",
  * "cluster", "chosen", "plan"), "name" and "notes" are not read. */
 struct ss_placement {
+  struct ss_node node; /* what it was read from, for errors */
   uint32_t ranks, tables;
   const char *const *name;        /* [tables] */
   const struct ss_shards *shards; /* [tables] */
 };
 
-/* Arrays and names are `arena`'s. What is wrong in itself is said: ranks out of range, a rank twice, none. */
+/* Arrays and names are `arena`'s; `node` must last as long. What is wrong in itself is said: ranks out of range, a
+ * rank twice, none. */
 bool ss_placement_read(struct ss_node node, struct ss_arena *arena, struct ss_placement *out,
                        struct ss_error *error) SS_MUST_CHECK;
 /* The shards of each of the tensors, in their order: shards[count]. Tables that there are not, tensors that are
- * missing, another number of ranks and more shards than columns or rows are errors at `node`, which holds the
- * placement. */
-bool ss_placement_match(const struct ss_placement *placement, struct ss_node node,
-                        const struct ss_tensor *const *tensor, uint32_t count, uint32_t ranks,
-                        struct ss_shards *shards, struct ss_error *error) SS_MUST_CHECK;
+ * missing, another number of ranks and more shards than columns or rows are errors. */
+bool ss_placement_match(const struct ss_placement *placement, const struct ss_tensor *const *tensor, uint32_t count,
+                        uint32_t ranks, struct ss_shards *shards, struct ss_error *error) SS_MUST_CHECK;
 /* The object that ss_placement_read takes, the caller's; NULL when memory is short. */
 struct cJSON *ss_placement_json(const struct ss_placement *placement);
 

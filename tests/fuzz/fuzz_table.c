@@ -44,8 +44,8 @@ static void import(const char *path, uint8_t how) {
       .columns = columns[how >> 5],
       .missing = missing,
       .missing_count = 1,
-      .hash_rows = {hashed, how >> 2 & 1},
-      .vocab = {most, how >> 3 & 1}};
+      .hash_rows = {"--hash-rows", hashed, how >> 2 & 1},
+      .vocab = {"--vocab", most, how >> 3 & 1}};
   struct ss_error error = {0};
   if (!ss_import_table(path, &wanted, &error)) check_refusal(&error);
 }

@@ -228,26 +228,6 @@ SS_MUST_CHECK static bool grid_sort_rows(struct grid *g, const uint32_t *from, u
   return true;
 }
 
-SS_MUST_CHECK static bool grid_sort_by_byte(struct grid *g, const uint8_t *keys, uint8_t *keys_to,
-                                            const uint32_t *values, uint32_t *values_to, uint64_t n, int bits,
-                                            struct ss_error *error) {
-  uint64_t *places = grid_sorted(n, grid_key_byte, keys, bits);
-  (void)g, (void)error;
-  for (uint64_t i = 0; i < n; i++) keys_to[i] = keys[places[i]], values_to[i] = values[places[i]];
-  free(places);
-  return true;
-}
-
-SS_MUST_CHECK static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *keys_to,
-                                             const uint32_t *values, uint32_t *values_to, uint64_t n, int bits,
-                                             struct ss_error *error) {
-  uint64_t *places = grid_sorted(n, grid_key_short, keys, bits);
-  (void)g, (void)error;
-  for (uint64_t i = 0; i < n; i++) keys_to[i] = keys[places[i]], values_to[i] = values[places[i]];
-  free(places);
-  return true;
-}
-
 /* --- in kernels ------------------------------------------------------------------------------------------- */
 
 static inline uint32_t grid_or(uint32_t *at, uint32_t bits) {

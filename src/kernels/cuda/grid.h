@@ -61,13 +61,19 @@ static bool grid_copy(struct grid *g, void *to, const void *from, uint64_t bytes
                       struct ss_error *error) SS_MUST_CHECK;
 /* data[i] becomes the sum of those before it. */
 static bool grid_scan(struct grid *g, uint32_t *data, uint64_t n, struct ss_error *error) SS_MUST_CHECK;
-/* Sorted by the lowest `bits` bits, equal keys in the order they had; values go with their keys. */
+/* Sorted by the lowest `bits` bits, equal ones in the order they had. */
 static bool grid_sort_rows(struct grid *g, const uint32_t *from, uint32_t *to, uint64_t n, int bits,
                            struct ss_error *error) SS_MUST_CHECK;
-static bool grid_sort_by_byte(struct grid *g, const uint8_t *keys, uint8_t *keys_to, const uint32_t *values,
-                              uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) SS_MUST_CHECK;
-static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *keys_to, const uint32_t *values,
-                               uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) SS_MUST_CHECK;
+/* Values that are sorted by keys in the same way. Keys are uint8_t (key_bytes 1) or uint16_t (2). */
+struct grid_pairs {
+  int key_bytes, bits;
+  const void *keys;
+  void *keys_to; /* [n] scratch */
+  const uint32_t *values;
+  uint32_t *values_to;
+  uint64_t n;
+};
+static bool grid_sort_pairs(struct grid *g, const struct grid_pairs *p, struct ss_error *error) SS_MUST_CHECK;
 
 #ifdef __CUDACC__
 #define GRID_DEVICE __device__ /* what threads do */

@@ -134,23 +134,15 @@ static bool grid_sort_rows(struct grid *g, const uint32_t *from, uint32_t *to, u
          });
 }
 
-template <class Key>
-static bool grid_sort_by(struct grid *g, const Key *keys, Key *keys_to, const uint32_t *values, uint32_t *values_to,
-                         uint64_t n, int bits, struct ss_error *error) {
-  return n == 0 || grid_primitive(g, "sorting by part", error, [=](void *at, size_t &bytes) {
-           return cub::DeviceRadixSort::SortPairs(at, bytes, keys, keys_to, values, values_to, (int)n, 0, bits,
-                                                  g->stream);
+template <class Key> static bool grid_sort_by(struct grid *g, const struct grid_pairs *p, struct ss_error *error) {
+  return p->n == 0 || grid_primitive(g, "sorting by part", error, [=](void *at, size_t &bytes) {
+           return cub::DeviceRadixSort::SortPairs(at, bytes, (const Key *)p->keys, (Key *)p->keys_to, p->values,
+                                                  p->values_to, (int)p->n, 0, p->bits, g->stream);
          });
 }
 
-static bool grid_sort_by_byte(struct grid *g, const uint8_t *keys, uint8_t *keys_to, const uint32_t *values,
-                              uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) {
-  return grid_sort_by(g, keys, keys_to, values, values_to, n, bits, error);
-}
-
-static bool grid_sort_by_short(struct grid *g, const uint16_t *keys, uint16_t *keys_to, const uint32_t *values,
-                               uint32_t *values_to, uint64_t n, int bits, struct ss_error *error) {
-  return grid_sort_by(g, keys, keys_to, values, values_to, n, bits, error);
+static bool grid_sort_pairs(struct grid *g, const struct grid_pairs *p, struct ss_error *error) {
+  return p->key_bytes == 1 ? grid_sort_by<uint8_t>(g, p, error) : grid_sort_by<uint16_t>(g, p, error);
 }
 
 template <class Type> struct grid_some {

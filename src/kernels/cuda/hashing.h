@@ -86,14 +86,17 @@ GRID_KERNEL(partition_bound, struct partition)
 enum { BYTE_PARTS = 256 };
 
 static bool partition_run(struct grid *g, const struct partition *a, struct ss_error *error) {
-  const int bits = bits_of(a->parts - 1);
-  const bool sorted =
-      a->parts <= BYTE_PARTS
-          ? GRID_RUN(g, partition_byte, a, a->count, NULL, error) &&
-                grid_sort_by_byte(g, a->bytes, a->bytes_sorted, a->rows, a->out, a->count, bits, error)
-          : GRID_RUN(g, partition_short, a, a->count, NULL, error) &&
-                grid_sort_by_short(g, a->shorts, a->shorts_sorted, a->rows, a->out, a->count, bits, error);
-  return sorted && GRID_RUN(g, partition_bound, a, (uint64_t)a->parts + 1, NULL, error);
+  const bool bytes = a->parts <= BYTE_PARTS;
+  struct grid_pairs by_part = {.key_bytes = bytes ? 1 : 2,
+                               .bits = bits_of(a->parts - 1),
+                               .values = a->rows,
+                               .values_to = a->out,
+                               .n = a->count};
+  by_part.keys = bytes ? (const void *)a->bytes : a->shorts;
+  by_part.keys_to = bytes ? (void *)a->bytes_sorted : a->shorts_sorted;
+  return (bytes ? GRID_RUN(g, partition_byte, a, a->count, NULL, error)
+                : GRID_RUN(g, partition_short, a, a->count, NULL, error)) &&
+         grid_sort_pairs(g, &by_part, error) && GRID_RUN(g, partition_bound, a, (uint64_t)a->parts + 1, NULL, error);
 }
 
 /* --- Algorithm 1 ------------------------------------------------------------------------------------------ */

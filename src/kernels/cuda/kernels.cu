@@ -80,10 +80,16 @@ static bool describe(char *text, size_t size, uint64_t *cache, struct ss_error *
   return true;
 }
 
-static bool copy_once(struct grid *g, const struct stopwatch *w, void *to, const void *from, uint64_t size,
-                      double *seconds, struct ss_error *error) {
+struct copied {
+  void *to;
+  const void *from;
+  uint64_t size;
+};
+
+static bool copy_once(struct grid *g, const struct stopwatch *w, const struct copied *what, double *seconds,
+                      struct ss_error *error) {
   return grid_check(cudaEventRecord(w->begin, g->stream), "starting a clock", error) &&
-         grid_copy(g, to, from, size, error) &&
+         grid_copy(g, what->to, what->from, what->size, error) &&
          grid_check(cudaEventRecord(w->end, g->stream), "stopping a clock", error) &&
          stopwatch_read(w, seconds, error);
 }
@@ -95,8 +101,9 @@ static bool time_copies(struct grid *g, const struct stopwatch *w, uint64_t size
   double least = INFINITY, seconds = 0;
   if (!GRID_TAKE(g, from, size, error) || !GRID_TAKE(g, to, size, error) || !grid_fill(g, from, 1, size, error))
     return false;
+  const struct copied what = {to, from, size};
   for (int i = 0; i <= TIMES; i++) {
-    if (!copy_once(g, w, to, from, size, &seconds, error)) return false;
+    if (!copy_once(g, w, &what, &seconds, error)) return false;
     if (i > 0 && seconds < least) least = seconds; /* the first warms up */
   }
   *rate = 2 * (double)size / least;

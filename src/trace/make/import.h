@@ -43,6 +43,7 @@ struct ss_dealing {
 
 /* A number for all tables, "64", or for one, "NAME=64": the last that fits a table is its own. */
 struct ss_per_table {
+  const char *option; /* that tells them, for errors: "--vocab" */
   const char *const *text;
   size_t count;
 };

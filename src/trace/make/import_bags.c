@@ -113,7 +113,7 @@ static bool choose_rows(const struct bags *b, size_t table, struct ss_tensor *te
   uint64_t most = 0, rows;
   for (size_t p = 0; p < b->pairs; p++)
     if (!largest(&b->pair[p], table, &most, error)) return false;
-  if (!ss_per_table_get(&b->import->vocab, "--vocab", tensor->name, most + 1, 1, &rows, error)) return false;
+  if (!ss_per_table_get(&b->import->vocab, tensor->name, most + 1, 1, &rows, error)) return false;
   tensor->rows = rows;
   return most < rows ||
          ss_fail(error, SS_BAD_INPUT, "%s: table %s has an index of %" PRIu64 ", beyond its %" PRIu64 " rows",
@@ -127,7 +127,7 @@ static bool name_tensors(struct bags *b, struct ss_arena *arena, struct ss_tenso
     tensor[t] = (struct ss_tensor){.name = ss_arena_text(arena, name)};
     if (!tensor[t].name) return ss_fail_memory(error, "importing bags");
   }
-  return ss_per_table_check(&b->import->vocab, "--vocab", tensor, b->tables, error) &&
+  return ss_per_table_check(&b->import->vocab, tensor, b->tables, error) &&
          ss_samples_tensors(&b->import->samples, b->pair[0].indices.name, tensor, b->tables, error);
 }
 

@@ -127,13 +127,13 @@ static bool choose_columns(struct table *t, struct ss_error *error) {
 static bool prepare_numbers(struct table *t, struct ss_error *error) {
   const struct ss_table_import *import = t->import;
   if (!ss_samples_tensors(&import->samples, t->name, t->tensor, t->tables, error) ||
-      !ss_per_table_check(&import->hash_rows, "--hash-rows", t->tensor, t->tables, error) ||
-      !ss_per_table_check(&import->vocab, "--vocab", t->tensor, t->tables, error))
+      !ss_per_table_check(&import->hash_rows, t->tensor, t->tables, error) ||
+      !ss_per_table_check(&import->vocab, t->tensor, t->tables, error))
     return false;
   t->hashed = true;
   for (size_t i = 0; i < t->tables; i++) {
     uint64_t rows;
-    if (!ss_per_table_get(&import->hash_rows, "--hash-rows", t->tensor[i].name, 0, 2, &rows, error)) return false;
+    if (!ss_per_table_get(&import->hash_rows, t->tensor[i].name, 0, 2, &rows, error)) return false;
     ss_numbering_init(&t->number[i], rows);
     t->hashed &= rows > 0;
   }
@@ -211,7 +211,7 @@ static bool write_trace(struct table *t, struct ss_error *error) {
 static bool rank(struct table *t, struct ss_error *error) {
   for (size_t i = 0; i < t->tables; i++) {
     uint64_t most;
-    if (!ss_per_table_get(&t->import->vocab, "--vocab", t->tensor[i].name, 0, 2, &most, error)) return false;
+    if (!ss_per_table_get(&t->import->vocab, t->tensor[i].name, 0, 2, &most, error)) return false;
     if (!ss_numbering_rank(&t->number[i], most)) return ss_fail_memory(error, "ranking the values of a table");
     t->tensor[i].rows = t->number[i].rows;
   }

@@ -18,8 +18,8 @@ static bool names(const char *text, const char *table) {
   return length == strlen(table) && strncmp(text, table, length) == 0;
 }
 
-bool ss_per_table_get(const struct ss_per_table *numbers, const char *option, const char *table, uint64_t usual,
-                      uint64_t least, uint64_t *out, struct ss_error *error) {
+bool ss_per_table_get(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
+                      uint64_t *out, struct ss_error *error) {
   const char *found = NULL;
   *out = usual;
   for (size_t i = 0; i < numbers->count; i++)
@@ -27,17 +27,17 @@ bool ss_per_table_get(const struct ss_per_table *numbers, const char *option, co
   for (size_t i = 0; i < numbers->count; i++)
     if (strchr(numbers->text[i], '=') && names(numbers->text[i], table))
       found = numbers->text[i] + name_length(numbers->text[i]) + 1;
-  return !found || ss_count_parse(found, option, least, UINT32_MAX, out, error);
+  return !found || ss_count_parse(found, numbers->option, least, UINT32_MAX, out, error);
 }
 
-bool ss_per_table_check(const struct ss_per_table *numbers, const char *option, const struct ss_tensor *tensor,
-                        size_t tensors, struct ss_error *error) {
+bool ss_per_table_check(const struct ss_per_table *numbers, const struct ss_tensor *tensor, size_t tensors,
+                        struct ss_error *error) {
   for (size_t i = 0; i < numbers->count; i++) {
     size_t t = 0;
     if (!strchr(numbers->text[i], '=')) continue;
     while (t < tensors && !names(numbers->text[i], tensor[t].name)) t++;
     if (t == tensors)
-      return ss_fail(error, SS_BAD_INPUT, "%s %s: no table is called \"%.*s\" (the first is \"%s\")", option,
+      return ss_fail(error, SS_BAD_INPUT, "%s %s: no table is called \"%.*s\" (the first is \"%s\")", numbers->option,
                      numbers->text[i], (int)name_length(numbers->text[i]), numbers->text[i], tensor[0].name);
   }
   return true;
@@ -82,11 +82,10 @@ static bool check_distinct(const char *name, const struct ss_tensor *tensor, siz
 
 bool ss_samples_tensors(const struct ss_samples *samples, const char *name, struct ss_tensor *tensor, size_t tensors,
                         struct ss_error *error) {
-  if (!ss_per_table_check(&samples->row_width, "--row-width", tensor, tensors, error)) return false;
+  if (!ss_per_table_check(&samples->row_width, tensor, tensors, error)) return false;
   for (size_t i = 0; i < tensors; i++) {
     uint64_t width;
-    if (!ss_per_table_get(&samples->row_width, "--row-width", tensor[i].name, SS_ROW_WIDTH, 1, &width, error))
-      return false;
+    if (!ss_per_table_get(&samples->row_width, tensor[i].name, SS_ROW_WIDTH, 1, &width, error)) return false;
     tensor[i].row_width = (uint32_t)width;
     tensor[i].dtype = samples->dtype;
   }

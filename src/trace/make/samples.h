@@ -6,12 +6,12 @@
 
 enum { SS_ROW_WIDTH = 128 /* elements a row, unless said: as MLPerf's DLRM has */ };
 
-/* The number for the table of that name, else `usual`; errors name `option` and the range. */
-bool ss_per_table_get(const struct ss_per_table *numbers, const char *option, const char *table, uint64_t usual,
-                      uint64_t least, uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+/* The number for the table of that name, else `usual`; errors name the option and the range. */
+bool ss_per_table_get(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
+                      uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
 /* Are all that name a table, of one of those? */
-bool ss_per_table_check(const struct ss_per_table *numbers, const char *option, const struct ss_tensor *tensor,
-                        size_t tensors, struct ss_error *error) SS_MUST_CHECK;
+bool ss_per_table_check(const struct ss_per_table *numbers, const struct ss_tensor *tensor, size_t tensors,
+                        struct ss_error *error) SS_MUST_CHECK;
 
 /* Samples that all iterations asked for take; UINT64_MAX: no end. Numbers that are too large are an error. */
 bool ss_samples_wanted(const struct ss_dealing *dealing, uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
