@@ -18,20 +18,30 @@ def where(**conditions):
     return [word for column, value in conditions.items() for word in ("--where", f"{column}={value}")]
 
 
-def polaris(setup):
-    return [NCCL, *where(system="polaris", setup=setup)]
+def argonne(system, version, setup):
+    """Of Polaris, whose nodes have two cards, and of Sirius, which is supposed to have as many."""
+    return [NCCL, *where(system=system, setup=f"nccl_{version.replace('.', '_')}.2024-04-29.setup{setup}"), "--nics", "2"]
 
 
-# What is judged: title, its rows, the smallest useful set to fit to.
+# NCCL's versions and the settings they ran with.
+SETUPS = {"polaris": [("2.18", "12345"), ("2.21", "12345")], "sirius": [("2.18", "12345"), ("2.21", "2345")]}
+FEW = {"polaris": ["collective=allreduce", "collective=alltoall,nodes=2"], "sirius": ["collective=allreduce"]}
+# Of these a figure and a table of their own are shown.
+SHOWN = ["Polaris, NCCL 2.18, setup1", "Polaris, NCCL 2.18, setup3", "Polaris, NCCL 2.18, setup5", "Polaris, NCCL 2.21, setup5",
+         "Sirius, NCCL 2.18, setup5"]
+SEVERAL = "Leonardo (MPI, several tasks a node)"
+
+# What is judged: title, its rows, the smallest useful set to fit to. Some ran on one number of nodes alone.
 MACHINES = {
     "Leonardo (MPI, one task a node)": ([MPI, *where(system="leonardo", tasks_per_node="1")], ["nodes=200"]),
+    SEVERAL: ([MPI, *where(system="leonardo"), "--gpus-per-node", "32", "--nics", "1"], ["gpus_per_node=1"]),
     "LUMI (MPI)": ([MPI, *where(system="lumi")], ["nodes=16"]),
     "MareNostrum 5 (MPI)": ([MPI, *where(system="mare_nostrum")], ["collective=allreduce", "collective=alltoall,algorithm=pairwise"]),
     "Ten nodes of 8 H100 (NCCL)": ([NCCL, *where(system="h100x8", setup="multi")],
                                    ["collective=allreduce,gpus_per_node=1", "collective=allreduce,gpus_per_node=4", "collective=sendrecv,gpus_per_node=1"]),
-    **{f"Polaris, NCCL {version}, {setup}": (polaris(f"nccl_{version.replace('.', '_')}.2024-04-29.{setup}"),
-                                             ["collective=allreduce", "collective=alltoall,nodes=2"])
-       for version, setup in (("2.18", "setup1"), ("2.18", "setup3"), ("2.18", "setup5"), ("2.21", "setup5"))},
+    "8 H100 of one node (NCCL)": ([NCCL, *where(system="h100x8", setup="single")], ["collective=allreduce"]),
+    **{f"{system.capitalize()}, NCCL {version}, setup{setup}": (argonne(system, version, setup), FEW[system])
+       for system, all_of in SETUPS.items() for version, setups in all_of for setup in setups},
 }
 
 # Shipped clusters: name, arguments, what it is.
@@ -40,7 +50,7 @@ CLUSTERS = {
     "lumi": ([MPI, *where(system="lumi")], "LUMI, MPI on CPU buffers, one task a node"),
     "mare-nostrum-5": ([MPI, *where(system="mare_nostrum")], "MareNostrum 5, MPI on CPU buffers, one rail, one task a node"),
     "h100-8-measured": ([NCCL, *where(system="h100x8")], "ten nodes of 8 H100 and 8 cards of 400 Gbit/s, NCCL"),
-    "polaris": ([*polaris("nccl_2_21.2024-04-29.setup5"), "--nics", "2"], "Polaris, 4 A100 and 2 Slingshot cards a node, NCCL 2.21 over libfabric"),
+    "polaris": (argonne("polaris", "2.21", "5"), "Polaris, 4 A100 and 2 Slingshot cards a node, NCCL 2.21 over libfabric"),
 }
 
 
@@ -89,21 +99,33 @@ def write_clusters(folder):
         (folder / f"{name}.json").write_text(json.dumps(cluster, indent=2) + "\n")
 
 
+def judged(figure, title, arguments, few):
+    """A line of the table, and what is shown below it, if a figure is. Of several tasks a node there is too little to
+    leave some out: all is predicted from one task a node."""
+    fitted = [word for what in few for word in ("--fit-on", what)]
+    from_few = judge(arguments, *fitted)
+    alone = title == SEVERAL
+    left, nodes = (None, None) if alone else (judge(arguments, "--leave-out", way) for way in ("collectives", "nodes"))
+    known = sum(t["predicted_s"] is not None for t in from_few["times"])
+    shown = [*arguments, *LARGE, "--validate", *(fitted if alone else [])]
+    table = figure and call(*shown, "--name", title, "--figure", str(ROOT / "docs" / figure), "--format", "markdown").strip()
+    line = (f"| {title} | {known if alone else len(left['times'])} | {'-' if alone else ', '.join([*error(left), pairs(left)])} | "
+            f"{'-' if alone else ', '.join(error(nodes))} | {known}: {', '.join(error(from_few))} | {error(from_few, 'alltoall')[0]} |")
+    if not figure:
+        return line, None
+    few_said = "" if alone else f"; fitted to a few: `--fit-on {' --fit-on '.join(few)}`"
+    return line, f"### {title}\n\n![predicted against measured]({figure})\n\n`{said(shown)}`{few_said}.\n\n{table}\n"
+
+
 def section():
-    lines = ["| machine | times | a collective left out: median, 90% within, pairs ranked right | a number of nodes left out | fitted to a few: predicted, median, 90% within |",
-             "|---|--:|---|---|---|"]
+    lines = ["| machine | times | a collective left out: median, 90% within, pairs ranked right | a number of nodes left out | "
+             "fitted to a few: predicted, median, 90% within | of these, alltoall |", "|---|--:|---|---|---|--:|"]
     details = []
-    for number, (title, (arguments, few)) in enumerate(MACHINES.items()):
-        left = judge(arguments, "--leave-out", "collectives")
-        nodes = judge(arguments, "--leave-out", "nodes")
-        from_few = judge(arguments, *(word for what in few for word in ("--fit-on", what)))
-        known = sum(t["predicted_s"] is not None for t in from_few["times"])
-        lines.append(f"| {title} | {len(left['times'])} | {', '.join(error(left))}, {pairs(left)} | {', '.join(error(nodes))} | {known}: {', '.join(error(from_few))} |")
-        figure = f"validation-{number + 1}.svg"
-        call(*arguments, *LARGE, "--validate", "--name", title, "--figure", str(ROOT / "docs" / figure), "-o", os.devnull)
-        table = call(*arguments, *LARGE, "--validate", "--format", "markdown").strip()
-        details.append(f"### {title}\n\n![predicted against measured]({figure})\n\n`{said([*arguments, *LARGE, '--validate'])}`; fitted to a few: "
-                       f"`--fit-on {' --fit-on '.join(few)}`.\n\n{table}\n")
+    for title, (arguments, few) in MACHINES.items():
+        shown = title in SHOWN or not title.startswith(("Polaris", "Sirius"))
+        line, detail = judged(f"validation-{len(details) + 1}.svg" if shown else None, title, arguments, few)
+        lines.append(line)
+        details += [detail] if detail else []
     return "\n".join(lines) + "\n\n" + "\n".join(details)
 
 

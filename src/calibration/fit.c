@@ -8,7 +8,7 @@
 
 /* ROUNDS: times costs are fitted and observations played again. */
 enum { ROUNDS = 4 };
-static const double DECISIVE = 10, EXACT = 1e-6;
+static const double DECISIVE = 10, EXACT = 1e-6, MARGIN = 1e-6;
 
 /* --- playing ------------------------------------------------------------------------------------------------ */
 
@@ -76,6 +76,23 @@ static void complete(struct ss_measured_cluster *m, enum ss_cost_kind kind) {
   }
 }
 
+/* A message takes no longer than one of a byte more, to MARGIN beyond what files round: what completing a rate and a
+ * penalty have left of that is taken off the shorter one's time a byte, or where it is too much for that off its
+ * start-up. */
+static void join(struct ss_measured_cluster *m, enum ss_cost_kind kind) {
+  for (uint32_t i = m->pieces[kind]; i-- > 1;) {
+    struct ss_fitted_cost *ends = m->piece[kind][i - 1].cost, *begins = m->piece[kind][i].cost;
+    const double bytes = (double)m->piece[kind][i - 1].up_to;
+    const double most = (begins[0].value + bytes * begins[1].value) * (1 - MARGIN);
+    if (ends[0].value + bytes * ends[1].value <= most) continue;
+    if (most - ends[0].value > bytes * ends[1].value / 2) ends[1].value = (most - ends[0].value) / bytes;
+    else {
+      ends[1].value = fmin(ends[1].value, most / bytes);
+      ends[0].value = most - bytes * ends[1].value;
+    }
+  }
+}
+
 /* Where no run stayed inside a node, and so none tells what messages cost there: four times as fast as all cards
  * together. */
 static void suppose_inside(struct ss_measured_cluster *m) {
@@ -108,6 +125,7 @@ static bool fit_costs(struct ss_fit_problem *p, struct ss_measured_cluster *m, d
       }
   for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++) complete(m, kind);
   hold_latency(p, m);
+  for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++) join(m, kind);
   for (uint32_t i = 0; p->suppose_sum && i < m->pieces[SS_COST_MEMORY]; i++)
     m->piece[SS_COST_MEMORY][i].cost[0] = (struct ss_fitted_cost){.value = SS_SUPPOSED_SUM};
   if (m->pieces[SS_COST_INTRA] > 0 && !p->inside) suppose_inside(m);
@@ -243,10 +261,11 @@ static bool open_problem(struct ss_fit_problem *p, const struct ss_observation *
   p->per = ss_alloc(count, SS_FIT_COSTS * sizeof *p->per);
   p->seconds = ss_alloc(count, sizeof *p->seconds);
   p->taken = ss_alloc(count, sizeof *p->taken);
+  p->order = ss_alloc((size_t)SS_FIT_ORDERS * SS_FIT_COSTS, sizeof *p->order);
   p->score[0] = ss_alloc(count, sizeof **p->score);
   p->score[1] = ss_alloc(count, sizeof **p->score);
   p->sizes = ss_alloc(count, SS_COST_TERMS * sizeof *p->sizes);
-  return p->at && p->per && p->seconds && p->taken && p->score[0] && p->score[1] && p->sizes;
+  return p->at && p->per && p->seconds && p->taken && p->order && p->score[0] && p->score[1] && p->sizes;
 }
 
 static void close_problem(struct ss_fit_problem *p) {
@@ -254,6 +273,7 @@ static void close_problem(struct ss_fit_problem *p) {
   free(p->per);
   free(p->seconds);
   free(p->taken);
+  free(p->order);
   free(p->score[0]);
   free(p->score[1]);
   free(p->sizes);
@@ -316,7 +336,10 @@ static bool enough(const struct ss_fit_problem *p, struct ss_error *error) {
     sizes += before == i;
   }
   return (p->count >= 4 && sizes >= 3) ||
-         ss_fail(error, SS_BAD_INPUT, "%zu times of %zu sizes are too few to fit (at least 4 of 3)", p->count, sizes);
+         ss_fail(
+             error, SS_BAD_INPUT,
+             "%zu times of %zu sizes are too few to fit (at least 4 of 3): latency and bandwidth are not determined",
+             p->count, sizes);
 }
 
 /* The rate of what is largest must be known, or the cluster is worth nothing. */

@@ -267,6 +267,24 @@ static bool read_osu_title(struct reader *r, const char *title, struct ss_error 
                  can_be_read);
 }
 
+/* Heads name their units: "(B) (elements) (us) (GB/s)", "Size Avg Latency(us)". Those that benchmarks do not print
+ * are somebody else's. */
+static bool check_units(const struct reader *r, char **word, struct ss_error *error) {
+  static const char *const others[] = {"(s)", "(ms)", "(ns)", "(KB)", "(KiB)", "(MB)", "(Gb/s)"};
+  if (word[0][0] != '(' && strcmp(word[0], "Size") != 0) return true;
+  for (size_t i = 0; word[i]; i++)
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+      const char *unit = strchr(word[i], '(');
+      if (unit && strcmp(unit, others[k]) == 0)
+        return ss_fail(error, SS_BAD_INPUT,
+                       "%s: line %" PRIu32
+                       ": the unit \"%s\" is none that these benchmarks print: sizes must be in B, "
+                       "times in us, bandwidths of osu_bw in MB/s",
+                       r->path, r->line, unit);
+    }
+  return true;
+}
+
 /* A line that is no row: "#" was taken off. Names of programs may stand anywhere, as in an echoed command. */
 static bool read_remark(struct reader *r, char *line, bool comment, struct ss_error *error) {
   char *word[WORDS + 1], *title;
@@ -276,7 +294,7 @@ static bool read_remark(struct reader *r, char *line, bool comment, struct ss_er
   if (cut(line, word) == 0 || strstr(line, "concluded")) return true;
   if (comment && strcmp(word[0], "Rank") == 0) return read_rank(r, word, error);
   if (comment && strcmp(word[0], "nThread") == 0) return begin_run(r, error);
-  if (comment && !read_heads(r, word, error)) return false;
+  if (comment && !(check_units(r, word, error) && read_heads(r, word, error))) return false;
   for (size_t i = 0; word[i]; i++) {
     if (strcmp(word[i], "concluded:") == 0) return true;
     const char *slash = strrchr(word[i], '/');

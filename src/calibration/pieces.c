@@ -44,10 +44,29 @@ static bool is_supposed(const struct ss_fit_problem *p, const struct ss_cost_ter
          (t->kind == SS_COST_MEMORY && t->which == 0 && p->suppose_sum);
 }
 
+/* A message that is a byte longer than a piece's last takes no less: of each boundary, the cost that begins there
+ * less the one that ends. Returns how many. */
+static size_t order_pieces(struct ss_fit_problem *p, const struct ss_measured_cluster *m) {
+  const size_t costs = costs_of(m);
+  size_t orders = 0;
+  for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++)
+    for (uint32_t i = 0; i + 1 < m->pieces[kind]; i++) {
+      const double bytes = (double)m->piece[kind][i].up_to;
+      double *row = &p->order[orders++ * costs], *ends = &row[ss_fit_place(m, kind, i)];
+      memset(row, 0, costs * sizeof *row);
+      ends[0] = -1;
+      ends[1] = -bytes;
+      ends[2] = 1;
+      ends[3] = bytes;
+    }
+  return orders;
+}
+
 /* The times of every fold but `without`, or of that one alone; FOLDS: of all. Returns how many. */
 static struct ss_times design(struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t without,
                               bool alone) {
-  struct ss_times t = {.costs = costs_of(m), .per = p->per, .seconds = p->seconds};
+  struct ss_times t = {
+      .costs = costs_of(m), .orders = order_pieces(p, m), .per = p->per, .seconds = p->seconds, .order = p->order};
   for (size_t i = 0; i < p->count; i++) {
     if (without < FOLDS && (i % FOLDS == without) != alone) continue;
     double *row = &p->per[t.count * t.costs];

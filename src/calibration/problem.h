@@ -5,7 +5,7 @@
 
 #include "calibration/fit.h"
 
-enum { SS_FIT_COSTS = SS_COST_KINDS * SS_COST_PIECES * 2 };
+enum { SS_FIT_COSTS = SS_COST_KINDS * SS_COST_PIECES * 2, SS_FIT_ORDERS = SS_COST_MEMORY * (SS_COST_PIECES - 1) };
 /* s a byte that a core adds: what is supposed where nothing tells it. */
 #define SS_SUPPOSED_SUM 1e-10
 
@@ -17,6 +17,7 @@ struct ss_fit_problem {
   double *per;      /* [count * SS_FIT_COSTS] scratch: a design */
   double *seconds;  /* [count] scratch: times that are left to fit, */
   double *taken;    /* [count] and what was taken off them */
+  double *order;    /* [SS_FIT_ORDERS * SS_FIT_COSTS] scratch: of pieces that follow one another */
   double *score[2]; /* [count] scratch: of two fits */
   double cap;       /* no residual counts more */
   double latency;   /* s that is given, not fitted, of messages between nodes; NAN: none is */

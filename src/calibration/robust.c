@@ -13,8 +13,9 @@
 #include <string.h>
 
 /* LONG, SHORT: most times that weights are found anew. RIDGE: keeps what cannot be told apart solvable. */
-enum { LONG = 40, SHORT = 8, LINE_SIZES = 3, LINE_SAMPLES = 4 };
-static const double FAR = 6, RESOLUTION = 1e-4, NORMAL = 0.6745, RIDGE = 1e-10, SETTLED = 1e-7;
+/* ORDER_STEPS: most times that orders are found to hold or not. PENALTY: of a broken one, where the diagonal is 1. */
+enum { LONG = 40, SHORT = 8, ORDER_STEPS = 12, LINE_SIZES = 3, LINE_SAMPLES = 4 };
+static const double FAR = 6, RESOLUTION = 1e-4, NORMAL = 0.6745, RIDGE = 1e-10, SETTLED = 1e-7, PENALTY = 1e6;
 
 double ss_times_predict(const struct ss_times *t, size_t i, const struct ss_robust_cost *cost) {
   double sum = 0;
@@ -156,6 +157,8 @@ struct fitting {
   struct normal normal;
   struct ss_robust_cost *cost;
   double *weight, *relative, *scratch; /* [count] `relative`: what residuals are relative to */
+  double *row;                         /* [costs] scratch: an order */
+  bool *broken;                        /* [orders] would not hold without a penalty */
   double sigma;
 };
 
@@ -186,9 +189,54 @@ static void gather(struct fitting *f) {
   }
 }
 
+/* An order in the units of the unknowns, its largest entry 1; into f->row. */
+static void scale_order(struct fitting *f, size_t order) {
+  const struct normal *m = &f->normal;
+  double most = 0;
+  for (size_t k = 0; k < m->n; k++) {
+    f->row[k] = m->scale[k] > 0 ? f->times->order[order * m->n + k] / m->scale[k] : 0;
+    most = fmax(most, fabs(f->row[k]));
+  }
+  for (size_t k = 0; k < m->n; k++) f->row[k] /= most > 0 ? most : 1;
+}
+
+static void add_penalties(struct fitting *f) {
+  struct normal *m = &f->normal;
+  for (size_t o = 0; o < f->times->orders; o++) {
+    if (!f->broken[o]) continue;
+    scale_order(f, o);
+    for (size_t k = 0; k < m->n; k++)
+      for (size_t l = 0; l < m->n; l++) m->a[k * m->n + l] += PENALTY * f->row[k] * f->row[l];
+  }
+}
+
+/* Whether an order is found broken that held, or the other way. */
+static bool find_broken(struct fitting *f) {
+  const struct normal *m = &f->normal;
+  bool changed = false;
+  for (size_t o = 0; o < f->times->orders; o++) {
+    double sum = 0;
+    scale_order(f, o);
+    for (size_t k = 0; k < m->n; k++) sum += f->row[k] * m->x[k];
+    changed = changed || f->broken[o] != (sum < 0);
+    f->broken[o] = sum < 0;
+  }
+  return changed;
+}
+
+/* A penalty pulls to one side: an order that holds with its penalty would hold without, and is let go. */
+static bool solve_ordered(struct fitting *f) {
+  for (int step = 0; step < ORDER_STEPS; step++) {
+    gather(f);
+    add_penalties(f);
+    if (!solve_positive(&f->normal)) return false;
+    if (!find_broken(f)) break;
+  }
+  return true;
+}
+
 static bool solve_once(struct fitting *f) {
-  gather(f);
-  if (!solve_positive(&f->normal)) return false;
+  if (!solve_ordered(f)) return false;
   for (size_t k = 0; k < f->normal.n; k++) {
     f->cost[k].value = f->normal.scale[k] > 0 ? f->normal.x[k] / f->normal.scale[k] : 0;
     f->cost[k].absent = !(f->normal.scale[k] > 0);
@@ -226,9 +274,11 @@ static bool iterate(struct fitting *f, double (*weigh_one)(double), int times) {
   return true;
 }
 
-/* Standard errors: sigma^2 times the inverse of what was solved. Those that are held have none. */
+/* Standard errors: sigma^2 times the inverse of what was solved, without penalties: that orders hold is supposed, and
+ * makes nothing better known. Those that are held have none. */
 static bool add_errors(struct fitting *f) {
   struct normal *m = &f->normal;
+  gather(f);
   const size_t rows = decompose(m);
   gsl_matrix_view part = gsl_matrix_submatrix(m->part, 0, 0, rows > 0 ? rows : 1, rows > 0 ? rows : 1);
   if (rows == 0 || gsl_linalg_cholesky_invert(&part.matrix) != GSL_SUCCESS) return false;
@@ -258,9 +308,11 @@ static bool fit_all(struct fitting *f, bool whole) {
 static bool fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight, struct ss_error *error) {
   const size_t room = times->count > 0 ? times->count : 1;
   SS_AUTO_FREE double *relative = ss_alloc(room, sizeof *relative), *scratch = ss_alloc(room, sizeof *scratch),
-                      *own = ss_alloc(room, sizeof *own);
-  struct fitting f = {.times = times, .cost = cost, .relative = relative, .scratch = scratch};
-  if (!relative || !scratch || !own || !open_normal(&f.normal, times->costs))
+                      *own = ss_alloc(room, sizeof *own), *row = ss_alloc(times->costs, sizeof *row);
+  SS_AUTO_FREE bool *broken = ss_alloc_zero(times->orders + 1, sizeof *broken);
+  struct fitting f = {
+      .times = times, .cost = cost, .relative = relative, .scratch = scratch, .row = row, .broken = broken};
+  if (!relative || !scratch || !own || !row || !broken || !open_normal(&f.normal, times->costs))
     return ss_fail_memory(error, "fitting times");
   f.weight = weight ? weight : own;
   memset(cost, 0, times->costs * sizeof *cost);
@@ -345,7 +397,7 @@ static bool fit_costs(const struct ss_line_sample *s, size_t count, size_t costs
     memcpy(per + costs * i, of, costs * sizeof *per);
     seconds[i] = s[i].seconds;
   }
-  const struct ss_times times = {count, costs, per, seconds};
+  const struct ss_times times = {.count = count, .costs = costs, .per = per, .seconds = seconds};
   return ss_robust_fit(&times, cost, weight, error) && sum_up(&times, cost, weight, out, error);
 }
 

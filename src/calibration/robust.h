@@ -11,11 +11,13 @@
 
 #include <stddef.h>
 
-/* seconds[i] = sum over k of per[i * costs + k] * cost[k]. */
+/* seconds[i] = sum over k of per[i * costs + k] * cost[k]. Of each order, sum over k of order[k] * cost[k] is not
+ * below 0, but for what a penalty leaves of it (some 1e-5 of the largest of its terms). */
 struct ss_times {
-  size_t count, costs;
+  size_t count, costs, orders;
   const double *per; /* [count * costs] not below 0 */
   const double *seconds;
+  const double *order; /* [orders * costs] */
 };
 
 struct ss_robust_cost {

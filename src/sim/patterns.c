@@ -253,9 +253,27 @@ static bool alltoall_pairwise(struct ss_pattern_stage *s, struct ss_error *error
   return true;
 }
 
-/* Sends and receives posted one after the other, as many under way as the cluster's window allows; NCCL's too. */
+/* NCCL's order (p2pSendOrder in its init.cc): to every node in turn, its own first; there to the rank of one's own
+ * place, then to the next one, so that all ranks of a node are inside it, or at the cards, at the same time. */
+static bool exchange_by_node(struct ss_pattern_stage *s, struct ss_error *error) {
+  const uint32_t g = s->gpus_per_node, P = s->ranks;
+  struct ss_round round = {.messages = {.count = P, .from = s->from, .to = s->to, .each = share(s->call->bytes, P)},
+                           .dependent = true,
+                           .exchange = true};
+  for (uint32_t by = 1; by < P; by++) {
+    for (uint32_t r = 0; r < P; r++) {
+      s->from[r] = r;
+      s->to[r] = (r / g + by / g) * g % P + (r + by) % g;
+    }
+    if (!play(s, &round, error)) return false;
+    round.dependent = false;
+  }
+  return true;
+}
 
+/* Sends and receives posted one after the other, as many under way as the cluster's window allows. */
 static bool exchange_posted(struct ss_pattern_stage *s, struct ss_error *error) {
+  if (!s->call->mpi && s->gpus_per_node > 1 && s->ranks % s->gpus_per_node == 0) return exchange_by_node(s, error);
   for (uint32_t by = 1; by < s->ranks; by++)
     if (!shift(s, by, share(s->call->bytes, s->ranks), by == 1, true, error)) return false;
   return true;

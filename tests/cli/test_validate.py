@@ -250,6 +250,26 @@ def shipped_clusters_are_what_their_measurements_make(folder):
         assert 0 < shipped["notes"]["validation"]["collectives"]["median_error"] < 1 and name in shipped["notes"]["made_by"]
 
 
+def falls(link):
+    """Whether a message takes longer than one of a byte more."""
+    pieces = link.get("segments", [])
+    return any(one["latency"] + one["up_to"] / one["bandwidth"] > then["latency"] + (one["up_to"] + 1) / then["bandwidth"]
+               for one, then in zip(pieces, pieces[1:]))
+
+
+@test
+def longer_messages_take_no_less(folder):
+    """Neither where times fall, as at a change of protocol, nor in any cluster that is shipped: none warns."""
+    hop = lambda size: 40e-6 + size / 1e9 if size <= 8192 else 4e-6 + size / 10e9
+    path = table(folder, [["made", n, 1, "allgather", "ring", "made", 1 << e, (n - 1) * hop((1 << e) / n)] for n in (4, 16) for e in range(12, 29)])
+    call(path, "-o", folder / "falls.json")
+    cluster = json.loads((folder / "falls.json").read_text())
+    assert len(cluster["segments"]) > 1 and not falls(cluster), cluster
+    for name in [folder / "falls.json", *sorted(path.stem for path in (ROOT / "models" / "clusters").glob("*.json"))]:
+        done = subprocess.run([PROGRAM, "collective", "ping_pong", "--cluster", name, "--sizes", "1KiB:1KiB"], capture_output=True, text=True, env=ENVIRONMENT)
+        assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
+
+
 @test
 def estimated_latencies_name_a_kin_that_was_measured(folder):
     """What the sources of the papers' clusters say of their nearest measured kin is what its measurements make."""
@@ -265,9 +285,10 @@ def estimated_latencies_name_a_kin_that_was_measured(folder):
     for setup in ("nccl_2_18.2024-04-29.setup1", "nccl_2_21.2024-04-29.setup1", "nccl_2_18.2024-04-29.setup5"):
         call(ROOT / "models" / "measured" / "nccl.csv", "--where", "system=polaris", "--where", f"setup={setup}", "-o", folder / "c.json")
         made[setup] = json.loads((folder / "c.json").read_text())
-    tcp = sorted(1e6 * c["exchange"]["latency"] for setup, c in made.items() if setup.endswith("setup1"))
+    first = lambda link: link["segments"][0]["latency"] if "segments" in link else link["latency"]
+    tcp = sorted(1e6 * first(c["exchange"]) for setup, c in made.items() if setup.endswith("setup1"))
     for name in ("p3.16xlarge-25g", "rtx3090-10gbe", "rtx3090-1gbe"):
-        assert f"{tcp[0]:.0f} to {tcp[1]:.0f} us a message of an exchange" in clusters[name]["source"]["latency"], (name, tcp)
+        assert f"{tcp[0]:.0f} to {tcp[1]:.0f} us a small message of an exchange" in clusters[name]["source"]["latency"], (name, tcp)
     plug_in = made["nccl_2_18.2024-04-29.setup5"]
     said = f"{1e6 * plug_in['latency']:.0f} us a message of a ring, {1e6 * plug_in['exchange']['latency']:.0f} us of an exchange"
     assert said in clusters["p3dn.24xlarge-100g"]["source"]["latency"], said
@@ -336,6 +357,26 @@ def sizes_without_a_time_are_told(folder):
         number = 1 + log.split("\n").index(row)
         assert f"x.log: line {number}: no time of 4096 B: left out" in done.stderr, done.stderr
         assert json.loads((folder / "c.json").read_text())["notes"]["samples"] == 18
+
+
+@test
+def other_units_are_refused(folder):
+    log = nccl("allgather", "all_gather_perf", 8, 1, 1)
+    heads = next(line for line in log.split("\n") if line.startswith("#       size"))
+    number = 2 + log.split("\n").index(heads)
+    for unit in ("us", "ms"):
+        (folder / "u.log").write_text(log.replace(heads, f"{heads}\n#        (B)    (elements)    ({unit})  (GB/s)  (GB/s)"))
+        done = call(folder / "u.log", "-o", folder / "c.json", status=0 if unit == "us" else 2)
+        assert unit == "us" or f'u.log: line {number}: the unit "(ms)"' in done.stderr, done.stderr
+    (folder / "o.log").write_text("# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(ms)\n4096 0.01\n8192 0.02\n")
+    assert 'o.log: line 2: the unit "(ms)"' in call(folder / "o.log", "--ranks", 4, status=2).stderr
+
+
+@test
+def one_size_determines_nothing(folder):
+    one = "".join(line + "\n" for line in nccl("allreduce", "all_reduce_perf", 8, 1, 1).split("\n") if not line[:1].isdigit() or line.startswith("4096 "))
+    (folder / "x.log").write_text(one)
+    assert "latency and bandwidth are not determined" in call(folder / "x.log", status=2).stderr
 
 
 @test

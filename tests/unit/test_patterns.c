@@ -158,6 +158,21 @@ static void rings_use_cards(void **state) {
   }
 }
 
+/* NCCL's ranks visit one node after the other, all at the same time: whatever is inside, then whatever is not. In
+ * MPI's order some are inside while others are not, who then wait for one another. */
+static void exchanges_go_by_node(void **state) {
+  static const uint32_t nodes[] = {2, 5}, per_node[] = {2, 4};
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    const uint32_t n = nodes[i % 2], g = per_node[i / 2], P = n * g;
+    struct made m = {"linear", SS_ALLTOALL, P, g, g, 1, 0, 0, 100000 * P, false};
+    const double inter = ALPHA + 100000 * BETA, intra = ALPHA / 10 + 100000 * BETA / 100;
+    near(time_of(&m), (g - 1) * intra + (P - g) * inter, "alltoall by nodes", P, m.bytes);
+    m.mpi = true;
+    assert_true(time_of(&m) > (P - g + 0.9) * inter);
+  }
+}
+
 /* Four ranks share a card: what leaves the node goes through it. */
 static void exchanges_share_cards(void **state) {
   (void)state;
@@ -216,11 +231,17 @@ static void sizes_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rings_and_exchanges),   cmocka_unit_test(doublings),
-      cmocka_unit_test(alltoall_by_bruck),     cmocka_unit_test(posted_at_once),
-      cmocka_unit_test(memory_of_mpi),         cmocka_unit_test(rings_use_cards),
-      cmocka_unit_test(exchanges_share_cards), cmocka_unit_test(small_trees),
-      cmocka_unit_test(large_trees),           cmocka_unit_test(names),
+      cmocka_unit_test(rings_and_exchanges),
+      cmocka_unit_test(doublings),
+      cmocka_unit_test(alltoall_by_bruck),
+      cmocka_unit_test(posted_at_once),
+      cmocka_unit_test(memory_of_mpi),
+      cmocka_unit_test(rings_use_cards),
+      cmocka_unit_test(exchanges_go_by_node),
+      cmocka_unit_test(exchanges_share_cards),
+      cmocka_unit_test(small_trees),
+      cmocka_unit_test(large_trees),
+      cmocka_unit_test(names),
       cmocka_unit_test(sizes_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,13 +98,30 @@ static void noise_hides_a_slope(void **state) {
   assert_int_equal(taken, 2);
 }
 
+/* Alone the costs would be 2, 1 and 5. The second must not be below the first: both are then off by the same share in
+ * the middle, 1.5. The third, which is not below the second by itself, is not touched. */
+static void orders_hold(void **state) {
+  static const double per[] = {1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1};
+  static const double seconds[] = {2, 2, 1, 1, 5, 5}, order[] = {-1, 1, 0, 0, -1, 1}, wanted[] = {1.5, 1.5, 5};
+  const struct ss_times times = {6, 3, 2, per, seconds, order};
+  struct ss_robust_cost cost[3];
+  double weight[6];
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_robust_fit(&times, cost, weight, &error));
+  for (int i = 0; i < 3; i++) assert_true(close_to(cost[i].value, wanted[i], 1e-4));
+  /* Two times of weight w tell each to sigma / sqrt(2w) of it: the order makes nothing better known. */
+  assert_true(close_to(cost[1].error, cost[0].error, 1e-3));
+  assert_true(cost[0].error > 0.4);
+}
+
 /* Seconds are the second and the third cost less a tenth of the first, which all times share: it is what explains
  * most of them alone, so it is taken in first, and would end at -0.1. It is held at 0 instead, and the others make
  * do. */
 static void no_cost_is_below_zero(void **state) {
   static const double per[] = {1, 1, 0, 1, 0.2, 0.2, 1, 0, 1, 1, 1, 0, 1, 0.2, 0.2, 1, 0, 1};
   static const double seconds[] = {0.9, 0.3, 0.9, 0.9, 0.3, 0.9};
-  const struct ss_times times = {6, 3, per, seconds};
+  const struct ss_times times = {.count = 6, .costs = 3, .per = per, .seconds = seconds};
   struct ss_robust_cost cost[3];
   double weight[6];
   struct ss_error error;
@@ -135,9 +152,13 @@ static void elements_tell_what_bytes_do_not(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_line_is_found),        cmocka_unit_test(elements_tell_what_bytes_do_not),
-      cmocka_unit_test(residuals_are_relative), cmocka_unit_test(far_is_counted_in_deviations),
-      cmocka_unit_test(no_cost_is_below_zero),  cmocka_unit_test(noise_hides_a_slope),
+      cmocka_unit_test(a_line_is_found),
+      cmocka_unit_test(elements_tell_what_bytes_do_not),
+      cmocka_unit_test(residuals_are_relative),
+      cmocka_unit_test(far_is_counted_in_deviations),
+      cmocka_unit_test(orders_hold),
+      cmocka_unit_test(no_cost_is_below_zero),
+      cmocka_unit_test(noise_hides_a_slope),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
