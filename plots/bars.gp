@@ -1,17 +1,17 @@
 # Bars: y over categories, a bar a series. Columns of the data: x, y, low, high, (z), width of the bar. What papers print (behind
 # the series' own blocks) is a hollow mark.
+# gnuplot's key has room for an entry also of an iteration over nothing
+hollow = printed ? ", NaN with points pointtype 6 pointsize 1 linewidth 1.5 linecolor rgb '#333333' title 'printed'" : ''
 set style fill solid 0.9 noborder
 if (ranges) {
   plot for [i=1:n] data index (i - 1) using 1:2:6 with boxes linestyle style[i] title name[i], \
        for [i=1:n] data index (i - 1) using 1:3:(0):($4 - $3) with vectors nohead linecolor rgb '#333333' linewidth 1.2 notitle, \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 7 pointsize 1.4 linecolor rgb '#ffffff' notitle, \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 6 pointsize 1 linewidth 1.5 \
-         linecolor rgb colour[1 + (style[i] - 1) % 16] notitle, \
-       for [i=1:printed] NaN with points pointtype 6 pointsize 1 linewidth 1.5 linecolor rgb '#333333' title 'printed'
+         linecolor rgb colour[1 + (style[i] - 1) % 16] notitle @hollow
 } else {
   plot for [i=1:n] data index (i - 1) using 1:2:6 with boxes linestyle style[i] title name[i], \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 7 pointsize 1.4 linecolor rgb '#ffffff' notitle, \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 6 pointsize 1 linewidth 1.5 \
-         linecolor rgb colour[1 + (style[i] - 1) % 16] notitle, \
-       for [i=1:printed] NaN with points pointtype 6 pointsize 1 linewidth 1.5 linecolor rgb '#333333' title 'printed'
+         linecolor rgb colour[1 + (style[i] - 1) % 16] notitle @hollow
 }

@@ -44,18 +44,6 @@ static bool named(struct ss_node names, const char *name) {
   return false;
 }
 
-static bool find_input(const struct ss_claims_file *file, struct ss_node from, struct ss_node *out,
-                       struct ss_error *error) {
-  const char *name, *names[256] = {NULL};
-  if (!ss_node_text(from, &name, error)) return false;
-  *out = ss_node_get(file->inputs, name);
-  if (ss_node_present(*out)) return true;
-  size_t known = 0;
-  for (struct ss_node n = ss_node_first(file->inputs); ss_node_present(n) && known < 255; n = ss_node_next(n))
-    names[known++] = ss_node_key(n);
-  return ss_node_fail(from, error, "no input is called \"%s\"%s", name, ss_suggest(name, names, NULL).text);
-}
-
 /* Whether the estimate changes this input. A factor of 1 changes nothing: claims with other estimates then still
  * share what is computed. */
 static bool changes_input(const struct estimates *e, size_t i, struct ss_node input) {
@@ -65,11 +53,9 @@ static bool changes_input(const struct estimates *e, size_t i, struct ss_node in
 
 /* Calls ss_query_ask, or ss_query_expect when no answer is wanted. */
 static bool ask(const struct judging *j, struct ss_node from, const cJSON **answer, struct ss_error *error) {
-  static const char *const notes[] = {"notes", NULL};
   struct ss_question_change change[ESTIMATES_MAX];
   struct ss_question question = {.change = change};
-  if (!find_input(j->file, from, &question.node, error)) return false;
-  if (!ss_question_keys(question.node, notes, error)) return false;
+  if (!ss_question_named(j->file->inputs, from, &question.node, error)) return false;
   for (size_t i = 0; i < j->estimates.count; i++)
     if (changes_input(&j->estimates, i, question.node))
       change[question.changes++] = (struct ss_question_change){j->estimates.path[i], j->estimates.value[i]};
@@ -324,7 +310,7 @@ static bool asks_no_model(const struct judging *j) {
   for (struct ss_node n = ss_node_first(let); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_node from = ss_node_get(n, "from"), input;
     struct ss_error ignored;
-    if (ss_node_present(from) && find_input(j->file, from, &input, &ignored) &&
+    if (ss_node_present(from) && ss_question_named(j->file->inputs, from, &input, &ignored) &&
         !ss_node_present(ss_node_get(input, "file")))
       return false;
   }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/notice.h"
 #include "query/field.h"
+#include "query/pick.h"
 #include "query/question.h"
 
 #include <cjson/cJSON.h>
@@ -15,7 +16,7 @@
 struct quantity {
   const char *field, *text; /* NULL: not these */
   double value;             /* NaN: not this */
-  double factor, offset;    /* of a field: factor * field + offset */
+  double factor, offset;    /* of a field or value: factor * field + offset */
 };
 
 struct mapping {
@@ -24,7 +25,7 @@ struct mapping {
   const char *each; /* NULL: a row a result; else one for each member of this field */
 };
 
-/* One result, or one member of a field of it. */
+/* One result, or one member of a field of it; of an entry that asks nothing neither. */
 struct record {
   const cJSON *result, *member;
   double index;
@@ -36,12 +37,25 @@ bool ss_is_figure(struct ss_doc *doc) {
   return ss_node_present(ss_node_get(ss_doc_root(doc), "panels"));
 }
 
+/* Who answers a figure's questions, and what it calls by a name. */
+struct asking {
+  struct ss_query *query;
+  struct ss_node inputs; /* questions by name */
+  struct ss_picked let;  /* numbers by name */
+};
+
 static bool read_real(struct ss_node node, double *out, struct ss_error *error) {
   return !ss_node_present(node) || ss_node_quantity(node, SS_NUMBER, out, error);
 }
 
+/* A number, or an expression over the figure's "let". */
+static bool read_number(struct ss_node node, const struct asking *asking, double *out, struct ss_error *error) {
+  return !ss_node_present(node) || ss_picked_evaluate(node, &asking->let, out, error);
+}
+
 /* A field's name, a number, or {"field"|"text"|"value", "factor", "offset"}; the keys of axes are another's. */
-static bool read_quantity(struct ss_node node, struct quantity *q, struct ss_error *error) {
+static bool read_quantity(struct ss_node node, const struct asking *asking, struct quantity *q,
+                          struct ss_error *error) {
   static const char *const keys[] = {"field", "text",  "value", "factor", "offset", "label",
                                      "unit",  "scale", "from",  "to",     NULL};
   if (!ss_node_present(node)) return true;
@@ -55,19 +69,20 @@ static bool read_quantity(struct ss_node node, struct quantity *q, struct ss_err
   const struct ss_node field = ss_node_get(node, "field"), text = ss_node_get(node, "text");
   return (!ss_node_present(field) || ss_node_text(field, &q->field, error)) &&
          (!ss_node_present(text) || ss_node_text(text, &q->text, error)) &&
-         read_real(ss_node_get(node, "value"), &q->value, error) &&
-         read_real(ss_node_get(node, "factor"), &q->factor, error) &&
-         read_real(ss_node_get(node, "offset"), &q->offset, error);
+         read_number(ss_node_get(node, "value"), asking, &q->value, error) &&
+         read_number(ss_node_get(node, "factor"), asking, &q->factor, error) &&
+         read_number(ss_node_get(node, "offset"), asking, &q->offset, error);
 }
 
-static bool read_mapping(struct ss_node node, struct mapping *m, struct ss_error *error) {
+static bool read_mapping(struct ss_node node, const struct asking *asking, struct mapping *m,
+                         struct ss_error *error) {
+  static const char *const keys[] = {"x", "y", "z", "low", "high", "series", NULL};
+  struct quantity *const own[] = {&m->x, &m->y, &m->z, &m->low, &m->high, &m->series};
   const struct ss_node each = ss_node_get(node, "each");
   if (ss_node_present(each) && !ss_node_text(each, &m->each, error)) return false;
-  return read_quantity(ss_node_get(node, "x"), &m->x, error) && read_quantity(ss_node_get(node, "y"), &m->y, error) &&
-         read_quantity(ss_node_get(node, "z"), &m->z, error) &&
-         read_quantity(ss_node_get(node, "low"), &m->low, error) &&
-         read_quantity(ss_node_get(node, "high"), &m->high, error) &&
-         read_quantity(ss_node_get(node, "series"), &m->series, error);
+  for (size_t i = 0; keys[i]; i++)
+    if (!read_quantity(ss_node_get(node, keys[i]), asking, own[i], error)) return false;
+  return true;
 }
 
 static bool read_text(struct ss_node node, struct ss_plot *plot, const char **out, struct ss_error *error) {
@@ -101,10 +116,9 @@ static const cJSON *field_of(const struct record *r, const char *field) {
 }
 
 static double number_of(const struct record *r, const struct quantity *q) {
-  double value = NAN;
-  if (!q->field) return q->value;
-  const cJSON *item = field_of(r, q->field);
-  if (r->member && strcmp(q->field, "index") == 0) value = r->index;
+  double value = q->value;
+  const cJSON *item = q->field ? field_of(r, q->field) : NULL;
+  if (q->field && r->member && strcmp(q->field, "index") == 0) value = r->index;
   else if (cJSON_IsNumber(item)) value = item->valuedouble;
   value = q->factor * value + q->offset;
   return isfinite(value) ? value : NAN;
@@ -252,45 +266,101 @@ bool ss_figure_fail_empty(const char *what, struct ss_error *error) {
   return false;
 }
 
-static bool records_of(struct ss_query *query, struct ss_node entry, const cJSON **list, struct ss_error *error) {
-  const struct ss_question question = {.node = entry};
+static bool ask_input(const struct asking *asking, struct ss_node from, const cJSON **answer,
+                      struct ss_error *error) {
+  struct ss_question question = {0};
+  return ss_question_named(asking->inputs, from, &question.node, error) &&
+         ss_query_ask(asking->query, &question, answer, error);
+}
+
+/* "let": numbers by name, each picked from what an input gave, or an expression over those before it. */
+static bool read_let(struct ss_node let, struct asking *asking, struct ss_error *error) {
+  if (ss_node_present(let) && !ss_node_is_object(let))
+    return ss_node_fail(let, error, "expected an object of numbers by name");
+  for (struct ss_node n = ss_node_first(let); ss_node_present(n); n = ss_node_next(n)) {
+    const cJSON *answer;
+    struct ss_node from;
+    double value;
+    const bool ok = ss_node_is_object(n)
+                        ? ss_node_need(n, "from", &from, error) && ask_input(asking, from, &answer, error) &&
+                              ss_pick(n, answer, &asking->let, &value, error)
+                        : ss_picked_evaluate(n, &asking->let, &value, error);
+    if (!ok || !ss_picked_add(&asking->let, ss_node_key(n), value, error)) return false;
+  }
+  return true;
+}
+
+/* What the entry asks, or the input that it names; an absent node: it neither asks nor needs an answer. */
+static bool question_of(struct ss_node entry, const struct asking *asking, bool needed, struct ss_question *out,
+                        struct ss_error *error) {
+  const struct ss_node from = ss_node_get(entry, "from");
+  const bool asks = ss_question_asks(entry);
+  *out = (struct ss_question){0};
+  if (!ss_node_present(from)) {
+    if (asks || needed) out->node = entry;
+    return true;
+  }
+  return asks ? ss_node_fail(from, error, "names an input, and the entry asks something itself: one of the two")
+              : ss_question_named(asking->inputs, from, &out->node, error);
+}
+
+static bool records_of(const struct asking *asking, const struct ss_question *question, const cJSON **list,
+                       struct ss_error *error) {
   const cJSON *answer;
   char place[200];
-  if (!ss_query_ask(query, &question, &answer, error)) return false;
+  if (!ss_query_ask(asking->query, question, &answer, error)) return false;
   *list = ss_records(answer);
   if (*list && (*list)->child) return true;
-  (void)ss_figure_fail_empty(ss_node_path(entry, place, sizeof place), error);
-  return ss_fail_prefix(error, "%s", ss_doc_name(entry.doc));
+  (void)ss_figure_fail_empty(ss_node_path(question->node, place, sizeof place), error);
+  return ss_fail_prefix(error, "%s", ss_doc_name(question->node.doc));
+}
+
+/* Does a row of it stand for something in an answer, not for numbers and words of its own? */
+static bool needs_answer(const struct mapping *m) {
+  return m->each || m->x.field || m->y.field || m->z.field || m->low.field || m->high.field || m->series.field;
 }
 
 /* What the rows of a panel are made from. */
 struct filling {
-  struct ss_query *query;
+  const struct asking *asking;
   double *busy; /* the largest of what was measured while the machine did something else */
   struct ss_plot *plot;
   struct ss_plot_panel *panel;
 };
 
-static bool add_entry(struct ss_node entry, const struct mapping *of_panel, const struct filling *f,
-                      struct ss_error *error) {
-  static const char *const own[] = {"each",   "x",     "y",       "z",     "low", "high",
-                                    "series", "where", "printed", "notes", NULL};
-  struct mapping m = *of_panel;
-  const cJSON *list;
-  struct search search = {0};
-  m.also_where = ss_node_get(entry, "where");
-  if (!ss_question_keys(entry, own, error) || !read_mapping(entry, &m, error) ||
-      !records_of(f->query, entry, &list, error))
-    return false;
+static bool add_results(const cJSON *list, const struct mapping *m, const struct filling *f, struct search *search,
+                        struct ss_error *error) {
   bool ok = true;
   for (const cJSON *item = list->child; ok && item; item = item->next) {
     const struct record r = {.result = item};
     const cJSON *busy = cJSON_GetObjectItemCaseSensitive(item, "busy");
     if (cJSON_IsNumber(busy)) *f->busy = fmax(*f->busy, busy->valuedouble);
-    ok = m.each ? add_members(item, &m, f->plot, f->panel, &search, error)
-                : add_record(&r, &m, f->plot, f->panel, &search, error);
+    ok = m->each ? add_members(item, m, f->plot, f->panel, search, error)
+                 : add_record(&r, m, f->plot, f->panel, search, error);
   }
-  return ok && (search.rows > 0 || fail_search(&search, error));
+  return ok;
+}
+
+static bool add_entry(struct ss_node entry, const struct mapping *of_panel, const struct filling *f,
+                      struct ss_error *error) {
+  static const char *const own[] = {"each",   "x",     "y",       "z",     "low",  "high",
+                                    "series", "where", "printed", "notes", "from", NULL};
+  const struct record alone = {0};
+  struct mapping m = *of_panel;
+  struct ss_question question;
+  const cJSON *list;
+  struct search search = {0};
+  m.also_where = ss_node_get(entry, "where");
+  if (!ss_question_keys(entry, own, error) || !read_mapping(entry, f->asking, &m, error) ||
+      !question_of(entry, f->asking, needs_answer(&m), &question, error))
+    return false;
+  if (!ss_node_present(question.node)) {
+    m.where = (struct ss_node){0}; /* the panel's is for answers */
+    if (!add_record(&alone, &m, f->plot, f->panel, &search, error)) return false;
+  } else if (!records_of(f->asking, &question, &list, error) || !add_results(list, &m, f, &search, error)) {
+    return false;
+  }
+  return search.rows > 0 || fail_search(&search, error);
 }
 
 /* --- rows beside others ------------------------------------------------------------------------------------- */
@@ -436,7 +506,7 @@ static bool read_rounds(struct ss_node node, struct ss_query *query, struct ss_p
   return ss_node_present(ss_node_first(data)) || ss_node_fail(data, error, "is no list of entries");
 }
 
-static bool read_panel(struct ss_node node, struct ss_query *query, double *busy, struct ss_plot *plot,
+static bool read_panel(struct ss_node node, const struct asking *asking, double *busy, struct ss_plot *plot,
                        struct ss_error *error) {
   static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",
                                      "series", "names", "where", "relative", "data", NULL};
@@ -448,18 +518,18 @@ static bool read_panel(struct ss_node node, struct ss_query *query, double *busy
   if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "kind", &kind, error) ||
       !ss_node_choice(kind, kinds, &chosen, error))
     return false;
-  if (chosen == SS_PLOT_ROUNDS) return read_rounds(node, query, plot, error);
+  if (chosen == SS_PLOT_ROUNDS) return read_rounds(node, asking->query, plot, error);
   if (plot->panels == SS_PLOT_PANELS) return ss_node_fail(node, error, "is more than %d panels", SS_PLOT_PANELS);
   struct ss_plot_panel *panel = &plot->panel[plot->panels++];
   if (!read_text(ss_node_get(node, "title"), plot, &panel->title, error)) return false;
   panel->kind = (enum ss_plot_kind)chosen;
   m.names = ss_node_get(node, "names");
   m.where = ss_node_get(node, "where");
-  if (!read_mapping(node, &m, error) || !read_axis(ss_node_get(node, "x"), plot, &panel->x, error) ||
+  if (!read_mapping(node, asking, &m, error) || !read_axis(ss_node_get(node, "x"), plot, &panel->x, error) ||
       !read_axis(ss_node_get(node, "y"), plot, &panel->y, error) ||
       !read_axis(ss_node_get(node, "z"), plot, &panel->z, error) || !ss_node_need(node, "data", &data, error))
     return false;
-  const struct filling filling = {query, busy, plot, panel};
+  const struct filling filling = {asking, busy, plot, panel};
   for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
     const size_t first = panel->rows;
     const struct ss_node printed = ss_node_get(entry, "printed");
@@ -510,23 +580,34 @@ static bool tell_busy(double busy, const struct ss_notice *notice, struct ss_plo
   return plot->note ? true : ss_fail_memory(error, "reading a figure");
 }
 
-bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct ss_plot *plot,
-                    struct ss_error *error) {
-  static const char *const keys[] = {"figure", "title", "source", "summary",   "differs", "note",
-                                     "notes",  "wide",  "panels", "estimated", NULL};
-  const struct ss_node root = ss_doc_root(doc), wide = ss_node_get(root, "wide");
+static bool read_panels(struct ss_node root, struct asking *asking, double *busy, struct ss_plot *plot,
+                        struct ss_error *error) {
   struct ss_node panels;
-  if (!ss_node_keys(root, keys, error) || !ss_node_need(root, "panels", &panels, error) ||
-      !read_text(ss_node_get(root, "title"), plot, &plot->title, error) || !join_note(root, plot, error))
-    return false;
-  if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
+  if (!ss_node_need(root, "panels", &panels, error)) return false;
   if (ss_node_size(panels) == 0 || ss_node_size(panels) > SS_PLOT_PANELS)
     return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
-  struct ss_query *query = ss_query_new(0, notice);
-  double busy = 0;
-  bool ok = query || ss_fail_memory(error, "computing a figure");
+  if (ss_node_present(asking->inputs) && !ss_node_is_object(asking->inputs))
+    return ss_node_fail(asking->inputs, error, "expected an object of questions by name");
+  bool ok = read_let(ss_node_get(root, "let"), asking, error);
   for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at))
-    ok = read_panel(at, query, &busy, plot, error);
-  ss_query_free(query);
+    ok = read_panel(at, asking, busy, plot, error);
+  return ok;
+}
+
+bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct ss_plot *plot,
+                    struct ss_error *error) {
+  static const char *const keys[] = {"figure", "title",  "source",    "summary", "differs", "note", "notes",
+                                     "wide",   "panels", "estimated", "inputs",  "let",     NULL};
+  const struct ss_node root = ss_doc_root(doc), wide = ss_node_get(root, "wide");
+  if (!ss_node_keys(root, keys, error) || !read_text(ss_node_get(root, "title"), plot, &plot->title, error) ||
+      !join_note(root, plot, error))
+    return false;
+  if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
+  struct asking asking = {.query = ss_query_new(0, notice), .inputs = ss_node_get(root, "inputs")};
+  double busy = 0;
+  const bool ok =
+      (asking.query || ss_fail_memory(error, "computing a figure")) && read_panels(root, &asking, &busy, plot, error);
+  ss_picked_free(&asking.let);
+  ss_query_free(asking.query);
   return ok && tell_busy(busy, notice, plot, error);
 }

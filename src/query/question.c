@@ -61,6 +61,25 @@ bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_
   return ss_node_keys(node, keys, error);
 }
 
+bool ss_question_asks(struct ss_node node) {
+  bool asks = false;
+  for (size_t i = 0; ss_question_kinds[i].name; i++)
+    asks = asks || ss_node_present(ss_node_get(node, ss_question_kinds[i].name));
+  return asks;
+}
+
+bool ss_question_named(struct ss_node inputs, struct ss_node name, struct ss_node *out, struct ss_error *error) {
+  static const char *const notes[] = {"notes", NULL};
+  const char *text, *names[256] = {NULL};
+  if (!ss_node_text(name, &text, error)) return false;
+  *out = ss_node_get(inputs, text);
+  if (ss_node_present(*out)) return ss_question_keys(*out, notes, error);
+  size_t known = 0;
+  for (struct ss_node n = ss_node_first(inputs); ss_node_present(n) && known < 255; n = ss_node_next(n))
+    names[known++] = ss_node_key(n);
+  return ss_node_fail(name, error, "no input is called \"%s\"%s", text, ss_suggest(text, names, NULL).text);
+}
+
 static bool read_kind(struct ss_node node, struct entry *e, struct ss_error *error) {
   size_t found = 0;
   char names[160] = "";

@@ -34,6 +34,12 @@ struct ss_question {
 
 /* An error unless all keys of the object are a question's, or among `others` (NULL-terminated). */
 bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_error *error) SS_MUST_CHECK;
+/* Does the object ask anything? */
+bool ss_question_asks(struct ss_node node);
+/* The question that the text `name` names among the members of the object `inputs`, as files of claims and figures
+ * have it. An error suggests the nearest one. */
+bool ss_question_named(struct ss_node inputs, struct ss_node name, struct ss_node *out,
+                       struct ss_error *error) SS_MUST_CHECK;
 
 /* Says that the question will be asked. It is then answered together with others that differ from it only in what is
  * set: trainings that send the same over other links are simulated in one go. */

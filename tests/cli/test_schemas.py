@@ -317,10 +317,11 @@ def shipped_files_fit(folder):
         for path in paths:
             fits(name, json.loads(path.read_text()), path.relative_to(ROOT))
     questions = []
+    kinds = {next(iter(way["required"])) for way in validator("question").schema["oneOf"]}
     for path in (ROOT / "scenarios" / "figures").glob("*.json"):
-        for panel in json.loads(path.read_text())["panels"]:
-            for entry in panel["data"]:
-                questions.append((path.name, entry))
+        document = json.loads(path.read_text())
+        entries = [entry for panel in document["panels"] for entry in panel["data"] if kinds & set(entry)]
+        questions += [(path.name, question) for question in [*document.get("inputs", {}).values(), *entries]]
     for path in (ROOT / "scenarios" / "claims").glob("*.json"):
         document = json.loads(path.read_text())
         fits("claims-file", document, path.name)
