@@ -231,7 +231,7 @@ static void markdown_row(const struct ss_claim *c, FILE *stream) {
   fputs(" |\n", stream);
 }
 
-/* What an input asks, as a command where it is a file's. */
+/* What an input asks, as a command where it is a scenario's file. */
 static void markdown_input(struct ss_node input, FILE *stream) {
   const char *text, *notes = "";
   struct ss_error ignored;
@@ -240,7 +240,9 @@ static void markdown_input(struct ss_node input, FILE *stream) {
   if (ss_node_present(said) && !ss_node_text(said, &notes, &ignored)) notes = "";
   fprintf(stream, "| `%s` | ", ss_node_key(input));
   if (ss_node_is_text(first) && ss_node_text(first, &text, &ignored)) {
-    fprintf(stream, "`sparsync %s %s", ss_node_key(first), text);
+    fputs("`", stream);
+    if (strcmp(ss_node_key(first), "file") != 0) fprintf(stream, "sparsync %s ", ss_node_key(first));
+    fputs(text, stream);
     for (struct ss_node n = ss_node_first(set); ss_node_present(n); n = ss_node_next(n)) {
       char *value = cJSON_PrintUnformatted(n.at);
       if (value) fprintf(stream, " --set '%s=%s'", ss_node_key(n), value);
