@@ -321,6 +321,11 @@ def printed_points_stand_beside_ours(folder):
     assert '"B" has no value' in call("plot", folder / "g.json", "--data", "-", status=2)[1]
     shipped = [(p.stem, e) for p in FIGURES.glob("*.json") for panel in json.loads(p.read_text())["panels"] for e in panel["data"] if "printed" in e]
     assert len(shipped) > 25
+    for path in FIGURES.glob("*.json"):  # and what "let" picks from claims
+        document = json.loads(path.read_text())
+        for pick in [p for p in document.get("let", {}).values() if isinstance(p, dict) and "id" in p.get("at", {})]:
+            (found,) = [c for c in json.loads((ROOT / document["inputs"][pick["from"]]["file"]).read_text())["claims"] if c["id"] == pick["at"]["id"]]
+            assert isinstance(found[pick["value"]], (int, float)), f"{path.stem}: {found['id']} is no number"
     for name, entry in shipped:
         if "file" not in entry:
             continue
