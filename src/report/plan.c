@@ -24,18 +24,29 @@ static void print_loss(const struct ss_plan_row *row, FILE *stream) {
   fprintf(stream, ".\n");
 }
 
+static bool is_sum(const struct ss_plan_row *row) {
+  return strcmp(row->place->tensor, "*") == 0;
+}
+
+/* Of all tensors, NULL is each with its own. */
+static const char *name_of(const struct ss_plan_row *row, const struct ss_result *point) {
+  return point ? point->setting.label : is_sum(row) ? "each with its own" : "-";
+}
+
 static void print_sum_words(const struct ss_plan_row *row, const char *time, FILE *stream) {
   const double margin = ss_plan_margin(row);
-  fprintf(stream, "all tensors, each with its own: %s; ", time);
-  if (margin > 0) fprintf(stream, "%s for all would take %.1f%% longer", row->next->setting.label, 100 * margin);
-  else fprintf(stream, "%s for all does as well", row->next->setting.label);
+  const char *next = name_of(row, row->next), *for_all = row->next ? " for all" : "";
+  fprintf(stream, "all tensors%s, %s: %s", row->best ? " together" : "", name_of(row, row->best), time);
+  if (isnan(row->next_time)) fputs(", the only candidate", stream);
+  else if (margin > 0) fprintf(stream, "; %s%s would take %.1f%% longer", next, for_all, 100 * margin);
+  else fprintf(stream, "; %s%s does as well", next, for_all);
 }
 
 static void print_words(const struct ss_plan_row *row, FILE *stream) {
   char time[32];
   const double margin = ss_plan_margin(row);
   ss_units_format(time, sizeof time, SS_TIME, row->time);
-  if (!row->best) {
+  if (is_sum(row)) {
     print_sum_words(row, time, stream);
   } else {
     fprintf(stream, "%s: %s, %s", row->place->tensor, row->best->setting.label, time);
@@ -52,8 +63,8 @@ static void print_words(const struct ss_plan_row *row, FILE *stream) {
 static void add_row(struct ss_table *table, const struct ss_plan_row *row) {
   ss_table_texts(table, row->place->tensor, row->best ? row->best->setting.label : "as above");
   ss_table_quantity(table, SS_TIME, row->time);
-  ss_table_cell(table, "%s", row->next ? row->next->setting.label : "-");
-  ss_table_quantity(table, SS_TIME, row->next ? row->next->time : NAN);
+  ss_table_cell(table, "%s", isfinite(row->next_time) ? name_of(row, row->next) : "-");
+  ss_table_quantity(table, SS_TIME, row->next_time);
   ss_table_number(table, "%+.1f%%", 100 * ss_plan_margin(row));
   ss_table_quantity(table, SS_TIME, row->dense);
   ss_table_number(table, "%.2fx", row->time > 0 ? row->dense / row->time : NAN);

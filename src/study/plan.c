@@ -30,15 +30,36 @@ static struct ss_plan_row choose(const struct ss_result *points, size_t n) {
   struct ss_plan_row row = {.place = points, .dense = NAN, .candidates = n, .lossless = true};
   for (size_t i = 0; i < n && isnan(row.dense); i++)
     if (strcmp(points[i].setting.scheme->name, "allreduce") == 0) row.dense = points[i].time;
-  if (is_sum(points)) {
-    row.next = cheapest(points, n, NULL);
-    return row;
-  }
   row.best = cheapest(points, n, NULL);
   row.next = cheapest(points, n, row.best);
   row.time = row.best->time;
+  row.next_time = row.next ? row.next->time : NAN;
   row.lossless = row.best->lossless;
   return row;
+}
+
+/* Of all tensors together there is one candidate more, unless all others take them in one exchange: each with what
+ * its own row of `rows` says. */
+static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *rows, size_t n) {
+  double sum = 0;
+  bool lossless = true, any = false;
+  for (size_t k = 0; k < n; k++) {
+    if (!same_place(row->place, rows[k].place)) continue;
+    any = true;
+    sum += rows[k].time;
+    lossless = lossless && rows[k].lossless;
+  }
+  if (!any || (row->time < sum && row->next_time <= sum)) return;
+  if (row->time < sum) {
+    row->next = NULL;
+    row->next_time = sum;
+    return;
+  }
+  row->next = row->best;
+  row->next_time = row->time;
+  row->best = NULL;
+  row->time = sum;
+  row->lossless = lossless;
 }
 
 bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) {
@@ -48,10 +69,7 @@ bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct s
     const struct ss_result *p = &points->point[i];
     for (n = 1; i + n < points->count && same_place(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
     struct ss_plan_row row = choose(p, n);
-    for (size_t k = out->count; is_sum(p) && k-- > 0 && same_place(p, out->row[k].place);) {
-      row.time += out->row[k].time;
-      row.lossless = row.lossless && out->row[k].lossless;
-    }
+    if (is_sum(p)) consider_each(&row, out->row, out->count);
     out->row[out->count++] = row;
   }
   return true;
@@ -69,7 +87,7 @@ void ss_plan_note_turns(struct ss_plan *plan, const struct ss_turns *turns) {
 }
 
 double ss_plan_margin(const struct ss_plan_row *row) {
-  return row->next && row->time > 0 ? row->next->time / row->time - 1 : NAN;
+  return row->time > 0 ? row->next_time / row->time - 1 : NAN;
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
@@ -104,7 +122,7 @@ static cJSON *row_json(const struct ss_plan_row *row) {
   ss_json_add_text(o, "trace", place->trace);
   ss_json_add_number(o, "time_s", row->time);
   ss_json_add_text(o, "next", row->next ? row->next->setting.label : NULL);
-  ss_json_add_number(o, "next_time_s", row->next ? row->next->time : NAN);
+  ss_json_add_number(o, "next_time_s", row->next_time);
   ss_json_add_number(o, "margin", ss_plan_margin(row));
   ss_json_add_number(o, "dense_s", row->dense);
   cJSON_AddBoolToObject(o, "lossless", row->lossless);

@@ -6,10 +6,12 @@
 #include "study/window.h"
 
 struct ss_plan_row {
-  const struct ss_result *place;       /* any point of this tensor and place */
-  const struct ss_result *best, *next; /* best NULL: the sum over tensors, each with its own best; next: of one scheme
-                                         for all. next NULL: there is one candidate */
-  double time, dense; /* s; dense: of the first all-reduce among the candidates, NaN: there is none */
+  const struct ss_result *place; /* any point of this tensor and place */
+  /* Of a tensor the cheapest and the second. Of all together ("*") NULL stands for each with its own best; others are
+   * one scheme for all, the best one that takes them in one exchange. Both NULL, or `next_time` NaN: no next. */
+  const struct ss_result *best, *next;
+  double time, next_time;
+  double dense; /* s, of the first all-reduce among the candidates; NaN: there is none */
   bool lossless;
   size_t candidates;
   const struct ss_turn *turn; /* with the other window another one is the cheapest; NULL: not that anybody knows */
@@ -27,7 +29,7 @@ void ss_plan_free(struct ss_plan *plan);
 /* Notes the turns of winners at their rows, which point to them. */
 void ss_plan_note_turns(struct ss_plan *plan, const struct ss_turns *turns);
 
-/* next's time / this time - 1; NaN without a next, or when nothing takes time. */
+/* next_time / time - 1, at least 0; NaN without a next, or when nothing takes time. */
 double ss_plan_margin(const struct ss_plan_row *row);
 
 /* The tree that `plan --format json` prints, and its list of rows; the caller's, NULL when memory is short. */

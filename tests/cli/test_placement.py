@@ -186,6 +186,46 @@ def tables_together_take_one_exchange(folder):
     assert math.isclose(times["alltoall", "*"], 18e-3, rel_tol=1e-6), times
 
 
+@test
+def plan_weighs_one_exchange_of_all_against_each_table_with_its_own(folder):
+    """Where start-ups count one exchange wins, where all lives on one rank and bytes count it loses; no margin is below 0."""
+    dice = random.Random(1)
+    tables = [("a", 40, 8), ("b", 30, 4), ("c", 20, 16)]
+    path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables))
+    placement = {"ranks": 4, "tables": {name: {"partition": "table", "ranks": [0]} for name, _, _ in tables}}
+    schemes = ["alltoall", {"name": "alltoall", "label": "placed", "partition": "placed"}]
+    flat = {"name": "flat", "model": "alpha-beta", "gpus_per_node": 1, "bandwidth": 1e15, "latency": 1e-3}
+    scenario = {"name": "s", "trace": str(path), "cluster": flat, "placement": placement, "schemes": schemes}
+
+    def plan(**changes):
+        file = write_json(folder, {**scenario, **changes})
+        rows = json.loads(call("plan", file, "--model-parallel", "--format", "json"))["plan"]
+        assert all(row["margin"] is None or row["margin"] >= 0 for row in rows), rows
+        assert len(rows) == 1 or [row["tensor"] for row in rows] == ["a", "b", "c", "*"], rows
+        return rows[-1], call("plan", file, "--model-parallel")
+
+    row, text = plan()
+    assert (row["label"], row["next"]) == ("placed", "alltoall") and row["lossless"] is True, row
+    assert math.isclose(row["time_s"], 6e-3, rel_tol=1e-6) and math.isclose(row["margin"], 2, rel_tol=1e-6), row
+    assert "all tensors together, placed: 6 ms; alltoall for all would take 200.0% longer" in text, text
+    # by rows narrow tables are cut worse than by columns, or better: each its own is then less than any for all
+    both = [*schemes, {"name": "alltoall", "label": "rows", "partition": "row"}]
+    row, text = plan(cluster={**flat, "latency": 0, "bandwidth": 1e9}, schemes=both)
+    best = {t: min(p["time_s"] for p in points(folder / "s.json") if p["tensor"] == t) for t in "abc*"}
+    own = best["a"] + best["b"] + best["c"]
+    assert row["label"] is None and math.isclose(row["time_s"], own, rel_tol=1e-12) and row["next_time_s"] == best["*"] > own, (row, best)
+    assert "all tensors, each with its own: " in text and " for all would take " in text, text
+    # between the two: start-ups of two exchanges are worth as much as one rank's bytes
+    row, text = plan(cluster={**flat, "latency": 1e-6, "bandwidth": 1e9}, schemes=both)
+    best = {t: min(p["time_s"] for p in points(folder / "s.json") if p["tensor"] == t) for t in "abc"}
+    assert (row["label"], row["next"]) == ("placed", None), row
+    assert math.isclose(row["next_time_s"], sum(best.values()), rel_tol=1e-12), (row, best)
+    assert "all tensors together, placed: " in text and "; each with its own would take " in text, text
+    row, text = plan(schemes=schemes[1:])
+    assert (row["tensor"], row["label"], row["next"], row["next_time_s"], row["candidates"]) == ("*", "placed", None, None, 1), row
+    assert math.isclose(row["time_s"], 6e-3, rel_tol=1e-6) and "the only candidate" in text, (row, text)
+
+
 # --- mixtures of experts ------------------------------------------------------------------------------------------------
 
 
