@@ -1,15 +1,14 @@
 /* Schedules for other simulators, one verb a format. */
-#include "base/file.h"
 #include "cli/command.h"
 #include "export/export.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 static bool export(struct ss_call *call, const struct ss_export_format *format, struct ss_error *error) {
   struct ss_study *study;
   const struct ss_job *job;
-  if (!ss_study_open(&call->request, &study, error)) return false;
+  if (!ss_export_path_check(format, call->output, error) || !ss_study_open(&call->request, &study, error))
+    return false;
   const bool ok =
       ss_export_job(study, &job, error) && ss_export(job, format, call->output, call->options.watcher, error);
   ss_study_close(study);
@@ -19,24 +18,18 @@ static bool export(struct ss_call *call, const struct ss_export_format *format, 
 static bool export_goal(struct ss_call *call, struct ss_error *error) {
   if (!call->output)
     return ss_fail(error, SS_BAD_INPUT, "say where to write the schedule with -o FILE (- for standard output)");
-  return ss_output_check(call->output, error) && export(call, &ss_format_goal, error);
+  return export(call, &ss_format_goal, error);
 }
 
 static bool export_chakra(struct ss_call *call, struct ss_error *error) {
-  const char *prefix = call->output;
-  struct stat info;
-  if (!ss_format_chakra)
-    return ss_fail(error, SS_MACHINE,
-                   "this sparsync was built without protobuf-c; install it (Debian: libprotobuf-c-dev "
-                   "protobuf-c-compiler) and build again");
-  if (!prefix)
+  const struct ss_export_format *format = ss_export_format_find("chakra", error);
+  if (!format) return false;
+  if (!call->output)
     return ss_fail(error, SS_BAD_INPUT,
                    "say what the files' names begin with: -o PREFIX makes PREFIX.0.et, PREFIX.1.et, ...");
-  if (strcmp(prefix, "-") == 0)
+  if (strcmp(call->output, "-") == 0)
     return ss_fail(error, SS_BAD_INPUT, "-o -: there is one file a rank, and only one standard output");
-  if (!*prefix || prefix[strlen(prefix) - 1] == '/' || (stat(prefix, &info) == 0 && S_ISDIR(info.st_mode)))
-    return ss_fail(error, SS_BAD_INPUT, "-o \"%s\" is a folder: add what the files' names begin with", prefix);
-  return export(call, ss_format_chakra, error);
+  return export(call, format, error);
 }
 
 #define OPTIONS(value_, help_)                                                                                       \

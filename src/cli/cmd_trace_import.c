@@ -1,15 +1,5 @@
-#include "base/file.h"
 #include "cli/command.h"
-#include "trace/make/import.h"
-#include "trace/make/samples.h"
-
-#include <string.h>
-
-/* What the file holds, by the choices of --from. */
-enum kind { BY_NAME, WORDS, CSV, TSV, CRITEO, TOKENS, BAGS };
-static const char *const kinds[] = {"auto", "words", "csv", "tsv", "criteo", "tokens", "bags", NULL};
-enum { TABLES = 1 << CSV | 1 << TSV | 1 << CRITEO };
-#define ANY (~0u)
+#include "trace/make/import_any.h"
 
 struct texts {
   const char **text;
@@ -18,189 +8,52 @@ struct texts {
 
 struct arguments {
   struct ss_call call; /* its operands are the files */
-  enum kind from;
+  enum ss_data from;
   enum ss_text_layout layout;
   enum ss_dtype dtype;
-  struct ss_dealing dealing; /* a batch of 0: not said */
-  uint64_t seq, tables;      /* 0: not said */
-  uint64_t pad;
+  struct ss_dealing dealing;
+  uint64_t seq, tables, pad;
   struct texts row_width, vocab, hash_rows, missing;
   const char *tensor, *source, *columns;
   bool no_header;
 };
 
-enum { SEQ = 64, BATCH = 32, BATCH_OF_TABLES = 2048, ROW_WIDTH_OF_WORDS = 512 };
 #define NO_PAD UINT64_MAX
-
-static bool ends_in(const char *name, const char *end) {
-  const size_t length = strlen(name), wanted = strlen(end);
-  return length >= wanted && strcmp(name + length - wanted, end) == 0;
-}
-
-static enum kind kind_of(const struct arguments *a) {
-  const char *name = a->call.operands ? a->call.operand[0] : "";
-  if (a->from != BY_NAME) return a->from;
-  if (ends_in(name, ".csv")) return CSV;
-  if (ends_in(name, ".tsv")) return TSV;
-  return ends_in(name, ".npy") ? TOKENS : WORDS;
-}
-
-/* Options that say something of some files only. */
-static bool check_options(const struct arguments *a, enum kind kind, struct ss_error *error) {
-  const struct {
-    const char *option;
-    bool given;
-    unsigned kinds;
-  } rules[] = {
-      {"--layout", a->layout != SS_STREAM, 1 << WORDS},
-      {"--seq", a->seq > 0, 1 << WORDS | 1 << TOKENS},
-      {"--vocab", a->vocab.count > 0, ANY},
-      {"--tensor", a->tensor != NULL, 1 << WORDS | 1 << TOKENS},
-      {"--columns", a->columns != NULL, TABLES},
-      {"--no-header", a->no_header, 1 << CSV | 1 << TSV},
-      {"--missing", a->missing.count > 0, TABLES},
-      {"--hash-rows", a->hash_rows.count > 0, TABLES},
-      {"--tables", a->tables > 0, 1 << BAGS},
-      {"--pad", a->pad != NO_PAD, 1 << TOKENS},
-  };
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (rules[i].given && !(rules[i].kinds & 1u << kind))
-      return ss_fail(error, SS_BAD_INPUT, "%s says nothing of --from %s%s", rules[i].option, kinds[kind],
-                     a->from == BY_NAME ? ", which the file's name tells" : "");
-  if (a->seq && a->layout == SS_SENTENCE)
-    return ss_fail(error, SS_BAD_INPUT, "--seq goes with --layout stream: sentences are as long as they are");
-  return true;
-}
-
-static bool check(const struct arguments *a, enum kind kind, struct ss_error *error) {
-  if (!a->call.operands)
-    return ss_fail(error, SS_BAD_INPUT, "name a file (or - for standard input): a text, a table, ids");
-  if (kind != BAGS && a->call.operands > 1)
-    return ss_fail(error, SS_BAD_INPUT, "\"%s\" is left over: one file makes a trace (cat FILE... | ... import -)",
-                   a->call.operand[1]);
-  if (kind == BAGS && a->call.operands % 2 != 0)
-    return ss_fail(error, SS_BAD_INPUT, "bags are pairs of files: INDICES OFFSETS [INDICES OFFSETS]...");
-  if (kind == BAGS && !a->tables)
-    return ss_fail(error, SS_BAD_INPUT, "say of how many tables the bags are: --tables T");
-  if (!a->dealing.ranks) return ss_fail(error, SS_BAD_INPUT, "say how many ranks with --ranks P");
-  if (!a->call.output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
-  return check_options(a, kind, error);
-}
 
 static struct ss_per_table per_table(const char *option, struct texts texts) {
   return (struct ss_per_table){option, texts.text, texts.count};
 }
 
-static const char *tensor_of(const struct arguments *a) {
-  return a->tensor ? a->tensor : "embedding";
-}
-
-static const char *name_of(const struct arguments *a) {
-  return strcmp(a->call.operand[0], "-") == 0 ? "standard input" : a->call.operand[0];
-}
-
-static const char *source_of(const struct arguments *a) {
-  return a->source ? a->source : name_of(a);
-}
-
-static struct ss_samples samples_of(const struct arguments *a, uint64_t usual_batch) {
-  struct ss_samples samples = {.dealing = a->dealing,
-                               .row_width = per_table("--row-width", a->row_width),
-                               .dtype = a->dtype,
-                               .source = source_of(a),
-                               .output = a->call.output};
-  if (!samples.dealing.batch) samples.dealing.batch = usual_batch;
-  return samples;
-}
-
-/* --- each kind ---------------------------------------------------------------------------------------------- */
-
-static bool import_text(const struct arguments *a, const struct ss_text *text, struct ss_error *error) {
-  const struct ss_per_table vocab = per_table("--vocab", a->vocab),
-                            row_width = per_table("--row-width", a->row_width);
-  struct ss_import import = {.layout = a->layout,
-                             .ranks = a->dealing.ranks,
-                             .batch = a->dealing.batch ? a->dealing.batch : BATCH,
-                             .seq = a->seq ? a->seq : SEQ,
-                             .iterations = a->dealing.iterations,
-                             .tensor = tensor_of(a),
-                             .dtype = a->dtype,
-                             .source = source_of(a)};
-  const struct ss_tensor named = {.name = import.tensor};
-  uint64_t width;
-  if (!ss_per_table_check(&vocab, &named, 1, error) || !ss_per_table_check(&row_width, &named, 1, error) ||
-      !ss_per_table_get(&vocab, import.tensor, 0, 2, &import.vocab, error) ||
-      !ss_per_table_get(&row_width, import.tensor, ROW_WIDTH_OF_WORDS, 1, &width, error))
-    return false;
-  import.row_width = (uint32_t)width;
-  struct ss_trace *trace;
-  if (!ss_trace_import(name_of(a), text->bytes, text->size, &import, &trace, error)) return false;
-  const bool good = ss_trace_save(a->call.output, trace, error);
-  ss_trace_close(trace);
-  return good;
-}
-
-static bool import_words(const struct arguments *a, struct ss_error *error) {
-  struct ss_text text;
-  if (!ss_text_open(a->call.operand[0], &text, error)) return false;
-  const bool good = import_text(a, &text, error);
-  ss_text_close(&text);
-  return good;
-}
-
-static bool import_table(const struct arguments *a, enum kind kind, struct ss_error *error) {
-  const bool criteo = kind == CRITEO;
-  const struct ss_table_import import = {.samples = samples_of(a, BATCH_OF_TABLES),
-                                         .tabs = kind != CSV,
-                                         .header = !criteo && !a->no_header,
-                                         .columns = criteo && !a->columns ? "15-40" : a->columns,
-                                         .prefix = criteo && !a->columns ? "C" : NULL,
-                                         .missing = a->missing.text,
-                                         .missing_count = a->missing.count,
-                                         .hash_rows = per_table("--hash-rows", a->hash_rows),
-                                         .vocab = per_table("--vocab", a->vocab)};
-  return ss_import_table(a->call.operand[0], &import, error);
-}
-
-static bool import_tokens(const struct arguments *a, struct ss_error *error) {
-  struct ss_tokens_import import = {.samples = samples_of(a, BATCH),
-                                    .tensor = tensor_of(a),
-                                    .seq = a->seq,
-                                    .pad = a->pad == NO_PAD ? -1 : (int64_t)a->pad};
-  const struct ss_per_table vocab = per_table("--vocab", a->vocab);
-  const struct ss_tensor named = {.name = import.tensor};
-  return ss_per_table_check(&vocab, &named, 1, error) &&
-         ss_per_table_get(&vocab, import.tensor, 0, 1, &import.vocab, error) &&
-         ss_import_tokens(a->call.operand[0], &import, error);
-}
-
-static bool import_bags(const struct arguments *a, struct ss_error *error) {
-  const struct ss_bags_import import = {
-      .samples = samples_of(a, BATCH_OF_TABLES), .tables = a->tables, .vocab = per_table("--vocab", a->vocab)};
-  return ss_import_bags(a->call.operand, a->call.operands / 2, &import, error);
-}
-
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
-  const enum kind kind = kind_of(a);
-  if (!check(a, kind, error)) return false;
-  switch (kind) {
-  case CSV:
-  case TSV:
-  case CRITEO: return import_table(a, kind, error);
-  case TOKENS: return import_tokens(a, error);
-  case BAGS: return import_bags(a, error);
-  default: return import_words(a, error);
-  }
+  const struct ss_any_import import = {.file = call->operand,
+                                       .files = call->operands,
+                                       .from = a->from,
+                                       .layout = a->layout,
+                                       .dtype = a->dtype,
+                                       .dealing = a->dealing,
+                                       .seq = a->seq,
+                                       .tables = a->tables,
+                                       .pad = a->pad == NO_PAD ? -1 : (int64_t)a->pad,
+                                       .row_width = per_table("--row-width", a->row_width),
+                                       .vocab = per_table("--vocab", a->vocab),
+                                       .hash_rows = per_table("--hash-rows", a->hash_rows),
+                                       .missing = a->missing.text,
+                                       .missing_count = a->missing.count,
+                                       .tensor = a->tensor,
+                                       .source = a->source,
+                                       .columns = a->columns,
+                                       .no_header = a->no_header,
+                                       .output = call->output,
+                                       .watcher = call->options.watcher};
+  return ss_import_any(&import, error);
 }
-
-static const char *const layouts[] = {"stream", "sentence", NULL}; /* by enum ss_text_layout */
 
 #define COUNT(member, low, high) SS_COUNT(struct arguments, member, low, high)
 #define TEXTS(member) SS_TEXTS(struct arguments, member.text, member.count)
 static const struct ss_option_spec options[] = {
     SS_OPTION_OPERANDS,
-    {"--from", SS_CHOICE(struct arguments, from, kinds),
+    {"--from", SS_CHOICE(struct arguments, from, ss_data_names),
      .help = "what the file holds (auto: csv, tsv or, of .npy, tokens by the name's ending, else words)"},
     {"--ranks", SS_COUNT32(struct arguments, dealing.ranks, 1, SS_RANKS_MAX), .value = "P",
      .help = "number of ranks (required)"},
@@ -217,7 +70,7 @@ static const struct ss_option_spec options[] = {
      .help = "elements a row (repeatable; default 512 of words, else 128)"},
     {"--dtype", SS_CHOICE(struct arguments, dtype, ss_dtypes), .help = "of an element (default F32)"},
     {"", SS_HEADING, .help = "words and tokens:"},
-    {"--layout", SS_CHOICE(struct arguments, layout, layouts),
+    {"--layout", SS_CHOICE(struct arguments, layout, ss_text_layout_names),
      .help = "the text is one stream of words, batch x seq of them an iteration (default); or a line is a sentence, "
              "and batches are padded to their longest"},
     {"--seq", COUNT(seq, 1, UINT32_MAX), .value = "S",

@@ -133,5 +133,6 @@ static bool finish(const struct ss_exported *e, const char *path, struct ss_erro
   return ok;
 }
 
-static const struct ss_export_format chakra = {.ticks = 1e6, .files = 1 << 16, .write = write_node, .finish = finish};
+static const struct ss_export_format chakra = {
+    .name = "chakra", .ticks = 1e6, .files = 1 << 16, .write = write_node, .finish = finish};
 const struct ss_export_format *const ss_format_chakra = &chakra;

@@ -1,5 +1,6 @@
 #include "export/export.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "schemes/simulate.h"
 #include "study/study.h"
@@ -9,6 +10,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* --- which format ------------------------------------------------------------------------------------------- */
+
+const struct ss_export_format *ss_export_format_find(const char *name, struct ss_error *error) {
+  if (strcmp(name, ss_format_goal.name) == 0) return &ss_format_goal;
+  if (strcmp(name, "chakra") != 0) {
+    (void)ss_fail(error, SS_BAD_INPUT, "no format of schedules is called \"%s\": say goal or chakra", name);
+    return NULL;
+  }
+  if (!ss_format_chakra)
+    (void)ss_fail(error, SS_MACHINE,
+                  "this sparsync was built without protobuf-c; install it (Debian: libprotobuf-c-dev "
+                  "protobuf-c-compiler) and build again");
+  return ss_format_chakra;
+}
+
+bool ss_export_path_check(const struct ss_export_format *format, const char *path, struct ss_error *error) {
+  struct stat info;
+  const size_t length = strlen(path);
+  if (format->files == 0) return ss_output_check(path, error);
+  if (length == 0 || path[length - 1] == '/' || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+    return ss_fail(error, SS_BAD_INPUT, "\"%s\" is a folder: add what the files' names begin with", path);
+  return true;
+}
 
 /* --- which job ---------------------------------------------------------------------------------------------- */
 
@@ -110,7 +136,7 @@ static bool play(struct session *s, const struct ss_job *job, const struct ss_wa
   bool ok = true;
   ss_watcher_begin(watcher, "iterations", job->end - job->first);
   for (uint64_t t = job->first; ok && t < job->end; t++) {
-    ok = play_iteration(s, job, t, error);
+    ok = ss_watcher_goes_on(watcher, error) && play_iteration(s, job, t, error);
     if (ok) ss_watcher_advance(watcher, 1, 1, all);
   }
   ss_watcher_end(watcher);

@@ -7,6 +7,12 @@
 
 struct ss_study;
 
+/* "goal" or "chakra"; NULL: an error, also where this program was built without what the format needs. */
+const struct ss_export_format *ss_export_format_find(const char *name, struct ss_error *error);
+/* Can the format's files be called so? An error where `path` is a folder and several files come of it. */
+bool ss_export_path_check(const struct ss_export_format *format, const char *path,
+                          struct ss_error *error) SS_MUST_CHECK;
+
 /* The one job of the study; SS_BAD_INPUT that says what there is several of when there is more than one. */
 bool ss_export_job(const struct ss_study *study, const struct ss_job **job, struct ss_error *error) SS_MUST_CHECK;
 

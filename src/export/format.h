@@ -22,8 +22,9 @@ struct ss_exported {
 enum { SS_OPERATION_ROOM = 2048 /* B that any format takes for an operation */ };
 
 struct ss_export_format {
-  double ticks;   /* of its clock in a second: times are whole ticks */
-  uint32_t files; /* that it makes at most; 0: one */
+  const char *name; /* "goal" */
+  double ticks;     /* of its clock in a second: times are whole ticks */
+  uint32_t files;   /* that it makes at most; 0: one */
   /* Writes an operation that takes so many ticks, and returns its size in B. */
   size_t (*write)(const struct ss_operation *operation, uint64_t ticks, char out[static SS_OPERATION_ROOM]);
   /* Makes the file, or the files, that `path` says. */

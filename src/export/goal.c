@@ -71,4 +71,5 @@ static bool finish(const struct ss_exported *e, const char *path, struct ss_erro
   return false;
 }
 
-const struct ss_export_format ss_format_goal = {.ticks = 1e9, .write = write_operation, .finish = finish};
+const struct ss_export_format ss_format_goal = {
+    .name = "goal", .ticks = 1e9, .write = write_operation, .finish = finish};

@@ -1,4 +1,5 @@
 /* Asking a request: all that is asked goes the same way through query/, with the thread's settings put back after. */
+#include "export/export.h"
 #include "library/request.h"
 #include "query/asked.h"
 
@@ -33,11 +34,22 @@ static void leave(const struct settings *s) {
 /* --- asking -------------------------------------------------------------------------------------------------------
  */
 
+/* What is to come of a request: an answer of a kind of questions, a schedule, or a trace. */
+struct errand {
+  const char *kind, *format, *path;
+  struct ss_answer **answer;
+  struct ss_trace **trace;
+};
+
+typedef bool doing(const struct ss_asked *asked, const struct errand *errand, unsigned threads,
+                   struct ss_error *error);
+
 /* What the commands print as lists; the tree itself is the only row of others. */
 static const struct {
   const char *kind, *rows;
-} lists[] = {{"run", "points"},  {"plan", "plan"},        {"train", "training"}, {"learn", "curves"},
-             {"cost", "points"}, {"crossover", "ranges"}, {"stats", "tensors"}};
+} lists[] = {{"run", "points"},         {"plan", "plan"},        {"place", "plan"},
+             {"check", "expectations"}, {"train", "training"},   {"learn", "curves"},
+             {"cost", "points"},        {"crossover", "ranges"}, {"stats", "tensors"}};
 
 static const char *rows_of(const char *kind) {
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -45,42 +57,89 @@ static const char *rows_of(const char *kind) {
   return NULL;
 }
 
-static bool answer(struct ss_request *request, const char *kind, struct ss_answer **out, struct ss_error *error) {
+static bool answer(const struct ss_asked *of, const struct errand *errand, unsigned threads, struct ss_error *error) {
   const struct ss_question_kind *question = ss_question_kinds;
-  const struct ss_watcher watcher = ss_request_watcher(request);
-  const struct ss_notice notice = ss_request_notice(request);
-  struct ss_asked asked = {.subject = ss_doc_root(request->doc).at,
-                           .set = request->edits,
-                           .name = ss_doc_name(request->doc),
-                           .base = request->base,
-                           .traces = &request->traces,
-                           .watcher = &watcher,
-                           .notice = &notice,
-                           .per_rank = request->flag[SS_PER_RANK],
-                           .per_iteration = request->flag[SS_PER_ITERATION],
-                           .lossy = request->flag[SS_LOSSY],
-                           .model_parallel = request->flag[SS_MODEL_PARALLEL],
-                           .turns = true};
-  while (strcmp(question->name, kind) != 0) question++;
-  if (ss_watcher_goes_on(&watcher, error) &&
-      ss_question_answer(question, &(struct ss_asked *){&asked}, 1, request->threads, error))
-    return ss_answer_new(asked.tree, rows_of(kind), out, error);
+  struct ss_asked asked = *of;
+  while (strcmp(question->name, errand->kind) != 0) question++;
+  if (ss_question_answer(question, &(struct ss_asked *){&asked}, 1, threads, error))
+    return ss_answer_new(asked.tree, rows_of(errand->kind), errand->answer, error);
   cJSON_Delete(asked.tree);
   return false;
 }
 
-static bool ask(struct ss_request *request, const char *kind, struct ss_answer **out, struct ss_error *error) {
+static bool export(const struct ss_asked *asked, const struct errand *errand, unsigned threads,
+                   struct ss_error *error) {
+  const struct ss_export_format *format = ss_export_format_find(errand->format, error);
+  struct ss_asked_study of = {0};
+  const struct ss_job *job;
+  (void)threads; /* one round after the other */
+  const bool ok = format && ss_export_path_check(format, errand->path, error) &&
+                  ss_asked_study_open(asked, "export", &of, error) && ss_export_job(of.study, &job, error) &&
+                  ss_export(job, format, errand->path, asked->watcher, error);
+  ss_asked_study_close(&of);
+  return ok;
+}
+
+static bool import(const struct ss_asked *asked, const struct errand *errand, unsigned threads,
+                   struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  (void)threads; /* as the file comes */
+  return ss_asked_object(asked, "import", &doc, error) &&
+         ss_import_object(ss_doc_root(doc), errand->path, asked->watcher, error) &&
+         ss_trace_open(errand->path, errand->trace, error);
+}
+
+static bool carry_out(struct ss_request *request, doing *what, const struct errand *errand, struct ss_error *error) {
+  const struct ss_watcher watcher = ss_request_watcher(request);
+  const struct ss_notice notice = ss_request_notice(request);
+  const struct ss_asked asked = {.subject = ss_doc_root(request->doc).at,
+                                 .set = request->edits,
+                                 .name = ss_doc_name(request->doc),
+                                 .base = request->base,
+                                 .traces = &request->traces,
+                                 .watcher = &watcher,
+                                 .notice = &notice,
+                                 .per_rank = request->flag[SS_PER_RANK],
+                                 .per_iteration = request->flag[SS_PER_ITERATION],
+                                 .lossy = request->flag[SS_LOSSY],
+                                 .model_parallel = request->flag[SS_MODEL_PARALLEL],
+                                 .turns = true};
+  return ss_watcher_goes_on(&watcher, error) && what(&asked, errand, request->threads, error);
+}
+
+static bool go(struct ss_request *request, doing *what, const struct errand *errand, struct ss_error *error) {
   struct ss_error own;
   struct settings before;
-  if (out) *out = NULL;
-  if (!ss_argument_given(request, "request", error) || !ss_argument_given(out, "place for the answer", error) ||
-      !enter(request->threads, &before, error))
-    return false;
-  const bool good = answer(request, kind, out, &own);
+  if (!ss_argument_given(request, "request", error) || !enter(request->threads, &before, error)) return false;
+  const bool good = carry_out(request, what, errand, &own);
   leave(&before);
   atomic_store(&request->cancelled, false);
   if (!good && error) *error = own;
   return good;
+}
+
+static bool ask(struct ss_request *request, const char *kind, struct ss_answer **out, struct ss_error *error) {
+  if (out) *out = NULL;
+  return ss_argument_given(out, "place for the answer", error) &&
+         go(request, answer, &(struct errand){.kind = kind, .answer = out}, error);
+}
+
+/* A file that is made: the standard streams are the program's own. */
+static bool names_file(const char *path, struct ss_error *error) {
+  if (!ss_argument_given(path, "path", error)) return false;
+  return strcmp(path, "-") != 0 ||
+         ss_fail(error, SS_BAD_INPUT, "standard output is the program's own: name a file instead of \"-\"");
+}
+
+bool ss_request_export(struct ss_request *request, const char *format, const char *path, struct ss_error *error) {
+  return ss_argument_given(format, "format", error) && names_file(path, error) &&
+         go(request, export, &(struct errand){.format = format, .path = path}, error);
+}
+
+bool ss_request_import(struct ss_request *request, const char *path, struct ss_trace **out, struct ss_error *error) {
+  if (out) *out = NULL;
+  return ss_argument_given(out, "place for the trace", error) && names_file(path, error) &&
+         go(request, import, &(struct errand){.path = path, .trace = out}, error);
 }
 
 bool ss_request_run(struct ss_request *request, struct ss_answer **out, struct ss_error *error) {
@@ -89,6 +148,14 @@ bool ss_request_run(struct ss_request *request, struct ss_answer **out, struct s
 
 bool ss_request_plan(struct ss_request *request, struct ss_answer **out, struct ss_error *error) {
   return ask(request, "plan", out, error);
+}
+
+bool ss_request_place(struct ss_request *request, struct ss_answer **out, struct ss_error *error) {
+  return ask(request, "place", out, error);
+}
+
+bool ss_request_check(struct ss_request *request, struct ss_answer **out, struct ss_error *error) {
+  return ask(request, "check", out, error);
 }
 
 bool ss_request_train(struct ss_request *request, struct ss_answer **out, struct ss_error *error) {

@@ -39,6 +39,10 @@ struct ss_notice ss_request_notice(struct ss_request *request);
 bool ss_answer_new(struct cJSON *tree, const char *rows, struct ss_answer **out,
                    struct ss_error *error) SS_MUST_CHECK;
 
+/* Makes the trace that an import's object says (docs/library.md), at `path`. */
+bool ss_import_object(struct ss_node object, const char *path, const struct ss_watcher *watcher,
+                      struct ss_error *error) SS_MUST_CHECK;
+
 /* An SS_BAD_INPUT error where a needed argument is NULL. */
 bool ss_argument_given(const void *argument, const char *what, struct ss_error *error) SS_MUST_CHECK;
 

@@ -133,13 +133,23 @@ SS_PUBLIC void ss_request_cancel(struct ss_request *request);
 
 /* *out is the caller's, to be freed, and NULL on failure. A request may be asked several things, one after the other.
  *
- * The document of the first three is a scenario (docs/scenarios.md), whose "expect" is not judged. */
+ * The document of the first six is a scenario (docs/scenarios.md); only ss_request_check judges its "expect". */
 
 /* Simulates every point. A row a point: scheme, label, ranks, tensor, time_s, bytes_total, ... */
 SS_PUBLIC bool ss_request_run(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 /* A row a tensor and place: the cheapest scheme, its time, the next and its margin. Without "schemes" all lossless
  * candidates that can run. */
 SS_PUBLIC bool ss_request_plan(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+/* Where the tables of the trace might live, each candidate played. A row a candidate: placement, time_s, ...; the
+ * JSON is the best one as a scenario's "placement" (docs/scenarios.md). One place, one rank count. */
+SS_PUBLIC bool ss_request_place(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+/* Simulates every point, and holds them against the scenario's "expect". A row an expectation: expectation, ok,
+ * points, misses; of the whole answer "ok" says that all hold, "points" has the points. What fails is no error. */
+SS_PUBLIC bool ss_request_check(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+/* Writes the schedule of the scenario's one point for other simulators (docs/export.md): the format "goal" makes a
+ * file at `path`, "chakra" one for each rank, `path`.0.et, `path`.1.et, ... */
+SS_PUBLIC bool ss_request_export(struct ss_request *request, const char *format, const char *path,
+                                 struct ss_error *error);
 /* A row a system, workload and rank count: iteration time and stall. The document is one of docs/training.md. */
 SS_PUBLIC bool ss_request_train(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 
@@ -153,6 +163,11 @@ SS_PUBLIC bool ss_request_crossover(struct ss_request *request, struct ss_answer
 SS_PUBLIC bool ss_request_learn(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 /* A row a tensor: density, overlap, gamma, ... {"trace", "ranks", "iterations"} */
 SS_PUBLIC bool ss_request_stats(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+
+/* Makes a trace of data (docs/traces.md) at `path`, and opens it: *out is the caller's, to be closed. {"files",
+ * "ranks", ...} */
+SS_PUBLIC bool ss_request_import(struct ss_request *request, const char *path, struct ss_trace **out,
+                                 struct ss_error *error);
 
 /* A cluster fitted to benchmarks' logs, as one row, whose JSON is a file of models/clusters. {"logs", ...} */
 SS_PUBLIC bool ss_request_calibrate(struct ss_request *request, struct ss_answer **out, struct ss_error *error);

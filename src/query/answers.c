@@ -1,7 +1,9 @@
 /* How each kind of question is answered. */
 #include "base/data.h"
 #include "base/memory.h"
+#include "query/expectations.h"
 #include "query/internal.h"
+#include "study/placing.h"
 #include "study/plan.h"
 #include "study/rounds.h"
 #include "study/study.h"
@@ -30,19 +32,13 @@ bool ss_question_path(const char *text, char *path, size_t size, struct ss_error
 
 /* --- scenarios ---------------------------------------------------------------------------------------------- */
 
-/* Where a study comes from, and what it points to. */
-struct origin {
-  struct ss_study_source source;
-  struct ss_doc *doc;
-  char path[PATH_MAX];
-};
-
-static void close_origin(struct origin *o) {
+void ss_asked_study_close(struct ss_asked_study *o) {
+  ss_study_close(o->study);
   free((void *)o->source.edit);
-  ss_doc_free(o->doc);
+  *o = (struct ss_asked_study){0};
 }
 
-static bool add_edits(struct origin *o, const cJSON *set, struct ss_error *error) {
+static bool add_edits(struct ss_asked_study *o, const cJSON *set, struct ss_error *error) {
   struct ss_study_edit *edit = ss_alloc((size_t)cJSON_GetArraySize(set), sizeof *edit);
   o->source.edit = edit;
   if (!edit) return ss_fail_memory(error, "reading a question");
@@ -51,9 +47,10 @@ static bool add_edits(struct origin *o, const cJSON *set, struct ss_error *error
   return true;
 }
 
-/* To be closed also after a failure. */
-static bool open_origin(const struct ss_asked *asked, const char *kind, struct origin *o, struct ss_error *error) {
-  *o = (struct origin){.source = {.name = asked->name ? asked->name : kind, .notice = asked->notice}};
+/* Where the study comes from: all but the study. */
+static bool find_origin(const struct ss_asked *asked, const char *kind, struct ss_asked_study *o,
+                        struct ss_error *error) {
+  *o = (struct ss_asked_study){.source = {.name = asked->name ? asked->name : kind, .notice = asked->notice}};
   o->source.traces = asked->traces;
   if (!add_edits(o, asked->set, error)) return false;
   if (cJSON_IsObject(asked->subject)) {
@@ -68,25 +65,31 @@ static bool open_origin(const struct ss_asked *asked, const char *kind, struct o
   return ss_question_path(asked->subject->valuestring, o->path, sizeof o->path, error);
 }
 
+bool ss_asked_study_open(const struct ss_asked *asked, const char *kind, struct ss_asked_study *out,
+                         struct ss_error *error) {
+  return find_origin(asked, kind, out, error) && ss_study_open(&out->source, &out->study, error);
+}
+
 /* --- runs --------------------------------------------------------------------------------------------------- */
 
 struct played {
-  struct origin *origin;
-  struct ss_study **study;
+  struct ss_asked_study *asked;
+  struct ss_study **study; /* theirs */
   struct ss_results *results;
 };
 
 static bool open_studies(struct ss_asked *const *asked, size_t count, bool plan, struct played *p,
                          struct ss_error *error) {
   for (size_t i = 0; i < count; i++) {
-    if (!open_origin(asked[i], plan ? "plan" : "run", &p->origin[i], error)) return false;
-    struct ss_study_source *source = &p->origin[i].source;
+    if (!find_origin(asked[i], plan ? "plan" : "run", &p->asked[i], error)) return false;
+    struct ss_study_source *source = &p->asked[i].source;
     source->plan = plan;
     source->lossy = asked[i]->lossy;
     source->model_parallel = asked[i]->model_parallel;
     source->like = i > 0 ? p->study[i - 1] : NULL;
     source->costs = i > 0 ? ss_study_costs(p->study[0]) : NULL;
-    if (!ss_study_open(source, &p->study[i], error)) return false;
+    if (!ss_study_open(source, &p->asked[i].study, error)) return false;
+    p->study[i] = p->asked[i].study;
   }
   return true;
 }
@@ -113,21 +116,20 @@ static bool answer_studies(struct ss_asked *const *asked, size_t count, bool pla
                                          .per_rank = asked[0]->per_rank,
                                          .per_iteration = asked[0]->per_iteration,
                                          .watcher = asked[0]->watcher};
-  struct played p = {ss_alloc_zero(count, sizeof *p.origin), ss_alloc_zero(count, sizeof *p.study),
+  struct played p = {ss_alloc_zero(count, sizeof *p.asked), ss_alloc_zero(count, sizeof *p.study),
                      ss_alloc_zero(count, sizeof *p.results)};
-  bool ok = (p.origin && p.study && p.results) || ss_fail_memory(error, "answering a question");
+  bool ok = (p.asked && p.study && p.results) || ss_fail_memory(error, "answering a question");
   ok =
       ok && open_studies(asked, count, plan, &p, error) && ss_studies_run(p.study, count, &options, p.results, error);
   for (size_t i = 0; ok && i < count; i++)
     if (plan) ok = tell_plan(asked[i], &p.results[i], p.study[i], &options, error);
     else asked[i]->tree = ss_results_json(&p.results[i], ss_study_name(p.study[i]));
   for (size_t i = 0; p.results && i < count; i++) ss_results_free(&p.results[i]);
-  for (size_t i = count; p.study && i-- > 0;)
-    ss_study_close(p.study[i]); /* those behind have traces of those before */
-  for (size_t i = 0; p.origin && i < count; i++) close_origin(&p.origin[i]);
+  for (size_t i = count; p.asked && i-- > 0;)
+    ss_asked_study_close(&p.asked[i]); /* those behind have traces of those before */
   free(p.results);
   free(p.study);
-  free(p.origin);
+  free(p.asked);
   return ok;
 }
 
@@ -140,20 +142,52 @@ static bool answer_plan(struct ss_asked *const *asked, size_t count, unsigned jo
 }
 
 static bool answer_rounds(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
-  struct origin origin;
-  struct ss_study *study = NULL;
+  struct ss_asked_study of;
   (void)jobs;
-  const bool ok = open_origin(asked, "rounds", &origin, error) && ss_study_open(&origin.source, &study, error) &&
-                  ss_study_rounds(study, &asked->tree, error);
-  ss_study_close(study);
-  close_origin(&origin);
+  const bool ok = ss_asked_study_open(asked, "rounds", &of, error) && ss_study_rounds(of.study, &asked->tree, error);
+  ss_asked_study_close(&of);
+  return ok;
+}
+
+/* Where its tables might live. */
+static bool answer_place(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
+  const struct ss_run_options options = {.jobs = jobs, .watcher = asked->watcher};
+  struct ss_asked_study of;
+  struct ss_placing placing = {0};
+  bool ok = find_origin(asked, "place", &of, error);
+  of.source.model_parallel = true;
+  ok = ok && ss_placing_make(&of.source, &options, &placing, error);
+  if (ok) asked->tree = ss_placing_json(&placing, ss_study_name(placing.study[SS_PLACINGS]));
+  ss_placing_close(&placing);
+  ss_asked_study_close(&of);
+  return ok;
+}
+
+/* Its own expectations. */
+static bool answer_check(struct ss_asked *asked, unsigned jobs, struct ss_error *error) {
+  const struct ss_run_options options = {.jobs = jobs, .watcher = asked->watcher};
+  struct ss_asked_study of;
+  struct ss_results results = {0};
+  struct ss_judgement judgement = {0};
+  const bool ok = ss_asked_study_open(asked, "check", &of, error) && ss_expectations_check(of.study, error) &&
+                  ss_study_run(of.study, &options, NULL, &results, error) &&
+                  ss_expectations_judge(of.study, &results, &judgement, error);
+  if (ok) {
+    cJSON *root = ss_results_json(&results, ss_study_name(of.study));
+    asked->tree = ss_judgement_json(ss_study_name(of.study), &judgement);
+    cJSON_AddItemToObject(asked->tree, "points", cJSON_DetachItemFromObjectCaseSensitive(root, "points"));
+    cJSON_Delete(root);
+  }
+  ss_judgement_free(&judgement);
+  ss_results_free(&results);
+  ss_asked_study_close(&of);
   return ok;
 }
 
 /* --- trainings ---------------------------------------------------------------------------------------------- */
 
 struct training {
-  struct origin origin;
+  struct ss_asked_study asked;
   struct ss_train_study study;
 };
 
@@ -162,8 +196,8 @@ static bool open_trainings(struct ss_asked *const *asked, size_t count, struct t
   for (size_t i = 0; i < count; i++) {
     struct training *t = &training[i];
     struct ss_train_source source = {0};
-    if (!open_origin(asked[i], "train", &t->origin, error)) return false;
-    source.common = t->origin.source;
+    if (!find_origin(asked[i], "train", &t->asked, error)) return false;
+    source.common = t->asked.source;
     source.like = i > 0 ? &training[i - 1].study : NULL;
     if (!ss_train_study_open(&source, &t->study, error)) return false;
     t->study.per_iteration = asked[i]->per_iteration;
@@ -199,7 +233,7 @@ static bool answer_train(struct ss_asked *const *asked, size_t count, unsigned j
       open_trainings(asked, count, training, error) && play_trainings(asked, count, training, jobs, error);
   for (size_t i = count; i-- > 0;) { /* those behind look rows up in those before */
     ss_train_study_close(&training[i].study);
-    close_origin(&training[i].origin);
+    ss_asked_study_close(&training[i].asked);
   }
   return ok;
 }
@@ -219,14 +253,25 @@ static bool answer_file(struct ss_asked *asked, unsigned jobs, struct ss_error *
   return true;
 }
 
-static bool answer_object(struct ss_asked *asked, const struct ss_question_kind *kind, struct ss_error *error) {
-  SS_AUTO_DOC struct ss_doc *doc = NULL;
-  const char *name = asked->name ? asked->name : kind->name;
-  if (!ss_doc_adopt(name, cJSON_Duplicate(asked->subject, true), &doc, error)) return false;
+static bool edit_object(const struct ss_asked *asked, const char *name, struct ss_doc *doc, struct ss_error *error) {
   if (!ss_node_is_object(ss_doc_root(doc))) return ss_fail(error, SS_BAD_INPUT, "%s: expected an object", name);
   for (const cJSON *item = asked->set->child; item; item = item->next)
     if (!ss_doc_set_item(doc, item->string, cJSON_Duplicate(item, true), error)) return false;
-  return kind->object(ss_doc_root(doc), asked, error);
+  return true;
+}
+
+bool ss_asked_object(const struct ss_asked *asked, const char *name, struct ss_doc **out, struct ss_error *error) {
+  if (asked->name) name = asked->name;
+  if (!ss_doc_adopt(name, cJSON_Duplicate(asked->subject, true), out, error)) return false;
+  if (edit_object(asked, name, *out, error)) return true;
+  ss_doc_free(*out);
+  *out = NULL;
+  return false;
+}
+
+static bool answer_object(struct ss_asked *asked, const struct ss_question_kind *kind, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  return ss_asked_object(asked, kind->name, &doc, error) && kind->object(ss_doc_root(doc), asked, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */
@@ -234,6 +279,8 @@ static bool answer_object(struct ss_asked *asked, const struct ss_question_kind 
 const struct ss_question_kind ss_question_kinds[] = {{"run", .all = answer_run},
                                                      {"plan", .all = answer_plan},
                                                      {"rounds", .one = answer_rounds},
+                                                     {"place", .one = answer_place},
+                                                     {"check", .one = answer_check},
                                                      {"train", .all = answer_train},
                                                      {"learn", .object = ss_answer_learn},
                                                      {"cost", .object = ss_answer_cost},

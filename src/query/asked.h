@@ -3,11 +3,10 @@
 #ifndef SS_QUERY_ASKED_H
 #define SS_QUERY_ASKED_H
 
-#include "base/json.h"
 #include "base/watcher.h"
+#include "study/study.h"
 
-struct ss_notice;
-struct ss_sources;
+#include <limits.h>
 
 /* All that it points to is the asker's, but for the tree. */
 struct ss_asked {
@@ -22,6 +21,22 @@ struct ss_asked {
   bool lossy, model_parallel, turns; /* of a plan: as struct ss_study_source; with study/window.h */
   struct cJSON *tree;                /* the answer, the asker's to delete; NULL: there is none yet */
 };
+
+/* The study of the scenario that is asked about, and what it points to; zeroed it is closed. */
+struct ss_asked_study {
+  struct ss_study *study;
+  struct ss_study_source source;
+  char path[PATH_MAX];
+};
+
+/* `kind` is what is asked, for messages. To be closed, also after a failure. */
+bool ss_asked_study_open(const struct ss_asked *asked, const char *kind, struct ss_asked_study *out,
+                         struct ss_error *error) SS_MUST_CHECK;
+void ss_asked_study_close(struct ss_asked_study *asked);
+
+/* The object that is asked about, with all edits made; to be freed. `name` stands for it in messages. */
+bool ss_asked_object(const struct ss_asked *asked, const char *name, struct ss_doc **out,
+                     struct ss_error *error) SS_MUST_CHECK;
 
 /* How a kind of questions is answered: by one of the three, of which the last gets the object with all edits made. */
 struct ss_question_kind {

@@ -1,6 +1,7 @@
 #include "query/expectations.h"
 
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "query/field.h"
@@ -167,6 +168,40 @@ void ss_judgement_free(struct ss_judgement *judgement) {
   free(judgement->expectation);
   cJSON_Delete(judgement->results);
   *judgement = (struct ss_judgement){0};
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------- */
+
+static cJSON *miss_json(const struct ss_miss *miss) {
+  static const char *const names[] = {"ranks", "tensor", "cluster", "at"};
+  cJSON *o = cJSON_CreateObject();
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(miss->point, names[i]), 1));
+  ss_json_add_number(o, "found", miss->found);
+  ss_json_add_number(o, "against", miss->against);
+  return o;
+}
+
+cJSON *ss_judged_json(const char *file, const struct ss_judged_expectation *judged) {
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "file", file);
+  cJSON_AddStringToObject(o, "expectation", judged->text);
+  cJSON_AddBoolToObject(o, "ok", ss_judged_holds(judged));
+  cJSON_AddNumberToObject(o, "points", (double)judged->points);
+  cJSON *list = cJSON_AddArrayToObject(o, "misses");
+  for (size_t i = 0; i < judged->misses; i++) cJSON_AddItemToArray(list, miss_json(&judged->miss[i]));
+  return o;
+}
+
+struct cJSON *ss_judgement_json(const char *scenario, const struct ss_judgement *judgement) {
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "scenario", scenario);
+  cJSON_AddBoolToObject(root, "ok", judgement->failed == 0);
+  cJSON *list = cJSON_AddArrayToObject(root, "expectations");
+  for (size_t i = 0; list && i < judgement->count; i++)
+    cJSON_AddItemToArray(list, ss_judged_json(scenario, &judgement->expectation[i]));
+  return root;
 }
 
 /* --- before there are results ------------------------------------------------------------------------------- */

@@ -38,6 +38,12 @@ bool ss_expectations_judge(const struct ss_study *study, const struct ss_results
                            struct ss_error *error) SS_MUST_CHECK;
 void ss_judgement_free(struct ss_judgement *judgement);
 
+/* {"file", "expectation", "ok", "points", "misses": [{"ranks", "tensor", "cluster", "at", "found", "against"}]}; the
+ * caller's. */
+struct cJSON *ss_judged_json(const char *file, const struct ss_judged_expectation *judged);
+/* {"sparsync", "scenario", "ok": all hold, "expectations": [as above]}; the caller's. */
+struct cJSON *ss_judgement_json(const char *scenario, const struct ss_judgement *judgement);
+
 static inline bool ss_judged_holds(const struct ss_judged_expectation *judged) {
   return judged->points > 0 && judged->misses == 0;
 }

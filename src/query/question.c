@@ -82,7 +82,7 @@ bool ss_question_named(struct ss_node inputs, struct ss_node name, struct ss_nod
 
 static bool read_kind(struct ss_node node, struct entry *e, struct ss_error *error) {
   size_t found = 0;
-  char names[160] = "";
+  char names[200] = "";
   for (size_t i = 0; ss_question_kinds[i].name; i++) {
     const char *name = ss_question_kinds[i].name;
     const size_t used = strlen(names);

@@ -1,7 +1,6 @@
 #include "report/verdicts.h"
 
 #include "base/file.h"
-#include "base/json_text.h"
 #include "report/results.h"
 
 #include <cjson/cJSON.h>
@@ -64,27 +63,6 @@ void ss_judgement_words(const struct ss_judgement *judgement, size_t points, FIL
   else
     fprintf(stream, ", %zu of %zu expectation%s FAIL%s", judgement->failed, judgement->count, s,
             judgement->failed == 1 ? "S" : "");
-}
-
-static cJSON *miss_json(const struct ss_miss *miss) {
-  static const char *const names[] = {"ranks", "tensor", "cluster", "at"};
-  cJSON *o = cJSON_CreateObject();
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(miss->point, names[i]), 1));
-  ss_json_add_number(o, "found", miss->found);
-  ss_json_add_number(o, "against", miss->against);
-  return o;
-}
-
-cJSON *ss_judged_json(const char *file, const struct ss_judged_expectation *judged) {
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "file", file);
-  cJSON_AddStringToObject(o, "expectation", judged->text);
-  cJSON_AddBoolToObject(o, "ok", ss_judged_holds(judged));
-  cJSON_AddNumberToObject(o, "points", (double)judged->points);
-  cJSON *list = cJSON_AddArrayToObject(o, "misses");
-  for (size_t i = 0; i < judged->misses; i++) cJSON_AddItemToArray(list, miss_json(&judged->miss[i]));
-  return o;
 }
 
 bool ss_judgement_conclude(const struct ss_judgement *judgement, const char *name, struct ss_error *error) {

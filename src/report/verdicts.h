@@ -1,4 +1,4 @@
-/* What came of a scenario's expectations, in words and as JSON. */
+/* What came of a scenario's expectations, in words. */
 #ifndef SS_REPORT_VERDICTS_H
 #define SS_REPORT_VERDICTS_H
 
@@ -14,10 +14,6 @@ void ss_judgement_words(const struct ss_judgement *judgement, size_t points, FIL
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s, tensor NAME: found 0.2 against 0.1", a line each of the first
  * points at which it fails; the caller's, NULL when memory is short. */
 char *ss_misses_text(const struct ss_judged_expectation *judged);
-/* {"file", "expectation", "ok", "points", "misses": [{"ranks", "tensor", "cluster", "at", "found", "against"}]}; the
- * caller's.
- */
-struct cJSON *ss_judged_json(const char *file, const struct ss_judged_expectation *judged);
 
 /* Tells on standard error what fails; then that is the error, SS_UNPROVEN. */
 bool ss_judgement_conclude(const struct ss_judgement *judgement, const char *name,

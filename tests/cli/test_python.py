@@ -86,6 +86,43 @@ def answers_are_those_of_the_command(folder):
         [PROGRAM, "calibrate", "network", log, "--quiet"], capture_output=True, text=True, check=True).stdout))
 
 
+def placements_checks_exports_and_imports_are_the_commands(folder):
+    """Files byte by byte, answers number by number."""
+    flights, where = folder / "flights.csv", folder / "flights.safetensors"
+    flights.write_text("carrier,dest,seat\n" + "".join(f"{'ABC'[i * i % 3]},{i * 7 % 11 or 'NA'},{i * i % 23}\n" for i in range(64)))
+    trace = sparsync.import_trace(flights, where, ranks=4, batch=4, columns="carrier,2", missing="NA", hash_rows={"dest": 9}, row_width=16)
+    assert (trace.ranks, trace.iterations, trace.tensors) == (4, 4, 2), repr(trace)
+    subprocess.run([PROGRAM, "trace", "import", flights, "--ranks", "4", "--batch", "4", "--columns", "carrier,2", "--missing", "NA",
+                    "--hash-rows", "dest=9", "--row-width", "16", "-o", folder / "again"], check=True)
+    assert where.read_bytes() == (folder / "again").read_bytes()
+    kept = sparsync.import_trace([flights], folder / "kept", from_="csv", ranks=2, batch=8, set={"header": False})
+    assert kept.tensors == 3 and kept.ranks == 2
+
+    candidates = sparsync.place(trace=where, cluster="rtx3090-10gbe")
+    near(candidates.document, command("plan", "--place", "--trace", str(where), "--cluster", "rtx3090-10gbe"))
+    [point] = sparsync.run(trace=trace, cluster="rtx3090-10gbe", placement=candidates.document, schemes="alltoall:partition=placed")
+    assert len(candidates) == 5 and point["time_s"] == min(row["time_s"] for row in candidates)
+
+    document = {**SMALL, "ranks": [2], "expect": [{"that": "time_s", "of": "allreduce", "is": "<", "than": t} for t in ("1s", "1us")]}
+    judged = sparsync.check(document)
+    assert [row["ok"] for row in judged] == [True, False] and judged.document["ok"] is False
+    assert judged.document["points"] == list(sparsync.run({k: v for k, v in document.items() if k != "expect"}))
+    (folder / "s.json").write_text(json.dumps(document))
+    done = subprocess.run([PROGRAM, "check", folder / "s.json", "--format", "json"], capture_output=True, text=True)
+    near([{**row, "file": ""} for row in judged], [{**row, "file": ""} for row in json.loads(done.stdout)["expectations"]])
+
+    one = {"ranks": 4, "schemes": "allgather"}
+    assert sparsync.export(SMALL, folder / "ring.goal", **one) is None
+    (folder / "one.json").write_text(json.dumps({**SMALL, "ranks": 4, "schemes": ["allgather"]}))
+    subprocess.run([PROGRAM, "export", "goal", folder / "one.json", "-o", folder / "again.goal"], check=True)
+    assert (folder / "ring.goal").read_bytes() == (folder / "again.goal").read_bytes()
+    fails("2 schemes (--scheme)", sparsync.export, SMALL, folder / "two.goal", ranks=4)
+    fails("goal or chakra", sparsync.export, SMALL, folder / "x", format="dot", **one)
+    fails("program's own", sparsync.export, SMALL, "-", **one)
+    fails("no-such.csv", sparsync.import_trace, folder / "no-such.csv", folder / "x", ranks=2)
+    assert not (folder / "x").exists() and not (folder / "two.goal").exists()
+
+
 def calibrated_clusters_and_rows_are_plain_data(folder):
     log = folder / "times.csv"
     log.write_text("collective,nodes,gpus_per_node,bytes,seconds\n" +
@@ -234,7 +271,7 @@ def pip_installs_the_package(folder):
     assert out.stdout.split()[1:] == ["12"] and str(folder) in out.stdout, out.stdout + out.stderr
 
 
-TESTS = [answers_are_those_of_the_command, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
+TESTS = [answers_are_those_of_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
          errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
          progress_is_told_and_what_it_raises_ends_the_question, control_c_ends_a_question, frames_where_pandas_is,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]

@@ -118,6 +118,109 @@ static void test_crossover_and_cost_are_closed_forms(void **state) {
   ss_request_free(request);
 }
 
+/* --- placements, expectations, schedules -------------------------------------------------------------------------
+ */
+
+/* Two tables: what is proposed takes the time that is said of it, when it is run. */
+static void test_placements_are_played_and_can_be_used(void **state) {
+  static const uint64_t of_a[] = {0, 3, 5}, of_b[] = {0, 1, 4};
+  static const int64_t a[] = {7, 1, 7, 1, 2}, b[] = {0, 3, 3, 1};
+  const struct ss_tensor_ids tensor[] = {{"a", 8, 4, 4, of_a, a}, {"b", 4, 64, 4, of_b, b}};
+  struct ss_request *request = request_of("{\"trace\": \"two\", \"cluster\": \"rtx3090-10gbe\"}");
+  struct ss_trace *trace;
+  struct ss_answer *placed, *run;
+  struct ss_error error;
+  (void)state;
+  if (!ss_trace_of_ids(1, 2, 2, tensor, &trace, &error)) fail_msg("%s", error.text);
+  assert_true(ss_request_lend_trace(request, "two", trace, &error));
+  if (!ss_request_place(request, &placed, &error)) fail_msg("%s", error.text);
+  assert_int_equal(ss_answer_rows(placed), 5);
+  double least = INFINITY;
+  for (size_t i = 0; i < 5; i++) least = fmin(least, ss_answer_number(placed, i, "time_s"));
+  assert_int_equal(ss_answer_kind(placed, SS_WHOLE, "tables.a.ranks"), SS_FIELD_LIST);
+  assert_true(ss_request_set(request, "placement", ss_answer_json(placed), &error));
+  assert_true(ss_request_set(request, "schemes", "alltoall:partition=placed", &error));
+  if (!ss_request_run(request, &run, &error)) fail_msg("%s", error.text);
+  assert_int_equal(ss_answer_rows(run), 1);
+  assert_near(ss_answer_number(run, 0, "time_s"), least, 0);
+  ss_answer_free(run);
+  ss_answer_free(placed);
+  assert_true(ss_request_set(request, "ranks", "[1, 2]", &error));
+  assert_false(ss_request_place(request, &placed, &error));
+  assert_null(placed);
+  ss_request_free(request);
+  ss_trace_close(trace);
+}
+
+/* By hand: of 256 KiB two ranks' ring takes 2 (10 us + 131.072 us). */
+static void test_expectations_are_judged(void **state) {
+  struct ss_request *request = request_of(scenario);
+  struct ss_answer *answer;
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_request_set(request, "ranks", "2", &error));
+  assert_true(ss_request_set(request, "expect",
+                             "[{\"that\": \"time_s\", \"of\": \"allreduce\", \"is\": \"=\", \"than\": \"282.144us\","
+                             " \"within\": 1e-9}, {\"that\": \"time_s\", \"of\": \"allreduce\", \"is\": \"<\","
+                             " \"than\": \"1us\"}]",
+                             &error));
+  if (!ss_request_check(request, &answer, &error)) fail_msg("%s", error.text);
+  assert_int_equal(ss_answer_rows(answer), 2);
+  assert_true(ss_answer_flag(answer, 0, "ok"));
+  assert_int_equal(ss_answer_kind(answer, 1, "ok"), SS_FIELD_FLAG);
+  assert_false(ss_answer_flag(answer, 1, "ok"));
+  assert_near(ss_answer_number(answer, 1, "misses.0.found"), 282.144e-6, 1e-9);
+  assert_int_equal(ss_answer_kind(answer, SS_WHOLE, "ok"), SS_FIELD_FLAG);
+  assert_false(ss_answer_flag(answer, SS_WHOLE, "ok"));
+  assert_near(ss_answer_number(answer, SS_WHOLE, "points.0.time_s"), 282.144e-6, 1e-9);
+  ss_answer_free(answer);
+  assert_true(ss_request_set(request, "expect", "[{\"that\": \"no\"}]", &error));
+  assert_false(ss_request_check(request, &answer, &error));
+  assert_null(answer);
+  ss_request_free(request);
+}
+
+static size_t times_in(const char *path, const char *word) {
+  char line[256];
+  size_t times = 0;
+  FILE *stream = fopen(path, "r");
+  assert_non_null(stream);
+  while (fgets(line, sizeof line, stream)) times += strstr(line, word) != NULL;
+  fclose(stream);
+  return times;
+}
+
+/* A ring of 4 sends 2 * 3 times 4 messages. */
+static void test_schedules_are_written(void **state) {
+  char folder[] = "/tmp/sparsync-XXXXXX", path[64];
+  struct ss_request *request = request_of(scenario);
+  struct ss_error error;
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  (void)snprintf(path, sizeof path, "%s/ring.goal", folder);
+  assert_false(ss_request_export(request, "goal", path, &error));
+  assert_non_null(strstr(error.text, "choose one of 2 rank counts"));
+  assert_int_not_equal(access(path, F_OK), 0);
+  assert_true(ss_request_set(request, "ranks", "4", &error));
+  assert_true(ss_request_set(request, "schemes", "allreduce", &error));
+  if (!ss_request_export(request, "goal", path, &error)) fail_msg("%s", error.text);
+  assert_int_equal(times_in(path, ": send "), 24);
+  assert_int_equal(times_in(path, ": recv "), 24);
+  assert_false(ss_request_export(request, "dot", path, &error));
+  assert_non_null(strstr(error.text, "goal or chakra"));
+  assert_false(ss_request_export(request, "goal", "-", &error));
+  assert_false(ss_request_export(request, "goal", NULL, &error));
+  assert_false(ss_request_export(request, NULL, path, &error));
+  assert_false(ss_request_export(NULL, "goal", path, &error));
+  ss_request_cancel(request);
+  assert_false(ss_request_export(request, "goal", path, &error));
+  assert_int_equal(error.status, SS_CANCELLED);
+  assert_true(ss_request_export(request, "goal", path, &error));
+  ss_request_free(request);
+  unlink(path);
+  rmdir(folder);
+}
+
 /* --- traces ---------------------------------------------------------------------------------------------------- */
 
 static const uint64_t offsets[] = {0, 3, 5};
@@ -181,6 +284,58 @@ static void test_files_are_the_programs(void **state) {
   ss_trace_close(trace);
   close(file);
   unlink(path);
+}
+
+static const char table[] = "carrier,dest\nAA,JFK\nUA,NA\nAA,LGA\nAA,JFK\nUA,JFK\n";
+
+/* Two ranks of one record: two iterations, and a record left over. */
+static void test_data_become_traces(void **state) {
+  char folder[] = "/tmp/sparsync-XXXXXX", data[64], path[64], json[200];
+  struct ss_trace *trace;
+  struct ss_answer *answer;
+  struct ss_error error;
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  (void)snprintf(data, sizeof data, "%s/flights.csv", folder);
+  (void)snprintf(path, sizeof path, "%s/flights.safetensors", folder);
+  (void)snprintf(json, sizeof json,
+                 "{\"files\": \"%s\", \"ranks\": 2, \"batch\": 1, \"columns\": [\"dest\", 1], "
+                 "\"missing\": \"NA\", \"hash_rows\": {\"carrier\": 100}, \"row_width\": 8}",
+                 data);
+  FILE *stream = fopen(data, "w");
+  assert_non_null(stream);
+  assert_true(fputs(table, stream) >= 0 && fclose(stream) == 0);
+  struct ss_request *request = request_of(json);
+  ss_request_cancel(request);
+  assert_false(ss_request_import(request, path, &trace, &error));
+  assert_int_equal(error.status, SS_CANCELLED);
+  assert_int_not_equal(access(path, F_OK), 0);
+  if (!ss_request_import(request, path, &trace, &error)) fail_msg("%s", error.text);
+  assert_int_equal(ss_trace_ranks(trace), 2);
+  assert_int_equal(ss_trace_iterations(trace), 2);
+  assert_int_equal(ss_trace_tensors(trace), 2);
+  struct ss_request *of_trace = request_of("{\"trace\": \"mine\"}");
+  assert_true(ss_request_lend_trace(of_trace, "mine", trace, &error) && ss_request_stats(of_trace, &answer, &error));
+  assert_string_equal(ss_answer_text(answer, 0, "name"), "dest");
+  assert_near(ss_answer_number(answer, 0, "rows"), 3, 0); /* missing, JFK, LGA */
+  assert_near(ss_answer_number(answer, 1, "rows"), 100, 0);
+  assert_near(ss_answer_number(answer, 1, "row_width"), 8, 0);
+  ss_answer_free(answer);
+  ss_request_free(of_trace);
+  ss_trace_close(trace);
+  assert_false(ss_request_import(request, "-", &trace, &error));
+  assert_null(trace);
+  assert_false(ss_request_import(request, NULL, &trace, &error) || ss_request_import(request, path, NULL, &error));
+  assert_true(ss_request_set(request, "seq", "8", &error));
+  assert_false(ss_request_import(request, path, &trace, &error));
+  assert_non_null(strstr(error.text, "--seq says nothing of --from csv"));
+  assert_true(ss_request_parse(request, "{\"file\": 3}", &error));
+  assert_false(ss_request_import(request, path, &trace, &error));
+  assert_non_null(strstr(error.text, "unknown key"));
+  ss_request_free(request);
+  unlink(data);
+  unlink(path);
+  rmdir(folder);
 }
 
 static void test_bad_ids_are_told(void **state) {
@@ -448,6 +603,10 @@ int main(void) {
       cmocka_unit_test(test_run_gives_rows_with_named_fields),
       cmocka_unit_test(test_edits_hold_and_a_request_may_be_asked_again),
       cmocka_unit_test(test_crossover_and_cost_are_closed_forms),
+      cmocka_unit_test(test_placements_are_played_and_can_be_used),
+      cmocka_unit_test(test_expectations_are_judged),
+      cmocka_unit_test(test_schedules_are_written),
+      cmocka_unit_test(test_data_become_traces),
       cmocka_unit_test(test_trace_of_ids),
       cmocka_unit_test(test_files_are_the_programs),
       cmocka_unit_test(test_bad_ids_are_told),

@@ -17,16 +17,18 @@ Times are in s, sizes in B, rates in B/s (docs/python.md)."""
 import ctypes
 import json
 import os
+import sys
 import threading
 import time
 import warnings
 
 from . import _library
-from ._library import Error, check, lib
+from ._library import Error, lib
 from ._progress import Progress
 from ._trace import Trace
 
-__all__ = ["Error", "Notice", "Rows", "Trace", "calibrate", "cost", "crossover", "learn", "plan", "run", "stats", "train"]
+__all__ = ["Error", "Notice", "Rows", "Trace", "calibrate", "check", "cost", "crossover", "export", "import_trace", "learn", "place",
+           "plan", "run", "stats", "train"]
 __version__ = lib.ss_version().decode()
 
 
@@ -63,9 +65,9 @@ class _Request:
         if not self.handle:
             raise Error("out of memory while making a request", "machine")
         if isinstance(document, (str, os.PathLike)):
-            check(lib.ss_request_open, self.handle, _library.text(document, "scenario"))
+            _library.check(lib.ss_request_open, self.handle, _library.text(document, "scenario"))
         elif document is not None:
-            check(lib.ss_request_parse, self.handle, _json(document))
+            _library.check(lib.ss_request_parse, self.handle, _json(document))
         for path, value in fields.items():
             self.set(path, value)
 
@@ -73,12 +75,12 @@ class _Request:
         if isinstance(value, Trace):
             self.kept.append(value)
             name = f"trace {len(self.kept)}" if len(self.kept) > 1 else "trace"
-            check(lib.ss_request_lend_trace, self.handle, name.encode(), value._handle)
+            _library.check(lib.ss_request_lend_trace, self.handle, name.encode(), value._handle)
             value = name
         elif isinstance(value, os.PathLike):
             value = os.fspath(value)
         data = value.encode() if path == "schemes" and isinstance(value, str) else _json(value)
-        check(lib.ss_request_set, self.handle, _library.text(path, "path"), data)
+        _library.check(lib.ss_request_set, self.handle, _library.text(path, "path"), data)
 
     def __del__(self):
         if getattr(self, "handle", None):
@@ -101,9 +103,18 @@ def _plain(value):
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def _ask(question, document, fields, set=None, threads=0, progress=None):
-    """The answer's document. The library works in a thread of its own, so that this one hears of Ctrl-C."""
-    request, answer, error = _Request(document, {**fields, **(set or {})}), ctypes.c_void_p(), _library.ErrorValue()
+def _outside():
+    """Warnings stand where the caller of this package stands."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__") == __name__:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _carry_out(call, give_up, document, fields, set=None, threads=0, progress=None):
+    """What `call` does with a request and an error. The library works in a thread of its own, so that this one hears of
+    Ctrl-C; then `give_up` frees what came all the same."""
+    request, error = _Request(document, {**fields, **(set or {})}), _library.ErrorValue()
     shown, heard, done, good = Progress(progress), [], threading.Event(), []
     told = _library.TOLD(lambda _, what, share: shown.told(what.decode(), share))
     hear = _library.HEARD(lambda _, text: heard.append(text.decode("utf-8", "replace")))
@@ -113,7 +124,7 @@ def _ask(question, document, fields, set=None, threads=0, progress=None):
 
     def work():
         try:
-            good.append(getattr(lib, f"ss_request_{question}")(request.handle, ctypes.byref(answer), ctypes.byref(error)))
+            good.append(call(request.handle, ctypes.byref(error)))
         finally:
             done.set()
 
@@ -126,14 +137,20 @@ def _ask(question, document, fields, set=None, threads=0, progress=None):
     except BaseException:  # Ctrl-C, or what a progress function raised
         lib.ss_request_cancel(request.handle)
         _wait(worker, done)
-        lib.ss_answer_free(answer)
+        give_up()
         raise
     finally:
         shown.end()
     for text in dict.fromkeys(heard):
-        warnings.warn(text, Notice, stacklevel=4)
+        warnings.warn(text, Notice, stacklevel=_outside())
     if not good or not good[0]:
         raise error.raised()
+
+
+def _ask(question, document, **how):
+    """The answer's document."""
+    answer, ask = ctypes.c_void_p(), getattr(lib, f"ss_request_{question}")
+    _carry_out(lambda request, error: ask(request, ctypes.byref(answer), error), lambda: lib.ss_answer_free(answer), document, **how)
     try:
         written = lib.ss_answer_json(answer)
         if written is None:
@@ -173,6 +190,37 @@ def run(scenario=None, /, **fields):
 def plan(scenario=None, /, **fields):
     """The cheapest scheme of each tensor, and by what margin. lossy=True, model_parallel=True: such schemes, too."""
     return _rows("plan", "plan", scenario, _split(fields))
+
+
+def place(scenario=None, /, **fields):
+    """Where the tables of a trace might live, each candidate played. A row a candidate: placement, time_s, ...; `document`
+    is the best one, as `placement` takes it. One place, one rank count."""
+    return _rows("place", "plan", scenario, _split(fields))
+
+
+def check(scenario=None, /, **fields):
+    """Holds a scenario against its own "expect". A row an expectation: expectation, ok, points, misses; `document` has
+    "ok", whether all hold, and "points", as run() gives them. What fails is no error."""
+    return _rows("check", "expectations", scenario, _split(fields))
+
+
+def export(scenario, path, format="goal", **fields):
+    """Writes the schedule of a scenario's one point for other simulators (docs/export.md): "goal" makes a file at `path`,
+    "chakra" one for each rank, PATH.0.et, PATH.1.et, ..."""
+    told, to = _library.text(format, "format"), _library.text(path, "path")
+    _carry_out(lambda request, error: lib.ss_request_export(request, told, to, error), lambda: None, scenario, **_split(fields))
+
+
+def import_trace(files, path, /, **fields):
+    """Makes a trace of data (docs/traces.md), written to `path`: ranks, batch, from_ ("csv", "criteo", ...), columns,
+    hash_rows, ... (docs/library.md). `files`: a path, or pairs of indices and offsets."""
+    files = [os.fspath(f) for f in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+    if "from_" in fields:
+        fields["from"] = fields.pop("from_")
+    trace, to = ctypes.c_void_p(), _library.text(path, "path")
+    _carry_out(lambda request, error: lib.ss_request_import(request, to, ctypes.byref(trace), error), lambda: lib.ss_trace_close(trace),
+               {"files": files}, **_split(fields))
+    return Trace._of(trace)
 
 
 def train(scenario=None, /, **fields):

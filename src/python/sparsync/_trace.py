@@ -59,9 +59,13 @@ class Trace:
     @classmethod
     def open(cls, path):
         """A .safetensors file, as `sparsync trace import` and captures write it."""
-        trace, handle = cls.__new__(cls), ctypes.c_void_p()
-        trace._handle = None
+        handle = ctypes.c_void_p()
         check(lib.ss_trace_open, _library.text(path, "path"), ctypes.byref(handle))
+        return cls._of(handle)
+
+    @classmethod
+    def _of(cls, handle):
+        trace = cls.__new__(cls)
         trace._handle = handle
         return trace
 

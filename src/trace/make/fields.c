@@ -69,6 +69,7 @@ static bool refill(struct ss_fields *f, struct ss_error *error) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ss_fail(error, SS_BAD_INPUT, "%s: cannot read: %s", f->name, strerror(errno));
     f->end += (size_t)got;
+    f->taken += (uint64_t)got;
     f->ended = got == 0;
   }
   f->buffer[f->end] = '\n';

@@ -28,6 +28,7 @@ struct ss_fields {
   char *buffer; /* unread bytes are [at, end), behind which stands a line end of ours */
   size_t at, end;
   bool started, ended;    /* anything was read; nothing is left to be read into the buffer */
+  uint64_t taken;         /* B read from the descriptor */
   uint64_t line;          /* of the record that was read last, from 1 */
   uint64_t lines;         /* line ends before `at` */
   struct ss_field *field; /* [count] of the record that was read last, in the buffer: until the next is read */

@@ -2,6 +2,7 @@
 #ifndef SS_TRACE_MAKE_IMPORT_H
 #define SS_TRACE_MAKE_IMPORT_H
 
+#include "base/watcher.h"
 #include "trace/file/trace.h"
 
 /* --- words of a text: what a language model with a table of word embeddings would look up --------------------- */
@@ -54,6 +55,8 @@ struct ss_samples {
   enum ss_dtype dtype;
   const char *source;
   const char *output; /* the trace to be written; NULL, "-": standard output */
+  const struct ss_watcher
+      *watcher; /* told how far reading and writing are, the former of files alone; NULL: nobody */
 };
 
 struct ss_table_import {

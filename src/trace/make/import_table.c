@@ -25,7 +25,10 @@ struct table {
   struct ss_numbering *number; /* [tables] */
   bool hashed;                 /* all are: the file needs no reading beyond what is wanted */
   struct ss_spill spill;
+  struct ss_reading_progress reading;
 };
+
+enum { TOLD = 4096 /* records, between two words on how far it is */ };
 
 /* --- columns ------------------------------------------------------------------------------------------------ */
 
@@ -169,12 +172,21 @@ static bool read_records(struct table *t, struct ss_error *error) {
   bool more = true;
   if (!ss_samples_wanted(&t->import->samples.dealing, &wanted, error)) return false;
   if (!t->import->header && !add_record(t, true, error)) return false;
-  while (!(t->hashed && t->spill.rows >= wanted)) {
+  for (uint64_t records = 1; !(t->hashed && t->spill.rows >= wanted); records++) {
     if (!ss_fields_next(&t->fields, &more, error)) return false;
     if (!more) return true;
-    if (!add_record(t, t->spill.rows < wanted, error)) return false;
+    if (!add_record(t, t->spill.rows < wanted, error) ||
+        (records % TOLD == 0 && !ss_reading_goes_on(&t->reading, t->fields.taken, error)))
+      return false;
   }
   return true;
+}
+
+static bool read_file(struct table *t, struct ss_error *error) {
+  ss_reading_begin(&t->reading, t->import->samples.watcher, t->fields.descriptor);
+  const bool good = read_records(t, error);
+  ss_reading_end(&t->reading);
+  return good;
 }
 
 /* --- the trace ---------------------------------------------------------------------------------------------- */
@@ -225,7 +237,7 @@ static bool import_fields(struct table *t, struct ss_error *error) {
   if (!more) return ss_fail(error, SS_BAD_INPUT, "%s: has no line that is not empty", t->name);
   if (!choose_columns(t, error) || !prepare_numbers(t, error)) return false;
   if (!ss_spill_open(&t->spill, t->tables, t->import->samples.output, error)) return false;
-  return read_records(t, error) && rank(t, error) && write_trace(t, error);
+  return read_file(t, error) && rank(t, error) && write_trace(t, error);
 }
 
 bool ss_import_table(const char *path, const struct ss_table_import *import, struct ss_error *error) {

@@ -65,8 +65,10 @@ static bool scan(struct tokens *t, struct scanner *s, const unsigned char *text,
   return true;
 }
 
-static bool read_text(struct tokens *t, int descriptor, uint64_t wanted, struct ss_error *error) {
+static bool scan_text(struct tokens *t, int descriptor, uint64_t wanted, struct ss_reading_progress *progress,
+                      struct ss_error *error) {
   struct scanner s = {.line = 1, .wanted = wanted};
+  uint64_t taken = 0;
   SS_AUTO_FREE unsigned char *buffer = ss_alloc(BUFFER, 1);
   if (!buffer) return ss_fail_memory(error, "reading ids");
   if (!ss_spill_open(&t->spill, 1, t->import->samples.output, error)) return false;
@@ -75,9 +77,18 @@ static bool read_text(struct tokens *t, int descriptor, uint64_t wanted, struct 
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ss_fail(error, SS_BAD_INPUT, "%s: cannot read: %s", t->name, strerror(errno));
     if (got == 0) return !s.within || add_id(t, &s, error);
-    if (!scan(t, &s, buffer, (size_t)got, error)) return false;
+    taken += (uint64_t)got;
+    if (!scan(t, &s, buffer, (size_t)got, error) || !ss_reading_goes_on(progress, taken, error)) return false;
   }
   return true;
+}
+
+static bool read_text(struct tokens *t, int descriptor, uint64_t wanted, struct ss_error *error) {
+  struct ss_reading_progress progress;
+  ss_reading_begin(&progress, t->import->samples.watcher, descriptor);
+  const bool good = scan_text(t, descriptor, wanted, &progress, error);
+  ss_reading_end(&progress);
+  return good;
 }
 
 /* --- both --------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* "NAME=64": the length of the name; "64": 0. A name may hold an "=" itself. */
 static size_t name_length(const char *text) {
@@ -92,8 +93,61 @@ bool ss_samples_tensors(const struct ss_samples *samples, const char *name, stru
   return check_distinct(name, tensor, tensors, error);
 }
 
+/* --- how far it is ------------------------------------------------------------------------------------------ */
+
+enum { MEGABYTE = 1000000 };
+
+void ss_reading_begin(struct ss_reading_progress *p, const struct ss_watcher *watcher, int descriptor) {
+  struct stat info;
+  const bool known = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+  *p = (struct ss_reading_progress){.watcher = watcher, .size = known ? (uint64_t)info.st_size : 0};
+  if (p->size) ss_watcher_begin(watcher, "MB", (p->size + MEGABYTE - 1) / MEGABYTE);
+}
+
+bool ss_reading_goes_on(struct ss_reading_progress *p, uint64_t bytes, struct ss_error *error) {
+  if (!ss_watcher_goes_on(p->watcher, error)) return false;
+  if (p->size && bytes > p->done)
+    ss_watcher_advance(p->watcher, bytes / MEGABYTE - p->done / MEGABYTE, (double)(bytes - p->done), (double)p->size);
+  p->done = bytes;
+  return true;
+}
+
+void ss_reading_end(const struct ss_reading_progress *p) {
+  if (p->size) ss_watcher_end(p->watcher);
+}
+
+/* A source of rows, and who is told how many it gave. */
+struct told_source {
+  struct ss_row_source own;
+  const struct ss_row_source *from;
+  const struct ss_watcher *watcher;
+  const struct ss_trace_content *content;
+  double all; /* rows */
+};
+
+static uint64_t rows_in(const struct ss_trace_content *content, size_t tensor) {
+  return content->offsets[tensor][content->iterations * content->ranks];
+}
+
+static bool read_told(void *context, size_t tensor, uint64_t first, uint64_t count, uint32_t *out,
+                      struct ss_error *error) {
+  const struct told_source *t = context;
+  if (!ss_watcher_goes_on(t->watcher, error) || !t->from->read(t->from->context, tensor, first, count, out, error))
+    return false;
+  ss_watcher_advance(t->watcher, first + count == rows_in(t->content, tensor), (double)count, t->all);
+  return true;
+}
+
 bool ss_samples_write(const struct ss_samples *samples, struct ss_trace_content *content, struct ss_error *error) {
+  struct told_source told = {.from = content->row_source, .watcher = samples->watcher, .content = content};
+  told.own = (struct ss_row_source){read_told, &told};
   content->source = samples->source;
   content->ranks = samples->dealing.ranks;
-  return ss_trace_write(samples->output, content, error);
+  for (size_t i = 0; i < content->tensors; i++) told.all += (double)rows_in(content, i);
+  content->row_source = &told.own;
+  ss_watcher_begin(samples->watcher, "tables", content->tensors);
+  const bool good = ss_trace_write(samples->output, content, error);
+  ss_watcher_end(samples->watcher);
+  content->row_source = told.from;
+  return good;
 }

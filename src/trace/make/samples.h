@@ -20,6 +20,16 @@ bool ss_samples_wanted(const struct ss_dealing *dealing, uint64_t *out, struct s
 bool ss_samples_iterations(const struct ss_dealing *dealing, const char *name, const char *what, uint64_t samples,
                            uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
 
+/* How far a file is read, for a watcher. */
+struct ss_reading_progress {
+  const struct ss_watcher *watcher;
+  uint64_t size, done; /* B; size 0: nobody knows, as of a pipe */
+};
+void ss_reading_begin(struct ss_reading_progress *progress, const struct ss_watcher *watcher, int descriptor);
+/* `bytes` of it have been read so far; false when the watcher ends it. */
+bool ss_reading_goes_on(struct ss_reading_progress *progress, uint64_t bytes, struct ss_error *error) SS_MUST_CHECK;
+void ss_reading_end(const struct ss_reading_progress *progress);
+
 /* Fills in width and type of tensors that have names; two of one name are an error. */
 bool ss_samples_tensors(const struct ss_samples *samples, const char *name, struct ss_tensor *tensor, size_t tensors,
                         struct ss_error *error) SS_MUST_CHECK;
