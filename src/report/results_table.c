@@ -200,6 +200,13 @@ struct ss_table *ss_results_block(const struct ss_result *points, size_t n) {
   return table;
 }
 
+static bool have_links(const struct ss_result *points, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < SS_LINK_KINDS; k++)
+      if (points[i].usage[k].links > 0) return true;
+  return false;
+}
+
 static bool print_block(const struct ss_result *points, size_t n, bool links, FILE *stream, struct ss_error *error) {
   ss_results_words(points, n, stream);
   bool ok = ss_table_print_free(ss_results_block(points, n), false, stream, error);
@@ -208,7 +215,8 @@ static bool print_block(const struct ss_result *points, size_t n, bool links, FI
     ok = ss_table_print_free(ss_kernels_rows(points, n), false, stream, error);
     fputc('\n', stream);
   }
-  if (!ok || !links || strcmp(points->tensor, "*") == 0) return ok; /* no link is busy with several tensors */
+  /* Of tensors that follow each other no link is busy with several; those of one exchange have links. */
+  if (!ok || !links || !have_links(points, n)) return ok;
   ok = ss_table_print_free(ss_links_rows(points, n), false, stream, error);
   fputc('\n', stream);
   return ok;

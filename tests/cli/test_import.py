@@ -207,6 +207,19 @@ def long_tables(folder):
 
 
 @test
+def blocks_beyond_memory(folder):
+    """Two blocks of ids go to the disk, a third stays: 9 columns of 2^17 records a block. Periods of 7 show what is shifted."""
+    lines, times = [",".join(str(i * (c + 1) % 7) for c in range(9)) for i in range(7)], 37600
+    (folder / "t.csv").write_text("\n".join(lines * times))
+    imported(folder / "t.csv", "--no-header", "--ranks", 2, "--batch", 7 * 100, "-o", folder / "o")
+    _, _, segments = read_trace(folder / "o")
+    for c in range(9):
+        column = [i * (c + 1) % 7 for i in range(7)]
+        row = {value: column.index(value) + 1 for value in column}  # equally frequent: by first occurrence
+        assert segments[f"c{c + 1}"] == [[row[value] for value in column] * 100] * 376, c
+
+
+@test
 def criteo(folder):
     draw = random.Random(4)
     records = [["1"] + [draw.choice(("", "7")) for _ in range(13)] + [draw.choice(("", "68fd1e64", f"{draw.getrandbits(5):08x}")) for _ in range(26)]

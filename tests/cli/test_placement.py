@@ -6,6 +6,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -187,6 +188,19 @@ def tables_together_take_one_exchange(folder):
 
 
 @test
+def links_of_one_exchange_are_told(folder):
+    """Tables that follow each other keep no link busy together; those of one exchange do."""
+    dice = random.Random(1)
+    tables = [("a", 40, 8), ("b", 30, 4)]
+    path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables))
+    table = call("run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall,alltoall:partition=table", "--links")
+    told = [line.split()[:2] for line in table.split("all tensors together")[1].splitlines() if re.search("  [ei]n?gress  ", line)]
+    assert told == [["alltoall:partition=table", "egress"], ["alltoall:partition=table", "ingress"]], (told, table)
+    alone = call("run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall", "--links").split("all tensors together")[1]
+    assert not re.search("  [ei]n?gress  ", alone), alone
+
+
+@test
 def plan_weighs_one_exchange_of_all_against_each_table_with_its_own(folder):
     """Where start-ups count one exchange wins, where all lives on one rank and bytes count it loses; no margin is below 0."""
     dice = random.Random(1)
@@ -266,14 +280,32 @@ def tokens_beyond_the_capacity_are_dropped_and_counted(folder):
 # --- plans --------------------------------------------------------------------------------------------------------------
 
 
-def greedy(ranks, weights):
-    """Largest first to the rank with least, of whole tables: (bytes, held) in shares of all."""
-    load, home = [(0.0, 0.0)] * ranks, {}
-    for name, w in sorted(weights.items(), key=lambda item: -max(item[1])):
-        r = min(range(ranks), key=lambda r: (max(load[r][0] + w[0], load[r][1] + w[1]), load[r][0] + load[r][1], r))
-        load[r] = (load[r][0] + w[0], load[r][1] + w[1])
-        home[name] = r
-    return home, load
+def greedy(ranks, weights, cuts=None):
+    """Largest first to the rank with least, of tables cut into so many even shards (one): (bytes, held) in shares of all."""
+    load, homes = [(0.0, 0.0)] * ranks, {}
+    for name, whole in sorted(weights.items(), key=lambda item: -max(item[1])):
+        count = cuts[name] if cuts else 1
+        w, homes[name] = (whole[0] / count, whole[1] / count), []
+        for _ in range(count):
+            r = min((r for r in range(ranks) if r not in homes[name]),
+                    key=lambda r: (max(load[r][0] + w[0], load[r][1] + w[1]), load[r][0] + load[r][1], r))
+            load[r] = (load[r][0] + w[0], load[r][1] + w[1])
+            homes[name].append(r)
+    return homes, load
+
+
+def mixed(ranks, tables, weights):
+    """Held bytes of each rank when no shard is of more than an even share (docs/model.md): exact shares of what is cut."""
+    cuts = {}
+    for name, rows, width in tables:
+        wanted = min(ranks, math.ceil(max(weights[name]) * ranks - 1e-9))
+        cuts[name] = wanted if wanted > 1 and wanted <= max(rows, width) else 1
+    homes, held = greedy(ranks, weights, cuts)[0], [0] * ranks
+    for name, rows, width in tables:
+        by = "table" if cuts[name] == 1 else "column" if cuts[name] <= width else "row"
+        for rank, mine, columns in owners({"partition": by, "ranks": homes[name]}, rows, width):
+            held[rank] += 4 * len(mine) * columns
+    return cuts, held
 
 
 @test
@@ -301,7 +333,11 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
         weights[name] = (sum(4 * width * len(part) for part in lookups[name][0]) + sum((4 * width + 4) * len(part) for part in all_of),
                          4 * rows * width)
     total = [sum(w[i] for w in weights.values()) for i in (0, 1)]
-    home, load = greedy(ranks, {name: (w[0] / total[0], w[1] / total[1]) for name, w in weights.items()})
+    shares = {name: (w[0] / total[0], w[1] / total[1]) for name, w in weights.items()}
+    home, load = greedy(ranks, shares)
+    cuts, held = mixed(ranks, tables, shares)
+    assert set(cuts.values()) == {1, 2, 3}, cuts
+    assert math.isclose(by_name["mixed"]["held_imbalance"], ranks * max(held) / sum(held)), (by_name["mixed"], held)
     assert math.isclose(by_name["greedy"]["served_imbalance"], ranks * max(l[0] for l in load))
     assert math.isclose(by_name["greedy"]["held_imbalance"], ranks * max(l[1] for l in load))
     for i, key in enumerate(("served", "held")):
@@ -309,12 +345,17 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
         bound = max(total[i] / ranks, ordered[0], ordered[ranks - 1] + ordered[ranks]) * ranks / total[i]
         assert math.isclose(by_name["greedy"][f"whole_{key}_bound"], bound), key
         assert by_name["greedy"][f"{key}_imbalance"] >= bound * (1 - 1e-12)
-    greedy_place = {"ranks": ranks, "tables": {name: {"partition": "table", "ranks": [r]} for name, r in home.items()}}
+    greedy_place = {"ranks": ranks, "tables": {name: {"partition": "table", "ranks": ranks_of} for name, ranks_of in home.items()}}
     point, = points(*common, "--placement", write_json(folder, greedy_place, "greedy.json"), "--scheme", "alltoall:partition=placed")
     assert point["time_s"] == by_name["greedy"]["time_s"]
     text = call("plan", "--place", *common)
     for word in ("is fastest", "bottleneck", "max/mean", *(name for name, _, _ in tables), *by_name):
         assert word in text, word
+    # lookups are means over iterations: of t0 80 in the first, 160 in the second
+    twice = {name: [part, [segment * 2 for segment in part]] for name, (part,) in lookups.items()}
+    path = make_trace(folder / "two.safetensors", ranks, tables, twice, 2)
+    [line] = [line.split() for line in call("plan", "--place", "--trace", path, "--cluster", CLUSTER).splitlines() if line.startswith("t0 ")]
+    assert line[1:4] == ["900", "16", "120"], line
 
 
 # --- what cannot be -----------------------------------------------------------------------------------------------------

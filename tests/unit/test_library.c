@@ -2,6 +2,7 @@
  * its own header and what any program has. */
 #include "library/sparsync.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
@@ -495,6 +496,27 @@ static void test_progress_and_cancelling(void **state) {
   ss_request_free(hearing.request);
 }
 
+/* How many threads OpenMP would take for a loop of this program's own, which need not have heard of it. */
+static int threads_of_loops(void) {
+  void *found = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+  int (*ask)(void);
+  assert_non_null(found);
+  memcpy(&ask, &found, sizeof ask);
+  return ask();
+}
+
+static void test_threads_are_the_requests_alone(void **state) {
+  struct ss_request *request = request_of(scenario);
+  struct ss_answer *answer;
+  (void)state;
+  const int before = threads_of_loops();
+  ss_request_use_threads(request, (unsigned)before + 1);
+  assert_true(ss_request_run(request, &answer, NULL));
+  assert_int_equal(threads_of_loops(), before);
+  ss_answer_free(answer);
+  ss_request_free(request);
+}
+
 /* Whatever is asked, standard output and error stay empty, and settings of the process are what they were. */
 static void test_the_process_stays_its_programs(void **state) {
   char path[] = "/tmp/sparsync-XXXXXX", folder[2][4096];
@@ -613,6 +635,7 @@ int main(void) {
       cmocka_unit_test(test_bad_documents_are_errors_with_a_place),
       cmocka_unit_test(test_null_and_missing_are_errors),
       cmocka_unit_test(test_progress_and_cancelling),
+      cmocka_unit_test(test_threads_are_the_requests_alone),
       cmocka_unit_test(test_the_process_stays_its_programs),
       cmocka_unit_test(test_two_threads_at_once),
   };
