@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 struct ss_table {
   size_t columns;
@@ -121,9 +124,20 @@ static void put_repeated(char c, size_t count, FILE *stream) {
   while (count-- > 0) fputc(c, stream);
 }
 
-static void put_row(const struct ss_table *table, size_t row, const size_t *widths, FILE *stream) {
+/* Of a table that is wider than the terminal: the first `keys` columns, which say what a row is of, and those from
+ * `from` up to, not including, `to`. */
+struct piece {
+  size_t keys, from, to;
+};
+
+static size_t column_behind(const struct piece *piece, size_t column) {
+  return column + 1 == piece->keys ? piece->from : column + 1;
+}
+
+static void put_row(const struct ss_table *table, size_t row, const size_t *widths, const struct piece *piece,
+                    FILE *stream) {
   size_t owed = 0; /* spaces are written only before something, so that none trail */
-  for (size_t column = 0; column < table->columns; column++) {
+  for (size_t column = 0; column < piece->to; column = column_behind(piece, column)) {
     const char *text = cell_at(table, row, column);
     const size_t width = text_width(text), padding = widths[column] - width;
     if (!table->left[column]) owed += padding;
@@ -137,8 +151,8 @@ static void put_row(const struct ss_table *table, size_t row, const size_t *widt
   fputc('\n', stream);
 }
 
-static void put_rule(const struct ss_table *table, const size_t *widths, FILE *stream) {
-  for (size_t column = 0; column < table->columns; column++) {
+static void put_rule(const size_t *widths, const struct piece *piece, FILE *stream) {
+  for (size_t column = 0; column < piece->to; column = column_behind(piece, column)) {
     put_repeated(' ', column > 0 ? 2 : 0, stream);
     put_repeated('-', widths[column], stream);
   }
@@ -189,6 +203,45 @@ static bool put_markdown(const struct ss_table *table, FILE *stream, struct ss_e
 
 /* --- text and CSV ------------------------------------------------------------------------------------------- */
 
+/* Characters of a line of the terminal; SIZE_MAX: it is none. */
+static size_t room_of(FILE *stream) {
+  struct winsize size;
+  const int file = fileno(stream); /* below 0: in memory */
+  return file >= 0 && isatty(file) && ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
+}
+
+/* Columns that stand left in the beginning, the first at least, as far as they leave room for others. */
+static size_t key_columns(const struct ss_table *table, const size_t *widths, size_t room) {
+  size_t keys = 0, used = 0;
+  while (keys < table->columns && (keys == 0 || table->left[keys]) && used + widths[keys] + 2 <= room / 2)
+    used += widths[keys++] + 2;
+  return keys > 0 ? keys : 1;
+}
+
+/* Fills the piece up with columns, one at least. */
+static void fill_piece(const struct ss_table *table, const size_t *widths, size_t room, struct piece *piece) {
+  size_t used = 0;
+  for (size_t i = 0; i < piece->keys; i++) used += widths[i] + 2;
+  for (piece->to = piece->from; piece->to < table->columns; piece->to++) {
+    if (piece->to > piece->from && used + widths[piece->to] > room) return;
+    used += widths[piece->to] + 2;
+  }
+}
+
+/* Whole where there is room, else in pieces one below the other. */
+static void put_pieces(const struct ss_table *table, const size_t *widths, FILE *stream) {
+  const size_t rows = row_count(table), room = room_of(stream);
+  struct piece piece = {.keys = key_columns(table, widths, room)};
+  for (piece.from = piece.keys, piece.to = 0; piece.to < table->columns; piece.from = piece.to) {
+    if (piece.to > 0) fputc('\n', stream);
+    fill_piece(table, widths, room, &piece);
+    for (size_t row = 0; row < rows; row++) {
+      put_row(table, row, widths, &piece, stream);
+      if (row == 0) put_rule(widths, &piece, stream);
+    }
+  }
+}
+
 bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error *error) {
   if (table == NULL || table->failed) return ss_fail_memory(error, "making a table");
   if (printed_as == SS_TABLE_MARKDOWN) return put_markdown(table, stream, error);
@@ -203,10 +256,7 @@ bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error 
   }
 
   errno = 0;
-  for (size_t row = 0; row < rows; row++) {
-    put_row(table, row, widths, stream);
-    if (row == 0) put_rule(table, widths, stream);
-  }
+  put_pieces(table, widths, stream);
   return check_written(stream, error);
 }
 

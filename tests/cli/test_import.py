@@ -394,6 +394,17 @@ def wrong_tokens(folder):
         refused(folder, folder / name, "--from", "tokens", "--ranks", 1, "--batch", 1, *arguments, says=says)
 
 
+@test
+def arrays_are_redirected_not_piped(folder):
+    (folder / "t.npy").write_bytes(npy(list(range(64))))
+    arguments = ("--from", "tokens", "--ranks", 1, "--batch", 1)
+    with open(folder / "t.npy", "rb") as file:
+        imported("-", *arguments, "-o", folder / "o", stdin=file)
+    imported(folder / "t.npy", *arguments, "-o", folder / "p", "--source", "standard input")
+    assert (folder / "o").read_bytes() == (folder / "p").read_bytes()
+    refused(folder, "-", *arguments, says="begins as a .npy array does", input=npy(list(range(64))))
+
+
 # --- bags ---------------------------------------------------------------------------------------------------
 
 

@@ -1,15 +1,18 @@
 #!/usr/bin/python3
 """Tables on ranks: what alltoall sends under any placement is held against a count, pair by pair, from the lookups
 alone; so is what a mixture of experts drops. Arguments: the program, the source tree. Prints TAP."""
+import fcntl
 import json
 import math
 import os
 import pathlib
+import pty
 import random
 import re
 import struct
 import subprocess
 import sys
+import termios
 
 import tap
 from tap import write_json
@@ -356,6 +359,60 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
     path = make_trace(folder / "two.safetensors", ranks, tables, twice, 2)
     [line] = [line.split() for line in call("plan", "--place", "--trace", path, "--cluster", CLUSTER).splitlines() if line.startswith("t0 ")]
     assert line[1:4] == ["900", "16", "120"], line
+
+
+def in_terminal(columns, *arguments):
+    """What the command prints to a terminal so wide."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=follower, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                               cwd=ROOT, env=ENVIRONMENT)
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            more = os.read(leader, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not more:
+            break
+        shown += more
+    os.close(leader)
+    assert process.wait(timeout=tap.HANG) == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+def cells(text):
+    """{(row's name, head): cell} of all tables of the text, by the columns that their rules mark; and the widest line of them."""
+    found, lines, widest = {}, text.split("\n"), 0
+    for at, rule in enumerate(lines):
+        if not re.fullmatch("-+(  -+)+", rule):
+            continue
+        spans = [match.span() for match in re.finditer("-+", rule)]
+        heads = [lines[at - 1][a:b].strip() for a, b in spans]
+        for line in [lines[at - 1], *lines[at + 1:]]:
+            if not line:
+                break
+            widest = max(widest, len(line))
+            row = [line[a:b].strip() for a, b in spans]
+            found.update({(row[0], head): cell for head, cell in zip(heads, row)})
+    return found, widest
+
+
+@test
+def tables_keep_to_the_width_of_a_terminal(folder):
+    dice = random.Random(4)
+    tables = [("user", 60, 8), ("an item with a long name", 20, 4)]
+    path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables))
+    command = ("plan", "--place", "--trace", path, "--cluster", CLUSTER)
+    whole, wide = cells(call(*command))
+    assert wide > 100 and len(whole) > 50, (wide, whole)
+    for columns in (60, 80, wide - 1):
+        narrow, width = cells(in_terminal(columns, *command))
+        assert width <= columns and narrow == whole, (columns, width, set(narrow.items()) ^ set(whole.items()))
+    for columns in (wide, 300):
+        assert in_terminal(columns, *command) == call(*command)
+    assert cells(in_terminal(12, *command))[0].keys() == whole.keys(), "a column at least stands in each piece"
 
 
 # --- what cannot be -----------------------------------------------------------------------------------------------------

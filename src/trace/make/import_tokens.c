@@ -31,6 +31,9 @@ struct scanner {
 };
 
 static bool fail_byte(const struct tokens *t, const struct scanner *s, unsigned char byte, struct ss_error *error) {
+  if (byte == 0x93 && t->spill.rows == 0 && !s->within)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: begins as a .npy array does, which a pipe cannot be: name the file, or < it", t->name);
   if (byte == '-') return ss_fail(error, SS_BAD_INPUT, "%s: line %" PRIu64 ": a negative id", t->name, s->line);
   return ss_fail(error, SS_BAD_INPUT,
                  "%s: line %" PRIu64 ": byte 0x%02x is of no whole number (ids are parted by white space or commas)",
