@@ -44,7 +44,9 @@ def copy_tree(to):
 
 
 def build(tree, targets):
-    return subprocess.run(["ninja", "-C", tree / "build", *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    folder = os.path.realpath(tree / "build")
+    real = [os.path.relpath(os.path.realpath(os.path.join(folder, target)), folder) for target in targets]  # of a library's links
+    return subprocess.run(["ninja", "-C", folder, *real], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def fails(tree, name, command):
@@ -85,6 +87,8 @@ def stages(tree, mutant, everything):
 
 def targets(mutant, everything):
     """What has to be built for the stages."""
+    if mutant.cli == "python":
+        return ["sparsync", "src/libsparsync.so"]
     if mutant.cli or mutant.by_check:
         return ["sparsync"]
     return [f"tests/test_{mutant.unit}"] if mutant.unit and not everything else TARGETS
