@@ -496,6 +496,41 @@ static void test_progress_and_cancelling(void **state) {
   ss_request_free(hearing.request);
 }
 
+/* A file that is read at once is one word on how far reading is, its table another on writing; and both begin. */
+static void test_imports_are_watched_and_cancelled(void **state) {
+  enum { RECORDS = 9000, TOLD = 4 };
+  char folder[] = "/tmp/sparsync-XXXXXX", data[64], path[64], json[160];
+  struct ss_trace *trace;
+  struct ss_error error;
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  (void)snprintf(data, sizeof data, "%s/t.csv", folder);
+  (void)snprintf(path, sizeof path, "%s/t.safetensors", folder);
+  (void)snprintf(json, sizeof json, "{\"files\": [\"%s\"], \"ranks\": 1, \"batch\": 1, \"header\": false}", data);
+  FILE *stream = fopen(data, "w");
+  assert_non_null(stream);
+  for (int i = 0; i < RECORDS; i++) (void)fprintf(stream, "%d\n", i % 7);
+  assert_int_equal(fclose(stream), 0);
+  struct hearing hearing = {.request = request_of(json)};
+  ss_request_watch(hearing.request, hear, &hearing);
+  for (hearing.cancel_at = 1; hearing.cancel_at < TOLD; hearing.cancel_at++) {
+    hearing.calls = 0;
+    assert_false(ss_request_import(hearing.request, path, &trace, &error));
+    assert_int_equal(error.status, SS_CANCELLED);
+    assert_null(trace);
+    assert_int_not_equal(access(path, F_OK), 0);
+  }
+  hearing.calls = hearing.cancel_at = 0;
+  if (!ss_request_import(hearing.request, path, &trace, &error)) fail_msg("%s", error.text);
+  assert_int_equal(hearing.calls, TOLD);
+  assert_near(hearing.last, 1, 1e-12);
+  ss_trace_close(trace);
+  ss_request_free(hearing.request);
+  unlink(data);
+  unlink(path);
+  rmdir(folder);
+}
+
 /* How many threads OpenMP would take for a loop of this program's own, which need not have heard of it. */
 static int threads_of_loops(void) {
   void *found = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
@@ -635,6 +670,7 @@ int main(void) {
       cmocka_unit_test(test_bad_documents_are_errors_with_a_place),
       cmocka_unit_test(test_null_and_missing_are_errors),
       cmocka_unit_test(test_progress_and_cancelling),
+      cmocka_unit_test(test_imports_are_watched_and_cancelled),
       cmocka_unit_test(test_threads_are_the_requests_alone),
       cmocka_unit_test(test_the_process_stays_its_programs),
       cmocka_unit_test(test_two_threads_at_once),
