@@ -55,8 +55,8 @@ struct ss_samples {
   enum ss_dtype dtype;
   const char *source;
   const char *output; /* the trace to be written; NULL, "-": standard output */
-  const struct ss_watcher
-      *watcher; /* told how far reading and writing are, the former of files alone; NULL: nobody */
+  /* Told how far reading and writing are, the former of files alone; NULL: nobody. */
+  const struct ss_watcher *watcher;
 };
 
 struct ss_table_import {
