@@ -27,6 +27,7 @@ RANKS = (2, 3, 5, 8)
 SHARED = tempfile.TemporaryDirectory()  # what several tests ask for, made once
 WORDS = os.path.join(SHARED.name, "words.safetensors")
 NEARLY_EMPTY = os.path.join(SHARED.name, "few.safetensors")  # two ranks that look up one row each
+ASTRASIM = os.environ.get("SPARSYNC_ASTRASIM")
 LOGGOPSIM, TXT2BIN = os.environ.get("SPARSYNC_LOGGOPSIM"), os.environ.get("SPARSYNC_TXT2BIN")
 TESTS = []
 
@@ -404,6 +405,57 @@ def chakra_has_kernels_in_microseconds(folder):
         for coarse, fine in zip(whole, exact):
             sums = [sum(o.size for o in operations.values() if o.kind == "calc") for operations in (coarse, fine)]
             assert coarse.keys() == fine.keys() and abs(sums[0] * 1000 - sums[1]) <= 501 and sums[1] > 0, sums
+
+
+def astra_sim(document, endpoints, folder):
+    """Seconds until the last rank is done, by ASTRA-sim's analytical network without congestion: ALPHA and BETA between any two
+    (its GB is 2^30 B), kernels as long as the trace says."""
+    for path in folder.glob("a.*.et"):
+        path.unlink()
+    export(document, "chakra", folder / "a")
+    system = {"scheduling-policy": "LIFO", "endpoint-delay": 0, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 1,
+              **{f"{c}-implementation": ["ring"] for c in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")},
+              "collective-optimization": "localBWAware", "local-mem-bw": 3350, "boost-mode": 0, "roofline-enabled": 0}
+    tap.write_json(folder, system, "system.json")
+    tap.write_json(folder, {"memory-type": "NO_MEMORY_EXPANSION"}, "memory.json")
+    (folder / "network.yml").write_text(f"topology: [ FullyConnected ]\nnpus_count: [ {endpoints} ]\n"
+                                        f"bandwidth: [ {1e9 / 2**30:.15f} ]\nlatency: [ {ALPHA * 1e9} ]\n")
+    done = subprocess.run([ASTRASIM, f"--workload-configuration={folder}/a", f"--system-configuration={folder}/system.json",
+                           f"--remote-memory-configuration={folder}/memory.json", f"--network-configuration={folder}/network.yml"],
+                          capture_output=True, text=True, timeout=tap.HANG, cwd=folder)
+    ends = [int(found) for found in re.findall(r"sys\[\d+\] finished, (\d+) cycles", done.stdout + done.stderr)]
+    assert done.returncode == 0 and len(ends) == endpoints, (done.returncode, ends, done.stdout[-500:], done.stderr[-500:])
+    return max(ends) * 1e-9
+
+
+@test
+def astra_sim_takes_the_time_of_run_for_chains(folder):
+    """To a ns a round: it has whole ones."""
+    if not ASTRASIM:
+        raise tap.Skip("SPARSYNC_ASTRASIM does not name AstraSim_Analytical_Congestion_Unaware")
+    chakra_is_there(folder)
+    even = {"uniform": {"rows": 480, "row_width": 4, "density": "1/2", "overlap": "full"}}
+    for setting, ranks in CHAINS:
+        valued = setting["name"] in ("s2", "spardl")
+        document = scenario([setting], ranks=[r for r in ranks if r > 2], trace={"gradient": {"elements": 400}} if valued else even)
+        for point in points(document):
+            time = astra_sim({**document, "ranks": point["ranks"]}, point["ranks"], folder)
+            print(f"# {setting}, {point['ranks']} ranks: ASTRA-sim {time * 1e6:.3f} us, run {point['time_s'] * 1e6:.3f} us")
+            assert abs(time - point["time_s"]) <= (point["rounds"] + 1) * 1e-9, (setting, point["ranks"], time, point["time_s"])
+
+
+@test
+def astra_sim_plays_every_scheme_to_its_end(folder):
+    if not ASTRASIM:
+        raise tap.Skip("SPARSYNC_ASTRASIM does not name AstraSim_Analytical_Congestion_Unaware")
+    chakra_is_there(folder)
+    for document in of_the_registry():
+        for point in points({**document, "ranks": [5] if document["ranks"] == list(RANKS) else [8]}):
+            export({**document, "ranks": point["ranks"]}, "chakra", folder / "count")
+            endpoints = len(list(folder.glob("count.*.et")))
+            assert astra_sim({**document, "ranks": point["ranks"]}, endpoints, folder) > 0
+            for path in folder.glob("count.*.et"):
+                path.unlink()
 
 
 # --- refusals ----------------------------------------------------------------------------------------------------------------
