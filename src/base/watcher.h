@@ -9,7 +9,8 @@
 struct ss_watcher {
   /* `all` steps follow; what: "points". */
   void (*begin)(void *context, const char *what, size_t all);
-  /* So many more steps are done, which are `work` of `whole`: of what all of them take, where steps are not alike. */
+  /* So many more steps are done, which are `work` of `whole`: of what all of them take, where steps are not alike.
+   * Both may be told apart: no steps, or no work (0 of 0). */
   void (*advance)(void *context, size_t steps, double work, double whole);
   void (*end)(void *context);
   /* Is the computation to end, with the status SS_CANCELLED? */
@@ -27,6 +28,18 @@ static inline void ss_watcher_advance(const struct ss_watcher *watcher, size_t s
 static inline void ss_watcher_end(const struct ss_watcher *watcher) {
   if (watcher && watcher->end) watcher->end(watcher->context);
 }
+/* One step of a longer computation, which is itself one that tells how far it is: the longer one moves on within the
+ * step. */
+struct ss_watched_step {
+  const struct ss_watcher *longer; /* who watches the longer one; NULL: nobody */
+  double work, whole;              /* of the step, and of all steps */
+  double told;                     /* of the step's work, so far */
+};
+/* Who is to watch the step, which the watcher points to. */
+struct ss_watcher ss_watched_step_watcher(struct ss_watched_step *step);
+/* The step is over: what its computation did not tell is told. */
+void ss_watched_step_end(struct ss_watched_step *step);
+
 /* Asked wherever much work begins; false: with that error. */
 static inline bool ss_watcher_goes_on(const struct ss_watcher *watcher, struct ss_error *error) {
   return !watcher || !watcher->stops || !watcher->stops(watcher->context) ||

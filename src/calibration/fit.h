@@ -10,10 +10,11 @@
 #include "calibration/robust.h"
 
 struct ss_cluster_fit_options {
-  uint32_t gpus_per_node; /* of a node; 0: as many as a run used */
-  uint32_t nics;          /* 0: found, where runs tell, else 1 */
-  uint32_t window;        /* 0: found, where exchanges were posted at once, else 1 */
-  double latency;         /* s between nodes, not fitted; NAN: fitted */
+  uint32_t gpus_per_node;           /* of a node; 0: as many as a run used */
+  uint32_t nics;                    /* 0: found, where runs tell, else 1 */
+  uint32_t window;                  /* 0: found, where exchanges were posted at once, else 1 */
+  double latency;                   /* s between nodes, not fitted; NAN: fitted */
+  const struct ss_watcher *watcher; /* told how far a validation is; NULL: nobody */
 };
 
 /* Of the observations whose largest message, or whose vector, a piece covers. */

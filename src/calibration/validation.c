@@ -1,6 +1,7 @@
 #include "calibration/validation.h"
 
 #include "base/memory.h"
+#include "base/watcher.h"
 
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
@@ -58,6 +59,12 @@ static void choose(const struct ss_observation *list, size_t count, size_t first
   }
 }
 
+static size_t groups_of(const struct ss_observation *list, size_t count, enum ss_leave_out what) {
+  size_t groups = 0;
+  for (size_t i = 0; i < count; i++) groups += first_of_group(list, i, what);
+  return groups;
+}
+
 bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
                  enum ss_leave_out what, const bool *fitted, struct ss_validation *out, struct ss_error *error) {
   const struct ss_observation *list = all->list;
@@ -73,11 +80,15 @@ bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_
     out->predicted[i] = NAN;
     out->message[i] = ss_observation_message(&list[i]);
   }
+  const size_t groups = groups_of(list, count, what);
+  ss_watcher_begin(options->watcher, "groups", groups);
   for (size_t i = 0; ok && i < count; i++) {
     if (!first_of_group(list, i, what)) continue;
     choose(list, count, i, what, fitted, &part);
     ok = fit_and_predict(list, options, &part, out, error);
+    ss_watcher_advance(options->watcher, 1, 1, (double)groups);
   }
+  ss_watcher_end(options->watcher);
   ss_known_terms_free(part.known, count);
   free(part.use);
   free(part.predict);

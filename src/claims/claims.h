@@ -6,6 +6,7 @@
 #include "base/json.h"
 
 struct ss_notice;
+struct ss_watcher;
 
 /* --- files ------------------------------------------------------------------------------------------------- */
 
@@ -94,9 +95,9 @@ bool ss_claims_word_is_file(const char *word);
 #define SS_CLAIM_FACTOR "scale."
 
 /* Computes `ours`, `verdict`, `estimate`, `why` and the like of every claim, on `jobs` threads (0: one a core); what
- * claims share is computed once. `notice` is told the warnings of clusters (NULL: nobody), `step` is called after
- * each claim. */
+ * claims share is computed once. `notice` is told the warnings of clusters, `watcher` how far it is (NULL: nobody).
+ */
 bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
-                     void (*step)(void *context), void *context, struct ss_error *error) SS_MUST_CHECK;
+                     const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

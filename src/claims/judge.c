@@ -2,6 +2,7 @@
 #include "claims/claims.h"
 
 #include "base/memory.h"
+#include "base/watcher.h"
 #include "query/pick.h"
 #include "query/question.h"
 
@@ -394,7 +395,7 @@ static struct judging judging_of(struct ss_query *query, const struct ss_claim *
 }
 
 bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
-                     void (*step)(void *context), void *context, struct ss_error *error) {
+                     const struct ss_watcher *watcher, struct ss_error *error) {
   struct ss_query *query = ss_query_new(jobs, notice);
   struct ss_error ignored;
   if (!query) return ss_fail_memory(error, "judging claims");
@@ -403,11 +404,14 @@ bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_no
     if (read_estimates(&j, &ignored)) expect_all(&j);
   }
   bool ok = true;
+  ss_query_watch(query, watcher, 0);
+  ss_watcher_begin(watcher, "claims", claims->count);
   for (size_t i = 0; ok && i < claims->count; i++) {
     struct judging j = judging_of(query, &claims->claim[i]);
     ok = judge(&j, &claims->claim[i], error);
-    if (step) step(context);
+    ss_watcher_advance(watcher, 1, 0, 0);
   }
+  ss_watcher_end(watcher);
   ss_query_free(query);
   return ok;
 }

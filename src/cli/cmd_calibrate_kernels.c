@@ -64,22 +64,49 @@ static bool settle(struct arguments *a, struct bench *b, struct ss_error *error)
 
 /* --- times ------------------------------------------------------------------------------------------------ */
 
-static bool measure(const struct arguments *a, struct bench *b, struct times *times, struct ss_error *error) {
-  struct ss_timing timing = {.device = b->device, .repeats = a->repeats, .cache = (uint64_t)a->cache};
-  for (uint64_t rows = SMALLEST; (double)(rows * ELEMENT) <= a->most; rows *= 4)
-    for (size_t d = 0; d < DENSITIES; d++) {
-      timing.rows = times->rows = rows;
-      timing.density = densities[d];
-      timing.width = 1;
-      if (!ss_time_kernels(&timing, SS_ALL_KERNELS, times->input[times->inputs], error)) return false;
-      timing.rows = rows / WIDTH;
-      timing.width = WIDTH;
-      if (!is_gpu(b) && !ss_time_kernels(&timing, SS_WIDE_KERNELS, times->wide[times->inputs], error)) return false;
-      times->inputs++;
+/* About what timing an input takes: before each call twice the cache is written over, then the input is read. */
+static double work_of(const struct arguments *a, uint64_t rows) {
+  return 2 * a->cache + (double)(rows * ELEMENT);
+}
+
+/* One input, of rows of one element and, on a CPU, of wide ones. */
+static bool measure_input(struct ss_timing timing, uint64_t rows, struct times *times, struct ss_error *error) {
+  timing.rows = times->rows = rows;
+  timing.width = 1;
+  if (!ss_time_kernels(&timing, SS_ALL_KERNELS, times->input[times->inputs], error)) return false;
+  timing.rows = rows / WIDTH;
+  timing.width = WIDTH;
+  if (timing.device == &ss_kernels_cpu &&
+      !ss_time_kernels(&timing, SS_WIDE_KERNELS, times->wide[times->inputs], error))
+    return false;
+  times->inputs++;
+  return true;
+}
+
+static bool measure_inputs(const struct arguments *a, struct ss_timing *timing, struct times *times,
+                           struct ss_error *error) {
+  const struct ss_watcher *watcher = a->call.options.watcher;
+  size_t inputs = 0;
+  double whole = 0;
+  bool ok = true;
+  for (uint64_t rows = SMALLEST; (double)(rows * ELEMENT) <= a->most; rows *= 4, inputs += DENSITIES)
+    whole += DENSITIES * work_of(a, rows);
+  ss_watcher_begin(watcher, "inputs", inputs);
+  for (uint64_t rows = SMALLEST; ok && (double)(rows * ELEMENT) <= a->most; rows *= 4)
+    for (size_t d = 0; ok && d < DENSITIES; d++) {
+      timing->density = densities[d];
+      ok = measure_input(*timing, rows, times, error);
+      ss_watcher_advance(watcher, 1, work_of(a, rows), whole);
     }
+  ss_watcher_end(watcher);
+  return ok;
+}
+
+static bool measure(const struct arguments *a, struct bench *b, struct times *times, struct ss_error *error) {
+  struct ss_timing timing = {.device = b->device, .repeats = a->repeats, .cache = (uint64_t)a->cache, .width = 1};
+  if (!measure_inputs(a, &timing, times, error)) return false;
   if (is_gpu(b)) {
     struct ss_timed zen[SS_KERNELS];
-    timing.width = 1;
     timing.rows = ZEN_ROWS;
     timing.density = ZEN_DENSITY;
     if (!ss_time_kernels(&timing, UINT32_C(1) << SS_KERNEL_HIERARCHICAL_HASHING, zen, error)) return false;

@@ -277,6 +277,7 @@ static bool fit_logs(struct arguments *a, struct ss_error *error) {
 /* Logs are fitted once, by rank 0. */
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
+  a->fit.watcher = call->options.watcher;
   if (call->operands > 0) return !ss_processes_first(call->options.comm) || fit_logs(a, error);
   return call->options.comm ? time_messages(a, error) : fail_alone(error);
 }

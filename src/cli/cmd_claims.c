@@ -1,7 +1,6 @@
 /* What the papers print, held against the model. */
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "report/claims.h"
 
 enum format { TABLE, JSON, CSV, MARKDOWN };
@@ -27,14 +26,6 @@ static bool open_library(struct ss_claims_library *l, const struct ss_call *call
 }
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
-
-static bool judge_all(const struct ss_call *call, struct ss_claims *claims, struct ss_error *error) {
-  struct ss_progress progress = ss_progress_begin("claims", claims->count, call->quiet);
-  const bool ok =
-      ss_claims_judge(claims, call->options.jobs, call->request.notice, ss_progress_tick, &progress, error);
-  ss_progress_end(&progress);
-  return ok;
-}
 
 static bool print_list(const void *context, FILE *stream, struct ss_error *error) {
   const struct ss_claims *claims = context;
@@ -66,11 +57,12 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_claims claims = {0};
   if (a->list && a->format != TABLE)
     return ss_fail(error, SS_BAD_INPUT, "--list prints a table (sparsync list claims has --format)");
-  bool ok = open_library(&library, call, error) &&
-            ss_claims_choose(&library, call->operand, call->operands, &claims, error) &&
-            (a->list || judge_all(call, &claims, error)) &&
-            ss_output_write(call->output, a->list ? print_list : printers[a->format], &claims, error) &&
-            (a->list || as_pinned(&claims, error));
+  bool ok =
+      open_library(&library, call, error) &&
+      ss_claims_choose(&library, call->operand, call->operands, &claims, error) &&
+      (a->list || ss_claims_judge(&claims, call->options.jobs, call->request.notice, call->options.watcher, error)) &&
+      ss_output_write(call->output, a->list ? print_list : printers[a->format], &claims, error) &&
+      (a->list || as_pinned(&claims, error));
   ss_claims_free(&claims);
   ss_claims_library_close(&library);
   return ok;

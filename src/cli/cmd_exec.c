@@ -6,9 +6,12 @@
 
 #ifdef SS_HAVE_MPI
 
+#include "base/estimate.h"
+#include "exec/launch.h"
 #include "report/exec.h"
 #include "schemes/simulate.h"
 #include "share/share.h"
+#include "study/compute.h"
 #include "study/identity.h"
 
 #include <gsl/gsl_sort_double.h>
@@ -40,6 +43,15 @@ struct session {
 
 /* --- what to do ----------------------------------------------------------------------------------------- */
 
+/* Every process makes what all ranks have, and proves what comes of it. What --memory says is for each of them, what
+ * the machine has for all that are here. */
+static bool fits(const struct session *s, const struct ss_job *job, struct ss_error *error) {
+  const uint32_t sharing = s->call->memory > 0 ? 1 : ss_launch_read().here;
+  return ss_estimate_fits(
+      ss_estimate_mul(ss_job_least_bytes(job, true), sharing), "fewer processes, rows or non-zeros take less", error,
+      "%s on %" PRIu32 " ranks, of which %" PRIu32 " share this memory,", job->setting.label, job->ranks, sharing);
+}
+
 static bool make_point(struct session *s, const struct ss_job *job, struct ss_exec_point *p, struct ss_error *error) {
   const struct ss_study_source *request = &s->call->request;
   struct ss_input shape;
@@ -48,7 +60,7 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
     return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
                    s->comm->size);
   if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, error)) return false;
-  if (!ss_execute_check(&job->setting, &shape, error)) return false;
+  if (!ss_execute_check(&job->setting, &shape, error) || !fits(s, job, error)) return false;
   *p = (struct ss_exec_point){.job = job,
                               .count = job->end - job->first,
                               .endpoints = n,
@@ -160,12 +172,21 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   return true;
 }
 
-static bool play_points(struct session *s, struct ss_error *error) {
+/* Of one scheme, all iterations. `whole`: iterations of all. */
+static bool play_point(struct session *s, struct ss_exec_point *p, double whole, struct ss_error *error) {
+  const struct ss_watcher *watcher = s->comm->rank == 0 ? s->call->options.watcher : NULL;
+  for (uint64_t i = 0; i < p->count; i++) {
+    if (!play_iteration(s, p, i, error)) return false;
+    ss_watcher_advance(watcher, 1, 1, whole);
+  }
+  return true;
+}
+
+static bool play_all(struct session *s, double whole, struct ss_error *error) {
   for (size_t at = 0; at < s->count; at++) {
     struct ss_exec_point *p = &s->points[at];
     s->selector = (struct ss_selector){.selection = p->job->selection};
-    for (uint64_t i = 0; i < p->count; i++)
-      if (!play_iteration(s, p, i, error)) return false;
+    if (!play_point(s, p, whole, error)) return false;
     ss_exec_memory_free(&s->memory);
     ss_selector_free(&s->selector);
     s->selector = (struct ss_selector){0};
@@ -173,6 +194,16 @@ static bool play_points(struct session *s, struct ss_error *error) {
     gsl_sort(p->announced, 1, p->count);
   }
   return true;
+}
+
+static bool play_points(struct session *s, struct ss_error *error) {
+  const struct ss_watcher *watcher = s->comm->rank == 0 ? s->call->options.watcher : NULL;
+  size_t whole = 0;
+  for (size_t at = 0; at < s->count; at++) whole += s->points[at].count;
+  ss_watcher_begin(watcher, "iterations", whole);
+  const bool ok = play_all(s, (double)whole, error);
+  ss_watcher_end(watcher);
+  return ok;
 }
 
 static bool write_answer(const struct session *s, struct ss_error *error) {
@@ -238,6 +269,7 @@ static const struct ss_option_spec options[] = {
     {"--repeats", SS_COUNT32(struct arguments, repeats, 1, SS_EXEC_REPEATS_MAX), .value = "N",
      .help = "timed runs of each iteration, whose median counts (1)"},
     SS_OPTIONS_OUTPUT,
+    SS_OPTION_MEMORY,
     {"--ranks", SS_REFUSED, .help = "mpirun says how many ranks there are (mpirun -n 4 sparsync exec ...)"},
     {"--jobs", SS_REFUSED, .help = "each rank is a process of mpirun (mpirun -n 4 sparsync exec ...)"},
     {"--no-verify", SS_REFUSED, .help = "exec is there to compare results"},

@@ -90,7 +90,7 @@ static bool plot_results(struct arguments *a, const char *path, struct ss_doc *r
   struct ss_doc *figure;
   a->results.file = path;
   if (!ss_figure_of_results(&a->results, ss_doc_root(results).at, &figure, error)) return false;
-  const bool ok = ss_figure_plot(figure, a->call.request.notice, plot, error);
+  const bool ok = ss_figure_plot(figure, a->call.request.notice, a->call.options.watcher, plot, error);
   ss_doc_free(figure);
   return ok;
 }
@@ -104,7 +104,8 @@ static bool make_plot(struct arguments *a, struct ss_error *error) {
   if (!picture_of(a->call.output, &picture, error) || !ss_data_find("figures", a->what, path, sizeof path, error) ||
       !ss_doc_read(path, 1 << 30, &doc, error))
     return false;
-  bool ok = ss_is_figure(doc) ? figure_options(a, error) && ss_figure_plot(doc, a->call.request.notice, &plot, error)
+  bool ok = ss_is_figure(doc) ? figure_options(a, error) &&
+                                    ss_figure_plot(doc, a->call.request.notice, a->call.options.watcher, &plot, error)
                               : plot_results(a, path, doc, &plot, error);
   ok = ok && adorn(a, &plot, error) && draw(a, &plot, error);
   ss_plot_free(&plot);
@@ -202,7 +203,8 @@ static const struct ss_option_spec options[] = {
     {"", SS_HEADING, .help = "of all:"},
     {"--format", SS_REFUSED,
      .help = "the ending of -o FILE says it: .svg, .pdf or .png (--data FILE writes the table)"},
-    {"--quiet", SS_FLAG(struct ss_call, quiet)},
+    SS_OPTION_QUIET,
+    SS_OPTION_MEMORY,
     {.name = NULL}};
 
 const struct ss_command ss_command_plot = {

@@ -1,6 +1,5 @@
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "report/table.h"
 #include "study/trace_json.h"
 #include "trace/measure/fit.h"
@@ -256,13 +255,9 @@ static void default_targets(struct arguments *a, uint32_t ranks) {
 
 static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_fit *fit;
-  struct ss_progress progress = ss_progress_begin("tensors", ss_trace_tensors(trace), a->call.quiet);
   default_targets(a, a->options.ranks ? a->options.ranks : ss_trace_ranks(trace));
-  a->options.tick = ss_progress_tick;
-  a->options.context = &progress;
-  const bool fitted = ss_trace_fit(trace, &a->options, &fit, error);
-  ss_progress_end(&progress);
-  if (!fitted) return false;
+  a->options.watcher = a->call.options.watcher;
+  if (!ss_trace_fit(trace, &a->options, &fit, error)) return false;
   const struct result result = {trace, fit};
   const bool good = ss_call_write(&a->call, &result, print_table, print_json, print_csv, error);
   ss_fit_free(fit);
@@ -290,6 +285,7 @@ static const struct ss_option_spec options[] = {
     {"--iterations", SS_OTHER(read_iterations), .value = "A:B", .help = "only iterations A to B-1 (default all)"},
     SS_OPTION_TENSOR,
     SS_OPTIONS_OUTPUT,
+    SS_OPTION_MEMORY,
     {.name = NULL}};
 
 const struct ss_command ss_command_trace_fit = {

@@ -93,8 +93,6 @@ static const struct ss_option_spec options[] = {
     {"--source", SS_TEXT(struct arguments, source), .value = "TEXT",
      .help = "what to record as the trace's origin (default: the file's name)"},
     SS_OPTIONS_OUTPUT_TRACE,
-    {"--memory", SS_QUANTITY(struct ss_call, memory, SS_BYTES, 1, INFINITY), .value = "SIZE",
-     .help = "what may be taken at most (all that the machine has): beyond, it ends with status 3"},
     {.name = NULL}};
 
 const struct ss_command ss_command_trace_import = {

@@ -1,7 +1,6 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "report/table.h"
 #include "study/trace_json.h"
 
@@ -120,14 +119,8 @@ static bool print_table(const void *found, FILE *stream, struct ss_error *error)
 static bool measure(const struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_stats *stats;
   struct ss_stats_window window = a->window;
-  const uint64_t end = window.end ? window.end : ss_trace_iterations(trace);
-  const uint64_t iterations = end > window.first ? end - window.first : 1;
-  struct ss_progress progress = ss_progress_begin("iterations", iterations * ss_trace_tensors(trace), a->call.quiet);
-  window.tick = ss_progress_tick;
-  window.context = &progress;
-  const bool measured = ss_trace_stats(trace, window, &stats, error);
-  ss_progress_end(&progress);
-  if (!measured) return false;
+  window.watcher = a->call.options.watcher;
+  if (!ss_trace_stats(trace, window, &stats, error)) return false;
   const struct result result = {trace, stats};
   const bool good = ss_call_write(&a->call, &result, print_table, print_json, print_csv, error);
   ss_stats_free(stats);
@@ -152,6 +145,7 @@ static const struct ss_option_spec options[] = {
      .help = "only the first N ranks (default all)"},
     SS_OPTION_TENSOR,
     SS_OPTIONS_OUTPUT,
+    SS_OPTION_MEMORY,
     {.name = NULL}};
 
 const struct ss_command ss_command_trace_stats = {

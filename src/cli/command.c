@@ -160,12 +160,20 @@ static void limit_memory(double most) {
 #endif
 }
 
+static bool has_option(const struct ss_command *command, const char *name) {
+  const struct ss_option_spec *o = command->options;
+  while (o && o->name && strcmp(o->name, name) != 0) o++;
+  return o && o->name && o->kind != SS_REFUSED;
+}
+
 /* Memory was short: how much may be taken, and who says so. */
-static void explain_memory(double most, struct ss_error *error) {
+static void explain_memory(const struct ss_command *command, double most, struct ss_error *error) {
   char text[32];
   if (!error || error->status != SS_MACHINE || !strstr(error->text, "out of memory") || !isfinite(most)) return;
-  (void)ss_fail(error, SS_MACHINE, "%s (%s may be taken: --memory says otherwise; fewer --jobs take less)",
-                error->text, ss_units_format(text, sizeof text, SS_BYTES, most));
+  (void)ss_fail(error, SS_MACHINE, "%s (%s may be taken%s%s)", error->text,
+                ss_units_format(text, sizeof text, SS_BYTES, most),
+                has_option(command, "--memory") ? ": --memory says otherwise" : "",
+                has_option(command, "--jobs") ? "; fewer --jobs take less" : "");
 }
 
 bool ss_command_execute(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
@@ -191,7 +199,7 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
       command->company == SS_ALWAYS_OVER_MPI || (command->company == SS_TOGETHER_UNDER_MPIRUN && launch.several);
   const bool ok = together ? ss_processes_run(understood, execute_together, &execution, error)
                            : understood && command->run(call, error);
-  if (!ok) explain_memory(most, error);
+  if (!ok) explain_memory(command, most, error);
   ss_options_free(command->options, call);
   free_warnings(&warnings);
   return ok;

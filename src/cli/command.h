@@ -90,20 +90,22 @@ enum { SS_JOBS_MAX = 1024 };
       SS_OPTION_QUIET
 #define SS_OPTIONS_OUTPUT_TRACE                                                                                      \
   {"-o", SS_TEXT(struct ss_call, output), .value = "FILE", .help = "the trace (required; - for standard output)"},   \
-      SS_OPTION_QUIET, {                                                                                             \
+      SS_OPTION_QUIET, SS_OPTION_MEMORY, {                                                                           \
     "--format", SS_REFUSED, .help = "a trace is a safetensors file (trace info prints what it holds)"                \
   }
 #define SS_OPTIONS_OUTPUT_MODEL                                                                                      \
   SS_OPTION_OUTPUT, {"--quiet", SS_FLAG(struct ss_call, quiet), .help = "tell nothing on standard error"}, {         \
     "--format", SS_REFUSED, .help = "a model file is JSON"                                                           \
   }
-#define SS_OPTION_JOBS                                                                                               \
-  {"--jobs", SS_COUNT32(struct ss_call, options.jobs, 1, SS_JOBS_MAX), .value = "N", .help = "threads (all cores)"}, \
+#define SS_OPTION_MEMORY                                                                                             \
   {                                                                                                                  \
     "--memory", SS_QUANTITY(struct ss_call, memory, SS_BYTES, 1, INFINITY),                                          \
         .value = "SIZE",                                                                                             \
         .help = "what may be taken at most (all that the machine has): beyond, it ends with status 3"                \
   }
+#define SS_OPTION_JOBS                                                                                               \
+  {"--jobs", SS_COUNT32(struct ss_call, options.jobs, 1, SS_JOBS_MAX), .value = "N", .help = "threads (all cores)"}, \
+      SS_OPTION_MEMORY
 #define SS_OPTION_PER_RANK                                                                                           \
   { "--per-rank", SS_FLAG(struct ss_call, options.per_rank), .help = "add arrays over ranks to the JSON" }
 #define SS_OPTION_PER_ITERATION                                                                                      \

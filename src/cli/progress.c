@@ -1,16 +1,27 @@
 #include "cli/progress.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BAR = 30 };
 
-struct ss_progress ss_progress_begin(const char *what, size_t all, bool quiet) {
-  struct ss_progress p = {.what = what, .all = all, .wanted = !quiet && isatty(STDERR_FILENO)};
-  clock_gettime(CLOCK_MONOTONIC, &p.begin);
-  return p;
+struct progress {
+  const char *what; /* "points" */
+  size_t done, all;
+  double work, whole; /* where steps are not alike: of what they take */
+  struct timespec begin, drawn;
+  bool wanted, shown;
+};
+
+/* A terminal that can clear its line. */
+static bool can_be_drawn(void) {
+  const char *terminal = getenv("TERM");
+  return isatty(STDERR_FILENO) && !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
 static double seconds_between(struct timespec a, struct timespec b) {
@@ -24,7 +35,7 @@ static int line_width(void) {
 }
 
 /* "40 s", "12 min", "3 h": an estimate has no more digits. */
-static void draw(struct ss_progress *p, double share, double elapsed) {
+static void draw(struct progress *p, double share, double elapsed) {
   const double left = elapsed * (1 - share) / share;
   const char *unit = left < 100 ? "s" : left < 6000 ? "min" : "h";
   char text[128];
@@ -41,11 +52,18 @@ static void draw(struct ss_progress *p, double share, double elapsed) {
   p->shown = true;
 }
 
-static void advance(struct ss_progress *p, size_t steps, double work, double whole) {
+static void begin(void *context, const char *what, size_t all) {
+  struct progress *p = context;
+  *p = (struct progress){.what = what, .all = all, .wanted = can_be_drawn()};
+  clock_gettime(CLOCK_MONOTONIC, &p->begin);
+}
+
+static void advance(void *context, size_t steps, double work, double whole) {
+  struct progress *p = context;
   struct timespec now;
   p->done += steps;
   p->work += work;
-  p->whole = whole;
+  if (whole > 0) p->whole = whole;
   if (!p->wanted || !(p->work > 0)) return;
   clock_gettime(CLOCK_MONOTONIC, &now);
   const double elapsed = seconds_between(p->begin, now);
@@ -54,31 +72,12 @@ static void advance(struct ss_progress *p, size_t steps, double work, double who
   draw(p, p->work < p->whole ? p->work / p->whole : 1, elapsed);
 }
 
-void ss_progress_tick(void *progress) {
-  struct ss_progress *p = progress;
-  if (p->done < p->all) advance(p, 1, 1, (double)p->all);
-}
-
-void ss_progress_end(struct ss_progress *p) {
+static void end(void *context) {
+  struct progress *p = context;
   if (p->shown) fputs("\r\033[K", stderr);
   p->shown = false;
 }
 
-/* --- as a watcher ------------------------------------------------------------------------------------------- */
+static struct progress shown;
 
-static struct ss_progress watched;
-
-static void watcher_begin(void *context, const char *what, size_t all) {
-  *(struct ss_progress *)context = ss_progress_begin(what, all, false);
-}
-
-static void watcher_advance(void *context, size_t steps, double work, double whole) {
-  advance(context, steps, work, whole);
-}
-
-static void watcher_end(void *context) {
-  ss_progress_end(context);
-}
-
-const struct ss_watcher ss_progress_watcher = {
-    .begin = watcher_begin, .advance = watcher_advance, .end = watcher_end, .context = &watched};
+const struct ss_watcher ss_progress_watcher = {.begin = begin, .advance = advance, .end = end, .context = &shown};

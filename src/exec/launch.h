@@ -10,6 +10,7 @@ struct ss_launch {
   bool several;  /* there are others, or there may be: */
   uint32_t size; /* 0: the launcher does not say */
   uint32_t rank; /* 0 also when the launcher does not say */
+  uint32_t here; /* of them on this machine, this one included; 1 also when the launcher does not say */
 };
 
 struct ss_launch ss_launch_read(void);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "schemes/simulate.h"
+#include "study/compute.h"
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
@@ -175,7 +176,7 @@ static bool few_enough(const struct ss_job *job, const struct ss_export_format *
 bool ss_export(const struct ss_job *job, const struct ss_export_format *format, const char *path,
                const struct ss_watcher *watcher, struct ss_error *error) {
   struct session s;
-  if (!few_enough(job, format, error)) return false;
+  if (!few_enough(job, format, error) || !ss_job_fits(job, false, error)) return false;
   const bool ok = open_session(&s, job, format, path, error) && play(&s, job, watcher, error) &&
                   format->finish(&(struct ss_exported){job, &s.played, &s.writer.spool}, path, error);
   close_session(&s);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/notice.h"
+#include "base/watcher.h"
 #include "query/field.h"
 #include "query/pick.h"
 #include "query/question.h"
@@ -42,6 +43,7 @@ struct asking {
   struct ss_query *query;
   struct ss_node inputs; /* questions by name */
   struct ss_picked let;  /* numbers by name */
+  const struct ss_watcher *watcher; /* NULL: nobody */
 };
 
 static bool read_real(struct ss_node node, double *out, struct ss_error *error) {
@@ -580,6 +582,13 @@ static bool tell_busy(double busy, const struct ss_notice *notice, struct ss_plo
   return plot->note ? true : ss_fail_memory(error, "reading a figure");
 }
 
+static size_t questions_in(struct ss_node panels) {
+  size_t count = 0;
+  for (struct ss_node at = ss_node_first(panels); ss_node_present(at); at = ss_node_next(at))
+    count += ss_node_size(ss_node_get(at, "data"));
+  return count;
+}
+
 static bool read_panels(struct ss_node root, struct asking *asking, double *busy, struct ss_plot *plot,
                         struct ss_error *error) {
   struct ss_node panels;
@@ -588,14 +597,20 @@ static bool read_panels(struct ss_node root, struct asking *asking, double *busy
     return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
   if (ss_node_present(asking->inputs) && !ss_node_is_object(asking->inputs))
     return ss_node_fail(asking->inputs, error, "expected an object of questions by name");
+  const size_t questions = ss_node_present(asking->inputs) ? ss_node_size(asking->inputs) : 0;
+  ss_query_watch(asking->query, asking->watcher, questions_in(panels) + questions);
+  ss_watcher_begin(asking->watcher, "panels", ss_node_size(panels));
   bool ok = read_let(ss_node_get(root, "let"), asking, error);
-  for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at))
+  for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at)) {
     ok = read_panel(at, asking, busy, plot, error);
+    ss_watcher_advance(asking->watcher, 1, 0, 0);
+  }
+  ss_watcher_end(asking->watcher);
   return ok;
 }
 
-bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct ss_plot *plot,
-                    struct ss_error *error) {
+bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, const struct ss_watcher *watcher,
+                    struct ss_plot *plot, struct ss_error *error) {
   static const char *const keys[] = {"figure", "title",  "source",    "summary", "differs", "note", "notes",
                                      "wide",   "panels", "estimated", "inputs",  "let",     NULL};
   const struct ss_node root = ss_doc_root(doc), wide = ss_node_get(root, "wide");
@@ -603,7 +618,8 @@ bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct s
       !join_note(root, plot, error))
     return false;
   if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
-  struct asking asking = {.query = ss_query_new(0, notice), .inputs = ss_node_get(root, "inputs")};
+  struct asking asking = {
+      .query = ss_query_new(0, notice), .inputs = ss_node_get(root, "inputs"), .watcher = watcher};
   double busy = 0;
   const bool ok =
       (asking.query || ss_fail_memory(error, "computing a figure")) && read_panels(root, &asking, &busy, plot, error);

@@ -10,13 +10,14 @@
 
 struct cJSON;
 struct ss_notice;
+struct ss_watcher;
 
 /* Whether the document says that it is a figure, not a result. */
 bool ss_is_figure(struct ss_doc *doc);
 /* Computes the figure's entries and fills `plot`, which is to be freed also on failure. The document must outlive the
- * call only. `notice` is told the warnings of clusters; NULL: nobody. */
-bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, struct ss_plot *plot,
-                    struct ss_error *error) SS_MUST_CHECK;
+ * call only. `notice` is told the warnings of clusters, `watcher` how far it is; NULL: nobody. */
+bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, const struct ss_watcher *watcher,
+                    struct ss_plot *plot, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- result files ------------------------------------------------------------------------------------------- */
 

@@ -21,8 +21,9 @@ struct entry {
 struct ss_query {
   unsigned jobs;
   const struct ss_notice *notice;
+  const struct ss_watcher *watcher; /* NULL: nobody */
   struct entry **entry;
-  size_t count;
+  size_t count, questions; /* that are known; that there will be */
 };
 
 struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice) {
@@ -31,6 +32,11 @@ struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice) {
   *query = (struct ss_query){.jobs = jobs, .notice = notice};
   if (jobs) omp_set_num_threads((int)jobs);
   return query;
+}
+
+void ss_query_watch(struct ss_query *query, const struct ss_watcher *watcher, size_t questions) {
+  query->watcher = watcher;
+  query->questions = questions;
 }
 
 static void free_entry(struct entry *e) {
@@ -171,6 +177,27 @@ static bool find(struct ss_query *query, const struct ss_question *question, str
   return true;
 }
 
+/* Questions that are one computation. */
+static bool compute(const struct ss_query *query, size_t kind, struct ss_asked *const *asked, size_t count,
+                    struct ss_error *error) {
+  const size_t all = query->questions > query->count ? query->questions : query->count;
+  struct ss_watched_step step = {query->watcher, (double)count, (double)all, 0};
+  const struct ss_watcher watcher = ss_watched_step_watcher(&step);
+  asked[0]->watcher = &watcher;
+  const bool ok = ss_question_answer(&ss_question_kinds[kind], asked, count, query->jobs, error);
+  asked[0]->watcher = NULL;
+  ss_watched_step_end(&step);
+  return ok;
+}
+
+static bool compute_all(const struct ss_query *query, size_t kind, struct ss_asked *const *asked, size_t count,
+                        struct ss_error *error) {
+  if (ss_question_kinds[kind].all) return compute(query, kind, asked, count, error);
+  for (size_t i = 0; i < count; i++)
+    if (!compute(query, kind, &asked[i], 1, error)) return false;
+  return true;
+}
+
 /* The question, and all expected ones that differ from it only in what is set. */
 static bool answer(struct ss_query *query, struct entry *e, struct ss_error *error) {
   SS_AUTO_FREE struct ss_asked **asked = ss_alloc(query->count, sizeof *asked);
@@ -180,7 +207,7 @@ static bool answer(struct ss_query *query, struct entry *e, struct ss_error *err
     struct entry *other = query->entry[i];
     if (!other->asked.tree && strcmp(other->family, e->family) == 0) asked[count++] = &other->asked;
   }
-  if (ss_question_answer(&ss_question_kinds[e->kind], asked, count, query->jobs, error)) return true;
+  if (compute_all(query, e->kind, asked, count, error)) return true;
   char place[256];
   return ss_fail_prefix(error, "%s: %s", ss_doc_name(e->place.doc), ss_node_path(e->place, place, sizeof place));
 }

@@ -14,11 +14,16 @@
 
 struct ss_notice;
 struct ss_query;
+struct ss_watcher;
 
 /* `jobs` threads compute (0: one a core). `notice`, which outlives the query, is told the warnings of clusters; NULL:
  * nobody. NULL when memory is short. */
 struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice);
 void ss_query_free(struct ss_query *query);
+/* Who is told how far the answers are, which are all the work of something longer: that begins, ends and counts its
+ * steps. About so many `questions` will be asked, or those that are expected by then. The watcher outlives the query.
+ */
+void ss_query_watch(struct ss_query *query, const struct ss_watcher *watcher, size_t questions);
 
 /* A number to be put at a path of what is asked: of the scenario, or of the object. */
 struct ss_question_change {

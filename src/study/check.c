@@ -6,8 +6,18 @@
 #include <omp.h>
 #include <stdlib.h>
 
+/* About what a point takes that is played on so many networks: entries that ranks list, and messages of all with all
+ * on each of them. */
+static double work_of(const struct ss_grid_point *p) {
+  const double ranks = p->ranks,
+               entries = p->gradient.elements > 0 ? (double)p->gradient.elements : (double)p->uniform.nnz;
+  return (double)p->iterations * (ranks * entries + ranks * ranks * p->networks);
+}
+
 static bool play_all(struct ss_checks *c, const struct ss_run_options *options, struct ss_error *error) {
   size_t failed = SIZE_MAX;
+  double whole = 0;
+  for (size_t i = 0; i < c->grid.count; i++) whole += c->grid.point[i].networks ? work_of(&c->grid.point[i]) : 0;
   ss_watcher_begin(options->watcher, "points", c->grid.count);
   c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
   if (!c->result) return ss_fail_memory(error, "checking");
@@ -26,7 +36,7 @@ static bool play_all(struct ss_checks *c, const struct ss_run_options *options, 
           failed = i;
           if (error) *error = mine;
         }
-        ss_watcher_advance(options->watcher, networks, networks, (double)c->grid.count);
+        ss_watcher_advance(options->watcher, networks, work_of(&c->grid.point[i]), whole);
       }
     }
     ss_grid_scratch_free(&scratch);

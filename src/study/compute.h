@@ -24,9 +24,11 @@ bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const str
                    struct ss_arena *passing, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_inputs_free(struct ss_inputs *inputs);
 
-/* An error, before anything is taken, when what the job takes at the least is more than may be taken
- * (base/memory.h): the lists and values of all ranks of an iteration, and the sum that they are held against. */
-bool ss_job_fits(const struct ss_job *job, struct ss_error *error) SS_MUST_CHECK;
+/* B that the job takes at the least: the lists and values of all ranks of its first iteration and, where results are
+ * proven, the sum that they are held against. UINT64_MAX: more than can be counted. */
+uint64_t ss_job_least_bytes(const struct ss_job *job, bool verify);
+/* An error, before anything is taken, when that is more than may be taken (base/estimate.h). */
+bool ss_job_fits(const struct ss_job *job, bool verify, struct ss_error *error) SS_MUST_CHECK;
 
 /* B of inputs that all threads of a process together keep: little beside what schemes need. */
 enum { SS_INPUTS_ROOM = 1 << 29 };

@@ -111,7 +111,7 @@ static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error)
   for (size_t i = 0; ok && i < count; i++) {
     struct ss_job named = job[i];
     snprintf(named.setting.label, sizeof named.setting.label, "%s", s->duel.side[i > 0].label);
-    ok = ss_job_fits(&named, &why);
+    ok = ss_job_fits(&named, named.verify, &why);
   }
   ss_study_close(study);
   if (ok || why.status != SS_MACHINE) return true;

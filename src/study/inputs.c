@@ -1,5 +1,5 @@
+#include "base/estimate.h"
 #include "base/list.h"
-#include "base/units.h"
 #include "schemes/registry.h"
 #include "study/compute.h"
 
@@ -8,7 +8,7 @@
 /* Bytes of the lists and values of one iteration, all ranks; saturates. */
 static uint64_t bytes_of(const struct ss_job *job, const struct ss_input_options *options) {
   const struct ss_origin *o = &job->origin;
-  uint64_t entries = 0, width = 1, bytes;
+  uint64_t entries = 0, width = 1;
   if (o->joint) {
     for (uint32_t k = 0; k < o->joint->tables; k++)
       for (uint32_t r = 0; r < job->ranks * o->merge; r++)
@@ -17,14 +17,16 @@ static uint64_t bytes_of(const struct ss_job *job, const struct ss_input_options
     width = ss_trace_tensor(o->trace, o->tensor)->row_width;
     for (uint32_t r = 0; r < job->ranks * o->merge; r++)
       entries += ss_trace_count(o->trace, o->tensor, options->iteration, r);
-  } else if (!ss_mul_u64(job->ranks, o->gradient ? o->gradient->elements : o->uniform.nnz, &entries)) {
-    return UINT64_MAX;
-  } else if (!o->gradient) {
+  } else if (o->gradient) { /* all ranks have one list */
+    const uint64_t values = options->values ? ss_estimate_mul(job->ranks, sizeof(int64_t)) : 0;
+    return ss_estimate_mul(o->gradient->elements, sizeof(uint32_t) + values);
+  } else {
+    entries = ss_estimate_mul(job->ranks, o->uniform.nnz);
     width = o->uniform.width;
   }
   const uint64_t values = options->values ? width * sizeof(int64_t) : 0;
   const uint64_t lists = (options->lookups ? 2 : 1) * (options->element ? width : 1) * sizeof(uint32_t);
-  return ss_mul_u64(entries, values + lists, &bytes) ? bytes : UINT64_MAX;
+  return ss_estimate_mul(entries, values + lists);
 }
 
 static void begin(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options) {
@@ -53,31 +55,24 @@ bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const str
   return true;
 }
 
-/* Saturates. */
-static uint64_t least_bytes(const struct ss_job *job) {
+uint64_t ss_job_least_bytes(const struct ss_job *job, bool verify) {
   enum { REFERENCE = 9 }; /* B a row: a sum, and whether there is one */
   struct ss_input_options options =
-      ss_iteration_options(&job->setting, &job->selection, job->ranks, job->verify, job->device.counted);
+      ss_iteration_options(&job->setting, &job->selection, job->ranks, verify, job->device.counted);
   struct ss_input shape;
-  uint64_t bytes = 0, reference = 0;
+  uint64_t bytes = 0;
   options.iteration = job->first;
   if (options.lists || job->origin.trace) bytes = bytes_of(job, &options);
   if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, NULL)) return bytes;
-  if (job->verify && ss_scheme_lossless(job->setting.scheme) && !ss_mul_u64(shape.rows, REFERENCE, &reference))
-    return UINT64_MAX;
-  return ss_add_u64(bytes, reference, &bytes) ? bytes : UINT64_MAX;
+  if (!verify || !ss_scheme_lossless(job->setting.scheme)) return bytes;
+  return ss_estimate_add(bytes, ss_estimate_mul(shape.rows, REFERENCE));
 }
 
-bool ss_job_fits(const struct ss_job *job, struct ss_error *error) {
-  const uint64_t needed = least_bytes(job), allowed = ss_memory_allowed();
-  char need[32], have[32];
-  if (needed <= allowed) return true;
-  return ss_fail(
-      error, SS_MACHINE,
-      "%s on %u ranks takes at least %s of memory, %s may be taken: fewer ranks, rows or non-zeros take less%s; "
-      "--memory says otherwise",
-      job->setting.label, job->ranks, ss_units_format(need, sizeof need, SS_BYTES, (double)needed),
-      ss_units_format(have, sizeof have, SS_BYTES, (double)allowed), job->verify ? ", and so does --no-verify" : "");
+bool ss_job_fits(const struct ss_job *job, bool verify, struct ss_error *error) {
+  const char *less = verify ? "fewer ranks, rows or non-zeros take less, and so does --no-verify"
+                            : "fewer ranks, rows or non-zeros take less";
+  return ss_estimate_fits(ss_job_least_bytes(job, verify), less, error, "%s on %u ranks", job->setting.label,
+                          job->ranks);
 }
 
 void ss_inputs_free(struct ss_inputs *inputs) {

@@ -1,5 +1,6 @@
 #include "study/learning.h"
 
+#include "base/estimate.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "learn/text.h"
@@ -46,39 +47,65 @@ struct seeing {
   const struct ss_watcher *watcher;
   struct ss_learn_watch capture;
   bool captures;
+  double steps; /* of all schemes */
+  omp_lock_t lock;
 };
 
 static bool see(void *context, uint64_t step, const struct ss_gradients *gradients, struct ss_error *error) {
-  const struct seeing *s = context;
+  struct seeing *s = context;
+  omp_set_lock(&s->lock);
+  ss_watcher_advance(s->watcher, 1, 1, s->steps);
+  omp_unset_lock(&s->lock);
   return ss_watcher_goes_on(s->watcher, error) &&
          (!s->captures || s->capture.seen(s->capture.context, step, gradients, error));
 }
 
-bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watcher *watcher, struct ss_error *error) {
+/* Steps that a training which diverged left out are done too. */
+static bool learn_all(struct ss_learning *l, struct seeing *seeing, struct ss_error *error) {
   const struct ss_learning_source *s = &l->source;
-  struct seeing seeing = {watcher, ss_capture_watch(&l->capture), s->captures};
-  const struct ss_learn_watch watch = {&seeing, see};
-  const bool is_stream = !s->trace && s->import.layout == SS_STREAM;
-  const int threads = omp_get_max_threads(); /* the caller's, which it gets back */
+  const struct ss_learn_watch watch = {seeing, see};
   size_t failed = s->settings;
-  omp_lock_t lock;
-  omp_init_lock(&lock);
-  ss_watcher_begin(watcher, "schemes", s->settings);
-  if (jobs) omp_set_num_threads((int)jobs);
 #pragma omp parallel for schedule(dynamic, 1) if (s->settings > 1)
   for (size_t i = 0; i < s->settings; i++) {
     struct ss_error mine;
     const bool ok = ss_learn(&l->task, &s->setting[i], &watch, &l->curve[i], &mine);
-    omp_set_lock(&lock);
+    omp_set_lock(&seeing->lock);
     if (!ok && i < failed) {
       failed = i; /* the first in order, whatever the threads did */
       if (error) *error = mine;
     }
-    ss_watcher_advance(watcher, 1, 1, (double)s->settings);
-    omp_unset_lock(&lock);
+    const uint64_t left = l->task.steps - l->curve[i].steps;
+    if (left > 0) ss_watcher_advance(seeing->watcher, left, (double)left, seeing->steps);
+    omp_unset_lock(&seeing->lock);
   }
+  return failed == s->settings;
+}
+
+/* The tables of a scheme's training, and what its optimiser keeps of each element. */
+static bool fits(const struct ss_learning *l, struct ss_error *error) {
+  const struct ss_model_shape *shape = &l->task.shape;
+  const uint64_t kept = l->task.optimizer.kind == SS_ADAM ? 2 : l->task.optimizer.kind == SS_ADAGRAD ? 1 : 0;
+  const uint64_t elements = ss_estimate_mul(ss_estimate_mul(shape->vocab, shape->width), SS_TABLES);
+  return ss_estimate_fits(
+      ss_estimate_mul(elements, (1 + kept) * sizeof(double)), "a smaller --vocab or --width takes less", error,
+      "a training of two tables of %llu rows of %u elements", (unsigned long long)shape->vocab, shape->width);
+}
+
+bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watcher *watcher, struct ss_error *error) {
+  const struct ss_learning_source *s = &l->source;
+  struct seeing seeing = {.watcher = watcher,
+                          .capture = ss_capture_watch(&l->capture),
+                          .captures = s->captures,
+                          .steps = (double)s->settings * (double)l->task.steps};
+  const bool is_stream = !s->trace && s->import.layout == SS_STREAM;
+  const int threads = omp_get_max_threads(); /* the caller's, which it gets back */
+  if (!fits(l, error)) return false;
+  omp_init_lock(&seeing.lock);
+  ss_watcher_begin(watcher, "steps", s->settings * l->task.steps);
+  if (jobs) omp_set_num_threads((int)jobs);
+  const bool ok = learn_all(l, &seeing, error);
   omp_set_num_threads(threads);
-  omp_destroy_lock(&lock);
+  omp_destroy_lock(&seeing.lock);
   ss_watcher_end(watcher);
   l->curves = (struct ss_curves){.task = &l->task,
                                  .text = s->import.source,
@@ -88,7 +115,7 @@ bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watch
                                  .seq = is_stream ? s->import.seq : 0,
                                  .curve = l->curve,
                                  .count = s->settings};
-  return failed == s->settings;
+  return ok;
 }
 
 void ss_learning_close(struct ss_learning *l) {

@@ -15,7 +15,7 @@ static bool record(const struct ss_job *job, struct ss_worker *w, struct ss_reco
   struct ss_outcome outcome = {0};
   struct ss_input input;
   options.iteration = job->first;
-  if (!ss_job_fits(job, error)) return false;
+  if (!ss_job_fits(job, false, error)) return false;
   w->selector.selection = job->selection;
   return (ss_inputs_get(&w->inputs, job, &options, &w->arena, &input, error) &&
           ss_iteration_select(&job->setting, &w->selector, &input, &w->arena, error) &&

@@ -202,7 +202,7 @@ static bool fits(const struct run *run, struct ss_error *error) {
   for (size_t g = 0; g < run->groups.count; g++) {
     const struct ss_job *job = &run->all.jobs[run->groups.group[g].job[0]];
     SS_AUTO_FREE char *at = job->at && job->at->child ? cJSON_PrintUnformatted(job->at) : NULL;
-    if (!ss_job_fits(job, error)) return at ? ss_fail_prefix(error, "at %.190s", at) : false;
+    if (!ss_job_fits(job, job->verify, error)) return at ? ss_fail_prefix(error, "at %.190s", at) : false;
   }
   return true;
 }

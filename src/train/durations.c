@@ -1,5 +1,6 @@
 #include "train/durations.h"
 
+#include "base/estimate.h"
 #include "base/list.h"
 #include "base/random.h"
 #include "schemes/simulate.h"
@@ -24,12 +25,28 @@ static bool same_but_lookups(const struct ss_carried *a, const struct ss_carried
          ss_setting_same(&a->setting, &b->setting) && same_selection(&a->select, &b->select);
 }
 
+/* Entries of a dense tensor that are simulated, of each rank. */
+static uint64_t sampled_entries(const struct ss_carried *c) {
+  const uint64_t n = c->bytes / ss_dtype_bytes(c->dtype), most = SAMPLE_ENTRIES / c->ranks;
+  const uint64_t wanted = most < SAMPLE_LEAST ? SAMPLE_LEAST : most;
+  return n < wanted ? n : wanted;
+}
+
+/* The synthetic gradients of all ranks, where a dense tensor is sent sparse. */
+static bool fits(const struct ss_carried *c, struct ss_error *error) {
+  if (c->lookups || ss_setting_sends_dense(&c->setting)) return true;
+  const uint64_t values = ss_estimate_mul(ITERATIONS_OF_VALUES * sampled_entries(c), sizeof(int64_t));
+  return ss_estimate_fits(ss_estimate_mul(c->ranks, values), "fewer ranks take less", error, "%s on %u ranks",
+                          c->setting.label, c->ranks);
+}
+
 bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried, uint32_t *out,
                        struct ss_error *error) {
   for (*out = 0; *out < d->count; ++*out)
     if (d->duration[*out].carried.lookups == carried->lookups &&
         same_but_lookups(&d->duration[*out].carried, carried))
       return true;
+  if (!fits(carried, error)) return false;
   if (!ss_grow(d->duration, d->capacity, (size_t)d->count + 1)) return ss_fail_memory(error, "listing simulations");
   d->duration[d->count++] = (struct ss_duration){.carried = *carried, .sampled = 1};
   return true;
@@ -255,15 +272,11 @@ static bool make_gradients(struct gradients *g, const struct ss_gradient *gradie
 static bool entries(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
   const struct ss_carried *c = &g->duration[0]->carried;
   const uint32_t element = ss_dtype_bytes(c->dtype);
-  uint64_t n = c->bytes / element, most = SAMPLE_ENTRIES / c->ranks;
+  const uint64_t all = c->bytes / element, n = sampled_entries(c);
   struct ss_gradient gradient;
   struct sample sample = {.setting = c->setting, .sampled = 1, .verify = g->of[0]->verify};
   ss_gradient_defaults(&gradient);
-  if (most < SAMPLE_LEAST) most = SAMPLE_LEAST;
-  if (n > most) {
-    sample.sampled = (double)n / (double)most;
-    n = most;
-  }
+  if (all > n) sample.sampled = (double)all / (double)n;
   gradient.elements = n;
   if (gradient.layers > n) gradient.layers = (uint32_t)n;
   w->selector.selection = c->select;

@@ -1,7 +1,9 @@
 #include "train/lookups.h"
 
+#include "base/estimate.h"
 #include "base/random.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +56,10 @@ static bool allocate(struct ss_lookups *l, uint64_t total, struct ss_error *erro
   if (total >> LOOKUPS_MAX_BITS)
     return ss_fail(error, SS_BAD_INPUT, "%s: %llu lookups are more than 2^%d", l->module->name,
                    (unsigned long long)total, LOOKUPS_MAX_BITS);
+  if (!ss_estimate_fits(ss_estimate_mul(total, sizeof *l->row + sizeof *l->distinct),
+                        "fewer ranks or iterations take less", error, "%s: what %" PRIu32 " ranks look up",
+                        l->module->name, l->ranks))
+    return false;
   l->first = ss_alloc_zero(segments + 1, sizeof *l->first);
   l->distinct_first = ss_alloc_zero(segments + 1, sizeof *l->distinct_first);
   l->row = ss_alloc(total, sizeof *l->row);

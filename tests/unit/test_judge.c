@@ -52,7 +52,7 @@ static enum ss_claim_verdict judge(const char *printed, const char *tolerance, d
                       printed, tolerance, ours) > 0);
   close(file);
   if (!ss_claims_library_add(&library, path, &error) || !ss_claims_choose(&library, NULL, 0, &claims, &error) ||
-      !ss_claims_judge(&claims, 1, NULL, NULL, NULL, &error))
+      !ss_claims_judge(&claims, 1, NULL, NULL, &error))
     fail_msg("%s", error.text);
   const enum ss_claim_verdict verdict = claims.claim[0].verdict;
   ss_claims_free(&claims);

@@ -1,5 +1,6 @@
 #include "trace/make/synth.h"
 
+#include "base/estimate.h"
 #include "base/random.h"
 #include "trace/file/internal.h"
 #include "trace/make/zipf.h"
@@ -126,6 +127,9 @@ static bool make(const struct ss_synth *synth, const struct draws *draws, struct
                  struct ss_trace **out, struct ss_error *error) {
   const uint64_t segments = synth->iterations * synth->ranks;
   char source[400];
+  if (!ss_estimate_fits(ss_estimate_mul(segments * synth->tokens, sizeof(uint32_t)),
+                        "fewer iterations, ranks or tokens take less", error, "a synthetic trace"))
+    return false;
   uint64_t *offsets = ss_arena_alloc(data, segments + 1, sizeof *offsets);
   uint32_t *rows = ss_arena_alloc(data, segments * synth->tokens, sizeof *rows);
   SS_AUTO_FREE uint64_t *tokens = ss_alloc(segments, sizeof *tokens);

@@ -178,7 +178,7 @@ static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_options
       else extrapolate(&w, t, &bars, &t->point[i]);
   }
   ss_incidence_free(w.window, w.windows);
-  if (options->tick) options->tick(options->context);
+  ss_watcher_advance(options->watcher, 1, 1, (double)ss_trace_tensors(trace));
   return good;
 }
 
@@ -217,8 +217,10 @@ bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *opt
   }
   fit->tensor = ss_arena_zero(&fit->arena, ss_trace_tensors(trace), sizeof *fit->tensor);
   bool good = fit->tensor != NULL;
+  ss_watcher_begin(options->watcher, "tensors", ss_trace_tensors(trace));
   for (size_t i = 0; good && i < ss_trace_tensors(trace); i++)
     good = fit_tensor(trace, options, fit, i, &fit->tensor[fit->tensors++]);
+  ss_watcher_end(options->watcher);
   if (good) {
     *out = fit;
     return true;

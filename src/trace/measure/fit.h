@@ -8,6 +8,7 @@
 #define SS_TRACE_MEASURE_FIT_H
 
 #include "base/memory.h"
+#include "base/watcher.h"
 #include "trace/file/trace.h"
 
 /* Fewer ranks cannot be parted to tell how wrong an estimate may be; more take too long to fit. */
@@ -18,9 +19,8 @@ struct ss_fit_options {
   uint64_t first, end; /* iterations [first, end) */
   uint32_t ranks;      /* fit on the first so many */
   const uint32_t *target;
-  size_t targets;              /* rank counts to tell of, any order */
-  void (*tick)(void *context); /* called after each tensor; NULL: not */
-  void *context;
+  size_t targets;                   /* rank counts to tell of, any order */
+  const struct ss_watcher *watcher; /* told after each tensor; NULL: nobody */
 };
 
 /* Measured values have low = high = value. NaN: there is nothing to tell, as nobody looks anything up. */

@@ -199,8 +199,15 @@ static void job_result(const struct job *job, struct ss_tensor_stats *out) {
   for (size_t i = 0; i < out->parts; i++) out->skewness[i] = mean_of(job->skewness[i]);
 }
 
+/* And one, as no step is free. */
+static double lookups_of(const struct ss_trace *trace, size_t tensor, uint64_t t, uint32_t ranks) {
+  double sum = 1;
+  for (uint32_t r = 0; r < ranks; r++) sum += (double)ss_trace_count(trace, tensor, t, r);
+  return sum;
+}
+
 static bool measure_tensor(const struct ss_trace *trace, size_t tensor, const struct ss_stats *window,
-                           const struct ss_stats_window *asked, struct ss_tensor_stats *out) {
+                           const struct ss_stats_window *asked, double whole, struct ss_tensor_stats *out) {
   struct ss_rank_pair pairs[PAIRS_MOST];
   struct job job = {.trace = trace,
                     .tensor = tensor,
@@ -211,7 +218,7 @@ static bool measure_tensor(const struct ss_trace *trace, size_t tensor, const st
   bool good = job_init(&job, pairs);
   for (uint64_t t = window->first; good && t < window->end; t++) {
     good = add_iteration(&job, t);
-    if (asked->tick) asked->tick(asked->context);
+    ss_watcher_advance(asked->watcher, 1, lookups_of(trace, tensor, t, window->ranks), whole);
   }
   if (good) job_result(&job, out);
   job_free(&job);
@@ -255,9 +262,14 @@ static bool measure(const struct ss_trace *trace, const struct ss_stats_window *
   stats->tensors = ss_trace_tensors(trace);
   stats->tensor = ss_arena_zero(&stats->arena, stats->tensors, sizeof *stats->tensor);
   bool good = stats->tensor != NULL;
+  double whole = 0;
+  for (size_t i = 0; i < stats->tensors; i++)
+    for (uint64_t t = stats->first; t < stats->end; t++) whole += lookups_of(trace, i, t, stats->ranks);
+  ss_watcher_begin(asked->watcher, "iterations", (stats->end - stats->first) * stats->tensors);
   for (size_t i = 0; good && i < stats->tensors; i++)
     good = tensor_init(stats, ss_trace_tensor(trace, i), &stats->tensor[i]) &&
-           measure_tensor(trace, i, stats, asked, &stats->tensor[i]);
+           measure_tensor(trace, i, stats, asked, whole, &stats->tensor[i]);
+  ss_watcher_end(asked->watcher);
   return good;
 }
 

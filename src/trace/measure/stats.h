@@ -3,14 +3,14 @@
 #define SS_TRACE_MEASURE_STATS_H
 
 #include "base/memory.h"
+#include "base/watcher.h"
 #include "trace/file/trace.h"
 
 /* Which part of the trace: iterations first..end-1 and the first `ranks` ranks; 0 for `end` or `ranks` means all. */
 struct ss_stats_window {
   uint64_t first, end;
   uint32_t ranks;
-  void (*tick)(void *context); /* called after each iteration of each tensor; NULL: not */
-  void *context;
+  const struct ss_watcher *watcher; /* told after each iteration of each tensor; NULL: nobody */
 };
 
 /* Where every set that enters a mean is empty, the mean is NaN. */
