@@ -128,12 +128,16 @@ def values_of_some_tensors(folder):
 
 
 @test
-def without_safetensors_it_says_so(folder):
-    (folder / "torch.py").write_text("")
-    (folder / "safetensors.py").write_text("raise ImportError('not here')")
-    done = subprocess.run([sys.executable, "-c", "import capture_pytorch"], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": f"{folder}:{HOOK.parent}", "PYTHONDONTWRITEBYTECODE": "1"})
-    assert done.returncode == 1 and 'ImportError: capture_pytorch needs the package "safetensors"' in done.stderr, done.stderr
+def what_is_missing_is_told(folder):
+    """Packages that are not there, or too old."""
+    (folder / "torch.py").write_text("__version__ = '1.13.1'\n")
+    for safetensors, says in (("raise ImportError('not here')", 'needs the package "safetensors"'), ("save_file = 1", "needs PyTorch 2.0 or later, and this is 1.13.1")):
+        (folder / "safetensors").mkdir(exist_ok=True)
+        (folder / "safetensors" / "__init__.py").write_text("")
+        (folder / "safetensors" / "torch.py").write_text(safetensors)
+        done = subprocess.run([sys.executable, "-c", "import capture_pytorch"], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": f"{folder}:{HOOK.parent}", "PYTHONDONTWRITEBYTECODE": "1"})
+        assert done.returncode == 1 and f"ImportError: capture_pytorch {says}" in done.stderr, done.stderr
 
 
 # --- with PyTorch -------------------------------------------------------------------------------------------
