@@ -310,14 +310,22 @@ bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *er
   return true;
 }
 
+/* The folder of a path, the caller's; NULL when memory is short. */
+static char *folder_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
 bool ss_output_place(const char *path, struct ss_error *error) {
-  const char *slash = path ? strrchr(path, '/') : NULL;
   struct stat info;
-  if (!slash || slash == path) return true;
-  SS_AUTO_FREE char *folder = strndup(path, (size_t)(slash - path));
+  if (path == NULL || *path == '\0' || is_stream(path)) return true;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return true; /* nothing is put beside it */
+  SS_AUTO_FREE char *end = end_of_links(path);
+  SS_AUTO_FREE char *folder = end ? folder_of(end) : NULL;
   if (!folder) return ss_fail_memory(error, "opening an output");
-  return (stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) ||
-         ss_fail(error, SS_MACHINE, "%s: cannot write: there is no folder %s", path, folder);
+  if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
+    return ss_fail(error, SS_MACHINE, "%s: cannot write: there is no folder %s", path, folder);
+  return access(folder, W_OK) == 0 || fail_open(path, errno, error);
 }
 
 /* An error of an earlier write leaves ferror set but its errno is gone: what is lost anyway gets one byte more, which

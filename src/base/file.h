@@ -45,7 +45,8 @@ struct ss_output {
 /* What ss_output_open would refuse, known before anything is computed. */
 bool ss_output_check(const char *path, struct ss_error *error) SS_MUST_CHECK;
 bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *error) SS_MUST_CHECK;
-/* Is there a folder for it? Better known before the work than after it. NULL and "-" need none. */
+/* Is there a folder for it, in which files can be made? Better known before the work than after it. NULL and "-" need
+ * none. */
 bool ss_output_place(const char *path, struct ss_error *error) SS_MUST_CHECK;
 /* Failing to write is SS_MACHINE. The output is closed either way. */
 bool ss_output_commit(struct ss_output *out, struct ss_error *error) SS_MUST_CHECK;

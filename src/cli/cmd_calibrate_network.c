@@ -268,8 +268,8 @@ static bool time_messages(const struct arguments *a, struct ss_error *error) {
 
 static bool fit_logs(struct arguments *a, struct ss_error *error) {
   struct ss_observations all = {0};
-  const bool ok = check(a, error) && read_logs(a, &all, error) &&
-                  (a->validate ? validate(a, &all, error) : calibrate(a, &all, error));
+  const bool ok = check(a, error) && ss_output_place(a->figure, error) && ss_output_place(a->device, error) &&
+                  read_logs(a, &all, error) && (a->validate ? validate(a, &all, error) : calibrate(a, &all, error));
   ss_observations_free(&all);
   return ok;
 }

@@ -148,7 +148,8 @@ static bool learn(const struct arguments *a, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   if (ss_launch_read().rank != 0) return true; /* started by mpirun: one process does it */
-  return check(a, error) && complete(a, error) && learn(a, error);
+  return check(a, error) && ss_output_place(a->capture, error) && ss_output_place(a->plot_data, error) &&
+         complete(a, error) && learn(a, error);
 }
 
 #define COUNT32(member, high) SS_COUNT32(struct arguments, member, 1, high), .value = "N"

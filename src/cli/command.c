@@ -118,25 +118,6 @@ static void free_warnings(struct warnings *w) {
 
 /* --- a command --------------------------------------------------------------------------------------------- */
 
-struct execution {
-  const struct ss_command *command;
-  struct ss_call *call;
-};
-
-static bool execute_together(void *context, struct ss_communicator *comm, struct ss_error *error) {
-  const struct execution *execution = context;
-  execution->call->options.comm = comm;
-  return execution->command->run(execution->call, error);
-}
-
-/* By its path, or by the name of one that comes with the program. */
-static bool find_scenario(struct ss_call *call, struct ss_error *error) {
-  if (!call->request.file) return true;
-  if (!ss_data_scenario(call->request.file, call->scenario, sizeof call->scenario, error)) return false;
-  call->request.file = call->scenario;
-  return true;
-}
-
 /* Of the machine, or of the container: B, INFINITY when nobody says. */
 static double whole_memory(void) {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -158,6 +139,28 @@ static void limit_memory(double most) {
 #else
   (void)most;
 #endif
+}
+
+struct execution {
+  const struct ss_command *command;
+  struct ss_call *call;
+  double memory; /* B that may be taken */
+};
+
+/* MPI has begun, which crashes where it gets no memory. */
+static bool execute_together(void *context, struct ss_communicator *comm, struct ss_error *error) {
+  const struct execution *execution = context;
+  execution->call->options.comm = comm;
+  limit_memory(execution->memory);
+  return execution->command->run(execution->call, error);
+}
+
+/* By its path, or by the name of one that comes with the program. */
+static bool find_scenario(struct ss_call *call, struct ss_error *error) {
+  if (!call->request.file) return true;
+  if (!ss_data_scenario(call->request.file, call->scenario, sizeof call->scenario, error)) return false;
+  call->request.file = call->scenario;
+  return true;
 }
 
 static bool has_option(const struct ss_command *command, const char *name) {
@@ -185,7 +188,6 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   if (command->defaults) memcpy(call, command->defaults, command->size);
   call->argc = argc;
   call->argv = argv;
-  struct execution execution = {command, call};
   struct warnings warnings = {.command = command->name};
   const struct ss_notice notice = {warn, &warnings};
   const bool understood = ss_options_parse(command->options, argc, argv, call, error) && find_scenario(call, error) &&
@@ -194,9 +196,10 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
   const double most = call->memory > 0 ? call->memory : whole_memory();
-  limit_memory(most);
+  struct execution execution = {command, call, most};
   const bool together =
       command->company == SS_ALWAYS_OVER_MPI || (command->company == SS_TOGETHER_UNDER_MPIRUN && launch.several);
+  if (!together) limit_memory(most);
   const bool ok = together ? ss_processes_run(understood, execute_together, &execution, error)
                            : understood && command->run(call, error);
   if (!ok) explain_memory(command, most, error);

@@ -125,13 +125,13 @@ static bool make_folder(char *folder, size_t size, struct ss_error *error) {
     ss_temporary_add(folder);
     return true;
   }
-  return ss_fail(error, SS_MACHINE, "cannot make a temporary folder in %.200s", place);
+  return ss_fail(error, SS_MACHINE, "cannot make a temporary folder in %.200s: %s (TMPDIR says where)", place,
+                 strerror(errno));
 }
 
 static bool not_there(struct ss_error *error) {
   return ss_fail(error, SS_MACHINE,
-                 "gnuplot is not on the PATH: figures need it (Debian, Ubuntu: apt-get install gnuplot-nox; or "
-                 "./dev setup plot)");
+                 "gnuplot is not on the PATH: figures need it (Debian, Ubuntu: apt-get install gnuplot-nox)");
 }
 
 /* Standard output goes to where it does no harm, messages into FOLDER/messages. */

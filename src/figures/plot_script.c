@@ -7,6 +7,7 @@
 #include "base/data.h"
 #include "figures/plot_text.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -233,6 +234,11 @@ static void write_block(const struct ss_drawing *d, size_t series, bool printed,
   fputs("\n\n", s);
 }
 
+/* In the drawing's temporary folder. */
+static bool fail_write(const char *path, struct ss_error *error) {
+  return ss_fail(error, SS_MACHINE, "%s: cannot write: %s (TMPDIR says where)", path, strerror(errno ? errno : EIO));
+}
+
 /* A block a series, two empty lines between; behind them likewise what is printed. */
 static bool write_data(const struct ss_drawing *d, const char *folder, size_t index, struct ss_error *error) {
   char path[PATH_MAX];
@@ -245,8 +251,8 @@ static bool write_data(const struct ss_drawing *d, const char *folder, size_t in
   for (size_t i = 0; s && list && d->printed && i < d->count; i++) write_block(d, i, true, list, s);
   free(list);
   const bool ok = s && !ferror(s) && list;
-  if (s && fclose(s) != 0) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);
-  return ok || ss_fail(error, SS_MACHINE, "%s: cannot write", path);
+  if (s && fclose(s) != 0) return fail_write(path, error);
+  return ok || fail_write(path, error);
 }
 
 /* --- the figure --------------------------------------------------------------------------------------------- */
@@ -365,7 +371,7 @@ bool ss_plot_template(const char *name, const char *folder, struct ss_error *err
   for (size_t n; in && out && (n = fread(text, 1, sizeof text, in)) > 0;) fwrite(text, 1, n, out);
   const bool ok = in && out && !ferror(in) && !ferror(out);
   if (in) fclose(in);
-  if (out && fclose(out) != 0) return ss_fail(error, SS_MACHINE, "%s: cannot write", to);
+  if (out && fclose(out) != 0) return fail_write(to, error);
   return ok || ss_fail(error, SS_MACHINE, "cannot copy %s to %s", from, to);
 }
 
@@ -380,10 +386,10 @@ static bool write_all(const struct ss_plot *plot, enum ss_picture picture, struc
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/figure.gp", folder);
   FILE *s = fopen(path, "w");
-  if (!s) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);
+  if (!s) return fail_write(path, error);
   write_figure(plot, picture, d, s);
   bool ok = !ferror(s);
-  if (fclose(s) != 0 || !ok) return ss_fail(error, SS_MACHINE, "%s: cannot write", path);
+  if (fclose(s) != 0 || !ok) return fail_write(path, error);
   for (size_t i = 0; ok && i < plot->panels; i++) ok = write_data(&d[i], folder, i, error);
   return ok && copy_templates(folder, error);
 }

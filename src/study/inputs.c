@@ -3,6 +3,7 @@
 #include "schemes/registry.h"
 #include "study/compute.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Bytes of the lists and values of one iteration, all ranks; saturates. */
@@ -55,6 +56,24 @@ bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const str
   return true;
 }
 
+/* Entries that a rank sends of n; UINT64_MAX: it keeps nothing of the others. */
+static uint64_t sent_of(const struct ss_job *job, uint64_t n) {
+  const struct ss_setting *s = &job->setting;
+  if (job->selection.selects)
+    return job->selection.residual && job->selection.block == 0 ? ss_selection_k(&job->selection, n) : UINT64_MAX;
+  if (s->scheme->content != SS_SENDS_LARGEST) return UINT64_MAX;
+  return s->value[SS_K] > 0 ? s->value[SS_K] : (uint64_t)ceil(s->real[SS_DENSITY] * (double)n);
+}
+
+/* What ranks keep of a gradient for the next iteration: entries with their places, from the second on those of two
+ * iterations, and the sum of gradient and residual. */
+static uint64_t kept_bytes(const struct ss_job *job) {
+  enum { ENTRY = 4 + 8 };
+  const uint64_t n = job->origin.gradient ? job->origin.gradient->elements : 0, sent = sent_of(job, n);
+  if (sent >= n) return 0;
+  return ss_estimate_mul(ss_estimate_mul(job->ranks, n - sent), (job->end - job->first > 1 ? 3 : 1) * ENTRY);
+}
+
 uint64_t ss_job_least_bytes(const struct ss_job *job, bool verify) {
   enum { REFERENCE = 9 }; /* B a row: a sum, and whether there is one */
   struct ss_input_options options =
@@ -62,15 +81,16 @@ uint64_t ss_job_least_bytes(const struct ss_job *job, bool verify) {
   struct ss_input shape;
   uint64_t bytes = 0;
   options.iteration = job->first;
-  if (options.lists || job->origin.trace) bytes = bytes_of(job, &options);
+  if (options.lists || job->origin.trace) bytes = ss_estimate_add(bytes_of(job, &options), kept_bytes(job));
   if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, NULL)) return bytes;
   if (!verify || !ss_scheme_lossless(job->setting.scheme)) return bytes;
   return ss_estimate_add(bytes, ss_estimate_mul(shape.rows, REFERENCE));
 }
 
 bool ss_job_fits(const struct ss_job *job, bool verify, struct ss_error *error) {
-  const char *less = verify ? "fewer ranks, rows or non-zeros take less, and so does --no-verify"
-                            : "fewer ranks, rows or non-zeros take less";
+  const char *less = verify && ss_scheme_lossless(job->setting.scheme)
+                         ? "fewer ranks, rows or non-zeros take less, and so does --no-verify"
+                         : "fewer ranks, rows or non-zeros take less";
   return ss_estimate_fits(ss_job_least_bytes(job, verify), less, error, "%s on %u ranks", job->setting.label,
                           job->ranks);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """What each command does, as its users see it. Arguments: the program, the source tree. Prints TAP."""
 import csv
+import ctypes
 import io
 import json
 import math
@@ -463,6 +464,34 @@ def output_appears_whole(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["out", "s.json"]
 
 
+def without_privileges():
+    """Root, too, is then kept out of where it may not write."""
+    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+
+
+@test
+def where_nothing_can_be_written_is_known_before_the_work(folder):
+    """By its name, of every file that a command writes; what would take hours has not begun."""
+    hours = {"trace": {"gradient": {"elements": 1 << 20, "iterations": 1 << 20}}, "cluster": FLAT, "ranks": 16, "schemes": ["topka"]}
+    scenario, locked = write(folder, "s.json", hours), folder / "locked"
+    locked.mkdir()
+    (locked / "link").symlink_to(folder / "none" / "x")
+    locked.chmod(0o555)
+    log = ROOT / "tests" / "cli" / "data" / "all_reduce_perf.log"
+    train = ("train", "--workload", "embrace-lm-rtx3090", "--system", "embrace", "--cluster", "rtx3090-100g-ib", "--ranks", "4", "--iterations", str(10**7))
+    learn = ("learn", "--trace", BIBLE, "--batch", "16", "--steps", "10000000", "--scheme", "allgather")
+    for arguments in (("run", scenario, "--format", "json", "-o"), ("run", scenario, "--save-baseline"), ("plan", scenario, "-o"), ("check", scenario, "-o"),
+                      ("report", scenario, "-o"), (*train, "-o"), (*train, "--timeline"), (*learn, "-o"), (*learn, "--capture"), (*learn, "--plot-data"),
+                      ("claims", "-o"), ("plot", "embrace-fig7", "--data"), ("export", "goal", scenario, "-o"), ("trace", "synth", "-o"),
+                      ("calibrate", "network", log, "--device-output")):
+        done = subprocess.run([PROGRAM, *map(str, arguments), locked / "x.svg"], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env=ENVIRONMENT,
+                              preexec_fn=without_privileges)
+        assert done.returncode == 3 and f"{locked}/x.svg: cannot write: Permission denied" in done.stderr, (arguments, done)
+    told = call("report", scenario, "-o", locked / "link", status=3)[1]
+    assert f"there is no folder {folder}/none" in told, told
+    call("list", "schemes", "-o", "/dev/null")
+
+
 @test
 def nothing_is_left_when_a_signal_ends_the_program(folder):
     """The kernel sends it in the middle of a write: no time is measured. A signal that is ignored stays ignored."""
@@ -761,14 +790,14 @@ def options_are_everywhere_where_they_make_sense(folder):
         train          + + + + + r r + + +        learn          + + + + + - + - + -
         cost           + + + - - - r + + -        crossover      + + + + + - r + + -
         collective     + + + - - - - + + -        check          + + + + + - r - r -
-        exec           + + + r - + + + r +        plot           + + r - - + + - + -
+        exec           + + + r + + + + r +        plot           + + r - + + + - + -
         report         + + r + + + + + + +        claims         + + + + + - - - - -
         list           + + + - - - - - - -        trace import   + + r - + + - - + +
-        trace synth    + + r - - + - - + +        trace fit      + + + - - + - - + +
-        trace merge    + + r - - + - - - -        trace stats    + + + - - + - - + +
+        trace synth    + + r - + + - - + +        trace fit      + + + - + + - - + +
+        trace merge    + + r - + + - - - -        trace stats    + + + - + + - - + +
         trace info     + + + - - + - - - -        calibrate network + + + - - - - - + -
-        calibrate kernels + + r - - - - - - -     export goal    + + r - - + + + + +
-        export chakra  + + r - - + + + + +"""
+        calibrate kernels + + r - - - - - - -     export goal    + + r - + + + + + +
+        export chakra  + + r - + + + + + +"""
     for row in re.findall(r"((?:\w+ )?\w+) +((?:[-+r] ?){10})", matrix):
         command, wanted = row[0].split(), row[1].split()
         for option, want in zip(options, wanted):
@@ -886,6 +915,33 @@ def memory_beyond_what_may_be_taken_is_refused(folder):
     assert "density = 1: zen on 64 ranks takes at least 64 GB of memory" in told, told
     call("run", scenario, "--memory", "2GB", "--jobs", "1")
     call("run", scenario)
+
+
+@test
+def memory_is_estimated_before_it_is_taken(folder):
+    """By hand. Of a gradient: one list, values of 16 ranks and, as a hundredth is sent, the rest with its places, thrice: of the
+    iteration before, in the sum, and for the next; of a lossless scheme also 9 B a row of the proof. Of a learner: two tables, their elements and Adagrad's sums. Of a training: 4
+    iterations of 2^14 entries of each rank, as many as stand for a tensor."""
+    elements, ranks = 1 << 20, 16
+    kept = ranks * (elements - math.ceil(elements / 100)) * 12
+    gradient = {"trace": {"gradient": {"elements": elements}}, "cluster": FLAT, "ranks": ranks, "schemes": [{"name": "topka", "density": "1/100"}]}
+    two = write(folder, "g.json", {**gradient, "iterations": 2})
+    one = write(folder, "one.json", {**gradient, "iterations": 1})
+    selected = write(folder, "s.json", {**gradient, "schemes": ["allgather"], "iterations": 2, "select": {"topk": "1/100"}})
+    plain = 4 * elements + ranks * elements * 8
+    uniform_lists = write(folder, "u.json", {"trace": uniform(rows=1 << 22, width=1, density="1/4"), "cluster": FLAT, "ranks": 16, "schemes": ["sparcml-rd"]})
+    learn = ("learn", "--trace", BIBLE, "--batch", "16", "--vocab", "1000", "--width", "65536", "--scheme", "allgather")
+    train = ("train", "--workload", "spardl-vgg-16", "--system", "spardl", "--cluster", "rtx3090-10gbe", "--ranks", "256")
+    for arguments, who, need in (
+            (("run", two), "topka on 16 ranks", plain + 3 * kept), (("run", one), "topka on 16 ranks", plain + kept),
+            (("plan", two, "--scheme", "topka:density=0.01", "--lossy"), "topka:density=0.01 on 16 ranks", plain + 3 * kept),
+            (("run", selected), "allgather on 16 ranks", plain + 3 * (kept + ranks * 12 * (math.ceil(elements / 100) - round(elements / 100))) + 9 * elements),
+            (("export", "goal", uniform_lists, "-o", folder / "x"), "sparcml-rd on 16 ranks", 16 << 22), (learn, "a training of two tables of 1000 rows of 65536 elements", 1000 * 65536 * 2 * 2 * 8),
+            (train, "spardl on 256 ranks", 256 * 4 * (1 << 14) * 8), (("trace", "synth", "--tokens", 10**8, "-o", folder / "t"), "a synthetic trace", 160 * 4 * 10**8)):
+        told = call(*arguments, "--memory", "60MB", status=3)[1]
+        found = re.search(r" takes at least ([0-9.]+) ([kMG])B of memory, 60 MB may be taken: .* takes? less.*; --memory says otherwise", told)
+        assert found and told[:found.start()].endswith(f": {who}"), (arguments, told)
+        near(float(found[1]) * {"k": 1e3, "M": 1e6, "G": 1e9}[found[2]], need, told, 0.005)
 
 
 @test

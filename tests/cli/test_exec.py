@@ -69,6 +69,15 @@ def execute(ranks, *arguments, status=0):
     return done.stdout, done.stderr
 
 
+@test
+def memory_is_estimated_before_it_is_taken(folder):
+    """2^24 lists' entries, and 9 B for each of 2^26 rows of the proof, before any is made: of all processes that share a machine."""
+    big = tap.write_json(folder, {"trace": {"uniform": {"rows": 1 << 26, "row_width": 1, "density": "1/4", "overlap": "full"}}, "cluster": "rtx3090-10gbe",
+                                  "iterations": 1, "schemes": ["zen"]})
+    told = execute(0, big, "--memory", "100MB", status=3)[1]
+    assert "zen on 1 ranks, of which 1 share this memory, takes at least 671 MB of memory, 100 MB may be taken" in told, told
+
+
 def scenario(folder, schemes, name="scenario.json", **more):
     trace = folder / "trace.safetensors"
     if not trace.exists():
