@@ -41,8 +41,8 @@ bool ss_is_figure(struct ss_doc *doc) {
 /* Who answers a figure's questions, and what it calls by a name. */
 struct asking {
   struct ss_query *query;
-  struct ss_node inputs; /* questions by name */
-  struct ss_picked let;  /* numbers by name */
+  struct ss_node inputs;            /* questions by name */
+  struct ss_picked let;             /* numbers by name */
   const struct ss_watcher *watcher; /* NULL: nobody */
 };
 
