@@ -99,7 +99,7 @@ def bash_options_are_known_to_the_program(folder):
     run = set(bash(folder, "run", "--"))
     assert run >= {"--set", "--trace", "--cluster", "--scheme", "--ranks", "--bandwidth", "--latency", "--iterations", "--merge",
                    "--device", "--no-verify", "--format", "--per-rank", "--per-iteration", "--jobs", "--quiet", "--help"}, run
-    assert set(bash(folder, "trace", "merge", "--")) == {"--tensor", "--source", "--quiet", "--help"}
+    assert set(bash(folder, "trace", "merge", "--")) == {"--tensor", "--source", "--quiet", "--memory", "--help"}
 
 
 @test
