@@ -24,7 +24,11 @@ static bool dense_is_smaller(const struct ss_wire *wire, const struct ss_chunk *
 struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chunk *c) {
   const uint64_t all = (c->high - c->low) * c->width, last_block = all ? (all - 1) / wire->block : 0;
   struct ss_blocks blocks = {0, 0};
-  uint64_t next = 0; /* the first block not counted yet */
+  uint64_t next = 0;                                /* the first block not counted yet */
+  if (c->distinct && c->width % wire->block == 0) { /* rows are whole blocks, and share none */
+    const uint64_t elements = c->count * c->width;
+    return (struct ss_blocks){elements / wire->block, elements};
+  }
   for (uint64_t i = 0; i < c->count && c->width > 0; i++) {
     uint64_t first = (c->rows[i] - c->low) * c->width, end = first + c->width - 1;
     if (end < next * wire->block) continue; /* counted: no division for each entry */

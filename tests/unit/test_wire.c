@@ -247,6 +247,21 @@ static void bits_stand_for_rows_in_order(void **state) {
   assert_true(memcmp(out + 20, "\2\0\0\0", 4) == 0 && are_floats(out + 24, tail, 2));
 }
 
+/* Rows of whole blocks are counted without looking at them where none comes twice: as one by one. */
+static void whole_rows_are_whole_blocks(void **state) {
+  static const uint32_t rows[] = {3, 4, 7, 12}, widths[] = {4, 8, 6};
+  const struct ss_wire wire = {.format = SS_WIRE_BLOCK, .value_bytes = 4, .block = 4};
+  (void)state;
+  for (size_t i = 0; i < COUNT(widths); i++) {
+    struct ss_chunk c = {.rows = rows, .count = 4, .low = 3, .high = 13, .width = widths[i], .stride = widths[i]};
+    const struct ss_blocks one_by_one = ss_wire_blocks(&wire, &c);
+    c.distinct = true;
+    const struct ss_blocks blocks = ss_wire_blocks(&wire, &c);
+    assert_true(blocks.count == one_by_one.count && blocks.elements == one_by_one.elements);
+    if (widths[i] % wire.block == 0) assert_int_equal(blocks.elements, 4 * widths[i]);
+  }
+}
+
 /* --- whole numbers ---------------------------------------------------------------------------------------- */
 
 /* Values of 2^24 and less, zeros too where the format keeps them: marks there, floats on the way, marks back. */
@@ -465,13 +480,10 @@ static void wrong_blocks_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(formats_go_there_and_back),
-      cmocka_unit_test(bits_stand_for_rows_in_order),
-      cmocka_unit_test(units_go_there_and_back),
-      cmocka_unit_test(what_floats_cannot_hold_is_noticed),
-      cmocka_unit_test(numbers_go_there_and_back),
-      cmocka_unit_test(bytes_cut_short_are_refused),
-      cmocka_unit_test(changed_bytes_are_refused_or_in_range),
+      cmocka_unit_test(formats_go_there_and_back),          cmocka_unit_test(bits_stand_for_rows_in_order),
+      cmocka_unit_test(whole_rows_are_whole_blocks),        cmocka_unit_test(units_go_there_and_back),
+      cmocka_unit_test(what_floats_cannot_hold_is_noticed), cmocka_unit_test(numbers_go_there_and_back),
+      cmocka_unit_test(bytes_cut_short_are_refused),        cmocka_unit_test(changed_bytes_are_refused_or_in_range),
       cmocka_unit_test(wrong_blocks_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
