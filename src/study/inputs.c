@@ -38,8 +38,18 @@ static void begin(struct ss_inputs *inputs, const struct ss_job *job, const stru
   inputs->count = inputs->bytes = 0;
 }
 
-bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options,
+/* A gradient lists each of its elements once: what schemes want to know besides is the same for all of them. */
+static struct ss_input_options common(const struct ss_job *job, const struct ss_input_options *asked) {
+  struct ss_input_options options = *asked;
+  if (!job->origin.gradient) return options;
+  options.lists = options.lookups = options.element = true;
+  options.coalesces = false;
+  return options;
+}
+
+bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *asked,
                    struct ss_arena *passing, struct ss_input *out, struct ss_error *error) {
+  const struct ss_input_options all = common(job, asked), *options = &all;
   const uint64_t place = options->iteration - job->first, bytes = bytes_of(job, options);
   begin(inputs, job, options);
   if (place < inputs->count) {

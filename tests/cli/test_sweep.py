@@ -144,6 +144,10 @@ def values_and_residuals(folder):
         "topka", "oktopk", {"name": "spardl", "teams": 2}, "s2"]), "--per-rank", "--per-iteration")
     equals_single_runs(folder, small(trace=gradient, ranks=[4], iterations=3, select={"topk": "5%"}, schemes=["allgather", "zen"],
                                      sweep={"cluster.bandwidth": ["1Gbps", "9Gbps"], "select.topk": ["5%", "10%"]}))
+    # what these want to know of a gradient differs, and all start from the same one
+    equals_single_runs(folder, small(trace=gradient, ranks=[4], iterations=3, select={"blocks": "1/8", "block": 16}, device="quick",
+                                     sweep={"cluster.bandwidth": ["1Gbps", "9Gbps"]},
+                                     schemes=["allgather", "alltoall", "sparcml-rd", "omnireduce", "s2"]))
 
 
 @test
