@@ -394,8 +394,20 @@ static struct judging judging_of(struct ss_query *query, const struct ss_claim *
   return (struct judging){.query = query, .file = claim->file, .node = claim->node};
 }
 
+/* Who hears of every claim: nearly all that a claim takes is the answers it asks for. */
+struct steps {
+  const struct ss_watcher *watcher;
+  size_t claims, taken;
+};
+
+static void take_steps(void *context, size_t done, size_t all) {
+  struct steps *s = context;
+  for (; s->taken < s->claims * done / all; s->taken++) ss_watcher_advance(s->watcher, 1, 0, 0);
+}
+
 bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
                      const struct ss_watcher *watcher, struct ss_error *error) {
+  struct steps steps = {watcher, claims->count, 0};
   struct ss_query *query = ss_query_new(jobs, notice);
   struct ss_error ignored;
   if (!query) return ss_fail_memory(error, "judging claims");
@@ -404,12 +416,13 @@ bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_no
     if (read_estimates(&j, &ignored)) expect_all(&j);
   }
   bool ok = true;
-  ss_query_watch(query, watcher, 0);
   ss_watcher_begin(watcher, "claims", claims->count);
+  ss_query_answer_expected(query, take_steps, &steps);
+  ss_query_watch(query, watcher, 0);
   for (size_t i = 0; ok && i < claims->count; i++) {
     struct judging j = judging_of(query, &claims->claim[i]);
     ok = judge(&j, &claims->claim[i], error);
-    ss_watcher_advance(watcher, 1, 0, 0);
+    if (i >= steps.taken) take_steps(&steps, i + 1, claims->count);
   }
   ss_watcher_end(watcher);
   ss_query_free(query);

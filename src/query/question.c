@@ -1,5 +1,6 @@
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/notice.h"
 #include "query/field.h"
 #include "query/internal.h"
 
@@ -205,12 +206,92 @@ static bool answer(struct ss_query *query, struct entry *e, struct ss_error *err
   if (!asked) return ss_fail_memory(error, "answering a question");
   for (size_t i = 0; i < query->count; i++) {
     struct entry *other = query->entry[i];
-    if (!other->asked.tree && strcmp(other->family, e->family) == 0) asked[count++] = &other->asked;
+    if (strcmp(other->family, e->family) == 0 && !other->asked.tree) asked[count++] = &other->asked;
   }
   if (compute_all(query, e->kind, asked, count, error)) return true;
   char place[256];
   return ss_fail_prefix(error, "%s: %s", ss_doc_name(e->place.doc), ss_node_path(e->place, place, sizeof place));
 }
+
+/* --- families side by side ---------------------------------------------------------------------------------- */
+
+/* What a family was told, to be passed on when all are through: one after the other, in the order of questions. */
+struct told {
+  char **text;
+  size_t count;
+};
+
+static void keep(void *context, const char *text) {
+  struct told *told = context;
+  char *copy = strdup(text);
+  if (copy && ss_grow_by_one(told->text, told->count)) told->text[told->count++] = copy;
+  else free(copy);
+}
+
+static void pass_on(const struct ss_query *query, struct told *told) {
+  for (size_t i = 0; i < told->count; i++) {
+    ss_notice_tell(query->notice, told->text[i]);
+    free(told->text[i]);
+  }
+  free(told->text);
+}
+
+static void notify(const struct ss_query *query, const struct entry *head, const struct ss_notice *notice) {
+  for (size_t i = 0; i < query->count; i++)
+    if (strcmp(query->entry[i]->family, head->family) == 0) query->entry[i]->asked.notice = notice;
+}
+
+/* The first of each family; returns their number. */
+static size_t list_heads(const struct ss_query *query, struct entry **head) {
+  size_t count = 0;
+  for (size_t i = 0; i < query->count; i++) {
+    struct entry *e = query->entry[i];
+    bool known = e->asked.tree;
+    for (size_t k = 0; k < count && !known; k++) known = strcmp(head[k]->family, e->family) == 0;
+    if (!known) head[count++] = e;
+  }
+  return count;
+}
+
+/* A family answered on one thread waits for nobody, and draws nothing twice; few of them would leave threads idle. */
+static bool worthwhile(size_t families, unsigned threads) {
+  enum { EACH = 4 };
+  return threads > 1 && families >= (size_t)EACH * threads;
+}
+
+void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *context, size_t done, size_t all),
+                              void *context) {
+  const unsigned threads = query->jobs ? query->jobs : (unsigned)omp_get_num_procs();
+  SS_AUTO_FREE struct entry **head = ss_alloc(query->count, sizeof *head);
+  SS_AUTO_FREE struct told *told = ss_alloc_zero(query->count, sizeof *told);
+  const size_t families = head && told ? list_heads(query, head) : 0;
+  size_t done = 0;
+  bool failed = false;
+  if (!worthwhile(families, threads)) return;
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
+  for (size_t i = 0; i < families; i++) {
+    const struct ss_notice mine = {keep, &told[i]};
+    struct ss_error ignored;
+    bool skip;
+#pragma omp atomic read
+    skip = failed;
+    if (skip) continue;
+    notify(query, head[i], &mine);
+    const bool ok = answer(query, head[i], &ignored);
+    notify(query, head[i], query->notice);
+#pragma omp critical(ss_query_answered)
+    {
+      if (answered) answered(context, ++done, families);
+      if (!ok) {
+#pragma omp atomic write
+        failed = true;
+      }
+    }
+  }
+  for (size_t i = 0; i < families; i++) pass_on(query, &told[i]);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ */
 
 bool ss_query_expect(struct ss_query *query, const struct ss_question *question, struct ss_error *error) {
   struct entry *e;

@@ -50,6 +50,11 @@ bool ss_question_named(struct ss_node inputs, struct ss_node name, struct ss_nod
  * set: trainings that send the same over other links are simulated in one go. */
 bool ss_query_expect(struct ss_query *query, const struct ss_question *question,
                      struct ss_error *error) SS_MUST_CHECK;
+/* Answers all that is expected, if it is enough to keep all threads busy: families of questions side by side, each on
+ * one thread. The first that cannot be answered ends it: whoever asks for what is left is told why. `answered` (may
+ * be NULL) hears after each family, one at a time, from any thread, how many are done. */
+void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *context, size_t done, size_t all),
+                              void *context);
 /* The answer, which stays the query's. An error names the question's place. */
 bool ss_query_ask(struct ss_query *query, const struct ss_question *question, const struct cJSON **answer,
                   struct ss_error *error) SS_MUST_CHECK;

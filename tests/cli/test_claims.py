@@ -264,6 +264,37 @@ def words_choose(folder):
 
 
 @test
+def many_questions_are_answered_side_by_side(folder):
+    """As one by one, to the last bit, whatever synthetic rows others have drawn already; errors and warnings, too."""
+    inputs, entries, scheme = {}, [], ["allgather", "zen"]
+    for i in range(9):
+        law = {"rows": 3000, "tokens": (300, 150, 700)[i % 3], "ranks": (4, 8)[i % 2], "zipf": 1, "seed": 1 + i // 6}
+        inputs[f"in-{i}"] = {"run": {"trace": {"synth": law}, "cluster": {"name": f"c-{i}", "latency": "1us", "bandwidth": "1GB/s", "gpus_per_node": 3, "nics": 2},
+                                     "ranks": 4, "iterations": i % 3 + 1, "schemes": scheme, "verify": False}}
+        entries.append({"id": f"own-{i}", "source": "nowhere", "class": "A", "claim": "a time", "printed": "some", "order": "x > 0", "verdict": "reproduced",
+                        "let": {"x": {"from": f"in-{i}", "of": scheme[i % 2], "value": "1e6*time_s"}}, "ours": "x", "why": "because"})
+    path = folder / "own.json"
+
+    def run(*options, status=0):
+        path.write_text(json.dumps({"paper": "own", "title": "Own", "inputs": inputs, "claims": entries}))
+        done = call("claims", path, "--format", "json", *options, status=status)
+        return done.stdout, done.stderr
+
+    alone = {}
+    for i in (1, 5, 8):
+        alone.update(claims(own(folder, "one.json", inputs, tolerance=None, **entries[i])))
+    together = run("--jobs", "2")
+    assert together == run("--jobs", "1") and together[1].count("do not divide") == 9, together[1]
+    found = {claim["id"]: claim for claim in json.loads(together[0])["claims"]}
+    assert len(found) == len({claim["ours"] for claim in found.values()}) == 9
+    for name, claim in alone.items():
+        assert {**claim, "title": ""} == {**found[name], "title": ""}, name
+    inputs["in-4"]["run"]["schemes"] = ["nothing"]
+    one, two = run("--jobs", "1", status=2), run("--jobs", "2", status=2)
+    assert one[0] == two[0] == "" and one[1].splitlines()[-1] == two[1].splitlines()[-1] and "in-4: run: schemes" in two[1], two
+
+
+@test
 def list_claims(folder):
     document = json.loads(call("list", "claims", "--format", "json").stdout)
     fits("list", document)
