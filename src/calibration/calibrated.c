@@ -297,14 +297,8 @@ void ss_calibration_name(const char *name, const struct ss_observations *all, ch
 static bool judge_unseen(const struct ss_cluster_fit_options *fit, const struct ss_observations *all,
                          enum ss_leave_out what, struct ss_error_spread *out, struct ss_error *error) {
   struct ss_validation validation;
-  bool several = false;
   *out = (struct ss_error_spread){.count = 0};
-  for (size_t i = 1; i < all->count; i++) {
-    const struct ss_observation *o = &all->list[i], *first = &all->list[0];
-    several = several || (what == SS_LEAVE_NODES ? o->nodes != first->nodes
-                                                 : o->algorithm->collective != first->algorithm->collective);
-  }
-  if (!several) return true;
+  if (ss_validation_groups(all, what) < 2) return true;
   const bool ok = ss_validate(all, fit, what, NULL, &validation, error);
   if (ok) *out = ss_validation_judge(&validation, all->list, NULL, NULL);
   ss_validation_free(&validation);

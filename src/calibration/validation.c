@@ -59,9 +59,9 @@ static void choose(const struct ss_observation *list, size_t count, size_t first
   }
 }
 
-static size_t groups_of(const struct ss_observation *list, size_t count, enum ss_leave_out what) {
+size_t ss_validation_groups(const struct ss_observations *all, enum ss_leave_out what) {
   size_t groups = 0;
-  for (size_t i = 0; i < count; i++) groups += first_of_group(list, i, what);
+  for (size_t i = 0; i < all->count; i++) groups += first_of_group(all->list, i, what);
   return groups;
 }
 
@@ -80,7 +80,7 @@ bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_
     out->predicted[i] = NAN;
     out->message[i] = ss_observation_message(&list[i]);
   }
-  const size_t groups = groups_of(list, count, what);
+  const size_t groups = ss_validation_groups(all, what);
   ss_watcher_begin(options->watcher, "groups", groups);
   for (size_t i = 0; ok && i < count; i++) {
     if (!first_of_group(list, i, what)) continue;

@@ -27,6 +27,9 @@ struct ss_validation {
   char reason[256];  /* why the first could not */
 };
 
+/* How many parts are left out, one after the other: collectives, or numbers of nodes; else 1. */
+size_t ss_validation_groups(const struct ss_observations *all, enum ss_leave_out what);
+
 /* `fitted`: of SS_LEAVE_OTHERS, which of the list are fitted to; they are not predicted. To be freed, also after a
  * failure. */
 bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
