@@ -293,7 +293,7 @@ static const char table[] = "carrier,dest\nAA,JFK\nUA,NA\nAA,LGA\nAA,JFK\nUA,JFK
 static void test_data_become_traces(void **state) {
   char folder[] = "/tmp/sparsync-XXXXXX", data[64], path[64], json[200];
   struct ss_trace *trace;
-  struct ss_answer *answer;
+  struct ss_answer *answer = NULL;
   struct ss_error error;
   (void)state;
   assert_non_null(mkdtemp(folder));
