@@ -200,6 +200,17 @@ def zen_fig3_shares_add_up(folder):
 
 
 @test
+def parts_that_do_not_divide_rows(folder):
+    """All of 10 rows in 8 parts, of which part j has [floor(10 j / 8), floor(10 (j + 1) / 8)): two in the fourth and the last."""
+    rows = {"rows": 10, "row_width": 1, "ranks": 2, "iterations": 1, "tokens": 2000, "zipf": 0, "seed": 1}
+    entry = {"measure": {"name": "shares", "trace": {"synth": rows}, "parts": 8}, "series": {"text": "all"}}
+    (folder / "f.json").write_text(json.dumps({"figure": "f", "title": "t", "source": "s", "summary": "s", "panels": [
+        {"title": "p", "kind": "lines", "x": {"field": "part"}, "y": {"field": "share"}, "data": [entry]}]}))
+    shares = [float(row["y"]) for row in csv.DictReader(io.StringIO(call("plot", folder / "f.json", "--data", "-")[0]))]
+    assert [round(10 * share) for share in shares] == [1, 1, 1, 2, 1, 1, 1, 2], shares
+
+
+@test
 def s2_error_falls_with_the_root_of_lambda(folder):
     rows = table(shrunk("s2-lambda", folder, elements=16384, iterations=6))
     errors = {x: row["y"] * math.sqrt(x) for (panel, _, x), row in rows.items() if panel == "(a)"}
