@@ -17,9 +17,7 @@ try:
     from safetensors.torch import save_file
 except ImportError as missing:
     raise ImportError('capture_pytorch needs the package "safetensors": pip install safetensors') from missing
-if int(torch.__version__.split(".")[0]) < 2:
-    raise ImportError(f"capture_pytorch needs PyTorch 2.0 or later, and this is {torch.__version__}")
-
+if int(torch.__version__.split(".")[0]) < 2: raise ImportError(f"capture_pytorch needs PyTorch 2.0 or later, not {torch.__version__}")
 DTYPES = {torch.float16: "F16", torch.bfloat16: "BF16"}  # all else is recorded as F32
 WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 

@@ -131,7 +131,7 @@ def values_of_some_tensors(folder):
 def what_is_missing_is_told(folder):
     """Packages that are not there, or too old."""
     (folder / "torch.py").write_text("__version__ = '1.13.1'\n")
-    for safetensors, says in (("raise ImportError('not here')", 'needs the package "safetensors"'), ("save_file = 1", "needs PyTorch 2.0 or later, and this is 1.13.1")):
+    for safetensors, says in (("raise ImportError('not here')", 'needs the package "safetensors"'), ("save_file = 1", "needs PyTorch 2.0 or later, not 1.13.1")):
         (folder / "safetensors").mkdir(exist_ok=True)
         (folder / "safetensors" / "__init__.py").write_text("")
         (folder / "safetensors" / "torch.py").write_text(safetensors)

@@ -569,7 +569,7 @@ def wrong_files(folder):
             ({"let": {"v": {"from": "h", "path": "lost"}}, "inputs": hash_input}, "inputs.h: hash: slots_per_row", "0"),
             ({"let": {"v": 2}, "estimated": "mine"}, "claims[0].estimated", '"mine"'),
             ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"command": ["run"]}}}, "inputs.e.command", "cost"),
-            ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {}}}, "inputs.e", '"run", "plan", "rounds", "train"'),
+            ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {}}}, "inputs.e", '"run", "plan", "rounds", "place", "check", "train"'),
             ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"run": "a.json", "train": "b.json"}}}, "inputs.e", "several things"),
             ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"run": 4}}}, "inputs.e", "expected a scenario"),
             ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"run": "absent.json"}}}, "inputs.e", "absent.json"),
