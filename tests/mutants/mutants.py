@@ -565,7 +565,7 @@ MUTANTS = [
            "", unit="sweep"),
     Mutant("tensors are exact when the first is", "src/study/results.c",
            "return a == SS_NO || b == SS_YES ? a : b;",
-           "return a;", cli="sweep"),
+           "return a;", unit="sweep"),
     Mutant("plan leaves out an algorithm", "src/study/candidates.c",
            "return option->kind == SS_OPTION_CHOICE &&",
            "return option->kind == SS_OPTION_CHOICE && false &&", cli="plan"),
