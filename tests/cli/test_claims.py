@@ -57,7 +57,11 @@ ALL = {}
 def everything():
     """All shipped claims, computed once for all tests."""
     if not ALL:
-        ALL.update(claims())
+        ALL["none"] = None  # who comes after a failure does not compute all of them again
+        found = claims()
+        ALL.clear()
+        ALL.update(found)
+    assert "none" not in ALL, "sparsync claims failed"
     return ALL
 
 
