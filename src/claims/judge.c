@@ -394,7 +394,8 @@ static struct judging judging_of(struct ss_query *query, const struct ss_claim *
   return (struct judging){.query = query, .file = claim->file, .node = claim->node};
 }
 
-/* Who hears of every claim: nearly all that a claim takes is the answers it asks for. */
+/* Progress while answers are computed side by side: claims count as done in proportion to the answers that are, since
+ * nearly all the time of a claim goes into its answers. */
 struct steps {
   const struct ss_watcher *watcher;
   size_t claims, taken;

@@ -8,8 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
-/* --- what of the calling thread must be otherwise meanwhile
- * --------------------------------------------------------- */
+/* --- what of the calling thread must be otherwise meanwhile -------------------------------------------------- */
 
 struct settings {
   int threads;
@@ -31,8 +30,7 @@ static void leave(const struct settings *s) {
   freelocale(s->plain);
 }
 
-/* --- asking -------------------------------------------------------------------------------------------------------
- */
+/* --- asking -------------------------------------------------------------------------------------------------- */
 
 /* What is to come of a request: an answer of a kind of questions, a schedule, or a trace. */
 struct errand {

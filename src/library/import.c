@@ -102,8 +102,7 @@ static bool read_counts(struct ss_node object, struct ss_any_import *a, struct s
   return true;
 }
 
-/* --- the object --------------------------------------------------------------------------------------------------
- */
+/* --- the object ---------------------------------------------------------------------------------------------- */
 
 static bool read_choices(struct ss_node object, struct ss_any_import *a, struct ss_error *error) {
   const struct ss_node from = ss_node_get(object, "from"), layout = ss_node_get(object, "layout"),

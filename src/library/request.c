@@ -140,8 +140,7 @@ bool ss_request_lend_trace(struct ss_request *request, const char *name, struct 
   return ss_sources_lend(&request->traces, name, trace, error);
 }
 
-/* --- who works, and who is told ----------------------------------------------------------------------------------
- */
+/* --- who works, and who is told ------------------------------------------------------------------------------ */
 
 void ss_request_use_threads(struct ss_request *request, unsigned threads) {
   if (request) request->threads = threads < INT_MAX ? threads : INT_MAX;

@@ -7,8 +7,9 @@
 
 struct ss_plan_row {
   const struct ss_result *place; /* any point of this tensor and place */
-  /* Of a tensor the cheapest and the second. Of all together ("*") NULL stands for each with its own best; others are
-   * one scheme for all, the best one that takes them in one exchange. Both NULL, or `next_time` NaN: no next. */
+  /* The cheapest and the second; `next` NULL: there was one candidate. In a row of all tensors together ("*") NULL
+   * means that each tensor has its own cheapest scheme, and a result is one scheme for all of them. There is no
+   * second where `next_time` is NaN. */
   const struct ss_result *best, *next;
   double time, next_time;
   double dense; /* s, of the first all-reduce among the candidates; NaN: there is none */

@@ -192,6 +192,9 @@ bool ss_sources_uniform(struct ss_sources *sources, const struct ss_uniform *uni
 
 bool ss_sources_lend(struct ss_sources *sources, const char *name, struct ss_trace *trace, struct ss_error *error) {
   const struct ss_source *added;
+  for (size_t i = 0; i < sources->count; i++)
+    if (strcmp(sources->source[i]->name, name) == 0)
+      return ss_fail(error, SS_BAD_INPUT, "two traces are called \"%s\"", name);
   struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
   cJSON *text = cJSON_CreateString(name);
   if (fresh && text) {
@@ -200,11 +203,6 @@ bool ss_sources_lend(struct ss_sources *sources, const char *name, struct ss_tra
     fresh->hash = ss_trace_hash(trace);
   }
   cJSON_Delete(text);
-  for (size_t i = 0; i < sources->count; i++)
-    if (strcmp(sources->source[i]->name, name) == 0) {
-      if (fresh) close_source(fresh);
-      return ss_fail(error, SS_BAD_INPUT, "two traces are called \"%s\"", name);
-    }
   if (fresh && fresh->key && fresh->name) return append(sources, fresh, &added, error);
   if (fresh) close_source(fresh);
   return ss_fail_memory(error, "naming a trace");

@@ -119,8 +119,7 @@ static void test_crossover_and_cost_are_closed_forms(void **state) {
   ss_request_free(request);
 }
 
-/* --- placements, expectations, schedules -------------------------------------------------------------------------
- */
+/* --- placements, expectations, schedules --------------------------------------------------------------------- */
 
 /* Two tables: what is proposed takes the time that is said of it, when it is run. */
 static void test_placements_are_played_and_can_be_used(void **state) {
@@ -371,8 +370,7 @@ static void test_bad_ids_are_told(void **state) {
   assert_int_equal(ss_trace_ranks(NULL) + ss_trace_tensors(NULL) + ss_trace_iterations(NULL), 0);
 }
 
-/* --- what is refused -----------------------------------------------------------------------------------------------
- */
+/* --- what is refused ----------------------------------------------------------------------------------------- */
 
 typedef bool question(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 
@@ -452,8 +450,7 @@ static void test_null_and_missing_are_errors(void **state) {
   assert_null(ss_answer_json(NULL));
 }
 
-/* --- who is told, and who ends it
- * ------------------------------------------------------------------------------------ */
+/* --- who is told, and who ends it ---------------------------------------------------------------------------- */
 
 struct hearing {
   struct ss_request *request;
@@ -583,8 +580,7 @@ static void test_the_process_stays_its_programs(void **state) {
   ss_request_free(request);
 }
 
-/* --- several threads
- * ---------------------------------------------------------------------------------------------------- */
+/* --- several threads ----------------------------------------------------------------------------------------- */
 
 struct asker {
   struct ss_trace *trace; /* one for all */
