@@ -403,7 +403,9 @@ struct steps {
 
 static void take_steps(void *context, size_t done, size_t all) {
   struct steps *s = context;
-  for (; s->taken < s->claims * done / all; s->taken++) ss_watcher_advance(s->watcher, 1, 0, 0);
+  const size_t more = s->claims * done / all - s->taken;
+  s->taken += more;
+  ss_watcher_advance(s->watcher, more, (double)more, (double)s->claims);
 }
 
 bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
@@ -423,7 +425,7 @@ bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_no
   for (size_t i = 0; ok && i < claims->count; i++) {
     struct judging j = judging_of(query, &claims->claim[i]);
     ok = judge(&j, &claims->claim[i], error);
-    if (i >= steps.taken) take_steps(&steps, i + 1, claims->count);
+    if (i >= steps.taken) ss_watcher_advance(watcher, 1, 0, 0); /* its work is told by the query */
   }
   ss_watcher_end(watcher);
   ss_query_free(query);

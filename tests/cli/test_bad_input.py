@@ -5,7 +5,6 @@ prints no result, leaves no file behind and touches no old one. Arguments: the p
 Also run with sanitizers, and under Valgrind, which starts but once: SPARSYNC_CALLS names calls.c's program, whose
 children make the calls: every second case, of those that need no program of their own. A case is one call, and no more of
 them than say something new. What is wrong with single bytes of traces is for tests/unit/test_trace.c."""
-import ctypes
 import json
 import os
 import pathlib
@@ -422,13 +421,6 @@ Bad("output into a read-only folder", [*TINY, "sealed/result"], "sealed/result",
 Bad("output through a file", [*TINY, "old/result"], "old/result", status=3)
 
 
-def without_privileges():
-    """Root may write anywhere; but not without CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which no program run from here on gets."""
-    for capability in (1, 2):
-        if ctypes.CDLL(None, use_errno=True).prctl(24, capability, 0, 0, 0) != 0:  # PR_CAPBSET_DROP
-            raise OSError(ctypes.get_errno(), "cannot give up a capability")
-
-
 def furnish(folder):
     for name, data in TRACES.items():
         if data == "directory":
@@ -456,8 +448,8 @@ def main():
         folder = pathlib.Path(name)
         furnish(folder)
         for number, case in enumerate(CASES, 1):
-            if case.prepare and os.geteuid() == 0:
-                case.options["preexec_fn"] = without_privileges
+            if case.prepare:
+                case.options["preexec_fn"] = tap.give_up_privileges
             try:
                 case.run(folder)
                 print(f"ok {number} - {case.name}")

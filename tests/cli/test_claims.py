@@ -267,7 +267,7 @@ def words_choose(folder):
 
 @test
 def many_questions_are_answered_side_by_side(folder):
-    """As one by one, to the last bit, whatever synthetic rows others have drawn already; errors and warnings, too."""
+    """As one by one, to the last bit; errors and warnings, too."""
     inputs, entries, scheme = {}, [], ["allgather", "zen"]
     for i in range(9):
         law = {"rows": 3000, "tokens": (300, 150, 700)[i % 3], "ranks": (4, 8)[i % 2], "zipf": 1, "seed": 1 + i // 6}

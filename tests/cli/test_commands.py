@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """What each command does, as its users see it. Arguments: the program, the source tree. Prints TAP."""
 import csv
-import ctypes
 import io
 import json
 import math
@@ -464,11 +463,6 @@ def output_appears_whole(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["out", "s.json"]
 
 
-def without_privileges():
-    """Root, too, is then kept out of where it may not write."""
-    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
-
-
 @test
 def where_nothing_can_be_written_is_known_before_the_work(folder):
     """By its name, of every file that a command writes; what would take hours has not begun."""
@@ -485,7 +479,7 @@ def where_nothing_can_be_written_is_known_before_the_work(folder):
                       ("claims", "-o"), ("plot", "embrace-fig7", "--data"), ("export", "goal", scenario, "-o"), ("trace", "synth", "-o"),
                       ("calibrate", "network", log, "--device-output")):
         done = subprocess.run([PROGRAM, *map(str, arguments), locked / "x.svg"], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env=ENVIRONMENT,
-                              preexec_fn=without_privileges)
+                              preexec_fn=tap.give_up_privileges)
         assert done.returncode == 3 and f"{locked}/x.svg: cannot write: Permission denied" in done.stderr, (arguments, done)
     told = call("report", scenario, "-o", locked / "link", status=3)[1]
     assert f"there is no folder {folder}/none" in told, told

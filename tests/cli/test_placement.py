@@ -225,7 +225,7 @@ def plan_weighs_one_exchange_of_all_against_each_table_with_its_own(folder):
     assert (row["label"], row["next"]) == ("placed", "alltoall") and row["lossless"] is True, row
     assert math.isclose(row["time_s"], 6e-3, rel_tol=1e-6) and math.isclose(row["margin"], 2, rel_tol=1e-6), row
     assert "all tensors together, placed: 6 ms; alltoall for all would take 200.0% longer" in text, text
-    # by rows narrow tables are cut worse than by columns, or better: each its own is then less than any for all
+    # by rows or by columns: each table takes what is better for it, which is less than either for all
     both = [*schemes, {"name": "alltoall", "label": "rows", "partition": "row"}]
     row, text = plan(cluster={**flat, "latency": 0, "bandwidth": 1e9}, schemes=both)
     best = {t: min(p["time_s"] for p in points(folder / "s.json") if p["tensor"] == t) for t in "abc*"}

@@ -76,6 +76,10 @@ def commands(folder):
         claims["claims"].append({"id": f"own-{name}", "claim": "x", "source": "x", "class": "A", "printed": "1", "expect": 1, "tolerance": "50%",
                                  "let": {"t": {"from": name, "of": "zen", "value": "time_s", "ranks": 16 if name == "a" else 32}},
                                  "ours": "t/t", "why": "x", "verdict": "reproduced"})
+    many = {**claims, "inputs": {}, "claims": []}  # enough to be answered side by side
+    for i in range(9):
+        many["inputs"][f"q{i}"] = {"run": {**SCENARIO, "ranks": [4], "cluster": {"latency": f"{i + 1}us", "bandwidth": "1GB/s"}}}
+        many["claims"].append({**claims["claims"][0], "id": f"many-{i}", "let": {"t": {"from": f"q{i}", "of": "zen", "value": "time_s"}}})
     figure = {"title": "f", "panels": [{"kind": "bars", "x": "label", "y": "time_s", "data": [{"run": {**SCENARIO, "ranks": [4]}}, {"run": {**SCENARIO, "ranks": [8]}}]}]}
     return {
         "run": (("run", scenario), ["points"]),
@@ -87,6 +91,7 @@ def commands(folder):
                    "--iterations", "6"), ["simulations"]),
         "learn": (("learn", "--trace", trace, "--batch", "16", "--ranks", "2", "--steps", "5", "--vocab", "50", "--scheme", "allgather"), ["steps"]),
         "claims": (("claims", tap.write_json(folder, claims, "c.json")), ["claims"]),
+        "claims side by side": (("claims", tap.write_json(folder, many, "m.json"), "--jobs", "2"), ["claims"]),
         "plot": (("plot", tap.write_json(folder, figure, "f.json"), "--data", folder / "f.csv"), ["panels"]),
         "trace stats": (("trace", "stats", small), ["iterations"]),
         "trace fit": (("trace", "fit", ROOT / "traces" / "flights-16.safetensors"), ["tensors"]),
