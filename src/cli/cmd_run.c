@@ -189,7 +189,8 @@ static bool read_baseline(struct session *s, struct ss_error *error) {
   if (s->arguments->save && strcmp(s->arguments->save, s->arguments->baseline) == 0)
     ss_input_release(s->arguments->save);
   return ss_node_present(ss_node_get(ss_doc_root(s->stored), "sparsync")) ||
-         ss_fail(error, SS_BAD_INPUT, "--baseline: %s: CSV does not say enough (--save-baseline FILE writes JSON)",
+         ss_fail(error, SS_BAD_INPUT,
+                 "--baseline: %s: is no baseline (--save-baseline FILE writes one; CSV does not say enough)",
                  s->arguments->baseline);
 }
 

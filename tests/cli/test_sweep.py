@@ -578,7 +578,7 @@ def why_it_moved(folder):
 def wrong_baselines(folder):
     scenario = write_json(folder, small(ranks=[2]))
     bad = folder / "bad.json"
-    for text, says in (("{}", "not what"), ('{"sparsync": "1", "points": [{}]}', "label"), ("scheme,label,ranks\na,b,3\n", "CSV"),
+    for text, says in (("{}", "not what"), ('{"sparsync": "1", "points": [{}]}', "label"), ("scheme,label,ranks\na,b,3\n", "CSV"), ('{"points": []}', "is no baseline"),
                        ('{"sparsync": "1", "points": [{"label": "a", "ranks": 0, "tensor": "t", "at": {}}]}', "ranks"),
                        ('{"sparsync": "1", "points": [{"label": "a", "ranks": 2, "tensor": "t", "at": 3}]}', "at"),
                        ('{"sparsync": "1", "points": []}', "no points")):
