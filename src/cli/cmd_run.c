@@ -40,9 +40,10 @@ struct session {
 
 /* --- when somebody presses Ctrl-C ------------------------------------------------------------------------- */
 
-/* What is then said: prepared whenever a point was kept, since a signal's handler can only write. */
+/* What is then said: prepared whenever a point was kept, since a signal's handler can do little. A journal that holds
+ * nothing goes. */
 static struct {
-  char text[2][PATH_MAX + 200];
+  char text[2][PATH_MAX + 200], journal[PATH_MAX];
   volatile sig_atomic_t which;
 } interrupted;
 
@@ -52,14 +53,20 @@ static bool listening;
 static void prepare(const struct ss_journal *journal) {
   const size_t points = ss_journal_points(journal);
   const int next = !interrupted.which;
-  snprintf(interrupted.text[next], sizeof interrupted.text[next],
-           "\nsparsync run: interrupted: %zu finished point%s kept in %s%s\n", points, points == 1 ? " is" : "s are",
-           ss_journal_path(journal), points ? ": the same command with --resume goes on from there" : "");
+  if (points == 0)
+    snprintf(interrupted.text[next], sizeof *interrupted.text, "\nsparsync run: interrupted: no point is finished\n");
+  else
+    snprintf(interrupted.text[next], sizeof *interrupted.text,
+             "\nsparsync run: interrupted: %zu finished point%s kept in %s: the same command with --resume goes on "
+             "from there\n",
+             points, points == 1 ? " is" : "s are", ss_journal_path(journal));
   interrupted.which = next;
 }
 
 static void say_and_end(int signal) {
   const char *text = interrupted.text[interrupted.which];
+  struct stat info;
+  if (stat(interrupted.journal, &info) == 0 && info.st_size == 0) (void)unlink(interrupted.journal);
   const ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
   (void)ignored;
   (void)sigaction(signal, &before, NULL);
@@ -69,6 +76,7 @@ static void say_and_end(int signal) {
 static void listen_for_interrupts(const struct ss_journal *journal) {
   const struct sigaction ours = {.sa_handler = say_and_end, .sa_flags = SA_RESTART};
   prepare(journal);
+  snprintf(interrupted.journal, sizeof interrupted.journal, "%s", ss_journal_path(journal));
   if (sigaction(SIGINT, NULL, &before) != 0 || before.sa_handler == SIG_IGN) return; /* as under nohup */
   listening = sigaction(SIGINT, &ours, NULL) == 0;
 }
