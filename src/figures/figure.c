@@ -26,7 +26,7 @@ struct mapping {
   const char *each; /* NULL: a row a result; else one for each member of this field */
 };
 
-/* One result, or one member of a field of it; of an entry that asks nothing neither. */
+/* One result, or one member of a field of it; neither for an entry that asks nothing. */
 struct record {
   const cJSON *result, *member;
   double index;

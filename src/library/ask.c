@@ -33,14 +33,14 @@ static void leave(const struct settings *s) {
 /* --- asking -------------------------------------------------------------------------------------------------- */
 
 /* What is to come of a request: an answer of a kind of questions, a schedule, or a trace. */
-struct errand {
+struct task {
   const char *kind, *format, *path;
   struct ss_answer **answer;
   struct ss_trace **trace;
 };
 
-typedef bool doing(const struct ss_asked *asked, const struct errand *errand, unsigned threads,
-                   struct ss_error *error);
+typedef bool task_runner(const struct ss_asked *asked, const struct task *task, unsigned threads,
+                         struct ss_error *error);
 
 /* What the commands print as lists; the tree itself is the only row of others. */
 static const struct {
@@ -55,39 +55,38 @@ static const char *rows_of(const char *kind) {
   return NULL;
 }
 
-static bool answer(const struct ss_asked *of, const struct errand *errand, unsigned threads, struct ss_error *error) {
+static bool answer(const struct ss_asked *of, const struct task *task, unsigned threads, struct ss_error *error) {
   const struct ss_question_kind *question = ss_question_kinds;
   struct ss_asked asked = *of;
-  while (strcmp(question->name, errand->kind) != 0) question++;
+  while (strcmp(question->name, task->kind) != 0) question++;
   if (ss_question_answer(question, &(struct ss_asked *){&asked}, 1, threads, error))
-    return ss_answer_new(asked.tree, rows_of(errand->kind), errand->answer, error);
+    return ss_answer_new(asked.tree, rows_of(task->kind), task->answer, error);
   cJSON_Delete(asked.tree);
   return false;
 }
 
-static bool export(const struct ss_asked *asked, const struct errand *errand, unsigned threads,
-                   struct ss_error *error) {
-  const struct ss_export_format *format = ss_export_format_find(errand->format, error);
+static bool export(const struct ss_asked *asked, const struct task *task, unsigned threads, struct ss_error *error) {
+  const struct ss_export_format *format = ss_export_format_find(task->format, error);
   struct ss_asked_study of = {0};
   const struct ss_job *job;
   (void)threads; /* one round after the other */
-  const bool ok = format && ss_export_path_check(format, errand->path, error) &&
+  const bool ok = format && ss_export_path_check(format, task->path, error) &&
                   ss_asked_study_open(asked, "export", &of, error) && ss_export_job(of.study, &job, error) &&
-                  ss_export(job, format, errand->path, asked->watcher, error);
+                  ss_export(job, format, task->path, asked->watcher, error);
   ss_asked_study_close(&of);
   return ok;
 }
 
-static bool import(const struct ss_asked *asked, const struct errand *errand, unsigned threads,
-                   struct ss_error *error) {
+static bool import(const struct ss_asked *asked, const struct task *task, unsigned threads, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   (void)threads; /* as the file comes */
   return ss_asked_object(asked, "import", &doc, error) &&
-         ss_import_object(ss_doc_root(doc), errand->path, asked->watcher, error) &&
-         ss_trace_open(errand->path, errand->trace, error);
+         ss_import_object(ss_doc_root(doc), task->path, asked->watcher, error) &&
+         ss_trace_open(task->path, task->trace, error);
 }
 
-static bool carry_out(struct ss_request *request, doing *what, const struct errand *errand, struct ss_error *error) {
+static bool carry_out(struct ss_request *request, task_runner *what, const struct task *task,
+                      struct ss_error *error) {
   const struct ss_watcher watcher = ss_request_watcher(request);
   const struct ss_notice notice = ss_request_notice(request);
   const struct ss_asked asked = {.subject = ss_doc_root(request->doc).at,
@@ -102,14 +101,14 @@ static bool carry_out(struct ss_request *request, doing *what, const struct erra
                                  .lossy = request->flag[SS_LOSSY],
                                  .model_parallel = request->flag[SS_MODEL_PARALLEL],
                                  .turns = true};
-  return ss_watcher_goes_on(&watcher, error) && what(&asked, errand, request->threads, error);
+  return ss_watcher_goes_on(&watcher, error) && what(&asked, task, request->threads, error);
 }
 
-static bool go(struct ss_request *request, doing *what, const struct errand *errand, struct ss_error *error) {
+static bool perform(struct ss_request *request, task_runner *what, const struct task *task, struct ss_error *error) {
   struct ss_error own;
   struct settings before;
   if (!ss_argument_given(request, "request", error) || !enter(request->threads, &before, error)) return false;
-  const bool good = carry_out(request, what, errand, &own);
+  const bool good = carry_out(request, what, task, &own);
   leave(&before);
   atomic_store(&request->cancelled, false);
   if (!good && error) *error = own;
@@ -119,7 +118,7 @@ static bool go(struct ss_request *request, doing *what, const struct errand *err
 static bool ask(struct ss_request *request, const char *kind, struct ss_answer **out, struct ss_error *error) {
   if (out) *out = NULL;
   return ss_argument_given(out, "place for the answer", error) &&
-         go(request, answer, &(struct errand){.kind = kind, .answer = out}, error);
+         perform(request, answer, &(struct task){.kind = kind, .answer = out}, error);
 }
 
 /* A file that is made: the standard streams are the program's own. */
@@ -131,13 +130,13 @@ static bool names_file(const char *path, struct ss_error *error) {
 
 bool ss_request_export(struct ss_request *request, const char *format, const char *path, struct ss_error *error) {
   return ss_argument_given(format, "format", error) && names_file(path, error) &&
-         go(request, export, &(struct errand){.format = format, .path = path}, error);
+         perform(request, export, &(struct task){.format = format, .path = path}, error);
 }
 
 bool ss_request_import(struct ss_request *request, const char *path, struct ss_trace **out, struct ss_error *error) {
   if (out) *out = NULL;
   return ss_argument_given(out, "place for the trace", error) && names_file(path, error) &&
-         go(request, import, &(struct errand){.path = path, .trace = out}, error);
+         perform(request, import, &(struct task){.path = path, .trace = out}, error);
 }
 
 bool ss_request_run(struct ss_request *request, struct ss_answer **out, struct ss_error *error) {
