@@ -15,7 +15,7 @@ struct header {
 
 /* A payload to be sent. */
 struct message {
-  unsigned char *bytes;
+  const unsigned char *bytes;
   uint64_t size;
 };
 
@@ -91,17 +91,18 @@ static bool has_content(const struct ss_wire *wire, const struct ss_chunk *c) {
   return entries == 0 || ((c->rows || !wants_rows) && (values || !wants_values));
 }
 
-/* A chunk's bytes, made now unless they are there. Dense ones are made each time: they were summed since. */
+/* A chunk's `size` bytes: where they lie, or made, once where nothing can be summed into the chunk meanwhile. */
 static bool encode_one(struct ss_mpi_player *p, const struct ss_wire *wire, const struct ss_chunk *chunk,
-                       unsigned char **out, struct ss_error *error) {
+                       uint64_t size, const unsigned char **out, struct ss_error *error) {
   enum ss_kernel_kind kernel;
   const bool kept = ss_wire_encoder(wire, &kernel);
-  *out = kept ? (unsigned char *)ss_encoded_find(&p->encoded, wire, chunk) : NULL;
+  *out = kept ? ss_encoded_find(&p->encoded, wire, chunk) : ss_wire_as_it_lies(wire, chunk);
   if (*out) return true;
-  *out = ss_arena_alloc(kept ? p->arena : &p->buffers, ss_wire_bytes(wire, chunk), 1);
-  if (!*out) return ss_fail_memory(error, "encoding a message");
-  ss_wire_encode(wire, chunk, *out);
-  return !kept || ss_encoded_keep(&p->encoded, wire, chunk, *out, error);
+  unsigned char *bytes = ss_arena_alloc(kept ? p->arena : &p->buffers, size, 1);
+  if (!bytes) return ss_fail_memory(error, "encoding a message");
+  ss_wire_encode(wire, chunk, bytes);
+  *out = bytes;
+  return !kept || ss_encoded_keep(&p->encoded, wire, chunk, bytes, error);
 }
 
 /* Encodes the payload's chunks one after the other. */
@@ -121,12 +122,14 @@ static bool encode(struct ss_mpi_player *p, const struct ss_wire *wire, const st
           from);
     out->size += ss_wire_bytes(wire, c);
   }
-  if (payload->count == 1) return encode_one(p, wire, payload->chunks, &out->bytes, error);
-  unsigned char *at = out->bytes = ss_arena_alloc(&p->buffers, out->size, 1), *bytes;
+  if (payload->count == 1) return encode_one(p, wire, payload->chunks, out->size, &out->bytes, error);
+  const unsigned char *bytes;
+  unsigned char *at = ss_arena_alloc(&p->buffers, out->size, 1);
+  out->bytes = at;
   if (!at) return ss_fail_memory(error, "encoding a message");
   for (uint32_t i = 0; i < payload->count; i++) {
     const uint64_t size = ss_wire_bytes(wire, &payload->chunks[i]);
-    if (!encode_one(p, wire, &payload->chunks[i], &bytes, error)) return false;
+    if (!encode_one(p, wire, &payload->chunks[i], size, &bytes, error)) return false;
     if (size > 0) memcpy(at, bytes, size);
     at += size;
   }
@@ -146,6 +149,15 @@ static bool send_header(struct ss_mpi_player *p, const struct ss_wire *wire, con
   return post_send(p, header, payload->count * sizeof *header, to, HEADER_TAG, error);
 }
 
+/* Bytes without meaning. */
+static bool fill(struct ss_mpi_player *p, struct message *m, struct ss_error *error) {
+  unsigned char *bytes = ss_arena_alloc(&p->buffers, m->size, 1);
+  if (!bytes) return ss_fail_memory(error, "filling a message");
+  for (uint64_t b = 0; b < m->size; b++) bytes[b] = (unsigned char)b;
+  m->bytes = bytes;
+  return true;
+}
+
 static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, struct ss_error *error) {
   for (uint32_t i = 0; i < round->messages.count; i++) {
     uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
@@ -155,10 +167,8 @@ static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, stru
     if (wire) {
       if (!encode(p, wire, &round->payloads[i], from, &m, error)) return false;
       if (!p->recalls && !send_header(p, wire, &round->payloads[i], to, error)) return false;
-    } else if ((m.bytes = ss_arena_alloc(&p->buffers, m.size, 1))) {
-      for (uint64_t b = 0; b < m.size; b++) m.bytes[b] = (unsigned char)b;
-    } else {
-      return ss_fail_memory(error, "filling a message");
+    } else if (!fill(p, &m, error)) {
+      return false;
     }
     if (!post_send(p, m.bytes, m.size, to, PAYLOAD_TAG, error)) return false;
     p->sent[from] += m.size;
@@ -252,9 +262,8 @@ static bool receive(struct ss_mpi_player *p, const struct ss_round *round, uint3
     return false;
   }
   if (a->size > INT_MAX) return ss_fail(error, SS_MACHINE, "a message of %llu bytes", (unsigned long long)a->size);
-  enum ss_kernel_kind kernel;
-  const bool kept = a->wire && ss_wire_encoder(a->wire, &kernel); /* it may be passed on */
-  a->bytes = ss_arena_alloc(kept ? p->arena : &p->buffers, a->size, 1);
+  /* chunks lie in what came, and what came may be passed on */
+  a->bytes = ss_arena_alloc(a->wire ? p->arena : &p->buffers, a->size, 1);
   if (!a->bytes) return ss_fail_memory(error, "receiving a message");
   return ss_mpi_check(MPI_Irecv(a->bytes, (int)a->size, MPI_BYTE, home(p, from), PAYLOAD_TAG, MPI_COMM_WORLD,
                                 &p->requests[p->requested++]),
@@ -282,7 +291,8 @@ static bool decode(struct ss_mpi_player *p, struct ss_round *round, const struct
   enum ss_kernel_kind kernel;
   for (uint32_t i = 0; i < a->count; i++) {
     struct ss_chunk known = a->chunks[i];
-    if (!ss_wire_decode(a->wire, &known, (struct ss_encoded){bytes, a->sizes[i]}, p->arena, &a->chunks[i], error))
+    if (!ss_wire_decode(a->wire, &known, (struct ss_encoded){bytes, a->sizes[i], true}, p->arena, &a->chunks[i],
+                        error))
       return false;
     if (ss_wire_encoder(a->wire, &kernel) && !ss_encoded_keep(&p->encoded, a->wire, &a->chunks[i], bytes, error))
       return false;

@@ -100,8 +100,8 @@ static bool decode(struct ss_kernel_run *r, struct ss_error *error) {
   struct ss_chunk known = *coded->chunk;
   known.rows = NULL;
   known.values = NULL;
-  return ss_wire_decode(&coded->wire, &known, (struct ss_encoded){coded->bytes->at, coded->bytes->size}, &r->work,
-                        &r->chunk, error);
+  return ss_wire_decode(&coded->wire, &known, (struct ss_encoded){coded->bytes->at, coded->bytes->size, false},
+                        &r->work, &r->chunk, error);
 }
 
 static struct ss_sketch shape_of(const struct ss_kernel_run *r) {

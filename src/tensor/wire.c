@@ -78,11 +78,16 @@ uint64_t ss_wire_entries(const struct ss_wire *wire, const struct ss_chunk *c) {
 /* --- encoding ------------------------------------------------------------------------------------------- */
 
 static unsigned char *put_indices(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
-  for (uint64_t i = 0; i < c->count; i++, out += wire->index_bytes) {
-    uint64_t row = c->rows[i];
-    memcpy(out, &row, wire->index_bytes); /* little-endian hosts, like the trace format */
+  const size_t size = c->count * wire->index_bytes;
+  if (wire->index_bytes == sizeof *c->rows) {
+    if (size > 0) memcpy(out, c->rows, size); /* little-endian hosts, like the trace format */
+    return out + size;
   }
-  return out;
+  for (uint64_t i = 0; i < c->count; i++) {
+    const uint64_t row = c->rows[i];
+    memcpy(out + i * sizeof row, &row, sizeof row);
+  }
+  return out + size;
 }
 
 bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *c) {
@@ -104,8 +109,15 @@ static void put_entry(const struct ss_wire *wire, const struct ss_chunk *c, uint
   memcpy(out, &units, sizeof units);
 }
 
+/* The floats of a chunk that lie as they travel; NULL: they do not. */
+static const float *in_line(const struct ss_wire *wire, const struct ss_chunk *c) {
+  return !wire->units && c->stride == c->width ? c->values : NULL;
+}
+
 static void put_values(const struct ss_wire *wire, const struct ss_chunk *c, uint64_t entries, unsigned char *out) {
-  for (uint64_t i = 0; i < entries; i++, out += c->width * sizeof(float)) put_entry(wire, c, i, out);
+  const float *values = in_line(wire, c);
+  if (values) memcpy(out, values, entries * c->width * sizeof *values);
+  for (uint64_t i = 0; !values && i < entries; i++, out += c->width * sizeof(float)) put_entry(wire, c, i, out);
 }
 
 static void put_numbers(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
@@ -131,6 +143,11 @@ static void put_among_zeros(const struct ss_wire *wire, const struct ss_chunk *c
     if (i > 0 && c->rows[i] == c->rows[i - 1]) add_row(c->values + i * c->stride, c->width, to);
     else put_entry(wire, c, i, to);
   }
+}
+
+const void *ss_wire_as_it_lies(const struct ss_wire *wire, const struct ss_chunk *c) {
+  const bool dense = wire->format == SS_WIRE_DENSE && wire->value_bytes == sizeof(float) && c->dense;
+  return dense ? in_line(wire, c) : NULL;
 }
 
 bool ss_wire_encoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel) {
@@ -159,7 +176,7 @@ bool ss_wire_decoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel) {
 
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   enum ss_kernel_kind kernel;
-  if (ss_wire_encoder(wire, &kernel)) ss_kernel_ran(kernel, ss_wire_entries(wire, c));
+  if (ss_kernel_counts && ss_wire_encoder(wire, &kernel)) ss_kernel_ran(kernel, ss_wire_entries(wire, c));
   switch (wire->format) {
   case SS_WIRE_DENSE:
     if (wire->value_bytes == SS_WIRE_NUMBER) put_numbers(wire, c, out);
@@ -185,42 +202,70 @@ void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsign
 
 /* --- decoding ------------------------------------------------------------------------------------------- */
 
-static bool get_indices(const struct ss_wire *wire, const struct ss_chunk *known, const unsigned char *bytes,
-                        struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
-  uint32_t *rows = ss_arena_alloc(arena, known->count, sizeof *rows);
-  if (!rows) return ss_fail_memory(error, "decoding indices");
-  uint64_t before = known->low;
-  for (uint64_t i = 0; i < known->count; i++, bytes += wire->index_bytes) {
-    uint64_t row = 0;
-    memcpy(&row, bytes, wire->index_bytes);
-    if (row < before || row >= known->high)
-      return ss_fail(error, SS_UNPROVEN, "received row %llu outside [%llu, %llu) or out of order",
-                     (unsigned long long)row, (unsigned long long)known->low, (unsigned long long)known->high);
-    before = row;
+/* Bytes of a chunk, from some place on. */
+static struct ss_encoded from(struct ss_encoded bytes, size_t offset) {
+  return (struct ss_encoded){bytes.at + offset, bytes.size - offset, bytes.stays};
+}
+
+/* Four-byte items as they came, where they can stay, or a copy of them. NULL: memory is short. */
+static const void *items(uint64_t count, struct ss_encoded bytes, struct ss_arena *arena) {
+  const bool aligned = (uintptr_t)bytes.at % _Alignof(uint32_t) == 0;
+  if (bytes.stays && aligned && count > 0) return bytes.at;
+  uint32_t *copy = ss_arena_alloc(arena, count, sizeof *copy);
+  if (copy && count > 0) memcpy(copy, bytes.at, count * sizeof *copy);
+  return copy;
+}
+
+/* The next index of a chunk, after `least` - 1. */
+static bool check_index(const struct ss_chunk *known, uint64_t least, uint64_t row, struct ss_error *error) {
+  return (row >= least && row < known->high) ||
+         ss_fail(error, SS_UNPROVEN, "received row %llu outside [%llu, %llu) or out of order",
+                 (unsigned long long)row, (unsigned long long)known->low, (unsigned long long)known->high);
+}
+
+static bool get_wide_indices(const struct ss_chunk *known, struct ss_encoded bytes, uint32_t *rows,
+                             struct ss_error *error) {
+  uint64_t row, before = known->low;
+  for (uint64_t i = 0; i < known->count; i++, before = row) {
+    memcpy(&row, bytes.at + i * sizeof row, sizeof row);
+    if (!check_index(known, before, row, error)) return false;
     rows[i] = (uint32_t)row;
   }
-  out->rows = rows;
   return true;
 }
 
-static bool get_values(uint64_t entries, const unsigned char *bytes, struct ss_arena *arena, struct ss_chunk *out,
-                       struct ss_error *error) {
-  float *values = ss_arena_alloc(arena, entries * out->width, sizeof *values);
-  if (!values) return ss_fail_memory(error, "decoding values");
-  memcpy(values, bytes, entries * out->width * sizeof *values);
-  out->values = values;
-  out->stride = out->width;
+static bool get_indices(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
+                        struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+  if (wire->index_bytes != sizeof *out->rows) {
+    uint32_t *rows;
+    if (!ss_take(arena, rows, known->count)) return ss_fail_memory(error, "decoding indices");
+    out->rows = rows;
+    return get_wide_indices(known, bytes, rows, error);
+  }
+  out->rows = items(known->count, bytes, arena);
+  if (!out->rows) return ss_fail_memory(error, "decoding indices");
+  uint64_t before = known->low;
+  for (uint64_t i = 0; i < known->count; before = out->rows[i++])
+    if (!check_index(known, before, out->rows[i], error)) return false;
   return true;
+}
+
+static bool get_values(uint64_t entries, struct ss_encoded bytes, struct ss_arena *arena, struct ss_chunk *out,
+                       struct ss_error *error) {
+  out->values = items(entries * out->width, bytes, arena);
+  out->stride = out->width;
+  return out->values || ss_fail_memory(error, "decoding values");
 }
 
 /* A dense image of a sparse chunk: its rows are those that are not zero. */
-static bool get_nonzeros(const struct ss_chunk *known, const unsigned char *bytes, struct ss_arena *arena,
+static bool get_nonzeros(const struct ss_chunk *known, struct ss_encoded bytes, struct ss_arena *arena,
                          struct ss_chunk *out, struct ss_error *error) {
   const uint64_t range = known->high - known->low;
   struct ss_chunk image = *out;
   uint32_t *rows = ss_arena_alloc(arena, range, sizeof *rows);
   uint64_t n = 0;
   if (!rows) return ss_fail_memory(error, "decoding rows");
+  bytes.stays = false; /* what is no zero moves together */
   if (!get_values(range, bytes, arena, &image, error)) return false;
   float *values = (float *)image.values;
   for (uint64_t r = 0; r < range; r++) {
@@ -263,18 +308,17 @@ static bool get_units(struct ss_arena *arena, struct ss_chunk *out, struct ss_er
   return true;
 }
 
-static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded encoded,
+static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                    struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
-  const unsigned char *bytes = encoded.at;
-  if (wire->format == SS_WIRE_BLOCK) return ss_wire_get_blocks(wire, bytes, encoded.size, arena, out, error);
-  if (encoded.size != ss_wire_bytes(wire, known))
-    return ss_fail(error, SS_UNPROVEN, "received %zu bytes where %llu were due", encoded.size,
+  if (wire->format == SS_WIRE_BLOCK) return ss_wire_get_blocks(wire, bytes.at, bytes.size, arena, out, error);
+  if (bytes.size != ss_wire_bytes(wire, known))
+    return ss_fail(error, SS_UNPROVEN, "received %zu bytes where %llu were due", bytes.size,
                    (unsigned long long)ss_wire_bytes(wire, known));
   switch (wire->format) {
   case SS_WIRE_BLOCK: break;
-  case SS_WIRE_SKETCH: return ss_wire_get_sketch(wire, bytes, arena, out, error);
+  case SS_WIRE_SKETCH: return ss_wire_get_sketch(wire, bytes.at, arena, out, error);
   case SS_WIRE_DENSE:
-    if (wire->value_bytes == SS_WIRE_NUMBER) return get_numbers(wire, bytes, arena, out, error);
+    if (wire->value_bytes == SS_WIRE_NUMBER) return get_numbers(wire, bytes.at, arena, out, error);
     return known->dense ? get_values(known->high - known->low, bytes, arena, out, error)
                         : get_nonzeros(known, bytes, arena, out, error);
   case SS_WIRE_SMALLER:
@@ -282,15 +326,15 @@ static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, str
     __attribute__((fallthrough));
   case SS_WIRE_COO:
     return get_indices(wire, known, bytes, arena, out, error) &&
-           get_values(known->count, bytes + known->count * wire->index_bytes, arena, out, error);
+           get_values(known->count, from(bytes, known->count * wire->index_bytes), arena, out, error);
   case SS_WIRE_INDICES: return get_indices(wire, known, bytes, arena, out, error);
   case SS_WIRE_VALUES: return get_values(known->count, bytes, arena, out, error);
   case SS_WIRE_BITMAP:
   case SS_WIRE_HASH_BITMAP: {
     const bool hashed = wire->format == SS_WIRE_HASH_BITMAP && wire->domains;
     const uint64_t domain = hashed ? domain_size(wire, known) : known->high - known->low;
-    return ss_wire_get_bits(hashed ? wire->domains->rows[known->part] : NULL, domain, bytes, arena, out, error) &&
-           get_values(known->count, bytes + (domain + 7) / 8, arena, out, error);
+    return ss_wire_get_bits(hashed ? wire->domains->rows[known->part] : NULL, domain, bytes.at, arena, out, error) &&
+           get_values(known->count, from(bytes, (domain + 7) / 8), arena, out, error);
   }
   }
   return false;
@@ -305,6 +349,6 @@ bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, st
   out->author = 0;
   out->values = NULL;
   if (!decode(wire, known, bytes, arena, out, error)) return false;
-  if (ss_wire_decoder(wire, &kernel)) ss_kernel_ran(kernel, ss_wire_entries(wire, out));
+  if (ss_kernel_counts && ss_wire_decoder(wire, &kernel)) ss_kernel_ran(kernel, ss_wire_entries(wire, out));
   return !wire->units || !out->values || get_units(arena, out, error);
 }

@@ -56,16 +56,22 @@ bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *chunk);
 bool ss_wire_encoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel);
 bool ss_wire_decoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel);
 
+/* The bytes of a chunk that lie in its memory as they travel, so that none have to be made (dense floats); else NULL.
+ */
+const void *ss_wire_as_it_lies(const struct ss_wire *wire, const struct ss_chunk *chunk);
+
 /* Writes the ss_wire_bytes(wire, chunk) bytes of a chunk that has floats (where the format needs them), or the
  * units, numbers or sketch that travel. Needs value_bytes 4 (or 8: numbers), index_bytes 4 or 8, one index a row. */
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *chunk, unsigned char *out);
 
 /* The inverse. `known` says count, range, width, origin and part, and for SS_WIRE_VALUES also the rows. Their
  * number must be the bytes of `known` (of blocks: what came; rows that lie wholly in them count as listed); rows that
- * are out of range or not ascending are an error. Arrays are `arena`'s. */
+ * are out of range or not ascending are an error. Arrays are `arena`'s, or lie in the bytes where these stay and have
+ * them as they are needed. */
 struct ss_encoded {
   const unsigned char *at;
   size_t size;
+  bool stays; /* as long as the chunk */
 };
 bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;

@@ -3,15 +3,33 @@
 #include <math.h>
 #include <string.h>
 
+/* Where the row stands in the domain, from `at` on: in steps that double, then by halves. */
+static uint64_t find_row(const uint32_t *domain, uint64_t at, uint64_t size, uint32_t row) {
+  uint64_t step = 1, end;
+  for (; at + step < size && domain[at + step] <= row; step *= 2) at += step;
+  for (end = at + step < size ? at + step : size; end - at > 1;) {
+    const uint64_t middle = at + (end - at) / 2;
+    if (domain[middle] <= row) at = middle;
+    else end = middle;
+  }
+  return at;
+}
+
 unsigned char *ss_wire_put_bits(const struct ss_chunk *c, const uint32_t *domain, uint64_t size, unsigned char *out) {
   memset(out, 0, (size + 7) / 8);
-  for (uint64_t i = 0, at = 0; i < c->count; i++, at++) {
-    if (!domain) at = c->rows[i] - c->low;
-    else
-      while (domain[at] != c->rows[i]) at++;
+  for (uint64_t i = 0, at = 0; i < c->count; i++) {
+    at = domain ? find_row(domain, at, size, c->rows[i]) : c->rows[i] - c->low;
     out[at / 8] |= (unsigned char)(1u << (at % 8));
   }
   return out + (size + 7) / 8;
+}
+
+/* 64 bits from a multiple of 64 on; beyond the size they are zero. */
+static uint64_t word_of(const unsigned char *bits, uint64_t at, uint64_t size) {
+  uint64_t word = 0;
+  const uint64_t left = size - at;
+  memcpy(&word, bits + at / 8, left < 64 ? (left + 7) / 8 : sizeof word);
+  return left < 64 ? word & ((UINT64_C(1) << left) - 1) : word;
 }
 
 bool ss_wire_get_bits(const uint32_t *domain, uint64_t size, const unsigned char *bits, struct ss_arena *arena,
@@ -19,11 +37,11 @@ bool ss_wire_get_bits(const uint32_t *domain, uint64_t size, const unsigned char
   uint32_t *rows = ss_arena_alloc(arena, out->count, sizeof *rows);
   uint64_t n = 0;
   if (!rows) return ss_fail_memory(error, "decoding a bitmap");
-  for (uint64_t at = 0; at < size; at++) {
-    if (!(bits[at / 8] >> (at % 8) & 1)) continue;
-    if (n < out->count) rows[n] = domain ? domain[at] : (uint32_t)(out->low + at);
-    n++;
-  }
+  for (uint64_t from = 0; from < size; from += 64)
+    for (uint64_t word = word_of(bits, from, size); word; word &= word - 1, n++) {
+      const uint64_t at = from + (uint64_t)__builtin_ctzll(word);
+      if (n < out->count) rows[n] = domain ? domain[at] : (uint32_t)(out->low + at);
+    }
   if (n != out->count)
     return ss_fail(error, SS_UNPROVEN, "received a bitmap of %llu rows where %llu were due", (unsigned long long)n,
                    (unsigned long long)out->count);
@@ -76,8 +94,10 @@ static uint64_t block_length(const struct ss_wire *wire, uint64_t all, uint64_t 
 static void put_row(const struct ss_chunk *c, uint64_t i, uint64_t first, uint64_t length, unsigned char *out) {
   const uint64_t begin = (c->rows[i] - c->low) * c->width, end = begin + c->width;
   const uint64_t from = begin > first ? begin : first, to = end < first + length ? end : first + length;
-  memcpy(out + (from - first) * sizeof(float), c->values + i * c->stride + (from - begin),
-         (to - from) * sizeof(float));
+  const float *values = c->values + i * c->stride + (from - begin);
+  out += (from - first) * sizeof *values;
+  if (to - from == 1) memcpy(out, values, sizeof *values); /* no call for it */
+  else memcpy(out, values, (to - from) * sizeof *values);
 }
 
 void ss_wire_put_blocks(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
@@ -85,6 +105,7 @@ void ss_wire_put_blocks(const struct ss_wire *wire, const struct ss_chunk *c, un
   uint64_t next = 0;
   for (uint64_t i = 0; i < c->count && c->width > 0; i++) {
     const uint64_t begin = (c->rows[i] - c->low) * c->width, end = begin + c->width;
+    if (end <= next * wire->block) continue; /* it lies in blocks that are written: no division for each entry */
     uint64_t number = begin / wire->block > next ? begin / wire->block : next;
     for (; number * wire->block < end; number++) {
       const uint64_t first = number * wire->block, length = block_length(wire, all, number);
@@ -111,32 +132,45 @@ struct blocks {
   uint32_t width;
 };
 
-/* The elements of a block go to the rows that they are of. A row of which an element is missing is none. */
+/* A part of a row from that column on. A row of which an element is missing is none. */
+static void take_part(struct blocks *b, uint64_t row, uint64_t column, uint64_t elements,
+                      const unsigned char *bytes) {
+  if (column == 0) b->filled = 0;
+  if (column != b->filled) return;
+  memcpy(b->values + b->count * b->width + column, bytes, elements * sizeof *b->values);
+  b->filled += elements;
+  if (b->filled < b->width) return;
+  b->rows[b->count++] = (uint32_t)row;
+  b->filled = 0;
+}
+
+static void take_rows(struct blocks *b, uint64_t row, uint64_t rows, const unsigned char *bytes) {
+  memcpy(b->values + b->count * b->width, bytes, rows * b->width * sizeof *b->values);
+  for (uint64_t i = 0; i < rows; i++) b->rows[b->count++] = (uint32_t)(row + i);
+  b->filled = 0;
+}
+
+/* The elements of a block go to the rows that they are of: the rest of one, whole ones, the beginning of another. */
 static void take_block(struct blocks *b, uint64_t low, uint64_t number, const unsigned char *bytes) {
-  const uint64_t first = number * b->wire->block, end = first + block_length(b->wire, b->all, number);
-  for (uint64_t at = first; at < end;) {
-    const uint64_t row = at / b->width, column = at % b->width;
-    const uint64_t take = b->width - column < end - at ? b->width - column : end - at;
-    if (column == 0) b->filled = 0;
-    if (column == b->filled) {
-      memcpy(b->values + b->count * b->width + column, bytes + (at - first) * sizeof(float), take * sizeof(float));
-      b->filled += take;
-      if (b->filled == b->width) {
-        b->rows[b->count++] = (uint32_t)(low + row);
-        b->filled = 0;
-      }
-    }
-    at += take;
+  const uint64_t first = number * b->wire->block, column = first % b->width;
+  uint64_t row = low + first / b->width, left = block_length(b->wire, b->all, number);
+  if (column > 0) {
+    const uint64_t rest = b->width - column < left ? b->width - column : left;
+    take_part(b, row++, column, rest, bytes);
+    bytes += rest * sizeof(float);
+    left -= rest;
   }
+  const uint64_t whole = left / b->width;
+  if (whole > 0) take_rows(b, row, whole, bytes);
+  if (left % b->width > 0) take_part(b, row + whole, 0, left % b->width, bytes + whole * b->width * sizeof(float));
 }
 
 bool ss_wire_get_blocks(const struct ss_wire *wire, const unsigned char *bytes, size_t size, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
-  const uint64_t range = out->high - out->low;
-  uint64_t capacity;
-  struct blocks b = {.wire = wire, .all = range * out->width, .width = out->width};
-  if (!ss_mul_u64(range + 1, out->width, &capacity)) return ss_fail_memory(error, "decoding blocks");
-  if (!ss_take(arena, b.rows, range) || !ss_take(arena, b.values, capacity))
+  /* whole rows that so many bytes can hold, and one that is begun */
+  const uint64_t most = out->width > 0 ? size / (out->width * sizeof(float)) + 1 : 1;
+  struct blocks b = {.wire = wire, .all = (out->high - out->low) * out->width, .width = out->width};
+  if (!ss_take(arena, b.rows, most) || !ss_take(arena, b.values, most * out->width))
     return ss_fail_memory(error, "decoding blocks");
   uint64_t next = 0;
   for (size_t at = 0; at < size;) {

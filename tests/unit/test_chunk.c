@@ -434,11 +434,13 @@ static void wire_goes_there_and_back(void **state) {
     ss_wire_encode(&wire, &sent, bytes + 1); /* nothing on the wire is aligned */
     for (uint32_t i = 0; i < 8; i++) assert_int_equal(bytes[1 + size + i], 0xa5);
     assert_int_equal(bytes[0], 0xa5);
-    assert_true(ss_wire_decode(&wire, &known, (struct ss_encoded){bytes + 1, size}, &arena, &got, &error));
+    assert_true(ss_wire_decode(&wire, &known, (struct ss_encoded){bytes + 1, size, false}, &arena, &got, &error));
     check_decoded(&got, &sent, wire.format);
-    assert_false(ss_wire_decode(&wire, &known, (struct ss_encoded){bytes + 1, size + 1}, &arena, &got, &error));
+    assert_false(
+        ss_wire_decode(&wire, &known, (struct ss_encoded){bytes + 1, size + 1, false}, &arena, &got, &error));
     if (size > 0)
-      assert_false(ss_wire_decode(&wire, &known, (struct ss_encoded){bytes + 1, size - 1}, &arena, &got, &error));
+      assert_false(
+          ss_wire_decode(&wire, &known, (struct ss_encoded){bytes + 1, size - 1, false}, &arena, &got, &error));
     assert_int_equal(error.status, SS_UNPROVEN);
     free(bytes);
     ss_arena_reset(&arena);
@@ -473,7 +475,8 @@ static bool decodes(const uint64_t *rows, uint64_t count, uint32_t index_bytes, 
   struct ss_chunk known = {.count = count, .low = low, .high = high, .width = 2}, got;
   unsigned char bytes[64];
   for (uint64_t i = 0; i < count; i++) memcpy(bytes + i * index_bytes, &rows[i], index_bytes);
-  bool good = ss_wire_decode(&wire, &known, (struct ss_encoded){bytes, count * index_bytes}, &arena, &got, &error);
+  bool good =
+      ss_wire_decode(&wire, &known, (struct ss_encoded){bytes, count * index_bytes, false}, &arena, &got, &error);
   if (!good) assert_non_null(strstr(error.text, "received row"));
   ss_arena_free(&arena);
   return good;
@@ -504,7 +507,7 @@ static void random_bytes_are_refused_or_in_range(void **state) {
     struct ss_chunk known = {.count = dice_below(&d, 4), .low = 3, .high = 200, .width = 2}, got;
     unsigned char bytes[64];
     for (uint32_t i = 0; i < sizeof bytes; i++) bytes[i] = dice_one_in(&d, 4) ? (unsigned char)dice_next(&d) : 0;
-    if (!ss_wire_decode(&wire, &known, (struct ss_encoded){bytes, ss_wire_bytes(&wire, &known)}, &arena, &got,
+    if (!ss_wire_decode(&wire, &known, (struct ss_encoded){bytes, ss_wire_bytes(&wire, &known), false}, &arena, &got,
                         &error))
       continue;
     good++;

@@ -194,8 +194,8 @@ static void formats_go_there_and_back(void **state) {
       if (size != bytes_due(&x))
         fail_msg("%s: %llu bytes, not %llu", words, (unsigned long long)size, (unsigned long long)bytes_due(&x));
       if (formats[f] != SS_WIRE_BLOCK) assert_int_equal(ss_wire_bytes(&x.wire, &x.known), size);
-      if (!ss_wire_decode(&x.wire, &x.known, (struct ss_encoded){bytes, size}, &x.arena, &got, &error))
-        fail_msg("%s: %s", words, error.text);
+      const struct ss_encoded came = {bytes, size, seed % 2 == 0};
+      if (!ss_wire_decode(&x.wire, &x.known, came, &x.arena, &got, &error)) fail_msg("%s: %s", words, error.text);
       check(&x, &got, words);
       dense += formats[f] == SS_WIRE_SMALLER && dense_is_less(&x);
       cut += formats[f] == SS_WIRE_BLOCK && x.wire.block % x.sent.width != 0 && got.count > 0;
@@ -203,6 +203,47 @@ static void formats_go_there_and_back(void **state) {
     }
   assert_true(dense > 50 && dense < 550 && cut > 100);
   ss_arena_free(&x.arena);
+}
+
+/* Of bytes that stay, indices and values are used where they are, unless no float can lie there. */
+static void what_stays_is_not_copied(void **state) {
+  const uint32_t rows[] = {3, 7};
+  const float values[] = {1, 2, 3, 4};
+  const struct ss_wire wire = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4};
+  const struct ss_chunk c = {.rows = rows, .values = values, .count = 2, .high = 9, .width = 2, .stride = 2};
+  struct ss_chunk got;
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  _Alignas(uint32_t) unsigned char bytes[25];
+  (void)state;
+  for (size_t shift = 0; shift < 2; shift++) {
+    const struct ss_encoded came = {bytes + shift, ss_wire_bytes(&wire, &c), true};
+    assert_int_equal(came.size, 24);
+    ss_wire_encode(&wire, &c, bytes + shift);
+    assert_true(ss_wire_decode(&wire, &c, came, &arena, &got, &error));
+    assert_int_equal((const unsigned char *)got.rows == came.at, shift == 0);
+    assert_int_equal((const unsigned char *)got.values == came.at + 8, shift == 0);
+    assert_memory_equal(got.rows, rows, sizeof rows);
+    assert_memory_equal(got.values, values, sizeof values);
+  }
+  ss_arena_free(&arena);
+}
+
+/* Dense floats side by side need no bytes to be made; floats with gaps, lists and whole numbers do. */
+static void dense_floats_travel_as_they_lie(void **state) {
+  const float values[] = {1, 2, 3, 4};
+  struct ss_wire wire = {.format = SS_WIRE_DENSE, .value_bytes = 4};
+  struct ss_chunk c = {.values = values, .high = 2, .width = 2, .stride = 2, .dense = true};
+  (void)state;
+  assert_ptr_equal(ss_wire_as_it_lies(&wire, &c), values);
+  wire.units = true;
+  assert_null(ss_wire_as_it_lies(&wire, &c));
+  wire.units = false;
+  c.dense = false;
+  assert_null(ss_wire_as_it_lies(&wire, &c));
+  c.dense = true;
+  c.width = 1;
+  assert_null(ss_wire_as_it_lies(&wire, &c));
 }
 
 /* The bytes are those of these floats. */
@@ -286,7 +327,7 @@ static void units_go_there_and_back(void **state) {
       assert_true(ss_wire_exact(&x.wire, &x.sent));
       unsigned char *bytes = encoded(&x, &size);
       assert_int_equal(size, bytes_due(&x));
-      assert_true(ss_wire_decode(&x.wire, &x.known, (struct ss_encoded){bytes, size}, &x.arena, &got, &error));
+      assert_true(ss_wire_decode(&x.wire, &x.known, (struct ss_encoded){bytes, size, false}, &x.arena, &got, &error));
       assert_true(!got.values && got.kind == SS_CHUNK_VALUES);
       assert_non_null(got.marks);
       const bool dense = formats[f] == SS_WIRE_DENSE || (formats[f] == SS_WIRE_SMALLER && dense_is_less(&x));
@@ -321,10 +362,10 @@ static void what_floats_cannot_hold_is_noticed(void **state) {
   c.count = 1;
   assert_true(ss_wire_exact(&wire, &c));
   c.count = 2;
-  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, sizeof bytes}, &arena, &got, &error));
+  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, sizeof bytes, false}, &arena, &got, &error));
   for (uint32_t i = 0; i < COUNT(wrong); i++) {
     memcpy(bytes + 12, &wrong[i], sizeof wrong[i]);
-    assert_false(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, sizeof bytes}, &arena, &got, &error));
+    assert_false(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, sizeof bytes, false}, &arena, &got, &error));
     assert_int_equal(error.status, SS_UNPROVEN);
   }
   ss_arena_free(&arena);
@@ -349,13 +390,13 @@ static void numbers_go_there_and_back(void **state) {
   assert_int_equal(ss_wire_bytes(&wire, &c), 16);
   ss_wire_encode(&wire, &c, bytes);
   assert_memory_equal(bytes, number, 16);
-  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, 16}, &arena, &got, &error));
+  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, 16, false}, &arena, &got, &error));
   assert_true(got.kind == SS_CHUNK_NUMBERS && got.numbers[0] == UINT64_MAX && got.numbers[1] == 7);
   c.count = 1;
   c.high = 0;
   assert_int_equal(ss_wire_bytes(&wire, &c), 0);
   ss_wire_encode(&wire, &c, bytes);
-  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, 0}, &arena, &got, &error));
+  assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, 0, false}, &arena, &got, &error));
   assert_true(got.count == 1 && got.numbers[0] == 0);
   ss_arena_free(&arena);
 }
@@ -383,7 +424,7 @@ static bool decodes(struct scene *x, const unsigned char *bytes, uint64_t size, 
   unsigned char *just = malloc(size ? size : 1);
   struct ss_error error = {.status = SS_OK};
   memcpy(just, bytes, size);
-  bool ok = ss_wire_decode(&x->wire, &x->known, (struct ss_encoded){just, size}, &x->arena, got, &error);
+  bool ok = ss_wire_decode(&x->wire, &x->known, (struct ss_encoded){just, size, false}, &x->arena, got, &error);
   free(just);
   if (!ok) assert_true(error.status == SS_UNPROVEN && strncmp(error.text, "received", 8) == 0);
   return ok;
@@ -484,7 +525,8 @@ int main(void) {
       cmocka_unit_test(whole_rows_are_whole_blocks),        cmocka_unit_test(units_go_there_and_back),
       cmocka_unit_test(what_floats_cannot_hold_is_noticed), cmocka_unit_test(numbers_go_there_and_back),
       cmocka_unit_test(bytes_cut_short_are_refused),        cmocka_unit_test(changed_bytes_are_refused_or_in_range),
-      cmocka_unit_test(wrong_blocks_are_refused),
+      cmocka_unit_test(wrong_blocks_are_refused),           cmocka_unit_test(what_stays_is_not_copied),
+      cmocka_unit_test(dense_floats_travel_as_they_lie),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
