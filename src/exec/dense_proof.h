@@ -13,7 +13,6 @@ struct ss_dense_proof {
   float *sum;       /* [rows * width] */
   uint64_t covered; /* elements of the sum that were reported whole, zeros included */
   uint64_t listed;  /* rows reported as only a part of the sum, and looked-up rows */
-  double seconds;   /* spent comparing */
 };
 
 /* Makes the tensor of this process's own gradient, `own`, coalesced or not, with values. */

@@ -18,8 +18,8 @@ struct ss_executed {
   uint32_t endpoints;                            /* ranks, then servers */
   const struct ss_traffic *executed, *simulated; /* [endpoints] */
   uint64_t headers;   /* B sent over all ranks to tell receivers of sizes, ranges and parts */
-  double measured;    /* s, of the rank that took longest, comparison with the dense sum excluded; sizes were known;
-                       * median of the repeats */
+  double measured;    /* s, of the rank that took longest, without what it set aside (tensor/kernel.h); sizes were
+                       * known; median of the repeats */
   double announced;   /* s, likewise, of the run before them, in which headers and pooled numbers told sizes */
   double predicted;   /* s, on the cluster and the device */
   double network;     /* s, the same where kernels took no time */

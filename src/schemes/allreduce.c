@@ -44,10 +44,10 @@ static bool ring(struct ss_run *run, const struct ss_dense_sum *sum, struct ss_e
   if (!gather) return ss_fail_memory(error, "gathering parts");
   bool ok = ss_allreduce_ring(run->play, sum, gather, error);
   for (uint32_t k = 0; ok && k < sum->chunks; k++) {
-    struct ss_kernel_work *counts = ss_kernel_pause(); /* dense parts lie side by side */
+    const struct ss_aside aside = ss_aside_begin(); /* dense parts lie side by side */
     if (run->dense_lists) ok = ss_run_joined(run, &gather[k], &joined, error);
     else if (run->proof) prove_parts(run, &gather[k], sum->units);
-    ss_kernel_resume(counts);
+    ss_aside_end(&aside);
   }
   for (uint32_t k = 0; k < sum->chunks; k++) ss_gather_close(&gather[k]);
   return ok;

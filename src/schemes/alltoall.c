@@ -154,11 +154,13 @@ static bool fill_parameters(const struct alltoall *a, const struct piece *p, str
                             struct ss_error *error) {
   float *values = ss_arena_alloc(a->run->play->arena, chunk->count * chunk->width, sizeof *values);
   if (!values) return ss_fail_memory(error, "looking up parameters");
+  const struct ss_aside aside = ss_aside_begin();
   for (uint64_t i = 0; i < chunk->count; i++) {
     uint64_t parameter = ss_contribution(SS_PARAMETERS, chunk->rows[i], 0);
     for (uint32_t c = 0; c < chunk->width; c++)
       values[i * chunk->width + c] = ss_contribution_value(parameter, p->first + c);
   }
+  ss_aside_end(&aside);
   chunk->values = values;
   chunk->stride = chunk->width;
   return true;

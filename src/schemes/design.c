@@ -68,8 +68,7 @@ static bool run_parallel(struct ss_run *run, enum communication how, bool increm
   struct ss_cut cut = {.balance = even ? SS_BALANCE_EVEN : SS_BALANCE_HASH,
                        .format = pulls[run->setting->value[FORMAT]],
                        .seed = 1,
-                       .block = 256,
-                       .state = run->state->own};
+                       .block = 256};
   if (!ss_run_cut(run, &cut, error)) return false;
   bool ok = ss_owners_open(run->play, &cut.owners, error);
   if (ok && how == P2P) ok = ss_owners_push(&cut.owners, error) && ss_owners_sum(&cut.owners, error);
@@ -128,7 +127,6 @@ const struct ss_scheme ss_scheme_design = {
     .content = SS_SENDS_ROWS,
     .traits = {.lists = true},
     .adapt = adapt,
-    .state_size = sizeof(struct ss_cut_state),
     .parse = parse,
     .check = check,
     .run = run_design,

@@ -110,11 +110,11 @@ static bool gather_shards(struct hierarchy *h, const struct node *n, struct ss_p
     ss_gather_set(&gather, p, &part);
   }
   bool ok = ss_gather_play(play, &gather, ss_allgather_ring, error);
-  struct ss_kernel_work *counts = ss_kernel_pause(); /* dense shards lie side by side */
+  const struct ss_aside aside = ss_aside_begin(); /* dense shards lie side by side */
   for (uint32_t p = 0; ok && p < size; p++)
     ok =
         !ss_play_resident(play, p) || ss_gather_sum(play, &gather, p, &h->inside[n->number * h->per_node + p], error);
-  ss_kernel_resume(counts);
+  ss_aside_end(&aside);
   ss_gather_close(&gather);
   return ok;
 }

@@ -217,9 +217,9 @@ static bool share_out(const struct oktopk *o, uint64_t *keep, struct ss_error *e
   for (uint32_t j = 0; j < P; end += keep[j++])
     if (ss_play_resident(play, j) && keep[j] > 0) memcpy(units + end, sum[j].units, keep[j] * sizeof *units);
   if (!ss_play_pool(play, units, n, SS_POOL_SUM, error)) return false;
-  struct ss_kernel_work *counts = ss_kernel_pause(); /* thresholds are taken as known */
+  const struct ss_aside aside = ss_aside_begin(); /* thresholds are taken as known */
   const bool found = ss_topk(&all, o->k, play->arena, &kept, error);
-  ss_kernel_resume(counts);
+  ss_aside_end(&aside);
   if (!found) return false;
   end = 0;
   for (uint32_t j = 0; j < P; j++) {

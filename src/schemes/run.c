@@ -110,6 +110,19 @@ static bool prove_part(const struct ss_chunk *own, uint32_t rank, struct ss_aren
   return true;
 }
 
+/* The rows among zeros: a trainer has its dense gradient so. */
+static bool fill_dense(const struct ss_chunk *rows, struct ss_arena *arena, struct ss_chunk *part,
+                       struct ss_error *error) {
+  const struct ss_aside aside = ss_aside_begin();
+  float *values = ss_arena_zero(arena, (part->high - part->low) * part->width, sizeof *values);
+  for (uint64_t i = 0; values && i < rows->count; i++)
+    memcpy(values + (rows->rows[i] - part->low) * part->width, rows->values + i * rows->stride,
+           part->width * sizeof *values);
+  ss_aside_end(&aside);
+  part->values = values;
+  return values || ss_fail_memory(error, "making a dense tensor");
+}
+
 bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena, struct ss_chunk *part,
                        struct ss_error *error) {
   const struct ss_chunk *own = &run->own[rank];
@@ -123,12 +136,5 @@ bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena
   part->origin = rank;
   if (!prove_part(own, rank, arena, part, error)) return false;
   if (!own->values) return true;
-  uint64_t n = (part->high - part->low) * part->width;
-  float *values = ss_arena_zero(arena, n, sizeof *values);
-  if (!values) return ss_fail_memory(error, "making a dense tensor");
-  for (uint64_t i = 0; i < rows.count; i++)
-    memcpy(values + (rows.rows[i] - part->low) * part->width, rows.values + i * rows.stride,
-           part->width * sizeof *values);
-  part->values = values;
-  return true;
+  return fill_dense(&rows, arena, part, error);
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 
 bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
+  if (!ss_state_settle(run->state, sizeof *cut->domains, error)) return false;
+  cut->domains = run->state->settled;
   cut->lasting = &run->state->lasting;
   cut->iteration = run->state->iteration;
   if (!cut->own) cut->own = run->own;
@@ -25,11 +27,15 @@ void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners) {
   verdict->pull_imbalance = larger(verdict->pull_imbalance, owners->pull_imbalance);
 }
 
+/* Somebody goes on with the sum; for a proof alone its parts need no order. */
+static bool goes_on(const struct ss_run *run) {
+  return ss_scheme_valued(run->setting->scheme) || run->result;
+}
+
 void ss_run_note_joined(struct ss_run *run, uint32_t rank, const struct ss_owners *owners,
                         const struct ss_chunk *sum) {
   struct ss_kernel_work work = {.calls = 1, .bytes = ss_wire_bytes(owners->pull, sum)};
-  if (!(ss_scheme_valued(run->setting->scheme) || run->result) || owners->parts < 2 || !ss_play_notes(run->play))
-    return;
+  if (!goes_on(run) || owners->parts < 2 || !ss_play_notes(run->play)) return;
   for (uint32_t j = 0; j < owners->parts; j++) {
     const struct ss_chunk *part = &owners->aggregate[j];
     work.elements += ss_owners_endpoint(owners, j) == rank ? part->count : ss_wire_entries(owners->pull, part);
@@ -38,12 +44,21 @@ void ss_run_note_joined(struct ss_run *run, uint32_t rank, const struct ss_owner
   ss_play_note(run->play, rank, SS_KERNEL_MERGE_SUM, work);
 }
 
+static bool whole(struct ss_run *run, struct ss_owners *owners, uint32_t rank, struct ss_chunk *sum,
+                  struct ss_error *error) {
+  if (goes_on(run)) return ss_owners_whole(owners, rank, run->low, run->high, sum, error);
+  const struct ss_aside aside = ss_aside_begin();
+  const bool ok = ss_owners_whole(owners, rank, run->low, run->high, sum, error);
+  ss_aside_end(&aside);
+  return ok;
+}
+
 bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) {
   struct ss_chunk sum;
   ss_run_imbalance(run, owners);
   for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++) {
     if (!ss_run_resident(run, r)) continue;
-    if (!ss_owners_whole(owners, r, run->low, run->high, &sum, error)) return false;
+    if (!whole(run, owners, r, &sum, error)) return false;
     ss_run_note_joined(run, r, owners, &sum);
     ss_run_sparse(run, r, &sum, 0, NULL);
   }

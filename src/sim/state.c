@@ -40,6 +40,11 @@ bool ss_state_take(struct ss_state *s, size_t own, size_t each, struct ss_error 
   return take(s, own, s->ranks * each, error);
 }
 
+bool ss_state_settle(struct ss_state *s, size_t size, struct ss_error *error) {
+  if (!s->settled) s->settled = ss_arena_zero(&s->lasting, size, 1);
+  return s->settled || ss_fail_memory(error, "keeping a scheme's state");
+}
+
 bool ss_state_save(const struct ss_state *s, struct ss_state *saved, struct ss_error *error) {
   if (s->own) {
     if (!take(saved, s->own_size, s->each_size, error)) return false;

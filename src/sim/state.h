@@ -18,6 +18,7 @@ struct ss_state {
   void *own;                  /* the scheme's own, of all ranks together; NULL: not asked for yet */
   void *each;                 /* [ranks] the scheme's own of every rank */
   size_t own_size, each_size; /* B; each_size of all ranks together */
+  void *settled;              /* what follows from the point alone, not from its iterations; NULL: nothing yet */
   uint32_t shards;
   struct ss_state *shard; /* [shards] */
 };
@@ -34,6 +35,9 @@ void ss_state_rewind(struct ss_state *state, const struct ss_state *saved);
 /* Makes room for the scheme's own state of a begun state, zeroed: `own` bytes for all ranks together, `each` for
  * every rank. Later calls leave what is there. */
 bool ss_state_take(struct ss_state *state, size_t own, size_t each, struct ss_error *error) SS_MUST_CHECK;
+/* Makes room for what follows from the point alone, `size` bytes, zeroed; not rewound. Later calls leave what is
+ * there. */
+bool ss_state_settle(struct ss_state *state, size_t size, struct ss_error *error) SS_MUST_CHECK;
 /* States of `shards` shards. */
 bool ss_state_split(struct ss_state *state, uint32_t shards, struct ss_error *error) SS_MUST_CHECK;
 

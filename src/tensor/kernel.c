@@ -1,8 +1,28 @@
 #include "tensor/kernel.h"
 
 #include <stddef.h>
+#include <time.h>
 
 _Thread_local struct ss_kernel_work *ss_kernel_counts;
+_Thread_local double *ss_seconds_aside;
+
+static double now(void) {
+  struct timespec time;
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+struct ss_aside ss_aside_begin(void) {
+  const struct ss_aside aside = {ss_kernel_pause(), ss_seconds_aside, ss_seconds_aside ? now() : 0};
+  ss_seconds_aside = NULL;
+  return aside;
+}
+
+void ss_aside_end(const struct ss_aside *aside) {
+  ss_kernel_resume(aside->counts);
+  ss_seconds_aside = aside->seconds;
+  if (aside->seconds) *aside->seconds += now() - aside->since;
+}
 
 static const char *const names[] = {[SS_KERNEL_MERGE_SUM] = "merge_sum",
                                     [SS_KERNEL_DENSE_ADD] = "dense_add",

@@ -38,8 +38,7 @@ struct ss_kernel_work {
 /* Where calls of this thread are counted, [SS_KERNELS]; NULL, as at first: nowhere. Bytes are not. */
 extern _Thread_local struct ss_kernel_work *ss_kernel_counts;
 
-/* What follows stands for something else than it is, or is no part of a scheme: it is not counted until the counts
- * are resumed. */
+/* What follows stands for something else than it is: it is not counted until the counts are resumed. */
 static inline struct ss_kernel_work *ss_kernel_pause(void) {
   struct ss_kernel_work *counts = ss_kernel_counts;
   ss_kernel_counts = 0;
@@ -48,6 +47,18 @@ static inline struct ss_kernel_work *ss_kernel_pause(void) {
 static inline void ss_kernel_resume(struct ss_kernel_work *counts) {
   ss_kernel_counts = counts;
 }
+
+/* Where seconds of this thread are added up that are no part of a scheme; NULL, as at first: nowhere. */
+extern _Thread_local double *ss_seconds_aside;
+
+/* What follows is no part of a scheme (a proof, a gradient that is made up, what lies side by side anyway): until it
+ * ends it is neither counted nor timed. Such parts may lie in each other. */
+struct ss_aside {
+  struct ss_kernel_work *counts;
+  double *seconds, since;
+};
+struct ss_aside ss_aside_begin(void);
+void ss_aside_end(const struct ss_aside *aside);
 
 /* A kernel of this room ran; one that had nothing to do is not counted. */
 static inline void ss_kernel_ran(enum ss_kernel_kind kernel, uint64_t elements) {

@@ -506,8 +506,27 @@ static void impossible_settings_say_why(void **state) {
   assert_non_null(strstr(error.text, "give one"));
 }
 
+/* An iteration that is played twice begins the second time as the first, but what follows from the point alone is
+ * kept. */
+static void what_is_settled_is_not_rewound(void **state) {
+  struct ss_state memory = {0}, before = {0};
+  struct ss_error error;
+  (void)state;
+  assert_true(ss_state_begin(&memory, 2, &error) && ss_state_save(&memory, &before, &error));
+  assert_true(ss_state_settle(&memory, sizeof(int), &error) && ss_state_take(&memory, sizeof(int), 0, &error));
+  *(int *)memory.settled = *(int *)memory.own = 7;
+  ss_state_rewind(&memory, &before);
+  assert_true(ss_state_begin(&memory, 2, &error) && ss_state_settle(&memory, sizeof(int), &error) &&
+              ss_state_take(&memory, sizeof(int), 0, &error));
+  assert_int_equal(*(int *)memory.settled, 7);
+  assert_int_equal(*(int *)memory.own, 0);
+  ss_state_free(&before);
+  ss_state_free(&memory);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_settled_is_not_rewound),
       cmocka_unit_test(every_scheme_keeps_its_word),
       cmocka_unit_test(so_they_do_among_nodes),
       cmocka_unit_test(topk_baselines_by_plain_loops),

@@ -9,7 +9,7 @@ static bool lasting(const struct ss_cut *cut, uint64_t **array, uint32_t count, 
 }
 
 static bool cut_hashed(struct ss_cut *cut, uint32_t count, struct ss_error *error) {
-  struct ss_cut_state *kept = cut->state;
+  struct ss_cut_domains *kept = cut->domains;
   if (!kept->size) {
     if (!lasting(cut, &kept->size, count, error)) return false;
     if (!ss_hash_sizes(cut->low, cut->high, cut->seed, count, kept->size, error)) return false;

@@ -8,24 +8,28 @@
 enum ss_balance { SS_BALANCE_HASH, SS_BALANCE_EVEN, SS_BALANCE_SORTED };
 enum ss_pull_format { SS_PULL_HASH_BITMAP, SS_PULL_COO, SS_PULL_BITMAP, SS_PULL_BLOCK, SS_PULL_SMALLER };
 
-/* Kept from iteration to iteration, of hashed and sorted parts; all zero at first. */
-struct ss_cut_state {
-  uint64_t *size;             /* [parts] rows that a hashed part may hold */
+/* Of hashed parts, the same in all iterations; all zero at first. */
+struct ss_cut_domains {
+  uint64_t *size;             /* [parts] rows that a part may hold */
   const uint32_t *const *row; /* [parts] these rows, where bytes are to be made */
-  uint64_t *boundary;         /* [parts + 1] of sorted parts */
-  uint64_t found;             /* 1 + the iteration that the boundaries are of; 0: none */
+};
+/* Of sorted parts, kept from iteration to iteration; all zero at first. */
+struct ss_cut_state {
+  uint64_t *boundary; /* [parts + 1] */
+  uint64_t found;     /* 1 + the iteration that the boundaries are of; 0: none */
 };
 
 struct ss_cut {
   enum ss_balance balance;
-  enum ss_pull_format format; /* of the pull; blocks are pushed as blocks, everything else as COO */
-  uint64_t seed;              /* of the hash */
-  uint64_t refresh;           /* iterations that sorted boundaries last */
-  uint32_t block;             /* elements of a block */
-  uint32_t servers;           /* owners of their own; 0: the ranks */
-  bool bruck;                 /* the pull is Bruck's all-gather instead of pairwise */
-  struct ss_cut_state *state; /* NULL with even parts, which need none */
-  struct ss_arena *lasting;   /* what the state points to lies there */
+  enum ss_pull_format format;     /* of the pull; blocks are pushed as blocks, everything else as COO */
+  uint64_t seed;                  /* of the hash */
+  uint64_t refresh;               /* iterations that sorted boundaries last */
+  uint32_t block;                 /* elements of a block */
+  uint32_t servers;               /* owners of their own; 0: the ranks */
+  bool bruck;                     /* the pull is Bruck's all-gather instead of pairwise */
+  struct ss_cut_domains *domains; /* NULL without hashed parts, */
+  struct ss_cut_state *state;     /* and this without sorted ones */
+  struct ss_arena *lasting;       /* what these point to lies there */
   uint64_t iteration;
 
   const struct ss_chunk *own; /* [ranks of the play] what is cut: */

@@ -237,9 +237,9 @@ struct joining {
 };
 
 static bool join_lists(struct joining *x, uint32_t p, struct ss_chunk *out, struct ss_error *error) {
-  struct ss_kernel_work *counts = ss_kernel_pause(); /* dense parts lie side by side */
+  const struct ss_aside aside = ss_aside_begin(); /* dense parts lie side by side */
   const bool ok = ss_gather_sum(x->play, &x->gather, p, out, error);
-  ss_kernel_resume(counts);
+  ss_aside_end(&aside);
   if (!ok) return false;
   out->origin = x->gather.rank[p];
   out->part = 0;
