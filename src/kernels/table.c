@@ -4,6 +4,8 @@
 #include "tensor/parts.h"
 #include "tensor/sketch.h"
 
+#include <string.h>
+
 /* --- what follows from an input --------------------------------------------------------------------------- */
 
 /* The rows of hashed part 0, and what part[0] has of them. */
@@ -14,7 +16,9 @@ static bool derive_hashed(struct ss_kernel_input *in, struct ss_arena *arena, st
   if (!ss_hash_sizes(0, in->rows, in->hash_seed, in->parts, sizes, error)) return false;
   uint32_t *domain = ss_arena_alloc(arena, sizes[0], sizeof *domain);
   uint32_t *rows = ss_arena_alloc(arena, from->count, sizeof *rows);
-  float *values = ss_arena_alloc(arena, from->count, sizeof *values);
+  uint64_t elements;
+  float *values =
+      ss_mul_u64(from->count, from->width, &elements) ? ss_arena_alloc(arena, elements, sizeof *values) : NULL;
   if (!domain || !rows || !values) return ss_fail_memory(error, "hashing rows");
   uint64_t n = 0;
   for (uint64_t row = 0; row < in->rows; row++)
@@ -28,7 +32,7 @@ static bool derive_hashed(struct ss_kernel_input *in, struct ss_arena *arena, st
   for (uint64_t i = 0; i < from->count; i++) {
     if (ss_hash_part(from->rows[i], in->hash_seed, in->parts) != 0) continue;
     rows[in->hashed.count] = from->rows[i];
-    values[in->hashed.count++] = from->values[i];
+    memcpy(values + in->hashed.count++ * from->width, from->values + i * from->stride, from->width * sizeof *values);
   }
   return true;
 }
@@ -55,27 +59,23 @@ static bool derive_sketch(struct ss_kernel_input *in, struct ss_arena *arena, st
   return true;
 }
 
-bool ss_kernel_input_pack(struct ss_kernel_input *in, struct ss_arena *arena, struct ss_error *error) {
-  const struct ss_wire packed = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4};
-  return encode(&packed, &in->part[0], arena, &in->packed, error);
-}
-
 bool ss_kernel_input_derive(struct ss_kernel_input *in, struct ss_arena *arena, struct ss_error *error) {
   const struct ss_wire bitmap = {.format = SS_WIRE_BITMAP, .value_bytes = 4, .index_bytes = 4};
   const struct ss_wire blocks = {.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = in->block};
+  const struct ss_wire packed = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4};
   if (!derive_hashed(in, arena, error)) return false;
   const struct ss_domains domains = {1, &in->domain_size, &in->domain};
   const struct ss_wire hashed = {
       .format = SS_WIRE_HASH_BITMAP, .value_bytes = 4, .index_bytes = 4, .domains = &domains};
   return encode(&bitmap, &in->part[0], arena, &in->bitmap, error) &&
          encode(&hashed, &in->hashed, arena, &in->hash_bitmap, error) &&
-         encode(&blocks, &in->part[0], arena, &in->blocks, error) && ss_kernel_input_pack(in, arena, error) &&
-         derive_sketch(in, arena, error);
+         encode(&blocks, &in->part[0], arena, &in->blocks, error) &&
+         encode(&packed, &in->part[0], arena, &in->packed, error) && derive_sketch(in, arena, error);
 }
 
 /* --- traffic ---------------------------------------------------------------------------------------------- */
 
-enum { ID = 4, VALUE = 4, PAIR = ID + VALUE, NUMBER = 8, SECTOR = 32 };
+enum { ID = 4, VALUE = 4, NUMBER = 8, SECTOR = 32 };
 
 static double moved(enum ss_kernel_kind kernel, const struct ss_kernel_input *in,
                     const struct ss_kernel_output *out) {
@@ -93,11 +93,11 @@ static double moved(enum ss_kernel_kind kernel, const struct ss_kernel_input *in
   case SS_KERNEL_HASH_PARTITION:
   case SS_KERNEL_HIERARCHICAL_HASHING: return 2 * ID * n;
   case SS_KERNEL_BITMAP_ENCODE:
-  case SS_KERNEL_BITMAP_DECODE: return PAIR * n + (double)in->bitmap.size;
-  case SS_KERNEL_HASH_BITMAP_ENCODE: return PAIR * hashed + (double)in->hash_bitmap.size;
-  case SS_KERNEL_HASH_BITMAP_DECODE: return (ID + PAIR) * hashed + (double)in->hash_bitmap.size;
-  case SS_KERNEL_BLOCK_ENCODE: return PAIR * n + (double)in->blocks.size;
-  case SS_KERNEL_BLOCK_DECODE: return PAIR * (double)out->count + (double)in->blocks.size;
+  case SS_KERNEL_BITMAP_DECODE: return entry * n + (double)in->bitmap.size;
+  case SS_KERNEL_HASH_BITMAP_ENCODE: return entry * hashed + (double)in->hash_bitmap.size;
+  case SS_KERNEL_HASH_BITMAP_DECODE: return (ID + entry) * hashed + (double)in->hash_bitmap.size;
+  case SS_KERNEL_BLOCK_ENCODE: return entry * n + (double)in->blocks.size;
+  case SS_KERNEL_BLOCK_DECODE: return entry * (double)out->count + (double)in->blocks.size;
   case SS_KERNEL_PACK: return 2 * entry * n;
   case SS_KERNEL_SKETCH_ADD:
   case SS_KERNEL_SKETCH_DECODE: return (ID + NUMBER) * n + NUMBER * (double)in->hashes * (double)in->buckets;

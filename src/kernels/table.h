@@ -3,7 +3,8 @@
  * A device takes an input into its memory, runs any of the kernels on it, as often as wanted and with no memory taken
  * on the way, and hands out what a kernel made: the same on every device, bit by bit, but for hierarchical hashing,
  * which keeps its promise only for sets (the rows of a partition come in the order of the memory, and which thread
- * came first there is chance). Rows are of one element, but where something else is said. */
+ * came first there is chance). Rows are of one element; on a CPU the kernels that take rows with their values
+ * (SS_WIDE_KERNELS, kernels/timing.h) also have wider ones. */
 #ifndef SS_KERNELS_TABLE_H
 #define SS_KERNELS_TABLE_H
 
@@ -51,10 +52,6 @@ struct ss_kernel_input {
 /* Arrays are `arena`'s. */
 bool ss_kernel_input_derive(struct ss_kernel_input *input, struct ss_arena *arena,
                             struct ss_error *error) SS_MUST_CHECK;
-
-/* Of the rest only what pack writes: for rows of several elements, which merge_sum and pack take on a CPU. */
-bool ss_kernel_input_pack(struct ss_kernel_input *input, struct ss_arena *arena,
-                          struct ss_error *error) SS_MUST_CHECK;
 
 /* What a kernel made; what it does not make is NULL. */
 struct ss_kernel_output {

@@ -25,34 +25,24 @@ static bool make_part(const struct ss_timing *t, uint32_t p, const float *values
   count = 0;
   for (uint64_t i = 0; i < t->rows; i++)
     if (lists(t, p, i)) rows[count++] = (uint32_t)i;
-  *out = (struct ss_chunk){
-      .rows = rows, .values = values, .count = count, .high = t->rows, .width = 1, .stride = 1, .distinct = true};
+  *out = (struct ss_chunk){.rows = rows,
+                           .values = values,
+                           .count = count,
+                           .high = t->rows,
+                           .width = t->width,
+                           .stride = t->width,
+                           .distinct = true};
   return true;
 }
 
-/* Operands of whole rows, which share their values. */
-static bool make_wide(const struct ss_timing *t, struct ss_arena *arena, struct ss_kernel_input *in,
-                      struct ss_error *error) {
-  uint64_t elements;
-  float *values = ss_mul_u64(t->rows, t->width, &elements) ? ss_arena_alloc(arena, elements, sizeof *values) : NULL;
-  *in = (struct ss_kernel_input){.rows = t->rows, .operands = OPERANDS, .parts = 1, .block = BLOCK, .hashes = 1};
-  in->buckets = in->keep = 1;
-  if (!values) return ss_fail_memory(error, "making inputs of kernels");
-#pragma omp parallel for
-  for (uint64_t i = 0; i < elements; i++) values[i] = 1;
-  for (uint32_t p = 0; p < OPERANDS; p++) {
-    if (!make_part(t, p, values, arena, &in->part[p])) return ss_fail_memory(error, "making inputs of kernels");
-    in->part[p].width = in->part[p].stride = t->width;
-  }
-  return ss_kernel_input_pack(in, arena, error);
-}
-
 static bool make_dense(const struct ss_timing *t, struct ss_arena *arena, struct ss_kernel_input *in) {
+  uint64_t elements;
+  if (!ss_mul_u64(t->rows, t->width, &elements)) return false;
   for (uint32_t which = 0; which < 2; which++) {
-    float *values = ss_arena_alloc(arena, t->rows, sizeof *values);
+    float *values = ss_arena_alloc(arena, elements, sizeof *values);
     if (!values) return false;
 #pragma omp parallel for
-    for (uint64_t i = 0; i < t->rows; i++) values[i] = (float)ss_unit(ss_mix(102 + which, i));
+    for (uint64_t i = 0; i < elements; i++) values[i] = (float)ss_unit(ss_mix(102 + which, i));
     in->dense[which] = values;
   }
   return true;
@@ -117,8 +107,7 @@ bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_t
   struct ss_arena arena = {0};
   struct ss_kernel_input in;
   struct ss_kernel_run *run = NULL;
-  bool ok = (timing->width > 1 ? make_wide(timing, &arena, &in, error) : make(timing, which, &arena, &in, error)) &&
-            timing->device->open(&in, 2 * timing->cache, &run, error);
+  bool ok = make(timing, which, &arena, &in, error) && timing->device->open(&in, 2 * timing->cache, &run, error);
   for (uint32_t k = 0; ok && k < SS_KERNELS; k++)
     if (which >> k & 1) ok = time_kernel(timing, &in, run, (enum ss_kernel_kind)k, &out[k], error);
   timing->device->close(run);

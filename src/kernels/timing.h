@@ -25,7 +25,13 @@ struct ss_timing {
 
 /* The kernels whose bit is set in `which`, 1 << enum ss_kernel_kind, on one input, after one call each that does not
  * count; operands that none of them needs are empty. */
-enum { SS_ALL_KERNELS = (1 << SS_KERNELS) - 1, SS_WIDE_KERNELS = 1 << SS_KERNEL_MERGE_SUM | 1 << SS_KERNEL_PACK };
+enum {
+  SS_ALL_KERNELS = (1 << SS_KERNELS) - 1,
+  /* those that take rows with their values */
+  SS_WIDE_KERNELS = 1 << SS_KERNEL_MERGE_SUM | 1 << SS_KERNEL_BITMAP_ENCODE | 1 << SS_KERNEL_BITMAP_DECODE |
+                    1 << SS_KERNEL_HASH_BITMAP_ENCODE | 1 << SS_KERNEL_HASH_BITMAP_DECODE |
+                    1 << SS_KERNEL_BLOCK_ENCODE | 1 << SS_KERNEL_BLOCK_DECODE | 1 << SS_KERNEL_PACK
+};
 bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_timed out[SS_KERNELS],
                      struct ss_error *error) SS_MUST_CHECK;
 

@@ -12,6 +12,7 @@
 #include "tensor/topk.h"
 
 #include <omp.h>
+#include <time.h>
 
 static void use_threads(uint64_t seed) {
   static const int threads[] = {1, 2, 3, 7};
@@ -903,7 +904,7 @@ static void sets_equal_those_of_a_plain_loop(void **state) {
  * has 1 - 0.9^4 of the rows. A sum reads 8 bytes a row and operand, and writes 8 a row. Within 5 sigma. */
 static void timed_operands_differ(void **state) {
   enum { ROWS = 200000, OPERANDS = 4 };
-  const struct ss_timing timing = {.device = &ss_kernels_cpu, .rows = ROWS, .density = 0.1, .repeats = 1};
+  const struct ss_timing timing = {.device = &ss_kernels_cpu, .rows = ROWS, .density = 0.1, .width = 1, .repeats = 1};
   struct ss_timed timed[SS_KERNELS];
   struct ss_error error = {0};
   const double whole = 1 - pow(0.9, OPERANDS), pairs = OPERANDS * 0.1 + whole;
@@ -913,9 +914,66 @@ static void timed_operands_differ(void **state) {
   assert_true(fabs(timed[SS_KERNEL_MERGE_SUM].traffic.moved / (8.0 * ROWS) - pairs) < 5 * deviation);
 }
 
+/* Rows of three elements: pack reads 4 + 12 B a row, and writes as much; a bitmap has a bit a row beside its values.
+ * Of sixteen hashed parts one is encoded, whose decoder also reads its domain's rows. */
+static void traffic_of_wide_rows_is_that_of_their_values(void **state) {
+  enum { ROWS = 4096, WIDTH = 3 };
+  const struct ss_timing timing = {
+      .device = &ss_kernels_cpu, .rows = ROWS, .density = 0.25, .width = WIDTH, .repeats = 1};
+  struct ss_timed timed[SS_KERNELS];
+  struct ss_error error = {0};
+  (void)state;
+  if (!ss_time_kernels(&timing, SS_WIDE_KERNELS, timed, &error)) fail_msg("%s", error.text);
+#define MOVED(kernel) ((uint64_t)timed[SS_KERNEL_##kernel].traffic.moved)
+  const uint64_t rows = (uint64_t)timed[SS_KERNEL_PACK].traffic.elements;
+  const uint64_t hashed = (uint64_t)timed[SS_KERNEL_HASH_BITMAP_ENCODE].traffic.elements;
+  assert_in_range(rows, ROWS / 4 - 150, ROWS / 4 + 150);
+  assert_in_range(hashed, rows / 32, rows / 8);
+  assert_int_equal(MOVED(PACK), 2 * (4 + 4 * WIDTH) * rows);
+  assert_int_equal(MOVED(BITMAP_ENCODE), (4 + 8 * WIDTH) * rows + ROWS / 8);
+  assert_int_equal(MOVED(BITMAP_DECODE), (4 + 8 * WIDTH) * rows + ROWS / 8);
+  assert_int_equal(MOVED(HASH_BITMAP_DECODE) - MOVED(HASH_BITMAP_ENCODE), 4 * hashed);
+#undef MOVED
+}
+
+/* Until the clock has moved. */
+static void spin(void) {
+  struct timespec from, now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &from);
+  do (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  while (now.tv_nsec == from.tv_nsec && now.tv_sec == from.tv_sec);
+}
+
+/* What is set aside is neither counted nor timed, and what is set aside in it is not timed twice. */
+static void what_is_set_aside_counts_nowhere(void **state) {
+  struct ss_kernel_work counts[SS_KERNELS] = {{0}};
+  double seconds = 0;
+  (void)state;
+  ss_kernel_counts = counts;
+  ss_seconds_aside = &seconds;
+  ss_kernel_ran(SS_KERNEL_PACK, 2);
+  const struct ss_aside aside = ss_aside_begin();
+  ss_kernel_ran(SS_KERNEL_PACK, 2);
+  const struct ss_aside within = ss_aside_begin();
+  spin();
+  ss_aside_end(&within);
+  const double inner = seconds;
+  ss_kernel_ran(SS_KERNEL_PACK, 2);
+  ss_aside_end(&aside);
+  ss_kernel_ran(SS_KERNEL_PACK, 3);
+  const bool back = ss_seconds_aside == &seconds;
+  ss_kernel_counts = NULL;
+  ss_seconds_aside = NULL;
+  assert_true(back && inner < 1e-12 && seconds > 0);
+  assert_int_equal(counts[SS_KERNEL_PACK].calls, 2);
+  assert_int_equal(counts[SS_KERNEL_PACK].elements, 5);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(timed_operands_differ),
+      cmocka_unit_test(traffic_of_wide_rows_is_that_of_their_values),
+      cmocka_unit_test(what_is_set_aside_counts_nowhere),
       cmocka_unit_test(topk_is_the_front_of_the_sorted_list),
       cmocka_unit_test(topk_breaks_ties_by_row),
       cmocka_unit_test(topk_keeps_no_more_than_k),
