@@ -51,15 +51,16 @@ bool ss_wire_get_bits(const uint32_t *domain, uint64_t size, const unsigned char
 
 /* --- sketches ------------------------------------------------------------------------------------------- */
 
-/* A bucket counts units of 2^-grid. */
-static int grid(const struct ss_wire *wire) {
-  return wire->units ? 0 : 20;
+/* What a bucket counts: products with a power of two are exact. */
+static double unit_of(const struct ss_wire *wire) {
+  return wire->units ? 1 : 0x1p-20;
 }
 
 void ss_wire_put_sketch(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   const uint64_t buckets = c->high - c->low;
+  const double unit = unit_of(wire);
   for (uint64_t i = 0; i < buckets; i++, out += wire->value_bytes) {
-    const float value = (float)ldexp((double)c->sketch[i], -grid(wire));
+    const float value = (float)((double)c->sketch[i] * unit);
     memcpy(out, &value, sizeof value);
   }
   for (uint64_t i = buckets; i < c->count; i++) *out++ = (unsigned char)c->sketch[i];
@@ -68,13 +69,14 @@ void ss_wire_put_sketch(const struct ss_wire *wire, const struct ss_chunk *c, un
 bool ss_wire_get_sketch(const struct ss_wire *wire, const unsigned char *bytes, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   const uint64_t buckets = out->high - out->low;
+  const double units = 1 / unit_of(wire);
   int64_t *sketch = ss_arena_alloc(arena, out->count, sizeof *sketch);
   if (!sketch) return ss_fail_memory(error, "decoding a sketch");
   for (uint64_t i = 0; i < buckets; i++, bytes += sizeof(float)) {
     float value;
     memcpy(&value, bytes, sizeof value);
     if (!(fabsf(value) < 0x1p42F)) return ss_fail(error, SS_UNPROVEN, "received a bucket that is no sum of values");
-    sketch[i] = llrint(ldexp((double)value, grid(wire)));
+    sketch[i] = llrint((double)value * units);
   }
   for (uint64_t i = buckets; i < out->count; i++) sketch[i] = *bytes++;
   out->sketch = sketch;
