@@ -16,7 +16,7 @@ static bool print_json(const void *found, FILE *stream, struct ss_error *error) 
 static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
   const struct ss_trace *trace = found;
   struct ss_table *table = ss_table_of("trace", "trace_hash", "iterations", "ranks", "tensor", "rows", "row_width",
-                                       "dtype", "bytes", "lookups", "values", "source");
+                                       "dtype", "bytes", "lookups", "values", "bags", "pooling", "source");
   char hash[32];
   for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
     const struct ss_tensor *tensor = ss_trace_tensor(trace, i);
@@ -30,13 +30,20 @@ static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
     ss_table_cell(table, "%s", ss_dtype_name(tensor->dtype));
     ss_table_cell(table, "%" PRIu64, ss_tensor_dense_bytes(tensor));
     ss_table_cell(table, "%" PRIu64, ss_trace_total(trace, i));
-    ss_table_texts(table, values ? values : "", ss_trace_source(trace));
+    ss_table_cell(table, "%s", values ? values : "");
+    ss_table_exact(table, ss_tensor_bags(trace, i));
+    ss_table_exact(table, ss_tensor_pooling(trace, i));
+    ss_table_cell(table, "%s", ss_trace_source(trace));
   }
   return ss_table_print_free(table, true, stream, error);
 }
 
 static struct ss_table *list_tensors(const struct ss_trace *trace) {
-  struct ss_table *table = ss_table_of("<tensor", "rows", "row_width", "dtype", "dense size", "lookups", "values");
+  const bool bagged = ss_trace_bagged(trace);
+  struct ss_table *table =
+      bagged ? ss_table_of("<tensor", "rows", "row_width", "dtype", "dense size", "lookups", "values", "bags",
+                           "lookups/bag")
+             : ss_table_of("<tensor", "rows", "row_width", "dtype", "dense size", "lookups", "values");
   for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
     const struct ss_tensor *tensor = ss_trace_tensor(trace, i);
     const char *values = ss_trace_values_dtype(trace, i);
@@ -47,6 +54,9 @@ static struct ss_table *list_tensors(const struct ss_trace *trace) {
     ss_table_quantity(table, SS_BYTES, (double)ss_tensor_dense_bytes(tensor));
     ss_table_cell(table, "%" PRIu64, ss_trace_total(trace, i));
     ss_table_cell(table, "%s", values ? values : "none");
+    if (!bagged) continue;
+    ss_table_number(table, "%.0f", ss_tensor_bags(trace, i));
+    ss_table_number(table, "%.4g", ss_tensor_pooling(trace, i));
   }
   return table;
 }

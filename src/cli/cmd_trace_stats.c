@@ -37,8 +37,8 @@ static void csv_row(struct ss_table *table, const struct ss_tensor_stats *t, uin
   ss_table_cell(table, "%" PRIu64, t->tensor.rows);
   ss_table_cell(table, "%" PRIu32, t->tensor.row_width);
   ss_table_cell(table, "%s", ss_dtype_name(t->tensor.dtype));
-  const double plain[] = {t->density, t->overlap,       t->lookups,         t->coalesced,
-                          t->prior,   t->lookups_bytes, t->coalesced_bytes, t->prior_bytes};
+  const double plain[] = {t->density, t->overlap, t->lookups,       t->coalesced,       t->prior,
+                          t->bags,    t->pooling, t->lookups_bytes, t->coalesced_bytes, t->prior_bytes};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) ss_table_exact(table, plain[i]);
   ss_table_cell(table, "%" PRIu32, k);
   ss_table_exact(table, t->gamma[k - 1]);
@@ -48,8 +48,8 @@ static void csv_row(struct ss_table *table, const struct ss_tensor_stats *t, uin
 static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
   const struct ss_stats *stats = ((const struct result *)found)->stats;
   struct ss_table *table =
-      ss_table_of("name", "rows", "row_width", "dtype", "density", "overlap", "lookups", "coalesced", "prior",
-                  "lookups_bytes", "coalesced_bytes", "prior_bytes", "k", "gamma", "skewness");
+      ss_table_of("name", "rows", "row_width", "dtype", "density", "overlap", "lookups", "coalesced", "prior", "bags",
+                  "pooling", "lookups_bytes", "coalesced_bytes", "prior_bytes", "k", "gamma", "skewness");
   for (size_t i = 0; i < stats->tensors; i++) {
     const struct ss_tensor_stats *t = &stats->tensor[i];
     size_t part = 0; /* of the next skewness */
@@ -83,6 +83,19 @@ static struct ss_table *sizes_table(const struct ss_stats *stats) {
   return table;
 }
 
+/* Of the tensors that have bags. */
+static struct ss_table *bags_table(const struct ss_stats *stats) {
+  struct ss_table *table = ss_table_of("<tensor", "bags", "lookups/bag");
+  for (size_t i = 0; i < stats->tensors; i++) {
+    const struct ss_tensor_stats *t = &stats->tensor[i];
+    if (isnan(t->bags)) continue;
+    ss_table_cell(table, "%s", t->tensor.name);
+    ss_table_cell(table, "%.1f", t->bags);
+    ss_table_number(table, "%.4g", t->pooling);
+  }
+  return table;
+}
+
 static struct ss_table *curve_table(const struct ss_stats *stats) {
   struct ss_table *table = ss_table_of("<tensor", "k", "gamma(k)", "skewness(k)");
   for (size_t i = 0; i < stats->tensors; i++) {
@@ -98,13 +111,18 @@ static struct ss_table *curve_table(const struct ss_stats *stats) {
 }
 
 static bool print_table(const void *found, FILE *stream, struct ss_error *error) {
-  const struct ss_stats *stats = ((const struct result *)found)->stats;
+  const struct result *result = found;
+  const struct ss_stats *stats = result->stats;
   (void)fprintf(stream,
                 "iterations %" PRIu64 " to %" PRIu64 ", %" PRIu32
                 " ranks; rows and bytes are of one rank in one iteration, means over both\n\n",
                 stats->first, stats->end - 1, stats->ranks);
   if (!ss_table_print_free(sizes_table(stats), false, stream, error)) return false;
   (void)fputs("\n", stream);
+  if (ss_trace_bagged(result->trace)) {
+    if (!ss_table_print_free(bags_table(stats), false, stream, error)) return false;
+    (void)fputs("\n", stream);
+  }
   if (!ss_table_print_free(curve_table(stats), false, stream, error)) return false;
   (void)fputs("\n"
               "prior: unique rows that some rank looks up again in the next iteration\n"
@@ -162,7 +180,8 @@ const struct ss_command ss_command_trace_stats = {
         "  skewness   densest of p even row ranges / density, for p = ranks and powers of two; mean over ranks\n"
         "  lookups    rows of a rank as they were looked up; coalesced: unique ones; prior: those of them that any "
         "rank\n"
-        "             looks up again in the next iteration (the last iteration has none)\n",
+        "             looks up again in the next iteration (the last iteration has none)\n"
+        "  bags       of a rank, where the trace says which lookups make one; lookups/bag: the mean pooling factor\n",
     .examples = "examples:\n"
                 "  sparsync trace stats traces/bible-kjv-16.safetensors\n"
                 "  sparsync trace stats traces/wordnet-64.safetensors --ranks 8 --iterations 0:5 --format json\n",

@@ -28,6 +28,21 @@ const char *ss_trace_values_dtype(const struct ss_trace *trace, size_t tensor) {
   return ss_trace_values(trace, tensor, 0, 0, &dtype) ? ss_dtype_name(dtype) : NULL;
 }
 
+double ss_tensor_bags(const struct ss_trace *trace, size_t tensor) {
+  return ss_trace_has_bags(trace, tensor) ? (double)ss_trace_all_bags(trace, tensor) : NAN;
+}
+
+double ss_tensor_pooling(const struct ss_trace *trace, size_t tensor) {
+  const double bags = ss_tensor_bags(trace, tensor);
+  return bags > 0 ? (double)ss_trace_total(trace, tensor) / bags : NAN;
+}
+
+bool ss_trace_bagged(const struct ss_trace *trace) {
+  bool some = false;
+  for (size_t i = 0; i < ss_trace_tensors(trace); i++) some = some || ss_trace_has_bags(trace, i);
+  return some;
+}
+
 /* --- what a trace holds --------------------------------------------------------------------------------- */
 
 static cJSON *begin(const struct ss_trace *trace) {
@@ -66,6 +81,8 @@ cJSON *ss_trace_info_json(const struct ss_trace *trace) {
     cJSON_AddNumberToObject(item, "bytes", (double)ss_tensor_dense_bytes(tensor));
     cJSON_AddNumberToObject(item, "lookups", (double)ss_trace_total(trace, i));
     ss_json_add_text(item, "values", ss_trace_values_dtype(trace, i));
+    ss_json_add_number(item, "bags", ss_tensor_bags(trace, i));
+    ss_json_add_number(item, "pooling", ss_tensor_pooling(trace, i));
   }
   for (size_t i = 0; i < ss_trace_dense_count(trace); i++) {
     cJSON *item = cJSON_CreateObject();
@@ -92,6 +109,8 @@ static void add_measured(cJSON *list, const struct ss_tensor_stats *stats, uint3
   cJSON_AddNumberToObject(item, "lookups", stats->lookups);
   cJSON_AddNumberToObject(item, "coalesced", stats->coalesced);
   cJSON_AddNumberToObject(item, "prior", stats->prior);
+  ss_json_add_number(item, "bags", stats->bags);
+  ss_json_add_number(item, "pooling", stats->pooling);
   cJSON_AddNumberToObject(item, "lookups_bytes", stats->lookups_bytes);
   cJSON_AddNumberToObject(item, "coalesced_bytes", stats->coalesced_bytes);
   cJSON_AddNumberToObject(item, "prior_bytes", stats->prior_bytes);

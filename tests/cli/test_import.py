@@ -48,15 +48,19 @@ def read_trace(path):
     length, = struct.unpack_from("<Q", data)
     header, body = json.loads(data[8:8 + length]), data[8 + length:]
     metadata, segments = header.pop("__metadata__"), {}
+    tensors = json.loads(metadata["tensors"])
 
     def numbers(name):
         kind, (begin, end) = header[name]["dtype"], header[name]["data_offsets"]
         return struct.unpack(f"<{header[name]['shape'][0]}{ {'I64': 'q', 'I32': 'i', 'U32': 'I'}[kind]}", body[begin:end])
 
-    for tensor in json.loads(metadata["tensors"]):
+    for tensor in tensors:
         rows, offsets = numbers(tensor["name"] + ".rows"), numbers(tensor["name"] + ".offsets")
         segments[tensor["name"]] = [list(rows[a:b]) for a, b in zip(offsets, offsets[1:])]
-    return metadata, {t["name"]: t for t in json.loads(metadata["tensors"])}, segments
+        if f"{tensor['name']}.bags" in header:
+            first, of = numbers(tensor["name"] + ".bags"), numbers(tensor["name"] + ".bag_offsets")
+            tensor["bags"] = [[list(rows[of[b]:of[b + 1]]) for b in range(*part)] for part in zip(first, first[1:])]
+    return metadata, {t["name"]: t for t in tensors}, segments
 
 
 def xxh64(data):
@@ -431,6 +435,7 @@ def random_bags(folder):
         _, tensors, segments = read_trace(folder / "o")
         for table in range(tables):
             assert segments[f"t{table}"] == dealt(bags[table], ranks, batch), (case, table)
+            assert tensors[f"t{table}"]["bags"] == [bags[table][s * batch:(s + 1) * batch] for s in range(len(segments[f"t{table}"]))]
             assert tensors[f"t{table}"]["rows"] == (200 if table == 0 else most[table] + 1)
             assert tensors[f"t{table}"]["row_width"] == (7 if table == tables - 1 else 128)
 

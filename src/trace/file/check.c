@@ -72,6 +72,43 @@ static bool check_offsets(const struct ss_trace *trace, const struct ss_tensor_d
   return true;
 }
 
+static bool fail_bags(const struct ss_trace *trace, const struct ss_tensor_data *t, const char *part, uint64_t at,
+                      const char *why, struct ss_error *error) {
+  const uint64_t *list = strcmp(part, "bags") == 0 ? t->bags.first : t->bags.offsets;
+  return ss_fail(error, SS_BAD_INPUT, "%s: %s.%s[%" PRIu64 "] is %" PRId64 ": %s", trace->name, t->tensor.name, part,
+                 at, (int64_t)list[at], why);
+}
+
+/* From 0 on, never back, up to `total`. Returns the first place that is not so, or `count`. */
+static uint64_t first_wrong(const uint64_t *list, uint64_t count, uint64_t total) {
+  uint64_t before = 0;
+  for (uint64_t i = 0; i < count; before = list[i++])
+    if (list[i] < before || list[i] > total || (i == 0 && list[i] != 0) || (i + 1 == count && list[i] != total))
+      return i;
+  return count;
+}
+
+/* No bag reaches over the end of its segment. */
+static bool check_bags(const struct ss_trace *trace, const struct ss_tensor_data *t, struct ss_error *error) {
+  const struct ss_bags *bags = &t->bags;
+  uint64_t at;
+  if (!bags->first) return true;
+  at = first_wrong(bags->first, trace->segments + 1, t->bag_total);
+  if (at <= trace->segments)
+    return fail_bags(trace, t, "bags", at, "counts of bags begin with 0, do not fall and end with their number",
+                     error);
+  if (!bags->offsets) return true; /* what a source gives is checked as it is written */
+  at = first_wrong(bags->offsets, t->bag_total + 1, t->total);
+  if (at <= t->bag_total)
+    return fail_bags(trace, t, "bag_offsets", at,
+                     "offsets of bags begin with 0, do not fall and end with the number of rows looked up", error);
+  for (uint64_t s = 0; s <= trace->segments; s++)
+    if (bags->offsets[bags->first[s]] != t->offsets[s])
+      return fail_bags(trace, t, "bag_offsets", bags->first[s], "not where a rank's lookups begin, as its bags do",
+                       error);
+  return true;
+}
+
 /* The largest of the ids [begin, end), seen as unsigned. */
 static uint64_t largest_between(const struct ss_tensor_data *t, uint64_t begin, uint64_t end) {
   uint32_t most32 = 0;
@@ -113,7 +150,7 @@ static bool fail_id(const struct ss_trace *trace, const struct ss_tensor_data *t
 
 bool ss_trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct ss_error *error) {
   const struct ss_tensor_data *t = &trace->tensor[tensor];
-  if (!check_offsets(trace, t, error)) return false;
+  if (!check_offsets(trace, t, error) || !check_bags(trace, t, error)) return false;
   if (t->total == 0 || trace->row_source) return true; /* what a source gives is checked as it is written */
   /* Seen as unsigned, a negative id is large; in a tensor of more than 2^31 rows, still at least 2^31. */
   const uint64_t limit = t->rows_signed && t->tensor.rows > INT32_MAX ? (uint64_t)INT32_MAX + 1 : t->tensor.rows;

@@ -23,6 +23,8 @@ struct ss_tensor_data {
   bool rows_signed; /* rows32 was I32: ids of 2^31 and more are negative ones */
   const void *values;
   enum ss_dtype values_dtype;
+  struct ss_bags bags;
+  uint64_t bag_total;
 };
 
 struct ss_trace {

@@ -36,12 +36,16 @@ static bool need_part(struct ss_trace *trace, const struct ss_safetensors *file,
                          trace->name, tensor, part);
 }
 
+static bool need_offsets(const struct ss_safetensors_entry *entry, struct ss_error *error) {
+  return entry->kind == SS_KIND_I64 ||
+         ss_node_fail(entry->node, error, "is %s; offsets are I64", ss_safetensors_kinds[entry->kind]);
+}
+
 static bool read_offsets(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
                          struct ss_error *error) {
   struct ss_safetensors_entry *entry;
   if (!need_part(trace, file, t->tensor.name, "offsets", &entry, error)) return false;
-  if (entry->kind != SS_KIND_I64)
-    return ss_node_fail(entry->node, error, "is %s; offsets are I64", ss_safetensors_kinds[entry->kind]);
+  if (!need_offsets(entry, error)) return false;
   if (entry->count != trace->segments + 1)
     return ss_node_fail(entry->node, error,
                         "has %" PRIu64 " numbers; %" PRIu64 " iterations of %" PRIu32 " ranks need %" PRIu64,
@@ -86,12 +90,34 @@ static bool read_values(struct ss_trace *trace, const struct ss_safetensors *fil
   return t->values || ss_fail_memory(error, "copying a trace's values");
 }
 
+/* Both entries or none. */
+static bool read_bags(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
+                      struct ss_error *error) {
+  struct ss_safetensors_entry *first, *offsets;
+  if (!find_part(trace, file, t->tensor.name, "bags", &first, error) ||
+      !find_part(trace, file, t->tensor.name, "bag_offsets", &offsets, error))
+    return false;
+  if (!first && !offsets) return true;
+  if (!first || !offsets)
+    return ss_node_fail((first ? first : offsets)->node, error, "needs %s.%s beside it", t->tensor.name,
+                        first ? "bag_offsets" : "bags");
+  if (!need_offsets(first, error) || !need_offsets(offsets, error)) return false;
+  if (first->count != trace->segments + 1)
+    return ss_node_fail(first->node, error,
+                        "has %" PRIu64 " numbers; %" PRIu64 " iterations of %" PRIu32 " ranks need %" PRIu64,
+                        first->count, trace->iterations, trace->ranks, trace->segments + 1);
+  if (offsets->count < 1) return ss_node_fail(offsets->node, error, "is empty; no bags at all have one offset, 0");
+  t->bag_total = offsets->count - 1;
+  t->bags = (struct ss_bags){entry_data(trace, file, first), entry_data(trace, file, offsets)};
+  return (t->bags.first && t->bags.offsets) || ss_fail_memory(error, "copying a trace's bags");
+}
+
 static bool all_claimed(const struct ss_safetensors *file, struct ss_error *error) {
   for (size_t i = 0; i < file->entries; i++)
     if (!file->entry[i].claimed)
       return ss_node_fail(file->entry[i].node, error,
-                          "belongs to no tensor in __metadata__.tensors (entries are NAME.offsets, NAME.rows and "
-                          "NAME.values)");
+                          "belongs to no tensor in __metadata__.tensors (entries are NAME.offsets, NAME.rows, "
+                          "NAME.values, NAME.bags and NAME.bag_offsets)");
   return true;
 }
 
@@ -101,7 +127,7 @@ static bool read_trace(struct ss_trace *trace, const struct ss_safetensors *file
   for (size_t i = 0; i < trace->tensors; i++) {
     struct ss_tensor_data *t = &trace->tensor[i];
     if (!read_offsets(trace, file, t, error) || !read_rows(trace, file, t, error) ||
-        !read_values(trace, file, t, error))
+        !read_values(trace, file, t, error) || !read_bags(trace, file, t, error))
       return false;
   }
   if (!all_claimed(file, error)) return false;

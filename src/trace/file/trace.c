@@ -186,6 +186,28 @@ const void *ss_trace_values(const struct ss_trace *trace, size_t tensor, uint64_
   return (const char *)t->values + first * t->tensor.row_width * ss_dtype_bytes(t->values_dtype);
 }
 
+bool ss_trace_has_bags(const struct ss_trace *trace, size_t tensor) {
+  assert(tensor < trace->tensors);
+  return trace->tensor[tensor].bags.first != NULL;
+}
+
+uint64_t ss_trace_bags(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank) {
+  if (!ss_trace_has_bags(trace, tensor)) return 0;
+  const uint64_t *first = trace->tensor[tensor].bags.first + segment(trace, iteration, rank);
+  return first[1] - first[0];
+}
+
+const uint64_t *ss_trace_bag_offsets(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank) {
+  if (!ss_trace_has_bags(trace, tensor)) return NULL;
+  const struct ss_bags *bags = &trace->tensor[tensor].bags;
+  return bags->offsets + bags->first[segment(trace, iteration, rank)];
+}
+
+uint64_t ss_trace_all_bags(const struct ss_trace *trace, size_t tensor) {
+  assert(tensor < trace->tensors);
+  return trace->tensor[tensor].bag_total;
+}
+
 uint64_t ss_trace_hash(const struct ss_trace *trace) {
   if (trace->bytes) return XXH64(trace->bytes, trace->size, 0);
   uint64_t hash = 0;
@@ -193,6 +215,9 @@ uint64_t ss_trace_hash(const struct ss_trace *trace) {
     const struct ss_tensor_data *t = &trace->tensor[i];
     hash = XXH64(t->offsets, (trace->segments + 1) * sizeof *t->offsets, hash);
     hash = XXH64(t->rows32, t->total * sizeof *t->rows32, hash);
+    if (!t->bags.first) continue;
+    hash = XXH64(t->bags.first, (trace->segments + 1) * sizeof *t->bags.first, hash);
+    hash = XXH64(t->bags.offsets, (t->bag_total + 1) * sizeof *t->bags.offsets, hash);
   }
   return hash;
 }

@@ -2,7 +2,8 @@
  *
  * A trace is immutable once made, whether mapped from a `.safetensors` file (docs/traces.md; 2-model §7) or built
  * in memory. Segment (t, r) of a tensor lists the row ids that rank r looked up in iteration t, in lookup order,
- * duplicates kept. Every id of an opened trace is below the tensor's `rows`: readers need not check again. */
+ * duplicates kept. Every id of an opened trace is below the tensor's `rows`: readers need not check again. A tensor
+ * may say which lookups of a segment make a bag, whose rows are pooled into one vector. */
 #ifndef SS_TRACE_FILE_TRACE_H
 #define SS_TRACE_FILE_TRACE_H
 
@@ -84,6 +85,15 @@ bool ss_trace_has_values(const struct ss_trace *trace, size_t tensor);
 const void *ss_trace_values(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank,
                             enum ss_dtype *dtype);
 
+bool ss_trace_has_bags(const struct ss_trace *trace, size_t tensor);
+/* Bags of segment (t, r), empty ones too; 0 where the tensor has none. */
+uint64_t ss_trace_bags(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank);
+/* Where they begin, counted from the segment's first lookup on: bag b has lookups [at[b] - at[0], at[b + 1] - at[0])
+ * of the segment; at[ss_trace_bags(...) + 1] in all. NULL when the tensor has none. */
+const uint64_t *ss_trace_bag_offsets(const struct ss_trace *trace, size_t tensor, uint64_t iteration, uint32_t rank);
+/* Bags of a tensor over all segments. */
+uint64_t ss_trace_all_bags(const struct ss_trace *trace, size_t tensor);
+
 /* The largest magnitude of the tensor's values, 0 where it has none. One that is infinite or NaN is an error that
  * says where. One pass over the values each time. */
 bool ss_trace_values_most(const struct ss_trace *trace, size_t tensor, double *out,
@@ -101,11 +111,21 @@ struct ss_values {
   enum ss_dtype dtype;
 };
 
+/* Bags of a tensor. Those of segment (t, r) are first[t*ranks+r] up to first[t*ranks+r+1]; bag b has the lookups from
+ * offsets[b] up to offsets[b+1], counted over all segments: the two say where a segment begins alike. `first` NULL:
+ * the tensor has none; `offsets` NULL: the row_source has them. */
+struct ss_bags {
+  const uint64_t *first;   /* [iterations * ranks + 1] */
+  const uint64_t *offsets; /* [first[iterations * ranks] + 1] */
+};
+
 /* Row ids that lie elsewhere, read as they are written. */
 struct ss_row_source {
   /* Lookups [first, first + count) of a tensor, segment after segment, into out[count]. */
   bool (*read)(void *context, size_t tensor, uint64_t first, uint64_t count, uint32_t *out, struct ss_error *error);
   void *context;
+  /* Entries [first, first + count) of a tensor's bag offsets (struct ss_bags); NULL: no tensor has bags. */
+  bool (*bags)(void *context, size_t tensor, uint64_t first, uint64_t count, uint64_t *out, struct ss_error *error);
 };
 
 /* What ss_trace_build and the writer take; the strings and arrays stay the caller's until the call returns.
@@ -125,6 +145,7 @@ struct ss_trace_content {
   int64_t pad_id;                 /* -1: none */
   uint32_t gpus_per_node;         /* 0: not recorded */
   const struct ss_values *values; /* one per tensor, or NULL: none has any */
+  const struct ss_bags *bags;     /* likewise */
 };
 
 /* A trace in memory holding a copy of `content`; the same checks as for a file. */

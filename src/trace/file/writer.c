@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum part { OFFSETS, ROWS, VALUES };
+enum part { OFFSETS, ROWS, VALUES, BAGS, BAG_OFFSETS };
+enum { PARTS = 5 };
 
 struct entry {
   enum part part;
@@ -21,11 +22,17 @@ static enum ss_safetensors_kind value_kind(enum ss_dtype dtype) {
   return dtype == SS_F32 ? SS_KIND_F32 : dtype == SS_F16 ? SS_KIND_F16 : SS_KIND_BF16;
 }
 
-/* At most three entries a tensor, in the order in which they are written. */
+/* At most PARTS entries a tensor, in the order in which they are written. */
 static size_t list_entries(const struct ss_trace *trace, struct entry *out) {
   size_t n = 0;
   for (size_t i = 0; i < trace->tensors; i++)
     out[n++] = (struct entry){OFFSETS, SS_KIND_I64, &trace->tensor[i], trace->segments + 1};
+  for (size_t i = 0; i < trace->tensors; i++) {
+    const struct ss_tensor_data *t = &trace->tensor[i];
+    if (!t->bags.first) continue;
+    out[n++] = (struct entry){BAGS, SS_KIND_I64, t, trace->segments + 1};
+    out[n++] = (struct entry){BAG_OFFSETS, SS_KIND_I64, t, t->bag_total + 1};
+  }
   for (size_t i = 0; i < trace->tensors; i++) {
     const struct ss_tensor_data *t = &trace->tensor[i];
     out[n++] = (struct entry){ROWS, t->tensor.rows <= UINT64_C(1) << 31 ? SS_KIND_I32 : SS_KIND_U32, t, t->total};
@@ -103,9 +110,10 @@ static bool add_metadata(cJSON *root, const struct ss_trace *trace) {
 }
 
 static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *place) {
-  static const char *const parts[] = {[OFFSETS] = "offsets", [ROWS] = "rows", [VALUES] = "values"};
+  static const char *const parts[] = {
+      [OFFSETS] = "offsets", [ROWS] = "rows", [VALUES] = "values", [BAGS] = "bags", [BAG_OFFSETS] = "bag_offsets"};
   const uint64_t end = *place + entry->count * ss_safetensors_kind_bytes(entry->kind);
-  const size_t size = strlen(entry->tensor->tensor.name) + sizeof ".offsets";
+  const size_t size = strlen(entry->tensor->tensor.name) + sizeof ".bag_offsets";
   SS_AUTO_FREE char *name = ss_alloc(size, 1);
   if (!name) return false;
   (void)snprintf(name, size, "%s.%s", entry->tensor->tensor.name, parts[entry->part]);
@@ -167,6 +175,34 @@ static bool write_rows(FILE *stream, const struct ss_trace *trace, const struct 
   return true;
 }
 
+/* Of a source, with the check that no bag ends before it begins, or where a segment does not begin as its bags do. */
+static bool write_bag_offsets(FILE *stream, const struct ss_trace *trace, const struct ss_tensor_data *t,
+                              struct ss_error *error) {
+  const struct ss_row_source *source = trace->row_source;
+  const uint64_t entries = t->bag_total + 1;
+  if (t->bags.offsets) {
+    (void)fwrite(t->bags.offsets, sizeof *t->bags.offsets, entries, stream);
+    return true;
+  }
+  SS_AUTO_FREE uint64_t *piece = ss_alloc(PIECE, sizeof *piece);
+  if (!piece) return ss_fail_memory(error, "writing a trace");
+  uint64_t last = 0, segment = 0;
+  for (uint64_t first = 0, count; first < entries && !ferror(stream); first += count) {
+    count = entries - first < PIECE ? entries - first : PIECE;
+    if (!source->bags(source->context, (size_t)(t - trace->tensor), first, count, piece, error)) return false;
+    for (uint64_t i = 0; i < count; last = piece[i++]) {
+      bool good = piece[i] >= last;
+      for (; segment <= trace->segments && t->bags.first[segment] == first + i; segment++)
+        good = good && piece[i] == t->offsets[segment];
+      if (!good)
+        return ss_fail(error, SS_BAD_INPUT, "%s: bag %" PRIu64 " of %s begins with lookup %" PRIu64 ", out of place",
+                       trace->name, first + i, t->tensor.name, piece[i]);
+    }
+    (void)fwrite(piece, sizeof *piece, count, stream);
+  }
+  return true;
+}
+
 /* What is to be written: a header and the data of its entries. */
 struct file {
   const struct ss_trace *trace;
@@ -186,7 +222,8 @@ static bool write_file(FILE *stream, const struct file *file, struct ss_error *e
     const struct ss_tensor_data *t = e->tensor;
     if (e->part == OFFSETS) (void)fwrite(t->offsets, sizeof *t->offsets, e->count, stream);
     else if (e->part == VALUES) (void)fwrite(t->values, ss_safetensors_kind_bytes(e->kind), e->count, stream);
-    else if (!write_rows(stream, file->trace, t, error)) return false;
+    else if (e->part == BAGS) (void)fwrite(t->bags.first, sizeof *t->bags.first, e->count, stream);
+    else if (!(e->part == ROWS ? write_rows : write_bag_offsets)(stream, file->trace, t, error)) return false;
   }
   return true;
 }
@@ -207,7 +244,7 @@ static bool save(const char *path, const struct file *file, struct ss_error *err
 
 bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) {
   if (!path || !trace) return ss_fail(error, SS_BAD_INPUT, "no trace was given, or no path for it (NULL)");
-  SS_AUTO_FREE struct entry *entries = ss_alloc(trace->tensors * 3, sizeof *entries);
+  SS_AUTO_FREE struct entry *entries = ss_alloc(trace->tensors * PARTS, sizeof *entries);
   if (!entries) return ss_fail_memory(error, "writing a trace");
   const size_t count = list_entries(trace, entries);
   char *header = header_text(trace, entries, count);

@@ -18,6 +18,13 @@ static bool copy_values(struct ss_trace *trace, struct ss_tensor_data *t, const 
   return t->values != NULL;
 }
 
+static bool copy_bags(struct ss_trace *trace, struct ss_tensor_data *t) {
+  if (!t->bags.first) return true;
+  t->bags.first = copy_of(trace, t->bags.first, trace->segments + 1, sizeof *t->bags.first);
+  t->bags.offsets = copy_of(trace, t->bags.offsets, t->bag_total + 1, sizeof *t->bags.offsets);
+  return t->bags.first && t->bags.offsets;
+}
+
 /* Lists and names; the tensors' data come once the counts have been found sound. */
 static bool copy_lists(struct ss_trace *trace, const struct ss_trace_content *content) {
   trace->source = ss_arena_text(&trace->arena, content->source ? content->source : "");
@@ -43,11 +50,13 @@ static bool fill_tensor(struct ss_trace *trace, size_t i, const struct ss_trace_
   struct ss_tensor_data *t = &trace->tensor[i];
   const struct ss_values *values = content->values ? &content->values[i] : NULL;
   t->total = content->offsets[i][trace->segments];
+  if (content->bags) t->bags = content->bags[i];
+  if (t->bags.first) t->bag_total = t->bags.first[trace->segments];
   if (copy) {
     t->offsets = copy_of(trace, content->offsets[i], trace->segments + 1, sizeof *t->offsets);
     if (!t->offsets) return false;
     t->rows32 = copy_of(trace, content->rows[i], t->total, sizeof *t->rows32);
-    return t->rows32 && copy_values(trace, t, values);
+    return t->rows32 && copy_values(trace, t, values) && copy_bags(trace, t);
   }
   t->offsets = content->offsets[i];
   t->rows32 = content->rows ? content->rows[i] : NULL;
@@ -77,6 +86,9 @@ static bool fill(struct ss_trace *trace, const struct ss_trace_content *content,
     if (trace->tokens[i] > SS_TRACE_COUNT_MAX)
       return ss_fail(error, SS_BAD_INPUT, "%s: a token count is more than 2^53", trace->name);
   for (size_t i = 0; i < trace->tensors; i++) {
+    if (content->bags && content->bags[i].first && content->bags[i].first[trace->segments] > SS_TRACE_COUNT_MAX)
+      return ss_fail(error, SS_BAD_INPUT, "%s: %s has more than 2^53 bags", trace->name,
+                     trace->tensor[i].tensor.name);
     if (!fill_tensor(trace, i, content, copy)) return ss_fail_memory(error, "building a trace");
     if (!ss_trace_check_tensor(trace, i, error)) return false;
   }

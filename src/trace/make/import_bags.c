@@ -85,8 +85,12 @@ static bool open_pairs(struct bags *b, const char *const *paths, struct ss_error
 
 /* Lookups of a table before a sample. */
 static uint64_t lookups_before(const struct bags *b, size_t table, uint64_t sample) {
-  size_t p = b->pairs - 1;
-  while (p > 0 && b->pair[p].first > sample) p--;
+  size_t p = 0, end = b->pairs;
+  while (end - p > 1) {
+    const size_t middle = p + (end - p) / 2;
+    if (b->pair[middle].first > sample) end = middle;
+    else p = middle;
+  }
   const struct pair *pair = &b->pair[p];
   return b->before[table * b->pairs + p] + offset_of(pair, table, sample - pair->first) - offset_of(pair, table, 0);
 }
@@ -106,6 +110,13 @@ static bool read_rows(void *context, size_t tensor, uint64_t first, uint64_t cou
     count -= part;
     out += part;
   }
+  return true;
+}
+
+static bool read_bags(void *context, size_t tensor, uint64_t first, uint64_t count, uint64_t *out,
+                      struct ss_error *error) {
+  (void)error;
+  for (uint64_t i = 0; i < count; i++) out[i] = lookups_before(context, tensor, first + i);
   return true;
 }
 
@@ -134,25 +145,30 @@ static bool name_tensors(struct bags *b, struct ss_arena *arena, struct ss_tenso
 static bool write_trace(struct bags *b, struct ss_arena *arena, struct ss_error *error) {
   const struct ss_dealing *dealing = &b->import->samples.dealing;
   const char *name = b->pair[0].offsets.name;
-  uint64_t iterations, **offsets;
+  uint64_t iterations, **offsets, *first;
   struct ss_tensor *tensor;
+  struct ss_bags *bags;
   if (!ss_samples_iterations(dealing, name, "samples", b->samples, &iterations, error)) return false;
   const uint64_t segments = iterations * dealing->ranks;
-  if (!ss_take(arena, tensor, b->tables) || !ss_take(arena, offsets, b->tables))
+  if (!ss_take(arena, tensor, b->tables) || !ss_take(arena, offsets, b->tables) ||
+      !ss_take_zero(arena, bags, b->tables) || !ss_take(arena, first, segments + 1))
     return ss_fail_memory(error, "importing bags");
+  for (uint64_t i = 0; i <= segments; i++) first[i] = i * dealing->batch;
   if (!name_tensors(b, arena, tensor, error)) return false;
   for (size_t t = 0; t < b->tables; t++) {
     if (!ss_take(arena, offsets[t], segments + 1)) return ss_fail_memory(error, "importing bags");
     for (uint64_t i = 0; i <= segments; i++) offsets[t][i] = lookups_before(b, t, i * dealing->batch);
     if (!choose_rows(b, t, &tensor[t], error)) return false;
+    bags[t].first = first; /* every sample has one bag of every table */
   }
-  const struct ss_row_source source = {read_rows, b};
+  const struct ss_row_source source = {read_rows, b, read_bags};
   struct ss_trace_content content = {.iterations = iterations,
                                      .tensors = b->tables,
                                      .tensor = tensor,
                                      .offsets = (const uint64_t *const *)offsets,
                                      .row_source = &source,
-                                     .pad_id = -1};
+                                     .pad_id = -1,
+                                     .bags = bags};
   return ss_samples_write(&b->import->samples, &content, error);
 }
 

@@ -210,7 +210,7 @@ static bool write_trace(struct table *t, struct ss_error *error) {
   if (!offsets || !shared) return ss_fail_memory(error, "importing a table");
   for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * dealing->batch;
   for (size_t i = 0; i < t->tables; i++) shared[i] = offsets;
-  const struct ss_row_source source = {read_rows, t};
+  const struct ss_row_source source = {.read = read_rows, .context = t};
   struct ss_trace_content content = {.iterations = iterations,
                                      .tensors = t->tables,
                                      .tensor = t->tensor,

@@ -165,7 +165,7 @@ static bool write_trace(struct tokens *t, struct ss_error *error) {
   if (!survey(t, segments, each, tokens, error) || !choose_rows(t, &tensor, error) ||
       !ss_samples_tensors(samples, t->name, &tensor, 1, error))
     return false;
-  const struct ss_row_source source = {read_rows, t};
+  const struct ss_row_source source = {.read = read_rows, .context = t};
   struct ss_trace_content content = {.iterations = iterations,
                                      .tensors = 1,
                                      .tensor = &tensor,

@@ -46,7 +46,9 @@ static bool same_tensor(const struct ss_trace *a, const struct ss_trace *b, size
   (void)snprintf(what, sizeof what, "%.80s's dtype", x->tensor.name);
   if (!same_text(a, b, error, what, ss_dtype_name(x->tensor.dtype), ss_dtype_name(y->tensor.dtype))) return false;
   (void)snprintf(what, sizeof what, "the dtype of %.80s.values", x->tensor.name);
-  return same_text(a, b, error, what, values_name(x), values_name(y));
+  if (!same_text(a, b, error, what, values_name(x), values_name(y))) return false;
+  (void)snprintf(what, sizeof what, "whether %.80s has bags (1: yes)", x->tensor.name);
+  return same_number(a, b, error, what, x->bags.first != NULL, y->bags.first != NULL);
 }
 
 static bool same_dense(const struct ss_trace *a, const struct ss_trace *b, struct ss_error *error) {
@@ -123,6 +125,34 @@ static void copy_values(const struct job *job, size_t tensor, char *out) {
     }
 }
 
+static void copy_bags(const struct job *job, size_t tensor, uint64_t *first, uint64_t *offsets) {
+  uint64_t bags = 0, lookups = 0;
+  *first++ = 0;
+  offsets[0] = 0;
+  for (uint64_t t = 0; t < job->iterations; t++)
+    for (size_t p = 0; p < job->count; p++)
+      for (uint32_t r = 0; r < job->parts[p]->ranks; r++) {
+        const uint64_t n = ss_trace_bags(job->parts[p], tensor, t, r);
+        const uint64_t *at = ss_trace_bag_offsets(job->parts[p], tensor, t, r);
+        for (uint64_t b = 1; b <= n; b++) offsets[bags + b] = lookups + at[b] - at[0];
+        bags += n;
+        lookups = offsets[bags];
+        *first++ = bags;
+      }
+}
+
+static bool merge_bags(const struct job *job, size_t tensor, struct ss_bags *out) {
+  uint64_t total = 0;
+  if (!job->parts[0]->tensor[tensor].bags.first) return true;
+  for (size_t p = 0; p < job->count; p++) total += job->parts[p]->tensor[tensor].bag_total;
+  uint64_t *first = ss_arena_alloc(job->data, job->iterations * job->ranks + 1, sizeof *first);
+  uint64_t *offsets = ss_arena_alloc(job->data, total + 1, sizeof *offsets);
+  if (!first || !offsets) return false;
+  copy_bags(job, tensor, first, offsets);
+  *out = (struct ss_bags){first, offsets};
+  return true;
+}
+
 static bool merge_tensor(const struct job *job, size_t tensor, const uint64_t **offsets_out,
                          const uint32_t **rows_out, struct ss_values *values) {
   const struct ss_tensor_data *first = &job->parts[0]->tensor[tensor];
@@ -153,12 +183,14 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
   const uint64_t **offsets = ss_arena_alloc(&lists, n, sizeof *offsets);
   const uint32_t **rows = ss_arena_alloc(&lists, n, sizeof *rows);
   struct ss_values *values = ss_arena_alloc(&lists, n, sizeof *values);
+  struct ss_bags *bags = ss_arena_zero(&lists, n, sizeof *bags);
   uint64_t *tokens = ss_arena_alloc(&lists, job->iterations * job->ranks, sizeof *tokens);
-  if (!tensor || !offsets || !rows || !values || !tokens) return ss_fail_memory(error, "merging traces");
+  if (!tensor || !offsets || !rows || !values || !bags || !tokens) return ss_fail_memory(error, "merging traces");
   for (size_t i = 0; i < n; i++) {
     tensor[i] = first->tensor[job->kept[i]].tensor;
     values[i] = (struct ss_values){0};
-    if (!merge_tensor(job, job->kept[i], &offsets[i], &rows[i], &values[i]))
+    if (!merge_tensor(job, job->kept[i], &offsets[i], &rows[i], &values[i]) ||
+        !merge_bags(job, job->kept[i], &bags[i]))
       return ss_fail_memory(error, "merging traces");
   }
   if (first->tokens) copy_tokens(job, tokens);
@@ -174,7 +206,8 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
                                            .tokens = first->tokens ? tokens : NULL,
                                            .pad_id = first->pad_id,
                                            .gpus_per_node = first->gpus_per_node,
-                                           .values = values};
+                                           .values = values,
+                                           .bags = bags};
   return ss_trace_adopt("merged", &content, job->data, out, error);
 }
 

@@ -138,9 +138,15 @@ static bool read_told(void *context, size_t tensor, uint64_t first, uint64_t cou
   return true;
 }
 
+static bool read_told_bags(void *context, size_t tensor, uint64_t first, uint64_t count, uint64_t *out,
+                           struct ss_error *error) {
+  const struct told_source *t = context;
+  return ss_watcher_goes_on(t->watcher, error) && t->from->bags(t->from->context, tensor, first, count, out, error);
+}
+
 bool ss_samples_write(const struct ss_samples *samples, struct ss_trace_content *content, struct ss_error *error) {
   struct told_source told = {.from = content->row_source, .watcher = samples->watcher, .content = content};
-  told.own = (struct ss_row_source){read_told, &told};
+  told.own = (struct ss_row_source){read_told, &told, read_told_bags};
   content->source = samples->source;
   content->ranks = samples->dealing.ranks;
   for (size_t i = 0; i < content->tensors; i++) told.all += (double)rows_in(content, i);

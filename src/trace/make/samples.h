@@ -33,7 +33,8 @@ void ss_reading_end(const struct ss_reading_progress *progress);
 /* Fills in width and type of tensors that have names; two of one name are an error. */
 bool ss_samples_tensors(const struct ss_samples *samples, const char *name, struct ss_tensor *tensor, size_t tensors,
                         struct ss_error *error) SS_MUST_CHECK;
-/* Writes the trace. The caller has filled the content's iterations, tensors, offsets, tokens, pad_id and row_source.
+/* Writes the trace. The caller has filled the content's iterations, tensors, offsets, bags, tokens, pad_id and
+ * row_source.
  */
 bool ss_samples_write(const struct ss_samples *samples, struct ss_trace_content *content,
                       struct ss_error *error) SS_MUST_CHECK;

@@ -42,7 +42,7 @@ struct job {
   const uint32_t *part;
   struct mean *skewness; /* [parts] */
   double *skew;          /* [ranks * parts] of one iteration */
-  uint64_t lookups, coalesced, prior;
+  uint64_t lookups, coalesced, prior, bags;
   struct ss_arena arena;
 };
 
@@ -161,7 +161,10 @@ static bool add_iteration(struct job *job, uint64_t iteration) {
   add_skewness(job, now);
   job->lookups += now->lookups;
   job->coalesced += now->coalesced;
-  for (uint32_t r = 0; r < now->ranks; r++) job->prior += job->tally.again[r];
+  for (uint32_t r = 0; r < now->ranks; r++) {
+    job->prior += job->tally.again[r];
+    job->bags += ss_trace_bags(job->trace, job->tensor, iteration, r);
+  }
   return true;
 }
 
@@ -190,6 +193,8 @@ static void job_result(const struct job *job, struct ss_tensor_stats *out) {
   out->lookups = (double)job->lookups / segments;
   out->coalesced = (double)job->coalesced / segments;
   out->prior = (double)job->prior / segments;
+  out->bags = ss_trace_has_bags(job->trace, job->tensor) ? (double)job->bags / segments : NAN;
+  out->pooling = job->bags > 0 ? (double)job->lookups / (double)job->bags : NAN;
   out->lookups_bytes = out->lookups * row_bytes;
   out->coalesced_bytes = out->coalesced * row_bytes;
   out->prior_bytes = out->prior * row_bytes;

@@ -23,6 +23,7 @@ struct ss_tensor_stats {
   uint32_t *part;   /* [parts] ascending: the powers of two up to `ranks`, and `ranks`, as far as rows suffice */
   double *skewness; /* [parts] densest of part[i] even row ranges / density */
   double lookups, coalesced, prior; /* rows of a rank in an iteration: as looked up, unique, needed again next */
+  double bags, pooling;             /* bags of a rank in an iteration, and lookups a bag; NaN: the tensor has none */
   double lookups_bytes, coalesced_bytes, prior_bytes; /* the same as rows * row_width * bytes of an element */
 };
 
