@@ -56,8 +56,6 @@ static bool print_placing(const void *context, FILE *stream, struct ss_error *er
 /* Where tables might live, instead of which scheme moves them. */
 static bool place(struct ss_call *call, struct ss_error *error) {
   struct ss_placing placing;
-  if (call->request.schemes)
-    return ss_fail(error, SS_BAD_INPUT, "--place compares placements of one scheme, alltoall: leave --scheme out");
   call->request.model_parallel = true;
   bool ok = ss_placing_make(&call->request, &call->options, &placing, error);
   if (ok) {
@@ -96,7 +94,7 @@ static const struct ss_option_spec options[] = {
      .help = "admit schemes that need the table cut over ranks"},
     {"--place", SS_FLAG(struct arguments, place),
      .help = "compare where the trace's tables might live, for alltoall:partition=placed; --format json writes the "
-             "best as a placement"},
+             "best as a placement; --scheme alltoall:pooling=sum (or padded): of pooled bags"},
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),
     SS_OPTION_TENSOR,
     SS_OPTION_SCHEME,

@@ -87,11 +87,39 @@ static bool parameters(struct ss_proof *proof, const struct ss_chunk *c, uint32_
   return good;
 }
 
+/* Every bag of the table, from its lookups. */
+static bool pooled(struct ss_proof *proof, uint32_t rank, uint32_t table, const struct ss_chunk *c, uint32_t column) {
+  struct ss_dense_proof *p = (struct ss_dense_proof *)proof;
+  const struct ss_bagged *b = &p->input->bagged[rank];
+  const uint64_t low = b->first[table], n = b->first[table + 1] - low, lookups = p->input->lookups[rank];
+  const struct ss_aside aside = ss_aside_begin();
+  float *sum = ss_alloc_zero(n * c->width, sizeof *sum);
+  bool good = sum && (c->count == 0 || (c->rows && (c->values || c->width == 0)));
+  for (uint64_t i = ss_lower_bound(b->bag, lookups, low); good && i < lookups && b->bag[i] - low < n; i++) {
+    const uint64_t mark = ss_contribution(SS_PARAMETERS, b->row[i], 0);
+    for (uint32_t k = 0; k < c->width; k++)
+      sum[(b->bag[i] - low) * c->width + k] += ss_contribution_value(mark, column + k);
+  }
+  for (uint64_t i = 0; good && i < c->count; i++) {
+    float *due = sum + (c->rows[i] - low) * c->width;
+    good = c->rows[i] >= low && c->rows[i] - low < n && (i == 0 || c->rows[i] > c->rows[i - 1]) &&
+           equal(c->values + i * c->stride, due, c->width);
+    if (good) memset(due, 0, c->width * sizeof *due);
+  }
+  good = good && nothing(sum, n * c->width);
+  free(sum);
+  p->listed += c->count + 1;
+  ss_aside_end(&aside);
+  return good;
+}
+
 bool ss_dense_proof_open(struct ss_dense_proof *p, const struct ss_input *input, const struct ss_chunk *own,
                          struct ss_error *error) {
-  *p = (struct ss_dense_proof){.proof = {.sparse = sparse, .dense = dense, .parameters = parameters},
-                               .rows = input->rows,
-                               .width = input->width};
+  *p =
+      (struct ss_dense_proof){.proof = {.sparse = sparse, .dense = dense, .parameters = parameters, .pooled = pooled},
+                              .input = input,
+                              .rows = input->rows,
+                              .width = input->width};
   uint64_t elements;
   if (ss_mul_u64(p->rows, p->width, &elements)) p->sum = ss_alloc_zero(elements, sizeof *p->sum);
   if (!p->sum) return ss_fail_memory(error, "making the dense tensor to compare with");

@@ -8,6 +8,7 @@
 
 struct ss_dense_proof {
   struct ss_proof proof; /* first: a proof is the dense proof it stands in */
+  const struct ss_input *input;
   uint64_t rows;
   uint32_t width;
   float *sum;       /* [rows * width] */
@@ -15,7 +16,8 @@ struct ss_dense_proof {
   uint64_t listed;  /* rows reported as only a part of the sum, and looked-up rows */
 };
 
-/* Makes the tensor of this process's own gradient, `own`, coalesced or not, with values. */
+/* Makes the tensor of this process's own gradient, `own`, coalesced or not, with values. The input outlives
+ * the proof. */
 bool ss_dense_proof_open(struct ss_dense_proof *proof, const struct ss_input *input, const struct ss_chunk *own,
                          struct ss_error *error) SS_MUST_CHECK;
 /* Collective: sums it over all processes. */

@@ -56,14 +56,14 @@ static void rank_cell(struct ss_table *table, const struct ss_shards *shards, ui
 
 static bool print_best(const struct ss_placing *p, FILE *stream, struct ss_error *error) {
   const struct ss_placement *best = &p->candidate[p->best].placement;
-  struct ss_table *table =
-      ss_table_of("<table", "rows", "columns", "lookups", "traffic", "size", "<partition", "<ranks");
+  struct ss_table *table = ss_table_of("<table", "rows", "columns", p->pooled ? "bags" : "lookups", "traffic", "size",
+                                       "<partition", "<ranks");
   for (uint32_t k = 0; k < p->tables; k++) {
     const struct ss_table_load *t = &p->table[k];
     ss_table_cell(table, "%s", t->name);
     ss_table_cell(table, "%" PRIu64, t->rows);
     ss_table_cell(table, "%" PRIu32, t->width);
-    ss_table_number(table, "%.0f", t->lookups);
+    ss_table_number(table, "%.0f", p->pooled ? t->bags : t->lookups);
     ss_table_quantity(table, SS_BYTES, t->bytes);
     ss_table_quantity(table, SS_BYTES, t->held);
     ss_table_cell(table, "%s", ss_sharding_names[best->shards[k].cut]);

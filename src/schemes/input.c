@@ -3,6 +3,7 @@
 #include "tensor/chunk.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { ROWS_MAX_BITS = 32 };
 
@@ -78,7 +79,8 @@ struct maker {
   uint32_t factor; /* elements a row becomes: 1, or the width under element granularity */
   uint64_t *count, *lookups;
   const uint32_t **row, **lookup;
-  int64_t **value; /* NULL: not wanted */
+  struct ss_bagged *bagged; /* NULL: not wanted */
+  int64_t **value;          /* NULL: not wanted */
   uint64_t *dropped;
 };
 
@@ -95,6 +97,44 @@ static uint32_t *looked_up(const struct maker *m, uint32_t rank, uint64_t *count
     ss_trace_release(o->trace, o->tensor, t, rank * o->merge + i);
   }
   return rows;
+}
+
+/* The bags of a merged rank: its members' one after the other. */
+static bool add_bags(const struct maker *m, uint32_t rank, const uint32_t *rows, uint64_t count) {
+  const struct ss_origin *o = m->origin;
+  struct ss_bagged *out = &m->bagged[rank];
+  uint32_t *row = ss_arena_alloc(m->arena, count, sizeof *row), *bag = ss_arena_alloc(m->arena, count, sizeof *bag);
+  uint64_t *first = ss_arena_zero(m->arena, 2, sizeof *first), at = 0;
+  *out = (struct ss_bagged){.first = first, .row = row, .bag = bag};
+  if (!row || !bag || !first) return false;
+  if (count) memcpy(row, rows, count * sizeof *row);
+  for (uint32_t i = 0; i < o->merge; i++) {
+    const uint32_t from = rank * o->merge + i;
+    const uint64_t n = ss_trace_bags(o->trace, o->tensor, m->options->iteration, from);
+    const uint64_t *offsets = ss_trace_bag_offsets(o->trace, o->tensor, m->options->iteration, from);
+    for (uint64_t b = 0; b < n; b++, out->count++)
+      for (uint64_t k = offsets[b]; k < offsets[b + 1]; k++) bag[at++] = (uint32_t)out->count;
+  }
+  first[1] = out->count;
+  return true;
+}
+
+/* Bags of a rank in all tables have 32-bit numbers. */
+static bool check_bags(const struct ss_origin *o, const struct ss_input_options *options, struct ss_error *error) {
+  if (!o->trace || !ss_trace_has_bags(o->trace, o->tensor))
+    return ss_fail(error, SS_BAD_INPUT, "%s does not say which lookups make a bag",
+                   o->trace ? ss_trace_tensor(o->trace, o->tensor)->name : "a tensor that is made up");
+  if (o->capacity > 0)
+    return ss_fail(error, SS_BAD_INPUT, "\"capacity\" drops lookups, and bags are pooled whole: leave it out");
+  for (uint32_t r = 0; r < options->ranks; r++) {
+    uint64_t bags = 0;
+    for (uint32_t i = 0; i < o->merge; i++)
+      bags += ss_trace_bags(o->trace, o->tensor, options->iteration, r * o->merge + i);
+    if (bags > UINT32_MAX)
+      return ss_fail(error, SS_BAD_INPUT, "rank %u has %llu bags of %s: at most 2^32 - 1 are numbered", r,
+                     (unsigned long long)bags, ss_trace_tensor(o->trace, o->tensor)->name);
+  }
+  return true;
 }
 
 /* Leaves out the lookups of a row beyond its capacity, and returns how many are left. What rounding adds to a
@@ -148,6 +188,7 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   m->row[rank] = distinct;
   m->count[rank] = ss_coalesce(rows, count, range, distinct, m->scratch);
   if (m->value && !add_values(m, rank)) return false;
+  if (m->bagged && !add_bags(m, rank, rows, count)) return false;
   if (!ss_rows_to_elements(&m->row[rank], &m->count[rank], m->factor, m->arena)) return false;
   if (!m->options->lookups) return true;
   uint32_t *sorted = ss_arena_alloc(m->arena, count, sizeof *sorted);
@@ -236,6 +277,7 @@ static bool make_one(const struct ss_origin *origin, const struct ss_input_optio
   if (options->values && origin->capacity > 0)
     return ss_fail(error, SS_BAD_INPUT,
                    "\"capacity\" drops lookups, and what is sent here are their values: leave it out");
+  if (options->bags && !check_bags(origin, options, error)) return false;
   if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, options->element, out, error))
     return false;
   struct ss_arena passing = {0};
@@ -248,7 +290,8 @@ static bool make_one(const struct ss_origin *origin, const struct ss_input_optio
   m.factor = options->element ? rows.width : 1;
   bool ok = ss_take(arena, m.count, options->ranks) && ss_take(arena, m.lookups, options->ranks) &&
             ss_take(arena, m.row, options->ranks) && ss_take(arena, m.lookup, options->ranks) &&
-            (!options->values || ss_take(arena, m.value, options->ranks));
+            (!options->values || ss_take(arena, m.value, options->ranks)) &&
+            (!options->bags || ss_take(arena, m.bagged, options->ranks));
   bool lists = origin->trace || origin->gradient || options->lists;
   for (uint32_t r = 0; ok && !origin->gradient && r < options->ranks; r++) {
     m.row[r] = m.lookup[r] = NULL;
@@ -262,6 +305,7 @@ static bool make_one(const struct ss_origin *origin, const struct ss_input_optio
   out->lookups = m.lookups;
   out->row = lists ? m.row : NULL;
   out->value = (const int64_t *const *)m.value;
+  out->bagged = m.bagged;
   out->lookup = options->lookups && lists ? m.lookup : NULL;
   return !options->before || note_before(&m, out) || ss_fail_memory(error, "reading an iteration");
 }
@@ -281,6 +325,41 @@ static const uint32_t *append(const struct ss_input *each, const struct ss_input
     for (uint64_t i = 0; i < n; i++) *at++ = (uint32_t)table[k].low + rows[i];
   }
   return all;
+}
+
+/* Of one rank: tables, and their bags, one after the other. False: memory is short. */
+static bool join_bags(const struct ss_input *each, const struct ss_input *out, uint32_t rank, struct ss_arena *arena,
+                      struct ss_bagged *all) {
+  uint64_t *first = ss_arena_zero(arena, (size_t)out->tables + 1, sizeof *first), n = 0;
+  for (uint32_t k = 0; k < out->tables; k++) n += each[k].lookups[rank];
+  uint32_t *row = ss_arena_alloc(arena, n, sizeof *row), *bag = ss_arena_alloc(arena, n, sizeof *bag);
+  if (!first || !row || !bag) return false;
+  *all = (struct ss_bagged){.first = first, .row = row, .bag = bag};
+  for (uint32_t k = 0; k < out->tables; k++) {
+    const struct ss_bagged *of = &each[k].bagged[rank];
+    for (uint64_t i = 0; i < each[k].lookups[rank]; i++) {
+      *row++ = (uint32_t)out->table[k].low + of->row[i];
+      *bag++ = (uint32_t)all->count + of->bag[i];
+    }
+    all->count += of->count;
+    first[k + 1] = all->count;
+  }
+  return true;
+}
+
+static bool join_all_bags(const struct ss_input *each, struct ss_arena *arena, struct ss_input *out,
+                          struct ss_error *error) {
+  struct ss_bagged *bagged;
+  if (!each[0].bagged) return true;
+  if (!ss_take(arena, bagged, out->ranks)) return ss_fail_memory(error, "reading an iteration");
+  for (uint32_t r = 0; r < out->ranks; r++) {
+    if (!join_bags(each, out, r, arena, &bagged[r])) return ss_fail_memory(error, "reading an iteration");
+    if (bagged[r].count > UINT32_MAX)
+      return ss_fail(error, SS_BAD_INPUT, "rank %u has %llu bags: at most 2^32 - 1 are numbered", r,
+                     (unsigned long long)bagged[r].count);
+  }
+  out->bagged = bagged;
+  return true;
 }
 
 static bool join(const struct ss_input *each, struct ss_arena *arena, struct ss_input *out) {
@@ -337,7 +416,8 @@ static bool make_joint(const struct ss_origin *origin, const struct ss_input_opt
   out->ranks = options->ranks;
   out->table = table;
   out->tables = joint->tables;
-  return join(each, arena, out) || ss_fail_memory(error, "reading an iteration");
+  if (!join(each, arena, out)) return ss_fail_memory(error, "reading an iteration");
+  return join_all_bags(each, arena, out, error);
 }
 
 bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options *options, struct ss_arena *arena,

@@ -19,6 +19,13 @@ struct ss_input_table {
   const struct ss_shards *shards; /* where it lives; NULL: nobody said */
 };
 
+/* What a rank looked up, bag by bag; its bags are numbered table by table. */
+struct ss_bagged {
+  uint64_t count;            /* bags, empty ones too */
+  const uint64_t *first;     /* [tables + 1] bags before each table's */
+  const uint32_t *row, *bag; /* [lookups] bags ascend */
+};
+
 struct ss_input {
   uint64_t rows;
   uint32_t ranks;
@@ -28,11 +35,12 @@ struct ss_input {
   uint32_t value_bytes;  /* of an element */
   bool even;             /* every rank and every even partition that divides holds the same: the counts say it all */
   const uint64_t *count; /* [ranks] distinct rows */
-  const uint32_t *const *row;    /* [ranks][count] ascending; NULL: only the counts are known */
-  const uint64_t *lookups;       /* [ranks] rows as looked up, duplicates counted */
-  const uint32_t *const *lookup; /* [ranks][lookups] ascending, duplicates kept; NULL unless asked for */
-  const int64_t *const *value;   /* [ranks][count * width] in units of 2^-20; NULL unless asked for */
-  struct ss_kernel_work *before; /* [ranks * SS_KERNELS] what each computed to have this; NULL unless asked for */
+  const uint32_t *const *row;     /* [ranks][count] ascending; NULL: only the counts are known */
+  const uint64_t *lookups;        /* [ranks] rows as looked up, duplicates counted */
+  const uint32_t *const *lookup;  /* [ranks][lookups] ascending, duplicates kept; NULL unless asked for */
+  const struct ss_bagged *bagged; /* [ranks]; NULL unless asked for */
+  const int64_t *const *value;    /* [ranks][count * width] in units of 2^-20; NULL unless asked for */
+  struct ss_kernel_work *before;  /* [ranks * SS_KERNELS] what each computed to have this; NULL unless asked for */
   const struct ss_input_table
       *table;       /* [tables] of which this is made; NULL: of one tensor, of which no more is known */
   uint32_t tables;  /* `rows` are those of all, one table after the other, `width` is the widest's */
@@ -65,6 +73,7 @@ struct ss_input_options {
   uint64_t iteration;
   bool lists;     /* rows are needed, not only counts (a trace gives them always) */
   bool lookups;   /* the looked-up rows too */
+  bool bags;      /* which of them make a bag, too: of a trace that says so, without a capacity */
   bool element;   /* element granularity: rows * width rows of one element */
   bool before;    /* what was computed before, too: */
   bool coalesces; /* ranks coalesce what they looked up */

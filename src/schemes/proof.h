@@ -18,6 +18,10 @@ struct ss_proof {
   /* Looked-up parameters, where chunks have floats: columns from `column` on of the rows that the chunk lists. NULL:
    * they have none. */
   bool (*parameters)(struct ss_proof *proof, const struct ss_chunk *chunk, uint32_t column);
+  /* `chunk` is what a rank holds of its bags of a table, by their numbers (struct ss_bagged), columns from `column`
+   * on: sums of looked-up parameters, of every bag that has a row. NULL: nobody pools. */
+  bool (*pooled)(struct ss_proof *proof, uint32_t rank, uint32_t table, const struct ss_chunk *chunk,
+                 uint32_t column);
 };
 
 /* The brute-force sum over ranks, by marks. Made from the input alone, row by row. */

@@ -31,6 +31,37 @@ static void add_rank(struct reference *r, uint32_t rank, bool uncoalesced) {
   }
 }
 
+/* A row gets the gradient of each bag that has it, as often as it has it. */
+static void add_bags(struct reference *r, uint32_t rank) {
+  const struct ss_bagged *b = &r->input->bagged[rank];
+  for (uint64_t i = 0; i < r->input->lookups[rank]; i++) {
+    r->sum[b->row[i]] += ss_contribution(rank, b->bag[i], 0);
+    r->touched[b->row[i]] = 1;
+  }
+}
+
+/* Sums of all bags of the table, lookup by lookup, against those that the chunk lists. */
+static bool pooled(struct ss_proof *proof, uint32_t rank, uint32_t table, const struct ss_chunk *c, uint32_t column) {
+  const struct ss_input *in = ((struct reference *)proof)->input;
+  const struct ss_bagged *b = &in->bagged[rank];
+  const uint64_t low = b->first[table], n = b->first[table + 1] - low;
+  SS_AUTO_FREE uint64_t *sum = ss_alloc_zero(n, sizeof *sum);
+  (void)column; /* an integer stands for all columns */
+  if (!sum || (c->count > 0 && (!c->rows || !ss_chunk_marked(c)))) return false;
+  for (uint64_t i = ss_lower_bound(b->bag, in->lookups[rank], low); i < in->lookups[rank]; i++)
+    if (b->bag[i] - low < n) sum[b->bag[i] - low] += ss_contribution(SS_PARAMETERS, b->row[i], 0);
+    else break;
+  for (uint64_t i = 0; i < c->count; i++) {
+    const uint64_t at = c->rows[i] - low;
+    if (c->rows[i] < low || at >= n || (i > 0 && c->rows[i] <= c->rows[i - 1])) return false;
+    if (sum[at] != ss_chunk_mark(c, i)) return false;
+    sum[at] = 0;
+  }
+  bool nothing_left = true;
+  for (uint64_t i = 0; i < n; i++) nothing_left = nothing_left && sum[i] == 0;
+  return nothing_left;
+}
+
 static uint64_t touched_before(const struct reference *r, uint64_t row) {
   uint64_t n = r->upto[row / STEP];
   for (uint64_t i = row / STEP * STEP; i < row; i++) n += r->touched[i];
@@ -81,7 +112,7 @@ bool ss_reference_open(const struct ss_setting *setting, const struct ss_input *
   const bool uncoalesced = !ss_setting_coalesces(setting);
   struct reference *r = ss_alloc_zero(1, sizeof *r);
   if (!r) return ss_fail_memory(error, "making the brute-force sum");
-  r->proof = (struct ss_proof){.sparse = sparse, .dense = dense};
+  r->proof = (struct ss_proof){.sparse = sparse, .dense = dense, .pooled = pooled};
   r->input = input;
   r->sum = ss_alloc_zero(input->rows, sizeof *r->sum);
   r->touched = ss_alloc_zero(input->rows, 1);
@@ -90,7 +121,11 @@ bool ss_reference_open(const struct ss_setting *setting, const struct ss_input *
     ss_reference_close(&r->proof);
     return ss_fail_memory(error, "making the brute-force sum");
   }
-  for (uint32_t rank = 0; rank < input->ranks; rank++) add_rank(r, rank, uncoalesced);
+  const bool pools = ss_setting_traits(setting, (struct ss_layout){1, 1, 1}).pools;
+  for (uint32_t rank = 0; rank < input->ranks; rank++) {
+    if (pools) add_bags(r, rank);
+    else add_rank(r, rank, uncoalesced);
+  }
   for (uint64_t row = 0, n = 0; row < input->rows; row++) {
     if (row % STEP == 0) r->upto[row / STEP] = n;
     n += r->touched[row];

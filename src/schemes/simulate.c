@@ -21,8 +21,9 @@ struct ss_input_options ss_setting_input_options(const struct ss_setting *settin
       .ranks = ranks,
       .lists = verify || device || ss_scheme_valued(scheme) || sparse_inside || traits.lists,
       .lookups = traits.lookups,
+      .bags = traits.pools,
       .before = device,
-      .coalesces = !traits.duplicates && !traits.fetches && !setting->hierarchy &&
+      .coalesces = !traits.duplicates && !traits.fetches && !traits.pools && !setting->hierarchy &&
                    (scheme->content == SS_SENDS_ROWS || ss_scheme_model_parallel(scheme)),
       .element = ss_setting_by_elements(setting),
       .values = ss_scheme_valued(scheme),
@@ -63,9 +64,24 @@ static bool add_values(struct ss_chunk *chunk, struct ss_arena *arena) {
   return true;
 }
 
+/* Where bags are pooled, a row gets the gradients of all bags that have it. */
+static bool add_bag_values(const struct ss_bagged *bagged, uint64_t lookups, struct ss_chunk *chunk,
+                           struct ss_arena *arena) {
+  float *values = ss_arena_zero(arena, chunk->count * chunk->width, sizeof *values);
+  if (!values) return false;
+  for (uint64_t i = 0; i < lookups; i++) {
+    const uint64_t at = ss_lower_bound(chunk->rows, chunk->count, bagged->row[i]);
+    const uint64_t mark = ss_contribution(chunk->origin, bagged->bag[i], 0);
+    for (uint32_t c = 0; c < chunk->width; c++) values[at * chunk->width + c] += ss_contribution_value(mark, c);
+  }
+  chunk->values = values;
+  return true;
+}
+
 bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, struct ss_own_content content,
                 struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) {
   const bool uncoalesced = !ss_setting_coalesces(setting);
+  const bool pools = ss_setting_traits(setting, (struct ss_layout){1, 1, 1}).pools;
   struct ss_chunk *chunk = ss_arena_alloc(arena, input->ranks, sizeof *chunk);
   bool ok = chunk;
   for (uint32_t r = 0; ok && r < input->ranks; r++) {
@@ -84,7 +100,9 @@ bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, 
       continue;
     }
     ok = !content.proofs || add_proofs(&chunk[r], uncoalesced, arena);
-    if (ok && content.values && content.values[r]) ok = add_values(&chunk[r], arena);
+    if (!ok || !content.values || !content.values[r]) continue;
+    ok =
+        pools ? add_bag_values(&input->bagged[r], input->lookups[r], &chunk[r], arena) : add_values(&chunk[r], arena);
   }
   *own = chunk;
   return ok ? true : ss_fail_memory(error, "making gradients");

@@ -178,6 +178,7 @@ struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input
   feed_count(&state, (uint64_t)(uint32_t)job->origin.exponent);
   feed_count(&state, options->lists);
   feed_count(&state, options->lookups);
+  feed_count(&state, options->bags);
   feed_count(&state, options->element);
   feed_count(&state, options->values);
   feed_count(&state, options->before);

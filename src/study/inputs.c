@@ -26,7 +26,8 @@ static uint64_t bytes_of(const struct ss_job *job, const struct ss_input_options
     width = o->uniform.width;
   }
   const uint64_t values = options->values ? width * sizeof(int64_t) : 0;
-  const uint64_t lists = (options->lookups ? 2 : 1) * (options->element ? width : 1) * sizeof(uint32_t);
+  const uint64_t lists =
+      ((options->lookups ? 2 : 1) * (options->element ? width : 1) + (options->bags ? 2 : 0)) * sizeof(uint32_t);
   return ss_estimate_mul(entries, values + lists);
 }
 

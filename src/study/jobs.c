@@ -303,6 +303,26 @@ static bool values_at_hand(const struct ss_job *job, const struct place *p, stru
   return true;
 }
 
+/* Only a trace can say which lookups make a bag, and all of its tensors that are played must. */
+static bool bags_at_hand(const struct ss_job *job, const struct place *p, struct ss_layout layout,
+                         struct ss_node scheme, struct ss_error *error) {
+  const struct ss_trace *trace = p->source->trace;
+  if (!ss_setting_traits(&job->setting, layout).pools) return true;
+  if (job->selection.selects || job->origin.capacity > 0)
+    return ss_node_fail(scheme, error, "%s pools whole bags: leave the scenario's \"%s\" out", job->setting.label,
+                        job->selection.selects ? "select" : "capacity");
+  for (uint32_t i = 0; i < job->siblings; i++) {
+    const size_t tensor = p->tensor ? p->tensor[i] : i;
+    if (trace && ss_trace_has_bags(trace, tensor)) continue;
+    return ss_node_fail(scheme, error,
+                        "%s pools bags, and %s%s%s does not say which lookups make one (sparsync trace import --from "
+                        "bags does)",
+                        job->setting.label, p->job.trace_name, trace ? ": " : "",
+                        trace ? ss_trace_tensor(trace, tensor)->name : "");
+  }
+  return true;
+}
+
 /* An explicit k is at most the elements there are. */
 static bool k_fits(const struct ss_job *job, const struct ss_input *shape, struct ss_node scheme,
                    struct ss_error *error) {
@@ -460,7 +480,9 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
   job.servers = ss_setting_servers(&job.setting, layout);
   if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   tell_dense(s, &job, layout);
-  if (!draws_fit(s, &job, error) || !values_at_hand(&job, p, scheme, error)) return false;
+  if (!draws_fit(s, &job, error) || !values_at_hand(&job, p, scheme, error) ||
+      !bags_at_hand(&job, p, layout, scheme, error))
+    return false;
   if (!trace && !p->source->is_gradient) {
     const uint64_t parts = ss_setting_parts(&job.setting, layout);
     if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))

@@ -8,12 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- which exchange ------------------------------------------------------------------------------------------ */
+
+static bool choose_schemes(const struct ss_study_source *source, struct ss_placing *p, struct ss_error *error) {
+  static const char *const known[][3] = {
+      {"alltoall:pooling=sum", "alltoall:partition=table,pooling=sum", "alltoall:partition=placed,pooling=sum"},
+      {"alltoall:pooling=padded", "alltoall:partition=table,pooling=padded",
+       "alltoall:partition=placed,pooling=padded"}};
+  p->schemes[0] = "alltoall:partition=table";
+  p->schemes[1] = "alltoall:partition=placed";
+  if (!source->schemes) return true;
+  for (size_t i = 0; i < 2; i++)
+    if (strcmp(source->schemes, known[i][0]) == 0) {
+      p->schemes[0] = known[i][1];
+      p->schemes[1] = known[i][2];
+      p->pooled = true;
+      return true;
+    }
+  return ss_fail(error, SS_BAD_INPUT,
+                 "--place compares placements of one scheme, alltoall: leave --scheme out, or where bags are pooled "
+                 "say alltoall:pooling=sum (or padded)");
+}
+
 /* --- what tables weigh -------------------------------------------------------------------------------------- */
+
+/* Bags of the rank that have a vector: of a table that lies whole, those that are not empty. */
+static uint64_t vectors_of(const struct ss_input *input, uint32_t rank, bool padded) {
+  const struct ss_bagged *b = &input->bagged[rank];
+  uint64_t n = 0;
+  for (uint64_t i = 0; i < input->lookups[rank]; i++) n += i == 0 || b->bag[i] != b->bag[i - 1];
+  return padded ? b->count : n;
+}
 
 static bool weigh_iteration(const struct ss_job *job, uint64_t t, struct ss_table_load *table,
                             struct ss_coalesce_scratch *scratch, struct ss_error *error) {
   const double share = 1 / (double)(job->end - job->first);
-  const struct ss_input_options options = {.ranks = job->ranks, .iteration = t};
+  const bool padded = ss_setting_says(&job->setting, "pooling", "padded");
+  const struct ss_input_options options = {
+      .ranks = job->ranks, .iteration = t, .bags = !ss_setting_says(&job->setting, "pooling", "none")};
   struct ss_arena arena = {0};
   bool ok = true;
   for (uint32_t k = 0; ok && k < job->origin.joint->tables; k++) {
@@ -26,10 +58,16 @@ static bool weigh_iteration(const struct ss_job *job, uint64_t t, struct ss_tabl
     for (uint32_t r = 0; ok && r < job->ranks; r++) {
       table[k].lookups += share * (double)input.lookups[r];
       table[k].distinct += share * (double)input.count[r];
+      if (options.bags) table[k].bags += share * (double)vectors_of(&input, r, padded);
     }
   }
   ss_arena_free(&arena);
   return ok;
+}
+
+/* Forward and back, of rows of so many bytes. */
+static double moved(const struct ss_placing *p, const struct ss_table_load *t, double row) {
+  return p->pooled ? 2 * t->bags * row : t->lookups * row + t->distinct * (row + p->index_bytes);
 }
 
 static bool weigh_tables(const struct ss_job *job, struct ss_placing *p, struct ss_error *error) {
@@ -50,7 +88,7 @@ static bool weigh_tables(const struct ss_job *job, struct ss_placing *p, struct 
     t->width = tensor->row_width;
     t->value_bytes = ss_dtype_bytes(tensor->dtype);
     const double row = (double)t->width * t->value_bytes;
-    t->bytes = t->lookups * row + t->distinct * (row + job->setting.index_bytes);
+    t->bytes = moved(p, t, row);
     t->held = (double)t->rows * row;
   }
   return ok;
@@ -173,7 +211,7 @@ static double weight_of(const struct ss_placing *p, uint32_t table, const struct
   const double row = (double)columns * t->value_bytes;
   if (held) return (double)rows * row;
   if (s->cut == SS_BY_ROW) return NAN;
-  return t->lookups * row + t->distinct * (row + p->index_bytes);
+  return moved(p, t, row);
 }
 
 /* What the rank with most holds, or serves, over the mean. */
@@ -267,7 +305,7 @@ static bool open_candidate(const struct ss_study_source *source, struct ss_placi
   own.edit = edits;
   own.edits = source->edits + 1;
   own.placement = NULL;
-  own.schemes = "alltoall:partition=placed";
+  own.schemes = p->schemes[1];
   own.like = p->study[SS_PLACINGS];
   own.notice = NULL; /* all was said once */
   const bool ok = ss_study_open(&own, &p->study[c], error);
@@ -295,7 +333,8 @@ bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_o
   struct ss_study_source first = *source;
   size_t count;
   *out = (struct ss_placing){0};
-  first.schemes = "alltoall:partition=table";
+  if (!choose_schemes(source, out, error)) return false;
+  first.schemes = out->schemes[0];
   first.placement = NULL;
   if (!ss_study_open(&first, &out->study[SS_PLACINGS], error)) return false;
   const struct ss_job *job = ss_study_jobs(out->study[SS_PLACINGS], &count);

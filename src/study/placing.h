@@ -15,7 +15,8 @@ struct ss_table_load {
   uint64_t rows;
   uint32_t width, value_bytes;
   double lookups, distinct; /* rows */
-  double bytes;             /* B: looked-up parameters and gradients */
+  double bags;              /* that are not empty, or padded all; only where they are pooled */
+  double bytes;             /* B: looked-up parameters and gradients, or their pooled vectors */
   double held;              /* B of the table itself */
 };
 
@@ -33,6 +34,8 @@ enum { SS_PLACINGS = 5 };
 
 struct ss_placing {
   uint32_t ranks, tables, index_bytes;
+  const char *schemes[2]; /* tables whole, and placed */
+  bool pooled;
   struct ss_table_load *table; /* [tables] */
   struct ss_placing_candidate candidate[SS_PLACINGS];
   size_t best;                                 /* takes the least time */
@@ -42,8 +45,8 @@ struct ss_placing {
   struct ss_arena arena;
 };
 
-/* Of a study with one place, one number of ranks and a trace; its schemes are not asked for. Close also after a
- * failure. */
+/* Of a study with one place, one number of ranks and a trace. Its schemes are not asked for; source->schemes may say
+ * "alltoall:pooling=sum" (or padded): then bags are pooled. Close also after a failure. */
 bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_options *options,
                      struct ss_placing *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_placing_close(struct ss_placing *placing);

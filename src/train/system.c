@@ -45,14 +45,15 @@ static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error
 /* --- the two exchanges of a table that is cut over ranks -------------------------------------------------- */
 
 static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_error *error) {
-  static const char *const ours[] = {"exchange", "gather_ids"};
+  static const char *const ours[] = {"exchange", "gather_ids", "pooling"};
   s->exchanges = ss_setting_find(&s->sparse, "exchange") != NULL;
   if (!s->exchanges) return true;
-  for (size_t i = 0; i < 2; i++)
+  static const char *const why[] = {"both exchanges are played, each as a task of its own",
+                                    "ids are prefetched while the iteration before is computed",
+                                    "training knows rows, not which of them make a bag"};
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (ss_setting_given(&s->sparse, ours[i]))
-      return ss_node_fail(ss_node_get(node, ours[i]), error,
-                          i == 0 ? "both exchanges are played, each as a task of its own: leave it out"
-                                 : "ids are prefetched while the iteration before is computed: leave it out");
+      return ss_node_fail(ss_node_get(node, ours[i]), error, "%s: leave it out", why[i]);
   s->lookups = s->sparse;
   ss_setting_choose(&s->sparse, "exchange", "gradients");
   ss_setting_choose(&s->lookups, "exchange", "lookups");

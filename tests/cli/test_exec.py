@@ -385,6 +385,31 @@ def tables_that_are_placed(folder):
             check_point(point, 4)
 
 
+def npy(numbers):
+    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({len(numbers)},), }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+@test
+def bags_that_are_pooled(folder):
+    """Two tables, 5 bags a rank of each, empty ones too: vectors of bags one way, their gradients back."""
+    sizes = [(3 * i + i // 7) % 5 for i in range(2 * 4 * 5)]
+    offsets = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+    (folder / "i.npy").write_bytes(npy([(7 * i) % 11 for i in range(offsets[-1])]))
+    (folder / "o.npy").write_bytes(npy(offsets))
+    subprocess.run([PROGRAM, "trace", "import", "--from", "bags", folder / "i.npy", folder / "o.npy", "--tables", "2", "--ranks", "4", "--batch",
+                    "5", "--row-width", "6", "-o", folder / "bags.safetensors"], check=True, capture_output=True, timeout=tap.HANG)
+    place = {"ranks": 4, "tables": {"t0": {"partition": "row", "ranks": [3, 1]}, "t1": {"partition": "column", "ranks": [1, 0]}}}
+    schemes = labelled([{"name": "alltoall", "partition": partition, "pooling": pooling, "exchange": exchange}
+                        for partition in ("column", "row", "table", "placed") for pooling in ("sum", "padded")
+                        for exchange in (["both"] if pooling == "sum" else ["lookups"])])
+    out, _ = execute(4, scenario(folder, schemes, trace=str(folder / "bags.safetensors"), placement=place, iterations="0:1"), "--format", "json")
+    [*points] = json.loads(out)["points"]
+    assert len(points) >= len(schemes)
+    for point in points:
+        check_point(point, 4, 1)
+
+
 @test
 def uniform_tensor(folder):
     uniform = {"uniform": {"rows": 120, "row_width": 8, "density": "10%", "overlap": "random"}}

@@ -346,7 +346,7 @@ SCENARIO = {
     "ranks": [1, 2, 4], "index_bytes": 4, "granularity": "row", "verify": True, "sizes": "free", "iterations": "0:2", "merge": 1,
     "schemes": ["allreduce", {"name": "allgather", "algorithm": "bruck", "separate": True, "coalesce": False, "label": "x"},
                 {"name": "ps", "servers": 1, "pull": "rows", "index_bytes": 8, "granularity": "element", "sizes": "exchanged"},
-                {"name": "alltoall", "exchange": "both", "gather_ids": True, "partition": "column"}],
+                {"name": "alltoall", "exchange": "both", "gather_ids": True, "partition": "column", "pooling": "none"}],
     "sweep": {"cluster.bandwidth": ["1Gbps", 5e8], "index_bytes": [0, 4]},
     "expect": [{"that": "time_s", "of": "ps", "is": ">", "than": 0, "at": {"ranks": 4}, "tensor": "tensor", "notes": ""},
                {"that": "time_s", "of": "x", "is": "=", "than": "x", "within": "1%"}],

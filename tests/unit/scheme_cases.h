@@ -147,7 +147,26 @@ static inline uint32_t shape_row(struct dice *dice, enum shape shape, uint32_t i
   }
 }
 
-/* A trace in which ranks look up rows in no order, some of them twice. */
+/* Bags of two lookups, none, one and three, and so on in turn, of each segment as far as its lookups go; `out` is to
+ * be freed. */
+static inline void cut_into_bags(const uint64_t *offsets, uint32_t segments, struct ss_bags *out) {
+  static const uint32_t sizes[] = {2, 0, 1, 3};
+  const uint64_t most = 2 * offsets[segments] + 1;
+  uint64_t *first = calloc(segments + 1ull, sizeof *first), *bags = calloc(most + 1, sizeof *bags), n = 0;
+  assert_non_null(first);
+  assert_non_null(bags);
+  for (uint32_t s = 0; s < segments; s++) {
+    for (uint64_t at = offsets[s]; at < offsets[s + 1]; n++) {
+      assert_true(n + 1 <= most);
+      const uint64_t end = at + sizes[n % COUNT(sizes)];
+      at = bags[n + 1] = end < offsets[s + 1] ? end : offsets[s + 1];
+    }
+    first[s + 1] = n;
+  }
+  *out = (struct ss_bags){first, bags};
+}
+
+/* A trace in which ranks look up rows in no order, some of them twice; some make bags. */
 static inline struct ss_trace *ragged_iterations(struct dice *dice, enum shape shape, uint32_t iterations,
                                                  uint32_t ranks, uint32_t rows, uint32_t width, enum ss_dtype dtype) {
   const uint32_t segments = iterations * ranks;
@@ -158,6 +177,7 @@ static inline struct ss_trace *ragged_iterations(struct dice *dice, enum shape s
       .source = "test", .iterations = iterations, .ranks = ranks, .tensors = 1, .pad_id = -1};
   struct ss_trace *trace;
   struct ss_error error;
+  struct ss_bags bags;
   assert_non_null(offsets);
   assert_non_null(ids);
   for (uint32_t s = 0; s < segments; s++) {
@@ -168,7 +188,11 @@ static inline struct ss_trace *ragged_iterations(struct dice *dice, enum shape s
   content.tensor = &tensor;
   content.offsets = (const uint64_t *const[]){offsets};
   content.rows = (const uint32_t *const[]){ids};
+  cut_into_bags(offsets, segments, &bags);
+  content.bags = &bags;
   if (!ss_trace_build("ragged", &content, &trace, &error)) fail_msg("%s", error.text);
+  free((void *)bags.first);
+  free((void *)bags.offsets);
   free(offsets);
   free(ids);
   return trace;

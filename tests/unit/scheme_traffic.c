@@ -10,6 +10,9 @@ struct truth truth_of(const struct ss_trace *trace, uint64_t iteration, uint32_t
   const struct ss_tensor *tensor = ss_trace_tensor(trace, 0);
   uint32_t factor = element ? tensor->row_width : 1, rows = (uint32_t)tensor->rows;
   struct truth t = {.ranks = ss_trace_ranks(trace) / merge, .rows = rows * factor};
+  t.trace = trace;
+  t.iteration = iteration;
+  t.merge = merge;
   t.width = element ? 1 : tensor->row_width;
   t.value_bytes = ss_dtype_bytes(tensor->dtype);
   t.n = calloc((size_t)t.ranks * t.rows + 1, sizeof *t.n);
@@ -31,6 +34,23 @@ uint64_t rows_in(const struct truth *t, uint32_t rank, uint64_t low, uint64_t hi
   for (uint64_t row = low; row < high; row++) {
     uint32_t times = t->n[rank * t->rows + row];
     n += lookups ? times : times > 0;
+  }
+  return n;
+}
+
+uint64_t bags_in(const struct truth *t, uint32_t rank, uint64_t low, uint64_t high, bool padded) {
+  uint64_t n = 0;
+  for (uint32_t r = rank * t->merge; r < (rank + 1) * t->merge; r++) {
+    const uint64_t *at = ss_trace_bag_offsets(t->trace, 0, t->iteration, r);
+    uint32_t *ids = calloc(ss_trace_count(t->trace, 0, t->iteration, r) + 1, sizeof *ids);
+    assert_non_null(ids);
+    ss_trace_rows(t->trace, 0, t->iteration, r, ids);
+    for (uint64_t b = 0; b < ss_trace_bags(t->trace, 0, t->iteration, r); b++) {
+      bool any = padded;
+      for (uint64_t i = at[b] - at[0]; i < at[b + 1] - at[0]; i++) any = any || (ids[i] >= low && ids[i] < high);
+      n += any;
+    }
+    free(ids);
   }
   return n;
 }
@@ -212,6 +232,10 @@ static void define_ps(struct traffic *t, const struct truth *a, const struct ss_
   for (uint32_t j = 0; j < parts; j++) define_part(t, a, s, parts, j);
 }
 
+static bool pools(const struct ss_setting *s) {
+  return !chosen(s, "pooling", "none");
+}
+
 /* Rank i owns what it sends j as parameters, and gets from j as gradients. */
 /* What rank i owns of the one table there is, and what it and j send each other of it. */
 static void define_pair(struct traffic *t, const struct truth *a, const struct ss_setting *s, uint32_t i,
@@ -224,7 +248,13 @@ static void define_pair(struct traffic *t, const struct truth *a, const struct s
   if (whole) w = i == 0 ? a->width : 0; /* the only table is the first rank's */
   uint64_t index = s->index_bytes * (s->element ? w : 1), looked_up = rows_in(a, j, low, high, true);
   const bool ids = *ss_setting_find(s, "gather_ids") && (whole || chosen(s, "partition", "placed"));
-  if (ids) say(t, j, i, w ? 8 * looked_up : 0);
+  if (ids) say(t, j, i, w ? 8 * (looked_up + (pools(s) ? bags_in(a, j, 0, 0, true) : 0)) : 0);
+  if (pools(s)) { /* a vector a bag, without an index */
+    const uint64_t vectors = bags_in(a, j, low, high, chosen(s, "pooling", "padded")) * w * a->value_bytes;
+    if (!chosen(s, "exchange", "gradients")) say(t, i, j, vectors);
+    if (!chosen(s, "exchange", "lookups")) say(t, j, i, vectors);
+    return;
+  }
   if (!chosen(s, "exchange", "gradients")) say(t, i, j, looked_up * w * a->value_bytes);
   if (!chosen(s, "exchange", "lookups"))
     say(t, j, i, w ? rows_in(a, j, low, high, again) * (w * a->value_bytes + index) : 0);
@@ -235,8 +265,9 @@ static void define_alltoall(struct traffic *t, const struct truth *a, const stru
   uint64_t ids[MOST_RANKS] = {0};
   const bool all = chosen(s, "partition", "column") || chosen(s, "partition", "row");
   for (uint32_t r = 0; r < P; r++) ids[r] = 8 * rows_in(a, r, 0, a->rows, true);
+  for (uint32_t r = 0; r < P && pools(s); r++) ids[r] += 8 * bags_in(a, r, 0, 0, true);
   if (all && *ss_setting_find(s, "gather_ids")) gather_ring(t, ids);
-  if (!chosen(s, "exchange", "lookups")) announce(t, s);
+  if (!chosen(s, "exchange", "lookups") && !pools(s)) announce(t, s); /* owners have the ids of bags */
   for (uint32_t i = 0; i < P; i++)
     for (uint32_t j = 0; j < P; j++)
       if (i != j) define_pair(t, a, s, i, j);

@@ -16,11 +16,16 @@ struct truth {
   uint32_t ranks, rows, width, value_bytes;
   uint32_t first; /* the number that row 0 has in the whole tensor */
   uint32_t *n;
+  const struct ss_trace *trace; /* what it is of; it outlives this: */
+  uint64_t iteration;
+  uint32_t merge;
 };
 struct truth truth_of(const struct ss_trace *trace, uint64_t iteration, uint32_t merge, bool element);
 
 /* Rows of [low, high) that the rank has: distinct ones, or all lookups. */
 uint64_t rows_in(const struct truth *t, uint32_t rank, uint64_t low, uint64_t high, bool lookups);
+/* Bags of the rank with a lookup of [low, high); all of them, if padded. */
+uint64_t bags_in(const struct truth *t, uint32_t rank, uint64_t low, uint64_t high, bool padded);
 uint64_t union_in(const struct truth *t, uint64_t low, uint64_t high);
 /* floor(n * j / p) */
 uint64_t cut(uint64_t n, uint32_t p, uint32_t j);

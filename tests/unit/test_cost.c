@@ -376,7 +376,8 @@ static void name_alltoall(const struct ss_setting *s, char *name, size_t size) {
   const char *ids = is(s, "gather_ids") ? "-ids" : "", *element = s->element ? "-element" : "";
   const bool row = has(s, "partition", "row"), whole = has(s, "partition", "table"),
              both = has(s, "exchange", "both");
-  if (has(s, "partition", "placed")) return; /* where tables are, no form knows */
+  if (has(s, "partition", "placed") || !has(s, "pooling", "none"))
+    return; /* where tables and bags are, no form knows */
   if (row || whole) {
     if (row && is(s, "gather_ids")) return;
     if (s->element && !has(s, "exchange", "lookups")) return;

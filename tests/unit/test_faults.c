@@ -93,9 +93,12 @@ static uint64_t *own_marks(struct meddler *m, struct ss_chunk *c) {
 
 static bool double_marks(struct meddler *m, struct ss_chunk *c) {
   if (!has_marks(c)) return false;
-  uint64_t *marks = own_marks(m, c);
-  for (uint64_t i = 0; i < c->count; i++) marks[i] *= 2;
-  return true;
+  uint64_t *marks = own_marks(m, c), any = 0;
+  for (uint64_t i = 0; i < c->count; i++) {
+    any |= marks[i];
+    marks[i] *= 2;
+  }
+  return any != 0; /* bags of nothing are zeros, and stay so */
 }
 
 static bool double_rows(struct meddler *m, struct ss_chunk *c) {
@@ -375,7 +378,7 @@ static void split_into_tables(struct bench *b) {
   static struct ss_input_table table[2];
   const uint64_t rows = b->input.rows, first = rows / 2;
   const struct ss_traits traits = ss_setting_traits(&b->setting, ss_layout_of(&b->cluster, b->input.ranks));
-  if (!traits.placed || first == 0) return;
+  if (!traits.placed || traits.pools || first == 0) return; /* bags are of one table */
   assert_true(b->input.ranks <= COUNT(ranks));
   shards[0] = (struct ss_shards){SS_BY_COLUMN, b->input.ranks, ranks};
   shards[1] = (struct ss_shards){SS_BY_TABLE, 1, &ranks[b->input.ranks - 1]};

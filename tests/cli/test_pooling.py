@@ -1,0 +1,364 @@
+#!/usr/bin/python3
+"""Bags: what alltoall sends of them under any placement is held against a count of vectors, pair by pair, from the bags
+alone; and traces keep them. Arguments: the program, the source tree. Prints TAP."""
+import json
+import math
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+
+import tap
+from tap import write_json
+
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+CLUSTER = "rtx3090-100g-ib"
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def call(*arguments, status=0):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT,
+                          env=ENVIRONMENT)
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    return done.stdout if status == 0 else done.stderr
+
+
+def points(*arguments):
+    return json.loads(call("run", *arguments, "--format", "json", "--per-rank", "--quiet"))["points"]
+
+
+def refused(says, *arguments):
+    error = call(*arguments, status=2)
+    assert says in error, f"{error!r} does not say {says!r}"
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+def make_trace(path, ranks, tables, bags, iterations=1, without=(), change=None):
+    """`tables`: (name, rows, width); bags[name][t][r] lists bags of rows; `without`: tables that do not say which make one."""
+    header, body = {}, b""
+    for name, _, _ in tables:
+        offsets, rows, first, bag_offsets = [0], [], [0], [0]
+        for t in range(iterations):
+            for r in range(ranks):
+                for bag in bags[name][t][r]:
+                    rows += bag
+                    bag_offsets.append(len(rows))
+                offsets.append(len(rows))
+                first.append(len(bag_offsets) - 1)
+        entries = [("offsets", "I64", "q", offsets), ("bags", "I64", "q", first), ("bag_offsets", "I64", "q", bag_offsets),
+                   ("rows", "I32", "i", rows)]
+        for key, kind, form, values in entries:
+            if name in without and key.startswith("bag"):
+                continue
+            if change:
+                kind, values = change(f"{name}.{key}", kind, values)
+            if kind is None:
+                continue
+            data = struct.pack(f"<{len(values)}{form if kind != 'I32' else 'i'}", *values)
+            header[f"{name}.{key}"] = {"dtype": kind, "shape": [len(values)], "data_offsets": [len(body), len(body) + len(data)]}
+            body += data
+    header["__metadata__"] = {
+        "sparsync.version": "1", "iterations": str(iterations), "ranks": str(ranks), "source": "test_pooling.py",
+        "tensors": json.dumps([{"name": name, "rows": rows, "row_width": width, "dtype": "F32"} for name, rows, width in tables])}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    return path
+
+
+def read_bags(path):
+    """{name: [bags of each segment]}, and how many ranks."""
+    data = path.read_bytes()
+    length, = struct.unpack_from("<Q", data)
+    header = json.loads(data[8:8 + length])
+    about = header.pop("__metadata__")
+
+    def entry(name):
+        begin, end = header[name]["data_offsets"]
+        return struct.unpack(f"<{header[name]['shape'][0]}{ {'I64': 'q', 'I32': 'i'}[header[name]['dtype']]}", data[8 + length + begin:8 + length + end])
+    found = {}
+    for name in (tensor["name"] for tensor in json.loads(about["tensors"])):
+        first, offsets, rows = entry(f"{name}.bags"), entry(f"{name}.bag_offsets"), entry(f"{name}.rows")
+        found[name] = [[list(rows[offsets[b]:offsets[b + 1]]) for b in range(first[s], first[s + 1])] for s in range(len(first) - 1)]
+    return found, int(about["ranks"])
+
+
+def some_bags(dice, ranks, tables, iterations=1):
+    """Empty ones, ranks without any, rows twice in a bag."""
+    def of(rows):
+        return [[dice.randrange(rows) for _ in range(dice.choice((0, 0, 1, 3, 9)))] for _ in range(dice.choice((0, dice.randrange(12))))]
+    return {name: [[of(rows) for _ in range(ranks)] for _ in range(iterations)] for name, rows, _ in tables}
+
+
+def some_tables(dice):
+    return [(f"t{k}", dice.randrange(1, 40), dice.randrange(1, 20)) for k in range(dice.randrange(1, 5))]
+
+
+def some_placement(dice, ranks, tables):
+    def of(rows, width):
+        partition = dice.choice(("table", "row", "column"))
+        most = min(ranks, {"table": 1, "row": rows, "column": width}[partition])
+        return {"partition": partition, "ranks": dice.sample(range(ranks), dice.randrange(1, most + 1))}
+    return {"ranks": ranks, "tables": {name: of(rows, width) for name, rows, width in tables}}
+
+
+# --- the count --------------------------------------------------------------------------------------------------------
+
+
+def share(n, parts, k):
+    return range(k * n // parts, (k + 1) * n // parts)
+
+
+def alike(ranks, tables, partition):
+    """The placement that a partition of all tables means."""
+    homes = [[k * ranks // len(tables)] if partition == "table" else list(range(ranks)) for k in range(len(tables))]
+    return {"ranks": ranks, "tables": {name: {"partition": partition, "ranks": home} for (name, _, _), home in zip(tables, homes)}}
+
+
+def vectors(bags, mine, padded):
+    """How many an owner of those rows has for a rank: of each bag one, if it has one of the rows."""
+    return sum(1 for bag in bags if padded or any(row in mine for row in bag))
+
+
+def count(ranks, tables, bags, placement, t=0, exchange="both", ids=False, padded=False):
+    """bytes[i][j] from rank i to rank j."""
+    sent = [[0] * ranks for _ in range(ranks)]
+    for name, rows, width in tables:
+        placed = placement["tables"][name]
+        parts = len(placed["ranks"])
+        for k, owner in enumerate(placed["ranks"]):
+            mine = share(rows, parts, k) if placed["partition"] == "row" else range(rows)
+            columns = len(share(width, parts, k)) if placed["partition"] == "column" else width
+            for r in range(ranks):
+                if r == owner or columns == 0:
+                    continue
+                vector = 4 * columns * vectors(bags[name][t][r], mine, padded)
+                sent[owner][r] += vector * (exchange != "gradients")
+                sent[r][owner] += vector * (exchange != "lookups")
+                if ids:
+                    sent[r][owner] += 8 * (sum(row in mine for bag in bags[name][t][r] for row in bag) + len(bags[name][t][r]))
+    return sent
+
+
+def agrees(point, sent, words):
+    assert point["exact"] is True, (words, point)
+    assert point["rank_bytes_sent"] == [sum(row) for row in sent], (words, point["rank_bytes_sent"], sent)
+    assert point["rank_bytes_received"] == [sum(column) for column in zip(*sent)], (words, point["rank_bytes_received"], sent)
+
+
+# --- exchanges --------------------------------------------------------------------------------------------------------
+
+
+def by_hand(folder):
+    """Ranks 0 and 1, a table of 4 rows of 2 floats; rank 0 has bags {0, 3}, {} and {2}, rank 1 has {1, 1, 3}."""
+    bags = {"a": [[[[0, 3], [], [2]], [[1, 1, 3]]]]}
+    return make_trace(folder / "hand.safetensors", 2, [("a", 4, 2)], bags), bags
+
+
+@test
+def a_small_one_by_hand(folder):
+    path, _ = by_hand(folder)
+
+    def sent(options):
+        point, = points("--trace", path, "--cluster", CLUSTER, "--scheme", f"alltoall:{options}")
+        assert point["exact"] is True
+        return point["rank_bytes_sent"]
+    # whole, on rank 0: it sends rank 1 the one vector of its bag, 8 bytes; rank 1 sends one gradient back
+    assert sent("partition=table,pooling=sum") == [8, 8]
+    # unpooled: three lookups of 8 bytes; two distinct rows of 12
+    assert sent("partition=table") == [24, 24]
+    # rows: rank 1 has rows 2 and 3, which two of rank 0's bags have; rank 0 has row 1, of rank 1's bag. Back the same.
+    assert sent("partition=row,pooling=sum,exchange=lookups") == [8, 16]
+    assert sent("partition=row,pooling=sum,exchange=gradients") == [16, 8]
+    # of columns each has one: rank 0 sends 4 bytes for rank 1's bag and gets 8 for its two that have rows
+    assert sent("partition=column,pooling=sum,exchange=lookups") == [4, 8]
+    # padded: rank 0's empty bag travels too
+    assert sent("partition=row,pooling=padded,exchange=lookups") == [8, 24]
+    # ids of 8 bytes and as much for each bag: rank 1 looks up three rows in one bag
+    assert sent("partition=table,pooling=sum,exchange=lookups,gather_ids=true") == [8, 32]
+
+
+@test
+def vectors_are_those_of_a_count(folder):
+    dice = random.Random(5)
+    for case in range(16):
+        ranks, tables = dice.randrange(2, 7), some_tables(dice)
+        bags = some_bags(dice, ranks, tables, 2)
+        path, placement = make_trace(folder / "t.safetensors", ranks, tables, bags, 2), some_placement(dice, ranks, tables)
+        schemes = [{"name": "alltoall", "label": f"{partition} {pooling} {exchange} {ids}", "partition": partition, "pooling": pooling,
+                    "exchange": exchange, "gather_ids": ids}
+                   for partition in ("table", "placed") for pooling in ("sum", "padded")
+                   for exchange, ids in (("both", True), ("both", False), ("lookups", True), ("gradients", False))]
+        found = points(write_json(folder, {"name": "s", "trace": str(path), "cluster": CLUSTER, "iterations": "1:2", "schemes": schemes,
+                                           "placement": placement}))
+        for scheme, point in zip(schemes, found, strict=True):
+            where = placement if scheme["partition"] == "placed" else alike(ranks, tables, "table")
+            agrees(point, count(ranks, tables, bags, where, 1, scheme["exchange"], scheme["gather_ids"], scheme["pooling"] == "padded"),
+                   (case, scheme["label"]))
+
+
+@test
+def each_table_alone_by_columns_and_by_rows(folder):
+    dice = random.Random(6)
+    for case in range(8):
+        ranks, tables = dice.randrange(2, 7), some_tables(dice)
+        bags = some_bags(dice, ranks, tables)
+        path = make_trace(folder / "t.safetensors", ranks, tables, bags)
+        schemes = [{"name": "alltoall", "label": f"{partition} {exchange}", "partition": partition, "pooling": "sum", "exchange": exchange}
+                   for partition in ("column", "row") for exchange in ("both", "lookups", "gradients")]
+        found = points(write_json(folder, {"name": "s", "trace": str(path), "cluster": CLUSTER, "schemes": schemes}))
+        for point in found:
+            table = [t for t in tables if t[0] == point["tensor"]]
+            if table:
+                partition, exchange = point["label"].split()
+                agrees(point, count(ranks, table, bags, alike(ranks, table, partition), exchange=exchange), (case, point["label"]))
+
+
+@test
+def bags_of_one_lookup_are_rows(folder):
+    """Forward alltoall sends the same; backward there are no indices, and duplicates travel."""
+    dice = random.Random(7)
+    tables = [("a", 30, 6), ("b", 9, 4)]
+    bags = {name: [[[[dice.randrange(rows)] for _ in range(20)] for _ in range(4)]] for name, rows, _ in tables}
+    path = make_trace(folder / "t.safetensors", 4, tables, bags)
+    common = ("--trace", path, "--cluster", CLUSTER, "--scheme")
+    for partition in ("table", "row", "column"):
+        one, other = ([point["rank_bytes_sent"] for point in points(*common, f"alltoall:partition={partition},exchange=lookups,pooling={p}")
+                       if point["tensor"] in bags or partition == "table"]
+                      for p in ("none", "sum"))
+        assert one == other, (partition, one, other)
+
+
+@test
+def ranks_that_are_merged_have_the_bags_of_both(folder):
+    dice = random.Random(8)
+    tables = [("a", 30, 6), ("b", 9, 4)]
+    bags = some_bags(dice, 8, tables)
+    path = make_trace(folder / "t.safetensors", 8, tables, bags)
+    joined = {name: [[part[2 * r] + part[2 * r + 1] for r in range(4)] for part in bags[name]] for name, _, _ in tables}
+    point, = points("--trace", path, "--cluster", CLUSTER, "--set", "merge=2", "--scheme", "alltoall:partition=table,pooling=sum")
+    agrees(point, count(4, tables, joined, alike(4, tables, "table")), "merged")
+
+
+@test
+def owners_coalesce_what_bags_bring(folder):
+    """With kernels counted, bytes are the same, and owners sort what they get: it takes longer."""
+    path, _ = by_hand(folder)
+    common = ("--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall:partition=row,pooling=sum")
+    (bare,), (timed,) = points(*common), points(*common, "--device", "quick")
+    assert timed["rank_bytes_sent"] == bare["rank_bytes_sent"] and timed["exact"] is True
+    assert timed["time_s"] > bare["time_s"], (timed["time_s"], bare["time_s"])
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
+
+
+@test
+def plan_places_by_what_bags_move(folder):
+    """One table with large bags, three with bags of one: pooled, all weigh alike."""
+    dice = random.Random(9)
+    tables = [(f"t{k}", 50, 8) for k in range(4)]
+    bags = {name: [[[[dice.randrange(rows) for _ in range(30 if k == 0 else 1)] for _ in range(20)] for _ in range(4)]]
+            for k, (name, rows, _) in enumerate(tables)}
+    path = make_trace(folder / "t.safetensors", 4, tables, bags)
+    common = ("plan", "--place", "--trace", path, "--cluster", CLUSTER, "--format", "json", "--quiet")
+    for pooling in ("sum", "padded"):
+        plan = json.loads(call(*common, "--scheme", f"alltoall:pooling={pooling}"))
+        by_name = {row["placement"]: row for row in plan["plan"]}
+        assert math.isclose(by_name["greedy"]["served_imbalance"], 1), by_name["greedy"]
+        placement = {"ranks": 4, "tables": plan["tables"]}
+        point, = points("--trace", path, "--cluster", CLUSTER, "--placement", write_json(folder, placement, "p.json"),
+                        "--scheme", f"alltoall:partition=placed,pooling={pooling}")
+        assert point["time_s"] == by_name[plan["chosen"]]["time_s"]
+        agrees(point, count(4, tables, bags, placement), pooling)
+    unpooled = {row["placement"]: row for row in json.loads(call(*common))["plan"]}
+    assert unpooled["greedy"]["served_imbalance"] > 2, unpooled["greedy"]
+    refused("say alltoall:pooling=sum", *common, "--scheme", "alltoall:exchange=lookups")
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+@test
+def merging_and_saving_keep_bags(folder):
+    dice = random.Random(10)
+    tables = [("a", 30, 2), ("b", 9, 4)]
+    bags = some_bags(dice, 5, tables, 3)
+    slices = [range(0, 2), range(2, 5)]
+    for k, ranks in enumerate(slices):
+        make_trace(folder / f"{k}.safetensors", len(ranks), tables, {name: [part[ranks.start:ranks.stop] for part in bags[name]] for name in bags}, 3)
+    call("trace", "merge", folder / "0.safetensors", folder / "1.safetensors", "-o", folder / "all.safetensors")
+    found, ranks = read_bags(folder / "all.safetensors")
+    assert ranks == 5 and found == {name: [segment for part in bags[name] for segment in part] for name in bags}
+    call("trace", "merge", folder / "all.safetensors", "--tensor", "b", "-o", folder / "b.safetensors")
+    assert read_bags(folder / "b.safetensors")[0] == {"b": found["b"]}
+    make_trace(folder / "1.safetensors", 3, tables, {name: [part[2:] for part in bags[name]] for name in bags}, 3, without=["b"])
+    refused("whether b has bags", "trace", "merge", folder / "0.safetensors", folder / "1.safetensors", "-o", folder / "all.safetensors")
+
+
+@test
+def info_and_stats_count_bags(folder):
+    path, bags = by_hand(folder)
+    tensor, = json.loads(call("trace", "info", path, "--format", "json"))["tensors"]
+    assert (tensor["bags"], tensor["lookups"], tensor["pooling"]) == (4, 6, 1.5), tensor
+    assert "lookups/bag" in call("trace", "info", path)
+    tensor, = json.loads(call("trace", "stats", path, "--ranks", "1", "--format", "json"))["tensors"]
+    assert (tensor["bags"], tensor["pooling"]) == (3, 1), tensor
+    assert "lookups/bag" in call("trace", "stats", path)
+    make_trace(path, 2, [("a", 4, 2)], bags, without=["a"])
+    for command in ("info", "stats"):
+        tensor, = json.loads(call("trace", command, path, "--format", "json"))["tensors"]
+        assert (tensor["bags"], tensor["pooling"]) == (None, None), tensor
+        assert "lookups/bag" not in call("trace", command, path)
+
+
+@test
+def wrong_bags_are_told(folder):
+    bags = {"a": [[[[0, 3], [], [2]], [[1, 1, 3]]]]}
+
+    def wrong(says, entry, values=None, kind="I64"):
+        def change(name, usual, good):
+            return (kind, good if values is None else values) if name == f"a.{entry}" else (usual, good)
+        path = make_trace(folder / "w.safetensors", 2, [("a", 4, 2)], bags, change=change)
+        refused(says, "trace", "info", path)
+    wrong("needs a.bag_offsets beside it", "bag_offsets", kind=None)
+    wrong("needs a.bags beside it", "bags", kind=None)
+    wrong("offsets are I64", "bags", kind="I32")
+    wrong("offsets are I64", "bag_offsets", kind="I32")
+    wrong("1 iterations of 2 ranks need 3", "bags", [0, 4])
+    wrong("is empty", "bag_offsets", [])
+    for values in ([1, 3, 4], [0, 5, 4], [0, -1, 4], [0, 3, 3], [0, 3, 5], [0, 3, 2**62]):
+        wrong("a.bags[", "bags", values)
+    for values in ([1, 2, 2, 3, 6], [0, 2, 1, 3, 6], [0, 2, 2, 3, 5], [0, 2, 2, 3, 7], [0, 2, -1, 3, 6], [0, 2, 2**62, 3, 6]):
+        wrong("a.bag_offsets[", "bag_offsets", values)
+    wrong("a.bag_offsets[3] is 4: not where a rank's lookups begin", "bag_offsets", [0, 2, 2, 4, 6])
+
+
+@test
+def pooling_without_bags_is_refused(folder):
+    path, bags = by_hand(folder)
+    two = [("a", 4, 2), ("b", 4, 2)]
+    half = make_trace(folder / "half.safetensors", 2, two, {"a": bags["a"], "b": bags["a"]}, without=["b"])
+    common = ("--cluster", CLUSTER, "--scheme")
+    for partition in ("table", "column"):
+        refused("half.safetensors: b does not say which lookups make one", "run", "--trace", half, *common, f"alltoall:pooling=sum,partition={partition}")
+    assert points("--trace", half, "--tensor", "a", *common, "alltoall:pooling=sum")[0]["exact"] is True
+    uniform = "trace=" + json.dumps({"uniform": {"rows": 64, "density": 0.25, "row_width": 4}})
+    refused("does not say which lookups make one", "run", "--set", uniform, "--ranks", 4, *common, "alltoall:pooling=sum")
+    refused('leave the scenario\'s "capacity" out', "run", "--trace", path, "--set", "capacity=1", *common, "alltoall:pooling=sum")
+    for options in ("exchange=tokens", "coalesce=false"):
+        refused("pooled into one vector", "run", "--trace", path, *common, f"alltoall:pooling=sum,{options}")
+    refused("pooling", "cost", "alltoall:pooling=sum", "--M", "1MB", "--density", "1%")
+
+
+sys.exit(tap.run(TESTS))
