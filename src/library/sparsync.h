@@ -72,6 +72,10 @@ struct ss_tensor_ids {
   uint32_t value_bytes;    /* of an element, 4 or 2; 0: 4 */
   const uint64_t *offsets; /* [iterations * ranks + 1], from 0 on, not descending */
   const int64_t *ids;      /* [offsets[iterations * ranks]], each from 0 to rows - 1 */
+  /* Which of them make a bag, whose rows are pooled; NULL: it is not known. Bag b has the ids from bag_offsets[b] up
+   * to, and without, bag_offsets[b + 1]; those of rank r in iteration t are the bags from bags[t * ranks + r] on. */
+  const uint64_t *bags;        /* [iterations * ranks + 1], from 0 on, not descending */
+  const uint64_t *bag_offsets; /* [bags[iterations * ranks] + 1], likewise; where a rank's ids begin, its bags do */
 };
 
 /* Maps a .safetensors file (docs/traces.md) and checks all of it. The trace is the caller's, to be closed. */

@@ -13,6 +13,7 @@ struct tables {
   struct ss_tensor *tensor;
   const uint64_t **offsets;
   const uint32_t **rows;
+  struct ss_bags *bags;
 };
 
 static bool fail(const struct ss_tensor_ids *ids, struct ss_error *error, const char *format, ...) SS_PRINTF(3, 4);
@@ -64,14 +65,16 @@ static bool add_table(struct tables *t, size_t at, const struct ss_tensor_ids *i
                                      .row_width = ids->row_width > 0 ? ids->row_width : 1,
                                      .dtype = ids->value_bytes == 2 ? SS_F16 : SS_F32};
   t->offsets[at] = ids->offsets;
+  if (ids->bags && !ss_argument_given(ids->bag_offsets, "list of bags' offsets", error)) return false;
+  if (ids->bags) t->bags[at] = (struct ss_bags){ids->bags, ids->bag_offsets};
   t->rows[at] = rows;
   return copy_ids(ids, total, rows, &t->tensor[at].rows, error);
 }
 
 static bool make(struct tables *t, uint64_t segments, size_t tensors, const struct ss_tensor_ids *ids,
                  struct ss_error *error) {
-  if (!ss_take(&t->arena, t->tensor, tensors) || !ss_take(&t->arena, t->offsets, tensors) ||
-      !ss_take(&t->arena, t->rows, tensors))
+  if (!ss_take_zero(&t->arena, t->bags, tensors) || !ss_take(&t->arena, t->tensor, tensors) ||
+      !ss_take(&t->arena, t->offsets, tensors) || !ss_take(&t->arena, t->rows, tensors))
     return ss_fail_memory(error, "making a trace");
   for (size_t i = 0; i < tensors; i++)
     if (!add_table(t, i, &ids[i], segments, error)) return false;
@@ -98,7 +101,8 @@ bool ss_trace_of_ids(uint64_t iterations, uint32_t ranks, size_t tensors, const 
                                            .tensor = t.tensor,
                                            .offsets = t.offsets,
                                            .rows = t.rows,
-                                           .pad_id = -1};
+                                           .pad_id = -1,
+                                           .bags = t.bags};
   good = good && ss_trace_build("ids", &content, out, error);
   ss_arena_free(&t.arena);
   return good;

@@ -152,6 +152,15 @@ def traces_of_lists_and_arrays(folder):
         assert a["time_s"] == b["time_s"] == c["time_s"] and a["bytes_total"] == b["bytes_total"], (a, b)
     two_tables = sparsync.Trace({"a": [[[1], [2]]], "b": [[[7, 7], []]]}, row_width={"a": 2, "b": 3})
     assert [(r["name"], r["rows"], r["row_width"]) for r in sparsync.stats(two_tables)] == [("a", 3, 2), ("b", 8, 3)]
+    # bags {3, 5}, {} and {5} of rank 0, {5, 9} of rank 1, whose table lies on rank 0: a vector of 16 bytes there, a gradient back
+    bagged = sparsync.Trace({"emb": ids[:1]}, rows=10, row_width=4, lengths={"emb": [[[2, 0, 1], [2]]]})
+    assert sparsync.stats(bagged)[0]["bags"] == 2 and sparsync.stats(trace)[0]["bags"] is None
+    [point] = sparsync.run(trace=bagged, cluster="rtx3090-10gbe", schemes="alltoall:partition=table,pooling=sum")
+    assert point["bytes_total"] == 32, point["bytes_total"]
+    fails("emb.bag_offsets[2] is 4", sparsync.Trace, {"emb": ids[:1]}, lengths={"emb": [[[2, 2], [1]]]})
+    fails("no number of ids", sparsync.Trace, {"emb": ids[:1]}, lengths={"emb": [[[2, -1], [1]]]})
+    fails("one list a rank", sparsync.Trace, {"emb": ids}, lengths={"emb": [[[3], [2]]]})
+    fails("no table 'emp'", sparsync.Trace, {"emb": ids}, lengths={"emp": ids})
     fails("whole numbers", sparsync.Trace, {"emb": [[[1.5]]]})
     fails("whole numbers", sparsync.Trace, {"emb": [[[1 << 70]]]})
     fails("id -1 at place 0 is not from 0", sparsync.Trace, {"emb": [[[-1]]]})

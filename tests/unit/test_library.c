@@ -125,7 +125,7 @@ static void test_crossover_and_cost_are_closed_forms(void **state) {
 static void test_placements_are_played_and_can_be_used(void **state) {
   static const uint64_t of_a[] = {0, 3, 5}, of_b[] = {0, 1, 4};
   static const int64_t a[] = {7, 1, 7, 1, 2}, b[] = {0, 3, 3, 1};
-  const struct ss_tensor_ids tensor[] = {{"a", 8, 4, 4, of_a, a}, {"b", 4, 64, 4, of_b, b}};
+  const struct ss_tensor_ids tensor[] = {{"a", 8, 4, 4, of_a, a, NULL, NULL}, {"b", 4, 64, 4, of_b, b, NULL, NULL}};
   struct ss_request *request = request_of("{\"trace\": \"two\", \"cluster\": \"rtx3090-10gbe\"}");
   struct ss_trace *trace;
   struct ss_answer *placed, *run;
@@ -232,6 +232,37 @@ static struct ss_trace *small_trace(uint64_t rows) {
   struct ss_error error;
   if (!ss_trace_of_ids(1, 2, 1, &tensor, &trace, &error)) fail_msg("%s", error.text);
   return trace;
+}
+
+/* What is wrong with bags is told before anything is read by them. */
+static void test_bags_of_ids(void **state) {
+  const uint64_t bags[] = {0, 2, 3}, back[] = {0, 2, 1}, many[] = {0, 2, UINT64_MAX};
+  const uint64_t ends[] = {0, 1, 3, 5}, over[] = {0, 1, 4, 5}, beyond[] = {0, 1, 3, 6};
+  const struct {
+    const uint64_t *bags, *offsets;
+    const char *says; /* NULL: nothing is wrong */
+  } cases[] = {{bags, ends, NULL},
+               {NULL, NULL, NULL},
+               {bags, NULL, "no list of bags' offsets"},
+               {back, ends, "emb.bags[1]"},
+               {many, ends, "2^53 bags"},
+               {bags, over, "emb.bag_offsets[2] is 4"},
+               {bags, beyond, "bag_offsets[3]"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct ss_tensor_ids tensor = {.name = "emb",
+                                         .row_width = 2,
+                                         .offsets = offsets,
+                                         .ids = ids,
+                                         .bags = cases[i].bags,
+                                         .bag_offsets = cases[i].offsets};
+    struct ss_trace *trace = NULL;
+    struct ss_error error = {0};
+    const bool good = ss_trace_of_ids(1, 2, 1, &tensor, &trace, &error);
+    assert_int_equal(good, cases[i].says == NULL);
+    if (cases[i].says && !strstr(error.text, cases[i].says)) fail_msg("\"%s\": %s", cases[i].says, error.text);
+    ss_trace_close(trace);
+  }
 }
 
 /* Rank 0 has 2 of 8 rows, rank 1 too: density 1/4; of both together 3 rows. */
@@ -344,15 +375,15 @@ static void test_bad_ids_are_told(void **state) {
   const struct {
     struct ss_tensor_ids tensor;
     const char *says;
-  } cases[] = {{{"emb", 7, 1, 4, offsets, ids}, "tensor emb: id 7 at place 0 is not from 0 to 6"},
-               {{"emb", 0, 1, 4, offsets, negative}, "tensor emb: id -7 at place 2"},
-               {{"emb", 0, 1, 4, down, ids}, "tensor emb: offsets descend from 3 to 2 at place 2"},
-               {{"emb", 0, 1, 4, late, ids}, "tensor emb: offsets begin with 1, not 0"},
-               {{"emb", 0, 1, 4, huge, ids}, "out of memory"},
-               {{"emb", 0, 1, 3, offsets, ids}, "tensor emb: elements of 3 bytes"},
-               {{NULL, 0, 1, 4, offsets, ids}, "no name of a tensor was given (NULL)"},
-               {{"emb", 0, 1, 4, NULL, ids}, "no list of offsets was given (NULL)"},
-               {{"emb", 0, 1, 4, offsets, NULL}, "no list of ids was given (NULL)"}};
+  } cases[] = {{{"emb", 7, 1, 4, offsets, ids, NULL, NULL}, "tensor emb: id 7 at place 0 is not from 0 to 6"},
+               {{"emb", 0, 1, 4, offsets, negative, NULL, NULL}, "tensor emb: id -7 at place 2"},
+               {{"emb", 0, 1, 4, down, ids, NULL, NULL}, "tensor emb: offsets descend from 3 to 2 at place 2"},
+               {{"emb", 0, 1, 4, late, ids, NULL, NULL}, "tensor emb: offsets begin with 1, not 0"},
+               {{"emb", 0, 1, 4, huge, ids, NULL, NULL}, "out of memory"},
+               {{"emb", 0, 1, 3, offsets, ids, NULL, NULL}, "tensor emb: elements of 3 bytes"},
+               {{NULL, 0, 1, 4, offsets, ids, NULL, NULL}, "no name of a tensor was given (NULL)"},
+               {{"emb", 0, 1, 4, NULL, ids, NULL, NULL}, "no list of offsets was given (NULL)"},
+               {{"emb", 0, 1, 4, offsets, NULL, NULL, NULL}, "no list of ids was given (NULL)"}};
   struct ss_trace *trace;
   struct ss_error error;
   (void)state;
@@ -661,6 +692,7 @@ int main(void) {
       cmocka_unit_test(test_schedules_are_written),
       cmocka_unit_test(test_data_become_traces),
       cmocka_unit_test(test_trace_of_ids),
+      cmocka_unit_test(test_bags_of_ids),
       cmocka_unit_test(test_files_are_the_programs),
       cmocka_unit_test(test_bad_ids_are_told),
       cmocka_unit_test(test_bad_documents_are_errors_with_a_place),

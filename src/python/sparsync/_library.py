@@ -26,7 +26,7 @@ class ErrorValue(ctypes.Structure):
 
 class TensorIds(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("rows", c_uint64), ("row_width", c_uint32), ("value_bytes", c_uint32),
-                ("offsets", POINTER(c_uint64)), ("ids", POINTER(c_int64))]
+                ("offsets", POINTER(c_uint64)), ("ids", POINTER(c_int64)), ("bags", POINTER(c_uint64)), ("bag_offsets", POINTER(c_uint64))]
 
 
 TOLD = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_double)

@@ -26,14 +26,33 @@ def _of(option, name, usual):
     return option.get(name, usual) if isinstance(option, dict) else option
 
 
+def _bags(name, lengths, iterations, ranks):
+    """Bags before each rank's, and ids before each bag; nothing where nobody says."""
+    if lengths is None:
+        return ()
+    if len(lengths) != iterations or any(len(iteration) != ranks for iteration in lengths):
+        raise Error(f"lengths of {name}: one list a rank and iteration, as its ids have")
+    every, bags, offsets = array.array("q"), array.array("Q", [0]), array.array("Q", [0])
+    for t, iteration in enumerate(lengths):
+        for r, segment in enumerate(iteration):
+            _append(every, segment, f"lengths of {name}: iteration {t}, rank {r}")
+            bags.append(len(every))
+    for length in every:
+        if not 0 <= length < 2**53:
+            raise Error(f"lengths of {name}: {length} is no number of ids")
+        offsets.append(offsets[-1] + length)
+    return tuple((ctypes.c_uint64 * len(numbers)).from_buffer(numbers) for numbers in (bags, offsets))
+
+
 class Trace:
     """Which rows of each table each rank looked up, iteration by iteration, duplicates kept.
 
     `tables`: {"emb": [[ids of rank 0, ids of rank 1, ...], ...]}, an entry an iteration. `rows` of the table (one more
     than the largest id), elements of a row (`row_width`) and bytes of an element (`value_bytes`, 4 or 2): one for all
-    tables, or {"emb": ...}."""
+    tables, or {"emb": ...}. `lengths`: {"emb": ...} in the shape of the tables, of each rank not its ids but how many of
+    them, one after the other, make a bag, whose rows are pooled."""
 
-    def __init__(self, tables, rows=0, row_width=1, value_bytes=4):
+    def __init__(self, tables, rows=0, row_width=1, value_bytes=4, lengths=None):
         self._handle = None
         if not tables:
             raise Error("a trace has at least one table")
@@ -49,9 +68,12 @@ class Trace:
                     _append(ids, segment, f"{name}: iteration {t}, rank {r}")
                     offsets.append(len(ids))
             whole = (ctypes.c_uint64 * len(offsets)).from_buffer(offsets), (ctypes.c_int64 * len(ids)).from_buffer(ids)
+            whole += _bags(name, (lengths or {}).get(name), iterations, ranks)
             kept += whole
             tensors[place] = _library.TensorIds(_library.text(name, "name"), _of(rows, name, 0), _of(row_width, name, 1),
                                                 _of(value_bytes, name, 4), *whole)
+        if unknown := [name for name in lengths or () if name not in tables]:
+            raise Error(f"lengths: there is no table {unknown[0]!r}")
         handle = ctypes.c_void_p()
         check(lib.ss_trace_of_ids, iterations, ranks, len(tables), tensors, ctypes.byref(handle))
         self._handle = handle
