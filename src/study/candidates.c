@@ -25,6 +25,14 @@ static bool worth_trying(const struct ss_option *option) {
          (strcmp(option->name, "algorithm") == 0 || strcmp(option->name, "format") == 0);
 }
 
+/* Whole tables, all in one exchange: another answer than one for each table. */
+static void add_whole_tables(cJSON *list, const struct ss_scheme *scheme) {
+  for (const struct ss_option *o = scheme->options; o && o->name; o++)
+    for (size_t i = 0; ss_scheme_model_parallel(scheme) && strcmp(o->name, "partition") == 0 && o->choices[i]; i++)
+      if (strcmp(o->choices[i], "table") == 0)
+        cJSON_AddStringToObject(add(list, scheme->name, "table", NULL), o->name, o->choices[i]);
+}
+
 static void add_scheme(cJSON *list, const struct ss_scheme *scheme, const char *hierarchy) {
   bool varied = false;
   for (const struct ss_option *o = scheme->options; o && o->name; o++) {
@@ -37,6 +45,7 @@ static void add_scheme(cJSON *list, const struct ss_scheme *scheme, const char *
   for (const struct ss_option *o = scheme->options; o && o->name; o++)
     if (o->kind == SS_OPTION_FLAG && strcmp(o->name, "colocated") == 0)
       cJSON_AddTrueToObject(add(list, scheme->name, o->name, hierarchy), o->name);
+  if (!hierarchy) add_whole_tables(list, scheme);
 }
 
 cJSON *ss_candidates(bool hierarchies) {

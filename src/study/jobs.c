@@ -346,6 +346,16 @@ static bool find_exponent(const struct ss_study *s, struct ss_job *job, struct s
          ss_fail_prefix(error, "%s", job->trace_name);
 }
 
+/* There are several tables of a trace, of one type and not too many rows, and all of them is sent. */
+static bool fit_together(const struct place *p) {
+  const struct ss_joint joint = {p->job.siblings, p->tensor, NULL};
+  const struct ss_origin origin = {.trace = p->source->trace, .joint = &joint};
+  struct ss_input shape;
+  struct ss_error why;
+  return origin.trace && joint.tables > 1 && !p->job.selection.selects &&
+         ss_input_shape(&origin, false, &shape, &why);
+}
+
 /* Can the scheme run here? Asked of schemes that nobody named. */
 static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
@@ -353,6 +363,7 @@ static bool applies(const struct ss_setting *setting, const struct place *p, str
   if (ss_scheme_valued(scheme) && (!has_values(p) || (p->job.selection.selects && !ss_scheme_estimates(scheme))))
     return false;
   if (!ss_setting_check(setting, layout, &why)) return false;
+  if (ss_setting_traits(setting, layout).together && !fit_together(p)) return false;
   return !plan || ((setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
                    (p->source->trace || p->source->is_gradient ||
                     ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
