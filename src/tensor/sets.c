@@ -6,6 +6,8 @@
 
 /* From this ratio of lengths on, a binary search for each row of the shorter list beats reading the longer one. */
 enum { FAR_LONGER = 64 };
+/* From this one on, entries that stay are copied in runs, each found by steps that double. */
+enum { LONGER = 8 };
 
 /* A merge whose steps are arithmetic: which list comes next is a coin toss that no branch predictor wins. */
 static uint64_t common_by_merge(const uint32_t *a, uint64_t a_count, const uint32_t *b, uint64_t b_count) {
@@ -87,6 +89,42 @@ static inline __attribute__((always_inline)) uint64_t pass_entries(const struct 
   return n;
 }
 
+static void copy_run(const struct ss_chunk *from, uint64_t first, uint64_t count, const struct sifted *to,
+                     uint64_t n) {
+  memcpy(to->rows + n, from->rows + first, count * sizeof *to->rows);
+  if (to->marks) memcpy(to->marks + n, from->marks + first, count * sizeof *to->marks);
+  for (uint64_t i = 0; to->values && i < count; i++)
+    memcpy(to->values + (n + i) * from->width, from->values + (first + i) * from->stride,
+           from->width * sizeof *to->values);
+}
+
+/* The first entry from `at` on whose row is not below `row`; it is near. */
+static uint64_t seek(const struct ss_chunk *from, uint64_t at, uint32_t row) {
+  uint64_t step = 1;
+  while (step < from->count - at && from->rows[at + step] < row) step *= 2;
+  const uint64_t end = step < from->count - at ? at + step : from->count, begin = at + step / 2;
+  return begin + ss_lower_bound(from->rows + begin, end - begin, row);
+}
+
+/* The entries whose rows are not in `other`, which is far shorter. */
+static uint64_t pass_runs(const struct ss_chunk *from, const struct ss_chunk *other, const struct sifted *to) {
+  uint64_t i = 0, n = 0;
+  for (uint64_t j = 0; j < other->count && i < from->count; j++) {
+    const uint64_t end = seek(from, i, other->rows[j]);
+    copy_run(from, i, end - i, to, n);
+    n += end - i;
+    i = end + (end < from->count && from->rows[end] == other->rows[j]);
+  }
+  copy_run(from, i, from->count - i, to, n);
+  return n + from->count - i;
+}
+
+static uint64_t pass(const struct ss_chunk *from, const struct ss_chunk *other, bool in_other,
+                     const struct sifted *to) {
+  if (in_other) return pass_entries(from, other, true, to);
+  return from->count / LONGER > other->count ? pass_runs(from, other, to) : pass_entries(from, other, false, to);
+}
+
 /* Makes *out of the `most` entries of `from` at the most whose rows are in `other`, or are not. */
 static bool sift(const struct ss_chunk *from, const struct ss_chunk *other, bool in_other, uint64_t most,
                  struct ss_arena *arena, struct ss_chunk *out) {
@@ -99,7 +137,7 @@ static bool sift(const struct ss_chunk *from, const struct ss_chunk *other, bool
   to.values = from->values ? ss_arena_alloc(arena, elements, sizeof *to.values) : NULL;
   if (!to.rows || (from->marks && !to.marks) || (from->values && !to.values)) return false;
   *out = *from;
-  out->count = in_other ? pass_entries(from, other, true, &to) : pass_entries(from, other, false, &to);
+  out->count = pass(from, other, in_other, &to);
   out->rows = to.rows;
   out->marks = to.marks;
   out->values = to.values;
@@ -115,6 +153,5 @@ bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *other, 
 
 bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
                       struct ss_chunk *out, struct ss_error *error) {
-  const uint64_t most = from->count - ss_rows_common(from->rows, from->count, other->rows, other->count);
-  return sift(from, other, false, most, arena, out) || ss_fail_memory(error, "taking rows away");
+  return sift(from, other, false, from->count, arena, out) || ss_fail_memory(error, "taking rows away");
 }
