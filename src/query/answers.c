@@ -52,6 +52,7 @@ static bool find_origin(const struct ss_asked *asked, const char *kind, struct s
                         struct ss_error *error) {
   *o = (struct ss_asked_study){.source = {.name = asked->name ? asked->name : kind, .notice = asked->notice}};
   o->source.traces = asked->traces;
+  o->source.drawn = asked->drawn;
   if (!add_edits(o, asked->set, error)) return false;
   if (cJSON_IsObject(asked->subject)) {
     o->source.document = asked->subject;

@@ -14,6 +14,7 @@ struct ss_asked {
   struct cJSON *set;                /* {PATH: VALUE}, changes included */
   const char *name;                 /* stands for the subject in messages; NULL: what is asked */
   const char *base;                 /* relative paths are looked for beside this file; NULL: in the data folder */
+  struct ss_drawn *drawn;           /* synthetic lookups that are known; NULL: none */
   const struct ss_sources *traces;  /* found by their names, before any file; NULL: none */
   const struct ss_watcher *watcher; /* NULL: nobody */
   const struct ss_notice *notice;   /* told warnings; NULL: nobody */

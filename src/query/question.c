@@ -3,6 +3,7 @@
 #include "base/notice.h"
 #include "query/field.h"
 #include "query/internal.h"
+#include "trace/make/drawn.h"
 
 #include <cjson/cJSON.h>
 #include <omp.h>
@@ -11,6 +12,9 @@
 #include <string.h>
 
 static const char *const beside[] = {"set", "per_rank", "per_iteration", NULL};
+
+/* B of synthetic lookups that are kept, and the part of what may be taken at all that they may be. */
+enum { DRAWN_BYTES = 192 << 20, DRAWN_PART = 16 };
 
 struct entry {
   struct ss_asked asked;
@@ -23,6 +27,7 @@ struct ss_query {
   unsigned jobs;
   const struct ss_notice *notice;
   const struct ss_watcher *watcher; /* NULL: nobody */
+  struct ss_drawn *drawn;           /* NULL: memory was short */
   struct entry **entry;
   size_t count, questions; /* that are known; that there will be */
 };
@@ -30,7 +35,9 @@ struct ss_query {
 struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice) {
   struct ss_query *query = ss_alloc_zero(1, sizeof *query);
   if (!query) return NULL;
-  *query = (struct ss_query){.jobs = jobs, .notice = notice};
+  const uint64_t part = ss_memory_allowed() / DRAWN_PART;
+  *query = (struct ss_query){
+      .jobs = jobs, .notice = notice, .drawn = ss_drawn_new(part < DRAWN_BYTES ? part : DRAWN_BYTES)};
   if (jobs) omp_set_num_threads((int)jobs);
   return query;
 }
@@ -54,6 +61,7 @@ void ss_query_free(struct ss_query *query) {
   if (!query) return;
   for (size_t i = 0; i < query->count; i++) free_entry(query->entry[i]);
   free(query->entry);
+  ss_drawn_free(query->drawn);
   free(query);
 }
 
@@ -174,6 +182,7 @@ static bool find(struct ss_query *query, const struct ss_question *question, str
     return ss_fail_memory(error, "reading a question");
   }
   e->asked.notice = query->notice;
+  e->asked.drawn = query->drawn;
   query->entry[query->count++] = *out = e;
   return true;
 }

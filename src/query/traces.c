@@ -12,6 +12,7 @@ bool ss_question_trace(struct ss_node object, const struct ss_asked *asked, stru
   char buffer[PATH_MAX];
   const char *base = ss_asked_base(asked, buffer, sizeof buffer, error);
   sources->like = asked->traces;
+  sources->drawn = asked->drawn;
   if (!base || !ss_node_need(object, "trace", &node, error) || !ss_sources_find(sources, node, base, &source, error))
     return false;
   *out = source->trace;

@@ -58,7 +58,7 @@ static bool read_ratio(struct ss_node parent, const char *key, double *out, stru
   return !ss_node_present(node) || ss_node_nonnegative(node, SS_RATIO, out, error);
 }
 
-static bool read_synth(struct ss_node node, struct ss_source *out, struct ss_error *error) {
+static bool read_synth(struct ss_node node, struct ss_drawn *drawn, struct ss_source *out, struct ss_error *error) {
   static const char *const keys[] = {"tensor", "rows", "row_width", "dtype", "iterations", "ranks",    "tokens",
                                      "zipf",   "hot",  "hot_rows",  "ids",   "seed",       "distinct", NULL};
   static const char *const ids[] = {"shuffled", "popularity", NULL};
@@ -82,6 +82,7 @@ static bool read_synth(struct ss_node node, struct ss_source *out, struct ss_err
   s.row_width = (uint32_t)width;
   s.ranks = (uint32_t)ranks;
   s.ids = (enum ss_ids)choice;
+  s.drawn = drawn;
   out->seed = s.seed;
   return ss_trace_synth(&s, &out->trace, error) || ss_fail_prefix(error, "%s: trace.synth", ss_doc_name(node.doc));
 }
@@ -116,7 +117,8 @@ static bool read_file(struct ss_node node, const char *base, struct ss_source *o
   return true;
 }
 
-static bool read_source(struct ss_node node, const char *base, struct ss_source *out, struct ss_error *error) {
+static bool read_source(const struct ss_sources *sources, struct ss_node node, const char *base,
+                        struct ss_source *out, struct ss_error *error) {
   static const char *const keys[] = {"uniform", "synth", "gradient", NULL};
   const char *name = "uniform";
   out->seed = 1;
@@ -126,7 +128,7 @@ static bool read_source(struct ss_node node, const char *base, struct ss_source 
     if (ss_node_size(node) != 1)
       return ss_node_fail(node, error, "say one of \"uniform\", \"synth\" and \"gradient\"");
     name = ss_node_key(inside);
-    if (strcmp(name, "synth") == 0      ? !read_synth(inside, out, error)
+    if (strcmp(name, "synth") == 0      ? !read_synth(inside, sources->drawn, out, error)
         : strcmp(name, "gradient") == 0 ? !read_gradient(inside, out, error)
                                         : !read_uniform(inside, out, error))
       return false;
@@ -172,7 +174,7 @@ bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char
   if (!fresh) return ss_fail_memory(error, "opening a trace");
   fresh->key = key;
   key = NULL;
-  if (read_source(node, base, fresh, error)) return append(sources, fresh, out, error);
+  if (read_source(sources, node, base, fresh, error)) return append(sources, fresh, out, error);
   close_source(fresh);
   return false;
 }

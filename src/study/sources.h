@@ -22,6 +22,7 @@ struct ss_sources {
   size_t count;
   const struct ss_sources *like; /* what these have is not opened again: found from the same `base`, and closed later.
                                     NULL: none */
+  struct ss_drawn *drawn;        /* synthetic lookups that are known; NULL: none */
 };
 
 /* `base` is the scenario's path (NULL: none): a trace that is not found from here is looked for beside it and one

@@ -431,6 +431,7 @@ bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, 
   if (!s) return ss_fail_memory(error, "reading a scenario");
   s->source = *source;
   s->sources.like = source->like ? &source->like->sources : source->traces;
+  s->sources.drawn = source->drawn;
   if (open_doc(s, source, error) && edit(s, source, error) && keep_resolved(s, source, error) && sweep(s, error) &&
       read_name(s, error) && (s->source.costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
     tell_unused_placement(s);

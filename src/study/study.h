@@ -78,6 +78,7 @@ struct ss_study_source {
   const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */
   const struct ss_study *like;  /* of the same file or base: its traces are taken, not opened again, and so are those
                                    of its own `like`; they outlive the study. NULL: none */
+  struct ss_drawn *drawn;       /* synthetic lookups that are known, by other threads' studies too; NULL: none */
   const struct ss_sources *traces; /* found by their names, before any file; where there is no `like`. NULL: none */
   const struct ss_notice *notice;  /* told warnings: of clusters while the study is opened, of hours of work
                                       before it begins; NULL: nobody */

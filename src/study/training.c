@@ -213,8 +213,12 @@ static bool feed(struct ss_train_study *s, const struct ss_train_study *like, st
   struct ss_training *t = &s->training;
   const size_t tensors = t->trace ? ss_trace_tensors(t->trace) : 0;
   SS_AUTO_FREE bool *used = ss_alloc_zero(tensors, sizeof *used);
-  struct ss_feeding feeding = {
-      .trace = t->trace, .merge = t->merge, .rename = rename_tensor, .context = s, .used = used};
+  struct ss_feeding feeding = {.trace = t->trace,
+                               .merge = t->merge,
+                               .rename = rename_tensor,
+                               .context = s,
+                               .used = used,
+                               .drawn = s->sources.drawn};
   if (!used) return ss_fail_memory(error, "reading lookups");
   for (size_t i = 0; i < t->rank_counts; i++)
     if (t->ranks[i] > feeding.ranks) feeding.ranks = t->ranks[i];
@@ -286,6 +290,7 @@ bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_s
   if (!ss_study_document(&source->common, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
   out->sources.like = source->common.traces;
+  out->sources.drawn = source->common.drawn;
   if (source->workloads) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
   if (!ss_node_keys(root, keys, error) || !ss_study_set_list(out->doc, "workloads", source->workloads, error) ||
       !ss_study_set_list(out->doc, "systems", source->systems, error))

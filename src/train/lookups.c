@@ -20,7 +20,6 @@ void ss_lookups_free(struct ss_lookups *l) {
   free(l->distinct_first);
   free(l->row);
   free(l->distinct);
-  ss_trace_close(l->own);
   *l = (struct ss_lookups){0};
 }
 
@@ -142,14 +141,19 @@ static bool from_trace(const struct ss_feeding *f, struct ss_lookups *l, struct 
   return gather(&(struct gathering){l, trace, tensor, m->feed.tensors, f->merge}, error);
 }
 
-static bool from_synth(const struct ss_workload *w, struct ss_lookups *l, struct ss_error *error) {
+static bool from_synth(const struct ss_workload *w, struct ss_drawn *drawn, struct ss_lookups *l,
+                       struct ss_error *error) {
   struct ss_synth synth = l->module->feed.synth;
   const size_t first = 0;
   synth.iterations = w->iterations ? w->iterations : ITERATIONS_OF_SYNTH;
   synth.ranks = l->ranks;
-  if (!ss_trace_synth(&synth, &l->own, error)) return ss_fail_prefix(error, "%s: %s", w->name, l->module->name);
+  synth.drawn = drawn;
+  struct ss_trace *trace;
+  if (!ss_trace_synth(&synth, &trace, error)) return ss_fail_prefix(error, "%s: %s", w->name, l->module->name);
   l->iterations = synth.iterations;
-  return gather(&(struct gathering){l, l->own, &first, 1, 1}, error);
+  const bool ok = gather(&(struct gathering){l, trace, &first, 1, 1}, error);
+  ss_trace_close(trace);
+  return ok;
 }
 
 /* --- from counts ---------------------------------------------------------------------------------------- */
@@ -206,7 +210,6 @@ bool ss_lookups_borrow(const struct ss_lookups *like, const struct ss_workload *
     return false;
   *out = *like;
   out->module = module;
-  out->own = NULL;
   out->borrowed = true;
   return true;
 }
@@ -216,7 +219,7 @@ bool ss_lookups_make(const struct ss_workload *w, const struct ss_module *module
   *out = (struct ss_lookups){.module = module, .dtype = w->dtype, .ranks = feeding->ranks, .merge = feeding->merge};
   switch (module->feed.kind) {
   case SS_FEED_TENSOR: return from_trace(feeding, out, error);
-  case SS_FEED_SYNTH: return from_synth(w, out, error);
+  case SS_FEED_SYNTH: return from_synth(w, feeding->drawn, out, error);
   case SS_FEED_COUNTS: return from_counts(out, error);
   }
   return false;

@@ -15,8 +15,7 @@ struct ss_lookups {
   const struct ss_trace *valued;
   size_t tensor;
   uint32_t merge;
-  struct ss_trace *own; /* synthetic, to be closed */
-  bool borrowed;        /* all arrays are another's, which outlives it */
+  bool borrowed; /* all arrays are another's, which outlives it */
 };
 
 /* What feeds a workload: a trace, or NULL. `names` of its tensors may be changed by the scenario's "feeds". */
@@ -27,7 +26,8 @@ struct ss_feeding {
   /* the trace's tensor for a module's: NULL: of the same name */
   const char *(*rename)(void *context, const char *module, const char *tensor);
   void *context;
-  bool *used; /* [tensors of the trace] set where a module names one; NULL: nobody asks */
+  bool *used;             /* [tensors of the trace] set where a module names one; NULL: nobody asks */
+  struct ss_drawn *drawn; /* synthetic lookups that are known; NULL: none */
 };
 
 /* A tensor that the trace lacks, a trace with more rows than the table, or with too few ranks is an error. To be

@@ -1,6 +1,7 @@
 /* Making traces: import from text, synthesis, merging. */
 #include "base/memory.h"
 #include "base/random.h"
+#include "trace/make/drawn.h"
 #include "trace/make/import.h"
 #include "trace/make/merge.h"
 #include "trace/make/synth.h"
@@ -374,6 +375,91 @@ static void neighbours_differ_where_asked(void **state) {
   }
 }
 
+/* --- what was drawn already ------------------------------------------------------------------------------- */
+
+/* The same with what was drawn before as without; returns how many lookups were not drawn. */
+static uint64_t drawn_as_without(struct ss_synth synth, struct ss_drawn *drawn) {
+  const uint64_t before = ss_drawn_spared(drawn);
+  struct ss_trace *without = synthetic(&synth);
+  synth.drawn = drawn;
+  struct ss_trace *with = synthetic(&synth);
+  for (uint64_t t = 0; t < synth.iterations; t++)
+    for (uint32_t r = 0; r < synth.ranks; r++)
+      assert_memory_equal(ss_trace_rows_mapped(with, 0, t, r), ss_trace_rows_mapped(without, 0, t, r),
+                          synth.tokens * sizeof(uint32_t));
+  ss_trace_close(with);
+  ss_trace_close(without);
+  return ss_drawn_spared(drawn) - before;
+}
+
+static struct ss_synth small_synth(void) {
+  struct ss_synth synth;
+  ss_synth_defaults(&synth);
+  synth.rows = 1000;
+  synth.iterations = 2;
+  synth.ranks = 3;
+  synth.tokens = 60;
+  synth.hot = 0.5;
+  synth.hot_rows = 20;
+  return synth;
+}
+
+/* Whatever is asked for, in whatever order: shorter, longer, wider; each lookup is drawn once. */
+static void what_was_drawn_is_not_drawn_again(void **state) {
+  struct ss_drawn *drawn = ss_drawn_new(1 << 20);
+  struct ss_synth synth = small_synth();
+  (void)state;
+  assert_int_equal(drawn_as_without(synth, drawn), 0);
+  assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 60);
+  synth.tokens = 25;
+  assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 25);
+  synth.tokens = 100;
+  assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 60);
+  synth.ranks = 5;
+  assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 100);
+  synth.iterations = 4;
+  synth.tokens = 10;
+  assert_int_equal(drawn_as_without(synth, drawn), 2 * 5 * 10);
+  ss_drawn_free(drawn);
+}
+
+/* Every field on which a lookup depends makes another law; the others do not. */
+static void laws_are_told_apart(void **state) {
+  const struct ss_synth first = small_synth();
+  struct ss_synth other[] = {first, first, first, first, first, first, first}, alike = first;
+  struct ss_drawn *drawn = ss_drawn_new(1 << 20);
+  (void)state;
+  assert_int_equal(drawn_as_without(first, drawn), 0);
+  other[0].rows++;
+  other[1].zipf = 1.5;
+  other[2].hot = 0.25;
+  other[3].hot_rows++;
+  other[4].ids = SS_IDS_POPULARITY;
+  other[5].seed++;
+  other[6].distinct = 2;
+  for (size_t i = 0; i < sizeof other / sizeof *other; i++) assert_int_equal(drawn_as_without(other[i], drawn), 0);
+  alike.tensor = "other";
+  alike.row_width = 1;
+  alike.dtype = SS_F16;
+  assert_int_equal(drawn_as_without(alike, drawn), 2 * 3 * 60);
+  ss_drawn_free(drawn);
+}
+
+/* Four laws of the largest size that one may have, and no fifth; nor a larger one. */
+static void what_is_kept_is_bounded(void **state) {
+  enum { BYTES = 2 * 3 * 60 * 4 };
+  struct ss_drawn *drawn = ss_drawn_new(4 * BYTES);
+  struct ss_synth synth = small_synth();
+  (void)state;
+  synth.tokens++;
+  for (int i = 0; i < 2; i++) assert_int_equal(drawn_as_without(synth, drawn), 0);
+  synth.tokens--;
+  for (synth.seed = 1; synth.seed <= 5; synth.seed++) assert_int_equal(drawn_as_without(synth, drawn), 0);
+  for (synth.seed = 1; synth.seed <= 5; synth.seed++)
+    assert_int_equal(drawn_as_without(synth, drawn), synth.seed <= 4 ? 2 * 3 * 60 : 0);
+  ss_drawn_free(drawn);
+}
+
 /* --- merging ---------------------------------------------------------------------------------------------- */
 
 /* A part of `ranks` ranks and 2 iterations: rank r of iteration t looks up base + t*ranks + r, that many times. */
@@ -499,6 +585,9 @@ int main(void) {
       cmocka_unit_test(test_seeds_shuffle_otherwise),
       cmocka_unit_test(test_hot_set),
       cmocka_unit_test(test_bad_synth),
+      cmocka_unit_test(what_was_drawn_is_not_drawn_again),
+      cmocka_unit_test(laws_are_told_apart),
+      cmocka_unit_test(what_is_kept_is_bounded),
       cmocka_unit_test(test_merge),
       cmocka_unit_test(test_merge_disagreement),
   };

@@ -3,6 +3,7 @@
 #include "base/estimate.h"
 #include "base/random.h"
 #include "trace/file/internal.h"
+#include "trace/make/drawn.h"
 #include "trace/make/zipf.h"
 
 #include <inttypes.h>
@@ -65,16 +66,23 @@ static uint32_t another(const struct ss_synth *synth, const struct draws *draws,
 static void fill(const struct ss_synth *synth, const struct draws *draws, uint32_t *rows) {
   const uint64_t stream = ss_mix(synth->seed, STREAM_LOOKUPS);
   const int64_t segments = (int64_t)(synth->iterations * synth->ranks);
-#pragma omp parallel for schedule(dynamic)
+  struct ss_drawn_law *drawn = ss_drawn_open(synth->drawn, synth);
+  uint64_t spared = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : spared)
   for (int64_t segment = 0; segment < segments; segment++) {
-    const uint64_t iteration = (uint64_t)segment / synth->ranks, rank = (uint64_t)segment % synth->ranks;
+    const uint64_t iteration = (uint64_t)segment / synth->ranks;
+    const uint32_t rank = (uint32_t)((uint64_t)segment % synth->ranks);
     const uint64_t key = ss_mix(ss_mix(stream, iteration), rank);
     uint32_t *out = rows + (uint64_t)segment * synth->tokens;
-    for (uint64_t draw = 0; draw < synth->tokens; draw++) {
+    const uint64_t known = ss_drawn_take(drawn, iteration, rank, out, synth->tokens);
+    for (uint64_t draw = known; draw < synth->tokens; draw++) {
       const uint64_t before = draw % synth->distinct;
       out[draw] = another(synth, draws, ss_mix(key, draw), out + draw - before, before);
     }
+    ss_drawn_put(drawn, iteration, rank, out, synth->tokens);
+    spared += known;
   }
+  ss_drawn_close(drawn, spared);
 }
 
 /* Ranges only; what files and built traces share is checked when the trace is made. */

@@ -7,6 +7,8 @@
 #include "trace/file/trace.h"
 #include "trace/make/reuse.h"
 
+struct ss_drawn;
+
 enum ss_ids {
   SS_IDS_SHUFFLED,  /* popular rows lie anywhere: even ranges get even shares */
   SS_IDS_POPULARITY /* row 0 is the most popular: skewness as in a vocabulary sorted by frequency */
@@ -27,6 +29,7 @@ struct ss_synth {
   uint64_t hot_rows; /* size of the hot set: the most popular rows, looked up evenly; at least 1 when hot > 0 */
   enum ss_ids ids;
   uint64_t seed;
+  struct ss_drawn *drawn; /* keeps what is drawn, and has what was drawn before (trace/make/drawn.h); NULL: nothing */
 };
 
 /* Every field of `out` at its default: "embedding", 100,000 rows of 512 F32, 10 iterations of 16 ranks with 4,096
