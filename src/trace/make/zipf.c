@@ -24,8 +24,8 @@ static double integral(double s, double x) {
 }
 
 static double inverse(double s, double y) {
-  const double t = fmax(y * (1 - s), -1); /* rounding may step below what H takes on */
-  return exp(log1p_over(t) * y);
+  const double t = y * (1 - s);
+  return exp(log1p_over(t > -1 ? t : -1) * y); /* rounding may step below what H takes on */
 }
 
 struct ss_zipf ss_zipf_new(double s, uint64_t n) {
@@ -40,7 +40,8 @@ uint64_t ss_zipf_draw(const struct ss_zipf *zipf, uint64_t key) {
   for (uint64_t attempt = 0;; attempt++) {
     const double u = zipf->last + ss_unit(ss_mix(key, attempt)) * (zipf->first - zipf->last);
     const double x = inverse(zipf->s, u);
-    const double k = fmin(fmax(floor(x + 0.5), 1), (double)zipf->n);
+    const double nearest = floor(x + 0.5), from_1 = nearest > 1 ? nearest : 1;
+    const double k = from_1 < (double)zipf->n ? from_1 : (double)zipf->n;
     if (k - x <= zipf->shortcut || u >= integral(zipf->s, k + 0.5) - density(zipf->s, k)) return (uint64_t)k - 1;
   }
 }
