@@ -293,12 +293,13 @@ void ss_calibration_name(const char *name, const struct ss_observations *all, ch
 
 /* --- the whole --------------------------------------------------------------------------------------------- */
 
-/* How well what was left out is predicted, where there is more than one group to leave out. */
+/* How well what was left out is predicted, where it is asked for and there is more than one group to leave
+ * out. */
 static bool judge_unseen(const struct ss_cluster_fit_options *fit, const struct ss_observations *all,
                          enum ss_leave_out what, struct ss_error_spread *out, struct ss_error *error) {
   struct ss_validation validation;
   *out = (struct ss_error_spread){.count = 0};
-  if (ss_validation_groups(all, what) < 2) return true;
+  if (fit->unjudged || ss_validation_groups(all, what) < 2) return true;
   const bool ok = ss_validate(all, fit, what, NULL, &validation, error);
   if (ok) *out = ss_validation_judge(&validation, all->list, NULL, NULL);
   ss_validation_free(&validation);

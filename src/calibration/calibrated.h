@@ -19,7 +19,7 @@ struct ss_calibrated {
   const struct ss_observations *observations;
   double latency;                   /* s, given; NAN: fitted */
   struct ss_error_spread unseen[2]; /* predicted from the others: each collective, each number of nodes; count 0:
-                                 there is but one */
+                                 there is but one, or none was left out */
 };
 
 /* The cluster file; NULL: memory is short. */
@@ -47,8 +47,8 @@ struct ss_calibration {
   char name[128], measured[512];
 };
 
-/* Fits a cluster to all of them, and judges it by what it predicts of those that were left out. `name` NULL: that of
- * the first log. The observations must outlive the calibration, which is to be freed. */
+/* Fits a cluster to all of them, and judges it by what it predicts of those that were left out (unless `unjudged`).
+ * `name` NULL: that of the first log. The observations must outlive the calibration, which is to be freed. */
 bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit_options *options, const char *name,
                   struct ss_calibration *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_calibration_free(struct ss_calibration *calibration);

@@ -46,7 +46,8 @@ static bool play_all(struct ss_fit_problem *p, const struct ss_measured_cluster 
   for (size_t i = 0; i < p->count; i++) {
     struct ss_error mine;
     const struct ss_observation *o = &p->list[p->at[i]];
-    struct ss_known_terms *known = &p->known[p->at[i]];
+    struct ss_known_terms *known = ss_fit_terms(p, i);
+    if (p->first[i] < i) continue;
     if (still_tell(m, o, known, &mine)) continue;
     count++;
     if (play_one(m, o, known, &mine)) continue;
@@ -196,7 +197,7 @@ static struct ss_measured_cluster begin(const struct ss_fit_problem *p,
 static void drop_unseen(const struct ss_fit_problem *p, struct ss_measured_cluster *m) {
   bool seen[SS_COST_KINDS] = {false};
   for (size_t i = 0; i < p->count; i++)
-    for (uint32_t k = 0; k < p->known[p->at[i]].count; k++) seen[p->known[p->at[i]].term[k].kind] = true;
+    for (uint32_t k = 0; k < ss_fit_terms(p, i)->count; k++) seen[ss_fit_terms(p, i)->term[k].kind] = true;
   for (enum ss_cost_kind kind = SS_COST_MEMORY; kind < SS_COST_KINDS; kind++)
     if (!seen[kind]) m->pieces[kind] = 0;
 }
@@ -254,10 +255,18 @@ static void choose_cards(struct ss_fit_problem *p, struct ss_measured_cluster *m
 
 /* --- all of it ----------------------------------------------------------------------------------------------- */
 
+static void use(struct ss_fit_problem *p, size_t at) {
+  size_t *first = &p->first[p->count];
+  p->at[p->count++] = at;
+  *first = 0;
+  while (!ss_observation_same_call(&p->list[p->at[*first]], &p->list[at])) ++*first;
+}
+
 static bool open_problem(struct ss_fit_problem *p, const struct ss_observation *list, size_t count,
                          struct ss_known_terms *known) {
   *p = (struct ss_fit_problem){.list = list, .known = known, .cap = 1};
   p->at = ss_alloc(count, sizeof *p->at);
+  p->first = ss_alloc(count, sizeof *p->first);
   p->per = ss_alloc(count, SS_FIT_COSTS * sizeof *p->per);
   p->seconds = ss_alloc(count, sizeof *p->seconds);
   p->taken = ss_alloc(count, sizeof *p->taken);
@@ -265,11 +274,12 @@ static bool open_problem(struct ss_fit_problem *p, const struct ss_observation *
   p->score[0] = ss_alloc(count, sizeof **p->score);
   p->score[1] = ss_alloc(count, sizeof **p->score);
   p->sizes = ss_alloc(count, SS_COST_TERMS * sizeof *p->sizes);
-  return p->at && p->per && p->seconds && p->taken && p->order && p->score[0] && p->score[1] && p->sizes;
+  return p->at && p->first && p->per && p->seconds && p->taken && p->order && p->score[0] && p->score[1] && p->sizes;
 }
 
 static void close_problem(struct ss_fit_problem *p) {
   free(p->at);
+  free(p->first);
   free(p->per);
   free(p->seconds);
   free(p->taken);
@@ -282,7 +292,8 @@ static void close_problem(struct ss_fit_problem *p) {
 static bool predict_all(const struct ss_fit_problem *p, struct ss_cluster_fit *out, struct ss_error *error) {
   for (size_t i = 0; i < p->count; i++) {
     const struct ss_observation *o = &p->list[p->at[i]];
-    if (!ss_observation_predict(&out->cluster, o, &out->predicted[i], error)) return false;
+    if (p->first[i] < i) out->predicted[i] = out->predicted[p->first[i]];
+    else if (!ss_observation_predict(&out->cluster, o, &out->predicted[i], error)) return false;
     p->score[0][i] = fabs(o->seconds / out->predicted[i] - 1);
   }
   return ss_residuals_of(p->score[0], out->weight, p->count, &out->residuals) ||
@@ -292,7 +303,7 @@ static bool predict_all(const struct ss_fit_problem *p, struct ss_cluster_fit *o
 /* The largest size of the kind in an observation; false: it has none. */
 static bool largest_of(const struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t i,
                        enum ss_cost_kind kind, uint64_t *out) {
-  const struct ss_known_terms *known = &p->known[p->at[i]];
+  const struct ss_known_terms *known = ss_fit_terms(p, i);
   bool has = false;
   *out = 0;
   for (uint32_t k = 0; k < known->count; k++) {
@@ -411,7 +422,7 @@ bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struc
   *out = (struct ss_cluster_fit){0};
   bool ok = open_problem(&p, list, count, part ? part->known : own) && (part || own);
   for (size_t i = 0; ok && i < count; i++)
-    if (!part || part->use[i]) p.at[p.count++] = i;
+    if (!part || part->use[i]) use(&p, i);
   out->count = p.count;
   out->predicted = ss_alloc(p.count, sizeof *out->predicted);
   out->weight = ss_alloc(p.count, sizeof *out->weight);

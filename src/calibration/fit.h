@@ -14,6 +14,7 @@ struct ss_cluster_fit_options {
   uint32_t nics;                    /* 0: found, where runs tell, else 1 */
   uint32_t window;                  /* 0: found, where exchanges were posted at once, else 1 */
   double latency;                   /* s between nodes, not fitted; NAN: fitted */
+  bool unjudged;                    /* nothing is left out to judge the fit by: that takes several fits more */
   const struct ss_watcher *watcher; /* told how far a validation is; NULL: nobody */
 };
 

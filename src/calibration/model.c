@@ -79,6 +79,11 @@ bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss
   return ss_pattern_times(&one, 1, &call, seconds, error);
 }
 
+bool ss_observation_same_call(const struct ss_observation *a, const struct ss_observation *b) {
+  return a->algorithm == b->algorithm && a->nodes == b->nodes && a->per_node == b->per_node && a->bytes == b->bytes &&
+         a->stream == b->stream && a->mpi == b->mpi;
+}
+
 uint64_t ss_observation_message(const struct ss_observation *o) {
   struct ss_pattern_size sizes[SS_PATTERN_SIZES];
   const struct ss_pattern_call call = {.algorithm = o->algorithm, .ranks = o->nodes * o->per_node, .bytes = o->bytes};

@@ -46,6 +46,8 @@ struct ss_cluster ss_measured_as_cluster(const struct ss_measured_cluster *m, ui
 /* s; a failure is SS_MACHINE. */
 bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss_observation *o, double *seconds,
                             struct ss_error *error) SS_MUST_CHECK;
+/* Whether both are the same call, which takes the same time on any cluster. */
+bool ss_observation_same_call(const struct ss_observation *a, const struct ss_observation *b);
 /* The largest message of the observation, B. */
 uint64_t ss_observation_message(const struct ss_observation *o);
 

@@ -71,7 +71,7 @@ static struct ss_times design(struct ss_fit_problem *p, const struct ss_measured
     if (without < FOLDS && (i % FOLDS == without) != alone) continue;
     double *row = &p->per[t.count * t.costs];
     memset(row, 0, t.costs * sizeof *row);
-    const struct ss_known_terms *known = &p->known[p->at[i]];
+    const struct ss_known_terms *known = ss_fit_terms(p, i);
     double supposed_seconds = 0;
     for (uint32_t k = 0; k < known->count; k++) {
       const struct ss_cost_term *term = &known->term[k];
@@ -146,7 +146,7 @@ bool ss_fit_is_of(const struct ss_measured_cluster *m, const struct ss_cost_term
 static size_t sizes_of(const struct ss_fit_problem *p, const struct ss_measured_cluster *m, enum ss_cost_kind kind) {
   size_t count = 0, kept = 0;
   for (size_t i = 0; i < p->count; i++) {
-    const struct ss_known_terms *known = &p->known[p->at[i]];
+    const struct ss_known_terms *known = ss_fit_terms(p, i);
     for (uint32_t k = 0; k < known->count; k++)
       if (ss_fit_is_of(m, &known->term[k], kind)) p->sizes[count++] = known->term[k].size;
   }

@@ -13,6 +13,7 @@ struct ss_fit_problem {
   const struct ss_observation *list;
   struct ss_known_terms *known; /* of each in the list */
   size_t *at;                   /* [count] places in the list of those that are fitted */
+  size_t *first;                /* [count] of each, the first that is the same call: only that one is played */
   size_t count;
   double *per;      /* [count * SS_FIT_COSTS] scratch: a design */
   double *seconds;  /* [count] scratch: times that are left to fit, */
@@ -38,6 +39,11 @@ bool ss_fit_is_of(const struct ss_measured_cluster *m, const struct ss_cost_term
 size_t ss_fit_place(const struct ss_measured_cluster *m, enum ss_cost_kind kind, uint32_t piece);
 /* All times, as sums of costs; in the problem's scratch. */
 struct ss_times ss_fit_design(struct ss_fit_problem *p, const struct ss_measured_cluster *m);
+
+/* How the time of the i-th that is fitted grows with costs. */
+static inline struct ss_known_terms *ss_fit_terms(const struct ss_fit_problem *p, size_t i) {
+  return &p->known[p->at[p->first[i]]];
+}
 
 /* Mean distance of a fit to all; INFINITY: there is none. */
 double ss_fit_score(struct ss_fit_problem *p, const struct ss_measured_cluster *m);

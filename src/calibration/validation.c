@@ -24,6 +24,18 @@ struct part {
   struct ss_known_terms *known;
 };
 
+static bool predict(const struct ss_observation *list, const struct ss_measured_cluster *cluster, const bool *which,
+                    struct ss_validation *v, struct ss_error *error) {
+  for (size_t i = 0; i < v->count; i++) {
+    size_t first = 0; /* that is the same call */
+    if (!which[i]) continue;
+    while (!which[first] || !ss_observation_same_call(&list[first], &list[i])) first++;
+    if (first < i) v->predicted[i] = v->predicted[first];
+    else if (!ss_observation_predict(cluster, &list[i], &v->predicted[i], error)) return false;
+  }
+  return true;
+}
+
 /* Fits to a part, and predicts another. What cannot be fitted is no failure. */
 static bool fit_and_predict(const struct ss_observation *list, const struct ss_cluster_fit_options *options,
                             const struct part *part, struct ss_validation *v, struct ss_error *error) {
@@ -37,8 +49,7 @@ static bool fit_and_predict(const struct ss_observation *list, const struct ss_c
     return true;
   }
   if (!ok) *error = why;
-  for (size_t i = 0; ok && i < v->count; i++)
-    if (part->predict[i]) ok = ss_observation_predict(&fit.cluster, &list[i], &v->predicted[i], error);
+  ok = ok && predict(list, &fit.cluster, part->predict, v, error);
   ss_cluster_fit_free(&fit);
   return ok;
 }

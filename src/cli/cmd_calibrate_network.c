@@ -278,6 +278,7 @@ static bool fit_logs(struct arguments *a, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   a->fit.watcher = call->options.watcher;
+  a->fit.unjudged = a->left_out == SS_LEAVE_NOTHING;
   if (call->operands > 0) return !ss_processes_first(call->options.comm) || fit_logs(a, error);
   return call->options.comm ? time_messages(a, error) : fail_alone(error);
 }
@@ -287,7 +288,9 @@ static const struct ss_option_spec options[] = {
     {"--validate", SS_FLAG(struct arguments, validate),
      .help = "no cluster, but how far off predictions are of what was left out of the fit"},
     {"--leave-out", SS_CHOICE(struct arguments, left_out, leave_out),
-     .help = "what is left out, one after the other (collectives)"},
+     .help =
+         "what is left out, one after the other (collectives); nothing without --validate: the cluster comes sooner, "
+         "unjudged"},
     {"--fit-on", SS_TEXTS(struct arguments, fit_on, fit_ons), .value = "WHAT",
      .help = "with --validate, fit to these alone and predict all others (repeatable): --fit-on "
              "collective=allreduce,nodes=8"},
