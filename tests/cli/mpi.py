@@ -38,7 +38,8 @@ def is_open_mpi():
 
 
 def with_mpirun(ranks):
-    more = ["--allow-run-as-root", "--oversubscribe"] if is_open_mpi() else []
+    """Not bound to cores, which would take two ranks from the core of on_one_core() to one each, where they wait busily."""
+    more = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"] if is_open_mpi() else []
     return [MPIRUN, *more, "-n", str(ranks)]
 
 

@@ -297,9 +297,9 @@ def sketches_of_what_is_selected(folder):
 
 @test
 def shipped_trace_in_a_table(_folder):
-    out, _ = execute(4, "--trace", BIBLE, "--scheme", "allreduce,allgather,ps,alltoall", "--iterations", "3:5")
+    out, _ = execute(4, "--trace", BIBLE, "--scheme", "allreduce,allgather,ps,alltoall", "--iterations", "4:5")
     lines = out.splitlines()
-    assert "4 ranks" in out and "3:5" in out and "p3.16xlarge-25g" in out
+    assert "4 ranks" in out and "4:5" in out and "p3.16xlarge-25g" in out
     for name in ("allreduce", "allgather", "ps", "alltoall"):
         (line,) = [x for x in lines if x.split()[:1] == [name]]
         assert line.split()[-2:] == ["yes", "yes"], line

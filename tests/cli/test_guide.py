@@ -56,7 +56,7 @@ def run(block, folder):
                           stdin=subprocess.DEVNULL,
                           env={**mpi.environment(ROOT), "PATH": f"{folder / 'build'}:{path}", "SPARSYNC_DATA": str(folder),
                                "PYTHONDONTWRITEBYTECODE": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                               "OMPI_MCA_rmaps_base_oversubscribe": "1"})
+                               "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"})
     # head closes the pipe on its writer
     assert done.returncode in (0, 141), f"status {done.returncode}: {block['commands']}\n{done.stderr[-1500:]}"
     return done.stdout

@@ -156,7 +156,7 @@ def what_is_selected_is_added_up_alike(folder):
     """Whatever adds up the largest 5% of every rank's elements: one curve (ZEN, Fig. 18b), another than that of all of them,
     and learning all the same; a rank alone with all of its elements selected learns as without selection."""
     text = write_text(folder)
-    arguments = ("--text", text, "--steps", 60, "--ranks", 6, "--optimizer", "sgd", "--lr", 8)
+    arguments = ("--text", text, "--steps", 30, "--ranks", 6, "--optimizer", "sgd", "--lr", 8)
     whole, selected = (curves(*arguments, "--scheme", "lossless", *more) for more in ([], ["--select", "5%"]))
     assert list(selected) == LOSSLESS and len({tuple(c["loss"]) for c in selected.values()}) == 1
     assert all(c["sound"] and 0 < c["energy"] < 1 for c in selected.values())
