@@ -8,8 +8,6 @@
 
 /* A path as a question means it: as it stands if something is there, else in the data folder. */
 bool ss_question_path(const char *text, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
-/* Stands for the file of a question's object, beside which relative paths are looked for: in the data folder. */
-bool ss_question_base(char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 
 /* The file beside which the question's relative paths are looked for: the asker's, else one in the data folder, whose
  * path is written to `path`; NULL: an error. */
