@@ -376,10 +376,10 @@ int ss_scratch_open(const char *beside, struct ss_error *error) {
   const char *slash = beside ? strrchr(beside, '/') : NULL, *temporary = getenv("TMPDIR");
   const bool nowhere = !beside || strcmp(beside, "-") == 0;
   SS_AUTO_FREE char *path = NULL;
-  const int made = nowhere ? asprintf(&path, "%s/sparsync-XXXXXX", temporary && *temporary ? temporary : "/tmp")
-                   : slash ? asprintf(&path, "%.*s/.sparsync-XXXXXX", (int)(slash - beside), beside)
-                           : asprintf(&path, ".sparsync-XXXXXX");
-  if (made < 0) {
+  const int length = nowhere ? asprintf(&path, "%s/sparsync-XXXXXX", temporary && *temporary ? temporary : "/tmp")
+                     : slash ? asprintf(&path, "%.*s/.sparsync-XXXXXX", (int)(slash - beside), beside)
+                             : asprintf(&path, ".sparsync-XXXXXX");
+  if (length < 0) {
     path = NULL;
     (void)ss_fail_memory(error, "opening a temporary file");
     return -1;

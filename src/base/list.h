@@ -30,14 +30,14 @@ void *ss_list_grow(void *list, size_t *capacity, size_t needed, size_t size);
  * has grown. False when memory is short. */
 #define ss_grow_by_one(list, count)                                                                                  \
   ({                                                                                                                 \
-    size_t ss_grow_room = ss_list_room((size_t)(count));                                                             \
-    ss_grow(list, ss_grow_room, (size_t)(count) + 1);                                                                \
+    size_t ss_grow_before = ss_list_capacity((size_t)(count));                                                       \
+    ss_grow(list, ss_grow_before, (size_t)(count) + 1);                                                              \
   })
 /* The capacity of a list of `count` items that was grown one by one. */
-static inline size_t ss_list_room(size_t count) {
-  size_t room = count > 0 ? 8 : 0;
-  while (room < count) room *= 2;
-  return room;
+static inline size_t ss_list_capacity(size_t count) {
+  size_t capacity = count > 0 ? 8 : 0;
+  while (capacity < count) capacity *= 2;
+  return capacity;
 }
 
 /* How many of the ascending list[count] are below `bound`. */

@@ -13,7 +13,7 @@ static const size_t LARGEST = (size_t)64 << 20;
 
 const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading, enum ss_collective collective,
                                                bool mpi, struct ss_error *error) {
-  const char *wish = NULL;
+  const char *algorithm = NULL;
   for (size_t i = 0; i < reading->supposes; i++) {
     char name[32];
     const char *text = reading->suppose[i], *equals = strchr(text, '=');
@@ -23,13 +23,13 @@ const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading,
       (void)ss_fail(error, SS_BAD_INPUT, "--suppose: \"%s\" is not COLLECTIVE=ALGORITHM (say allreduce=ring)", text);
       return NULL;
     }
-    if (of == collective) wish = equals + 1;
+    if (of == collective) algorithm = equals + 1;
   }
-  if (!wish && collective == SS_ALLTOALL && !mpi) wish = "linear";
-  const struct ss_algorithm *found = ss_algorithm_of(collective, wish);
+  if (!algorithm && collective == SS_ALLTOALL && !mpi) algorithm = "linear";
+  const struct ss_algorithm *found = ss_algorithm_of(collective, algorithm);
   if (!found)
     (void)ss_fail(error, SS_BAD_INPUT, "--suppose: %s has no algorithm \"%s\"", ss_collective_names[collective],
-                  wish);
+                  algorithm);
   return found;
 }
 

@@ -93,8 +93,8 @@ struct ss_times ss_fit_design(struct ss_fit_problem *p, const struct ss_measured
 
 static double distance(const struct ss_fit_problem *p, const struct ss_times *t, size_t i,
                        const struct ss_robust_cost *cost) {
-  const double made = p->taken[i] + ss_times_predict(t, i, cost);
-  return fmin(made > 0 ? fabs(log((p->taken[i] + t->seconds[i]) / made)) : INFINITY, p->cap);
+  const double predicted = p->taken[i] + ss_times_predict(t, i, cost);
+  return fmin(predicted > 0 ? fabs(log((p->taken[i] + t->seconds[i]) / predicted)) : INFINITY, p->cap);
 }
 
 double ss_fit_score(struct ss_fit_problem *p, const struct ss_measured_cluster *m) {

@@ -246,8 +246,8 @@ static bool solve_once(struct fitting *f) {
 }
 
 static double residual(const struct ss_times *t, size_t i, const struct ss_robust_cost *cost) {
-  const double made = ss_times_predict(t, i, cost);
-  return made > 0 ? fabs(t->seconds[i] / made - 1) : 1 / RESOLUTION;
+  const double predicted = ss_times_predict(t, i, cost);
+  return predicted > 0 ? fabs(t->seconds[i] / predicted - 1) : 1 / RESOLUTION;
 }
 
 /* New residuals, their deviation, and what weights they deserve. */
@@ -258,9 +258,9 @@ static void weigh(struct fitting *f, double (*weigh_one)(double)) {
   gsl_sort(f->scratch, 1, kept);
   f->sigma = fmax(kept > 0 ? f->scratch[kept / 2] / NORMAL : 0, RESOLUTION);
   for (size_t i = 0; i < t->count; i++) {
-    const double made = ss_times_predict(t, i, f->cost);
+    const double predicted = ss_times_predict(t, i, f->cost);
     f->weight[i] = weigh_one(residual(t, i, f->cost) / f->sigma);
-    if (made > 0) f->relative[i] = made;
+    if (predicted > 0) f->relative[i] = predicted;
   }
 }
 
@@ -306,9 +306,9 @@ static bool fit_all(struct fitting *f, bool whole) {
 }
 
 static bool fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight, struct ss_error *error) {
-  const size_t room = times->count > 0 ? times->count : 1;
-  SS_AUTO_FREE double *relative = ss_alloc(room, sizeof *relative), *scratch = ss_alloc(room, sizeof *scratch),
-                      *own = ss_alloc(room, sizeof *own), *row = ss_alloc(times->costs, sizeof *row);
+  const size_t size = times->count > 0 ? times->count : 1;
+  SS_AUTO_FREE double *relative = ss_alloc(size, sizeof *relative), *scratch = ss_alloc(size, sizeof *scratch),
+                      *own = ss_alloc(size, sizeof *own), *row = ss_alloc(times->costs, sizeof *row);
   SS_AUTO_FREE bool *broken = ss_alloc_zero(times->orders + 1, sizeof *broken);
   struct fitting f = {
       .times = times, .cost = cost, .relative = relative, .scratch = scratch, .row = row, .broken = broken};

@@ -84,12 +84,12 @@ static bool find_conditions(struct table *t, struct ss_error *error) {
     if (!equals) return ss_fail(error, SS_BAD_INPUT, "--where: \"%s\" is not COLUMN=VALUE (say nodes=8)", condition);
     t->where[i] = find_column(t, condition, (size_t)(equals - condition));
     if (t->where[i] == SIZE_MAX) {
-      char wish[64];
+      char name[64];
       const char *known[COLUMNS + 1] = {NULL};
-      (void)snprintf(wish, sizeof wish, "%.*s", (int)(equals - condition), condition);
+      (void)snprintf(name, sizeof name, "%.*s", (int)(equals - condition), condition);
       memcpy(known, t->name, t->columns * sizeof *known);
-      return ss_fail(error, SS_BAD_INPUT, "--where: %s has no column \"%s\"%s", t->path, wish,
-                     ss_suggest(wish, known, NULL).text);
+      return ss_fail(error, SS_BAD_INPUT, "--where: %s has no column \"%s\"%s", t->path, name,
+                     ss_suggest(name, known, NULL).text);
     }
   }
   return true;

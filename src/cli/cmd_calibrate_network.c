@@ -114,11 +114,11 @@ static bool write_cluster(const struct arguments *a, const struct ss_calibrated 
 }
 
 static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
-  struct ss_calibration made;
-  if (!ss_calibrate(all, &a->fit, a->name, &made, error)) return false;
-  const bool ok = write_device(a, &made.is, error) && write_cluster(a, &made.is, error);
-  if (ok && !a->call.quiet) ss_calibrated_tell(&made.is, stderr);
-  ss_calibration_free(&made);
+  struct ss_calibration calibration;
+  if (!ss_calibrate(all, &a->fit, a->name, &calibration, error)) return false;
+  const bool ok = write_device(a, &calibration.is, error) && write_cluster(a, &calibration.is, error);
+  if (ok && !a->call.quiet) ss_calibrated_tell(&calibration.is, stderr);
+  ss_calibration_free(&calibration);
   return ok;
 }
 

@@ -150,8 +150,8 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   struct ss_input input;
   struct ss_executed x;
   const struct ss_execution what = {&job->setting, &job->cluster, &job->device, &input, s->repeats};
-  const bool made = make_input(s, job, job->first + i, &input, error);
-  if (!ss_communicator_agree(s->comm, made, error)) return false;
+  const bool ok = make_input(s, job, job->first + i, &input, error);
+  if (!ss_communicator_agree(s->comm, ok, error)) return false;
   if (!ss_execute(s->comm, &what, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
   p->announced[i] = x.announced;

@@ -268,10 +268,10 @@ static bool compare(struct session *s, struct ss_error *error) {
   const double tolerance = isnan(s->arguments->tolerance) ? 1e-9 : s->arguments->tolerance;
   struct ss_diff diff;
   cJSON *inputs = ss_study_inputs(s->scenario);
-  const bool made = inputs ? ss_diff_make(s->stored, inputs, &s->points, tolerance, &diff, error)
-                           : ss_fail_memory(error, "comparing results");
+  const bool compared = inputs ? ss_diff_make(s->stored, inputs, &s->points, tolerance, &diff, error)
+                               : ss_fail_memory(error, "comparing results");
   cJSON_Delete(inputs);
-  if (!made) return false;
+  if (!compared) return false;
   const struct ss_diff_report report = {&diff, ss_study_name(s->scenario)};
   bool ok = ss_call_write(s->call, &report, ss_diff_table, ss_diff_json, ss_diff_csv, error);
   if (ok && diff.moved + diff.missing > 0)

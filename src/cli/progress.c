@@ -44,11 +44,11 @@ static void draw(struct progress *p, double share, double elapsed) {
                          : left < 6000 ? 60
                                        : 3600),
                  unit);
-  const int room = line_width() - 1, bar = room - (int)strlen(text) - 2 < BAR ? room - (int)strlen(text) - 2 : BAR;
+  const int width = line_width() - 1, bar = width - (int)strlen(text) - 2 < BAR ? width - (int)strlen(text) - 2 : BAR;
   const int filled = (int)(bar * share);
   if (bar > 0)
     fprintf(stderr, "\r\033[K[%.*s%*s]%s", filled, "##############################", bar - filled, "", text);
-  else fprintf(stderr, "\r\033[K%.*s", room, text + 1);
+  else fprintf(stderr, "\r\033[K%.*s", width, text + 1);
   p->shown = true;
 }
 

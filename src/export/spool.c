@@ -18,13 +18,14 @@ struct ss_spool_stream {
 enum { LINK = sizeof(uint64_t), ALL_BLOCKS = 1 << 26, LEAST = 512, MOST = 1 << 16 /* B */ };
 
 bool ss_spool_open(struct ss_spool *s, const char *beside, uint32_t streams, struct ss_error *error) {
-  const size_t fair = ALL_BLOCKS / (streams > 0 ? streams : 1), room = fair < LEAST  ? LEAST
-                                                                       : fair > MOST ? MOST
-                                                                                     : fair;
-  *s = (struct ss_spool){.file = ss_scratch_open(beside, error), .streams = streams, .room = room, .blocks = streams};
+  const size_t fair = ALL_BLOCKS / (streams > 0 ? streams : 1), block_bytes = fair < LEAST  ? LEAST
+                                                                              : fair > MOST ? MOST
+                                                                                            : fair;
+  *s = (struct ss_spool){
+      .file = ss_scratch_open(beside, error), .streams = streams, .block_bytes = block_bytes, .blocks = streams};
   if (s->file < 0) return false;
   s->stream = ss_alloc_zero(streams, sizeof *s->stream);
-  s->block = ss_alloc(streams, room);
+  s->block = ss_alloc(streams, block_bytes);
   if (!s->stream || !s->block) {
     ss_spool_close(s);
     return ss_fail_memory(error, "making room for what endpoints do");
@@ -34,14 +35,14 @@ bool ss_spool_open(struct ss_spool *s, const char *beside, uint32_t streams, str
 }
 
 void ss_spool_close(struct ss_spool *s) {
-  if (s->room && s->file >= 0) (void)close(s->file);
+  if (s->block_bytes && s->file >= 0) (void)close(s->file);
   free(s->stream);
   free(s->block);
   *s = (struct ss_spool){0};
 }
 
 static uint64_t place_of(const struct ss_spool *s, uint64_t block) {
-  return block * (s->room + LINK);
+  return block * (s->block_bytes + LINK);
 }
 
 static bool flush(struct ss_spool *s, uint32_t stream, struct ss_error *error) {
@@ -49,7 +50,7 @@ static bool flush(struct ss_spool *s, uint32_t stream, struct ss_error *error) {
   const uint64_t place = place_of(s, at->next);
   const uint64_t next = s->blocks++;
   if (!ss_scratch_write(s->file, &next, LINK, place, error) ||
-      !ss_scratch_write(s->file, s->block + (size_t)stream * s->room, s->room, place + LINK, error))
+      !ss_scratch_write(s->file, s->block + (size_t)stream * s->block_bytes, s->block_bytes, place + LINK, error))
     return false;
   at->next = next;
   at->full++;
@@ -59,30 +60,30 @@ static bool flush(struct ss_spool *s, uint32_t stream, struct ss_error *error) {
 
 bool ss_spool_add(struct ss_spool *s, uint32_t stream, const void *bytes, size_t size, struct ss_error *error) {
   struct ss_spool_stream *at = &s->stream[stream];
-  unsigned char *block = s->block + (size_t)stream * s->room;
+  unsigned char *block = s->block + (size_t)stream * s->block_bytes;
   for (const unsigned char *from = bytes; size > 0;) {
-    const size_t left = s->room - at->used, part = size < left ? size : left;
+    const size_t left = s->block_bytes - at->used, part = size < left ? size : left;
     memcpy(block + at->used, from, part);
     at->used += part;
     from += part;
     size -= part;
-    if (at->used == s->room && !flush(s, stream, error)) return false;
+    if (at->used == s->block_bytes && !flush(s, stream, error)) return false;
   }
   return true;
 }
 
 bool ss_spool_copy(struct ss_spool *s, uint32_t stream, FILE *to, struct ss_error *error) {
   const struct ss_spool_stream *at = &s->stream[stream];
-  SS_AUTO_FREE unsigned char *block = ss_alloc(1, s->room);
+  SS_AUTO_FREE unsigned char *block = ss_alloc(1, s->block_bytes);
   uint64_t place = at->first;
   if (!block) return ss_fail_memory(error, "reading back what endpoints do");
   for (uint64_t i = 0; i < at->full; i++) {
     const uint64_t from = place_of(s, place);
     if (!ss_scratch_read(s->file, &place, LINK, from, error) ||
-        !ss_scratch_read(s->file, block, s->room, from + LINK, error))
+        !ss_scratch_read(s->file, block, s->block_bytes, from + LINK, error))
       return false;
-    (void)fwrite(block, 1, s->room, to);
+    (void)fwrite(block, 1, s->block_bytes, to);
   }
-  (void)fwrite(s->block + (size_t)stream * s->room, 1, at->used, to);
+  (void)fwrite(s->block + (size_t)stream * s->block_bytes, 1, at->used, to);
   return true;
 }

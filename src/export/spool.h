@@ -13,9 +13,9 @@ struct ss_spool_stream;
 struct ss_spool {
   int file;
   uint32_t streams;
-  size_t room; /* B of a block */
+  size_t block_bytes; /* B of a block */
   struct ss_spool_stream *stream;
-  unsigned char *block; /* [streams][room] */
+  unsigned char *block; /* [streams][block_bytes] */
   uint64_t blocks;      /* places in the file that are given away */
 };
 

@@ -92,13 +92,13 @@ static bool make(const struct ss_timing *t, uint32_t which, struct ss_arena *are
 static bool time_kernel(const struct ss_timing *t, const struct ss_kernel_input *in, struct ss_kernel_run *run,
                         enum ss_kernel_kind kernel, struct ss_timed *out, struct ss_error *error) {
   double seconds[SS_TIMED_REPEATS_MAX];
-  struct ss_kernel_output made;
+  struct ss_kernel_output output;
   if (!t->device->run(run, kernel, error)) return false; /* warms up */
   for (uint32_t i = 0; i < t->repeats; i++)
     if (!t->device->seconds(run, kernel, &seconds[i], error)) return false;
-  if (!t->device->fetch(run, kernel, &made, error)) return false;
+  if (!t->device->fetch(run, kernel, &output, error)) return false;
   out->seconds = gsl_stats_median(seconds, 1, t->repeats);
-  out->traffic = ss_kernel_traffic(kernel, in, &made);
+  out->traffic = ss_kernel_traffic(kernel, in, &output);
   return true;
 }
 

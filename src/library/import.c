@@ -33,11 +33,11 @@ static bool read_texts(struct reading *r, struct ss_node node, const char *const
 /* "carrier,15-40", or a list of such and of numbers. */
 static bool read_columns(struct reading *r, struct ss_node node, struct ss_error *error) {
   char number[24], *joined = NULL;
-  size_t room = 1, used = 0;
+  size_t size = 1, used = 0;
   if (!ss_node_present(node)) return true;
   if (!ss_node_is_array(node)) return ss_node_text(node, &r->import.columns, error);
   for (int writes = 0; writes < 2; writes++) {
-    joined = writes ? ss_arena_zero(&r->arena, room, 1) : NULL;
+    joined = writes ? ss_arena_zero(&r->arena, size, 1) : NULL;
     if (writes && !joined) return ss_fail_memory(error, "reading an import");
     for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n)) {
       const char *text = number;
@@ -45,8 +45,8 @@ static bool read_columns(struct reading *r, struct ss_node node, struct ss_error
       if (ss_node_is_number(n) ? !ss_node_count(n, 1, UINT32_MAX, &count, error) : !ss_node_text(n, &text, error))
         return false;
       if (ss_node_is_number(n)) (void)snprintf(number, sizeof number, "%" PRIu64, count);
-      if (writes) used += (size_t)snprintf(joined + used, room - used, "%s%s", used ? "," : "", text);
-      else room += strlen(text) + 1;
+      if (writes) used += (size_t)snprintf(joined + used, size - used, "%s%s", used ? "," : "", text);
+      else size += strlen(text) + 1;
     }
   }
   r->import.columns = joined;
@@ -57,9 +57,9 @@ static bool read_columns(struct reading *r, struct ss_node node, struct ss_error
 
 /* "TABLE=N", or "N". */
 static const char *per_table_text(struct reading *r, const char *table, uint64_t number) {
-  const size_t room = (table ? strlen(table) : 0) + 24;
-  char *text = ss_arena_alloc(&r->arena, room, 1);
-  if (text) (void)snprintf(text, room, "%s%s%" PRIu64, table ? table : "", table ? "=" : "", number);
+  const size_t size = (table ? strlen(table) : 0) + 24;
+  char *text = ss_arena_alloc(&r->arena, size, 1);
+  if (text) (void)snprintf(text, size, "%s%s%" PRIu64, table ? table : "", table ? "=" : "", number);
   return text;
 }
 

@@ -216,9 +216,9 @@ static bool play_trainings(struct ss_asked *const *asked, size_t count, struct t
     simulations += durations[i]->count;
   }
   ss_watcher_begin(asked[0]->watcher, "simulations", simulations);
-  const bool made = ss_durations_make_all(durations, count, jobs, asked[0]->watcher, error);
+  const bool ok = ss_durations_make_all(durations, count, jobs, asked[0]->watcher, error);
   ss_watcher_end(asked[0]->watcher);
-  if (!made) return false;
+  if (!ok) return false;
   for (size_t i = 0; i < count; i++) {
     if (!ss_training_play(&training[i].study.training, jobs, error)) return false;
     asked[i]->tree = ss_train_study_json(&training[i].study);

@@ -87,17 +87,17 @@ static bool read_object(struct ss_node object, struct question *q, struct ss_err
 
 static bool fit(struct question *q, struct ss_asked *asked, struct ss_error *error) {
   struct ss_observations all = {0};
-  struct ss_calibration made;
+  struct ss_calibration calibration;
   bool ok = true;
   q->reading.notice = asked->notice;
   for (size_t i = 0; ok && i < q->logs.count; i++)
     ok = ss_observations_read(q->logs.text[i], &q->reading, &all, error);
   if (ok && all.count == 0)
     ok = ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", q->logs.text[0]);
-  ok = ok && ss_watcher_goes_on(asked->watcher, error) && ss_calibrate(&all, &q->fit, q->name, &made, error);
+  ok = ok && ss_watcher_goes_on(asked->watcher, error) && ss_calibrate(&all, &q->fit, q->name, &calibration, error);
   if (ok) {
-    asked->tree = ss_calibrated_cluster(&made.is);
-    ss_calibration_free(&made);
+    asked->tree = ss_calibrated_cluster(&calibration.is);
+    ss_calibration_free(&calibration);
   }
   ss_observations_free(&all);
   return ok;

@@ -204,37 +204,37 @@ static bool put_markdown(const struct ss_table *table, FILE *stream, struct ss_e
 /* --- text and CSV ------------------------------------------------------------------------------------------- */
 
 /* Characters of a line of the terminal; SIZE_MAX: it is none. */
-static size_t room_of(FILE *stream) {
+static size_t width_of(FILE *stream) {
   struct winsize size;
   const int file = fileno(stream); /* below 0: in memory */
   return file >= 0 && isatty(file) && ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
 }
 
 /* Columns that stand left in the beginning, the first at least, as far as they leave room for others. */
-static size_t key_columns(const struct ss_table *table, const size_t *widths, size_t room) {
+static size_t key_columns(const struct ss_table *table, const size_t *widths, size_t width) {
   size_t keys = 0, used = 0;
-  while (keys < table->columns && (keys == 0 || table->left[keys]) && used + widths[keys] + 2 <= room / 2)
+  while (keys < table->columns && (keys == 0 || table->left[keys]) && used + widths[keys] + 2 <= width / 2)
     used += widths[keys++] + 2;
   return keys > 0 ? keys : 1;
 }
 
 /* Fills the piece up with columns, one at least. */
-static void fill_piece(const struct ss_table *table, const size_t *widths, size_t room, struct piece *piece) {
+static void fill_piece(const struct ss_table *table, const size_t *widths, size_t width, struct piece *piece) {
   size_t used = 0;
   for (size_t i = 0; i < piece->keys; i++) used += widths[i] + 2;
   for (piece->to = piece->from; piece->to < table->columns; piece->to++) {
-    if (piece->to > piece->from && used + widths[piece->to] > room) return;
+    if (piece->to > piece->from && used + widths[piece->to] > width) return;
     used += widths[piece->to] + 2;
   }
 }
 
 /* Whole where there is room, else in pieces one below the other. */
 static void put_pieces(const struct ss_table *table, const size_t *widths, FILE *stream) {
-  const size_t rows = row_count(table), room = room_of(stream);
-  struct piece piece = {.keys = key_columns(table, widths, room)};
+  const size_t rows = row_count(table), width = width_of(stream);
+  struct piece piece = {.keys = key_columns(table, widths, width)};
   for (piece.from = piece.keys, piece.to = 0; piece.to < table->columns; piece.from = piece.to) {
     if (piece.to > 0) fputc('\n', stream);
-    fill_piece(table, widths, room, &piece);
+    fill_piece(table, widths, width, &piece);
     for (size_t row = 0; row < rows; row++) {
       put_row(table, row, widths, &piece, stream);
       if (row == 0) put_rule(widths, &piece, stream);

@@ -52,13 +52,13 @@ struct alltoall {
   bool tokens, pooled;
   struct piece *piece; /* [pieces] those of rank 0 first */
   uint32_t pieces, tables;
-  uint32_t *of;           /* [ranks + 1] rank j owns pieces of[j] to of[j + 1] - 1 */
-  bool *owns;             /* [ranks] some part of some table */
-  struct ss_chunk *known; /* [ranks] the rows each rank looked up; counts only where lists are not needed */
-  struct ss_chunk *room;  /* [pieces] the chunks of a round */
-  struct ss_pooling pool; /* pooled: what bags have where, */
-  uint32_t *table_at;     /* [tables + 1] and the pieces of each table: */
-  uint32_t *of_table;     /* [pieces] */
+  uint32_t *of;             /* [ranks + 1] rank j owns pieces of[j] to of[j + 1] - 1 */
+  bool *owns;               /* [ranks] some part of some table */
+  struct ss_chunk *known;   /* [ranks] the rows each rank looked up; counts only where lists are not needed */
+  struct ss_chunk *scratch; /* [pieces] the chunks of a round */
+  struct ss_pooling pool;   /* pooled: what bags have where, */
+  uint32_t *table_at;       /* [tables + 1] and the pieces of each table: */
+  uint32_t *of_table;       /* [pieces] */
 };
 
 /* --- who owns what ---------------------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ static bool list_pieces(struct alltoall *a, struct ss_error *error) {
   each_piece(a, count_piece);
   for (uint32_t j = 0; j < P; j++) a->of[j + 1] += a->of[j];
   a->pieces = a->of[P];
-  if (!ss_take(arena, a->piece, a->pieces) || !ss_take(arena, a->room, a->pieces))
+  if (!ss_take(arena, a->piece, a->pieces) || !ss_take(arena, a->scratch, a->pieces))
     return ss_fail_memory(error, "placing tables");
   each_piece(a, put_piece);
   memmove(a->of + 1, a->of, P * sizeof *a->of); /* each had come to be where the next one's begin */
@@ -424,7 +424,7 @@ static void find_uniform(const struct alltoall *a, struct ss_exchange *x, struct
 
 static bool exchange_lookups(struct alltoall *a, struct ss_error *error) {
   struct ss_run *run = a->run;
-  const struct ss_several several = {.count = count_lookups, .slot = slot_lookups, .room = a->room};
+  const struct ss_several several = {.count = count_lookups, .slot = slot_lookups, .scratch = a->scratch};
   struct ss_wire values = run->coo;
   struct ss_receipts receipts = {0};
   values.format = SS_WIRE_VALUES;
@@ -566,7 +566,7 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
 
 static bool exchange_gradients(struct alltoall *a, struct ss_error *error) {
   struct ss_run *run = a->run;
-  const struct ss_several several = {.count = count_gradients, .slot = slot_gradients, .room = a->room};
+  const struct ss_several several = {.count = count_gradients, .slot = slot_gradients, .scratch = a->scratch};
   struct ss_receipts receipts = {0};
   struct ss_wire wire = run->coo;
   struct ss_exchange x = {.context = a, .give = give_gradients, .wire = &wire, .receipts = &receipts};

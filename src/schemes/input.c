@@ -140,12 +140,12 @@ static bool check_bags(const struct ss_origin *o, const struct ss_input_options 
 /* Leaves out the lookups of a row beyond its capacity, and returns how many are left. What rounding adds to a
  * product of whole numbers makes no room for one more. */
 static bool admit(const struct maker *m, uint32_t *rows, uint64_t range, uint64_t *count) {
-  const double room = m->origin->capacity * (double)*count / (double)range;
+  const double limit = m->origin->capacity * (double)*count / (double)range;
   uint64_t kept = 0;
   if (!(m->origin->capacity > 0)) return true;
   double *load = ss_arena_zero(m->passing, range, sizeof *load);
   for (uint64_t i = 0; load && i < *count; i++)
-    if (++load[rows[i]] <= ceil(room * (1 - 1e-12))) rows[kept++] = rows[i];
+    if (++load[rows[i]] <= ceil(limit * (1 - 1e-12))) rows[kept++] = rows[i];
   *m->dropped += *count - kept;
   *count = kept;
   return load;

@@ -68,7 +68,7 @@ struct ss_slot {
 struct ss_several {
   uint32_t (*count)(const void *context, uint32_t from, uint32_t to); /* how many `from` has for `to` */
   struct ss_slot (*slot)(const void *context, uint32_t from, uint32_t to, uint32_t k);
-  struct ss_chunk *room; /* [as many as a round has] */
+  struct ss_chunk *scratch; /* [as many as a round has] */
 };
 
 struct ss_exchange {

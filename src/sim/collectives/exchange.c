@@ -10,17 +10,17 @@ static uint32_t chunks_of(const struct ss_exchange *x, struct ends ends) {
   return x->several ? x->several->count(x->context, ends.from, ends.to) : 1;
 }
 
-/* Message `at` of a round; its chunks are the next of *room. */
+/* Message `at` of a round; its chunks are the next of *scratch. */
 static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ends ends,
-                struct ss_chunk **room, struct ss_error *error) {
-  struct ss_chunk *chunk = *room;
+                struct ss_chunk **scratch, struct ss_error *error) {
+  struct ss_chunk *chunk = *scratch;
   if (x->uniform) {
     play->bytes[at] = x->each;
     return true;
   }
   const uint32_t count = chunks_of(x, ends);
   if (!x->give(x->context, ends.from, ends.to, chunk, error)) return false;
-  *room += count;
+  *scratch += count;
   play->bytes[at] = 0;
   for (uint32_t k = 0; k < count; k++) play->bytes[at] += ss_wire_bytes(x->wire, &chunk[k]);
   if (!play->payloads) return true;
@@ -30,13 +30,13 @@ static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, 
   return true;
 }
 
-/* What came of the next of *room. */
+/* What came of the next of *scratch. */
 static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ends ends,
-                 const struct ss_chunk **room, struct ss_error *error) {
-  const struct ss_chunk *due = *room, *got;
+                 const struct ss_chunk **scratch, struct ss_error *error) {
+  const struct ss_chunk *due = *scratch, *got;
   if (!play->payloads) return true;
   const uint32_t count = chunks_of(x, ends);
-  *room += count;
+  *scratch += count;
   if (!ss_play_resident(play, play->to[at]) || !(got = ss_play_got_several(play, at, count))) return true;
   for (uint32_t k = 0; k < count; k++) {
     struct ss_slot slot = {ends.to, ends.from};
@@ -48,8 +48,8 @@ static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at,
 }
 
 /* Where the chunks of a round are. */
-static struct ss_chunk *room_of(struct ss_play *play, const struct ss_exchange *x) {
-  return x->several ? x->several->room : play->given;
+static struct ss_chunk *scratch_of(struct ss_play *play, const struct ss_exchange *x) {
+  return x->several ? x->several->scratch : play->given;
 }
 
 bool ss_pairwise(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
@@ -60,12 +60,12 @@ bool ss_pairwise(struct ss_play *play, struct ss_exchange *x, struct ss_error *e
       if (!ss_play_shift(play, &ahead, s == 1, true, error)) return false;
       continue;
     }
-    struct ss_chunk *room = room_of(play, x);
-    const struct ss_chunk *due = room;
+    struct ss_chunk *scratch = scratch_of(play, x);
+    const struct ss_chunk *due = scratch;
     for (uint32_t r = 0; r < P; r++) {
       play->from[r] = r;
       play->to[r] = (r + s) % P;
-      if (!put(play, x, r, (struct ends){r, (r + s) % P}, &room, error)) return false;
+      if (!put(play, x, r, (struct ends){r, (r + s) % P}, &scratch, error)) return false;
     }
     if (!ss_play_exchange(play, P, s == 1, x->wire, error)) return false;
     for (uint32_t r = 0; r < P; r++)
@@ -82,13 +82,13 @@ static struct ends fan_ends(bool out, uint32_t worker, uint32_t server) {
 static bool fan(struct ss_play *play, struct ss_exchange *x, bool out, struct ss_error *error) {
   uint32_t servers = play->servers, ranks = play->ranks;
   for (uint32_t t = 0; t < ranks; t++) {
-    struct ss_chunk *room = room_of(play, x);
-    const struct ss_chunk *due = room;
+    struct ss_chunk *scratch = scratch_of(play, x);
+    const struct ss_chunk *due = scratch;
     for (uint32_t s = 0; s < servers; s++) {
       uint32_t worker = (s + t) % ranks;
       play->from[s] = out ? ranks + s : worker;
       play->to[s] = out ? worker : ranks + s;
-      if (!put(play, x, s, fan_ends(out, worker, s), &room, error)) return false;
+      if (!put(play, x, s, fan_ends(out, worker, s), &scratch, error)) return false;
     }
     if (!ss_play_exchange(play, servers, t == 0, x->wire, error)) return false;
     for (uint32_t s = 0; s < servers; s++)
@@ -110,9 +110,9 @@ bool ss_scatter(struct ss_play *play, uint32_t owner, struct ss_exchange *x, str
     const struct ends ends = {owner, (owner + s) % play->ranks};
     play->from[0] = ends.from;
     play->to[0] = ends.to;
-    struct ss_chunk *room = room_of(play, x);
-    const struct ss_chunk *due = room;
-    if (!put(play, x, 0, ends, &room, error)) return false;
+    struct ss_chunk *scratch = scratch_of(play, x);
+    const struct ss_chunk *due = scratch;
+    if (!put(play, x, 0, ends, &scratch, error)) return false;
     if (!ss_play_exchange(play, 1, s == 1, x->wire, error) || !take(play, x, 0, ends, &due, error)) return false;
   }
   return true;

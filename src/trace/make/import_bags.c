@@ -182,9 +182,9 @@ bool ss_import_bags(const char *const *paths, size_t pairs, const struct ss_bags
   if (b.tables < 1 || b.tables > TABLES_MAX)
     return ss_fail(error, SS_BAD_INPUT, "tables: %" PRIu64 " is not from 1 to %d", import->tables, TABLES_MAX);
   if (!ss_samples_wanted(&import->samples.dealing, &wanted, error)) return false;
-  const bool room = ss_take_zero(&arena, b.pair, pairs) && ss_take_zero(&arena, b.before, pairs * b.tables);
-  const bool good =
-      room ? open_pairs(&b, paths, error) && write_trace(&b, &arena, error) : ss_fail_memory(error, "importing bags");
+  const bool taken = ss_take_zero(&arena, b.pair, pairs) && ss_take_zero(&arena, b.before, pairs * b.tables);
+  const bool good = taken ? open_pairs(&b, paths, error) && write_trace(&b, &arena, error)
+                          : ss_fail_memory(error, "importing bags");
   for (size_t i = 0; b.pair && i < pairs; i++) {
     ss_npy_close(&b.pair[i].indices);
     ss_npy_close(&b.pair[i].offsets);

@@ -29,12 +29,12 @@ static bool take(struct header *h, char c) {
 }
 
 /* A string in single or double quotes that fits. */
-static bool take_string(struct header *h, char *out, size_t room) {
+static bool take_string(struct header *h, char *out, size_t size) {
   skip(h);
   if (h->at == h->end || (*h->at != '\'' && *h->at != '"')) return false;
   const char quote = *h->at++;
   const char *close = memchr(h->at, quote, (size_t)(h->end - h->at));
-  if (!close || (size_t)(close - h->at) >= room) return false;
+  if (!close || (size_t)(close - h->at) >= size) return false;
   memcpy(out, h->at, (size_t)(close - h->at));
   out[close - h->at] = '\0';
   h->at = close + 1;
