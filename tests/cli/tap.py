@@ -3,6 +3,7 @@ import ctypes
 import json
 import os
 import pathlib
+import struct
 import sys
 import tempfile
 import time
@@ -12,6 +13,12 @@ HANG = 1200  # seconds for one call, the one limit: guards against what never en
 
 class Skip(Exception):
     """What a test raises when this machine lacks what it needs."""
+
+
+def npy(numbers):
+    """Of whole numbers, as numpy writes them."""
+    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({len(numbers)},), }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(numbers)}q", *numbers)
 
 
 def write_json(folder, document, name="s.json"):

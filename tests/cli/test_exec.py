@@ -385,18 +385,13 @@ def tables_that_are_placed(folder):
             check_point(point, 4)
 
 
-def npy(numbers):
-    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({len(numbers)},), }}\n".encode()
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(numbers)}q", *numbers)
-
-
 @test
 def bags_that_are_pooled(folder):
     """Two tables, 5 bags a rank of each, empty ones too: vectors of bags one way, their gradients back."""
     sizes = [(3 * i + i // 7) % 5 for i in range(2 * 4 * 5)]
     offsets = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
-    (folder / "i.npy").write_bytes(npy([(7 * i) % 11 for i in range(offsets[-1])]))
-    (folder / "o.npy").write_bytes(npy(offsets))
+    (folder / "i.npy").write_bytes(tap.npy([(7 * i) % 11 for i in range(offsets[-1])]))
+    (folder / "o.npy").write_bytes(tap.npy(offsets))
     subprocess.run([PROGRAM, "trace", "import", "--from", "bags", folder / "i.npy", folder / "o.npy", "--tables", "2", "--ranks", "4", "--batch",
                     "5", "--row-width", "6", "-o", folder / "bags.safetensors"], check=True, capture_output=True, timeout=tap.HANG)
     place = {"ranks": 4, "tables": {"t0": {"partition": "row", "ranks": [3, 1]}, "t1": {"partition": "column", "ranks": [1, 0]}}}

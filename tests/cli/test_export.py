@@ -26,6 +26,7 @@ NODES = {**FLAT, "name": "nodes", "gpus_per_node": 2, "intra": {"latency": 2e-6,
 RANKS = (2, 3, 5, 8)
 SHARED = tempfile.TemporaryDirectory()  # what several tests ask for, made once
 WORDS = os.path.join(SHARED.name, "words.safetensors")
+BAGS = pathlib.Path(SHARED.name) / "bags.safetensors"
 NEARLY_EMPTY = os.path.join(SHARED.name, "few.safetensors")  # two ranks that look up one row each
 ASTRASIM = os.environ.get("SPARSYNC_ASTRASIM")
 LOGGOPSIM, TXT2BIN = os.environ.get("SPARSYNC_LOGGOPSIM"), os.environ.get("SPARSYNC_TXT2BIN")
@@ -126,6 +127,8 @@ def of_the_registry():
     """A scenario for each setting."""
     for scheme, setting in settings():
         more = {} if scheme["lossless"] else {"trace": {"gradient": {"elements": 400}}}
+        if "pooling" in setting:
+            more = {"trace": str(BAGS)}
         yield scenario([setting], ranks=list(RANKS), **more)
 
 
@@ -486,7 +489,19 @@ def refusals_say_what_to_do(folder):
     assert "--ranks" in fails("export", "chakra", one, "--ranks", "1048576", "-o", "x", at=folder)
 
 
+def make_bags():
+    """3 iterations of 8 ranks with 4 bags each, of 0 to 4 rows."""
+    offsets = [0]
+    for i in range(3 * 8 * 4):
+        offsets.append(offsets[-1] + 3 * i % 5)
+    files = [BAGS.with_name("i.npy"), BAGS.with_name("o.npy")]
+    files[0].write_bytes(tap.npy([7 * i % 600 for i in range(offsets[-1])]))
+    files[1].write_bytes(tap.npy(offsets))
+    call("trace", "import", "--from", "bags", *files, "--tables", "1", "--ranks", "8", "--batch", "4", "--row-width", "6", "-o", BAGS)
+
+
 def main():
+    make_bags()
     call("trace", "synth", "--rows", "600", "--ranks", "8", "--iterations", "3", "--tokens", "90", "--row-width", "6", "-o", WORDS)
     call("trace", "synth", "--rows", "600", "--ranks", "2", "--iterations", "1", "--tokens", "1", "--row-width", "6", "-o", NEARLY_EMPTY)
     return tap.run(TESTS)
