@@ -10,9 +10,9 @@
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 3*(1 + 0.064) + 3*(1 +
  * 0.128) = 6.576 us; three lookups of 16 columns of 4 bytes, three gradients with 4 bytes of index each. */
-#include "schemes/pooling.h"
 #include "schemes/run.h"
 #include "schemes/scheme.h"
+#include "tensor/pooling.h"
 
 #include <assert.h>
 #include <string.h>
@@ -158,9 +158,13 @@ static bool list_ranges(struct alltoall *a, struct ss_error *error) {
   for (uint32_t k = 0; k < a->pieces; k++) a->of_table[a->table_at[a->piece[k].table]++] = k;
   memmove(a->table_at + 1, a->table_at, a->tables * sizeof *a->table_at);
   a->table_at[0] = 0;
-  a->pool = (struct ss_pooling){.range = range, .ranges = ranges};
+  a->pool = (struct ss_pooling){.ranks = a->run->ranks,
+                                .bagged = a->run->input->bagged,
+                                .lookups = a->run->input->lookups,
+                                .range = range,
+                                .ranges = ranges};
   const struct ss_aside aside = ss_aside_begin(); /* owners have the ids of their parts, bag by bag */
-  const bool ok = ss_pooling_open(&a->pool, a->run->input, a->run->setting->value[POOLING] == PADDED, arena, error);
+  const bool ok = ss_pooling_open(&a->pool, a->run->setting->value[POOLING] == PADDED, arena, error);
   ss_aside_end(&aside);
   return ok;
 }

@@ -6,6 +6,7 @@
 #include "tensor/chunk.h"
 #include "tensor/coalesce.h"
 #include "tensor/kernel.h"
+#include "tensor/pooling.h"
 #include "trace/file/trace.h"
 #include "trace/make/gradient.h"
 #include "trace/make/uniform.h"
@@ -17,13 +18,6 @@ struct ss_input_table {
   uint64_t low, rows;
   uint32_t width;
   const struct ss_shards *shards; /* where it lives; NULL: nobody said */
-};
-
-/* What a rank looked up, bag by bag; its bags are numbered table by table. */
-struct ss_bagged {
-  uint64_t count;            /* bags, empty ones too */
-  const uint64_t *first;     /* [tables + 1] bags before each table's */
-  const uint32_t *row, *bag; /* [lookups] bags ascend */
 };
 
 struct ss_input {

@@ -733,7 +733,7 @@ MUTANTS = [
     Mutant("bags of later ranks begin anew", "src/trace/make/merge.c", "lookups + at[b] - at[0]", "at[b]", cli="pooling"),
     Mutant("bags of samples begin anew in each segment", "src/trace/make/import_bags.c", "first[i] = i * dealing->batch;",
            "first[i] = (i > 0) * dealing->batch;", cli="import"),
-    Mutant("a bag counts once a lookup", "src/schemes/pooling.c",
+    Mutant("a bag counts once a lookup", "src/tensor/pooling.c",
            "if (i == r->at[k] || r->bag[i] != r->bag[i - 1]) r->some[n++]", "r->some[n++]", unit="schemes"),
     Mutant("gradients of bags carry indices", "src/schemes/alltoall.c", "wire.format = SS_WIRE_VALUES;\n    x.known", "x.known",
            unit="schemes"),

@@ -1,4 +1,4 @@
-#include "schemes/pooling.h"
+#include "tensor/pooling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +24,9 @@ static uint32_t range_of(const struct ss_pooling *p, uint32_t first, uint32_t en
 /* Calls `note` for each lookup, in the order of bags, with its range. */
 static void each_lookup(const struct ss_pooling *p, uint32_t rank,
                         void (*note)(struct ss_pooled_rank *, uint32_t range, uint32_t row, uint32_t bag)) {
-  const struct ss_bagged *b = &p->input->bagged[rank];
+  const struct ss_bagged *b = &p->bagged[rank];
   uint32_t first = 0, end = 0;
-  for (uint64_t i = 0; i < p->input->lookups[rank]; i++) {
+  for (uint64_t i = 0; i < p->lookups[rank]; i++) {
     while (end == first || b->bag[i] >= b->first[p->range[first].table + 1]) {
       for (first = end; end < p->ranges && p->range[end].table == p->range[first].table;) end++;
     }
@@ -58,7 +58,7 @@ static void list_bags(struct ss_pooled_rank *r, uint32_t ranges) {
 
 static bool sort_rank(struct ss_pooling *p, uint32_t rank, struct ss_arena *arena) {
   struct ss_pooled_rank *r = &p->rank[rank];
-  const uint64_t n = p->input->lookups[rank];
+  const uint64_t n = p->lookups[rank];
   if (!ss_take_zero(arena, r->at, (size_t)p->ranges + 1) || !ss_take(arena, r->some_at, (size_t)p->ranges + 1) ||
       !ss_take(arena, r->row, n) || !ss_take(arena, r->bag, n) || !ss_take(arena, r->some, n))
     return false;
@@ -71,18 +71,16 @@ static bool sort_rank(struct ss_pooling *p, uint32_t rank, struct ss_arena *aren
   return true;
 }
 
-bool ss_pooling_open(struct ss_pooling *p, const struct ss_input *input, bool padded, struct ss_arena *arena,
-                     struct ss_error *error) {
+bool ss_pooling_open(struct ss_pooling *p, bool padded, struct ss_arena *arena, struct ss_error *error) {
   uint64_t most = 0;
   uint32_t *all = NULL;
-  p->input = input;
-  for (uint32_t r = 0; r < input->ranks; r++)
-    if (input->bagged[r].count > most) most = input->bagged[r].count;
-  if (!ss_take(arena, p->rank, input->ranks) || (padded && !ss_take(arena, all, most)))
+  for (uint32_t r = 0; r < p->ranks; r++)
+    if (p->bagged[r].count > most) most = p->bagged[r].count;
+  if (!ss_take(arena, p->rank, p->ranks) || (padded && !ss_take(arena, all, most)))
     return ss_fail_memory(error, "listing bags");
   for (uint64_t i = 0; all && i < most; i++) all[i] = (uint32_t)i;
   p->all = all;
-  for (uint32_t r = 0; r < input->ranks; r++)
+  for (uint32_t r = 0; r < p->ranks; r++)
     if (!sort_rank(p, r, arena)) return ss_fail_memory(error, "listing bags");
   return true;
 }
@@ -90,9 +88,8 @@ bool ss_pooling_open(struct ss_pooling *p, const struct ss_input *input, bool pa
 struct ss_chunk ss_pooling_bags(const struct ss_pooling *p, uint32_t rank, uint32_t range) {
   const struct ss_pooled_rank *r = &p->rank[rank];
   const uint32_t table = p->range[range].table;
-  const uint64_t low = p->input->bagged[rank].first[table], high = p->input->bagged[rank].first[table + 1];
-  const uint32_t width = p->input->table ? p->input->table[table].width : p->input->width;
-  struct ss_chunk bags = {.low = low, .high = high, .width = width, .stride = width, .distinct = true};
+  const uint64_t low = p->bagged[rank].first[table], high = p->bagged[rank].first[table + 1];
+  struct ss_chunk bags = {.low = low, .high = high, .distinct = true};
   bags.rows = p->all ? p->all + low : r->some + r->some_at[range];
   bags.count = p->all ? high - low : r->some_at[range + 1] - r->some_at[range];
   return bags;
