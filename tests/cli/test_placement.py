@@ -5,7 +5,6 @@ import fcntl
 import json
 import math
 import os
-import pathlib
 import pty
 import random
 import re
@@ -15,10 +14,9 @@ import sys
 import termios
 
 import tap
+from asking import ENVIRONMENT, PROGRAM, ROOT, call, points, refused
 from tap import write_json
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 CLUSTER = "rtx3090-100g-ib"
 TESTS = []
 
@@ -26,22 +24,6 @@ TESTS = []
 def test(function):
     TESTS.append(function)
     return function
-
-
-def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT,
-                          env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done.stdout if status == 0 else done.stderr
-
-
-def points(*arguments):
-    return json.loads(call("run", *arguments, "--format", "json", "--per-rank", "--quiet"))["points"]
-
-
-def refused(says, *arguments):
-    error = call(*arguments, status=2)
-    assert says in error, f"{error!r} does not say {says!r}"
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------

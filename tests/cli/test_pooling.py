@@ -3,18 +3,14 @@
 alone; and traces keep them. Arguments: the program, the source tree. Prints TAP."""
 import json
 import math
-import os
-import pathlib
 import random
 import struct
-import subprocess
 import sys
 
 import tap
+from asking import call, points, refused
 from tap import write_json
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 CLUSTER = "rtx3090-100g-ib"
 TESTS = []
 
@@ -22,22 +18,6 @@ TESTS = []
 def test(function):
     TESTS.append(function)
     return function
-
-
-def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT,
-                          env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done.stdout if status == 0 else done.stderr
-
-
-def points(*arguments):
-    return json.loads(call("run", *arguments, "--format", "json", "--per-rank", "--quiet"))["points"]
-
-
-def refused(says, *arguments):
-    error = call(*arguments, status=2)
-    assert says in error, f"{error!r} does not say {says!r}"
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------
