@@ -101,10 +101,11 @@ static bool pooled(struct ss_proof *proof, uint32_t rank, uint32_t table, const 
       sum[(b->bag[i] - low) * c->width + k] += ss_contribution_value(mark, column + k);
   }
   for (uint64_t i = 0; good && i < c->count; i++) {
+    good = c->rows[i] >= low && c->rows[i] - low < n && (i == 0 || c->rows[i] > c->rows[i - 1]);
+    if (!good) break;
     float *due = sum + (c->rows[i] - low) * c->width;
-    good = c->rows[i] >= low && c->rows[i] - low < n && (i == 0 || c->rows[i] > c->rows[i - 1]) &&
-           equal(c->values + i * c->stride, due, c->width);
-    if (good) memset(due, 0, c->width * sizeof *due);
+    good = equal(c->values + i * c->stride, due, c->width);
+    memset(due, 0, c->width * sizeof *due);
   }
   good = good && nothing(sum, n * c->width);
   free(sum);

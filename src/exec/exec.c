@@ -24,7 +24,6 @@ struct execution {
   struct ss_mass mass;                    /* of schemes of values, with: */
   struct ss_final final, simulated_final; /* the latter on rank 0 */
   struct ss_traffic *executed, *simulated;
-  unsigned char *over;                   /* [2 * what->cache] other memory; NULL: there is none to write over */
   struct ss_kernel_work ran[SS_KERNELS]; /* kernels of this process, in the first run */
   struct ss_kernel_work *work;           /* [endpoints * SS_KERNELS] those of the simulation */
 };

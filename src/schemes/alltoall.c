@@ -491,10 +491,10 @@ static bool add_piece(struct alltoall *a, struct ss_receipts *receipts, uint32_t
   if (!p->by_column) *shared = (struct ss_chunk){0};
   for (uint32_t i = 0; i < P; i++) block[i] = owned(&run->own[i], p);
   /* Experts take tokens one by one and add nothing up: of these the sum is made for the proof alone. */
-  struct ss_kernel_work *counts = a->tokens ? ss_kernel_pause() : NULL;
+  const struct ss_aside aside = a->tokens ? ss_aside_begin() : (struct ss_aside){0};
   const bool ok =
       ss_receipts_sum(run->play, &(struct ss_received){receipts, block, p->low, p->high, shared}, k, &sum, error);
-  if (a->tokens) ss_kernel_resume(counts);
+  if (a->tokens) ss_aside_end(&aside);
   if (!ok) return false;
   ss_run_sparse(run, p->owner, &sum, p->first, NULL);
   struct ss_chunk slice = sum;
