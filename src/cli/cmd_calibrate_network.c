@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "report/calibration.h"
-#include "report/validation.h"
+#include "report/validation_table.h"
 #include "share/share.h"
 
 #include <cjson/cJSON.h>

@@ -1,7 +1,7 @@
 /* What the papers print, held against the model. */
 #include "base/file.h"
 #include "cli/command.h"
-#include "report/claims.h"
+#include "report/claims_table.h"
 
 enum format { TABLE, JSON, CSV, MARKDOWN };
 static const char *const formats[] = {"table", "json", "csv", "markdown", NULL};

@@ -5,7 +5,7 @@
 #include "report/table.h"
 #include "sim/patterns.h"
 
-#include "cli/forms.h"
+#include "cli/form_options.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

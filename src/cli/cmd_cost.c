@@ -1,7 +1,7 @@
 /* Closed forms only: no trace, no simulation. */
 #include "base/json_text.h"
 #include "cli/command.h"
-#include "cli/forms.h"
+#include "cli/form_options.h"
 #include "report/flat.h"
 #include "report/table.h"
 

@@ -1,7 +1,7 @@
 /* Where two schemes cost the same, over one quantity. */
 #include "cli/command.h"
-#include "cli/forms.h"
-#include "report/crossover.h"
+#include "cli/form_options.h"
+#include "report/crossover_table.h"
 #include "study/crossover.h"
 
 #include <stddef.h>

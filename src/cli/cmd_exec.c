@@ -8,7 +8,7 @@
 
 #include "base/estimate.h"
 #include "exec/launch.h"
-#include "report/exec.h"
+#include "report/exec_table.h"
 #include "schemes/simulate.h"
 #include "share/share.h"
 #include "study/compute.h"

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "exec/launch.h"
-#include "report/curves.h"
+#include "report/curves_table.h"
 #include "schemes/registry.h"
 #include "study/learning.h"
 

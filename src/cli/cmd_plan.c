@@ -2,8 +2,8 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "cli/command.h"
-#include "report/placing.h"
-#include "report/plan.h"
+#include "report/placing_table.h"
+#include "report/plan_table.h"
 
 struct arguments {
   struct ss_call call;

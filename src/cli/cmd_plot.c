@@ -5,7 +5,7 @@
 #include "base/options.h"
 #include "cli/command.h"
 #include "figures/figure.h"
-#include "figures/rounds.h"
+#include "figures/rounds_drawing.h"
 #include "study/rounds.h"
 
 #include <cjson/cJSON.h>

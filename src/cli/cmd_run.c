@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "report/baseline.h"
-#include "report/results.h"
+#include "report/results_table.h"
 #include "report/verdicts.h"
 #include "share/share.h"
 #include "study/baselines.h"

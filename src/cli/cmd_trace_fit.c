@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "report/table.h"
 #include "study/trace_json.h"
-#include "trace/measure/fit.h"
+#include "trace/measure/extrapolate.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "base/memory.h"
 #include "cli/command.h"
-#include "trace/make/merge.h"
+#include "trace/make/merge_traces.h"
 
 struct arguments {
   struct ss_call call; /* its operands are the parts */

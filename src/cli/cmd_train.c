@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "report/train.h"
 #include "share/share.h"
-#include "study/training.h"
+#include "study/trainings.h"
 
 struct arguments {
   struct ss_call call;

@@ -1,6 +1,6 @@
 #include "figures/figure.h"
 #include "figures/records.h"
-#include "figures/rounds.h"
+#include "figures/rounds_drawing.h"
 #include "figures/rows.h"
 
 #include "base/memory.h"

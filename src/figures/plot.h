@@ -18,7 +18,8 @@ enum ss_plot_kind {
   SS_PLOT_MAP,   /* the series that is best at (x, y) as colour; z, its margin in %, as text */
   SS_PLOT_SPANS, /* a box from `low` to `high` along x in the lane y_text, a colour a series; x_text, its name, inside
                   */
-  SS_PLOT_ROUNDS /* an arrow in column x from lane `low` to lane `high`, z bytes wide; y, its phase (rounds.h) */
+  SS_PLOT_ROUNDS /* an arrow in column x from lane `low` to lane `high`, z bytes wide; y, its phase (rounds_drawing.h)
+                  */
 };
 enum ss_plot_scale { SS_SCALE_LINEAR, SS_SCALE_LOG, SS_SCALE_LOG2 };
 enum ss_picture { SS_PICTURE_SVG, SS_PICTURE_PDF, SS_PICTURE_PNG };

@@ -1,7 +1,7 @@
 #include "figures/plot_drawing.h"
 
 #include "figures/plot_text.h"
-#include "figures/rounds.h"
+#include "figures/rounds_drawing.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * panel, and data files of nothing but numbers. Lengths are in 1/96 inch. */
 #include "figures/plot_drawing.h"
 #include "figures/plot_palette.h"
-#include "figures/rounds.h"
+#include "figures/rounds_drawing.h"
 
 #include "base/data.h"
 #include "figures/plot_text.h"

@@ -1,5 +1,5 @@
 /* The kernels on this CPU, with all threads. */
-#include "kernels/table.h"
+#include "kernels/kernel_table.h"
 #include "tensor/coalesce.h"
 #include "tensor/hash.h"
 #include "tensor/sketch.h"

@@ -1,5 +1,5 @@
 /* In place of cuda/, where the program is built without it. */
-#include "kernels/table.h"
+#include "kernels/kernel_table.h"
 
 static bool describe(char *text, size_t size, uint64_t *cache, struct ss_error *error) {
   (void)text, (void)size, (void)cache;

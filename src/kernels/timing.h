@@ -5,7 +5,7 @@
 #ifndef SS_KERNELS_TIMING_H
 #define SS_KERNELS_TIMING_H
 
-#include "kernels/table.h"
+#include "kernels/kernel_table.h"
 
 enum { SS_TIMED_REPEATS_MAX = 101 };
 

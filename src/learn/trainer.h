@@ -16,7 +16,7 @@
 #ifndef SS_LEARN_TRAINER_H
 #define SS_LEARN_TRAINER_H
 
-#include "learn/model.h"
+#include "learn/language_model.h"
 #include "learn/optimizers.h"
 #include "learn/summation.h"
 

@@ -2,12 +2,12 @@
 #include "base/data.h"
 #include "base/memory.h"
 #include "query/expectations.h"
-#include "query/internal.h"
+#include "query/query_internal.h"
 #include "study/placing.h"
 #include "study/plan.h"
 #include "study/rounds.h"
 #include "study/study.h"
-#include "study/training.h"
+#include "study/trainings.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>

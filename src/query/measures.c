@@ -1,7 +1,7 @@
 /* What no command prints: overlaps of pairs, shares of parts, sizes of formats, and how long
  * hashing takes on this machine. */
 #include "base/memory.h"
-#include "query/internal.h"
+#include "query/query_internal.h"
 #include "tensor/hash.h"
 #include "tensor/sets.h"
 #include "tensor/wire.h"

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/notice.h"
 #include "query/field.h"
-#include "query/internal.h"
+#include "query/query_internal.h"
 #include "trace/make/drawn.h"
 
 #include <cjson/cJSON.h>

@@ -2,7 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "report/results.h"
+#include "report/results_table.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>

@@ -7,7 +7,7 @@
 
 #include "cost/forms.h"
 #include "query/expectations.h"
-#include "report/results.h"
+#include "report/results_table.h"
 #include "study/window.h"
 
 struct ss_page {

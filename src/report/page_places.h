@@ -3,7 +3,7 @@
 #define SS_REPORT_PAGE_PLACES_H
 
 #include "base/memory.h"
-#include "report/results.h"
+#include "report/results_table.h"
 
 enum { SS_PAGE_AXES = 16 };
 

@@ -1,9 +1,9 @@
 /* The table of results: in words first, then the numbers, one block for each place of the grid. */
+#include "report/results_table.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "report/kernels.h"
 #include "report/links.h"
-#include "report/results.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>

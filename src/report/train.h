@@ -4,7 +4,7 @@
 
 #include "figures/plot.h"
 #include "report/flat.h"
-#include "study/training.h"
+#include "study/trainings.h"
 
 /* Of a struct ss_train_study. */
 ss_printer ss_training_table, ss_training_json, ss_training_csv;

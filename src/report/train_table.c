@@ -1,4 +1,4 @@
-#include "report/results.h"
+#include "report/results_table.h"
 #include "report/table.h"
 #include "report/train.h"
 

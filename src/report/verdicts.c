@@ -1,7 +1,7 @@
 #include "report/verdicts.h"
 
 #include "base/file.h"
-#include "report/results.h"
+#include "report/results_table.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

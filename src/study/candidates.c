@@ -1,5 +1,5 @@
 #include "schemes/registry.h"
-#include "study/internal.h"
+#include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef SS_STUDY_CHECK_H
 #define SS_STUDY_CHECK_H
 
-#include "cost/grid.h"
+#include "cost/form_grid.h"
 #include "study/study.h"
 
 struct ss_checks {

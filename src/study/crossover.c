@@ -2,7 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/list.h"
-#include "cost/grid.h"
+#include "cost/form_grid.h"
 #include "study/compute.h"
 #include "study/study.h"
 

@@ -3,7 +3,7 @@
 #define SS_STUDY_CROSSOVER_H
 
 #include "base/watcher.h"
-#include "cost/crossover.h"
+#include "cost/crossings.h"
 #include "cost/duel.h"
 
 /* A size that was moved so that every part of it has the same whole number of rows. */

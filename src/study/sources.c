@@ -2,7 +2,7 @@
 
 #include "base/data.h"
 #include "base/list.h"
-#include "cost/grid.h"
+#include "cost/form_grid.h"
 #include "trace/make/synth.h"
 
 #include <cjson/cJSON.h>

@@ -1,4 +1,4 @@
-#include "study/internal.h"
+#include "study/study_internal.h"
 
 #include "base/data.h"
 #include "base/list.h"

@@ -1,5 +1,5 @@
 #include "base/json_text.h"
-#include "study/training.h"
+#include "study/trainings.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "study/window.h"
 
 #include "base/list.h"
-#include "study/internal.h"
+#include "study/study_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The tensor kernels by name: what devices measure (kernels/table.h), what devices' files have times of
+/* The tensor kernels by name: what devices measure (kernels/kernel_table.h), what devices' files have times of
  * (machine/device.h), what schemes charge (sim/play.h), and what exec counts when it really runs them.
  *
  * The work of a call is how many elements it goes through and how many bytes it reads and writes at the least; a

@@ -2,7 +2,7 @@
 #ifndef SS_TESTS_CUDA_CASES_H
 #define SS_TESTS_CUDA_CASES_H
 
-#include "kernels/table.h"
+#include "kernels/kernel_table.h"
 
 /* Fails the test where anything differs. `begin`, which may be NULL, is told each seed. */
 void compare_with_cpu(const struct ss_kernel_device *device, uint64_t seeds, void (*begin)(uint64_t seed));

@@ -1,7 +1,7 @@
 #include "cuda_loop.h"
 
 #include "grid_loop.h"
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/launches.h"
 
 static uint64_t next_seed;
 

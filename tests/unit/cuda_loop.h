@@ -2,7 +2,7 @@
 #ifndef SS_TESTS_CUDA_LOOP_H
 #define SS_TESTS_CUDA_LOOP_H
 
-#include "kernels/table.h"
+#include "kernels/kernel_table.h"
 
 /* Without clocks. */
 extern const struct ss_kernel_device cuda_loop;

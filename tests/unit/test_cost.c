@@ -2,9 +2,9 @@
  * has, what is measured of an input against counting by hand, and the grids that `check` plays. */
 #include "scheme_cases.h"
 
+#include "cost/form_grid.h"
 #include "cost/forms.h"
 #include "cost/formula.h"
-#include "cost/grid.h"
 #include "cost/measure.h"
 #include "schemes/registry.h"
 

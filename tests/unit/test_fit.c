@@ -3,8 +3,8 @@
 #include "support.h"
 
 #include "base/memory.h"
-#include "cost/crossover.h"
-#include "trace/measure/fit.h"
+#include "cost/crossings.h"
+#include "trace/measure/extrapolate.h"
 #include "trace/measure/incidence.h"
 #include "trace/measure/popularity.h"
 

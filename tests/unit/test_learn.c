@@ -132,7 +132,7 @@ static double score(const struct ss_model *model, const double *mean, uint32_t w
   return sum;
 }
 
-/* The loss as model.h has it, written out; the samples are the last that the output table looks up. */
+/* The loss as language_model.h has it, written out; the samples are the last that the output table looks up. */
 static double loss_written_out(const struct ss_model *model, const struct ss_row_list *reads, uint32_t *examples) {
   long double loss = 0;
   *examples = 0;

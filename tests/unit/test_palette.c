@@ -2,7 +2,7 @@
 #include "figures/plot.h"
 #include "figures/plot_palette.h"
 #include "schemes/registry.h"
-#include "study/training.h"
+#include "study/trainings.h"
 
 // clang-format off
 #include <stdarg.h>

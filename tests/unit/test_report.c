@@ -3,8 +3,8 @@
 
 #include "figures/plot_drawing.h"
 #include "report/page_parts.h"
-#include "report/plan.h"
-#include "report/results.h"
+#include "report/plan_table.h"
+#include "report/results_table.h"
 #include "report/table.h"
 
 /* What is written to a stream. */

@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "trace/make/drawn.h"
 #include "trace/make/import.h"
-#include "trace/make/merge.h"
+#include "trace/make/merge_traces.h"
 #include "trace/make/synth.h"
 #include "trace/make/zipf.h"
 

@@ -10,7 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "kernels/table.h"
+#include "kernels/kernel_table.h"
 #ifdef __cplusplus
 }
 #endif

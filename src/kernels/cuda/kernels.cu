@@ -1,5 +1,5 @@
 /* The kernels on a GPU: the one that CUDA takes first (CUDA_VISIBLE_DEVICES chooses). */
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/launches.h"
 
 static bool grid_open(struct grid *g, struct ss_error *error) {
   int device, processors;

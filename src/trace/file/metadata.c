@@ -1,6 +1,6 @@
 /* `__metadata__`: strings all, some of which hold JSON of their own. Keys that we do not know are left alone: tools
  * that capture traces add theirs. */
-#include "trace/file/internal.h"
+#include "trace/file/trace_internal.h"
 
 #include <inttypes.h>
 #include <string.h>

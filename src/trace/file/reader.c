@@ -1,5 +1,5 @@
-#include "trace/file/internal.h"
 #include "trace/file/safetensors.h"
+#include "trace/file/trace_internal.h"
 
 #include <inttypes.h>
 #include <string.h>

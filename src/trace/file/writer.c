@@ -1,8 +1,8 @@
 /* Writing: a JSON header built with cJSON, padded with spaces so that the data begin at a multiple of 8, then the
  * entries from the widest elements to the narrowest: each lies aligned to its own elements, and none leaves a hole.
  */
-#include "trace/file/internal.h"
 #include "trace/file/safetensors.h"
+#include "trace/file/trace_internal.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "trace/file/internal.h"
+#include "trace/file/trace_internal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "trace/make/import.h"
 
-#include "trace/file/internal.h"
+#include "trace/file/trace_internal.h"
 #include "trace/make/words.h"
 
 #include <inttypes.h>

@@ -173,7 +173,7 @@ void ss_npy_close(struct ss_npy *npy) {
 int64_t ss_npy_get(const struct ss_npy *npy, uint64_t i) {
   const unsigned char *at = npy->data + i * npy->bytes;
   uint64_t bits = 0;
-  memcpy(&bits, at, npy->bytes); /* this machine is little-endian: trace/file/internal.h */
+  memcpy(&bits, at, npy->bytes); /* this machine is little-endian: trace/file/trace_internal.h */
   if (npy->is_signed) {
     const unsigned unused = 64 - 8 * npy->bytes;
     return (int64_t)(bits << unused) >> unused;

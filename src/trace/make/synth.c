@@ -2,7 +2,7 @@
 
 #include "base/estimate.h"
 #include "base/random.h"
-#include "trace/file/internal.h"
+#include "trace/file/trace_internal.h"
 #include "trace/make/drawn.h"
 #include "trace/make/zipf.h"
 

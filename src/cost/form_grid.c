@@ -1,0 +1,359 @@
+#include "cost/form_grid.h"
+
+#include "base/list.h"
+#include "sim/collectives/collectives.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { LIST_MAX = 64, NETWORKS_MAX = 32 };
+
+struct list {
+  double value[LIST_MAX];
+  size_t count;
+};
+
+static bool read_list(struct ss_node grid, const char *key, enum ss_dimension dimension, struct list *out,
+                      struct ss_error *error) {
+  struct ss_node node;
+  out->count = 0;
+  if (!ss_node_need(grid, key, &node, error)) return false;
+  if (!ss_node_is_array(node) || ss_node_size(node) == 0 || ss_node_size(node) > LIST_MAX)
+    return ss_node_fail(node, error, "expected a list of 1 to %d values", LIST_MAX);
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
+    if (!ss_node_positive(n, dimension, &out->value[out->count++], error)) return false;
+  return true;
+}
+
+/* A union of rows at random has no gamma known beforehand: only bounds can be held against it. */
+static bool read_overlaps(struct ss_node grid, bool random, struct list *out, struct ss_error *error) {
+  const char *const names[] = {"full", "none", random ? "random" : NULL, NULL};
+  struct ss_node node = ss_node_get(grid, "overlap");
+  *out = (struct list){.value = {SS_OVERLAP_FULL}, .count = 1};
+  if (!ss_node_present(node)) return true;
+  out->count = 0;
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n) && out->count < LIST_MAX; n = ss_node_next(n)) {
+    size_t choice;
+    if (!ss_node_choice(n, names, &choice, error)) return false;
+    out->value[out->count++] = (double)choice;
+  }
+  return out->count > 0 || ss_node_fail(node, error, "expected a list of overlaps");
+}
+
+/* --- enumeration ---------------------------------------------------------------------------------------- */
+
+struct axes {
+  struct ss_node entry;
+  struct list P, d, M, n, alpha, beta, overlap;
+  uint64_t width, multiple, iterations;
+  enum ss_touch touches;
+};
+
+static struct ss_layout layout_of(const struct ss_grid_point *p) {
+  return (struct ss_layout){p->ranks, p->ranks, 1};
+}
+
+uint64_t ss_common_multiple(uint64_t a, uint64_t b) {
+  uint64_t x = a, y = b;
+  while (y > 0) {
+    const uint64_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return a / x * b;
+}
+
+/* Rows so that every part of every algorithm has the same whole number of them, and of non-zero ones. */
+static bool fit(const struct axes *axes, struct ss_grid_point *p, double d, double M, enum ss_overlap overlap,
+                struct ss_error *error) {
+  uint64_t unit = ss_common_multiple(ss_setting_parts(&p->setting, layout_of(p)), p->ranks);
+  unit = ss_common_multiple(unit, ss_fold_of(p->ranks).Q) * axes->multiple;
+  uint64_t rows = ss_uniform_rows((uint64_t)ceil(M / (double)(4 * axes->width)), d, unit);
+  if (rows == 0)
+    return ss_node_fail(axes->entry, error, "no size near %g B divides over %u ranks at density %g", M, p->ranks, d);
+  p->uniform = (struct ss_uniform){
+      .rows = rows, .width = (uint32_t)axes->width, .value_bytes = 4, .overlap = overlap, .seed = 1};
+  return ss_uniform_make(d, &p->uniform, error) && (ss_uniform_divides(&p->uniform, p->ranks, p->ranks, error) ||
+                                                    ss_fail_prefix(error, "%s: grid", p->cost->file));
+}
+
+/* With payloads once; without, the time must be the same. */
+static bool add_networks(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,
+                         struct ss_error *error) {
+  const size_t betas = axes->beta.count, all = axes->alpha.count * betas;
+  for (size_t i = 0; i < all; i++) {
+    p->alpha = axes->alpha.value[i / betas];
+    p->beta = axes->beta.value[i % betas];
+    p->verify = i == 0;
+    p->networks = i == 0 ? 1 : 0;
+    if (i % NETWORKS_MAX == 1) p->networks = all - i < NETWORKS_MAX ? (uint32_t)(all - i) : NETWORKS_MAX;
+    if (!ss_grow_by_one(grid->point, grid->count)) return ss_fail_memory(error, "listing a grid");
+    grid->point[grid->count++] = *p;
+  }
+  return true;
+}
+
+static bool add_uniform(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,
+                        struct ss_error *error) {
+  for (size_t d = 0; d < axes->d.count; d++)
+    for (size_t m = 0; m < axes->M.count; m++)
+      for (size_t o = 0; o < axes->overlap.count; o++)
+        if (!fit(axes, p, axes->d.value[d], axes->M.value[m], (enum ss_overlap)axes->overlap.value[o], error) ||
+            !add_networks(grid, axes, p, error))
+          return false;
+  return true;
+}
+
+bool ss_gradient_read(struct ss_node node, const char *const *keys, uint64_t layers_most, struct ss_gradient *out,
+                      struct ss_error *error) {
+  struct ss_node seed = ss_node_get(node, "seed"), rho = ss_node_get(node, "rho"), scale = ss_node_get(node, "scale"),
+                 sigma = ss_node_get(node, "sigma"), layers = ss_node_get(node, "layers");
+  ss_gradient_defaults(out);
+  uint64_t count = out->layers;
+  if (!ss_node_keys(node, keys, error) ||
+      (ss_node_present(seed) && !ss_node_count(seed, 0, UINT64_C(1) << 53, &out->seed, error)) ||
+      (ss_node_present(rho) && !ss_node_nonnegative(rho, SS_RATIO, &out->rho, error)) ||
+      (ss_node_present(scale) && !ss_node_positive(scale, SS_RATIO, &out->scale, error)) ||
+      (ss_node_present(sigma) && !ss_node_nonnegative(sigma, SS_RATIO, &out->sigma, error)) ||
+      (ss_node_present(layers) && !ss_node_count(layers, 1, layers_most, &count, error)))
+    return false;
+  out->layers = (uint32_t)count;
+  return out->rho <= 1 || ss_node_fail(rho, error, "a correlation of %g is more than 1", out->rho);
+}
+
+static bool add_gradients(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,
+                          struct ss_error *error) {
+  static const char *const keys[] = {"seed", "rho", "scale", "sigma", "layers", NULL};
+  struct ss_node list = ss_node_get(axes->entry, "gradient");
+  for (struct ss_node g = ss_node_first(list); ss_node_present(g); g = ss_node_next(g))
+    for (size_t n = 0; n < axes->n.count; n++) {
+      if (!ss_gradient_read(g, keys, 1024, &p->gradient, error)) return false;
+      p->gradient.iterations = axes->iterations;
+      p->gradient.elements = (uint64_t)axes->n.value[n];
+      if (p->gradient.elements > UINT32_MAX || (double)p->gradient.elements != axes->n.value[n])
+        return ss_node_fail(ss_node_get(axes->entry, "n"), error, "elements are whole numbers of 1 to 2^32 - 1");
+      p->uniform = (struct ss_uniform){.rows = p->gradient.elements, .nnz = p->gradient.elements, .width = 1};
+      if (!add_networks(grid, axes, p, error)) return false;
+    }
+  return true;
+}
+
+static bool add_setting(struct ss_grid *grid, const struct ss_cost *cost, const struct axes *axes,
+                        struct ss_node options, struct ss_error *error) {
+  struct ss_grid_point p = {.cost = cost, .iterations = axes->iterations, .touches = axes->touches};
+  bool holds;
+  if (!ss_cost_setting(cost, options, &p.setting, error)) return false;
+  for (size_t r = 0; r < axes->P.count; r++) {
+    p.ranks = (uint32_t)axes->P.value[r];
+    if (p.ranks < 2 || p.ranks > 65536 || p.ranks != axes->P.value[r])
+      return ss_node_fail(ss_node_get(axes->entry, "P"), error, "ranks are whole numbers of 2 to 65536");
+    if (!ss_setting_check(&p.setting, layout_of(&p), error) ||
+        !ss_cost_holds(cost, &p.setting, p.ranks, ss_setting_servers(&p.setting, layout_of(&p)), &holds, error))
+      return false;
+    if (!holds) return ss_node_fail(axes->entry, error, "\"where\" does not hold at P = %u", p.ranks);
+    if (!(axes->n.count > 0 ? add_gradients : add_uniform)(grid, axes, &p, error)) return false;
+  }
+  return true;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+static bool read_gradient_axes(struct axes *axes, struct ss_error *error) {
+  static const char *const others[] = {"d", "M", "row_width", "overlap", "multiple", NULL};
+  struct ss_node list = ss_node_get(axes->entry, "gradient");
+  if (!ss_node_is_array(list) || ss_node_size(list) == 0)
+    return ss_node_fail(list, error, "expected a list of gradients");
+  for (size_t i = 0; others[i]; i++)
+    if (ss_node_present(ss_node_get(axes->entry, others[i])))
+      return ss_node_fail(ss_node_get(axes->entry, others[i]), error, "belongs to uniform inputs, not to gradients");
+  return read_list(axes->entry, "n", SS_NUMBER, &axes->n, error);
+}
+
+static bool read_uniform_axes(const struct ss_cost *cost, struct axes *axes, struct ss_error *error) {
+  struct ss_node width, multiple = ss_node_get(axes->entry, "multiple"), n = ss_node_get(axes->entry, "n");
+  if (ss_node_present(n)) return ss_node_fail(n, error, "belongs to \"gradient\"");
+  return read_list(axes->entry, "d", SS_RATIO, &axes->d, error) &&
+         read_list(axes->entry, "M", SS_BYTES, &axes->M, error) &&
+         read_overlaps(axes->entry, !cost->exact, &axes->overlap, error) &&
+         ss_node_need(axes->entry, "row_width", &width, error) &&
+         ss_node_count(width, 1, 1u << 20, &axes->width, error) &&
+         (!ss_node_present(multiple) || ss_node_count(multiple, 1, 1u << 20, &axes->multiple, error));
+}
+
+static bool read_axes(const struct ss_cost *cost, struct axes *axes, struct ss_error *error) {
+  static const char *const keys[] = {"P",        "d",        "M", "alpha",      "beta",    "row_width", "overlap",
+                                     "multiple", "gradient", "n", "iterations", "touches", "options",   NULL};
+  static const char *const bounds[] = {"low", "high", NULL};
+  struct ss_node iterations = ss_node_get(axes->entry, "iterations"), touches = ss_node_get(axes->entry, "touches");
+  size_t choice;
+  if (!ss_node_keys(axes->entry, keys, error) || !read_list(axes->entry, "P", SS_NUMBER, &axes->P, error) ||
+      !(ss_node_present(ss_node_get(axes->entry, "gradient")) ? read_gradient_axes(axes, error)
+                                                              : read_uniform_axes(cost, axes, error)) ||
+      !read_list(axes->entry, "alpha", SS_TIME, &axes->alpha, error) ||
+      !read_list(axes->entry, "beta", SS_RATIO, &axes->beta, error) ||
+      (ss_node_present(iterations) && !ss_node_count(iterations, 1, 4096, &axes->iterations, error)))
+    return false;
+  if (!ss_node_present(touches)) return true;
+  if (!cost->exact_low) return ss_node_fail(touches, error, "\"exact_low\" and \"exact_high\" are not there");
+  if (!ss_node_choice(touches, bounds, &choice, error)) return false;
+  axes->touches = choice ? SS_TOUCH_HIGH : SS_TOUCH_LOW;
+  return true;
+}
+
+static bool add_entry(struct ss_grid *grid, const struct ss_cost *cost, struct ss_node entry,
+                      struct ss_error *error) {
+  struct ss_node options = ss_node_get(entry, "options");
+  struct axes axes = {.entry = entry, .multiple = 1, .iterations = 1};
+  if (!read_axes(cost, &axes, error)) return false;
+  if (!ss_node_present(options)) return add_setting(grid, cost, &axes, (struct ss_node){0}, error);
+  for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n))
+    if (!add_setting(grid, cost, &axes, n, error)) return false;
+  return true;
+}
+
+bool ss_grid_add(struct ss_grid *grid, const struct ss_cost *cost, struct ss_error *error) {
+  if (!ss_node_present(cost->grid))
+    return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" without a \"grid\"", cost->file,
+                   cost->exact ? "exact" : "exact_low");
+  if (!ss_node_is_array(cost->grid)) return add_entry(grid, cost, cost->grid, error);
+  if (ss_node_size(cost->grid) == 0) return ss_node_fail(cost->grid, error, "expected an entry or a list of some");
+  for (struct ss_node n = ss_node_first(cost->grid); ss_node_present(n); n = ss_node_next(n))
+    if (!add_entry(grid, cost, n, error)) return false;
+  return true;
+}
+
+void ss_grid_free(struct ss_grid *grid) {
+  free(grid->point);
+  *grid = (struct ss_grid){0};
+}
+
+/* --- what a point's forms are made of ------------------------------------------------------------------- */
+
+/* All ranks list the same rows: of a gradient, all. */
+static bool alike(const struct ss_grid_point *p) {
+  return p->gradient.elements > 0 || p->uniform.overlap == SS_OVERLAP_FULL;
+}
+
+static double gamma_of(const void *context, double k) {
+  const struct ss_grid_point *p = context;
+  return alike(p) ? 1 : p->uniform.overlap == SS_OVERLAP_NONE ? k : (double)NAN;
+}
+
+struct blocks {
+  const struct ss_grid_point *point;
+  double elements;
+};
+
+/* Ranks 0..k-1 hold k rows from the start of every stratum on, or the same one. */
+static double blocks_of(const void *context, double k) {
+  const struct blocks *b = context;
+  const struct ss_uniform *u = &b->point->uniform;
+  const uint64_t block = (uint64_t)b->elements, span = u->overlap == SS_OVERLAP_NONE ? (uint64_t)k : 1;
+  uint64_t blocks = 0, next = 0;
+  for (uint64_t i = 0; i < u->nnz; i++) {
+    const uint64_t row = ss_share(u->rows, u->nnz, i), last = ((row + span) * u->width - 1) / block;
+    const uint64_t first = row * u->width / block < next ? next : row * u->width / block;
+    if (first > last) continue;
+    blocks += last + 1 - first;
+    next = last + 1;
+  }
+  return (double)blocks;
+}
+
+static struct ss_symbols symbols_of(const struct ss_grid_point *p, const struct ss_input *shape,
+                                    struct blocks *blocks) {
+  double factor = (double)shape->rows / (double)p->uniform.rows; /* elements a row, under element granularity */
+  struct ss_symbols s = {.P = p->ranks, .alpha = p->alpha, .beta = p->beta, .R = (double)shape->rows};
+  s.w = shape->width;
+  s.v = shape->value_bytes;
+  s.rows = (double)p->uniform.rows;
+  s.M = s.R * s.w * s.v;
+  s.nnz = s.lookups = (double)p->uniform.nnz * factor;
+  s.S = ss_setting_servers(&p->setting, layout_of(p));
+  s.s_1 = s.s_P = 1;
+  ss_setting_symbols(&p->setting, &s);
+  s.gamma = gamma_of;
+  s.gamma_context = p;
+  if (!ss_cost_block(p->cost, &p->setting)) return s;
+  *blocks = (struct blocks){p, s.b};
+  s.blocks = blocks_of;
+  s.blocks_context = blocks;
+  return s;
+}
+
+/* --- playing -------------------------------------------------------------------------------------------- */
+
+/* What one iteration's time is off by, of what the point promises. */
+static double distance(const struct ss_grid_point *p, const struct ss_grid_result *r, bool last) {
+  double off = 0;
+  if (isfinite(r->exact)) off = fabs(r->simulated - r->exact) / r->exact;
+  if (!isfinite(r->low)) return off;
+  off = fmax(off, fmax((r->low - r->simulated) / r->low, (r->simulated - r->high) / r->high));
+  const double bound = p->touches == SS_TOUCH_LOW ? r->low : r->high;
+  return last && p->touches ? fabs(r->simulated - bound) / bound : off;
+}
+
+static bool judge(const struct ss_grid_point *p, const struct ss_input *input, bool last, struct ss_grid_result *out,
+                  struct ss_error *error) {
+  struct ss_cost_values values;
+  struct blocks blocks;
+  struct ss_symbols symbols = symbols_of(p, input, &blocks);
+  if (!ss_cost_evaluate(p->cost, &symbols, &values, error)) return false;
+  out->exact = values.exact;
+  out->low = values.exact_low;
+  out->high = values.exact_high;
+  out->paper = values.paper;
+  out->relative = fmax(out->relative, distance(p, out, last));
+  return true;
+}
+
+static bool play_iteration(const struct ss_grid_point *p, uint64_t t, const struct ss_world *world,
+                           struct ss_grid_scratch *scratch, struct ss_grid_result *out, struct ss_error *error) {
+  struct ss_arena *arena = &scratch->arena;
+  struct ss_origin origin = {.merge = 1, .uniform = p->uniform};
+  struct ss_input_options options = ss_setting_input_options(&p->setting, p->ranks, p->verify, false);
+  struct ss_outcome outcome = {0};
+  struct ss_input input;
+  if (p->gradient.elements > 0) origin.gradient = &p->gradient;
+  options.iteration = t;
+  ss_arena_reset(arena);
+  outcome.tallies = ss_arena_alloc(arena, world->cluster_count, sizeof *outcome.tallies);
+  if (!outcome.tallies) return ss_fail_memory(error, "playing a grid");
+  if (!ss_input_make(&origin, &options, arena, &scratch->coalesce, &input, error) ||
+      !ss_simulate(&p->setting, world, &input, arena, &outcome, error))
+    return false;
+  for (uint32_t i = 0; i < world->cluster_count; i++) {
+    out[i].simulated = outcome.tallies[i].time;
+    out[i].proven = out[i].proven && (!p->verify || (outcome.proven && outcome.sound));
+    if (!judge(&p[i], &input, t + 1 == p->iterations, &out[i], error)) return false;
+  }
+  return true;
+}
+
+bool ss_grid_play(const struct ss_grid_point *p, uint32_t networks, struct ss_grid_scratch *scratch,
+                  struct ss_grid_result *out, struct ss_error *error) {
+  struct ss_cluster cluster[NETWORKS_MAX];
+  const struct ss_cluster *clusters[NETWORKS_MAX];
+  struct ss_state state = {0};
+  const struct ss_world world = {
+      .cluster = cluster, .verify = p->verify, .state = &state, .clusters = clusters, .cluster_count = networks};
+  bool ok = true;
+  assert(networks <= NETWORKS_MAX);
+  for (uint32_t i = 0; i < networks; i++) {
+    const struct ss_link link = {p[i].alpha, p[i].beta};
+    cluster[i] =
+        (struct ss_cluster){.name = "flat", .model = "alpha-beta", .gpus_per_node = 1, .inter = link, .intra = link};
+    clusters[i] = &cluster[i];
+    out[i] = (struct ss_grid_result){.proven = true};
+  }
+  for (uint64_t t = 0; ok && t < p->iterations; t++) ok = play_iteration(p, t, &world, scratch, out, error);
+  ss_state_free(&state);
+  for (uint32_t i = 0; i < networks; i++) out[i].ok = out[i].proven && out[i].relative <= 1e-9;
+  return ok;
+}
+
+void ss_grid_scratch_free(struct ss_grid_scratch *scratch) {
+  ss_arena_free(&scratch->arena);
+  ss_coalesce_free(&scratch->coalesce);
+}

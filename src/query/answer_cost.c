@@ -1,0 +1,48 @@
+/* Closed forms: the object of a question says what is supposed of the tensor, and where. */
+#include "base/memory.h"
+#include "query/query_internal.h"
+#include "query/supposed.h"
+#include "study/study.h"
+
+#include <cjson/cJSON.h>
+
+enum { RANKS_MAX = 256, SCHEMES_MAX = 64 };
+
+static bool read_schemes(struct ss_node list, struct ss_arena *arena, const char **names, size_t *count,
+                         struct ss_error *error) {
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
+    if (*count == SCHEMES_MAX) return ss_node_fail(n, error, "is one scheme too many");
+    if (!ss_supposed_scheme(n, arena, &names[(*count)++], error)) return false;
+  }
+  return true;
+}
+
+static bool evaluate(struct ss_node object, struct ss_arena *texts, struct ss_asked *asked, struct ss_error *error) {
+  SS_AUTO_FREE struct ss_supposition *with = ss_alloc(1, sizeof *with);
+  const struct ss_node counts = ss_node_get(object, "ranks");
+  const char *names[SCHEMES_MAX];
+  uint32_t ranks[RANKS_MAX];
+  struct ss_cluster cluster;
+  struct ss_costs costs;
+  struct ss_costs_question question = {.with = with, .cluster = &cluster, .ranks = ranks, .scheme = names};
+  if (!with) return ss_fail_memory(error, "evaluating costs");
+  *with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
+  if (!read_schemes(ss_node_get(object, "schemes"), texts, names, &question.schemes, error) ||
+      !ss_supposed_read(object, true, true, with, error) || !ss_supposed_cluster(object, asked, &cluster, error))
+    return false;
+  const bool counted = ss_node_present(counts)
+                           ? ss_ranks_read(counts, 0, ranks, RANKS_MAX, &question.rank_counts, error)
+                           : ss_ranks_parse("4..64", ranks, RANKS_MAX, &question.rank_counts, error);
+  if (!counted || !ss_costs_open(NULL, 0, &costs, error)) return false;
+  asked->tree = ss_costs_json(&costs, &question, error);
+  ss_costs_close(&costs);
+  return asked->tree;
+}
+
+bool ss_answer_cost(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
+  static const char *const keys[] = {"schemes", SS_SUPPOSED_KEYS, NULL};
+  struct ss_arena texts = {0};
+  const bool ok = ss_node_keys(object, keys, error) && evaluate(object, &texts, asked, error);
+  ss_arena_free(&texts);
+  return ok;
+}

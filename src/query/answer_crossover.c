@@ -1,0 +1,110 @@
+/* Where two schemes cost the same: the object of a question says which, over what, and what is supposed of the
+ * tensor. */
+#include "base/memory.h"
+#include "query/query_internal.h"
+#include "query/supposed.h"
+#include "study/crossover.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
+
+struct question {
+  struct ss_node object;
+  struct ss_supposition with;
+  struct ss_crossover_study study;
+  struct ss_arena texts;
+};
+
+static bool read_end(struct ss_node node, const struct ss_axis *axis, double *out, struct ss_error *error) {
+  uint64_t count;
+  if (axis->dimension != SS_NUMBER) return ss_node_positive(node, axis->dimension, out, error);
+  if (!ss_node_count(node, 1, RANKS_MOST, &count, error)) return false;
+  *out = (double)count;
+  return true;
+}
+
+static bool read_range(struct question *q, const struct ss_axis *axis, struct ss_error *error) {
+  const struct ss_node range = ss_node_get(q->object, "range"), low = ss_node_first(range);
+  double *ends[] = {&q->study.low, &q->study.high};
+  *ends[0] = axis->low;
+  *ends[1] = axis->high;
+  if (!ss_node_present(range)) return true;
+  if (!ss_node_is_array(range) || ss_node_size(range) != 2)
+    return ss_node_fail(range, error, "expected a list of two: the least and the largest value");
+  if (!read_end(low, axis, ends[0], error) || !read_end(ss_node_next(low), axis, ends[1], error)) return false;
+  if (*ends[0] >= *ends[1]) return ss_node_fail(range, error, "is not from low to high");
+  return axis->dimension != SS_RATIO || *ends[1] <= 1 || ss_node_fail(range, error, "a density above 1 is none");
+}
+
+/* What varies is not said twice; what does not must be. */
+static bool read_axis(struct question *q, struct ss_error *error) {
+  static const char *const names[] = {
+      [SS_OVER_DENSITY] = "density", [SS_OVER_RANKS] = "ranks", [SS_OVER_BANDWIDTH] = "bandwidth",
+      [SS_OVER_LATENCY] = "latency", [SS_OVER_M] = "M",         [SS_OVERS] = NULL};
+  struct ss_node over;
+  size_t chosen;
+  if (!ss_node_need(q->object, "over", &over, error) || !ss_node_choice(over, names, &chosen, error)) return false;
+  const struct ss_node twice = ss_node_get(q->object, names[chosen]);
+  if (ss_node_present(twice)) return ss_node_fail(twice, error, "varies: say \"range\" instead");
+  q->study.duel.over = (enum ss_over)chosen;
+  return read_range(q, &ss_axes[chosen], error) &&
+         ss_supposed_read(q->object, chosen != SS_OVER_M, chosen != SS_OVER_DENSITY, &q->with, error);
+}
+
+static bool read_ways(struct question *q, struct ss_error *error) {
+  const struct ss_node form = ss_node_get(q->object, "form"), simulate = ss_node_get(q->object, "simulate"),
+                       probes = ss_node_get(q->object, "probes"), ranks = ss_node_get(q->object, "ranks");
+  uint64_t places = 0, count = 16;
+  size_t chosen = SS_FORM_EXACT;
+  if ((ss_node_present(form) && !ss_node_choice(form, ss_form_names, &chosen, error)) ||
+      (ss_node_present(simulate) && !ss_node_flag(simulate, &q->study.simulated, error)) ||
+      (ss_node_present(probes) && !ss_node_count(probes, 2, PROBES_MOST, &places, error)) ||
+      (ss_node_present(ranks) && !ss_node_count(ranks, 2, RANKS_MOST, &count, error)))
+    return false;
+  q->study.duel.form = (enum ss_form)chosen;
+  q->study.duel.ranks = (uint32_t)count;
+  q->study.probes = (uint32_t)places;
+  if (!q->study.simulated) return true;
+  if (ss_node_present(form)) return ss_node_fail(form, error, "says which closed form counts: not of simulations");
+  return ss_supposed_can_be_played(q->object, &q->with, error);
+}
+
+static bool read_sides(struct question *q, const char *side[2], struct ss_error *error) {
+  static const char *const keys[] = {"a", "b"};
+  for (size_t i = 0; i < 2; i++) {
+    struct ss_node node;
+    if (!ss_node_need(q->object, keys[i], &node, error) || !ss_supposed_scheme(node, &q->texts, &side[i], error))
+      return false;
+  }
+  return true;
+}
+
+static bool search(struct question *q, struct ss_asked *asked, struct ss_error *error) {
+  const char *side[2];
+  struct ss_costs costs;
+  if (!read_axis(q, error) || !read_ways(q, error) || !read_sides(q, side, error) ||
+      !ss_supposed_cluster(q->object, asked, &q->study.duel.cluster, error) || !ss_costs_open(NULL, 0, &costs, error))
+    return false;
+  q->study.duel.with = &q->with;
+  q->study.duel.costs = &costs;
+  q->study.watcher = asked->watcher;
+  const bool ok = ss_duel_open(&q->study.duel, side[0], side[1], error) && ss_crossover_study_run(&q->study, error);
+  if (ok) asked->tree = ss_crossover_study_json(&q->study);
+  ss_crossover_study_free(&q->study);
+  ss_costs_close(&costs);
+  return ok;
+}
+
+bool ss_answer_crossover(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
+  static const char *const keys[] = {"a", "b", "over", "range", "form", "simulate", "probes", SS_SUPPOSED_KEYS, NULL};
+  if (!ss_node_keys(object, keys, error)) return false;
+  SS_AUTO_FREE struct question *q = ss_alloc_zero(1, sizeof *q);
+  if (!q) return ss_fail_memory(error, "searching for crossovers");
+  q->object = object;
+  q->with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
+  const bool ok = search(q, asked, error);
+  ss_arena_free(&q->texts);
+  return ok;
+}

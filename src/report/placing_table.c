@@ -1,0 +1,80 @@
+#include "report/placing_table.h"
+
+#include "report/links.h"
+#include "report/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static void print_answer(const struct ss_placing *p, FILE *stream) {
+  const struct ss_placing_candidate *best = &p->candidate[p->best], *next = NULL;
+  char time[32];
+  for (size_t c = 0; c < SS_PLACINGS; c++)
+    if (c != p->best && (!next || p->candidate[c].result->time < next->result->time)) next = &p->candidate[c];
+  (void)fprintf(stream, "%" PRIu32 " tables on %" PRIu32 " ranks of %s: \"%s\" is fastest, %s", p->tables, p->ranks,
+                best->result->cluster, best->name, ss_units_format(time, sizeof time, SS_TIME, best->result->time));
+  if (next->result->time <= best->result->time) (void)fprintf(stream, ", and so is \"%s\"", next->name);
+  else
+    (void)fprintf(stream, "; \"%s\" takes %.2f times as long", next->name, next->result->time / best->result->time);
+  (void)fputs(".\n", stream);
+  if (isfinite(p->whole_served_bound))
+    (void)fprintf(stream,
+                  "Whole tables cannot serve more evenly than %.2f, nor lie more evenly than %.2f (largest rank / "
+                  "mean).\n",
+                  p->whole_served_bound, p->whole_held_bound);
+  (void)fputc('\n', stream);
+}
+
+static bool print_candidates(const struct ss_placing *p, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = ss_table_of("<placement", "time", "sent/rank", "recv/rank", "moved: max/mean",
+                                       "served: max/mean", "held: max/mean", "<bottleneck");
+  for (size_t c = 0; c < SS_PLACINGS; c++) {
+    const struct ss_placing_candidate *x = &p->candidate[c];
+    char bound[SS_BOUND_TEXT_SIZE];
+    ss_table_cell(table, "%s%s", x->name, c == p->best ? " *" : "");
+    ss_table_quantity(table, SS_TIME, x->result->time);
+    ss_table_quantity(table, SS_BYTES, x->result->sent_max);
+    ss_table_quantity(table, SS_BYTES, x->result->received_max);
+    ss_table_number(table, "%.2f", x->bytes_imbalance);
+    ss_table_number(table, "%.2f", x->served_imbalance);
+    ss_table_number(table, "%.2f", x->held_imbalance);
+    ss_table_cell(table, "%s", ss_bound_text(x->result, bound));
+  }
+  return ss_table_print_free(table, false, stream, error);
+}
+
+enum { RANKS_TOLD = 8 };
+
+static void rank_cell(struct ss_table *table, const struct ss_shards *shards, uint32_t ranks) {
+  char text[16 * RANKS_TOLD + 8] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < shards->count && i < RANKS_TOLD; i++)
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu32, i ? " " : "", shards->rank[i]);
+  if (shards->count > RANKS_TOLD) (void)snprintf(text + used, sizeof text - used, " ...");
+  ss_table_cell(table, "%s", shards->count == ranks && ranks > 1 ? "all" : text);
+}
+
+static bool print_best(const struct ss_placing *p, FILE *stream, struct ss_error *error) {
+  const struct ss_placement *best = &p->candidate[p->best].placement;
+  struct ss_table *table = ss_table_of("<table", "rows", "columns", p->pooled ? "bags" : "lookups", "traffic", "size",
+                                       "<partition", "<ranks");
+  for (uint32_t k = 0; k < p->tables; k++) {
+    const struct ss_table_load *t = &p->table[k];
+    ss_table_cell(table, "%s", t->name);
+    ss_table_cell(table, "%" PRIu64, t->rows);
+    ss_table_cell(table, "%" PRIu32, t->width);
+    ss_table_number(table, "%.0f", p->pooled ? t->bags : t->lookups);
+    ss_table_quantity(table, SS_BYTES, t->bytes);
+    ss_table_quantity(table, SS_BYTES, t->held);
+    ss_table_cell(table, "%s", ss_sharding_names[best->shards[k].cut]);
+    rank_cell(table, &best->shards[k], p->ranks);
+  }
+  return ss_table_print_free(table, false, stream, error);
+}
+
+bool ss_placing_table(const struct ss_placing *p, FILE *stream, struct ss_error *error) {
+  print_answer(p, stream);
+  if (!print_candidates(p, stream, error)) return false;
+  (void)fputc('\n', stream);
+  return print_best(p, stream, error);
+}

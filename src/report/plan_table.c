@@ -1,0 +1,111 @@
+#include "report/plan_table.h"
+
+#include "report/results_table.h"
+#include "report/table.h"
+
+#include <math.h>
+#include <string.h>
+
+static void print_dense(const struct ss_plan_row *row, FILE *stream) {
+  if (isfinite(row->dense) && row->time > 0 &&
+      (!row->best || strcmp(row->best->setting.scheme->name, "allreduce") != 0))
+    fprintf(stream, "; %.2f times as fast as the dense all-reduce", row->dense / row->time);
+}
+
+static void print_loss(const struct ss_plan_row *row, FILE *stream) {
+  const double energy = row->best ? row->best->energy : NAN;
+  fprintf(stream, row->lossless ? ". Lossless" : ". LOSSY");
+  if (isfinite(energy) && (!row->lossless || energy != 1))
+    fprintf(stream, ": %.1f%% of the gradients' energy is applied%s", 100 * energy,
+            row->lossless ? " (the scenario selects)" : "");
+  if (row->best && !row->lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
+  if (row->best && ss_scheme_model_parallel(row->best->setting.scheme))
+    fprintf(stream, "; needs the table cut over ranks (model parallelism)");
+  fprintf(stream, ".\n");
+}
+
+static bool is_sum(const struct ss_plan_row *row) {
+  return strcmp(row->place->tensor, "*") == 0;
+}
+
+/* Of all tensors, NULL is each with its own. */
+static const char *name_of(const struct ss_plan_row *row, const struct ss_result *point) {
+  return point ? point->setting.label : is_sum(row) ? "each with its own" : "-";
+}
+
+static void print_sum_words(const struct ss_plan_row *row, const char *time, FILE *stream) {
+  const double margin = ss_plan_margin(row);
+  const char *next = name_of(row, row->next), *for_all = row->next ? " for all" : "";
+  fprintf(stream, "all tensors%s, %s: %s", row->best ? " together" : "", name_of(row, row->best), time);
+  if (isnan(row->next_time)) fputs(", the only candidate", stream);
+  else if (margin > 0) fprintf(stream, "; %s%s would take %.1f%% longer", next, for_all, 100 * margin);
+  else fprintf(stream, "; %s%s does as well", next, for_all);
+}
+
+static void print_words(const struct ss_plan_row *row, FILE *stream) {
+  char time[32];
+  const double margin = ss_plan_margin(row);
+  ss_units_format(time, sizeof time, SS_TIME, row->time);
+  if (is_sum(row)) {
+    print_sum_words(row, time, stream);
+  } else {
+    fprintf(stream, "%s: %s, %s", row->place->tensor, row->best->setting.label, time);
+    if (!row->next) fprintf(stream, ", the only candidate");
+    else if (margin > 0)
+      fprintf(stream, "; the next of %zu, %s, takes %.1f%% longer", row->candidates, row->next->setting.label,
+              100 * margin);
+    else fprintf(stream, ", and so does %s", row->next->setting.label);
+  }
+  print_dense(row, stream);
+  print_loss(row, stream);
+}
+
+static void add_row(struct ss_table *table, const struct ss_plan_row *row) {
+  ss_table_texts(table, row->place->tensor, row->best ? row->best->setting.label : "as above");
+  ss_table_quantity(table, SS_TIME, row->time);
+  ss_table_cell(table, "%s", isfinite(row->next_time) ? name_of(row, row->next) : "-");
+  ss_table_quantity(table, SS_TIME, row->next_time);
+  ss_table_number(table, "%+.1f%%", 100 * ss_plan_margin(row));
+  ss_table_quantity(table, SS_TIME, row->dense);
+  ss_table_number(table, "%.2fx", row->time > 0 ? row->dense / row->time : NAN);
+  ss_table_cell(table, "%s", row->lossless ? "yes" : "NO");
+  ss_table_number(table, "%.1f%%", 100 * (row->best ? row->best->energy : NAN));
+}
+
+static bool same_place(const struct ss_result *a, const struct ss_result *b) {
+  return a->ranks == b->ranks && a->at == b->at;
+}
+
+static bool print_place(const struct ss_plan_row *rows, size_t n, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = ss_table_of("<tensor", "<scheme", "time", "<next", "its time", "margin", "allreduce",
+                                       "vs dense", "lossless", "energy");
+  ss_result_print_place(rows->place, stream);
+  fputc('\n', stream);
+  for (size_t i = 0; i < n; i++) print_words(&rows[i], stream);
+  fputc('\n', stream);
+  for (size_t i = 0; i < n; i++) add_row(table, &rows[i]);
+  const bool ok = ss_table_print_free(table, false, stream, error);
+  fputc('\n', stream);
+  return ok;
+}
+
+static void print_notes(const struct ss_plan *plan, FILE *stream) {
+  bool counted = false;
+  for (size_t i = 0; i < plan->count; i++) counted = counted || strcmp(plan->row[i].place->device, "none") != 0;
+  fputs("time      ", stream);
+  ss_print_time_note(plan->row->place->iterations, counted, stream);
+  fputs("\nmargin    how much longer the next takes; below the model's own error it is no reason to choose\n"
+        "vs dense  how many times faster than the all-reduce of the dense tensor (the first among the candidates)\n",
+        stream);
+}
+
+bool ss_plan_table(const struct ss_plan *plan, const char *scenario, FILE *stream, struct ss_error *error) {
+  if (plan->count == 0) return true;
+  fprintf(stream, "%s: %s\n\n", scenario, plan->row->place->trace);
+  for (size_t i = 0, n; i < plan->count; i += n) {
+    for (n = 1; i + n < plan->count && same_place(plan->row[i].place, plan->row[i + n].place);) n++;
+    if (!print_place(plan->row + i, n, stream, error)) return false;
+  }
+  print_notes(plan, stream);
+  return true;
+}

@@ -1,0 +1,134 @@
+#include "report/results_table.h"
+
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "report/flat.h"
+#include "schemes/registry.h"
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <string.h>
+
+/* --- JSON ----------------------------------------------------------------------------------------------- */
+
+/* What cJSON prints of the document, up to the list's first or from behind its last entry on. */
+static bool print_frame(const struct ss_results_writer *w, bool opening, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject();
+  if (!root) return ss_fail_memory(error, "writing results");
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "scenario", w->scenario);
+  if (w->inputs) cJSON_AddItemToObject(root, "inputs", cJSON_Duplicate(w->inputs, true));
+  cJSON_AddArrayToObject(root, "points");
+  SS_AUTO_FREE char *text = cJSON_Print(root);
+  cJSON_Delete(root);
+  const char *gap = text ? strrchr(text, ']') : NULL;
+  if (!gap) return ss_fail_memory(error, "writing results");
+  if (opening) fprintf(w->stream, "%.*s", (int)(gap - text), text);
+  else fprintf(w->stream, "%s\n", gap);
+  return true;
+}
+
+/* The point as it stands in a list in an object, so that it is indented as there. */
+static bool print_point(struct ss_results_writer *w, const struct ss_result *p, struct ss_error *error) {
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "points"), *point = ss_result_json(p);
+  if (point && !cJSON_AddItemToArray(list, point)) cJSON_Delete(point);
+  SS_AUTO_FREE char *text = root && list && point ? ss_json_exact(root, true) : NULL;
+  cJSON_Delete(root);
+  const char *from = text ? strchr(text, '[') : NULL, *to = text ? strrchr(text, ']') : NULL;
+  if (!from || !to) return ss_fail_memory(error, "writing results");
+  fprintf(w->stream, "%s%.*s", w->written++ ? ", " : "", (int)(to - from - 1), from + 1);
+  return true;
+}
+
+/* The frame waits for the first point: a run that fails at once prints nothing. */
+static bool json_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+                      struct ss_error *error) {
+  if (w->written == 0 && count > 0 && !print_frame(w, true, error)) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!print_point(w, &points[i], error)) return false;
+  return true;
+}
+
+static bool json_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
+  (void)points;
+  return (w->written > 0 || print_frame(w, true, error)) && print_frame(w, false, error);
+}
+
+const struct ss_results_form ss_results_as_json = {NULL, json_more, json_end};
+
+/* --- CSV ------------------------------------------------------------------------------------------------ */
+
+/* A row has neither links, nor kernels, nor arrays: its "result_hash" is of what it has. */
+static cJSON *lean_json(struct ss_result result) {
+  memset(result.usage, 0, sizeof result.usage);
+  memset(result.kernels, 0, sizeof result.kernels);
+  result.iteration_s = result.rank_sent = result.rank_received = NULL;
+  cJSON *point = ss_result_json(&result);
+  if (point && result.machine) ss_cluster_add_numbers(point, result.machine);
+  return point;
+}
+
+/* {"options": {...}} with every option that any scheme has. */
+static cJSON *all_options(void) {
+  cJSON *point = cJSON_CreateObject(), *options = cJSON_AddObjectToObject(point, "options");
+  for (const struct ss_scheme *const *s = ss_schemes(); options && *s; s++)
+    for (const struct ss_option *o = (*s)->options; o && o->name; o++)
+      if (!cJSON_HasObjectItem(options, o->name)) cJSON_AddNullToObject(options, o->name);
+  return point;
+}
+
+static bool add_columns(struct ss_results_writer *w, cJSON *point, struct ss_error *error) {
+  const bool ok = point ? ss_columns_add(&w->columns, point, error) : ss_fail_memory(error, "writing results");
+  cJSON_Delete(point);
+  return ok;
+}
+
+/* The same columns for every scenario; behind them what a sweep names. */
+static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
+  if (blank->count == 0) return true;
+  cJSON *first = lean_json(blank->point[0]);
+  cJSON_DeleteItemFromObjectCaseSensitive(first, "at");
+  cJSON *own = cJSON_DetachItemFromObjectCaseSensitive(first, "options");
+  cJSON *rest = all_options();
+  for (const cJSON *o = own ? own->child : NULL; o; o = o->next)
+    if (!cJSON_HasObjectItem(rest->child, o->string)) cJSON_AddNullToObject(rest->child, o->string);
+  cJSON_Delete(own);
+  if (!add_columns(w, first, error) || !add_columns(w, rest, error)) return false;
+  for (size_t i = 0; i < blank->count; i++) {
+    cJSON *at = cJSON_CreateObject();
+    if (blank->point[i].at) cJSON_AddItemToObject(at, "at", cJSON_Duplicate(blank->point[i].at, true));
+    if (!add_columns(w, at, error)) return false;
+  }
+  return true;
+}
+
+static bool csv_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+                     struct ss_error *error) {
+  cJSON *list = cJSON_CreateArray();
+  if (!list) return ss_fail_memory(error, "writing results");
+  for (size_t i = 0; i < count; i++) cJSON_AddItemToArray(list, lean_json(points[i]));
+  bool ok = ss_flat_rows(&w->columns, list, w->written == 0, w->stream, error);
+  w->written += count;
+  cJSON_Delete(list);
+  return ok;
+}
+
+const struct ss_results_form ss_results_as_csv = {csv_begin, csv_more, NULL};
+
+/* --- all at once ---------------------------------------------------------------------------------------- */
+
+void ss_results_writer_free(struct ss_results_writer *w) {
+  ss_columns_free(&w->columns);
+}
+
+bool ss_results_print(const void *report, FILE *stream, struct ss_error *error) {
+  const struct ss_results_report *r = report;
+  const struct ss_results_form *form = r->form;
+  const struct ss_results *points = r->points;
+  struct ss_results_writer writer = {.stream = stream, .scenario = r->scenario, .inputs = r->inputs};
+  const bool ok = (!form->begin || form->begin(&writer, points, error)) &&
+                  form->more(&writer, points->point, points->count, error) &&
+                  (!form->end || form->end(&writer, points, error));
+  ss_results_writer_free(&writer);
+  return ok;
+}

@@ -1,0 +1,77 @@
+/* Results as a table that answers first, as JSON or as CSV (docs/results.md). */
+#ifndef SS_REPORT_RESULTS_TABLE_H
+#define SS_REPORT_RESULTS_TABLE_H
+
+#include "report/flat.h"
+#include "study/results.h"
+
+#include <stdio.h>
+
+struct ss_table;
+
+/* "cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a place in the sweep. */
+void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
+/* Does it print anything but the cluster's name? */
+bool ss_at_says_more(const struct cJSON *at);
+/* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
+void ss_result_print_place(const struct ss_result *point, FILE *stream);
+
+/* --- the table's parts, for other forms of it ------------------------------------------------------- */
+
+/* Do both stand in one table: schemes of one tensor at one place? */
+bool ss_result_same_place(const struct ss_result *a, const struct ss_result *b);
+/* The fastest and the next, the first of equals; *next is NULL when there is one. */
+void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_result **best,
+                     const struct ss_result **next);
+/* The dense baseline, the first all-reduce of a table's points; NaN: there is none. */
+double ss_results_dense(const struct ss_result *points, size_t n);
+/* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's points, with the line's end. */
+void ss_results_words(const struct ss_result *points, size_t n, FILE *stream);
+/* The table of n points, the caller's; NULL when memory is short. */
+/* "1.1 ms..1.5 ms": from the 5% to the 95% quantile, then the median in a cell of its own; "-": nothing was drawn. */
+void ss_fan_cells(struct ss_table *table, const struct ss_fan *fan);
+struct ss_table *ss_results_block(const struct ss_result *points, size_t n);
+/* What its columns mean, all but the first; ends with a NULL head. `more`: a second line, or NULL. */
+struct ss_column_note {
+  const char *head, *text, *more;
+};
+extern const struct ss_column_note ss_column_notes[];
+/* Is a device given for any of the points? */
+bool ss_results_count_kernels(const struct ss_results *points);
+/* What "time" means, without a line's end: a mean over iterations, with kernels where they are `counted`. */
+void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream);
+
+/* Points written as they come, in the printed order. */
+struct ss_results_writer {
+  FILE *stream;
+  const char *scenario;       /* its name */
+  const struct cJSON *inputs; /* to stand in JSON before the points; NULL: nothing */
+  size_t written;
+  struct ss_columns columns; /* of CSV */
+};
+struct ss_results_form {
+  /* `blank`: all points, their values may be missing yet. NULL: there is nothing to begin, or to end. */
+  bool (*begin)(struct ss_results_writer *writer, const struct ss_results *blank, struct ss_error *error);
+  /* All of some places and rank counts. */
+  bool (*more)(struct ss_results_writer *writer, const struct ss_result *points, size_t count,
+               struct ss_error *error);
+  bool (*end)(struct ss_results_writer *writer, const struct ss_results *points, struct ss_error *error);
+};
+extern const struct ss_results_form ss_results_as_table, ss_results_as_json, ss_results_as_csv;
+/* The answers first, a sentence a place as each is known, and then one table of what decides, with bars of the time.
+ */
+extern const struct ss_results_form ss_results_in_brief;
+/* The table, and below each block how busy its links are and what they carry. */
+extern const struct ss_results_form ss_results_with_links;
+void ss_results_writer_free(struct ss_results_writer *writer);
+
+/* All at once, of a struct ss_results_report. */
+struct ss_results_report {
+  const struct ss_results_form *form;
+  const struct ss_results *points;
+  const char *scenario; /* its name */
+  const struct cJSON *inputs;
+};
+ss_printer ss_results_print;
+
+#endif

@@ -1,0 +1,462 @@
+#include "study/study_internal.h"
+
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "share/share.h"
+#include "study/compute.h"
+
+#include <cjson/cJSON.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the printed order ---------------------------------------------------------------------------------- */
+
+/* Jobs of one place and rank count: they follow each other, and so do their points, tensor by tensor, schemes
+ * together, "*" last. A place has a name of its cluster that is its own. */
+struct block {
+  size_t first, end; /* jobs */
+  size_t missing;
+};
+
+struct run {
+  struct ss_computing all;
+  struct ss_results_listener *listener;
+  bool *wanted; /* [count] to be computed */
+  struct block *blocks;
+  size_t *block_of; /* [count] */
+  size_t block_count, next;
+  struct ss_results *out;
+  struct ss_job_groups groups;
+  size_t failed; /* the first group that failed, in order; SIZE_MAX: none */
+  struct ss_error error;
+  const struct ss_notice *notice;
+  double work;
+  omp_lock_t lock; /* of this run alone: other runs go on while somebody hears of a point */
+};
+
+/* Tensors of the block's trace; schemes that have them travel together have one job for all. */
+static uint32_t tensors_of(const struct run *run, const struct block *block) {
+  uint32_t most = 1;
+  for (size_t j = block->first; j < block->end; j++)
+    if (run->all.jobs[j].siblings > most) most = run->all.jobs[j].siblings;
+  return most;
+}
+
+static size_t arrange(const struct run *run, const struct block *block, struct ss_result *out) {
+  const struct ss_job *jobs = run->all.jobs;
+  const uint32_t tensors = tensors_of(run, block);
+  size_t n = 0;
+  for (uint32_t k = 0; k < tensors; k++)
+    for (size_t j = block->first; j < block->end; j += jobs[j].siblings)
+      if (jobs[j].siblings == tensors) out[n++] = run->all.results[j + k];
+  for (size_t j = block->first; tensors > 1 && j < block->end; j += jobs[j].siblings)
+    out[n++] = jobs[j].siblings == tensors ? ss_result_of_all(run->all.results + j, tensors) : run->all.results[j];
+  return n;
+}
+
+static size_t arranged(const struct run *run, const struct block *block) {
+  const uint32_t tensors = tensors_of(run, block);
+  size_t stars = 0;
+  for (size_t j = block->first; j < block->end; j += run->all.jobs[j].siblings)
+    stars += tensors > 1 && run->all.jobs[j].siblings == tensors;
+  return block->end - block->first + stars;
+}
+
+/* Hands out every block that is complete, up to the first that is not. */
+static bool hand_out(struct run *run, struct ss_error *error) {
+  struct ss_results_listener *l = run->listener;
+  for (; run->next < run->block_count && run->blocks[run->next].missing == 0; run->next++) {
+    struct ss_result *from = run->out->point + run->out->count;
+    const size_t n = arrange(run, &run->blocks[run->next], from);
+    run->out->count += n;
+    if (l && l->ready && !l->ready(l, from, n, error)) return false;
+  }
+  return true;
+}
+
+static bool open_blocks(struct run *run, struct ss_error *error) {
+  const struct ss_job *jobs = run->all.jobs;
+  size_t all = 0;
+  for (size_t i = 0, end; i < run->all.count; i = end) {
+    struct block *b = &run->blocks[run->block_count];
+    for (end = i;
+         end < run->all.count && jobs[end].cluster_name == jobs[i].cluster_name && jobs[end].ranks == jobs[i].ranks;
+         end++)
+      run->block_of[end] = run->block_count;
+    *b = (struct block){.first = i, .end = end};
+    run->block_count++;
+    all += arranged(run, b);
+  }
+  run->out->point = ss_alloc_zero(all, sizeof *run->out->point);
+  return run->out->point || ss_fail_memory(error, "listing results");
+}
+
+/* The points without values, for those who must know all names first. */
+static bool announce(struct run *run, struct ss_error *error) {
+  struct ss_results_listener *l = run->listener;
+  struct ss_results blank = {.point = run->out->point};
+  if (!l || !l->begin) return true;
+  for (size_t i = 0; i < run->block_count; i++)
+    blank.count += arrange(run, &run->blocks[i], blank.point + blank.count);
+  return l->begin(l, &blank, error);
+}
+
+/* --- work that hardly ends ------------------------------------------------------------------------------ */
+
+/* What one core plays in a second, roughly; and what is worth a word before it begins. */
+static const double messages_a_second = 3e6, many_seconds = 60;
+
+static bool is_uniform(const struct ss_job *job) {
+  return !job->origin.trace && !job->origin.gradient;
+}
+
+static double one(const void *context, double k) {
+  (void)context, (void)k;
+  return 1;
+}
+
+/* By its closed form, whose start-ups are one rank's messages; 0 where it has none. Even rounds of rings are played
+ * as one message each where ranks share nothing; on nodes of several a message takes a `share` of what others do. */
+static double messages_of(const struct ss_job *job, const struct ss_costs *costs, double *share) {
+  const struct ss_cost *cost = ss_costs_find(costs, &job->setting, job->ranks, job->servers);
+  struct ss_symbols symbols = {
+      .P = job->ranks, .S = job->servers, .alpha = 1, .gamma = one, .blocks = one, .R = 1, .w = 1};
+  double startups;
+  ss_setting_symbols(&job->setting, &symbols);
+  if (!cost || !cost->exact || !ss_formula_evaluate(cost->exact, &symbols, &startups, NULL)) return 0;
+  const bool even = is_uniform(job) && cost->pattern == SS_PATTERN_RING;
+  const bool shared = job->cluster.gpus_per_node > 1;
+  *share = even && shared ? 0.04 : 1;
+  return startups * (even && !shared ? 1 : job->ranks) * (double)(job->end - job->first);
+}
+
+/* Says how long it may take, of the longest. */
+static void tell_work(const struct run *run, const struct ss_notice *notice) {
+  double all = 0, most = 0, seconds = 0;
+  const struct ss_job *longest = NULL;
+  for (size_t g = 0; g < run->groups.count; g++) {
+    const struct ss_job *job = &run->all.jobs[run->groups.group[g].job[0]];
+    double share = 1;
+    const double messages = messages_of(job, run->all.costs, &share);
+    all += messages;
+    seconds += messages * share / messages_a_second;
+    if (messages > most) most = messages, longest = job;
+  }
+  if (!longest || seconds < many_seconds) return;
+  char time[32], text[300];
+  snprintf(text, sizeof text,
+           "about %.2g messages are to be played, most of them of %s on %u ranks: some %s on a core%s", all,
+           longest->setting.label, longest->ranks, ss_units_format(time, sizeof time, SS_TIME, seconds),
+           !is_uniform(longest) ? "" : " (sparsync cost tells the closed forms of a uniform tensor at once)");
+  ss_notice_tell(notice, text);
+}
+
+/* --- runs ----------------------------------------------------------------------------------------------- */
+
+/* What is known of earlier is not computed again, unless its closed form has changed since. */
+static bool recall(const struct run *run, size_t i, bool *known, struct ss_error *error) {
+  struct ss_results_listener *l = run->listener;
+  const struct ss_job *job = &run->all.jobs[i];
+  struct ss_result *p = &run->all.results[i];
+  *known = false;
+  if (!l || !l->recall) return true;
+  ss_result_add_texts(p, job, run->all.costs);
+  if (!l->recall(l, p, known, error)) return false;
+  if (!*known) ss_result_begin(p, job);
+  return true;
+}
+
+static double work_of(const struct ss_job *job) {
+  return (double)job->ranks * (double)(job->end - job->first);
+}
+
+static bool allocate(struct run *run, struct ss_error *error) {
+  run->all.results = ss_alloc_zero(run->all.count, sizeof *run->all.results);
+  run->wanted = ss_alloc_zero(run->all.count, sizeof *run->wanted);
+  run->blocks = ss_alloc_zero(run->all.count, sizeof *run->blocks);
+  run->block_of = ss_alloc_zero(run->all.count, sizeof *run->block_of);
+  if (!run->all.results || !run->wanted || !run->blocks || !run->block_of)
+    return ss_fail_memory(error, "listing results");
+  for (size_t i = 0; i < run->all.count; i++) ss_result_begin(&run->all.results[i], &run->all.jobs[i]);
+  return true;
+}
+
+/* What is printed, and what is known of it. */
+static bool open_results(struct run *run, size_t *known, struct ss_error *error) {
+  *known = 0;
+  if (!open_blocks(run, error) || !announce(run, error)) return false;
+  for (size_t i = 0; i < run->all.count; i++) {
+    bool found;
+    if (!recall(run, i, &found, error)) return false;
+    run->wanted[i] = !found;
+    run->blocks[run->block_of[i]].missing += !found;
+    *known += found;
+  }
+  return true;
+}
+
+/* What cannot be held is known before anything of it is made, and before hours of what can. */
+static bool fits(const struct run *run, struct ss_error *error) {
+  for (size_t g = 0; g < run->groups.count; g++) {
+    const struct ss_job *job = &run->all.jobs[run->groups.group[g].job[0]];
+    SS_AUTO_FREE char *at = job->at && job->at->child ? cJSON_PrintUnformatted(job->at) : NULL;
+    if (!ss_job_fits(job, job->verify, error)) return at ? ss_fail_prefix(error, "at %.190s", at) : false;
+  }
+  return true;
+}
+
+/* Of several processes only rank 0 has results, and knows what is wanted. */
+static bool open_run(struct run *run, struct ss_error *error) {
+  const struct ss_communicator *comm = run->all.options->comm;
+  const bool first = ss_processes_first(comm);
+  size_t known = 0;
+  if (!ss_communicator_agree(comm, allocate(run, error), error) ||
+      !ss_communicator_follow(comm, !first || open_results(run, &known, error), error))
+    return false;
+  ss_communicator_broadcast(comm, run->wanted, run->all.count * sizeof *run->wanted);
+  if (!ss_communicator_agree(comm, ss_jobs_group(run->all.jobs, run->all.count, run->wanted, &run->groups, error),
+                             error) ||
+      !ss_communicator_agree(comm, fits(run, error), error))
+    return false;
+  if (first) tell_work(run, run->notice);
+  for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->all.jobs[run->groups.group[g].job[0]]);
+  if (first) ss_watcher_begin(run->all.options->watcher, "points", run->all.count - known);
+  return ss_communicator_follow(comm, !first || hand_out(run, error), error);
+}
+
+/* A group is through. One thread at a time. */
+static bool finish_group(struct run *run, const struct ss_job_group *group, struct ss_error *error) {
+  struct ss_results_listener *l = run->listener;
+  ss_watcher_advance(run->all.options->watcher, group->count, work_of(&run->all.jobs[group->job[0]]), run->work);
+  for (uint32_t i = 0; i < group->count; i++) {
+    run->blocks[run->block_of[group->job[i]]].missing--;
+    if (l && l->computed && !l->computed(l, &run->all.results[group->job[i]], error)) return false;
+  }
+  return hand_out(run, error);
+}
+
+static void compute(struct run *run, size_t g, struct ss_worker *worker) {
+  const struct ss_job_group *group = &run->groups.group[g];
+  struct ss_error mine;
+  size_t failed;
+#pragma omp atomic read
+  failed = run->failed;
+  if (failed != SIZE_MAX) return;
+  bool ok = ss_group_compute(&run->all, group, worker, &mine);
+  omp_set_lock(&run->lock);
+  if (ok && run->failed == SIZE_MAX) ok = finish_group(run, group, &mine);
+  if (!ok && g < run->failed) {
+    run->error = mine; /* of the first in order, whatever the threads did */
+#pragma omp atomic write
+    run->failed = g;
+  }
+  omp_unset_lock(&run->lock);
+}
+
+static int thread_count(unsigned jobs, size_t groups) {
+  size_t wanted = jobs ? jobs : (size_t)omp_get_num_procs();
+  return (int)(wanted < groups ? wanted : groups < 1 ? 1 : groups);
+}
+
+static bool compute_all(struct run *run, struct ss_error *error) {
+  const int threads = thread_count(run->all.options->jobs, run->groups.count);
+  omp_init_lock(&run->lock);
+#pragma omp parallel num_threads(threads)
+  {
+    struct ss_worker worker = {.inputs.budget = SS_INPUTS_ROOM / (size_t)threads};
+#pragma omp for schedule(dynamic, 1)
+    for (size_t g = 0; g < run->groups.count; g++) compute(run, g, &worker);
+    ss_worker_free(&worker);
+  }
+  omp_destroy_lock(&run->lock);
+  ss_watcher_end(run->all.options->watcher);
+  if (run->failed == SIZE_MAX) return true;
+  if (error) *error = run->error;
+  return false;
+}
+
+/* --- all processes of mpirun ---------------------------------------------------------------------------- */
+
+static void *open_worker(void *context, unsigned threads) {
+  struct ss_worker *worker = ss_alloc_zero(1, sizeof *worker);
+  (void)context;
+  if (worker) worker->inputs.budget = SS_INPUTS_ROOM / threads;
+  return worker;
+}
+
+static void close_worker(void *worker) {
+  ss_worker_free(worker);
+  free(worker);
+}
+
+/* A group's points travel as a list in JSON, as they are written to the journal. */
+static void *compute_shared(void *context, void *worker, size_t item, size_t *size, struct ss_error *error) {
+  const struct run *run = context;
+  const struct ss_job_group *group = &run->groups.group[item];
+  if (!ss_group_compute(&run->all, group, worker, error)) return NULL;
+  cJSON *list = cJSON_CreateArray();
+  bool good = list;
+  for (uint32_t i = 0; i < group->count; i++) {
+    struct ss_result *p = &run->all.results[group->job[i]];
+    good = good && cJSON_AddItemToArray(list, ss_result_json(p));
+    ss_result_free_arrays(p);
+  }
+  char *text = good ? ss_json_exact(list, false) : NULL;
+  cJSON_Delete(list);
+  if (text) *size = strlen(text);
+  else (void)ss_fail_memory(error, "sharing results");
+  return text;
+}
+
+static bool read_points(const struct run *run, const struct ss_job_group *group, struct ss_node list,
+                        struct ss_error *error) {
+  const struct ss_run_options *options = run->all.options;
+  struct ss_node n = ss_node_first(list);
+  if (!ss_node_is_array(list) || ss_node_size(list) != group->count)
+    return ss_node_fail(list, error, "expected a list of %u points", group->count);
+  for (uint32_t i = 0; i < group->count; i++, n = ss_node_next(n)) {
+    const struct ss_job *job = &run->all.jobs[group->job[i]];
+    struct ss_result *p = &run->all.results[group->job[i]];
+    ss_result_begin(p, job);
+    ss_result_add_texts(p, job, run->all.costs);
+    if (!ss_result_alike(n, p)) ss_result_begin(p, job); /* its form could not be computed, and stays unnamed */
+    if (!ss_result_read(n, options->per_rank, options->per_iteration, p, error)) return false;
+  }
+  return true;
+}
+
+static bool finished(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
+  struct run *run = context;
+  const struct ss_job_group *group = &run->groups.group[item];
+  struct ss_doc *doc;
+  if (!ss_doc_parse("the result of a rank", bytes, size, &doc, error)) return false;
+  const bool good = read_points(run, group, ss_doc_root(doc), error);
+  ss_doc_free(doc);
+  return good && finish_group(run, group, error);
+}
+
+/* So many are named; the others are counted. */
+enum { NAMED = 4, NAME_SIZE = 128 };
+
+static void name_point(const struct ss_job *job, char *text) {
+  char *at = job->at && job->at->child ? cJSON_PrintUnformatted(job->at) : NULL;
+  snprintf(text, NAME_SIZE, "%s on %u ranks%s%s", job->setting.label, job->ranks, at ? " at " : "", at ? at : "");
+  free(at);
+}
+
+static void missing(void *context, const bool *done, struct ss_error *error) {
+  const struct run *run = context;
+  char names[NAMED * (NAME_SIZE + 2)] = "", name[NAME_SIZE];
+  size_t count = 0;
+  for (size_t g = 0; g < run->groups.count; g++)
+    for (uint32_t i = 0; !done[g] && i < run->groups.group[g].count; i++) {
+      name_point(&run->all.jobs[run->groups.group[g].job[i]], name);
+      if (count < NAMED)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", count ? ", " : "", name);
+      count++;
+    }
+  (void)ss_fail(error, error->status, "%s; %zu of %zu points are missing: %s%s", error->text, count, run->all.count,
+                names, count > NAMED ? ", ..." : "");
+  if (run->listener && run->listener->stopped) run->listener->stopped(run->listener, error);
+}
+
+static bool share(struct run *run, struct ss_error *error) {
+  const struct ss_run_options *options = run->all.options;
+  const struct ss_identity all = ss_jobs_identity(run->all.jobs, run->all.count);
+  const uint64_t numbers[] = {all.high, all.low, options->per_rank, options->per_iteration};
+  if (!ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error) || !open_run(run, error))
+    return false;
+  const struct ss_shared_work work = {.context = run,
+                                      .count = run->groups.count,
+                                      .what = "groups of points",
+                                      .jobs = options->jobs,
+                                      .patience = options->patience,
+                                      .open_worker = open_worker,
+                                      .close_worker = close_worker,
+                                      .compute = compute_shared,
+                                      .finished = finished,
+                                      .missing = missing};
+  const bool ok = ss_communicator_share(options->comm, &work, error);
+  if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
+  return ok;
+}
+
+static bool run_jobs(struct run *run, struct ss_results *out, struct ss_error *error) {
+  const struct ss_communicator *comm = run->all.options->comm;
+  run->out = out;
+  run->failed = SIZE_MAX;
+  *out = (struct ss_results){0};
+  const bool ok = comm ? share(run, error) : open_run(run, error) && compute_all(run, error);
+  const bool kept = ok && ss_processes_first(comm);
+  for (size_t i = 0; !kept && run->all.results && i < run->all.count; i++)
+    ss_result_free_arrays(&run->all.results[i]);
+  if (!ok) {
+    free(out->point);
+    *out = (struct ss_results){0};
+  }
+  ss_jobs_ungroup(&run->groups);
+  free(run->all.results);
+  free(run->wanted);
+  free(run->blocks);
+  free(run->block_of);
+  return ok;
+}
+
+bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
+                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
+  struct run run = {.all = {.costs = ss_study_costs(study), .options = options},
+                    .listener = listener,
+                    .notice = study->source.notice};
+  run.all.jobs = ss_study_jobs(study, &run.all.count);
+  return run_jobs(&run, out, error);
+}
+
+/* --- several studies -------------------------------------------------------------------------------------- */
+
+static size_t points_of(const struct ss_study *study) {
+  size_t count, stars = 0;
+  const struct ss_job *job = ss_study_jobs(study, &count);
+  for (size_t i = 0; i < count; i += job[i].siblings) stars += job[i].siblings > 1;
+  return count + stars;
+}
+
+/* Hands the points to the studies that they are of, in their order. */
+static bool split(struct ss_results *all, struct ss_study *const *studies, size_t count, struct ss_results *out,
+                  struct ss_error *error) {
+  size_t first = 0;
+  bool good = true;
+  for (size_t i = 0; i < count; i++)
+    out[i] = (struct ss_results){.point = ss_alloc(points_of(studies[i]), sizeof *out->point)};
+  for (size_t i = 0; i < count; i++) good = good && out[i].point;
+  for (size_t i = 0; good && i < count; i++) {
+    out[i].count = points_of(studies[i]);
+    memcpy(out[i].point, all->point + first, out[i].count * sizeof *out->point);
+    first += out[i].count;
+  }
+  if (good) free(all->point);
+  else ss_results_free(all);
+  for (size_t i = 0; !good && i < count; i++) ss_results_free(&out[i]);
+  return good || ss_fail_memory(error, "listing results");
+}
+
+bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
+                    struct ss_results *out, struct ss_error *error) {
+  struct run run = {.all = {.costs = ss_study_costs(studies[0]), .options = options}};
+  struct ss_results all;
+  size_t jobs, total = 0;
+  for (size_t i = 0; i < count; i++) {
+    (void)ss_study_jobs(studies[i], &jobs);
+    total += jobs;
+  }
+  SS_AUTO_FREE struct ss_job *job = ss_alloc(total, sizeof *job);
+  if (!job) return ss_fail_memory(error, "listing points");
+  for (size_t i = 0; i < count; i++) {
+    const struct ss_job *own = ss_study_jobs(studies[i], &jobs);
+    memcpy(job + run.all.count, own, jobs * sizeof *own);
+    run.all.count += jobs;
+  }
+  run.all.jobs = job;
+  return run_jobs(&run, &all, error) && split(&all, studies, count, out, error);
+}

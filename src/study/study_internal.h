@@ -1,0 +1,39 @@
+/* A study: the document with its edits and sweeps (study.c), and the jobs of each place (jobs.c). */
+#ifndef SS_STUDY_STUDY_INTERNAL_H
+#define SS_STUDY_STUDY_INTERNAL_H
+
+#include "study/sources.h"
+#include "study/study.h"
+
+struct ss_study {
+  struct ss_doc *doc;
+  const char *base; /* relative paths are looked for beside it; NULL: nowhere else */
+  struct ss_study_source source;
+  struct ss_costs own_costs; /* where the source has none */
+  const char *name;
+  struct ss_sources sources;
+  struct ss_arena arena; /* names of places */
+  struct ss_job *job;
+  size_t count, capacity;
+  bool chosen_for_user; /* no schemes were named: all that can run */
+  struct cJSON **at;    /* one a place */
+  size_t places;
+  struct cJSON *resolved; /* the document after all edits, before the sweep's */
+  struct cJSON *models;   /* [{"kind", "model"}], each once */
+};
+
+/* Turns models that the document names into the objects that their files hold. */
+bool ss_study_resolve(struct ss_study *scenario, struct ss_error *error) SS_MUST_CHECK;
+/* Appends the jobs of the document as it stands. `at`: the place in the sweep, or NULL. */
+bool ss_study_add_place(struct ss_study *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;
+
+/* What `plan` chooses from where the scenario names no schemes: a list as a scenario has it, the caller's; NULL when
+ * memory is short. Every registered scheme but the families, with each of its algorithms or formats; with
+ * `hierarchies` all of them again behind shards and leaders. Simple ones first, so that they win ties. Whether one
+ * can run somewhere is not asked here. */
+struct cJSON *ss_candidates(bool hierarchies);
+
+/* "a,b" becomes ["a", "b"] at `key`; NULL is nothing. */
+bool ss_study_set_list(struct ss_doc *doc, const char *key, const char *text, struct ss_error *error) SS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,414 @@
+#include "study/trainings.h"
+
+#include "base/data.h"
+#include "base/list.h"
+#include "share/share.h"
+#include "study/identity.h"
+#include "study/study_internal.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 256 };
+
+static const char *const keys[] = {"name",    "summary", "notes",     "workload", "workloads", "systems",    "trace",
+                                   "feeds",   "merge",   "cluster",   "device",   "ranks",     "iterations", "jitter",
+                                   "compute", "scale",   "baselines", "verify",   NULL};
+
+/* --- lists of models -------------------------------------------------------------------------------------- */
+
+/* The object that `node` is, or that the model has which it names: *doc is to be freed. */
+static bool find_model(struct ss_train_study *s, struct ss_node *node, const char *kind, struct ss_doc **doc,
+                       struct ss_error *error) {
+  if (ss_node_is_object(*node)) return true;
+  if (!ss_data_open_node(kind, *node, s->base, doc, error)) return false;
+  *node = ss_doc_root(*doc);
+  return true;
+}
+
+static bool add_workload(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  struct ss_training *t = &s->training;
+  struct ss_node model = node;
+  if (!ss_grow_by_one(t->place, t->places)) return ss_fail_memory(error, "reading workloads");
+  t->place[t->places++] = (struct ss_workplace){0};
+  if (!find_model(s, &model, "workloads", &doc, error) ||
+      !ss_workload_read(model, &t->place[t->places - 1].workload, error))
+    return false;
+  for (size_t i = 0; i + 1 < t->places; i++)
+    if (strcmp(t->place[i].workload.name, t->place[t->places - 1].workload.name) == 0)
+      return ss_node_fail(node, error, "two workloads are called \"%s\"", t->place[i].workload.name);
+  return true;
+}
+
+static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), one = ss_node_get(root, "workload"),
+                 all = ss_node_get(root, "workloads");
+  if (ss_node_present(one) == ss_node_present(all))
+    return ss_node_fail(root, error,
+                        "say which \"workload\" to train, or a list of \"workloads\" (sparsync list "
+                        "workloads shows them)");
+  if (ss_node_present(one)) return add_workload(s, one, error);
+  if (!ss_node_is_array(all) || ss_node_size(all) == 0 || ss_node_size(all) > LIST_MAX)
+    return ss_node_fail(all, error, "expected a list of 1 to %d workloads", LIST_MAX);
+  for (struct ss_node n = ss_node_first(all); ss_node_present(n); n = ss_node_next(n))
+    if (!add_workload(s, n, error)) return false;
+  return true;
+}
+
+static bool add_system(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  struct ss_training *t = &s->training;
+  struct ss_node model = node;
+  if (!ss_grow_by_one(t->system, t->systems)) return ss_fail_memory(error, "reading systems");
+  if (!find_model(s, &model, "systems", &doc, error) || !ss_system_read(model, &t->system[t->systems], error))
+    return false;
+  for (size_t i = 0; i < t->systems; i++)
+    if (strcmp(t->system[i].name, t->system[t->systems].name) == 0)
+      return ss_node_fail(node, error, "two systems are called \"%s\"", t->system[i].name);
+  t->systems++;
+  return true;
+}
+
+/* All that are shipped, in the order of their names. */
+static bool name_systems(struct ss_train_study *s, struct ss_error *error) {
+  char **names;
+  size_t count;
+  cJSON *list = cJSON_CreateArray();
+  if (!ss_data_list("systems", &names, &count, error)) {
+    cJSON_Delete(list);
+    return false;
+  }
+  bool ok = list;
+  for (size_t i = 0; ok && i < count; i++) ok = cJSON_AddItemToArray(list, cJSON_CreateString(names[i]));
+  free(names);
+  s->training.skips = true;
+  if (ok) return ss_doc_set_item(s->doc, "systems", list, error);
+  cJSON_Delete(list);
+  return ss_fail_memory(error, "listing systems");
+}
+
+static bool read_baselines(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_is_array(node)) return ss_node_fail(node, error, "expected a list of names of systems");
+  for (size_t i = 0; i < t->systems; i++) t->system[i].baseline = false;
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n)) {
+    const char *name;
+    bool found = false;
+    if (!ss_node_text(n, &name, error)) return false;
+    for (size_t i = 0; i < t->systems; i++)
+      if (strcmp(t->system[i].name, name) == 0) t->system[i].baseline = found = true;
+    if (!found) return ss_node_fail(n, error, "no system of this scenario is called \"%s\"", name);
+  }
+  return true;
+}
+
+static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
+  if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "systems")) && !name_systems(s, error)) return false;
+  struct ss_node root = ss_doc_root(s->doc), all = ss_node_get(root, "systems");
+  if (!ss_node_is_array(all) || ss_node_size(all) == 0 || ss_node_size(all) > LIST_MAX)
+    return ss_node_fail(all, error, "expected a list of 1 to %d systems (sparsync list systems shows them)",
+                        LIST_MAX);
+  for (struct ss_node n = ss_node_first(all); ss_node_present(n); n = ss_node_next(n))
+    if (!add_system(s, n, error)) return false;
+  return read_baselines(s, ss_node_get(root, "baselines"), error);
+}
+
+/* --- where ------------------------------------------------------------------------------------------------ */
+
+static bool read_place(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), cluster = ss_node_get(root, "cluster"),
+                 device = ss_node_get(root, "device");
+  struct ss_durations *d = &s->training.durations;
+  if (!ss_node_present(cluster))
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: no cluster given: say --cluster NAME (sparsync list clusters shows them)",
+                   ss_doc_name(s->doc));
+  if (!ss_cluster_read(cluster, &d->cluster, error)) return false;
+  ss_cluster_tell(&d->cluster, notice);
+  d->device = ss_device_none();
+  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &d->device, error)) return false;
+  snprintf(s->cluster, sizeof s->cluster, "%s", d->cluster.name);
+  snprintf(s->device, sizeof s->device, "%s", d->device.name);
+  return true;
+}
+
+static bool read_trace(struct ss_train_study *s, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge");
+  const struct ss_source *source;
+  uint64_t group = 1;
+  s->training.merge = 1;
+  if (!ss_node_present(trace)) {
+    if (!ss_node_present(merge)) return true;
+    return ss_node_fail(merge, error, "merges ranks of a trace, and there is none");
+  }
+  if (!ss_sources_find(&s->sources, trace, s->base, &source, error)) return false;
+  if (!source->trace)
+    return ss_node_fail(trace, error,
+                        "training takes looked-up rows from a file or from {\"synth\": ...}; tables of "
+                        "printed sizes say so in the workload (\"counts\")");
+  if (ss_node_present(merge) && !ss_node_count(merge, 1, ss_trace_ranks(source->trace), &group, error)) return false;
+  s->training.merge = (uint32_t)group;
+  s->training.trace = source->trace;
+  s->trace = source->name;
+  return true;
+}
+
+static bool read_ranks(struct ss_train_study *s, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  struct ss_node root = ss_doc_root(s->doc), ranks = ss_node_get(root, "ranks");
+  const uint32_t available = t->trace ? ss_trace_ranks(t->trace) / t->merge : 0;
+  if (!ss_node_present(ranks) && !available)
+    return ss_fail(error, SS_BAD_INPUT, "%s: say how many \"ranks\" (--ranks 4,8,16)", ss_doc_name(s->doc));
+  if (!ss_ranks_read(ranks, available, s->ranks, SS_TRAIN_RANKS, &t->rank_counts, error)) return false;
+  t->ranks = s->ranks;
+  for (size_t i = 0; i < t->rank_counts; i++) {
+    for (size_t k = 0; k < i; k++)
+      if (s->ranks[k] == s->ranks[i]) return ss_node_fail(ranks, error, "%u ranks twice", s->ranks[i]);
+    if (available && s->ranks[i] > available)
+      return ss_node_fail(ranks, error,
+                          "%u ranks, but %s has %u (capture more ranks, or make a wider trace with sparsync trace "
+                          "synth)",
+                          s->ranks[i], s->trace, available);
+  }
+  return true;
+}
+
+/* --- feeding ---------------------------------------------------------------------------------------------- */
+
+static const char *rename_tensor(void *context, const char *module, const char *tensor) {
+  const struct ss_train_study *s = context;
+  struct ss_node other = ss_node_get(ss_node_get(ss_doc_root(s->doc), "feeds"), module);
+  const char *name;
+  return ss_node_is_text(other) && ss_node_text(other, &name, NULL) ? name : tensor;
+}
+
+static bool has_module(const struct ss_training *t, const char *name) {
+  for (size_t i = 0; i < t->places; i++)
+    for (uint32_t k = 0; k < t->place[i].workload.modules; k++) {
+      const struct ss_module *m = &t->place[i].workload.module[k];
+      if (m->embedding && m->feed.kind == SS_FEED_TENSOR && strcmp(m->name, name) == 0) return true;
+    }
+  return false;
+}
+
+static bool check_feeds(const struct ss_train_study *s, struct ss_error *error) {
+  struct ss_node feeds = ss_node_get(ss_doc_root(s->doc), "feeds");
+  const char *name;
+  if (!ss_node_present(feeds)) return true;
+  if (!ss_node_is_object(feeds))
+    return ss_node_fail(feeds, error, "expected an object: module to tensor of the trace");
+  for (struct ss_node n = ss_node_first(feeds); ss_node_present(n); n = ss_node_next(n)) {
+    if (!ss_node_text(n, &name, error)) return false;
+    if (!has_module(&s->training, ss_node_key(n)))
+      return ss_node_fail(n, error, "no embedding called \"%s\" is fed by a trace", ss_node_key(n));
+  }
+  return true;
+}
+
+static bool feed(struct ss_train_study *s, const struct ss_train_study *like, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  const size_t tensors = t->trace ? ss_trace_tensors(t->trace) : 0;
+  SS_AUTO_FREE bool *used = ss_alloc_zero(tensors, sizeof *used);
+  struct ss_feeding feeding = {.trace = t->trace,
+                               .merge = t->merge,
+                               .rename = rename_tensor,
+                               .context = s,
+                               .used = used,
+                               .drawn = s->sources.drawn};
+  if (!used) return ss_fail_memory(error, "reading lookups");
+  for (size_t i = 0; i < t->rank_counts; i++)
+    if (t->ranks[i] > feeding.ranks) feeding.ranks = t->ranks[i];
+  for (size_t i = 0; like && i < t->places && i < like->training.places; i++)
+    t->place[i].like = &like->training.place[i];
+  if (!check_feeds(s, error)) return false;
+  for (size_t i = 0; i < t->places; i++)
+    if (!ss_workplace_feed(&t->place[i], &feeding, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  for (size_t i = 0; i < tensors; i++)
+    if (!used[i])
+      return ss_fail(
+          error, SS_BAD_INPUT,
+          "%s: the trace's tensor \"%s\" feeds no module of %s (give a module \"tensor\": \"%s\", or leave "
+          "the trace out)",
+          ss_doc_name(s->doc), ss_trace_tensor(t->trace, i)->name, t->place[0].workload.name,
+          ss_trace_tensor(t->trace, i)->name);
+  return true;
+}
+
+/* --- how long, how evenly --------------------------------------------------------------------------------- */
+
+static bool read_jitter(struct ss_node node, struct ss_iterate_options *options, struct ss_error *error) {
+  static const char *const known[] = {"lognormal", "seed", NULL};
+  struct ss_node sigma, seed = ss_node_get(node, "seed");
+  options->seed = 1;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected {\"lognormal\": 0.1}");
+  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "lognormal", &sigma, error) ||
+      !ss_node_nonnegative(sigma, SS_RATIO, &options->sigma, error) ||
+      (ss_node_present(seed) && !ss_node_count(seed, 0, UINT64_C(1) << 53, &options->seed, error)))
+    return false;
+  if (options->sigma > 10) return ss_node_fail(sigma, error, "%g: more than 10 is no jitter", options->sigma);
+  return true;
+}
+
+static bool read_options(struct ss_train_study *s, struct ss_error *error) {
+  struct ss_node root = ss_doc_root(s->doc), iterations = ss_node_get(root, "iterations"),
+                 compute = ss_node_get(root, "compute"), verify = ss_node_get(root, "verify");
+  struct ss_iterate_options *w = &s->training.options;
+  w->compute = 1;
+  return (!ss_node_present(iterations) || ss_node_count(iterations, 2, 10000000, &w->iterations, error)) &&
+         (!ss_node_present(compute) || ss_node_nonnegative(compute, SS_RATIO, &w->compute, error)) &&
+         (!ss_node_present(verify) || ss_node_flag(verify, &s->training.durations.verify, error)) &&
+         read_jitter(ss_node_get(root, "jitter"), w, error);
+}
+
+/* Before rows are drawn: they follow from the workload. */
+static bool scale(struct ss_train_study *s, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  struct ss_node node = ss_node_get(ss_doc_root(s->doc), "scale");
+  if (!ss_scale_read(node, &s->scale, error)) return false;
+  if (s->scale.factor[SS_SCALED_KERNELS] != 1 && !t->durations.device.counted)
+    return ss_node_fail(ss_node_get(node, ss_scaled_names[SS_SCALED_KERNELS]), error,
+                        "no device, no kernels (say --device NAME)");
+  if (s->scale.factor[SS_SCALED_INTRA_BANDWIDTH] != 1 && !t->durations.cluster.has_intra)
+    return ss_node_fail(ss_node_get(node, ss_scaled_names[SS_SCALED_INTRA_BANDWIDTH]), error,
+                        "%s has no links of their own inside a node", s->cluster);
+  t->options.compute *= s->scale.factor[SS_SCALED_COMPUTE];
+  ss_scale_cluster(&s->scale, &t->durations.cluster);
+  ss_scale_device(&s->scale, &t->durations.device);
+  for (size_t i = 0; i < t->places; i++) ss_scale_workload(&s->scale, &t->place[i].workload);
+  for (size_t i = 0; i < t->systems; i++) ss_scale_system(&s->scale, &t->system[i]);
+  return true;
+}
+
+bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_study *out, struct ss_error *error) {
+  *out = (struct ss_train_study){.base = source->common.base ? source->common.base : source->common.file,
+                                 .name = "command line"};
+  if (!ss_study_document(&source->common, &out->doc, error)) return false;
+  struct ss_node root = ss_doc_root(out->doc);
+  out->sources.like = source->common.traces;
+  out->sources.drawn = source->common.drawn;
+  if (source->workloads) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
+  if (!ss_node_keys(root, keys, error) || !ss_study_set_list(out->doc, "workloads", source->workloads, error) ||
+      !ss_study_set_list(out->doc, "systems", source->systems, error))
+    return false;
+  struct ss_node name = ss_node_get(root, "name");
+  if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
+  return read_workloads(out, error) && read_systems(out, error) && read_place(out, source->common.notice, error) &&
+         read_trace(out, error) && read_ranks(out, error) && read_options(out, error) && scale(out, error) &&
+         feed(out, source->like, error) && ss_training_prepare(&out->training, error);
+}
+
+/* --- simulations, shared by all processes of mpirun --------------------------------------------------------- */
+
+struct sharing {
+  struct ss_durations *durations;
+  const struct ss_run_options *options;
+};
+
+static void *open_worker(void *context, unsigned threads) {
+  (void)threads;
+  return ss_durations_worker_new(((struct sharing *)context)->durations);
+}
+
+static void close_worker(void *worker) {
+  ss_durations_worker_free(worker);
+}
+
+static void *compute(void *context, void *worker, size_t item, size_t *size, struct ss_error *error) {
+  struct ss_duration *duration = &((struct sharing *)context)->durations->duration[item];
+  if (!ss_duration_answer(worker, duration, error)) return NULL;
+  void *bytes = ss_duration_pack(duration, size);
+  if (!bytes) (void)ss_fail_memory(error, "sharing simulations");
+  return bytes;
+}
+
+static bool finished(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
+  const struct sharing *x = context;
+  if (!ss_duration_unpack(&x->durations->duration[item], bytes, size, error)) return false;
+  ss_watcher_advance(x->options->watcher, 1, 1, x->durations->count);
+  return true;
+}
+
+/* Points need many simulations each, and share them: none is finished before all are. */
+static void missing(void *context, const bool *done, struct ss_error *error) {
+  const struct ss_durations *durations = ((struct sharing *)context)->durations;
+  size_t count = 0;
+  for (uint32_t i = 0; i < durations->count; i++) count += !done[i];
+  (void)ss_fail(error, error->status, "%s; %zu of %u simulations are missing, and with them all points", error->text,
+                count, durations->count);
+}
+
+static bool share(struct ss_training *t, const struct ss_run_options *options, struct ss_error *error) {
+  const struct ss_identity all = ss_durations_identity(&t->durations);
+  const uint64_t numbers[] = {all.high, all.low, t->trace ? ss_trace_hash(t->trace) : 0, t->merge};
+  struct sharing x = {.durations = &t->durations, .options = options};
+  const struct ss_shared_work work = {.context = &x,
+                                      .count = t->durations.count,
+                                      .what = "simulations",
+                                      .jobs = options->jobs,
+                                      .patience = options->patience,
+                                      .open_worker = open_worker,
+                                      .close_worker = close_worker,
+                                      .compute = compute,
+                                      .finished = finished,
+                                      .missing = missing};
+  return ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error) &&
+         ss_communicator_share(options->comm, &work, error);
+}
+
+/* --- running ---------------------------------------------------------------------------------------------- */
+
+/* The fastest system at the point's workload and ranks. */
+static const char *fastest(const struct ss_training *t, const struct ss_training_point *at) {
+  const struct ss_training_point *best = at;
+  for (size_t i = 0; i < t->points; i++) {
+    const struct ss_training_point *p = &t->point[i];
+    if (p->place == at->place && p->ranks == at->ranks && p->result.mean < best->result.mean) best = p;
+  }
+  return best->system->name;
+}
+
+static bool rank_systems(struct ss_train_study *s, unsigned jobs, struct ss_error *error) {
+  static const double factors[SS_TRAIN_FACTORS] = {0.5, 1, 2};
+  static const size_t order[SS_TRAIN_FACTORS] = {0, 2, 1}; /* what stays is played last */
+  struct ss_training *t = &s->training;
+  const double compute = t->options.compute;
+  s->best = ss_alloc_zero(t->points, sizeof *s->best);
+  if (!s->best) return ss_fail_memory(error, "comparing systems");
+  for (size_t k = 0; k < SS_TRAIN_FACTORS; k++) {
+    const size_t at = order[k];
+    s->factor[at] = factors[at];
+    t->options.compute = compute * factors[at];
+    if (!ss_training_play(t, jobs, error)) return false;
+    for (size_t i = 0; i < t->points; i++) s->best[i][at] = fastest(t, &t->point[i]);
+  }
+  return true;
+}
+
+static bool simulate(struct ss_training *t, const struct ss_run_options *options, struct ss_error *error) {
+  if (ss_processes_first(options->comm)) ss_watcher_begin(options->watcher, "simulations", t->durations.count);
+  const bool ok = options->comm ? share(t, options, error)
+                                : ss_durations_make(&t->durations, options->jobs, options->watcher, error);
+  if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
+  return ok;
+}
+
+bool ss_train_study_run(struct ss_train_study *s, const struct ss_run_options *options, bool sensitivity,
+                        struct ss_error *error) {
+  s->per_iteration = options->per_iteration;
+  if (!simulate(&s->training, options, error)) return false;
+  if (!ss_processes_first(options->comm)) return true;
+  return sensitivity ? rank_systems(s, options->jobs, error) : ss_training_play(&s->training, options->jobs, error);
+}
+
+void ss_train_study_close(struct ss_train_study *s) {
+  ss_training_free(&s->training);
+  ss_sources_close(&s->sources);
+  ss_doc_free(s->doc);
+  free(s->best);
+  *s = (struct ss_train_study){0};
+}

@@ -1,0 +1,77 @@
+/* The scenarios of `sparsync train`: which workloads under which systems, where (docs/training.md). */
+#ifndef SS_STUDY_TRAININGS_H
+#define SS_STUDY_TRAININGS_H
+
+#include "study/sources.h"
+#include "study/study.h"
+#include "train/scale.h"
+#include "train/training.h"
+
+/* What the command line says beside the common options; strings are the caller's. */
+struct ss_train_source {
+  struct ss_study_source common;
+  const char *workloads, *systems; /* "a,b"; NULL: the scenario's */
+  const struct ss_train_study
+      *like; /* outlives the study, which draws no rows that it, or its own `like`, has drawn */
+};
+
+enum { SS_TRAIN_RANKS = 64, SS_TRAIN_FACTORS = 3 };
+
+struct ss_train_study {
+  struct ss_doc *doc;
+  const char *base, *name;
+  char cluster[128], device[128];
+  const char *trace; /* NULL: none */
+  struct ss_sources sources;
+  uint32_t ranks[SS_TRAIN_RANKS];
+  struct ss_scale scale;
+  struct ss_training training;           /* prepared, scaled */
+  double factor[SS_TRAIN_FACTORS];       /* on compute times, of which `best` tells */
+  const char *(*best)[SS_TRAIN_FACTORS]; /* [points] the fastest system at each factor; NULL: nobody asked */
+  bool per_iteration;                    /* JSON has arrays */
+};
+
+/* To be closed also after a failure. */
+bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_study *out,
+                         struct ss_error *error) SS_MUST_CHECK;
+void ss_train_study_close(struct ss_train_study *study);
+
+/* Simulates all tasks and plays all points; `sensitivity`: also with compute times half and twice as long. With
+ * options->comm it is collective, and only rank 0 plays. */
+bool ss_train_study_run(struct ss_train_study *study, const struct ss_run_options *options, bool sensitivity,
+                        struct ss_error *error) SS_MUST_CHECK;
+
+/* The tree that `train --format json` prints, and its list of points; the caller's, NULL when memory is short. */
+struct cJSON *ss_train_study_json(const struct ss_train_study *study);
+struct cJSON *ss_train_study_points(const struct ss_train_study *study);
+
+/* What runs in a timeline, and its names. */
+enum ss_shade {
+  SS_SHADE_BACKWARD,
+  SS_SHADE_FORWARD,
+  SS_SHADE_SPLIT,
+  SS_SHADE_DENSE,
+  SS_SHADE_ROWS,
+  SS_SHADE_PRIOR,
+  SS_SHADE_LOOKUPS,
+  SS_SHADE_DELAYED,
+  SS_SHADES
+};
+extern const char *const ss_shade_names[SS_SHADES];
+
+/* What a timeline shows of a span of the last iteration. */
+struct ss_training_shown {
+  enum ss_shade shade;
+  const char *name;  /* of the (first) module */
+  double start, end; /* s from the iteration's begin; what runs on beyond its end is cut there */
+  bool task;         /* on the channel, else computed */
+};
+/* False: nothing; the span lies elsewhere, or on another rank than the first. */
+bool ss_training_show(const struct ss_training_point *point, const struct ss_span *span,
+                      struct ss_training_shown *out) SS_MUST_CHECK;
+
+/* "forward of lstm", "Algorithm 1", "prior of embedding" */
+void ss_training_part_name(const struct ss_training_point *point, enum ss_span_kind kind, uint32_t what, char *out,
+                           size_t size);
+
+#endif
