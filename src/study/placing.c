@@ -10,24 +10,54 @@
 
 /* --- which exchange ------------------------------------------------------------------------------------------ */
 
-static bool choose_schemes(const struct ss_study_source *source, struct ss_placing *p, struct ss_error *error) {
-  static const char *const known[][3] = {
-      {"alltoall:pooling=sum", "alltoall:partition=table,pooling=sum", "alltoall:partition=placed,pooling=sum"},
-      {"alltoall:pooling=padded", "alltoall:partition=table,pooling=padded",
-       "alltoall:partition=placed,pooling=padded"}};
+/* Of one scheme, which is alltoall with a pooling and no other option: that pooling; else NULL. */
+static const char *pooling_of(const cJSON *schemes) {
+  const cJSON *one = cJSON_GetArraySize(schemes) == 1 ? schemes->child : NULL;
+  const char *pooling = NULL;
+  bool known = cJSON_IsObject(one);
+  for (const cJSON *item = known ? one->child : NULL; item; item = item->next) {
+    const char *text = cJSON_IsString(item) ? item->valuestring : "";
+    if (strcmp(item->string, "name") == 0) known = known && strcmp(text, "alltoall") == 0;
+    else if (strcmp(item->string, "pooling") == 0) pooling = text;
+    else known = known && strcmp(item->string, "label") == 0;
+  }
+  return known && pooling && (strcmp(pooling, "sum") == 0 || strcmp(pooling, "padded") == 0) ? pooling : NULL;
+}
+
+static bool choose_pooling(const cJSON *schemes, struct ss_placing *p, struct ss_error *error) {
+  static const char *const pooled[][2] = {
+      {"alltoall:partition=table,pooling=sum", "alltoall:partition=placed,pooling=sum"},
+      {"alltoall:partition=table,pooling=padded", "alltoall:partition=placed,pooling=padded"}};
+  const char *pooling = pooling_of(schemes);
+  if (!pooling)
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "--place compares placements of one scheme, alltoall: leave --scheme out, or where bags are pooled "
+        "say alltoall:pooling=sum (or padded)");
+  memcpy(p->schemes, pooled[strcmp(pooling, "padded") == 0], sizeof p->schemes);
+  p->pooled = true;
+  return true;
+}
+
+/* What is left of the source is all but its schemes: it or its last edit of them may say how bags are pooled. */
+static bool choose_schemes(struct ss_study_source *source, struct ss_placing *p, struct ss_error *error) {
+  struct ss_study_edit *edit;
+  const cJSON *said = NULL;
+  size_t edits = 0;
   p->schemes[0] = "alltoall:partition=table";
   p->schemes[1] = "alltoall:partition=placed";
-  if (!source->schemes) return true;
-  for (size_t i = 0; i < 2; i++)
-    if (strcmp(source->schemes, known[i][0]) == 0) {
-      p->schemes[0] = known[i][1];
-      p->schemes[1] = known[i][2];
-      p->pooled = true;
-      return true;
-    }
-  return ss_fail(error, SS_BAD_INPUT,
-                 "--place compares placements of one scheme, alltoall: leave --scheme out, or where bags are pooled "
-                 "say alltoall:pooling=sum (or padded)");
+  if (!ss_take(&p->arena, edit, source->edits)) return ss_fail_memory(error, "placing tables");
+  for (size_t i = 0; i < source->edits; i++)
+    if (strcmp(source->edit[i].path, "schemes") == 0) said = source->edit[i].value;
+    else edit[edits++] = source->edit[i];
+  cJSON *words = source->schemes ? ss_study_schemes(source->schemes, error) : NULL;
+  const bool ok =
+      source->schemes ? words && choose_pooling(words, p, error) : !said || choose_pooling(said, p, error);
+  cJSON_Delete(words);
+  source->schemes = NULL;
+  source->edit = edit;
+  source->edits = edits;
+  return ok;
 }
 
 /* --- what tables weigh -------------------------------------------------------------------------------------- */
@@ -330,10 +360,11 @@ static bool play_candidates(const struct ss_study_source *source, const struct s
 
 bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_options *options,
                      struct ss_placing *out, struct ss_error *error) {
-  struct ss_study_source first = *source;
+  struct ss_study_source own = *source, first;
   size_t count;
   *out = (struct ss_placing){0};
-  if (!choose_schemes(source, out, error)) return false;
+  if (!choose_schemes(&own, out, error)) return false;
+  first = own;
   first.schemes = out->schemes[0];
   first.placement = NULL;
   if (!ss_study_open(&first, &out->study[SS_PLACINGS], error)) return false;
@@ -346,7 +377,7 @@ bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_o
   if (!weigh_tables(job, out, error) || !make_candidates(out, error)) return false;
   out->whole_served_bound = whole_bound(out, false);
   out->whole_held_bound = whole_bound(out, true);
-  return play_candidates(source, options, out, error);
+  return play_candidates(&own, options, out, error);
 }
 
 void ss_placing_close(struct ss_placing *p) {
