@@ -68,12 +68,20 @@ static bool add_text(const char *value, const char ***list, size_t *count, struc
   return true;
 }
 
+static bool add_said(const struct ss_option_spec *spec, const char *value, struct ss_said **list, size_t *count,
+                     struct ss_error *error) {
+  if (!ss_grow_by_one(*list, *count)) return ss_fail_memory(error, "reading options");
+  (*list)[(*count)++] = (struct ss_said){spec, value};
+  return true;
+}
+
 static bool store(const struct ss_option_spec *spec, const char *value, void *arguments, struct ss_error *error) {
-  void *place = (char *)arguments + spec->place;
+  void *place = (char *)arguments + spec->place, *count = (char *)arguments + spec->more;
   switch (spec->kind) {
   case SS_TAKES_NOTHING: return *(bool *)place = true;
   case SS_TAKES_TEXT: return store_text(spec, value, place, error);
-  case SS_TAKES_TEXTS: return add_text(value, place, (size_t *)((char *)arguments + spec->more), error);
+  case SS_TAKES_TEXTS: return add_text(value, place, count, error);
+  case SS_TAKES_SAID: return add_said(spec, value, place, count, error);
   case SS_TAKES_COUNT:
   case SS_TAKES_COUNT32: return store_count(spec, value, place, error);
   case SS_TAKES_QUANTITY: return store_quantity(spec, value, place, error);
@@ -125,6 +133,11 @@ static bool fail_unknown(const struct ss_option_spec *specs, const char *argumen
                  meant->name ? meant->name : "--help");
 }
 
+static bool takes_value(const struct ss_option_spec *spec) {
+  const bool nothing = spec->kind == SS_TAKES_SAID && !spec->value && !spec->choices;
+  return spec->kind != SS_TAKES_NOTHING && spec->kind != SS_REFUSED && !nothing;
+}
+
 /* --- parsing ----------------------------------------------------------------------------------------------- */
 
 /* Handles one option. `next` is the argument behind it, or NULL; *used becomes true when it was the value. */
@@ -134,10 +147,9 @@ static bool take_option(const struct ss_option_spec *specs, const char *argument
   const size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
   const struct ss_option_spec *spec = find(specs, argument, length);
   if (!spec) return fail_unknown(specs, argument, length, error);
-  if (spec->kind == SS_TAKES_NOTHING && equals)
+  if (!takes_value(spec) && spec->kind != SS_REFUSED && equals)
     return ss_fail(error, SS_BAD_INPUT, "%s takes no value, but got \"%s\"", spec->name, equals + 1);
-  if (equals || spec->kind == SS_TAKES_NOTHING || spec->kind == SS_REFUSED)
-    return store(spec, equals ? equals + 1 : NULL, arguments, error);
+  if (equals || !takes_value(spec)) return store(spec, equals ? equals + 1 : NULL, arguments, error);
   /* "--scheme --ranks 4" has forgotten a value. */
   if (!next || strncmp(next, "--", 2) == 0 || find(specs, next, strlen(next)))
     return ss_fail(error, SS_BAD_INPUT, "%s needs a value (say %s VALUE)", spec->name, spec->name);
@@ -167,10 +179,12 @@ bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv,
 
 void ss_options_free(const struct ss_option_spec *specs, void *arguments) {
   for (; specs->name; specs++) {
-    if (specs->kind != SS_TAKES_TEXTS) continue;
-    const char ***list = (const char ***)((char *)arguments + specs->place);
-    free(*list);
-    *list = NULL;
+    if (specs->kind != SS_TAKES_TEXTS && specs->kind != SS_TAKES_SAID) continue;
+    char *place = (char *)arguments + specs->place;
+    void *list;
+    memcpy(&list, place, sizeof list);
+    free(list);
+    memcpy(place, &(void *){NULL}, sizeof list);
   }
 }
 

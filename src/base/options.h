@@ -19,6 +19,7 @@ enum ss_option_takes {
   SS_TAKES_COUNT32,  /* uint32_t, likewise */
   SS_TAKES_QUANTITY, /* double of the dimension within [low, high] */
   SS_TAKES_CHOICE,   /* an enumeration: the index of one of the choices */
+  SS_TAKES_SAID,     /* struct ss_said *, and a size_t that counts them: who reads them judges the values */
   SS_TAKES_OTHER,    /* whatever the function `read` makes of it */
   SS_REFUSED,        /* an error that ends with `help`, which says what to do instead */
   SS_HEADING         /* no option: a line of the help between options */
@@ -35,6 +36,12 @@ struct ss_option_spec {
   bool (*read)(void *arguments, const char *value, struct ss_error *error);
   const char *value; /* what stands for the value in the help: "FILE"; of an operand, what it is: "scenario" */
   const char *help;  /* NULL: --help does not show the option */
+};
+
+/* An option as it was given. */
+struct ss_said {
+  const struct ss_option_spec *option;
+  const char *value; /* into argv; NULL: it takes none (it has neither `value` nor `choices`) */
 };
 
 /* The least value of a quantity that must not be zero. */
@@ -57,10 +64,12 @@ struct ss_option_spec {
                      .high = (high_)
 #define SS_CHOICE(owner, member, choices_)                                                                           \
   SS_TAKES_CHOICE, .place = SS_PLACE(unsigned, owner, member), .choices = (choices_)
+#define SS_SAID(owner, member, count)                                                                                \
+  SS_TAKES_SAID, .place = SS_PLACE(struct ss_said *, owner, member), .more = SS_PLACE(size_t, owner, count)
 #define SS_OTHER(read_) SS_TAKES_OTHER, .read = (read_)
 
 /* Fills in `arguments`, which hold the defaults, and stops at the first error. argv[0] is skipped. What
- * SS_TAKES_TEXTS collected is to be given back by ss_options_free, also after an error. */
+ * SS_TAKES_TEXTS and SS_TAKES_SAID collected is to be given back by ss_options_free, also after an error. */
 bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv, void *arguments,
                       struct ss_error *error) SS_MUST_CHECK;
 void ss_options_free(const struct ss_option_spec *specs, void *arguments);

@@ -1,11 +1,10 @@
 /* How long collectives take on a cluster, by the algorithms that libraries have. */
+#include "base/data.h"
 #include "base/file.h"
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "report/table.h"
 #include "sim/patterns.h"
-
-#include "cli/form_options.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -69,6 +68,28 @@ static bool choose(struct answer *out, struct ss_error *error) {
   }
   for (size_t i = 0; i < count && out->algorithms < ALGORITHMS_MAX; i++)
     if (all[i].collective == collective) out->algorithm[out->algorithms++] = &all[i];
+  return true;
+}
+
+static bool read_positive(const char *text, enum ss_dimension dimension, const char *option, double *out,
+                          struct ss_error *error) {
+  if (!ss_units_parse(text, dimension, out, error)) return ss_fail_prefix(error, "%s", option);
+  return *out > 0 || ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not above zero", option, text);
+}
+
+/* With the call's own --latency and --bandwidth. */
+static bool read_cluster(const struct ss_study_source *request, struct ss_cluster *cluster, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  double rate = 0, alpha = 0;
+  if (!ss_data_open("clusters", request->cluster ? request->cluster : "p3.16xlarge-25g", NULL, &doc, error) ||
+      !ss_cluster_read(ss_doc_root(doc), cluster, error) ||
+      (request->latency && !read_positive(request->latency, SS_TIME, "--latency", &alpha, error)) ||
+      (request->bandwidth && !read_positive(request->bandwidth, SS_RATE, "--bandwidth", &rate, error)))
+    return false;
+  ss_cluster_tell(cluster, request->notice);
+  ss_cluster_even(cluster, request->notice);
+  if (alpha > 0) ss_cluster_set_latency(cluster, alpha);
+  if (rate > 0) ss_cluster_set_beta(cluster, 1 / rate);
   return true;
 }
 
@@ -187,7 +208,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (struct arguments *)call;
   struct ss_cluster cluster;
   struct answer answer = {.a = a, .cluster = &cluster};
-  if (!choose(&answer, error) || !ss_forms_cluster(call, &cluster, error)) return false;
+  if (!choose(&answer, error) || !read_cluster(&call->request, &cluster, error)) return false;
   tell_work(&answer, call->request.notice);
   return play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
 }

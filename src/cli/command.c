@@ -5,7 +5,6 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/suggest.h"
-#include "cli/progress.h"
 #include "exec/launch.h"
 #include "report/table.h"
 #include "share/share.h"

@@ -49,6 +49,10 @@ struct ss_command {
 bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *table, ss_printer *json,
                    ss_printer *csv, struct ss_error *error) SS_MUST_CHECK;
 
+/* A progress bar on standard error, of one computation at a time: only on a terminal, only once a second has passed,
+ * gone when the work is done (progress.c). */
+extern const struct ss_watcher ss_progress_watcher;
+
 /* Reads the command line and does what it says; argv[0] is the command's name. The exit status is the error's. */
 bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
                         struct ss_error *error) SS_MUST_CHECK;

@@ -99,9 +99,22 @@ static bool add_side(const struct ss_costs *costs, const struct ss_costs_questio
   return ss_fail(error, SS_BAD_INPUT, "%s: no closed form at these rank counts", side.label);
 }
 
+cJSON *ss_supposed_links_json(const struct ss_cluster *cluster) {
+  const bool inside = cluster->gpus_per_node > 1;
+  cJSON *links = cJSON_CreateObject();
+  ss_json_add_number(links, "latency", cluster->inter.alpha);
+  ss_json_add_number(links, "bandwidth", 1 / cluster->inter.beta);
+  ss_json_add_number(links, "intra_latency", inside ? cluster->intra.alpha : NAN);
+  ss_json_add_number(links, "intra_bandwidth", inside ? 1 / cluster->intra.beta : NAN);
+  return links;
+}
+
 cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_question *q, struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject(), *points = cJSON_AddArrayToObject(root, "points");
+  cJSON *root = cJSON_CreateObject(), *points;
   bool ok = true;
+  ss_json_add_text(root, "overlap", ss_gamma_names[q->with->kind]);
+  cJSON_AddItemToObject(root, "links", ss_supposed_links_json(q->cluster));
+  points = cJSON_AddArrayToObject(root, "points");
   for (size_t r = 0; ok && r < q->rank_counts; r++) ok = add_costs(costs, q, q->ranks[r], points, error);
   for (size_t i = 0; ok && i < q->schemes; i++)
     if (!ss_scheme_find(q->scheme[i])) ok = add_side(costs, q, q->scheme[i], points, error);

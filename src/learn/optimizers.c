@@ -60,5 +60,5 @@ void ss_optimizer_apply(struct ss_optimizer *o, double *parameters, const struct
   case SS_ADAGRAD: adagrad(o, parameters, update); break;
   case SS_ADAM: adam(o, parameters, update, o->step + 1); break;
   }
-  if (part != SS_PRIOR) o->step++;
+  if (part != SS_PART_PRIOR) o->step++;
 }

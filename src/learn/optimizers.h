@@ -32,7 +32,7 @@ struct ss_optimizer {
 };
 
 /* All of an update at once, or what the next forward pass needs, or the rest. */
-enum ss_part { SS_WHOLE, SS_PRIOR, SS_DELAYED };
+enum ss_part { SS_PART_WHOLE, SS_PART_PRIOR, SS_PART_DELAYED };
 
 struct ss_update {
   const uint32_t *element; /* [count] distinct */

@@ -304,7 +304,7 @@ bool ss_learner_update(struct ss_learner *l, const struct ss_gradients *gradient
                        struct ss_error *error) {
   for (int table = 0; table < SS_TABLES; table++) {
     struct ss_added added;
-    if (!ss_summation_run(&l->summation[table][part == SS_DELAYED], gradients->own[table], &added, error))
+    if (!ss_summation_run(&l->summation[table][part == SS_PART_DELAYED], gradients->own[table], &added, error))
       return false;
     note(l, &added);
     const double unit = ldexp(1, -SS_VALUE_BITS - l->exponent[table]);
@@ -326,17 +326,17 @@ struct pending {
 static bool finish(struct ss_learner *l, struct pending *pending, struct ss_error *error) {
   if (!pending->any) return true;
   pending->any = false;
-  return ss_learner_update(l, &pending->delayed, SS_DELAYED, error);
+  return ss_learner_update(l, &pending->delayed, SS_PART_DELAYED, error);
 }
 
 static bool update(struct ss_learner *l, uint64_t step, const struct ss_gradients *whole, struct pending *pending,
                    struct ss_error *error) {
   struct ss_gradients prior;
-  if (!l->task->split) return ss_learner_update(l, whole, SS_WHOLE, error);
+  if (!l->task->split) return ss_learner_update(l, whole, SS_PART_WHOLE, error);
   if (!finish(l, pending, error)) return false;
   pending->any = true;
   return ss_learner_split(l, step, whole, &prior, &pending->delayed, error) &&
-         ss_learner_update(l, &prior, SS_PRIOR, error);
+         ss_learner_update(l, &prior, SS_PART_PRIOR, error);
 }
 
 static bool run_steps(struct ss_learner *l, const struct ss_learn_watch *watch, struct ss_error *error) {

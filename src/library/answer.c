@@ -9,6 +9,7 @@
 
 struct ss_answer {
   cJSON *tree;
+  const cJSON *list; /* its rows; NULL: it is the only one */
   const cJSON **row; /* [rows] */
   size_t rows;
   char *json; /* NULL: nobody asked for it yet */
@@ -17,6 +18,7 @@ struct ss_answer {
 static bool list_rows(struct ss_answer *answer, const char *rows) {
   const cJSON *list = rows ? cJSON_GetObjectItemCaseSensitive(answer->tree, rows) : NULL;
   const size_t count = rows ? (size_t)cJSON_GetArraySize(list) : 1;
+  answer->list = list;
   answer->row = ss_alloc(count, sizeof *answer->row);
   if (!answer->row) return false;
   if (!rows) answer->row[answer->rows++] = answer->tree;
@@ -45,6 +47,10 @@ void ss_answer_free(struct ss_answer *answer) {
   free(answer->row);
   free(answer->json);
   free(answer);
+}
+
+const cJSON *ss_answer_list(const struct ss_answer *answer) {
+  return answer->list;
 }
 
 size_t ss_answer_rows(const struct ss_answer *answer) {

@@ -6,6 +6,7 @@
 
 #include <cjson/cJSON.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,7 +147,7 @@ void ss_request_use_threads(struct ss_request *request, unsigned threads) {
   if (request) request->threads = threads < INT_MAX ? threads : INT_MAX;
 }
 
-void ss_request_watch(struct ss_request *request, void (*told)(void *context, const char *what, double done),
+void ss_request_watch(struct ss_request *request, void (*told)(void *context, const struct ss_progress *progress),
                       void *context) {
   if (!request) return;
   request->told = told;
@@ -163,23 +164,24 @@ void ss_request_cancel(struct ss_request *request) {
   if (request) atomic_store(&request->cancelled, true);
 }
 
-static void tell(const struct ss_request *request, double done) {
-  if (request->told) request->told(request->told_context, request->what, done < 1 ? done : 1);
+static void tell(const struct ss_request *request) {
+  if (request->told) request->told(request->told_context, &request->progress);
 }
 
 static void begin(void *context, const char *what, size_t all) {
   struct ss_request *request = context;
-  (void)all;
-  request->what = what;
-  request->done = 0;
-  tell(request, 0);
+  request->progress = (struct ss_progress){.what = what, .all = all};
+  request->work = 0;
+  tell(request);
 }
 
 static void advance(void *context, size_t steps, double work, double whole) {
   struct ss_request *request = context;
-  (void)steps;
-  request->done += work;
-  if (whole > 0) tell(request, request->done / whole);
+  request->progress.done += steps;
+  request->work += work;
+  if (!(whole > 0)) return;
+  request->progress.share = fmin(request->work / whole, 1);
+  tell(request);
 }
 
 static bool stops(void *context) {

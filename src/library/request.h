@@ -21,12 +21,12 @@ struct ss_request {
   struct ss_sources traces;
   unsigned threads;
 
-  void (*told)(void *context, const char *what, double done);
+  void (*told)(void *context, const struct ss_progress *progress);
   void *told_context;
   void (*heard)(void *context, const char *text);
   void *heard_context;
-  const char *what; /* is being done, of which so much */
-  double done;
+  struct ss_progress progress;
+  double work; /* that is done of what is being done */
   atomic_bool cancelled;
 };
 
@@ -38,6 +38,9 @@ struct ss_notice ss_request_notice(struct ss_request *request);
  * tree itself (NULL). */
 bool ss_answer_new(struct cJSON *tree, const char *rows, struct ss_answer **out,
                    struct ss_error *error) SS_MUST_CHECK;
+
+/* Its rows as a list, the answer's: for what prints it (report/). NULL: the answer is its only row. */
+const struct cJSON *ss_answer_list(const struct ss_answer *answer);
 
 /* Makes the trace that an import's object says (docs/library.md), at `path`. */
 bool ss_import_object(struct ss_node object, const char *path, const struct ss_watcher *watcher,

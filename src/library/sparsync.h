@@ -121,10 +121,16 @@ SS_PUBLIC bool ss_request_lend_trace(struct ss_request *request, const char *nam
 
 /* Threads that work at once; 0, as in the beginning: one a core. Answers do not depend on it. */
 SS_PUBLIC void ss_request_use_threads(struct ss_request *request, unsigned threads);
-/* `told` hears how far the work is: `done` goes from 0 to 1, anew for every kind of `what` ("points", "simulations").
- * NULL: nobody. Calls come one at a time, from any thread, and hold the work up while they last. */
+/* How far the work is. Fields may come at its end. */
+struct ss_progress {
+  const char *what; /* is being done, so many of all: "points", "simulations" */
+  size_t done, all;
+  double share; /* of the time that all of them take, from 0 to 1: they are not alike */
+};
+/* `told` hears how far the work is, anew for every kind of `what`; NULL: nobody. Calls come one at a time, from any
+ * thread, and hold the work up while they last. */
 SS_PUBLIC void ss_request_watch(struct ss_request *request,
-                                void (*told)(void *context, const char *what, double done), void *context);
+                                void (*told)(void *context, const struct ss_progress *progress), void *context);
 /* `told` hears, from the thread that asks, what a user should know though an answer comes: one sentence without its
  * full stop. NULL: nobody. */
 SS_PUBLIC void ss_request_hear(struct ss_request *request, void (*told)(void *context, const char *text),
@@ -145,7 +151,8 @@ SS_PUBLIC bool ss_request_run(struct ss_request *request, struct ss_answer **out
  * candidates that can run. */
 SS_PUBLIC bool ss_request_plan(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 /* Where the tables of the trace might live, each candidate played. A row a candidate: placement, time_s, ...; the
- * JSON is the best one as a scenario's "placement" (docs/scenarios.md). One place, one rank count. */
+ * JSON is the best one as a scenario's "placement" (docs/scenarios.md). One place, one rank count. "schemes" may be
+ * edited to alltoall:pooling=sum (or padded): of pooled bags. */
 SS_PUBLIC bool ss_request_place(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 /* Simulates every point, and holds them against the scenario's "expect". A row an expectation: expectation, ok,
  * points, misses; of the whole answer "ok" says that all hold, "points" has the points. What fails is no error. */

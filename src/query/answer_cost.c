@@ -22,18 +22,21 @@ static bool evaluate(struct ss_node object, struct ss_arena *texts, struct ss_as
   const struct ss_node counts = ss_node_get(object, "ranks");
   const char *names[SCHEMES_MAX];
   uint32_t ranks[RANKS_MAX];
+  struct ss_supposed_files files = {.count = 0};
   struct ss_cluster cluster;
   struct ss_costs costs;
   struct ss_costs_question question = {.with = with, .cluster = &cluster, .ranks = ranks, .scheme = names};
   if (!with) return ss_fail_memory(error, "evaluating costs");
   *with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
   if (!read_schemes(ss_node_get(object, "schemes"), texts, names, &question.schemes, error) ||
-      !ss_supposed_read(object, true, true, with, error) || !ss_supposed_cluster(object, asked, &cluster, error))
+      !ss_supposed_read(object, true, true, with, error) || !ss_supposed_files(object, &files, error) ||
+      !ss_supposed_cluster(object, asked, &cluster, error))
     return false;
   const bool counted = ss_node_present(counts)
                            ? ss_ranks_read(counts, 0, ranks, RANKS_MAX, &question.rank_counts, error)
                            : ss_ranks_parse("4..64", ranks, RANKS_MAX, &question.rank_counts, error);
-  if (!counted || !ss_costs_open(NULL, 0, &costs, error)) return false;
+  question.design = files.count > 0;
+  if (!counted || !ss_costs_open(files.name, files.count, &costs, error)) return false;
   asked->tree = ss_costs_json(&costs, &question, error);
   ss_costs_close(&costs);
   return asked->tree;

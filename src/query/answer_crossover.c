@@ -13,6 +13,7 @@ enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
 struct question {
   struct ss_node object;
   struct ss_supposition with;
+  struct ss_supposed_files files;
   struct ss_crossover_study study;
   struct ss_arena texts;
 };
@@ -25,17 +26,39 @@ static bool read_end(struct ss_node node, const struct ss_axis *axis, double *ou
   return true;
 }
 
+/* "LOW..HIGH" as a list of two: an object like the question's, to be freed. */
+static bool read_words(struct ss_node range, struct ss_doc **out, struct ss_error *error) {
+  const char *text;
+  if (!ss_node_text(range, &text, error)) return false;
+  const char *dots = strstr(text, "..");
+  if (!dots) return ss_node_fail(range, error, "\"%s\" is not LOW..HIGH", text);
+  SS_AUTO_FREE char *low = strndup(text, (size_t)(dots - text));
+  const char *const ends[] = {low, dots + 2};
+  cJSON *object = low ? cJSON_CreateObject() : NULL;
+  if (!object || !cJSON_AddItemToObject(object, "range", cJSON_CreateStringArray(ends, 2))) {
+    cJSON_Delete(object);
+    return ss_fail_memory(error, "reading a range");
+  }
+  return ss_doc_adopt(ss_doc_name(range.doc), object, out, error);
+}
+
+static bool read_ends(struct question *q, struct ss_node list, const struct ss_axis *axis, struct ss_error *error) {
+  const struct ss_node low = ss_node_first(list);
+  if (!ss_node_is_array(list) || ss_node_size(list) != 2)
+    return ss_node_fail(list, error, "expected a list of two: the least and the largest value");
+  return read_end(low, axis, &q->study.low, error) && read_end(ss_node_next(low), axis, &q->study.high, error);
+}
+
 static bool read_range(struct question *q, const struct ss_axis *axis, struct ss_error *error) {
-  const struct ss_node range = ss_node_get(q->object, "range"), low = ss_node_first(range);
-  double *ends[] = {&q->study.low, &q->study.high};
-  *ends[0] = axis->low;
-  *ends[1] = axis->high;
+  const struct ss_node range = ss_node_get(q->object, "range");
+  SS_AUTO_DOC struct ss_doc *words = NULL;
+  q->study.low = axis->low;
+  q->study.high = axis->high;
   if (!ss_node_present(range)) return true;
-  if (!ss_node_is_array(range) || ss_node_size(range) != 2)
-    return ss_node_fail(range, error, "expected a list of two: the least and the largest value");
-  if (!read_end(low, axis, ends[0], error) || !read_end(ss_node_next(low), axis, ends[1], error)) return false;
-  if (*ends[0] >= *ends[1]) return ss_node_fail(range, error, "is not from low to high");
-  return axis->dimension != SS_RATIO || *ends[1] <= 1 || ss_node_fail(range, error, "a density above 1 is none");
+  if (ss_node_is_text(range) && !read_words(range, &words, error)) return false;
+  if (!read_ends(q, words ? ss_node_get(ss_doc_root(words), "range") : range, axis, error)) return false;
+  if (q->study.low >= q->study.high) return ss_node_fail(range, error, "is not from low to high");
+  return axis->dimension != SS_RATIO || q->study.high <= 1 || ss_node_fail(range, error, "a density above 1 is none");
 }
 
 /* What varies is not said twice; what does not must be. */
@@ -85,7 +108,9 @@ static bool search(struct question *q, struct ss_asked *asked, struct ss_error *
   const char *side[2];
   struct ss_costs costs;
   if (!read_axis(q, error) || !read_ways(q, error) || !read_sides(q, side, error) ||
-      !ss_supposed_cluster(q->object, asked, &q->study.duel.cluster, error) || !ss_costs_open(NULL, 0, &costs, error))
+      !ss_supposed_files(q->object, &q->files, error) ||
+      !ss_supposed_cluster(q->object, asked, &q->study.duel.cluster, error) ||
+      !ss_costs_open(q->files.name, q->files.count, &costs, error))
     return false;
   q->study.duel.with = &q->with;
   q->study.duel.costs = &costs;

@@ -4,6 +4,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool read_count(struct ss_node object, const char *key, uint64_t low, uint64_t high, uint64_t *out,
                        struct ss_error *error) {
@@ -17,16 +18,33 @@ static bool read_share(struct ss_node object, const char *key, enum ss_dimension
   return !ss_node_present(node) || ss_node_positive(node, dimension, out, error);
 }
 
-/* A name, or the list gamma(1), gamma(2), ... of which the last goes on. */
+/* "1,1.5,1.8" */
+static bool read_gammas(struct ss_node node, const char *text, struct ss_supposition *c, struct ss_error *error) {
+  SS_AUTO_FREE char *copy = strdup(text);
+  char *rest = copy;
+  if (!copy) return ss_fail_memory(error, "reading densification ratios");
+  for (char *word; (word = strsep(&rest, ","));) {
+    double *gamma = &c->gamma[c->gammas];
+    if (c->gammas++ == SS_GAMMAS_MAX || !ss_units_parse(word, SS_NUMBER, gamma, NULL) || !(*gamma > 0))
+      return ss_node_fail(node, error, "\"%s\" is not random, full, none or a list of positive numbers", text);
+  }
+  return true;
+}
+
+/* A name, or the list gamma(1), gamma(2), ... of which the last goes on, also as a text. */
 static bool read_gamma(struct ss_node node, struct ss_supposition *c, struct ss_error *error) {
   static const char *const names[] = {"random", "full", "none", NULL};
-  size_t choice = 0;
+  const char *text;
   if (!ss_node_present(node)) return true;
   c->kind = SS_GAMMA_LIST;
   if (!ss_node_is_array(node)) {
-    if (!ss_node_choice(node, names, &choice, error)) return false;
-    c->kind = (enum ss_gamma_kind)choice;
-    return true;
+    if (!ss_node_text(node, &text, error)) return false;
+    for (size_t i = 0; names[i]; i++) {
+      if (strcmp(text, names[i]) != 0) continue;
+      c->kind = (enum ss_gamma_kind)i;
+      return true;
+    }
+    return read_gammas(node, text, c, error);
   }
   for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n)) {
     if (c->gammas == SS_GAMMAS_MAX) return ss_node_fail(n, error, "is one ratio too many");
@@ -88,8 +106,19 @@ bool ss_supposed_cluster(struct ss_node object, const struct ss_asked *asked, st
   return read_nodes(object, cluster, error);
 }
 
+bool ss_supposed_files(struct ss_node object, struct ss_supposed_files *out, struct ss_error *error) {
+  const struct ss_node list = ss_node_get(object, "files");
+  if (!ss_node_present(list)) return true;
+  if (!ss_node_is_array(list)) return ss_node_fail(list, error, "expected a list of closed forms' files");
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
+    if (out->count == SS_FORM_FILES_MAX) return ss_node_fail(n, error, "is one file too many");
+    if (!ss_node_text(n, &out->name[out->count++], error)) return false;
+  }
+  return true;
+}
+
 bool ss_supposed_can_be_played(struct ss_node object, const struct ss_supposition *with, struct ss_error *error) {
-  static const char *const forms_only[] = {"lookups", "servers", "k", "teams", "block"};
+  static const char *const forms_only[] = {"lookups", "servers", "k", "teams", "block", "files"};
   for (size_t i = 0; i < sizeof forms_only / sizeof *forms_only; i++)
     if (ss_node_present(ss_node_get(object, forms_only[i])))
       return ss_node_fail(ss_node_get(object, forms_only[i]), error,

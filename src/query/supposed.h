@@ -10,7 +10,17 @@
 /* The keys that are read here, and "ranks". */
 #define SS_SUPPOSED_KEYS                                                                                             \
   "M", "density", "lookups", "row_width", "value_bytes", "gamma", "servers", "k", "teams", "index_bytes", "block",   \
-      "bandwidth", "ranks", "cluster", "latency", "gpus_per_node", "nics", "intra_latency", "intra_bandwidth"
+      "files", "bandwidth", "ranks", "cluster", "latency", "gpus_per_node", "nics", "intra_latency",                 \
+      "intra_bandwidth"
+
+enum { SS_FORM_FILES_MAX = 64 };
+
+/* "files": closed forms of one's own, beside those of models/costs. */
+struct ss_supposed_files {
+  const char *name[SS_FORM_FILES_MAX];
+  size_t count;
+};
+bool ss_supposed_files(struct ss_node object, struct ss_supposed_files *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* `needs_bytes`, `needs_density`: "M", "density" must be there. *out has the defaults. */
 bool ss_supposed_read(struct ss_node object, bool needs_bytes, bool needs_density, struct ss_supposition *out,

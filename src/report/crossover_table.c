@@ -1,137 +1,199 @@
-#include "report/crossover_table.h"
+/* Where two schemes cost the same: in words first, then range by range. */
+#include "report/answers.h"
 
+#include "cost/duel.h"
+#include "library/sparsync.h"
 #include "report/table.h"
 
-bool ss_crossover_json(const void *study, FILE *stream, struct ss_error *error) {
-  return ss_json_print_free(ss_crossover_study_json(study), stream, error);
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* What is printed: the answer, and what varies. */
+struct found {
+  const struct ss_answer *answer;
+  const struct ss_axis *axis;
+  const char *a, *b, *cluster;
+};
+
+/* A member of the whole answer, at a path that is printed: "crossings.%zu.at". */
+static const char *path_of(char *path, size_t size, const char *format, va_list arguments) {
+  (void)vsnprintf(path, size, format, arguments);
+  return path;
 }
 
-bool ss_crossover_csv(const void *study, FILE *stream, struct ss_error *error) {
-  return ss_flat_csv_free(ss_crossover_ranges(study), stream, error);
+SS_PRINTF(2, 3) static double number(const struct found *f, const char *format, ...) {
+  char path[64];
+  va_list arguments;
+  va_start(arguments, format);
+  path_of(path, sizeof path, format, arguments);
+  va_end(arguments);
+  return ss_answer_number(f->answer, SS_WHOLE, path);
 }
 
-/* --- words and the table ---------------------------------------------------------------------------------- */
+SS_PRINTF(2, 3) static const char *text(const struct found *f, const char *format, ...) {
+  char path[64];
+  va_list arguments;
+  va_start(arguments, format);
+  path_of(path, sizeof path, format, arguments);
+  va_end(arguments);
+  return ss_answer_text(f->answer, SS_WHOLE, path);
+}
 
-static const char *place(const struct ss_crossover_study *t, double x, char *buffer, size_t size) {
-  if (ss_axes[t->duel.over].dimension == SS_NUMBER) snprintf(buffer, size, "%.0f", x);
-  else if (ss_axes[t->duel.over].dimension == SS_RATIO) snprintf(buffer, size, "%.4g%%", 100 * x);
-  else ss_units_format(buffer, size, ss_axes[t->duel.over].dimension, x);
+static size_t count(const struct found *f, const char *list) {
+  char path[64];
+  for (size_t n = 0;; n++) {
+    (void)snprintf(path, sizeof path, "%s.%zu", list, n);
+    if (ss_answer_kind(f->answer, SS_WHOLE, path) == SS_FIELD_ABSENT) return n;
+  }
+}
+
+static const char *place(const struct found *f, double x, char *buffer, size_t size) {
+  if (f->axis->dimension == SS_NUMBER) snprintf(buffer, size, "%.0f", x);
+  else if (f->axis->dimension == SS_RATIO) snprintf(buffer, size, "%.4g%%", 100 * x);
+  else ss_units_format(buffer, size, f->axis->dimension, x);
   return buffer;
 }
 
-/* "1.24 times as long", "1.24 to 7.5 times as long" */
-static void print_ratio(const struct ss_crossover_part *p, FILE *stream) {
-  if (p->ratio_max - p->ratio_min < 5e-4 * p->ratio_max) fprintf(stream, "%.4g times as long", p->ratio_max);
-  else fprintf(stream, "%.4g to %.4g times as long", p->ratio_min, p->ratio_max);
+static const char *loser(const struct found *f, const char *winner) {
+  return strcmp(winner, f->a) == 0 ? f->b : f->a;
 }
 
-static void print_crossing(const struct ss_crossover_study *t, const struct ss_crossing *c, FILE *stream) {
+/* --- in words --------------------------------------------------------------------------------------------- */
+
+/* "1.24 times as long", "1.24 to 7.5 times as long" */
+static void print_ratio(double low, double high, FILE *stream) {
+  if (high - low < 5e-4 * high) fprintf(stream, "%.4g times as long", high);
+  else fprintf(stream, "%.4g to %.4g times as long", low, high);
+}
+
+static void print_crossing(const struct found *f, size_t i, FILE *stream) {
   char at[40], before[40], time[32];
-  const char *below = ss_crossover_winner(t, c->below), *above = ss_crossover_winner(t, c->above);
-  place(t, c->at, at, sizeof at);
-  ss_units_format(time, sizeof time, SS_TIME, c->cost[0]);
+  const char *below = text(f, "crossings.%zu.winner_below", i), *above = text(f, "crossings.%zu.winner_above", i);
+  const char *over = f->axis->name;
+  char jump[64];
+  snprintf(jump, sizeof jump, "crossings.%zu.jump", i);
+  place(f, number(f, "crossings.%zu.at", i), at, sizeof at);
+  place(f, number(f, "crossings.%zu.before", i), before, sizeof before);
   if (!above) {
-    fprintf(stream, "%s %s on both cost the same; %s is cheaper before.\n", ss_axes[t->duel.over].name, at, below);
-  } else if (ss_axes[t->duel.over].dimension == SS_NUMBER) {
-    fprintf(stream, "%s is cheaper from %s %s on%s%s%s%s%s.\n", above, at, ss_axes[t->duel.over].name,
-            below ? "; " : "", below ? below : "", below ? " up to " : "",
-            below ? place(t, c->before, before, sizeof before) : "", below ? "" : " (before, both cost the same)");
+    fprintf(stream, "%s %s on both cost the same; %s is cheaper before.\n", over, at, below);
+  } else if (f->axis->dimension == SS_NUMBER) {
+    fprintf(stream, "%s is cheaper from %s %s on%s%s%s%s%s.\n", above, at, over, below ? "; " : "",
+            below ? below : "", below ? " up to " : "", below ? before : "",
+            below ? "" : " (before, both cost the same)");
   } else if (!below) {
-    fprintf(stream, "%s is cheaper above %s %s; below, both cost the same.\n", above, ss_axes[t->duel.over].name, at);
-  } else if (c->jump) {
-    fprintf(stream, "%s is cheaper below %s %s, %s above: there one of the costs jumps.\n", below,
-            ss_axes[t->duel.over].name, at, above);
+    fprintf(stream, "%s is cheaper above %s %s; below, both cost the same.\n", above, over, at);
+  } else if (ss_answer_flag(f->answer, SS_WHOLE, jump)) {
+    fprintf(stream, "%s is cheaper below %s %s, %s above: there one of the costs jumps.\n", below, over, at, above);
   } else {
-    fprintf(stream, "%s is cheaper below %s %s, %s above; there both take %s.\n", below, ss_axes[t->duel.over].name,
-            at, above, time);
+    fprintf(stream, "%s is cheaper below %s %s, %s above; there both take %s.\n", below, over, at, above,
+            ss_units_format(time, sizeof time, SS_TIME, number(f, "crossings.%zu.a_s", i)));
   }
 }
 
-static void print_words(const struct ss_crossover_study *t, FILE *stream) {
-  const struct ss_crossover *found = &t->found;
-  for (size_t i = 0; i < found->crossings; i++) print_crossing(t, &found->crossing[i], stream);
-  if (found->crossings > 0) return;
-  const struct ss_crossover_part *all = &found->part[0];
-  const char *where = found->gaps > 0 ? "wherever in the range they can be compared" : "everywhere in the range";
-  if (all->winner == 0) {
+static void print_words(const struct found *f, FILE *stream) {
+  const size_t crossings = count(f, "crossings");
+  for (size_t i = 0; i < crossings; i++) print_crossing(f, i, stream);
+  if (crossings > 0) return;
+  const char *where =
+      count(f, "skipped") > 0 ? "wherever in the range they can be compared" : "everywhere in the range";
+  const char *winner = text(f, "ranges.0.winner");
+  if (!winner) {
     fprintf(stream, "Both cost the same %s.\n", where);
     return;
   }
-  fprintf(stream, "%s is cheaper %s: %s takes ", ss_crossover_winner(t, all->winner), where,
-          ss_crossover_loser(t, all->winner));
-  print_ratio(all, stream);
+  fprintf(stream, "%s is cheaper %s: %s takes ", winner, where, loser(f, winner));
+  print_ratio(number(f, "ranges.0.ratio_min"), number(f, "ranges.0.ratio_max"), stream);
   fputs(".\n", stream);
 }
 
-static bool print_ranges(const struct ss_crossover_study *t, FILE *stream, struct ss_error *error) {
+static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *error) {
   struct ss_table *table = ss_table_of("from", "to", "<cheaper", "the other takes");
-  for (size_t i = 0; i < t->found.parts; i++) {
-    const struct ss_crossover_part *p = &t->found.part[i];
+  for (size_t i = 0; i < ss_answer_rows(f->answer); i++) {
+    const char *winner = ss_answer_text(f->answer, i, "winner");
     char from[40], to[40];
-    ss_table_texts(table, place(t, p->from, from, sizeof from), place(t, p->to, to, sizeof to),
-                   p->winner ? ss_crossover_winner(t, p->winner) : "neither");
-    if (p->winner == 0) ss_table_cell(table, "as long");
-    else ss_table_cell(table, "%.4g to %.4g times as long", p->ratio_min, p->ratio_max);
+    ss_table_texts(table, place(f, ss_answer_number(f->answer, i, "from"), from, sizeof from),
+                   place(f, ss_answer_number(f->answer, i, "to"), to, sizeof to), winner ? winner : "neither");
+    if (!winner) ss_table_cell(table, "as long");
+    else
+      ss_table_cell(table, "%.4g to %.4g times as long", ss_answer_number(f->answer, i, "ratio_min"),
+                    ss_answer_number(f->answer, i, "ratio_max"));
   }
   return ss_table_print_free(table, false, stream, error);
 }
 
-/* What the answer holds for beside its cluster: uniform tensors, which no trace is. */
-static void print_supposed(const struct ss_crossover_study *t, FILE *stream) {
-  static const char *const overlaps[] = {[SS_GAMMA_RANDOM] = "drawn at random, each rank for itself",
-                                         [SS_GAMMA_FULL] = "the same on all ranks",
-                                         [SS_GAMMA_NONE] = "different on all ranks",
-                                         [SS_GAMMA_LIST] = "shared as --gamma lists"};
+/* --- what it holds for ------------------------------------------------------------------------------------ */
+
+static void print_head(const struct found *f, FILE *stream) {
+  char low[40], high[40], size[32];
+  const double ranks = number(f, "ranks"), bytes = number(f, "M"), density = number(f, "density"),
+               latency = number(f, "links.latency"), bandwidth = number(f, "links.bandwidth");
+  fprintf(stream, "%s against %s over %s %s to %s:", f->a, f->b, f->axis->name,
+          place(f, number(f, "range.low"), low, sizeof low), place(f, number(f, "range.high"), high, sizeof high));
+  if (!isnan(ranks)) fprintf(stream, " %.0f ranks,", ranks);
+  if (!isnan(bytes)) fprintf(stream, " %s dense,", ss_units_format(size, sizeof size, SS_BYTES, bytes));
+  if (!isnan(density)) fprintf(stream, " density %.4g%%,", 100 * density);
+  fprintf(stream, " overlap %s, links of %s", text(f, "overlap"), f->cluster);
+  if (!isnan(latency)) fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_TIME, latency));
+  if (!isnan(bandwidth)) fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_RATE, bandwidth));
+  fputs("\n\n", stream);
+}
+
+/* Uniform tensors, which no trace is. */
+static void print_supposed(const struct found *f, FILE *stream) {
+  static const char *const meetings[][2] = {{"random", "drawn at random, each rank for itself"},
+                                            {"full", "the same on all ranks"},
+                                            {"none", "different on all ranks"},
+                                            {"list", "shared as --gamma lists"}};
+  size_t i = 0;
+  while (strcmp(meetings[i][0], text(f, "overlap")) != 0) i++;
   fprintf(
       stream,
       "Rows are %s, as many in each part of the table. A trace shares more or less and is uneven, and\nmay answer "
       "otherwise, as may another cluster: sparsync run --trace FILE --cluster %s plays one.\n",
-      overlaps[t->duel.with->kind], t->duel.cluster.name);
+      meetings[i][1], f->cluster);
 }
 
-static void print_notes(const struct ss_crossover_study *t, FILE *stream) {
-  const struct ss_crossover *found = &t->found;
+static void print_notes(const struct found *f, FILE *stream) {
+  const char *form = text(f, "form");
+  const size_t rounded = count(f, "rounded"), skipped = count(f, "skipped");
   char at[40];
-  if (t->simulated)
-    fprintf(stream, "\nSimulated on %s at %zu places, on uniform tensors; kernels not counted.\n",
-            t->duel.cluster.name, found->probes);
+  if (!form)
+    fprintf(stream, "\nSimulated on %s at %.0f places, on uniform tensors; kernels not counted.\n", f->cluster,
+            number(f, "probes"));
   else
     fprintf(stream, "\nClosed forms on %s; no kernels, no imbalance (--simulate plays the schedules).\n",
-            t->duel.form == SS_FORM_NODES ? "the cluster's nodes and cards" : "one flat link class");
-  print_supposed(t, stream);
-  if (t->roundings > 0) {
-    const struct ss_rounding *r = &t->rounding[0];
+            strcmp(form, "nodes") == 0 ? "the cluster's nodes and cards" : "one flat link class");
+  print_supposed(f, stream);
+  if (rounded > 0)
     fprintf(
         stream,
         "Sizes that do not divide were rounded at %zu places: at %s %s, %.6g rows at density %.4g%% became %.0f at "
         "%.4g%%.\n",
-        t->roundings, ss_axes[t->duel.over].name, place(t, r->at, at, sizeof at), r->rows_wanted,
-        100 * r->density_wanted, r->rows, 100 * r->density);
-  }
-  if (found->gaps > 0)
-    fprintf(stream, "Left out: %zu places, such as %s %s: %s.\n", found->gaps, ss_axes[t->duel.over].name,
-            place(t, found->gap[0].at, at, sizeof at), found->gap[0].why);
+        rounded, f->axis->name, place(f, number(f, "rounded.0.at"), at, sizeof at),
+        number(f, "rounded.0.rows_wanted"), 100 * number(f, "rounded.0.density_wanted"), number(f, "rounded.0.rows"),
+        100 * number(f, "rounded.0.density"));
+  if (skipped > 0)
+    fprintf(stream, "Left out: %zu places, such as %s %s: %s.\n", skipped, f->axis->name,
+            place(f, number(f, "skipped.0.at"), at, sizeof at), text(f, "skipped.0.why"));
 }
 
-bool ss_crossover_table(const void *study, FILE *stream, struct ss_error *error) {
-  const struct ss_crossover_study *t = study;
-  char low[40], high[40], size[32];
-  const struct ss_duel *duel = &t->duel;
-  fprintf(stream, "%s against %s over %s %s to %s:", duel->side[0].label, duel->side[1].label,
-          ss_axes[t->duel.over].name, place(t, t->low, low, sizeof low), place(t, t->high, high, sizeof high));
-  if (duel->over != SS_OVER_RANKS) fprintf(stream, " %u ranks,", duel->ranks);
-  if (duel->over != SS_OVER_M)
-    fprintf(stream, " %s dense,", ss_units_format(size, sizeof size, SS_BYTES, t->duel.with->bytes));
-  if (duel->over != SS_OVER_DENSITY) fprintf(stream, " density %.4g%%,", 100 * t->duel.with->density);
-  fprintf(stream, " overlap %s, links of %s", ss_gamma_names[duel->with->kind], duel->cluster.name);
-  if (duel->over != SS_OVER_LATENCY)
-    fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_TIME, duel->cluster.inter.alpha));
-  if (duel->over != SS_OVER_BANDWIDTH)
-    fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_RATE, 1 / duel->cluster.inter.beta));
-  fputs("\n\n", stream);
-  print_words(t, stream);
+static const struct ss_axis *axis_of(const char *name) {
+  const struct ss_axis *axis = ss_axes;
+  while (strcmp(axis->name, name) != 0) axis++;
+  return axis;
+}
+
+bool ss_crossover_table(const void *answer, FILE *stream, struct ss_error *error) {
+  struct found found = {.answer = answer};
+  found.axis = axis_of(text(&found, "over"));
+  found.a = text(&found, "a");
+  found.b = text(&found, "b");
+  found.cluster = text(&found, "cluster");
+  print_head(&found, stream);
+  print_words(&found, stream);
   fputc('\n', stream);
-  if (!print_ranges(t, stream, error)) return false;
-  print_notes(t, stream);
+  if (!print_ranges(&found, stream, error)) return false;
+  print_notes(&found, stream);
   return true;
 }

@@ -189,14 +189,12 @@ void ss_crossover_study_free(struct ss_crossover_study *s) {
   s->rounding = NULL;
 }
 
-const char *ss_crossover_winner(const struct ss_crossover_study *t, int winner) {
+/* --- JSON ------------------------------------------------------------------------------------------------- */
+
+/* The label of the cheaper scheme; NULL where there is none (struct ss_crossing tells of -1, 0 and 1). */
+static const char *winner_of(const struct ss_crossover_study *t, int winner) {
   return winner == 0 ? NULL : t->duel.side[winner > 0].label;
 }
-const char *ss_crossover_loser(const struct ss_crossover_study *t, int winner) {
-  return t->duel.side[winner < 0].label;
-}
-
-/* --- JSON ------------------------------------------------------------------------------------------------- */
 
 static cJSON *crossings_json(const struct ss_crossover_study *t) {
   cJSON *list = cJSON_CreateArray();
@@ -205,8 +203,8 @@ static cJSON *crossings_json(const struct ss_crossover_study *t) {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "at", c->at);
     cJSON_AddNumberToObject(o, "before", c->before);
-    ss_json_add_text(o, "winner_below", ss_crossover_winner(t, c->below));
-    ss_json_add_text(o, "winner_above", ss_crossover_winner(t, c->above));
+    ss_json_add_text(o, "winner_below", winner_of(t, c->below));
+    ss_json_add_text(o, "winner_above", winner_of(t, c->above));
     cJSON_AddNumberToObject(o, "a_s", c->cost[0]);
     cJSON_AddNumberToObject(o, "b_s", c->cost[1]);
     cJSON_AddBoolToObject(o, "jump", c->jump);
@@ -215,14 +213,14 @@ static cJSON *crossings_json(const struct ss_crossover_study *t) {
   return list;
 }
 
-cJSON *ss_crossover_ranges(const struct ss_crossover_study *t) {
+static cJSON *ranges_json(const struct ss_crossover_study *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found.parts; i++) {
     const struct ss_crossover_part *p = &t->found.part[i];
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "from", p->from);
     cJSON_AddNumberToObject(o, "to", p->to);
-    ss_json_add_text(o, "winner", ss_crossover_winner(t, p->winner));
+    ss_json_add_text(o, "winner", winner_of(t, p->winner));
     cJSON_AddNumberToObject(o, "ratio_min", p->ratio_min);
     cJSON_AddNumberToObject(o, "ratio_max", p->ratio_max);
     cJSON_AddItemToArray(list, o);
@@ -279,6 +277,18 @@ static void add_ratio(cJSON *root, const struct ss_crossover *found) {
   cJSON_AddNumberToObject(o, "max_at", found->ratio_max_at);
 }
 
+/* What does not vary; what does is null. */
+static void add_supposed(cJSON *root, const struct ss_crossover_study *t) {
+  const struct ss_duel *d = &t->duel;
+  cJSON *links = ss_supposed_links_json(&d->cluster);
+  ss_json_add_number(root, "ranks", d->over == SS_OVER_RANKS ? NAN : (double)d->ranks);
+  ss_json_add_number(root, "M", d->over == SS_OVER_M ? NAN : d->with->bytes);
+  ss_json_add_number(root, "density", d->over == SS_OVER_DENSITY ? NAN : d->with->density);
+  if (d->over == SS_OVER_LATENCY || d->over == SS_OVER_BANDWIDTH)
+    cJSON_ReplaceItemInObjectCaseSensitive(links, ss_axes[d->over].name, cJSON_CreateNull());
+  cJSON_AddItemToObject(root, "links", links);
+}
+
 cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
   const struct ss_crossover *found = &t->found;
   cJSON *root = cJSON_CreateObject(), *range;
@@ -290,13 +300,14 @@ cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
   ss_json_add_text(root, "form", t->simulated ? NULL : ss_form_names[t->duel.form]);
   cJSON_AddStringToObject(root, "cluster", t->duel.cluster.name);
   cJSON_AddStringToObject(root, "overlap", ss_gamma_names[t->duel.with->kind]);
+  add_supposed(root, t);
   range = cJSON_AddObjectToObject(root, "range");
   cJSON_AddNumberToObject(range, "low", t->low);
   cJSON_AddNumberToObject(range, "high", t->high);
   cJSON_AddItemToObject(root, "crossings", crossings_json(t));
-  ss_json_add_text(root, "winner_below", ss_crossover_winner(t, found->part[0].winner));
-  ss_json_add_text(root, "winner_above", ss_crossover_winner(t, found->part[found->parts - 1].winner));
-  cJSON_AddItemToObject(root, "ranges", ss_crossover_ranges(t));
+  ss_json_add_text(root, "winner_below", winner_of(t, found->part[0].winner));
+  ss_json_add_text(root, "winner_above", winner_of(t, found->part[found->parts - 1].winner));
+  cJSON_AddItemToObject(root, "ranges", ranges_json(t));
   add_ratio(root, found);
   cJSON_AddNumberToObject(root, "probes", (double)found->probes);
   cJSON_AddItemToObject(root, "skipped", skipped_json(t));

@@ -32,12 +32,7 @@ bool ss_crossover_study_run(struct ss_crossover_study *study, struct ss_error *e
 /* Also closes the duel. Harmless when nothing was run. */
 void ss_crossover_study_free(struct ss_crossover_study *study);
 
-/* The label of the cheaper scheme (struct ss_crossing tells of -1, 0 and 1), NULL where there is none, and of the
- * other one. */
-const char *ss_crossover_winner(const struct ss_crossover_study *study, int winner);
-const char *ss_crossover_loser(const struct ss_crossover_study *study, int winner);
-/* The tree that `crossover --format json` prints, and its list of ranges; the caller's, NULL when memory is short. */
+/* The tree that `crossover --format json` prints; the caller's, NULL when memory is short. */
 struct cJSON *ss_crossover_study_json(const struct ss_crossover_study *study);
-struct cJSON *ss_crossover_ranges(const struct ss_crossover_study *study);
 
 #endif

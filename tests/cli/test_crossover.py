@@ -316,11 +316,11 @@ def wrong_inputs(folder):
     good = ["zen", "allreduce", "--M", "1MB", "--density", "1%"]
     for arguments, says in (
             (["zen", "--over", "M"], "name two schemes"), (good, "say --over"), ([*good, "--over", "time"], "\"time\" is not"),
-            ([*good, "--over", "M"], "--M varies"), ([*good, "--over", "density"], "--density varies"),
-            ([*good, "--over", "ranks", "--ranks", "4"], "--ranks varies"),
+            ([*good, "--over", "M"], "--M: varies: say --range"), ([*good, "--over", "density"], "--density: varies"),
+            ([*good, "--over", "ranks", "--ranks", "4"], "--ranks: varies"),
             (["zen", "allreduce", "--over", "ranks", "--M", "1MB"], "say --density"),
             (["zen", "allreduce", "--over", "ranks", "--density", "1%"], "say --M"),
-            (["zen", "allreduce", "--over", "ranks", "--density", "2", "--M", "1MB"], "say --density"),
+            (["zen", "allreduce", "--over", "ranks", "--density", "2", "--M", "1MB"], "--density: 2 is above 1"),
             ([*good, "--over", "latency", "--range", "5us"], "not LOW..HIGH"),
             ([*good, "--over", "latency", "--range", "5us..2us"], "not from low to high"),
             ([*good, "--over", "latency", "--range", "0..2us"], "not above zero"),
@@ -332,9 +332,9 @@ def wrong_inputs(folder):
             (["zen:,", *good[1:], "--over", "latency"], "no scheme"),
             (["zen:a=1,b", *good[1:], "--over", "latency"], "not an option with its value"),
             (["{", *good[1:], "--over", "latency"], "{"),
-            ([*good, "--over", "latency", "--form", "best"], "\"best\" is not exact"),
-            ([*good, "--over", "latency", "--simulate", "--form", "paper"], "not with --simulate"),
-            ([*good, "--over", "latency", "--simulate", "--teams", "2"], "--teams is of closed forms"),
+            ([*good, "--over", "latency", "--form", "best"], "--form: \"best\" is not one of exact"),
+            ([*good, "--over", "latency", "--simulate", "--form", "paper"], "--form: says which closed form counts: not of simulations"),
+            ([*good, "--over", "latency", "--simulate", "--teams", "2"], "--teams: is of closed forms"),
             ([*good, "--over", "latency", "--simulate", "--gamma", "1,2"], "not a list"),
             ([*good, "--over", "latency", "--simulate", "--value-bytes", "8"], "4 bytes or 2"),
             ([*good, "--over", "latency", "--probes", "1"], "--probes"), ([*good, "--over", "latency", "--cluster", "none"], "none")):

@@ -157,6 +157,8 @@ def traces_of_lists_and_arrays(folder):
     assert sparsync.stats(bagged)[0]["bags"] == 2 and sparsync.stats(trace)[0]["bags"] is None
     [point] = sparsync.run(trace=bagged, cluster="rtx3090-10gbe", schemes="alltoall:partition=table,pooling=sum")
     assert point["bytes_total"] == 32, point["bytes_total"]
+    placed = sparsync.place(trace=bagged, cluster="rtx3090-10gbe", schemes="alltoall:pooling=sum")
+    assert min(row["time_s"] for row in placed) == point["time_s"], placed  # one table: whole on a rank is the best
     fails("emb.bag_offsets[2] is 4", sparsync.Trace, {"emb": ids[:1]}, lengths={"emb": [[[2, 2], [1]]]})
     fails("no number of ids", sparsync.Trace, {"emb": ids[:1]}, lengths={"emb": [[[2, -1], [1]]]})
     fails("one list a rank", sparsync.Trace, {"emb": ids}, lengths={"emb": [[[3], [2]]]})

@@ -365,7 +365,7 @@ MUTANTS = [
            "(double)all.tally[n].bytes * sample->sampled;", "(double)all.tally[n].bytes;", cli="train"),
     # --- learning
     Mutant("adam: every part of an update counts as a step", "src/learn/optimizers.c",
-           "if (part != SS_PRIOR) o->step++;", "(void)part, o->step++;", unit="learn"),
+           "if (part != SS_PART_PRIOR) o->step++;", "(void)part, o->step++;", unit="learn"),
     Mutant("adam: no bias correction of the second moment", "src/learn/optimizers.c",
            "o->options.rate * sqrt(1 - pow(beta2, (double)step)) /", "o->options.rate /", unit="learn"),
     Mutant("adagrad divides by the sum of squares", "src/learn/optimizers.c",

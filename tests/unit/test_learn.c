@@ -279,7 +279,7 @@ static void optimizers_by_plain_ones(void **state) {
       bool there[ELEMENTS];
       roll(&dice, there, g);
       const struct ss_update update = list(there, true, g, element, value);
-      ss_optimizer_apply(&optimizer, parameters, &update, SS_WHOLE);
+      ss_optimizer_apply(&optimizer, parameters, &update, SS_PART_WHOLE);
       plain_step(&plain, (enum ss_optimizer_kind)kind, 0.05L, there, g);
       for (uint32_t e = 0; e < ELEMENTS; e++)
         if (fabsl(parameters[e] - plain.p[e]) > 1e-12L * (1 + fabsl(plain.p[e])))
@@ -311,11 +311,11 @@ static void two_parts_are_one(void **state) {
         all[e] = true;
       }
       struct ss_update update = list(all, true, g, element, value);
-      ss_optimizer_apply(&whole, p, &update, SS_WHOLE);
+      ss_optimizer_apply(&whole, p, &update, SS_PART_WHOLE);
       update = list(prior, true, g, element, value);
-      ss_optimizer_apply(&split, q, &update, SS_PRIOR);
+      ss_optimizer_apply(&split, q, &update, SS_PART_PRIOR);
       update = list(prior, false, g, element, value);
-      ss_optimizer_apply(&split, q, &update, SS_DELAYED);
+      ss_optimizer_apply(&split, q, &update, SS_PART_DELAYED);
       assert_memory_equal(p, q, sizeof p);
     }
     ss_optimizer_close(&whole);
@@ -358,7 +358,7 @@ static void plain_curve(const struct ss_learn_task *task, double *loss) {
           value[update.count++] = ldexp((double)sum[e], -SS_VALUE_BITS - l.exponent[table]);
         }
       free(there);
-      ss_optimizer_apply(&l.optimizer[table], l.model.table[table], &update, SS_WHOLE);
+      ss_optimizer_apply(&l.optimizer[table], l.model.table[table], &update, SS_PART_WHOLE);
     }
   }
   ss_learner_close(&l);
@@ -557,18 +557,18 @@ static void drill(const struct ss_learn_task *task, const char *scheme, enum mis
     assert_true(ss_learner_gradients(&l, t, &whole, &error));
     loss[t] = whole.loss;
     if (!task->split) {
-      assert_true(ss_learner_update(&l, &whole, SS_WHOLE, &error));
+      assert_true(ss_learner_update(&l, &whole, SS_PART_WHOLE, &error));
       for (int table = 0; mistake == DROPPED_RESIDUAL && table < SS_TABLES; table++)
         l.summation[table][0].memory[0].residual[0].count = 0;
       continue;
     }
     const bool skip = t == 0 || (mistake == SKIPPED_EMPTY && is_empty(&before, l.ranks));
-    if (!skip && mistake != LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_DELAYED, &error));
+    if (!skip && mistake != LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_PART_DELAYED, &error));
     assert_true(ss_learner_split(&l, t, &whole, &prior, &delayed, &error));
     if (mistake == STALE_ROW && t == 1) make_stale(&prior, &delayed, l.ranks, task->shape.width, &arena);
-    assert_true(ss_learner_update(&l, &prior, SS_PRIOR, &error));
-    if (mistake == DOUBLE_UPDATE && t == 1) assert_true(ss_learner_update(&l, &prior, SS_PRIOR, &error));
-    if (!skip && mistake == LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_DELAYED, &error));
+    assert_true(ss_learner_update(&l, &prior, SS_PART_PRIOR, &error));
+    if (mistake == DOUBLE_UPDATE && t == 1) assert_true(ss_learner_update(&l, &prior, SS_PART_PRIOR, &error));
+    if (!skip && mistake == LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_PART_DELAYED, &error));
     before = delayed;
   }
   ss_arena_free(&arena);
@@ -705,7 +705,7 @@ static struct aftermath without(const struct ss_learn_task *task, const struct s
   assert_true(ss_learner_open(task, setting, &l, &error));
   l.summation[SS_TABLE_INPUT][0].player = &loser.player;
   assert_true(ss_learner_gradients(&l, 0, &g, &error));
-  assert_true(ss_learner_update(&l, &g, SS_WHOLE, &error));
+  assert_true(ss_learner_update(&l, &g, SS_PART_WHOLE, &error));
   after.messages = loser.seen;
   after.to = loser.to;
   after.sound = l.curve.sound;

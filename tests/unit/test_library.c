@@ -115,41 +115,56 @@ static void test_crossover_and_cost_are_closed_forms(void **state) {
   assert_int_equal(ss_answer_rows(answer), 1);
   assert_string_equal(ss_answer_text(answer, 0, "form"), "allreduce-ring");
   assert_near(ss_answer_number(answer, 0, "formula_s"), ring(4, 4e6, 1e-5, 1e9), 1e-12);
+  assert_near(ss_answer_number(answer, SS_WHOLE, "links.bandwidth"), 1e9, 1e-3);
   ss_answer_free(answer);
   ss_request_free(request);
 }
 
 /* --- placements, expectations, schedules --------------------------------------------------------------------- */
 
-/* Two tables: what is proposed takes the time that is said of it, when it is run. */
-static void test_placements_are_played_and_can_be_used(void **state) {
-  static const uint64_t of_a[] = {0, 3, 5}, of_b[] = {0, 1, 4};
+/* Two tables, in bags of one id and of all of a rank's: what is proposed, also of pooled bags, takes the time that is
+ * said of it, when it is run. */
+static void place_and_run(const char *schemes, const char *placed_schemes) {
+  static const uint64_t of_a[] = {0, 3, 5}, of_b[] = {0, 1, 4}, bags_a[] = {0, 3, 5}, bags_b[] = {0, 1, 2},
+                        ends_a[] = {0, 1, 2, 3, 4, 5}, ends_b[] = {0, 1, 4};
   static const int64_t a[] = {7, 1, 7, 1, 2}, b[] = {0, 3, 3, 1};
-  const struct ss_tensor_ids tensor[] = {{"a", 8, 4, 4, of_a, a, NULL, NULL}, {"b", 4, 64, 4, of_b, b, NULL, NULL}};
+  const struct ss_tensor_ids tensor[] = {{"a", 8, 4, 4, of_a, a, bags_a, ends_a},
+                                         {"b", 4, 64, 4, of_b, b, bags_b, ends_b}};
   struct ss_request *request = request_of("{\"trace\": \"two\", \"cluster\": \"rtx3090-10gbe\"}");
   struct ss_trace *trace;
   struct ss_answer *placed, *run;
   struct ss_error error;
-  (void)state;
   if (!ss_trace_of_ids(1, 2, 2, tensor, &trace, &error)) fail_msg("%s", error.text);
   assert_true(ss_request_lend_trace(request, "two", trace, &error));
+  assert_true(!schemes || ss_request_set(request, "schemes", schemes, &error));
   if (!ss_request_place(request, &placed, &error)) fail_msg("%s", error.text);
   assert_int_equal(ss_answer_rows(placed), 5);
   double least = INFINITY;
   for (size_t i = 0; i < 5; i++) least = fmin(least, ss_answer_number(placed, i, "time_s"));
   assert_int_equal(ss_answer_kind(placed, SS_WHOLE, "tables.a.ranks"), SS_FIELD_LIST);
   assert_true(ss_request_set(request, "placement", ss_answer_json(placed), &error));
-  assert_true(ss_request_set(request, "schemes", "alltoall:partition=placed", &error));
+  assert_true(ss_request_set(request, "schemes", placed_schemes, &error));
   if (!ss_request_run(request, &run, &error)) fail_msg("%s", error.text);
   assert_int_equal(ss_answer_rows(run), 1);
   assert_near(ss_answer_number(run, 0, "time_s"), least, 0);
   ss_answer_free(run);
   ss_answer_free(placed);
+  assert_false(ss_request_place(request, &placed, &error));
+  assert_non_null(strstr(error.text, "compares placements of one scheme"));
+  assert_true(ss_request_set(request, "schemes", "alltoall:pooling=sum", &error));
   assert_true(ss_request_set(request, "ranks", "[1, 2]", &error));
   assert_false(ss_request_place(request, &placed, &error));
+  assert_non_null(strstr(error.text, "here are 2 places"));
   assert_null(placed);
   ss_request_free(request);
   ss_trace_close(trace);
+}
+
+static void test_placements_are_played_and_can_be_used(void **state) {
+  (void)state;
+  place_and_run(NULL, "alltoall:partition=placed");
+  place_and_run("alltoall:pooling=sum", "alltoall:partition=placed,pooling=sum");
+  place_and_run("alltoall:pooling=padded", "alltoall:partition=placed,pooling=padded");
 }
 
 /* By hand: of 256 KiB two ranks' ring takes 2 (10 us + 131.072 us). */
@@ -422,6 +437,11 @@ static void test_bad_documents_are_errors_with_a_place(void **state) {
       {"{\"M\": 1}", ss_request_cost, "request: "},
       {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"time\"}", ss_request_crossover, "request: over: "},
       {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"M\", \"M\": 3}", ss_request_crossover, "request: M: varies"},
+      {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"ranks\", \"range\": \"2..x\"}", ss_request_crossover,
+       "request: range[1]: "},
+      {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"ranks\", \"range\": \"2-4\"}", ss_request_crossover, "LOW..HIGH"},
+      {"{\"M\": 8, \"density\": 1, \"gamma\": \"1,x\"}", ss_request_cost, "request: gamma: \"1,x\""},
+      {"{\"M\": 8, \"density\": 1, \"files\": \"x\"}", ss_request_cost, "request: files: expected a list"},
       {"{\"schemes\": [\"zen\"]}", ss_request_learn, "request: say which \"text\" to read"},
       {"{}", ss_request_stats, "request: "},
       {"{}", ss_request_train, "request: "}};
@@ -485,15 +505,16 @@ static void test_null_and_missing_are_errors(void **state) {
 
 struct hearing {
   struct ss_request *request;
-  double last;
+  struct ss_progress last;
   int calls, cancel_at;
 };
 
-static void hear(void *context, const char *what, double done) {
+static void hear(void *context, const struct ss_progress *progress) {
   struct hearing *h = context;
-  assert_non_null(what);
-  assert_true(done >= 0 && done <= 1);
-  h->last = done;
+  assert_non_null(progress->what);
+  assert_true(progress->share >= 0 && progress->share <= 1);
+  assert_true(progress->done <= progress->all);
+  h->last = *progress;
   if (++h->calls == h->cancel_at) ss_request_cancel(h->request);
 }
 
@@ -506,7 +527,10 @@ static void test_progress_and_cancelling(void **state) {
   ss_request_watch(hearing.request, hear, &hearing);
   assert_true(ss_request_run(hearing.request, &answer, &error));
   assert_true(hearing.calls >= 2);
-  assert_near(hearing.last, 1, 1e-12);
+  assert_near(hearing.last.share, 1, 1e-12);
+  assert_string_equal(hearing.last.what, "points");
+  assert_int_equal(hearing.last.all, ss_answer_rows(answer));
+  assert_int_equal(hearing.last.done, hearing.last.all);
   ss_answer_free(answer);
   for (hearing.cancel_at = 1; hearing.cancel_at < 4; hearing.cancel_at++) {
     hearing.calls = 0;
@@ -551,7 +575,7 @@ static void test_imports_are_watched_and_cancelled(void **state) {
   hearing.calls = hearing.cancel_at = 0;
   if (!ss_request_import(hearing.request, path, &trace, &error)) fail_msg("%s", error.text);
   assert_int_equal(hearing.calls, TOLD);
-  assert_near(hearing.last, 1, 1e-12);
+  assert_near(hearing.last.share, 1, 1e-12);
   ss_trace_close(trace);
   ss_request_free(hearing.request);
   unlink(data);

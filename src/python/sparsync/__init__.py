@@ -116,7 +116,7 @@ def _carry_out(call, give_up, document, fields, set=None, threads=0, progress=No
     Ctrl-C; then `give_up` frees what came all the same."""
     request, error = _Request(document, {**fields, **(set or {})}), _library.ErrorValue()
     shown, heard, done, good = Progress(progress), [], threading.Event(), []
-    told = _library.TOLD(lambda _, what, share: shown.told(what.decode(), share))
+    told = _library.TOLD(lambda _, now: shown.told(now.contents.what.decode(), now.contents.share))
     hear = _library.HEARD(lambda _, text: heard.append(text.decode("utf-8", "replace")))
     lib.ss_request_use_threads(request.handle, threads)
     lib.ss_request_watch(request.handle, told, None)

@@ -29,7 +29,11 @@ class TensorIds(ctypes.Structure):
                 ("offsets", POINTER(c_uint64)), ("ids", POINTER(c_int64)), ("bags", POINTER(c_uint64)), ("bag_offsets", POINTER(c_uint64))]
 
 
-TOLD = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_double)
+class ProgressValue(ctypes.Structure):
+    _fields_ = [("what", c_char_p), ("done", c_size_t), ("all", c_size_t), ("share", c_double)]
+
+
+TOLD = ctypes.CFUNCTYPE(None, c_void_p, POINTER(ProgressValue))
 HEARD = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 # What is asked of a request.
