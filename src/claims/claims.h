@@ -65,7 +65,7 @@ struct ss_claim {
   const char *loose;     /* why nearly anything would pass; NULL: it would not */
   enum ss_claim_verdict verdict, pinned;
   double factor; /* by which ours misses what is printed, 1 or more; NaN: it does not, or there is no ratio */
-  double room;   /* by which ours passes a bound that is printed on one side only, 1 or more; NaN: likewise */
+  double margin; /* by which ours passes a bound that is printed on one side only, 1 or more; NaN: likewise */
   char *why;
   struct ss_claim_estimate *estimate;
   size_t estimates;
@@ -82,7 +82,8 @@ void ss_claims_free(struct ss_claims *claims);
 
 /* All claims of the library that the words name, in the order of the files: papers, claims, or files that were added
  * under that name; without words all. Two claims of one name are an error, and so is a word that names none. Their
- * `ours`, `why`, `verdict`, `factor`, `room`, `run` and `estimate` are still to come. The library must outlive them.
+ * `ours`, `why`, `verdict`, `factor`, `margin`, `run` and `estimate` are still to come. The library must outlive
+ * them.
  */
 bool ss_claims_choose(const struct ss_claims_library *library, const char *const *words, size_t count,
                       struct ss_claims *out, struct ss_error *error) SS_MUST_CHECK;

@@ -383,7 +383,7 @@ static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *er
                                     : decide(j, claim, base.ordered, &trials);
     if (claim->verdict != SS_CLAIM_INPUT && claim->verdict != SS_CLAIM_INCONSISTENT) {
       claim->factor = missed_by(claim);
-      claim->room = passed_by(claim);
+      claim->margin = passed_by(claim);
     }
   }
   ss_picked_free(&base.values);

@@ -152,7 +152,7 @@ static bool read_claim(const struct ss_claims_file *file, struct ss_node node, s
   struct ss_node kind, verdict, ours, unit = ss_node_get(node, "unit"), loose = ss_node_get(node, "loose");
   size_t choice, pinned;
   *out = (struct ss_claim){
-      .file = file, .node = node, .paper = file->paper, .title = file->title, .factor = NAN, .room = NAN};
+      .file = file, .node = node, .paper = file->paper, .title = file->title, .factor = NAN, .margin = NAN};
   if (!ss_node_keys(node, keys, error) || !need_text(node, "id", &out->id, error) ||
       !need_text(node, "source", &out->source, error) || !need_text(node, "claim", &out->claim, error) ||
       !ss_node_need(node, "class", &kind, error) || !ss_node_choice(kind, kinds, &choice, error) ||

@@ -147,7 +147,7 @@ struct execution {
 };
 
 /* MPI has begun, which crashes where it gets no memory. */
-static bool execute_together(void *context, struct ss_communicator *comm, struct ss_error *error) {
+static bool execute_over_mpi(void *context, struct ss_communicator *comm, struct ss_error *error) {
   const struct execution *execution = context;
   execution->call->options.comm = comm;
   limit_memory(execution->memory);
@@ -196,10 +196,10 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
   const double most = call->memory > 0 ? call->memory : whole_memory();
   struct execution execution = {command, call, most};
-  const bool together =
+  const bool over_mpi =
       command->company == SS_ALWAYS_OVER_MPI || (command->company == SS_TOGETHER_UNDER_MPIRUN && launch.several);
-  if (!together) limit_memory(most);
-  const bool ok = together ? ss_processes_run(understood, execute_together, &execution, error)
+  if (!over_mpi) limit_memory(most);
+  const bool ok = over_mpi ? ss_processes_run(understood, execute_over_mpi, &execution, error)
                            : understood && command->run(call, error);
   if (!ok) explain_memory(command, most, error);
   ss_options_free(command->options, call);

@@ -96,7 +96,7 @@ static cJSON *claim_json(const struct ss_claim *c) {
   ss_json_add_text(o, "verdict", ss_claim_verdicts[c->verdict]);
   ss_json_add_text(o, "pinned", ss_claim_verdicts[c->pinned]);
   cJSON_AddItemToObject(o, "factor", number(c->factor));
-  cJSON_AddItemToObject(o, "room", number(c->room));
+  cJSON_AddItemToObject(o, "margin", number(c->margin));
   cJSON_AddItemToObject(o, "over", c->estimates ? range_json(&c->over) : cJSON_CreateNull());
   ss_json_add_text(o, "loose", c->loose);
   ss_json_add_text(o, "why", c->why);
@@ -281,7 +281,7 @@ static int by_factor(const void *a, const void *b) {
   return strcmp(x->claim->id, y->claim->id);
 }
 
-/* The claims that miss, or those that pass a bound with room to spare; NULL: memory is short. */
+/* The claims that miss, or those that pass a bound with a margin; NULL: memory is short. */
 static struct ranked *ranked(const struct ss_claims *claims, bool misses, size_t *count, struct ss_error *error) {
   struct ranked *list = ss_alloc(claims->count + 1, sizeof *list);
   *count = 0;
@@ -291,7 +291,7 @@ static struct ranked *ranked(const struct ss_claims *claims, bool misses, size_t
   }
   for (size_t i = 0; i < claims->count; i++) {
     const struct ss_claim *c = &claims->claim[i];
-    const double factor = misses ? c->factor : c->room;
+    const double factor = misses ? c->factor : c->margin;
     if (!isnan(factor)) list[(*count)++] = (struct ranked){factor, c};
   }
   qsort(list, *count, sizeof *list, by_factor);

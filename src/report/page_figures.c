@@ -26,13 +26,13 @@ struct figure {
   char caption[600];
 };
 
-struct maker {
+struct figures {
   struct ss_page_places *places;
   const struct ss_page_axis *x, *y;    /* numeric; NULL: none */
   const struct ss_page_place *traffic; /* of the ranks there; NULL: not known */
   FILE *stream;
   struct ss_error *lacking;
-  unsigned figures;
+  unsigned count;
 };
 
 /* From zero on, or logarithmic where small values would not be seen and all are above zero. */
@@ -96,7 +96,7 @@ static bool add(struct ss_plot_panel *panel, const char *series, const char *x_t
 }
 
 /* Bars in groups: a group a place and a bar a scheme, or, of many schemes, the other way round. */
-static bool fill_bars(struct maker *m, struct figure *f, struct ss_error *error) {
+static bool fill_bars(struct figures *m, struct figure *f, struct ss_error *error) {
   const struct ss_page_places *places = m->places;
   struct ss_plot_panel *panel = &f->plot.panel[f->plot.panels++];
   *panel = (struct ss_plot_panel){
@@ -159,7 +159,7 @@ static struct ss_plot_panel *panel_of(struct figure *f, const char *title) {
   return panel;
 }
 
-static bool add_lines(struct maker *m, const struct ss_page_place *place, struct ss_plot_panel *panel,
+static bool add_lines(struct figures *m, const struct ss_page_place *place, struct ss_plot_panel *panel,
                       struct ss_error *error) {
   panel->kind = SS_PLOT_LINES;
   panel->x = value_axis(m->places, m->x);
@@ -172,7 +172,7 @@ static bool add_lines(struct maker *m, const struct ss_page_place *place, struct
   return true;
 }
 
-static bool add_winner(struct maker *m, const struct ss_page_place *place, struct ss_plot_panel *panel,
+static bool add_winner(struct figures *m, const struct ss_page_place *place, struct ss_plot_panel *panel,
                        struct ss_error *error) {
   const struct ss_result *best = place->best;
   const struct ss_plot_row row = {.series = best->setting.label,
@@ -190,7 +190,7 @@ static bool add_winner(struct maker *m, const struct ss_page_place *place, struc
 }
 
 /* What differs and is not drawn, as a panel's title; NULL when memory is short. */
-static const char *panel_title(struct maker *m, const struct ss_result *p, struct ss_plot *plot) {
+static const char *panel_title(struct figures *m, const struct ss_result *p, struct ss_plot *plot) {
   struct ss_page_places *places = m->places;
   const char *words = ss_page_where(places, p, in_words);
   char text[600];
@@ -204,7 +204,7 @@ static const char *panel_title(struct maker *m, const struct ss_result *p, struc
   return ss_plot_text(plot, text);
 }
 
-static bool fill_panels(struct maker *m, struct figure *f, struct ss_error *error) {
+static bool fill_panels(struct figures *m, struct figure *f, struct ss_error *error) {
   struct ss_page_places *places = m->places;
   size_t left_out = 0, most = 0;
   for (size_t i = 0; i < places->count; i++) {
@@ -248,7 +248,7 @@ static struct ss_plot_axis bytes_axis(const struct ss_plot_panel *panel, const c
   return axis_between(label, "B", low, high);
 }
 
-static bool fill_traffic(struct maker *m, struct figure *f, struct ss_error *error) {
+static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *error) {
   const struct ss_page_place *place = m->traffic;
   for (size_t way = 0; way < 2; way++) {
     const char *label = way ? "received" : "sent";
@@ -335,13 +335,13 @@ static void write_svg(const char *svg, const char *id, const char *caption_id, c
 }
 
 /* Twice: for wide screens and paper, and for phones, where the wide one could not be read. */
-static bool draw(struct maker *m, struct figure *f, FILE *stream, struct ss_error *error) {
+static bool draw(struct figures *m, struct figure *f, FILE *stream, struct ss_error *error) {
   char id[32], caption_id[32];
-  snprintf(caption_id, sizeof caption_id, "caption%u", m->figures);
+  snprintf(caption_id, sizeof caption_id, "caption%u", m->count);
   for (int wide = 1; wide >= (f->crowded ? 1 : 0); wide--) {
     struct ss_picture_bytes svg = {NULL, 0};
     struct ss_error why = {0};
-    snprintf(id, sizeof id, "figure%u%s-", m->figures, wide ? "wide" : "narrow");
+    snprintf(id, sizeof id, "figure%u%s-", m->count, wide ? "wide" : "narrow");
     f->plot.wide = wide && f->plot.panels <= 2;
     const bool ok = ss_plot_draw(&f->plot, SS_PICTURE_SVG, &svg, &why);
     if (ok) write_svg(svg.bytes, id, caption_id, f->crowded ? "crowded" : wide ? "wide" : "narrow", stream);
@@ -353,18 +353,18 @@ static bool draw(struct maker *m, struct figure *f, FILE *stream, struct ss_erro
   return true;
 }
 
-static bool write_figure(struct maker *m, struct figure *f, struct ss_error *error) {
+static bool write_figure(struct figures *m, struct figure *f, struct ss_error *error) {
   char *pictures = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&pictures, &size);
   if (!stream) return ss_fail_memory(error, "drawing");
-  m->figures++;
+  m->count++;
   bool ok = m->lacking->text[0] ? true : draw(m, f, stream, error);
   fclose(stream);
   const bool drawn = ok && !m->lacking->text[0];
-  fprintf(m->stream, "<figure id=\"figure%u\">\n%s", m->figures, drawn && pictures ? pictures : "");
+  fprintf(m->stream, "<figure id=\"figure%u\">\n%s", m->count, drawn && pictures ? pictures : "");
   free(pictures);
-  fprintf(m->stream, "<figcaption id=\"caption%u\">Figure %u. ", m->figures, m->figures);
+  fprintf(m->stream, "<figcaption id=\"caption%u\">Figure %u. ", m->count, m->count);
   ss_html_text(f->caption, m->stream);
   fputs("</figcaption>\n", m->stream);
   if (drawn) fputs("<details><summary>Its data</summary>\n", m->stream);
@@ -373,7 +373,7 @@ static bool write_figure(struct maker *m, struct figure *f, struct ss_error *err
   return ok;
 }
 
-static bool make(struct maker *m, bool (*fill)(struct maker *, struct figure *, struct ss_error *),
+static bool make(struct figures *m, bool (*fill)(struct figures *, struct figure *, struct ss_error *),
                  struct ss_error *error) {
   struct figure f = {0};
   const bool ok = fill(m, &f, error) && write_figure(m, &f, error);
@@ -391,7 +391,7 @@ static const struct ss_page_place *busiest(const struct ss_page_places *places) 
 }
 
 bool ss_page_figures(struct ss_page_places *places, FILE *stream, struct ss_error *lacking, struct ss_error *error) {
-  struct maker m = {.places = places, .traffic = busiest(places), .stream = stream, .lacking = lacking};
+  struct figures m = {.places = places, .traffic = busiest(places), .stream = stream, .lacking = lacking};
   for (size_t i = 0; i < places->axes; i++) {
     const struct ss_page_axis *axis = &places->axis[i];
     if (axis->numeric && !m.x) m.x = axis;

@@ -40,7 +40,7 @@ static bool print_task(const struct ss_training_point *p, const struct ss_span *
           ",\"args\":{\"iteration\":%llu,\"kind\":\"%s\",\"bytes\":%.17g,\"priority\":%.17g,\"waited_us\":%.17g}",
           (unsigned long long)s->iteration, ss_task_kind_name(task->kind),
           task->sent && task->period ? task->sent[s->iteration % task->period] : 0.0, task->key,
-          1e6 * (s->start - s->made));
+          1e6 * (s->start - s->submitted));
   return true;
 }
 

@@ -637,7 +637,7 @@ static void adapt(const struct ss_setting *setting, struct ss_layout layout, str
   traits->pools = traits->lists = setting->value[POOLING] != NONE;
   traits->lookups = !traits->pools && (setting->value[EXCHANGE] != GRADIENTS || traits->duplicates);
   traits->parts = setting->value[PARTITION] == ROW ? layout.ranks : 1;
-  traits->together = setting->value[PARTITION] >= TABLE;
+  traits->joint = setting->value[PARTITION] >= TABLE;
   traits->placed = setting->value[PARTITION] == PLACED;
 }
 

@@ -73,7 +73,7 @@ struct ss_traits {
   bool duplicates; /* ranks contribute every lookup, not every row once */
   bool fetches;    /* it exchanges looked-up parameters alone: there are no gradients */
   bool conserves;  /* gradient and old residual = result and new residual, as sums over ranks */
-  bool together;   /* tables of a trace travel in one exchange, not one after the other */
+  bool joint;      /* tables of a trace travel in one exchange, not one after the other */
   bool pools;      /* bags of looked-up rows travel as one vector */
   bool placed;     /* each of them lives where the scenario's placement says */
   uint32_t servers; /* endpoints besides the ranks */

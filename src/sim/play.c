@@ -117,7 +117,7 @@ static void note_payloads(struct ss_play *play, const struct ss_round *round, bo
     const uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
     if (!wire || !ss_play_resident(play, encoding ? from : to)) continue;
     for (uint32_t j = 0; j < payload->count; j++) {
-      if (encoding && payload->made && payload->made != j + 1) continue;
+      if (encoding && payload->mine && payload->mine != j + 1) continue;
       if (encoding) note_encoding(play, from, wire, &payload->chunks[j]);
       else note_decoding(play, to, wire, &payload->chunks[j]);
     }

@@ -19,9 +19,9 @@ struct ss_payload {
   const struct ss_chunk *chunks;
   const struct ss_chunk *known; /* for SS_WIRE_VALUES: chunks whose rows the receiver already holds, one for each */
   uint32_t count;
-  uint32_t made; /* 1 + the only chunk that the sender may have made itself; 0: all whose origin it is */
+  uint32_t mine; /* 1 + the only chunk that the sender may have made itself; 0: all whose origin it is */
 };
-enum { SS_PASSED_ON = UINT32_MAX }; /* `made` where there is none */
+enum { SS_PASSED_ON = UINT32_MAX }; /* `mine` where there is none */
 
 struct ss_round {
   struct ss_messages messages;

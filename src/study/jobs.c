@@ -347,7 +347,7 @@ static bool find_exponent(const struct ss_study *s, struct ss_job *job, struct s
 }
 
 /* There are several tables of a trace, of one type and not too many rows, and all of them is sent. */
-static bool fit_together(const struct place *p) {
+static bool fit_joint(const struct place *p) {
   const struct ss_joint joint = {p->job.siblings, p->tensor, NULL};
   const struct ss_origin origin = {.trace = p->source->trace, .joint = &joint};
   struct ss_input shape;
@@ -363,7 +363,7 @@ static bool applies(const struct ss_setting *setting, const struct place *p, str
   if (ss_scheme_valued(scheme) && (!has_values(p) || (p->job.selection.selects && !ss_scheme_estimates(scheme))))
     return false;
   if (!ss_setting_check(setting, layout, &why)) return false;
-  if (ss_setting_traits(setting, layout).together && !fit_together(p)) return false;
+  if (ss_setting_traits(setting, layout).joint && !fit_joint(p)) return false;
   return !plan || ((setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
                    (p->source->trace || p->source->is_gradient ||
                     ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
@@ -445,10 +445,10 @@ static bool join_tensors(struct ss_study *s, const struct place *p, bool placed,
 }
 
 /* Tables that travel together are those of a trace. */
-static bool together(struct ss_study *s, const struct place *p, struct ss_layout layout, struct ss_node scheme,
-                     struct ss_job *job, struct ss_error *error) {
+static bool join_tables(struct ss_study *s, const struct place *p, struct ss_layout layout, struct ss_node scheme,
+                        struct ss_job *job, struct ss_error *error) {
   const struct ss_traits traits = ss_setting_traits(&job->setting, layout);
-  if (!traits.together) return true;
+  if (!traits.joint) return true;
   if (traits.placed && !p->placement)
     return ss_node_fail(scheme, error,
                         "%s places tables, and no placement is given (--placement FILE; sparsync plan --place makes "
@@ -499,7 +499,7 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
     if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))
       return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job.setting.label);
   }
-  if (!together(s, p, layout, scheme, &job, error)) return false;
+  if (!join_tables(s, p, layout, scheme, &job, error)) return false;
   if (job.origin.joint) return add_job(s, &job, scheme, error);
   for (uint32_t i = 0; i < job.siblings; i++) {
     job.origin.tensor = p->tensor ? p->tensor[i] : i;

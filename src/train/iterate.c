@@ -19,8 +19,8 @@ struct stream {
 /* An instance of a task; of one task at most two are under way, of successive iterations. */
 struct instance {
   uint64_t iteration;
-  double made, ended;
-  int64_t maker, span;
+  double submitted, ended; /* s */
+  int64_t cause, span;     /* spans: of the operation that submitted it; its own */
 };
 
 struct player {
@@ -30,7 +30,7 @@ struct player {
   struct ss_events events;
   uint32_t operations; /* an iteration */
   struct stream *stream;
-  uint32_t *made;            /* [tasks] ranks that made the instance that is due */
+  uint32_t *ready;           /* [tasks] ranks that are ready for the instance that is due */
   uint64_t *done;            /* [tasks] iteration of the last instance that ended, plus 1 */
   struct instance *instance; /* [2 * tasks] by task and parity of the iteration */
   uint64_t gradients_done;   /* of `fifo`: since time 0 */
@@ -152,13 +152,13 @@ static bool next(void *context, uint32_t stream, double now, double *seconds) {
   return true;
 }
 
-static bool submit(struct player *p, uint32_t task, uint64_t iteration, const struct stream *maker, double now,
+static bool submit(struct player *p, uint32_t task, uint64_t iteration, const struct stream *last, double now,
                    struct ss_error *error) {
   const struct ss_task *what = &p->t->task[task];
   const uint32_t slot = 2 * task + iteration % 2;
-  if (++p->made[task] < p->events.streams) return true;
-  p->made[task] = 0;
-  p->instance[slot] = (struct instance){iteration, now, now, maker->last, -1};
+  if (++p->ready[task] < p->events.streams) return true;
+  p->ready[task] = 0;
+  p->instance[slot] = (struct instance){iteration, now, now, last->last, -1};
   if (what->kind == SS_TASK_PRIOR)
     ss_events_rekey(&p->events, 2 * what->delayed + (iteration + 1) % 2, p->t->task[what->delayed].late_key);
   return ss_events_submit(&p->events, slot, what->key, what->period ? what->seconds[iteration % what->period] : 0,
@@ -209,9 +209,9 @@ static void task_started(void *context, uint32_t slot, double now) {
     p->channel = -1;
     return;
   }
-  /* it began when it was made, or else when the channel was free */
-  const int64_t before = x->made < now ? p->channel : x->maker;
-  x->span = record(p, (struct ss_span){SS_SPAN_TASK, 0, task, x->iteration, x->made, now, NAN, before});
+  /* it began when it was submitted, or else when the channel was free */
+  const int64_t before = x->submitted < now ? p->channel : x->cause;
+  x->span = record(p, (struct ss_span){SS_SPAN_TASK, 0, task, x->iteration, x->submitted, now, NAN, before});
   p->channel = x->span;
 }
 
@@ -279,7 +279,7 @@ static bool open_player(struct player *p, struct ss_error *error) {
   const struct ss_stage_client client = {p, next, ended, task_started, task_ended, passed};
   p->operations = 2 * p->t->workload->modules + p->t->splits;
   p->out->end = ss_alloc_zero(p->options->iterations, sizeof *p->out->end);
-  if (!p->out->end || !ss_take_zero(&p->arena, p->stream, streams) || !ss_take_zero(&p->arena, p->made, tasks) ||
+  if (!p->out->end || !ss_take_zero(&p->arena, p->stream, streams) || !ss_take_zero(&p->arena, p->ready, tasks) ||
       !ss_take_zero(&p->arena, p->done, tasks) || !ss_take_zero(&p->arena, p->instance, 2 * (size_t)tasks) ||
       !ss_take_zero(&p->arena, p->finished, p->options->iterations))
     return ss_fail_memory(error, "playing iterations");

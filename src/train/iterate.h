@@ -25,7 +25,7 @@ struct ss_span {
   uint32_t stream;    /* rank; of tasks: 0 */
   uint32_t what;      /* module, or task */
   uint64_t iteration; /* t of backward(t), split(t), forward(t) and gradient(t), lookups(t), ... */
-  double made;        /* s: when it could begin, but for others: tasks only */
+  double submitted;   /* s: when it could begin, but for others: tasks only */
   double start, end;  /* s; end is NaN where the play ended before */
   int64_t before;     /* the span whose end it began at, -1: none that is kept */
 };

@@ -369,8 +369,8 @@ def factors(folder):
     for fields, expected in (({"printed": [3, None], "ours": 4.5}, 1.5), ({"printed": "x", "expect": [None, 3], "ours": 2}, 1.5),
                              ({"printed": [3, None], "ours": 3}, 1), ({"printed": [3, None], "ours": [6, 9]}, 2), ({"printed": [3, None], "ours": 1}, None),
                              ({"printed": [3, 6], "ours": 4}, None), ({"printed": "x", "expect": [None, 0], "ours": -1}, None)):
-        room = verdict(folder, **fields)["room"]
-        assert room == expected if expected is None else abs(room - expected) < 1e-12, (fields, room)
+        margin = verdict(folder, **fields)["margin"]
+        assert margin == expected if expected is None else abs(margin - expected) < 1e-12, (fields, margin)
     ids = [f"{name}-claim" for name in ("twice", "thrice")]
     document = json.loads(own(folder, verdict="not reproduced", loose="anything goes").read_text())
     document["claims"] = [{**document["claims"][0], "id": name, "ours": ours} for name, ours in zip(ids, (2, 12))]

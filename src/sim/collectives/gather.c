@@ -72,7 +72,7 @@ static bool put(struct ss_play *play, struct ss_gather *g, uint32_t at, const st
   }
   const uint32_t own = m->from < m->first ? m->from + g->size - m->first : m->from - m->first;
   play->payload[at] =
-      (struct ss_payload){.chunks = blocks, .count = m->count, .made = own < m->count ? own + 1 : SS_PASSED_ON};
+      (struct ss_payload){.chunks = blocks, .count = m->count, .mine = own < m->count ? own + 1 : SS_PASSED_ON};
   if (g->known) play->payload[at].known = g->known + m->first;
   return true;
 }
