@@ -59,65 +59,66 @@ static void check_value(const char *formula, const struct ss_symbols *symbols, d
   if (!close_to(got, wanted, 1e-14)) fail_msg("%s at P = %g is %.17g, not %.17g", formula, symbols->P, got, wanted);
 }
 
+static const struct meaning {
+  const char *name;
+  double value;
+} meanings[] = {
+    {"P", 11},
+    {"alpha", 3e-6},
+    {"beta", 7e-10},
+    {"M", 1e6},
+    {"R", 1000},
+    {"w", 96},
+    {"v", 2},
+    {"nnz", 125},
+    {"lookups", 201},
+    {"S", 5},
+    {"index_bytes", 8},
+    {"s_1", 1.25},
+    {"s_P", 3.5},
+    {"rows", 500},
+    {"k", 60},
+    {"D", 4},
+    {"b", 32},
+    {"c", 77},
+    {"r", 2},
+    {"B_1", 33},
+    {"B_P", 30 + 3 * 121},
+    {"blocks(2)", 42},
+    {"pow2(1)", 1},
+    {"pow2(64)", 1},
+    {"pow2(65)", 0},
+    {"pow2(0)", 0},
+    {"pow2(0-2)", 0},
+    {"pow2(1/2)", 0},
+    {"pow2(0/0)", 0},
+    {"D > 1 && pow2(P) == 0", 1},
+    {"L", 3},
+    {"Q", 8},
+    {"q", 3},
+    {"f", 1},
+    {"y", 125 * 96 * 2},
+    {"d", 0.125},
+    {"x", 125 * 200},
+    {"ceil(2.25)", 3},
+    {"ceil(0-2.25)", -2},
+    {"floor(2.75)", 2},
+    {"floor(0-2.25)", -3},
+    {"ceil(4)", 4},
+    {"log2(8)", 3},
+    {"min(3, 2)", 2},
+    {"max(3, 2)", 3},
+    {"sqrt(9)", 3},
+    {"2^3^2", 512},
+    {"-2+5", 3},
+    {"P/S*(1+q)", 11 / 5.0 * 4},
+    {"(P-1)*(alpha + x*beta)", 10 * (3e-6 + 25000 * 7e-10)},
+};
+
 static void symbols_mean_what_they_say(void **state) {
   struct ss_symbols s = some_symbols(11);
-  const struct {
-    const char *name;
-    double value;
-  } symbols[] = {
-      {"P", 11},
-      {"alpha", 3e-6},
-      {"beta", 7e-10},
-      {"M", 1e6},
-      {"R", 1000},
-      {"w", 96},
-      {"v", 2},
-      {"nnz", 125},
-      {"lookups", 201},
-      {"S", 5},
-      {"index_bytes", 8},
-      {"s_1", 1.25},
-      {"s_P", 3.5},
-      {"rows", 500},
-      {"k", 60},
-      {"D", 4},
-      {"b", 32},
-      {"c", 77},
-      {"r", 2},
-      {"B_1", 33},
-      {"B_P", 30 + 3 * 121},
-      {"blocks(2)", 42},
-      {"pow2(1)", 1},
-      {"pow2(64)", 1},
-      {"pow2(65)", 0},
-      {"pow2(0)", 0},
-      {"pow2(0-2)", 0},
-      {"pow2(1/2)", 0},
-      {"pow2(0/0)", 0},
-      {"D > 1 && pow2(P) == 0", 1},
-      {"L", 3},
-      {"Q", 8},
-      {"q", 3},
-      {"f", 1},
-      {"y", 125 * 96 * 2},
-      {"d", 0.125},
-      {"x", 125 * 200},
-      {"ceil(2.25)", 3},
-      {"ceil(0-2.25)", -2},
-      {"floor(2.75)", 2},
-      {"floor(0-2.25)", -3},
-      {"ceil(4)", 4},
-      {"log2(8)", 3},
-      {"min(3, 2)", 2},
-      {"max(3, 2)", 3},
-      {"sqrt(9)", 3},
-      {"2^3^2", 512},
-      {"-2+5", 3},
-      {"P/S*(1+q)", 11 / 5.0 * 4},
-      {"(P-1)*(alpha + x*beta)", 10 * (3e-6 + 25000 * 7e-10)},
-  };
   (void)state;
-  for (uint32_t i = 0; i < COUNT(symbols); i++) check_value(symbols[i].name, &s, symbols[i].value);
+  for (uint32_t i = 0; i < COUNT(meanings); i++) check_value(meanings[i].name, &s, meanings[i].value);
   check_value("gamma", &s, odd_gamma(&odd, 11));
   check_value("gamma(4)", &s, odd_gamma(&odd, 4));
   check_value("gamma(P) - gamma", &s, 0);
@@ -262,51 +263,54 @@ static bool open_form(const char *text, struct ss_costs *costs, struct ss_error 
   return ss_costs_open(files, 1, costs, error);
 }
 
+static const struct wrong {
+  const char *text, *says;
+} wrong_files[] = {
+    {"", "form.json"},
+    {"[]", "form.json"},
+    {"{}", "scheme"},
+    {"{\"scheme\": 3}", "scheme"},
+    {"{\"scheme\": \"allgathr\"}", "allgathr"},
+    {"{\"scheme\": \"ps\", \"exact\": 3}", "exact"},
+    {"{\"scheme\": \"ps\", \"paper\": [\"x\"]}", "paper"},
+    {"{\"scheme\": \"ps\", \"paper_low\": true}", "paper_low"},
+    {"{\"scheme\": \"ps\", \"paper_high\": {}}", "paper_high"},
+    {"{\"scheme\": \"ps\", \"printed_in\": 1}", "printed_in"},
+    {"{\"scheme\": \"ps\", \"assumes\": 1}", "assumes"},
+    {"{\"scheme\": \"ps\", \"erratum\": 1}", "erratum"},
+    {"{\"scheme\": \"ps\", \"exakt\": \"x\"}", "exact"},
+    {"{\"scheme\": \"ps\", \"scheme\": \"ps\"}", "scheme"},
+    {"{\"scheme\": \"ps\", \"when\": [\"pull\"]}", "when"},
+    {"{\"scheme\": \"ps\", \"when\": {\"pul\": \"rows\"}}", "pul"},
+    {"{\"scheme\": \"allgather\", \"when\": {\"pull\": \"rows\"}}", "pull"},
+    {"{\"scheme\": \"allgather\", \"when\": {\"algorithm\": \"rings\"}}", "algorithm"},
+    {"{\"scheme\": \"allgather\", \"when\": {\"separate\": 1}}", "separate"},
+    {"{\"scheme\": \"ps\", \"when\": {\"servers\": \"x\"}}", "servers"},
+    {"{\"scheme\": \"ps\", \"when\": {\"granularity\": \"rows\"}}", "granularity"},
+    {"{\"scheme\": \"ps\", \"when\": {\"sizes\": 3}}", "sizes"},
+    {"{\"scheme\": \"ps\", \"when\": {\"pull\": []}}", "pull"},
+    {"{\"scheme\": \"ps\", \"when\": {\"pull\": [\"rows\", \"row\"]}}", "pull"},
+    {"{\"scheme\": \"ps\", \"when\": {\"pull\": [\"rows\", [\"union\"]]}}", "pull"},
+    {"{\"scheme\": \"ps\", \"when\": {\"dense\": [false, true, 2]}}", "dense"},
+    {"{\"scheme\": \"ps\", \"where\": 1}", "where"},
+    {"{\"scheme\": \"ps\", \"exact_low\": 1, \"exact_high\": \"2\"}", "exact_low"},
+    {"{\"scheme\": \"ps\", \"exact_low\": \"1\"}", "exact_high"},
+    {"{\"scheme\": \"ps\", \"exact_high\": \"1\"}", "exact_low"},
+    {"{\"scheme\": \"ps\", \"exact_lo\": \"1\"}", "exact_low"},
+};
+
 static void wrong_files_are_refused(void **state) {
-  static const struct {
-    const char *text, *says;
-  } wrong[] = {
-      {"", "form.json"},
-      {"[]", "form.json"},
-      {"{}", "scheme"},
-      {"{\"scheme\": 3}", "scheme"},
-      {"{\"scheme\": \"allgathr\"}", "allgathr"},
-      {"{\"scheme\": \"ps\", \"exact\": 3}", "exact"},
-      {"{\"scheme\": \"ps\", \"paper\": [\"x\"]}", "paper"},
-      {"{\"scheme\": \"ps\", \"paper_low\": true}", "paper_low"},
-      {"{\"scheme\": \"ps\", \"paper_high\": {}}", "paper_high"},
-      {"{\"scheme\": \"ps\", \"printed_in\": 1}", "printed_in"},
-      {"{\"scheme\": \"ps\", \"assumes\": 1}", "assumes"},
-      {"{\"scheme\": \"ps\", \"erratum\": 1}", "erratum"},
-      {"{\"scheme\": \"ps\", \"exakt\": \"x\"}", "exact"},
-      {"{\"scheme\": \"ps\", \"scheme\": \"ps\"}", "scheme"},
-      {"{\"scheme\": \"ps\", \"when\": [\"pull\"]}", "when"},
-      {"{\"scheme\": \"ps\", \"when\": {\"pul\": \"rows\"}}", "pul"},
-      {"{\"scheme\": \"allgather\", \"when\": {\"pull\": \"rows\"}}", "pull"},
-      {"{\"scheme\": \"allgather\", \"when\": {\"algorithm\": \"rings\"}}", "algorithm"},
-      {"{\"scheme\": \"allgather\", \"when\": {\"separate\": 1}}", "separate"},
-      {"{\"scheme\": \"ps\", \"when\": {\"servers\": \"x\"}}", "servers"},
-      {"{\"scheme\": \"ps\", \"when\": {\"granularity\": \"rows\"}}", "granularity"},
-      {"{\"scheme\": \"ps\", \"when\": {\"sizes\": 3}}", "sizes"},
-      {"{\"scheme\": \"ps\", \"when\": {\"pull\": []}}", "pull"},
-      {"{\"scheme\": \"ps\", \"when\": {\"pull\": [\"rows\", \"row\"]}}", "pull"},
-      {"{\"scheme\": \"ps\", \"when\": {\"pull\": [\"rows\", [\"union\"]]}}", "pull"},
-      {"{\"scheme\": \"ps\", \"when\": {\"dense\": [false, true, 2]}}", "dense"},
-      {"{\"scheme\": \"ps\", \"where\": 1}", "where"},
-      {"{\"scheme\": \"ps\", \"exact_low\": 1, \"exact_high\": \"2\"}", "exact_low"},
-      {"{\"scheme\": \"ps\", \"exact_low\": \"1\"}", "exact_high"},
-      {"{\"scheme\": \"ps\", \"exact_high\": \"1\"}", "exact_low"},
-      {"{\"scheme\": \"ps\", \"exact_lo\": \"1\"}", "exact_low"},
-  };
   const char *const absent[] = {"/nonexistent/form.json"}, *const misnamed[] = {"allgather-rng"};
   struct ss_costs costs;
   struct ss_error error;
   (void)state;
-  for (uint32_t i = 0; i < COUNT(wrong); i++) {
+  for (uint32_t i = 0; i < COUNT(wrong_files); i++) {
     error = (struct ss_error){.status = SS_OK};
-    if (open_form(wrong[i].text, &costs, &error)) fail_msg("%s is taken for a closed form", wrong[i].text);
+    if (open_form(wrong_files[i].text, &costs, &error))
+      fail_msg("%s is taken for a closed form", wrong_files[i].text);
     assert_int_equal(error.status, SS_BAD_INPUT);
-    if (!strstr(error.text, wrong[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, wrong[i].says);
+    if (!strstr(error.text, wrong_files[i].says))
+      fail_msg("\"%s\" does not say \"%s\"", error.text, wrong_files[i].says);
     assert_true(costs.count == 0 && !costs.cost && !costs.doc);
   }
   assert_false(ss_costs_open(absent, 1, &costs, &error));
@@ -471,53 +475,54 @@ static void a_setting_has_the_form_of_its_options(void **state) {
   ss_costs_close(&costs);
 }
 
+static const struct condition {
+  const char *when;
+  bool element, exchanged, met;
+} conditions[] = {
+    {"{}", false, false, true},
+    {"{}", true, false, true},
+    {"{}", false, true, false},
+    {"{\"sizes\": \"exchanged\"}", false, true, true},
+    {"{\"sizes\": \"exchanged\"}", false, false, false},
+    {"{\"sizes\": \"free\"}", false, false, true},
+    {"{\"sizes\": \"free\"}", false, true, false},
+    {"{\"granularity\": \"element\"}", true, false, true},
+    {"{\"granularity\": \"element\"}", false, false, false},
+    {"{\"granularity\": \"row\"}", false, false, true},
+    {"{\"granularity\": \"row\"}", true, false, false},
+    {"{\"servers\": 2}", false, false, true},
+    {"{\"servers\": 3}", false, false, false},
+    {"{\"pull\": \"rows\"}", false, false, true},
+    {"{\"pull\": \"union\"}", false, false, false},
+    {"{\"colocated\": false, \"servers\": 2}", false, false, true},
+    {"{\"colocated\": true, \"servers\": 2}", false, false, false},
+    {"{\"colocated\": false, \"dense\": true}", false, false, false},
+    {"{\"pull\": [\"union\", \"rows\"]}", false, false, true},
+    {"{\"pull\": [\"union\", \"broadcast-binomial\"]}", false, false, false},
+    {"{\"servers\": [1, 2], \"dense\": [true, false]}", false, false, true},
+    {"{\"servers\": [1, 3]}", false, false, false},
+    {"{\"granularity\": [\"row\", \"element\"]}", true, false, true},
+    {"{}, \"where\": \"P == 4 && S == 2\"", false, false, true},
+    {"{}, \"where\": \"pow2(P)\"", false, false, true},
+    {"{}, \"where\": \"P - 4\"", false, false, false},
+    {"{}, \"where\": \"S > 2\"", false, false, false},
+    {"{}, \"where\": \"1/0\"", false, false, false},
+    {"{}, \"where\": \"P +\"", false, false, false},
+};
+
 static void the_first_form_that_is_met_counts(void **state) {
   struct ss_setting s = {.scheme = ss_scheme_find("ps"), .value = {2, 1, 0, 0}, .index_bytes = 4};
-  static const struct {
-    const char *when;
-    bool element, exchanged, met;
-  } forms[] = {
-      {"{}", false, false, true},
-      {"{}", true, false, true},
-      {"{}", false, true, false},
-      {"{\"sizes\": \"exchanged\"}", false, true, true},
-      {"{\"sizes\": \"exchanged\"}", false, false, false},
-      {"{\"sizes\": \"free\"}", false, false, true},
-      {"{\"sizes\": \"free\"}", false, true, false},
-      {"{\"granularity\": \"element\"}", true, false, true},
-      {"{\"granularity\": \"element\"}", false, false, false},
-      {"{\"granularity\": \"row\"}", false, false, true},
-      {"{\"granularity\": \"row\"}", true, false, false},
-      {"{\"servers\": 2}", false, false, true},
-      {"{\"servers\": 3}", false, false, false},
-      {"{\"pull\": \"rows\"}", false, false, true},
-      {"{\"pull\": \"union\"}", false, false, false},
-      {"{\"colocated\": false, \"servers\": 2}", false, false, true},
-      {"{\"colocated\": true, \"servers\": 2}", false, false, false},
-      {"{\"colocated\": false, \"dense\": true}", false, false, false},
-      {"{\"pull\": [\"union\", \"rows\"]}", false, false, true},
-      {"{\"pull\": [\"union\", \"broadcast-binomial\"]}", false, false, false},
-      {"{\"servers\": [1, 2], \"dense\": [true, false]}", false, false, true},
-      {"{\"servers\": [1, 3]}", false, false, false},
-      {"{\"granularity\": [\"row\", \"element\"]}", true, false, true},
-      {"{}, \"where\": \"P == 4 && S == 2\"", false, false, true},
-      {"{}, \"where\": \"pow2(P)\"", false, false, true},
-      {"{}, \"where\": \"P - 4\"", false, false, false},
-      {"{}, \"where\": \"S > 2\"", false, false, false},
-      {"{}, \"where\": \"1/0\"", false, false, false},
-      {"{}, \"where\": \"P +\"", false, false, false},
-  };
   (void)state;
-  for (uint32_t i = 0; i < COUNT(forms); i++) {
+  for (uint32_t i = 0; i < COUNT(conditions); i++) {
     struct ss_costs costs;
     struct ss_error error;
     char text[200];
-    snprintf(text, sizeof text, "{\"scheme\": \"ps\", \"when\": %s}", forms[i].when);
+    snprintf(text, sizeof text, "{\"scheme\": \"ps\", \"when\": %s}", conditions[i].when);
     if (!open_form(text, &costs, &error)) fail_msg("%s", error.text);
-    s.element = forms[i].element;
-    s.exchange_sizes = forms[i].exchanged;
-    if ((ss_costs_find(&costs, &s, 4, 2) != NULL) != forms[i].met)
-      fail_msg("%s is%s met", forms[i].when, forms[i].met ? " not" : "");
+    s.element = conditions[i].element;
+    s.exchange_sizes = conditions[i].exchanged;
+    if ((ss_costs_find(&costs, &s, 4, 2) != NULL) != conditions[i].met)
+      fail_msg("%s is%s met", conditions[i].when, conditions[i].met ? " not" : "");
     ss_costs_close(&costs);
   }
 }
@@ -954,71 +959,71 @@ static bool add_grid(const char *text, struct ss_grid *grid, struct ss_costs *co
   return ss_grid_add(grid, &costs->cost[0], error);
 }
 
+static const struct wrong wrong_grids[] = {
+    {"{\"scheme\": \"allgather\", \"exact\": \"P\"}", "grid"},
+    {"{\"scheme\": \"allgather\", \"exact\": \"P\", \"grid\": {}}", "P"},
+    {"{\"scheme\": \"allgather\", \"exact\": \"P\", \"grid\": []}", "grid"},
+    {GRID("[]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
+    {GRID("4", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
+    {GRID("[1]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
+    {GRID("[2.5]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
+    {GRID("[65537]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
+    {GRID("[-2]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
+    {GRID("[2]", "[0]", "[\"1kB\"]", "\"row_width\": 4"), "d"},
+    {GRID("[2]", "[1.5]", "[\"1kB\"]", "\"row_width\": 4"), "density"},
+    {GRID("[2]", "[0.123456789012345]", "[\"1kB\"]", "\"row_width\": 4"), "density"},
+    {GRID("[2]", "[1]", "[\"1 parsec\"]", "\"row_width\": 4"), "M"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 0"), "row_width"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"overlap\": [\"full\"]"), "row_width"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"half\"]"), "overlap"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": []"), "overlap"},
+    {GRID("[4]", "[\"1/2\"]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"none\"]"), "overlap"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"options\": [{\"algoritm\": \"ring\"}]"), "algorithm"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"options\": [{\"algorithm\": \"rings\"}]"), "ring"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"depth\": 3"), "depth"},
+    {GRID_OF("[2]", "[1]", "[\"1kB\"]", "[0]", "[1e-9]", "\"row_width\": 4"), "alpha"},
+    {GRID_OF("[2]", "[1]", "[\"1kB\"]", "[\"1us\"]", "[-1]", "\"row_width\": 4"), "beta"},
+    {"{\"scheme\": \"topka\", \"exact_low\": \"1\", \"exact_high\": \"P\"}", "grid"},
+    {"{\"scheme\": \"topka\", \"exact\": \"P\", \"grid\": [[]]}", "grid"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"random\"]"), "overlap"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"touches\": \"low\""), "exact_low"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"multiple\": 0"), "multiple"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"iterations\": 0"), "iterations"},
+    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"n\": [4]"), "gradient"},
+    {TOPKA("\"n\": [64], \"gradient\": []"), "gradient"},
+    {TOPKA("\"n\": [64], \"gradient\": {\"rho\": 1}"), "gradient"},
+    {TOPKA("\"n\": [64], \"gradient\": [{\"rho\": 1.5}]"), "rho"},
+    {TOPKA("\"n\": [64], \"gradient\": [{\"row\": 1}]"), "rho"},
+    {TOPKA("\"n\": [64], \"gradient\": [{\"layers\": 0}]"), "layers"},
+    {TOPKA("\"n\": [64.5], \"gradient\": [{}]"), "whole"},
+    {TOPKA("\"n\": [5e9], \"gradient\": [{}]"), "2^32"},
+    {TOPKA("\"gradient\": [{}]"), "n"},
+    {TOPKA("\"n\": [64], \"gradient\": [{}], \"d\": [1]"), "uniform"},
+    {TOPKA("\"n\": [64], \"gradient\": [{}], \"overlap\": [\"full\"]"), "uniform"},
+    {TOPKA("\"n\": [64], \"gradient\": [{}], \"touches\": \"middle\""), "low"},
+    {"{\"scheme\": \"topka\", \"where\": \"P > 3\", \"exact\": \"P\", \"grid\": {\"P\": [2], \"alpha\": [1], "
+     "\"beta\": [1], "
+     "\"n\": [64], \"gradient\": [{}]}}",
+     "where"},
+    {"{\"scheme\": \"topka\", \"where\": \"P +\", \"exact\": \"P\", \"grid\": {\"P\": [2], \"alpha\": [1], "
+     "\"beta\": [1], "
+     "\"n\": [64], \"gradient\": [{}]}}",
+     "where"},
+    {"{\"scheme\": \"ps\", \"exact\": \"P\", \"grid\": {\"P\": [2], \"d\": [1], \"M\": [\"1kB\"], \"alpha\": [1], "
+     "\"beta\": [1], \"row_width\": 4, \"options\": [{\"servers\": 3}]}}",
+     "servers"},
+};
+
 static void grids_that_cannot_be_played_are_refused(void **state) {
-  static const struct {
-    const char *text, *says;
-  } wrong[] = {
-      {"{\"scheme\": \"allgather\", \"exact\": \"P\"}", "grid"},
-      {"{\"scheme\": \"allgather\", \"exact\": \"P\", \"grid\": {}}", "P"},
-      {"{\"scheme\": \"allgather\", \"exact\": \"P\", \"grid\": []}", "grid"},
-      {GRID("[]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
-      {GRID("4", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
-      {GRID("[1]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
-      {GRID("[2.5]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
-      {GRID("[65537]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
-      {GRID("[-2]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
-      {GRID("[2]", "[0]", "[\"1kB\"]", "\"row_width\": 4"), "d"},
-      {GRID("[2]", "[1.5]", "[\"1kB\"]", "\"row_width\": 4"), "density"},
-      {GRID("[2]", "[0.123456789012345]", "[\"1kB\"]", "\"row_width\": 4"), "density"},
-      {GRID("[2]", "[1]", "[\"1 parsec\"]", "\"row_width\": 4"), "M"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 0"), "row_width"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"overlap\": [\"full\"]"), "row_width"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"half\"]"), "overlap"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": []"), "overlap"},
-      {GRID("[4]", "[\"1/2\"]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"none\"]"), "overlap"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"options\": [{\"algoritm\": \"ring\"}]"), "algorithm"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"options\": [{\"algorithm\": \"rings\"}]"), "ring"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"depth\": 3"), "depth"},
-      {GRID_OF("[2]", "[1]", "[\"1kB\"]", "[0]", "[1e-9]", "\"row_width\": 4"), "alpha"},
-      {GRID_OF("[2]", "[1]", "[\"1kB\"]", "[\"1us\"]", "[-1]", "\"row_width\": 4"), "beta"},
-      {"{\"scheme\": \"topka\", \"exact_low\": \"1\", \"exact_high\": \"P\"}", "grid"},
-      {"{\"scheme\": \"topka\", \"exact\": \"P\", \"grid\": [[]]}", "grid"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"random\"]"), "overlap"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"touches\": \"low\""), "exact_low"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"multiple\": 0"), "multiple"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"iterations\": 0"), "iterations"},
-      {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"n\": [4]"), "gradient"},
-      {TOPKA("\"n\": [64], \"gradient\": []"), "gradient"},
-      {TOPKA("\"n\": [64], \"gradient\": {\"rho\": 1}"), "gradient"},
-      {TOPKA("\"n\": [64], \"gradient\": [{\"rho\": 1.5}]"), "rho"},
-      {TOPKA("\"n\": [64], \"gradient\": [{\"row\": 1}]"), "rho"},
-      {TOPKA("\"n\": [64], \"gradient\": [{\"layers\": 0}]"), "layers"},
-      {TOPKA("\"n\": [64.5], \"gradient\": [{}]"), "whole"},
-      {TOPKA("\"n\": [5e9], \"gradient\": [{}]"), "2^32"},
-      {TOPKA("\"gradient\": [{}]"), "n"},
-      {TOPKA("\"n\": [64], \"gradient\": [{}], \"d\": [1]"), "uniform"},
-      {TOPKA("\"n\": [64], \"gradient\": [{}], \"overlap\": [\"full\"]"), "uniform"},
-      {TOPKA("\"n\": [64], \"gradient\": [{}], \"touches\": \"middle\""), "low"},
-      {"{\"scheme\": \"topka\", \"where\": \"P > 3\", \"exact\": \"P\", \"grid\": {\"P\": [2], \"alpha\": [1], "
-       "\"beta\": [1], "
-       "\"n\": [64], \"gradient\": [{}]}}",
-       "where"},
-      {"{\"scheme\": \"topka\", \"where\": \"P +\", \"exact\": \"P\", \"grid\": {\"P\": [2], \"alpha\": [1], "
-       "\"beta\": [1], "
-       "\"n\": [64], \"gradient\": [{}]}}",
-       "where"},
-      {"{\"scheme\": \"ps\", \"exact\": \"P\", \"grid\": {\"P\": [2], \"d\": [1], \"M\": [\"1kB\"], \"alpha\": [1], "
-       "\"beta\": [1], \"row_width\": 4, \"options\": [{\"servers\": 3}]}}",
-       "servers"},
-  };
   (void)state;
-  for (uint32_t i = 0; i < COUNT(wrong); i++) {
+  for (uint32_t i = 0; i < COUNT(wrong_grids); i++) {
     struct ss_error error = {.status = SS_OK};
     struct ss_grid grid;
     struct ss_costs costs;
-    if (add_grid(wrong[i].text, &grid, &costs, &error)) fail_msg("%s is a grid", wrong[i].text);
+    if (add_grid(wrong_grids[i].text, &grid, &costs, &error)) fail_msg("%s is a grid", wrong_grids[i].text);
     assert_int_equal(error.status, SS_BAD_INPUT);
-    if (!strstr(error.text, wrong[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, wrong[i].says);
+    if (!strstr(error.text, wrong_grids[i].says))
+      fail_msg("\"%s\" does not say \"%s\"", error.text, wrong_grids[i].says);
     ss_grid_free(&grid);
     ss_costs_close(&costs);
   }

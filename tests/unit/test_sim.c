@@ -427,79 +427,80 @@ static void nodes_are_rounded_up(void **state) {
     }
 }
 
+static const struct bad_cluster {
+  const char *text, *told;
+} bad_clusters[] = {
+    {"[]", ""},
+    {"{}", "latency"},
+    {"{\"latency\": 1}", "bandwidth"},
+    {"{\"bandwidth\": 1}", "latency"},
+    {"{\"latency\": 1, \"bandwidth\": 0}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": -4}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": \"0Gbps\"}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": \"-1Gbps\"}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": \"nan\"}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": \"inf\"}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": \"infGbps\"}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": 1e-320}", "bandwidth"}, /* 1 / it is infinite */
+    {"{\"latency\": 1, \"bandwidth\": \"25us\"}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": true}", "bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": null}", "bandwidth"},
+    {"{\"latency\": -1, \"bandwidth\": 4}", "latency"},
+    {"{\"latency\": \"NaN\", \"bandwidth\": 4}", "latency"},
+    {"{\"latency\": \"inf us\", \"bandwidth\": 4}", "latency"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"gpus\": 3}", "gpus_per_node"}, /* the nearest key */
+    {"{\"latency\": 1, \"bandwidth\": 4, \"model\": \"alfa-beta\"}", "alpha-beta"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"model\": 1}", "model"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"name\": 1}", "name"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 0}", "gpus_per_node"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": -2}", "gpus_per_node"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 1.5}", "gpus_per_node"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 4294967297}", "gpus_per_node"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"nic\": \"per-rack\"}", "per-node"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"nic\": true}", "nic"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": 3}", "intra"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {}}", "intra"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": 1, \"bandwidth\": 0}}", "intra.bandwidth"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": -1, \"bandwidth\": 1}}", "intra.latency"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": 1, \"bandwidth\": 1, \"x\": 1}}", "intra"},
+    {"{\"latency\": 1, \"bandwidth\": 4, \"bandwidth\": 4}", "bandwidth"},
+    {"{" RATES "\"gpus_per_node\": 4, \"nics\": 5}", "rank l of a node uses card floor(l * nics / gpus_per_node)"},
+    {"{" RATES "\"nics\": 0}", "nics"},
+    {"{" RATES "\"window\": 0}", "window"},
+    {"{" RATES "\"window\": \"some\"}", "all"},
+    {"{" RATES "\"fabric\": 3}", "levels"},
+    {"{" RATES "\"fabric\": [{\"nodes\": 4}]}", "oversubscription"},
+    {"{" RATES "\"fabric\": [{\"oversubscription\": 4}]}", "nodes"},
+    {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 0.5}]}", "bandwidth"},
+    {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 2, \"bandwidth\": 3}]}", "one of both"},
+    {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 2}, {\"nodes\": 6, \"bandwidth\": 3}]}",
+     "a multiple of 4"},
+    {"{" RATES "\"segments\": []}", "segments"},
+    {"{\"segments\": []}", "segments"},
+    {"{\"segments\": [{\"latency\": 1, \"bandwidth\": 4}, {\"latency\": 1, \"bandwidth\": 4}]}", "up_to"},
+    {"{\"segments\": [{\"up_to\": 8, \"latency\": 1, \"bandwidth\": 4}]}", "longer than all"},
+    {"{\"segments\": [{\"up_to\": 8, \"latency\": 1, \"bandwidth\": 4}, {\"up_to\": 8, \"latency\": 1, "
+     "\"bandwidth\": 4}, {\"latency\": 1, \"bandwidth\": 4}]}",
+     "ascending"},
+    {"{" RATES "\"intra\": {\"latency\": 1, \"bandwidth\": 1, \"shared\": 1}}", "shared"},
+    {"{" RATES "\"model\": \"alpha-beta\", \"nics\": 1}", "set \"model\" to \"fair\""},
+    {"{" RATES "\"model\": \"alpha-beta\", \"window\": 1}", "window"},
+    {"{" RATES "\"model\": \"alpha-beta\", \"fabric\": []}", "fabric"},
+    {"{\"model\": \"alpha-beta\", \"segments\": []}", "fair"},
+    {"{" RATES "\"model\": \"alpha-beta\", \"exchange\": {}}", "exchange"},
+    {"{" RATES "\"model\": \"alpha-beta\", \"intra\": {\"latency\": 1, \"bandwidth\": 1, \"shared\": true}}",
+     "shared"},
+};
+
 static void bad_clusters_are_refused(void **state) {
   (void)state;
-  static const struct {
-    const char *text, *told;
-  } bad[] = {
-      {"[]", ""},
-      {"{}", "latency"},
-      {"{\"latency\": 1}", "bandwidth"},
-      {"{\"bandwidth\": 1}", "latency"},
-      {"{\"latency\": 1, \"bandwidth\": 0}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": -4}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": \"0Gbps\"}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": \"-1Gbps\"}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": \"nan\"}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": \"inf\"}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": \"infGbps\"}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": 1e-320}", "bandwidth"}, /* 1 / it is infinite */
-      {"{\"latency\": 1, \"bandwidth\": \"25us\"}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": true}", "bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": null}", "bandwidth"},
-      {"{\"latency\": -1, \"bandwidth\": 4}", "latency"},
-      {"{\"latency\": \"NaN\", \"bandwidth\": 4}", "latency"},
-      {"{\"latency\": \"inf us\", \"bandwidth\": 4}", "latency"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus\": 3}", "gpus_per_node"}, /* the nearest key */
-      {"{\"latency\": 1, \"bandwidth\": 4, \"model\": \"alfa-beta\"}", "alpha-beta"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"model\": 1}", "model"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"name\": 1}", "name"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 0}", "gpus_per_node"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": -2}", "gpus_per_node"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 1.5}", "gpus_per_node"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"gpus_per_node\": 4294967297}", "gpus_per_node"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"nic\": \"per-rack\"}", "per-node"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"nic\": true}", "nic"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": 3}", "intra"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {}}", "intra"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": 1, \"bandwidth\": 0}}", "intra.bandwidth"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": -1, \"bandwidth\": 1}}", "intra.latency"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"intra\": {\"latency\": 1, \"bandwidth\": 1, \"x\": 1}}", "intra"},
-      {"{\"latency\": 1, \"bandwidth\": 4, \"bandwidth\": 4}", "bandwidth"},
-      {"{" RATES "\"gpus_per_node\": 4, \"nics\": 5}", "rank l of a node uses card floor(l * nics / gpus_per_node)"},
-      {"{" RATES "\"nics\": 0}", "nics"},
-      {"{" RATES "\"window\": 0}", "window"},
-      {"{" RATES "\"window\": \"some\"}", "all"},
-      {"{" RATES "\"fabric\": 3}", "levels"},
-      {"{" RATES "\"fabric\": [{\"nodes\": 4}]}", "oversubscription"},
-      {"{" RATES "\"fabric\": [{\"oversubscription\": 4}]}", "nodes"},
-      {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 0.5}]}", "bandwidth"},
-      {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 2, \"bandwidth\": 3}]}", "one of both"},
-      {"{" RATES "\"fabric\": [{\"nodes\": 4, \"oversubscription\": 2}, {\"nodes\": 6, \"bandwidth\": 3}]}",
-       "a multiple of 4"},
-      {"{" RATES "\"segments\": []}", "segments"},
-      {"{\"segments\": []}", "segments"},
-      {"{\"segments\": [{\"latency\": 1, \"bandwidth\": 4}, {\"latency\": 1, \"bandwidth\": 4}]}", "up_to"},
-      {"{\"segments\": [{\"up_to\": 8, \"latency\": 1, \"bandwidth\": 4}]}", "longer than all"},
-      {"{\"segments\": [{\"up_to\": 8, \"latency\": 1, \"bandwidth\": 4}, {\"up_to\": 8, \"latency\": 1, "
-       "\"bandwidth\": 4}, {\"latency\": 1, \"bandwidth\": 4}]}",
-       "ascending"},
-      {"{" RATES "\"intra\": {\"latency\": 1, \"bandwidth\": 1, \"shared\": 1}}", "shared"},
-      {"{" RATES "\"model\": \"alpha-beta\", \"nics\": 1}", "set \"model\" to \"fair\""},
-      {"{" RATES "\"model\": \"alpha-beta\", \"window\": 1}", "window"},
-      {"{" RATES "\"model\": \"alpha-beta\", \"fabric\": []}", "fabric"},
-      {"{\"model\": \"alpha-beta\", \"segments\": []}", "fair"},
-      {"{" RATES "\"model\": \"alpha-beta\", \"exchange\": {}}", "exchange"},
-      {"{" RATES "\"model\": \"alpha-beta\", \"intra\": {\"latency\": 1, \"bandwidth\": 1, \"shared\": true}}",
-       "shared"},
-  };
   struct ss_cluster c;
   struct ss_error error;
-  for (uint32_t i = 0; i < COUNT(bad); i++) {
-    if (read_cluster(bad[i].text, &c, &error)) fail_msg("%s is read", bad[i].text);
+  for (uint32_t i = 0; i < COUNT(bad_clusters); i++) {
+    if (read_cluster(bad_clusters[i].text, &c, &error)) fail_msg("%s is read", bad_clusters[i].text);
     assert_int_equal(error.status, SS_BAD_INPUT);
-    if (strncmp(error.text, "x.json: ", 8) != 0 || !strstr(error.text, bad[i].told))
-      fail_msg("%s: \"%s\" does not tell of \"%s\"", bad[i].text, error.text, bad[i].told);
+    if (strncmp(error.text, "x.json: ", 8) != 0 || !strstr(error.text, bad_clusters[i].told))
+      fail_msg("%s: \"%s\" does not tell of \"%s\"", bad_clusters[i].text, error.text, bad_clusters[i].told);
   }
 }
 

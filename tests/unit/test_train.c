@@ -197,47 +197,51 @@ static void encoder_and_decoder(void **state) {
 }
 
 /* Of the same, every operation and task of iteration 0 under 2d. */
+static const struct span_by_hand {
+  enum ss_span_kind kind;
+  uint32_t module;
+  enum ss_task_kind task;
+  double start, end;
+} spans_by_hand[] = {
+    {SS_SPAN_BACKWARD, 3, 0, 0, 2},
+    {SS_SPAN_BACKWARD, 2, 0, 2, 2.25},
+    {SS_SPAN_BACKWARD, 1, 0, 2.25, 4.25},
+    {SS_SPAN_BACKWARD, 0, 0, 4.25, 4.5},
+    {SS_SPAN_SPLIT, 0, 0, 4.5, 4.75},
+    {SS_SPAN_FORWARD, 0, 0, 6.75, 7},
+    {SS_SPAN_FORWARD, 2, 0, 7.25, 7.5},
+    {SS_SPAN_FORWARD, 1, 0, 7.75, 8.75},
+    {SS_SPAN_FORWARD, 3, 0, 8.75, 9.75},
+    {SS_SPAN_TASK, 3, SS_TASK_GRADIENT, 2, 4},
+    {SS_SPAN_TASK, 1, SS_TASK_GRADIENT, 4.25, 6.25},
+    {SS_SPAN_TASK, 0, SS_TASK_PRIOR, 6.25, 6.75},
+    {SS_SPAN_TASK, 2, SS_TASK_PRIOR, 6.75, 7.25},
+    {SS_SPAN_TASK, 0, SS_TASK_LOOKUPS, 7.25, 7.75},
+    {SS_SPAN_TASK, 2, SS_TASK_LOOKUPS, 7.75, 8.25},
+    {SS_SPAN_TASK, 0, SS_TASK_DELAYED, 8.25, 8.75},
+    {SS_SPAN_TASK, 2, SS_TASK_DELAYED, 8.75, 9.25},
+};
+
 static void spans_of_2d(void **state) {
-  static const struct {
-    enum ss_span_kind kind;
-    uint32_t module;
-    enum ss_task_kind task;
-    double start, end;
-  } wanted[] = {{SS_SPAN_BACKWARD, 3, 0, 0, 2},
-                {SS_SPAN_BACKWARD, 2, 0, 2, 2.25},
-                {SS_SPAN_BACKWARD, 1, 0, 2.25, 4.25},
-                {SS_SPAN_BACKWARD, 0, 0, 4.25, 4.5},
-                {SS_SPAN_SPLIT, 0, 0, 4.5, 4.75},
-                {SS_SPAN_FORWARD, 0, 0, 6.75, 7},
-                {SS_SPAN_FORWARD, 2, 0, 7.25, 7.5},
-                {SS_SPAN_FORWARD, 1, 0, 7.75, 8.75},
-                {SS_SPAN_FORWARD, 3, 0, 8.75, 9.75},
-                {SS_SPAN_TASK, 3, SS_TASK_GRADIENT, 2, 4},
-                {SS_SPAN_TASK, 1, SS_TASK_GRADIENT, 4.25, 6.25},
-                {SS_SPAN_TASK, 0, SS_TASK_PRIOR, 6.25, 6.75},
-                {SS_SPAN_TASK, 2, SS_TASK_PRIOR, 6.75, 7.25},
-                {SS_SPAN_TASK, 0, SS_TASK_LOOKUPS, 7.25, 7.75},
-                {SS_SPAN_TASK, 2, SS_TASK_LOOKUPS, 7.75, 8.25},
-                {SS_SPAN_TASK, 0, SS_TASK_DELAYED, 8.25, 8.75},
-                {SS_SPAN_TASK, 2, SS_TASK_DELAYED, 8.75, 9.25}};
   struct toy_run run;
   (void)state;
   play_toy(&translation, SS_2D, 3, &run);
-  for (uint32_t i = 0; i < COUNT(wanted); i++) {
+  for (uint32_t i = 0; i < COUNT(spans_by_hand); i++) {
+    const struct span_by_hand *wanted = &spans_by_hand[i];
     const struct ss_span *found = NULL;
     for (size_t k = 0; k < run.result.spans; k++) {
       const struct ss_span *s = &run.result.span[k];
-      if (s->kind != wanted[i].kind || s->start >= 9.75) continue;
+      if (s->kind != wanted->kind || s->start >= 9.75) continue;
       const struct ss_task *task = s->kind == SS_SPAN_TASK ? &run.timetable.task[s->what] : NULL;
-      if ((task ? *task->member : s->what) == wanted[i].module && (!task || task->kind == wanted[i].task)) found = s;
+      if ((task ? *task->member : s->what) == wanted->module && (!task || task->kind == wanted->task)) found = s;
     }
     if (!found) {
       fail_msg("span %u is missing", i);
       return;
     }
-    if (fabs(found->start - wanted[i].start) > 1e-12 || fabs(found->end - wanted[i].end) > 1e-12)
-      fail_msg("span %u is [%.17g, %.17g], by hand [%.17g, %.17g]", i, found->start, found->end, wanted[i].start,
-               wanted[i].end);
+    if (fabs(found->start - wanted->start) > 1e-12 || fabs(found->end - wanted->end) > 1e-12)
+      fail_msg("span %u is [%.17g, %.17g], by hand [%.17g, %.17g]", i, found->start, found->end, wanted->start,
+               wanted->end);
   }
   /* d2 at 8.75 began when d1 ended; d1 when e1's lookups came */
   struct ss_path_part *part;
