@@ -220,57 +220,58 @@ static void arena_refuses_what_overflows(void **state) {
 
 /* --- units ----------------------------------------------------------------------------------------------- */
 
+static const struct quantity {
+  const char *text;
+  enum ss_dimension dimension;
+  double value;
+} quantities[] = {
+    {"25Gbps", SS_RATE, 25e9 / 8},
+    {"25 Gbit/s", SS_RATE, 25e9 / 8},
+    {"100 Gb/s", SS_RATE, 100e9 / 8},
+    {"3.125GB/s", SS_RATE, 3.125e9},
+    {"1GiB/s", SS_RATE, 0x1p30},
+    {"7B/s", SS_RATE, 7},
+    {"8bps", SS_RATE, 1},
+    {"3.35TB/s", SS_RATE, 3.35e12},
+    {"12", SS_RATE, 12},
+    {"10us", SS_TIME, 1e-5},
+    {"1.5ms", SS_TIME, 1.5e-3},
+    {"4 us", SS_TIME, 4e-6},
+    {"25us", SS_TIME, 25e-6},
+    {"2min", SS_TIME, 120},
+    {"3h", SS_TIME, 10800},
+    {"7ns", SS_TIME, 7e-9},
+    {"0.25s", SS_TIME, 0.25},
+    {"1e-3", SS_TIME, 1e-3},
+    {"128MiB", SS_BYTES, 0x1p27},
+    {"856MB", SS_BYTES, 856e6},
+    {"1kB", SS_BYTES, 1000},
+    {"1KB", SS_BYTES, 1000},
+    {"1KiB", SS_BYTES, 1024},
+    {"2TiB", SS_BYTES, 0x1p41},
+    {"5 B", SS_BYTES, 5},
+    {"1e3 kB", SS_BYTES, 1e6},
+    {"1.13%", SS_RATIO, 1.13 / 100},
+    {"1/32", SS_RATIO, 1.0 / 32},
+    {"1 / 3", SS_RATIO, 1.0 / 3},
+    {"0.5", SS_RATIO, 0.5},
+    {"100 %", SS_RATIO, 1},
+    {"-3", SS_NUMBER, -3},
+    {"+.5", SS_NUMBER, 0.5},
+    {"5.", SS_NUMBER, 5},
+    {"1E+2", SS_NUMBER, 100},
+    {"-0", SS_NUMBER, -0.0},
+    {"1e-400", SS_NUMBER, 0},
+    {"-2us", SS_TIME, -2e-6},
+};
+
 static void quantities_are_read_exactly(void **state) {
   (void)state;
-  static const struct {
-    const char *text;
-    enum ss_dimension dimension;
-    double value;
-  } cases[] = {
-      {"25Gbps", SS_RATE, 25e9 / 8},
-      {"25 Gbit/s", SS_RATE, 25e9 / 8},
-      {"100 Gb/s", SS_RATE, 100e9 / 8},
-      {"3.125GB/s", SS_RATE, 3.125e9},
-      {"1GiB/s", SS_RATE, 0x1p30},
-      {"7B/s", SS_RATE, 7},
-      {"8bps", SS_RATE, 1},
-      {"3.35TB/s", SS_RATE, 3.35e12},
-      {"12", SS_RATE, 12},
-      {"10us", SS_TIME, 1e-5},
-      {"1.5ms", SS_TIME, 1.5e-3},
-      {"4 us", SS_TIME, 4e-6},
-      {"25us", SS_TIME, 25e-6},
-      {"2min", SS_TIME, 120},
-      {"3h", SS_TIME, 10800},
-      {"7ns", SS_TIME, 7e-9},
-      {"0.25s", SS_TIME, 0.25},
-      {"1e-3", SS_TIME, 1e-3},
-      {"128MiB", SS_BYTES, 0x1p27},
-      {"856MB", SS_BYTES, 856e6},
-      {"1kB", SS_BYTES, 1000},
-      {"1KB", SS_BYTES, 1000},
-      {"1KiB", SS_BYTES, 1024},
-      {"2TiB", SS_BYTES, 0x1p41},
-      {"5 B", SS_BYTES, 5},
-      {"1e3 kB", SS_BYTES, 1e6},
-      {"1.13%", SS_RATIO, 1.13 / 100},
-      {"1/32", SS_RATIO, 1.0 / 32},
-      {"1 / 3", SS_RATIO, 1.0 / 3},
-      {"0.5", SS_RATIO, 0.5},
-      {"100 %", SS_RATIO, 1},
-      {"-3", SS_NUMBER, -3},
-      {"+.5", SS_NUMBER, 0.5},
-      {"5.", SS_NUMBER, 5},
-      {"1E+2", SS_NUMBER, 100},
-      {"-0", SS_NUMBER, -0.0},
-      {"1e-400", SS_NUMBER, 0},
-      {"-2us", SS_TIME, -2e-6},
-  };
-  for (size_t i = 0; i < COUNT(cases); i++) {
+  for (size_t i = 0; i < COUNT(quantities); i++) {
     double value = NAN;
     struct ss_error error = {0};
-    if (!ss_units_parse(cases[i].text, cases[i].dimension, &value, &error)) fail_msg("%s", error.text);
-    assert_same(value, cases[i].value);
+    if (!ss_units_parse(quantities[i].text, quantities[i].dimension, &value, &error)) fail_msg("%s", error.text);
+    assert_same(value, quantities[i].value);
   }
 }
 
@@ -427,68 +428,69 @@ static void good_json_is_read(void **state) {
   for (size_t i = 0; i < COUNT(good); i++) ss_doc_free(parse(good[i]));
 }
 
+static const struct bad_json {
+  const char *text;
+  int byte, line;
+} bad_json[] = {
+    {"", 0, 1},
+    {"  ", 2, 1},
+    {"{", 1, 1},
+    {"[1,]", 3, 1},
+    {"[1 2]", 3, 1},
+    {"{\"a\"}", 4, 1},
+    {"{\"a\":}", 5, 1},
+    {"{\"a\":1,}", 7, 1},
+    {"{a:1}", 1, 1},
+    {"{} x", 3, 1},
+    {"{}{}", 2, 1},
+    {"01", 1, 1},
+    {"+1", 0, 1},
+    {"1.", 2, 1},
+    {"-", 1, 1},
+    {".5", 0, 1},
+    {"1e", 2, 1},
+    {"0x1", 1, 1},
+    {"nan", 0, 1},
+    {"Infinity", 0, 1},
+    {"tru", 0, 1},
+    {"truex", 4, 1},
+    {"True", 0, 1},
+    {"'a'", 0, 1},
+    {"\"a", 2, 1},
+    {"\"\n\"", 1, 1},
+    {"\"\\x\"", 1, 1},
+    {"\"\\u12\"", 1, 1},
+    {"\"\\u0000\"", 1, 1},
+    {"\"\\ud800\"", 1, 1},
+    {"\"\\udc00\"", 1, 1},
+    {"\"\\ud800\\u0041\"", 1, 1},
+    {"\"\\", 1, 1},
+    {"\"\xff\"", 1, 1},
+    {"\"\xc0\x80\"", 1, 1},
+    {"[\n\n1e999]", 3, 3},
+    {"{\n\"a\": [1,\n2,,]}", 13, 3},
+    {"]", 0, 1},
+    {"[}", 1, 1},
+    {"{\"a\":1]", 6, 1},
+    {"// c\n1", 0, 1},
+    {"[1]\v", 3, 1},
+    {"\xef\xbb\xbf", 3, 1},
+    {"-a", 1, 1},
+    {"1.e5", 2, 1},
+};
+
 static void bad_json_is_refused_where_it_is_bad(void **state) {
   (void)state;
-  static const struct {
-    const char *text;
-    int byte, line;
-  } cases[] = {
-      {"", 0, 1},
-      {"  ", 2, 1},
-      {"{", 1, 1},
-      {"[1,]", 3, 1},
-      {"[1 2]", 3, 1},
-      {"{\"a\"}", 4, 1},
-      {"{\"a\":}", 5, 1},
-      {"{\"a\":1,}", 7, 1},
-      {"{a:1}", 1, 1},
-      {"{} x", 3, 1},
-      {"{}{}", 2, 1},
-      {"01", 1, 1},
-      {"+1", 0, 1},
-      {"1.", 2, 1},
-      {"-", 1, 1},
-      {".5", 0, 1},
-      {"1e", 2, 1},
-      {"0x1", 1, 1},
-      {"nan", 0, 1},
-      {"Infinity", 0, 1},
-      {"tru", 0, 1},
-      {"truex", 4, 1},
-      {"True", 0, 1},
-      {"'a'", 0, 1},
-      {"\"a", 2, 1},
-      {"\"\n\"", 1, 1},
-      {"\"\\x\"", 1, 1},
-      {"\"\\u12\"", 1, 1},
-      {"\"\\u0000\"", 1, 1},
-      {"\"\\ud800\"", 1, 1},
-      {"\"\\udc00\"", 1, 1},
-      {"\"\\ud800\\u0041\"", 1, 1},
-      {"\"\\", 1, 1},
-      {"\"\xff\"", 1, 1},
-      {"\"\xc0\x80\"", 1, 1},
-      {"[\n\n1e999]", 3, 3},
-      {"{\n\"a\": [1,\n2,,]}", 13, 3},
-      {"]", 0, 1},
-      {"[}", 1, 1},
-      {"{\"a\":1]", 6, 1},
-      {"// c\n1", 0, 1},
-      {"[1]\v", 3, 1},
-      {"\xef\xbb\xbf", 3, 1},
-      {"-a", 1, 1},
-      {"1.e5", 2, 1},
-  };
-  for (size_t i = 0; i < COUNT(cases); i++) {
+  for (size_t i = 0; i < COUNT(bad_json); i++) {
     struct ss_doc *doc = NULL;
     struct ss_error error = {0};
-    if (ss_doc_parse("x.json", cases[i].text, strlen(cases[i].text), &doc, &error))
-      fail_msg("\"%s\" was taken", cases[i].text);
+    if (ss_doc_parse("x.json", bad_json[i].text, strlen(bad_json[i].text), &doc, &error))
+      fail_msg("\"%s\" was taken", bad_json[i].text);
     assert_null(doc);
     assert_int_equal(error.status, SS_BAD_INPUT);
     char wanted[80];
-    snprintf(wanted, sizeof wanted, "x.json: byte %d (line %d): not JSON: ", cases[i].byte, cases[i].line);
-    if (strncmp(error.text, wanted, strlen(wanted)) != 0) fail_msg("\"%s\": %s", cases[i].text, error.text);
+    snprintf(wanted, sizeof wanted, "x.json: byte %d (line %d): not JSON: ", bad_json[i].byte, bad_json[i].line);
+    if (strncmp(error.text, wanted, strlen(wanted)) != 0) fail_msg("\"%s\": %s", bad_json[i].text, error.text);
   }
 }
 
@@ -654,65 +656,79 @@ static void readers_take_what_is_right(void **state) {
   assert_int_equal(choice, 1);
 }
 
-static void reader_errors_name_file_path_and_finding(void **state) {
+static void assert_refused(bool taken, const struct ss_error *error, const char *message) {
+  assert_false(taken);
+  assert_int_equal(error->status, SS_BAD_INPUT);
+  assert_string_equal(error->text, message);
+}
+
+static void errors_of_keys_name_file_path_and_finding(void **state) {
   (void)state;
   SS_AUTO_DOC struct ss_doc *doc = parse(example);
   const struct ss_node root = ss_doc_root(doc), cluster = ss_node_get(root, "cluster");
   static const char *const keys[] = {"bandwidth", "latency", NULL};
   static const char *const others[] = {"rows", "density", NULL};
-  static const char *const schemes[] = {"zen2", "spardl", NULL};
+  struct ss_error error = {0};
+  struct ss_node node;
+  assert_refused(ss_node_keys(cluster, keys, &error), &error,
+                 "scenario.json: cluster.bandwith: unknown key (did you mean \"bandwidth\"?)");
+  assert_refused(ss_node_keys(cluster, others, &error), &error,
+                 "scenario.json: cluster.bandwith: unknown key (known: rows, density)");
+  assert_refused(ss_node_keys(find(doc, "schemes", 0, NULL), keys, &error), &error,
+                 "scenario.json: schemes[0]: \"zen\" is not an object");
+  assert_refused(ss_node_need(cluster, "model", &node, &error), &error,
+                 "scenario.json: cluster: the key \"model\" is missing");
+  assert_refused(ss_node_need(root, "model", &node, &error), &error, "scenario.json: the key \"model\" is missing");
+  assert_refused(ss_node_need(find(doc, "n", 0, NULL), "x", &node, &error), &error,
+                 "scenario.json: n: 16 is not an object with the key \"x\"");
+}
+
+static void errors_of_numbers_name_file_path_and_finding(void **state) {
+  (void)state;
+  SS_AUTO_DOC struct ss_doc *doc = parse(example);
+  const struct ss_node cluster = ss_node_get(ss_doc_root(doc), "cluster"), latency = ss_node_get(cluster, "latency");
   struct ss_error error = {0};
   double value = 42;
   uint64_t count = 42;
-  bool flag;
-  size_t choice;
-  const char *text;
-  struct ss_node node;
-#define REFUSED(call, message)                                                                                       \
-  do {                                                                                                               \
-    assert_false(call);                                                                                              \
-    assert_int_equal(error.status, SS_BAD_INPUT);                                                                    \
-    assert_string_equal(error.text, message);                                                                        \
-  } while (0)
-  REFUSED(ss_node_keys(cluster, keys, &error),
-          "scenario.json: cluster.bandwith: unknown key (did you mean \"bandwidth\"?)");
-  REFUSED(ss_node_keys(cluster, others, &error),
-          "scenario.json: cluster.bandwith: unknown key (known: rows, density)");
-  REFUSED(ss_node_keys(find(doc, "schemes", 0, NULL), keys, &error),
-          "scenario.json: schemes[0]: \"zen\" is not an object");
-  REFUSED(
-      ss_node_quantity(ss_node_get(cluster, "bandwith"), SS_RATE, &value, &error),
+  assert_refused(
+      ss_node_quantity(ss_node_get(cluster, "bandwith"), SS_RATE, &value, &error), &error,
       "scenario.json: cluster.bandwith: \"25 Gb/z\" is not a rate (say \"25Gbps\", \"3.1GB/s\" or a number in B/s)");
-  REFUSED(ss_node_quantity(cluster, SS_NUMBER, &value, &error),
-          "scenario.json: cluster: an object is not a number (say 12 or 0.5)");
-  REFUSED(ss_node_positive(ss_node_get(cluster, "latency"), SS_TIME, &value, &error),
-          "scenario.json: cluster.latency: -1 is not above zero");
-  REFUSED(ss_node_nonnegative(ss_node_get(cluster, "latency"), SS_TIME, &value, &error),
-          "scenario.json: cluster.latency: -1 is below zero");
-  REFUSED(ss_node_count(find(doc, "schemes", 1, "teams"), 1, 64, &count, &error),
-          "scenario.json: schemes[1].teams: 2.5 is not a whole number from 1 to 64");
-  REFUSED(ss_node_count(ss_node_get(cluster, "latency"), 0, UINT64_MAX, &count, &error),
-          "scenario.json: cluster.latency: -1 is not a whole number of at least 0");
-  REFUSED(ss_node_count(find(doc, "s", 0, NULL), 13, 20, &count, &error),
-          "scenario.json: s: \"12\" is not a whole number from 13 to 20");
-  REFUSED(ss_node_flag(find(doc, "n", 0, NULL), &flag, &error), "scenario.json: n: 16 is not true or false");
-  REFUSED(ss_node_text(find(doc, "schemes", 2, NULL), &text, &error),
-          "scenario.json: schemes[2]: null is not a string");
-  REFUSED(ss_node_need(cluster, "model", &node, &error), "scenario.json: cluster: the key \"model\" is missing");
-  REFUSED(ss_node_need(root, "model", &node, &error), "scenario.json: the key \"model\" is missing");
-  REFUSED(ss_node_need(find(doc, "n", 0, NULL), "x", &node, &error),
-          "scenario.json: n: 16 is not an object with the key \"x\"");
-  REFUSED(ss_node_choice(find(doc, "schemes", 0, NULL), schemes, &choice, &error),
-          "scenario.json: schemes[0]: \"zen\" is not one of zen2, spardl (did you mean \"zen2\"?)");
-  REFUSED(ss_node_choice(find(doc, "n", 0, NULL), schemes, &choice, &error),
-          "scenario.json: n: 16 is not one of zen2, spardl");
-  REFUSED(ss_node_fail(root, &error, "%d", 5), "scenario.json: 5");
-#undef REFUSED
+  assert_refused(ss_node_quantity(cluster, SS_NUMBER, &value, &error), &error,
+                 "scenario.json: cluster: an object is not a number (say 12 or 0.5)");
+  assert_refused(ss_node_positive(latency, SS_TIME, &value, &error), &error,
+                 "scenario.json: cluster.latency: -1 is not above zero");
+  assert_refused(ss_node_nonnegative(latency, SS_TIME, &value, &error), &error,
+                 "scenario.json: cluster.latency: -1 is below zero");
+  assert_refused(ss_node_count(find(doc, "schemes", 1, "teams"), 1, 64, &count, &error), &error,
+                 "scenario.json: schemes[1].teams: 2.5 is not a whole number from 1 to 64");
+  assert_refused(ss_node_count(latency, 0, UINT64_MAX, &count, &error), &error,
+                 "scenario.json: cluster.latency: -1 is not a whole number of at least 0");
+  assert_refused(ss_node_count(find(doc, "s", 0, NULL), 13, 20, &count, &error), &error,
+                 "scenario.json: s: \"12\" is not a whole number from 13 to 20");
   const struct ss_node large = ss_node_next(ss_node_first(find(doc, "sweep", 0, "a.b")));
   assert_false(ss_node_count(large, 0, UINT64_MAX, &count, &error));
   assert_contains(error.text, "beyond 2^53");
   assert_same(value, 42);
   assert_int_equal(count, 42);
+}
+
+static void errors_of_words_name_file_path_and_finding(void **state) {
+  (void)state;
+  SS_AUTO_DOC struct ss_doc *doc = parse(example);
+  const struct ss_node n = find(doc, "n", 0, NULL);
+  static const char *const schemes[] = {"zen2", "spardl", NULL};
+  struct ss_error error = {0};
+  bool flag;
+  size_t choice;
+  const char *text;
+  assert_refused(ss_node_flag(n, &flag, &error), &error, "scenario.json: n: 16 is not true or false");
+  assert_refused(ss_node_text(find(doc, "schemes", 2, NULL), &text, &error), &error,
+                 "scenario.json: schemes[2]: null is not a string");
+  assert_refused(ss_node_choice(find(doc, "schemes", 0, NULL), schemes, &choice, &error), &error,
+                 "scenario.json: schemes[0]: \"zen\" is not one of zen2, spardl (did you mean \"zen2\"?)");
+  assert_refused(ss_node_choice(n, schemes, &choice, &error), &error,
+                 "scenario.json: n: 16 is not one of zen2, spardl");
+  assert_refused(ss_node_fail(ss_doc_root(doc), &error, "%d", 5), &error, "scenario.json: 5");
 }
 
 static void nearest_is_near(void **state) {
@@ -1141,54 +1157,57 @@ static void numbers_are_written_exactly(void **state) {
   }
 }
 
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(lists_grow_and_keep_their_items),
+    cmocka_unit_test(lower_bounds_are_those_of_a_plain_loop),
+    cmocka_unit_test(heaps_give_the_least_first),
+    cmocka_unit_test(error_is_set_and_false_returned),
+    cmocka_unit_test(error_prefix_keeps_the_status),
+    cmocka_unit_test(error_shows_hostile_bytes_as_question_marks),
+    cmocka_unit_test(error_text_is_cut_at_a_character),
+    cmocka_unit_test(utf8_agrees_with_the_definition),
+    cmocka_unit_test(products_and_sums_are_checked),
+    cmocka_unit_test(allocations_refuse_what_overflows),
+    cmocka_unit_test(arena_hands_out_disjoint_aligned_memory),
+    cmocka_unit_test(arena_repeats_itself_after_a_reset),
+    cmocka_unit_test(arena_reuses_kept_blocks_in_any_order),
+    cmocka_unit_test(arena_refuses_what_overflows),
+    cmocka_unit_test(quantities_are_read_exactly),
+    cmocka_unit_test(quantities_that_are_none_are_refused),
+    cmocka_unit_test(quantity_errors_say_what_would_do),
+    cmocka_unit_test(quantities_ignore_the_locale),
+    cmocka_unit_test(counts_are_whole_and_in_range),
+    cmocka_unit_test(quantities_are_shown_in_three_digits),
+    cmocka_unit_test(shown_quantities_read_back),
+    cmocka_unit_test(good_json_is_read),
+    cmocka_unit_test(bad_json_is_refused_where_it_is_bad),
+    cmocka_unit_test(nul_bytes_and_unterminated_buffers_are_handled),
+    cmocka_unit_test(long_numbers_are_refused_not_cut),
+    cmocka_unit_test(deep_nesting_is_refused_without_recursion),
+    cmocka_unit_test(duplicate_keys_are_refused),
+    cmocka_unit_test(many_keys_take_no_quadratic_time),
+    cmocka_unit_test(places_are_found_and_named),
+    cmocka_unit_test(readers_take_what_is_right),
+    cmocka_unit_test(errors_of_keys_name_file_path_and_finding),
+    cmocka_unit_test(errors_of_numbers_name_file_path_and_finding),
+    cmocka_unit_test(errors_of_words_name_file_path_and_finding),
+    cmocka_unit_test(numbers_are_written_exactly),
+    cmocka_unit_test(nearest_is_near),
+    cmocka_unit_test(fields_are_set_by_path),
+    cmocka_unit_test(impossible_paths_change_nothing),
+    cmocka_unit_test(only_regular_files_are_mapped),
+    cmocka_unit_test(an_output_is_no_input),
+    cmocka_unit_test(outputs_follow_links),
+    cmocka_unit_test(outputs_appear_whole_or_not_at_all),
+    cmocka_unit_test(outputs_go_through_symbolic_links),
+    cmocka_unit_test(outputs_that_cannot_be_are_refused),
+    cmocka_unit_test(devices_are_written_in_place),
+    cmocka_unit_test(a_full_disk_leaves_the_old_file),
+    cmocka_unit_test(standard_output_stays_open),
+    cmocka_unit_test(documents_are_read_from_files),
+};
+
 int main(void) {
   ss_files_of_a_command();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lists_grow_and_keep_their_items),
-      cmocka_unit_test(lower_bounds_are_those_of_a_plain_loop),
-      cmocka_unit_test(heaps_give_the_least_first),
-      cmocka_unit_test(error_is_set_and_false_returned),
-      cmocka_unit_test(error_prefix_keeps_the_status),
-      cmocka_unit_test(error_shows_hostile_bytes_as_question_marks),
-      cmocka_unit_test(error_text_is_cut_at_a_character),
-      cmocka_unit_test(utf8_agrees_with_the_definition),
-      cmocka_unit_test(products_and_sums_are_checked),
-      cmocka_unit_test(allocations_refuse_what_overflows),
-      cmocka_unit_test(arena_hands_out_disjoint_aligned_memory),
-      cmocka_unit_test(arena_repeats_itself_after_a_reset),
-      cmocka_unit_test(arena_reuses_kept_blocks_in_any_order),
-      cmocka_unit_test(arena_refuses_what_overflows),
-      cmocka_unit_test(quantities_are_read_exactly),
-      cmocka_unit_test(quantities_that_are_none_are_refused),
-      cmocka_unit_test(quantity_errors_say_what_would_do),
-      cmocka_unit_test(quantities_ignore_the_locale),
-      cmocka_unit_test(counts_are_whole_and_in_range),
-      cmocka_unit_test(quantities_are_shown_in_three_digits),
-      cmocka_unit_test(shown_quantities_read_back),
-      cmocka_unit_test(good_json_is_read),
-      cmocka_unit_test(bad_json_is_refused_where_it_is_bad),
-      cmocka_unit_test(nul_bytes_and_unterminated_buffers_are_handled),
-      cmocka_unit_test(long_numbers_are_refused_not_cut),
-      cmocka_unit_test(deep_nesting_is_refused_without_recursion),
-      cmocka_unit_test(duplicate_keys_are_refused),
-      cmocka_unit_test(many_keys_take_no_quadratic_time),
-      cmocka_unit_test(places_are_found_and_named),
-      cmocka_unit_test(readers_take_what_is_right),
-      cmocka_unit_test(reader_errors_name_file_path_and_finding),
-      cmocka_unit_test(numbers_are_written_exactly),
-      cmocka_unit_test(nearest_is_near),
-      cmocka_unit_test(fields_are_set_by_path),
-      cmocka_unit_test(impossible_paths_change_nothing),
-      cmocka_unit_test(only_regular_files_are_mapped),
-      cmocka_unit_test(an_output_is_no_input),
-      cmocka_unit_test(outputs_follow_links),
-      cmocka_unit_test(outputs_appear_whole_or_not_at_all),
-      cmocka_unit_test(outputs_go_through_symbolic_links),
-      cmocka_unit_test(outputs_that_cannot_be_are_refused),
-      cmocka_unit_test(devices_are_written_in_place),
-      cmocka_unit_test(a_full_disk_leaves_the_old_file),
-      cmocka_unit_test(standard_output_stays_open),
-      cmocka_unit_test(documents_are_read_from_files),
-  };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
