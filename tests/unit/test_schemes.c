@@ -332,6 +332,8 @@ static bool sums_rows(const struct ss_setting *s) {
 
 static const uint32_t rows_a[] = {1, 4, 6}, rows_b[] = {0, 4, 7}, rows_c[] = {4, 5, 9}, rows_d[] = {0, 4, 8},
                       rows_e[] = {0, 4};
+static const uint32_t *const three[] = {rows_a, rows_b, rows_c};
+static const uint64_t threes[] = {3, 3, 3, 3};
 
 /* Every row is a bag. Good until eight more inputs have been made. */
 static const struct ss_bagged *bags_of_one(uint32_t ranks, const uint32_t *const *row, const uint64_t *count) {
@@ -360,10 +362,9 @@ static struct ss_input small_input(uint32_t ranks, const uint32_t *const *row, c
 }
 
 static void another_sum_is_not_the_sum(void **state) {
-  const uint32_t *const three[] = {rows_a, rows_b, rows_c}, *const changed[] = {rows_a, rows_d, rows_c},
-                        *const fewer[] = {rows_a, rows_e, rows_c}, *const more[] = {rows_a, rows_b, rows_c, rows_b},
-                        *const moved[] = {rows_b, rows_a, rows_c};
-  const uint64_t threes[] = {3, 3, 3, 3}, counts_fewer[] = {3, 2, 3};
+  const uint32_t *const changed[] = {rows_a, rows_d, rows_c}, *const fewer[] = {rows_a, rows_e, rows_c},
+                        *const more[] = {rows_a, rows_b, rows_c, rows_b}, *const moved[] = {rows_b, rows_a, rows_c};
+  const uint64_t counts_fewer[] = {3, 2, 3};
   struct ss_input input = small_input(3, three, threes), other[4];
   uint32_t tried = 0;
   (void)state;
@@ -394,8 +395,6 @@ static bool chosen_rows(const struct ss_setting *s) {
 
 /* One wrong proof integer among what one rank contributes. */
 static void a_tampered_mark_shows(void **state) {
-  const uint32_t *const three[] = {rows_a, rows_b, rows_c};
-  const uint64_t threes[] = {3, 3, 3};
   struct ss_input input = small_input(3, three, threes);
   struct ss_arena arena = {0};
   struct ss_error error;
@@ -449,60 +448,80 @@ static void every_occurrence_contributes_another_integer(void **state) {
   ss_arena_free(&arena);
 }
 
-static void the_reference_refuses_what_is_not_the_sum(void **state) {
-  const uint32_t *const three[] = {rows_a, rows_b, rows_c};
-  const uint64_t threes[] = {3, 3, 3};
-  struct ss_input input = small_input(3, three, threes);
-  struct ss_setting setting = {.scheme = ss_scheme_find("allgather"), .value = {0, 0, 1}};
+/* The sum over three ranks, by plain loops, and the reference, which judges it. */
+struct judged {
+  struct ss_input input;
   struct ss_proof *proof;
+  uint64_t marks[7], dense[2];
+  struct ss_chunk sum;
+};
+
+static void open_judged(struct judged *j) {
+  static const uint32_t rows[] = {0, 1, 4, 5, 6, 7, 9};
+  const struct ss_setting setting = {.scheme = ss_scheme_find("allgather"), .value = {0, 0, 1}};
   struct ss_error error;
-  uint32_t rows[] = {0, 1, 4, 5, 6, 7, 9};
-  uint64_t marks[7] = {0}, dense[2] = {0};
-  (void)state;
+  *j = (struct judged){.input = small_input(3, three, threes)};
   for (uint32_t i = 0; i < 7; i++)
     for (uint32_t r = 0; r < 3; r++)
       for (uint32_t k = 0; k < 3; k++)
-        if (three[r][k] == rows[i]) marks[i] += ss_contribution(r, rows[i], 0);
+        if (three[r][k] == rows[i]) j->marks[i] += ss_contribution(r, rows[i], 0);
   for (uint32_t u = 0; u < 2; u++)
-    for (uint32_t r = 0; r < 3; r++) dense[u] += ss_contribution(r, u, 0);
-  assert_true(ss_reference_open(&setting, &input, &proof, &error));
-  struct ss_chunk sum = {.rows = rows, .proofs = marks, .kind = SS_CHUNK_PROOFS, .count = 7, .high = 10}, c;
-  assert_true(proof->sparse(proof, &sum, 0, NULL));
-  c = sum, c.count = 6;
-  assert_false(proof->sparse(proof, &c, 0, NULL));
-  c = sum, c.rows++, c.marks++, c.count--;
-  assert_false(proof->sparse(proof, &c, 0, NULL));
-  c = sum, c.rows += 2, c.marks += 2, c.count = 3, c.low = 2, c.high = 7; /* 4, 5, 6 of [2, 7) */
-  assert_true(proof->sparse(proof, &c, 0, NULL));
+    for (uint32_t r = 0; r < 3; r++) j->dense[u] += ss_contribution(r, u, 0);
+  j->sum = (struct ss_chunk){.rows = rows, .proofs = j->marks, .kind = SS_CHUNK_PROOFS, .count = 7, .high = 10};
+  assert_true(ss_reference_open(&setting, &j->input, &j->proof, &error));
+}
+
+static void the_reference_refuses_what_is_not_the_sum(void **state) {
+  struct judged j;
+  struct ss_chunk c;
+  (void)state;
+  open_judged(&j);
+  assert_true(j.proof->sparse(j.proof, &j.sum, 0, NULL));
+  c = j.sum, c.count = 6;
+  assert_false(j.proof->sparse(j.proof, &c, 0, NULL));
+  c = j.sum, c.rows++, c.marks++, c.count--;
+  assert_false(j.proof->sparse(j.proof, &c, 0, NULL));
+  c = j.sum, c.rows += 2, c.marks += 2, c.count = 3, c.low = 2, c.high = 7; /* 4, 5, 6 of [2, 7) */
+  assert_true(j.proof->sparse(j.proof, &c, 0, NULL));
   c.low = 1;
-  assert_false(proof->sparse(proof, &c, 0, NULL));
+  assert_false(j.proof->sparse(j.proof, &c, 0, NULL));
   c.low = 5, c.high = 7, c.count = 2; /* 4, 5 of [5, 7): outside */
-  assert_false(proof->sparse(proof, &c, 0, NULL));
+  assert_false(j.proof->sparse(j.proof, &c, 0, NULL));
   c = (struct ss_chunk){.low = 2, .high = 4};
-  assert_true(proof->sparse(proof, &c, 0, NULL));
+  assert_true(j.proof->sparse(j.proof, &c, 0, NULL));
   c = (struct ss_chunk){.low = 2, .high = 5};
-  assert_false(proof->sparse(proof, &c, 0, NULL));
-  struct ss_chunk only = {.rows = (const uint32_t[]){4, 6}, .count = 2, .high = 10};
-  c = (struct ss_chunk){.rows = only.rows,
-                        .proofs = (const uint64_t[]){marks[2], marks[4]},
-                        .kind = SS_CHUNK_PROOFS,
-                        .count = 2,
-                        .high = 10};
-  assert_true(proof->sparse(proof, &c, 0, &only));
-  assert_false(proof->sparse(proof, &sum, 0, &only));
-  c.marks = (const uint64_t[]){marks[4], marks[2]};
-  assert_false(proof->sparse(proof, &c, 0, &only));
-  c = (struct ss_chunk){.dense = true, .proofs = dense, .kind = SS_CHUNK_PROOFS, .count = 2, .high = 10};
-  assert_true(proof->dense(proof, &c, 2));
+  assert_false(j.proof->sparse(j.proof, &c, 0, NULL));
+  ss_reference_close(j.proof);
+}
+
+static void the_reference_refuses_what_is_not_the_sum_of_chosen_rows(void **state) {
+  struct judged j;
+  (void)state;
+  open_judged(&j);
+  struct ss_chunk only = {.rows = (const uint32_t[]){4, 6}, .count = 2, .high = 10}, c = only;
+  c.proofs = (const uint64_t[]){j.marks[2], j.marks[4]}, c.kind = SS_CHUNK_PROOFS;
+  assert_true(j.proof->sparse(j.proof, &c, 0, &only));
+  assert_false(j.proof->sparse(j.proof, &j.sum, 0, &only));
+  c.marks = (const uint64_t[]){j.marks[4], j.marks[2]};
+  assert_false(j.proof->sparse(j.proof, &c, 0, &only));
+  ss_reference_close(j.proof);
+}
+
+static void the_reference_refuses_what_is_not_the_dense_sum(void **state) {
+  struct judged j;
+  (void)state;
+  open_judged(&j);
+  struct ss_chunk c = {.dense = true, .proofs = j.dense, .kind = SS_CHUNK_PROOFS, .count = 2, .high = 10};
+  assert_true(j.proof->dense(j.proof, &c, 2));
   c.count = 1, c.high = 5;
-  assert_true(proof->dense(proof, &c, 2));
+  assert_true(j.proof->dense(j.proof, &c, 2));
   c.high = 6;
-  assert_false(proof->dense(proof, &c, 2));
+  assert_false(j.proof->dense(j.proof, &c, 2));
   c.high = 10, c.low = 5, c.part = 1;
-  assert_false(proof->dense(proof, &c, 2)); /* unit 0's integer as unit 1 */
+  assert_false(j.proof->dense(j.proof, &c, 2)); /* unit 0's integer as unit 1 */
   c.kind = SS_CHUNK_BARE;
-  assert_false(proof->dense(proof, &c, 2));
-  ss_reference_close(proof);
+  assert_false(j.proof->dense(j.proof, &c, 2));
+  ss_reference_close(j.proof);
 }
 
 /* --- imbalance -------------------------------------------------------------------------------------------- */
@@ -661,6 +680,8 @@ int main(void) {
       cmocka_unit_test(a_tampered_mark_shows),
       cmocka_unit_test(every_occurrence_contributes_another_integer),
       cmocka_unit_test(the_reference_refuses_what_is_not_the_sum),
+      cmocka_unit_test(the_reference_refuses_what_is_not_the_sum_of_chosen_rows),
+      cmocka_unit_test(the_reference_refuses_what_is_not_the_dense_sum),
       cmocka_unit_test(ps_tells_how_uneven_its_parts_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
