@@ -166,13 +166,12 @@ static inline void cut_into_bags(const uint64_t *offsets, uint32_t segments, str
   *out = (struct ss_bags){first, bags};
 }
 
-/* A trace in which ranks look up rows in no order, some of them twice; some make bags. */
+/* A trace of that tensor, in which ranks look up rows in no order, some of them twice; some make bags. */
 static inline struct ss_trace *ragged_iterations(struct dice *dice, enum shape shape, uint32_t iterations,
-                                                 uint32_t ranks, uint32_t rows, uint32_t width, enum ss_dtype dtype) {
-  const uint32_t segments = iterations * ranks;
+                                                 uint32_t ranks, struct ss_tensor tensor) {
+  const uint32_t segments = iterations * ranks, rows = (uint32_t)tensor.rows;
   uint64_t *offsets = calloc(segments + 1, sizeof *offsets);
   uint32_t *ids = calloc(segments * 2ull * rows + 1, sizeof *ids), giver = dice_below(dice, ranks);
-  struct ss_tensor tensor = {.name = "t", .rows = rows, .row_width = width, .dtype = dtype};
   struct ss_trace_content content = {
       .source = "test", .iterations = iterations, .ranks = ranks, .tensors = 1, .pad_id = -1};
   struct ss_trace *trace;
@@ -185,6 +184,7 @@ static inline struct ss_trace *ragged_iterations(struct dice *dice, enum shape s
     offsets[s + 1] = offsets[s] + n;
     for (uint32_t i = 0; i < n; i++) ids[offsets[s] + i] = shape_row(dice, shape, i, rows);
   }
+  tensor.name = "t";
   content.tensor = &tensor;
   content.offsets = (const uint64_t *const[]){offsets};
   content.rows = (const uint32_t *const[]){ids};
@@ -200,7 +200,8 @@ static inline struct ss_trace *ragged_iterations(struct dice *dice, enum shape s
 
 static inline struct ss_trace *ragged_trace(struct dice *dice, enum shape shape, uint32_t ranks, uint32_t rows,
                                             uint32_t width, enum ss_dtype dtype) {
-  return ragged_iterations(dice, shape, 1, ranks, rows, width, dtype);
+  return ragged_iterations(dice, shape, 1, ranks,
+                           (struct ss_tensor){.rows = rows, .row_width = width, .dtype = dtype});
 }
 
 /* What a setting wants of an iteration of a trace. */

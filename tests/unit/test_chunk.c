@@ -10,11 +10,12 @@
 enum { MOST_OPERANDS = 9, MOST_WIDTH = 5 };
 enum content { ROWS_ONLY, MARKS = 1, VALUES = 2, BOTH = 3 };
 
-/* A chunk of `count` random rows of [low, high): ascending, distinct unless `duplicates`. */
-static struct ss_chunk random_chunk(struct dice *d, struct ss_arena *arena, uint64_t low, uint64_t high,
-                                    uint64_t count, bool duplicates, uint32_t width, uint32_t content) {
-  uint32_t *rows = ss_arena_alloc(arena, count, sizeof *rows), stride = width + dice_below(d, 3);
-  uint64_t n = 0, range = high - low;
+/* A chunk of `like`'s count, range and width; its rows are random: ascending, distinct unless `duplicates`. */
+static struct ss_chunk random_chunk(struct dice *d, struct ss_arena *arena, const struct ss_chunk *like,
+                                    bool duplicates, uint32_t content) {
+  const uint64_t low = like->low, high = like->high, range = high - low, count = like->count;
+  uint32_t *rows = ss_arena_alloc(arena, count, sizeof *rows), stride = like->width + dice_below(d, 3);
+  uint64_t n = 0;
   assert_true(duplicates || count <= range);
   if (duplicates) {
     uint64_t row = low;
@@ -27,7 +28,8 @@ static struct ss_chunk random_chunk(struct dice *d, struct ss_arena *arena, uint
     for (uint64_t row = low; row < high && n < count; row++) /* selection sampling: each count-subset alike */
       if (ss_below(dice_next(d), high - row) < count - n) rows[n++] = (uint32_t)row;
   }
-  struct ss_chunk chunk = {.rows = rows, .count = n, .low = low, .high = high, .width = width, .stride = stride};
+  struct ss_chunk chunk = {
+      .rows = rows, .count = n, .low = low, .high = high, .width = like->width, .stride = stride};
   uint64_t *marks = ss_arena_alloc(arena, n, sizeof *marks);
   float *values = ss_arena_alloc(arena, n * stride, sizeof *values);
   for (uint64_t i = 0; i < n; i++) marks[i] = dice_next(d);
@@ -103,7 +105,8 @@ static void sum_once(uint64_t seed, struct ss_arena *arena, struct ss_sum_scratc
   for (uint32_t i = 0; i < n; i++) {
     uint64_t count = dice_one_in(&d, 4) ? 0 : ss_below(dice_next(&d), range + 1);
     if (!dice_one_in(&d, 3)) count /= 50; /* blocks between that nobody touches */
-    operands[i] = random_chunk(&d, arena, low, low + range, count, dice_one_in(&d, 3), width, content);
+    const struct ss_chunk like = {.count = count, .low = low, .high = low + range, .width = width};
+    operands[i] = random_chunk(&d, arena, &like, dice_one_in(&d, 3), content);
     if (operands[i].count == 0 && dice_one_in(&d, 2)) operands[i].kind = SS_CHUNK_BARE, operands[i].values = NULL;
   }
   uint64_t entries = 0;
@@ -158,14 +161,13 @@ static void sums_have_what_every_operand_has(void **state) {
   struct ss_sum_scratch scratch = {0};
   struct ss_error error;
   struct dice d = {.seed = 11};
+  const struct ss_chunk like = {.count = 20, .high = 100, .width = 2};
   struct ss_chunk sum, operands[3];
-  for (uint32_t i = 0; i < 3; i++)
-    operands[i] = random_chunk(&d, &arena, 0, 100, 20, false, 2, i == 1 ? VALUES : BOTH);
+  for (uint32_t i = 0; i < 3; i++) operands[i] = random_chunk(&d, &arena, &like, false, i == 1 ? VALUES : BOTH);
   assert_true(ss_chunk_sum(&(struct ss_operands){operands, 3, 0, 100}, &arena, &scratch, &sum, &error));
   assert_null(sum.marks);
   assert_non_null(sum.values);
-  for (uint32_t i = 0; i < 3; i++)
-    operands[i] = random_chunk(&d, &arena, 0, 100, 20, false, 2, i == 2 ? MARKS : BOTH);
+  for (uint32_t i = 0; i < 3; i++) operands[i] = random_chunk(&d, &arena, &like, false, i == 2 ? MARKS : BOTH);
   assert_true(ss_chunk_sum(&(struct ss_operands){operands, 3, 0, 100}, &arena, &scratch, &sum, &error));
   assert_non_null(sum.marks);
   assert_null(sum.values);
@@ -246,8 +248,9 @@ static void slices_are_the_rows_of_a_range(void **state) {
   for (uint64_t seed = 1; seed <= 300; seed++) {
     struct dice d = {.seed = seed};
     uint64_t low = dice_below(&d, 50), high = low + 1 + dice_below(&d, 200);
-    struct ss_chunk c =
-        random_chunk(&d, &arena, low, high, dice_below(&d, (uint32_t)(high - low) + 1), seed % 2, 3, BOTH);
+    const struct ss_chunk like = {
+        .count = dice_below(&d, (uint32_t)(high - low) + 1), .low = low, .high = high, .width = 3};
+    struct ss_chunk c = random_chunk(&d, &arena, &like, seed % 2, BOTH);
     uint64_t from = low + dice_below(&d, (uint32_t)(high - low) + 1);
     uint64_t to = from + dice_below(&d, (uint32_t)(high - from) + 1), first = 0, count = 0, found;
     c.origin = 3, c.part = 4;
@@ -288,7 +291,8 @@ static void columns_are_the_same_rows_elsewhere(void **state) {
   (void)state;
   struct ss_arena arena = {0};
   struct dice d = {.seed = 1};
-  struct ss_chunk c = random_chunk(&d, &arena, 0, 50, 10, false, 5, BOTH), view = ss_chunk_columns(&c, 2, 3);
+  const struct ss_chunk like = {.count = 10, .high = 50, .width = 5};
+  struct ss_chunk c = random_chunk(&d, &arena, &like, false, BOTH), view = ss_chunk_columns(&c, 2, 3);
   assert_true(view.rows == c.rows && view.marks == c.marks && view.count == 10 && view.width == 3);
   for (uint64_t i = 0; i < 10; i++) assert_true(&view.values[i * view.stride] == &c.values[i * c.stride + 2]);
   ss_arena_free(&arena);
@@ -337,8 +341,10 @@ static void selections_are_intersections(void **state) {
   for (uint64_t seed = 1; seed <= 300; seed++) {
     struct dice d = {.seed = seed};
     uint32_t range = 1 + dice_below(&d, 300), content = dice_below(&d, 4);
-    struct ss_chunk from = random_chunk(&d, &arena, 0, range, dice_below(&d, range + 1), false, 2, content);
-    struct ss_chunk wanted = random_chunk(&d, &arena, 0, range, dice_below(&d, range + 1), false, 2, ROWS_ONLY), got;
+    struct ss_chunk like = {.count = dice_below(&d, range + 1), .high = range, .width = 2}, got;
+    struct ss_chunk from = random_chunk(&d, &arena, &like, false, content);
+    like.count = dice_below(&d, range + 1);
+    const struct ss_chunk wanted = random_chunk(&d, &arena, &like, false, ROWS_ONLY);
     uint64_t n = 0;
     from.origin = 5, from.part = 6;
     assert_true(ss_chunk_select(&from, &wanted, &arena, &got, &error));
@@ -387,8 +393,9 @@ static void wire_bytes_are_the_papers(void **state) {
 static struct ss_chunk chunk_for(struct dice *d, struct ss_arena *arena, enum ss_wire_format format) {
   uint64_t low = dice_one_in(d, 3) ? (UINT64_C(1) << 32) - 200 : dice_below(d, 1000), range = dice_below(d, 200);
   uint64_t count = format == SS_WIRE_DENSE ? range : dice_below(d, (uint32_t)range + 1);
-  struct ss_chunk c = random_chunk(d, arena, low, low + range, count, format != SS_WIRE_DENSE && dice_one_in(d, 3),
-                                   dice_below(d, MOST_WIDTH) + 1, BOTH);
+  const struct ss_chunk like = {
+      .count = count, .low = low, .high = low + range, .width = dice_between(d, 1, MOST_WIDTH)};
+  struct ss_chunk c = random_chunk(d, arena, &like, format != SS_WIRE_DENSE && dice_one_in(d, 3), BOTH);
   c.origin = 17, c.part = 23;
   if (format == SS_WIRE_DENSE) c.dense = true, c.rows = NULL;
   return c;
@@ -454,7 +461,8 @@ static void wire_writes_every_byte(void **state) {
   struct ss_arena arena = {0};
   struct dice d = {.seed = 4};
   for (enum ss_wire_format format = SS_WIRE_DENSE; format <= SS_WIRE_VALUES; format++) {
-    struct ss_chunk c = random_chunk(&d, &arena, 10, 30, 20, false, 3, BOTH);
+    const struct ss_chunk like = {.count = 20, .low = 10, .high = 30, .width = 3};
+    struct ss_chunk c = random_chunk(&d, &arena, &like, false, BOTH);
     struct ss_wire wire = {.format = format, .value_bytes = 4, .index_bytes = 8};
     uint64_t size = ss_wire_bytes(&wire, &c);
     unsigned char *zeros = calloc(size, 1), *ones = malloc(size);

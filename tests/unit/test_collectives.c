@@ -520,9 +520,10 @@ static bool give_chunk(void *context, uint32_t from, uint32_t to, struct ss_chun
 enum exchange { PAIRWISE, FAN_IN, FAN_OUT, SCATTER, EXCHANGES };
 static const char *const exchange_name[] = {"pairwise exchange", "fan-in", "fan-out", "scatter"};
 
+/* The first round alone is dependent. */
 static void say_exchange(struct script *s, bool uniform, uint32_t from, uint32_t to, uint32_t sender,
-                         uint32_t receiver, bool dependent) {
-  script_say(s, sender, receiver, dependent, 0);
+                         uint32_t receiver) {
+  script_say(s, sender, receiver, s->rounds == 0, 0);
   script_carry(s, named(from, 100 + to), coo_bytes(uniform ? 5 : ragged(from, to)));
 }
 
@@ -530,13 +531,13 @@ static void script_exchange(struct script *s, const struct world *w, enum exchan
                             bool uniform) {
   uint32_t P = w->size, S = w->play.servers;
   for (uint32_t t = 1; which == PAIRWISE && t < P; t++, s->rounds++)
-    for (uint32_t r = 0; r < P; r++) say_exchange(s, uniform, r, (r + t) % P, r, (r + t) % P, t == 1);
+    for (uint32_t r = 0; r < P; r++) say_exchange(s, uniform, r, (r + t) % P, r, (r + t) % P);
   for (uint32_t t = 0; which == FAN_IN && t < P; t++, s->rounds++)
-    for (uint32_t i = 0; i < S; i++) say_exchange(s, uniform, (i + t) % P, i, (i + t) % P, P + i, t == 0);
+    for (uint32_t i = 0; i < S; i++) say_exchange(s, uniform, (i + t) % P, i, (i + t) % P, P + i);
   for (uint32_t t = 0; which == FAN_OUT && t < P; t++, s->rounds++)
-    for (uint32_t i = 0; i < S; i++) say_exchange(s, uniform, i, (i + t) % P, P + i, (i + t) % P, t == 0);
+    for (uint32_t i = 0; i < S; i++) say_exchange(s, uniform, i, (i + t) % P, P + i, (i + t) % P);
   for (uint32_t t = 1; which == SCATTER && t < P; t++, s->rounds++)
-    say_exchange(s, uniform, owner, (owner + t) % P, owner, (owner + t) % P, t == 1);
+    say_exchange(s, uniform, owner, (owner + t) % P, owner, (owner + t) % P);
 }
 
 static void play_block(struct world *w, enum exchange which, uint32_t owner, struct ss_exchange *x) {

@@ -456,22 +456,33 @@ static void assert_same(const struct subject *s, const struct plain *x, const ch
 
 static uint64_t evened, exactly_k;
 
-static void compare(uint32_t P, uint32_t n, uint64_t k, enum shape shape, uint64_t thresholds, bool exchanged,
-                    uint32_t iterations) {
-  struct dice d = {.seed = 1000 * P + 10 * (uint64_t)shape + thresholds};
-  struct subject s = open_subject(P, n, k, thresholds, exchanged);
-  struct plain x = open_plain(P, n, k, thresholds == REUSED, exchanged);
+/* What both are run on. */
+struct trial {
+  uint32_t P, n;
+  uint64_t k;
+  enum shape shape;
+  uint64_t thresholds;
+  bool exchanged;
+  uint32_t iterations;
+};
+
+static void compare(const struct trial *trial) {
+  const uint32_t P = trial->P, n = trial->n;
+  struct dice d = {.seed = 1000 * P + 10 * (uint64_t)trial->shape + trial->thresholds};
+  struct subject s = open_subject(P, n, trial->k, trial->thresholds, trial->exchanged);
+  struct plain x = open_plain(P, n, trial->k, trial->thresholds == REUSED, trial->exchanged);
   int64_t *gradient = calloc((size_t)P * n, sizeof *gradient);
   char words[160];
-  for (uint32_t t = 0; t < iterations; t++) {
-    (void)snprintf(words, sizeof words, "P %u, n %u, k %llu, %s, %s, iteration %u", P, n, (unsigned long long)k,
-                   shape_names[shape], thresholds == REUSED ? "reused" : "exact", t);
-    make_gradient(&d, shape, t, P, n, gradient);
+  for (uint32_t t = 0; t < trial->iterations; t++) {
+    (void)snprintf(words, sizeof words, "P %u, n %u, k %llu, %s, %s, iteration %u", P, n,
+                   (unsigned long long)trial->k, shape_names[trial->shape],
+                   trial->thresholds == REUSED ? "reused" : "exact", t);
+    make_gradient(&d, trial->shape, t, P, n, gradient);
     run_plain(&x, gradient);
     assert_true(run_subject(&s, gradient));
     assert_same(&s, &x, words);
     evened += x.evened;
-    exactly_k += x.global_count == k;
+    exactly_k += x.global_count == trial->k;
   }
   free(gradient);
   close_plain(&x);
@@ -483,9 +494,9 @@ static void compare(uint32_t P, uint32_t n, uint64_t k, enum shape shape, uint64
 static void as_the_reference(uint64_t thresholds) {
   evened = exactly_k = 0;
   for (uint32_t P = 1; P <= MOST_RANKS; P++)
-    for (int shape = 0; shape < SHAPES; shape++) {
-      compare(P, 61, 9, (enum shape)shape, thresholds, P % 2 == 0, 6);
-      compare(P, 7, 3, (enum shape)shape, thresholds, false, 4); /* fewer elements than ranks */
+    for (enum shape shape = 0; shape < SHAPES; shape++) {
+      compare(&(struct trial){P, 61, 9, shape, thresholds, .exchanged = P % 2 == 0, .iterations = 6});
+      compare(&(struct trial){P, 7, 3, shape, thresholds, .iterations = 4}); /* fewer elements than ranks */
     }
   assert_true(evened > 10);
   assert_true(exactly_k > 100);
@@ -507,9 +518,9 @@ static void long_runs_as_the_reference(void **state) {
   (void)state;
   evened = 0;
   for (uint32_t i = 0; i < COUNT(sizes); i++)
-    for (int shape = 0; shape < SHAPES; shape++)
+    for (enum shape shape = 0; shape < SHAPES; shape++)
       for (uint64_t thresholds = EXACT; thresholds <= REUSED; thresholds++)
-        compare(sizes[i], 90, 6, (enum shape)shape, thresholds, true, 70);
+        compare(&(struct trial){sizes[i], 90, 6, shape, thresholds, .exchanged = true, .iterations = 70});
   assert_true(evened > 10);
 }
 

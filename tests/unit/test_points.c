@@ -205,7 +205,8 @@ static void zen_plans_by_what_five_iterations_moved(void **state) {
     struct ss_state memory = {0};
     struct ss_setting doubling;
     double balanced = 0, centralised = 0;
-    x.trace = ragged_iterations(&dice, shape, ITERATIONS, P, 60, 3, SS_F32);
+    x.trace = ragged_iterations(&dice, shape, ITERATIONS, P,
+                                (struct ss_tensor){.rows = 60, .row_width = 3, .dtype = SS_F32});
     setting_of("{\"name\": \"zen\", \"plan\": \"auto\"}", &x.setting);
     setting_of("\"sparcml-rd\"", &doubling);
     for (uint32_t t = 0; t < ITERATIONS; t++) {
@@ -240,7 +241,8 @@ static void sorted_boundaries_last(void **state) {
     struct story x = {.cluster = flat_cluster(1e-6, 1e-9)};
     struct ss_state memory = {0};
     char json[200];
-    x.trace = ragged_iterations(&dice, (enum shape)(seed % SHAPES), ITERATIONS, P, 90, 3, SS_F32);
+    x.trace = ragged_iterations(&dice, (enum shape)(seed % SHAPES), ITERATIONS, P,
+                                (struct ss_tensor){.rows = 90, .row_width = 3, .dtype = SS_F32});
     snprintf(json, sizeof json, "{\"name\": \"zen\", \"balance\": \"sorted\", \"refresh\": %u, \"format\": \"%s\"}",
              refresh, formats[seed % 4]);
     setting_of(json, &x.setting);

@@ -146,8 +146,9 @@ static void assert_table(const struct ss_chunk *chunk, const int64_t *table) {
 }
 
 /* One iteration, played without a judge: what all end with, and in `memory` what ranks keep. */
-static void play_once(const struct ss_setting *setting, const struct ss_cluster *cluster, const int64_t *g,
-                      uint32_t ranks, struct ss_state *memory, struct ss_arena *arena, struct ss_final *final) {
+static struct ss_final play_once(const struct ss_setting *setting, const struct ss_cluster *cluster, const int64_t *g,
+                                 uint32_t ranks, struct ss_state *memory, struct ss_arena *arena) {
+  struct ss_final final;
   struct ss_outcome out = {0};
   struct ss_engine engine;
   struct ss_error error;
@@ -163,9 +164,10 @@ static void play_once(const struct ss_setting *setting, const struct ss_cluster 
                            .arena = arena};
   assert_true(ss_state_begin(memory, ranks, &error));
   assert_true(ss_run_own(setting, &input, (struct ss_own_content){.proofs = true}, arena, &stage.own, &error));
-  assert_true(ss_stage_run(&stage, final, &out, &error));
+  assert_true(ss_stage_run(&stage, &final, &out, &error));
   ss_state_end(memory);
   ss_engine_close(&engine);
+  return final;
 }
 
 enum { K = 5 };
@@ -208,12 +210,11 @@ static void held_against(plain_scheme *plain, const struct ss_scheme *scheme, ui
   struct ss_state memory = {0};
   struct ss_arena arena = {0};
   for (uint32_t t = 0; t < ITERATIONS; t++) {
-    struct ss_final final;
     int64_t sum[ELEMENTS] = {0};
     fill(&dice, SCATTERED, P, g);
     for (size_t i = 0; i < (size_t)P * ELEMENTS; i++) left[i] += g[i];
     plain(P, left, sum);
-    play_once(&setting, &flat, g, P, &memory, &arena, &final);
+    const struct ss_final final = play_once(&setting, &flat, g, P, &memory, &arena);
     assert_table(&final.chunk, sum);
     for (uint32_t r = 0; r < P; r++) assert_table(&memory.residual[r], left + (size_t)r * ELEMENTS);
   }
@@ -246,12 +247,11 @@ static void shards_share_k_out(void **state) {
                                        .hierarchy = per_node > 1 ? SS_SHARD : SS_FLAT};
     int64_t *g = calloc((size_t)P * ELEMENTS, sizeof *g);
     struct ss_state memory = {0};
-    struct ss_final final;
     cluster.gpus_per_node = per_node;
     fill(&dice, ALIKE, P, g);
     for (size_t i = 0; i < (size_t)P * ELEMENTS; i++)
       if (g[i] == 0) g[i] = 1;
-    play_once(&setting, &cluster, g, P, &memory, &arena, &final);
+    const struct ss_final final = play_once(&setting, &cluster, g, P, &memory, &arena);
     assert_int_equal(final.chunk.count, 8 * K);
     ss_state_free(&memory);
     free(g);
