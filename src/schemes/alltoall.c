@@ -531,7 +531,8 @@ static bool spread_bags(struct alltoall *a, const struct ss_receipts *receipts, 
     if (!held || (run->proof && !all_came(held, &due)))
       ss_run_inexact(run, "rank %u does not hold the gradients of rank %u's bags as they are", p->owner, i);
     if (!held) held = &nothing;
-    if (!ss_pooling_spread(&a->pool, i, p->range, held, run->play->arena, &rows[i], error)) return false;
+    if (!ss_pooling_spread(&a->pool, i, p->range, held, run->play->arena, &rows[i]))
+      return ss_fail_memory(error, "summing gradients");
     lookups += rows[i].count;
   }
   struct ss_kernel_work *counts = ss_kernel_pause();

@@ -185,12 +185,12 @@ static bool copy_content(const struct ss_chunk *bags, const uint64_t *key, struc
 }
 
 bool ss_pooling_spread(const struct ss_pooling *p, uint32_t rank, uint32_t range, const struct ss_chunk *bags,
-                       struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+                       struct ss_arena *arena, struct ss_chunk *out) {
   const struct ss_pooled_rank *r = &p->rank[rank];
   const uint64_t most = ss_pooling_lookups(p, rank, range);
   uint64_t *key, n = 0, at = 0; /* row, and where its bag stands */
   uint32_t *rows;
-  if (!ss_take(arena, key, most) || !ss_take(arena, rows, most)) return ss_fail_memory(error, "summing gradients");
+  if (!ss_take(arena, key, most) || !ss_take(arena, rows, most)) return false;
   for (uint64_t i = r->at[range]; i < r->at[range + 1]; i++) {
     while (at < bags->count && bags->rows[at] < r->bag[i]) at++;
     if (at < bags->count && bags->rows[at] == r->bag[i]) key[n++] = (uint64_t)r->row[i] << 32 | at;
@@ -203,5 +203,5 @@ bool ss_pooling_spread(const struct ss_pooling *p, uint32_t rank, uint32_t range
                            .high = p->range[range].high,
                            .width = bags->width,
                            .stride = bags->width};
-  return copy_content(bags, key, arena, out) || ss_fail_memory(error, "summing gradients");
+  return copy_content(bags, key, arena, out);
 }

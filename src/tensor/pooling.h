@@ -53,8 +53,8 @@ bool ss_pooling_parameters(const struct ss_pooling *pooling, uint32_t rank, uint
 bool ss_pooling_gradients(uint32_t rank, const struct ss_pool_content *content, struct ss_chunk *bags,
                           struct ss_error *error) SS_MUST_CHECK;
 /* Every lookup of the rank in the range as an entry of its own, ascending, with what `bags` have of its bag; those of
- * bags that are not there are left out. */
+ * bags that are not there are left out. False: memory is short. */
 bool ss_pooling_spread(const struct ss_pooling *pooling, uint32_t rank, uint32_t range, const struct ss_chunk *bags,
-                       struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+                       struct ss_arena *arena, struct ss_chunk *out) SS_MUST_CHECK;
 
 #endif
