@@ -74,8 +74,8 @@ static bool top_k(struct ss_kernel_run *r, struct ss_error *error) {
 static bool hash_partition(struct ss_kernel_run *r, struct ss_error *error) {
   const struct ss_chunk *from = &r->in->part[0];
   r->chunk = listed(r->rows, from->count);
-  return ss_hash_partition(&(struct ss_hash_input){from->rows, NULL, from->count}, r->in->hash_seed, r->in->parts,
-                           &(struct ss_hash_output){r->rows, NULL, r->offsets}, error);
+  return ss_hash_partition(&(struct ss_hash_input){.rows = from->rows, .count = from->count}, r->in->hash_seed,
+                           r->in->parts, &(struct ss_hash_output){.rows = r->rows, .offsets = r->offsets}, error);
 }
 
 static bool hierarchical_hashing(struct ss_kernel_run *r, struct ss_error *error) {

@@ -172,8 +172,8 @@ static bool add_sizes(struct ss_node node, const struct drawing *s, cJSON *list,
   } formats[] = {{"COO", SS_WIRE_COO}, {"bitmap", SS_WIRE_BITMAP}, {"hash bitmap", SS_WIRE_HASH_BITMAP}};
   (void)node;
   const struct ss_domains domains = {.parts = (uint32_t)s->servers, .size = s->domain};
-  if (!ss_hash_partition(&(struct ss_hash_input){s->rows, NULL, s->count}, 1, (uint32_t)s->servers,
-                         &(struct ss_hash_output){s->placed, NULL, s->offsets}, error))
+  if (!ss_hash_partition(&(struct ss_hash_input){.rows = s->rows, .count = s->count}, 1, (uint32_t)s->servers,
+                         &(struct ss_hash_output){.rows = s->placed, .offsets = s->offsets}, error))
     return false;
   for (size_t f = 0; s->run == 1 && f < 3; f++) {
     uint64_t bytes = 0;

@@ -48,6 +48,25 @@ static void find_places(const struct partition *p, uint64_t *offsets) {
   offsets[p->parts] = sum;
 }
 
+/* With values, and marks if there are any. */
+static void scatter_values(const struct partition *p, uint32_t chunk, const struct ss_hash_output *out) {
+  const uint64_t begin = ss_share(p->in->count, p->chunks, chunk), end = ss_share(p->in->count, p->chunks, chunk + 1);
+  const uint64_t width = p->in->width, stride = p->in->stride;
+  const uint32_t *restrict rows = p->in->rows;
+  const uint64_t *restrict marks = p->in->marks;
+  const float *restrict values = p->in->values;
+  float *restrict values_out = out->values;
+  const uint16_t *restrict part_of = p->part_of;
+  uint64_t *restrict place = p->place + (uint64_t)chunk * p->parts;
+  for (uint64_t i = begin; i < end; i++) {
+    const uint64_t to = place[part_of[i]]++;
+    out->rows[to] = rows[i];
+    if (marks) out->marks[to] = marks[i];
+    if (width == 1) values_out[to] = values[i * stride];
+    else memcpy(values_out + to * width, values + i * stride, width * sizeof *values);
+  }
+}
+
 static void scatter(const struct partition *p, uint32_t chunk, const struct ss_hash_output *out) {
   const uint64_t begin = ss_share(p->in->count, p->chunks, chunk), end = ss_share(p->in->count, p->chunks, chunk + 1);
   const uint32_t *restrict rows = p->in->rows;
@@ -56,6 +75,10 @@ static void scatter(const struct partition *p, uint32_t chunk, const struct ss_h
   uint64_t *restrict marks_out = out->marks;
   const uint16_t *restrict part_of = p->part_of;
   uint64_t *restrict place = p->place + (uint64_t)chunk * p->parts;
+  if (p->in->values) {
+    scatter_values(p, chunk, out);
+    return;
+  }
   if (!marks) {
     for (uint64_t i = begin; i < end; i++) rows_out[place[part_of[i]]++] = rows[i];
     return;

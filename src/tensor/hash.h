@@ -39,6 +39,8 @@ struct ss_hash_input {
   const uint32_t *rows;  /* [count] */
   const uint64_t *marks; /* [count] what goes with each row; NULL: nothing */
   uint64_t count;
+  const float *values; /* [count][stride] of which `width` go with each row, too; NULL: none */
+  uint64_t width, stride;
 };
 
 /* Rows part after part: part p is entries [offsets[p], offsets[p + 1]). The arrays are the caller's and overlap no
@@ -47,6 +49,7 @@ struct ss_hash_output {
   uint32_t *rows;    /* [count] */
   uint64_t *marks;   /* [count], or NULL where the input has none */
   uint64_t *offsets; /* [parts + 1] */
+  float *values;     /* [count][width], likewise */
 };
 
 /* The rows by their part, each part in the order of the input. */

@@ -2,8 +2,6 @@
 
 #include "tensor/hash.h"
 
-#include <string.h>
-
 bool ss_parts_even(uint64_t low, uint64_t high, uint32_t count, struct ss_arena *arena, struct ss_parts *out,
                    struct ss_error *error) {
   uint64_t *boundary = ss_arena_alloc(arena, (size_t)count + 1, sizeof *boundary);
@@ -11,31 +9,6 @@ bool ss_parts_even(uint64_t low, uint64_t high, uint32_t count, struct ss_arena 
   for (uint32_t j = 0; j <= count; j++) boundary[j] = low + ss_share(high - low, count, j);
   *out = (struct ss_parts){.count = count, .low = low, .high = high, .boundary = boundary};
   return true;
-}
-
-/* The values of each entry to where its row went; `from`: the entry that came to each place. */
-static bool move_values(const struct ss_chunk *own, const uint64_t *from, struct ss_arena *arena,
-                        struct ss_chunk *cut, struct ss_error *error) {
-  float *values = ss_arena_alloc(arena, own->count * own->width, sizeof *values);
-  if (!values) return ss_fail_memory(error, "cutting a tensor into parts");
-  for (uint64_t i = 0; i < own->count; i++)
-    memcpy(values + i * own->width, own->values + from[i] * own->stride, own->width * sizeof *values);
-  cut->values = values;
-  cut->stride = own->width;
-  return true;
-}
-
-/* Where there are values, the number of each entry goes with its row, and its mark follows. */
-static bool cut_with_values(const struct ss_parts *p, const struct ss_chunk *own, const struct ss_hash_output *out,
-                            struct ss_arena *arena, struct ss_chunk *cut, struct ss_error *error) {
-  SS_AUTO_FREE uint64_t *entry = ss_alloc(own->count, sizeof *entry), *from = ss_alloc(own->count, sizeof *from);
-  if (!entry || !from) return ss_fail_memory(error, "cutting a tensor into parts");
-  for (uint64_t i = 0; i < own->count; i++) entry[i] = i;
-  if (!ss_hash_partition(&(struct ss_hash_input){own->rows, entry, own->count}, p->seed, p->count,
-                         &(struct ss_hash_output){out->rows, from, out->offsets}, error))
-    return false;
-  for (uint64_t i = 0; out->marks && i < own->count; i++) out->marks[i] = own->marks[from[i]];
-  return move_values(own, from, arena, cut, error);
 }
 
 static bool cut_one(struct ss_parts *p, const struct ss_chunk *own, uint32_t owner, struct ss_arena *arena,
@@ -47,13 +20,16 @@ static bool cut_one(struct ss_parts *p, const struct ss_chunk *own, uint32_t own
   if (!own->rows || own->count == 0) return true;
   uint32_t *rows = ss_arena_alloc(arena, own->count, sizeof *rows);
   uint64_t *marks = own->marks ? ss_arena_alloc(arena, own->count, sizeof *marks) : NULL;
-  if (!rows || (own->marks && !marks)) return ss_fail_memory(error, "cutting a tensor into parts");
-  const struct ss_hash_output out = {rows, marks, offset};
+  float *values = own->values ? ss_arena_alloc(arena, own->count * own->width, sizeof *values) : NULL;
+  if (!rows || (own->marks && !marks) || (own->values && !values))
+    return ss_fail_memory(error, "cutting a tensor into parts");
   cut->rows = rows;
   cut->marks = marks;
-  if (own->values) return cut_with_values(p, own, &out, arena, cut, error);
-  return ss_hash_partition(&(struct ss_hash_input){own->rows, own->marks, own->count}, p->seed, p->count, &out,
-                           error);
+  cut->values = values;
+  if (values) cut->stride = own->width;
+  return ss_hash_partition(
+      &(struct ss_hash_input){own->rows, own->marks, own->count, own->values, own->width, own->stride}, p->seed,
+      p->count, &(struct ss_hash_output){rows, marks, offset, values}, error);
 }
 
 bool ss_parts_hash(const struct ss_hashing *h, const struct ss_chunk *own, uint32_t owners, struct ss_arena *arena,

@@ -21,7 +21,7 @@ static bool dense_is_smaller(const struct ss_wire *wire, const struct ss_chunk *
   return dense_bytes(wire, c) < c->count * ((uint64_t)c->width * wire->value_bytes + wire->index_bytes);
 }
 
-struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chunk *c) {
+static struct ss_blocks count_blocks(const struct ss_wire *wire, const struct ss_chunk *c) {
   const uint64_t all = (c->high - c->low) * c->width, last_block = all ? (all - 1) / wire->block : 0;
   struct ss_blocks blocks = {0, 0};
   uint64_t next = 0;                                /* the first block not counted yet */
@@ -39,6 +39,14 @@ struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chun
   }
   blocks.elements = blocks.count * wire->block;
   if (next == last_block + 1 && all % wire->block) blocks.elements -= wire->block - all % wire->block;
+  return blocks;
+}
+
+/* Who encodes finds out how many there are by the way: counting them before is no part of a scheme. */
+struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chunk *c) {
+  const struct ss_aside aside = ss_aside_begin();
+  const struct ss_blocks blocks = count_blocks(wire, c);
+  ss_aside_end(&aside);
   return blocks;
 }
 

@@ -116,8 +116,8 @@ static uint64_t top_blocks(struct data *d) {
 static uint64_t partition(struct data *d) {
   struct ss_error error;
   uint64_t offsets[PARTS + 1];
-  need(ss_hash_partition(&(struct ss_hash_input){d->rows, NULL, INDICES}, 1, PARTS,
-                         &(struct ss_hash_output){d->rows_out, NULL, offsets}, &error),
+  need(ss_hash_partition(&(struct ss_hash_input){.rows = d->rows, .count = INDICES}, 1, PARTS,
+                         &(struct ss_hash_output){.rows = d->rows_out, .offsets = offsets}, &error),
        &error);
   return d->rows_out[offsets[1]];
 }
@@ -125,8 +125,8 @@ static uint64_t partition(struct data *d) {
 static uint64_t partition_marks(struct data *d) {
   struct ss_error error;
   uint64_t offsets[PARTS + 1];
-  need(ss_hash_partition(&(struct ss_hash_input){d->rows, d->marks, INDICES}, 1, PARTS,
-                         &(struct ss_hash_output){d->rows_out, d->marks_out, offsets}, &error),
+  need(ss_hash_partition(&(struct ss_hash_input){.rows = d->rows, .marks = d->marks, .count = INDICES}, 1, PARTS,
+                         &(struct ss_hash_output){.rows = d->rows_out, .marks = d->marks_out, .offsets = offsets}, &error),
        &error);
   return d->marks_out[offsets[1]];
 }

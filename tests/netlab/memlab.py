@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 """Holds predictions with kernels against runs through this machine's memory: `./dev memlab` (docs/validation.md).
 
-Ranks have a core each and pass messages through memory, where what kernels take is most of the time. Kernels are timed
-on one core, messages between two, with nothing else but `sparsync calibrate`; then `sparsync exec` runs schemes on a
-trace, and those that choose among values on made-up gradients. What was predicted with kernels and without, and what
-was measured, is printed as Markdown.
+Ranks pass messages through memory, where what kernels take is most of the time. Kernels are timed on one core, messages
+between ranks, with nothing else but `sparsync calibrate`; then `sparsync exec` runs schemes on a trace, and those that
+choose among values on made-up gradients. What was predicted with kernels and without, and what was measured, is printed
+as Markdown.
+
+More ranks than cores share these evenly: one that waits gives its core away, and each kernel is predicted to take as
+many times as long as ranks share a core, as if all always computed at once.
 """
 import json
 import os
@@ -22,8 +25,10 @@ GOAL = 0.15  # median
 
 
 def call(program, ranks, *arguments):
-    """`PROGRAM ARGUMENTS` on so many ranks, in the real-time class: whatever else runs gives way."""
-    done = netlab.call("mpirun", "--allow-run-as-root", "-n", ranks, "--bind-to", "core", *netlab.FIRST.split(), program,
+    """`PROGRAM ARGUMENTS` on so many ranks, in the real-time class: whatever else runs gives way, and a rank that yields
+    stands behind all others of its core."""
+    done = netlab.call("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks, "--map-by", "core", "--bind-to", "core:overload-allowed",
+                       "--mca", "mpi_yield_when_idle", "1", *netlab.FIRST.split(), program,
                        *arguments, "--quiet", check=False, timeout=1200,
                        env={**os.environ, "OMP_NUM_THREADS": "1", "SPARSYNC_DATA": str(ROOT)})
     if done.returncode:
@@ -58,21 +63,30 @@ def measure(arguments, trace, schemes, cluster, device, folder):
     return found
 
 
+def segments_of(cluster):
+    """Of messages, by size; a fit that needs but one has none."""
+    return cluster.get("segments") or [cluster]
+
+
 def run(arguments, folder):
     cluster, device = folder / "memory.json", arguments.device or folder / "core.json"
     print("calibrating", file=sys.stderr)
     call(arguments.program, arguments.ranks, "calibrate", "network", "--sizes", "1:32MiB", "-o", cluster)
     if not arguments.device:
         call(arguments.program, 1, "calibrate", "kernels", "--device", "cpu", "--max", "16MiB", "--name", "core", "-o", device)
+    if arguments.ranks > cores():
+        core, device = json.loads(pathlib.Path(device).read_text()), folder / "shared.json"
+        device.write_text(json.dumps({**core, "slower": arguments.ranks // cores()}))
     sums, values = schemes_of(arguments.program)
     made = {"gradient": {"elements": arguments.elements}}
     return (measure(arguments, make_trace(arguments, folder), sums, cluster, device, folder) +
-            measure(arguments, made, values, cluster, device, folder), json.loads(cluster.read_text())["segments"])
+            measure(arguments, made, values, cluster, device, folder), segments_of(json.loads(cluster.read_text())))
 
 
 def table(points, segments, arguments):
     rates = ", ".join(f"{s['latency'] * 1e6:.1f} us and {s['bandwidth'] * 8e-9:.0f} Gbit/s" for s in segments)
-    lines = [f"{arguments.ranks} ranks. Messages, by size: {rates}. Sums of {arguments.tokens} lookups a rank in a table of "
+    shared = f" on {cores()} cores" if arguments.ranks > cores() else ""
+    lines = [f"{arguments.ranks} ranks{shared}. Messages, by size: {rates}. Sums of {arguments.tokens} lookups a rank in a table of "
              f"{arguments.rows} x {arguments.width}; values of {arguments.elements} elements, 1% chosen. Medians of "
              f"{arguments.repeats} runs.", "",
              "| scheme | measured | predicted | error | without kernels | error |", "|---|---|---|---|---|---|"]
@@ -87,19 +101,22 @@ def table(points, segments, arguments):
     return "\n".join(lines) + "\n"
 
 
+def cores():
+    return len(os.sched_getaffinity(0))
+
+
 def missing(arguments):
     if os.geteuid() != 0:
         return "the real-time class needs root"
-    cores = len(os.sched_getaffinity(0))
-    if arguments.ranks < 2 or arguments.ranks > cores:
-        return f"--ranks {arguments.ranks}: 2 or more, each on a core of its own, of which there are {cores} here"
+    if arguments.ranks < 2 or (arguments.ranks > cores() and arguments.ranks % cores() != 0):
+        return f"--ranks {arguments.ranks}: 2 or more, each on one of {cores()} cores, or as many on each"
     return None if shutil.which("mpirun") else "mpirun is not installed (Debian: openmpi-bin)"
 
 
 def main():
     parser = netlab.Parser(prog="./dev memlab", description=__doc__.split("\n")[0])
     parser.add_argument("--program", default=str(ROOT / "build" / "sparsync"), help="(build/sparsync)")
-    parser.add_argument("--ranks", type=int, default=2, help="one a core (2)")
+    parser.add_argument("--ranks", type=int, default=2, help="one a core, or as many on each (2)")
     parser.add_argument("--rows", type=int, default=400000, help="of the table (400000)")
     parser.add_argument("--width", type=int, default=1, help="elements of a row (1)")
     parser.add_argument("--tokens", type=int, default=60000, help="lookups of a rank in an iteration (60000)")

@@ -496,8 +496,9 @@ static void fifteen_rows_go_to_three_servers(void **state) {
   uint32_t rows[15], out[15];
   uint64_t marks[15], marks_out[15], offsets[4], sizes[3];
   for (uint32_t i = 0; i < 15; i++) rows[i] = i + 1, marks[i] = UINT64_MAX - i;
-  assert_true(ss_hash_partition(&(struct ss_hash_input){rows, marks, 15}, 1, 3,
-                                &(struct ss_hash_output){out, marks_out, offsets}, &error));
+  assert_true(ss_hash_partition(&(struct ss_hash_input){.rows = rows, .marks = marks, .count = 15}, 1, 3,
+                                &(struct ss_hash_output){.rows = out, .marks = marks_out, .offsets = offsets},
+                                &error));
   assert_true(offsets[0] == 0 && offsets[1] == 4 && offsets[2] == 11 && offsets[3] == 15);
   for (uint32_t i = 0; i < 15; i++) assert_true(out[i] == wanted[i] && marks_out[i] == UINT64_MAX - (wanted[i] - 1));
   assert_true(ss_hash_sizes(1, 16, 1, 3, sizes, &error));
@@ -519,24 +520,39 @@ static uint32_t *shuffled_rows(struct dice *d, uint64_t count) {
   return rows;
 }
 
+enum { WIDTH_MOST = 3 };
+
+/* Of `count` rows that lie `width` + 1 apart: value k of row i is 4 i + k. */
+static float *numbered_values(uint64_t count, uint64_t width) {
+  float *values = calloc(count * (width + 1) + 1, sizeof *values);
+  for (uint64_t i = 0; i < count; i++)
+    for (uint64_t k = 0; k < width; k++) values[i * (width + 1) + k] = (float)(4 * i + k);
+  return values;
+}
+
+/* Values go with their rows wherever marks do, and where there are none; of width 0 there are no values. */
 static void partition_once(uint64_t seed, uint64_t count, uint32_t parts, bool with_marks) {
   struct dice d = {.seed = seed};
+  const uint64_t width = seed % (WIDTH_MOST + 1);
+  float *values = numbered_values(count, width), *values_out = calloc(count * WIDTH_MOST + 1, sizeof *values_out);
   struct ss_error error;
   uint32_t *rows = shuffled_rows(&d, count), *out = calloc(count + 1, sizeof *out);
   uint64_t *marks = calloc(count + 1, sizeof *marks), *marks_out = calloc(count + 1, sizeof *marks_out);
   uint64_t *offsets = calloc((size_t)parts + 1, sizeof *offsets), *next = calloc(parts, sizeof *next);
   for (uint64_t i = 0; i < count; i++) marks[i] = dice_next(&d);
-  assert_true(ss_hash_partition(&(struct ss_hash_input){rows, with_marks ? marks : NULL, count}, seed, parts,
-                                &(struct ss_hash_output){out, with_marks ? marks_out : NULL, offsets}, &error));
+  assert_true(ss_hash_partition(
+      &(struct ss_hash_input){rows, with_marks ? marks : NULL, count, width ? values : NULL, width, width + 1}, seed,
+      parts, &(struct ss_hash_output){out, with_marks ? marks_out : NULL, offsets, values_out}, &error));
   assert_true(offsets[0] == 0 && offsets[parts] == count);
   memcpy(next, offsets, parts * sizeof *next);
   for (uint64_t i = 0; i < count; i++) { /* row by row: each is the next of its part */
     const uint64_t part = (uint64_t)(((unsigned __int128)ss_hash_row(rows[i], seed) * parts) >> 64),
                    at = next[part]++;
-    if (at >= offsets[part + 1] || out[at] != rows[i] || (with_marks && marks_out[at] != marks[i]))
-      fail_msg("seed %llu: row %u is not the next of its part", (unsigned long long)seed, rows[i]);
+    bool same = at < offsets[part + 1] && out[at] == rows[i] && (!with_marks || marks_out[at] == marks[i]);
+    for (uint64_t k = 0; same && k < width; k++) same = values_out[at * width + k] == (float)(4 * i + k);
+    if (!same) fail_msg("seed %llu: row %u is not the next of its part", (unsigned long long)seed, rows[i]);
   }
-  free(rows), free(out), free(marks), free(marks_out), free(offsets), free(next);
+  free(rows), free(out), free(marks), free(marks_out), free(offsets), free(next), free(values), free(values_out);
 }
 
 static void partitions_are_stable(void **state) {
@@ -703,8 +719,8 @@ static void hierarchical_hashing_says_what_it_cannot(void **state) {
   assert_false(ss_hash_hierarchical(&m, &(struct ss_hash_input){.rows = rows, .count = 2},
                                     &(struct ss_hash_output){.rows = out, .offsets = offsets}, &tally, &error));
   assert_int_equal(error.status, SS_BAD_INPUT);
-  assert_false(ss_hash_partition(&(struct ss_hash_input){rows, NULL, 2}, 1, SS_HASH_PARTS + 1,
-                                 &(struct ss_hash_output){out, NULL, offsets}, &error));
+  assert_false(ss_hash_partition(&(struct ss_hash_input){.rows = rows, .count = 2}, 1, SS_HASH_PARTS + 1,
+                                 &(struct ss_hash_output){.rows = out, .offsets = offsets}, &error));
   assert_int_equal(error.status, SS_BAD_INPUT);
 }
 

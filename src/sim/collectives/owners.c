@@ -79,8 +79,8 @@ static bool sum_sparse(struct ss_owners *o, uint32_t part, struct ss_error *erro
 /* Its own share the owner has as it is; what came lists all that travelled. */
 static void note_sum(struct ss_owners *o, uint32_t part, const struct ss_chunk *sum) {
   const uint32_t owner = ss_owners_endpoint(o, part);
-  struct ss_kernel_work work = {.calls = 1, .bytes = ss_wire_bytes(o->pull, sum)};
   if (!ss_play_notes(o->play) || o->play->ranks < 2) return;
+  struct ss_kernel_work work = {.calls = 1, .bytes = ss_wire_bytes(o->pull, sum)};
   for (uint32_t r = 0; r < o->play->ranks; r++) {
     const struct ss_chunk *slice = &o->slices[r];
     work.elements += r == owner ? slice->count : ss_wire_entries(o->push, slice);
