@@ -126,7 +126,8 @@ static uint64_t partition_marks(struct data *d) {
   struct ss_error error;
   uint64_t offsets[PARTS + 1];
   need(ss_hash_partition(&(struct ss_hash_input){.rows = d->rows, .marks = d->marks, .count = INDICES}, 1, PARTS,
-                         &(struct ss_hash_output){.rows = d->rows_out, .marks = d->marks_out, .offsets = offsets}, &error),
+                         &(struct ss_hash_output){.rows = d->rows_out, .marks = d->marks_out, .offsets = offsets},
+                         &error),
        &error);
   return d->marks_out[offsets[1]];
 }
