@@ -109,24 +109,31 @@ static struct ss_kernel_work bitmap_work(const struct s2 *s, uint64_t elements) 
 
 /* --- sketches ------------------------------------------------------------------------------------------- */
 
+/* Buckets and bytes part by part, all of them 64-bit numbers, so that sums are exact. A real sketch lies as it is
+ * sent: this is no part of the scheme, nor is taking it apart. */
+static void pack(const struct s2 *s, const int64_t *buckets, const unsigned char *bitmap, int64_t *to) {
+  const struct ss_aside aside = ss_aside_begin();
+  const uint32_t P = s->run->ranks;
+  for (uint32_t j = 0; j < P; j++) {
+    for (uint64_t i = ss_share(s->buckets, P, j); i < ss_share(s->buckets, P, j + 1); i++) *to++ = buckets[i];
+    for (uint64_t i = ss_share(s->bytes, P, j); i < ss_share(s->bytes, P, j + 1); i++) *to++ = bitmap[i];
+  }
+  ss_aside_end(&aside);
+}
+
 static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char *bitmap, struct ss_error *error) {
   const struct ss_chunk *own = &s->run->own[rank];
-  const uint32_t P = s->run->ranks;
   const struct ss_sketch_rows elements = {own->rows, own->count, 1};
   int64_t *packed = ss_arena_alloc(s->run->play->arena, s->buckets + s->bytes, sizeof *packed);
   if (!packed) return ss_fail_memory(error, "making sketches");
   memset(buckets, 0, s->buckets * sizeof *buckets);
   memset(bitmap, 0, s->bytes);
   ss_sketch_add(&s->sketch, &elements, own->units, buckets);
-  for (uint64_t i = 0; i < own->count; i++) {
-    const uint64_t bit = own->rows[i] / s->width - s->first_row;
+  for (uint64_t i = 0; i < own->count; i++) { /* divisions take as long as the rest */
+    const uint64_t bit = (s->width == 1 ? own->rows[i] : own->rows[i] / s->width) - s->first_row;
     bitmap[bit / 8] |= (unsigned char)(1u << (bit % 8));
   }
-  for (uint32_t j = 0; j < P; j++) {
-    int64_t *to = packed + place(s, j);
-    for (uint64_t i = ss_share(s->buckets, P, j); i < ss_share(s->buckets, P, j + 1); i++) *to++ = buckets[i];
-    for (uint64_t i = ss_share(s->bytes, P, j); i < ss_share(s->bytes, P, j + 1); i++) *to++ = bitmap[i];
-  }
+  pack(s, buckets, bitmap, packed);
   s->packed[rank] = packed;
   ss_kernel_ran(SS_KERNEL_BITMAP_ENCODE, own->count);
   ss_play_note(s->run->play, rank, SS_KERNEL_SKETCH_ADD, sketch_work(s, own->count));
@@ -137,6 +144,7 @@ static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char 
 /* Takes apart the parts that the rank holds; those that never came are zero. */
 static void unpack(const struct s2 *s, const struct ss_gather *gather, uint32_t rank, int64_t *buckets,
                    unsigned char *bitmap) {
+  const struct ss_aside aside = ss_aside_begin();
   const uint32_t P = s->run->ranks;
   for (uint32_t j = 0; j < P; j++) {
     const struct ss_chunk *part = ss_receipts_held(&gather->receipts, rank, j, &gather->block[j]);
@@ -147,6 +155,17 @@ static void unpack(const struct s2 *s, const struct ss_gather *gather, uint32_t 
     for (uint64_t i = 0; i < n; i++) buckets[first + i] = whole ? part->sketch[i] : 0;
     for (uint64_t i = 0; i < bytes; i++) bitmap[first_byte + i] = whole ? (unsigned char)part->sketch[n + i] : 0;
   }
+  ss_aside_end(&aside);
+}
+
+/* The elements of a row that the bitmap has, as far as there are such; returns how many. */
+static uint64_t list_row(const struct s2 *s, uint64_t row, uint32_t *element) {
+  const struct ss_run *run = s->run;
+  const uint64_t low = (s->first_row + row) * s->width,
+                 most = run->high < run->input->elements ? run->high : run->input->elements;
+  uint64_t n = 0;
+  for (uint64_t e = low < run->low ? run->low : low; e < low + s->width && e < most; e++) element[n++] = (uint32_t)e;
+  return n;
 }
 
 /* Estimates of the elements of all rows in the bitmap. */
@@ -159,11 +178,9 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
   int64_t *units = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *units);
   SS_AUTO_FREE double *estimate = ss_alloc(rows * s->width, sizeof *estimate);
   if (!element || !units || !estimate) return ss_fail_memory(error, "decoding sketches");
-  for (uint64_t row = 0; row < s->rows; row++) {
-    if (!(bitmap[row / 8] >> (row % 8) & 1)) continue;
-    for (uint64_t e = (s->first_row + row) * s->width; e < (s->first_row + row + 1) * s->width; e++)
-      if (e >= run->low && e < run->high && e < run->input->elements) element[n++] = (uint32_t)e;
-  }
+  for (uint64_t i = 0; i < s->bytes; i++)
+    for (unsigned bits = bitmap[i]; bits; bits &= bits - 1)
+      n += list_row(s, 8 * i + (unsigned)__builtin_ctz(bits), element + n);
   const struct ss_sketch_rows elements = {element, n, 1};
   ss_kernel_ran(SS_KERNEL_BITMAP_DECODE, n);
   ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
