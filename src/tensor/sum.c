@@ -67,13 +67,19 @@ static inline __attribute__((always_inline)) void add_entry(const struct accumul
 }
 
 /* Adds operand i's entries of the block [base, limit); returns the first that is behind it. Neighbours share a word
- * of the bitset, and each would wait until the one before is stored: four runs of them take turns. */
+ * of the bitset, and each would wait until the one before is stored: four runs of them take turns, unless they are so
+ * few that looking for the last takes longer. */
 static inline __attribute__((always_inline)) uint64_t add_entries(const struct accumulator *a,
                                                                   const struct ss_chunk *c, uint32_t i, uint64_t base,
                                                                   uint64_t limit, enum ss_chunk_kind kind) {
-  enum { RUNS = 4 };
-  const uint64_t first = a->cursor[i];
-  const uint64_t count = ss_lower_bound(c->rows + first, a->end[i] - first, limit), run = count / RUNS;
+  enum { RUNS = 4, FEW = 16 };
+  const uint64_t first = a->cursor[i], end = a->end[i];
+  if (end - first <= FEW || c->rows[first + FEW] >= limit) {
+    uint64_t e = first;
+    for (; e < end && c->rows[e] < limit; e++) add_entry(a, c, e, base, kind);
+    return e;
+  }
+  const uint64_t count = ss_lower_bound(c->rows + first, end - first, limit), run = count / RUNS;
   for (uint64_t e = first; e < first + run; e++)
     for (uint64_t r = 0; r < RUNS; r++) add_entry(a, c, e + r * run, base, kind);
   for (uint64_t e = first + RUNS * run; e < first + count; e++) add_entry(a, c, e, base, kind);
