@@ -3,6 +3,7 @@
 #include "base/units.h"
 
 #include <math.h>
+#include <string.h>
 
 /* What a form is made of: start-ups and bytes of the rank that has most to do. */
 struct parts {
@@ -13,6 +14,13 @@ static double takes(struct ss_link link, struct parts p) {
   return p.startups * link.alpha + p.bytes * link.beta;
 }
 
+static bool bytes_of(const struct ss_cost *cost, const struct ss_symbols *symbols, double *out,
+                     struct ss_error *error) {
+  struct ss_symbols one = *symbols;
+  one.alpha = 0, one.beta = 1;
+  return ss_formula_evaluate(cost->exact, &one, out, error);
+}
+
 static bool take_apart(const struct ss_cost *cost, const struct ss_symbols *symbols, double ranks, struct parts *out,
                        struct ss_error *error) {
   struct ss_symbols one = *symbols;
@@ -20,9 +28,7 @@ static bool take_apart(const struct ss_cost *cost, const struct ss_symbols *symb
   if (ranks <= 1) return true;
   one.P = ranks;
   one.alpha = 1, one.beta = 0;
-  if (!ss_formula_evaluate(cost->exact, &one, &out->startups, error)) return false;
-  one.alpha = 0, one.beta = 1;
-  return ss_formula_evaluate(cost->exact, &one, &out->bytes, error);
+  return ss_formula_evaluate(cost->exact, &one, &out->startups, error) && bytes_of(cost, &one, &out->bytes, error);
 }
 
 /* --- running sums ------------------------------------------------------------------------------------------- */
@@ -43,11 +49,13 @@ static double more_blocks(const void *context, double k) {
 static bool sends_running_sums(const struct ss_cost *cost, const struct ss_symbols *symbols, struct parts all,
                                bool *out, struct ss_error *error) {
   struct ss_symbols other = *symbols;
-  struct parts more;
+  double more;
+  *out = false;
+  if (!strstr(cost->exact, "gamma") && !strstr(cost->exact, "blocks")) return true;
   other.gamma = symbols->gamma ? more_gamma : NULL, other.gamma_context = symbols;
   other.blocks = symbols->blocks ? more_blocks : NULL, other.blocks_context = symbols;
-  if (!take_apart(cost, &other, symbols->P, &more, error)) return false;
-  *out = more.bytes != all.bytes;
+  if (!bytes_of(cost, &other, &more, error)) return false;
+  *out = more != all.bytes;
   return true;
 }
 
