@@ -142,11 +142,13 @@ static const struct {
     {"fold_sum", call_fold_sum},
 };
 
-static void define(muParserHandle_t parser, struct values *v) {
+/* `links_vary`: alpha and beta are looked up whenever the formula is evaluated. */
+static void define(muParserHandle_t parser, struct values *v, bool links_vary) {
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-    double value; /* constants: a formula cannot assign to them */
-    memcpy(&value, (const char *)v + variables[i].offset, sizeof value);
-    mupDefineConst(parser, variables[i].name, value);
+    double *place = (double *)((char *)v + variables[i].offset);
+    const bool link = place == &v->given.alpha || place == &v->given.beta;
+    if (links_vary && link) mupDefineVar(parser, variables[i].name, place);
+    else mupDefineConst(parser, variables[i].name, *place); /* a formula cannot assign to it */
   }
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     mupDefineFunUserData1(parser, functions[i].name, functions[i].call, v, 0);
@@ -178,22 +180,24 @@ static void copy_message(muParserHandle_t parser, char *text, size_t size) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Evaluates, and gives the parser back. */
-static bool finish(muParserHandle_t parser, const char *formula, double *out, struct ss_error *error) {
+/* The value of the formula that the parser was given. */
+static bool evaluate(muParserHandle_t parser, const char *formula, double *out, struct ss_error *error) {
   char message[200];
-  bool ok;
-  mupSetExpr(parser, formula);
-  double value = mupError(parser) ? NAN : mupEval(parser);
+  const double value = mupError(parser) ? NAN : mupEval(parser);
   if (mupError(parser)) {
     copy_message(parser, message, sizeof message);
-    ok = ss_fail(error, SS_BAD_INPUT, "formula: %s (character %d) in \"%.600s\"", message, mupGetErrorPos(parser),
-                 formula);
-  } else if (!isfinite(value)) {
-    ok = ss_fail(error, SS_BAD_INPUT, "formula \"%.600s\" is not finite here", formula);
-  } else {
-    *out = value;
-    ok = true;
+    return ss_fail(error, SS_BAD_INPUT, "formula: %s (character %d) in \"%.600s\"", message, mupGetErrorPos(parser),
+                   formula);
   }
+  if (!isfinite(value)) return ss_fail(error, SS_BAD_INPUT, "formula \"%.600s\" is not finite here", formula);
+  *out = value;
+  return true;
+}
+
+/* Evaluates, and gives the parser back. */
+static bool finish(muParserHandle_t parser, const char *formula, double *out, struct ss_error *error) {
+  mupSetExpr(parser, formula);
+  const bool ok = evaluate(parser, formula, out, error);
   mupRelease(parser);
   return ok;
 }
@@ -203,8 +207,24 @@ bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, 
   muParserHandle_t parser = open_parser();
   if (!parser) return ss_fail_memory(error, "reading a formula");
   derive(&v);
-  define(parser, &v);
+  define(parser, &v, false);
   return finish(parser, formula, out, error);
+}
+
+bool ss_formula_take_apart(const char *formula, const struct ss_symbols *symbols, double *startups, double *bytes,
+                           struct ss_error *error) {
+  struct values v = {.given = *symbols};
+  muParserHandle_t parser = open_parser();
+  if (!parser) return ss_fail_memory(error, "reading a formula");
+  derive(&v);
+  define(parser, &v, true);
+  mupSetExpr(parser, formula);
+  v.given.alpha = 1, v.given.beta = 0;
+  bool ok = evaluate(parser, formula, startups, error);
+  v.given.alpha = 0, v.given.beta = 1;
+  ok = ok && evaluate(parser, formula, bytes, error);
+  mupRelease(parser);
+  return ok;
 }
 
 bool ss_expression_evaluate(const char *expression, const struct ss_variable *variable, size_t count, double *out,

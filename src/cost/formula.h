@@ -41,6 +41,10 @@ struct ss_symbols {
 bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, double *out,
                          struct ss_error *error) SS_MUST_CHECK;
 
+/* What is taken with a latency of 1 and no time for bytes, and with no latency and 1 s a byte; errors likewise. */
+bool ss_formula_take_apart(const char *formula, const struct ss_symbols *symbols, double *startups, double *bytes,
+                           struct ss_error *error) SS_MUST_CHECK;
+
 /* The same language over names of the caller's own: no symbols, and of the functions above ceil, floor, pow2. A name
  * is letters, digits and '_', and no digit first; of equal ones the first counts. */
 struct ss_variable {

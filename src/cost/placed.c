@@ -14,21 +14,12 @@ static double takes(struct ss_link link, struct parts p) {
   return p.startups * link.alpha + p.bytes * link.beta;
 }
 
-static bool bytes_of(const struct ss_cost *cost, const struct ss_symbols *symbols, double *out,
-                     struct ss_error *error) {
-  struct ss_symbols one = *symbols;
-  one.alpha = 0, one.beta = 1;
-  return ss_formula_evaluate(cost->exact, &one, out, error);
-}
-
 static bool take_apart(const struct ss_cost *cost, const struct ss_symbols *symbols, double ranks, struct parts *out,
                        struct ss_error *error) {
-  struct ss_symbols one = *symbols;
+  struct ss_symbols some = *symbols;
   *out = (struct parts){0};
-  if (ranks <= 1) return true;
-  one.P = ranks;
-  one.alpha = 1, one.beta = 0;
-  return ss_formula_evaluate(cost->exact, &one, &out->startups, error) && bytes_of(cost, &one, &out->bytes, error);
+  some.P = ranks;
+  return ranks <= 1 || ss_formula_take_apart(cost->exact, &some, &out->startups, &out->bytes, error);
 }
 
 /* --- running sums ------------------------------------------------------------------------------------------- */
@@ -54,7 +45,8 @@ static bool sends_running_sums(const struct ss_cost *cost, const struct ss_symbo
   if (!strstr(cost->exact, "gamma") && !strstr(cost->exact, "blocks")) return true;
   other.gamma = symbols->gamma ? more_gamma : NULL, other.gamma_context = symbols;
   other.blocks = symbols->blocks ? more_blocks : NULL, other.blocks_context = symbols;
-  if (!bytes_of(cost, &other, &more, error)) return false;
+  other.alpha = 0, other.beta = 1;
+  if (!ss_formula_evaluate(cost->exact, &other, &more, error)) return false;
   *out = more != all.bytes;
   return true;
 }
