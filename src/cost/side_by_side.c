@@ -118,7 +118,8 @@ cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_questio
   for (size_t r = 0; ok && r < q->rank_counts; r++) ok = add_costs(costs, q, q->ranks[r], points, error);
   for (size_t i = 0; ok && i < q->schemes; i++)
     if (!ss_scheme_find(q->scheme[i])) ok = add_side(costs, q, q->scheme[i], points, error);
-  if (ok) return root;
+  if (ok && cJSON_GetArraySize(points) > 0) return root;
+  if (ok) (void)ss_fail(error, SS_BAD_INPUT, "no closed form holds at these rank counts");
   cJSON_Delete(root);
   return NULL;
 }

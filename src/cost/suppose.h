@@ -51,7 +51,8 @@ struct ss_costs_question {
 /* Latencies in s and bandwidths in B/s of the cluster's links: "latency", "bandwidth" and, of nodes of several GPUs,
  * "intra_latency", "intra_bandwidth" (else null). NULL: memory is short. */
 struct cJSON *ss_supposed_links_json(const struct ss_cluster *cluster);
-/* {"overlap", "links", "points": [...]}: the tree that `cost --format json` prints, the caller's; NULL: an error. */
+/* {"overlap", "links", "points": [...]}: the tree that `cost --format json` prints, the caller's; NULL: an error,
+ * also where no form holds. */
 struct cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_question *question,
                             struct ss_error *error) SS_MUST_CHECK;
 

@@ -129,7 +129,7 @@ static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char 
   memset(buckets, 0, s->buckets * sizeof *buckets);
   memset(bitmap, 0, s->bytes);
   ss_sketch_add(&s->sketch, &elements, own->units, buckets);
-  for (uint64_t i = 0; i < own->count; i++) { /* divisions take as long as the rest */
+  for (uint64_t i = 0; i < own->count; i++) { /* no division where elements are rows */
     const uint64_t bit = (s->width == 1 ? own->rows[i] : own->rows[i] / s->width) - s->first_row;
     bitmap[bit / 8] |= (unsigned char)(1u << (bit % 8));
   }

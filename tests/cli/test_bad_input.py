@@ -383,6 +383,7 @@ SCENARIOS["points.json"] = json.dumps({"sparsync": "1", "points": [
     {"label": "a", "ranks": r, "tensor": "T", "at": {}, "time_s": r, "messages": 0, "bytes_total": 0} for r in (2, 4)]})
 for option in ("--log", "--log2"):
     Bad(f"plot: {option} of no axis", ["plot", "points.json", option, "xyz", "--data", "result"], option, '"xyz"', "x, y or xy")
+Bad("cost: no form at these ranks", ["cost", "gtopk", "--M", "1MB", "--density", "1%", "--ranks", "5"], "no closed form holds")
 Bad("cost: unknown scheme", ["cost", "alltoal", "--M", "1MB", "--density", "1%"], '"alltoal"', '"alltoall"')
 Bad("check: missing file", ["check", "none.json"], "none.json")
 Bad("list: unknown thing", ["list", "cluster"], "clusters")
