@@ -145,7 +145,7 @@ static const struct {
 /* `links_vary`: alpha and beta are looked up whenever the formula is evaluated. */
 static void define(muParserHandle_t parser, struct values *v, bool links_vary) {
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-    double *place = (double *)((char *)v + variables[i].offset);
+    double *place = (void *)((char *)v + variables[i].offset);
     const bool link = place == &v->given.alpha || place == &v->given.beta;
     if (links_vary && link) mupDefineVar(parser, variables[i].name, place);
     else mupDefineConst(parser, variables[i].name, *place); /* a formula cannot assign to it */

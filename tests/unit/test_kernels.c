@@ -493,8 +493,8 @@ static void fifteen_rows_go_to_three_servers(void **state) {
   (void)state;
   static const uint32_t wanted[] = {2, 3, 5, 6, 1, 7, 8, 10, 11, 13, 14, 4, 9, 12, 15};
   struct ss_error error;
-  uint32_t rows[15], out[15];
-  uint64_t marks[15], marks_out[15], offsets[4], sizes[3];
+  uint32_t rows[15], out[15] = {0};
+  uint64_t marks[15], marks_out[15] = {0}, offsets[4], sizes[3];
   for (uint32_t i = 0; i < 15; i++) rows[i] = i + 1, marks[i] = UINT64_MAX - i;
   assert_true(ss_hash_partition(&(struct ss_hash_input){.rows = rows, .marks = marks, .count = 15}, 1, 3,
                                 &(struct ss_hash_output){.rows = out, .marks = marks_out, .offsets = offsets},
