@@ -354,6 +354,17 @@ static bool number_to_count(double value, uint64_t *out) {
   return !((double)*out < value);
 }
 
+bool ss_node_texts(struct ss_node node, struct ss_arena *arena, struct ss_texts *out, struct ss_error *error) {
+  const bool list = ss_node_is_array(node);
+  *out = (struct ss_texts){.text = ss_arena_alloc(arena, list ? ss_node_size(node) : 1, sizeof *out->text)};
+  if (!out->text) return ss_fail_memory(error, "reading a list");
+  if (!ss_node_present(node)) return true;
+  if (!list) return ss_node_text(node, &out->text[out->count++], error);
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
+    if (!ss_node_text(n, &out->text[out->count++], error)) return false;
+  return true;
+}
+
 bool ss_node_count(struct ss_node node, uint64_t low, uint64_t high, uint64_t *out, struct ss_error *error) {
   char found[FOUND_SIZE];
   uint64_t value = 0;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct cJSON;
+struct ss_arena;
 struct ss_doc;
 
 struct ss_node {
@@ -89,6 +90,13 @@ bool ss_node_keys(struct ss_node node, const char *const *known, struct ss_error
 bool ss_node_need(struct ss_node node, const char *key, struct ss_node *out, struct ss_error *error) SS_MUST_CHECK;
 /* The string lives as long as the document. */
 bool ss_node_text(struct ss_node node, const char **out, struct ss_error *error) SS_MUST_CHECK;
+/* A text, or a list of texts; of an absent node none. The list is the arena's, the texts are the document's. */
+struct ss_texts {
+  const char **text;
+  size_t count;
+};
+bool ss_node_texts(struct ss_node node, struct ss_arena *arena, struct ss_texts *out,
+                   struct ss_error *error) SS_MUST_CHECK;
 /* A JSON number in base units, or a string with a unit. */
 bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *out,
                       struct ss_error *error) SS_MUST_CHECK;

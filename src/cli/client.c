@@ -12,56 +12,44 @@
 
 enum { FIELD_MAX = 64 };
 
-/* "--row-width": "row_width"; "--file", which may be repeated: "files". */
+static bool is_list(const struct ss_option_spec *option) {
+  return option->kind == SS_TAKES_TEXTS && option->field;
+}
+
+/* "--row-width": "row_width". */
 static const char *field_of(const struct ss_option_spec *option, char field[static FIELD_MAX]) {
-  (void)snprintf(field, FIELD_MAX, "%s%s", option->name + strspn(option->name, "-"),
-                 option->kind == SS_TAKES_TEXTS ? "s" : "");
+  (void)snprintf(field, FIELD_MAX, "%s", option->field ? option->field : option->name + strspn(option->name, "-"));
   for (char *c = field; *c; c++)
     if (*c == '-') *c = '_';
   return field;
 }
 
-static bool set(struct ss_request *request, const char *field, const cJSON *value, struct ss_error *error) {
-  char *text = value ? cJSON_PrintUnformatted(value) : NULL;
-  const bool good = text ? ss_request_set(request, field, text, error) : ss_fail_memory(error, "asking");
-  cJSON_free(text);
-  return good;
-}
-
-/* Values are texts: what they mean is the library's to say. */
-static bool set_said(struct ss_request *request, const struct ss_said *said, struct ss_error *error) {
+/* Values are texts: what they mean is the library's to say. The last of an option counts. */
+static bool add_said(cJSON *fields, const struct ss_said *said) {
   char field[FIELD_MAX];
   cJSON *value = said->value ? cJSON_CreateString(said->value) : cJSON_CreateTrue();
-  const bool good = set(request, field_of(said->option, field), value, error);
-  cJSON_Delete(value);
-  return good;
+  cJSON_DeleteItemFromObjectCaseSensitive(fields, field_of(said->option, field));
+  return cJSON_AddItemToObject(fields, field, value);
 }
 
 /* What an option that may be repeated collected. */
-static bool set_list(struct ss_request *request, const struct ss_option_spec *option,
-                     const struct ss_client_arguments *a, struct ss_error *error) {
-  char field[FIELD_MAX];
+static bool add_list(cJSON *fields, const struct ss_option_spec *option, const struct ss_client_arguments *a) {
   const char **text;
   size_t count;
   memcpy(&text, (const char *)a + option->place, sizeof text);
   memcpy(&count, (const char *)a + option->more, sizeof count);
-  if (count == 0) return true;
-  cJSON *list = cJSON_CreateStringArray(text, (int)count);
-  const bool good = set(request, field_of(option, field), list, error);
-  cJSON_Delete(list);
-  return good;
+  return count == 0 || cJSON_AddItemToObject(fields, option->field, cJSON_CreateStringArray(text, (int)count));
 }
 
-static bool set_all(struct ss_request *request, const struct ss_client *client, const struct ss_client_arguments *a,
-                    const cJSON *more, struct ss_error *error) {
-  if (!more) return ss_fail_memory(error, "asking");
-  for (size_t i = 0; i < a->fields; i++)
-    if (!set_said(request, &a->said[i], error)) return false;
-  for (const struct ss_option_spec *o = client->options; o->name; o++)
-    if (o->kind == SS_TAKES_TEXTS && *o->name && !set_list(request, o, a, error)) return false;
-  for (const cJSON *item = more->child; item; item = item->next)
-    if (!set(request, item->string, item, error)) return false;
-  return true;
+bool ss_client_document(const struct ss_option_spec *options, const struct ss_client_arguments *a, cJSON *more,
+                        struct ss_doc **out, struct ss_error *error) {
+  bool good = more != NULL;
+  for (size_t i = 0; good && i < a->fields; i++) good = add_said(more, &a->said[i]);
+  for (const struct ss_option_spec *o = options; good && o->name; o++)
+    if (is_list(o)) good = add_list(more, o, a);
+  if (good) return ss_doc_adopt("request", more, out, error);
+  cJSON_Delete(more);
+  return ss_fail_memory(error, "asking");
 }
 
 /* --- messages --------------------------------------------------------------------------------------------- */
@@ -70,24 +58,34 @@ static bool set_all(struct ss_request *request, const struct ss_client *client, 
 static const struct ss_option_spec *option_of(const struct ss_option_spec *options, const char *name, size_t length) {
   char field[FIELD_MAX];
   for (; options->name; options++)
-    if ((options->kind == SS_TAKES_SAID || options->kind == SS_TAKES_TEXTS) &&
-        strlen(field_of(options, field)) == length && strncmp(field, name, length) == 0)
+    if ((options->kind == SS_TAKES_SAID || is_list(options)) && strlen(field_of(options, field)) == length &&
+        strncmp(field, name, length) == 0)
       return options;
   return NULL;
 }
 
-/* Prints the text with `say "range"` as `say --range`. */
+/* Whether the text up to `at` ends in the word. */
+static bool follows(const char *text, const char *at, const char *word) {
+  const size_t length = strlen(word);
+  return (size_t)(at - text) >= length && strncmp(at - length, word, length) == 0;
+}
+
+/* Prints the text with `say "range"` as `say --range`, and what `or` adds to it likewise. */
 static void name_advice(const struct ss_option_spec *options, const char *text, char *out, size_t size) {
-  static const char say[] = "say \"";
-  const char *found = strstr(text, say), *name = found ? found + strlen(say) : "";
-  const size_t length = strcspn(name, "\"");
-  const struct ss_option_spec *option = name[length] ? option_of(options, name, length) : NULL;
-  if (!option) (void)snprintf(out, size, "%s", text);
-  else (void)snprintf(out, size, "%.*ssay %s%s", (int)(found - text), text, option->name, name + length + 1);
+  size_t used = 0;
+  for (const char *at = text; *at && used + 1 < size;) {
+    const size_t length = *at == '"' ? strcspn(at + 1, "\"") : 0;
+    const bool advised = length > 0 && (follows(text, at, "say ") || follows(text, at, " or "));
+    const struct ss_option_spec *option = advised && at[length + 1] ? option_of(options, at + 1, length) : NULL;
+    if (option) used += (size_t)snprintf(out + used, size - used, "%s", option->name);
+    else out[used++] = *at;
+    at += option ? length + 2 : 1;
+  }
+  out[used < size ? used : size - 1] = '\0';
 }
 
 /* "request: the key \"M\" is missing": "say --M SIZE (--help tells more)"; "request: ranks: ...": "--ranks: ...". */
-static void name_options(const struct ss_option_spec *options, struct ss_error *error) {
+void ss_client_name_options(const struct ss_option_spec *options, struct ss_error *error) {
   static const char request[] = "request: ", missing[] = "the key \"";
   if (!error || strncmp(error->text, request, strlen(request)) != 0) return;
   const char *rest = error->text + strlen(request);
@@ -121,29 +119,47 @@ static void tell(void *context, const struct ss_progress *now) {
   bar->before = *now;
 }
 
-static bool ask(const struct ss_client *client, const struct ss_client_arguments *a, const cJSON *more,
-                struct ss_answer **out, struct ss_error *error) {
+static bool parse(struct ss_request *request, struct ss_doc *doc, struct ss_error *error) {
+  char *text = cJSON_PrintUnformatted(ss_doc_root(doc).at);
+  const bool good = text ? ss_request_parse(request, text, error) : ss_fail_memory(error, "asking");
+  cJSON_free(text);
+  return good;
+}
+
+bool ss_client_ask(const struct ss_option_spec *options, const struct ss_client_arguments *a, cJSON *more,
+                   ss_client_asking *asking, void *context, struct ss_error *error) {
   const struct ss_call *call = &a->call;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  if (!ss_client_document(options, a, more, &doc, error)) return false;
   struct bar bar = {.watcher = call->options.watcher};
   struct ss_request *request = ss_request_new();
   if (!request) return ss_fail_memory(error, "asking");
   ss_request_use_threads(request, call->options.jobs ? call->options.jobs : (unsigned)omp_get_max_threads());
   ss_request_watch(request, tell, &bar);
   if (call->request.notice) ss_request_hear(request, call->request.notice->tell, call->request.notice->context);
-  const bool good = set_all(request, client, a, more, error) && client->ask(request, out, error);
+  const bool good = parse(request, doc, error) && asking(request, context, error);
   ss_watcher_end(bar.watcher);
   ss_request_free(request);
+  if (!good) ss_client_name_options(options, error);
   return good;
+}
+
+/* What is asked, and the answer. */
+struct exchange {
+  const struct ss_client *client;
+  struct ss_answer *answer;
+};
+
+static bool ask(struct ss_request *request, void *context, struct ss_error *error) {
+  struct exchange *exchange = context;
+  return exchange->client->ask(request, &exchange->answer, error);
 }
 
 bool ss_client_run(const struct ss_client *client, const struct ss_client_arguments *a, cJSON *more,
                    struct ss_error *error) {
-  struct ss_answer *answer = NULL;
-  const bool answered = ask(client, a, more, &answer, error);
-  cJSON_Delete(more);
-  if (!answered) name_options(client->options, error);
-  const bool good =
-      answered && ss_call_write(&a->call, answer, client->table, ss_answer_print_json, ss_answer_print_csv, error);
-  ss_answer_free(answer);
+  struct exchange of = {.client = client};
+  const bool good = ss_client_ask(client->options, a, more, ask, &of, error) &&
+                    ss_call_write(&a->call, of.answer, client->table, ss_answer_print_json, client->csv, error);
+  ss_answer_free(of.answer);
   return good;
 }

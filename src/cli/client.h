@@ -3,10 +3,9 @@
 #ifndef SS_CLI_CLIENT_H
 #define SS_CLI_CLIENT_H
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "library/sparsync.h"
-
-struct cJSON;
 
 /* The head of such a command's arguments. */
 struct ss_client_arguments {
@@ -16,17 +15,32 @@ struct ss_client_arguments {
 };
 
 /* An option that is a field: {"--row-width", SS_FIELD, .value = "N", .help = ...}. Without a value it is true. One
- * that collects texts is a list: "--file", SS_TEXTS(...) is "files". */
+ * that collects texts and names its field is a list: {"--file", SS_TEXTS(...), .field = "files"}. */
 #define SS_FIELD SS_SAID(struct ss_client_arguments, said, fields)
 
+/* The document of a request: the options that are fields, and `more`, fields that no option is, which goes into it,
+ * or is freed; NULL: memory is short. */
+bool ss_client_document(const struct ss_option_spec *options, const struct ss_client_arguments *arguments,
+                        struct cJSON *more, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
+/* An error of a field becomes one of its option. */
+void ss_client_name_options(const struct ss_option_spec *options, struct ss_error *error);
+
+/* What is done with the request once it has all fields. */
+typedef bool ss_client_asking(struct ss_request *request, void *context, struct ss_error *error);
+
+/* Asks with the options that are fields, and `more`: fields that no option is, which are freed; NULL: memory is
+ * short. Messages name the options instead of fields. */
+bool ss_client_ask(const struct ss_option_spec *options, const struct ss_client_arguments *arguments,
+                   struct cJSON *more, ss_client_asking *asking, void *context, struct ss_error *error) SS_MUST_CHECK;
+
+/* A command whose answer is printed. */
 struct ss_client {
-  const struct ss_option_spec *options; /* the command's: messages name them instead of fields */
+  const struct ss_option_spec *options;
   bool (*ask)(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
-  ss_printer *table; /* of a struct ss_answer */
+  ss_printer *table, *csv; /* of a struct ss_answer */
 };
 
-/* Asks, and writes the answer to where the call says. `more`: fields that no option is, which are freed; NULL: memory
- * is short. */
+/* Asks as above, and writes the answer to where the call says. */
 bool ss_client_run(const struct ss_client *client, const struct ss_client_arguments *arguments, struct cJSON *more,
                    struct ss_error *error) SS_MUST_CHECK;
 
@@ -54,7 +68,7 @@ bool ss_client_run(const struct ss_client *client, const struct ss_client_argume
       {"--k", SS_FIELD, .value = "N",                                                                                \
        .help = "entries that a rank selects (what the density makes of all elements)"},                              \
       {"--teams", SS_FIELD, .value = "N", .help = "SparDL's teams (1)"},                                             \
-      {"--file", SS_TEXTS(struct ss_forms_arguments, file, files), .value = "FILE",                                  \
+      {"--file", SS_TEXTS(struct ss_forms_arguments, file, files), .value = "FILE", .field = "files",                \
        .help = "a form of your own (repeatable)"},                                                                   \
   {                                                                                                                  \
     "--block", SS_FIELD, .value = "N", .help = "elements of a block (256)"                                           \

@@ -21,7 +21,7 @@ static const struct ss_option_spec options[] = {
     {.name = NULL}};
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  static const struct ss_client client = {options, ss_request_cost, ss_cost_table};
+  static const struct ss_client client = {options, ss_request_cost, ss_cost_table, ss_answer_print_csv};
   cJSON *more = cJSON_CreateObject();
   if (call->operands > 0)
     cJSON_AddItemToObject(more, "schemes", cJSON_CreateStringArray(call->operand, (int)call->operands));

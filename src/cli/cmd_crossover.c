@@ -38,7 +38,7 @@ static const struct ss_option_spec options[] = {
     {.name = NULL}};
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  static const struct ss_client client = {options, ss_request_crossover, ss_crossover_table};
+  static const struct ss_client client = {options, ss_request_crossover, ss_crossover_table, ss_answer_print_csv};
   if (call->operands != 2) return ss_fail(error, SS_BAD_INPUT, "name two schemes, A and B (--help tells more)");
   cJSON *more = cJSON_CreateObject();
   cJSON_AddStringToObject(more, "a", call->operand[0]);

@@ -1,66 +1,31 @@
-#include "cli/command.h"
+/* A trace out of data: what the library's import has as fields are the options. */
+#include "cli/client.h"
 #include "trace/make/import_any.h"
 
-struct texts {
-  const char **text;
-  size_t count;
-};
+#include <cjson/cJSON.h>
 
 struct arguments {
-  struct ss_call call; /* its operands are the files */
-  enum ss_data from;
-  enum ss_text_layout layout;
-  enum ss_dtype dtype;
-  struct ss_dealing dealing;
-  uint64_t seq, tables, pad;
-  struct texts row_width, vocab, hash_rows, missing;
-  const char *tensor, *source, *columns;
+  struct ss_client_arguments head; /* its operands are the files */
+  struct {
+    const char **text;
+    size_t count;
+  } row_width, vocab, hash_rows, missing;
   bool no_header;
 };
 
-#define NO_PAD UINT64_MAX
-
-static struct ss_per_table per_table(const char *option, struct texts texts) {
-  return (struct ss_per_table){option, texts.text, texts.count};
+static bool import(struct ss_request *request, void *context, struct ss_error *error) {
+  return ss_request_import(request, context, NULL, error);
 }
 
-static bool run(struct ss_call *call, struct ss_error *error) {
-  const struct arguments *a = (const struct arguments *)call;
-  const struct ss_any_import import = {.file = call->operand,
-                                       .files = call->operands,
-                                       .from = a->from,
-                                       .layout = a->layout,
-                                       .dtype = a->dtype,
-                                       .dealing = a->dealing,
-                                       .seq = a->seq,
-                                       .tables = a->tables,
-                                       .pad = a->pad == NO_PAD ? -1 : (int64_t)a->pad,
-                                       .row_width = per_table("--row-width", a->row_width),
-                                       .vocab = per_table("--vocab", a->vocab),
-                                       .hash_rows = per_table("--hash-rows", a->hash_rows),
-                                       .missing = a->missing.text,
-                                       .missing_count = a->missing.count,
-                                       .tensor = a->tensor,
-                                       .source = a->source,
-                                       .columns = a->columns,
-                                       .no_header = a->no_header,
-                                       .output = call->output,
-                                       .watcher = call->options.watcher};
-  return ss_import_any(&import, error);
-}
-
-#define COUNT(member, low, high) SS_COUNT(struct arguments, member, low, high)
-#define TEXTS(member) SS_TEXTS(struct arguments, member.text, member.count)
+#define TEXTS(member) SS_TEXTS(struct arguments, member.text, member.count), .field = #member
 static const struct ss_option_spec options[] = {
     SS_OPTION_OPERANDS,
-    {"--from", SS_CHOICE(struct arguments, from, ss_data_names),
+    {"--from", SS_FIELD, .choices = ss_data_names,
      .help = "what the file holds (auto: csv, tsv or, of .npy, tokens by the name's ending, else words)"},
-    {"--ranks", SS_COUNT32(struct arguments, dealing.ranks, 1, SS_RANKS_MAX), .value = "P",
-     .help = "number of ranks (required)"},
-    {"--batch", COUNT(dealing.batch, 1, UINT32_MAX), .value = "B",
+    {"--ranks", SS_FIELD, .value = "P", .help = "number of ranks (required)"},
+    {"--batch", SS_FIELD, .value = "B",
      .help = "samples of a rank in an iteration: sequences or sentences (default 32), records or bags (2048)"},
-    {"--iterations", COUNT(dealing.iterations, 1, 0x1p53), .value = "N",
-     .help = "at most N (default: as many as all ranks have in full)"},
+    {"--iterations", SS_FIELD, .value = "N", .help = "at most N (default: as many as all ranks have in full)"},
     {"--vocab", TEXTS(vocab), .value = "N|TABLE=N",
      .help =
          "rows of a table (repeatable). Of words and categories those most frequent get one: of words padding and "
@@ -68,17 +33,17 @@ static const struct ss_option_spec options[] = {
          "default the largest and one"},
     {"--row-width", TEXTS(row_width), .value = "W|TABLE=W",
      .help = "elements a row (repeatable; default 512 of words, else 128)"},
-    {"--dtype", SS_CHOICE(struct arguments, dtype, ss_dtypes), .help = "of an element (default F32)"},
+    {"--dtype", SS_FIELD, .choices = ss_dtypes, .help = "of an element (default F32)"},
     {"", SS_HEADING, .help = "words and tokens:"},
-    {"--layout", SS_CHOICE(struct arguments, layout, ss_text_layout_names),
+    {"--layout", SS_FIELD, .choices = ss_text_layout_names,
      .help = "the text is one stream of words, batch x seq of them an iteration (default); or a line is a sentence, "
              "and batches are padded to their longest"},
-    {"--seq", COUNT(seq, 1, UINT32_MAX), .value = "S",
+    {"--seq", SS_FIELD, .value = "S",
      .help = "words or ids of a sequence (default 64; of an array of two dimensions a row)"},
-    {"--pad", COUNT(pad, 0, UINT32_MAX - 1), .value = "ID", .help = "the id of padding, which is no token"},
-    {"--tensor", SS_TEXT(struct arguments, tensor), .value = "NAME", .help = "(default embedding)"},
+    {"--pad", SS_FIELD, .value = "ID", .help = "the id of padding, which is no token"},
+    {"--tensor", SS_FIELD, .value = "NAME", .help = "(default embedding)"},
     {"", SS_HEADING, .help = "tables (csv, tsv, criteo) and bags:"},
-    {"--columns", SS_TEXT(struct arguments, columns), .value = "A,15-40",
+    {"--columns", SS_FIELD, .value = "A,15-40",
      .help = "those that become tables: names of the first line, or numbers from 1 (default all; of criteo 15-40)"},
     {"--no-header", SS_FLAG(struct arguments, no_header),
      .help = "the first line has values, and columns are called c1, c2, ..."},
@@ -87,13 +52,22 @@ static const struct ss_option_spec options[] = {
     {"--hash-rows", TEXTS(hash_rows), .value = "N|TABLE=N",
      .help = "number values by hashing them into N rows, in one pass that takes no memory (repeatable; default by "
              "frequency)"},
-    {"--tables", COUNT(tables, 1, UINT32_MAX), .value = "T",
-     .help = "of how many tables bags are (required for them)"},
+    {"--tables", SS_FIELD, .value = "T", .help = "of how many tables bags are (required for them)"},
     {"", SS_HEADING, .help = "all:"},
-    {"--source", SS_TEXT(struct arguments, source), .value = "TEXT",
+    {"--source", SS_FIELD, .value = "TEXT",
      .help = "what to record as the trace's origin (default: the file's name)"},
     SS_OPTIONS_OUTPUT_TRACE,
     {.name = NULL}};
+
+static bool run(struct ss_call *call, struct ss_error *error) {
+  const struct arguments *a = (const struct arguments *)call;
+  if (call->operands > 0 && !call->output)
+    return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
+  cJSON *more = cJSON_CreateObject(), *files = cJSON_AddArrayToObject(more, "files");
+  for (size_t i = 0; i < call->operands; i++) cJSON_AddItemToArray(files, cJSON_CreateString(call->operand[i]));
+  if (a->no_header) cJSON_AddFalseToObject(more, "header");
+  return ss_client_ask(options, &a->head, more, import, (void *)call->output, error);
+}
 
 const struct ss_command ss_command_trace_import = {
     .name = "import",
@@ -131,5 +105,4 @@ const struct ss_command ss_command_trace_import = {
         "  sparsync trace import ids.npy --vocab 50257 --ranks 16 --batch 1 --seq 2048 -o ids.safetensors\n",
     .options = options,
     .size = sizeof(struct arguments),
-    .defaults = &(const struct arguments){.pad = NO_PAD},
     .run = run};

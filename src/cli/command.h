@@ -139,7 +139,7 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
 #define SS_OPTION_TENSOR                                                                                             \
   {                                                                                                                  \
     "--tensor", SS_TEXTS(struct ss_call, request.tensor, request.tensors),                                           \
-        .value = "NAME", .help = "only this tensor of the trace (repeatable; default: all)"                          \
+        .value = "NAME", .field = "tensors", .help = "only this tensor of the trace (repeatable; default: all)"      \
   }
 #define SS_OPTION_CLUSTER(usual)                                                                                     \
   {"--cluster", SS_TEXT(struct ss_call, request.cluster), .value = "NAME",                                           \

@@ -1,4 +1,5 @@
 /* Asking a request: all that is asked goes the same way through query/, with the thread's settings put back after. */
+#include "base/file.h"
 #include "export/export.h"
 #include "library/request.h"
 #include "query/asked.h"
@@ -82,7 +83,7 @@ static bool import(const struct ss_asked *asked, const struct task *task, unsign
   (void)threads; /* as the file comes */
   return ss_asked_object(asked, "import", &doc, error) &&
          ss_import_object(ss_doc_root(doc), task->path, asked->watcher, error) &&
-         ss_trace_open(task->path, task->trace, error);
+         (!task->trace || ss_trace_open(task->path, task->trace, error));
 }
 
 static bool carry_out(struct ss_request *request, task_runner *what, const struct task *task,
@@ -121,21 +122,15 @@ static bool ask(struct ss_request *request, const char *kind, struct ss_answer *
          perform(request, answer, &(struct task){.kind = kind, .answer = out}, error);
 }
 
-/* A file that is made: the standard streams are the program's own. */
-static bool names_file(const char *path, struct ss_error *error) {
-  if (!ss_argument_given(path, "path", error)) return false;
-  return strcmp(path, "-") != 0 ||
-         ss_fail(error, SS_BAD_INPUT, "standard output is the program's own: name a file instead of \"-\"");
-}
-
 bool ss_request_export(struct ss_request *request, const char *format, const char *path, struct ss_error *error) {
-  return ss_argument_given(format, "format", error) && names_file(path, error) &&
+  return ss_argument_given(format, "format", error) && ss_argument_given(path, "path", error) &&
+         ss_output_check(path, error) &&
          perform(request, export, &(struct task){.format = format, .path = path}, error);
 }
 
 bool ss_request_import(struct ss_request *request, const char *path, struct ss_trace **out, struct ss_error *error) {
   if (out) *out = NULL;
-  return ss_argument_given(out, "place for the trace", error) && names_file(path, error) &&
+  return ss_argument_given(path, "path", error) && ss_output_check(path, error) &&
          perform(request, import, &(struct task){.path = path, .trace = out}, error);
 }
 

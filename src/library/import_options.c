@@ -15,21 +15,6 @@ struct reading {
 
 /* --- lists ------------------------------------------------------------------------------------------------------ */
 
-/* A text, or a list of some. */
-static bool read_texts(struct reading *r, struct ss_node node, const char *const **out, size_t *count,
-                       struct ss_error *error) {
-  const bool list = ss_node_is_array(node);
-  const char **text = ss_arena_alloc(&r->arena, list ? ss_node_size(node) : 1, sizeof *text);
-  *count = 0;
-  if (!text) return ss_fail_memory(error, "reading an import");
-  *out = text;
-  if (!ss_node_present(node)) return true;
-  if (!list) return ss_node_text(node, &text[(*count)++], error);
-  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
-    if (!ss_node_text(n, &text[(*count)++], error)) return false;
-  return true;
-}
-
 /* "carrier,15-40", or a list of such and of numbers. */
 static bool read_columns(struct reading *r, struct ss_node node, struct ss_error *error) {
   char number[24], *joined = NULL;
@@ -63,11 +48,17 @@ static const char *per_table_text(struct reading *r, const char *table, uint64_t
   return text;
 }
 
-/* A number for all tables, or an object of one each. */
+/* A number for all tables, an object of one each, or texts: "N", "TABLE=N". */
 static bool read_per_table(struct reading *r, struct ss_node node, const char *option, struct ss_per_table *out,
                            struct ss_error *error) {
   const bool each = ss_node_is_object(node);
   uint64_t number;
+  if (ss_node_is_text(node) || ss_node_is_array(node)) {
+    struct ss_texts texts;
+    const bool read = ss_node_texts(node, &r->arena, &texts, error);
+    *out = (struct ss_per_table){option, texts.text, texts.count};
+    return read;
+  }
   const char **text = ss_arena_alloc(&r->arena, each ? ss_node_size(node) : 1, sizeof *text);
   if (!text) return ss_fail_memory(error, "reading an import");
   *out = (struct ss_per_table){.option = option, .text = text};
@@ -127,12 +118,17 @@ static bool read_object(struct reading *r, struct ss_node object, struct ss_erro
                                      "missing", "hash_rows", "tables", "source",    NULL};
   struct ss_any_import *a = &r->import;
   const struct ss_node tensor = ss_node_get(object, "tensor"), source = ss_node_get(object, "source");
+  struct ss_texts file, missing;
   struct ss_node files;
   if (!ss_node_keys(object, keys, error) || !ss_node_need(object, "files", &files, error) ||
-      !read_texts(r, files, &a->file, &a->files, error) || !read_choices(object, a, error) ||
+      !ss_node_texts(files, &r->arena, &file, error) || !read_choices(object, a, error) ||
       !read_counts(object, a, error) || !read_columns(r, ss_node_get(object, "columns"), error) ||
-      !read_texts(r, ss_node_get(object, "missing"), &a->missing, &a->missing_count, error))
+      !ss_node_texts(ss_node_get(object, "missing"), &r->arena, &missing, error))
     return false;
+  a->file = file.text;
+  a->files = file.count;
+  a->missing = missing.text;
+  a->missing_count = missing.count;
   return (!ss_node_present(tensor) || ss_node_text(tensor, &a->tensor, error)) &&
          (!ss_node_present(source) || ss_node_text(source, &a->source, error)) &&
          read_per_table(r, ss_node_get(object, "row_width"), "--row-width", &a->row_width, error) &&

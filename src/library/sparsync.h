@@ -175,8 +175,8 @@ SS_PUBLIC bool ss_request_learn(struct ss_request *request, struct ss_answer **o
 /* A row a tensor: density, overlap, gamma, ... {"trace", "ranks", "iterations"} */
 SS_PUBLIC bool ss_request_stats(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 
-/* Makes a trace of data (docs/traces.md) at `path`, and opens it: *out is the caller's, to be closed. {"files",
- * "ranks", ...} */
+/* Makes a trace of data (docs/traces.md) at `path`, and opens it: *out is the caller's, to be closed (out NULL: it is
+ * not opened). {"files", "ranks", ...} */
 SS_PUBLIC bool ss_request_import(struct ss_request *request, const char *path, struct ss_trace **out,
                                  struct ss_error *error);
 

@@ -1,9 +1,12 @@
 /* The trace of a question, and what was measured on it. */
+#include "base/memory.h"
 #include "query/query_internal.h"
 #include "study/trace_json.h"
+#include "study/trace_part.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
+#include <stdlib.h>
 
 bool ss_question_trace(struct ss_node object, const struct ss_asked *asked, struct ss_sources *sources,
                        const struct ss_trace **out, struct ss_error *error) {
@@ -19,25 +22,33 @@ bool ss_question_trace(struct ss_node object, const struct ss_asked *asked, stru
   return source->trace || ss_node_fail(node, error, "has no lookups: name a file, or say {\"synth\": ...}");
 }
 
-static bool read_window(struct ss_node node, struct ss_stats_window *window, struct ss_error *error) {
-  struct ss_node ranks = ss_node_get(node, "ranks"), iterations = ss_node_get(node, "iterations");
+/* Which part of the trace; the list of tensors is to be freed. */
+static bool read_window(struct ss_node object, const struct ss_trace *trace, struct ss_stats_window *window,
+                        struct ss_error *error) {
+  const struct ss_node ranks = ss_node_get(object, "ranks");
   uint64_t count = 0;
+  size_t *tensor = ss_alloc(ss_trace_tensors(trace), sizeof *tensor);
+  window->tensor = tensor;
+  if (!tensor) return ss_fail_memory(error, "measuring a trace");
   if (ss_node_present(ranks) && !ss_node_count(ranks, 1, SS_RANKS_MAX, &count, error)) return false;
   window->ranks = (uint32_t)count;
-  return !ss_node_present(iterations) || ss_node_count(iterations, 1, UINT64_C(1) << 53, &window->end, error);
+  window->end = ss_trace_iterations(trace);
+  return ss_iterations_read(ss_node_get(object, "iterations"), ss_trace_iterations(trace), &window->first,
+                            &window->end, error) &&
+         ss_tensors_read(ss_node_get(object, "tensors"), trace, tensor, &window->tensors, error);
 }
 
 bool ss_answer_stats(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
-  static const char *const keys[] = {"trace", "ranks", "iterations", NULL};
+  static const char *const keys[] = {"trace", "ranks", "iterations", "tensors", NULL};
   struct ss_sources sources = {0};
-  struct ss_stats_window window = {0};
+  struct ss_stats_window window = {.watcher = asked->watcher};
   const struct ss_trace *trace;
   struct ss_stats *stats = NULL;
-  const bool ok = ss_node_keys(object, keys, error) && read_window(object, &window, error) &&
-                  ss_question_trace(object, asked, &sources, &trace, error) &&
-                  ss_trace_stats(trace, window, &stats, error);
+  const bool ok = ss_node_keys(object, keys, error) && ss_question_trace(object, asked, &sources, &trace, error) &&
+                  read_window(object, trace, &window, error) && ss_trace_stats(trace, window, &stats, error);
   if (ok) asked->tree = ss_trace_stats_json(trace, stats);
   ss_stats_free(stats);
+  free((void *)window.tensor);
   ss_sources_close(&sources);
   return ok && (asked->tree || ss_fail_memory(error, "measuring a trace"));
 }

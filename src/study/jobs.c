@@ -1,4 +1,5 @@
 #include "study/study_internal.h"
+#include "study/trace_part.h"
 
 #include "base/data.h"
 #include "base/list.h"
@@ -99,27 +100,6 @@ static bool read_select(struct ss_node node, const struct place *p, struct ss_se
       p->job.trace_name);
 }
 
-/* *end is where they end unless the node says so. */
-static bool read_iterations(struct ss_node node, uint64_t most, uint64_t *first, uint64_t *end,
-                            struct ss_error *error) {
-  const char *text;
-  *first = 0;
-  if (!ss_node_present(node)) return true;
-  if (ss_node_is_number(node)) return ss_node_count(node, 1, most, end, error);
-  if (!ss_node_text(node, &text, error)) return false;
-  const char *colon = strchr(text, ':');
-  char from[32] = "0";
-  struct ss_error inner;
-  if (colon && (size_t)(colon - text) < sizeof from && colon != text)
-    snprintf(from, sizeof from, "%.*s", (int)(colon - text), text);
-  const char *to = colon ? colon + 1 : text;
-  if (!ss_count_parse(from, "iterations", 0, most - 1, first, &inner) ||
-      ((!colon || *to) && !ss_count_parse(to, "iterations", *first + 1, most, end, &inner)) || *first >= *end)
-    return ss_node_fail(node, error, "\"%s\" is not a range of iterations (say \"0:50\"; the trace has %llu)", text,
-                        (unsigned long long)most);
-  return true;
-}
-
 /* Models that differ in numbers only, as in a sweep of them, are one. */
 static bool same_model(const cJSON *a, const cJSON *b) {
   static const char *const texts[] = {"name", "source"};
@@ -191,33 +171,17 @@ static bool find_trace(struct ss_study *s, struct ss_node trace, struct place *p
   return true;
 }
 
-static bool take_tensor(struct place *p, struct ss_node name, struct ss_error *error) {
-  const char *text;
-  size_t at;
-  if (!ss_node_text(name, &text, error)) return false;
-  if (!ss_trace_find(p->source->trace, text, &at, error)) return ss_fail_prefix(error, "%s", ss_doc_name(name.doc));
-  for (uint32_t i = 0; i < p->job.siblings; i++)
-    if (p->tensor[i] == at) return ss_node_fail(name, error, "tensor \"%s\" is named twice", text);
-  p->tensor[p->job.siblings++] = at;
-  return true;
-}
-
-/* The scenario's "tensors": a name or a list of names; without them all that the trace has. */
+/* The scenario's "tensors". */
 static bool choose_tensors(struct ss_study *s, struct ss_node node, struct place *p, struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
+  size_t chosen;
   if (!trace && ss_node_present(node))
     return ss_node_fail(node, error, "only a captured or synthesised trace has tensors to choose from");
   if (!trace) return true;
-  const size_t all = ss_trace_tensors(trace);
-  p->tensor = ss_arena_alloc(&s->arena, all, sizeof *p->tensor);
+  p->tensor = ss_arena_alloc(&s->arena, ss_trace_tensors(trace), sizeof *p->tensor);
   if (!p->tensor) return ss_fail_memory(error, "reading a scenario");
-  p->job.siblings = 0;
-  if (ss_node_is_text(node)) return take_tensor(p, node, error);
-  if (ss_node_present(node) && (!ss_node_is_array(node) || ss_node_size(node) == 0))
-    return ss_node_fail(node, error, "expected a tensor's name, or a list of names");
-  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
-    if (!take_tensor(p, n, error)) return false;
-  for (size_t i = 0; !ss_node_present(node) && i < all; i++) p->tensor[p->job.siblings++] = i;
+  if (!ss_tensors_read(node, trace, p->tensor, &chosen, error)) return false;
+  p->job.siblings = (uint32_t)chosen;
   return true;
 }
 
@@ -266,7 +230,7 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
   if (p->source->trace) most = ss_trace_iterations(p->source->trace);
   else if (p->source->is_gradient) most = p->source->gradient.iterations;
   p->job.end = p->source->trace || p->source->is_gradient ? most : 1;
-  if (!read_iterations(ss_node_get(root, "iterations"), most, &p->job.first, &p->job.end, error)) return false;
+  if (!ss_iterations_read(ss_node_get(root, "iterations"), most, &p->job.first, &p->job.end, error)) return false;
   p->defaults = (struct ss_setting){.index_bytes = 4};
   return read_select(ss_node_get(root, "select"), p, &p->job.selection, error);
 }

@@ -62,6 +62,7 @@ def answers_say_what_they_suppose(folder):
         name = "list" if "," in overlap else overlap
         assert f"overlap {name}, links of p3.16xlarge-25g" in out.split("\n")[0] and f"Rows are {words}" in out and "run --trace" in out, out
         assert find(*arguments, "--gamma", overlap)["overlap"] == name
+    assert find(*arguments) == find(*arguments[:-4], "--ranks", "8", "--ranks", "4", *link())  # the last counts
     over = call("allgather", "allreduce", "--over", "bandwidth", "--M", "1MB", "--density", "1%", "--ranks", "4").stdout.split("\n")[0]
     assert over.endswith("links of p3.16xlarge-25g, 25 us"), over
 

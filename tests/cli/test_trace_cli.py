@@ -122,6 +122,8 @@ def stats_of_part(folder):
     one = json.loads(trace("stats", BIBLE, "--iterations=49:", "--ranks=1", "--format=json")[0])
     validate(one, "trace-stats.schema.json")
     assert one["tensors"][0]["overlap"] is None and one["tensors"][0]["prior"] == 0
+    first = [trace("stats", BIBLE, "--iterations", part, "--format", "json")[0] for part in (":5", "5", "0:5")]
+    assert first[0] == first[1] == first[2]
 
 
 @test
@@ -203,7 +205,7 @@ def bad_usage(folder):
         (["stats", BIBLE, WORDNET], "left over"),
         (["stats", BIBLE, "--formt", "json"], "--format"),
         (["stats", BIBLE, "--format", "xml"], "xml"),
-        (["stats", BIBLE, "--iterations", "5"], "range"),
+        (["stats", BIBLE, "--iterations", "5-7"], "range"),
         (["stats", BIBLE, "--iterations", "7:3"], "7:3"),
         (["stats", BIBLE, "--iterations", "0:51"], "0:50"),
         (["stats", BIBLE, "--ranks", "17", "-o", out], "16 ranks"),

@@ -334,6 +334,22 @@ static void test_files_are_the_programs(void **state) {
 
 static const char table[] = "carrier,dest\nAA,JFK\nUA,NA\nAA,LGA\nAA,JFK\nUA,JFK\n";
 
+/* Of the second tensor, in the second of two iterations. */
+static void statistics_of_a_part(struct ss_request *request) {
+  struct ss_error error;
+  struct ss_answer *answer = NULL;
+  assert_true(ss_request_set(request, "tensors", "[\"carrier\"]", &error) &&
+              ss_request_set(request, "iterations", "1:", &error) && ss_request_stats(request, &answer, &error));
+  assert_int_equal(ss_answer_rows(answer), 1);
+  assert_string_equal(ss_answer_text(answer, 0, "name"), "carrier");
+  assert_near(ss_answer_number(answer, SS_WHOLE, "first_iteration"), 1, 0);
+  assert_near(ss_answer_number(answer, SS_WHOLE, "iterations"), 1, 0);
+  ss_answer_free(answer);
+  assert_true(ss_request_set(request, "tensors", "[\"carrier\", \"carrier\"]", &error));
+  assert_false(ss_request_stats(request, &answer, &error));
+  assert_non_null(strstr(error.text, "request: tensors[1]: tensor \"carrier\" is named twice"));
+}
+
 /* Two ranks of one record: two iterations, and a record left over. */
 static void test_data_become_traces(void **state) {
   char folder[] = "/tmp/sparsync-XXXXXX", data[64], path[64], json[200];
@@ -367,11 +383,14 @@ static void test_data_become_traces(void **state) {
   assert_near(ss_answer_number(answer, 1, "rows"), 100, 0);
   assert_near(ss_answer_number(answer, 1, "row_width"), 8, 0);
   ss_answer_free(answer);
+  statistics_of_a_part(of_trace);
   ss_request_free(of_trace);
   ss_trace_close(trace);
   assert_false(ss_request_import(request, "-", &trace, &error));
   assert_null(trace);
-  assert_false(ss_request_import(request, NULL, &trace, &error) || ss_request_import(request, path, NULL, &error));
+  assert_false(ss_request_import(request, NULL, &trace, &error));
+  assert_true(unlink(path) == 0 && ss_request_import(request, path, NULL, &error)); /* made, and not opened */
+  assert_int_equal(access(path, F_OK), 0);
   assert_true(ss_request_set(request, "seq", "8", &error));
   assert_false(ss_request_import(request, path, &trace, &error));
   assert_non_null(strstr(error.text, "--seq says nothing of --from csv"));

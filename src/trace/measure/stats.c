@@ -263,17 +263,25 @@ static bool check_window(const struct ss_trace *trace, struct ss_stats_window *w
   return true;
 }
 
+/* Where the trace has the i-th of those that are asked for. */
+static size_t tensor_at(const struct ss_stats_window *asked, size_t i) {
+  return asked->tensors > 0 ? asked->tensor[i] : i;
+}
+
 static bool measure(const struct ss_trace *trace, const struct ss_stats_window *asked, struct ss_stats *stats) {
-  stats->tensors = ss_trace_tensors(trace);
+  stats->tensors = asked->tensors > 0 ? asked->tensors : ss_trace_tensors(trace);
   stats->tensor = ss_arena_zero(&stats->arena, stats->tensors, sizeof *stats->tensor);
   bool good = stats->tensor != NULL;
   double whole = 0;
   for (size_t i = 0; i < stats->tensors; i++)
-    for (uint64_t t = stats->first; t < stats->end; t++) whole += lookups_of(trace, i, t, stats->ranks);
+    for (uint64_t t = stats->first; t < stats->end; t++)
+      whole += lookups_of(trace, tensor_at(asked, i), t, stats->ranks);
   ss_watcher_begin(asked->watcher, "iterations", (stats->end - stats->first) * stats->tensors);
-  for (size_t i = 0; good && i < stats->tensors; i++)
-    good = tensor_init(stats, ss_trace_tensor(trace, i), &stats->tensor[i]) &&
-           measure_tensor(trace, i, stats, asked, whole, &stats->tensor[i]);
+  for (size_t i = 0; good && i < stats->tensors; i++) {
+    const size_t at = tensor_at(asked, i);
+    good = tensor_init(stats, ss_trace_tensor(trace, at), &stats->tensor[i]) &&
+           measure_tensor(trace, at, stats, asked, whole, &stats->tensor[i]);
+  }
   ss_watcher_end(asked->watcher);
   return good;
 }

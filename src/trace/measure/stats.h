@@ -6,10 +6,13 @@
 #include "base/watcher.h"
 #include "trace/file/trace.h"
 
-/* Which part of the trace: iterations first..end-1 and the first `ranks` ranks; 0 for `end` or `ranks` means all. */
+/* Which part of the trace: iterations first..end-1, the first `ranks` ranks, tensor[tensors]; 0 for `end`, `ranks` or
+ * `tensors` means all. */
 struct ss_stats_window {
   uint64_t first, end;
   uint32_t ranks;
+  const size_t *tensor;
+  size_t tensors;
   const struct ss_watcher *watcher; /* told after each iteration of each tensor; NULL: nobody */
 };
 
@@ -35,7 +38,7 @@ struct ss_stats {
   struct ss_arena arena; /* of the arrays */
 };
 
-/* All tensors of the window, means over its iterations. A window outside the trace is an error. The result is the
+/* Of the window, means over its iterations. A window outside the trace is an error. The result is the
  * caller's, to be freed with ss_stats_free before the trace is closed. */
 bool ss_trace_stats(const struct ss_trace *trace, struct ss_stats_window window, struct ss_stats **out,
                     struct ss_error *error) SS_MUST_CHECK;
