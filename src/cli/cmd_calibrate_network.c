@@ -1,7 +1,8 @@
 /* A cluster file out of benchmarks' logs, or out of messages between the processes of mpirun; and how good it is. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/command.h"
+#include "cli/client.h"
+#include "query/calibrate_question.h"
 #include "report/calibration.h"
 #include "report/validation_table.h"
 #include "share/share.h"
@@ -18,84 +19,31 @@
 #endif
 
 struct arguments {
-  struct ss_call call;
-  const char *name, *device, *figure;
-  struct ss_reading reading;
-  struct ss_cluster_fit_options fit;
-  double least_message; /* B */
+  struct ss_client_arguments head;
+  const char *device, *figure;
+  const char **where, **suppose, **fit_on;
+  size_t wheres, supposes, fit_ons;
   bool validate;
-  unsigned left_out; /* enum ss_leave_out, by `leave_out` */
-  const char **fit_on;
-  size_t fit_ons;
   uint32_t repeats;
-  unsigned printed; /* of `formats` */
+  unsigned printed;                      /* of `formats` */
+  struct ss_calibrate_question question; /* what the fields say */
 };
 
 static const char *const leave_out[] = {"collectives", "nodes", "nothing", NULL};
 static const char *const formats[] = {"table", "markdown", "json", "csv", NULL};
 
-/* --- what was asked --------------------------------------------------------------------------------------- */
-
-static bool parse_size(const char *text, double *out, struct ss_error *error) {
-  if (!ss_units_parse(text, SS_BYTES, out, error)) return ss_fail_prefix(error, "--sizes");
-  return *out >= 0 || ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is below 0", text);
-}
-
-static bool read_sizes(void *arguments, const char *value, struct ss_error *error) {
-  struct ss_reading *reading = &((struct arguments *)arguments)->reading;
-  const char *colon = strchr(value, ':');
-  char before[64];
-  if (!colon || (size_t)(colon - value) >= sizeof before)
-    return ss_fail(error, SS_BAD_INPUT, "--sizes: \"%s\" is not a range A:B (say 1MiB:)", value);
-  (void)snprintf(before, sizeof before, "%.*s", (int)(colon - value), value);
-  return (!before[0] || parse_size(before, &reading->least, error)) &&
-         (!colon[1] || parse_size(colon + 1, &reading->most, error));
-}
-
-static bool read_window(void *arguments, const char *value, struct ss_error *error) {
-  uint64_t count = UINT32_MAX;
-  if (strcmp(value, "all") != 0 && !ss_count_parse(value, "--window", 1, 1u << 20, &count, error)) return false;
-  ((struct arguments *)arguments)->fit.window = (uint32_t)count;
-  return true;
-}
-
 static bool check(const struct arguments *a, struct ss_error *error) {
-  if (!a->validate && a->fit_ons > 0) return ss_fail(error, SS_BAD_INPUT, "--fit-on is for --validate");
-  if (!a->validate && (a->figure || a->printed != 0))
+  if (a->validate) return true;
+  if (a->fit_ons > 0) return ss_fail(error, SS_BAD_INPUT, "--fit-on is for --validate");
+  if (a->figure || a->printed != 0)
     return ss_fail(error, SS_BAD_INPUT, "--figure and --format are for --validate: a cluster file is JSON");
-  if (a->fit.nics > 0 && a->fit.gpus_per_node > 0 && a->fit.gpus_per_node % a->fit.nics != 0)
-    return ss_fail(error, SS_BAD_INPUT, "--nics: %" PRIu32 " cards do not divide %" PRIu32 " GPUs", a->fit.nics,
-                   a->fit.gpus_per_node);
-  return true;
+  return a->question.left_out != SS_LEAVE_NODES ||
+         ss_fail(error, SS_BAD_INPUT, "--leave-out nodes is for --validate (of a cluster, each is left out in turn)");
 }
-
-/* --- what was measured ------------------------------------------------------------------------------------ */
 
 static void tell_notice(void *context, const char *text) {
-  const struct arguments *a = context;
-  if (!a->call.quiet) (void)fprintf(stderr, "%s\n", text);
-}
-
-/* Only those whose largest message is large enough. */
-static void drop_small(const struct arguments *a, struct ss_observations *all) {
-  size_t kept = 0;
-  for (size_t i = 0; i < all->count; i++)
-    if (a->least_message <= 0 || (double)ss_observation_message(&all->list[i]) >= a->least_message)
-      all->list[kept++] = all->list[i];
-  all->count = kept;
-}
-
-static bool read_logs(struct arguments *a, struct ss_observations *all, struct ss_error *error) {
-  const struct ss_notice notice = {tell_notice, a};
-  a->reading.notice = &notice;
-  a->reading.per_node = a->fit.gpus_per_node;
-  for (size_t i = 0; i < a->call.operands; i++)
-    if (!ss_observations_read(a->call.operand[i], &a->reading, all, error)) return false;
-  a->reading.notice = NULL;
-  drop_small(a, all);
-  if (all->count == 0)
-    return ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", a->call.operand[0]);
-  return true;
+  const struct ss_call *call = context;
+  if (!call->quiet) (void)fprintf(stderr, "%s\n", text);
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
@@ -110,14 +58,14 @@ static bool write_device(const struct arguments *a, const struct ss_calibrated *
 
 static bool write_cluster(const struct arguments *a, const struct ss_calibrated *c, struct ss_error *error) {
   cJSON *root = ss_calibrated_cluster(c);
-  return ss_model_write(a->call.output, root, root != NULL, error);
+  return ss_model_write(a->head.call.output, root, root != NULL, error);
 }
 
 static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
   struct ss_calibration calibration;
-  if (!ss_calibrate(all, &a->fit, a->name, &calibration, error)) return false;
+  if (!ss_calibrate(all, &a->question.fit, a->question.name, &calibration, error)) return false;
   const bool ok = write_device(a, &calibration.is, error) && write_cluster(a, &calibration.is, error);
-  if (ok && !a->call.quiet) ss_calibrated_tell(&calibration.is, stderr);
+  if (ok && !a->head.call.quiet) ss_calibrated_tell(&calibration.is, stderr);
   ss_calibration_free(&calibration);
   return ok;
 }
@@ -167,14 +115,14 @@ static bool validate(const struct arguments *a, const struct ss_observations *al
                                          ss_validation_csv};
   struct ss_validation validation;
   char title[128];
-  ss_calibration_name(a->name, all, title, sizeof title);
-  const enum ss_leave_out what = a->fit_ons > 0 ? SS_LEAVE_OTHERS : (enum ss_leave_out)a->left_out;
+  ss_calibration_name(a->question.name, all, title, sizeof title);
+  const enum ss_leave_out what = a->fit_ons > 0 ? SS_LEAVE_OTHERS : a->question.left_out;
   const struct ss_validation_report report = {&validation, all, what, title};
   SS_AUTO_FREE bool *fitted = ss_alloc(all->count, sizeof *fitted);
   if (!fitted) return ss_fail_memory(error, "judging a calibration");
   if (!choose_fitted(a, all, fitted, error)) return false;
-  bool ok = ss_validate(all, &a->fit, what, fitted, &validation, error);
-  ok = ok && ss_output_write(a->call.output, printers[a->printed], &report, error) && draw(a, &report, error);
+  bool ok = ss_validate(all, &a->question.fit, what, fitted, &validation, error);
+  ok = ok && ss_output_write(a->head.call.output, printers[a->printed], &report, error) && draw(a, &report, error);
   ss_validation_free(&validation);
   return ok;
 }
@@ -194,10 +142,10 @@ static const double LARGEST = 0x1p30;
 
 static bool check_processes(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
   if (comm->size < 2) return fail_alone(error);
-  if (a->reading.ranks || a->reading.tool || a->reading.in_place)
+  if (a->question.reading.ranks || a->question.reading.tool || a->question.reading.in_place)
     return ss_fail(error, SS_BAD_INPUT,
                    "--ranks, --tool and --in-place are for logs: mpirun says how many there are");
-  if (a->reading.most > LARGEST)
+  if (a->question.reading.most > LARGEST)
     return ss_fail(error, SS_BAD_INPUT, "--sizes: messages of more than 1 GiB are not timed");
   return true;
 }
@@ -206,21 +154,21 @@ static bool check_processes(const struct ss_communicator *comm, const struct arg
 static bool write_measured(const struct arguments *a, struct ss_observations *exchange, struct ss_observations *ping,
                            struct ss_error *error) {
   struct ss_cluster_fit fit, alone = {0};
-  const struct ss_calibrated c = {a->name ? a->name : "mpirun",
+  const struct ss_calibrated c = {a->question.name ? a->question.name : "mpirun",
                                   "pairwise exchange over MPI (mpirun)",
                                   &fit,
                                   exchange,
-                                  a->fit.latency,
+                                  a->question.fit.latency,
                                   {{.count = 0}}};
-  bool ok = ss_cluster_fit(exchange->list, exchange->count, &a->fit, NULL, &fit, error) &&
-            ss_cluster_fit(ping->list, ping->count, &a->fit, NULL, &alone, error);
+  bool ok = ss_cluster_fit(exchange->list, exchange->count, &a->question.fit, NULL, &fit, error) &&
+            ss_cluster_fit(ping->list, ping->count, &a->question.fit, NULL, &alone, error);
   if (!ok) (void)ss_fail_prefix(error, "calibrate network");
   cJSON *root = ok ? ss_calibrated_cluster(&c) : NULL,
         *pieces = root ? ss_calibrated_pieces(&alone, SS_COST_INTER) : NULL;
-  ok = ok && ss_model_write(a->call.output, root,
+  ok = ok && ss_model_write(a->head.call.output, root,
                             pieces && cJSON_AddItemToObject(cJSON_GetObjectItem(root, "notes"), "ping_pong", pieces),
                             error);
-  if (ok && !a->call.quiet) ss_calibrated_tell(&c, stderr);
+  if (ok && !a->head.call.quiet) ss_calibrated_tell(&c, stderr);
   ss_cluster_fit_free(&fit);
   ss_cluster_fit_free(&alone);
   return ok;
@@ -233,8 +181,8 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
   uint32_t nodes;
   if (!ss_ping_nodes(comm, &nodes, error)) ss_communicator_abort(comm, error);
   ping.list = timed[1];
-  uint64_t bytes = (uint64_t)fmax(a->reading.least, 1);
-  for (; (double)bytes <= a->reading.most && exchange.count < SIZES_MAX; bytes *= 2) {
+  uint64_t bytes = (uint64_t)fmax(a->question.reading.least, 1);
+  for (; (double)bytes <= a->question.reading.most && exchange.count < SIZES_MAX; bytes *= 2) {
     struct ss_ping took;
     if (!ss_ping_measure(comm, bytes, a->repeats, &took, error)) return false;
     exchange.list[exchange.count++] = (struct ss_observation){.algorithm = ss_algorithm_of(SS_ALLTOALL, "pairwise"),
@@ -252,8 +200,8 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
 }
 
 static bool time_messages(struct arguments *a, struct ss_error *error) {
-  const struct ss_communicator *comm = a->call.options.comm;
-  if (isinf(a->reading.most)) a->reading.most = fmax(0x1p22, 64 * a->reading.least);
+  const struct ss_communicator *comm = a->head.call.options.comm;
+  if (isinf(a->question.reading.most)) a->question.reading.most = fmax(0x1p22, 64 * a->question.reading.least);
   return ss_communicator_agree(comm, check_processes(comm, a, error), error) && measure(comm, a, error);
 }
 
@@ -266,28 +214,11 @@ static bool time_messages(const struct arguments *a, struct ss_error *error) {
 
 #endif
 
-static bool fit_logs(struct arguments *a, struct ss_error *error) {
-  struct ss_observations all = {0};
-  const bool ok = check(a, error) && ss_output_place(a->figure, error) && ss_output_place(a->device, error) &&
-                  read_logs(a, &all, error) && (a->validate ? validate(a, &all, error) : calibrate(a, &all, error));
-  ss_observations_free(&all);
-  return ok;
-}
-
-/* Logs are fitted once, by rank 0. */
-static bool run(struct ss_call *call, struct ss_error *error) {
-  struct arguments *a = (struct arguments *)call;
-  a->fit.watcher = call->options.watcher;
-  a->fit.unjudged = a->left_out == SS_LEAVE_NOTHING;
-  if (call->operands > 0) return !ss_processes_first(call->options.comm) || fit_logs(a, error);
-  return call->options.comm ? time_messages(a, error) : fail_alone(error);
-}
-
 static const struct ss_option_spec options[] = {
-    SS_OPTION_OPERANDS,
+    {"", SS_TEXTS(struct ss_call, operand, operands), .field = "logs"},
     {"--validate", SS_FLAG(struct arguments, validate),
      .help = "no cluster, but how far off predictions are of what was left out of the fit"},
-    {"--leave-out", SS_CHOICE(struct arguments, left_out, leave_out),
+    {"--leave-out", SS_FIELD, .choices = leave_out,
      .help =
          "what is left out, one after the other (collectives); nothing without --validate: the cluster comes sooner, "
          "unjudged"},
@@ -297,40 +228,65 @@ static const struct ss_option_spec options[] = {
     {"--figure", SS_TEXT(struct arguments, figure), .value = "FILE",
      .help = "with --validate, predicted against measured times: .svg, .pdf or .png"},
     {"--format", SS_CHOICE(struct arguments, printed, formats), .help = "with --validate, how to write (table)"},
-    {"--where", SS_TEXTS(struct arguments, reading.where, reading.wheres), .value = "COLUMN=VALUE",
+    {"--where", SS_TEXTS(struct arguments, where, wheres), .value = "COLUMN=VALUE", .field = "where",
      .help = "of tables, only such rows (repeatable): --where system=polaris"},
-    {"--suppose", SS_TEXTS(struct arguments, reading.suppose, reading.supposes), .value = "COLLECTIVE=ALGORITHM",
+    {"--suppose", SS_TEXTS(struct arguments, suppose, supposes), .value = "COLLECTIVE=ALGORITHM", .field = "suppose",
      .help = "which algorithm it was, where the log hides it (repeatable): --suppose allreduce=trees"},
-    {"--ranks", SS_COUNT32(struct arguments, reading.ranks, 2, 65536), .value = "P",
-     .help = "how many there were: OSU's collectives do not say"},
-    {"--gpus-per-node", SS_COUNT32(struct arguments, fit.gpus_per_node, 1, 1024), .value = "G",
+    {"--ranks", SS_FIELD, .value = "P", .help = "how many there were: OSU's collectives do not say"},
+    {"--gpus-per-node", SS_FIELD, .value = "G",
      .help = "ranks on a node where logs do not say; GPUs of a node where runs used fewer"},
-    {"--nics", SS_COUNT32(struct arguments, fit.nics, 1, 1024), .value = "N",
+    {"--nics", SS_FIELD, .value = "N",
      .help = "cards of a node (found where runs used different numbers of its GPUs, else 1 for all)"},
-    {"--window", SS_OTHER(read_window), .value = "N|all",
+    {"--window", SS_FIELD, .value = "N|all",
      .help = "messages that a port has under way (found where exchanges were posted at once, else 1)"},
-    {"--tool", SS_TEXT(struct arguments, reading.tool),
+    {"--tool", SS_FIELD,
      .value = "all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|"
               "osu_bw|osu_allreduce|osu_allgather|osu_reduce_scatter|osu_alltoall",
      .help = "which program it was, where the log does not say"},
-    {"--in-place", SS_FLAG(struct arguments, reading.in_place),
-     .help = "of nccl-tests, the columns for in place (default: out of place)"},
-    {"--sizes", SS_OTHER(read_sizes), .value = "A:B",
+    {"--in-place", SS_FIELD, .help = "of nccl-tests, the columns for in place (default: out of place)"},
+    {"--sizes", SS_FIELD, .value = "A:B",
      .help = "only rows of these sizes, such as 1MiB: (default all); under mpirun the sizes that are timed, doubling "
              "(default 1:4MiB)"},
-    {"--messages", SS_QUANTITY(struct arguments, least_message, SS_BYTES, 0, INFINITY), .value = "SIZE",
-     .help = "only rows whose largest message has at least so many bytes"},
+    {"--messages", SS_FIELD, .value = "SIZE", .help = "only rows whose largest message has at least so many bytes"},
     {"--repeats", SS_COUNT32(struct arguments, repeats, 1, 1001), .value = "N",
      .help = "under mpirun, times that each median is of (default 21; fewer when they take long)"},
-    {"--latency", SS_QUANTITY(struct arguments, fit.latency, SS_TIME, 0, INFINITY), .value = "TIME",
+    {"--latency", SS_FIELD, .value = "TIME",
      .help = "not fitted but given; needed for osu_bw, whose messages overlap"},
-    {"--name", SS_TEXT(struct arguments, name), .value = "NAME",
-     .help = "of the cluster (default: of the log, without its ending)"},
+    {"--name", SS_FIELD, .value = "NAME", .help = "of the cluster (default: of the log, without its ending)"},
     {"--device-output", SS_TEXT(struct arguments, device), .value = "FILE",
      .help = "also write a device with the rate of sums, where reductions tell it"},
     SS_OPTION_OUTPUT,
     {"--quiet", SS_FLAG(struct ss_call, quiet), .help = "tell nothing on standard error"},
     {.name = NULL}};
+
+static bool fit_logs(struct arguments *a, struct ss_error *error) {
+  const struct ss_notice notice = {tell_notice, &a->head.call};
+  struct ss_observations all = {0};
+  const bool ok = check(a, error) && ss_output_place(a->figure, error) && ss_output_place(a->device, error) &&
+                  ss_calibrate_question_observe(&a->question, &notice, &all, error) &&
+                  (a->validate ? validate(a, &all, error) : calibrate(a, &all, error));
+  ss_observations_free(&all);
+  return ok;
+}
+
+/* Logs are fitted once, by rank 0. */
+static bool fit(struct arguments *a, struct ss_error *error) {
+  const struct ss_call *call = &a->head.call;
+  a->question.fit.watcher = call->options.watcher;
+  if (call->operands > 0) return !ss_processes_first(call->options.comm) || fit_logs(a, error);
+  return call->options.comm ? time_messages(a, error) : fail_alone(error);
+}
+
+static bool run(struct ss_call *call, struct ss_error *error) {
+  struct arguments *a = (struct arguments *)call;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  if (!ss_client_document(options, &a->head, cJSON_CreateObject(), &doc, error)) return false;
+  const bool read = ss_calibrate_question_read(ss_doc_root(doc), &a->question, error);
+  if (!read) ss_client_name_options(options, error);
+  const bool ok = read && fit(a, error);
+  ss_calibrate_question_close(&a->question);
+  return ok;
+}
 
 const struct ss_command ss_command_calibrate_network = {
     .name = "network",
@@ -362,6 +318,6 @@ const struct ss_command ss_command_calibrate_network = {
                 "  mpirun -n 4 sparsync calibrate network -o here.json\n",
     .options = options,
     .size = sizeof(struct arguments),
-    .defaults = &(const struct arguments){.fit = {.latency = NAN}, .reading = {.most = INFINITY}, .repeats = 21},
+    .defaults = &(const struct arguments){.repeats = 21},
     .company = SS_TOGETHER_UNDER_MPIRUN,
     .run = run};

@@ -76,14 +76,20 @@ def answers_are_those_of_the_command(folder):
          command("train", "--workload", "embrace-lm-rtx3090", "--cluster", "rtx3090-100g-ib", "--ranks", "4", "--system", "embrace",
                  "--iterations", "8"))
     (folder / "text").write_text("the cat sat on the mat and the dog sat on the log " * 40)
-    near(sparsync.learn(text=folder / "text", schemes=["allgather", "zen"], steps=3, ranks=2, batch=1, seq=8).document,
-         command("learn", "--text", str(folder / "text"), "--scheme", "allgather,zen", "--steps", "3", "--ranks", "2", "--batch", "1",
+    near(sparsync.learn(text=folder / "text", schemes=["allgather,zen:format=coo", {"name": "ps"}], steps=3, ranks=2, batch=1, seq=8).document,
+         command("learn", "--text", str(folder / "text"), "--scheme", "allgather,zen:format=coo", "--scheme", '{"name": "ps"}', "--steps", "3", "--ranks", "2", "--batch", "1",
                  "--seq", "8"))
     log = folder / "times.csv"
     log.write_text("collective,nodes,gpus_per_node,bytes,seconds\n" +
                    "".join(f"ping-pong,2,1,{1 << k},{1e-5 + 1e-9 * (1 << k)}\n" for k in range(4, 24)))
-    near(sparsync.calibrate(log), json.loads(subprocess.run(
-        [PROGRAM, "calibrate", "network", log, "--quiet"], capture_output=True, text=True, check=True).stdout))
+    for fields, options in (({}, []), ({"sizes": "1KiB:", "messages": "2KiB", "leave_out": "nothing", "latency": "9us", "name": "mine"},
+                                      ["--sizes", "1KiB:", "--messages", "2KiB", "--leave-out", "nothing", "--latency", "9us", "--name", "mine"])):
+        near(sparsync.calibrate(log, **fields), json.loads(subprocess.run(
+            [PROGRAM, "calibrate", "network", log, "--quiet", *options], capture_output=True, text=True, check=True).stdout))
+    assert len(sparsync.calibrate(log, sizes="1KiB:", leave_out="nothing")["notes"]["fit"]) > 0
+    near(sparsync.stats(str(ROOT / bible), iterations="3:9", ranks=4, tensors="embedding").document,
+         json.loads(subprocess.run([PROGRAM, "trace", "stats", ROOT / bible, "--iterations", "3:9", "--ranks", "4", "--tensor", "embedding",
+                                    "--format", "json"], capture_output=True, text=True, check=True).stdout))
 
 
 def placements_checks_exports_and_imports_are_the_commands(folder):
@@ -95,6 +101,8 @@ def placements_checks_exports_and_imports_are_the_commands(folder):
     subprocess.run([PROGRAM, "trace", "import", flights, "--ranks", "4", "--batch", "4", "--columns", "carrier,2", "--missing", "NA",
                     "--hash-rows", "dest=9", "--row-width", "16", "-o", folder / "again"], check=True)
     assert where.read_bytes() == (folder / "again").read_bytes()
+    sparsync.import_trace(flights, folder / "words", ranks=4, batch=4, columns=["carrier", 2], missing=["NA"], hash_rows=["dest=9"], row_width="16")
+    assert where.read_bytes() == (folder / "words").read_bytes()
     kept = sparsync.import_trace([flights], folder / "kept", from_="csv", ranks=2, batch=8, set={"header": False})
     assert kept.tensors == 3 and kept.ranks == 2
 

@@ -345,6 +345,8 @@ def quotes_and_conditions(folder):
     text = HEAD + "".join(",".join(map(str, line)) + "\n" for line in lines).replace("made,4", '"made",4').replace("\n", "\r\n")
     (folder / "t.csv").write_text(text)
     assert len(json.loads(call(folder / "t.csv", "--where", "system=made", "--where", "nodes=16", "--validate", "--format", "json").stdout)["times"]) == 63
+    times = [json.loads(call(folder / "t.csv", "--where", "system=made", *least, "--validate", "--format", "json").stdout)["times"] for least in ([], ["--messages", "1MiB"])]
+    assert 0 < len(times[1]) == sum(time["message_bytes"] >= 1 << 20 for time in times[0]) < len(times[0])
 
 
 @test

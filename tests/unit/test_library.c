@@ -461,7 +461,16 @@ static void test_bad_documents_are_errors_with_a_place(void **state) {
       {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"ranks\", \"range\": \"2-4\"}", ss_request_crossover, "LOW..HIGH"},
       {"{\"M\": 8, \"density\": 1, \"gamma\": \"1,x\"}", ss_request_cost, "request: gamma: \"1,x\""},
       {"{\"M\": 8, \"density\": 1, \"files\": \"x\"}", ss_request_cost, "request: files: expected a list"},
-      {"{\"schemes\": [\"zen\"]}", ss_request_learn, "request: say which \"text\" to read"},
+      {"{\"schemes\": [\"zen\"]}", ss_request_learn, "say \"text\" (a file) or \"trace\" (of one)"},
+      {"{\"text\": \"x\", \"trace\": \"y\"}", ss_request_learn, ", not both"},
+      {"{\"text\": \"-\"}", ss_request_learn, "request: text: a question cannot read standard input"},
+      {"{\"trace\": \"x\", \"seq\": 8}", ss_request_learn, "request: seq: "},
+      {"{\"text\": \"x\", \"schemes\": [\"zen\", \"ps,zen\"]}", ss_request_learn, "two schemes are called \"zen\""},
+      {"{\"text\": \"x\", \"schemes\": []}", ss_request_learn, "request: schemes: expected a list"},
+      {"{\"logs\": [\"x\"], \"sizes\": \"4\"}", ss_request_calibrate, "request: sizes: \"4\" is not a range"},
+      {"{\"logs\": [\"x\"], \"leave_out\": \"nodes\"}", ss_request_calibrate, "request: leave_out: "},
+      {"{\"logs\": []}", ss_request_calibrate, "names no log"},
+      {"{\"logs\": \"-\"}", ss_request_calibrate, "request: logs: a question cannot read standard input"},
       {"{}", ss_request_stats, "request: "},
       {"{}", ss_request_train, "request: "}};
   (void)state;

@@ -1,0 +1,33 @@
+/* What a cluster is to be fitted to, and how, as a question's object says it, or the options of `calibrate network`.
+ */
+#ifndef SS_QUERY_CALIBRATE_QUESTION_H
+#define SS_QUERY_CALIBRATE_QUESTION_H
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "calibration/validation.h"
+
+struct ss_notice;
+
+/* Texts are the document's, lists are owned. */
+struct ss_calibrate_question {
+  struct ss_texts logs;
+  struct ss_reading reading;
+  struct ss_cluster_fit_options fit; /* without a watcher */
+  double least_message;              /* B: only observations whose largest message has as many; 0: all */
+  enum ss_leave_out left_out;        /* by which the fit is judged */
+  const char *name;                  /* of the cluster; NULL: that of the first log */
+  struct ss_arena arena;
+};
+
+/* Logs may be missing here. To be closed, also after a failure; errors name the field. */
+bool ss_calibrate_question_read(struct ss_node object, struct ss_calibrate_question *out,
+                                struct ss_error *error) SS_MUST_CHECK;
+void ss_calibrate_question_close(struct ss_calibrate_question *question);
+
+/* What of its logs is asked for, at least one time; to be freed, also after a failure. `notice` hears what was left
+ * out; NULL: nobody does. */
+bool ss_calibrate_question_observe(const struct ss_calibrate_question *question, const struct ss_notice *notice,
+                                   struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
+
+#endif
