@@ -166,6 +166,8 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   for (int k = 0; k < SS_KERNELS; k++) {
     p->kernels[k].calls += x.kernels[k].calls;
     p->kernels[k].elements += x.kernels[k].elements;
+    p->kernels[k].measured += x.kernels[k].measured;
+    p->kernels[k].predicted += x.kernels[k].predicted;
   }
   if (p->exact && !x.exact) memcpy(p->mismatch, x.mismatch, sizeof p->mismatch);
   p->exact = p->exact && x.exact;

@@ -25,6 +25,7 @@ struct execution {
   struct ss_final final, simulated_final; /* the latter on rank 0 */
   struct ss_traffic *executed, *simulated;
   struct ss_kernel_work ran[SS_KERNELS]; /* kernels of this process, in the first run */
+  double (*took)[SS_KERNELS];            /* [repeats] s, in the runs after it */
   struct ss_kernel_work *work;           /* [endpoints * SS_KERNELS] those of the simulation */
 };
 
@@ -73,7 +74,8 @@ static bool prepare(struct execution *x, struct ss_error *error) {
   uint32_t P = x->comm->size;
   x->servers = ss_setting_servers(x->what->setting, ss_layout_of(x->what->cluster, P));
   if (!ss_take(x->arena, x->executed, P + x->servers) || !ss_take(x->arena, x->simulated, P + x->servers) ||
-      !ss_take_zero(x->arena, x->work, (size_t)(P + x->servers) * SS_KERNELS))
+      !ss_take_zero(x->arena, x->work, (size_t)(P + x->servers) * SS_KERNELS) ||
+      !ss_take_zero(x->arena, x->took, x->what->repeats))
     return ss_fail_memory(error, "counting bytes");
   if (valued(x)) {
     if (!ss_coarse_input(x->input, &x->memory->grain, x->arena, &x->coarse, error)) return false;
@@ -180,9 +182,11 @@ static bool run_for_real(struct execution *x, struct ss_executed *out, struct ss
     ss_arena_reset(&x->run);
     ss_state_rewind(memory, &x->before);
     ss_mpi_player_again(&x->player);
-    if (!ss_state_begin(memory, x->comm->size, error) ||
-        !run_timed(x, i + 1 == n ? proof : NULL, &outcome, &times[i], error))
-      return false;
+    if (!ss_state_begin(memory, x->comm->size, error)) return false;
+    ss_kernel_seconds = x->took[i];
+    const bool ran = run_timed(x, i + 1 == n ? proof : NULL, &outcome, &times[i], error);
+    ss_kernel_seconds = NULL;
+    if (!ran) return false;
   }
   out->measured = gsl_stats_median(times, 1, n);
   if (!judge(x, &outcome, out, error)) return false;
@@ -236,26 +240,53 @@ static bool of_blocks(uint32_t kernel) {
   return kernel == SS_KERNEL_MERGE_SUM || kernel == SS_KERNEL_BLOCK_ENCODE || kernel == SS_KERNEL_BLOCK_DECODE;
 }
 
+/* What the simulation had of a kernel at this process's endpoints. */
+static struct ss_kernel_work simulated_work(const struct execution *x, uint32_t kernel) {
+  struct ss_kernel_work work = {0};
+  for (uint32_t e = x->comm->rank; e < x->player.endpoints; e += x->comm->size) {
+    const struct ss_kernel_work *at = &x->work[(size_t)e * SS_KERNELS + kernel];
+    work.calls += at->calls;
+    work.elements += at->elements;
+    work.bytes += at->bytes;
+  }
+  return work;
+}
+
 /* Did this process run the kernels that its endpoints ran in the simulation? The first that it did not is told. */
 static bool ran_as_simulated(const struct execution *x, char *mismatch, size_t size) {
-  const uint32_t P = x->comm->size;
   const bool blocks = x->ran[SS_KERNEL_BLOCK_DECODE].elements > 0;
   for (uint32_t k = 0; k < SS_KERNELS; k++) {
-    const struct ss_kernel_work *ran = &x->ran[k];
-    uint64_t calls = 0, elements = 0;
-    for (uint32_t e = x->comm->rank; e < x->player.endpoints; e += P) {
-      calls += x->work[(size_t)e * SS_KERNELS + k].calls;
-      elements += x->work[(size_t)e * SS_KERNELS + k].elements;
-    }
-    const bool as_often = ran->calls == calls || batched(k),
-               as_much = ran->elements == elements || (blocks && of_blocks(k));
+    const struct ss_kernel_work *ran = &x->ran[k], simulated = simulated_work(x, k);
+    const bool as_often = ran->calls == simulated.calls || batched(k),
+               as_much = ran->elements == simulated.elements || (blocks && of_blocks(k));
     if (as_often && as_much) continue;
     (void)snprintf(mismatch, size, "rank %u ran %s %llu times on %llu elements, its simulation %llu times on %llu",
                    x->comm->rank, ss_kernel_name((enum ss_kernel_kind)k), (unsigned long long)ran->calls,
-                   (unsigned long long)ran->elements, (unsigned long long)calls, (unsigned long long)elements);
+                   (unsigned long long)ran->elements, (unsigned long long)simulated.calls,
+                   (unsigned long long)simulated.elements);
     return false;
   }
   return true;
+}
+
+/* Calls and elements of all processes, seconds of the one that has most of them. */
+static int gather_kernels(const struct execution *x, struct ss_executed *out) {
+  const uint32_t n = x->what->repeats;
+  uint64_t counts[2 * SS_KERNELS];
+  double seconds[2 * SS_KERNELS], took[SS_EXEC_REPEATS_MAX];
+  for (uint32_t k = 0; k < SS_KERNELS; k++) {
+    for (uint32_t i = 0; i < n; i++) took[i] = x->took[i][k];
+    counts[2 * k] = x->ran[k].calls;
+    counts[2 * k + 1] = x->ran[k].elements;
+    seconds[2 * k] = gsl_stats_median(took, 1, n);
+    seconds[2 * k + 1] = ss_device_time(x->what->device, (enum ss_kernel_kind)k, simulated_work(x, k));
+  }
+  int code = ss_wait_allreduce(MPI_IN_PLACE, counts, 2 * SS_KERNELS, MPI_UINT64_T, MPI_SUM);
+  if (code == MPI_SUCCESS) code = ss_wait_allreduce(MPI_IN_PLACE, seconds, 2 * SS_KERNELS, MPI_DOUBLE, MPI_MAX);
+  for (int k = 0; k < SS_KERNELS; k++)
+    out->kernels[k] =
+        (struct ss_executed_kernel){counts[2 * k], counts[2 * k + 1], seconds[2 * k], seconds[2 * k + 1]};
+  return code;
 }
 
 /* The words are those of the lowest rank that has some. */
@@ -264,17 +295,10 @@ static int compare_kernels(struct execution *x, struct ss_executed *out) {
   struct {
     int value, rank;
   } mine = {ran_as_simulated(x, why, sizeof why), (int)x->comm->rank}, least;
-  uint64_t sums[2 * SS_KERNELS];
-  for (int k = 0; k < SS_KERNELS; k++) {
-    sums[2 * k] = x->ran[k].calls;
-    sums[2 * k + 1] = x->ran[k].elements;
-  }
   int code = ss_wait_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC);
-  if (code == MPI_SUCCESS) code = ss_wait_allreduce(MPI_IN_PLACE, sums, 2 * SS_KERNELS, MPI_UINT64_T, MPI_SUM);
   if (code == MPI_SUCCESS) code = ss_wait_bcast(why, sizeof why, MPI_CHAR, least.rank);
   out->kernels_equal = least.value != 0;
   if (!out->kernels_equal && !out->mismatch[0]) memcpy(out->mismatch, why, sizeof why);
-  for (int k = 0; k < SS_KERNELS; k++) out->kernels[k] = (struct ss_kernel_work){sums[2 * k], sums[2 * k + 1], 0};
   return code;
 }
 
@@ -295,6 +319,7 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
   if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->exact, 1, MPI_C_BOOL, 0);
   if (code == MPI_SUCCESS) code = ss_wait_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
   if (code == MPI_SUCCESS) code = compare_kernels(x, out);
+  if (code == MPI_SUCCESS) code = gather_kernels(x, out);
   if (!ss_mpi_check(code, "sharing the simulation", error)) ss_communicator_abort(x->comm, error);
   out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;
   return true;

@@ -14,6 +14,13 @@ struct ss_traffic {
   uint64_t sent, received;
 };
 
+/* A kernel, as it was run. */
+struct ss_executed_kernel {
+  uint64_t calls, elements; /* of all processes */
+  double measured;          /* s, of the process where it took longest; median of the repeats */
+  double predicted;         /* s, likewise, of that process's calls in the simulation */
+};
+
 struct ss_executed {
   uint32_t endpoints;                            /* ranks, then servers */
   const struct ss_traffic *executed, *simulated; /* [endpoints] */
@@ -26,8 +33,8 @@ struct ss_executed {
   bool exact;         /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
   bool equal;         /* each endpoint sent and received the simulated bytes */
   bool kernels_equal; /* each process ran the kernels of its endpoints in the simulation, on as many elements */
-  struct ss_kernel_work kernels[SS_KERNELS]; /* calls and elements of all processes, as they were run */
-  char mismatch[160];                        /* why not exact, when not */
+  struct ss_executed_kernel kernels[SS_KERNELS];
+  char mismatch[160]; /* why not exact, when not */
 };
 
 /* What a setting keeps from iteration to iteration: as it is executed here, and as rank 0 simulates it. A zeroed

@@ -54,10 +54,36 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
   (void)fprintf(stream, "\n");
 }
 
+/* Of points whose prediction counts kernels. */
+static struct ss_table *list_kernels(const struct ss_exec_answer *a) {
+  struct ss_table *table = ss_table_of("<scheme", "<kernel", "calls", "elements", "measured here", "predicted");
+  for (size_t i = 0; i < a->count; i++) {
+    const struct ss_exec_point *p = &a->points[i];
+    const double n = (double)p->count;
+    for (int k = 0; p->job->device.counted && k < SS_KERNELS; k++) {
+      const struct ss_executed_kernel *kernel = &p->kernels[k];
+      if (kernel->elements == 0) continue;
+      ss_table_texts(table, p->job->setting.label, ss_kernel_name((enum ss_kernel_kind)k));
+      ss_table_cell(table, "%.0f", (double)kernel->calls / n);
+      ss_table_cell(table, "%.0f", (double)kernel->elements / n);
+      ss_table_quantity(table, SS_TIME, kernel->measured / n);
+      ss_table_quantity(table, SS_TIME, kernel->predicted / n);
+    }
+  }
+  return table;
+}
+
 bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
   const struct ss_exec_answer *a = answer;
+  bool counted = false;
   if (a->count > 0) explain(a, stream);
-  return ss_table_print_free(list_points(a), false, stream, error);
+  for (size_t i = 0; i < a->count; i++) counted = counted || a->points[i].job->device.counted;
+  if (!ss_table_print_free(list_points(a), false, stream, error)) return false;
+  if (!counted) return true;
+  (void)fputs(
+      "\nkernels: calls and elements of all ranks, times of the rank where they take longest, a mean iteration\n",
+      stream);
+  return ss_table_print_free(list_kernels(a), false, stream, error);
 }
 
 static bool add_number(cJSON *to, const char *key, double value) {
@@ -98,7 +124,7 @@ static bool add_measures(cJSON *item, const struct ss_exec_point *p) {
          add_text(item, "mismatch", p->exact && p->kernels_equal ? NULL : p->mismatch);
 }
 
-/* The kernels that ran, by all ranks, mean over iterations. */
+/* The kernels that ran, means over iterations. */
 static bool add_kernels(cJSON *item, const struct ss_exec_point *p) {
   const double n = (double)p->count;
   cJSON *kernels = cJSON_AddObjectToObject(item, "kernels");
@@ -106,7 +132,9 @@ static bool add_kernels(cJSON *item, const struct ss_exec_point *p) {
     if (p->kernels[k].elements == 0) continue;
     cJSON *kernel = cJSON_AddObjectToObject(kernels, ss_kernel_name((enum ss_kernel_kind)k));
     if (!kernel || !add_number(kernel, "calls", (double)p->kernels[k].calls / n) ||
-        !add_number(kernel, "elements", (double)p->kernels[k].elements / n))
+        !add_number(kernel, "elements", (double)p->kernels[k].elements / n) ||
+        !add_number(kernel, "measured_s", p->kernels[k].measured / n) ||
+        !add_number(kernel, "predicted_s", p->kernels[k].predicted / n))
       return false;
   }
   return kernels != NULL;

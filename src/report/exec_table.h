@@ -19,7 +19,7 @@ struct ss_exec_point {
   struct ss_traffic executed_max, simulated_max; /* B, largest of the ranks' each iteration, over all iterations */
   uint64_t headers;
   bool exact, equal, kernels_equal;
-  struct ss_kernel_work kernels[SS_KERNELS]; /* calls and elements of all ranks, over all iterations */
+  struct ss_executed_kernel kernels[SS_KERNELS]; /* over all iterations */
   char mismatch[160];
 };
 

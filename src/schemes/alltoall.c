@@ -523,6 +523,7 @@ static bool spread_bags(struct alltoall *a, const struct ss_receipts *receipts, 
   const struct piece *p = &a->piece[k];
   struct ss_chunk *rows = ss_arena_alloc(run->play->arena, run->ranks, sizeof *rows);
   uint64_t lookups = 0;
+  SS_KERNEL_TIMED(SS_KERNEL_COALESCE);
   if (!rows) return ss_fail_memory(error, "summing gradients");
   for (uint32_t i = 0; i < run->ranks; i++) {
     struct ss_chunk due;
@@ -535,10 +536,10 @@ static bool spread_bags(struct alltoall *a, const struct ss_receipts *receipts, 
       return ss_fail_memory(error, "summing gradients");
     lookups += rows[i].count;
   }
-  struct ss_kernel_work *counts = ss_kernel_pause();
+  const struct ss_kernel_paused kernels = ss_kernel_pause();
   const bool ok = ss_chunk_sum(&(struct ss_operands){rows, run->ranks, p->low, p->high}, run->play->arena,
                                &run->play->scratch, sum, error);
-  ss_kernel_resume(counts);
+  ss_kernel_resume(kernels);
   if (ok) note_coalesced(run, p, lookups, sum->count);
   return ok;
 }

@@ -85,6 +85,7 @@ static bool give(void *context, uint32_t rank, struct ss_arena *arena, struct ss
 static bool add(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena, struct ss_chunk *out,
                 struct ss_error *error) {
   const uint64_t buckets = a->high - a->low;
+  SS_KERNEL_TIMED(SS_KERNEL_DENSE_ADD);
   int64_t *sketch = ss_arena_alloc(arena, a->count, sizeof *sketch);
   if (!sketch) return ss_fail_memory(error, "adding sketches");
   for (uint64_t i = 0; i < buckets; i++) sketch[i] = (int64_t)((uint64_t)a->sketch[i] + (uint64_t)b->sketch[i]);
@@ -124,6 +125,7 @@ static void pack(const struct s2 *s, const int64_t *buckets, const unsigned char
 static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char *bitmap, struct ss_error *error) {
   const struct ss_chunk *own = &s->run->own[rank];
   const struct ss_sketch_rows elements = {own->rows, own->count, 1};
+  SS_KERNEL_TIMED(SS_KERNEL_BITMAP_ENCODE); /* but for the sketch, which times itself */
   int64_t *packed = ss_arena_alloc(s->run->play->arena, s->buckets + s->bytes, sizeof *packed);
   if (!packed) return ss_fail_memory(error, "making sketches");
   memset(buckets, 0, s->buckets * sizeof *buckets);
@@ -173,6 +175,7 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
                    struct ss_error *error) {
   struct ss_run *run = s->run;
   uint64_t rows = 0, n = 0;
+  SS_KERNEL_TIMED(SS_KERNEL_BITMAP_DECODE);
   for (uint64_t i = 0; i < s->bytes; i++) rows += (uint64_t)__builtin_popcount(bitmap[i]);
   uint32_t *element = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *element);
   int64_t *units = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *units);

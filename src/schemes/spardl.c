@@ -120,6 +120,7 @@ static bool select_own(struct spardl *s, const struct seat *seat, uint32_t block
 static bool drop_share(struct spardl *s, const struct seat *seat, const struct ss_chunk *left, uint32_t holders,
                        bool lowest, struct ss_error *error) {
   struct ss_chunk share = *left;
+  SS_KERNEL_TIMED(SS_KERNEL_PACK);
   int64_t *kept = ss_arena_alloc(s->run->play->arena, left->count, sizeof *kept);
   if (!kept) return ss_fail_memory(error, "keeping residuals");
   for (uint64_t i = 0; i < left->count; i++) {

@@ -62,6 +62,7 @@ double ss_chunk_energy(const struct ss_chunk *chunk) {
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) {
   struct ss_chunk sum = *a;
+  SS_KERNEL_TIMED(SS_KERNEL_DENSE_ADD);
   ss_kernel_ran(SS_KERNEL_DENSE_ADD, (a->high - a->low) * a->width);
   if (a->marks && b->marks && a->kind == b->kind) {
     uint64_t *marks = ss_arena_alloc(arena, a->count, sizeof *marks);

@@ -101,6 +101,7 @@ bool ss_hash_partition(const struct ss_hash_input *in, uint64_t seed, uint32_t p
   const uint64_t least = parts > LEAST_CHUNK / 4 ? (uint64_t)parts * 4 : LEAST_CHUNK, most = in->count / least + 1;
   struct partition p = {.in = in, .seed = seed, .parts = parts, .chunks = most < CHUNKS ? (uint32_t)most : CHUNKS};
   if (!few_enough(parts, error)) return false;
+  SS_KERNEL_TIMED(SS_KERNEL_HASH_PARTITION);
   ss_kernel_ran(SS_KERNEL_HASH_PARTITION, in->count);
   SS_AUTO_FREE uint16_t *part_of = ss_alloc(in->count, sizeof *part_of);
   SS_AUTO_FREE uint64_t *place = ss_alloc((size_t)p.chunks * parts, sizeof *place);

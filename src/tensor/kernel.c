@@ -4,7 +4,10 @@
 #include <time.h>
 
 _Thread_local struct ss_kernel_work *ss_kernel_counts;
+_Thread_local double *ss_kernel_seconds;
 _Thread_local double *ss_seconds_aside;
+/* s, of kernels that ended within the one that is under way */
+static _Thread_local double within;
 
 static double now(void) {
   struct timespec time;
@@ -19,9 +22,25 @@ struct ss_aside ss_aside_begin(void) {
 }
 
 void ss_aside_end(const struct ss_aside *aside) {
-  ss_kernel_resume(aside->counts);
+  ss_kernel_resume(aside->kernels);
   ss_seconds_aside = aside->seconds;
   if (aside->seconds) *aside->seconds += now() - aside->since;
+}
+
+static double aside_so_far(void) {
+  return ss_seconds_aside ? *ss_seconds_aside : 0;
+}
+
+struct ss_kernel_span ss_kernel_span_begin(enum ss_kernel_kind kernel) {
+  const struct ss_kernel_span span = {&ss_kernel_seconds[kernel], now(), aside_so_far(), within};
+  within = 0;
+  return span;
+}
+
+void ss_kernel_span_end(const struct ss_kernel_span *span) {
+  const double all = now() - span->since - (aside_so_far() - span->aside);
+  *span->seconds += all - within;
+  within = span->within + all;
 }
 
 static const char *const names[] = {[SS_KERNEL_MERGE_SUM] = "merge_sum",

@@ -7,6 +7,7 @@
 #ifndef SS_TENSOR_KERNEL_H
 #define SS_TENSOR_KERNEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum ss_kernel_kind {
@@ -37,15 +38,24 @@ struct ss_kernel_work {
 #ifndef __cplusplus
 /* Where calls of this thread are counted, [SS_KERNELS]; NULL, as at first: nowhere. Bytes are not. */
 extern _Thread_local struct ss_kernel_work *ss_kernel_counts;
+/* Where seconds of this thread's kernels are added up, [SS_KERNELS]; NULL, as at first: nowhere. */
+extern _Thread_local double *ss_kernel_seconds;
 
-/* What follows stands for something else than it is: it is not counted until the counts are resumed. */
-static inline struct ss_kernel_work *ss_kernel_pause(void) {
-  struct ss_kernel_work *counts = ss_kernel_counts;
+/* What follows stands for something else than it is: it is neither counted nor timed by itself until that is resumed.
+ */
+struct ss_kernel_paused {
+  struct ss_kernel_work *counts;
+  double *seconds;
+};
+static inline struct ss_kernel_paused ss_kernel_pause(void) {
+  const struct ss_kernel_paused paused = {ss_kernel_counts, ss_kernel_seconds};
   ss_kernel_counts = 0;
-  return counts;
+  ss_kernel_seconds = 0;
+  return paused;
 }
-static inline void ss_kernel_resume(struct ss_kernel_work *counts) {
-  ss_kernel_counts = counts;
+static inline void ss_kernel_resume(struct ss_kernel_paused paused) {
+  ss_kernel_counts = paused.counts;
+  ss_kernel_seconds = paused.seconds;
 }
 
 /* Where seconds of this thread are added up that are no part of a scheme; NULL, as at first: nowhere. */
@@ -54,7 +64,7 @@ extern _Thread_local double *ss_seconds_aside;
 /* What follows is no part of a scheme (a proof, a gradient that is made up, what lies side by side anyway): until it
  * ends it is neither counted nor timed. Such parts may lie in each other. */
 struct ss_aside {
-  struct ss_kernel_work *counts;
+  struct ss_kernel_paused kernels;
   double *seconds, since;
 };
 struct ss_aside ss_aside_begin(void);
@@ -66,6 +76,25 @@ static inline void ss_kernel_ran(enum ss_kernel_kind kernel, uint64_t elements) 
   ss_kernel_counts[kernel].calls++;
   ss_kernel_counts[kernel].elements += elements;
 }
+
+/* The time of a kernel, from here to the end of the block: SS_KERNEL_TIMED(SS_KERNEL_TOP_K); What other kernels take
+ * within it, and what is set aside, is not its own. */
+struct ss_kernel_span {
+  double *seconds; /* NULL: nobody asks */
+  double since, aside, within;
+};
+struct ss_kernel_span ss_kernel_span_begin(enum ss_kernel_kind kernel);
+void ss_kernel_span_end(const struct ss_kernel_span *span);
+
+static inline void ss_kernel_span_cleanup(const struct ss_kernel_span *span) {
+  if (span->seconds) ss_kernel_span_end(span);
+}
+#define SS_KERNEL_TIMED_IF(condition, kernel)                                                                        \
+  const struct ss_kernel_span ss_kernel_span_here __attribute__((cleanup(ss_kernel_span_cleanup))) =                 \
+      ss_kernel_seconds && (condition) ? ss_kernel_span_begin(kernel) : (struct ss_kernel_span) {                    \
+    0                                                                                                                \
+  }
+#define SS_KERNEL_TIMED(kernel) SS_KERNEL_TIMED_IF(true, kernel)
 #endif
 
 #endif

@@ -131,6 +131,7 @@ static bool sift(const struct ss_chunk *from, const struct ss_chunk *other, bool
   struct sifted to = {0};
   uint64_t elements;
   if (!ss_mul_u64(most, from->width, &elements)) return false;
+  SS_KERNEL_TIMED(SS_KERNEL_PACK);
   ss_kernel_ran(SS_KERNEL_PACK, from->count);
   to.rows = ss_arena_alloc(arena, most + 1, sizeof *to.rows);
   to.marks = from->marks ? ss_arena_alloc(arena, most + 1, sizeof *to.marks) : NULL;

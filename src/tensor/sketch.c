@@ -146,6 +146,7 @@ static void add_by_lanes(const struct addition *a, struct leaf *leaves, uint64_t
 void ss_sketch_add(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *values,
                    int64_t *buckets) {
   struct addition a = {.shape = shape, .rows = rows, .values = values, .elements = rows->count * rows->width};
+  SS_KERNEL_TIMED(SS_KERNEL_SKETCH_ADD);
   ss_kernel_ran(SS_KERNEL_SKETCH_ADD, a.elements * shape->hashes);
   while ((shape->hashes * shape->buckets - 1) >> a.shift >= LANES) a.shift++;
   SS_AUTO_FREE struct leaf *leaves = NULL;
@@ -172,6 +173,7 @@ static void decode_batch(const struct ss_sketch *shape, struct batch *batch, con
 void ss_sketch_decode(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *buckets,
                       double *out) {
   const uint64_t total = rows->count * rows->width;
+  SS_KERNEL_TIMED(SS_KERNEL_SKETCH_DECODE);
   ss_kernel_ran(SS_KERNEL_SKETCH_DECODE, total * shape->hashes);
 #pragma omp parallel for schedule(static) if (total > SPAN)
   for (uint64_t begin = 0; begin < total; begin += SPAN) {

@@ -293,6 +293,7 @@ static bool sum(const struct ss_operands *of, enum ss_chunk_kind kind, struct ss
                 struct ss_sum_scratch *scratch, struct ss_chunk *out, struct ss_error *error) {
   struct sum s = {.operands = of->chunk, .n = of->count, .low = of->low, .high = of->high, .kind = kind};
   struct strip strip[STRIPS];
+  SS_KERNEL_TIMED_IF(of->count > 1, SS_KERNEL_MERGE_SUM);
   uint64_t entries = count_entries(&s), most;
   uint32_t strips = entries >= LONG ? STRIPS : 1;
   bool two = s.n == 2 && !s.floats && distinct(&s.operands[0]) && distinct(&s.operands[1]);

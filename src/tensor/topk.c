@@ -176,6 +176,7 @@ bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, st
              struct ss_error *error) {
   struct cut cut;
   struct kept kept;
+  SS_KERNEL_TIMED(SS_KERNEL_TOP_K);
   ss_kernel_ran(SS_KERNEL_TOP_K, from->count);
   if (!find_cut(from->units, from->count, k, &cut, error)) return false;
   if (!reserve(from, k < from->count ? k : from->count, arena, &kept, error)) return false;
@@ -189,6 +190,7 @@ bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_aren
   const struct cut cut = {threshold > 0 ? threshold - 1 : 0, 0};
   struct kept kept;
   uint64_t count = 0;
+  SS_KERNEL_TIMED(SS_KERNEL_PACK);
   ss_kernel_ran(SS_KERNEL_PACK, from->count);
   for (uint64_t i = 0; i < from->count; i++) count += ss_magnitude(from->units[i]) > cut.threshold;
   if (!reserve(from, count, arena, &kept, error)) return false;
@@ -208,6 +210,7 @@ bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, stru
                    struct ss_chunk *out, struct ss_error *error) {
   const uint64_t range = from->high - from->low;
   struct kept kept;
+  SS_KERNEL_TIMED(SS_KERNEL_TOP_K);
   ss_kernel_ran(SS_KERNEL_TOP_K, from->count);
   if (!reserve(from, k < from->count ? k : from->count, arena, &kept, error)) return false;
   for (uint64_t b = 0; b < parts; b++) {

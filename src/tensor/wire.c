@@ -183,8 +183,10 @@ bool ss_wire_decoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel) {
 }
 
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
-  enum ss_kernel_kind kernel;
-  if (ss_kernel_counts && ss_wire_encoder(wire, &kernel)) ss_kernel_ran(kernel, ss_wire_entries(wire, c));
+  enum ss_kernel_kind kernel = SS_KERNEL_PACK;
+  const bool encodes = ss_wire_encoder(wire, &kernel);
+  SS_KERNEL_TIMED_IF(encodes, kernel);
+  if (ss_kernel_counts && encodes) ss_kernel_ran(kernel, ss_wire_entries(wire, c));
   switch (wire->format) {
   case SS_WIRE_DENSE:
     if (wire->value_bytes == SS_WIRE_NUMBER) put_numbers(wire, c, out);
@@ -350,13 +352,15 @@ static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, str
 
 bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
-  enum ss_kernel_kind kernel;
+  enum ss_kernel_kind kernel = SS_KERNEL_PACK;
+  const bool decodes = ss_wire_decoder(wire, &kernel);
+  SS_KERNEL_TIMED_IF(decodes, kernel);
   *out = *known;
   out->marks = NULL;
   out->kind = SS_CHUNK_BARE;
   out->author = 0;
   out->values = NULL;
   if (!decode(wire, known, bytes, arena, out, error)) return false;
-  if (ss_kernel_counts && ss_wire_decoder(wire, &kernel)) ss_kernel_ran(kernel, ss_wire_entries(wire, out));
+  if (ss_kernel_counts && decodes) ss_kernel_ran(kernel, ss_wire_entries(wire, out));
   return !wire->units || !out->values || get_units(arena, out, error);
 }

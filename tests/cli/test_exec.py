@@ -358,6 +358,23 @@ def kernels_as_run_counts_them(folder):
 
 
 @test
+def kernels_are_timed_beside_what_the_device_says(folder):
+    """All ranks of allgather add up the same, so that each has a third of the calls and elements."""
+    line, plain = {"t0": 1e-3, "per_element": 1e-5, "per_byte": 0, "valid": [1, 1e9]}, {"t0": 0, "per_byte": 1e-12, "valid": [1, 1e9]}
+    (folder / "d.json").write_text(json.dumps({"name": "d", "measured": "made for this test", "kernels": {"merge_sum": line, "dense_add": plain}}))
+    path = scenario(folder, ["allgather", "allreduce"], ranks=3)
+    gather, reduce = json.loads(execute(3, path, "--device", folder / "d.json", "--format", "json")[0])["points"]
+    merge = gather["kernels"]["merge_sum"]
+    assert merge["calls"] == 3 and abs(merge["predicted_s"] - (1e-3 + merge["elements"] / 3 * 1e-5)) < 1e-12, merge
+    for point in (gather, reduce):
+        assert 0 < sum(kernel["measured_s"] for kernel in point["kernels"].values()) < 3 * point["measured_max_s"], point
+        assert all(kernel["measured_s"] > 0 for kernel in point["kernels"].values()), point
+    table = execute(3, path, "--device", folder / "d.json")[0].split("\n\n")[-1]
+    assert re.search(r"allgather +merge_sum +3 ", table) and re.search(r"allreduce +dense_add +6 ", table), table
+    assert "merge_sum" not in execute(3, path)[0]
+
+
+@test
 def output_file(folder):
     execute(2, scenario(folder, ["allgather"]), "--format", "json", "-o", folder / "out.json")
     check_point(json.loads((folder / "out.json").read_text())["points"][0], 2)

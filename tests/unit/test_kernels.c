@@ -960,6 +960,46 @@ static void spin(void) {
   while (now.tv_nsec == from.tv_nsec && now.tv_sec == from.tv_sec);
 }
 
+static void spin_for(double seconds, enum ss_kernel_kind kernel) {
+  SS_KERNEL_TIMED(kernel);
+  struct timespec from, now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &from);
+  do (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  while ((double)(now.tv_sec - from.tv_sec) + (double)(now.tv_nsec - from.tv_nsec) * 1e-9 < seconds);
+}
+
+static void spin_within_a_sum(double seconds) {
+  SS_KERNEL_TIMED(SS_KERNEL_MERGE_SUM);
+  spin_for(seconds, SS_KERNEL_PACK);
+  const struct ss_aside aside = ss_aside_begin();
+  spin_for(seconds, SS_KERNEL_TOP_K); /* is set aside: nobody's */
+  ss_aside_end(&aside);
+  const struct ss_kernel_paused paused = ss_kernel_pause();
+  spin_for(seconds, SS_KERNEL_TOP_K); /* stands for a part of the sum */
+  ss_kernel_resume(paused);
+}
+
+/* However slow the machine: no span is shorter than what spins in it, and the whole is the sum of its parts. */
+static void kernels_within_kernels_are_timed_once(void **state) {
+  enum { MICROSECONDS = 500 };
+  const double spun = MICROSECONDS * 1e-6;
+  double seconds[SS_KERNELS] = {0}, aside = 0;
+  struct timespec from, until;
+  (void)state;
+  spin_within_a_sum(spun); /* nobody asks */
+  ss_kernel_seconds = seconds;
+  ss_seconds_aside = &aside;
+  (void)clock_gettime(CLOCK_MONOTONIC, &from);
+  spin_within_a_sum(spun);
+  (void)clock_gettime(CLOCK_MONOTONIC, &until);
+  ss_kernel_seconds = NULL;
+  ss_seconds_aside = NULL;
+  const double all = (double)(until.tv_sec - from.tv_sec) + (double)(until.tv_nsec - from.tv_nsec) * 1e-9;
+  assert_true(seconds[SS_KERNEL_PACK] >= spun && aside >= spun && seconds[SS_KERNEL_MERGE_SUM] >= spun);
+  assert_true(seconds[SS_KERNEL_PACK] + aside + seconds[SS_KERNEL_MERGE_SUM] <= all);
+  assert_true(seconds[SS_KERNEL_TOP_K] <= 0);
+}
+
 /* What is set aside is neither counted nor timed, and what is set aside in it is not timed twice. */
 static void what_is_set_aside_counts_nowhere(void **state) {
   struct ss_kernel_work counts[SS_KERNELS] = {{0}};
@@ -989,6 +1029,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(timed_operands_differ),
       cmocka_unit_test(traffic_of_wide_rows_is_that_of_their_values),
+      cmocka_unit_test(kernels_within_kernels_are_timed_once),
       cmocka_unit_test(what_is_set_aside_counts_nowhere),
       cmocka_unit_test(topk_is_the_front_of_the_sorted_list),
       cmocka_unit_test(topk_breaks_ties_by_row),

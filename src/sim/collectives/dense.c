@@ -62,9 +62,10 @@ static bool add(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_
                 const struct ss_chunk *got, struct ss_error *error) {
   if (sum->add) return sum->add(held, got, play->arena, held, error);
   if (held->dense) return ss_chunk_add_dense(held, got, play->arena, held, error);
-  struct ss_kernel_work *counts = ss_kernel_pause(); /* lists stand for dense tensors here */
+  SS_KERNEL_TIMED(SS_KERNEL_DENSE_ADD);
+  const struct ss_kernel_paused kernels = ss_kernel_pause(); /* lists stand for dense tensors here */
   const bool ok = ss_play_add(play, held->origin, NULL, held, got, error);
-  ss_kernel_resume(counts);
+  ss_kernel_resume(kernels);
   ss_kernel_ran(SS_KERNEL_DENSE_ADD, (held->high - held->low) * held->width);
   return ok;
 }

@@ -67,11 +67,12 @@ static bool sum_sparse(struct ss_owners *o, uint32_t part, struct ss_error *erro
   struct ss_chunk shared = {0}, *sum = &o->aggregate[part];
   const bool dense = adds_dense(o, sum);
   const uint64_t elements = (sum->high - sum->low) * sum->width;
-  struct ss_kernel_work *counts = ss_kernel_counts;
-  if (dense) (void)ss_kernel_pause();
+  SS_KERNEL_TIMED(dense ? SS_KERNEL_DENSE_ADD : SS_KERNEL_MERGE_SUM);
+  struct ss_kernel_paused kernels = {0};
+  if (dense) kernels = ss_kernel_pause();
   const bool ok = ss_receipts_sum(o->play, &(struct ss_received){&o->pushed, o->slices, sum->low, sum->high, &shared},
                                   part, sum, error);
-  ss_kernel_resume(counts);
+  if (dense) ss_kernel_resume(kernels);
   for (uint32_t r = 1; dense && r < o->play->ranks; r++) ss_kernel_ran(SS_KERNEL_DENSE_ADD, elements);
   return ok;
 }
