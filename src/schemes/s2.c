@@ -160,13 +160,20 @@ static void unpack(const struct s2 *s, const struct ss_gather *gather, uint32_t 
   ss_aside_end(&aside);
 }
 
-/* The elements of a row that the bitmap has, as far as there are such; returns how many. */
-static uint64_t list_row(const struct s2 *s, uint64_t row, uint32_t *element) {
+/* The elements of the rows that the bitmap has, as far as there are such; returns how many. `element` has room for
+ * all of the rows. */
+static uint64_t list_elements(const struct s2 *s, const unsigned char *bitmap, uint32_t *element) {
   const struct ss_run *run = s->run;
-  const uint64_t low = (s->first_row + row) * s->width,
-                 most = run->high < run->input->elements ? run->high : run->input->elements;
+  const uint64_t least = run->low, most = run->high < run->input->elements ? run->high : run->input->elements;
   uint64_t n = 0;
-  for (uint64_t e = low < run->low ? run->low : low; e < low + s->width && e < most; e++) element[n++] = (uint32_t)e;
+  for (uint64_t i = 0; i < s->bytes; i++)
+    for (unsigned bits = bitmap[i]; bits; bits &= bits - 1) {
+      const uint64_t low = (s->first_row + 8 * i + (unsigned)__builtin_ctz(bits)) * s->width;
+      for (uint64_t e = low; e < low + s->width; e++) {
+        element[n] = (uint32_t)e;
+        n += e >= least && e < most;
+      }
+    }
   return n;
 }
 
@@ -174,20 +181,20 @@ static uint64_t list_row(const struct s2 *s, uint64_t row, uint32_t *element) {
 static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned char *bitmap, struct ss_chunk *out,
                    struct ss_error *error) {
   struct ss_run *run = s->run;
-  uint64_t rows = 0, n = 0;
+  uint64_t rows = 0;
   SS_KERNEL_TIMED(SS_KERNEL_BITMAP_DECODE);
   for (uint64_t i = 0; i < s->bytes; i++) rows += (uint64_t)__builtin_popcount(bitmap[i]);
   uint32_t *element = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *element);
   int64_t *units = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *units);
-  SS_AUTO_FREE double *estimate = ss_alloc(rows * s->width, sizeof *estimate);
+  double *estimate = ss_arena_alloc(run->play->arena, rows * s->width, sizeof *estimate);
   if (!element || !units || !estimate) return ss_fail_memory(error, "decoding sketches");
-  for (uint64_t i = 0; i < s->bytes; i++)
-    for (unsigned bits = bitmap[i]; bits; bits &= bits - 1)
-      n += list_row(s, 8 * i + (unsigned)__builtin_ctz(bits), element + n);
+  const uint64_t n = list_elements(s, bitmap, element);
   const struct ss_sketch_rows elements = {element, n, 1};
   ss_kernel_ran(SS_KERNEL_BITMAP_DECODE, n);
   ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
+  const struct ss_aside aside = ss_aside_begin(); /* a real decoder's estimates stay what they are */
   for (uint64_t i = 0; i < n; i++) units[i] = llrint(estimate[i] / run->verdict->grain);
+  ss_aside_end(&aside);
   *out = ss_chunk_of_values(element, units, n, run->low, run->high);
   return true;
 }

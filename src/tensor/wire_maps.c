@@ -102,25 +102,44 @@ static void put_row(const struct ss_chunk *c, uint64_t i, uint64_t first, uint64
   else memcpy(out, values, (to - from) * sizeof *values);
 }
 
+/* Whether so many entries from i on are rows one after the other, whose values lie as they travel. */
+static bool is_run(const struct ss_chunk *c, uint64_t i, uint64_t rows) {
+  return c->distinct && c->stride == c->width && rows <= c->count - i &&
+         c->rows[i + rows - 1] - c->rows[i] == rows - 1;
+}
+
+/* Block `number`, of which entry i is the first, to *out, which goes on behind it. Returns how many entries need not
+ * be looked at again. */
+static uint64_t put_block(const struct ss_wire *wire, const struct ss_chunk *c, uint64_t i, uint64_t number,
+                          unsigned char **out) {
+  const uint64_t first = number * wire->block, length = block_length(wire, (c->high - c->low) * c->width, number);
+  const uint64_t rows = length / c->width;
+  const uint32_t written = (uint32_t)number;
+  unsigned char *to = *out + SS_WIRE_BLOCK_NUMBER;
+  memcpy(*out, &written, sizeof written);
+  *out = to + length * sizeof(float);
+  if ((c->rows[i] - c->low) * c->width == first && rows * c->width == length && is_run(c, i, rows)) {
+    memcpy(to, c->values + i * c->width, length * sizeof(float));
+    return rows;
+  }
+  memset(to, 0, length * sizeof(float));
+  /* rows that begin before the block were looked at with the block before */
+  for (uint64_t e = i; e < c->count && (c->rows[e] - c->low) * c->width < first + length; e++)
+    put_row(c, e, first, length, to);
+  return 0;
+}
+
 void ss_wire_put_blocks(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
-  const uint64_t all = (c->high - c->low) * c->width;
   uint64_t next = 0;
-  for (uint64_t i = 0; i < c->count && c->width > 0; i++) {
+  for (uint64_t i = 0; i < c->count && c->width > 0;) {
     const uint64_t begin = (c->rows[i] - c->low) * c->width, end = begin + c->width;
-    if (end <= next * wire->block) continue; /* it lies in blocks that are written: no division for each entry */
-    uint64_t number = begin / wire->block > next ? begin / wire->block : next;
-    for (; number * wire->block < end; number++) {
-      const uint64_t first = number * wire->block, length = block_length(wire, all, number);
-      const uint32_t written = (uint32_t)number;
-      memcpy(out, &written, sizeof written);
-      out += SS_WIRE_BLOCK_NUMBER;
-      memset(out, 0, length * sizeof(float));
-      uint64_t e = i; /* rows that begin before the block were looked at with the block before */
-      for (; e < c->count && (c->rows[e] - c->low) * c->width < first + length; e++)
-        put_row(c, e, first, length, out);
-      out += length * sizeof(float);
-      next = number + 1;
+    uint64_t done = 0;
+    /* else it lies in blocks that are written: no division for each entry */
+    if (end > next * wire->block) {
+      if (begin / wire->block > next) next = begin / wire->block;
+      while (done == 0 && next * wire->block < end) done = put_block(wire, c, i, next++, &out);
     }
+    i += done > 0 ? done : 1;
   }
 }
 
