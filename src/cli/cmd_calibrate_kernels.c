@@ -1,5 +1,6 @@
 /* A device file out of kernels timed here. */
 #include "base/memory.h"
+#include "calibration/line_pieces.h"
 #include "cli/command.h"
 #include "kernels/timing.h"
 #include "report/calibration.h"
@@ -115,7 +116,7 @@ static bool measure(const struct arguments *a, struct bench *b, struct times *ti
   return b->device->copy_rate((uint64_t)(a->most > 4 * a->cache ? a->most : 4 * a->cache), &b->copy_rate, error);
 }
 
-static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss_line *out, struct ss_error *error) {
+static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss_lines *out, struct ss_error *error) {
   struct ss_line_sample sample[2 * INPUTS_MAX];
   size_t count = 0;
   for (size_t i = 0; i < 2 * times->inputs; i++) {
@@ -123,16 +124,30 @@ static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss
     if (t->seconds > 0 && t->traffic.moved > 0)
       sample[count++] = (struct ss_line_sample){t->traffic.elements, t->traffic.moved, t->seconds};
   }
-  return ss_line_fit(sample, count, out, error) || ss_fail_prefix(error, "%s", ss_kernel_name(kernel));
+  return ss_lines_fit(sample, count, out, error) || ss_fail_prefix(error, "%s", ss_kernel_name(kernel));
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
-static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_line *line) {
-  cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
-  return item && cJSON_AddNumberToObject(item, "t0", line->t0) &&
+static bool add_costs(cJSON *item, const struct ss_line *line) {
+  return cJSON_AddNumberToObject(item, "t0", line->t0) &&
          (line->per_element <= 0 || cJSON_AddNumberToObject(item, "per_element", line->per_element)) &&
-         cJSON_AddNumberToObject(item, "per_byte", line->per_byte) && ss_line_quality_json(item, line);
+         cJSON_AddNumberToObject(item, "per_byte", line->per_byte);
+}
+
+static bool add_piece(cJSON *list, const struct ss_line_piece *piece) {
+  cJSON *item = cJSON_CreateObject();
+  return cJSON_AddItemToArray(list, item) &&
+         (isinf(piece->up_to) || cJSON_AddNumberToObject(item, "up_to", piece->up_to)) &&
+         add_costs(item, &piece->line);
+}
+
+static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_lines *lines) {
+  cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
+  cJSON *list = lines->pieces > 1 ? cJSON_AddArrayToObject(item, "pieces") : NULL;
+  bool ok = lines->pieces > 1 || add_costs(item, &lines->piece[0].line);
+  for (size_t i = 0; ok && list && i < lines->pieces; i++) ok = add_piece(list, &lines->piece[i]);
+  return ok && ss_line_quality_json(item, &lines->all);
 }
 
 static bool add_heads(cJSON *root, const struct arguments *a, const struct bench *b) {
@@ -179,18 +194,29 @@ static bool add_notes(cJSON *root, const struct arguments *a, const struct bench
          cJSON_AddNumberToObject(notes, "copied_bytes_per_second", b->copy_rate) && add_floors(notes, b, times);
 }
 
-static void tell(enum ss_kernel_kind kernel, const struct ss_line *p) {
-  char text[3][32], elements[48] = "", bytes[64] = "";
+static void tell_costs(const struct ss_line_piece *piece) {
+  const struct ss_line *p = &piece->line;
+  char text[2][32], elements[48] = "", bytes[64] = "", up_to[48] = "";
   if (p->per_element > 0)
     (void)snprintf(elements, sizeof elements, " + elements*%.3gns", p->per_element * NANOSECONDS);
   if (p->per_byte > 0)
     (void)snprintf(bytes, sizeof bytes, " + bytes/(%s)",
                    ss_units_format(text[0], sizeof text[0], SS_RATE, 1 / p->per_byte));
-  (void)fprintf(stderr, "%-20s %s%s%s, for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu outliers\n",
-                ss_kernel_name(kernel), ss_units_format(text[0], sizeof text[0], SS_TIME, p->t0), elements, bytes,
-                ss_units_format(text[1], sizeof text[1], SS_BYTES, p->low),
-                ss_units_format(text[2], sizeof text[2], SS_BYTES, p->high), 100 * p->typical, 100 * p->worst,
-                p->outliers, p->samples);
+  if (!isinf(piece->up_to))
+    (void)snprintf(up_to, sizeof up_to, " up to %s, then ",
+                   ss_units_format(text[0], sizeof text[0], SS_BYTES, piece->up_to));
+  (void)fprintf(stderr, "%s%s%s%s", ss_units_format(text[1], sizeof text[1], SS_TIME, p->t0), elements, bytes, up_to);
+}
+
+static void tell(enum ss_kernel_kind kernel, const struct ss_lines *lines) {
+  const struct ss_line *all = &lines->all;
+  char text[2][32];
+  (void)fprintf(stderr, "%-20s ", ss_kernel_name(kernel));
+  for (size_t i = 0; i < lines->pieces; i++) tell_costs(&lines->piece[i]);
+  (void)fprintf(stderr, ", for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu outliers\n",
+                ss_units_format(text[0], sizeof text[0], SS_BYTES, all->low),
+                ss_units_format(text[1], sizeof text[1], SS_BYTES, all->high), 100 * all->typical, 100 * all->worst,
+                all->outliers, all->samples);
 }
 
 static void tell_floor(enum ss_kernel_kind kernel, uint64_t rows, double density, const struct ss_timed *t,
@@ -214,7 +240,7 @@ static void tell_floors(const struct bench *b, const struct times *times) {
 }
 
 static bool write_device(const struct arguments *a, const struct bench *b, const struct times *times,
-                         const struct ss_line *line, struct ss_error *error) {
+                         const struct ss_lines *line, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
   cJSON *kernels = root && add_heads(root, a, b) ? cJSON_AddObjectToObject(root, "kernels") : NULL;
   bool ok = kernels != NULL;
@@ -223,7 +249,7 @@ static bool write_device(const struct arguments *a, const struct bench *b, const
 }
 
 static bool calibrate(struct arguments *a, struct times *times, struct ss_error *error) {
-  struct ss_line line[SS_KERNELS];
+  struct ss_lines line[SS_KERNELS];
   struct bench bench = {0};
   if (!settle(a, &bench, error) || !measure(a, &bench, times, error)) return false;
   for (uint32_t k = 0; k < SS_KERNELS; k++)

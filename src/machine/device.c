@@ -1,5 +1,6 @@
 #include "machine/device.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +13,29 @@ struct ss_device ss_device_none(void) {
 struct ss_device ss_device_of(const char *name, double launch, double per_byte) {
   struct ss_device device = {.counted = true};
   (void)snprintf(device.name, sizeof device.name, "%s", name);
-  for (int k = 0; k < SS_KERNELS; k++) device.line[k] = (struct ss_kernel_line){.t0 = launch, .per_byte = per_byte};
+  for (int k = 0; k < SS_KERNELS; k++)
+    device.line[k] = (struct ss_kernel_line){.piece = {{INFINITY, launch, 0, per_byte}}, .pieces = 1};
   return device;
+}
+
+void ss_device_scale(struct ss_device *device, double factor) {
+  for (int k = 0; k < SS_KERNELS; k++)
+    for (uint32_t i = 0; i < device->line[k].pieces; i++) {
+      struct ss_kernel_piece *piece = &device->line[k].piece[i];
+      piece->t0 *= factor;
+      piece->per_element *= factor;
+      piece->per_byte *= factor;
+    }
+}
+
+void ss_device_represent(struct ss_device *device, double count) {
+  for (int k = 0; k < SS_KERNELS; k++)
+    for (uint32_t i = 0; i < device->line[k].pieces; i++) {
+      struct ss_kernel_piece *piece = &device->line[k].piece[i];
+      piece->up_to /= count;
+      piece->per_element *= count;
+      piece->per_byte *= count;
+    }
 }
 
 /* The estimate of every kernel, from the bandwidth of the memory. */
@@ -43,22 +65,52 @@ static bool read_valid(struct ss_node valid, struct ss_error *error) {
   return low <= high || ss_node_fail(valid, error, "begins behind its end");
 }
 
-static bool read_line(struct ss_node node, struct ss_kernel_line *out, struct ss_error *error) {
-  static const char *const known[] = {"t0",       "per_element",     "per_byte",     "valid",  "samples",
-                                      "outliers", "residual_median", "residual_max", "source", NULL};
+static bool read_costs(struct ss_node node, struct ss_kernel_piece *out, struct ss_error *error) {
   const struct ss_node per_element = ss_node_get(node, "per_element"), per_byte = ss_node_get(node, "per_byte");
   struct ss_node t0;
-  *out = (struct ss_kernel_line){.known = true};
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "t0", &t0, error) ||
-      !ss_node_nonnegative(t0, SS_TIME, &out->t0, error))
-    return false;
+  *out = (struct ss_kernel_piece){.up_to = INFINITY};
+  if (!ss_node_need(node, "t0", &t0, error) || !ss_node_nonnegative(t0, SS_TIME, &out->t0, error)) return false;
   if (!ss_node_present(per_element) && !ss_node_need(node, "per_byte", &t0, error)) return false;
   if ((ss_node_present(per_element) && !ss_node_nonnegative(per_element, SS_TIME, &out->per_element, error)) ||
       (ss_node_present(per_byte) && !ss_node_nonnegative(per_byte, SS_TIME, &out->per_byte, error)))
     return false;
-  if (!(out->per_element + out->per_byte > 0))
-    return ss_node_fail(ss_node_present(per_byte) ? per_byte : per_element, error,
-                        "a kernel takes time for its elements or its bytes: per_element or per_byte above 0");
+  return out->per_element + out->per_byte > 0 ||
+         ss_node_fail(ss_node_present(per_byte) ? per_byte : per_element, error,
+                      "a kernel takes time for its elements or its bytes: per_element or per_byte above 0");
+}
+
+/* All but the last say up to where they are meant. */
+static bool read_pieces(struct ss_node list, struct ss_kernel_line *out, struct ss_error *error) {
+  static const char *const known[] = {"up_to", "t0", "per_element", "per_byte", NULL};
+  double before = 0;
+  if (!ss_node_is_array(list) || ss_node_size(list) == 0 || ss_node_size(list) > SS_KERNEL_PIECES)
+    return ss_node_fail(list, error, "expected a list of 1 to %d pieces", SS_KERNEL_PIECES);
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_kernel_piece *piece = &out->piece[out->pieces++];
+    const bool last = out->pieces == ss_node_size(list);
+    struct ss_node up_to = ss_node_get(n, "up_to");
+    if (!ss_node_keys(n, known, error) || !read_costs(n, piece, error)) return false;
+    if (last && ss_node_present(up_to)) return ss_node_fail(up_to, error, "the last piece is for all larger calls");
+    if (last) return true;
+    if (!ss_node_need(n, "up_to", &up_to, error) || !ss_node_positive(up_to, SS_BYTES, &piece->up_to, error))
+      return false;
+    if (piece->up_to <= before) return ss_node_fail(up_to, error, "is not above the piece before it");
+    before = piece->up_to;
+  }
+  return true;
+}
+
+static bool read_line(struct ss_node node, struct ss_kernel_line *out, struct ss_error *error) {
+  static const char *const known[] = {"t0",       "per_element",     "per_byte",     "pieces", "valid", "samples",
+                                      "outliers", "residual_median", "residual_max", "source", NULL};
+  const struct ss_node pieces = ss_node_get(node, "pieces");
+  *out = (struct ss_kernel_line){.known = true};
+  if (!ss_node_keys(node, known, error)) return false;
+  if (ss_node_present(pieces) && ss_node_present(ss_node_get(node, "t0")))
+    return ss_node_fail(pieces, error, "each piece has a t0 of its own: leave that beside them out");
+  if (ss_node_present(pieces) ? !read_pieces(pieces, out, error) : !read_costs(node, &out->piece[0], error))
+    return false;
+  if (!ss_node_present(pieces)) out->pieces = 1;
   return read_valid(ss_node_get(node, "valid"), error);
 }
 
@@ -82,7 +134,9 @@ static bool read_measured(struct ss_node kernels, struct ss_device *out, struct 
   if (!ss_node_need(kernels, ss_kernel_name(SS_KERNEL_MERGE_SUM), &sum, error) ||
       !ss_node_need(kernels, ss_kernel_name(SS_KERNEL_DENSE_ADD), &add, error) || !read_line(add, &like, error))
     return false;
-  *out = ss_device_of(out->name, like.t0, like.per_byte + like.per_element / DENSE_ADD_BYTES);
+  /* by its largest calls */
+  const struct ss_kernel_piece *large = &like.piece[like.pieces - 1];
+  *out = ss_device_of(out->name, large->t0, large->per_byte + large->per_element / DENSE_ADD_BYTES);
   return read_lines(kernels, out, error);
 }
 
@@ -93,7 +147,7 @@ static bool read_slower(struct ss_node slower, struct ss_device *out, struct ss_
   if (!ss_node_positive(slower, SS_NUMBER, &factor, error)) return false;
   if (factor < 1e-9 || factor > 1e9)
     return ss_node_fail(slower, error, "%g: factors from 1e-9 to 1e9 make sense", factor);
-  ss_device_scale(out, factor);
+  ss_device_represent(out, factor);
   const size_t length = strlen(out->name);
   if (factor != 1) (void)snprintf(out->name + length, sizeof out->name - length, " (%g times slower)", factor);
   return true;

@@ -5,10 +5,19 @@
 #include "base/json.h"
 #include "tensor/kernel.h"
 
-/* time = t0 + elements * per_element + bytes * per_byte, as tensor/kernel.h counts them. */
-struct ss_kernel_line {
+enum { SS_KERNEL_PIECES = 4 };
+
+/* time = t0 + elements * per_element + bytes * per_byte, as tensor/kernel.h counts them; of calls of up to so many
+ * bytes, since what fits in a cache goes faster. */
+struct ss_kernel_piece {
+  double up_to; /* B of a call; INFINITY of the last */
   double t0, per_element, per_byte;
-  bool known; /* measured, or published; false: estimated, as below */
+};
+
+struct ss_kernel_line {
+  struct ss_kernel_piece piece[SS_KERNEL_PIECES]; /* [pieces] by size */
+  uint32_t pieces;                                /* at least 1 where kernels are counted */
+  bool known;                                     /* measured, or published; false: estimated, as below */
 };
 
 /* A line for each kernel that somebody measured (`sparsync calibrate kernels`) or published. All others are
@@ -22,28 +31,34 @@ struct ss_device {
 
 /* {"name", "memory_bandwidth", "efficiency", "launch", "source"}, {"name", "kernels": {NAME: {"t0", "per_element",
  * "per_byte", "valid"}}, "measured"}, or both; without a bandwidth merge_sum and dense_add must be among the
- * kernels. "slower": 200 makes every element and byte take 200 times as long, starts as long as ever: for tensors
+ * kernels. A kernel may have "pieces" instead: [{"up_to", "t0", "per_element", "per_byte"}, ..., {"t0", ...}].
+ * "slower": 200 makes every element and byte take 200 times as long, starts as long as ever: for tensors
  * that are 200 times smaller than those that they stand for. */
 bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error *error) SS_MUST_CHECK;
 struct ss_device ss_device_none(void);
 /* All kernels take launch + bytes * per_byte, estimated. */
 struct ss_device ss_device_of(const char *name, double launch, double per_byte);
 
-/* The seconds that all the calls take, one after the other. */
-static inline double ss_device_time(const struct ss_device *device, enum ss_kernel_kind kernel,
-                                    struct ss_kernel_work work) {
-  const struct ss_kernel_line *line = &device->line[kernel];
-  if (!device->counted) return 0;
-  return (double)work.calls * line->t0 + (double)work.elements * line->per_element +
-         (double)work.bytes * line->per_byte;
+/* The piece for calls of so many bytes. */
+static inline const struct ss_kernel_piece *ss_kernel_piece_of(const struct ss_kernel_line *line, double bytes) {
+  const struct ss_kernel_piece *piece = line->piece;
+  while (piece + 1 < line->piece + line->pieces && bytes > piece->up_to) piece++;
+  return piece;
 }
 
-/* Every element and byte takes `factor` times as long. */
-static inline void ss_device_scale(struct ss_device *device, double factor) {
-  for (int i = 0; i < SS_KERNELS; i++) {
-    device->line[i].per_element *= factor;
-    device->line[i].per_byte *= factor;
-  }
+/* The seconds that all the calls take, one after the other: all as large as they are in the mean. */
+static inline double ss_device_time(const struct ss_device *device, enum ss_kernel_kind kernel,
+                                    struct ss_kernel_work work) {
+  if (!device->counted) return 0;
+  const double calls = work.calls > 1 ? (double)work.calls : 1;
+  const struct ss_kernel_piece *piece = ss_kernel_piece_of(&device->line[kernel], (double)work.bytes / calls);
+  return (double)work.calls * piece->t0 + (double)work.elements * piece->per_element +
+         (double)work.bytes * piece->per_byte;
 }
+
+/* Every kernel takes `factor` times as long. */
+void ss_device_scale(struct ss_device *device, double factor);
+/* Every element and byte stands for `count`; starts are as they were. */
+void ss_device_represent(struct ss_device *device, double count);
 
 #endif

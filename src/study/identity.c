@@ -89,10 +89,14 @@ static void feed_device(XXH3_state_t *state, const struct ss_device *d) {
   feed_text(state, d->name);
   feed_count(state, d->counted);
   for (int i = 0; i < SS_KERNELS; i++) {
-    feed_number(state, d->line[i].t0);
-    feed_number(state, d->line[i].per_element);
-    feed_number(state, d->line[i].per_byte);
-    feed_count(state, d->line[i].known);
+    const struct ss_kernel_line *line = &d->line[i];
+    for (uint32_t k = 0; k == 0 || k < line->pieces; k++) {
+      if (line->pieces > 1) feed_number(state, line->piece[k].up_to);
+      feed_number(state, line->piece[k].t0);
+      feed_number(state, line->piece[k].per_element);
+      feed_number(state, line->piece[k].per_byte);
+    }
+    feed_count(state, line->known);
   }
 }
 

@@ -168,7 +168,7 @@ static bool simulate(struct ss_durations_worker *w, const struct group *g, const
   struct ss_device device = g->of[0]->device;
   struct networks all;
   uint32_t n = 0;
-  ss_device_scale(&device, sample->sampled);
+  ss_device_represent(&device, sample->sampled);
   if (!open_networks(g, sample->sampled, t, &w->arena, &all)) return ss_fail_memory(error, "simulating tasks");
   struct ss_outcome outcome = {.tallies = all.tally};
   const struct ss_world world = {.cluster = all.cluster,
@@ -321,14 +321,18 @@ static void close_worker(struct ss_durations_worker *w) {
 /* Does every kernel of `b` take the same number of times as long as on `a`? To the last bit, so that a duration does
  * not depend on what it is simulated with. */
 static bool same_kernels(const struct ss_device *a, const struct ss_device *b, double *pace) {
+  const double start = a->line[0].piece[0].t0;
   int exponent;
-  *pace = a->line[0].t0 > 0 ? b->line[0].t0 / a->line[0].t0 : 1;
+  *pace = start > 0 ? b->line[0].piece[0].t0 / start : 1;
   if (a->counted != b->counted || frexp(*pace, &exponent) != 0.5) return false;
   bool same = true;
-  for (int i = 0; i < SS_KERNELS; i++) {
-    const struct ss_kernel_line *x = &a->line[i], *y = &b->line[i];
-    same = same && y->t0 == x->t0 * *pace && y->per_element == x->per_element * *pace &&
-           y->per_byte == x->per_byte * *pace;
+  for (int k = 0; k < SS_KERNELS; k++) {
+    same = same && a->line[k].pieces == b->line[k].pieces;
+    for (uint32_t i = 0; same && i < a->line[k].pieces; i++) {
+      const struct ss_kernel_piece *x = &a->line[k].piece[i], *y = &b->line[k].piece[i];
+      same = y->t0 == x->t0 * *pace && y->per_element == x->per_element * *pace &&
+             y->per_byte == x->per_byte * *pace && y->up_to == x->up_to;
+    }
   }
   return same;
 }

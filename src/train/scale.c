@@ -29,7 +29,6 @@ void ss_scale_cluster(const struct ss_scale *scale, struct ss_cluster *cluster) 
 
 void ss_scale_device(const struct ss_scale *scale, struct ss_device *device) {
   const double factor = 1 / scale->factor[SS_SCALED_KERNELS];
-  for (size_t i = 0; i < SS_KERNELS; i++) device->line[i].t0 *= factor;
   ss_device_scale(device, factor);
 }
 

@@ -361,7 +361,8 @@ def kernels_are_timed(folder):
     listed = floors["hash_partition", 0.1]["floor_bytes"] // 8  # the same rows; ZEN's memory is 2n slots and a tenth of that
     assert abs(floors["hierarchical_hashing", 0.1]["floor_bytes"] - (40 * listed + 8 * 2.2 * listed)) <= 8
     for name, line in device["kernels"].items():
-        assert line["t0"] >= 0 and line["per_byte"] + line.get("per_element", 0) > 0, f"{name}: {line}"
+        for piece in line.get("pieces", [line]):
+            assert piece["t0"] >= 0 and piece["per_byte"] + piece.get("per_element", 0) > 0, f"{name}: {line}"
         wide = name in ("merge_sum", "pack") or "encode" in name or name.endswith(("bitmap_decode", "block_decode"))
         assert line["samples"] == (24 if wide else 12), f"{name}: {line}"  # of wide rows, too
         assert 0 < line["valid"][0] < line["valid"][1] and name in done.stderr

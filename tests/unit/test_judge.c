@@ -82,7 +82,7 @@ static void tolerances_widen_what_is_printed(void **state) {
 static void faster_kernels_take_less(void **state) {
   struct ss_scale twice, thrice;
   struct ss_device device = ss_device_of("d", 8e-6, 3e-12);
-  device.line[SS_KERNEL_MERGE_SUM].per_element = 1e-9;
+  device.line[SS_KERNEL_MERGE_SUM].piece[0].per_element = 1e-9;
   struct ss_error error;
   struct ss_doc *doc;
   (void)state;

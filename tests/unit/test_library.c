@@ -350,6 +350,22 @@ static void statistics_of_a_part(struct ss_request *request) {
   assert_non_null(strstr(error.text, "request: tensors[1]: tensor \"carrier\" is named twice"));
 }
 
+static void imports_are_made_or_refused(struct ss_request *request, const char *path) {
+  struct ss_trace *trace;
+  struct ss_error error;
+  assert_false(ss_request_import(request, "-", &trace, &error));
+  assert_null(trace);
+  assert_false(ss_request_import(request, NULL, &trace, &error));
+  assert_true(unlink(path) == 0 && ss_request_import(request, path, NULL, &error)); /* made, and not opened */
+  assert_int_equal(access(path, F_OK), 0);
+  assert_true(ss_request_set(request, "seq", "8", &error));
+  assert_false(ss_request_import(request, path, &trace, &error));
+  assert_non_null(strstr(error.text, "--seq says nothing of --from csv"));
+  assert_true(ss_request_parse(request, "{\"file\": 3}", &error));
+  assert_false(ss_request_import(request, path, &trace, &error));
+  assert_non_null(strstr(error.text, "unknown key"));
+}
+
 /* Two ranks of one record: two iterations, and a record left over. */
 static void test_data_become_traces(void **state) {
   char folder[] = "/tmp/sparsync-XXXXXX", data[64], path[64], json[200];
@@ -386,17 +402,7 @@ static void test_data_become_traces(void **state) {
   statistics_of_a_part(of_trace);
   ss_request_free(of_trace);
   ss_trace_close(trace);
-  assert_false(ss_request_import(request, "-", &trace, &error));
-  assert_null(trace);
-  assert_false(ss_request_import(request, NULL, &trace, &error));
-  assert_true(unlink(path) == 0 && ss_request_import(request, path, NULL, &error)); /* made, and not opened */
-  assert_int_equal(access(path, F_OK), 0);
-  assert_true(ss_request_set(request, "seq", "8", &error));
-  assert_false(ss_request_import(request, path, &trace, &error));
-  assert_non_null(strstr(error.text, "--seq says nothing of --from csv"));
-  assert_true(ss_request_parse(request, "{\"file\": 3}", &error));
-  assert_false(ss_request_import(request, path, &trace, &error));
-  assert_non_null(strstr(error.text, "unknown key"));
+  imports_are_made_or_refused(request, path);
   ss_request_free(request);
   unlink(data);
   unlink(path);
@@ -439,54 +445,56 @@ static void test_bad_ids_are_told(void **state) {
 
 typedef bool question(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 
+static const struct {
+  const char *json;
+  question *ask;
+  const char *says;
+} bad_documents[] = {
+    {"{\"ranks\": [2, 4", NULL, "request: "},
+    {"[1]", NULL, "request: expected a JSON object"},
+    {"{\"trace\": {\"uniform\": {\"rows\": 64, \"density\": 0.5}}, \"cluster\": \"p3.16xlarge-25g\", \"ranks\": 2,"
+     " \"schemes\": [\"zenn\"]}",
+     ss_request_run, "request: schemes[0]: no scheme is called \"zenn\" (did you mean \"zen\"?)"},
+    {"{\"trace\": \"no/such.safetensors\", \"cluster\": \"p3.16xlarge-25g\", \"schemes\": [\"zen\"]}", ss_request_run,
+     "no/such.safetensors"},
+    {"{\"rank\": 2}", ss_request_run, "request: rank: unknown key"},
+    {"{\"M\": 1}", ss_request_cost, "request: "},
+    {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"time\"}", ss_request_crossover, "request: over: "},
+    {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"M\", \"M\": 3}", ss_request_crossover, "request: M: varies"},
+    {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"ranks\", \"range\": \"2..x\"}", ss_request_crossover,
+     "request: range[1]: "},
+    {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"ranks\", \"range\": \"2-4\"}", ss_request_crossover, "LOW..HIGH"},
+    {"{\"M\": 8, \"density\": 1, \"gamma\": \"1,x\"}", ss_request_cost, "request: gamma: \"1,x\""},
+    {"{\"M\": 8, \"density\": 1, \"files\": \"x\"}", ss_request_cost, "request: files: expected a list"},
+    {"{\"schemes\": [\"zen\"]}", ss_request_learn, "say \"text\" (a file) or \"trace\" (of one)"},
+    {"{\"text\": \"x\", \"trace\": \"y\"}", ss_request_learn, ", not both"},
+    {"{\"text\": \"-\"}", ss_request_learn, "request: text: a question cannot read standard input"},
+    {"{\"trace\": \"x\", \"seq\": 8}", ss_request_learn, "request: seq: "},
+    {"{\"text\": \"x\", \"schemes\": [\"zen\", \"ps,zen\"]}", ss_request_learn, "two schemes are called \"zen\""},
+    {"{\"text\": \"x\", \"schemes\": []}", ss_request_learn, "request: schemes: expected a list"},
+    {"{\"logs\": [\"x\"], \"sizes\": \"4\"}", ss_request_calibrate, "request: sizes: \"4\" is not a range"},
+    {"{\"logs\": [\"x\"], \"leave_out\": \"nodes\"}", ss_request_calibrate, "request: leave_out: "},
+    {"{\"logs\": []}", ss_request_calibrate, "names no log"},
+    {"{\"logs\": \"-\"}", ss_request_calibrate, "request: logs: a question cannot read standard input"},
+    {"{}", ss_request_stats, "request: "},
+    {"{}", ss_request_train, "request: "}};
+
 static void test_bad_documents_are_errors_with_a_place(void **state) {
-  static const struct {
-    const char *json;
-    question *ask;
-    const char *says;
-  } cases[] = {
-      {"{\"ranks\": [2, 4", NULL, "request: "},
-      {"[1]", NULL, "request: expected a JSON object"},
-      {"{\"trace\": {\"uniform\": {\"rows\": 64, \"density\": 0.5}}, \"cluster\": \"p3.16xlarge-25g\", \"ranks\": 2,"
-       " \"schemes\": [\"zenn\"]}",
-       ss_request_run, "request: schemes[0]: no scheme is called \"zenn\" (did you mean \"zen\"?)"},
-      {"{\"trace\": \"no/such.safetensors\", \"cluster\": \"p3.16xlarge-25g\", \"schemes\": [\"zen\"]}",
-       ss_request_run, "no/such.safetensors"},
-      {"{\"rank\": 2}", ss_request_run, "request: rank: unknown key"},
-      {"{\"M\": 1}", ss_request_cost, "request: "},
-      {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"time\"}", ss_request_crossover, "request: over: "},
-      {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"M\", \"M\": 3}", ss_request_crossover, "request: M: varies"},
-      {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"ranks\", \"range\": \"2..x\"}", ss_request_crossover,
-       "request: range[1]: "},
-      {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"ranks\", \"range\": \"2-4\"}", ss_request_crossover, "LOW..HIGH"},
-      {"{\"M\": 8, \"density\": 1, \"gamma\": \"1,x\"}", ss_request_cost, "request: gamma: \"1,x\""},
-      {"{\"M\": 8, \"density\": 1, \"files\": \"x\"}", ss_request_cost, "request: files: expected a list"},
-      {"{\"schemes\": [\"zen\"]}", ss_request_learn, "say \"text\" (a file) or \"trace\" (of one)"},
-      {"{\"text\": \"x\", \"trace\": \"y\"}", ss_request_learn, ", not both"},
-      {"{\"text\": \"-\"}", ss_request_learn, "request: text: a question cannot read standard input"},
-      {"{\"trace\": \"x\", \"seq\": 8}", ss_request_learn, "request: seq: "},
-      {"{\"text\": \"x\", \"schemes\": [\"zen\", \"ps,zen\"]}", ss_request_learn, "two schemes are called \"zen\""},
-      {"{\"text\": \"x\", \"schemes\": []}", ss_request_learn, "request: schemes: expected a list"},
-      {"{\"logs\": [\"x\"], \"sizes\": \"4\"}", ss_request_calibrate, "request: sizes: \"4\" is not a range"},
-      {"{\"logs\": [\"x\"], \"leave_out\": \"nodes\"}", ss_request_calibrate, "request: leave_out: "},
-      {"{\"logs\": []}", ss_request_calibrate, "names no log"},
-      {"{\"logs\": \"-\"}", ss_request_calibrate, "request: logs: a question cannot read standard input"},
-      {"{}", ss_request_stats, "request: "},
-      {"{}", ss_request_train, "request: "}};
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+  for (size_t i = 0; i < sizeof bad_documents / sizeof *bad_documents; i++) {
     struct ss_request *request = ss_request_new();
     struct ss_answer *answer = (struct ss_answer *)&answer;
     struct ss_error error = {.status = SS_OK};
-    bool good = ss_request_parse(request, cases[i].json, &error);
-    assert_int_equal(good, cases[i].ask != NULL);
+    bool good = ss_request_parse(request, bad_documents[i].json, &error);
+    assert_int_equal(good, bad_documents[i].ask != NULL);
     if (good) {
-      good = cases[i].ask(request, &answer, &error);
+      good = bad_documents[i].ask(request, &answer, &error);
       assert_null(answer);
     }
     assert_false(good);
     assert_int_equal(error.status, SS_BAD_INPUT);
-    if (!strstr(error.text, cases[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, cases[i].says);
+    if (!strstr(error.text, bad_documents[i].says))
+      fail_msg("\"%s\" does not say \"%s\"", error.text, bad_documents[i].says);
     ss_request_free(request);
   }
 }

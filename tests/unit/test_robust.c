@@ -2,7 +2,7 @@
  * is refused. */
 #include "support.h"
 
-#include "calibration/robust.h"
+#include "calibration/line_pieces.h"
 
 enum { SIZES = 20 };
 static const double T0 = 10e-6, PER_BYTE = 1e-9;
@@ -150,10 +150,36 @@ static void elements_tell_what_bytes_do_not(void **state) {
   assert_true(line.per_element == 0 && close_to(line.per_byte, PER_BYTE, 1e-6)); /* bytes say it all */
 }
 
+/* Bytes beyond 1 MiB take four times as long, noise of a twentieth on top: the cut lies between the sizes about it,
+ * both slopes are found, and a line stays one. */
+static void a_line_is_cut_where_it_bends(void **state) {
+  enum { BEND = 1 << 20, MOST = 1 << 26 };
+  struct ss_line_sample sample[2 * SIZES];
+  struct ss_lines lines;
+  struct ss_error error;
+  (void)state;
+  for (int bends = 0; bends < 2; bends++) {
+    size_t n = 0;
+    for (double bytes = MOST; bytes >= 4096; bytes /= 2) { /* the largest first: they are sorted */
+      const double slope = bends && bytes > BEND ? 4 * PER_BYTE : PER_BYTE;
+      sample[n] = (struct ss_line_sample){bytes / 8, bytes, (T0 + slope * bytes) * (1 + (n % 2 ? 0.05 : -0.05))};
+      n++;
+    }
+    assert_true(ss_lines_fit(sample, n, &lines, &error));
+    assert_true(lines.all.samples == n && lines.all.low == 4096 && lines.all.high == MOST);
+    assert_int_equal(lines.pieces, 1 + bends);
+    assert_true(isinf(lines.piece[bends].up_to) && close_to(lines.piece[0].line.per_byte, PER_BYTE, 0.1));
+    if (!bends) continue;
+    assert_true(lines.piece[0].up_to > BEND && lines.piece[0].up_to < 2.0 * BEND);
+    assert_true(close_to(lines.piece[1].line.per_byte, 4 * PER_BYTE, 0.1) && lines.all.worst < 0.15);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_line_is_found),
       cmocka_unit_test(elements_tell_what_bytes_do_not),
+      cmocka_unit_test(a_line_is_cut_where_it_bends),
       cmocka_unit_test(residuals_are_relative),
       cmocka_unit_test(far_is_counted_in_deviations),
       cmocka_unit_test(orders_hold),

@@ -202,7 +202,7 @@ static void kernels_are_played_only_when_counted(void **state) {
   const struct ss_device none = ss_device_none();
   struct ss_device device = ss_device_of("d", 1, 0.5);
   const struct ss_kernel_work calls = {2, 3, 4}, nothing = {.calls = 1, .bytes = 10};
-  device.line[SS_KERNEL_TOP_K].per_element = 0.25;
+  device.line[SS_KERNEL_TOP_K].piece[0].per_element = 0.25;
   assert_true(ss_play_open(&play, &c.player, 4, 0, &error));
   ss_play_note(&play, 1, SS_KERNEL_MERGE_SUM, calls);
   play.device = &none;
@@ -555,48 +555,76 @@ static void devices_are_read(void **state) {
   assert_string_equal(d.name, "none");
 }
 
+static void pieces_go_by_the_size_of_a_call(void **state) {
+  struct ss_device d = {0};
+  struct ss_error error;
+  (void)state;
+  assert_true(read_device(
+      "{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 0, \"slower\": 2, \"kernels\": "
+      "{\"top_k\": "
+      "{\"pieces\": [{\"up_to\": \"1kB\", \"t0\": 1, \"per_byte\": 1}, {\"t0\": 5, \"per_element\": 3}]}}}",
+      &d, &error));
+  /* of 500 B a call, which stand for 1000, twice and once; then 501 */
+  assert_true(ss_device_time(&d, SS_KERNEL_TOP_K, (struct ss_kernel_work){2, 9, 1000}) == 2 + 2 * 1000);
+  assert_true(ss_device_time(&d, SS_KERNEL_TOP_K, (struct ss_kernel_work){1, 9, 500}) == 1 + 2 * 500);
+  assert_true(ss_device_time(&d, SS_KERNEL_TOP_K, (struct ss_kernel_work){1, 9, 501}) == 5 + 2 * 27);
+}
+
 #define SUMS "\"merge_sum\": {\"t0\": 0, \"per_byte\": 1}, \"dense_add\": {\"t0\": 0, \"per_byte\": 1}, "
+#define PIECES(first) "\"top_k\": {\"pieces\": [{" first "\"t0\": 0, \"per_byte\": 1}, {\"t0\": 0, \"per_byte\": 1}]}"
+static const struct {
+  const char *text, *told;
+} bad_devices[] = {
+    {"3", ""},
+    {"{}", "name"},
+    {"{\"name\": \"d\", \"efficiency\": 0.5, \"launch\": 1}", "memory_bandwidth"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"launch\": 1}", "efficiency"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1}", "launch"},
+    {"{\"name\": 4, \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1}", "name"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 0, \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": -1, \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": \"nan\", \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 0, \"launch\": 1}", "efficiency"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1.01, \"launch\": 1}", "efficiency"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": -1}", "launch"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"lunch\": 1}", "launch"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"slower\": 0}", "slower"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"slower\": 1e10}", "1e-9 to 1e9"},
+    {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"like\": \"v100\"}", "like"},
+    {"{\"name\": \"d\", \"kernels\": 3}", "object"},
+    {"{\"name\": \"d\", \"kernels\": {\"merge_sum\": {\"t0\": 0, \"per_byte\": 1}}}", "dense_add"},
+    {"{\"name\": \"d\", \"launch\": 1, \"kernels\": {}}", "memory_bandwidth"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0}}}", "per_byte"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_l\": {\"t0\": 0, \"per_byte\": 1}}}", "top_k"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_element\": -1}}}", "per_element"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": -1, \"per_byte\": 1}}}", "t0"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 0}}}", "per_byte"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2]}}}", "valid"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2, 1]}}}", "valid"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"pieces\": []}}}", "1 to 4 pieces"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 1, \"pieces\": [{\"t0\": 1, \"per_byte\": 1}]}}}",
+     "t0 of its own"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS PIECES("") "}}", "up_to"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS PIECES("\"up_to\": 0, ") "}}", "up_to"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS PIECES("\"up_to\": 7, \"to\": 8, ") "}}", "unknown key"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS
+     "\"top_k\": {\"pieces\": [{\"t0\": 1, \"per_byte\": 1, \"up_to\": 1}]}}}",
+     "all larger calls"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS
+     "\"top_k\": {\"pieces\": [{\"up_to\": 2, \"t0\": 0, \"per_byte\": 1}, {\"up_to\": 2, "
+     "\"t0\": 0, \"per_byte\": 1}, {\"t0\": 0, \"per_byte\": 1}]}}}",
+     "not above"},
+};
+
 static void bad_devices_are_refused(void **state) {
   (void)state;
-  static const struct {
-    const char *text, *told;
-  } bad[] = {
-      {"3", ""},
-      {"{}", "name"},
-      {"{\"name\": \"d\", \"efficiency\": 0.5, \"launch\": 1}", "memory_bandwidth"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"launch\": 1}", "efficiency"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1}", "launch"},
-      {"{\"name\": 4, \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1}", "name"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 0, \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": -1, \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": \"nan\", \"efficiency\": 1, \"launch\": 1}", "memory_bandwidth"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 0, \"launch\": 1}", "efficiency"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1.01, \"launch\": 1}", "efficiency"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": -1}", "launch"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"lunch\": 1}", "launch"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"slower\": 0}", "slower"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"slower\": 1e10}",
-       "1e-9 to 1e9"},
-      {"{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 1, \"like\": \"v100\"}", "like"},
-      {"{\"name\": \"d\", \"kernels\": 3}", "object"},
-      {"{\"name\": \"d\", \"kernels\": {\"merge_sum\": {\"t0\": 0, \"per_byte\": 1}}}", "dense_add"},
-      {"{\"name\": \"d\", \"launch\": 1, \"kernels\": {}}", "memory_bandwidth"},
-      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0}}}", "per_byte"},
-      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_l\": {\"t0\": 0, \"per_byte\": 1}}}", "top_k"},
-      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_element\": -1}}}", "per_element"},
-      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": -1, \"per_byte\": 1}}}", "t0"},
-      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 0}}}", "per_byte"},
-      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2]}}}", "valid"},
-      {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2, 1]}}}",
-       "valid"},
-  };
   struct ss_device d;
   struct ss_error error;
-  for (uint32_t i = 0; i < COUNT(bad); i++) {
-    if (read_device(bad[i].text, &d, &error)) fail_msg("%s is read", bad[i].text);
+  for (uint32_t i = 0; i < COUNT(bad_devices); i++) {
+    if (read_device(bad_devices[i].text, &d, &error)) fail_msg("%s is read", bad_devices[i].text);
     assert_int_equal(error.status, SS_BAD_INPUT);
-    if (!strstr(error.text, bad[i].told))
-      fail_msg("%s: \"%s\" does not tell of \"%s\"", bad[i].text, error.text, bad[i].told);
+    if (!strstr(error.text, bad_devices[i].told))
+      fail_msg("%s: \"%s\" does not tell of \"%s\"", bad_devices[i].text, error.text, bad_devices[i].told);
   }
 }
 
@@ -622,6 +650,7 @@ int main(void) {
       cmocka_unit_test(nodes_are_rounded_up),
       cmocka_unit_test(bad_clusters_are_refused),
       cmocka_unit_test(devices_are_read),
+      cmocka_unit_test(pieces_go_by_the_size_of_a_call),
       cmocka_unit_test(bad_devices_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
