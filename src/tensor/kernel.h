@@ -90,7 +90,7 @@ static inline void ss_kernel_span_cleanup(const struct ss_kernel_span *span) {
   if (span->seconds) ss_kernel_span_end(span);
 }
 #define SS_KERNEL_TIMED_IF(condition, kernel)                                                                        \
-  const struct ss_kernel_span ss_kernel_span_here __attribute__((cleanup(ss_kernel_span_cleanup))) =                 \
+  const struct ss_kernel_span ss_kernel_span_here __attribute__((unused, cleanup(ss_kernel_span_cleanup))) =         \
       ss_kernel_seconds && (condition) ? ss_kernel_span_begin(kernel) : (struct ss_kernel_span) {                    \
     0                                                                                                                \
   }
