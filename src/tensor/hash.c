@@ -4,11 +4,14 @@
 
 #include "base/memory.h"
 #include "tensor/chunk.h"
+#include "tensor/hash_batch.h"
 
 #include <string.h>
 
 /* Chunks are fixed by the input, so that what is counted and where it goes does not depend on the threads. */
 enum { CHUNKS = 64, LEAST_CHUNK = 1 << 14, SPAN = 1 << 16 };
+/* Rows that are hashed together. */
+enum { HASHED = 256 };
 
 /* --- partition ----------------------------------------------------------------------------------------------- */
 
@@ -29,8 +32,14 @@ static void count_parts(const struct partition *p, uint32_t chunk) {
   uint16_t *restrict part_of = p->part_of;
   uint64_t *restrict counts = p->place + (uint64_t)chunk * parts;
   memset(counts, 0, parts * sizeof *counts);
-  for (uint64_t i = begin; i < end; i++) part_of[i] = (uint16_t)ss_hash_part(rows[i], seed, parts);
-  for (uint64_t i = begin; i < end; i++) counts[part_of[i]]++;
+  for (uint64_t at = begin; at < end; at += HASHED) {
+    uint64_t part[HASHED];
+    const uint64_t n = end - at < HASHED ? end - at : HASHED;
+    for (uint64_t i = 0; i < n; i++) part[i] = rows[at + i];
+    ss_hash_places(part, n, seed, parts, part);
+    for (uint64_t i = 0; i < n; i++) part_of[at + i] = (uint16_t)part[i];
+    for (uint64_t i = 0; i < n; i++) counts[part[i]]++;
+  }
 }
 
 /* Part by part, and in a part chunk by chunk: that keeps the order of the input. */
@@ -127,6 +136,17 @@ bool ss_hash_partition(const struct ss_hash_input *in, uint64_t seed, uint32_t p
   return true;
 }
 
+/* Of the rows [begin, end), how many each part has more. */
+static void count_range(uint64_t begin, uint64_t end, uint64_t seed, uint32_t parts, uint64_t *counts) {
+  for (uint64_t at = begin; at < end; at += HASHED) {
+    uint64_t part[HASHED];
+    const uint64_t n = end - at < HASHED ? end - at : HASHED;
+    for (uint64_t i = 0; i < n; i++) part[i] = at + i;
+    ss_hash_places(part, n, seed, parts, part);
+    for (uint64_t i = 0; i < n; i++) counts[part[i]]++;
+  }
+}
+
 bool ss_hash_sizes(uint64_t low, uint64_t high, uint64_t seed, uint32_t parts, uint64_t *sizes,
                    struct ss_error *error) {
   bool good = true;
@@ -138,7 +158,7 @@ bool ss_hash_sizes(uint64_t low, uint64_t high, uint64_t seed, uint32_t parts, u
 #pragma omp for schedule(dynamic)
     for (uint64_t begin = low; begin < high; begin += SPAN) {
       const uint64_t end = high - begin < SPAN ? high : begin + SPAN;
-      for (uint64_t row = begin; mine && row < end; row++) mine[ss_hash_part(row, seed, parts)]++;
+      if (mine) count_range(begin, end, seed, parts, mine);
     }
 #pragma omp critical
     for (uint32_t part = 0; mine && part < parts; part++) sizes[part] += mine[part];

@@ -3,61 +3,62 @@
 #include "tensor/kernel.h"
 
 #include "base/memory.h"
-#include "tensor/hash.h"
+#include "tensor/hash_batch.h"
 #include "tensor/sketch_cell.h"
 
 #include <omp.h>
 #include <string.h>
 
-enum { SPAN = 1 << 14, BATCH = 1024, DECODED = 64 };
-/* A round's postings stay in the last-level cache, a lane's buckets in a core's own. */
-enum { ROUND = 512, LANES = 32 };
+/* Elements whose buckets are fetched together, as many as a core can wait for at once; at most so many are hashed
+ * together; up to so many, threads do not pay. */
+enum { BATCH = 64, HASHED = 512, SPAN = 1 << 14 };
 
-/* A few elements, and where they go in one row of the sketch. Hashing them all first lets their buckets be fetched
- * together: one by one, each addition would wait for memory. */
-struct batch {
-  uint64_t begin, count;                /* flat positions among the rows' elements */
-  uint64_t element[BATCH];              /* row * width + column */
-  uint64_t bucket[BATCH], minus[BATCH]; /* minus: all ones for the sign -, else 0 */
-};
-
-static void fill_batch(const struct ss_sketch_rows *rows, uint64_t begin, uint64_t end, struct batch *batch) {
+/* The elements, row * width + column, at flat positions [begin, begin + count) among the rows' elements. */
+static void list_elements(const struct ss_sketch_rows *rows, uint64_t begin, uint64_t count, uint64_t *element) {
   const uint64_t width = rows->width;
+  if (width == 1) {
+    for (uint64_t i = 0; i < count; i++) element[i] = rows->rows[begin + i];
+    return;
+  }
   const uint32_t *row = rows->rows + begin / width;
   uint64_t column = begin % width;
-  batch->begin = begin;
-  batch->count = end - begin < BATCH ? end - begin : BATCH;
-  for (uint64_t i = 0; i < batch->count; i++) {
-    batch->element[i] = *row * width + column;
-    column++;
-    row += column == width;
-    column = column == width ? 0 : column;
+  for (uint64_t i = 0; i < count; row++, column = 0) {
+    const uint64_t first = *row * width + column, left = count - i,
+                   run = width - column < left ? width - column : left;
+    for (uint64_t k = 0; k < run; k++) element[i + k] = first + k;
+    i += run;
   }
 }
 
-static inline __attribute__((always_inline)) void hash_elements(struct batch *batch, uint64_t seed,
-                                                                uint64_t buckets) {
-  for (uint64_t i = 0; i < batch->count; i++) batch->bucket[i] = ss_hash_row(batch->element[i], seed);
-  for (uint64_t i = 0; i < batch->count; i++) batch->minus[i] = -(ss_hash_row(batch->element[i], seed + 1) & 1);
-  for (uint64_t i = 0; i < batch->count; i++) batch->bucket[i] = ss_below(batch->bucket[i], buckets);
+/* Where at most HASHED elements go in sketch row j: twice the bucket, plus one for the sign -. */
+static void find_cells(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, uint64_t begin,
+                       uint64_t count, uint64_t j, uint64_t *cells) {
+  uint64_t element[HASHED];
+  list_elements(rows, begin, count, element);
+  ss_hash_cells(element, count, shape->seed + 2 * j, shape->buckets, cells);
 }
 
-#ifdef __x86_64__
-/* The same, where vectors of 64-bit integers can be multiplied: nearly twice as fast. */
-__attribute__((target("avx512f,avx512dq,avx512vl"))) static void hash_wide(struct batch *batch, uint64_t seed,
-                                                                           uint64_t buckets) {
-  hash_elements(batch, seed, buckets);
+static inline uint64_t signed_by(uint64_t cell, uint64_t value) {
+  return ss_sketch_signed(value, -(cell & 1));
 }
-#endif
 
-/* `row` has the buckets that are to be fetched; NULL when they are not wanted now. */
-static void hash_batch(struct batch *batch, uint64_t seed, uint64_t buckets, const void *row) {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) hash_wide(batch, seed, buckets);
-  else
-#endif
-    hash_elements(batch, seed, buckets);
-  for (uint64_t i = 0; row && i < batch->count; i++) __builtin_prefetch((const uint64_t *)row + batch->bucket[i], 1);
+/* Where a batch goes in all rows of the sketch. */
+struct places {
+  uint64_t cells[SS_SKETCH_HASHES][BATCH];
+};
+
+static uint64_t up_to(uint64_t most, uint64_t begin, uint64_t end) {
+  return end - begin < most ? end - begin : most;
+}
+
+/* Finds the places of a batch, and fetches the buckets: one by one, each addition would wait for memory. */
+static void fetch_batch(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, uint64_t begin,
+                        uint64_t count, const uint64_t *buckets, struct places *places) {
+  for (uint64_t j = 0; j < shape->hashes; j++) {
+    const uint64_t *row = buckets + j * shape->buckets, *cells = places->cells[j];
+    find_cells(shape, rows, begin, count, j, places->cells[j]);
+    for (uint64_t i = 0; i < count; i++) __builtin_prefetch(row + (cells[i] >> 1));
+  }
 }
 
 /* The additions of one call. */
@@ -66,123 +67,128 @@ struct addition {
   const struct ss_sketch_rows *rows;
   const int64_t *values;
   uint64_t elements;
-  unsigned shift; /* a bucket's lane: its position in the whole sketch, shifted right */
+  unsigned shift; /* a bucket's lane: its position in its row of the sketch, shifted right */
+  uint32_t lanes; /* of each row of the sketch */
 };
 
 /* --- by one thread */
 
 static void add_alone(const struct addition *a, uint64_t *buckets) {
-  struct batch batch;
+  struct places places;
   for (uint64_t begin = 0; begin < a->elements; begin += BATCH) {
-    fill_batch(a->rows, begin, a->elements, &batch);
+    const uint64_t count = up_to(BATCH, begin, a->elements);
+    fetch_batch(a->shape, a->rows, begin, count, buckets, &places);
     for (uint64_t j = 0; j < a->shape->hashes; j++) {
+      const uint64_t *cells = places.cells[j];
       uint64_t *row = buckets + j * a->shape->buckets;
-      hash_batch(&batch, a->shape->seed + 2 * j, a->shape->buckets, row);
-      for (uint64_t i = 0; i < batch.count; i++)
-        row[batch.bucket[i]] += ss_sketch_signed((uint64_t)a->values[begin + i], batch.minus[i]);
+      for (uint64_t i = 0; i < count; i++) row[cells[i] >> 1] += signed_by(cells[i], (uint64_t)a->values[begin + i]);
     }
   }
 }
 
-/* --- by several: the sketch is cut into lanes of buckets; first all hash, and post what is to be added to the lanes,
- * then each lane is added to by one thread. Threads never meet at a bucket, and a lane's buckets stay in cache. */
+/* --- by several: each row of the sketch is cut into lanes of buckets; first all hash, and post what is to be added
+ * to the lanes, then each lane is added to by one thread. Threads never meet at a bucket, and a lane's buckets stay
+ * in a core's own cache. A round posts so many elements before it adds any that a bucket's cache line, once fetched,
+ * serves several of them, and so few that its memory is one that malloc keeps for the next call. */
+enum { LEAF = 1 << 14, ROUND = 192, LANE_BITS = 15, LANES = 2048 };
 
-struct posting {
-  uint64_t position, value;
-};
-
-/* What one batch posts in one sketch row, lane by lane. */
+/* What so many elements post in one row of the sketch, lane by lane. */
 struct leaf {
-  struct posting posted[BATCH];
+  uint64_t value[LEAF];
+  uint16_t bucket[LEAF]; /* in its lane */
   uint32_t starts[LANES + 1];
 };
 
-static void post_batch(const struct addition *a, struct batch *batch, uint64_t j, struct leaf *leaf) {
-  uint32_t place[LANES + 1] = {0};
-  hash_batch(batch, a->shape->seed + 2 * j, a->shape->buckets, NULL);
-  for (uint64_t i = 0; i < batch->count; i++) {
-    batch->bucket[i] += j * a->shape->buckets;
-    place[(batch->bucket[i] >> a->shift) + 1]++;
+/* Where the leaf's elements go; counts those of lane l in place[l + 1]. Meanwhile the leaf, which will be written in
+ * no order that the processor could guess, is fetched. */
+static void find_lanes(const struct addition *a, uint64_t begin, uint64_t count, uint64_t j, uint64_t *cells,
+                       uint32_t *place, const struct leaf *leaf) {
+  for (uint64_t at = 0; at < count; at += HASHED) {
+    const uint64_t end = at + up_to(HASHED, at, count);
+    for (uint64_t i = at; i < end; i += 8) __builtin_prefetch(&leaf->value[i], 1);
+    for (uint64_t i = at; i < end; i += 32) __builtin_prefetch(&leaf->bucket[i], 1);
+    find_cells(a->shape, a->rows, begin + at, end - at, j, cells + at);
+    for (uint64_t i = at; i < end; i++) place[(cells[i] >> 1 >> a->shift) + 1]++;
   }
-  for (uint32_t lane = 0; lane < LANES; lane++) place[lane + 1] += place[lane];
-  memcpy(leaf->starts, place, sizeof place);
-  for (uint64_t i = 0; i < batch->count; i++)
-    leaf->posted[place[batch->bucket[i] >> a->shift]++] =
-        (struct posting){batch->bucket[i], ss_sketch_signed((uint64_t)a->values[batch->begin + i], batch->minus[i])};
 }
 
-/* A lane's share of the leaf after next; no hardware guesses strides of a leaf. */
-static void fetch_share(const struct leaf *leaf, uint32_t lane) {
-  const char *from = (const char *)&leaf->posted[leaf->starts[lane]];
-  const char *until = (const char *)&leaf->posted[leaf->starts[lane + 1]];
-  for (; from < until; from += 64) __builtin_prefetch(from);
+static void post(const struct addition *a, uint64_t begin, uint64_t j, struct leaf *leaf) {
+  const uint64_t count = up_to(LEAF, begin, a->elements);
+  const uint64_t mask = (UINT64_C(1) << a->shift) - 1;
+  uint64_t cells[LEAF];
+  uint32_t place[LANES + 1];
+  memset(place, 0, (a->lanes + 1) * sizeof *place);
+  find_lanes(a, begin, count, j, cells, place, leaf);
+  for (uint32_t lane = 0; lane < a->lanes; lane++) place[lane + 1] += place[lane];
+  memcpy(leaf->starts, place, (a->lanes + 1) * sizeof *place);
+  for (uint64_t i = 0; i < count; i++) {
+    const uint64_t bucket = cells[i] >> 1;
+    const uint32_t to = place[bucket >> a->shift]++;
+    leaf->bucket[to] = (uint16_t)(bucket & mask);
+    leaf->value[to] = signed_by(cells[i], (uint64_t)a->values[begin + i]);
+  }
 }
 
-static void add_lane(const struct leaf *leaves, uint64_t count, uint32_t lane, uint64_t *buckets) {
-  for (uint64_t l = 0; l < count; l++) {
-    if (l + 2 < count) fetch_share(&leaves[l + 2], lane);
-    for (uint32_t i = leaves[l].starts[lane]; i < leaves[l].starts[lane + 1]; i++)
-      buckets[leaves[l].posted[i].position] += leaves[l].posted[i].value;
-  }
+static void add_lane(const struct addition *a, const struct leaf *leaves, uint64_t count, uint64_t lane,
+                     uint64_t *buckets) {
+  const uint64_t j = lane / a->lanes, of_row = lane % a->lanes;
+  uint64_t *first = buckets + j * a->shape->buckets + (of_row << a->shift);
+  for (uint64_t l = j; l < count; l += a->shape->hashes)
+    for (uint32_t i = leaves[l].starts[of_row]; i < leaves[l].starts[of_row + 1]; i++)
+      first[leaves[l].bucket[i]] += leaves[l].value[i];
 }
 
 static void add_by_lanes(const struct addition *a, struct leaf *leaves, uint64_t *buckets) {
-  const uint64_t hashes = a->shape->hashes, batches = (a->elements + BATCH - 1) / BATCH, at_once = ROUND / hashes;
+  const uint64_t hashes = a->shape->hashes, lists = (a->elements + LEAF - 1) / LEAF, at_once = ROUND / hashes;
 #pragma omp parallel
-  for (uint64_t first = 0; first < batches; first += at_once) {
-    const uint64_t count = batches - first < at_once ? batches - first : at_once;
-#pragma omp for schedule(static)
-    for (uint64_t b = 0; b < count; b++) {
-      struct batch batch;
-      fill_batch(a->rows, (first + b) * BATCH, a->elements, &batch);
-      for (uint64_t j = 0; j < hashes; j++) post_batch(a, &batch, j, &leaves[b * hashes + j]);
-    }
-    /* one by one in turn: the last lanes may have no buckets */
-#pragma omp for schedule(static, 1)
-    for (uint32_t lane = 0; lane < LANES; lane++) add_lane(leaves, count * hashes, lane, buckets);
+  for (uint64_t first = 0; first < lists; first += at_once) {
+    const uint64_t count = up_to(at_once, first, lists) * hashes;
+#pragma omp for schedule(dynamic)
+    for (uint64_t l = 0; l < count; l++) post(a, (first + l / hashes) * LEAF, l % hashes, &leaves[l]);
+#pragma omp for schedule(dynamic)
+    for (uint64_t lane = 0; lane < hashes * a->lanes; lane++) add_lane(a, leaves, count, lane, buckets);
   }
 }
 
 void ss_sketch_add(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *values,
                    int64_t *buckets) {
-  struct addition a = {.shape = shape, .rows = rows, .values = values, .elements = rows->count * rows->width};
+  struct addition a = {
+      .shape = shape, .rows = rows, .values = values, .elements = rows->count * rows->width, .shift = LANE_BITS};
   SS_KERNEL_TIMED(SS_KERNEL_SKETCH_ADD);
   ss_kernel_ran(SS_KERNEL_SKETCH_ADD, a.elements * shape->hashes);
-  while ((shape->hashes * shape->buckets - 1) >> a.shift >= LANES) a.shift++;
+  while ((shape->buckets - 1) >> a.shift >= LANES) a.shift++;
+  a.lanes = (uint32_t)((shape->buckets - 1) >> a.shift) + 1;
   SS_AUTO_FREE struct leaf *leaves = NULL;
-  if (a.elements > SPAN && omp_get_max_threads() > 1) leaves = ss_alloc(ROUND, sizeof *leaves);
+  if (a.elements > SPAN && a.shift <= 16 && omp_get_max_threads() > 1) leaves = ss_alloc(ROUND, sizeof *leaves);
   if (leaves) add_by_lanes(&a, leaves, (uint64_t *)buckets);
   else add_alone(&a, (uint64_t *)buckets); /* slower, but it needs no memory */
 }
 
 /* --- decoding ------------------------------------------------------------------------------------------------ */
 
-/* `found`, [DECODED][hashes], is for what each row of the sketch says. */
-static void decode_batch(const struct ss_sketch *shape, struct batch *batch, const int64_t *buckets, int64_t *found,
-                         double *out) {
+static void read_batch(const struct ss_sketch *shape, uint64_t count, const struct places *places,
+                       const uint64_t *buckets, double *out) {
   const uint64_t hashes = shape->hashes;
-  for (uint64_t j = 0; j < hashes; j++) {
-    const int64_t *row = buckets + j * shape->buckets;
-    hash_batch(batch, shape->seed + 2 * j, shape->buckets, row);
-    for (uint64_t i = 0; i < batch->count; i++)
-      found[i * hashes + j] = (int64_t)ss_sketch_signed((uint64_t)row[batch->bucket[i]], batch->minus[i]);
+  int64_t found[SS_SKETCH_HASHES];
+  for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t j = 0; j < hashes; j++) {
+      const uint64_t cell = places->cells[j][i];
+      found[j] = (int64_t)signed_by(cell, buckets[j * shape->buckets + (cell >> 1)]);
+    }
+    out[i] = ss_sketch_median(found, hashes);
   }
-  for (uint64_t i = 0; i < batch->count; i++) out[batch->begin + i] = ss_sketch_median(found + i * hashes, hashes);
 }
 
 void ss_sketch_decode(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *buckets,
                       double *out) {
-  const uint64_t total = rows->count * rows->width;
+  const uint64_t total = rows->count * rows->width, *sums = (const uint64_t *)buckets;
   SS_KERNEL_TIMED(SS_KERNEL_SKETCH_DECODE);
   ss_kernel_ran(SS_KERNEL_SKETCH_DECODE, total * shape->hashes);
 #pragma omp parallel for schedule(static) if (total > SPAN)
-  for (uint64_t begin = 0; begin < total; begin += SPAN) {
-    const uint64_t end = total - begin < SPAN ? total : begin + SPAN;
-    int64_t found[DECODED * SS_SKETCH_HASHES] = {0};
-    for (uint64_t at = begin; at < end; at += DECODED) {
-      struct batch batch;
-      fill_batch(rows, at, end - at < DECODED ? end : at + DECODED, &batch);
-      decode_batch(shape, &batch, buckets, found, out);
-    }
+  for (uint64_t begin = 0; begin < total; begin += BATCH) {
+    const uint64_t count = up_to(BATCH, begin, total);
+    struct places places;
+    fetch_batch(shape, rows, begin, count, sums, &places);
+    read_batch(shape, count, &places, sums, out + begin);
   }
 }

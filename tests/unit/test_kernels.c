@@ -7,6 +7,7 @@
 #include "kernels/timing.h"
 #include "tensor/chunk.h"
 #include "tensor/hash.h"
+#include "tensor/hash_batch.h"
 #include "tensor/sets.h"
 #include "tensor/sketch.h"
 #include "tensor/topk.h"
@@ -767,6 +768,38 @@ static void the_strawman_loses_what_collides(void **state) {
   free(out);
 }
 
+/* --- many keys at once ------------------------------------------------------------------------------------ */
+
+/* What there is for vectors, and what there is without, against one key after the other. */
+static void batch_once(struct dice *d, uint64_t count) {
+  enum { MOST = 70 };
+  uint64_t keys[MOST] = {0}, places[MOST + 1], plain[MOST + 1], cells[MOST + 1], plain_cells[MOST + 1];
+  const uint64_t seed = dice_one_in(d, 4) ? UINT64_MAX - dice_below(d, 2) : dice_next(d);
+  const uint64_t limits[] = {1, 2, 1 + dice_below(d, 1000), UINT32_MAX, UINT64_C(1) << 32, dice_next(d) >> 2 | 1};
+  const uint64_t n = limits[dice_below(d, 6)], guard = UINT64_C(0x123456789abcdef);
+  for (uint64_t i = 0; i < count; i++) keys[i] = dice_one_in(d, 2) ? dice_next(d) : dice_below(d, 100);
+  memcpy(places, keys, sizeof keys);
+  places[count] = plain[count] = cells[count] = plain_cells[count] = guard;
+  ss_hash_places(places, count, seed, n, places);
+  ss_hash_places_plain(keys, count, seed, n, plain);
+  ss_hash_cells(keys, count, seed, n, cells);
+  ss_hash_cells_plain(keys, count, seed, n, plain_cells);
+  for (uint64_t i = 0; i < count; i++) {
+    const uint64_t hash = XXH64(&keys[i], 8, seed), sign = XXH64(&keys[i], 8, seed + 1) % 2;
+    const uint64_t place = (uint64_t)(((unsigned __int128)hash * n) >> 64);
+    assert_true(places[i] == place && plain[i] == place);
+    assert_true(cells[i] == 2 * place + sign && plain_cells[i] == cells[i]);
+  }
+  assert_true(places[count] == guard && plain[count] == guard && cells[count] == guard &&
+              plain_cells[count] == guard);
+}
+
+static void many_keys_hash_as_one(void **state) {
+  (void)state;
+  struct dice d = {.seed = 1};
+  for (uint32_t i = 0; i < CASES(2000); i++) batch_once(&d, dice_below(&d, 70));
+}
+
 /* --- sketches -------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
@@ -847,7 +880,7 @@ static void sketches_are_sums_by_hash(void **state) {
     sketch_once(seed, random_count(&d));
   }
   for (uint64_t seed = 1; seed <= 24; seed++) sketch_once(seed, 60000 + 1000 * seed); /* in parallel */
-  for (uint64_t seed = 1; seed <= 4; seed++) sketch_once(seed, 1200000);              /* in several rounds */
+  for (uint64_t seed = 1; seed <= 4; seed++) sketch_once(seed, 3300000);              /* in several rounds */
 }
 
 /* For one hash and any g, E[|decoded - g|^2 / |g|^2] = (n - 1) / buckets. */
@@ -1048,6 +1081,7 @@ int main(void) {
       cmocka_unit_test(few_rows_go_to_serial_memory),
       cmocka_unit_test(hierarchical_hashing_says_what_it_cannot),
       cmocka_unit_test(the_strawman_loses_what_collides),
+      cmocka_unit_test(many_keys_hash_as_one),
       cmocka_unit_test(sketches_are_sums_by_hash),
       cmocka_unit_test(sketches_err_as_they_should),
       cmocka_unit_test(sets_equal_those_of_a_plain_loop),
