@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 /* Chunks are fixed by the input, so that what is counted and where it goes does not depend on the threads. */
 enum { CHUNKS = 64, LEAST_CHUNK = 1 << 14, SPAN = 1 << 16 };
 /* Rows that are hashed together. */
@@ -201,10 +205,10 @@ static bool write_checked(volatile uint32_t *slot, uint32_t id) {
   return *slot == id;
 }
 
-static bool place_row(struct hierarchy *h, uint32_t row, uint64_t first_slot) {
-  for (uint32_t probe = 1; probe <= h->probes && h->parallel_slots > 0; probe++) {
-    const uint64_t slot = probe == 1 ? first_slot : slot_of(h, row, probe);
-    if (!write_checked(&h->parallel[slot], row + 1)) continue;
+/* All probes from `probe` on, and then the serial memory. */
+static bool place_later(struct hierarchy *h, uint32_t row, uint32_t probe) {
+  for (; probe <= h->probes && h->parallel_slots > 0; probe++) {
+    if (!write_checked(&h->parallel[slot_of(h, row, probe)], row + 1)) continue;
     h->placed[probe - 1]++;
     return true;
   }
@@ -213,27 +217,85 @@ static bool place_row(struct hierarchy *h, uint32_t row, uint64_t first_slot) {
   return true;
 }
 
-/* Fetches the slots of the first probe, then, where those are taken, of the second. What is fetched decides nothing:
- * rows are placed one after the other, each through all its probes, as Algorithm 1 does when one thread runs it. */
-static bool place_batch(struct hierarchy *h, const uint32_t *rows, uint32_t count) {
-  uint64_t first[BATCH];
-  for (uint32_t i = 0; i < count; i++) {
-    first[i] = slot_of(h, rows[i], 1);
-    __builtin_prefetch(&h->parallel[first[i]], 1);
+/* Of two probes, the first that is free is chosen by arithmetic: whether a slot is taken can be guessed badly. */
+static bool place_row(struct hierarchy *h, uint32_t row, uint64_t first, uint64_t second) {
+  const bool taken = h->parallel[first] != 0;
+  const uint64_t slot = first ^ ((first ^ second) & -(uint64_t)taken);
+  if (!write_checked(&h->parallel[slot], row + 1)) return place_later(h, row, 3);
+  h->placed[taken]++;
+  return true;
+}
+
+/* Some rows on their way to their slots. What is fetched for them decides nothing: rows are placed one after the
+ * other, each through all its probes, as Algorithm 1 does when one thread runs it. */
+struct batch {
+  const uint32_t *rows;
+  uint32_t count, met;   /* met: rows whose first slot was taken when the second was fetched; */
+  uint32_t which[BATCH]; /* [met] which they are */
+  uint64_t first[BATCH], second[BATCH];
+};
+
+static void fetch_first(const struct hierarchy *h, const uint32_t *rows, uint64_t count, struct batch *b) {
+  uint64_t keys[BATCH] = {0};
+  b->rows = rows;
+  b->count = count < BATCH ? (uint32_t)count : BATCH;
+  for (uint32_t i = 0; i < b->count; i++) keys[i] = rows[i];
+  ss_hash_places(keys, b->count, h->seed + 1, h->parallel_slots, b->first);
+  for (uint32_t i = 0; i < b->count; i++) __builtin_prefetch(&h->parallel[b->first[i]], 1);
+  ss_hash_places(keys, b->count, h->seed + 2, h->parallel_slots, b->second);
+}
+
+static void fetch_second(const struct hierarchy *h, struct batch *b) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < b->count; i++) {
+    b->which[n] = i;
+    n += h->parallel[b->first[i]] != 0;
   }
-  uint32_t taken[BATCH], n = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    taken[n] = rows[i];
-    n += h->parallel[first[i]] != 0;
+  b->met = n;
+  for (uint32_t k = 0; k < n; k++) __builtin_prefetch(&h->parallel[b->second[b->which[k]]], 1);
+}
+
+static void fetch_third(const struct hierarchy *h, struct batch *b) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < b->met; k++) {
+    b->which[n] = b->which[k];
+    n += h->parallel[b->second[b->which[k]]] != 0;
   }
-  for (uint32_t i = 0; i < n; i++) __builtin_prefetch(&h->parallel[slot_of(h, taken[i], 2)], 1);
-  for (uint32_t i = 0; i < count; i++)
-    if (!place_row(h, rows[i], first[i])) return false;
+  for (uint32_t k = 0; k < n; k++) __builtin_prefetch(&h->parallel[slot_of(h, b->rows[b->which[k]], 3)], 1);
+}
+
+static bool place_batch(struct hierarchy *h, const struct batch *b) {
+  for (uint32_t i = 0; i < b->count; i++)
+    if (!place_row(h, b->rows[i], b->first[i], b->second[i])) return false;
+  return true;
+}
+
+/* The same where there are not even two probes, or no slots. */
+static bool place_one_by_one(struct hierarchy *h, const uint32_t *rows, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++)
+    if (!place_later(h, rows[i], 1)) return false;
+  return true;
+}
+
+/* Three batches are under way: while one is placed, the next waits for its second slots, and the one after for its
+ * first. */
+static bool place_rows(struct hierarchy *h, const uint32_t *rows, uint64_t count) {
+  if (h->probes < 2 || h->parallel_slots == 0) return place_one_by_one(h, rows, count);
+  struct batch batches[3];
+  for (uint32_t i = 0; i < 3; i++) batches[i].count = batches[i].met = 0;
+  for (uint64_t b = 0; b < (count + BATCH - 1) / BATCH + 2; b++) {
+    struct batch *latest = &batches[b % 3], *before = &batches[(b + 2) % 3], *oldest = &batches[(b + 1) % 3];
+    const uint64_t begin = b * BATCH < count ? b * BATCH : count;
+    fetch_first(h, rows + begin, count - begin, latest);
+    fetch_second(h, before);
+    fetch_third(h, oldest);
+    if (!place_batch(h, oldest)) return false;
+  }
   return true;
 }
 
 /* The rows of the non-empty slots, in the order of the memory, at most `most`; returns how many they are. */
-static uint64_t extract(const uint32_t *slots, uint64_t count, uint32_t *out, uint64_t most) {
+static uint64_t extract_plain(const uint32_t *slots, uint64_t count, uint32_t *out, uint64_t most) {
   uint64_t n = 0;
   for (uint64_t i = 0; i < count && n < most; i++) {
     out[n] = slots[i] - 1;
@@ -242,12 +304,43 @@ static uint64_t extract(const uint32_t *slots, uint64_t count, uint32_t *out, ui
   return n;
 }
 
-/* Out of rows[count] into the memory, and from there back, in its order. */
+#ifdef __x86_64__
+/* Sixteen slots at a time, while there is room for as many. */
+__attribute__((target("avx512f,popcnt"))) static uint64_t extract_wide(const uint32_t *slots, uint64_t count,
+                                                                       uint32_t *out, uint64_t most) {
+  uint64_t n = 0, i = 0;
+  for (; i + 16 <= count && n + 16 <= most; i += 16) {
+    const __m512i ids = _mm512_loadu_si512(slots + i);
+    const __mmask16 full = _mm512_test_epi32_mask(ids, ids);
+    const __m512i rows = _mm512_sub_epi32(_mm512_maskz_compress_epi32(full, ids), _mm512_set1_epi32(1));
+    _mm512_storeu_si512(out + n, rows);
+    n += (uint64_t)__builtin_popcount(full);
+  }
+  return n + extract_plain(slots + i, count - i, out + n, most - n);
+}
+
+static uint64_t extract(const uint32_t *slots, uint64_t count, uint32_t *out, uint64_t most) {
+  if (__builtin_cpu_supports("avx512f")) return extract_wide(slots, count, out, most);
+  return extract_plain(slots, count, out, most);
+}
+#else
+static uint64_t extract(const uint32_t *slots, uint64_t count, uint32_t *out, uint64_t most) {
+  return extract_plain(slots, count, out, most);
+}
+#endif
+
+/* Out of rows[count] into the memory, which is empty, and from there back, in its order. What was read is emptied for
+ * the next partition while it is in cache. */
 static enum outcome hash_rows(struct hierarchy *h, uint32_t *rows, uint64_t count) {
-  memset(h->parallel, 0, (h->parallel_slots + 1) * sizeof *h->parallel);
-  for (uint64_t i = 0; i < count; i += BATCH)
-    if (!place_batch(h, rows + i, count - i < BATCH ? (uint32_t)(count - i) : BATCH)) return OVERFLOWN;
-  uint64_t found = extract(h->parallel, h->parallel_slots, rows, count);
+  enum { BLOCK = 1 << 12 };
+  uint64_t found = 0;
+  const bool placed = place_rows(h, rows, count);
+  for (uint64_t begin = 0; begin < h->parallel_slots; begin += BLOCK) {
+    const uint64_t slots = h->parallel_slots - begin < BLOCK ? h->parallel_slots - begin : BLOCK;
+    if (placed) found += extract(h->parallel + begin, slots, rows + found, count - found);
+    memset(h->parallel + begin, 0, slots * sizeof *h->parallel);
+  }
+  if (!placed) return OVERFLOWN;
   found += extract(h->serial, h->in_serial, rows + found, count - found);
   return found == count ? COMPLETE : LOSSY;
 }
@@ -264,8 +357,7 @@ static bool hash_parts(const struct ss_hash_memory *m, uint32_t *rows, const uin
   bool good = true;
 #pragma omp parallel reduction(&& : good) if (offsets[m->parts] > LEAST_CHUNK)
   {
-    /* one more slot than the largest share: what is fetched ahead may be the slot of no probe */
-    SS_AUTO_FREE uint32_t *parallel = ss_alloc(m->parallel_slots / m->parts + 2, sizeof *parallel);
+    SS_AUTO_FREE uint32_t *parallel = ss_alloc_zero(m->parallel_slots / m->parts + 1, sizeof *parallel);
     SS_AUTO_FREE uint32_t *serial = ss_alloc(m->serial_slots / m->parts + 1, sizeof *serial);
     good = parallel && serial;
 #pragma omp for schedule(dynamic)
