@@ -174,7 +174,7 @@ bool ss_hash_sizes(uint64_t low, uint64_t high, uint64_t seed, uint32_t parts, u
 /* --- ZEN's Algorithm 1 --------------------------------------------------------------------------------------- */
 
 /* Rows whose slots are fetched together: enough to hide the way to memory. */
-enum { BATCH = 64 };
+enum { BATCH = 64, FEW = 32 };
 
 enum outcome { COMPLETE, OVERFLOWN, LOSSY };
 
@@ -270,7 +270,7 @@ static bool place_batch(struct hierarchy *h, const struct batch *b) {
   return true;
 }
 
-/* The same where there are not even two probes, or no slots. */
+/* The same where rows are so few that nothing need be fetched, or there are not even two probes, or no slots. */
 static bool place_one_by_one(struct hierarchy *h, const uint32_t *rows, uint64_t count) {
   for (uint64_t i = 0; i < count; i++)
     if (!place_later(h, rows[i], 1)) return false;
@@ -280,7 +280,7 @@ static bool place_one_by_one(struct hierarchy *h, const uint32_t *rows, uint64_t
 /* Three batches are under way: while one is placed, the next waits for its second slots, and the one after for its
  * first. */
 static bool place_rows(struct hierarchy *h, const uint32_t *rows, uint64_t count) {
-  if (h->probes < 2 || h->parallel_slots == 0) return place_one_by_one(h, rows, count);
+  if (count < FEW || h->probes < 2 || h->parallel_slots == 0) return place_one_by_one(h, rows, count);
   struct batch batches[3];
   for (uint32_t i = 0; i < 3; i++) batches[i].count = batches[i].met = 0;
   for (uint64_t b = 0; b < (count + BATCH - 1) / BATCH + 2; b++) {

@@ -3,6 +3,7 @@
 #include "tensor/kernel.h"
 
 #include "base/memory.h"
+#include "tensor/chunk.h"
 #include "tensor/hash_batch.h"
 #include "tensor/sketch_cell.h"
 
@@ -66,9 +67,9 @@ struct addition {
   const struct ss_sketch *shape;
   const struct ss_sketch_rows *rows;
   const int64_t *values;
-  uint64_t elements;
-  unsigned shift; /* a bucket's lane: its position in its row of the sketch, shifted right */
-  uint32_t lanes; /* of each row of the sketch */
+  uint64_t elements, lists; /* in so many lists do several threads hash them */
+  unsigned shift;           /* a bucket's lane: its position in its row of the sketch, shifted right */
+  uint32_t lanes;           /* of each row of the sketch; 0: too many */
 };
 
 /* --- by one thread */
@@ -90,7 +91,7 @@ static void add_alone(const struct addition *a, uint64_t *buckets) {
  * to the lanes, then each lane is added to by one thread. Threads never meet at a bucket, and a lane's buckets stay
  * in a core's own cache. A round posts so many elements before it adds any that a bucket's cache line, once fetched,
  * serves several of them, and so few that its memory is one that malloc keeps for the next call. */
-enum { LEAF = 1 << 14, ROUND = 192, LANE_BITS = 15, LANES = 2048 };
+enum { LEAF = 1 << 14, ROUND = 192, LEAST_BITS = 8, LANE_BITS = 16, FEW_LANES = 16, LANES = 2048 };
 
 /* What so many elements post in one row of the sketch, lane by lane. */
 struct leaf {
@@ -112,8 +113,9 @@ static void find_lanes(const struct addition *a, uint64_t begin, uint64_t count,
   }
 }
 
-static void post(const struct addition *a, uint64_t begin, uint64_t j, struct leaf *leaf) {
-  const uint64_t count = up_to(LEAF, begin, a->elements);
+/* List l of the elements' even shares, at most LEAF each. */
+static void post(const struct addition *a, uint64_t l, uint64_t j, struct leaf *leaf) {
+  const uint64_t begin = ss_share(a->elements, a->lists, l), count = ss_share(a->elements, a->lists, l + 1) - begin;
   const uint64_t mask = (UINT64_C(1) << a->shift) - 1;
   uint64_t cells[LEAF];
   uint32_t place[LANES + 1];
@@ -139,12 +141,12 @@ static void add_lane(const struct addition *a, const struct leaf *leaves, uint64
 }
 
 static void add_by_lanes(const struct addition *a, struct leaf *leaves, uint64_t *buckets) {
-  const uint64_t hashes = a->shape->hashes, lists = (a->elements + LEAF - 1) / LEAF, at_once = ROUND / hashes;
+  const uint64_t hashes = a->shape->hashes, lists = a->lists, at_once = ROUND / hashes;
 #pragma omp parallel
   for (uint64_t first = 0; first < lists; first += at_once) {
     const uint64_t count = up_to(at_once, first, lists) * hashes;
 #pragma omp for schedule(dynamic)
-    for (uint64_t l = 0; l < count; l++) post(a, (first + l / hashes) * LEAF, l % hashes, &leaves[l]);
+    for (uint64_t l = 0; l < count; l++) post(a, first + l / hashes, l % hashes, &leaves[l]);
 #pragma omp for schedule(dynamic)
     for (uint64_t lane = 0; lane < hashes * a->lanes; lane++) add_lane(a, leaves, count, lane, buckets);
   }
@@ -156,10 +158,13 @@ void ss_sketch_add(const struct ss_sketch *shape, const struct ss_sketch_rows *r
       .shape = shape, .rows = rows, .values = values, .elements = rows->count * rows->width, .shift = LANE_BITS};
   SS_KERNEL_TIMED(SS_KERNEL_SKETCH_ADD);
   ss_kernel_ran(SS_KERNEL_SKETCH_ADD, a.elements * shape->hashes);
-  while ((shape->buckets - 1) >> a.shift >= LANES) a.shift++;
-  a.lanes = (uint32_t)((shape->buckets - 1) >> a.shift) + 1;
+  a.lists = (a.elements + LEAF - 1) / LEAF;
+  while (a.shift > LEAST_BITS && (shape->buckets - 1) >> a.shift < FEW_LANES) a.shift--;
+  const uint64_t lanes = ((shape->buckets - 1) >> a.shift) + 1;
+  a.lanes = lanes <= LANES ? (uint32_t)lanes : 0;
   SS_AUTO_FREE struct leaf *leaves = NULL;
-  if (a.elements > SPAN && a.shift <= 16 && omp_get_max_threads() > 1) leaves = ss_alloc(ROUND, sizeof *leaves);
+  if (a.elements > SPAN && a.lanes > 0 && omp_get_max_threads() > 1)
+    leaves = ss_alloc(up_to(ROUND, 0, a.lists * shape->hashes), sizeof *leaves);
   if (leaves) add_by_lanes(&a, leaves, (uint64_t *)buckets);
   else add_alone(&a, (uint64_t *)buckets); /* slower, but it needs no memory */
 }
