@@ -162,6 +162,80 @@ static void keep(const struct ss_chunk *from, struct cut cut, struct kept *kept)
   kept->count = n;
 }
 
+static inline void keep_entry(const struct ss_chunk *from, uint64_t entry, struct kept *kept) {
+  const uint64_t n = kept->count++;
+  kept->rows[n] = from->rows[entry];
+  kept->units[n] = from->units[entry];
+  if (kept->values)
+    memcpy(kept->values + n * from->width, from->values + entry * from->stride, from->width * sizeof *kept->values);
+}
+
+/* --- many entries of which few stay: a sample gives a magnitude that fewer than k of them should be below of; one
+ * pass gathers those at or above it, and the exact selection is among these. */
+enum { MANY = 1 << 13, SAMPLED = 1 << 10, TOGETHER = 1 << 10 };
+
+struct gathered {
+  uint64_t *magnitudes, *entries,
+      *keys; /* [room]; the keys are the magnitudes again, for the selection to overwrite */
+  uint64_t count, room;
+};
+
+static uint64_t bound_by_sample(const int64_t *units, uint64_t count, uint64_t place) {
+  uint64_t keys[SAMPLED];
+  for (uint64_t i = 0; i < SAMPLED; i++) keys[i] = ss_magnitude(units[ss_topk_sampled(count, SAMPLED, i)]);
+  return kth_largest(keys, SAMPLED, &place);
+}
+
+/* False when there is no room for all at or above the bound. */
+static bool gather_entries(const int64_t *units, uint64_t count, uint64_t bound, struct gathered *g) {
+  uint64_t *restrict magnitudes = g->magnitudes, *restrict entries = g->entries;
+  uint64_t n = 0;
+  for (uint64_t begin = 0; begin < count; begin += TOGETHER) {
+    const uint64_t end = count - begin < TOGETHER ? count : begin + TOGETHER;
+    if (n + TOGETHER > g->room) return false;
+    for (uint64_t i = begin; i < end; i++) {
+      const uint64_t magnitude = ss_magnitude(units[i]);
+      magnitudes[n] = magnitude;
+      entries[n] = i;
+      n += magnitude >= bound;
+    }
+  }
+  g->count = n;
+  return true;
+}
+
+/* Appends the k largest to `kept`; false, with nothing changed, where the sample did not help. */
+static bool keep_by_sample(const struct ss_chunk *from, uint64_t k, struct kept *kept) {
+  if (from->count < MANY || k == 0 || k > from->count / 8) return false;
+  const uint64_t place = ss_topk_place(from->count, SAMPLED, k);
+  const uint64_t bound = bound_by_sample(from->units, from->count, place);
+  struct gathered g = {.room = 2 * place * (from->count / SAMPLED + 1) + TOGETHER};
+  SS_AUTO_FREE uint64_t *magnitudes = ss_alloc(g.room, sizeof *magnitudes);
+  SS_AUTO_FREE uint64_t *entries = ss_alloc(g.room, sizeof *entries);
+  SS_AUTO_FREE uint64_t *keys = ss_alloc(g.room, sizeof *keys);
+  g.magnitudes = magnitudes, g.entries = entries, g.keys = keys;
+  if (!magnitudes || !entries || !keys || bound == 0) return false;
+  if (!gather_entries(from->units, from->count, bound, &g) || g.count < k) return false;
+  memcpy(g.keys, g.magnitudes, g.count * sizeof *g.keys);
+  uint64_t ties = k;
+  const uint64_t threshold = kth_largest(g.keys, g.count, &ties);
+  for (uint64_t c = 0; c < g.count; c++) {
+    const bool tie = g.magnitudes[c] == threshold && ties > 0;
+    if (g.magnitudes[c] > threshold || tie) keep_entry(from, g.entries[c], kept);
+    ties -= tie;
+  }
+  return true;
+}
+
+/* Appends the k largest to `kept`. */
+static bool keep_largest(const struct ss_chunk *from, uint64_t k, struct kept *kept, struct ss_error *error) {
+  struct cut cut;
+  if (keep_by_sample(from, k, kept)) return true;
+  if (!find_cut(from->units, from->count, k, &cut, error)) return false;
+  keep(from, cut, kept);
+  return true;
+}
+
 static struct ss_chunk chunk_of(const struct ss_chunk *from, const struct kept *kept) {
   struct ss_chunk out = *from;
   out.rows = kept->rows;
@@ -174,13 +248,11 @@ static struct ss_chunk chunk_of(const struct ss_chunk *from, const struct kept *
 
 bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, struct ss_chunk *out,
              struct ss_error *error) {
-  struct cut cut;
   struct kept kept;
   SS_KERNEL_TIMED(SS_KERNEL_TOP_K);
   ss_kernel_ran(SS_KERNEL_TOP_K, from->count);
-  if (!find_cut(from->units, from->count, k, &cut, error)) return false;
   if (!reserve(from, k < from->count ? k : from->count, arena, &kept, error)) return false;
-  keep(from, cut, &kept);
+  if (!keep_largest(from, k, &kept, error)) return false;
   *out = chunk_of(from, &kept);
   return true;
 }
@@ -216,10 +288,7 @@ bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, stru
   for (uint64_t b = 0; b < parts; b++) {
     const struct ss_chunk part =
         ss_chunk_slice(from, from->low + ss_share(range, parts, b), from->low + ss_share(range, parts, b + 1));
-    struct cut cut;
-    if (!find_cut(part.units, part.count, ss_share(k, parts, b + 1) - ss_share(k, parts, b), &cut, error))
-      return false;
-    keep(&part, cut, &kept);
+    if (!keep_largest(&part, ss_share(k, parts, b + 1) - ss_share(k, parts, b), &kept, error)) return false;
   }
   *out = chunk_of(from, &kept);
   return true;
@@ -286,9 +355,9 @@ bool ss_top_blocks(const int64_t *values, uint64_t n, struct ss_block_choice cho
  * then every non-zero is a candidate. */
 enum { SAMPLE = SS_TOPK_SAMPLE, SMALL = 4 * SAMPLE, CHUNK = 1 << 16 };
 static int32_t guess_bound(const float *values, uint64_t n, uint64_t k, uint64_t *keys) {
-  uint64_t place = ss_topk_place(n, k);
+  uint64_t place = ss_topk_place(n, SAMPLE, k);
   if (n <= SMALL || place > SAMPLE) return 1;
-  for (uint64_t i = 0; i < SAMPLE; i++) keys[i] = (uint64_t)ss_topk_key(values[ss_topk_sampled(n, i)]);
+  for (uint64_t i = 0; i < SAMPLE; i++) keys[i] = (uint64_t)ss_topk_key(values[ss_topk_sampled(n, SAMPLE, i)]);
   return ss_topk_bound(kth_largest(keys, SAMPLE, &place));
 }
 

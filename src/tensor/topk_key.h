@@ -25,16 +25,16 @@ SS_DEVICE static inline uint32_t ss_topk_index(uint64_t candidate) {
   return ~(uint32_t)candidate;
 }
 
-/* Which float the i-th of the sample is: anywhere in its stratum, as a fixed stride would see but some columns of a
- * tensor. */
-SS_DEVICE static inline uint64_t ss_topk_sampled(uint64_t n, uint64_t i) {
-  const uint64_t low = ss_share(n, SS_TOPK_SAMPLE, i), high = ss_share(n, SS_TOPK_SAMPLE, i + 1);
+/* Which of n the i-th of a sample of `size` is: anywhere in its stratum, as a fixed stride would see but some columns
+ * of a tensor. */
+SS_DEVICE static inline uint64_t ss_topk_sampled(uint64_t n, uint64_t size, uint64_t i) {
+  const uint64_t low = ss_share(n, size, i), high = ss_share(n, size, i + 1);
   return low + ss_below(ss_mix(0, i), high - low);
 }
 
-/* The place in the sample, from the largest on, of a key that at least k of the n floats should reach. */
-static inline uint64_t ss_topk_place(uint64_t n, uint64_t k) {
-  const double expected = (double)k / (double)n * (double)SS_TOPK_SAMPLE;
+/* The place in the sample, from the largest on, of a key that at least k of the n should reach. */
+static inline uint64_t ss_topk_place(uint64_t n, uint64_t size, uint64_t k) {
+  const double expected = (double)k / (double)n * (double)size;
   return (uint64_t)(expected + 4 * sqrt(expected) + 8);
 }
 

@@ -498,6 +498,8 @@ MUTANTS = [
     Mutant("every probe tries the same slot", "src/tensor/hash.c",
            "ss_hash_row(row, h->seed + probe)",
            "ss_hash_row(row, h->seed + 0 * probe)", unit="kernels"),
+    Mutant("a sample that misleads is believed", "src/tensor/topk.c",
+           " || g.count < k) return false;", ") return false;\n  k = k < g.count ? k : g.count;", unit="kernels"),
     Mutant("a taken slot is passed over for nothing", "src/tensor/hash.c",
            "((first ^ second) & -(uint64_t)taken)", "((first ^ second) & -(uint64_t)!taken)", unit="kernels"),
     Mutant("a partition finds the rows of the one before", "src/tensor/hash.c",

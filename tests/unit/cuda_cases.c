@@ -40,7 +40,7 @@ static float *floats(struct dice *d, struct ss_arena *arena, uint64_t n, bool in
 
 /* Where top-k takes a sample, that of a large tensor, numbers that make it guess too high. */
 static void raise_sample(float *values, uint64_t n) {
-  for (uint64_t i = 0; i < SS_TOPK_SAMPLE; i++) values[ss_topk_sampled(n, i)] = 9 + (float)(i % 100);
+  for (uint64_t i = 0; i < SS_TOPK_SAMPLE; i++) values[ss_topk_sampled(n, SS_TOPK_SAMPLE, i)] = 9 + (float)(i % 100);
 }
 
 static struct ss_chunk any_part(struct dice *d, struct ss_arena *arena, uint64_t rows) {

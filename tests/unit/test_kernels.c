@@ -11,6 +11,7 @@
 #include "tensor/sets.h"
 #include "tensor/sketch.h"
 #include "tensor/topk.h"
+#include "tensor/topk_key.h"
 
 #include <omp.h>
 #include <time.h>
@@ -134,13 +135,12 @@ static void check_entries(const struct ss_chunk *got, const struct ss_chunk *fro
   assert_true(got->origin == 3 && got->part == 4 && !got->dense);
 }
 
-static void topk_once(uint64_t seed, struct ss_arena *arena) {
+static void topk_once(uint64_t seed, uint64_t least, struct ss_arena *arena) {
   struct dice d = {.seed = seed};
   struct ss_error error;
-  struct ss_chunk from =
-                      value_chunk(&d, arena, dice_below(&d, 100), random_count(&d), seed % KINDS, dice_one_in(&d, 2)),
-                  got;
-  const uint64_t k = random_k(&d, from.count);
+  const uint64_t low = dice_below(&d, 100), count = least + random_count(&d);
+  struct ss_chunk from = value_chunk(&d, arena, low, count, seed % KINDS, dice_one_in(&d, 2)), got;
+  const uint64_t k = random_k(&d, from.count) / (least > 0 ? 8 : 1);
   struct entry *entries = entries_of(&from);
   const uint64_t kept = plain_topk(entries, from.count, k);
   assert_true(ss_topk(&from, k, arena, &got, &error));
@@ -164,9 +164,31 @@ static void topk_is_the_front_of_the_sorted_list(void **state) {
   (void)state;
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(1200); seed++) {
-    topk_once(seed, &arena);
+    topk_once(seed, 0, &arena);
     ss_arena_reset(&arena);
   }
+  for (uint64_t seed = 1; seed <= CASES(120); seed++) { /* by a sample */
+    topk_once(seed, 8000, &arena);
+    ss_arena_reset(&arena);
+  }
+  ss_arena_free(&arena);
+}
+
+/* The entries that the sample sees are the largest, and fewer than k: they say nothing of the k-th. */
+static void topk_survives_a_sample_that_misleads(void **state) {
+  (void)state;
+  enum { N = 20000, K = 2000, SAMPLED = 1 << 10 };
+  struct dice d = {.seed = 1};
+  struct ss_arena arena = {0};
+  struct ss_error error;
+  struct ss_chunk from = value_chunk(&d, &arena, 0, N, SMALL_NUMBERS, false), got;
+  int64_t *units = (int64_t *)(uintptr_t)from.units;
+  for (uint64_t i = 0; i < SAMPLED; i++) units[ss_topk_sampled(N, SAMPLED, i)] = 1000 + (int64_t)i;
+  struct entry *entries = entries_of(&from);
+  const uint64_t kept = plain_topk(entries, N, K);
+  assert_true(ss_topk(&from, K, &arena, &got, &error));
+  check_entries(&got, &from, entries, kept, 1);
+  free(entries);
   ss_arena_free(&arena);
 }
 
@@ -214,12 +236,13 @@ static void topk_keeps_no_more_than_k(void **state) {
   ss_arena_free(&arena);
 }
 
-static void parts_once(uint64_t seed, struct ss_arena *arena) {
+static void parts_once(uint64_t seed, uint64_t least, struct ss_arena *arena) {
   struct dice d = {.seed = seed};
   struct ss_error error;
   const uint32_t parts = dice_between(&d, 1, dice_one_in(&d, 3) ? 400 : 9);
   const uint64_t low = dice_one_in(&d, 4) ? UINT32_MAX - 40000 : dice_below(&d, 100);
-  struct ss_chunk from = value_chunk(&d, arena, low, random_count(&d), seed % KINDS, dice_one_in(&d, 3)), got;
+  const uint64_t entries_wanted = least + random_count(&d);
+  struct ss_chunk from = value_chunk(&d, arena, low, entries_wanted, seed % KINDS, dice_one_in(&d, 3)), got;
   const uint64_t k = random_k(&d, from.count), range = from.high - from.low;
   struct entry *entries = entries_of(&from), *kept = malloc((from.count + 1) * sizeof *kept);
   uint64_t n = 0, first = 0;
@@ -242,7 +265,7 @@ static void parts_keep_their_own_topk(void **state) {
   (void)state;
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(900); seed++) {
-    parts_once(seed, &arena);
+    parts_once(seed, seed % 10 == 0 ? 8192 : 0, &arena);
     ss_arena_reset(&arena);
   }
   ss_arena_free(&arena);
@@ -1065,6 +1088,7 @@ int main(void) {
       cmocka_unit_test(kernels_within_kernels_are_timed_once),
       cmocka_unit_test(what_is_set_aside_counts_nowhere),
       cmocka_unit_test(topk_is_the_front_of_the_sorted_list),
+      cmocka_unit_test(topk_survives_a_sample_that_misleads),
       cmocka_unit_test(topk_breaks_ties_by_row),
       cmocka_unit_test(topk_keeps_no_more_than_k),
       cmocka_unit_test(parts_keep_their_own_topk),

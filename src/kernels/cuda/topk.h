@@ -147,7 +147,7 @@ struct topk {
 enum { TOPK_SMALL = 4 * SS_TOPK_SAMPLE, KEY_BITS = 31, CANDIDATE_BITS = 63 };
 
 GRID_DEVICE static inline void topk_sample(const struct topk *a, uint32_t i) {
-  a->keys[i] = (uint64_t)ss_topk_key(a->values[ss_topk_sampled(a->n, i)]);
+  a->keys[i] = (uint64_t)ss_topk_key(a->values[ss_topk_sampled(a->n, SS_TOPK_SAMPLE, i)]);
 }
 GRID_KERNEL(topk_sample, struct topk)
 
@@ -177,7 +177,7 @@ static bool topk_gather(struct grid *g, const struct topk *a, uint32_t *found, s
 }
 
 static bool topk_guess(struct grid *g, struct topk *a, uint32_t *found, struct ss_error *error) {
-  const uint64_t place = ss_topk_place(a->n, a->k);
+  const uint64_t place = ss_topk_place(a->n, SS_TOPK_SAMPLE, a->k);
   struct digit sample = a->digit;
   a->guessed = a->n > TOPK_SMALL && place <= SS_TOPK_SAMPLE;
   if (!a->guessed) return topk_gather(g, a, found, error);
