@@ -102,13 +102,15 @@ struct leaf {
 
 /* Where the leaf's elements go; counts those of lane l in place[l + 1]. Meanwhile the leaf, which will be written in
  * no order that the processor could guess, is fetched. */
-static void find_lanes(const struct addition *a, uint64_t begin, uint64_t count, uint64_t j, uint64_t *cells,
+static void find_lanes(const struct addition *a, uint64_t begin, uint64_t count, uint64_t j, uint32_t *cells,
                        uint32_t *place, const struct leaf *leaf) {
+  uint64_t found[HASHED]; /* whose upper halves are 0: there are lanes for no more buckets */
   for (uint64_t at = 0; at < count; at += HASHED) {
     const uint64_t end = at + up_to(HASHED, at, count);
     for (uint64_t i = at; i < end; i += 8) __builtin_prefetch(&leaf->value[i], 1);
     for (uint64_t i = at; i < end; i += 32) __builtin_prefetch(&leaf->bucket[i], 1);
-    find_cells(a->shape, a->rows, begin + at, end - at, j, cells + at);
+    find_cells(a->shape, a->rows, begin + at, end - at, j, found);
+    for (uint64_t i = at; i < end; i++) cells[i] = (uint32_t)found[i - at];
     for (uint64_t i = at; i < end; i++) place[(cells[i] >> 1 >> a->shift) + 1]++;
   }
 }
@@ -117,14 +119,13 @@ static void find_lanes(const struct addition *a, uint64_t begin, uint64_t count,
 static void post(const struct addition *a, uint64_t l, uint64_t j, struct leaf *leaf) {
   const uint64_t begin = ss_share(a->elements, a->lists, l), count = ss_share(a->elements, a->lists, l + 1) - begin;
   const uint64_t mask = (UINT64_C(1) << a->shift) - 1;
-  uint64_t cells[LEAF];
-  uint32_t place[LANES + 1];
+  uint32_t cells[LEAF], place[LANES + 1];
   memset(place, 0, (a->lanes + 1) * sizeof *place);
   find_lanes(a, begin, count, j, cells, place, leaf);
   for (uint32_t lane = 0; lane < a->lanes; lane++) place[lane + 1] += place[lane];
   memcpy(leaf->starts, place, (a->lanes + 1) * sizeof *place);
   for (uint64_t i = 0; i < count; i++) {
-    const uint64_t bucket = cells[i] >> 1;
+    const uint32_t bucket = cells[i] >> 1;
     const uint32_t to = place[bucket >> a->shift]++;
     leaf->bucket[to] = (uint16_t)(bucket & mask);
     leaf->value[to] = signed_by(cells[i], (uint64_t)a->values[begin + i]);
