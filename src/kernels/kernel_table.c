@@ -119,8 +119,8 @@ static double elements(enum ss_kernel_kind kernel, const struct ss_kernel_input 
   case SS_KERNEL_MERGE_SUM:
     for (uint32_t i = 0; i < in->operands; i++) sum += (double)in->part[i].count;
     return sum;
-  case SS_KERNEL_DENSE_ADD:
-  case SS_KERNEL_TOP_K: return (double)in->rows;
+  case SS_KERNEL_DENSE_ADD: return (double)in->rows;
+  case SS_KERNEL_TOP_K: return (double)out->count;
   case SS_KERNEL_COALESCE: return (double)in->lookup_count;
   case SS_KERNEL_HASH_BITMAP_ENCODE:
   case SS_KERNEL_HASH_BITMAP_DECODE: return (double)in->hashed.count;

@@ -156,7 +156,7 @@ void ss_play_note_filter(struct ss_play *play, uint32_t rank, const struct ss_ch
 
 struct ss_kernel_work ss_top_k_work(uint64_t from, uint64_t kept) {
   enum { INDEX = 4, VALUE = 4 };
-  return (struct ss_kernel_work){1, from, from * VALUE + kept * INDEX};
+  return (struct ss_kernel_work){1, ss_top_k_elements(from, kept), from * VALUE + kept * INDEX};
 }
 
 void ss_play_note_top_k(struct ss_play *play, uint32_t rank, uint64_t from, uint64_t kept) {

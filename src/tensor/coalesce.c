@@ -6,6 +6,8 @@
 
 /* Up to here insertion sort beats clearing a histogram. */
 enum { FEW = 32 };
+/* So many ids ahead, words of the bitset are fetched, which may be anywhere in it. */
+enum { AHEAD = 32 };
 /* A histogram of 2^11 counters stays in the first-level cache; short lists would spend longer clearing it than
  * sorting, and take 2^8. */
 enum { WIDE_DIGIT = 11, NARROW_DIGIT = 8, SHORT_LIST = 4096 };
@@ -54,7 +56,12 @@ bool ss_increasing(const uint32_t *rows, uint64_t count) {
 }
 
 static uint64_t by_bitset(const uint32_t *rows, uint64_t count, uint64_t range, uint32_t *out, uint64_t *bits) {
-  for (uint64_t i = 0; i < count; i++) bits[rows[i] >> 6] |= UINT64_C(1) << (rows[i] & 63);
+  const uint64_t fetched = count > AHEAD ? count - AHEAD : 0;
+  for (uint64_t i = 0; i < fetched; i++) {
+    __builtin_prefetch(&bits[rows[i + AHEAD] >> 6], 1);
+    bits[rows[i] >> 6] |= UINT64_C(1) << (rows[i] & 63);
+  }
+  for (uint64_t i = fetched; i < count; i++) bits[rows[i] >> 6] |= UINT64_C(1) << (rows[i] & 63);
   uint64_t found = 0;
   for (uint64_t word = 0; word < (range + 63) / 64; word++) {
     for (uint64_t left = bits[word]; left; left &= left - 1)

@@ -14,7 +14,7 @@ enum ss_kernel_kind {
   SS_KERNEL_MERGE_SUM,            /* the sum of sparse operands; elements: of all operands */
   SS_KERNEL_DENSE_ADD,            /* of two dense tensors, or sketches; elements: of the sum */
   SS_KERNEL_COALESCE,             /* lookups, sorted and distinct; elements: lookups */
-  SS_KERNEL_TOP_K,                /* the k largest entries; elements: of what is selected from */
+  SS_KERNEL_TOP_K,                /* the k largest entries; elements: what is kept, as ss_top_k_elements has it */
   SS_KERNEL_HASH_PARTITION,       /* of rows, stably; elements: rows */
   SS_KERNEL_HIERARCHICAL_HASHING, /* ZEN's Algorithm 1; elements: rows */
   SS_KERNEL_BITMAP_ENCODE,        /* elements: entries, of these and the following formats */
@@ -34,6 +34,12 @@ const char *ss_kernel_name(enum ss_kernel_kind kernel);
 struct ss_kernel_work {
   uint64_t calls, elements, bytes;
 };
+
+/* Each entry that is kept is found a place, while the others are passed over: those are bytes. Who keeps nothing has
+ * looked. */
+static inline uint64_t ss_top_k_elements(uint64_t from, uint64_t kept) {
+  return kept == 0 && from > 0 ? 1 : kept;
+}
 
 #ifndef __cplusplus
 /* Where calls of this thread are counted, [SS_KERNELS]; NULL, as at first: nowhere. Bytes are not. */

@@ -250,9 +250,9 @@ bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, st
              struct ss_error *error) {
   struct kept kept;
   SS_KERNEL_TIMED(SS_KERNEL_TOP_K);
-  ss_kernel_ran(SS_KERNEL_TOP_K, from->count);
   if (!reserve(from, k < from->count ? k : from->count, arena, &kept, error)) return false;
   if (!keep_largest(from, k, &kept, error)) return false;
+  ss_kernel_ran(SS_KERNEL_TOP_K, ss_top_k_elements(from->count, kept.count));
   *out = chunk_of(from, &kept);
   return true;
 }
@@ -283,13 +283,13 @@ bool ss_topk_parts(const struct ss_chunk *from, uint64_t k, uint32_t parts, stru
   const uint64_t range = from->high - from->low;
   struct kept kept;
   SS_KERNEL_TIMED(SS_KERNEL_TOP_K);
-  ss_kernel_ran(SS_KERNEL_TOP_K, from->count);
   if (!reserve(from, k < from->count ? k : from->count, arena, &kept, error)) return false;
   for (uint64_t b = 0; b < parts; b++) {
     const struct ss_chunk part =
         ss_chunk_slice(from, from->low + ss_share(range, parts, b), from->low + ss_share(range, parts, b + 1));
     if (!keep_largest(&part, ss_share(k, parts, b + 1) - ss_share(k, parts, b), &kept, error)) return false;
   }
+  ss_kernel_ran(SS_KERNEL_TOP_K, ss_top_k_elements(from->count, kept.count));
   *out = chunk_of(from, &kept);
   return true;
 }

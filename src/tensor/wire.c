@@ -318,6 +318,16 @@ static bool get_units(struct ss_arena *arena, struct ss_chunk *out, struct ss_er
   return true;
 }
 
+/* Real schemes go on with the floats that came: what makes ours exact is no part of them. */
+static bool get_exact(const struct ss_wire *wire, struct ss_encoded bytes, struct ss_arena *arena,
+                      struct ss_chunk *out, struct ss_error *error) {
+  const struct ss_aside aside = ss_aside_begin();
+  const bool good = wire->format == SS_WIRE_SKETCH ? ss_wire_get_sketch(wire, bytes.at, arena, out, error)
+                                                   : get_units(arena, out, error);
+  ss_aside_end(&aside);
+  return good;
+}
+
 static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                    struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
   if (wire->format == SS_WIRE_BLOCK) return ss_wire_get_blocks(wire, bytes.at, bytes.size, arena, out, error);
@@ -326,7 +336,7 @@ static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, str
                    (unsigned long long)ss_wire_bytes(wire, known));
   switch (wire->format) {
   case SS_WIRE_BLOCK: break;
-  case SS_WIRE_SKETCH: return ss_wire_get_sketch(wire, bytes.at, arena, out, error);
+  case SS_WIRE_SKETCH: return get_exact(wire, bytes, arena, out, error);
   case SS_WIRE_DENSE:
     if (wire->value_bytes == SS_WIRE_NUMBER) return get_numbers(wire, bytes.at, arena, out, error);
     return known->dense ? get_values(known->high - known->low, bytes, arena, out, error)
@@ -362,5 +372,5 @@ bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, st
   out->values = NULL;
   if (!decode(wire, known, bytes, arena, out, error)) return false;
   if (ss_kernel_counts && decodes) ss_kernel_ran(kernel, ss_wire_entries(wire, out));
-  return !wire->units || !out->values || get_units(arena, out, error);
+  return !wire->units || !out->values || get_exact(wire, bytes, arena, out, error);
 }

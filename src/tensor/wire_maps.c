@@ -1,5 +1,7 @@
 #include "tensor/wire_maps.h"
 
+#include "tensor/kernel.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -56,14 +58,17 @@ static double unit_of(const struct ss_wire *wire) {
   return wire->units ? 1 : 0x1p-20;
 }
 
+/* A real sketch is of floats, which travel as they lie: that ours are numbers is no part of a scheme. */
 void ss_wire_put_sketch(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   const uint64_t buckets = c->high - c->low;
   const double unit = unit_of(wire);
+  const struct ss_aside aside = ss_aside_begin();
   for (uint64_t i = 0; i < buckets; i++, out += wire->value_bytes) {
     const float value = (float)((double)c->sketch[i] * unit);
     memcpy(out, &value, sizeof value);
   }
   for (uint64_t i = buckets; i < c->count; i++) *out++ = (unsigned char)c->sketch[i];
+  ss_aside_end(&aside);
 }
 
 bool ss_wire_get_sketch(const struct ss_wire *wire, const unsigned char *bytes, struct ss_arena *arena,

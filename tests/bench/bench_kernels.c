@@ -4,8 +4,11 @@
  *     items, seconds       what one call works on, and the best of several calls
  *     items_per_second
  *     floor_seconds        reading the bytes that the kernel must read, and writing those that it must write, once
- * and in order, with all threads, measured in the same run; nothing is read again for it ratio                seconds
- * over floor_seconds result               a figure of what came out, so that no compiler can leave it out */
+ *                          and in order, with all threads, measured in the same run; nothing is read again for it
+ *     ratio                seconds over floor_seconds
+ *     result               a figure of what came out, so that no compiler can leave it out
+ */
+#include "tensor/coalesce.h"
 #include "tensor/hash.h"
 #include "tensor/sets.h"
 #include "tensor/sketch.h"
@@ -21,7 +24,7 @@
 #include <time.h>
 
 enum { TIMES = 7 };
-enum { INDICES = 11000000, PARTS = 16, RANGE = 112000000, FLOATS = 15000000, ELEMENTS = 10000000 };
+enum { INDICES = 11000000, PARTS = 16, RANGE = 112000000, FLOATS = 15000000, ELEMENTS = 10000000, FEW = 1000000 };
 
 static double now(void) {
   struct timespec time;
@@ -43,6 +46,8 @@ struct data {
   int64_t *buckets;                       /* [ELEMENTS / 2] */
   double *decoded;                        /* [ELEMENTS] */
   uint64_t other_count;
+  uint32_t *lookups; /* [INDICES] of RANGE rows, in any order */
+  struct ss_coalesce_scratch scratch;
   struct ss_arena arena;
 };
 
@@ -54,8 +59,12 @@ static struct data make_data(void) {
                    .marks_out = ss_alloc_zero(FLOATS, sizeof *d.marks_out),
                    .floats = ss_alloc(FLOATS, sizeof *d.floats),
                    .buckets = ss_alloc_zero(ELEMENTS / 2, sizeof *d.buckets),
-                   .decoded = ss_alloc_zero(ELEMENTS, sizeof *d.decoded)};
+                   .decoded = ss_alloc_zero(ELEMENTS, sizeof *d.decoded),
+                   .lookups = ss_alloc(INDICES, sizeof *d.lookups)};
   need(d.rows && d.other_rows && d.rows_out && d.marks && d.marks_out && d.floats && d.buckets && d.decoded, NULL);
+  need(d.lookups && ss_coalesce_reserve(&d.scratch, INDICES, RANGE) && ss_coalesce_reserve(&d.scratch, FEW, RANGE),
+       NULL);
+  for (uint64_t i = 0; i < INDICES; i++) d.lookups[i] = (uint32_t)ss_below(ss_mix(5, i), RANGE);
   for (uint64_t i = 0; i < FLOATS; i++) {
     /* gaps of 1 to 13, 7 on the average: distinct, and not in step with anything */
     d.rows[i] = (uint32_t)(i * 7 + ss_below(ss_mix(1, i), 7));
@@ -111,6 +120,15 @@ static uint64_t top_blocks(struct data *d) {
   ss_arena_reset(&d->arena);
   need(ss_top_blocks((const int64_t *)d->marks, FLOATS, choice, &d->arena, &list, &error), &error);
   return list.rows[list.count - 1];
+}
+
+static uint64_t coalesce(struct data *d) {
+  return ss_coalesce(d->lookups, INDICES, RANGE, d->rows_out, &d->scratch);
+}
+
+/* So few that they are sorted. */
+static uint64_t coalesce_few(struct data *d) {
+  return ss_coalesce(d->lookups, FEW, RANGE, d->rows_out, &d->scratch);
 }
 
 static uint64_t partition(struct data *d) {
@@ -246,6 +264,8 @@ int main(int count, char **arguments) {
       {"topk of a chunk, 1% (one thread)", topk, f, f * 12, kept * 12},
       {"topk by 1,024 parts, 1% (one thread)", topk_parts, f, f * 12, kept * 12},
       {"blocks of 256, 1/32", top_blocks, f, f * 8, f / 256 / 32 * 4},
+      {"coalesce (one thread)", coalesce, n, n * 4, n * 4},
+      {"coalesce, sorted (one thread)", coalesce_few, FEW, FEW * 4, FEW * 4},
       {"hash partition, 16 parts", partition, n, n * 4, n * 4},
       {"hash partition with marks, 16 parts", partition_marks, n, n * 12, n * 12},
       /* reads nothing: beside it, the range as a list of rows */
@@ -257,9 +277,10 @@ int main(int count, char **arguments) {
       {"common rows (one thread)", rows_common, f + other, (f + other) * 4, 8},
   };
   for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) measure(&kernels[k], &data);
-  void *const arrays[] = {data.rows,      data.other_rows, data.rows_out, data.marks,
-                          data.marks_out, data.floats,     data.buckets,  data.decoded};
+  void *const arrays[] = {data.rows,   data.other_rows, data.rows_out, data.marks,  data.marks_out,
+                          data.floats, data.buckets,    data.decoded,  data.lookups};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+  ss_coalesce_free(&data.scratch);
   ss_arena_free(&data.arena);
   return 0;
 }
