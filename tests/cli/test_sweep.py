@@ -274,8 +274,9 @@ def catches(process, number):
 
 @test
 def an_interrupt_before_the_first_point_leaves_nothing(folder):
-    """Of one point, which takes hours."""
-    scenario = write_json(folder, small(trace={"gradient": {"elements": 100000, "iterations": 1 << 20}}, ranks=[4], schemes=["allgather"]))
+    """Of points that take hours."""
+    scenario = write_json(folder, small(trace={"gradient": {"elements": 100000, "iterations": 1 << 20}}, iterations=1 << 20, ranks=[4],
+                                        schemes=["allgather"]))
     with subprocess.Popen([PROGRAM, "run", scenario, "--format", "json", "-o", folder / "out.json"], env=ENVIRONMENT, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as run:
         tap.wait_for(lambda: (folder / "out.json.partial").exists() and catches(run, signal.SIGINT))
