@@ -26,7 +26,7 @@ struct execution {
   struct ss_traffic *executed, *simulated;
   struct ss_kernel_work ran[SS_KERNELS]; /* kernels of this process, in the first run */
   double (*took)[SS_KERNELS];            /* [repeats] s, in the runs after it */
-  struct ss_kernel_work *work;           /* [endpoints * SS_KERNELS] those of the simulation */
+  struct ss_kernel_total *work;          /* [endpoints * SS_KERNELS] those of the simulation */
 };
 
 bool ss_execute_check(const struct ss_setting *setting, const struct ss_input *shape, struct ss_error *error) {
@@ -241,14 +241,10 @@ static bool of_blocks(uint32_t kernel) {
 }
 
 /* What the simulation had of a kernel at this process's endpoints. */
-static struct ss_kernel_work simulated_work(const struct execution *x, uint32_t kernel) {
-  struct ss_kernel_work work = {0};
-  for (uint32_t e = x->comm->rank; e < x->player.endpoints; e += x->comm->size) {
-    const struct ss_kernel_work *at = &x->work[(size_t)e * SS_KERNELS + kernel];
-    work.calls += at->calls;
-    work.elements += at->elements;
-    work.bytes += at->bytes;
-  }
+static struct ss_kernel_total simulated_work(const struct execution *x, uint32_t kernel) {
+  struct ss_kernel_total work = {0};
+  for (uint32_t e = x->comm->rank; e < x->player.endpoints; e += x->comm->size)
+    ss_kernel_total_add(&work, &x->work[(size_t)e * SS_KERNELS + kernel]);
   return work;
 }
 
@@ -256,7 +252,8 @@ static struct ss_kernel_work simulated_work(const struct execution *x, uint32_t 
 static bool ran_as_simulated(const struct execution *x, char *mismatch, size_t size) {
   const bool blocks = x->ran[SS_KERNEL_BLOCK_DECODE].elements > 0;
   for (uint32_t k = 0; k < SS_KERNELS; k++) {
-    const struct ss_kernel_work *ran = &x->ran[k], simulated = simulated_work(x, k);
+    const struct ss_kernel_work *ran = &x->ran[k];
+    const struct ss_kernel_total simulated = simulated_work(x, k);
     const bool as_often = ran->calls == simulated.calls || batched(k),
                as_much = ran->elements == simulated.elements || (blocks && of_blocks(k));
     if (as_often && as_much) continue;
@@ -279,7 +276,7 @@ static int gather_kernels(const struct execution *x, struct ss_executed *out) {
     counts[2 * k] = x->ran[k].calls;
     counts[2 * k + 1] = x->ran[k].elements;
     seconds[2 * k] = gsl_stats_median(took, 1, n);
-    seconds[2 * k + 1] = ss_device_time(x->what->device, (enum ss_kernel_kind)k, simulated_work(x, k));
+    seconds[2 * k + 1] = simulated_work(x, k).seconds;
   }
   int code = ss_wait_allreduce(MPI_IN_PLACE, counts, 2 * SS_KERNELS, MPI_UINT64_T, MPI_SUM);
   if (code == MPI_SUCCESS) code = ss_wait_allreduce(MPI_IN_PLACE, seconds, 2 * SS_KERNELS, MPI_DOUBLE, MPI_MAX);

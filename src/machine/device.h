@@ -46,7 +46,7 @@ static inline const struct ss_kernel_piece *ss_kernel_piece_of(const struct ss_k
   return piece;
 }
 
-/* The seconds that all the calls take, one after the other: all as large as they are in the mean. */
+/* The seconds that the calls take, one after the other, which are of one size. */
 static inline double ss_device_time(const struct ss_device *device, enum ss_kernel_kind kernel,
                                     struct ss_kernel_work work) {
   if (!device->counted) return 0;

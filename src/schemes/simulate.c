@@ -132,9 +132,9 @@ static void note_before(struct ss_play *play, const struct ss_input *input) {
   }
 }
 
-static double seconds_of(const struct ss_device *device, const struct ss_kernel_stream *c) {
+static double seconds_of(const struct ss_kernel_stream *c) {
   double sum = 0;
-  for (int k = 0; k < SS_KERNELS; k++) sum += ss_device_time(device, (enum ss_kernel_kind)k, c->work[k]);
+  for (int k = 0; k < SS_KERNELS; k++) sum += c->work[k].seconds;
   return sum;
 }
 
@@ -144,7 +144,7 @@ static void tell_work(const struct ss_play *play, const struct ss_stage *stage, 
   double most = -1;
   for (uint32_t e = 0; ss_play_notes(play) && e < endpoints; e++) {
     const struct ss_kernel_stream *c = &play->stream[e];
-    const double seconds = seconds_of(stage->device, c);
+    const double seconds = seconds_of(c);
     if (stage->work) memcpy(stage->work + (size_t)e * SS_KERNELS, c->work, sizeof c->work);
     if (seconds > most) memcpy(out->work, c->work, sizeof c->work);
     most = seconds > most ? seconds : most;

@@ -34,7 +34,7 @@ struct ss_outcome {
   double error_l2, error_mean; /* of estimates, over decoded elements; NaN where nothing is estimated */
   double dropped;              /* share of the lookups that found no room; NaN: there is room for all */
   uint64_t k;                  /* entries that a rank selects; 0: none are selected */
-  struct ss_kernel_work work[SS_KERNELS]; /* of the endpoint that computed longest; 0 where none are counted */
+  struct ss_kernel_total work[SS_KERNELS]; /* of the endpoint that computed longest; 0 where none are counted */
   /* only where the caller put arrays there: */
   uint64_t *rank_sent, *rank_received; /* [ranks] on the first cluster */
   struct ss_tally *tallies;            /* [clusters] bit by bit those of each cluster alone */
@@ -64,7 +64,7 @@ struct ss_stage {
   struct ss_proof *proof;
   struct ss_state *state; /* begun */
   struct ss_arena *arena;
-  struct ss_kernel_work *work; /* [endpoints * SS_KERNELS] filled in, of endpoints that live here; NULL: not asked */
+  struct ss_kernel_total *work; /* [endpoints * SS_KERNELS] filled in, of endpoints that live here; NULL: not asked */
 };
 /* `final`: of a scheme that aggregates values; NULL: not asked. */
 bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct ss_outcome *out,

@@ -351,13 +351,8 @@ static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *
 /* What the group computed was computed by the endpoints outside. */
 static void add_work(struct conductor *c, const struct member *m) {
   for (uint32_t e = 0; m->play.stream && ss_play_notes(c->play) && e < m->group->ranks + m->group->servers; e++)
-    for (int k = 0; k < SS_KERNELS; k++) {
-      const struct ss_kernel_work *work = &m->play.stream[e].work[k];
-      struct ss_kernel_work *sum = &c->play->stream[outside(m->group, e)].work[k];
-      sum->calls += work->calls;
-      sum->elements += work->elements;
-      sum->bytes += work->bytes;
-    }
+    for (int k = 0; k < SS_KERNELS; k++)
+      ss_kernel_total_add(&c->play->stream[outside(m->group, e)].work[k], &m->play.stream[e].work[k]);
 }
 
 static void close_member(struct conductor *c, struct member *m) {

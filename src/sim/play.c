@@ -46,10 +46,9 @@ double ss_play_count(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kin
                      struct ss_kernel_work work) {
   struct ss_kernel_stream *c = &play->stream[endpoint];
   if (!ss_play_notes(play) || work.elements == 0 || !ss_play_resident(play, endpoint)) return 0;
-  c->work[kernel].calls += work.calls;
-  c->work[kernel].elements += work.elements;
-  c->work[kernel].bytes += work.bytes;
-  return play->device ? ss_device_time(play->device, kernel, work) : 0;
+  const double seconds = play->device ? ss_device_time(play->device, kernel, work) : 0;
+  ss_kernel_total_add(&c->work[kernel], &(struct ss_kernel_total){work.calls, work.elements, work.bytes, seconds});
+  return seconds;
 }
 
 void ss_play_note(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel, struct ss_kernel_work work) {

@@ -61,9 +61,9 @@ struct ss_player {
 /* What an endpoint computes. A kernel is noted where it runs, in the very code that runs it; all that was noted for
  * an endpoint runs on its compute stream before its next dependent round, one after the other. */
 struct ss_kernel_stream {
-  struct ss_kernel_work work[SS_KERNELS]; /* since the play began */
-  double due;                             /* s noted and not yet played */
-  struct ss_chunk packed;                 /* what it encoded last, and how: it need not do so again */
+  struct ss_kernel_total work[SS_KERNELS]; /* since the play began */
+  double due;                              /* s noted and not yet played */
+  struct ss_chunk packed;                  /* what it encoded last, and how: it need not do so again */
   const struct ss_wire *packed_as;
   uint32_t launched; /* encoders and decoders that messages of the phase were batched in, a bit each */
   uint64_t phase;

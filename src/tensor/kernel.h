@@ -41,6 +41,19 @@ static inline uint64_t ss_top_k_elements(uint64_t from, uint64_t kept) {
   return kept == 0 && from > 0 ? 1 : kept;
 }
 
+/* The same of all calls that an endpoint was charged, each by its own size, and the seconds that they came to. */
+struct ss_kernel_total {
+  uint64_t calls, elements, bytes;
+  double seconds;
+};
+
+static inline void ss_kernel_total_add(struct ss_kernel_total *sum, const struct ss_kernel_total *more) {
+  sum->calls += more->calls;
+  sum->elements += more->elements;
+  sum->bytes += more->bytes;
+  sum->seconds += more->seconds;
+}
+
 #ifndef __cplusplus
 /* Where calls of this thread are counted, [SS_KERNELS]; NULL, as at first: nowhere. Bytes are not. */
 extern _Thread_local struct ss_kernel_work *ss_kernel_counts;
