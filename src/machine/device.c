@@ -105,13 +105,13 @@ static bool read_line(struct ss_node node, struct ss_kernel_line *out, struct ss
                                       "outliers", "residual_median", "residual_max", "source", NULL};
   const struct ss_node pieces = ss_node_get(node, "pieces");
   *out = (struct ss_kernel_line){.known = true};
-  if (!ss_node_keys(node, known, error)) return false;
-  if (ss_node_present(pieces) && ss_node_present(ss_node_get(node, "t0")))
-    return ss_node_fail(pieces, error, "each piece has a t0 of its own: leave that beside them out");
-  if (ss_node_present(pieces) ? !read_pieces(pieces, out, error) : !read_costs(node, &out->piece[0], error))
-    return false;
-  if (!ss_node_present(pieces)) out->pieces = 1;
-  return read_valid(ss_node_get(node, "valid"), error);
+  if (!ss_node_keys(node, known, error) || !read_valid(ss_node_get(node, "valid"), error)) return false;
+  for (int i = 0; ss_node_present(pieces) && i < 3; i++) /* t0, per_element, per_byte */
+    if (ss_node_present(ss_node_get(node, known[i])))
+      return ss_node_fail(ss_node_get(node, known[i]), error, "each piece has costs of its own: leave this out");
+  if (ss_node_present(pieces)) return read_pieces(pieces, out, error);
+  out->pieces = 1;
+  return read_costs(node, &out->piece[0], error);
 }
 
 static bool read_lines(struct ss_node kernels, struct ss_device *out, struct ss_error *error) {

@@ -225,6 +225,25 @@ static void kernels_are_played_only_when_counted(void **state) {
   ss_play_close(&play);
 }
 
+/* Two calls, one in each piece: together they would all be of the second. */
+static void calls_are_priced_by_their_own_size(void **state) {
+  (void)state;
+  struct catcher c = {.player = {.play = catch_round}};
+  struct ss_error error;
+  struct ss_play play;
+  struct ss_device device = ss_device_of("d", 0, 1);
+  device.line[SS_KERNEL_PACK] =
+      (struct ss_kernel_line){.piece = {{10, 0, 0, 1}, {INFINITY, 0, 0, 8}}, .pieces = 2, .known = true};
+  assert_true(ss_play_open(&play, &c.player, 1, 0, &error));
+  play.device = &device;
+  ss_play_note(&play, 0, SS_KERNEL_PACK, (struct ss_kernel_work){1, 1, 10});
+  ss_play_note(&play, 0, SS_KERNEL_PACK, (struct ss_kernel_work){1, 1, 100});
+  assert_true(play.stream[0].work[SS_KERNEL_PACK].bytes == 110);
+  assert_true(play.stream[0].work[SS_KERNEL_PACK].seconds == 10 + 800);
+  assert_true(ss_play_kernels(&play, &error) && c.kernel[0].seconds == 10 + 800);
+  ss_play_close(&play);
+}
+
 /* What is due runs before the next dependent round, and not before an independent one. */
 static void kernels_run_before_what_depends_on_them(void **state) {
   (void)state;
@@ -602,8 +621,11 @@ static const struct {
     {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2]}}}", "valid"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 0, \"per_byte\": 1, \"valid\": [2, 1]}}}", "valid"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"pieces\": []}}}", "1 to 4 pieces"},
+    {"{\"name\": \"d\", \"kernels\": {" SUMS
+     "\"top_k\": {\"per_byte\": 1, \"pieces\": [{\"t0\": 1, \"per_byte\": 1}]}}}",
+     "of its own"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 1, \"pieces\": [{\"t0\": 1, \"per_byte\": 1}]}}}",
-     "t0 of its own"},
+     "costs of its own"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS PIECES("") "}}", "up_to"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS PIECES("\"up_to\": 0, ") "}}", "up_to"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS PIECES("\"up_to\": 7, \"to\": 8, ") "}}", "unknown key"},
@@ -638,6 +660,7 @@ int main(void) {
       cmocka_unit_test(what_never_came_is_not_held),
       cmocka_unit_test(plays_hand_over_rounds),
       cmocka_unit_test(kernels_are_played_only_when_counted),
+      cmocka_unit_test(calls_are_priced_by_their_own_size),
       cmocka_unit_test(kernels_run_before_what_depends_on_them),
       cmocka_unit_test(mismatches_are_counted_and_the_first_told),
       cmocka_unit_test(tallies_start_at_nothing),
