@@ -6,8 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+char *ss_json_text(const cJSON *tree, bool formatted) {
+  char *text = formatted ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);
+  for (char *at = text; at && *at;) {
+    const size_t size = ss_utf8_size(at, 4);
+    if (size == 0) *at = '?';
+    at += size > 0 ? size : 1;
+  }
+  return text;
+}
+
 bool ss_json_print(const cJSON *tree, FILE *stream, struct ss_error *error) {
-  char *text = tree ? cJSON_Print(tree) : NULL;
+  char *text = tree ? ss_json_text(tree, true) : NULL;
   if (!text) return ss_fail_memory(error, "writing JSON");
   (void)fprintf(stream, "%s\n", text); /* ss_output_commit finds what goes wrong here */
   cJSON_free(text);
@@ -34,7 +44,7 @@ static bool make_exact(cJSON *item) {
 
 char *ss_json_exact(cJSON *tree, bool formatted) {
   if (!make_exact(tree)) return NULL;
-  return formatted ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);
+  return ss_json_text(tree, formatted);
 }
 
 bool ss_json_print_exact(cJSON *tree, FILE *stream, struct ss_error *error) {

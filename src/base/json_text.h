@@ -8,6 +8,11 @@
 
 struct cJSON;
 
+/* The text, the caller's to free; NULL when memory is short. Bytes that are no UTF-8, as names of files may have,
+ * become
+ * '?': no reader would take them. */
+char *ss_json_text(const struct cJSON *tree, bool formatted);
+
 /* A document and a new line. `tree` NULL: memory was short while it was built. */
 bool ss_json_print(const struct cJSON *tree, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* The same with numbers as ss_json_exact writes them, and the tree is deleted. */

@@ -36,8 +36,7 @@ struct ss_option_spec {
   bool (*read)(void *arguments, const char *value, struct ss_error *error);
   const char *value; /* what stands for the value in the help: "FILE"; of an operand, what it is: "scenario" */
   const char *help;  /* NULL: --help does not show the option */
-  const char
-      *field; /* of a request, where it is another than the option's name: "files" of --file; NULL: it is not */
+  const char *field; /* of a request, where the option's name is not its: "files" of --file; else NULL */
 };
 
 /* An option as it was given. */

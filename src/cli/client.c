@@ -1,6 +1,7 @@
 #include "cli/client.h"
 
 #include "base/memory.h"
+#include "library/request.h"
 #include "report/answers.h"
 
 #include <cjson/cJSON.h>
@@ -24,12 +25,18 @@ static const char *field_of(const struct ss_option_spec *option, char field[stat
   return field;
 }
 
+/* Takes the value over. */
+static bool add(cJSON *fields, const char *field, cJSON *value) {
+  if (cJSON_AddItemToObject(fields, field, value)) return true;
+  cJSON_Delete(value);
+  return false;
+}
+
 /* Values are texts: what they mean is the library's to say. The last of an option counts. */
 static bool add_said(cJSON *fields, const struct ss_said *said) {
   char field[FIELD_MAX];
-  cJSON *value = said->value ? cJSON_CreateString(said->value) : cJSON_CreateTrue();
   cJSON_DeleteItemFromObjectCaseSensitive(fields, field_of(said->option, field));
-  return cJSON_AddItemToObject(fields, field, value);
+  return add(fields, field, said->value ? cJSON_CreateString(said->value) : cJSON_CreateTrue());
 }
 
 /* What an option that may be repeated collected. */
@@ -38,7 +45,7 @@ static bool add_list(cJSON *fields, const struct ss_option_spec *option, const s
   size_t count;
   memcpy(&text, (const char *)a + option->place, sizeof text);
   memcpy(&count, (const char *)a + option->more, sizeof count);
-  return count == 0 || cJSON_AddItemToObject(fields, option->field, cJSON_CreateStringArray(text, (int)count));
+  return count == 0 || add(fields, option->field, cJSON_CreateStringArray(text, (int)count));
 }
 
 bool ss_client_document(const struct ss_option_spec *options, const struct ss_client_arguments *a, cJSON *more,
@@ -119,25 +126,21 @@ static void tell(void *context, const struct ss_progress *now) {
   bar->before = *now;
 }
 
-static bool parse(struct ss_request *request, struct ss_doc *doc, struct ss_error *error) {
-  char *text = cJSON_PrintUnformatted(ss_doc_root(doc).at);
-  const bool good = text ? ss_request_parse(request, text, error) : ss_fail_memory(error, "asking");
-  cJSON_free(text);
-  return good;
-}
-
 bool ss_client_ask(const struct ss_option_spec *options, const struct ss_client_arguments *a, cJSON *more,
                    ss_client_asking *asking, void *context, struct ss_error *error) {
   const struct ss_call *call = &a->call;
-  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  struct ss_doc *doc;
   if (!ss_client_document(options, a, more, &doc, error)) return false;
   struct bar bar = {.watcher = call->options.watcher};
   struct ss_request *request = ss_request_new();
-  if (!request) return ss_fail_memory(error, "asking");
+  if (!request) {
+    ss_doc_free(doc);
+    return ss_fail_memory(error, "asking");
+  }
   ss_request_use_threads(request, call->options.jobs ? call->options.jobs : (unsigned)omp_get_max_threads());
   ss_request_watch(request, tell, &bar);
   if (call->request.notice) ss_request_hear(request, call->request.notice->tell, call->request.notice->context);
-  const bool good = parse(request, doc, error) && asking(request, context, error);
+  const bool good = ss_request_adopt(request, doc, NULL, error) && asking(request, context, error);
   ss_watcher_end(bar.watcher);
   ss_request_free(request);
   if (!good) ss_client_name_options(options, error);

@@ -48,7 +48,7 @@ void ss_request_free(struct ss_request *request) {
 
 /* --- the document ---------------------------------------------------------------------------------------------- */
 
-static bool adopt(struct ss_request *request, struct ss_doc *doc, const char *base, struct ss_error *error) {
+bool ss_request_adopt(struct ss_request *request, struct ss_doc *doc, const char *base, struct ss_error *error) {
   char *copy = base ? strdup(base) : NULL;
   const bool good =
       ss_node_is_object(ss_doc_root(doc)) || ss_node_fail(ss_doc_root(doc), error, "expected a JSON object");
@@ -71,13 +71,13 @@ bool ss_request_open(struct ss_request *request, const char *scenario, struct ss
   if (strcmp(scenario, "-") == 0)
     return ss_fail(error, SS_BAD_INPUT, "standard input is the program's own: read it, and give its text");
   return ss_data_scenario(scenario, path, sizeof path, error) && ss_doc_read(path, DOCUMENT_BYTES, &doc, error) &&
-         adopt(request, doc, path, error);
+         ss_request_adopt(request, doc, path, error);
 }
 
 bool ss_request_parse(struct ss_request *request, const char *json, struct ss_error *error) {
   struct ss_doc *doc;
   return ss_argument_given(request, "request", error) && ss_argument_given(json, "JSON text", error) &&
-         ss_doc_parse("request", json, strlen(json), &doc, error) && adopt(request, doc, NULL, error);
+         ss_doc_parse("request", json, strlen(json), &doc, error) && ss_request_adopt(request, doc, NULL, error);
 }
 
 /* --- edits ----------------------------------------------------------------------------------------------------- */

@@ -30,6 +30,11 @@ struct ss_request {
   atomic_bool cancelled;
 };
 
+/* The document, which the request owns from then on, also on failure. `base` as above. (The command has it as a tree,
+ * since names of files need not be UTF-8, which JSON text is.) */
+bool ss_request_adopt(struct ss_request *request, struct ss_doc *doc, const char *base,
+                      struct ss_error *error) SS_MUST_CHECK;
+
 /* Tells the request's listeners. */
 struct ss_watcher ss_request_watcher(struct ss_request *request);
 struct ss_notice ss_request_notice(struct ss_request *request);

@@ -19,7 +19,7 @@ static bool print_frame(const struct ss_results_writer *w, bool opening, struct 
   cJSON_AddStringToObject(root, "scenario", w->scenario);
   if (w->inputs) cJSON_AddItemToObject(root, "inputs", cJSON_Duplicate(w->inputs, true));
   cJSON_AddArrayToObject(root, "points");
-  SS_AUTO_FREE char *text = cJSON_Print(root);
+  SS_AUTO_FREE char *text = ss_json_text(root, true);
   cJSON_Delete(root);
   const char *gap = text ? strrchr(text, ']') : NULL;
   if (!gap) return ss_fail_memory(error, "writing results");

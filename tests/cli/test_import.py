@@ -142,6 +142,21 @@ def written(records, tabs, random):
 
 
 @test
+def names_of_files_need_not_be_utf8(folder):
+    """They are bytes; texts of JSON, and headers of traces, have ? in their place."""
+    text, made = os.fsencode(folder) + b"/caf\xe9.txt", os.fsencode(folder) + b"/made\xff.safetensors"
+    pathlib.Path(os.fsdecode(text)).write_text("the cat sat on the mat and the dog sat on the log\n" * 20)
+    sparsync("trace", "import", os.fsdecode(text), "--ranks", "2", "--batch", "1", "--seq", "8", "-o", os.fsdecode(made))
+    info = json.loads(sparsync("trace", "info", os.fsdecode(made), "--format", "json"))
+    assert info["source"].endswith("/caf?.txt") and info["trace"].endswith("/made?.safetensors"), info
+    assert json.loads(sparsync("trace", "stats", os.fsdecode(made), "--format", "json"))["trace"] == info["trace"]
+    points = json.loads(sparsync("run", "--trace", os.fsdecode(made), "--scheme", "zen", "--cluster", "rtx3090-10gbe", "--iterations", "1", "--format", "json"))
+    assert points["points"][0]["trace"] == info["trace"], points["points"][0]["trace"]
+    curves = json.loads(sparsync("learn", "--text", os.fsdecode(text), "--steps", "2", "--ranks", "2", "--batch", "1", "--seq", "8", "--format", "json"))
+    assert curves["text"].endswith("/caf?.txt"), curves["text"]
+
+
+@test
 def hash_of_reference(_):
     """Published test values of XXH64."""
     assert xxh64(b"") == 0xEF46DB3751D8E999 and xxh64(b"abc") == 0x44BC2CF5AD770999

@@ -4,6 +4,8 @@
 #include "trace/file/safetensors.h"
 #include "trace/file/trace_internal.h"
 
+#include "base/json_text.h"
+
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <string.h>
@@ -136,7 +138,7 @@ static char *header_text(const struct ss_trace *trace, const struct entry *entri
   uint64_t place = 0;
   bool good = root && add_metadata(root, trace);
   for (size_t i = 0; good && i < count; i++) good = add_entry(root, &entries[i], &place);
-  char *text = good ? cJSON_PrintUnformatted(root) : NULL;
+  char *text = good ? ss_json_text(root, false) : NULL;
   cJSON_Delete(root);
   return text;
 }
