@@ -4,8 +4,8 @@
 Ranks pass messages through memory, where what kernels take is most of the time. Kernels are timed on all cores at once, one
 thread on each, since ranks compute at once and share caches and memory; messages between ranks; with nothing else but
 `sparsync calibrate`. Then `sparsync exec` runs schemes on a trace, and those that choose among values on made-up gradients:
-each several times, since where a process's pages lie can change all that it takes; the run of median time counts. What was
-predicted with kernels and without, and what was measured, is printed as Markdown.
+each several times, since one process may take half as long again as the next, all its life; the run of median time counts.
+What was predicted with kernels and without, and what was measured, is printed as Markdown.
 
 More ranks than cores share these evenly: one that waits gives its core away, and each kernel is predicted to take as
 many times as long as ranks share a core, as if all always computed at once.
