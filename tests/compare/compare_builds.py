@@ -1,12 +1,14 @@
 """Two builds of sparsync, the same questions: where do the answers differ?
 
 usage: compare_builds.py OLD OLD_DATA NEW NEW_DATA [--only WORD] [--jobs N]
+       compare_builds.py record OLD OLD_DATA ANSWERS.json [--only WORD] [--jobs N]
+       compare_builds.py against ANSWERS.json NEW NEW_DATA [--only WORD] [--jobs N]
 
 OLD and NEW are programs, OLD_DATA and NEW_DATA their source trees (models, scenarios, traces). Every scenario, figure and
-claim that both trees ship is asked of both; standard output and the exit status must be the same, byte by byte, but for
-the tree's own path and the time of day. JSON to which the new build only adds members is counted by itself. Ends with
-"N same, N same but for new members, N differ"; status 1 when some differ. Give OLD_DATA twice to ask both builds about the
-same files.
+claim that the old tree ships is asked of both; standard output and the exit status must be the same, byte by byte, but for
+the tree's own path, the version and the time of day. JSON to which the new build only adds members is counted by itself.
+Ends with "N same, N same but for new members, N differ"; status 1 when some differ. Give OLD_DATA twice to ask both builds
+about the same files. `record` keeps the old answers, `against` compares a build with what was kept.
 """
 import argparse, concurrent.futures, difflib, json, os, pathlib, re, subprocess, sys
 
@@ -18,8 +20,14 @@ def questions(tree):
     for name in names("scenarios"):
         for form in ("table", "json", "csv"):
             yield ["run", f"scenarios/{name}.json", "--format", form]
+        yield ["run", f"scenarios/{name}.json", "--wide"]
+        yield ["check", f"scenarios/{name}.json"]
         yield ["plan", f"scenarios/{name}.json", "--format", "json", "--model-parallel"]
+        yield ["plan", f"scenarios/{name}.json"]
         yield ["report", f"scenarios/{name}.json", "-o", "-"]
+    for form in ("goal", "chakra"):
+        for scheme in ("zen", "allgather", "ps"):
+            yield ["export", form, "scenarios/demo.json", "--scheme", scheme, "--cluster", "rtx3090-10gbe", "--ranks", "4", "-o", "-"]
     for name in names("scenarios/training"):
         for form in ("table", "json"):
             yield ["train", f"scenarios/training/{name}.json", "--format", form]
@@ -28,6 +36,7 @@ def questions(tree):
             yield ["plot", name, "--data", "-"]
     for paper in ("embrace", "zen", "spardl", "s2"):
         yield ["claims", paper, "--format", "json"]
+    yield ["claims"]
     yield ["check", "--format", "json"]
     yield ["check"]
     yield ["cost", "--M", "856MB", "--density", "2.8%", "--row-width", "64", "--ranks", "4..64"]
@@ -36,6 +45,8 @@ def questions(tree):
         size = ["--M", "85MB", "--row-width", "64"] + ([] if over == "density" else ["--density", "2.8%"])
         for form in ("table", "json", "csv"):
             yield ["crossover", "zen:format=coo", "allreduce", "--over", over, "--format", form] + size + more
+    for collective in ("allreduce", "allgather", "alltoall"):
+        yield ["collective", collective, "--cluster", "p3.16xlarge-25g", "--ranks", "16", "--sizes", "1KiB:256MiB"]
     for trace in sorted((tree / "traces").glob("*.safetensors")):
         yield ["trace", "info", f"traces/{trace.name}"]
         yield ["trace", "stats", f"traces/{trace.name}", "--format", "csv"]
@@ -45,8 +56,10 @@ def questions(tree):
 
 
 def answer(program, tree, words):
-    run = subprocess.run([program, *words], cwd=tree, capture_output=True, text=True, env={**os.environ, "SPARSYNC_DATA": str(tree), "OMP_NUM_THREADS": "1"})
+    run = subprocess.run([program, *words], cwd=tree, capture_output=True, text=True, errors="replace",
+                         env={**os.environ, "SPARSYNC_DATA": str(tree), "OMP_NUM_THREADS": "1"})
     text = run.stdout.replace(str(tree), "TREE") + f"\nstatus {run.returncode}\n" + run.stderr.replace(str(tree), "TREE")
+    text = re.sub(r"(sparsync\W{1,5})\d+\.\d+\.\d+", r"\1VERSION", text)
     return re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
 
 
@@ -69,28 +82,49 @@ def only_adds(before, after):
     return status == status_after and json.dumps(less(new, old)) == json.dumps(old)
 
 
+def asked_of(program, tree, questions, jobs):
+    """(question, answer) in the questions' order."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(lambda words: (words, answer(program, tree, words)), questions)
+
+
+def compare(old, new):
+    """Prints where the answers differ; old and new: (question, answer) in one order."""
+    same, more, differ = 0, 0, 0
+    for (question, before), (_, after) in zip(old, new):
+        if before == after or only_adds(before, after):
+            same, more = (same + 1, more) if before == after else (same, more + 1)
+            continue
+        differ += 1
+        lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), "old", "new", lineterm="", n=0))
+        print("sparsync", *question, f"-- {len(lines)} lines of difference")
+        for line in lines[:8]:
+            print("   ", line[:200], flush=True)
+    print(f"{same} same, {more} same but for new members, {differ} differ")
+    return differ > 0
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("trees", nargs=4, metavar="OLD OLD_DATA NEW NEW_DATA")
-    parser.add_argument("--only", default="")
+    parser.add_argument("words", nargs=4, metavar="OLD OLD_DATA NEW NEW_DATA")
+    parser.add_argument("--only", default="", help="questions whose command line has the word")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     asked = parser.parse_args()
-    old, old_tree, new, new_tree = (os.path.abspath(p) for p in asked.trees)
-    words = [w for w in questions(old_tree) if asked.only in " ".join(w)]
-    same, more, differ = 0, 0, 0
-    with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
-        pairs = pool.map(lambda w: (w, answer(old, old_tree, w), answer(new, new_tree, w)), words)
-        for question, before, after in pairs:
-            if before == after or only_adds(before, after):
-                same, more = (same + 1, more) if before == after else (same, more + 1)
-                continue
-            differ += 1
-            lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), "old", "new", lineterm="", n=0))
-            print("sparsync", *question, f"-- {len(lines)} lines of difference")
-            for line in lines[:8]:
-                print("   ", line[:200], flush=True)
-    print(f"{same} same, {more} same but for new members, {differ} differ")
-    sys.exit(differ > 0)
+    first, *paths = asked.words
+    chosen = lambda questions: [w for w in questions if asked.only in " ".join(w)]
+    if first == "record":
+        program, tree = (os.path.abspath(p) for p in paths[:2])
+        kept = list(asked_of(program, tree, chosen(questions(tree)), asked.jobs))
+        pathlib.Path(paths[2]).write_text(json.dumps(kept))
+        return print(f"{len(kept)} answers kept")
+    if first == "against":
+        kept = json.loads(pathlib.Path(paths[0]).read_text())
+        kept = [(w, before) for w, before in kept if asked.only in " ".join(w)]
+        program, tree = (os.path.abspath(p) for p in paths[1:])
+        sys.exit(compare(kept, asked_of(program, tree, [w for w, _ in kept], asked.jobs)))
+    old, old_tree, new, new_tree = (os.path.abspath(p) for p in asked.words)
+    words = chosen(questions(old_tree))
+    sys.exit(compare(asked_of(old, old_tree, words, asked.jobs), asked_of(new, new_tree, words, asked.jobs)))
 
 
 if __name__ == "__main__":
