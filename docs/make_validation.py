@@ -26,7 +26,7 @@ def argonne(system, version, setup):
 # NCCL's versions and the settings they ran with.
 SETUPS = {"polaris": [("2.18", "12345"), ("2.21", "12345")], "sirius": [("2.18", "12345"), ("2.21", "2345")]}
 FEW = {"polaris": ["collective=allreduce", "collective=alltoall,nodes=2"], "sirius": ["collective=allreduce"]}
-# Of these a figure and a table of their own are shown.
+# Of these a figure is shown.
 SHOWN = ["Polaris, NCCL 2.18, setup1", "Polaris, NCCL 2.18, setup3", "Polaris, NCCL 2.18, setup5", "Polaris, NCCL 2.21, setup5",
          "Sirius, NCCL 2.18, setup5"]
 SEVERAL = "Leonardo (MPI, several tasks a node)"
@@ -100,33 +100,29 @@ def write_clusters(folder):
 
 
 def judged(figure, title, arguments, few):
-    """A line of the table, and what is shown below it, if a figure is. Of several tasks a node there is too little to
-    leave some out: all is predicted from one task a node."""
+    """A line of the table; the figure is drawn where one is named. Of several tasks a node there is too little to leave some
+    out: all is predicted from one task a node."""
     fitted = [word for what in few for word in ("--fit-on", what)]
     from_few = judge(arguments, *fitted)
     alone = title == SEVERAL
     left, nodes = (None, None) if alone else (judge(arguments, "--leave-out", way) for way in ("collectives", "nodes"))
     known = sum(t["predicted_s"] is not None for t in from_few["times"])
-    shown = [*arguments, *LARGE, "--validate", *(fitted if alone else [])]
-    table = figure and call(*shown, "--name", title, "--figure", str(ROOT / "docs" / figure), "--format", "markdown").strip()
-    line = (f"| {title} | {known if alone else len(left['times'])} | {'-' if alone else ', '.join([*error(left), pairs(left)])} | "
+    if figure:
+        call(*arguments, *LARGE, "--validate", *(fitted if alone else []), "--name", title, "--figure", str(ROOT / "docs" / figure))
+    return (f"| {title} | {known if alone else len(left['times'])} | {'-' if alone else ', '.join([*error(left), pairs(left)])} | "
             f"{'-' if alone else ', '.join(error(nodes))} | {known}: {', '.join(error(from_few))} | {error(from_few, 'alltoall')[0]} |")
-    if not figure:
-        return line, None
-    few_said = "" if alone else f"; fitted to a few: `--fit-on {' --fit-on '.join(few)}`"
-    return line, f"### {title}\n\n![predicted against measured]({figure})\n\n`{said(shown)}`{few_said}.\n\n{table}\n"
 
 
 def section():
     lines = ["| machine | times | a collective left out: median, 90% within, pairs ranked right | a number of nodes left out | "
              "fitted to a few: predicted, median, 90% within | of these, alltoall |", "|---|--:|---|---|---|--:|"]
-    details = []
+    figures = {}
     for title, (arguments, few) in MACHINES.items():
-        shown = title in SHOWN or not title.startswith(("Polaris", "Sirius"))
-        line, detail = judged(f"validation-{len(details) + 1}.svg" if shown else None, title, arguments, few)
-        lines.append(line)
-        details += [detail] if detail else []
-    return "\n".join(lines) + "\n\n" + "\n".join(details)
+        if title in SHOWN or not title.startswith(("Polaris", "Sirius")):
+            figures[title] = f"validation-{len(figures) + 1}.svg"
+        lines.append(judged(figures.get(title), title, arguments, few))
+    shown = ", ".join(f"[{title}]({figure})" for title, figure in figures.items())
+    return "\n".join(lines) + f"\n\nPredicted against measured, a point a time: {shown}.\n"
 
 
 if __name__ == "__main__":

@@ -125,8 +125,6 @@ def table(program, path):
     lines = [f"### {path.stem}", "", f"{base['summary']}; {most} ranks.", "", "| workload | ranking, time of an iteration |", "|---|---|"]
     for (workload, _), ranking in normal.items():
         lines.append(f"| {workload} | {', '.join(f'{s} {duration(t)}' for t, s in ranking)} |")
-    lines += ["", "| workload | estimate | halved | doubled |", "|---|---|---|---|"]
-    same = {key: [] for key in normal}
     rows = []
     for name, change, applies in ESTIMATES:
         if not applies(base):
@@ -139,14 +137,12 @@ def table(program, path):
             print(f"{path.stem}: {name} x {factor}", file=sys.stderr)
         for key, ranking in normal.items():
             cells = [cell(ranking, result[key]) for result in played]
-            if cells == ["same", "same"]:
-                same[key].append(name)
-            else:
+            if cells != ["same", "same"]:
                 rows.append((list(normal).index(key), f"| {key[0]} | {name} | {cells[0]} | {cells[1]} |"))
-    lines += [row for _, row in sorted(rows, key=lambda row: row[0])]
-    for key, names in same.items():
-        if names:
-            lines.append(f"| {key[0]} | {', '.join(names)} | same | same |")
+    if rows:
+        lines += ["", "| workload | estimate | halved | doubled |", "|---|---|---|---|", *(row for _, row in sorted(rows, key=lambda row: row[0]))]
+    else:
+        lines += ["", "No estimate turns a ranking."]
     return "\n".join(lines)
 
 

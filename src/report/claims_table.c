@@ -1,12 +1,10 @@
 #include "report/claims_table.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "report/table.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const meanings[] = {
@@ -44,27 +42,6 @@ static const char *times(const struct ss_claim_estimate *e) {
 
 static const char *printed_text(char *text, const struct ss_claim *c) {
   return c->printed_text ? c->printed_text : range_text(text, &c->printed, c->unit);
-}
-
-/* Over what was tried of the estimates, and the one that moves it most; "" where there are none. */
-static const char *over_text(char *text, const struct ss_claim *c) {
-  const struct ss_claim_estimate *most = NULL;
-  double reach = 0;
-  for (size_t k = 0; k < c->estimates; k++) {
-    const struct ss_claim_estimate *e = &c->estimate[k];
-    const double low = fmin(e->ours_halved.low, e->ours_doubled.low),
-                 high = fmax(e->ours_halved.high, e->ours_doubled.high);
-    const double moved = fmax(c->ours.low - low, high - c->ours.high);
-    if (moved <= reach) continue;
-    reach = moved;
-    most = e;
-  }
-  text[0] = '\0';
-  if (c->estimates == 0) return text;
-  range_text(text, &c->over, c->unit);
-  const size_t used = strlen(text);
-  if (most) snprintf(text + used, CELL - used, ", most by %.*s", (int)strcspn(most->input, "(;"), most->input);
-  return text;
 }
 
 /* --- JSON and CSV ------------------------------------------------------------------------------------------- */
@@ -205,184 +182,73 @@ bool ss_claims_table(const void *report, FILE *stream, struct ss_error *error) {
 /* --- docs/claims.md ----------------------------------------------------------------------------------------- */
 
 /* A '|' would end the cell. */
-static void cell(FILE *stream, const char *text) {
+static void cell(FILE *stream, const char *text, size_t length) {
   fputs(" ", stream);
-  for (; *text; text++) fprintf(stream, *text == '|' ? "\\%c" : "%c", *text);
-  fputs(" |", stream);
+  for (size_t i = 0; i < length && text[i]; i++) fprintf(stream, text[i] == '|' ? "\\%c" : "%c", text[i]);
+}
+
+/* The reason's first clause, where ours is not what is printed; all of it is in the JSON and below the table. */
+static void short_reason(const struct ss_claim *c, FILE *stream) {
+  const bool wanted =
+      c->verdict == SS_CLAIM_NOT_REPRODUCED || c->verdict == SS_CLAIM_DEPENDS || c->verdict == SS_CLAIM_INCONSISTENT;
+  if (c->loose) fprintf(stream, ", loose");
+  if (!isnan(c->factor)) fprintf(stream, " %.3g times", c->factor);
+  if (!wanted) return;
+  fputs(":", stream);
+  cell(stream, c->why, strcspn(c->why, ";:("));
 }
 
 static void markdown_row(const struct ss_claim *c, FILE *stream) {
   char text[CELL];
   fprintf(stream, "| `%s` |", c->id);
-  cell(stream, c->claim);
-  cell(stream, c->source);
-  cell(stream, c->kind);
-  cell(stream, printed_text(text, c));
-  cell(stream, c->tolerance ? c->tolerance : "ranking");
-  cell(stream, range_text(text, &c->ours, c->unit));
-  cell(stream, over_text(text, c));
-  fprintf(stream, " **%s**%s |", ss_claim_verdicts[c->verdict], c->loose ? ", loose" : "");
-  if (isnan(c->factor)) fputs("  |", stream);
-  else fprintf(stream, " %.3g |", c->factor);
-  fputs(" ", stream);
-  if (c->loose) fprintf(stream, "Loose: %s. ", c->loose);
-  fputs(c->why, stream);
-  for (size_t i = 0; i < c->runs; i++) fprintf(stream, "%s`%s`", i ? ", " : " Run: ", c->run[i]);
-  fputs(" |\n", stream);
-}
-
-/* What an input asks, as a command where it is a scenario's file. */
-static void markdown_input(struct ss_node input, FILE *stream) {
-  const char *text, *notes = "";
-  struct ss_error ignored;
-  struct ss_node first = ss_node_first(input), set = ss_node_get(input, "set"), said = ss_node_get(input, "notes");
-  if (first.at == said.at) first = ss_node_next(first);
-  if (ss_node_present(said) && !ss_node_text(said, &notes, &ignored)) notes = "";
-  fprintf(stream, "| `%s` | ", ss_node_key(input));
-  if (ss_node_is_text(first) && ss_node_text(first, &text, &ignored)) {
-    fputs("`", stream);
-    if (strcmp(ss_node_key(first), "file") != 0) fprintf(stream, "sparsync %s ", ss_node_key(first));
-    fputs(text, stream);
-    for (struct ss_node n = ss_node_first(set); ss_node_present(n); n = ss_node_next(n)) {
-      char *value = cJSON_PrintUnformatted(n.at);
-      if (value) fprintf(stream, " --set '%s=%s'", ss_node_key(n), value);
-      cJSON_free(value);
-    }
-    fputs("`", stream);
-  } else {
-    fprintf(stream, "%s, as the file has it", ss_node_key(first));
-  }
+  cell(stream, c->claim, SIZE_MAX);
   fputs(" |", stream);
-  cell(stream, notes);
-  fputs("\n", stream);
-}
-
-static void markdown_inputs(const struct ss_claim *claims, size_t count, FILE *stream) {
-  fputs("\nRuns, each an input of the paper's files in `scenarios/claims`; `sparsync claims ID` repeats those of a "
-        "claim, and prints it with each estimate at half and double:\n\n| run | asks | |\n|---|---|---|\n",
-        stream);
-  for (size_t i = 0; i < count; i++) {
-    if (i > 0 && claims[i].file == claims[i - 1].file) continue;
-    for (struct ss_node n = ss_node_first(claims[i].file->inputs); ss_node_present(n); n = ss_node_next(n))
-      markdown_input(n, stream);
-  }
-}
-
-struct ranked {
-  double factor;
-  const struct ss_claim *claim;
-};
-
-/* Largest first. */
-static int by_factor(const void *a, const void *b) {
-  const struct ranked *x = a, *y = b;
-  if (x->factor > y->factor) return -1;
-  if (x->factor < y->factor) return 1;
-  return strcmp(x->claim->id, y->claim->id);
-}
-
-/* The claims that miss, or those that pass a bound with a margin; NULL: memory is short. */
-static struct ranked *ranked(const struct ss_claims *claims, bool misses, size_t *count, struct ss_error *error) {
-  struct ranked *list = ss_alloc(claims->count + 1, sizeof *list);
-  *count = 0;
-  if (!list) {
-    (void)ss_fail_memory(error, "printing claims");
-    return NULL;
-  }
-  for (size_t i = 0; i < claims->count; i++) {
-    const struct ss_claim *c = &claims->claim[i];
-    const double factor = misses ? c->factor : c->margin;
-    if (!isnan(factor)) list[(*count)++] = (struct ranked){factor, c};
-  }
-  qsort(list, *count, sizeof *list, by_factor);
-  return list;
-}
-
-static void markdown_ranked(const struct ranked *r, FILE *stream) {
-  char text[CELL];
-  fprintf(stream, "| %.3g | `%s` |", r->factor, r->claim->id);
-  cell(stream, printed_text(text, r->claim));
-  cell(stream, range_text(text, &r->claim->ours, r->claim->unit));
-}
-
-static bool markdown_misses(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
-  size_t count;
-  SS_AUTO_FREE struct ranked *miss = ranked(claims, true, &count, error);
-  if (!miss || count == 0) return miss;
-  fputs("\n## Misses, the largest first\n\n"
-        "The factor between what is printed and ours, at the end that is farther off.\n\n"
-        "| factor | id | printed | ours | verdict |\n|---|---|---|---|---|\n",
-        stream);
-  for (size_t i = 0; i < count; i++) {
-    markdown_ranked(&miss[i], stream);
-    fprintf(stream, " %s |\n", ss_claim_verdicts[miss[i].claim->verdict]);
-  }
-  return true;
-}
-
-static bool markdown_bounds(const struct ss_claims *claims, FILE *stream, struct ss_error *error) {
-  size_t count;
-  SS_AUTO_FREE struct ranked *bound = ranked(claims, false, &count, error);
-  if (!bound || count == 0) return bound;
-  fputs("\n## Bounds on one side that ours passes, the loosest first\n\n"
-        "The factor between the bound and ours. What nearly anything passes is called loose, with the reason.\n\n"
-        "| factor | id | printed | ours | loose |\n|---|---|---|---|---|\n",
-        stream);
-  for (size_t i = 0; i < count; i++) {
-    markdown_ranked(&bound[i], stream);
-    cell(stream, bound[i].claim->loose ? bound[i].claim->loose : "");
-    fputs("\n", stream);
-  }
-  return true;
+  cell(stream, printed_text(text, c), SIZE_MAX);
+  fputs(" |", stream);
+  cell(stream, range_text(text, &c->ours, c->unit), SIZE_MAX);
+  fprintf(stream, " | **%s**", ss_claim_verdicts[c->verdict]);
+  short_reason(c, stream);
+  fputs(" |\n", stream);
 }
 
 static void markdown_head(const struct ss_claims *claims, FILE *stream) {
   size_t count[VERDICTS], loose = 0;
-  fputs(
-      "# What the papers print, and what the model gives\n\n"
-      "Made by `scenarios/claims/replay.py build/sparsync` from `scenarios/claims/*.json`; edit those. `sparsync "
-      "claims`\ncomputes every number anew and ends with status 1 when a verdict differs from the one pinned in its "
-      "file.\n\n"
-      "| verdict | | claims |\n|---|---|---|\n",
-      stream);
+  fputs("# What the papers print, and what the model gives\n\n"
+        "`scenarios/claims/replay.py build/sparsync` makes this page from `scenarios/claims/*.json`: edit those. "
+        "`sparsync claims`\ncomputes every number anew, and ends with status 1 when a verdict differs from the one "
+        "pinned in its file. `sparsync claims ID`\ntells of one claim: its place in the paper, the whole reason, the "
+        "runs, the tolerance, and ours with each estimated input\nhalved and doubled. `--format json` and `csv` have "
+        "the same of all.\n\n"
+        "| verdict | | claims |\n|---|---|---|\n",
+        stream);
   count_verdicts(claims, count);
   for (size_t i = 0; i < claims->count; i++) loose += claims->claim[i].loose != NULL;
   for (size_t v = 0; v < VERDICTS; v++)
     fprintf(stream, "| **%s** | %s | %zu |\n", ss_claim_verdicts[v], meanings[v], count[v]);
   fprintf(stream,
-          "\n%zu claims, of which %zu are *loose*: bounds that nearly anything passes; the reason says why.\n"
-          "\nClass A follows from the algorithms alone; class B has hardware in it, and its estimated inputs are "
-          "also halved and\ndoubled, one by one (its file names those that are not, and why): the column \"over "
-          "estimates\" has the least and the most of ours;\nclass C is about what is learned.\n\n",
+          "\n%zu claims, of which %zu are *loose*: bounds that nearly anything passes. \"N times\" is the factor "
+          "between what is printed\nand ours, at the end that is farther off.\n\n",
           claims->count, loose);
-  fputs(
-      "Tolerances follow from how the paper prints, by one rule fixed before anything was computed: half a unit of "
-      "the last digit for\narithmetic on printed numbers, or what that half unit of each of them makes of the result "
-      "where that is more; nothing beyond a printed\nbound (\"over\", \"less than\"); 5% for \"around\", \"roughly\" "
-      "and for what "
-      "the text says of a figure; 10% for times measured on hardware of which\nlatencies are estimates, at both ends "
-      "where the least and the most of several are printed; 0.01 nats, which is chance, for what is\nlearned; four "
-      "standard errors for a mean over seeds; 1e-9 for closed forms, 1% where P does not divide k. \"ranking\": no "
-      "number is "
-      "printed, only what is faster or\ngrows; where a word says by how much (\"much\", \"a little bit\", "
-      "\"marginal\", \"slight\", \"stable\"), what it is read as stands beside it, a tenth in every case.\n",
-      stream);
+  fputs("Tolerances follow from how the paper prints, by one rule that was fixed before anything was computed:\n\n"
+        "- arithmetic on printed numbers: half a unit of the last digit, or what that makes of the result, if more;\n"
+        "- a printed bound (\"over\", \"less than\"): nothing beyond it;\n"
+        "- \"around\", \"roughly\", and what the text says of a figure: 5%;\n"
+        "- times measured on hardware whose latencies are estimates: 10%, at both ends of a range;\n"
+        "- what is learned: 0.01 nats, which is chance; a mean over seeds: four standard errors;\n"
+        "- closed forms: 1e-9, or 1% where P does not divide k;\n"
+        "- words (\"much\", \"marginal\", \"slight\", \"stable\"): a tenth; else only the ranking counts.\n",
+        stream);
 }
 
 bool ss_claims_markdown(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_claims *claims = report;
+  (void)error;
   markdown_head(claims, stream);
-  if (!markdown_misses(claims, stream, error) || !markdown_bounds(claims, stream, error)) return false;
-  for (size_t i = 0, n; i < claims->count; i += n) {
-    const char *paper = claims->claim[i].paper;
-    for (n = 0; i + n < claims->count && strcmp(claims->claim[i + n].paper, paper) == 0;) n++;
-    fprintf(
-        stream,
-        "\n## %s\n\n| id | claim | where | class | printed | tolerance | ours | over estimates | verdict | off by "
-        "| why |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
-        claims->claim[i].title);
-    for (size_t k = 0; k < n; k++) markdown_row(&claims->claim[i + k], stream);
-    markdown_inputs(claims->claim + i, n, stream);
+  for (size_t i = 0; i < claims->count; i++) {
+    const struct ss_claim *c = &claims->claim[i];
+    if (i == 0 || strcmp(c->paper, c[-1].paper) != 0)
+      fprintf(stream, "\n## %s\n\n| id | claim | printed | ours | verdict |\n|---|---|---|---|---|\n", c->title);
+    markdown_row(c, stream);
   }
   return true;
 }

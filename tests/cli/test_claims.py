@@ -376,15 +376,11 @@ def factors(folder):
     document["claims"] = [{**document["claims"][0], "id": name, "ours": ours} for name, ours in zip(ids, (2, 12))]
     (folder / "own.json").write_text(json.dumps(document))
     page = call("claims", folder / "own.json", "--format", "markdown").stdout
-    assert page.index("| 3 | `thrice-claim` |") < page.index("| 2 | `twice-claim` |") < page.index("## Own"), "the larger miss is first"
-    assert "2 claims, of which 2 are *loose*" in page and "Loose: anything goes." in page
+    assert "2 claims, of which 2 are *loose*" in page
+    for name, factor in zip(ids, (2, 3)):
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+        assert f"| **not reproduced**, loose {factor} times: " in row, row
     assert "not reproduced (3 times) (loose)" in call("claims", folder / "own.json").stdout
-    document["claims"] = [{**document["claims"][0], "id": name, "printed": "more", "expect": [3, None], "ours": ours, "verdict": "arithmetic holds"}
-                          for name, ours in zip(ids, (6, 9))]
-    (folder / "own.json").write_text(json.dumps(document))
-    page = call("claims", folder / "own.json", "--format", "markdown").stdout
-    assert page.index("| 3 | `thrice-claim` | more | 9 | anything goes |") < page.index("| 2 | `twice-claim` | more | 6 | anything goes |") \
-        < page.index("## Own"), "the looser bound is first"
 
 
 FLAT = {"latency": 1e-5, "bandwidth": 1e9}
@@ -458,8 +454,6 @@ def trainings(folder):
     (folder / "own.json").write_text(json.dumps(document))
     fits("claims-file", document)
     assert claims(folder / "own.json")["own-claim"]["estimates"] == found["estimates"]
-    page = call("claims", folder / "own.json", "--format", "markdown").stdout
-    assert ", most by compute times |" in page and " Run: `t` |" in page and "| `t` | train, as the file has it |" in page
 
 
 def training_of(folder, scenario, **scale):

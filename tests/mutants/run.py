@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants each mistake of mutants.py in a copy of the tree and says what turns red.
 
-usage: tests/mutants/run.py [--fit] [--write FILE] [--all] [--keep] [--trust] [WORD...]
+usage: tests/mutants/run.py [--fit] [--all] [--keep] [--trust] [WORD...]
 
 With WORDs, only mutants whose name or file has one of them. A mutant goes to the one test that the list names for it, and
 nothing else is built. With --all, or where none is named, the fast unit tests go first, then the slow ones, then
@@ -141,29 +141,8 @@ def try_mutant(tree, mutant, everything):
         path.write_text(text)
 
 
-def cell(text):
-    return text.replace("|", "\\|")
-
-
-def write_table(path, results):
-    """Replaces what stands between the two marks of docs/mutants.md."""
-    begin, end = "<!-- results: begin -->", "<!-- results: end -->"
-    rows = ["| mutant | file | caught by |", "|---|---|---|"]
-    for mutant, verdict, caught in results:
-        by = ", ".join(c.replace("test_", "") if c.startswith("test_") else f"`{c}`" for c in caught)
-        rows.append(f"| {cell(mutant.name)} | `{mutant.file}` | {by if verdict == 'caught' else '**' + verdict + '**'} |")
-    equivalent = [f"- **{m.name}** (`{m.file}`): {m.equivalent}." for m, v, _ in results if m.equivalent]
-    if equivalent:
-        rows += ["", "Argued equivalent:", "", *equivalent]
-    text = path.read_text()
-    head, tail = text.split(begin)[0], text.split(end)[1]
-    n = sum(v == "caught" for _, v, _ in results)
-    path.write_text(f"{head}{begin}\n{n} of {len(results)} caught.\n\n" + "\n".join(rows) + f"\n{end}{tail}")
-
-
 def main():
     parser = argparse.ArgumentParser(description="plants mistakes, says what turns red")
-    parser.add_argument("--write", type=pathlib.Path, help="put the table into this file (docs/mutants.md)")
     parser.add_argument("--all", action="store_true", help="check also what a unit test has seen")
     parser.add_argument("--keep", action="store_true", help="leave the copy of the tree")
     parser.add_argument("--trust", action="store_true", help="do not run the tests without a mutant first")
@@ -193,8 +172,6 @@ def main():
             print(f"{verdict:14} {mutant.name} [{mutant.file}] {', '.join(caught)}"
                   f"{' (argued equivalent)' if mutant.equivalent else ''}", flush=True)
         print(f"{sum(v == 'caught' for _, v, _ in results)} of {len(results)} caught, {wrong} not as expected")
-        if args.write:
-            write_table(args.write, results)
         return 1 if wrong else 0
     finally:
         if args.keep:
