@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t LARGEST = (size_t)64 << 20;
-
 const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading, enum ss_collective collective,
                                                bool mpi, struct ss_error *error) {
   const char *algorithm = NULL;
@@ -61,37 +59,6 @@ bool ss_observations_add(struct ss_observations *all, const struct ss_reading *r
   all->list[all->count] = *one;
   all->list[all->count++].source = all->sources - 1;
   return true;
-}
-
-/* A head of columns, not a log: the first line has a comma and the word "collective". */
-static bool is_table(const struct ss_text *text) {
-  const size_t length = text->size < 4096 ? text->size : 4096;
-  const char *end = length ? memchr(text->bytes, '\n', length) : NULL;
-  const size_t line = end ? (size_t)(end - text->bytes) : length;
-  return line > 0 && memchr(text->bytes, ',', line) && text->bytes[0] != '#' &&
-         memmem(text->bytes, line, "collective", 10);
-}
-
-static bool add_source(struct ss_observations *out, const char *path, struct ss_error *error) {
-  char *copy = strdup(path);
-  if (!copy || !ss_grow_by_one(out->source, out->sources)) {
-    free(copy);
-    return ss_fail_memory(error, "reading times");
-  }
-  out->source[out->sources++] = copy;
-  return true;
-}
-
-bool ss_observations_read(const char *path, const struct ss_reading *reading, struct ss_observations *out,
-                          struct ss_error *error) {
-  struct ss_text text;
-  if (!ss_text_open(path, &text, error)) return false;
-  bool ok = text.size <= LARGEST || ss_fail(error, SS_BAD_INPUT, "%s: larger than 64 MiB", path);
-  ok = ok && add_source(out, path, error);
-  if (ok && is_table(&text)) ok = ss_table_of_times_read(path, &text, reading, out, error);
-  else ok = ok && ss_log_read(path, &text, reading, out, error);
-  ss_text_close(&text);
-  return ok;
 }
 
 void ss_observations_free(struct ss_observations *all) {

@@ -48,9 +48,9 @@ struct ss_reading {
   const struct ss_notice *notice; /* what was left out; may be NULL */
 };
 
-/* Appends what the file says. A table (CSV) begins with names of columns, a log with anything else. At most 64 MiB of
- * lines of at most 4095 bytes. What cannot be so is SS_BAD_INPUT by file and line; rows without a time are left out,
- * and told. */
+/* Appends what the file says. A table (CSV) begins with names of columns, a log with anything else. At most 64 MiB,
+ * and lines of at most 4095 bytes in logs. What cannot be so is SS_BAD_INPUT by file and line; rows without a time
+ * are left out, and told. */
 bool ss_observations_read(const char *path, const struct ss_reading *reading, struct ss_observations *out,
                           struct ss_error *error) SS_MUST_CHECK;
 void ss_observations_free(struct ss_observations *observations);
@@ -64,8 +64,6 @@ const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading,
 bool ss_observations_add(struct ss_observations *all, const struct ss_reading *reading, double size,
                          const struct ss_observation *one, struct ss_error *error) SS_MUST_CHECK;
 
-bool ss_table_of_times_read(const char *path, const struct ss_text *text, const struct ss_reading *reading,
-                            struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
 bool ss_log_read(const char *path, const struct ss_text *text, const struct ss_reading *reading,
                  struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
 

@@ -262,7 +262,7 @@ def hashing_stops_early(folder):
         process.stdin.close()
         assert process.wait() == 0
     (folder / "t.csv").write_bytes(text)
-    refused(folder, folder / "t.csv", "--ranks", "1", "--batch", "8", "--iterations", "1", says="t.csv: line 10: a NUL byte")
+    refused(folder, folder / "t.csv", "--ranks", "1", "--batch", "8", "--iterations", "1", says="t.csv: line 10, column 1: a NUL byte")
 
 
 @test
@@ -290,10 +290,10 @@ def wrong_tables(folder):
     (folder / "dir.csv").mkdir()
     for name, text, arguments, says in (
         ("a.csv", b"a,b\n1,2\n3\n", [], "a.csv: line 3: 1 fields, not the 2 of the first record"),
-        ("a.csv", b"a,b\n\n1,2\n\"3\n\",4,5\n", [], "a.csv: line 4: more fields than the 2"),
-        ("a.csv", b"a,b\n1,\"2\n\n3,4\n", [], "a.csv: line 2: a quote opens and nothing closes it"),
-        ("a.csv", b"a,b\n1,\"2\"3\n", [], "line 2: text behind the quote"),
-        ("a.csv", b"a,b\n1,2\n1,\0\n", [], "line 3: a NUL byte"),
+        ("a.csv", b"a,b\n\n1,2\n\"3\n\",4,5\n", [], "a.csv: line 5, column 5: more fields than the 2"),
+        ("a.csv", b"a,b\n1,\"2\n\n3,4\n", [], "a.csv: line 2, column 3: a quote opens and nothing closes it"),
+        ("a.csv", b"a,b\n1,\"2\"3\n", [], "line 2, column 6: text behind the quote"),
+        ("a.csv", b"a,b\n1,2\n1,\0\n", [], "line 3, column 3: a NUL byte"),
         ("a.csv", b"a,b\n1,2\n" + b"x" * (2 << 20), [], "line 3: a record of more than 1048576 bytes"),
         ("a.csv", b"\x1f\x8b\x08\0\0", [], "is compressed (zcat"),
         ("a.csv", b"PK\x03\x04\0\0", [], "zip archive"),

@@ -1,7 +1,7 @@
 /* Tables of categories: an input's first byte says how it is to be read, the rest is the file. Every field that is
  * read lies in the file, and a trace is written or refused in one line that says why. */
+#include "base/csv.h"
 #include "in_memory.h"
-#include "trace/make/fields.h"
 #include "trace/make/import.h"
 
 #include <string.h>
@@ -14,13 +14,13 @@ static void check_refusal(const struct ss_error *error) {
 
 /* Fields, line ends and delimiters together are no more than the file. */
 static void read_fields(const char *path, bool tabs, size_t size) {
-  struct ss_fields fields;
+  struct ss_csv fields;
   struct ss_error error = {0};
   bool more = true, good = true;
   uint64_t line = 0, total = 0;
   const int descriptor = ss_stream_open(path, &error);
-  if (descriptor < 0 || !ss_fields_open(&fields, "fuzz", descriptor, tabs, &error)) abort();
-  while ((good = ss_fields_next(&fields, &more, &error)) && more) {
+  if (descriptor < 0 || !ss_csv_open(&fields, "fuzz", descriptor, tabs, &error)) abort();
+  while ((good = ss_csv_next(&fields, &more, &error)) && more) {
     if (fields.line <= line || fields.count < 1 || fields.count != fields.width) abort();
     line = fields.line;
     for (size_t i = 0; i < fields.count; i++) {
@@ -30,7 +30,7 @@ static void read_fields(const char *path, bool tabs, size_t size) {
   }
   if (!good) check_refusal(&error);
   if (total > size + 1) abort();
-  ss_fields_close(&fields);
+  ss_csv_close(&fields);
   close(descriptor);
 }
 

@@ -1,6 +1,6 @@
 /* What a trace is: which rows of each sparse tensor each rank looked up, iteration by iteration.
  *
- * A trace is immutable once made, whether mapped from a `.safetensors` file (docs/traces.md; 2-model §7) or built
+ * A trace is immutable once made, whether mapped from a `.safetensors` file (docs/traces.md) or built
  * in memory. Segment (t, r) of a tensor lists the row ids that rank r looked up in iteration t, in lookup order,
  * duplicates kept. Every id of an opened trace is below the tensor's `rows`: readers need not check again. A tensor
  * may say which lookups of a segment make a bag, whose rows are pooled into one vector. */

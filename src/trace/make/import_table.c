@@ -1,10 +1,10 @@
 /* A table of categories: one pass over the file, in which each chosen field becomes a number that goes to the spill,
  * and one over the spill, in which numbers become rows and the columns are written one after the other. */
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "trace/make/fields.h"
 #include "trace/make/numbering.h"
 #include "trace/make/samples.h"
 #include "trace/make/spill.h"
@@ -17,7 +17,7 @@
 struct table {
   const struct ss_table_import *import;
   const char *name; /* of the file, for messages */
-  struct ss_fields fields;
+  struct ss_csv csv;
   struct ss_arena arena; /* owns names */
   size_t tables, capacity;
   size_t *column;              /* [tables] place among the fields */
@@ -40,25 +40,21 @@ static bool printable(const char *text, size_t size) {
 
 /* The name of a column (from 0), `nth` of the chosen. */
 static bool name_column(struct table *t, size_t column, size_t nth, const char **out, struct ss_error *error) {
-  const struct ss_field *field = &t->fields.field[column];
+  const char *name = t->import->header ? t->csv.head[column] : "";
   char number[64];
-  if (!t->import->header || field->size == 0) {
+  if (!*name) {
     const bool prefixed = t->import->prefix != NULL;
     (void)snprintf(number, sizeof number, "%.40s%zu", prefixed ? t->import->prefix : "c",
                    prefixed ? nth + 1 : column + 1);
     *out = ss_arena_text(&t->arena, number);
     return *out || ss_fail_memory(error, "reading a table");
   }
-  if (field->size > 200 || !printable(field->text, field->size))
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: line %" PRIu64 ": column %zu has no name that is a text of at most 200 "
-                   "bytes (say --no-header where the first line is not one of names)",
-                   t->name, t->fields.line, column + 1);
-  char *copy = ss_arena_zero(&t->arena, field->size + 1, 1);
-  if (!copy) return ss_fail_memory(error, "reading a table");
-  memcpy(copy, field->text, field->size);
-  *out = copy;
-  return true;
+  *out = name;
+  if (strlen(name) <= 200 && printable(name, strlen(name))) return true;
+  return ss_fail(error, SS_BAD_INPUT,
+                 "%s: line %" PRIu64 ": column %zu has no name that is a text of at most 200 bytes (say --no-header "
+                 "where the first line is not one of names)",
+                 t->name, t->csv.line, column + 1);
 }
 
 static bool choose(struct table *t, size_t column, struct ss_error *error) {
@@ -78,13 +74,6 @@ static bool choose(struct table *t, size_t column, struct ss_error *error) {
   return name_column(t, column, i, &t->tensor[i].name, error);
 }
 
-/* The column of that name; SIZE_MAX: none. */
-static size_t named(const struct table *t, const char *text, size_t size) {
-  for (size_t i = 0; t->import->header && i < t->fields.count; i++)
-    if (t->fields.field[i].size == size && memcmp(t->fields.field[i].text, text, size) == 0) return i;
-  return SIZE_MAX;
-}
-
 /* "15" or "15-40", from 1. */
 static bool read_range(const struct table *t, const char *text, size_t size, size_t *first, size_t *last) {
   size_t *number = first;
@@ -94,21 +83,21 @@ static bool read_range(const struct table *t, const char *text, size_t size, siz
       number = last;
       continue;
     }
-    if (text[i] < '0' || text[i] > '9' || *number > t->fields.count) return false;
+    if (text[i] < '0' || text[i] > '9' || *number > t->csv.count) return false;
     *number = *number * 10 + (size_t)(text[i] - '0');
   }
   if (number == first) *last = *first;
-  return *first >= 1 && *first <= *last && *last <= t->fields.count;
+  return *first >= 1 && *first <= *last && *last <= t->csv.count;
 }
 
 static bool choose_item(struct table *t, const char *text, size_t size, struct ss_error *error) {
-  size_t first, last, column = named(t, text, size);
+  size_t first, last, column = ss_csv_column(&t->csv, text, size);
   if (column != SIZE_MAX) return choose(t, column, error);
   if (!read_range(t, text, size, &first, &last))
     return ss_fail(error, SS_BAD_INPUT,
                    "--columns %s: \"%.*s\" is %s a number or range from 1 to %zu, the columns of %s",
                    t->import->columns, (int)(size < 200 ? size : 200), text,
-                   t->import->header ? "neither a name in the first line nor" : "not", t->fields.count, t->name);
+                   t->import->header ? "neither a name in the first line nor" : "not", t->csv.count, t->name);
   for (column = first; column <= last; column++)
     if (!choose(t, column - 1, error)) return false;
   return true;
@@ -117,7 +106,7 @@ static bool choose_item(struct table *t, const char *text, size_t size, struct s
 /* Once the first record has been read. */
 static bool choose_columns(struct table *t, struct ss_error *error) {
   const char *at = t->import->columns;
-  for (size_t i = 0; !at && i < t->fields.count; i++)
+  for (size_t i = 0; !at && i < t->csv.count; i++)
     if (!choose(t, i, error)) return false;
   while (at) {
     const size_t size = strcspn(at, ",");
@@ -145,7 +134,7 @@ static bool prepare_numbers(struct table *t, struct ss_error *error) {
 
 /* --- the pass over the file --------------------------------------------------------------------------------- */
 
-static bool is_missing(const struct ss_table_import *import, const struct ss_field *field) {
+static bool is_missing(const struct ss_table_import *import, const struct ss_csv_field *field) {
   for (size_t i = 0; i < import->missing_count; i++)
     if (strlen(import->missing[i]) == field->size && memcmp(import->missing[i], field->text, field->size) == 0)
       return true;
@@ -157,7 +146,7 @@ static bool add_record(struct table *t, bool wanted, struct ss_error *error) {
   uint32_t *out = wanted ? ss_spill_next(&t->spill, error) : NULL;
   if (wanted && !out) return false;
   for (size_t i = 0; i < t->tables; i++) {
-    const struct ss_field *field = &t->fields.field[t->column[i]];
+    const struct ss_csv_field *field = &t->csv.field[t->column[i]];
     uint32_t number = 0;
     if (!is_missing(t->import, field) && !ss_numbering_see(&t->number[i], field->text, field->size, &number))
       return ss_fail_memory(error, "numbering the values of a table (--hash-rows N takes none)");
@@ -173,17 +162,17 @@ static bool read_records(struct table *t, struct ss_error *error) {
   if (!ss_samples_wanted(&t->import->samples.dealing, &wanted, error)) return false;
   if (!t->import->header && !add_record(t, true, error)) return false;
   for (uint64_t records = 1; !(t->hashed && t->spill.rows >= wanted); records++) {
-    if (!ss_fields_next(&t->fields, &more, error)) return false;
+    if (!ss_csv_next(&t->csv, &more, error)) return false;
     if (!more) return true;
     if (!add_record(t, t->spill.rows < wanted, error) ||
-        (records % TOLD == 0 && !ss_reading_goes_on(&t->reading, t->fields.taken, error)))
+        (records % TOLD == 0 && !ss_reading_goes_on(&t->reading, t->csv.taken, error)))
       return false;
   }
   return true;
 }
 
 static bool read_file(struct table *t, struct ss_error *error) {
-  ss_reading_begin(&t->reading, t->import->samples.watcher, t->fields.descriptor);
+  ss_reading_begin(&t->reading, t->import->samples.watcher, t->csv.descriptor);
   const bool good = read_records(t, error);
   ss_reading_end(&t->reading);
   return good;
@@ -233,7 +222,7 @@ static bool rank(struct table *t, struct ss_error *error) {
 static bool import_fields(struct table *t, struct ss_error *error) {
   bool more;
   if (!ss_output_check(t->import->samples.output, error)) return false;
-  if (!ss_fields_next(&t->fields, &more, error)) return false;
+  if (!(t->import->header ? ss_csv_head : ss_csv_next)(&t->csv, &more, error)) return false;
   if (!more) return ss_fail(error, SS_BAD_INPUT, "%s: has no line that is not empty", t->name);
   if (!choose_columns(t, error) || !prepare_numbers(t, error)) return false;
   if (!ss_spill_open(&t->spill, t->tables, t->import->samples.output, error)) return false;
@@ -245,8 +234,8 @@ bool ss_import_table(const char *path, const struct ss_table_import *import, str
   t.name = strcmp(path, "-") == 0 ? "standard input" : path;
   const int descriptor = ss_stream_open(path, error);
   if (descriptor < 0) return false;
-  const bool good = ss_fields_open(&t.fields, t.name, descriptor, import->tabs, error) && import_fields(&t, error);
-  ss_fields_close(&t.fields);
+  const bool good = ss_csv_open(&t.csv, t.name, descriptor, import->tabs, error) && import_fields(&t, error);
+  ss_csv_close(&t.csv);
   ss_spill_close(&t.spill);
   for (size_t i = 0; i < t.tables; i++) ss_numbering_free(&t.number[i]);
   free(t.column);
