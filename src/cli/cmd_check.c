@@ -29,7 +29,7 @@ static bool judge(const struct session *s, struct ss_checked *out, struct ss_err
     return false;
   const bool ok = ss_expectations_check(scenario, error) &&
                   ss_study_run(scenario, &s->call->options, NULL, &points, error) &&
-                  ss_expectations_judge(scenario, &points, &out->judgement, error);
+                  ss_expectations_judge(scenario, &points, &out->expectations, error);
   out->points = points.count;
   ss_results_free(&points);
   ss_study_close(scenario);
@@ -120,16 +120,14 @@ static enum ss_status worse(enum ss_status a, enum ss_status b) {
 
 /* A line of each form that parts from the simulation: its first point. */
 static enum ss_status tell_partings(const struct ss_checks *c) {
-  const struct ss_cost *told = NULL;
-  for (size_t i = 0; i < c->grid.count; i++) {
-    const struct ss_cost *cost = c->grid.point[i].cost;
-    if (c->result[i].ok || cost == told) continue;
-    told = cost;
-    fprintf(stderr, "sparsync check: %s: ", cost->file);
-    ss_parting_print(&c->grid.point[i], &c->result[i], stderr);
+  for (size_t i = 0; i < c->forms.count; i++) {
+    const struct ss_verdict *form = &c->forms.verdict[i];
+    if (form->misses == 0) continue;
+    fprintf(stderr, "sparsync check: %s: ", c->grid.point[form->miss[0].index].cost->file);
+    ss_parting_print(c, form->miss[0].index, stderr);
     fputc('\n', stderr);
   }
-  return told ? SS_UNPROVEN : SS_OK;
+  return c->forms.failed ? SS_UNPROVEN : SS_OK;
 }
 
 /* All that is amiss, on standard error; false when anything is. */
@@ -138,7 +136,7 @@ static bool conclude(const struct session *s, struct ss_error *error) {
   fflush(stdout);
   for (size_t i = 0; i < s->report.files; i++) {
     struct ss_checked *c = &s->report.file[i];
-    if (!c->error.text[0] && ss_judgement_conclude(&c->judgement, c->file, &c->error)) continue;
+    if (!c->error.text[0] && ss_expectations_conclude(&c->expectations, c->file, &c->error)) continue;
     fprintf(stderr, "sparsync check: %s\n", c->error.text);
     status = worse(status, c->error.status);
   }
@@ -148,7 +146,7 @@ static bool conclude(const struct session *s, struct ss_error *error) {
 }
 
 static void close_session(struct session *s) {
-  for (size_t i = 0; i < s->report.files; i++) ss_judgement_free(&s->report.file[i].judgement);
+  for (size_t i = 0; i < s->report.files; i++) ss_verdicts_free(&s->report.file[i].expectations);
   free(s->report.file);
   ss_checks_free(&s->report.forms);
   ss_costs_close(&s->forms);

@@ -59,11 +59,11 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   s->page.points = &s->points;
   s->page.turns = &s->turns;
   s->page.lacking = &s->lacking;
-  return ss_expectations_judge(s->scenario, &s->points, &s->page.judgement, error);
+  return ss_expectations_judge(s->scenario, &s->points, &s->page.expectations, error);
 }
 
 static void close_session(struct session *s) {
-  ss_judgement_free(&s->page.judgement);
+  ss_verdicts_free(&s->page.expectations);
   free(s->page.command);
   free(s->page.scenario);
   ss_turns_free(&s->turns);
@@ -93,7 +93,7 @@ static bool run_session(struct session *s, const struct ss_call *call, struct ss
   warn_of_turns(&s->turns, call->request.notice);
   if (s->lacking.text[0])
     fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->lacking.text);
-  return ss_judgement_conclude(&s->page.judgement, ss_doc_name(ss_study_expect(s->scenario).doc), error);
+  return ss_expectations_conclude(&s->page.expectations, ss_doc_name(ss_study_expect(s->scenario).doc), error);
 }
 
 static bool check_output(const struct ss_call *call, struct ss_error *error) {

@@ -4,7 +4,6 @@
 #include "report/results_table.h"
 #include "report/verdicts.h"
 #include "share/share.h"
-#include "study/baselines.h"
 #include "study/journal.h"
 
 #include <cjson/cJSON.h>
@@ -268,12 +267,12 @@ static bool compare(struct session *s, struct ss_error *error) {
   const double tolerance = isnan(s->arguments->tolerance) ? 1e-9 : s->arguments->tolerance;
   struct ss_diff diff;
   cJSON *inputs = ss_study_inputs(s->scenario);
-  const bool compared = inputs ? ss_diff_make(s->stored, inputs, &s->points, tolerance, &diff, error)
-                               : ss_fail_memory(error, "comparing results");
+  const bool compared =
+      inputs ? ss_diff_make(s->stored, inputs, &s->points, ss_study_name(s->scenario), tolerance, &diff, error)
+             : ss_fail_memory(error, "comparing results");
   cJSON_Delete(inputs);
   if (!compared) return false;
-  const struct ss_diff_report report = {&diff, ss_study_name(s->scenario)};
-  bool ok = ss_call_write(s->call, &report, ss_diff_table, ss_diff_json, ss_diff_csv, error);
+  bool ok = ss_call_write(s->call, &diff, ss_diff_table, ss_diff_json, ss_diff_csv, error);
   if (ok && diff.moved + diff.missing > 0)
     ok = ss_fail(error, SS_UNPROVEN,
                  "%s: %zu points moved, %zu are missing (if that is right, --save-baseline %s stores what is now)",
@@ -283,10 +282,10 @@ static bool compare(struct session *s, struct ss_error *error) {
 }
 
 static bool judge(const struct session *s, struct ss_error *error) {
-  struct ss_judgement judgement;
-  const bool ok = ss_expectations_judge(s->scenario, &s->points, &judgement, error) &&
-                  ss_judgement_conclude(&judgement, ss_doc_name(ss_study_expect(s->scenario).doc), error);
-  ss_judgement_free(&judgement);
+  struct ss_verdicts verdicts;
+  const bool ok = ss_expectations_judge(s->scenario, &s->points, &verdicts, error) &&
+                  ss_expectations_conclude(&verdicts, ss_doc_name(ss_study_expect(s->scenario).doc), error);
+  ss_verdicts_free(&verdicts);
   return ok;
 }
 

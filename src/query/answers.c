@@ -169,17 +169,17 @@ static bool answer_check(struct ss_asked *asked, unsigned jobs, struct ss_error 
   const struct ss_run_options options = {.jobs = jobs, .watcher = asked->watcher};
   struct ss_asked_study of;
   struct ss_results results = {0};
-  struct ss_judgement judgement = {0};
+  struct ss_verdicts verdicts = {0};
   const bool ok = ss_asked_study_open(asked, "check", &of, error) && ss_expectations_check(of.study, error) &&
                   ss_study_run(of.study, &options, NULL, &results, error) &&
-                  ss_expectations_judge(of.study, &results, &judgement, error);
+                  ss_expectations_judge(of.study, &results, &verdicts, error);
   if (ok) {
     cJSON *root = ss_results_json(&results, ss_study_name(of.study));
-    asked->tree = ss_judgement_json(ss_study_name(of.study), &judgement);
+    asked->tree = ss_expectations_json(ss_study_name(of.study), &verdicts);
     cJSON_AddItemToObject(asked->tree, "points", cJSON_DetachItemFromObjectCaseSensitive(root, "points"));
     cJSON_Delete(root);
   }
-  ss_judgement_free(&judgement);
+  ss_verdicts_free(&verdicts);
   ss_results_free(&results);
   ss_asked_study_close(&of);
   return ok;

@@ -12,13 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum relation { LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL };
-static const char *const relations[] = {"<", "<=", ">", ">=", "=", NULL};
-
 struct expectation {
   const char *that, *of, *than, *tensor; /* than NULL: `number`; tensor NULL: all */
   double number, within;                 /* number, of a text too: what it says as a quantity; NaN: nothing */
-  enum relation is;
+  enum ss_relation is;
   struct ss_node at;
 };
 
@@ -40,12 +37,12 @@ static bool read_expectation(struct ss_node node, struct expectation *out, struc
   if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "that", &that, error) ||
       !ss_node_need(node, "of", &of, error) || !ss_node_need(node, "is", &is, error) ||
       !ss_node_need(node, "than", &than, error) || !ss_node_text(that, &out->that, error) ||
-      !ss_node_text(of, &out->of, error) || !ss_node_choice(is, relations, &choice, error))
+      !ss_node_text(of, &out->of, error) || !ss_node_choice(is, ss_relations, &choice, error))
     return false;
-  out->is = (enum relation)choice;
+  out->is = (enum ss_relation)choice;
   if (ss_node_present(tensor) && !ss_node_text(tensor, &out->tensor, error)) return false;
   if (ss_node_present(within) && !ss_node_nonnegative(within, SS_RATIO, &out->within, error)) return false;
-  if (out->is == EQUAL && isnan(out->within))
+  if (out->is == SS_EQUAL && isnan(out->within))
     return ss_node_fail(node, error, "\"=\" needs \"within\" (a share, say 0.01)");
   if (ss_node_present(out->at) && !ss_node_is_object(out->at))
     return ss_node_fail(out->at, error, "expected an object, say {\"ranks\": 16}");
@@ -53,17 +50,6 @@ static bool read_expectation(struct ss_node node, struct expectation *out, struc
   if (!ss_node_text(than, &out->than, error)) return false;
   if (!ss_units_parse(out->than, dimension_of(out->that), &out->number, NULL)) out->number = NAN;
   return true;
-}
-
-static bool holds(const struct expectation *e, double left, double right) {
-  switch (e->is) {
-  case LESS: return left < right;
-  case LESS_EQUAL: return left <= right;
-  case GREATER: return left > right;
-  case GREATER_EQUAL: return left >= right;
-  case EQUAL: return fabs(left - right) <= e->within * fabs(right);
-  }
-  return false;
 }
 
 static const char *text_of(const cJSON *record, const char *key) {
@@ -96,14 +82,13 @@ static bool has_record_of(const cJSON *records, const char *label) {
 }
 
 static bool judge_record(const cJSON *records, const cJSON *record, const struct expectation *e,
-                         struct ss_judged_expectation *judged) {
-  struct ss_miss miss = {record, number_of(record, e->that), e->number};
+                         struct ss_verdict *verdict) {
+  struct ss_miss miss = {
+      .record = record, .field = e->that, .found = number_of(record, e->that), .against = e->number};
   if (e->than) miss.against = number_of(ss_record_beside(records, record, e->than), e->that);
-  judged->points++;
-  if (holds(e, miss.found, miss.against)) return true;
-  if (!ss_grow_by_one(judged->miss, judged->misses)) return false;
-  judged->miss[judged->misses++] = miss;
-  return true;
+  const struct ss_bounds allowed = ss_bounds_of(e->is, miss.against, e->within);
+  verdict->points++;
+  return ss_bounds_hold(&allowed, miss.found) || ss_verdict_add_miss(verdict, miss);
 }
 
 static void write_value(const cJSON *value, FILE *stream) {
@@ -129,8 +114,7 @@ static void write_expectation(const void *context, FILE *stream) {
   }
 }
 
-static bool judge(struct ss_node node, const cJSON *records, struct ss_judged_expectation *out,
-                  struct ss_error *error) {
+static bool judge(struct ss_node node, const cJSON *records, struct ss_verdict *out, struct ss_error *error) {
   const bool several = several_tensors(records);
   struct expectation e;
   if (!read_expectation(node, &e, error)) return false;
@@ -143,31 +127,20 @@ static bool judge(struct ss_node node, const cJSON *records, struct ss_judged_ex
   return ok || ss_fail_memory(error, "judging expectations");
 }
 
-bool ss_expectations_judge(const struct ss_study *study, const struct ss_results *results, struct ss_judgement *out,
+bool ss_expectations_judge(const struct ss_study *study, const struct ss_results *results, struct ss_verdicts *out,
                            struct ss_error *error) {
   const struct ss_node expect = ss_study_expect(study);
-  *out = (struct ss_judgement){0};
+  *out = (struct ss_verdicts){0};
   if (ss_node_size(expect) == 0) return true;
   out->results = ss_results_json(results, "");
-  out->expectation = ss_alloc_zero(ss_node_size(expect), sizeof *out->expectation);
   const cJSON *records = cJSON_GetObjectItemCaseSensitive(out->results, "points");
-  if (!records || !out->expectation) return ss_fail_memory(error, "judging expectations");
   for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
-    struct ss_judged_expectation *judged = &out->expectation[out->count++];
-    if (!judge(n, records, judged, error)) return false;
-    out->failed += !ss_judged_holds(judged);
+    struct ss_verdict *verdict = records ? ss_verdicts_add(out) : NULL;
+    if (!verdict) return ss_fail_memory(error, "judging expectations");
+    if (!judge(n, records, verdict, error)) return false;
+    out->failed += !ss_verdict_holds(verdict);
   }
   return true;
-}
-
-void ss_judgement_free(struct ss_judgement *judgement) {
-  for (size_t i = 0; i < judgement->count; i++) {
-    free(judgement->expectation[i].text);
-    free(judgement->expectation[i].miss);
-  }
-  free(judgement->expectation);
-  cJSON_Delete(judgement->results);
-  *judgement = (struct ss_judgement){0};
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------------- */
@@ -176,31 +149,31 @@ static cJSON *miss_json(const struct ss_miss *miss) {
   static const char *const names[] = {"ranks", "tensor", "cluster", "at"};
   cJSON *o = cJSON_CreateObject();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(miss->point, names[i]), 1));
+    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(miss->record, names[i]), 1));
   ss_json_add_number(o, "found", miss->found);
   ss_json_add_number(o, "against", miss->against);
   return o;
 }
 
-cJSON *ss_judged_json(const char *file, const struct ss_judged_expectation *judged) {
+cJSON *ss_expectation_json(const char *file, const struct ss_verdict *verdict) {
   cJSON *o = cJSON_CreateObject();
   cJSON_AddStringToObject(o, "file", file);
-  cJSON_AddStringToObject(o, "expectation", judged->text);
-  cJSON_AddBoolToObject(o, "ok", ss_judged_holds(judged));
-  cJSON_AddNumberToObject(o, "points", (double)judged->points);
+  cJSON_AddStringToObject(o, "expectation", verdict->text);
+  cJSON_AddBoolToObject(o, "ok", ss_verdict_holds(verdict));
+  cJSON_AddNumberToObject(o, "points", (double)verdict->points);
   cJSON *list = cJSON_AddArrayToObject(o, "misses");
-  for (size_t i = 0; i < judged->misses; i++) cJSON_AddItemToArray(list, miss_json(&judged->miss[i]));
+  for (size_t i = 0; i < verdict->misses; i++) cJSON_AddItemToArray(list, miss_json(&verdict->miss[i]));
   return o;
 }
 
-struct cJSON *ss_judgement_json(const char *scenario, const struct ss_judgement *judgement) {
+cJSON *ss_expectations_json(const char *scenario, const struct ss_verdicts *verdicts) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
   cJSON_AddStringToObject(root, "scenario", scenario);
-  cJSON_AddBoolToObject(root, "ok", judgement->failed == 0);
+  cJSON_AddBoolToObject(root, "ok", verdicts->failed == 0);
   cJSON *list = cJSON_AddArrayToObject(root, "expectations");
-  for (size_t i = 0; list && i < judgement->count; i++)
-    cJSON_AddItemToArray(list, ss_judged_json(scenario, &judgement->expectation[i]));
+  for (size_t i = 0; list && i < verdicts->count; i++)
+    cJSON_AddItemToArray(list, ss_expectation_json(scenario, &verdicts->verdict[i]));
   return root;
 }
 

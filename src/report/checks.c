@@ -12,35 +12,29 @@
 
 /* --- closed forms ------------------------------------------------------------------------------------------- */
 
+/* The worst of a form's points, and the least and the most of what is printed over what is exact. */
 struct summary {
-  size_t points, wrong;
-  double worst, paper_low, paper_high; /* printed over exact */
+  double worst, paper_low, paper_high;
 };
 
-static struct summary summarise(const struct ss_checks *c, size_t from, size_t *to) {
-  const struct ss_cost *cost = c->grid.point[from].cost;
+static struct summary summarise(const struct ss_checks *c, size_t from, size_t count) {
   struct summary s = {.paper_low = INFINITY, .paper_high = -INFINITY};
-  size_t i = from;
-  for (; i < c->grid.count && c->grid.point[i].cost == cost; i++) {
+  for (size_t i = from; i < from + count; i++) {
     const struct ss_grid_result *r = &c->result[i];
-    s.points++;
-    s.wrong += !r->ok;
     if (!(r->relative <= s.worst)) s.worst = r->relative;
     if (!isfinite(r->paper) || !isfinite(r->exact)) continue;
     s.paper_low = fmin(s.paper_low, r->paper / r->exact);
     s.paper_high = fmax(s.paper_high, r->paper / r->exact);
   }
-  *to = i;
   return s;
 }
 
-static void summary_cells(struct ss_table *table, const struct ss_cost *cost, const struct summary *s) {
-  char form[128];
-  ss_cost_form_name(cost, form, sizeof form);
-  ss_table_cell(table, "%s", form);
-  ss_table_cell(table, "%zu", s->points);
+static void add_form(struct ss_table *table, const struct ss_cost *cost, const struct ss_verdict *form,
+                     const struct summary *s) {
+  ss_table_cell(table, "%s", form->text);
+  ss_table_cell(table, "%zu", form->points);
   ss_table_cell(table, "%.1e", s->worst);
-  ss_table_cell(table, "%s", s->wrong ? "NO" : "yes");
+  ss_table_cell(table, "%s", form->misses ? "NO" : "yes");
   if (!(s->paper_low <= s->paper_high)) ss_table_cell(table, "%s", "-");
   else if (fabs(s->paper_low - 1) < 1e-9 && fabs(s->paper_high - 1) < 1e-9) ss_table_cell(table, "same");
   else ss_table_cell(table, "%.3f..%.3f", s->paper_low, s->paper_high);
@@ -50,19 +44,18 @@ static void summary_cells(struct ss_table *table, const struct ss_cost *cost, co
 
 static bool forms_table(const struct ss_checks *c, FILE *stream, struct ss_error *error) {
   struct ss_table *table = ss_table_of("<form", "points", "worst", "ok", "paper/exact", "<exact form");
-  for (size_t i = 0, next; i < c->grid.count; i = next) {
-    struct summary s = summarise(c, i, &next);
-    summary_cells(table, c->grid.point[i].cost, &s);
+  const struct ss_verdict *form = c->forms.verdict, *end = form + c->forms.count;
+  for (size_t i = 0; form < end; i += form++->points) {
+    const struct summary s = summarise(c, i, form->points);
+    add_form(table, c->grid.point[i].cost, form, &s);
   }
   const bool ok = ss_table_print_free(table, false, stream, error);
-  for (size_t i = 0, next; i < c->grid.count; i = next) {
+  form = c->forms.verdict;
+  for (size_t i = 0; form < end; i += form++->points) {
     const struct ss_cost *cost = c->grid.point[i].cost;
-    char form[128];
-    ss_cost_form_name(cost, form, sizeof form);
-    (void)summarise(c, i, &next);
     if (cost->erratum && cost->printed_in)
-      fprintf(stream, "\n%s, as printed in %s: %s", form, cost->printed_in, cost->erratum);
-    else if (cost->erratum) fprintf(stream, "\n%s: %s", form, cost->erratum);
+      fprintf(stream, "\n%s, as printed in %s: %s", form->text, cost->printed_in, cost->erratum);
+    else if (cost->erratum) fprintf(stream, "\n%s: %s", form->text, cost->erratum);
   }
   fputc('\n', stream);
   return ok;
@@ -82,7 +75,9 @@ static void print_promise(const struct ss_grid_point *p, const struct ss_grid_re
             r->high);
 }
 
-void ss_parting_print(const struct ss_grid_point *p, const struct ss_grid_result *r, FILE *stream) {
+void ss_parting_print(const struct ss_checks *checks, size_t index, FILE *stream) {
+  const struct ss_grid_point *p = &checks->grid.point[index];
+  const struct ss_grid_result *r = &checks->result[index];
   fprintf(stream,
           "at P = %u, %llu rows of %u, %llu non-zero, overlap %s, index_bytes %u, alpha %g s, beta %g s/B: simulated "
           "%.12g s, ",
@@ -101,7 +96,7 @@ bool ss_checks_table(const void *report, FILE *stream, struct ss_error *error) {
     const struct ss_checked *c = &r->file[i];
     if (c->error.text[0]) continue;
     fprintf(stream, "%s: ", c->file);
-    ss_judgement_words(&c->judgement, c->points, stream);
+    ss_expectations_words(&c->expectations, c->points, stream);
     fputc('\n', stream);
   }
   return r->forms.grid.count == 0 || forms_table(&r->forms, stream, error);
@@ -110,10 +105,8 @@ bool ss_checks_table(const void *report, FILE *stream, struct ss_error *error) {
 /* --- JSON and CSV ------------------------------------------------------------------------------------------- */
 
 static void add_expectations(cJSON *list, const struct ss_checked *c) {
-  for (size_t i = 0; i < c->judgement.count; i++) {
-    cJSON *o = ss_judged_json(c->file, &c->judgement.expectation[i]);
-    cJSON_AddItemToArray(list, o);
-  }
+  for (size_t i = 0; i < c->expectations.count; i++)
+    cJSON_AddItemToArray(list, ss_expectation_json(c->file, &c->expectations.verdict[i]));
 }
 
 static void add_error(cJSON *list, const struct ss_checked *c) {
@@ -183,66 +176,49 @@ static void write_failure(const char *message, const char *text, FILE *s) {
   fputs("</failure>\n    ", s);
 }
 
-static bool write_judged(const char *file, size_t place, const struct ss_judged_expectation *judged, FILE *s) {
-  char name[400];
-  SS_AUTO_FREE char *misses = ss_misses_text(judged);
-  if (!misses) return false;
-  snprintf(name, sizeof name, "expect[%zu]: %s", place, judged->text);
-  open_case(file, name, s);
-  if (!ss_judged_holds(judged))
-    write_failure(judged->points ? "the expectation fails" : "no point is at such a place", misses, s);
-  fputs("</testcase>\n", s);
-  return true;
-}
-
-static bool write_file(const struct ss_checked *c, FILE *s) {
-  const bool failed = c->error.text[0] != '\0';
-  bool ok = true;
-  open_suite(c->file, failed ? 1 : c->judgement.count, c->judgement.failed, failed, s);
-  if (failed) {
-    open_case(c->file, "is checked", s);
-    ss_html_between("\n      <error message=\"", c->error.text, "\"/>\n    </testcase>\n", s);
-  }
-  for (size_t i = 0; ok && i < c->judgement.count; i++)
-    ok = write_judged(c->file, i, &c->judgement.expectation[i], s);
-  fputs("  </testsuite>\n", s);
-  return ok;
-}
-
-struct parting {
+/* A verdict, and the forms that it is one of; NULL: an expectation's. */
+struct missed {
+  const struct ss_verdict *verdict;
   const struct ss_checks *checks;
-  size_t from;
 };
 
-/* The first point from there on that is not as promised. */
-static void write_parting(const void *context, FILE *stream) {
-  const struct parting *p = context;
-  size_t i = p->from;
-  while (p->checks->result[i].ok) i++;
-  ss_parting_print(&p->checks->grid.point[i], &p->checks->result[i], stream);
+/* The first point of the form that is not as promised; of an expectation some more. */
+static void write_misses(const void *context, FILE *stream) {
+  const struct missed *m = context;
+  if (m->checks) ss_parting_print(m->checks, m->verdict->miss[0].index, stream);
+  else ss_misses_print(m->verdict, "", stream);
 }
 
-static bool write_form(const struct ss_checks *c, size_t from, const struct summary *sum, FILE *s) {
-  char form[128];
-  SS_AUTO_FREE char *text = sum->wrong > 0 ? ss_written(write_parting, &(struct parting){c, from}) : strdup("");
-  if (!text) return false;
-  ss_cost_form_name(c->grid.point[from].cost, form, sizeof form);
-  open_case("closed forms", form, s);
-  if (sum->wrong > 0) write_failure("the simulation parts from the form", text, s);
+static bool write_verdict(const char *suite, size_t index, const struct missed *m, FILE *s) {
+  const struct ss_verdict *v = m->verdict;
+  char name[400];
+  if (m->checks) snprintf(name, sizeof name, "%s", v->text);
+  else snprintf(name, sizeof name, "expect[%zu]: %s", index, v->text);
+  open_case(suite, name, s);
+  if (!ss_verdict_holds(v)) {
+    SS_AUTO_FREE char *misses = ss_written(write_misses, m);
+    if (!misses) return false;
+    write_failure(m->checks   ? "the simulation parts from the form"
+                  : v->points ? "the expectation fails"
+                              : "no point is at such a place",
+                  misses, s);
+  }
   fputs("</testcase>\n", s);
   return true;
 }
 
-static bool write_forms(const struct ss_checks *c, FILE *s) {
-  size_t tests = 0, failures = 0;
+/* `checks`: the verdicts are those of its forms; NULL: of expectations. */
+static bool write_suite(const char *name, const struct ss_verdicts *verdicts, const struct ss_checks *checks,
+                        const struct ss_error *error, FILE *s) {
+  const bool failed = error && error->text[0];
   bool ok = true;
-  for (size_t i = 0, next; i < c->grid.count; i = next, tests++) failures += summarise(c, i, &next).wrong > 0;
-  if (tests == 0) return true;
-  open_suite("closed forms", tests, failures, 0, s);
-  for (size_t i = 0, next; ok && i < c->grid.count; i = next) {
-    const struct summary sum = summarise(c, i, &next);
-    ok = write_form(c, i, &sum, s);
+  open_suite(name, failed ? 1 : verdicts->count, verdicts->failed, failed, s);
+  if (failed) {
+    open_case(name, "is checked", s);
+    ss_html_between("\n      <error message=\"", error->text, "\"/>\n    </testcase>\n", s);
   }
+  for (size_t i = 0; ok && i < verdicts->count; i++)
+    ok = write_verdict(name, i, &(struct missed){&verdicts->verdict[i], checks}, s);
   fputs("  </testsuite>\n", s);
   return ok;
 }
@@ -251,8 +227,9 @@ bool ss_checks_junit(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_checks_report *r = report;
   fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sparsync check\">\n", stream);
   bool ok = true;
-  for (size_t i = 0; ok && i < r->files; i++) ok = write_file(&r->file[i], stream);
-  ok = ok && write_forms(&r->forms, stream);
+  for (size_t i = 0; ok && i < r->files; i++)
+    ok = write_suite(r->file[i].file, &r->file[i].expectations, NULL, &r->file[i].error, stream);
+  if (ok && r->forms.forms.count > 0) ok = write_suite("closed forms", &r->forms.forms, &r->forms, NULL, stream);
   fputs("</testsuites>\n", stream);
   return ok || ss_fail_memory(error, "writing XML");
 }

@@ -2,16 +2,16 @@
 #ifndef SS_REPORT_CHECKS_H
 #define SS_REPORT_CHECKS_H
 
+#include "query/check.h"
 #include "report/flat.h"
 #include "report/verdicts.h"
-#include "study/check.h"
 
 /* One file that was to be checked. */
 struct ss_checked {
   const char *file;
   size_t points;
-  struct ss_judgement judgement;
-  struct ss_error error; /* why there is no judgement; no text where there is one */
+  struct ss_verdicts expectations;
+  struct ss_error error; /* why it was not judged; no text where it was */
 };
 
 /* Closed forms, or none, and files: scenarios, and what could not be checked. */
@@ -25,7 +25,7 @@ struct ss_checks_report {
  * and each expectation. CSV has no columns for both. */
 ss_printer ss_checks_table, ss_checks_as_json, ss_checks_csv, ss_checks_junit;
 
-/* Where a point of a form parts from the simulation, without a line's end. */
-void ss_parting_print(const struct ss_grid_point *point, const struct ss_grid_result *result, FILE *stream);
+/* Where the form is missed at the index of the grid, without a line's end. */
+void ss_parting_print(const struct ss_checks *checks, size_t index, FILE *stream);
 
 #endif

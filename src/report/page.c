@@ -1,5 +1,6 @@
 #include "report/page_parts.h"
 
+#include "base/file.h"
 #include "report/html.h"
 #include "report/links.h"
 #include "report/table.h"
@@ -145,17 +146,21 @@ static void write_question(const struct ss_page *page, FILE *s) {
 
 /* --- expectations ------------------------------------------------------------------------------------------- */
 
-static void write_expectations(const struct ss_judgement *judgement, FILE *s) {
-  if (judgement->count == 0) return;
+static void write_misses(const void *verdict, FILE *s) {
+  ss_misses_print(verdict, "", s);
+}
+
+static void write_expectations(const struct ss_verdicts *verdicts, FILE *s) {
+  if (verdicts->count == 0) return;
   fputs("<section id=\"expectations\">\n<h2>Expectations</h2>\n<ul>\n", s);
-  for (size_t i = 0; i < judgement->count; i++) {
-    const struct ss_judged_expectation *judged = &judgement->expectation[i];
-    const char *verdict = ss_judged_holds(judged) ? "holds" : "fails";
+  for (size_t i = 0; i < verdicts->count; i++) {
+    const struct ss_verdict *judged = &verdicts->verdict[i];
+    const char *verdict = ss_verdict_holds(judged) ? "holds" : "fails";
     fprintf(s, "<li><span class=\"%s\">%s</span>: <code>", verdict, verdict);
     ss_html_between("", judged->text, "</code>", s);
     if (judged->points == 0) fputs("<br>no point is at such a place: nothing was compared", s);
     if (judged->misses > 0) fprintf(s, " at %zu of %zu points", judged->misses, judged->points);
-    SS_AUTO_FREE char *misses = judged->misses > 0 ? ss_misses_text(judged) : NULL;
+    SS_AUTO_FREE char *misses = judged->misses > 0 ? ss_written(write_misses, judged) : NULL;
     if (misses) {
       fputs("<pre>", s);
       ss_html_lines(misses, s);
@@ -275,7 +280,7 @@ bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   bool ok = ss_page_answer(page, &places, stream, error);
   if (ok) write_question(page, stream);
   ok = ok && write_figures(page, &places, stream, error);
-  if (ok) write_expectations(&page->judgement, stream);
+  if (ok) write_expectations(&page->expectations, stream);
   ok = ok && write_tables(page, &places, stream, error) && ss_page_forms(page, stream, error);
   if (ok) ss_page_inputs(page, stream);
   fputs("</main>\n</body>\n</html>\n", stream);

@@ -16,7 +16,7 @@ struct ss_page {
   char *scenario;             /* its JSON with all edits made */
   const struct cJSON *sweep;  /* the scenario's, or NULL */
   const struct cJSON *models; /* [{"kind", "model"}], each with its "source" */
-  struct ss_judgement judgement;
+  struct ss_verdicts expectations;
   const struct ss_costs *costs; /* whose forms the points have */
   const struct ss_results *points;
   const struct ss_turns *turns; /* of the points; NULL: nobody asked */

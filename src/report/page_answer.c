@@ -261,9 +261,9 @@ bool ss_page_answer(const struct ss_page *page, struct ss_page_places *places, F
   }
   if (tensors_differ(places))
     fputs("<p>Single tensors have other winners: <code>sparsync plan</code> chooses for each.</p>\n", s);
-  if (page->judgement.failed)
+  if (page->expectations.failed)
     fprintf(s, "<p class=\"fails\">%zu of %zu <a href=\"#expectations\">expectations</a> failed.</p>\n",
-            page->judgement.failed, page->judgement.count);
+            page->expectations.failed, page->expectations.count);
   fputs("</div>\n", s);
   write_turns(places, page->turns, s);
   if (places->deciding > 1 && !write_winners(places, s, error)) return false;

@@ -15,60 +15,52 @@ static const char *text_of(const cJSON *point, const char *key) {
 }
 
 static void print_miss(const struct ss_miss *miss, FILE *stream) {
-  const double ranks = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(miss->point, "ranks"));
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(miss->point, "at");
-  const char *tensor = text_of(miss->point, "tensor");
-  fprintf(stream, "%.0f rank%s on %s", ranks, ranks == 1 ? "" : "s", text_of(miss->point, "cluster"));
+  const double ranks = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(miss->record, "ranks"));
+  const cJSON *at = cJSON_GetObjectItemCaseSensitive(miss->record, "at");
+  const char *tensor = text_of(miss->record, "tensor");
+  fprintf(stream, "%.0f rank%s on %s", ranks, ranks == 1 ? "" : "s", text_of(miss->record, "cluster"));
   if (ss_at_says_more(at)) fputs(", ", stream);
   ss_at_print(at, false, stream);
   fprintf(stream, ", %s%s: found %.9g against %.9g", strcmp(tensor, "*") == 0 ? "all tensors together" : "tensor ",
           strcmp(tensor, "*") == 0 ? "" : tensor, miss->found, miss->against);
 }
 
-static void print_misses(const struct ss_judged_expectation *judged, const char *margin, FILE *stream) {
-  for (size_t i = 0; i < judged->misses && i < MISSES_SHOWN; i++) {
+void ss_misses_print(const struct ss_verdict *verdict, const char *margin, FILE *stream) {
+  for (size_t i = 0; i < verdict->misses && i < MISSES_SHOWN; i++) {
     fputs(margin, stream);
-    print_miss(&judged->miss[i], stream);
+    print_miss(&verdict->miss[i], stream);
     fputc('\n', stream);
   }
-  if (judged->misses > MISSES_SHOWN) fprintf(stream, "%sand %zu more\n", margin, judged->misses - MISSES_SHOWN);
+  if (verdict->misses > MISSES_SHOWN) fprintf(stream, "%sand %zu more\n", margin, verdict->misses - MISSES_SHOWN);
 }
 
-static void write_misses(const void *judged, FILE *stream) {
-  print_misses(judged, "", stream);
-}
-
-char *ss_misses_text(const struct ss_judged_expectation *judged) {
-  return ss_written(write_misses, judged);
-}
-
-void ss_judgement_print(const struct ss_judgement *judgement, const char *name, FILE *stream) {
-  for (size_t i = 0; i < judgement->count; i++) {
-    const struct ss_judged_expectation *judged = &judgement->expectation[i];
-    if (ss_judged_holds(judged)) continue;
-    fprintf(stream, "%s: expect[%zu]: expected %s: ", name, i, judged->text);
-    if (judged->points == 0) fputs("no point is at such a place, nothing was compared\n", stream);
+void ss_expectations_print(const struct ss_verdicts *verdicts, const char *name, FILE *stream) {
+  for (size_t i = 0; i < verdicts->count; i++) {
+    const struct ss_verdict *verdict = &verdicts->verdict[i];
+    if (ss_verdict_holds(verdict)) continue;
+    fprintf(stream, "%s: expect[%zu]: expected %s: ", name, i, verdict->text);
+    if (verdict->points == 0) fputs("no point is at such a place, nothing was compared\n", stream);
     else
-      fprintf(stream, "fails at %zu of %zu point%s:\n", judged->misses, judged->points,
-              judged->points == 1 ? "" : "s");
-    print_misses(judged, "  ", stream);
+      fprintf(stream, "fails at %zu of %zu point%s:\n", verdict->misses, verdict->points,
+              verdict->points == 1 ? "" : "s");
+    ss_misses_print(verdict, "  ", stream);
   }
 }
 
-void ss_judgement_words(const struct ss_judgement *judgement, size_t points, FILE *stream) {
-  const char *s = judgement->count == 1 ? "" : "s";
+void ss_expectations_words(const struct ss_verdicts *verdicts, size_t points, FILE *stream) {
+  const char *s = verdicts->count == 1 ? "" : "s";
   fprintf(stream, "%zu point%s", points, points == 1 ? "" : "s");
-  if (judgement->count == 0) fputs(", none expected to be anything: the scenario has no \"expect\"", stream);
-  else if (judgement->failed == 0) fprintf(stream, ", %zu expectation%s hold%s", judgement->count, s, *s ? "" : "s");
+  if (verdicts->count == 0) fputs(", none expected to be anything: the scenario has no \"expect\"", stream);
+  else if (verdicts->failed == 0) fprintf(stream, ", %zu expectation%s hold%s", verdicts->count, s, *s ? "" : "s");
   else
-    fprintf(stream, ", %zu of %zu expectation%s FAIL%s", judgement->failed, judgement->count, s,
-            judgement->failed == 1 ? "S" : "");
+    fprintf(stream, ", %zu of %zu expectation%s FAIL%s", verdicts->failed, verdicts->count, s,
+            verdicts->failed == 1 ? "S" : "");
 }
 
-bool ss_judgement_conclude(const struct ss_judgement *judgement, const char *name, struct ss_error *error) {
-  if (judgement->failed == 0) return true;
+bool ss_expectations_conclude(const struct ss_verdicts *verdicts, const char *name, struct ss_error *error) {
+  if (verdicts->failed == 0) return true;
   fflush(stdout);
-  ss_judgement_print(judgement, name, stderr);
-  return ss_fail(error, SS_UNPROVEN, "%s: %zu of %zu expectation%s fail%s", name, judgement->failed, judgement->count,
-                 judgement->count == 1 ? "" : "s", judgement->failed == 1 ? "s" : "");
+  ss_expectations_print(verdicts, name, stderr);
+  return ss_fail(error, SS_UNPROVEN, "%s: %zu of %zu expectation%s fail%s", name, verdicts->failed, verdicts->count,
+                 verdicts->count == 1 ? "" : "s", verdicts->failed == 1 ? "s" : "");
 }

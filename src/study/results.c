@@ -71,7 +71,7 @@ struct ss_suggestion ss_result_suggest(const char *name) {
   return ss_suggest(name, names, NULL);
 }
 
-static enum ss_verdict both(enum ss_verdict a, enum ss_verdict b) {
+static enum ss_truth both(enum ss_truth a, enum ss_truth b) {
   return a == SS_NO || b == SS_YES ? a : b;
 }
 
@@ -134,7 +134,7 @@ void ss_results_free(struct ss_results *results) {
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
-static void add_verdict(cJSON *object, const char *name, enum ss_verdict verdict) {
+static void add_verdict(cJSON *object, const char *name, enum ss_truth verdict) {
   if (verdict == SS_UNKNOWN) cJSON_AddNullToObject(object, name);
   else cJSON_AddBoolToObject(object, name, verdict == SS_YES);
 }

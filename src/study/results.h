@@ -9,7 +9,7 @@
 #include "schemes/scheme.h"
 #include "tensor/kernel.h"
 
-enum ss_verdict { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
+enum ss_truth { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
 
 /* What stands for all that decides something. */
 struct ss_identity {
@@ -46,7 +46,7 @@ struct ss_result {
   double k;                    /* entries that a rank selects; NaN: none are selected */
   double dropped;              /* share of the lookups that found no room; NaN: there is room for all */
   bool lossless;
-  enum ss_verdict exact;
+  enum ss_truth exact;
   const char *formula, *paper, *erratum;  /* NULL: none */
   const char *formula_low, *formula_high; /* where the form is a pair of bounds */
   double formula_s, formula_low_s, formula_high_s, paper_s, paper_low_s, paper_high_s;

@@ -170,7 +170,7 @@ bool ss_result_alike(struct ss_node node, const struct ss_result *p) {
          says(node, "formula_high", p->formula_high) && says(node, "paper", p->paper);
 }
 
-static bool read_verdict(struct ss_node node, enum ss_verdict *out, struct ss_error *error) {
+static bool read_verdict(struct ss_node node, enum ss_truth *out, struct ss_error *error) {
   struct ss_node exact;
   bool yes = false;
   if (!ss_node_need(node, "exact", &exact, error)) return false;

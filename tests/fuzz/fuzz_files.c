@@ -3,7 +3,7 @@
 #include "calibration/observations.h"
 #include "claims/claims.h"
 #include "in_memory.h"
-#include "study/baselines.h"
+#include "query/baselines.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,10 +37,10 @@ static void read_results(const char *path) {
   }
   struct ss_diff diff;
   const struct ss_results none = {0};
-  if (!ss_diff_make(doc, NULL, &none, 1e-9, &diff, &error)) {
+  if (!ss_diff_make(doc, NULL, &none, "none", 1e-9, &diff, &error)) {
     check_refusal(&error);
   } else {
-    if (diff.moved || diff.fresh || diff.same || diff.missing != diff.count) abort();
+    if (diff.moved || diff.fresh || diff.same || diff.missing == 0) abort();
     ss_diff_free(&diff);
   }
   ss_doc_free(doc);

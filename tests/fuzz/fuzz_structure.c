@@ -3,8 +3,8 @@
  * scenario with edits, which is run; or the results of an earlier program, which are compared. */
 #include "choices.h"
 #include "in_memory.h"
+#include "query/baselines.h"
 #include "schemes/registry.h"
-#include "study/baselines.h"
 #include "study/study.h"
 #include "trace/file/trace.h"
 #include "trace/measure/stats.h"
@@ -185,7 +185,7 @@ static void make_results(struct choices *c) {
       n += snprintf(text + n, sizeof text - (size_t)n, ", \"%s\": %s", ss_result_fields[i].name,
                     choose(c, 4) < 3 ? "1" : values[choose(c, VALUES)]);
   n += snprintf(text + n, sizeof text - (size_t)n, "}]}");
-  struct ss_result one = {.ranks = 4, .tensor = "T", .exact = SS_YES};
+  struct ss_result one = {.setting.scheme = ss_schemes()[0], .ranks = 4, .tensor = "T", .exact = SS_YES};
   snprintf(one.setting.label, sizeof one.setting.label, "a");
   const struct ss_results now = {&one, 1};
   const int file = in_memory(text, (size_t)n, path, sizeof path);
@@ -195,7 +195,7 @@ static void make_results(struct choices *c) {
   if (!ss_results_read(path, &doc, &error)) {
     check_refusal(&error);
   } else {
-    if (!ss_diff_make(doc, NULL, &now, 1e-9, &diff, &error)) check_refusal(&error);
+    if (!ss_diff_make(doc, NULL, &now, "now", 1e-9, &diff, &error)) check_refusal(&error);
     else if (diff.same + diff.moved + diff.fresh != 1) abort();
     else ss_diff_free(&diff);
     ss_doc_free(doc);

@@ -244,7 +244,7 @@ static void only_what_was_exact_is_known(void **state) {
   assert_true(descriptor >= 0);
   close(descriptor);
   for (int verdict = SS_NO; verdict <= SS_UNKNOWN; verdict++) {
-    result.exact = (enum ss_verdict)verdict;
+    result.exact = (enum ss_truth)verdict;
     keep(path, &result);
     assert_int_equal(recalled(path, &result), verdict != SS_NO);
   }
@@ -253,13 +253,13 @@ static void only_what_was_exact_is_known(void **state) {
 
 /* "*" is exact when every tensor is, wrong when one is, and else unknown. */
 static void all_tensors_are_as_exact_as_the_worst(void **state) {
-  static const enum ss_verdict wanted[3][3] = {
+  static const enum ss_truth wanted[3][3] = {
       {SS_NO, SS_NO, SS_NO}, {SS_NO, SS_YES, SS_UNKNOWN}, {SS_NO, SS_UNKNOWN, SS_UNKNOWN}};
   (void)state;
   for (int a = 0; a < 3; a++)
     for (int b = 0; b < 3; b++) {
-      const struct ss_result two[2] = {{.tensor = "a", .exact = (enum ss_verdict)a},
-                                       {.tensor = "b", .exact = (enum ss_verdict)b}};
+      const struct ss_result two[2] = {{.tensor = "a", .exact = (enum ss_truth)a},
+                                       {.tensor = "b", .exact = (enum ss_truth)b}};
       assert_int_equal(ss_result_of_all(two, 2).exact, wanted[a][b]);
     }
 }

@@ -1,10 +1,11 @@
-#include "study/check.h"
+#include "query/check.h"
 
 #include "base/json_text.h"
 
 #include <cjson/cJSON.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* About what a point takes that is played on so many networks: entries that ranks list, and messages of all with all
  * on each of them. */
@@ -45,17 +46,46 @@ static bool play_all(struct ss_checks *c, const struct ss_run_options *options, 
   return failed == SIZE_MAX;
 }
 
+/* The bound that it is to reach, or the nearer one. */
+static double promised(const struct ss_grid_point *p, const struct ss_grid_result *r) {
+  if (p->cost->exact) return r->exact;
+  const bool low = p->touches ? p->touches == SS_TOUCH_LOW : r->simulated < r->low;
+  return low ? r->low : r->high;
+}
+
+/* A verdict a form. */
+static bool judge(struct ss_checks *c, struct ss_error *error) {
+  struct ss_verdict *verdict = NULL;
+  char form[128];
+  for (size_t i = 0; i < c->grid.count; i++) {
+    const struct ss_grid_point *p = &c->grid.point[i];
+    const struct ss_grid_result *r = &c->result[i];
+    if (i == 0 || p->cost != p[-1].cost) {
+      ss_cost_form_name(p->cost, form, sizeof form);
+      verdict = ss_verdicts_add(&c->forms);
+      if (!verdict || !(verdict->text = strdup(form))) return ss_fail_memory(error, "checking");
+    }
+    verdict->points++;
+    if (r->ok) continue;
+    c->forms.failed += verdict->misses == 0;
+    const struct ss_miss miss = {NULL, i, "time_s", r->simulated, promised(p, r)};
+    if (!ss_verdict_add_miss(verdict, miss)) return ss_fail_memory(error, "checking");
+  }
+  return true;
+}
+
 bool ss_checks_run(const struct ss_costs *costs, const struct ss_run_options *options, struct ss_checks *c,
                    struct ss_error *error) {
   *c = (struct ss_checks){0};
   for (size_t i = 0; i < costs->count; i++)
     if ((costs->cost[i].exact || costs->cost[i].exact_low) && !ss_grid_add(&c->grid, &costs->cost[i], error))
       return false;
-  return play_all(c, options, error);
+  return play_all(c, options, error) && judge(c, error);
 }
 
 void ss_checks_free(struct ss_checks *c) {
   ss_grid_free(&c->grid);
+  ss_verdicts_free(&c->forms);
   free(c->result);
   *c = (struct ss_checks){0};
 }

@@ -1,13 +1,15 @@
 /* Closed forms held against the simulation, over the grid of inputs that each names. */
-#ifndef SS_STUDY_CHECK_H
-#define SS_STUDY_CHECK_H
+#ifndef SS_QUERY_CHECK_H
+#define SS_QUERY_CHECK_H
 
 #include "cost/form_grid.h"
+#include "query/verdict.h"
 #include "study/study.h"
 
 struct ss_checks {
   struct ss_grid grid;
   struct ss_grid_result *result; /* [grid.count] */
+  struct ss_verdicts forms; /* one a form, in the grid's order; text is its name, indices are those of the grid */
 };
 
 /* Plays all costs that have an exact form or bounds; what is not as promised is no error but a result that is not ok.

@@ -1,0 +1,324 @@
+#include "query/baselines.h"
+
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "query/verdict.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- inputs ----------------------------------------------------------------------------------------------- */
+
+/* What decides nothing. */
+static void drop_words(cJSON *object) {
+  static const char *const words[] = {"name", "summary", "notes", "source", "expect"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) cJSON_DeleteItemFromObjectCaseSensitive(object, words[i]);
+}
+
+static bool add_model(cJSON *root, cJSON *scenario, const cJSON *entry) {
+  const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "kind"));
+  cJSON *model = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(entry, "model"), true);
+  char key[32];
+  snprintf(key, sizeof key, "%ss", kind);
+  cJSON *all = cJSON_GetObjectItemCaseSensitive(root, key);
+  if (!all) all = cJSON_AddObjectToObject(root, key);
+  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "name"));
+  SS_AUTO_FREE char *copy = strdup(name ? name : "inline");
+  if (!all || !model || !copy) {
+    cJSON_Delete(model);
+    return false;
+  }
+  drop_words(model);
+  cJSON_DeleteItemFromObjectCaseSensitive(scenario, kind); /* it stands among the models */
+  if (cJSON_HasObjectItem(all, copy)) cJSON_DeleteItemFromObjectCaseSensitive(all, copy);
+  return cJSON_AddItemToObject(all, copy, model);
+}
+
+cJSON *ss_study_inputs(const struct ss_study *study) {
+  cJSON *root = cJSON_CreateObject(), *scenario = cJSON_Duplicate(ss_study_resolved(study), true);
+  if (!scenario || !cJSON_AddItemToObject(root, "scenario", scenario)) {
+    cJSON_Delete(scenario);
+    cJSON_Delete(root);
+    return NULL;
+  }
+  drop_words(scenario);
+  bool ok = true;
+  for (const cJSON *m = ss_study_models(study)->child; ok && m; m = m->next) ok = add_model(root, scenario, m);
+  if (ok) return root;
+  cJSON_Delete(root);
+  return NULL;
+}
+
+static void add_input(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "input", path);
+  cJSON_AddItemToObject(o, "was", was ? cJSON_Duplicate(was, true) : cJSON_CreateNull());
+  cJSON_AddItemToObject(o, "now", now ? cJSON_Duplicate(now, true) : cJSON_CreateNull());
+  cJSON_AddItemToArray(list, o);
+}
+
+/* Member by member: what only one of them has is null in the other. */
+static void compare_inputs(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
+  char inner[400];
+  if (was && now && cJSON_Compare(was, now, true)) return;
+  if (!cJSON_IsObject(was) || !cJSON_IsObject(now)) {
+    add_input(list, path, was, now);
+    return;
+  }
+  for (const cJSON *m = was->child; m; m = m->next) {
+    snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", m->string);
+    compare_inputs(list, inner, m, cJSON_GetObjectItemCaseSensitive(now, m->string));
+  }
+  for (const cJSON *m = now->child; m; m = m->next) {
+    snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", m->string);
+    if (!cJSON_HasObjectItem(was, m->string)) add_input(list, inner, NULL, m);
+  }
+}
+
+/* NULL: none are stored. */
+static cJSON *changed_inputs(struct ss_doc *stored, const cJSON *now) {
+  const struct ss_node was = ss_node_get(ss_doc_root(stored), "inputs");
+  cJSON *list = ss_node_is_object(was) ? cJSON_CreateArray() : NULL;
+  if (list) compare_inputs(list, "", was.at, now);
+  return list;
+}
+
+/* --- which point is which --------------------------------------------------------------------------------- */
+
+static const char *const names[] = {"label", "ranks", "tensor", "at"};
+enum { NAMES = sizeof names / sizeof *names };
+
+/* What tells the point from others of its file, as text, the caller's; NULL: memory is short. */
+static char *key_of(const cJSON *point) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < NAMES; i++) {
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(point, names[i]);
+    cJSON_AddItemToArray(list, value ? cJSON_Duplicate(value, 1) : cJSON_CreateNull());
+  }
+  char *text = list ? ss_json_exact(list, false) : NULL;
+  cJSON_Delete(list);
+  return text;
+}
+
+struct stored {
+  char *key;
+  const cJSON *point;
+  size_t index;
+  bool met;
+};
+
+static int by_key(const void *a, const void *b) {
+  const struct stored *x = a, *y = b;
+  const int order = strcmp(x->key, y->key);
+  return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static int by_index(const void *a, const void *b) {
+  const struct stored *x = a, *y = b;
+  return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Also that it has values: a point without them would agree with any. Other fields may be younger than it. */
+static bool check_stored(struct ss_node point, struct ss_error *error) {
+  static const char *const values[] = {"time_s", "messages", "bytes_total"};
+  struct ss_node label, ranks, tensor, at, field;
+  const char *text;
+  uint64_t count;
+  if (!ss_node_need(point, "label", &label, error) || !ss_node_text(label, &text, error) ||
+      !ss_node_need(point, "ranks", &ranks, error) || !ss_node_count(ranks, 1, UINT32_MAX, &count, error) ||
+      !ss_node_need(point, "tensor", &tensor, error) || !ss_node_text(tensor, &text, error) ||
+      !ss_node_need(point, "at", &at, error))
+    return false;
+  if (!ss_node_is_object(at)) return ss_node_fail(at, error, "expected an object: a place in the sweep");
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    if (!ss_node_need(point, values[i], &field, error)) return false;
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
+    field = ss_node_get(point, ss_result_fields[i].name);
+    double value;
+    if (!ss_node_present(field) || ss_node_is_null(field)) continue;
+    if (!ss_node_is_number(field)) return ss_node_fail(field, error, "expected a number or null");
+    if (!ss_node_quantity(field, SS_NUMBER, &value, error)) return false;
+  }
+  return true;
+}
+
+static void free_stored(struct stored *stored, size_t count) {
+  for (size_t i = 0; stored && i < count; i++) free(stored[i].key);
+  free(stored);
+}
+
+/* [*count] by key, the caller's to give back by free_stored; NULL: an error. */
+static struct stored *list_stored(struct ss_node points, size_t *count, struct ss_error *error) {
+  const size_t all = ss_node_size(points);
+  *count = 0;
+  if (all == 0) {
+    (void)ss_node_fail(points, error, "no points: nothing to compare with");
+    return NULL;
+  }
+  struct stored *out = ss_alloc_zero(all, sizeof *out);
+  bool good = out || ss_fail_memory(error, "comparing results");
+  for (struct ss_node n = ss_node_first(points); good && ss_node_present(n); n = ss_node_next(n)) {
+    struct stored *s = &out[*count];
+    good = check_stored(n, error);
+    if (!good) break;
+    *s = (struct stored){.key = key_of(n.at), .point = n.at, .index = (*count)++};
+    good = s->key || ss_fail_memory(error, "comparing results");
+  }
+  if (good) {
+    qsort(out, *count, sizeof *out, by_key);
+    return out;
+  }
+  free_stored(out, *count);
+  return NULL;
+}
+
+/* --- what moved ------------------------------------------------------------------------------------------- */
+
+static double number_of(const cJSON *value) {
+  return cJSON_IsNumber(value) ? value->valuedouble : NAN;
+}
+
+/* Holds the new point against the stored one. "exact" is a miss without numbers. */
+static bool compare(const cJSON *stored, const cJSON *now, double tolerance, struct ss_verdict *out) {
+  *out = (struct ss_verdict){.promise = stored, .record = now, .points = 1};
+  bool good = true;
+  for (size_t i = 0; good && i < SS_RESULT_FIELDS; i++) {
+    const struct ss_result_field *field = &ss_result_fields[i];
+    const cJSON *was = cJSON_GetObjectItemCaseSensitive(stored, field->name);
+    struct ss_miss miss = {.record = now, .field = field->name, .against = number_of(was)};
+    miss.found = number_of(cJSON_GetObjectItemCaseSensitive(now, field->name));
+    if (was && ss_number_moved(miss.against, miss.found, field->is & SS_FIELD_COUNTS ? 0 : tolerance))
+      good = ss_verdict_add_miss(out, miss);
+  }
+  const cJSON *was = cJSON_GetObjectItemCaseSensitive(stored, "exact"),
+              *is = cJSON_GetObjectItemCaseSensitive(now, "exact");
+  const bool same = !was || (cJSON_IsBool(was) && cJSON_IsBool(is) ? cJSON_IsTrue(was) == cJSON_IsTrue(is)
+                                                                   : !cJSON_IsBool(was) && !cJSON_IsBool(is));
+  return good && (same || ss_verdict_add_miss(out, (struct ss_miss){now, 0, "exact", NAN, NAN}));
+}
+
+/* --- JSON ------------------------------------------------------------------------------------------------- */
+
+/* What else is not what it was: why the numbers may have moved. */
+static void add_differing(cJSON *list, const cJSON *was, const cJSON *now) {
+  static const char *const inputs[] = {"scheme", "options",    "cluster", "device", "trace",
+                                       "seed",   "trace_hash", "paper",   "formula"};
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+    const cJSON *a = cJSON_GetObjectItemCaseSensitive(was, inputs[i]);
+    const cJSON *b = cJSON_GetObjectItemCaseSensitive(now, inputs[i]);
+    if (a && b && !cJSON_Compare(a, b, 1)) cJSON_AddItemToArray(list, cJSON_CreateString(inputs[i]));
+  }
+}
+
+static cJSON *moved_json(const struct ss_miss *miss) {
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "field", miss->field);
+  ss_json_add_number(o, "was", miss->against);
+  ss_json_add_number(o, "now", miss->found);
+  ss_json_add_number(o, "relative", miss->against != 0 ? miss->found / miss->against - 1 : NAN);
+  return o;
+}
+
+static cJSON *change_json(const struct ss_verdict *v) {
+  const cJSON *from = v->record ? v->record : v->promise;
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "change", !v->promise ? "new" : v->record ? "moved" : "missing");
+  for (size_t i = 0; i < NAMES; i++)
+    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(from, names[i]), 1));
+  cJSON *fields = cJSON_AddArrayToObject(o, "fields"), *differs = cJSON_AddArrayToObject(o, "differs");
+  for (size_t i = 0; i < v->misses; i++)
+    if (strcmp(v->miss[i].field, "exact") == 0) cJSON_AddItemToArray(differs, cJSON_CreateString("exact"));
+    else cJSON_AddItemToArray(fields, moved_json(&v->miss[i]));
+  if (v->promise && v->record) add_differing(differs, v->promise, v->record);
+  return o;
+}
+
+/* What one comparison works with. */
+struct comparing {
+  struct stored *stored; /* [stored_count] */
+  size_t stored_count;
+  double tolerance;
+  struct ss_diff *diff;
+  cJSON *changes;
+};
+
+static bool hold_against(struct comparing *c, const cJSON *now) {
+  struct ss_verdict verdict = {.record = now};
+  SS_AUTO_FREE char *key = key_of(now);
+  if (!key) return false;
+  const struct stored wanted = {.key = key};
+  size_t low = 0, high = c->stored_count;
+  while (low < high) { /* the first with that key */
+    const size_t middle = (low + high) / 2;
+    if (strcmp(c->stored[middle].key, wanted.key) < 0) low = middle + 1;
+    else high = middle;
+  }
+  struct stored *found = low < c->stored_count && strcmp(c->stored[low].key, key) == 0 ? &c->stored[low] : NULL;
+  bool good = true;
+  if (found) {
+    found->met = true;
+    good = compare(found->point, now, c->tolerance, &verdict);
+  }
+  if (good && found && ss_verdict_holds(&verdict)) c->diff->same++;
+  else if (good) {
+    *(found ? &c->diff->moved : &c->diff->fresh) += 1;
+    cJSON_AddItemToArray(c->changes, change_json(&verdict));
+  }
+  free(verdict.miss);
+  return good;
+}
+
+static void add_missing(struct comparing *c) {
+  qsort(c->stored, c->stored_count, sizeof *c->stored, by_index);
+  for (size_t i = 0; i < c->stored_count; i++) {
+    if (c->stored[i].met) continue;
+    c->diff->missing++;
+    cJSON_AddItemToArray(c->changes, change_json(&(struct ss_verdict){.promise = c->stored[i].point}));
+  }
+}
+
+static void finish(struct ss_diff *diff, struct ss_doc *stored, const cJSON *inputs, double tolerance,
+                   cJSON *changes) {
+  cJSON *changed = changed_inputs(stored, inputs);
+  cJSON_AddStringToObject(diff->tree, "baseline", ss_doc_name(stored));
+  cJSON_AddNumberToObject(diff->tree, "tolerance", tolerance);
+  cJSON_AddNumberToObject(diff->tree, "same", (double)diff->same);
+  cJSON_AddNumberToObject(diff->tree, "moved", (double)diff->moved);
+  cJSON_AddNumberToObject(diff->tree, "new", (double)diff->fresh);
+  cJSON_AddNumberToObject(diff->tree, "missing", (double)diff->missing);
+  cJSON_AddItemToObject(diff->tree, "inputs", changed ? changed : cJSON_CreateNull());
+  cJSON_AddItemToObject(diff->tree, "changes", changes);
+}
+
+bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_results *results, const char *scenario,
+                  double tolerance, struct ss_diff *out, struct ss_error *error) {
+  *out = (struct ss_diff){.tree = cJSON_CreateObject()};
+  struct comparing c = {.tolerance = tolerance, .diff = out, .changes = cJSON_CreateArray()};
+  cJSON *root = ss_results_json(results, scenario);
+  bool good = (root && out->tree && c.changes) || ss_fail_memory(error, "comparing results");
+  if (good) c.stored = list_stored(ss_node_get(ss_doc_root(stored), "points"), &c.stored_count, error);
+  good = good && c.stored;
+  const cJSON *points = good ? cJSON_GetObjectItemCaseSensitive(root, "points") : NULL;
+  for (const cJSON *p = points ? points->child : NULL; good && p; p = p->next)
+    good = hold_against(&c, p) || ss_fail_memory(error, "comparing results");
+  if (good) {
+    add_missing(&c);
+    cJSON_AddStringToObject(out->tree, "sparsync", SS_VERSION);
+    cJSON_AddStringToObject(out->tree, "scenario", scenario);
+    finish(out, stored, inputs, tolerance, c.changes);
+  } else {
+    cJSON_Delete(c.changes);
+    ss_diff_free(out);
+  }
+  free_stored(c.stored, c.stored_count);
+  cJSON_Delete(root);
+  return good;
+}
+
+void ss_diff_free(struct ss_diff *diff) {
+  cJSON_Delete(diff->tree);
+  *diff = (struct ss_diff){0};
+}
