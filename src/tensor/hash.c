@@ -4,7 +4,6 @@
 
 #include "base/memory.h"
 #include "tensor/chunk.h"
-#include "tensor/hash_batch.h"
 
 #include <string.h>
 

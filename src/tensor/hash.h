@@ -11,20 +11,7 @@
 #define SS_TENSOR_HASH_H
 
 #include "base/error.h"
-#include "base/random.h"
-
-#include <endian.h>
-#include <stdint.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-/* XXH64 of the row as 8 little-endian bytes. (flatten: GCC would call XXH64's last rounds, at a third of the speed.)
- */
-__attribute__((flatten)) static inline uint64_t ss_hash_row(uint64_t row, uint64_t seed) {
-  const uint64_t bytes = htole64(row);
-  return XXH64(&bytes, sizeof bytes, seed);
-}
+#include "tensor/hash_row.h"
 
 /* ZEN's h0: the part, of `parts` > 0, that a row belongs to. */
 static inline uint32_t ss_hash_part(uint64_t row, uint64_t seed, uint32_t parts) {

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "tensor/chunk.h"
-#include "tensor/hash_batch.h"
+#include "tensor/hash_row.h"
 #include "tensor/sketch_cell.h"
 
 #include <omp.h>

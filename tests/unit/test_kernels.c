@@ -7,7 +7,6 @@
 #include "kernels/timing.h"
 #include "tensor/chunk.h"
 #include "tensor/hash.h"
-#include "tensor/hash_batch.h"
 #include "tensor/sets.h"
 #include "tensor/sketch.h"
 #include "tensor/topk.h"

@@ -1,6 +1,4 @@
-#include "tensor/hash_batch.h"
-
-#include "tensor/hash.h"
+#include "tensor/hash_row.h"
 
 void ss_hash_places_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *places) {
   for (uint64_t i = 0; i < count; i++) places[i] = ss_below(ss_hash_row(keys[i], seed), n);
