@@ -13,7 +13,7 @@
 
 static void close_network(struct ss_network *n) {
   if (!n) return;
-  ss_fair_rates_close(&n->rates);
+  ss_shares_close(&n->shares);
   ss_fair_heap_close(&n->computing);
   ss_fair_heap_close(&n->late);
   free(n->end);
@@ -41,8 +41,11 @@ static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, u
   n->stirred = ss_alloc(endpoints, sizeof *n->stirred);
   n->ended = ss_alloc(endpoints, sizeof *n->ended);
   n->path = ss_alloc(n->map.path, sizeof *n->path);
-  return n->end && n->done && n->queue && n->stirred && n->ended && n->path &&
-         ss_fair_heap_reserve(&n->computing, endpoints) && ss_fair_rates_open(&n->rates, &n->map, cluster);
+  if (!n->end || !n->done || !n->queue || !n->stirred || !n->ended || !n->path ||
+      !ss_fair_heap_reserve(&n->computing, endpoints) || !ss_shares_open(&n->shares, n->map.links, n->map.path))
+    return false;
+  ss_fair_capacities(&n->map, cluster, n->shares.link);
+  return true;
 }
 
 /* `live`: how many endpoints are played. */
@@ -89,11 +92,11 @@ static bool reserve(struct ss_network *n, uint32_t messages, uint32_t works) {
     n->message_capacity = capacity;
   }
   const uint64_t flows = listed < most ? listed : most;
-  if (flows > n->rates.capacity) {
-    const uint32_t capacity = enough(n->rates.capacity, flows), ids = capacity + n->map.endpoints;
+  if (flows > n->shares.capacity) {
+    const uint32_t capacity = enough(n->shares.capacity, flows), ids = capacity + n->map.endpoints;
     uint32_t *ended = ss_realloc(n->ended, ids, sizeof *ended);
     if (ended) n->ended = ended;
-    if (!ended || !ss_fair_rates_reserve(&n->rates, capacity)) return false;
+    if (!ended || !ss_shares_reserve(&n->shares, capacity)) return false;
   }
   if (works > 0 && n->work_capacity - n->works < works) {
     const uint32_t capacity = enough(n->work_capacity, (uint64_t)n->work_capacity + works);
@@ -202,8 +205,8 @@ static bool take_round(struct ss_network *n, const struct ss_network_round *roun
 
 /* Of a port that has several messages under way: as long as the links of its classes need. */
 static double least_of_port(const struct ss_network *n, uint32_t number, double *busy) {
-  const struct ss_fair_link *outer = &n->rates.link[n->map.outer + number];
-  const struct ss_fair_link *inner = &n->rates.link[n->map.inner + number];
+  const struct ss_shares_link *outer = &n->shares.link[n->map.outer + number];
+  const struct ss_shares_link *inner = &n->shares.link[n->map.inner + number];
   *busy = ss_later(outer->busy, inner->busy);
   return ss_later(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
 }
@@ -228,7 +231,7 @@ static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *
     return true;
   }
   if (i - ports >= n->map.shared) return false;
-  const struct ss_fair_link *link = &n->rates.link[i - ports];
+  const struct ss_shares_link *link = &n->shares.link[i - ports];
   *out = ss_fair_name(&n->map, i - ports);
   out->capacity = link->capacity;
   out->bytes = link->bytes;

@@ -1,5 +1,5 @@
 /* Which links a cluster has, and which of them a message crosses. */
-#include "machine/fair.h"
+#include "machine/fair_links.h"
 
 #include "base/memory.h"
 
@@ -101,12 +101,11 @@ void ss_fair_map_close(struct ss_fair_map *map) {
   *map = (struct ss_fair_map){0};
 }
 
-static void give(struct ss_fair_link *links, uint32_t first, uint32_t count, double capacity) {
-  for (uint32_t i = first; i < first + count; i++)
-    links[i] = (struct ss_fair_link){.capacity = capacity, .first = SS_NONE};
+static void give(struct ss_shares_link *links, uint32_t first, uint32_t count, double capacity) {
+  for (uint32_t i = first; i < first + count; i++) links[i].capacity = capacity;
 }
 
-void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *c, struct ss_fair_link *links) {
+void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *c, struct ss_shares_link *links) {
   const double card = ss_cluster_card_rate(c), bus = ss_cluster_bus_rate(c);
   if (map->cards) give(links, map->out, 2 * map->nodes * map->nics, card);
   for (uint32_t l = 0; l < map->levels; l++)

@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+/* Two instants nearer than this share of the time are one: what ends together by arithmetic ends together. */
+static const double INSTANT = 4e-15;
+
 /* --- starts -------------------------------------------------------------------------------------------------- */
 
 static bool may_start(const struct ss_network *n, uint32_t id) {
@@ -117,13 +120,13 @@ static void end_message(struct ss_network *n, uint32_t id) {
 }
 
 static bool end_flows(struct ss_network *n, double limit) {
-  const uint32_t count = ss_fair_heap_take(&n->rates.ends, limit, n->ended);
+  const uint32_t count = ss_fair_heap_take(&n->shares.ends, limit, n->ended);
   for (uint32_t i = 0; i < count; i++) {
-    const uint32_t id = n->rates.flow[n->ended[i]].message;
+    const uint32_t id = n->shares.flow[n->ended[i]].id;
     const struct ss_fair_message *m = &n->message[id];
     n->end[m->from].out.busy += n->now - m->due;
     n->end[m->to].in.busy += n->now - m->due;
-    ss_fair_flow_end(&n->rates, n->now, n->ended[i]);
+    ss_shares_end(&n->shares, n->now, n->ended[i]);
     end_message(n, id);
   }
   return count > 0;
@@ -140,8 +143,8 @@ static void flow(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
   const uint32_t links = ss_fair_path(&n->map, m->kind, m->from, m->to, n->path);
-  const struct ss_fair_flow flow = {.left = m->bytes, .cap = cap_of(n, m), .message = id};
-  const double least = m->bytes / ss_fair_flow_begin(&n->rates, n->now, n->path, links, flow);
+  const struct ss_shares_flow flow = {.left = m->bytes, .cap = cap_of(n, m), .id = id};
+  const double least = m->bytes / ss_shares_begin(&n->shares, n->now, n->path, links, flow);
   from->out.least += least;
   to->in.least += least;
   from->out.bytes += m->bytes;
@@ -182,7 +185,7 @@ static bool end_computations(struct ss_network *n, double limit) {
 /* HUGE_VAL when nothing is under way. */
 static double next_instant(const struct ss_network *n) {
   double next = n->computing.count > 0 ? n->computing.item[0].time : HUGE_VAL;
-  if (n->rates.ends.count > 0) next = ss_sooner(next, n->rates.ends.item[0].time);
+  if (n->shares.ends.count > 0) next = ss_sooner(next, n->shares.ends.item[0].time);
   if (n->late.count > 0) next = ss_sooner(next, n->late.item[0].time);
   for (uint32_t i = 0; i < n->map.queues; i++)
     if (n->queue[i].first != SS_NONE) next = ss_sooner(next, n->message[n->queue[i].first].due);
@@ -191,14 +194,14 @@ static double next_instant(const struct ss_network *n) {
 
 static void step(struct ss_network *n, double instant) {
   n->now = ss_later(n->now, instant);
-  const double limit = n->now * (1 + SS_INSTANT);
+  const double limit = n->now * (1 + INSTANT);
   for (bool any = true; any;) {
     any = end_flows(n, limit);
     any = end_latencies(n, limit) || any;
     any = end_computations(n, limit) || any;
     ss_fair_start_all(n);
   }
-  ss_fair_share(&n->rates, n->now);
+  ss_shares_update(&n->shares, n->now);
 }
 
 void ss_fair_advance(struct ss_network *n, bool to_the_end) {

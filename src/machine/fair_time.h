@@ -1,9 +1,11 @@
-/* The timeline of the model "fair": what is listed, what is under way, and what happens next. fair.c lists rounds,
- * fair_time.c lets time pass. */
+/* The timeline of the model "fair": what is listed, what is under way, and what happens next. Its files, from the
+ * top: fair.c lists rounds and tells what became of them; fair_fold.c plays nodes that all do the same as one;
+ * fair_time.c lets time pass; fair_links.c knows which links there are; shares.c who gets how much of them;
+ * fair_heap.c what comes first. docs/model.md says what they compute. */
 #ifndef SS_MACHINE_FAIR_TIME_H
 #define SS_MACHINE_FAIR_TIME_H
 
-#include "machine/fair.h"
+#include "machine/fair_links.h"
 
 /* A message that was listed and has not ended. */
 struct ss_fair_message {
@@ -45,15 +47,13 @@ struct ss_fair_queue {
 
 /* A round that was alike at all nodes (fair_fold.c). */
 struct ss_fair_past {
-  uint64_t each;
-  uint32_t shift; /* 0: no messages */
-  bool dependent, exchange, computes;
-  double seconds; /* of computations, everywhere */
+  struct ss_network_round round; /* its computations are made anew: */
+  double seconds;                /* as long everywhere */
 };
 
 struct ss_network {
   struct ss_fair_map map;
-  struct ss_fair_rates rates;
+  struct ss_shares shares;
   struct ss_cluster cluster;
   uint32_t live; /* endpoints that are played: all, or those whose images the others are */
   struct ss_fair_past *past;

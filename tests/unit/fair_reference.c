@@ -231,36 +231,45 @@ static bool begin_some(struct world *w) {
 /* --- rates -------------------------------------------------------------------------------------------------- */
 
 /* All rise alike until a link is full or a cap is reached; those concerned stop, and the others rise on. */
-static void share(struct world *w) {
+void reference_share(const double *capacity, uint32_t links, struct reference_flow *flow, uint32_t flows) {
   static double left[MOST_LINKS];
   static uint32_t rising[MOST_LINKS];
   static bool stopped[MOST_OPS];
-  for (uint32_t l = 0; l < w->wires; l++) left[l] = w->wire[l].capacity;
-  for (uint32_t i = w->first; i < w->ops; i++) {
-    stopped[i] = w->op[i].state != FLOWING;
-    w->op[i].rate = 0;
-  }
+  for (uint32_t l = 0; l < links; l++) left[l] = capacity[l];
+  for (uint32_t i = 0; i < flows; i++) stopped[i] = false, flow[i].rate = 0;
   for (;;) {
     double step = HUGE_VAL;
     memset(rising, 0, sizeof rising);
-    for (uint32_t i = w->first; i < w->ops; i++) {
+    for (uint32_t i = 0; i < flows; i++) {
       if (stopped[i]) continue;
-      for (uint32_t k = 0; k < w->op[i].links; k++) rising[w->op[i].path[k]]++;
-      step = fmin(step, w->op[i].cap - w->op[i].rate);
+      for (uint32_t k = 0; k < flow[i].links; k++) rising[flow[i].path[k]]++;
+      step = fmin(step, flow[i].cap - flow[i].rate);
     }
-    for (uint32_t l = 0; l < w->wires; l++)
+    for (uint32_t l = 0; l < links; l++)
       if (rising[l]) step = fmin(step, left[l] / rising[l]);
     if (!(step < HUGE_VAL)) return;
-    for (uint32_t l = 0; l < w->wires; l++) left[l] -= step * rising[l];
-    for (uint32_t i = w->first; i < w->ops; i++) {
-      struct op *op = &w->op[i];
+    for (uint32_t l = 0; l < links; l++) left[l] -= step * rising[l];
+    for (uint32_t i = 0; i < flows; i++) {
       if (stopped[i]) continue;
-      op->rate += step;
-      stopped[i] = op->rate >= op->cap * (1 - 1e-13);
-      for (uint32_t k = 0; k < op->links; k++)
-        if (left[op->path[k]] <= 1e-13 * w->wire[op->path[k]].capacity) stopped[i] = true;
+      flow[i].rate += step;
+      stopped[i] = flow[i].rate >= flow[i].cap * (1 - 1e-13);
+      for (uint32_t k = 0; k < flow[i].links; k++)
+        if (left[flow[i].path[k]] <= 1e-13 * capacity[flow[i].path[k]]) stopped[i] = true;
     }
   }
+}
+
+static void share(struct world *w) {
+  static struct reference_flow flow[MOST_OPS];
+  static double capacity[MOST_LINKS];
+  uint32_t flows = 0;
+  for (uint32_t l = 0; l < w->wires; l++) capacity[l] = w->wire[l].capacity;
+  for (uint32_t i = w->first; i < w->ops; i++)
+    if (w->op[i].state == FLOWING)
+      flow[flows++] = (struct reference_flow){w->op[i].path, w->op[i].links, w->op[i].cap, 0};
+  reference_share(capacity, w->wires, flow, flows);
+  flows = 0;
+  for (uint32_t i = w->first; i < w->ops; i++) w->op[i].rate = w->op[i].state == FLOWING ? flow[flows++].rate : 0;
 }
 
 /* --- time --------------------------------------------------------------------------------------------------- */

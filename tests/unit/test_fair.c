@@ -4,6 +4,7 @@
 #include "scheme_cases.h"
 
 #include "base/memory.h"
+#include "machine/shares.h"
 #include "schemes/registry.h"
 #include "sim/engine.h"
 
@@ -628,6 +629,78 @@ static void where_nothing_is_shared_ports_alone_count(void **state) {
     if (compared[i] < 6) fail_msg("%s was compared %u times", ss_schemes()[i]->name, (unsigned)compared[i]);
 }
 
+/* --- the solver alone ---------------------------------------------------------------------------------------- */
+
+enum { LINKS = 12, PATH = 4, FLOWS = 40 };
+
+struct alone {
+  struct ss_shares shares;
+  double capacity[LINKS];
+  struct reference_flow flow[FLOWS]; /* by the solver's number; those under way have links or a cap */
+  uint32_t path[FLOWS][PATH];
+  bool under_way[FLOWS];
+};
+
+static void open_alone(struct alone *a, struct dice *d) {
+  assert_true(ss_shares_open(&a->shares, LINKS, PATH));
+  assert_true(ss_shares_reserve(&a->shares, FLOWS));
+  for (uint32_t l = 0; l < LINKS; l++)
+    a->capacity[l] = a->shares.link[l].capacity = dice_between(d, 1, 8) * (dice_one_in(d, 3) ? 0.3 : 1);
+  memset(a->under_way, 0, sizeof a->under_way);
+}
+
+/* A flow over distinct links, or over none. */
+static void let_flow(struct alone *a, struct dice *d, double now) {
+  const uint32_t links = dice_below(d, PATH + 1), first = dice_below(d, LINKS), stride = dice_one_in(d, 2) ? 1 : 5;
+  uint32_t path[PATH];
+  for (uint32_t i = 0; i < PATH; i++) path[i] = (first + i * stride) % LINKS;
+  const double cap = dice_one_in(d, 2) ? 100 : dice_between(d, 1, 20) * 0.25;
+  const uint32_t id = a->shares.free != SS_NONE ? a->shares.free : a->shares.used;
+  ss_shares_begin(&a->shares, now, path, links, (struct ss_shares_flow){.left = dice_between(d, 1, 9), .cap = cap});
+  memcpy(a->path[id], path, sizeof path);
+  a->flow[id] = (struct reference_flow){a->path[id], links, cap, 0};
+  a->under_way[id] = true;
+}
+
+static void compare_rates(struct alone *a, uint64_t seed) {
+  struct reference_flow wanted[FLOWS];
+  uint32_t flows = 0;
+  for (uint32_t f = 0; f < FLOWS; f++)
+    if (a->under_way[f]) wanted[flows++] = a->flow[f];
+  reference_share(a->capacity, LINKS, wanted, flows);
+  for (uint32_t f = 0, i = 0; f < FLOWS; f++) {
+    if (!a->under_way[f]) continue;
+    if (!close_to(a->shares.flow[f].rate, wanted[i].rate, 1e-9))
+      fail_msg("seed %llu: flow %u has %.17g B/s, not %.17g", (unsigned long long)seed, f, a->shares.flow[f].rate,
+               wanted[i].rate);
+    i++;
+  }
+}
+
+/* What is in no cluster: links of any capacity, crossed in any combination, by flows that come and go. */
+static void shares_alone_are_those_of_progressive_filling(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= CASES(400); seed++) {
+    struct dice d = {.seed = seed};
+    struct alone a;
+    uint32_t count = 0, over[FLOWS];
+    double now = 0;
+    open_alone(&a, &d);
+    for (uint32_t step = 0; step < 60; step++) {
+      for (uint32_t more = dice_below(&d, 4); more > 0 && count < FLOWS; more--, count++) let_flow(&a, &d, now);
+      const uint32_t ended = ss_fair_heap_take(&a.shares.ends, now, over);
+      for (uint32_t i = 0; i < ended; i++, count--) {
+        ss_shares_end(&a.shares, now, over[i]);
+        a.under_way[over[i]] = false;
+      }
+      ss_shares_update(&a.shares, now);
+      compare_rates(&a, seed);
+      if (a.shares.ends.count > 0) now = ss_later(now, a.shares.ends.item[0].time);
+    }
+    ss_shares_close(&a.shares);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(two_messages_share_a_card),
@@ -644,6 +717,7 @@ int main(void) {
       cmocka_unit_test(usage_and_bound_are_told),
       cmocka_unit_test(random_cases_agree_with_a_second_calculation),
       cmocka_unit_test(nodes_that_do_the_same_are_played_as_one),
+      cmocka_unit_test(shares_alone_are_those_of_progressive_filling),
       cmocka_unit_test(where_nothing_is_shared_ports_alone_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,11 @@
-/* Max-min fair rates.
- *
- * An allocation is the max-min fair one exactly when every flow has a *neck*: its own cap, or a full link on which no
- * flow is faster. So when flows come or go only some are given new rates: those that came, and those whose neck was
- * eased. They share what the others leave, by progressive filling; then others whose neck that took away, or who are
- * faster on a link that became somebody's neck, are taken in and the filling is done again, until all have a neck. */
-#include "machine/fair.h"
+/* When flows come or go only some are given new rates: those that came, and those whose bottleneck was eased. They
+ * share what the others leave, by progressive filling. Then others lose their bottleneck by it, or are faster on a
+ * link that became somebody's: they are taken in, and the filling is done again, until all have a bottleneck. */
+#include "machine/shares.h"
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,21 +19,28 @@ enum { SUMS = 64 };
 
 /* --- room --------------------------------------------------------------------------------------------------- */
 
-bool ss_fair_rates_open(struct ss_fair_rates *r, const struct ss_fair_map *map, const struct ss_cluster *cluster) {
-  *r = (struct ss_fair_rates){.free = SS_NONE, .links = map->links};
-  while (1u << r->shift < map->path) r->shift++;
-  r->link = ss_alloc_zero(map->links, sizeof *r->link);
-  r->eased = ss_alloc(map->links, sizeof *r->eased);
-  r->touched = ss_alloc(map->links, sizeof *r->touched);
+/* A link's share, or a flow's own cap, in the order in which they are given out. */
+struct ss_shares_offer {
+  double share;
+  uint32_t of;
+  bool own;
+};
+
+bool ss_shares_open(struct ss_shares *r, uint32_t links, uint32_t path) {
+  *r = (struct ss_shares){.free = SS_NONE, .links = links};
+  while (1u << r->shift < path) r->shift++;
+  r->link = ss_alloc_zero(links, sizeof *r->link);
+  r->eased = ss_alloc(links, sizeof *r->eased);
+  r->touched = ss_alloc(links, sizeof *r->touched);
   if (!r->link || !r->eased || !r->touched) {
-    ss_fair_rates_close(r);
+    ss_shares_close(r);
     return false;
   }
-  ss_fair_capacities(map, cluster, r->link);
+  for (uint32_t i = 0; i < links; i++) r->link[i].first = SS_NONE;
   return true;
 }
 
-void ss_fair_rates_close(struct ss_fair_rates *r) {
+void ss_shares_close(struct ss_shares *r) {
   free(r->link);
   free(r->flow);
   free(r->slot);
@@ -45,7 +50,7 @@ void ss_fair_rates_close(struct ss_fair_rates *r) {
   free(r->touched);
   free(r->order);
   ss_fair_heap_close(&r->ends);
-  *r = (struct ss_fair_rates){0};
+  *r = (struct ss_shares){0};
 }
 
 static bool grow(void *array, size_t count, size_t size) {
@@ -56,7 +61,7 @@ static bool grow(void *array, size_t count, size_t size) {
   return grown != NULL;
 }
 
-bool ss_fair_rates_reserve(struct ss_fair_rates *r, uint32_t flows) {
+bool ss_shares_reserve(struct ss_shares *r, uint32_t flows) {
   if (flows <= r->capacity) return true;
   if (!grow(&r->flow, flows, sizeof *r->flow) || !grow(&r->slot, (size_t)flows << r->shift, sizeof *r->slot) ||
       !grow(&r->fresh, flows, sizeof *r->fresh) || !grow(&r->vars, flows, sizeof *r->vars) ||
@@ -66,19 +71,19 @@ bool ss_fair_rates_reserve(struct ss_fair_rates *r, uint32_t flows) {
   return true;
 }
 
-static inline struct ss_fair_slot *slots_of(const struct ss_fair_rates *r, uint32_t flow) {
+static inline struct ss_shares_slot *slots_of(const struct ss_shares *r, uint32_t flow) {
   return &r->slot[(size_t)flow << r->shift];
 }
 
-static inline uint32_t flow_of(const struct ss_fair_rates *r, uint32_t slot) {
+static inline uint32_t flow_of(const struct ss_shares *r, uint32_t slot) {
   return slot >> r->shift;
 }
 
 /* --- coming and going ---------------------------------------------------------------------------------------- */
 
-static void enter(struct ss_fair_rates *r, double now, uint32_t slot, uint32_t at, double bytes) {
-  struct ss_fair_link *link = &r->link[at];
-  r->slot[slot] = (struct ss_fair_slot){.link = at, .next = link->first, .prev = SS_NONE};
+static void enter(struct ss_shares *r, double now, uint32_t slot, uint32_t at, double bytes) {
+  struct ss_shares_link *link = &r->link[at];
+  r->slot[slot] = (struct ss_shares_slot){.link = at, .next = link->first, .prev = SS_NONE};
   if (link->first != SS_NONE) r->slot[link->first].prev = slot;
   else link->since = now;
   link->first = slot;
@@ -86,9 +91,9 @@ static void enter(struct ss_fair_rates *r, double now, uint32_t slot, uint32_t a
   link->bytes += bytes;
 }
 
-static void leave(struct ss_fair_rates *r, double now, uint32_t slot, double rate) {
-  const struct ss_fair_slot *s = &r->slot[slot];
-  struct ss_fair_link *link = &r->link[s->link];
+static void leave(struct ss_shares *r, double now, uint32_t slot, double rate) {
+  const struct ss_shares_slot *s = &r->slot[slot];
+  struct ss_shares_link *link = &r->link[s->link];
   if (s->next != SS_NONE) r->slot[s->next].prev = s->prev;
   if (s->prev != SS_NONE) r->slot[s->prev].next = s->next;
   else link->first = s->next;
@@ -98,11 +103,11 @@ static void leave(struct ss_fair_rates *r, double now, uint32_t slot, double rat
   if (link->count == 0) link->busy += now - link->since;
 }
 
-double ss_fair_flow_begin(struct ss_fair_rates *r, double now, const uint32_t *path, uint32_t links,
-                          struct ss_fair_flow flow) {
+double ss_shares_begin(struct ss_shares *r, double now, const uint32_t *path, uint32_t links,
+                       struct ss_shares_flow flow) {
   const uint32_t id = r->free != SS_NONE ? r->free : r->used++;
   double alone = flow.cap;
-  if (r->free != SS_NONE) r->free = r->flow[id].message;
+  if (r->free != SS_NONE) r->free = r->flow[id].id;
   flow.since = now;
   flow.rate = 0;
   flow.neck = SS_NONE;
@@ -117,8 +122,8 @@ double ss_fair_flow_begin(struct ss_fair_rates *r, double now, const uint32_t *p
   return alone;
 }
 
-void ss_fair_flow_end(struct ss_fair_rates *r, double now, uint32_t id) {
-  struct ss_fair_flow *flow = &r->flow[id];
+void ss_shares_end(struct ss_shares *r, double now, uint32_t id) {
+  struct ss_shares_flow *flow = &r->flow[id];
   if (flow->neck != SS_NONE) r->link[flow->neck].necks--;
   for (uint32_t i = 0; i < flow->links; i++) {
     const uint32_t slot = (id << r->shift) + i, at = r->slot[slot].link;
@@ -127,14 +132,14 @@ void ss_fair_flow_end(struct ss_fair_rates *r, double now, uint32_t id) {
     r->link[at].eased = true;
     r->eased[r->eased_count++] = at;
   }
-  flow->message = r->free;
+  flow->id = r->free;
   r->free = id;
 }
 
 /* --- filling ------------------------------------------------------------------------------------------------- */
 
-static void touch(struct ss_fair_rates *r, uint32_t at) {
-  struct ss_fair_link *link = &r->link[at];
+static void touch(struct ss_shares *r, uint32_t at) {
+  struct ss_shares_link *link = &r->link[at];
   link->mark = r->mark;
   link->vars = 0;
   link->first_var = SS_NONE;
@@ -143,14 +148,14 @@ static void touch(struct ss_fair_rates *r, uint32_t at) {
   r->touched[r->touched_count++] = at;
 }
 
-static void add_var(struct ss_fair_rates *r, uint32_t id) {
-  struct ss_fair_flow *flow = &r->flow[id];
-  struct ss_fair_slot *slot = slots_of(r, id);
+static void add_var(struct ss_shares *r, uint32_t id) {
+  struct ss_shares_flow *flow = &r->flow[id];
+  struct ss_shares_slot *slot = slots_of(r, id);
   if (flow->mark == r->mark) return;
   flow->mark = r->mark;
   r->vars[r->var_count++] = id;
   for (uint32_t i = 0; i < flow->links; i++, slot++) {
-    struct ss_fair_link *link = &r->link[slot->link];
+    struct ss_shares_link *link = &r->link[slot->link];
     if (link->mark != r->mark) touch(r, slot->link);
     link->base += flow->rate;
     link->vars++;
@@ -160,7 +165,7 @@ static void add_var(struct ss_fair_rates *r, uint32_t id) {
   }
 }
 
-static void sift(struct ss_fair_share *order, uint32_t count, uint32_t at, struct ss_fair_share item) {
+static void sift(struct ss_shares_offer *order, uint32_t count, uint32_t at, struct ss_shares_offer item) {
   for (;;) {
     uint32_t child = 2 * at + 1;
     if (child >= count) break;
@@ -173,43 +178,43 @@ static void sift(struct ss_fair_share *order, uint32_t count, uint32_t at, struc
 }
 
 /* Shares that links would give now, and caps that may come before them. */
-static uint32_t line_up(struct ss_fair_rates *r) {
+static uint32_t line_up(struct ss_shares *r) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < r->touched_count; i++) {
-    struct ss_fair_link *link = &r->link[r->touched[i]];
+    struct ss_shares_link *link = &r->link[r->touched[i]];
     link->left = link->vars == link->count ? link->capacity : ss_later(link->base, 0);
     link->open = link->vars;
     link->full = false;
-    r->order[count++] = (struct ss_fair_share){link->left / link->open, r->touched[i], false};
+    r->order[count++] = (struct ss_shares_offer){link->left / link->open, r->touched[i], false};
   }
   for (uint32_t i = 0; i < r->var_count; i++) {
-    struct ss_fair_flow *flow = &r->flow[r->vars[i]];
-    const struct ss_fair_slot *slot = slots_of(r, r->vars[i]);
+    struct ss_shares_flow *flow = &r->flow[r->vars[i]];
+    const struct ss_shares_slot *slot = slots_of(r, r->vars[i]);
     double most = HUGE_VAL;
     flow->frozen = false;
     for (uint32_t k = 0; k < flow->links; k++) most = ss_sooner(most, r->link[slot[k].link].left);
-    if (flow->cap <= most) r->order[count++] = (struct ss_fair_share){flow->cap, r->vars[i], true};
+    if (flow->cap <= most) r->order[count++] = (struct ss_shares_offer){flow->cap, r->vars[i], true};
   }
   for (uint32_t at = count / 2; at-- > 0;) sift(r->order, count, at, r->order[at]);
   return count;
 }
 
-static void freeze(struct ss_fair_rates *r, uint32_t id, double rate, uint32_t neck) {
-  struct ss_fair_flow *flow = &r->flow[id];
-  const struct ss_fair_slot *slot = slots_of(r, id);
+static void freeze(struct ss_shares *r, uint32_t id, double rate, uint32_t neck) {
+  struct ss_shares_flow *flow = &r->flow[id];
+  const struct ss_shares_slot *slot = slots_of(r, id);
   if (flow->frozen) return;
   flow->frozen = true;
   flow->trial = rate;
   flow->trial_neck = neck;
   for (uint32_t i = 0; i < flow->links; i++) {
-    struct ss_fair_link *link = &r->link[slot[i].link];
+    struct ss_shares_link *link = &r->link[slot[i].link];
     link->left = ss_later(link->left - rate, 0);
     link->open--;
   }
 }
 
-static void freeze_link(struct ss_fair_rates *r, uint32_t at) {
-  struct ss_fair_link *link = &r->link[at];
+static void freeze_link(struct ss_shares *r, uint32_t at) {
+  struct ss_shares_link *link = &r->link[at];
   const double share = link->left / link->open;
   for (uint32_t slot = link->first_var; slot != SS_NONE; slot = r->slot[slot].next_var)
     freeze(r, flow_of(r, slot), share, at);
@@ -218,12 +223,12 @@ static void freeze_link(struct ss_fair_rates *r, uint32_t at) {
 }
 
 /* Shares only grow while others freeze, so a link whose share has grown goes back into the line. */
-static void fill(struct ss_fair_rates *r) {
-  struct ss_fair_share *order = r->order;
+static void fill(struct ss_shares *r) {
+  struct ss_shares_offer *order = r->order;
   uint32_t count = line_up(r);
   while (count > 0) {
-    struct ss_fair_share first = order[0];
-    const struct ss_fair_link *link = &r->link[first.of];
+    struct ss_shares_offer first = order[0];
+    const struct ss_shares_link *link = &r->link[first.of];
     if (!first.own && link->open > 0 && link->left > first.share * link->open * (1 + ALIKE)) {
       first.share = link->left / link->open;
       sift(order, count, 0, first);
@@ -235,23 +240,26 @@ static void fill(struct ss_fair_rates *r) {
   }
 }
 
-/* --- necks --------------------------------------------------------------------------------------------------- */
+/* --- bottlenecks ---------------------------------------------------------------------------------------------------
+ */
 
-static double fastest_var(const struct ss_fair_rates *r, const struct ss_fair_link *link) {
+static double fastest_var(const struct ss_shares *r, const struct ss_shares_link *link) {
   double fastest = 0;
   for (uint32_t slot = link->first_var; slot != SS_NONE; slot = r->slot[slot].next_var)
     fastest = ss_later(fastest, r->flow[flow_of(r, slot)].trial);
   return fastest;
 }
 
-/* Takes in flows on a link whose neck it no longer is, or that are faster than those whose neck it became. */
-static void check_link(struct ss_fair_rates *r, uint32_t at) {
-  const struct ss_fair_link *link = &r->link[at];
+/* Takes in flows on a link that is their bottleneck no more, or that are faster than those whose bottleneck it
+ * became.
+ */
+static void check_link(struct ss_shares *r, uint32_t at) {
+  const struct ss_shares_link *link = &r->link[at];
   if (link->vars == link->count || (!link->full && link->still == 0)) return;
   const bool full = link->full || link->left <= ALIKE * link->capacity, neck = link->full;
   const double fastest = full && link->still > 0 ? fastest_var(r, link) : 0, share = link->share;
   for (uint32_t slot = link->first; slot != SS_NONE; slot = r->slot[slot].next) {
-    const struct ss_fair_flow *flow = &r->flow[flow_of(r, slot)];
+    const struct ss_shares_flow *flow = &r->flow[flow_of(r, slot)];
     if (flow->mark == r->mark) continue;
     if ((neck && flow->rate > share * (1 + ALIKE)) ||
         (flow->neck == at && (!full || fastest > flow->rate * (1 + ALIKE))))
@@ -259,7 +267,7 @@ static void check_link(struct ss_fair_rates *r, uint32_t at) {
   }
 }
 
-static bool spread(struct ss_fair_rates *r) {
+static bool spread(struct ss_shares *r) {
   const uint32_t vars = r->var_count, touched = r->touched_count;
   for (uint32_t i = 0; i < touched; i++) check_link(r, r->touched[i]);
   return r->var_count > vars;
@@ -267,7 +275,7 @@ static bool spread(struct ss_fair_rates *r) {
 
 /* --- new rates ----------------------------------------------------------------------------------------------- */
 
-static void add_up(struct ss_fair_rates *r, struct ss_fair_link *link) {
+static void add_up(struct ss_shares *r, struct ss_shares_link *link) {
   double load = 0;
   link->inexact = 0;
   for (uint32_t slot = link->first; slot != SS_NONE; slot = r->slot[slot].next)
@@ -275,9 +283,9 @@ static void add_up(struct ss_fair_rates *r, struct ss_fair_link *link) {
   link->load = load;
 }
 
-static bool set_rate(struct ss_fair_rates *r, double now, uint32_t id) {
-  struct ss_fair_flow *flow = &r->flow[id];
-  const struct ss_fair_slot *slot = slots_of(r, id);
+static bool set_rate(struct ss_shares *r, double now, uint32_t id) {
+  struct ss_shares_flow *flow = &r->flow[id];
+  const struct ss_shares_slot *slot = slots_of(r, id);
   const double more = flow->trial - flow->rate;
   if (flow->neck != flow->trial_neck) {
     if (flow->neck != SS_NONE) r->link[flow->neck].necks--;
@@ -289,14 +297,14 @@ static bool set_rate(struct ss_fair_rates *r, double now, uint32_t id) {
   flow->since = now;
   flow->rate = flow->trial;
   for (uint32_t i = 0; i < flow->links; i++) {
-    struct ss_fair_link *link = &r->link[slot[i].link];
+    struct ss_shares_link *link = &r->link[slot[i].link];
     link->load += more;
     if (++link->inexact >= SUMS && link->inexact >= link->count) add_up(r, link);
   }
   return true;
 }
 
-static void set_rates(struct ss_fair_rates *r, double now) {
+static void set_rates(struct ss_shares *r, double now) {
   enum { MANY = 4 };
   const bool many = r->var_count > r->ends.count / MANY;
   for (uint32_t i = 0; i < r->var_count; i++) {
@@ -310,13 +318,13 @@ static void set_rates(struct ss_fair_rates *r, double now) {
 }
 
 /* A flow that shares nothing with any other needs no comparison. */
-static bool alone(struct ss_fair_rates *r, double now, uint32_t id) {
-  struct ss_fair_flow *flow = &r->flow[id];
-  const struct ss_fair_slot *slot = slots_of(r, id);
+static bool alone(struct ss_shares *r, double now, uint32_t id) {
+  struct ss_shares_flow *flow = &r->flow[id];
+  const struct ss_shares_slot *slot = slots_of(r, id);
   flow->trial = flow->cap;
   flow->trial_neck = SS_NONE;
   for (uint32_t i = 0; i < flow->links; i++) {
-    const struct ss_fair_link *link = &r->link[slot[i].link];
+    const struct ss_shares_link *link = &r->link[slot[i].link];
     if (link->count > 1) return false;
     if (link->capacity >= flow->trial) continue;
     flow->trial = link->capacity;
@@ -327,7 +335,34 @@ static bool alone(struct ss_fair_rates *r, double now, uint32_t id) {
   return true;
 }
 
-void ss_fair_share(struct ss_fair_rates *r, double now) {
+#ifdef SS_INVARIANTS
+/* No link carries more than its capacity, and every flow on it has a bottleneck. */
+static void check_invariants(const struct ss_shares *r) {
+  static const double EXACT = 1e-9;
+  for (uint32_t at = 0; at < r->links; at++) {
+    double load = 0, fastest = 0;
+    for (uint32_t slot = r->link[at].first; slot != SS_NONE; slot = r->slot[slot].next) {
+      load += r->flow[flow_of(r, slot)].rate;
+      fastest = ss_later(fastest, r->flow[flow_of(r, slot)].rate);
+    }
+    assert(load <= r->link[at].capacity * (1 + EXACT));
+    for (uint32_t slot = r->link[at].first; slot != SS_NONE; slot = r->slot[slot].next) {
+      const struct ss_shares_flow *flow = &r->flow[flow_of(r, slot)];
+      assert(flow->rate <= flow->cap * (1 + EXACT));
+      assert(flow->neck != SS_NONE || flow->rate >= flow->cap * (1 - EXACT));
+      if (flow->neck != at) continue;
+      assert(load >= r->link[at].capacity * (1 - EXACT));
+      assert(flow->rate >= fastest * (1 - EXACT));
+    }
+  }
+}
+#else
+static void check_invariants(const struct ss_shares *r) {
+  (void)r;
+}
+#endif
+
+void ss_shares_update(struct ss_shares *r, double now) {
   if (r->fresh_count + r->eased_count == 0) return;
   r->mark++;
   r->var_count = r->touched_count = 0;
@@ -340,8 +375,10 @@ void ss_fair_share(struct ss_fair_rates *r, double now) {
   for (uint32_t i = 0; i < r->fresh_count; i++)
     if (!alone(r, now, r->fresh[i])) add_var(r, r->fresh[i]);
   r->fresh_count = r->eased_count = 0;
-  if (r->var_count == 0) return;
-  do fill(r);
-  while (spread(r));
-  set_rates(r, now);
+  if (r->var_count > 0) {
+    do fill(r);
+    while (spread(r));
+    set_rates(r, now);
+  }
+  check_invariants(r);
 }

@@ -1,0 +1,48 @@
+/* Which links a cluster has under the model "fair", which of them a message crosses, and what it costs there. */
+#ifndef SS_MACHINE_FAIR_LINKS_H
+#define SS_MACHINE_FAIR_LINKS_H
+
+#include "machine/network.h"
+#include "machine/shares.h"
+
+/* What a message costs by its class, its length and the levels of the fabric that it crosses. */
+struct ss_fair_kind {
+  double alpha, rate; /* s, B/s */
+  uint32_t queue;     /* of its latency */
+  uint32_t crossed;   /* levels of the fabric */
+  bool inside;        /* a node */
+};
+
+struct ss_fair_level {
+  uint32_t nodes, up, down, groups; /* up, down: the links of group 0 */
+};
+
+/* Links by number: first those that are shared, as ss_fair_name tells them, then ports. */
+struct ss_fair_map {
+  uint32_t ranks, endpoints, nodes, nics, levels, path; /* path: the most links of a message */
+  bool cards, ports, bus;
+  uint32_t out, in, buses, outer, inner; /* numbers of the first link of each sort; outer and inner: ports by class */
+  uint32_t links, shared;
+  struct ss_fair_level level[SS_FABRIC_MAX];
+  uint32_t *node, *card; /* [endpoints] */
+  struct ss_segments segments[3];
+  uint32_t kind_of[3];
+  struct ss_fair_kind *kind; /* [kind_count] */
+  uint32_t kind_count;
+  uint32_t queues;
+  double *latency; /* [queues] s */
+  bool has_exchange;
+};
+
+bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers);
+void ss_fair_map_close(struct ss_fair_map *map);
+/* B/s of each link of the map. */
+void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *cluster,
+                        struct ss_shares_link *links);
+uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t to, uint64_t bytes, bool exchange);
+/* Which link the shared one of that number is. */
+struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link);
+/* Writes the links that a message of that kind crosses and returns their number. */
+uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t from, uint32_t to, uint32_t *links);
+
+#endif
