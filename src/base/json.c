@@ -316,6 +316,16 @@ bool ss_node_text(struct ss_node node, const char **out, struct ss_error *error)
   return true;
 }
 
+bool ss_node_numbers(struct ss_node list, size_t count, double *out, struct ss_error *error) {
+  size_t i = 0;
+  if (!ss_node_is_array(list) || ss_node_size(list) != count)
+    return ss_node_fail(list, error, "expected a list of %zu numbers", count);
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n))
+    if (!ss_node_is_number(n)) return ss_node_fail(n, error, "expected a number");
+    else if (!ss_node_quantity(n, SS_NUMBER, &out[i++], error)) return false;
+  return true;
+}
+
 bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *out, struct ss_error *error) {
   char found[FOUND_SIZE];
   struct ss_error problem;

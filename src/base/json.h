@@ -100,7 +100,9 @@ bool ss_node_texts(struct ss_node node, struct ss_arena *arena, struct ss_texts 
 /* A JSON number in base units, or a string with a unit. */
 bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *out,
                       struct ss_error *error) SS_MUST_CHECK;
-/* The same, and above zero (`positive`) or at least zero. */
+/* A list of so many JSON numbers, into out[count]. */
+bool ss_node_numbers(struct ss_node list, size_t count, double *out, struct ss_error *error) SS_MUST_CHECK;
+/* As ss_node_quantity, and above zero (`positive`) or at least zero. */
 bool ss_node_positive(struct ss_node node, enum ss_dimension dimension, double *out,
                       struct ss_error *error) SS_MUST_CHECK;
 bool ss_node_nonnegative(struct ss_node node, enum ss_dimension dimension, double *out,

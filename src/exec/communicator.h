@@ -12,7 +12,7 @@
 
 struct ss_communicator {
   uint32_t rank, size; /* this process, and how many there are; 1 when started without mpirun */
-  uint32_t lost;       /* those that no longer answer: see ss_communicator_share */
+  uint32_t lost;       /* those that no longer answer: see ss_work_share */
   /* Prints what the user must know at once: why this process ends them all, or that one is silent. NULL: nothing. */
   void (*tell)(const struct ss_communicator *comm, const struct ss_error *error);
 };

@@ -216,7 +216,8 @@ static bool play_trainings(struct ss_asked *const *asked, size_t count, struct t
     simulations += durations[i]->count;
   }
   ss_watcher_begin(asked[0]->watcher, "simulations", simulations);
-  const bool ok = ss_durations_make_all(durations, count, jobs, asked[0]->watcher, error);
+  const struct ss_durations_options how = {.jobs = jobs, .watcher = asked[0]->watcher};
+  const bool ok = ss_durations_make(durations, count, &how, error);
   ss_watcher_end(asked[0]->watcher);
   if (!ok) return false;
   for (size_t i = 0; i < count; i++) {

@@ -1,9 +1,9 @@
 #include "query/check.h"
 
 #include "base/json_text.h"
+#include "base/work.h"
 
 #include <cjson/cJSON.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,35 +15,58 @@ static double work_of(const struct ss_grid_point *p) {
   return (double)p->iterations * (ranks * entries + ranks * ranks * p->networks);
 }
 
+struct playing {
+  struct ss_checks *checks;
+  const struct ss_watcher *watcher;
+  size_t *first; /* [items] a point that is played with those behind it */
+  double whole;
+};
+
+static void *open_worker(void *context, unsigned threads) {
+  (void)context;
+  (void)threads;
+  return ss_alloc_zero(1, sizeof(struct ss_grid_scratch));
+}
+
+static void close_worker(void *worker) {
+  ss_grid_scratch_free(worker);
+  free(worker);
+}
+
+static bool play(void *context, void *worker, size_t item, struct ss_error *error) {
+  const struct playing *p = context;
+  const struct ss_grid_point *point = &p->checks->grid.point[p->first[item]];
+  return ss_grid_play(point, point->networks, worker, &p->checks->result[p->first[item]], error);
+}
+
+static bool played(void *context, size_t item, struct ss_error *error) {
+  const struct playing *p = context;
+  const struct ss_grid_point *point = &p->checks->grid.point[p->first[item]];
+  (void)error;
+  ss_watcher_advance(p->watcher, point->networks, work_of(point), p->whole);
+  return true;
+}
+
 static bool play_all(struct ss_checks *c, const struct ss_run_options *options, struct ss_error *error) {
-  size_t failed = SIZE_MAX;
-  double whole = 0;
-  for (size_t i = 0; i < c->grid.count; i++) whole += c->grid.point[i].networks ? work_of(&c->grid.point[i]) : 0;
-  ss_watcher_begin(options->watcher, "points", c->grid.count);
+  SS_AUTO_FREE size_t *first = ss_alloc(c->grid.count, sizeof *first);
+  struct playing playing = {.checks = c, .watcher = options->watcher, .first = first};
+  struct ss_work work = {.context = &playing,
+                         .jobs = options->jobs,
+                         .open_worker = open_worker,
+                         .close_worker = close_worker,
+                         .compute = play,
+                         .finished = played};
   c->result = ss_alloc_zero(c->grid.count, sizeof *c->result);
-  if (!c->result) return ss_fail_memory(error, "checking");
-#pragma omp parallel num_threads(options->jobs ? (int)options->jobs : omp_get_num_procs())
-  {
-    struct ss_grid_scratch scratch = {0};
-#pragma omp for schedule(dynamic, 4)
-    for (size_t i = 0; i < c->grid.count; i++) {
-      const uint32_t networks = c->grid.point[i].networks;
-      struct ss_error mine;
-      if (networks == 0) continue;
-      bool ok = ss_grid_play(&c->grid.point[i], networks, &scratch, &c->result[i], &mine);
-#pragma omp critical
-      {
-        if (!ok && i < failed) {
-          failed = i;
-          if (error) *error = mine;
-        }
-        ss_watcher_advance(options->watcher, networks, work_of(&c->grid.point[i]), whole);
-      }
-    }
-    ss_grid_scratch_free(&scratch);
+  if (!first || !c->result) return ss_fail_memory(error, "checking");
+  for (size_t i = 0; i < c->grid.count; i++) {
+    if (c->grid.point[i].networks == 0) continue;
+    first[work.count++] = i;
+    playing.whole += work_of(&c->grid.point[i]);
   }
+  ss_watcher_begin(options->watcher, "points", c->grid.count);
+  const bool ok = ss_work_run(&work, error);
   ss_watcher_end(options->watcher);
-  return failed == SIZE_MAX;
+  return ok;
 }
 
 /* The bound that it is to reach, or the nearer one. */

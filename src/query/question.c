@@ -1,6 +1,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/notice.h"
+#include "base/work.h"
 #include "query/field.h"
 #include "query/query_internal.h"
 #include "trace/make/drawn.h"
@@ -268,36 +269,56 @@ static bool worthwhile(size_t families, unsigned threads) {
   return threads > 1 && families >= (size_t)EACH * threads;
 }
 
+/* Families that are answered side by side. */
+struct families {
+  struct ss_query *query;
+  struct entry **head; /* [count] */
+  struct told *told;   /* [count] */
+  size_t count, done;
+  void (*answered)(void *context, size_t done, size_t all);
+  void *context;
+};
+
+static bool answer_family(void *context, void *worker, size_t item, struct ss_error *error) {
+  const struct families *f = context;
+  const struct ss_notice mine = {keep, &f->told[item]};
+  (void)worker;
+  notify(f->query, f->head[item], &mine);
+  const bool ok = answer(f->query, f->head[item], error);
+  notify(f->query, f->head[item], f->query->notice);
+  return ok;
+}
+
+static bool family_answered(void *context, size_t item, struct ss_error *error) {
+  struct families *f = context;
+  (void)item;
+  (void)error;
+  f->done++;
+  if (f->answered) f->answered(f->context, f->done, f->count);
+  return true;
+}
+
+/* What fails is asked again, and fails again, by who asks the question. */
 void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *context, size_t done, size_t all),
                               void *context) {
   const unsigned threads = query->jobs ? query->jobs : (unsigned)omp_get_num_procs();
   SS_AUTO_FREE struct entry **head = ss_alloc(query->count, sizeof *head);
   SS_AUTO_FREE struct told *told = ss_alloc_zero(query->count, sizeof *told);
-  const size_t families = head && told ? list_heads(query, head) : 0;
-  size_t done = 0;
-  bool failed = false;
-  if (!worthwhile(families, threads)) return;
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
-  for (size_t i = 0; i < families; i++) {
-    const struct ss_notice mine = {keep, &told[i]};
-    struct ss_error ignored;
-    bool skip;
-#pragma omp atomic read
-    skip = failed;
-    if (skip) continue;
-    notify(query, head[i], &mine);
-    const bool ok = answer(query, head[i], &ignored);
-    notify(query, head[i], query->notice);
-#pragma omp critical(ss_query_answered)
-    {
-      if (answered) answered(context, ++done, families);
-      if (!ok) {
-#pragma omp atomic write
-        failed = true;
-      }
-    }
-  }
-  for (size_t i = 0; i < families; i++) pass_on(query, &told[i]);
+  struct families families = {.query = query,
+                              .head = head,
+                              .told = told,
+                              .count = head && told ? list_heads(query, head) : 0,
+                              .answered = answered,
+                              .context = context};
+  const struct ss_work work = {.context = &families,
+                               .count = families.count,
+                               .jobs = threads,
+                               .compute = answer_family,
+                               .finished = family_answered};
+  struct ss_error ignored;
+  if (!worthwhile(families.count, threads)) return;
+  (void)!ss_work_run(&work, &ignored);
+  for (size_t i = 0; i < families.count; i++) pass_on(query, &told[i]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */

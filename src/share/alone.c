@@ -37,8 +37,9 @@ bool ss_processes_same(const struct ss_communicator *comm, const uint64_t *numbe
   return ss_communicator_agree(comm, true, error);
 }
 
-bool ss_communicator_share(struct ss_communicator *comm, const struct ss_shared_work *work, struct ss_error *error) {
+bool ss_work_share(struct ss_communicator *comm, const struct ss_work *work, double patience,
+                   struct ss_error *error) {
   (void)comm;
-  (void)work;
-  return ss_fail(error, SS_MACHINE, "built without MPI");
+  (void)patience;
+  return ss_work_run(work, error);
 }

@@ -1,7 +1,9 @@
 #include "share/share.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
 
+#include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>
 #include <mpi.h>
@@ -10,6 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,7 +62,8 @@ struct peer {
 
 struct sharing {
   struct ss_communicator *comm;
-  const struct ss_shared_work *work;
+  const struct ss_work *work;
+  double patience;       /* s */
   unsigned threads;      /* that compute */
   double before;         /* when the clock was read last */
   atomic_bool over;      /* nothing is begun any more */
@@ -150,22 +154,29 @@ static size_t take(struct sharing *s) {
   return i;
 }
 
+/* What came of the item, as text; NULL: the error. */
+static char *compute_item(const struct ss_work *w, void *worker, size_t i, struct ss_error *error) {
+  if (!ss_work_compute(w, worker, i, error)) return NULL;
+  cJSON *tree = w->write(w->context, i);
+  char *text = tree ? ss_json_exact(tree, false) : NULL;
+  cJSON_Delete(tree);
+  if (!text) (void)ss_fail_memory(error, "sharing work");
+  return text;
+}
+
 static void compute(struct sharing *s) {
-  const struct ss_shared_work *w = s->work;
-  void *worker = w->open_worker(w->context, s->threads);
+  const struct ss_work *w = s->work;
+  void *worker = w->open_worker ? w->open_worker(w->context, s->threads) : NULL;
   while (!s->over) {
     struct ss_error error;
-    size_t size = 0;
-    void *bytes = NULL;
     const size_t i = take(s);
     if (i == NONE) {
       nap();
       continue;
     }
-    if (worker) bytes = w->compute(w->context, worker, i, &size, &error);
-    else (void)ss_fail_memory(&error, "sharing work");
+    char *text = compute_item(w, worker, i, &error);
     omp_set_lock(&s->lock);
-    put_returned(s, i, bytes, size, &error);
+    put_returned(s, i, text, text ? strlen(text) : 0, &error);
     omp_unset_lock(&s->lock);
   }
   if (worker) w->close_worker(worker);
@@ -217,7 +228,7 @@ static const void *result_of(struct sharing *s, size_t i, struct report *report,
 
 /* Says what came of item i, if it is one, and hears what to do. */
 static void send_report(struct sharing *s, size_t i, struct answer *answer) {
-  const double limit = 2 * s->work->patience; /* rank 0 may be waiting for its patience with another to end */
+  const double limit = 2 * s->patience; /* rank 0 may be waiting for its patience with another to end */
   struct report report = {.idle = s->idle};
   MPI_Request sent[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   struct ss_error error;
@@ -278,8 +289,14 @@ static _Noreturn void give_up(struct sharing *s) {
   _exit((int)error.status);
 }
 
+static bool finish_item(const struct ss_work *w, size_t i, const struct item *item, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  return ss_doc_parse("the result of a rank", item->bytes, item->size, &doc, error) &&
+         w->read(w->context, i, ss_doc_root(doc), error) && (!w->finished || w->finished(w->context, i, error));
+}
+
 static void take_in(struct sharing *s) {
-  const struct ss_shared_work *w = s->work;
+  const struct ss_work *w = s->work;
   struct ss_error error;
   while (!s->over) {
     if (stopped) give_up(s);
@@ -289,7 +306,7 @@ static void take_in(struct sharing *s) {
       continue;
     }
     struct item *item = &s->item[i];
-    const bool good = s->failed != NONE || w->finished(w->context, i, item->bytes, item->size, &error);
+    const bool good = s->failed != NONE || finish_item(w, i, item, &error);
     free(item->bytes);
     item->bytes = NULL;
     s->done[i] = true;
@@ -316,7 +333,7 @@ static void lose(struct sharing *s, uint32_t rank) {
   }
   omp_unset_lock(&s->lock);
   (void)ss_fail(&error, SS_MACHINE, "rank %u of %u has been silent for %g s: its %zu %s go to others", rank,
-                s->comm->size, s->work->patience, items, s->work->what);
+                s->comm->size, s->patience, items, s->work->what);
   if (s->comm->tell) s->comm->tell(s->comm, &error);
 }
 
@@ -383,7 +400,7 @@ static bool hear_all(struct sharing *s) {
     if (p->lost || p->asks) continue;
     p->silent += step;
     expected = true;
-    if (p->gone || p->silent > s->work->patience) lose(s, r);
+    if (p->gone || p->silent > s->patience) lose(s, r);
   }
   if (!heard) nap();
   return expected;
@@ -496,9 +513,16 @@ static bool run(struct sharing *s, struct ss_error *error) {
   return false;
 }
 
-bool ss_communicator_share(struct ss_communicator *comm, const struct ss_shared_work *work, struct ss_error *error) {
-  struct sharing s = {
-      .comm = comm, .work = work, .over = work->count == 0, .failed = NONE, .first = NONE, .given = NONE};
+bool ss_work_share(struct ss_communicator *comm, const struct ss_work *work, double patience,
+                   struct ss_error *error) {
+  if (!comm) return ss_work_run(work, error);
+  struct sharing s = {.comm = comm,
+                      .work = work,
+                      .patience = patience,
+                      .over = work->count == 0,
+                      .failed = NONE,
+                      .first = NONE,
+                      .given = NONE};
   const bool good = ss_communicator_agree(comm, open_sharing(&s, error), error) && run(&s, error);
   close_sharing(&s);
   return good;

@@ -11,9 +11,8 @@
 #ifndef SS_SHARE_SHARE_H
 #define SS_SHARE_SHARE_H
 
+#include "base/work.h"
 #include "exec/communicator.h"
-
-#include <stddef.h>
 
 /* Every process of mpirun calls this with whether it understood its command line, else with that error. If all did,
  * all carry out `work`; its result counts in rank 0, and elsewhere the result is true: so one message is printed, and
@@ -31,30 +30,12 @@ static inline bool ss_processes_first(const struct ss_communicator *comm) {
 bool ss_processes_same(const struct ss_communicator *comm, const uint64_t *numbers, size_t count,
                        struct ss_error *error) SS_MUST_CHECK;
 
-struct ss_shared_work {
-  void *context;
-  size_t count;     /* items; the same in all processes, and so is what they mean */
-  const char *what; /* items, for the user: "simulations" */
-  unsigned jobs;    /* threads of this process that compute; 0: its part of the cores that it may run on */
-  double patience;  /* s */
-
-  /* What one of so many threads keeps from item to item; NULL: memory is short. */
-  void *(*open_worker)(void *context, unsigned threads);
-  void (*close_worker)(void *worker);
-  /* Computes an item; several threads at once. Its result as bytes that the caller frees; NULL: it failed. */
-  void *(*compute)(void *context, void *worker, size_t item, size_t *size, struct ss_error *error);
-  /* Rank 0: what came of an item, wherever it was computed. One call at a time, in any order; none once an item has
-   * failed. */
-  bool (*finished)(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error);
-  /* Rank 0: the run is being ended. Adds to the error's text what is missing: the items that are not done[item]. */
-  void (*missing)(void *context, const bool *done, struct ss_error *error);
-};
-
-/* Collective. In rank 0: true when all items were finished; else the error of the first in order that failed, as if
- * one process had computed all. Elsewhere: true. When comm->lost is not 0 afterwards, only rank 0 comes back: nothing
- * collective may follow, and ss_communicator_part is due. */
-bool ss_communicator_share(struct ss_communicator *comm, const struct ss_shared_work *work,
-                           struct ss_error *error) SS_MUST_CHECK;
+/* Computes all items of the work, here without a communicator (as ss_work_run), else in all processes, which have the
+ * same items. Collective: in rank 0 true when all items were finished, else the error of the first in order that
+ * failed, as if one process had computed all; elsewhere true. When comm->lost is not 0 afterwards, only rank 0 comes
+ * back: nothing collective may follow, and ss_communicator_part is due. `patience`: s. */
+bool ss_work_share(struct ss_communicator *comm, const struct ss_work *work, double patience,
+                   struct ss_error *error) SS_MUST_CHECK;
 /* Rank 0, when some are lost and all is written: ends all processes, also those that do not answer. */
 _Noreturn void ss_communicator_part(const struct ss_communicator *comm, enum ss_status status);
 

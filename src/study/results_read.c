@@ -182,17 +182,11 @@ static bool read_verdict(struct ss_node node, enum ss_truth *out, struct ss_erro
 /* Absent arrays leave NULL: the caller sees what is missing. */
 static bool read_array(struct ss_node node, const char *key, size_t count, double **out, struct ss_error *error) {
   const struct ss_node list = ss_node_get(node, key);
-  size_t i = 0;
   *out = NULL;
   if (!ss_node_present(list)) return true;
-  if (!ss_node_is_array(list) || ss_node_size(list) != count)
-    return ss_node_fail(list, error, "expected a list of %zu numbers", count);
   *out = ss_alloc(count, sizeof **out);
   if (!*out) return ss_fail_memory(error, "reading results");
-  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n))
-    if (!ss_node_is_number(n) || !ss_node_quantity(n, SS_NUMBER, &(*out)[i++], error))
-      return ss_node_is_number(n) ? false : ss_node_fail(n, error, "expected a number");
-  return true;
+  return ss_node_numbers(list, count, *out, error);
 }
 
 static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *p,

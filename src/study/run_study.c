@@ -6,7 +6,6 @@
 #include "study/compute.h"
 
 #include <cjson/cJSON.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +28,8 @@ struct run {
   size_t block_count, next;
   struct ss_results *out;
   struct ss_job_groups groups;
-  size_t failed; /* the first group that failed, in order; SIZE_MAX: none */
-  struct ss_error error;
   const struct ss_notice *notice;
   double work;
-  omp_lock_t lock; /* of this run alone: other runs go on while somebody hears of a point */
 };
 
 /* Tensors of the block's trace; schemes that have them travel together have one job for all. */
@@ -226,58 +222,7 @@ static bool open_run(struct run *run, struct ss_error *error) {
   return ss_communicator_follow(comm, !first || hand_out(run, error), error);
 }
 
-/* A group is through. One thread at a time. */
-static bool finish_group(struct run *run, const struct ss_job_group *group, struct ss_error *error) {
-  struct ss_results_listener *l = run->listener;
-  ss_watcher_advance(run->all.options->watcher, group->count, work_of(&run->all.jobs[group->job[0]]), run->work);
-  for (uint32_t i = 0; i < group->count; i++) {
-    run->blocks[run->block_of[group->job[i]]].missing--;
-    if (l && l->computed && !l->computed(l, &run->all.results[group->job[i]], error)) return false;
-  }
-  return hand_out(run, error);
-}
-
-static void compute(struct run *run, size_t g, struct ss_worker *worker) {
-  const struct ss_job_group *group = &run->groups.group[g];
-  struct ss_error mine;
-  size_t failed;
-#pragma omp atomic read
-  failed = run->failed;
-  if (failed != SIZE_MAX) return;
-  bool ok = ss_group_compute(&run->all, group, worker, &mine);
-  omp_set_lock(&run->lock);
-  if (ok && run->failed == SIZE_MAX) ok = finish_group(run, group, &mine);
-  if (!ok && g < run->failed) {
-    run->error = mine; /* of the first in order, whatever the threads did */
-#pragma omp atomic write
-    run->failed = g;
-  }
-  omp_unset_lock(&run->lock);
-}
-
-static int thread_count(unsigned jobs, size_t groups) {
-  size_t wanted = jobs ? jobs : (size_t)omp_get_num_procs();
-  return (int)(wanted < groups ? wanted : groups < 1 ? 1 : groups);
-}
-
-static bool compute_all(struct run *run, struct ss_error *error) {
-  const int threads = thread_count(run->all.options->jobs, run->groups.count);
-  omp_init_lock(&run->lock);
-#pragma omp parallel num_threads(threads)
-  {
-    struct ss_worker worker = {.inputs.budget = SS_INPUTS_ROOM / (size_t)threads};
-#pragma omp for schedule(dynamic, 1)
-    for (size_t g = 0; g < run->groups.count; g++) compute(run, g, &worker);
-    ss_worker_free(&worker);
-  }
-  omp_destroy_lock(&run->lock);
-  ss_watcher_end(run->all.options->watcher);
-  if (run->failed == SIZE_MAX) return true;
-  if (error) *error = run->error;
-  return false;
-}
-
-/* --- all processes of mpirun ---------------------------------------------------------------------------- */
+/* --- groups as items of work --------------------------------------------------------------------------- */
 
 static void *open_worker(void *context, unsigned threads) {
   struct ss_worker *worker = ss_alloc_zero(1, sizeof *worker);
@@ -291,11 +236,27 @@ static void close_worker(void *worker) {
   free(worker);
 }
 
-/* A group's points travel as a list in JSON, as they are written to the journal. */
-static void *compute_shared(void *context, void *worker, size_t item, size_t *size, struct ss_error *error) {
+static bool compute(void *context, void *worker, size_t item, struct ss_error *error) {
+  const struct run *run = context;
+  return ss_group_compute(&run->all, &run->groups.group[item], worker, error);
+}
+
+static bool finished(void *context, size_t item, struct ss_error *error) {
+  struct run *run = context;
+  struct ss_results_listener *l = run->listener;
+  const struct ss_job_group *group = &run->groups.group[item];
+  ss_watcher_advance(run->all.options->watcher, group->count, work_of(&run->all.jobs[group->job[0]]), run->work);
+  for (uint32_t i = 0; i < group->count; i++) {
+    run->blocks[run->block_of[group->job[i]]].missing--;
+    if (l && l->computed && !l->computed(l, &run->all.results[group->job[i]], error)) return false;
+  }
+  return hand_out(run, error);
+}
+
+/* Points travel as they are written to the journal. */
+static cJSON *write_points(void *context, size_t item) {
   const struct run *run = context;
   const struct ss_job_group *group = &run->groups.group[item];
-  if (!ss_group_compute(&run->all, group, worker, error)) return NULL;
   cJSON *list = cJSON_CreateArray();
   bool good = list;
   for (uint32_t i = 0; i < group->count; i++) {
@@ -303,16 +264,15 @@ static void *compute_shared(void *context, void *worker, size_t item, size_t *si
     good = good && cJSON_AddItemToArray(list, ss_result_json(p));
     ss_result_free_arrays(p);
   }
-  char *text = good ? ss_json_exact(list, false) : NULL;
+  if (good) return list;
   cJSON_Delete(list);
-  if (text) *size = strlen(text);
-  else (void)ss_fail_memory(error, "sharing results");
-  return text;
+  return NULL;
 }
 
-static bool read_points(const struct run *run, const struct ss_job_group *group, struct ss_node list,
-                        struct ss_error *error) {
+static bool read_points(void *context, size_t item, struct ss_node list, struct ss_error *error) {
+  const struct run *run = context;
   const struct ss_run_options *options = run->all.options;
+  const struct ss_job_group *group = &run->groups.group[item];
   struct ss_node n = ss_node_first(list);
   if (!ss_node_is_array(list) || ss_node_size(list) != group->count)
     return ss_node_fail(list, error, "expected a list of %u points", group->count);
@@ -325,16 +285,6 @@ static bool read_points(const struct run *run, const struct ss_job_group *group,
     if (!ss_result_read(n, options->per_rank, options->per_iteration, p, error)) return false;
   }
   return true;
-}
-
-static bool finished(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
-  struct run *run = context;
-  const struct ss_job_group *group = &run->groups.group[item];
-  struct ss_doc *doc;
-  if (!ss_doc_parse("the result of a rank", bytes, size, &doc, error)) return false;
-  const bool good = read_points(run, group, ss_doc_root(doc), error);
-  ss_doc_free(doc);
-  return good && finish_group(run, group, error);
 }
 
 /* So many are named; the others are counted. */
@@ -362,34 +312,37 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
   if (run->listener && run->listener->stopped) run->listener->stopped(run->listener, error);
 }
 
-static bool share(struct run *run, struct ss_error *error) {
+static bool agree(const struct run *run, struct ss_error *error) {
   const struct ss_run_options *options = run->all.options;
+  if (!options->comm) return true;
   const struct ss_identity all = ss_jobs_identity(run->all.jobs, run->all.count);
   const uint64_t numbers[] = {all.high, all.low, options->per_rank, options->per_iteration};
-  if (!ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error) || !open_run(run, error))
-    return false;
-  const struct ss_shared_work work = {.context = run,
-                                      .count = run->groups.count,
-                                      .what = "groups of points",
-                                      .jobs = options->jobs,
-                                      .patience = options->patience,
-                                      .open_worker = open_worker,
-                                      .close_worker = close_worker,
-                                      .compute = compute_shared,
-                                      .finished = finished,
-                                      .missing = missing};
-  const bool ok = ss_communicator_share(options->comm, &work, error);
+  return ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error);
+}
+
+static bool compute_all(struct run *run, struct ss_error *error) {
+  const struct ss_run_options *options = run->all.options;
+  if (!agree(run, error) || !open_run(run, error)) return false;
+  const struct ss_work work = {.context = run,
+                               .count = run->groups.count,
+                               .jobs = options->jobs,
+                               .open_worker = open_worker,
+                               .close_worker = close_worker,
+                               .compute = compute,
+                               .finished = finished,
+                               .write = write_points,
+                               .read = read_points,
+                               .missing = missing,
+                               .what = "groups of points"};
+  const bool ok = ss_work_share(options->comm, &work, options->patience, error);
   if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
   return ok;
 }
 
 static bool run_jobs(struct run *run, struct ss_results *out, struct ss_error *error) {
-  const struct ss_communicator *comm = run->all.options->comm;
   run->out = out;
-  run->failed = SIZE_MAX;
   *out = (struct ss_results){0};
-  const bool ok = comm ? share(run, error) : open_run(run, error) && compute_all(run, error);
-  const bool kept = ok && ss_processes_first(comm);
+  const bool ok = compute_all(run, error), kept = ok && ss_processes_first(run->all.options->comm);
   for (size_t i = 0; !kept && run->all.results && i < run->all.count; i++)
     ss_result_free_arrays(&run->all.results[i]);
   if (!ok) {

@@ -136,7 +136,7 @@ struct ss_results_listener {
  * differ in nothing but their network are simulated in one go. `listener` may be NULL. The results are to be freed,
  * before the study is closed.
  *
- * With options->comm it is collective, and like ss_communicator_share: rank 0 has the listener and gets the results,
+ * With options->comm it is collective, and like ss_work_share: rank 0 has the listener and gets the results,
  * the others get none. */
 bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;

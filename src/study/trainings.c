@@ -302,64 +302,6 @@ bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_s
          feed(out, source->like, error) && ss_training_prepare(&out->training, error);
 }
 
-/* --- simulations, shared by all processes of mpirun --------------------------------------------------------- */
-
-struct sharing {
-  struct ss_durations *durations;
-  const struct ss_run_options *options;
-};
-
-static void *open_worker(void *context, unsigned threads) {
-  (void)threads;
-  return ss_durations_worker_new(((struct sharing *)context)->durations);
-}
-
-static void close_worker(void *worker) {
-  ss_durations_worker_free(worker);
-}
-
-static void *compute(void *context, void *worker, size_t item, size_t *size, struct ss_error *error) {
-  struct ss_duration *duration = &((struct sharing *)context)->durations->duration[item];
-  if (!ss_duration_answer(worker, duration, error)) return NULL;
-  void *bytes = ss_duration_pack(duration, size);
-  if (!bytes) (void)ss_fail_memory(error, "sharing simulations");
-  return bytes;
-}
-
-static bool finished(void *context, size_t item, const void *bytes, size_t size, struct ss_error *error) {
-  const struct sharing *x = context;
-  if (!ss_duration_unpack(&x->durations->duration[item], bytes, size, error)) return false;
-  ss_watcher_advance(x->options->watcher, 1, 1, x->durations->count);
-  return true;
-}
-
-/* Points need many simulations each, and share them: none is finished before all are. */
-static void missing(void *context, const bool *done, struct ss_error *error) {
-  const struct ss_durations *durations = ((struct sharing *)context)->durations;
-  size_t count = 0;
-  for (uint32_t i = 0; i < durations->count; i++) count += !done[i];
-  (void)ss_fail(error, error->status, "%s; %zu of %u simulations are missing, and with them all points", error->text,
-                count, durations->count);
-}
-
-static bool share(struct ss_training *t, const struct ss_run_options *options, struct ss_error *error) {
-  const struct ss_identity all = ss_durations_identity(&t->durations);
-  const uint64_t numbers[] = {all.high, all.low, t->trace ? ss_trace_hash(t->trace) : 0, t->merge};
-  struct sharing x = {.durations = &t->durations, .options = options};
-  const struct ss_shared_work work = {.context = &x,
-                                      .count = t->durations.count,
-                                      .what = "simulations",
-                                      .jobs = options->jobs,
-                                      .patience = options->patience,
-                                      .open_worker = open_worker,
-                                      .close_worker = close_worker,
-                                      .compute = compute,
-                                      .finished = finished,
-                                      .missing = missing};
-  return ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error) &&
-         ss_communicator_share(options->comm, &work, error);
-}
-
 /* --- running ---------------------------------------------------------------------------------------------- */
 
 /* The fastest system at the point's workload and ranks. */
@@ -389,10 +331,25 @@ static bool rank_systems(struct ss_train_study *s, unsigned jobs, struct ss_erro
   return true;
 }
 
+static bool share(void *context, const struct ss_work *work, struct ss_error *error) {
+  const struct ss_run_options *options = context;
+  return ss_work_share(options->comm, work, options->patience, error);
+}
+
+static bool agree(const struct ss_training *t, const struct ss_run_options *options, struct ss_error *error) {
+  const struct ss_identity all = ss_durations_identity(&t->durations);
+  const uint64_t numbers[] = {all.high, all.low, t->trace ? ss_trace_hash(t->trace) : 0, t->merge};
+  return !options->comm || ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error);
+}
+
 static bool simulate(struct ss_training *t, const struct ss_run_options *options, struct ss_error *error) {
-  if (ss_processes_first(options->comm)) ss_watcher_begin(options->watcher, "simulations", t->durations.count);
-  const bool ok = options->comm ? share(t, options, error)
-                                : ss_durations_make(&t->durations, options->jobs, options->watcher, error);
+  struct ss_run_options own = *options;
+  struct ss_durations *durations = &t->durations;
+  const struct ss_durations_options how = {
+      .jobs = options->jobs, .watcher = options->watcher, .run = share, .context = &own};
+  if (!agree(t, options, error)) return false;
+  if (ss_processes_first(options->comm)) ss_watcher_begin(options->watcher, "simulations", durations->count);
+  const bool ok = ss_durations_make(&durations, 1, &how, error);
   if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
   return ok;
 }

@@ -5,8 +5,8 @@
 #include "base/random.h"
 #include "schemes/simulate.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,11 +52,14 @@ bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried,
   return true;
 }
 
+static void free_numbers(struct ss_duration *d) {
+  free(d->seconds);
+  free(d->sent);
+  d->seconds = d->sent = NULL;
+}
+
 void ss_durations_free(struct ss_durations *d) {
-  for (uint32_t i = 0; i < d->count; i++) {
-    free(d->duration[i].seconds);
-    free(d->duration[i].sent);
-  }
+  for (uint32_t i = 0; i < d->count; i++) free_numbers(&d->duration[i]);
   free(d->duration);
   *d = (struct ss_durations){0};
 }
@@ -83,8 +86,7 @@ struct gradients {
 };
 
 /* What one thread keeps. */
-struct ss_durations_worker {
-  const struct ss_durations *all;
+struct worker {
   struct gradients gradients;
   struct ss_arena arena;
   struct ss_state memory;
@@ -104,8 +106,7 @@ static size_t times_of(const struct ss_duration *d) {
 }
 
 static bool reserve(struct ss_duration *d, uint64_t period, uint32_t draws, struct ss_error *error) {
-  free(d->seconds);
-  free(d->sent);
+  free_numbers(d);
   d->period = (uint32_t)period;
   d->draws = draws;
   d->seconds = ss_alloc_zero(times_of(d), sizeof *d->seconds);
@@ -162,7 +163,7 @@ static bool open_networks(const struct group *g, double sampled, uint32_t t, str
   return true;
 }
 
-static bool simulate(struct ss_durations_worker *w, const struct group *g, const struct sample *sample,
+static bool simulate(struct worker *w, const struct group *g, const struct sample *sample,
                      const struct ss_input *input, uint32_t t, struct ss_error *error) {
   const char *label = sample->setting.label;
   struct ss_device device = g->of[0]->device;
@@ -193,7 +194,7 @@ static bool simulate(struct ss_durations_worker *w, const struct group *g, const
 }
 
 /* The bytes that travel do not depend on what is in them: no rows are listed, and nothing can be proven. */
-static bool whole(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
+static bool whole(struct worker *w, const struct group *g, struct ss_error *error) {
   const struct ss_carried *c = &g->duration[0]->carried;
   const struct sample sample = {.setting = c->setting, .sampled = 1};
   struct ss_input input = {.ranks = c->ranks, .width = 1, .row_width = 1, .value_bytes = ss_dtype_bytes(c->dtype)};
@@ -226,7 +227,7 @@ static uint32_t columns_of(const struct ss_lookups *l, uint32_t ranks) {
   return (uint32_t)(most < width ? most : width);
 }
 
-static bool rows(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
+static bool rows(struct worker *w, const struct group *g, struct ss_error *error) {
   const struct ss_carried *c = &g->duration[0]->carried;
   struct sample sample = {.setting = c->setting, .verify = g->of[0]->verify};
   struct ss_selection none = {0};
@@ -269,7 +270,7 @@ static bool make_gradients(struct gradients *g, const struct ss_gradient *gradie
 }
 
 /* A dense tensor that is sent sparse: entries of a synthetic gradient. */
-static bool entries(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
+static bool entries(struct worker *w, const struct group *g, struct ss_error *error) {
   const struct ss_carried *c = &g->duration[0]->carried;
   const uint32_t element = ss_dtype_bytes(c->dtype);
   const uint64_t all = c->bytes / element, n = sampled_entries(c);
@@ -299,21 +300,13 @@ static bool entries(struct ss_durations_worker *w, const struct group *g, struct
   return true;
 }
 
-static bool answer(struct ss_durations_worker *w, const struct group *g, struct ss_error *error) {
+static bool answer(struct worker *w, const struct group *g, struct ss_error *error) {
   const struct ss_carried *carried = &g->duration[0]->carried;
   ss_state_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_arena_reset(&w->arena);
   if (carried->lookups) return rows(w, g, error);
   return ss_setting_sends_dense(&carried->setting) ? whole(w, g, error) : entries(w, g, error);
-}
-
-static void close_worker(struct ss_durations_worker *w) {
-  ss_arena_free(&w->arena);
-  ss_arena_free(&w->gradients.arena);
-  ss_state_free(&w->memory);
-  ss_coalesce_free(&w->scratch);
-  ss_selector_free(&w->selector);
 }
 
 /* --- several networks at once --------------------------------------------------------------------------- */
@@ -352,6 +345,7 @@ struct copied {
 };
 
 struct plan {
+  const struct ss_watcher *watcher;
   struct group *group;
   struct copied *copied;
   size_t groups, copies;
@@ -384,7 +378,8 @@ static void free_plan(struct plan *plan) {
 static bool make_plan(struct ss_durations *const *all, size_t count, struct plan *plan, struct ss_error *error) {
   size_t n = 0;
   for (size_t i = 0; i < count; i++) n += all[i]->count;
-  *plan = (struct plan){.group = ss_alloc(n, sizeof *plan->group), .copied = ss_alloc(n, sizeof *plan->copied)};
+  plan->group = ss_alloc(n, sizeof *plan->group);
+  plan->copied = ss_alloc(n, sizeof *plan->copied);
   if (!plan->group || !plan->copied) {
     free_plan(plan);
     return ss_fail_memory(error, "listing simulations");
@@ -394,10 +389,12 @@ static bool make_plan(struct ss_durations *const *all, size_t count, struct plan
   return true;
 }
 
+/* Elsewhere than in the process that gathers all there is nothing to copy. */
 static bool copy_all(const struct plan *plan, struct ss_error *error) {
   for (size_t i = 0; i < plan->copies; i++) {
     const struct ss_duration *from = plan->copied[i].from;
     struct ss_duration *to = plan->copied[i].to;
+    if (!from->seconds) continue;
     if (!reserve(to, from->period, from->draws, error)) return false;
     to->sampled = from->sampled;
     memcpy(to->seconds, from->seconds, times_of(from) * sizeof *to->seconds);
@@ -406,86 +403,96 @@ static bool copy_all(const struct plan *plan, struct ss_error *error) {
   return true;
 }
 
-bool ss_durations_make_all(struct ss_durations *const *all, size_t count, unsigned jobs,
-                           const struct ss_watcher *watcher, struct ss_error *error) {
-  size_t failed = SIZE_MAX;
-  struct plan plan;
-  omp_lock_t lock; /* not a lock of all computations: the watcher may take its time */
-  if (!make_plan(all, count, &plan, error)) return false;
-  omp_init_lock(&lock);
-#pragma omp parallel num_threads(jobs ? (int)jobs : omp_get_num_procs())
-  {
-    struct ss_durations_worker worker = {0};
-#pragma omp for schedule(dynamic, 1)
-    for (size_t i = 0; i < plan.groups; i++) {
-      struct ss_error mine;
-      size_t skip;
-#pragma omp atomic read
-      skip = failed;
-      const bool ok =
-          skip != SIZE_MAX || (ss_watcher_goes_on(watcher, &mine) && answer(&worker, &plan.group[i], &mine));
-      omp_set_lock(&lock);
-      if (!ok && i < failed) {
-        failed = i; /* the first in order, whatever the threads did */
-        if (error) *error = mine;
-      }
-      ss_watcher_advance(watcher, 1, 1, (double)plan.groups);
-      omp_unset_lock(&lock);
-    }
-    close_worker(&worker);
-  }
-  omp_destroy_lock(&lock);
-  const bool ok = failed == SIZE_MAX && copy_all(&plan, error);
-  free_plan(&plan);
-  return ok;
+/* --- groups as items of work --------------------------------------------------------------------------- */
+
+static void *open_worker(void *context, unsigned threads) {
+  (void)context;
+  (void)threads;
+  return ss_alloc_zero(1, sizeof(struct worker));
 }
 
-bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const struct ss_watcher *watcher,
-                       struct ss_error *error) {
-  return ss_durations_make_all(&durations, 1, jobs, watcher, error);
-}
-
-bool ss_duration_answer(struct ss_durations_worker *w, struct ss_duration *d, struct ss_error *error) {
-  const struct group alone = {.of = {w->all}, .duration = {d}, .pace = {1}, .count = 1};
-  return answer(w, &alone, error);
-}
-
-/* --- one by one ----------------------------------------------------------------------------------------- */
-
-struct ss_durations_worker *ss_durations_worker_new(const struct ss_durations *durations) {
-  struct ss_durations_worker *w = ss_alloc_zero(1, sizeof *w);
-  if (w) w->all = durations;
-  return w;
-}
-
-void ss_durations_worker_free(struct ss_durations_worker *w) {
-  if (w) close_worker(w);
+static void close_worker(void *worker) {
+  struct worker *w = worker;
+  ss_arena_free(&w->arena);
+  ss_arena_free(&w->gradients.arena);
+  ss_state_free(&w->memory);
+  ss_coalesce_free(&w->scratch);
+  ss_selector_free(&w->selector);
   free(w);
 }
 
-/* `sampled`, draws, then bytes and seconds of each iteration. */
-void *ss_duration_pack(const struct ss_duration *d, size_t *size) {
-  const size_t n = d->period, times = times_of(d);
-  double *numbers = ss_alloc(2 + n + times, sizeof *numbers);
-  if (!numbers) return NULL;
-  numbers[0] = d->sampled;
-  numbers[1] = d->draws;
-  memcpy(numbers + 2, d->sent, n * sizeof *numbers);
-  memcpy(numbers + 2 + n, d->seconds, times * sizeof *numbers);
-  *size = (2 + n + times) * sizeof *numbers;
-  return numbers;
+static bool compute(void *context, void *worker, size_t item, struct ss_error *error) {
+  const struct plan *plan = context;
+  return answer(worker, &plan->group[item], error);
 }
 
-bool ss_duration_unpack(struct ss_duration *d, const void *bytes, size_t size, struct ss_error *error) {
-  const double *numbers = bytes;
-  const size_t count = size / sizeof *numbers;
-  const bool drawn = count > 2 && numbers[1] >= 0 && numbers[1] <= SS_DRAWS_MAX;
-  const size_t draws = drawn ? (size_t)numbers[1] : 0, n = drawn ? (count - 2) / (2 + draws) : 0;
-  if (n == 0 || size != (2 + n * (2 + draws)) * sizeof *numbers)
-    return ss_fail(error, SS_MACHINE, "%s: a rank sent what is no result", d->carried.setting.label);
-  if (!reserve(d, n, (uint32_t)draws, error)) return false;
-  d->sampled = numbers[0];
-  memcpy(d->sent, numbers + 2, n * sizeof *numbers);
-  memcpy(d->seconds, numbers + 2 + n, times_of(d) * sizeof *numbers);
+static bool finished(void *context, size_t item, struct ss_error *error) {
+  const struct plan *plan = context;
+  (void)item;
+  (void)error;
+  ss_watcher_advance(plan->watcher, 1, 1, (double)plan->groups);
   return true;
+}
+
+static cJSON *write_group(void *context, size_t item) {
+  const struct group *g = &((const struct plan *)context)->group[item];
+  cJSON *list = cJSON_CreateArray();
+  for (uint32_t i = 0; i < g->count; i++) {
+    struct ss_duration *d = g->duration[i];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "sampled", d->sampled);
+    cJSON_AddItemToObject(o, "sent", cJSON_CreateDoubleArray(d->sent, (int)d->period));
+    cJSON_AddItemToObject(o, "seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d)));
+    cJSON_AddItemToArray(list, o);
+    free_numbers(d);
+  }
+  return list;
+}
+
+static bool read_duration(struct ss_node node, uint32_t draws, struct ss_duration *d, struct ss_error *error) {
+  struct ss_node sampled, sent, seconds;
+  return ss_node_need(node, "sampled", &sampled, error) && ss_node_need(node, "sent", &sent, error) &&
+         ss_node_need(node, "seconds", &seconds, error) && ss_node_positive(sampled, SS_NUMBER, &d->sampled, error) &&
+         reserve(d, ss_node_size(sent), draws, error) && ss_node_numbers(sent, d->period, d->sent, error) &&
+         ss_node_numbers(seconds, times_of(d), d->seconds, error);
+}
+
+static bool read_group(void *context, size_t item, struct ss_node list, struct ss_error *error) {
+  const struct group *g = &((const struct plan *)context)->group[item];
+  struct ss_node n = ss_node_first(list);
+  if (ss_node_size(list) != g->count) return ss_node_fail(list, error, "expected a list of %u durations", g->count);
+  for (uint32_t i = 0; i < g->count; i++, n = ss_node_next(n))
+    if (!read_duration(n, g->of[i]->cluster.jitter.draws, g->duration[i], error)) return false;
+  return true;
+}
+
+/* Points need many simulations each, and share them: none is finished before all are. */
+static void missing(void *context, const bool *done, struct ss_error *error) {
+  const struct plan *plan = context;
+  size_t count = 0;
+  for (size_t i = 0; i < plan->groups; i++) count += !done[i];
+  (void)ss_fail(error, error->status, "%s; %zu of %zu simulations are missing, and with them all points", error->text,
+                count, plan->groups);
+}
+
+bool ss_durations_make(struct ss_durations *const *all, size_t count, const struct ss_durations_options *options,
+                       struct ss_error *error) {
+  struct plan plan = {.watcher = options->watcher};
+  if (!make_plan(all, count, &plan, error)) return false;
+  const struct ss_work work = {.context = &plan,
+                               .count = plan.groups,
+                               .jobs = options->jobs,
+                               .watcher = options->watcher,
+                               .open_worker = open_worker,
+                               .close_worker = close_worker,
+                               .compute = compute,
+                               .finished = finished,
+                               .write = write_group,
+                               .read = read_group,
+                               .missing = missing,
+                               .what = "simulations"};
+  const bool ok = (options->run ? options->run(options->context, &work, error) : ss_work_run(&work, error)) &&
+                  copy_all(&plan, error);
+  free_plan(&plan);
+  return ok;
 }

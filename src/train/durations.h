@@ -3,7 +3,7 @@
 #ifndef SS_TRAIN_DURATIONS_H
 #define SS_TRAIN_DURATIONS_H
 
-#include "base/watcher.h"
+#include "base/work.h"
 #include "train/lookups.h"
 #include "train/system.h"
 
@@ -38,25 +38,16 @@ struct ss_durations {
 /* The place of the answer, which is there after ss_durations_make. */
 bool ss_durations_want(struct ss_durations *durations, const struct ss_carried *carried, uint32_t *out,
                        struct ss_error *error) SS_MUST_CHECK;
-/* Simulates what was wanted, on `jobs` threads (0: one a core). `watcher` (may be NULL) is told after
- * each. */
-bool ss_durations_make(struct ss_durations *durations, unsigned jobs, const struct ss_watcher *watcher,
+struct ss_durations_options {
+  unsigned jobs;                    /* threads; 0: one a core */
+  const struct ss_watcher *watcher; /* told after each simulation; NULL: nobody */
+  /* Who runs all simulations, say on several processes; NULL: ss_work_run does. */
+  bool (*run)(void *context, const struct ss_work *work, struct ss_error *error);
+  void *context;
+};
+/* Simulates what was wanted by all of them: what sends the same in more than one, over other links, in one go. */
+bool ss_durations_make(struct ss_durations *const *all, size_t count, const struct ss_durations_options *options,
                        struct ss_error *error) SS_MUST_CHECK;
-/* The same for several: what sends the same in more than one, over other links, is simulated once for all of them. */
-bool ss_durations_make_all(struct ss_durations *const *all, size_t count, unsigned jobs,
-                           const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
 void ss_durations_free(struct ss_durations *durations);
-
-/* The same one by one, for those who share them out. A worker serves one thread; NULL: memory is short. */
-struct ss_durations_worker;
-struct ss_durations_worker *ss_durations_worker_new(const struct ss_durations *durations);
-void ss_durations_worker_free(struct ss_durations_worker *worker);
-bool ss_duration_answer(struct ss_durations_worker *worker, struct ss_duration *duration,
-                        struct ss_error *error) SS_MUST_CHECK;
-/* The answer as bytes, the caller's to free (NULL: memory is short), and taken from them by another process of this
- * program. */
-void *ss_duration_pack(const struct ss_duration *duration, size_t *size);
-bool ss_duration_unpack(struct ss_duration *duration, const void *bytes, size_t size,
-                        struct ss_error *error) SS_MUST_CHECK;
 
 #endif

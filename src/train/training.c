@@ -1,7 +1,6 @@
 #include "train/training.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,19 +237,15 @@ static void compare(struct ss_training *t) {
   }
 }
 
+static bool play_item(void *context, void *worker, size_t item, struct ss_error *error) {
+  struct ss_training *t = context;
+  (void)worker;
+  return play(t, &t->point[item], error);
+}
+
 bool ss_training_play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
-  size_t failed = SIZE_MAX;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(jobs ? (int)jobs : omp_get_num_procs())
-  for (size_t i = 0; i < t->points; i++) {
-    struct ss_error mine;
-    if (play(t, &t->point[i], &mine)) continue;
-#pragma omp critical
-    if (i < failed) {
-      failed = i;
-      if (error) *error = mine;
-    }
-  }
-  if (failed != SIZE_MAX) return false;
+  const struct ss_work work = {.context = t, .count = t->points, .jobs = jobs, .compute = play_item};
+  if (!ss_work_run(&work, error)) return false;
   compare(t);
   return true;
 }
