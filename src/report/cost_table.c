@@ -1,39 +1,42 @@
 /* Closed forms side by side. */
 #include "report/answers.h"
 
-#include "library/sparsync.h"
-#include "report/table.h"
+#include "base/json_text.h"
+#include "library/request.h"
+#include "report/columns.h"
 
-#include <math.h>
+#include <cjson/cJSON.h>
 #include <string.h>
 
-/* The time of the row's field `name` + "_s"; or of its bounds, `name` + "_low_s" and "_high_s". */
-static void time_cell(struct ss_table *table, const struct ss_answer *a, size_t row, const char *name) {
+/* "1.2 ms" of the field NAME_s of a form, or "1 ms..2 ms" of its bounds NAME_low_s and NAME_high_s; in `out`. */
+static const char *time_text(const cJSON *form, const char *name, char *out, size_t size) {
   static const char *const ends[] = {"_s", "_low_s", "_high_s"};
-  char text[3][64] = {"-", "-", "-"}, field[32];
+  char text[3][32] = {"-", "-", "-"}, field[32];
   for (int i = 0; i < 3; i++) {
     snprintf(field, sizeof field, "%s%s", name, ends[i]);
-    const double seconds = ss_answer_number(a, row, field);
-    if (!isnan(seconds)) ss_units_format(text[i], sizeof text[i], SS_TIME, seconds);
+    const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(form, field);
+    if (cJSON_IsNumber(seconds)) ss_units_format(text[i], sizeof text[i], SS_TIME, seconds->valuedouble);
   }
-  if (strcmp(text[0], "-") != 0 || strcmp(text[1], "-") == 0) ss_table_cell(table, "%s", text[0]);
-  else ss_table_cell(table, "%s..%s", text[1], text[2]);
+  if (text[0][0] != '-' || text[1][0] == '-') snprintf(out, size, "%s", text[0]);
+  else snprintf(out, size, "%s..%s", text[1], text[2]);
+  return out;
 }
 
-/* The time on the cluster's nodes and cards. */
-static void placed_cell(struct ss_table *table, const struct ss_answer *a, size_t row) {
-  const double seconds = ss_answer_number(a, row, "placed_s");
-  char text[64];
-  if (isnan(seconds)) ss_table_cell(table, "-");
-  else
-    ss_table_cell(table, "%s%s", strcmp(ss_answer_text(a, row, "placed"), "exact") == 0 ? "" : ">= ",
-                  ss_units_format(text, sizeof text, SS_TIME, seconds));
+static const char *word(const cJSON *form, const char *name) {
+  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(form, name));
 }
 
-static void formula_cell(struct ss_table *table, const struct ss_answer *a, size_t row) {
-  const char *formula = ss_answer_text(a, row, "formula"), *low = ss_answer_text(a, row, "formula_low");
-  if (low && !formula) ss_table_cell(table, "%s .. %s", low, ss_answer_text(a, row, "formula_high"));
-  else ss_table_cell(table, "%s", formula ? formula : "");
+/* Adds what the table shows besides the forms' JSON; `placed`: the time on the cluster's nodes and cards. */
+static void add_words(cJSON *form) {
+  char text[2000];
+  const char *formula = word(form, "formula"), *low = word(form, "formula_low"), *placed = word(form, "placed");
+  ss_json_add_text(form, "flat", time_text(form, "formula", text, sizeof text));
+  ss_json_add_text(form, "printed", time_text(form, "paper", text, sizeof text));
+  snprintf(text, sizeof text, "%s", placed && strcmp(placed, "exact") != 0 ? ">= " : "");
+  ss_json_add_text(form, "on_nodes", strcat(text, time_text(form, "placed", (char[64]){0}, 64)));
+  if (low && !formula) snprintf(text, sizeof text, "%s .. %s", low, word(form, "formula_high"));
+  else snprintf(text, sizeof text, "%s", formula ? formula : "");
+  ss_json_add_text(form, "shown", text);
 }
 
 /* "25 us, 25 Gbit/s" */
@@ -61,17 +64,12 @@ static void print_notes(const struct ss_answer *a, FILE *stream) {
 }
 
 bool ss_cost_table(const void *answer, FILE *stream, struct ss_error *error) {
-  const struct ss_answer *a = answer;
-  struct ss_table *table = ss_table_of("<form", "ranks", "flat", "on nodes", "as printed", "<formula");
-  for (size_t i = 0; i < ss_answer_rows(a); i++) {
-    ss_table_cell(table, "%s", ss_answer_text(a, i, "form"));
-    ss_table_cell(table, "%.0f", ss_answer_number(a, i, "ranks"));
-    time_cell(table, a, i, "formula");
-    placed_cell(table, a, i);
-    time_cell(table, a, i, "paper");
-    formula_cell(table, a, i);
-  }
-  const bool ok = ss_table_print_free(table, false, stream, error);
-  print_notes(a, stream);
+  static const struct ss_column columns[] = {{"<form", "form", NULL},         {"ranks", "ranks", "%.0f"},
+                                             {"flat", "flat", NULL},          {"on nodes", "on_nodes", NULL},
+                                             {"as printed", "printed", NULL}, {"<formula", "shown", NULL}};
+  cJSON *forms = cJSON_Duplicate(ss_answer_list(answer), true);
+  for (cJSON *f = forms ? forms->child : NULL; f; f = f->next) add_words(f);
+  const bool ok = ss_records_print(columns, forms, false, stream, error);
+  print_notes(answer, stream);
   return ok;
 }

@@ -1,10 +1,12 @@
 /* Where two schemes cost the same: in words first, then range by range. */
 #include "report/answers.h"
 
+#include "base/json_text.h"
 #include "cost/duel.h"
-#include "library/sparsync.h"
-#include "report/table.h"
+#include "library/request.h"
+#include "report/columns.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -108,18 +110,20 @@ static void print_words(const struct found *f, FILE *stream) {
 }
 
 static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = ss_table_of("from", "to", "<cheaper", "the other takes");
-  for (size_t i = 0; i < ss_answer_rows(f->answer); i++) {
+  static const struct ss_column columns[] = {
+      {"from", "low", NULL}, {"to", "high", NULL}, {"<cheaper", "cheaper", NULL}, {"the other takes", "takes", NULL}};
+  cJSON *ranges = cJSON_Duplicate(ss_answer_list(f->answer), true), *r = ranges ? ranges->child : NULL;
+  for (size_t i = 0; r; i++, r = r->next) {
     const char *winner = ss_answer_text(f->answer, i, "winner");
-    char from[40], to[40];
-    ss_table_texts(table, place(f, ss_answer_number(f->answer, i, "from"), from, sizeof from),
-                   place(f, ss_answer_number(f->answer, i, "to"), to, sizeof to), winner ? winner : "neither");
-    if (!winner) ss_table_cell(table, "as long");
-    else
-      ss_table_cell(table, "%.4g to %.4g times as long", ss_answer_number(f->answer, i, "ratio_min"),
-                    ss_answer_number(f->answer, i, "ratio_max"));
+    char at[64];
+    ss_json_add_text(r, "low", place(f, ss_answer_number(f->answer, i, "from"), at, sizeof at));
+    ss_json_add_text(r, "high", place(f, ss_answer_number(f->answer, i, "to"), at, sizeof at));
+    ss_json_add_text(r, "cheaper", winner ? winner : "neither");
+    snprintf(at, sizeof at, "%.4g to %.4g times as long", ss_answer_number(f->answer, i, "ratio_min"),
+             ss_answer_number(f->answer, i, "ratio_max"));
+    ss_json_add_text(r, "takes", winner ? at : "as long");
   }
-  return ss_table_print_free(table, false, stream, error);
+  return ss_records_print(columns, ranges, false, stream, error);
 }
 
 /* --- what it holds for ------------------------------------------------------------------------------------ */

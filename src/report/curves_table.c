@@ -1,7 +1,9 @@
 #include "report/curves_table.h"
 
-#include "report/table.h"
+#include "base/json_text.h"
+#include "report/columns.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -71,30 +73,27 @@ static void print_lossless(const struct ss_curves *curves, FILE *stream) {
             exact->setting->label);
 }
 
-static void add_scheme(struct ss_table *table, const struct ss_curves *curves, size_t i) {
-  const struct ss_curve *c = &curves->curve[i], *exact = ss_curves_exact(curves);
-  const size_t first = ss_curves_same(curves, i);
-  const double end = ss_curve_end(c), reference = exact ? ss_curve_end(exact) : NAN;
-  ss_table_cell(table, "%s", c->setting->label);
-  if (c->steps > 0) ss_table_cell(table, "%.4f", c->loss[0]);
-  else ss_table_cell(table, "-");
-  ss_table_number(table, "%.4f", end);
-  ss_table_number(table, "%+.4f", end - reference);
-  ss_table_quantity(table, SS_BYTES, c->sent);
-  ss_table_number(table, "%.4g%%", 100 * c->energy);
-  ss_table_number(table, "%.4g%%", 100 * c->energy_lost);
-  ss_table_number(table, "%.4g%%", 100 * c->error_l2);
-  if (!c->sound) ss_table_cell(table, "WRONG: %s", c->mismatch);
-  else if (c->diverged) ss_table_cell(table, "diverged at step %" PRIu64, c->steps);
-  else if (first < i) ss_table_cell(table, "that of %s", curves->curve[first].setting->label);
-  else ss_table_cell(table, "its own");
+static void add_words(cJSON *record, const struct ss_curve *c, double reference) {
+  char text[200];
+  const char *same = cJSON_GetStringValue(cJSON_GetObjectItem(record, "same_as"));
+  ss_json_add_number(record, "vs_exact", ss_curve_end(c) - reference);
+  if (!c->sound) snprintf(text, sizeof text, "WRONG: %s", c->mismatch);
+  else if (c->diverged) snprintf(text, sizeof text, "diverged at step %" PRIu64, c->steps);
+  else snprintf(text, sizeof text, same ? "that of %s" : "its own", same);
+  ss_json_add_text(record, "curve", text);
 }
 
 static bool print_schemes(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = ss_table_of("<scheme", "first loss", "last loss", "vs exact", "sent a step", "energy",
-                                       "lost", "error", "<curve");
-  for (size_t i = 0; i < curves->count; i++) add_scheme(table, curves, i);
-  return ss_table_print_free(table, false, stream, error);
+  static const struct ss_column columns[] = {
+      {"<scheme", "label", NULL},        {"first loss", "loss_first", "%.4f"},   {"last loss", "loss_end", "%.4f"},
+      {"vs exact", "vs_exact", "%+.4f"}, {"sent a step", "bytes_sent_max", "B"}, {"energy", "energy", "%.4g%%"},
+      {"lost", "energy_lost", "%.4g%%"}, {"error", "error_l2", "%.4g%%"},        {"<curve", "curve", NULL}};
+  const struct ss_curve *exact = ss_curves_exact(curves), *curve = curves->curve;
+  cJSON *root = ss_curves_json(curves), *records = cJSON_DetachItemFromObjectCaseSensitive(root, "curves");
+  for (cJSON *r = records ? records->child : NULL; r; r = r->next)
+    add_words(r, curve++, exact ? ss_curve_end(exact) : NAN);
+  cJSON_Delete(root);
+  return ss_records_print(columns, records, false, stream, error);
 }
 
 /* Losses by step, a column for each curve that no other before it has. */

@@ -1,33 +1,10 @@
 #include "report/exec_table.h"
 
-#include "report/table.h"
+#include "report/columns.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_statistics_double.h>
 #include <inttypes.h>
-
-static void fill_row(struct ss_table *table, const struct ss_exec_point *p, bool tensors) {
-  ss_table_cell(table, "%s", p->job->setting.label);
-  if (tensors) ss_table_cell(table, "%s", p->job->tensor_name);
-  ss_table_cell(table, "%s", p->job->cluster_name);
-  ss_table_quantity(table, SS_TIME, gsl_stats_median_from_sorted_data(p->measured, 1, p->count));
-  ss_table_quantity(table, SS_TIME, p->predicted);
-  ss_table_cell(table, "%.0f", (double)p->executed_max.sent / (double)p->count);
-  ss_table_cell(table, "%.0f", (double)p->simulated_max.sent / (double)p->count);
-  ss_table_texts(table, p->equal ? "yes" : "NO", p->exact ? "yes" : "NO");
-}
-
-static struct ss_table *list_points(const struct ss_exec_answer *a) {
-  static const char *const several[] = {"<scheme", "<tensor",      "<cluster",    "measured here", "predicted",
-                                        "sent, B", "simulated, B", "bytes equal", "exact"};
-  static const char *const one[] = {"<scheme", "<cluster",     "measured here", "predicted",
-                                    "sent, B", "simulated, B", "bytes equal",   "exact"};
-  bool tensors = false;
-  for (size_t i = 0; i < a->count; i++) tensors = tensors || a->points[i].job->siblings > 1;
-  struct ss_table *table = tensors ? ss_table_new(9, several) : ss_table_new(8, one);
-  for (size_t i = 0; table && i < a->count; i++) fill_row(table, &a->points[i], tensors);
-  return table;
-}
 
 /* The answer first, then what the numbers mean. */
 static void explain(const struct ss_exec_answer *a, FILE *stream) {
@@ -52,38 +29,6 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
                 p->job->device.counted ? p->job->device_name : "");
   if (a->ranks == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
   (void)fprintf(stream, "\n");
-}
-
-/* Of points whose prediction counts kernels. */
-static struct ss_table *list_kernels(const struct ss_exec_answer *a) {
-  struct ss_table *table = ss_table_of("<scheme", "<kernel", "calls", "elements", "measured here", "predicted");
-  for (size_t i = 0; i < a->count; i++) {
-    const struct ss_exec_point *p = &a->points[i];
-    const double n = (double)p->count;
-    for (int k = 0; p->job->device.counted && k < SS_KERNELS; k++) {
-      const struct ss_executed_kernel *kernel = &p->kernels[k];
-      if (kernel->elements == 0) continue;
-      ss_table_texts(table, p->job->setting.label, ss_kernel_name((enum ss_kernel_kind)k));
-      ss_table_cell(table, "%.0f", (double)kernel->calls / n);
-      ss_table_cell(table, "%.0f", (double)kernel->elements / n);
-      ss_table_quantity(table, SS_TIME, kernel->measured / n);
-      ss_table_quantity(table, SS_TIME, kernel->predicted / n);
-    }
-  }
-  return table;
-}
-
-bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
-  const struct ss_exec_answer *a = answer;
-  bool counted = false;
-  if (a->count > 0) explain(a, stream);
-  for (size_t i = 0; i < a->count; i++) counted = counted || a->points[i].job->device.counted;
-  if (!ss_table_print_free(list_points(a), false, stream, error)) return false;
-  if (!counted) return true;
-  (void)fputs(
-      "\nkernels: calls and elements of all ranks, times of the rank where they take longest, a mean iteration\n",
-      stream);
-  return ss_table_print_free(list_kernels(a), false, stream, error);
 }
 
 static bool add_number(cJSON *to, const char *key, double value) {
@@ -165,6 +110,51 @@ static cJSON *answer_json(const struct ss_exec_answer *a) {
   if (good) return root;
   cJSON_Delete(root);
   return NULL;
+}
+
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+static bool print_points(const cJSON *points, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"<scheme", "label", NULL},
+                                             {"?<tensor", "several", NULL},
+                                             {"<cluster", "cluster", NULL},
+                                             {"measured here", "measured_s", "s"},
+                                             {"predicted", "time_s", "s"},
+                                             {"sent, B", "bytes_sent_max", "%.0f"},
+                                             {"simulated, B", "simulated_bytes_sent_max", "%.0f"},
+                                             {"bytes equal", "equal", NULL},
+                                             {"exact", "exact", NULL}};
+  return ss_table_print_free(ss_records_table(columns, points), false, stream, error);
+}
+
+/* Of points whose prediction counts kernels. */
+static bool print_kernels(const cJSON *points, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"<scheme", "label", NULL},           {"<kernel", "key", NULL},
+                                             {"calls", "calls", "%.0f"},           {"elements", "elements", "%.0f"},
+                                             {"measured here", "measured_s", "s"}, {"predicted", "predicted_s", "s"}};
+  (void)fputs(
+      "\nkernels: calls and elements of all ranks, times of the rank where they take longest, a mean iteration\n",
+      stream);
+  return ss_records_print(columns, ss_record_members(points, "kernels"), false, stream, error);
+}
+
+bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
+  const struct ss_exec_answer *a = answer;
+  cJSON *root = answer_json(a), *points = cJSON_GetObjectItemCaseSensitive(root, "points");
+  bool counted = false, tensors = false;
+  if (a->count > 0) explain(a, stream);
+  for (size_t i = 0; i < a->count; i++) {
+    counted = counted || a->points[i].job->device.counted;
+    tensors = tensors || a->points[i].job->siblings > 1;
+  }
+  cJSON *point = points ? points->child : NULL;
+  for (size_t i = 0; point && i < a->count; i++, point = point->next) {
+    if (tensors) (void)add_text(point, "several", a->points[i].job->tensor_name);
+    if (!a->points[i].job->device.counted) cJSON_DeleteItemFromObjectCaseSensitive(point, "kernels");
+  }
+  const bool ok = print_points(points, stream, error) && (!counted || print_kernels(points, stream, error));
+  cJSON_Delete(root);
+  return ok;
 }
 
 bool ss_exec_json(const void *answer, FILE *stream, struct ss_error *error) {

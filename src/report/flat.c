@@ -2,7 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/list.h"
-#include "report/table.h"
+#include "report/columns.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -48,21 +48,10 @@ void ss_columns_free(struct ss_columns *c) {
   *c = (struct ss_columns){0};
 }
 
-/* "outer.name" is looked for in the member `outer`, which may have dots in its members' names. */
-static const cJSON *cell_of(const cJSON *entry, const char *column) {
-  const cJSON *plain = cJSON_GetObjectItemCaseSensitive(entry, column);
-  const char *dot = strchr(column, '.');
-  if (plain || !dot) return plain;
-  for (const cJSON *outer = entry->child; outer; outer = outer->next)
-    if (strncmp(outer->string, column, (size_t)(dot - column)) == 0 && outer->string[dot - column] == '\0')
-      return cJSON_GetObjectItemCaseSensitive(outer, dot + 1);
-  return NULL;
-}
-
 bool ss_flat_rows(const struct ss_columns *c, const cJSON *list, bool head, FILE *stream, struct ss_error *error) {
   struct ss_table *table = ss_table_new(c->count, (const char *const *)c->name);
   for (const cJSON *entry = list->child; entry; entry = entry->next)
-    for (size_t k = 0; k < c->count; k++) flat_cell(table, cell_of(entry, c->name[k]));
+    for (size_t k = 0; k < c->count; k++) flat_cell(table, ss_record_member(entry, c->name[k]));
   bool ok = head ? ss_table_csv(table, stream, error) : ss_table_csv_more(table, stream, error);
   ss_table_free(table);
   return ok;

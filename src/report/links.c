@@ -1,6 +1,9 @@
 #include "report/links.h"
 
-#include "report/table.h"
+#include "base/json_text.h"
+#include "machine/network.h"
+
+#include <cjson/cJSON.h>
 
 static const char *const kind_words[SS_LINK_KINDS] = {"egress", "ingress",  "NIC out", "NIC in",
                                                       "uplink", "downlink", "bus"};
@@ -41,44 +44,14 @@ void ss_links_words(const struct ss_result *p, FILE *s) {
   if (between[0] == ',') fputc('.', s);
 }
 
-static bool has(const struct ss_result *points, size_t n, size_t kind) {
-  for (size_t i = 0; i < n; i++)
-    if (points[i].usage[kind].links > 0) return true;
-  return false;
-}
-
-struct ss_table *ss_links_table(const struct ss_result *points, size_t n, bool *any) {
-  const char *heads[SS_LINK_KINDS + 1] = {"<scheme"};
-  size_t columns = 1;
-  for (size_t k = 0; k < SS_LINK_KINDS; k++)
-    if (has(points, n, k)) heads[columns++] = kind_words[k];
-  *any = columns > 1;
-  struct ss_table *table = *any ? ss_table_new(columns, heads) : NULL;
-  if (!table) return NULL;
-  for (size_t i = 0; i < n; i++) {
-    ss_table_cell(table, "%s", points[i].setting.label);
-    for (size_t k = 0; k < SS_LINK_KINDS; k++) {
-      const struct ss_link_usage *u = &points[i].usage[k];
-      if (!has(points, n, k)) continue;
-      if (u->links == 0) ss_table_cell(table, "-");
-      else ss_table_cell(table, "%.0f%% / %.0f%%", 100 * u->busy_max, 100 * u->busy_mean);
-    }
+void ss_links_add_words(cJSON *links) {
+  char text[64];
+  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+    cJSON *kind = cJSON_GetObjectItemCaseSensitive(links, ss_link_kind_names[k]);
+    if (!kind) continue;
+    snprintf(text, sizeof text, "%.0f%% / %.0f%%", 100 * cJSON_GetObjectItem(kind, "busy_max")->valuedouble,
+             100 * cJSON_GetObjectItem(kind, "busy_mean")->valuedouble);
+    ss_json_add_text(kind, "busy", text);
+    ss_json_add_text(kind, "kind", kind_words[k]);
   }
-  return table;
-}
-
-struct ss_table *ss_links_rows(const struct ss_result *points, size_t n) {
-  struct ss_table *table = ss_table_of("<scheme", "<links", "count", "busiest", "mean", "carries most", "mean");
-  for (size_t i = 0; i < n; i++)
-    for (size_t k = 0; k < SS_LINK_KINDS; k++) {
-      const struct ss_link_usage *u = &points[i].usage[k];
-      if (u->links == 0) continue;
-      ss_table_texts(table, points[i].setting.label, kind_words[k]);
-      ss_table_cell(table, "%u", (unsigned)u->links);
-      ss_table_cell(table, "%.1f%%", 100 * u->busy_max);
-      ss_table_cell(table, "%.1f%%", 100 * u->busy_mean);
-      ss_table_quantity(table, SS_BYTES, u->bytes_max);
-      ss_table_quantity(table, SS_BYTES, u->bytes_mean);
-    }
-  return table;
 }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-struct ss_table;
+struct cJSON;
 
 /* "NIC of node 3, out 94%": what bounds the run, and the share of its time that it needs at the very least; "-" when
  * nothing was sent. Returns `text`. */
@@ -19,11 +19,8 @@ const char *ss_busiest_text(const struct ss_result *point, char text[SS_BOUND_TE
  * nothing was sent. */
 void ss_links_words(const struct ss_result *point, FILE *stream);
 
-/* The schemes by kinds of link, "94% / 61%" of the busiest and of the mean; the caller's. NULL when memory is short;
- * *any is false, and the table NULL, where no kind is known. */
-struct ss_table *ss_links_table(const struct ss_result *points, size_t n, bool *any);
-/* A row for each scheme and kind: how many links, how busy the busiest is and the mean, and what they carry; the
- * caller's. NULL when memory is short. */
-struct ss_table *ss_links_rows(const struct ss_result *points, size_t n);
+/* Adds to the "links" of a result's JSON, kind by kind, "kind", as it is shown, and "busy": "94% / 61%" of the
+ * busiest and of the mean. */
+void ss_links_add_words(struct cJSON *links);
 
 #endif

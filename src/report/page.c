@@ -218,14 +218,6 @@ static void write_place_name(const struct ss_page_places *places, const struct s
   else ss_html_between("tensor ", tensor, "", s);
 }
 
-static bool write_links(const struct ss_page_place *place, FILE *s, struct ss_error *error) {
-  bool any;
-  struct ss_table *table = ss_links_table(place->point, place->count, &any);
-  return !any ||
-         ss_table_html_free(table, "How busy its links are: the busiest of each kind / the mean of all of them",
-                            SIZE_MAX, s, error);
-}
-
 static bool write_place(const struct ss_page_places *places, const struct ss_page_place *place, FILE *s,
                         struct ss_error *error) {
   const bool folded = places->count > OPEN_MAX;
@@ -236,8 +228,16 @@ static bool write_place(const struct ss_page_places *places, const struct ss_pag
   fputc('\n', s);
   const size_t best = (size_t)(place->best - place->point);
   if (!write_words(place, s)) return ss_fail_memory(error, "writing a table");
-  const bool ok = ss_table_html_free(ss_results_block(place->point, place->count), NULL, best, s, error) &&
-                  write_links(place, s, error);
+  cJSON *records = ss_results_records(place->point, place->count);
+  bool ok = ss_table_html_free(ss_results_block(records), NULL, best, s, error);
+  bool links = false;
+  for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
+    links = links || cJSON_GetObjectItemCaseSensitive(r, "links")->child;
+  if (ok && links)
+    ok = ss_table_html_free(ss_results_links(records),
+                            "How busy its links are: the busiest of each kind / the mean of all of them", SIZE_MAX, s,
+                            error);
+  cJSON_Delete(records);
   fputs(folded ? "</details>\n" : "", s);
   return ok;
 }

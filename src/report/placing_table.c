@@ -1,8 +1,10 @@
 #include "report/placing_table.h"
 
+#include "base/json_text.h"
+#include "report/columns.h"
 #include "report/links.h"
-#include "report/table.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -26,21 +28,22 @@ static void print_answer(const struct ss_placing *p, FILE *stream) {
 }
 
 static bool print_candidates(const struct ss_placing *p, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = ss_table_of("<placement", "time", "sent/rank", "recv/rank", "moved: max/mean",
-                                       "served: max/mean", "held: max/mean", "<bottleneck");
-  for (size_t c = 0; c < SS_PLACINGS; c++) {
-    const struct ss_placing_candidate *x = &p->candidate[c];
-    char bound[SS_BOUND_TEXT_SIZE];
-    ss_table_cell(table, "%s%s", x->name, c == p->best ? " *" : "");
-    ss_table_quantity(table, SS_TIME, x->result->time);
-    ss_table_quantity(table, SS_BYTES, x->result->sent_max);
-    ss_table_quantity(table, SS_BYTES, x->result->received_max);
-    ss_table_number(table, "%.2f", x->bytes_imbalance);
-    ss_table_number(table, "%.2f", x->served_imbalance);
-    ss_table_number(table, "%.2f", x->held_imbalance);
-    ss_table_cell(table, "%s", ss_bound_text(x->result, bound));
+  static const struct ss_column columns[] = {{"<placement", "name", NULL},
+                                             {"time", "time_s", "s"},
+                                             {"sent/rank", "bytes_sent_max", "B"},
+                                             {"recv/rank", "bytes_received_max", "B"},
+                                             {"moved: max/mean", "bytes_imbalance", "%.2f"},
+                                             {"served: max/mean", "served_imbalance", "%.2f"},
+                                             {"held: max/mean", "held_imbalance", "%.2f"},
+                                             {"<bottleneck", "bottleneck", NULL}};
+  cJSON *records = ss_placing_rows(p), *r = records ? records->child : NULL;
+  for (size_t c = 0; r; c++, r = r->next) {
+    char name[64], bound[SS_BOUND_TEXT_SIZE];
+    snprintf(name, sizeof name, "%s%s", p->candidate[c].name, c == p->best ? " *" : "");
+    ss_json_add_text(r, "name", name);
+    ss_json_add_text(r, "bottleneck", ss_bound_text(p->candidate[c].result, bound));
   }
-  return ss_table_print_free(table, false, stream, error);
+  return ss_records_print(columns, records, false, stream, error);
 }
 
 enum { RANKS_TOLD = 8 };

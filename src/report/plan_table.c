@@ -1,8 +1,10 @@
 #include "report/plan_table.h"
 
+#include "base/json_text.h"
+#include "report/columns.h"
 #include "report/results_table.h"
-#include "report/table.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
 
@@ -60,31 +62,31 @@ static void print_words(const struct ss_plan_row *row, FILE *stream) {
   print_loss(row, stream);
 }
 
-static void add_row(struct ss_table *table, const struct ss_plan_row *row) {
-  ss_table_texts(table, row->place->tensor, row->best ? row->best->setting.label : "as above");
-  ss_table_quantity(table, SS_TIME, row->time);
-  ss_table_cell(table, "%s", isfinite(row->next_time) ? name_of(row, row->next) : "-");
-  ss_table_quantity(table, SS_TIME, row->next_time);
-  ss_table_number(table, "%+.1f%%", 100 * ss_plan_margin(row));
-  ss_table_quantity(table, SS_TIME, row->dense);
-  ss_table_number(table, "%.2fx", row->time > 0 ? row->dense / row->time : NAN);
-  ss_table_cell(table, "%s", row->lossless ? "yes" : "NO");
-  ss_table_number(table, "%.1f%%", 100 * (row->best ? row->best->energy : NAN));
+/* Adds what the table shows besides the rows' JSON. */
+static void add_words(cJSON *record, const struct ss_plan_row *row) {
+  ss_json_add_text(record, "chosen", row->best ? row->best->setting.label : "as above");
+  ss_json_add_text(record, "second", isfinite(row->next_time) ? name_of(row, row->next) : NULL);
+  ss_json_add_number(record, "vs_dense", row->time > 0 ? row->dense / row->time : NAN);
 }
 
 static bool same_place(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at;
 }
 
-static bool print_place(const struct ss_plan_row *rows, size_t n, FILE *stream, struct ss_error *error) {
-  struct ss_table *table = ss_table_of("<tensor", "<scheme", "time", "<next", "its time", "margin", "allreduce",
-                                       "vs dense", "lossless", "energy");
+static bool print_place(const struct ss_plan_row *rows, cJSON *records, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"<tensor", "tensor", NULL},      {"<scheme", "chosen", NULL},
+                                             {"time", "time_s", "s"},          {"<next", "second", NULL},
+                                             {"its time", "next_time_s", "s"}, {"margin", "margin", "%+.1f%%"},
+                                             {"allreduce", "dense_s", "s"},    {"vs dense", "vs_dense", "%.2fx"},
+                                             {"lossless", "lossless", NULL},   {"energy", "energy", "%.1f%%"}};
   ss_result_print_place(rows->place, stream);
   fputc('\n', stream);
-  for (size_t i = 0; i < n; i++) print_words(&rows[i], stream);
+  for (cJSON *r = records ? records->child : NULL; r; r = r->next, rows++) {
+    print_words(rows, stream);
+    add_words(r, rows);
+  }
   fputc('\n', stream);
-  for (size_t i = 0; i < n; i++) add_row(table, &rows[i]);
-  const bool ok = ss_table_print_free(table, false, stream, error);
+  const bool ok = ss_records_print(columns, records, false, stream, error);
   fputc('\n', stream);
   return ok;
 }
@@ -101,11 +103,14 @@ static void print_notes(const struct ss_plan *plan, FILE *stream) {
 
 bool ss_plan_table(const struct ss_plan *plan, const char *scenario, FILE *stream, struct ss_error *error) {
   if (plan->count == 0) return true;
+  cJSON *all = ss_plan_rows(plan);
+  bool ok = true;
   fprintf(stream, "%s: %s\n\n", scenario, plan->row->place->trace);
-  for (size_t i = 0, n; i < plan->count; i += n) {
+  for (size_t i = 0, n; ok && i < plan->count; i += n) {
     for (n = 1; i + n < plan->count && same_place(plan->row[i].place, plan->row[i + n].place);) n++;
-    if (!print_place(plan->row + i, n, stream, error)) return false;
+    ok = print_place(plan->row + i, ss_records_take(all, n), stream, error);
   }
-  print_notes(plan, stream);
-  return true;
+  cJSON_Delete(all);
+  if (ok) print_notes(plan, stream);
+  return ok;
 }

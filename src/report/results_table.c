@@ -1,10 +1,11 @@
 /* The table of results: in words first, then the numbers, one block for each place of the grid. */
 #include "report/results_table.h"
+
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/memory.h"
-#include "report/kernels.h"
+#include "report/columns.h"
 #include "report/links.h"
-#include "report/table.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -118,17 +119,12 @@ void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
   fputc('\n', stream);
 }
 
-void ss_fan_cells(struct ss_table *table, const struct ss_fan *fan) {
-  char p5[32], p95[32];
-  if (isfinite(fan->p5))
-    ss_table_cell(table, "%s..%s", ss_units_format(p5, sizeof p5, SS_TIME, fan->p5),
-                  ss_units_format(p95, sizeof p95, SS_TIME, fan->p95));
-  else ss_table_cell(table, "-");
-  ss_table_quantity(table, SS_TIME, fan->p50);
-}
-
-static void percent_cell(struct ss_table *table, double value, double reference) {
-  ss_table_number(table, "%+.1f%%", reference > 0 && isfinite(reference) ? 100 * (value / reference - 1) : NAN);
+void ss_fan_add(cJSON *record, const struct ss_fan *fan) {
+  char p5[32], p95[32], text[80];
+  if (!isfinite(fan->p5)) return;
+  snprintf(text, sizeof text, "%s..%s", ss_units_format(p5, sizeof p5, SS_TIME, fan->p5),
+           ss_units_format(p95, sizeof p95, SS_TIME, fan->p95));
+  cJSON_AddStringToObject(record, "fan", text);
 }
 
 /* Whether ranks share links, of which a form for one flat class knows nothing. */
@@ -139,23 +135,24 @@ static bool shares_links(const struct ss_result *p) {
 }
 
 /* The form and how far the time is from it: of a pair of bounds, whether it lies between them. */
-static void form_cells(struct ss_table *table, const struct ss_result *p) {
-  char low[32], high[32];
-  if (isfinite(p->placed_s)) {
-    ss_table_cell(table, "%s%s",
-                  p->placed_exact ? "" : ">= ", ss_units_format(low, sizeof low, SS_TIME, p->placed_s));
-    percent_cell(table, p->time, p->placed_s);
-    return;
+static void add_form(cJSON *record, const struct ss_result *p) {
+  char low[32], high[32], text[80] = "", off[32] = "";
+  const double form = isfinite(p->placed_s) ? p->placed_s : p->formula_s;
+  if (isfinite(form)) {
+    snprintf(text, sizeof text, "%s%s", isfinite(p->placed_s) && !p->placed_exact ? ">= " : "",
+             ss_units_format(low, sizeof low, SS_TIME, form));
+    if (form > 0 && (isfinite(p->placed_s) || !shares_links(p)))
+      snprintf(off, sizeof off, "%+.1f%%", 100 * (p->time / form - 1));
+  } else if (isfinite(p->formula_low_s) && isfinite(p->formula_high_s)) {
+    snprintf(text, sizeof text, "%s..%s", ss_units_format(low, sizeof low, SS_TIME, p->formula_low_s),
+             ss_units_format(high, sizeof high, SS_TIME, p->formula_high_s));
+    snprintf(off, sizeof off,
+             p->time >= p->formula_low_s * (1 - ROUNDING) && p->time <= p->formula_high_s * (1 + ROUNDING)
+                 ? "within"
+                 : "outside");
   }
-  if (isfinite(p->formula_s) || !isfinite(p->formula_low_s) || !isfinite(p->formula_high_s)) {
-    ss_table_quantity(table, SS_TIME, p->formula_s);
-    percent_cell(table, p->time, shares_links(p) ? NAN : p->formula_s);
-    return;
-  }
-  const bool within = p->time >= p->formula_low_s * (1 - ROUNDING) && p->time <= p->formula_high_s * (1 + ROUNDING);
-  ss_table_cell(table, "%s..%s", ss_units_format(low, sizeof low, SS_TIME, p->formula_low_s),
-                ss_units_format(high, sizeof high, SS_TIME, p->formula_high_s));
-  ss_table_cell(table, "%s", within ? "within" : "outside");
+  ss_json_add_text(record, "form", text[0] ? text : NULL);
+  ss_json_add_text(record, "off_by", off[0] ? off : NULL);
 }
 
 double ss_results_dense(const struct ss_result *points, size_t n) {
@@ -164,61 +161,104 @@ double ss_results_dense(const struct ss_result *points, size_t n) {
   return NAN;
 }
 
-static void add_row(struct ss_table *table, const struct ss_result *p, double dense, bool drawn) {
-  ss_table_cell(table, "%s", p->setting.label);
-  ss_table_quantity(table, SS_TIME, p->time);
-  if (drawn) ss_fan_cells(table, &p->fan);
-  if (strcmp(p->device, "none") != 0) ss_table_quantity(table, SS_TIME, p->kernel);
-  ss_table_number(table, "%.2fx", p->time > 0 ? dense / p->time : NAN);
-  ss_table_quantity(table, SS_BYTES, p->sent_max);
-  ss_table_quantity(table, SS_BYTES, p->received_max);
-  if (isfinite(p->push_imbalance)) ss_table_cell(table, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
-  else ss_table_cell(table, "-");
-  ss_table_cell(table, "%s", p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO");
-  ss_table_number(table, "%.1f%%", 100 * p->energy);
-  form_cells(table, p);
-  ss_table_quantity(table, SS_TIME, p->paper_s);
-  char bound[SS_BOUND_TEXT_SIZE];
-  ss_table_cell(table, "%s", ss_bound_text(p, bound));
+static cJSON *record_of(const struct ss_result *p, double dense) {
+  char text[SS_BOUND_TEXT_SIZE];
+  cJSON *o = ss_result_json(p);
+  if (!o) return NULL;
+  ss_links_add_words(cJSON_GetObjectItemCaseSensitive(o, "links"));
+  ss_fan_add(o, &p->fan);
+  if (strcmp(p->device, "none") != 0) ss_json_add_number(o, "counted_s", p->kernel);
+  ss_json_add_number(o, "vs_dense", p->time > 0 ? dense / p->time : NAN);
+  snprintf(text, sizeof text, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
+  ss_json_add_text(o, "imbalance", isfinite(p->push_imbalance) ? text : NULL);
+  add_form(o, p);
+  ss_json_add_text(o, "bottleneck", ss_bound_text(p, text));
+  return o;
 }
 
-struct ss_table *ss_results_block(const struct ss_result *points, size_t n) {
-  static const char *const all[] = {"<scheme",  "time",        "5%..95%",   "median",     "kernels",
-                                    "vs dense", "sent/rank",   "recv/rank", "imbalance",  "exact",
-                                    "energy",   "closed form", "off by",    "as printed", "<bottleneck"};
-  enum { ALL = sizeof all / sizeof *all };
-  const char *heads[ALL];
-  const bool kernels = strcmp(points->device, "none") != 0, drawn = fastest_drawn(points, n) != NULL;
-  size_t columns = 0;
-  for (size_t i = 0; i < ALL; i++) {
-    const bool of_draws = i == 2 || i == 3, of_kernels = i == 4;
-    if ((drawn || !of_draws) && (kernels || !of_kernels)) heads[columns++] = all[i];
-  }
-  struct ss_table *table = ss_table_new(columns, heads);
+cJSON *ss_results_records(const struct ss_result *points, size_t n) {
   const double dense = ss_results_dense(points, n);
-  for (size_t i = 0; i < n; i++) add_row(table, &points[i], dense, drawn);
-  return table;
+  cJSON *records = cJSON_CreateArray();
+  for (size_t i = 0; records && i < n; i++)
+    if (!cJSON_AddItemToArray(records, record_of(&points[i], dense))) {
+      cJSON_Delete(records);
+      return NULL;
+    }
+  return records;
 }
 
-static bool have_links(const struct ss_result *points, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    for (size_t k = 0; k < SS_LINK_KINDS; k++)
-      if (points[i].usage[k].links > 0) return true;
-  return false;
+struct ss_table *ss_results_block(const cJSON *records) {
+  static const struct ss_column columns[] = {{"<scheme", "label", NULL},
+                                             {"time", "time_s", "s"},
+                                             {"?5%..95%", "fan", NULL},
+                                             {"?median", "time_p50_s", "s"},
+                                             {"?kernels", "counted_s", "s"},
+                                             {"vs dense", "vs_dense", "%.2fx"},
+                                             {"sent/rank", "bytes_sent_max", "B"},
+                                             {"recv/rank", "bytes_received_max", "B"},
+                                             {"imbalance", "imbalance", NULL},
+                                             {"exact", "exact", NULL},
+                                             {"energy", "energy", "%.1f%%"},
+                                             {"closed form", "form", NULL},
+                                             {"off by", "off_by", NULL},
+                                             {"as printed", "paper_s", "s"},
+                                             {"<bottleneck", "bottleneck", NULL}};
+  return ss_records_table(columns, records);
+}
+
+struct ss_table *ss_results_links(const cJSON *records) {
+  static const struct ss_column columns[] = {{"<scheme", "label", NULL},
+                                             {"?egress", "links.egress.busy", NULL},
+                                             {"?ingress", "links.ingress.busy", NULL},
+                                             {"?NIC out", "links.nic-out.busy", NULL},
+                                             {"?NIC in", "links.nic-in.busy", NULL},
+                                             {"?uplink", "links.uplink.busy", NULL},
+                                             {"?downlink", "links.downlink.busy", NULL},
+                                             {"?bus", "links.bus.busy", NULL}};
+  return ss_records_table(columns, records);
+}
+
+/* A row for each scheme and kernel, of the rank or server that computes longest. */
+static bool print_kernels(const cJSON *records, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {
+      {"<scheme", "label", NULL},   {"<kernel", "key", NULL},         {"time", "s", "s"},
+      {"calls", "calls", "%.4g"},   {"elements", "elements", "%.4g"}, {"moved", "bytes", "B"},
+      {"<known from", "from", NULL}};
+  cJSON *kernels = ss_record_members(records, "kernels");
+  for (cJSON *k = kernels ? kernels->child : NULL; k; k = k->next)
+    ss_json_add_text(k, "from",
+                     cJSON_IsTrue(cJSON_GetObjectItem(k, "estimated")) ? "memory bandwidth (estimated)"
+                                                                       : "the device's line");
+  const bool ok = ss_records_print(columns, kernels, false, stream, error);
+  fputc('\n', stream);
+  return ok;
+}
+
+/* A row for each scheme and kind of link. Of tensors that follow each other no link is busy with several: they have
+ * none. */
+static bool print_links(const cJSON *records, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"<scheme", "label", NULL},      {"<links", "kind", NULL},
+                                             {"count", "count", "%.0f"},      {"busiest", "busy_max", "%.1f%%"},
+                                             {"mean", "busy_mean", "%.1f%%"}, {"carries most", "bytes_max", "B"},
+                                             {"mean", "bytes_mean", "B"}};
+  cJSON *links = ss_record_members(records, "links");
+  if (links && !links->child) {
+    cJSON_Delete(links);
+    return true;
+  }
+  const bool ok = ss_records_print(columns, links, false, stream, error);
+  fputc('\n', stream);
+  return ok;
 }
 
 static bool print_block(const struct ss_result *points, size_t n, bool links, FILE *stream, struct ss_error *error) {
+  cJSON *records = ss_results_records(points, n);
   ss_results_words(points, n, stream);
-  bool ok = ss_table_print_free(ss_results_block(points, n), false, stream, error);
+  bool ok = ss_table_print_free(ss_results_block(records), false, stream, error);
   fputc('\n', stream);
-  if (ok && strcmp(points->device, "none") != 0) {
-    ok = ss_table_print_free(ss_kernels_rows(points, n), false, stream, error);
-    fputc('\n', stream);
-  }
-  /* Of tensors that follow each other no link is busy with several; those of one exchange have links. */
-  if (!ok || !links || !have_links(points, n)) return ok;
-  ok = ss_table_print_free(ss_links_rows(points, n), false, stream, error);
-  fputc('\n', stream);
+  if (ok && strcmp(points->device, "none") != 0) ok = print_kernels(records, stream, error);
+  if (ok && links) ok = print_links(records, stream, error);
+  cJSON_Delete(records);
   return ok;
 }
 
@@ -273,12 +313,18 @@ static void print_notes(const struct ss_results *points, FILE *stream) {
   }
 }
 
+static size_t block_length(const struct ss_result *points, size_t count) {
+  size_t n = 1;
+  while (n < count && ss_result_same_place(points, &points[n])) n++;
+  return n;
+}
+
 static bool print_blocks(struct ss_results_writer *w, const struct ss_result *points, size_t count, bool links,
                          struct ss_error *error) {
   if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, points->trace);
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
-    for (n = 1; i + n < count && ss_result_same_place(&points[i], &points[i + n]);) n++;
+    n = block_length(points + i, count - i);
     if (!print_block(points + i, n, links, w->stream, error)) return false;
   }
   return true;
@@ -316,21 +362,8 @@ const struct ss_results_form ss_results_with_links = {NULL, links_more, links_en
 
 enum { BAR_LETTERS = 24 };
 
-/* What the brief table shows besides what it always has. */
-struct brief {
-  struct ss_table *table;
-  bool places; /* there are several: each has its name before its first row */
-  bool energy; /* some scheme leaves part of the gradients out */
-};
-
 static void write_place(const void *point, FILE *stream) {
   print_place(point, stream);
-}
-
-static size_t block_length(const struct ss_result *points, size_t count) {
-  size_t n = 1;
-  while (n < count && ss_result_same_place(points, &points[n])) n++;
-  return n;
 }
 
 static double slowest(const struct ss_result *points, size_t n) {
@@ -339,39 +372,35 @@ static double slowest(const struct ss_result *points, size_t n) {
   return most;
 }
 
-static void open_brief(struct brief *b, const struct ss_results *results) {
-  static const char *const all[] = {"<at",    "<scheme", "time",        "vs dense",       "busiest rank",
-                                    "energy", "exact",   "<bottleneck", "<time, as a bar"};
-  enum { HEADS = sizeof all / sizeof *all, AT = 0, ENERGY = 5 };
-  const char *heads[HEADS];
-  size_t count = 0;
-  b->places = block_length(results->point, results->count) < results->count;
-  for (size_t i = 0; i < results->count; i++) b->energy = b->energy || results->point[i].energy < 1;
-  for (size_t i = 0; i < HEADS; i++)
-    if ((i != AT || b->places) && (i != ENERGY || b->energy)) heads[count++] = all[i];
-  b->table = ss_table_new(count, heads);
-}
-
-static void add_brief_row(const struct brief *b, const char *place, const struct ss_result *p, double dense,
-                          double most) {
+/* One place's rows; the first has its name, if there are `several`. `energy`: some scheme leaves part of the
+ * gradients out. */
+static cJSON *brief_records(const struct ss_result *points, size_t n, bool several, bool energy) {
   static const char bar[BAR_LETTERS + 1] = "########################";
-  char bound[SS_BOUND_TEXT_SIZE];
-  if (b->places) ss_table_cell(b->table, "%s", place);
-  ss_table_cell(b->table, "%s", p->setting.label);
-  ss_table_quantity(b->table, SS_TIME, p->time);
-  ss_table_number(b->table, "%.2fx", p->time > 0 ? dense / p->time : NAN);
-  ss_table_quantity(b->table, SS_BYTES, fmax(p->sent_max, p->received_max));
-  if (b->energy) ss_table_number(b->table, "%.1f%%", 100 * p->energy);
-  ss_table_texts(b->table, p->exact == SS_UNKNOWN ? "-" : p->exact == SS_YES ? "yes" : "NO", ss_bound_text(p, bound));
-  ss_table_cell(b->table, "%.*s", most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0, bar);
+  const double most = slowest(points, n);
+  cJSON *records = ss_results_records(points, n), *o = records ? records->child : NULL;
+  SS_AUTO_FREE char *place = ss_written(write_place, points);
+  for (const struct ss_result *p = points; o; o = o->next, p++) {
+    const int length = most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0;
+    if (several) ss_json_add_text(o, "place", p > points ? "" : place);
+    ss_json_add_number(o, "busiest", fmax(p->sent_max, p->received_max));
+    if (energy) ss_json_add_number(o, "applied", p->energy);
+    ss_json_add_text(o, "bar", bar + BAR_LETTERS - length);
+  }
+  return records;
 }
 
-static bool add_brief_rows(const struct brief *b, const struct ss_result *points, size_t n, struct ss_error *error) {
-  const double dense = ss_results_dense(points, n), most = slowest(points, n);
-  SS_AUTO_FREE char *place = ss_written(write_place, points);
-  if (!place) return ss_fail_memory(error, "printing results");
-  for (size_t i = 0; i < n; i++) add_brief_row(b, i == 0 ? place : "", &points[i], dense, most);
-  return true;
+static cJSON *all_brief_records(const struct ss_results *results) {
+  const bool several = block_length(results->point, results->count) < results->count;
+  bool energy = false;
+  cJSON *all = cJSON_CreateArray();
+  for (size_t i = 0; i < results->count; i++) energy = energy || results->point[i].energy < 1;
+  for (size_t i = 0, n; i < results->count; i += n) {
+    n = block_length(results->point + i, results->count - i);
+    cJSON *records = brief_records(results->point + i, n, several, energy);
+    while (records && records->child) cJSON_AddItemToArray(all, cJSON_DetachItemFromArray(records, 0));
+    cJSON_Delete(records);
+  }
+  return all;
 }
 
 /* The sentences do not wait for the last point. */
@@ -387,17 +416,13 @@ static bool brief_more(struct ss_results_writer *w, const struct ss_result *poin
 }
 
 static bool brief_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
-  struct brief b = {.table = NULL};
-  bool ok = true;
+  static const struct ss_column columns[] = {
+      {"?<at", "place", NULL},           {"<scheme", "label", NULL},          {"time", "time_s", "s"},
+      {"vs dense", "vs_dense", "%.2fx"}, {"busiest rank", "busiest", "B"},    {"?energy", "applied", "%.1f%%"},
+      {"exact", "exact", NULL},          {"<bottleneck", "bottleneck", NULL}, {"<time, as a bar", "bar", NULL}};
   if (results->count == 0) return true;
-  open_brief(&b, results);
-  for (size_t i = 0, n; ok && i < results->count; i += n) {
-    n = block_length(results->point + i, results->count - i);
-    ok = add_brief_rows(&b, results->point + i, n, error);
-  }
   fputc('\n', w->stream);
-  if (!ok) ss_table_free(b.table);
-  if (!ok || !ss_table_print_free(b.table, false, w->stream, error)) return false;
+  if (!ss_records_print(columns, all_brief_records(results), false, w->stream, error)) return false;
   fputs("\ntime: ", w->stream);
   ss_print_time_note(results->point->iterations, ss_results_count_kernels(results), w->stream);
   fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);

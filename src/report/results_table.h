@@ -27,10 +27,16 @@ void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_r
 double ss_results_dense(const struct ss_result *points, size_t n);
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's points, with the line's end. */
 void ss_results_words(const struct ss_result *points, size_t n, FILE *stream);
-/* The table of n points, the caller's; NULL when memory is short. */
-/* "1.1 ms..1.5 ms": from the 5% to the 95% quantile, then the median in a cell of its own; "-": nothing was drawn. */
-void ss_fan_cells(struct ss_table *table, const struct ss_fan *fan);
-struct ss_table *ss_results_block(const struct ss_result *points, size_t n);
+/* Adds "fan" to a record of a table, "1.1 ms..1.5 ms": from the 5% to the 95% quantile; nothing when nothing was
+ * drawn. */
+void ss_fan_add(struct cJSON *record, const struct ss_fan *fan);
+/* What tables show of n points that stand in one: their JSON, and in words "imbalance", "form", "off_by",
+ * "bottleneck" and the "busy" of links; "vs_dense", and "counted_s", of kernels, where a device is given. The
+ * caller's; NULL when memory is short. */
+struct cJSON *ss_results_records(const struct ss_result *points, size_t n);
+/* The table of such records, and how busy their links are: of each kind the busiest and the mean; the caller's. */
+struct ss_table *ss_results_block(const struct cJSON *records);
+struct ss_table *ss_results_links(const struct cJSON *records);
 /* What its columns mean, all but the first; ends with a NULL head. `more`: a second line, or NULL. */
 struct ss_column_note {
   const char *head, *text, *more;

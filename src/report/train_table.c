@@ -1,6 +1,9 @@
+#include "base/json_text.h"
+#include "report/columns.h"
 #include "report/results_table.h"
-#include "report/table.h"
 #include "report/train.h"
+
+#include <cjson/cJSON.h>
 
 struct group {
   const struct ss_training_point *point;
@@ -52,36 +55,26 @@ static void print_words(struct group g, FILE *stream) {
   print_path(best, stream);
 }
 
-static void add_row(struct ss_table *table, const struct ss_training_point *p, bool drawn) {
-  const struct ss_iterated *r = &p->result;
-  ss_table_cell(table, "%s%s", p->system->name, p->system->baseline ? " *" : "");
-  ss_table_cell(table, "%s", ss_schedule_name(p->system->schedule));
-  ss_table_quantity(table, SS_TIME, r->mean);
-  if (drawn) ss_fan_cells(table, &p->fan);
-  ss_table_number(table, "%.0f", p->tokens);
-  const double times[] = {r->own, r->stall, r->split, r->busy};
-  for (size_t i = 0; i < sizeof times / sizeof *times; i++) ss_table_quantity(table, SS_TIME, times[i]);
-  ss_table_number(table, "%.1f%%", 100 * r->hidden);
-  ss_table_quantity(table, SS_BYTES, r->sent / p->ranks);
-  ss_table_number(table, "%.2fx", p->speedup);
-  ss_table_number(table, "%.1f%%", 100 * p->scaling);
+/* Adds what the table shows besides the points' JSON. */
+static void add_words(cJSON *record, const struct ss_training_point *p) {
+  char name[300];
+  snprintf(name, sizeof name, "%s%s", p->system->name, p->system->baseline ? " *" : "");
+  ss_json_add_text(record, "name", name);
+  ss_fan_add(record, &p->fan);
+  ss_json_add_number(record, "sent", p->result.sent / p->ranks);
 }
 
-static bool print_group(struct group g, FILE *stream, struct ss_error *error) {
-  static const char *const all[] = {"<system",  "<schedule", "iteration", "5%..95%",     "median",
-                                    "tokens/s", "compute",   "stall",     "of it split", "comm.",
-                                    "hidden",   "sent/rank", "vs best *", "scaling"};
-  enum { ALL = sizeof all / sizeof *all };
-  const char *heads[ALL];
-  const bool drawn = isfinite(g.point->fan.p50);
-  size_t columns = 0;
-  for (size_t i = 0; i < ALL; i++)
-    if (drawn || (i != 3 && i != 4)) heads[columns++] = all[i];
-  struct ss_table *table = ss_table_new(columns, heads);
+static bool print_group(struct group g, cJSON *records, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {
+      {"<system", "name", NULL},         {"<schedule", "schedule", NULL},     {"iteration", "iteration_s", "s"},
+      {"?5%..95%", "fan", NULL},         {"?median", "iteration_p50_s", "s"}, {"tokens/s", "tokens_per_s", "%.0f"},
+      {"compute", "compute_s", "s"},     {"stall", "stall_s", "s"},           {"of it split", "split_s", "s"},
+      {"comm.", "communication_s", "s"}, {"hidden", "hidden", "%.1f%%"},      {"sent/rank", "sent", "B"},
+      {"vs best *", "speedup", "%.2fx"}, {"scaling", "scaling", "%.1f%%"}};
   print_words(g, stream);
   fputc('\n', stream);
-  for (size_t i = 0; i < g.count; i++) add_row(table, &g.point[i], drawn);
-  const bool ok = ss_table_print_free(table, false, stream, error);
+  for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, g.point++);
+  const bool ok = ss_records_print(columns, records, false, stream, error);
   fputc('\n', stream);
   return ok;
 }
@@ -152,15 +145,19 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
 bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) {
   const struct ss_train_study *s = study;
   const struct ss_training *t = &s->training;
-  for (size_t i = 0, n; i < t->points; i += n) {
+  cJSON *all = ss_train_study_points(s);
+  bool ok = true;
+  for (size_t i = 0, n; ok && i < t->points; i += n) {
     const struct ss_training_point *p = &t->point[i];
     for (n = 1; i + n < t->points && p[n].place == p->place && p[n].ranks == p->ranks;) n++;
     if (i == 0 || t->point[i - 1].place != p->place)
       fprintf(stream, "%s on %s%s%s\n\n", p->place->workload.name, s->cluster, s->trace ? ", fed by " : "",
               s->trace ? s->trace : "");
-    if (!print_group((struct group){p, n}, stream, error)) return false;
-    print_all_dense(p, n, stream);
+    ok = print_group((struct group){p, n}, ss_records_take(all, n), stream, error);
+    if (ok) print_all_dense(p, n, stream);
   }
+  cJSON_Delete(all);
+  if (!ok) return false;
   if (s->best) print_ranking(s, stream);
   print_notes(s, stream);
   print_estimates(t, stream);

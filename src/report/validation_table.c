@@ -1,6 +1,6 @@
 #include "report/validation_table.h"
 
-#include "report/table.h"
+#include "report/columns.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -67,10 +67,6 @@ static void list_lines(const struct ss_validation_report *r, struct lines *l) {
   for (int i = 0; i < SIZES; i++) add_line(l, sizes[i]);
 }
 
-static struct ss_error_spread judge(const struct ss_validation_report *r, const struct of *of) {
-  return ss_validation_judge(r->validation, r->observations->list, is_in, of);
-}
-
 static void print_heads(const struct ss_validation_report *r, FILE *stream) {
   static const char *const how[] = {"each collective predicted from the others alone",
                                     "each number of nodes predicted from the others alone", "fitted to all of them",
@@ -96,42 +92,6 @@ static bool has_times(const struct ss_validation_report *r, const struct of *of)
         is_in(&r->observations->list[i], 0, of))
       return true;
   return false;
-}
-
-bool ss_validation_table(const void *report, FILE *stream, struct ss_error *error) {
-  const struct ss_validation_report *r = report;
-  struct lines l = {.count = 0};
-  struct ss_table *table = ss_table_of("<of", "times", "median error", "90% within", "worst");
-  list_lines(r, &l);
-  for (size_t i = 0; i < l.count; i++) {
-    const struct ss_error_spread j = judge(r, &l.line[i]);
-    if (!has_times(r, &l.line[i])) continue;
-    ss_table_cell(table, "%s", l.line[i].name);
-    ss_table_cell(table, "%zu", j.count);
-    ss_table_number(table, "%.1f%%", 100 * j.median);
-    ss_table_number(table, "%.0f%%", 100 * j.p90);
-    ss_table_number(table, "%.0f%%", 100 * j.worst);
-  }
-  print_heads(r, stream);
-  return ss_table_print_free(table, false, stream, error) && print_pairs(r, stream, error);
-}
-
-bool ss_validation_markdown(const void *report, FILE *stream, struct ss_error *error) {
-  const struct ss_validation_report *r = report;
-  struct lines l = {.count = 0};
-  list_lines(r, &l);
-  print_heads(r, stream);
-  (void)fputs("\n| of | times | median error | 90% within | worst |\n|---|--:|--:|--:|--:|\n", stream);
-  for (size_t i = 0; i < l.count; i++) {
-    const struct ss_error_spread j = judge(r, &l.line[i]);
-    if (!has_times(r, &l.line[i])) continue;
-    if (j.count == 0) (void)fprintf(stream, "| %s | 0 | - | - | - |\n", l.line[i].name);
-    else
-      (void)fprintf(stream, "| %s | %zu | %.1f%% | %.0f%% | %.0f%% |\n", l.line[i].name, j.count, 100 * j.median,
-                    100 * j.p90, 100 * j.worst);
-  }
-  (void)fputc('\n', stream);
-  return print_pairs(r, stream, error);
 }
 
 /* --- JSON and CSV -------------------------------------------------------------------------------------------- */
@@ -169,23 +129,48 @@ static cJSON *list_times(const struct ss_validation_report *r) {
   return NULL;
 }
 
-static cJSON *as_json(const struct ss_validation_report *r, const struct ss_ranked_pairs *pairs) {
-  static const char *const left[] = {"collectives", "nodes", "nothing", "others"};
+static cJSON *list_errors(const struct ss_validation_report *r) {
   struct lines l = {.count = 0};
-  cJSON *root = cJSON_CreateObject(), *errors = cJSON_AddArrayToObject(root, "errors"), *times = list_times(r);
-  bool ok = errors && cJSON_AddStringToObject(root, "left_out", left[r->left_out]) &&
-            cJSON_AddNumberToObject(root, "not_predicted", r->validation->unfit) &&
-            cJSON_AddNumberToObject(root, "pairs", (double)pairs->pairs) &&
-            cJSON_AddNumberToObject(root, "pairs_right", (double)pairs->right);
+  cJSON *list = cJSON_CreateArray();
+  bool ok = list != NULL;
   list_lines(r, &l);
   for (size_t i = 0; ok && i < l.count; i++) {
-    const struct ss_error_spread j = judge(r, &l.line[i]);
-    if (has_times(r, &l.line[i])) ok = add_judged(errors, l.line[i].name, &j);
+    const struct ss_error_spread j = ss_validation_judge(r->validation, r->observations->list, is_in, &l.line[i]);
+    if (has_times(r, &l.line[i])) ok = add_judged(list, l.line[i].name, &j);
   }
-  if (ok && times && cJSON_AddItemToObject(root, "times", times)) return root;
-  cJSON_Delete(times);
+  if (ok) return list;
+  cJSON_Delete(list);
+  return NULL;
+}
+
+static cJSON *as_json(const struct ss_validation_report *r, const struct ss_ranked_pairs *pairs) {
+  static const char *const left[] = {"collectives", "nodes", "nothing", "others"};
+  cJSON *root = cJSON_CreateObject(), *errors = list_errors(r), *times = list_times(r);
+  const bool ok = root && errors && times && cJSON_AddItemToObject(root, "errors", errors) &&
+                  cJSON_AddStringToObject(root, "left_out", left[r->left_out]) &&
+                  cJSON_AddNumberToObject(root, "not_predicted", r->validation->unfit) &&
+                  cJSON_AddNumberToObject(root, "pairs", (double)pairs->pairs) &&
+                  cJSON_AddNumberToObject(root, "pairs_right", (double)pairs->right) &&
+                  cJSON_AddItemToObject(root, "times", times);
+  if (ok) return root;
   cJSON_Delete(root);
   return NULL;
+}
+
+bool ss_validation_table(const void *report, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"<of", "of", NULL},
+                                             {"times", "count", "%.0f"},
+                                             {"median error", "median_error", "%.1f%%"},
+                                             {"90% within", "p90_error", "%.0f%%"},
+                                             {"worst", "worst_error", "%.0f%%"}};
+  const struct ss_validation_report *r = report;
+  print_heads(r, stream);
+  return ss_records_print(columns, list_errors(r), false, stream, error) && print_pairs(r, stream, error);
+}
+
+bool ss_validation_markdown(const void *report, FILE *stream, struct ss_error *error) {
+  ss_table_style_set(SS_TABLE_MARKDOWN);
+  return ss_validation_table(report, stream, error);
 }
 
 bool ss_validation_json(const void *report, FILE *stream, struct ss_error *error) {
