@@ -5,6 +5,7 @@
 #include "base/watcher.h"
 #include "query/pick.h"
 #include "query/question.h"
+#include "query/verdict.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -124,16 +125,18 @@ static double slack(const struct ss_claim *claim, double bound) {
   return strchr(claim->tolerance, '%') ? value * fabs(bound) : value;
 }
 
+/* The numbers that are as good as one end of what is printed: on both sides of it, or also all those beyond. */
+static struct ss_bounds around(const struct ss_claim *claim, double end, bool below, bool above) {
+  const double rounding = 1e-12, off = isinf(end) ? 0 : slack(claim, end) + rounding * fabs(end);
+  return (struct ss_bounds){.low = below ? -INFINITY : end - off, .high = above ? INFINITY : end + off};
+}
+
 /* Is it what is printed, within the tolerance? So is everything where no number is printed. */
 static bool fits(const struct ss_claim *claim, struct ss_claim_range ours) {
-  const struct ss_claim_range *p = &claim->printed, *o = &ours;
-  const double rounding = 1e-12;
-  if (isnan(p->low)) return true;
-  if (claim->ends)
-    return fabs(o->low - p->low) <= slack(claim, p->low) + rounding * fabs(p->low) &&
-           fabs(o->high - p->high) <= slack(claim, p->high) + rounding * fabs(p->high);
-  const bool above = isinf(p->low) || o->low >= p->low - slack(claim, p->low) - rounding * fabs(p->low);
-  return above && (isinf(p->high) || o->high <= p->high + slack(claim, p->high) + rounding * fabs(p->high));
+  if (isnan(claim->printed.low)) return true;
+  const struct ss_bounds low = around(claim, claim->printed.low, false, !claim->ends),
+                         high = around(claim, claim->printed.high, !claim->ends, false);
+  return ss_bounds_hold(&low, ours.low) && ss_bounds_hold(&high, ours.high);
 }
 
 /* How many times one number is the other; NaN where that says nothing. */
