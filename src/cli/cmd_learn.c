@@ -5,7 +5,7 @@
 #include "exec/launch.h"
 #include "query/learn_question.h"
 #include "report/curves_table.h"
-#include "trace/make/import_any.h"
+#include "trace/make/import.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,6 +1,6 @@
 /* A trace out of data: what the library's import has as fields are the options. */
 #include "cli/client.h"
-#include "trace/make/import_any.h"
+#include "trace/make/import.h"
 
 #include <cjson/cJSON.h>
 

@@ -2,7 +2,7 @@
 #include "library/request.h"
 
 #include "base/memory.h"
-#include "trace/make/import_any.h"
+#include "trace/make/import.h"
 
 #include <inttypes.h>
 #include <stdio.h>

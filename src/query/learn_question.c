@@ -3,7 +3,7 @@
 #include "base/units.h"
 #include "schemes/registry.h"
 #include "study/study.h"
-#include "trace/make/import_any.h"
+#include "trace/make/import.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

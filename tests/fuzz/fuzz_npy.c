@@ -12,9 +12,6 @@ static void check_refusal(const struct ss_error *error) {
   if (error->status != SS_BAD_INPUT || strlen(error->text) < 10 || strchr(error->text, '\n')) abort();
 }
 
-static const struct ss_samples samples = {
-    .dealing = {.ranks = 2, .batch = 2}, .source = "fuzz", .output = "/dev/null"};
-
 /* Of a copy of its exact size, for the sanitizer. */
 static void read_array(const uint8_t *data, size_t size) {
   struct ss_npy npy;
@@ -33,15 +30,19 @@ static void read_array(const uint8_t *data, size_t size) {
 }
 
 static void import_tokens(const uint8_t *data, size_t size, uint8_t how) {
-  const struct ss_tokens_import wanted = {.samples = samples,
-                                          .tensor = "t",
-                                          .seq = how & 4 ? 3 : 0,
-                                          .vocab = how & 8 ? 1000 : 0,
-                                          .pad = how & 16 ? 5 : -1};
+  static const char *const most[] = {"1000"};
   char path[64];
+  const struct ss_any_import wanted = {.file = (const char *const[]){path},
+                                       .files = 1,
+                                       .from = SS_DATA_TOKENS,
+                                       .dealing = {.ranks = 2, .batch = 2},
+                                       .output = "/dev/null",
+                                       .seq = how & 4 ? 3 : 0,
+                                       .vocab = {"--vocab", most, how >> 3 & 1},
+                                       .pad = how & 16 ? 5 : -1};
   struct ss_error error = {0};
   const int file = in_memory(data, size, path, sizeof path);
-  if (!ss_import_tokens(path, &wanted, &error)) check_refusal(&error);
+  if (!ss_import_any(&wanted, &error)) check_refusal(&error);
   put_away(file, path);
 }
 
@@ -60,12 +61,18 @@ static int array_of(const uint8_t *numbers, size_t count, bool is_signed, char *
 
 static void import_bags(const uint8_t *data, size_t size, uint8_t how) {
   const size_t most = size < 250 ? size : 250, first = most / 2;
-  const struct ss_bags_import wanted = {.samples = samples, .tables = 1 + (how >> 3) % 4};
   char path[2][64];
+  const struct ss_any_import wanted = {.file = (const char *const[]){path[0], path[1]},
+                                       .files = 2,
+                                       .from = SS_DATA_BAGS,
+                                       .dealing = {.ranks = 2, .batch = 2},
+                                       .output = "/dev/null",
+                                       .tables = 1 + (how >> 3) % 4,
+                                       .pad = -1};
   struct ss_error error = {0};
   const int indices = array_of(data, first, how & 4, path[0], sizeof *path);
   const int offsets = array_of(data + first, most - first, false, path[1], sizeof *path);
-  if (!ss_import_bags((const char *const[]){path[0], path[1]}, 1, &wanted, &error)) check_refusal(&error);
+  if (!ss_import_any(&wanted, &error)) check_refusal(&error);
   put_away(indices, path[0]);
   put_away(offsets, path[1]);
 }

@@ -37,17 +37,21 @@ static void read_fields(const char *path, bool tabs, size_t size) {
 static void import(const char *path, uint8_t how) {
   static const char *const missing[] = {"NA"}, *const hashed[] = {"7"}, *const most[] = {"3"};
   static const char *const columns[] = {NULL, "1", "a", "2-3,1", "1-99,x", ",", "-", "1-"};
-  const struct ss_table_import wanted = {
-      .samples = {.dealing = {.ranks = 2, .batch = 1}, .source = "fuzz", .output = "/dev/null"},
-      .tabs = how & 1,
-      .header = how & 2,
-      .columns = columns[how >> 5],
-      .missing = missing,
-      .missing_count = 1,
-      .hash_rows = {"--hash-rows", hashed, how >> 2 & 1},
-      .vocab = {"--vocab", most, how >> 3 & 1}};
+  const struct ss_any_import wanted = {.file = &path,
+                                       .files = 1,
+                                       .from = how & 1 ? SS_DATA_TSV : SS_DATA_CSV,
+                                       .dealing = {.ranks = 2, .batch = 1},
+                                       .source = "fuzz",
+                                       .output = "/dev/null",
+                                       .no_header = !(how & 2),
+                                       .columns = columns[how >> 5],
+                                       .missing = missing,
+                                       .missing_count = 1,
+                                       .hash_rows = {"--hash-rows", hashed, how >> 2 & 1},
+                                       .vocab = {"--vocab", most, how >> 3 & 1},
+                                       .pad = -1};
   struct ss_error error = {0};
-  if (!ss_import_table(path, &wanted, &error)) check_refusal(&error);
+  if (!ss_import_any(&wanted, &error)) check_refusal(&error);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,152 +1,113 @@
 #include "trace/make/import.h"
 
-#include "trace/file/trace_internal.h"
-#include "trace/make/words.h"
+#include "base/file.h"
+#include "trace/make/samples.h"
 
-#include <inttypes.h>
+#include <string.h>
 
-enum { PAD = 0 };
+const char *const ss_data_names[] = {"auto", "words", "csv", "tsv", "criteo", "tokens", "bags", NULL};
 
-/* One import at work. `units` are what the layout deals out: words, or sentences. */
-struct job {
-  const struct ss_import *import;
-  const struct ss_words *words;
-  const uint32_t *ids;        /* [distinct] */
-  uint64_t units, units_each; /* in the text; of one rank in one iteration */
-  uint64_t iterations;
-};
+enum { TABLES = 1 << SS_DATA_CSV | 1 << SS_DATA_TSV | 1 << SS_DATA_CRITEO };
+#define ANY (~0u)
+enum { SEQ = 64, BATCH = 32, BATCH_OF_TABLES = 2048, ROW_WIDTH_OF_WORDS = 512 };
 
-static uint64_t first_unit(const struct job *job, uint64_t iteration, uint64_t rank) {
-  const unsigned __int128 share = (unsigned __int128)rank * job->units / job->import->ranks;
-  return (uint64_t)share + iteration * job->units_each;
+/* --- is it all said, and nothing too much? ------------------------------------------------------------------ */
+
+static bool ends_in(const char *name, const char *end) {
+  const size_t length = strlen(name), wanted = strlen(end);
+  return length >= wanted && strcmp(name + length - wanted, end) == 0;
 }
 
-static uint64_t sentence_length(const struct ss_words *words, uint64_t sentence) {
-  return words->line[sentence + 1] - words->line[sentence];
+static enum ss_data kind_of(const struct ss_any_import *a) {
+  const char *name = a->files ? a->file[0] : "";
+  if (a->from != SS_DATA_BY_NAME) return a->from;
+  if (ends_in(name, ".csv")) return SS_DATA_CSV;
+  if (ends_in(name, ".tsv")) return SS_DATA_TSV;
+  return ends_in(name, ".npy") ? SS_DATA_TOKENS : SS_DATA_WORDS;
 }
 
-static uint64_t longest_sentence(const struct job *job, uint64_t first) {
-  uint64_t longest = 0;
-  for (uint64_t i = first; i < first + job->units_each; i++) {
-    const uint64_t length = sentence_length(job->words, i);
-    longest = length > longest ? length : longest;
-  }
-  return longest;
-}
-
-static uint64_t segment_length(const struct job *job, uint64_t first) {
-  if (job->import->layout == SS_STREAM) return job->units_each;
-  return longest_sentence(job, first) * job->units_each;
-}
-
-static uint64_t segment_tokens(const struct job *job, uint64_t first) {
-  if (job->import->layout == SS_STREAM) return job->units_each;
-  return job->words->line[first + job->units_each] - job->words->line[first];
-}
-
-static void fill_stream(const struct job *job, uint64_t first, uint32_t *out) {
-  for (uint64_t i = 0; i < job->units_each; i++) out[i] = job->ids[job->words->token[first + i]];
-}
-
-static void fill_sentences(const struct job *job, uint64_t first, uint32_t *out) {
-  const uint64_t longest = longest_sentence(job, first);
-  for (uint64_t i = 0; i < job->units_each; i++) {
-    const uint32_t *token = job->words->token + job->words->line[first + i];
-    const uint64_t length = sentence_length(job->words, first + i);
-    for (uint64_t j = 0; j < longest; j++) *out++ = j < length ? job->ids[token[j]] : PAD;
-  }
-}
-
-/* Fills offsets and token counts; false when the padded batches would not fit in 64 bits. */
-static bool measure(const struct job *job, uint64_t *offsets, uint64_t *tokens) {
-  const uint64_t ranks = job->import->ranks;
-  offsets[0] = 0;
-  for (uint64_t segment = 0; segment < job->iterations * ranks; segment++) {
-    const uint64_t first = first_unit(job, segment / ranks, segment % ranks);
-    tokens[segment] = segment_tokens(job, first);
-    if (!ss_add_u64(offsets[segment], segment_length(job, first), &offsets[segment + 1])) return false;
-  }
+/* Options that say something of some files only. */
+static bool check_options(const struct ss_any_import *a, enum ss_data kind, struct ss_error *error) {
+  const struct {
+    const char *option;
+    bool given;
+    unsigned kinds;
+  } rules[] = {
+      {"--layout", a->layout != SS_STREAM, 1 << SS_DATA_WORDS},
+      {"--seq", a->seq > 0, 1 << SS_DATA_WORDS | 1 << SS_DATA_TOKENS},
+      {"--vocab", a->vocab.count > 0, ANY},
+      {"--tensor", a->tensor != NULL, 1 << SS_DATA_WORDS | 1 << SS_DATA_TOKENS},
+      {"--columns", a->columns != NULL, TABLES},
+      {"--no-header", a->no_header, 1 << SS_DATA_CSV | 1 << SS_DATA_TSV},
+      {"--missing", a->missing_count > 0, TABLES},
+      {"--hash-rows", a->hash_rows.count > 0, TABLES},
+      {"--tables", a->tables > 0, 1 << SS_DATA_BAGS},
+      {"--pad", a->pad >= 0, 1 << SS_DATA_TOKENS},
+  };
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    if (rules[i].given && !(rules[i].kinds & 1u << kind))
+      return ss_fail(error, SS_BAD_INPUT, "%s says nothing of --from %s%s", rules[i].option, ss_data_names[kind],
+                     a->from == SS_DATA_BY_NAME ? ", which the file's name tells" : "");
+  if (a->seq && a->layout == SS_SENTENCE)
+    return ss_fail(error, SS_BAD_INPUT, "--seq goes with --layout stream: sentences are as long as they are");
   return true;
 }
 
-static bool build(const char *name, const struct job *job, uint64_t rows, struct ss_arena *data,
-                  struct ss_trace **out, struct ss_error *error) {
-  const uint64_t ranks = job->import->ranks, segments = job->iterations * ranks;
-  SS_AUTO_FREE uint64_t *tokens = ss_alloc(segments, sizeof *tokens);
-  uint64_t *offsets = ss_arena_alloc(data, segments + 1, sizeof *offsets);
-  if (!tokens || !offsets || !measure(job, offsets, tokens)) return ss_fail_memory(error, "importing a text");
-  uint32_t *ids = ss_arena_alloc(data, offsets[segments], sizeof *ids);
-  if (!ids) return ss_fail_memory(error, "importing a text");
-  for (uint64_t segment = 0; segment < segments; segment++) {
-    const uint64_t first = first_unit(job, segment / ranks, segment % ranks);
-    if (job->import->layout == SS_STREAM) fill_stream(job, first, ids + offsets[segment]);
-    else fill_sentences(job, first, ids + offsets[segment]);
-  }
-  const struct ss_tensor tensor = {job->import->tensor, rows, job->import->row_width, job->import->dtype};
-  const struct ss_trace_content content = {.source = job->import->source,
-                                           .iterations = job->iterations,
-                                           .ranks = job->import->ranks,
-                                           .tensors = 1,
-                                           .tensor = &tensor,
-                                           .offsets = (const uint64_t *const[]){offsets},
-                                           .rows = (const uint32_t *const[]){ids},
-                                           .tokens = tokens,
-                                           .pad_id = PAD};
-  return ss_trace_adopt(name, &content, data, out, error);
+static bool check(const struct ss_any_import *a, enum ss_data kind, struct ss_error *error) {
+  if (!a->files) return ss_fail(error, SS_BAD_INPUT, "name a file (or - for standard input): a text, a table, ids");
+  if (kind != SS_DATA_BAGS && a->files > 1)
+    return ss_fail(error, SS_BAD_INPUT, "\"%s\" is left over: one file makes a trace (cat FILE... | ... import -)",
+                   a->file[1]);
+  if (kind == SS_DATA_BAGS && a->files % 2 != 0)
+    return ss_fail(error, SS_BAD_INPUT, "bags are pairs of files: INDICES OFFSETS [INDICES OFFSETS]...");
+  if (kind == SS_DATA_BAGS && !a->tables)
+    return ss_fail(error, SS_BAD_INPUT, "say of how many tables the bags are: --tables T");
+  if (!a->dealing.ranks) return ss_fail(error, SS_BAD_INPUT, "say how many ranks with --ranks P");
+  if (!a->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
+  return check_options(a, kind, error);
 }
 
-/* How many iterations the text has for every rank, or an error that says how much is there. */
-static bool plan(const char *name, struct job *job, struct ss_error *error) {
-  const struct ss_import *import = job->import;
-  const bool stream = import->layout == SS_STREAM;
-  job->units = stream ? job->words->tokens : job->words->lines;
-  uint64_t needed;
-  if (!ss_mul_u64(import->batch, stream ? import->seq : 1, &job->units_each) ||
-      !ss_mul_u64(job->units_each, import->ranks, &needed))
-    return ss_fail(error, SS_BAD_INPUT, "batch %" PRIu64 " and seq %" PRIu64 " are too large", import->batch,
-                   import->seq);
-  job->iterations = job->units / import->ranks / job->units_each;
-  if (job->iterations < 1)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: has %" PRIu64 " %s; one iteration of %" PRIu32 " ranks takes %" PRIu64
-                   " (use fewer ranks or a smaller batch%s)",
-                   name, job->units, stream ? "words" : "lines with words", import->ranks, needed,
-                   stream ? " or seq" : "");
-  if (import->iterations && import->iterations < job->iterations) job->iterations = import->iterations;
-  return true;
-}
+/* --- each kind ---------------------------------------------------------------------------------------------- */
 
-static bool check(const struct ss_import *import, struct ss_error *error) {
-  if (import->ranks < 1 || import->ranks > SS_RANKS_MAX)
-    return ss_fail(error, SS_BAD_INPUT, "ranks must be 1 to %" PRIu32, SS_RANKS_MAX);
-  if (import->batch < 1) return ss_fail(error, SS_BAD_INPUT, "batch must be at least 1");
-  if (import->layout == SS_STREAM && import->seq < 1) return ss_fail(error, SS_BAD_INPUT, "seq must be at least 1");
-  if (import->vocab == 1 || import->vocab > UINT32_MAX)
-    return ss_fail(error, SS_BAD_INPUT, "vocab must be 2 (padding and unknown) to %" PRIu32, UINT32_MAX);
-  return true;
-}
-
-static bool import_words(const char *name, const struct ss_words *words, const struct ss_import *import,
-                         struct ss_trace **out, struct ss_error *error) {
-  struct job job = {.import = import, .words = words};
-  if (!plan(name, &job, error)) return false;
-  uint64_t rows = (uint64_t)words->distinct + 2;
-  if (import->vocab && import->vocab < rows) rows = import->vocab;
-  SS_AUTO_FREE uint32_t *ids = ss_alloc(words->distinct, sizeof *ids);
-  if (!ids || !ss_words_rank(words, rows, ids)) return ss_fail_memory(error, "ranking the words of a text");
-  job.ids = ids;
-  struct ss_arena data = {0};
-  const bool good = build(name, &job, rows, &data, out, error);
-  ss_arena_free(&data);
+static bool import_text(const struct ss_any_import *a, const struct ss_text *text, struct ss_error *error) {
+  struct ss_import import = {.layout = a->layout,
+                             .ranks = a->dealing.ranks,
+                             .batch = a->dealing.batch,
+                             .seq = a->seq ? a->seq : SEQ,
+                             .iterations = a->dealing.iterations,
+                             .tensor = a->tensor,
+                             .dtype = a->dtype,
+                             .source = a->source};
+  uint64_t width;
+  if (!ss_per_table_get_one(&a->vocab, a->tensor, 0, 2, &import.vocab, error) ||
+      !ss_per_table_get_one(&a->row_width, a->tensor, ROW_WIDTH_OF_WORDS, 1, &width, error))
+    return false;
+  import.row_width = (uint32_t)width;
+  struct ss_trace *trace;
+  if (!ss_trace_import(ss_import_name(a), text->bytes, text->size, &import, &trace, error)) return false;
+  const bool good = ss_trace_save(a->output, trace, error);
+  ss_trace_close(trace);
   return good;
 }
 
-bool ss_trace_import(const char *name, const char *text, size_t size, const struct ss_import *import,
-                     struct ss_trace **out, struct ss_error *error) {
-  struct ss_words words;
-  if (!check(import, error)) return false;
-  if (!ss_words_read(text, size, &words)) return ss_fail_memory(error, "reading the words of a text");
-  const bool good = import_words(name, &words, import, out, error);
-  ss_words_free(&words);
+static bool import_words(const struct ss_any_import *a, struct ss_error *error) {
+  struct ss_text text;
+  if (!ss_text_open(a->file[0], &text, error)) return false;
+  const bool good = ss_watcher_goes_on(a->watcher, error) && import_text(a, &text, error);
+  ss_text_close(&text);
   return good;
+}
+
+bool ss_import_any(const struct ss_any_import *import, struct ss_error *error) {
+  static bool (*const imports[])(const struct ss_any_import *a, struct ss_error *error) = {
+      [SS_DATA_WORDS] = import_words,     [SS_DATA_CSV] = ss_import_table,     [SS_DATA_TSV] = ss_import_table,
+      [SS_DATA_CRITEO] = ss_import_table, [SS_DATA_TOKENS] = ss_import_tokens, [SS_DATA_BAGS] = ss_import_bags};
+  struct ss_any_import a = *import;
+  a.from = kind_of(import);
+  if (!check(import, a.from, error)) return false;
+  const bool ids = a.from == SS_DATA_WORDS || a.from == SS_DATA_TOKENS;
+  if (!a.dealing.batch) a.dealing.batch = ids ? BATCH : BATCH_OF_TABLES;
+  if (!a.tensor) a.tensor = "embedding";
+  if (!a.source) a.source = ss_import_name(&a);
+  return imports[a.from](&a, error);
 }

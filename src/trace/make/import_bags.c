@@ -16,7 +16,7 @@ struct pair {
 };
 
 struct bags {
-  const struct ss_bags_import *import;
+  const struct ss_any_import *import;
   struct pair *pair; /* [pairs] */
   size_t pairs;
   size_t tables;
@@ -66,7 +66,8 @@ static bool largest(const struct pair *pair, size_t table, uint64_t *most, struc
   return true;
 }
 
-static bool open_pairs(struct bags *b, const char *const *paths, struct ss_error *error) {
+static bool open_pairs(struct bags *b, struct ss_error *error) {
+  const char *const *paths = b->import->file;
   for (size_t i = 0; i < b->pairs; i++) {
     struct pair *pair = &b->pair[i];
     pair->first = b->samples;
@@ -139,11 +140,11 @@ static bool name_tensors(struct bags *b, struct ss_arena *arena, struct ss_tenso
     if (!tensor[t].name) return ss_fail_memory(error, "importing bags");
   }
   return ss_per_table_check(&b->import->vocab, tensor, b->tables, error) &&
-         ss_samples_tensors(&b->import->samples, b->pair[0].indices.name, tensor, b->tables, error);
+         ss_samples_tensors(b->import, b->pair[0].indices.name, tensor, b->tables, error);
 }
 
 static bool write_trace(struct bags *b, struct ss_arena *arena, struct ss_error *error) {
-  const struct ss_dealing *dealing = &b->import->samples.dealing;
+  const struct ss_dealing *dealing = &b->import->dealing;
   const char *name = b->pair[0].offsets.name;
   uint64_t iterations, **offsets, *first;
   struct ss_tensor *tensor;
@@ -169,23 +170,21 @@ static bool write_trace(struct bags *b, struct ss_arena *arena, struct ss_error 
                                      .row_source = &source,
                                      .pad_id = -1,
                                      .bags = bags};
-  return ss_samples_write(&b->import->samples, &content, error);
+  return ss_samples_write(b->import, &content, error);
 }
 
-bool ss_import_bags(const char *const *paths, size_t pairs, const struct ss_bags_import *import,
-                    struct ss_error *error) {
+bool ss_import_bags(const struct ss_any_import *import, struct ss_error *error) {
   enum { TABLES_MAX = 1 << 20 };
-  struct bags b = {.import = import, .pairs = pairs, .tables = import->tables};
+  struct bags b = {.import = import, .pairs = import->files / 2, .tables = import->tables};
   struct ss_arena arena = {0};
   uint64_t wanted;
-  if (pairs < 1) return ss_fail(error, SS_BAD_INPUT, "name the indices and the offsets, two files of each batch");
-  if (b.tables < 1 || b.tables > TABLES_MAX)
+  if (b.tables > TABLES_MAX)
     return ss_fail(error, SS_BAD_INPUT, "tables: %" PRIu64 " is not from 1 to %d", import->tables, TABLES_MAX);
-  if (!ss_samples_wanted(&import->samples.dealing, &wanted, error)) return false;
-  const bool taken = ss_take_zero(&arena, b.pair, pairs) && ss_take_zero(&arena, b.before, pairs * b.tables);
-  const bool good = taken ? open_pairs(&b, paths, error) && write_trace(&b, &arena, error)
-                          : ss_fail_memory(error, "importing bags");
-  for (size_t i = 0; b.pair && i < pairs; i++) {
+  if (!ss_samples_wanted(&import->dealing, &wanted, error)) return false;
+  const bool taken = ss_take_zero(&arena, b.pair, b.pairs) && ss_take_zero(&arena, b.before, b.pairs * b.tables);
+  const bool good =
+      taken ? open_pairs(&b, error) && write_trace(&b, &arena, error) : ss_fail_memory(error, "importing bags");
+  for (size_t i = 0; b.pair && i < b.pairs; i++) {
     ss_npy_close(&b.pair[i].indices);
     ss_npy_close(&b.pair[i].offsets);
   }

@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 struct table {
-  const struct ss_table_import *import;
+  const struct ss_any_import *import;
+  const char *columns, *prefix; /* those chosen; of their names, where there is no header */
+  bool header;
   const char *name; /* of the file, for messages */
   struct ss_csv csv;
   struct ss_arena arena; /* owns names */
@@ -40,12 +42,11 @@ static bool printable(const char *text, size_t size) {
 
 /* The name of a column (from 0), `nth` of the chosen. */
 static bool name_column(struct table *t, size_t column, size_t nth, const char **out, struct ss_error *error) {
-  const char *name = t->import->header ? t->csv.head[column] : "";
+  const char *name = t->header ? t->csv.head[column] : "";
   char number[64];
   if (!*name) {
-    const bool prefixed = t->import->prefix != NULL;
-    (void)snprintf(number, sizeof number, "%.40s%zu", prefixed ? t->import->prefix : "c",
-                   prefixed ? nth + 1 : column + 1);
+    const bool prefixed = t->prefix != NULL;
+    (void)snprintf(number, sizeof number, "%.40s%zu", prefixed ? t->prefix : "c", prefixed ? nth + 1 : column + 1);
     *out = ss_arena_text(&t->arena, number);
     return *out || ss_fail_memory(error, "reading a table");
   }
@@ -60,7 +61,7 @@ static bool name_column(struct table *t, size_t column, size_t nth, const char *
 static bool choose(struct table *t, size_t column, struct ss_error *error) {
   for (size_t i = 0; i < t->tables; i++)
     if (t->column[i] == column)
-      return ss_fail(error, SS_BAD_INPUT, "--columns %s: column %zu is chosen twice", t->import->columns, column + 1);
+      return ss_fail(error, SS_BAD_INPUT, "--columns %s: column %zu is chosen twice", t->columns, column + 1);
   size_t capacity = t->capacity;
   if (!ss_grow(t->column, capacity, t->tables + 1)) return ss_fail_memory(error, "reading a table");
   capacity = t->capacity;
@@ -95,9 +96,9 @@ static bool choose_item(struct table *t, const char *text, size_t size, struct s
   if (column != SIZE_MAX) return choose(t, column, error);
   if (!read_range(t, text, size, &first, &last))
     return ss_fail(error, SS_BAD_INPUT,
-                   "--columns %s: \"%.*s\" is %s a number or range from 1 to %zu, the columns of %s",
-                   t->import->columns, (int)(size < 200 ? size : 200), text,
-                   t->import->header ? "neither a name in the first line nor" : "not", t->csv.count, t->name);
+                   "--columns %s: \"%.*s\" is %s a number or range from 1 to %zu, the columns of %s", t->columns,
+                   (int)(size < 200 ? size : 200), text, t->header ? "neither a name in the first line nor" : "not",
+                   t->csv.count, t->name);
   for (column = first; column <= last; column++)
     if (!choose(t, column - 1, error)) return false;
   return true;
@@ -105,7 +106,7 @@ static bool choose_item(struct table *t, const char *text, size_t size, struct s
 
 /* Once the first record has been read. */
 static bool choose_columns(struct table *t, struct ss_error *error) {
-  const char *at = t->import->columns;
+  const char *at = t->columns;
   for (size_t i = 0; !at && i < t->csv.count; i++)
     if (!choose(t, i, error)) return false;
   while (at) {
@@ -117,8 +118,8 @@ static bool choose_columns(struct table *t, struct ss_error *error) {
 }
 
 static bool prepare_numbers(struct table *t, struct ss_error *error) {
-  const struct ss_table_import *import = t->import;
-  if (!ss_samples_tensors(&import->samples, t->name, t->tensor, t->tables, error) ||
+  const struct ss_any_import *import = t->import;
+  if (!ss_samples_tensors(import, t->name, t->tensor, t->tables, error) ||
       !ss_per_table_check(&import->hash_rows, t->tensor, t->tables, error) ||
       !ss_per_table_check(&import->vocab, t->tensor, t->tables, error))
     return false;
@@ -134,7 +135,7 @@ static bool prepare_numbers(struct table *t, struct ss_error *error) {
 
 /* --- the pass over the file --------------------------------------------------------------------------------- */
 
-static bool is_missing(const struct ss_table_import *import, const struct ss_csv_field *field) {
+static bool is_missing(const struct ss_any_import *import, const struct ss_csv_field *field) {
   for (size_t i = 0; i < import->missing_count; i++)
     if (strlen(import->missing[i]) == field->size && memcmp(import->missing[i], field->text, field->size) == 0)
       return true;
@@ -159,8 +160,8 @@ static bool add_record(struct table *t, bool wanted, struct ss_error *error) {
 static bool read_records(struct table *t, struct ss_error *error) {
   uint64_t wanted;
   bool more = true;
-  if (!ss_samples_wanted(&t->import->samples.dealing, &wanted, error)) return false;
-  if (!t->import->header && !add_record(t, true, error)) return false;
+  if (!ss_samples_wanted(&t->import->dealing, &wanted, error)) return false;
+  if (!t->header && !add_record(t, true, error)) return false;
   for (uint64_t records = 1; !(t->hashed && t->spill.rows >= wanted); records++) {
     if (!ss_csv_next(&t->csv, &more, error)) return false;
     if (!more) return true;
@@ -172,7 +173,7 @@ static bool read_records(struct table *t, struct ss_error *error) {
 }
 
 static bool read_file(struct table *t, struct ss_error *error) {
-  ss_reading_begin(&t->reading, t->import->samples.watcher, t->csv.descriptor);
+  ss_reading_begin(&t->reading, t->import->watcher, t->csv.descriptor);
   const bool good = read_records(t, error);
   ss_reading_end(&t->reading);
   return good;
@@ -190,7 +191,7 @@ static bool read_rows(void *context, size_t tensor, uint64_t first, uint64_t cou
 
 /* One lookup a sample in every table: they share their offsets. */
 static bool write_trace(struct table *t, struct ss_error *error) {
-  const struct ss_dealing *dealing = &t->import->samples.dealing;
+  const struct ss_dealing *dealing = &t->import->dealing;
   uint64_t iterations;
   if (!ss_samples_iterations(dealing, t->name, "records", t->spill.rows, &iterations, error)) return false;
   const uint64_t segments = iterations * dealing->ranks;
@@ -206,7 +207,7 @@ static bool write_trace(struct table *t, struct ss_error *error) {
                                      .offsets = shared,
                                      .row_source = &source,
                                      .pad_id = -1};
-  return ss_samples_write(&t->import->samples, &content, error);
+  return ss_samples_write(t->import, &content, error);
 }
 
 static bool rank(struct table *t, struct ss_error *error) {
@@ -221,20 +222,26 @@ static bool rank(struct table *t, struct ss_error *error) {
 
 static bool import_fields(struct table *t, struct ss_error *error) {
   bool more;
-  if (!ss_output_check(t->import->samples.output, error)) return false;
-  if (!(t->import->header ? ss_csv_head : ss_csv_next)(&t->csv, &more, error)) return false;
+  if (!ss_output_check(t->import->output, error)) return false;
+  if (!(t->header ? ss_csv_head : ss_csv_next)(&t->csv, &more, error)) return false;
   if (!more) return ss_fail(error, SS_BAD_INPUT, "%s: has no line that is not empty", t->name);
   if (!choose_columns(t, error) || !prepare_numbers(t, error)) return false;
-  if (!ss_spill_open(&t->spill, t->tables, t->import->samples.output, error)) return false;
+  if (!ss_spill_open(&t->spill, t->tables, t->import->output, error)) return false;
   return read_file(t, error) && rank(t, error) && write_trace(t, error);
 }
 
-bool ss_import_table(const char *path, const struct ss_table_import *import, struct ss_error *error) {
-  struct table t = {.import = import, .spill.file = -1};
-  t.name = strcmp(path, "-") == 0 ? "standard input" : path;
-  const int descriptor = ss_stream_open(path, error);
+bool ss_import_table(const struct ss_any_import *import, struct ss_error *error) {
+  const bool criteo = import->from == SS_DATA_CRITEO, chosen = import->columns != NULL;
+  struct table t = {.import = import,
+                    .name = ss_import_name(import),
+                    .header = !criteo && !import->no_header,
+                    .columns = criteo && !chosen ? "15-40" : import->columns,
+                    .prefix = criteo && !chosen ? "C" : NULL,
+                    .spill.file = -1};
+  const int descriptor = ss_stream_open(import->file[0], error);
   if (descriptor < 0) return false;
-  const bool good = ss_csv_open(&t.csv, t.name, descriptor, import->tabs, error) && import_fields(&t, error);
+  const bool good =
+      ss_csv_open(&t.csv, t.name, descriptor, import->from != SS_DATA_CSV, error) && import_fields(&t, error);
   ss_csv_close(&t.csv);
   ss_spill_close(&t.spill);
   for (size_t i = 0; i < t.tables; i++) ss_numbering_free(&t.number[i]);

@@ -14,11 +14,11 @@ enum { SEQ = 64 /* unless said, and no array of two dimensions says it */, BUFFE
 #define ID_MOST (UINT32_MAX - 1) /* a table has at most 2^32 - 1 rows */
 
 struct tokens {
-  const struct ss_tokens_import *import;
+  const struct ss_any_import *import;
   const char *name;
-  uint64_t seq, ids, most; /* most: the largest id */
-  struct ss_npy npy;       /* either this */
-  struct ss_spill spill;   /* or that */
+  uint64_t seq, vocab, ids, most; /* most: the largest id; vocab 0: that and one */
+  struct ss_npy npy;              /* either this */
+  struct ss_spill spill;          /* or that */
   bool is_npy;
 };
 
@@ -74,7 +74,7 @@ static bool scan_text(struct tokens *t, int descriptor, uint64_t wanted, struct 
   uint64_t taken = 0;
   SS_AUTO_FREE unsigned char *buffer = ss_alloc(BUFFER, 1);
   if (!buffer) return ss_fail_memory(error, "reading ids");
-  if (!ss_spill_open(&t->spill, 1, t->import->samples.output, error)) return false;
+  if (!ss_spill_open(&t->spill, 1, t->import->output, error)) return false;
   while (t->spill.rows < wanted) {
     const ssize_t got = read(descriptor, buffer, BUFFER);
     if (got < 0 && errno == EINTR) continue;
@@ -88,7 +88,7 @@ static bool scan_text(struct tokens *t, int descriptor, uint64_t wanted, struct 
 
 static bool read_text(struct tokens *t, int descriptor, uint64_t wanted, struct ss_error *error) {
   struct ss_reading_progress progress;
-  ss_reading_begin(&progress, t->import->samples.watcher, descriptor);
+  ss_reading_begin(&progress, t->import->watcher, descriptor);
   const bool good = scan_text(t, descriptor, wanted, &progress, error);
   ss_reading_end(&progress);
   return good;
@@ -138,32 +138,32 @@ static bool survey(struct tokens *t, uint64_t segments, uint64_t each, uint64_t 
 }
 
 static bool choose_rows(const struct tokens *t, struct ss_tensor *tensor, struct ss_error *error) {
-  const struct ss_tokens_import *import = t->import;
-  tensor->rows = import->vocab ? import->vocab : t->most + 1;
+  const int64_t pad = t->import->pad;
+  tensor->rows = t->vocab ? t->vocab : t->most + 1;
   if (t->most >= tensor->rows)
     return ss_fail(error, SS_BAD_INPUT, "%s: has the id %" PRIu64 ", beyond a vocabulary of %" PRIu64, t->name,
                    t->most, tensor->rows);
-  if (import->pad >= 0 && (uint64_t)import->pad >= tensor->rows)
+  if (pad >= 0 && (uint64_t)pad >= tensor->rows)
     return ss_fail(error, SS_BAD_INPUT, "--pad %" PRId64 ": is beyond the table's %" PRIu64 " rows (say --vocab N)",
-                   import->pad, tensor->rows);
+                   pad, tensor->rows);
   return true;
 }
 
 static bool write_trace(struct tokens *t, struct ss_error *error) {
-  const struct ss_samples *samples = &t->import->samples;
+  const struct ss_any_import *import = t->import;
   uint64_t iterations, each;
-  if (!ss_samples_iterations(&samples->dealing, t->name, "sequences", t->ids / t->seq, &iterations, error))
+  if (!ss_samples_iterations(&import->dealing, t->name, "sequences", t->ids / t->seq, &iterations, error))
     return false;
-  if (!ss_mul_u64(samples->dealing.batch, t->seq, &each)) return ss_fail_memory(error, "importing ids");
-  const uint64_t segments = iterations * samples->dealing.ranks;
+  if (!ss_mul_u64(import->dealing.batch, t->seq, &each)) return ss_fail_memory(error, "importing ids");
+  const uint64_t segments = iterations * import->dealing.ranks;
   if (t->is_npy && !check_array(t, segments * each, error)) return false;
   SS_AUTO_FREE uint64_t *offsets = ss_alloc(segments + 1, sizeof *offsets);
   SS_AUTO_FREE uint64_t *tokens = ss_alloc(segments, sizeof *tokens);
   if (!offsets || !tokens) return ss_fail_memory(error, "importing ids");
   for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * each;
-  struct ss_tensor tensor = {.name = t->import->tensor};
+  struct ss_tensor tensor = {.name = import->tensor};
   if (!survey(t, segments, each, tokens, error) || !choose_rows(t, &tensor, error) ||
-      !ss_samples_tensors(samples, t->name, &tensor, 1, error))
+      !ss_samples_tensors(import, t->name, &tensor, 1, error))
     return false;
   const struct ss_row_source source = {.read = read_rows, .context = t};
   struct ss_trace_content content = {.iterations = iterations,
@@ -172,8 +172,8 @@ static bool write_trace(struct tokens *t, struct ss_error *error) {
                                      .offsets = (const uint64_t *const[]){offsets},
                                      .row_source = &source,
                                      .tokens = tokens,
-                                     .pad_id = t->import->pad};
-  return ss_samples_write(samples, &content, error);
+                                     .pad_id = import->pad};
+  return ss_samples_write(import, &content, error);
 }
 
 /* Is it an array? Of what cannot be mapped, such as a pipe, nobody knows: it is a text. */
@@ -204,19 +204,21 @@ static bool import_text(struct tokens *t, int descriptor, uint64_t samples, stru
 
 static bool import_either(struct tokens *t, const char *path, int descriptor, uint64_t samples,
                           struct ss_error *error) {
-  if (!ss_output_check(t->import->samples.output, error)) return false;
+  if (!ss_output_check(t->import->output, error)) return false;
   if (looks_like_npy(descriptor)) return import_array(t, path, error);
   return import_text(t, descriptor, samples, error);
 }
 
-bool ss_import_tokens(const char *path, const struct ss_tokens_import *import, struct ss_error *error) {
-  struct tokens t = {.import = import, .seq = import->seq ? import->seq : SEQ, .spill.file = -1};
+bool ss_import_tokens(const struct ss_any_import *import, struct ss_error *error) {
+  struct tokens t = {
+      .import = import, .name = ss_import_name(import), .seq = import->seq ? import->seq : SEQ, .spill.file = -1};
   uint64_t samples;
-  t.name = strcmp(path, "-") == 0 ? "standard input" : path;
-  if (!ss_samples_wanted(&import->samples.dealing, &samples, error)) return false;
-  const int descriptor = ss_stream_open(path, error);
+  if (!ss_per_table_get_one(&import->vocab, import->tensor, 0, 1, &t.vocab, error) ||
+      !ss_samples_wanted(&import->dealing, &samples, error))
+    return false;
+  const int descriptor = ss_stream_open(import->file[0], error);
   if (descriptor < 0) return false;
-  const bool good = import_either(&t, path, descriptor, samples, error);
+  const bool good = import_either(&t, import->file[0], descriptor, samples, error);
   ss_npy_close(&t.npy);
   ss_spill_close(&t.spill);
   close(descriptor);

@@ -44,6 +44,16 @@ bool ss_per_table_check(const struct ss_per_table *numbers, const struct ss_tens
   return true;
 }
 
+bool ss_per_table_get_one(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
+                          uint64_t *out, struct ss_error *error) {
+  const struct ss_tensor named = {.name = table};
+  return ss_per_table_check(numbers, &named, 1, error) && ss_per_table_get(numbers, table, usual, least, out, error);
+}
+
+const char *ss_import_name(const struct ss_any_import *import) {
+  return strcmp(import->file[0], "-") == 0 ? "standard input" : import->file[0];
+}
+
 bool ss_samples_wanted(const struct ss_dealing *dealing, uint64_t *out, struct ss_error *error) {
   uint64_t each;
   if (dealing->ranks < 1 || dealing->ranks > SS_RANKS_MAX)
@@ -81,14 +91,14 @@ static bool check_distinct(const char *name, const struct ss_tensor *tensor, siz
   return true;
 }
 
-bool ss_samples_tensors(const struct ss_samples *samples, const char *name, struct ss_tensor *tensor, size_t tensors,
-                        struct ss_error *error) {
-  if (!ss_per_table_check(&samples->row_width, tensor, tensors, error)) return false;
+bool ss_samples_tensors(const struct ss_any_import *import, const char *name, struct ss_tensor *tensor,
+                        size_t tensors, struct ss_error *error) {
+  if (!ss_per_table_check(&import->row_width, tensor, tensors, error)) return false;
   for (size_t i = 0; i < tensors; i++) {
     uint64_t width;
-    if (!ss_per_table_get(&samples->row_width, tensor[i].name, SS_ROW_WIDTH, 1, &width, error)) return false;
+    if (!ss_per_table_get(&import->row_width, tensor[i].name, SS_ROW_WIDTH, 1, &width, error)) return false;
     tensor[i].row_width = (uint32_t)width;
-    tensor[i].dtype = samples->dtype;
+    tensor[i].dtype = import->dtype;
   }
   return check_distinct(name, tensor, tensors, error);
 }
@@ -144,16 +154,16 @@ static bool read_told_bags(void *context, size_t tensor, uint64_t first, uint64_
   return ss_watcher_goes_on(t->watcher, error) && t->from->bags(t->from->context, tensor, first, count, out, error);
 }
 
-bool ss_samples_write(const struct ss_samples *samples, struct ss_trace_content *content, struct ss_error *error) {
-  struct told_source told = {.from = content->row_source, .watcher = samples->watcher, .content = content};
+bool ss_samples_write(const struct ss_any_import *import, struct ss_trace_content *content, struct ss_error *error) {
+  struct told_source told = {.from = content->row_source, .watcher = import->watcher, .content = content};
   told.own = (struct ss_row_source){read_told, &told, read_told_bags};
-  content->source = samples->source;
-  content->ranks = samples->dealing.ranks;
+  content->source = import->source;
+  content->ranks = import->dealing.ranks;
   for (size_t i = 0; i < content->tensors; i++) told.all += (double)rows_in(content, i);
   content->row_source = &told.own;
-  ss_watcher_begin(samples->watcher, "tables", content->tensors);
-  const bool good = ss_trace_write(samples->output, content, error);
-  ss_watcher_end(samples->watcher);
+  ss_watcher_begin(import->watcher, "tables", content->tensors);
+  const bool good = ss_trace_write(import->output, content, error);
+  ss_watcher_end(import->watcher);
   content->row_source = told.from;
   return good;
 }

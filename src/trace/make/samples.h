@@ -6,9 +6,20 @@
 
 enum { SS_ROW_WIDTH = 128 /* elements a row, unless said: as MLPerf's DLRM has */ };
 
+/* ss_import_any of each kind: `from` is the kind, and batch, tensor and source are said. */
+bool ss_import_table(const struct ss_any_import *import, struct ss_error *error) SS_MUST_CHECK;
+bool ss_import_tokens(const struct ss_any_import *import, struct ss_error *error) SS_MUST_CHECK;
+bool ss_import_bags(const struct ss_any_import *import, struct ss_error *error) SS_MUST_CHECK;
+
+/* The (first) file, as messages call it. */
+const char *ss_import_name(const struct ss_any_import *import);
+
 /* The number for the table of that name, else `usual`; errors name the option and the range. */
 bool ss_per_table_get(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
                       uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+/* The same where there is but that table: none may name another. */
+bool ss_per_table_get_one(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
+                          uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
 /* Are all that name a table, of one of those? */
 bool ss_per_table_check(const struct ss_per_table *numbers, const struct ss_tensor *tensor, size_t tensors,
                         struct ss_error *error) SS_MUST_CHECK;
@@ -31,12 +42,12 @@ bool ss_reading_goes_on(struct ss_reading_progress *progress, uint64_t bytes, st
 void ss_reading_end(const struct ss_reading_progress *progress);
 
 /* Fills in width and type of tensors that have names; two of one name are an error. */
-bool ss_samples_tensors(const struct ss_samples *samples, const char *name, struct ss_tensor *tensor, size_t tensors,
-                        struct ss_error *error) SS_MUST_CHECK;
+bool ss_samples_tensors(const struct ss_any_import *import, const char *name, struct ss_tensor *tensor,
+                        size_t tensors, struct ss_error *error) SS_MUST_CHECK;
 /* Writes the trace. The caller has filled the content's iterations, tensors, offsets, bags, tokens, pad_id and
  * row_source.
  */
-bool ss_samples_write(const struct ss_samples *samples, struct ss_trace_content *content,
+bool ss_samples_write(const struct ss_any_import *import, struct ss_trace_content *content,
                       struct ss_error *error) SS_MUST_CHECK;
 
 #endif
