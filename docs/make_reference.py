@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEAD = """# Reference: schemes and their closed forms
@@ -18,8 +19,15 @@ Written by `docs/make_reference.py` from `sparsync list schemes` and `models/cos
 [how forms are evaluated](model.md#closed-forms).
 
 *Exact* is what the schedule gives under the assumptions, on one flat class of links, or the bounds between which it lies:
-`sparsync check` plays them to 1e-9. *As printed* is the paper's own. Where a paper is wrong or loose, it is said below the table.
+`sparsync check` plays them to 1e-9. *As printed* is the paper's own.
+Where a paper is wrong or loose, the errata below the table say so.
 """
+
+
+def wrapped(text, indent=""):
+    """Lines of at most 125 letters, of which none begins like an item of a list."""
+    lines = textwrap.wrap(text, 125, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return re.sub(r"\n *([-+*]) ", rf" \1\n{indent}", "\n".join(lines))
 
 
 def cell(text):
@@ -38,7 +46,12 @@ def formula(form, kind):
     if form.get(kind):
         return code(form[kind])
     low, high = form.get(f"{kind}_low"), form.get(f"{kind}_high")
-    return f"from {code(low)} to {code(high)}" if low and high else "-"
+    return f"from {code(low)} to {code(high)}" if low and high else ""
+
+
+def printed(form):
+    """As the paper has it, and where."""
+    return " in ".join(filter(None, (formula(form, "paper"), cell(form["printed_in"] or ""))))
 
 
 def holds_for(form):
@@ -53,7 +66,7 @@ def notes(forms, key):
     for name, form in forms:
         if form.get(key):
             shared.setdefault(form[key], []).append(code(name))
-    return [f"- {', '.join(names)}: {text}" for text, names in shared.items()]
+    return [wrapped(f"- {', '.join(names)}: {text}", "  ") for text, names in shared.items()]
 
 
 def options(scheme):
@@ -69,9 +82,9 @@ def options(scheme):
 def closed_forms(forms):
     if not forms:
         return ["No closed form."]
-    lines = [row("form", "holds for", "exact, in seconds", "as printed", "where"), row(*["---"] * 5)]
+    lines = [row("form", "holds for", "exact, in seconds", "as printed"), row(*["---"] * 4)]
     for name, form in forms:
-        lines.append(row(code(name), holds_for(form), formula(form, "exact"), formula(form, "paper"), cell(form["printed_in"] or "-")))
+        lines.append(row(code(name), holds_for(form), formula(form, "exact"), printed(form)))
     for title, key in (("Assumed:", "assumes"), ("Errata, and what to know of the printed form:", "erratum")):
         found = notes(forms, key)
         lines += ["", title, "", *found] if found else []
@@ -83,15 +96,13 @@ def main(program):
                             env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
     schemes = json.loads(listed.stdout)["schemes"]
     forms = [(path.stem, json.loads(path.read_text())) for path in sorted((ROOT / "models" / "costs").glob("*.json"))]
-    lines = [HEAD, row("scheme", "what it does", "ends with", "from"), row(*["---"] * 4)]
-    for scheme in schemes:
-        name = scheme["name"]
-        ends = "the exact sum" if scheme["lossless"] else "a part of it, or an estimate"
-        ends += ", of its slice of the table" if scheme["model_parallel"] else ""
-        lines.append(row(f"[`{name}`](#{name})", cell(scheme["summary"]), ends, cell(scheme["source"])))
+    lines = [HEAD, wrapped(", ".join(f"[`{scheme['name']}`](#{scheme['name']})" for scheme in schemes) + ".")]
     for scheme in schemes:
         own = [(name, form) for name, form in forms if form["scheme"] == scheme["name"]]
-        lines += ["", f"## {scheme['name']}", "", f"{scheme['summary']} ({scheme['source']}).", "", *options(scheme), "", *closed_forms(own)]
+        ends = "the exact sum" if scheme["lossless"] else "a part of the sum, or an estimate of it"
+        ends += ", each rank of its slice of the table" if scheme["model_parallel"] else ""
+        lines += ["", f"## {scheme['name']}", "", wrapped(f"{scheme['summary']} ({scheme['source']}). Ends with {ends}."), "",
+                  *options(scheme), "", *closed_forms(own)]
     print("\n".join(lines))
 
 

@@ -215,8 +215,8 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
   size_t count[VERDICTS], loose = 0;
   fputs("# What the papers print, and what the model gives\n\n"
         "`scenarios/claims/replay.py build/sparsync` makes this page from `scenarios/claims/*.json`: edit those. "
-        "`sparsync claims`\ncomputes every number anew, and ends with status 1 when a verdict differs from the one "
-        "pinned in its file. `sparsync claims ID`\ntells of one claim: its place in the paper, the whole reason, the "
+        "`sparsync claims`\ncomputes all anew, and ends with status 1 when a verdict differs from the one "
+        "pinned in its file. `sparsync claims ID`\ntells of a claim: its place in the paper, the whole reason, the "
         "runs, the tolerance, and ours with each estimated input\nhalved and doubled. `--format json` and `csv` have "
         "the same of all.\n\n"
         "| verdict | | claims |\n|---|---|---|\n",
