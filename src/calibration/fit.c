@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,6 +362,7 @@ static bool grows(const struct ss_fit_problem *p, const struct ss_measured_clust
     const struct ss_fitted_cost *mine = &m->piece[kind][m->pieces[kind] > 0 ? m->pieces[kind] - 1 : 0].cost[1];
     if (m->pieces[kind] > 0 && (!beta || !beta->known)) beta = mine;
   }
+  assert(beta); /* what is fitted has a piece of some kind */
   if (beta->known) return true;
   for (size_t i = 0; i < p->count; i++) {
     const uint64_t bytes = p->list[p->at[i]].bytes;

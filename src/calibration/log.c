@@ -218,10 +218,9 @@ static bool read_hardware(struct reader *r, char **word, struct ss_error *error)
   char name[sizeof r->out->hardware] = "";
   while (*word && **word != '[') word++;
   if (!*word) return true;
-  for (word++; *word && strlen(name) + strlen(*word) + 2 < sizeof name; word++) {
-    if (*name) strcat(name, " ");
-    strcat(name, *word);
-  }
+  size_t used = 0;
+  for (word++; *word && used + strlen(*word) + 2 < sizeof name; word++)
+    used += (size_t)snprintf(name + used, sizeof name - used, "%s%s", used ? " " : "", *word);
   if (!*name || strcmp(name, r->out->hardware) == 0) return true;
   if (*r->out->hardware)
     return ss_fail(error, SS_BAD_INPUT, "%s: line %" PRIu32 ": %s, where %s has %s: logs of two clusters make none",

@@ -53,7 +53,7 @@ struct ss_reading {
  * are left out, and told. */
 bool ss_observations_read(const char *path, const struct ss_reading *reading, struct ss_observations *out,
                           struct ss_error *error) SS_MUST_CHECK;
-void ss_observations_free(struct ss_observations *observations);
+void ss_observations_free(struct ss_observations *all);
 
 /* --- for the readers ----------------------------------------------------------------------------------------- */
 

@@ -97,8 +97,9 @@ static bool read_count(const struct table *t, enum column use, uint64_t most, ui
 static bool read_seconds(const struct table *t, double *out, struct ss_error *error) {
   const char *text = cell_of(t, SECONDS);
   char *end;
-  *out = strcmp(text, "N/A") == 0 ? NAN : strtod(text, &end);
-  if (!isnan(*out) && (end == text || *end != '\0' || !(*out >= 0 && *out < 1e6)))
+  *out = strtod(text, &end);
+  if (strcmp(text, "N/A") == 0) *out = NAN;
+  else if (end == text || *end != '\0' || !(isnan(*out) || (*out >= 0 && *out < 1e6)))
     return wrong(t, error, "expected seconds, from 0 to a million, not", text);
   return true;
 }

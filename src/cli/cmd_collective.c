@@ -111,7 +111,8 @@ static void tell_work(const struct answer *r, const struct ss_notice *notice) {
   double all = 0, most = 0, sizes = 0;
   const char *longest = "";
   char text[200], time[32];
-  for (double bytes = r->a->least; bytes <= r->a->most; bytes *= 2) sizes++;
+  double bytes = r->a->least;
+  while (bytes <= r->a->most) sizes++, bytes *= 2;
   for (size_t i = 0; i < r->algorithms; i++) {
     const struct ss_pattern_call call = call_of(r, i, r->a->least);
     const double messages = sizes * ss_pattern_messages(&call, r->cluster->gpus_per_node);
@@ -127,13 +128,15 @@ static void tell_work(const struct answer *r, const struct ss_notice *notice) {
 
 static bool play(struct answer *out, struct ss_error *error) {
   const struct arguments *a = out->a;
-  for (double bytes = a->least; bytes <= a->most && out->sizes < SIZES_MAX; bytes *= 2) {
+  double bytes = a->least;
+  while (bytes <= a->most && out->sizes < SIZES_MAX) {
     out->bytes[out->sizes] = (uint64_t)bytes;
     for (size_t i = 0; i < out->algorithms; i++) {
       const struct ss_pattern_call call = call_of(out, i, bytes);
       if (!ss_pattern_times(&out->cluster, 1, &call, &out->seconds[out->sizes][i], error)) return false;
     }
     out->sizes++;
+    bytes *= 2;
   }
   return true;
 }

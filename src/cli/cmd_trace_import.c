@@ -17,6 +17,7 @@ static bool import(struct ss_request *request, void *context, struct ss_error *e
   return ss_request_import(request, context, NULL, error);
 }
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): `member` is a member's name
 #define TEXTS(member) SS_TEXTS(struct arguments, member.text, member.count), .field = #member
 static const struct ss_option_spec options[] = {
     SS_OPTION_OPERANDS,

@@ -120,9 +120,10 @@ static void free_warnings(struct warnings *w) {
 /* Of the machine, or of the container: B, INFINITY when nobody says. */
 static double whole_memory(void) {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  double whole = pages > 0 && size > 0 ? (double)pages * (double)size : INFINITY, contained;
+  double whole = pages > 0 && size > 0 ? (double)pages * (double)size : INFINITY;
+  char text[64];
   FILE *stream = fopen("/sys/fs/cgroup/memory.max", "r");
-  if (stream && fscanf(stream, "%lf", &contained) == 1 && contained > 0) whole = fmin(whole, contained);
+  if (stream && fgets(text, sizeof text, stream) && strtod(text, NULL) > 0) whole = fmin(whole, strtod(text, NULL));
   if (stream) fclose(stream);
   return whole;
 }

@@ -83,10 +83,8 @@ static bool add_costs(const struct ss_costs *costs, const struct ss_costs_questi
 /* What is no scheme's name says which of a scheme's forms is meant, or with which options. */
 static bool add_side(const struct ss_costs *costs, const struct ss_costs_question *q, const char *text, cJSON *points,
                      struct ss_error *error) {
-  SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_duel_side side = {0};
   bool ok = ss_duel_side_read(costs, q->with, text, &side, error), any = false;
-  doc = side.doc;
   for (size_t r = 0; ok && r < q->rank_counts; r++) {
     const struct ss_duel_place at = {costs, q->with, q->cluster, q->ranks[r]};
     struct ss_supposed supposed;
@@ -95,8 +93,9 @@ static bool add_side(const struct ss_costs *costs, const struct ss_costs_questio
          (!cost || add_point(points, cost, &supposed.symbols, q->cluster, error));
     any = any || (ok && cost);
   }
-  if (!ok || any) return ok;
-  return ss_fail(error, SS_BAD_INPUT, "%s: no closed form at these rank counts", side.label);
+  if (ok && !any) ok = ss_fail(error, SS_BAD_INPUT, "%s: no closed form at these rank counts", side.label);
+  ss_doc_free(side.doc);
+  return ok;
 }
 
 cJSON *ss_supposed_links_json(const struct ss_cluster *cluster) {

@@ -219,6 +219,7 @@ static bool read_rounds(struct ss_node node, struct ss_query *query, struct ss_p
   return ss_node_present(ss_node_first(data)) || ss_node_fail(data, error, "is no list of entries");
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): it is written through `filling`
 static bool read_panel(struct ss_node node, const struct asking *asking, double *busy, struct ss_plot *plot,
                        struct ss_error *error) {
   static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",

@@ -265,9 +265,9 @@ static bool check_axes(const char *option, const char *text, struct ss_error *er
 }
 
 static void set_scales(cJSON *panel, const struct ss_plot_options *a, const char *x, bool bars) {
-  if (bars) x = ""; /* stand by name */
-  else if (a->log && strchr(a->log, 'x')) set_scale(panel, "x", "log");
-  else if ((a->log2 && strchr(a->log2, 'x')) || (!a->log2 && strcmp(x, "ranks") == 0)) set_scale(panel, "x", "log2");
+  const bool log2 = a->log2 ? strchr(a->log2, 'x') != NULL : strcmp(x, "ranks") == 0;
+  if (!bars && a->log && strchr(a->log, 'x')) set_scale(panel, "x", "log"); /* bars stand by name */
+  else if (!bars && log2) set_scale(panel, "x", "log2");
   if (a->log && strchr(a->log, 'y')) set_scale(panel, "y", "log");
   else if (a->log2 && strchr(a->log2, 'y')) set_scale(panel, "y", "log2");
 }

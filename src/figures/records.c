@@ -22,7 +22,7 @@ static double number_of(const struct ss_figure_record *r, const struct ss_figure
   double value = q->value;
   const cJSON *item = q->field ? field_of(r, q->field) : NULL;
   if (q->field && r->member && strcmp(q->field, "index") == 0) value = r->index;
-  else if (cJSON_IsNumber(item)) value = item->valuedouble;
+  else if (item && cJSON_IsNumber(item)) value = item->valuedouble;
   value = q->factor * value + q->offset;
   return isfinite(value) ? value : NAN;
 }

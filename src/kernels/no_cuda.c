@@ -1,6 +1,7 @@
 /* In place of cuda/, where the program is built without it. */
 #include "kernels/kernel_table.h"
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the table of devices has this type
 static bool describe(char *text, size_t size, uint64_t *cache, struct ss_error *error) {
   (void)text, (void)size, (void)cache;
   return ss_fail(error, SS_BAD_INPUT,

@@ -15,6 +15,14 @@ struct reading {
 
 /* --- lists ------------------------------------------------------------------------------------------------------ */
 
+/* A text of the document, or a number written to `number`. */
+static bool read_column(struct ss_node node, char number[static 24], const char **text, struct ss_error *error) {
+  uint64_t count;
+  if (!ss_node_is_number(node)) return ss_node_text(node, text, error);
+  *text = number;
+  return ss_node_count(node, 1, UINT32_MAX, &count, error) && snprintf(number, 24, "%" PRIu64, count) > 0;
+}
+
 /* "carrier,15-40", or a list of such and of numbers. */
 static bool read_columns(struct reading *r, struct ss_node node, struct ss_error *error) {
   char number[24], *joined = NULL;
@@ -25,11 +33,8 @@ static bool read_columns(struct reading *r, struct ss_node node, struct ss_error
     joined = writes ? ss_arena_zero(&r->arena, size, 1) : NULL;
     if (writes && !joined) return ss_fail_memory(error, "reading an import");
     for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n)) {
-      const char *text = number;
-      uint64_t count = 0;
-      if (ss_node_is_number(n) ? !ss_node_count(n, 1, UINT32_MAX, &count, error) : !ss_node_text(n, &text, error))
-        return false;
-      if (ss_node_is_number(n)) (void)snprintf(number, sizeof number, "%" PRIu64, count);
+      const char *text;
+      if (!read_column(n, number, &text, error)) return false;
       if (writes) used += (size_t)snprintf(joined + used, size - used, "%s%s", used ? "," : "", text);
       else size += strlen(text) + 1;
     }

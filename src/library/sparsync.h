@@ -78,6 +78,8 @@ struct ss_tensor_ids {
   const uint64_t *bag_offsets; /* [bags[iterations * ranks] + 1], likewise; where a rank's ids begin, its bags do */
 };
 
+// NOLINTBEGIN(readability-redundant-declaration): this header is installed and stands alone; the rooms below have
+// trace/file/trace.h
 /* Maps a .safetensors file (docs/traces.md) and checks all of it. The trace is the caller's, to be closed. */
 SS_PUBLIC bool ss_trace_open(const char *path, struct ss_trace **out, struct ss_error *error);
 /* The same of ids in memory, which are copied. */
@@ -91,6 +93,7 @@ SS_PUBLIC void ss_trace_close(struct ss_trace *trace);
 SS_PUBLIC uint64_t ss_trace_iterations(const struct ss_trace *trace);
 SS_PUBLIC uint32_t ss_trace_ranks(const struct ss_trace *trace);
 SS_PUBLIC size_t ss_trace_tensors(const struct ss_trace *trace);
+// NOLINTEND(readability-redundant-declaration)
 
 /* --- requests ------------------------------------------------------------------------------------------------ */
 

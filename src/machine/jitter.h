@@ -58,8 +58,8 @@ struct ss_passage {
   uint32_t receiver; /* endpoint */
   uint32_t number;   /* of messages that were listed for it, from 0 */
 };
-double ss_uneven_latency(const struct ss_uneven *uneven, const struct ss_passage *passage);
-double ss_uneven_bandwidth(const struct ss_uneven *uneven, const struct ss_passage *passage);
+double ss_uneven_latency(const struct ss_uneven *u, const struct ss_passage *c);
+double ss_uneven_bandwidth(const struct ss_uneven *u, const struct ss_passage *c);
 
 /* The factor below which that share of all factors lies, 0 <= share < 1. */
 double ss_quantiles_at(const struct ss_quantiles *quantiles, double share);

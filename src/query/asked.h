@@ -33,7 +33,7 @@ struct ss_asked_study {
 /* `kind` is what is asked, for messages. To be closed, also after a failure. */
 bool ss_asked_study_open(const struct ss_asked *asked, const char *kind, struct ss_asked_study *out,
                          struct ss_error *error) SS_MUST_CHECK;
-void ss_asked_study_close(struct ss_asked_study *asked);
+void ss_asked_study_close(struct ss_asked_study *o);
 
 /* The object that is asked about, with all edits made; to be freed. `name` stands for it in messages. */
 bool ss_asked_object(const struct ss_asked *asked, const char *name, struct ss_doc **out,

@@ -64,7 +64,7 @@ static void add_input(cJSON *list, const char *path, const cJSON *was, const cJS
 static void compare_inputs(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
   char inner[400];
   if (was && now && cJSON_Compare(was, now, true)) return;
-  if (!cJSON_IsObject(was) || !cJSON_IsObject(now)) {
+  if (!was || !now || !cJSON_IsObject(was) || !cJSON_IsObject(now)) {
     add_input(list, path, was, now);
     return;
   }

@@ -40,6 +40,7 @@ static bool add_proofs(struct ss_chunk *chunk, bool uncoalesced, struct ss_arena
   }
   uint64_t *proofs = ss_arena_alloc(arena, chunk->count, sizeof *proofs), again = 0;
   if (!proofs) return false;
+  assert(chunk->rows || chunk->count == 0);
   for (uint64_t i = 0; i < chunk->count; i++) {
     again = i > 0 && chunk->rows[i] == chunk->rows[i - 1] ? again + 1 : 0;
     proofs[i] = ss_contribution(chunk->origin, chunk->rows[i], again);

@@ -2,6 +2,7 @@
 
 #include "base/list.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static void add_each(uint64_t *restrict sums, const uint64_t *restrict bytes, uint32_t count) {
@@ -90,6 +91,7 @@ bool ss_engine_open_each(struct ss_engine *e, const struct ss_cluster *const *cl
 }
 
 void ss_engine_close(struct ss_engine *e) {
+  assert(e->on || e->count == 0);
   for (uint32_t i = 0; i < e->count; i++) e->on[i].model->close(e->on[i].network);
   free(e->on);
   free(e->sent);

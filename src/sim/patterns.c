@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "sim/engine.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,6 +314,7 @@ static uint32_t parent_of(const struct ss_pattern_stage *s, uint32_t r, bool sec
 /* Fills in both trees; returns the height of the higher one. */
 static uint32_t plant(struct ss_pattern_stage *s) {
   uint32_t height = 0;
+  assert(s->ranks > 0);
   for (uint32_t i = 0; i < 2 * s->ranks; i++) {
     struct tree_place *place = &s->tree[i];
     *place = (struct tree_place){.up = parent_of(s, i % s->ranks, i >= s->ranks)};

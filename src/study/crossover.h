@@ -33,6 +33,6 @@ bool ss_crossover_study_run(struct ss_crossover_study *study, struct ss_error *e
 void ss_crossover_study_free(struct ss_crossover_study *study);
 
 /* The tree that `crossover --format json` prints; the caller's, NULL when memory is short. */
-struct cJSON *ss_crossover_study_json(const struct ss_crossover_study *study);
+struct cJSON *ss_crossover_study_json(const struct ss_crossover_study *t);
 
 #endif

@@ -515,7 +515,7 @@ static bool add_schemes(struct ss_study *s, const struct place *p, uint32_t rank
 bool ss_study_add_place(struct ss_study *s, cJSON *at, struct ss_error *error) {
   const struct ss_study_typed *typed = &s->source.typed;
   struct place p = {.job.at = at};
-  uint32_t own[RANKS_MAX];
+  uint32_t own[RANKS_MAX] = {0};
   const uint32_t *ranks = typed->ranks ? typed->ranks : own;
   size_t count = typed->rank_counts, from = s->count;
   if (!typed->schemes && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error))

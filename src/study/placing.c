@@ -14,7 +14,7 @@
 static const char *pooling_of(const cJSON *schemes) {
   const cJSON *one = cJSON_GetArraySize(schemes) == 1 ? schemes->child : NULL;
   const char *pooling = NULL;
-  bool known = cJSON_IsObject(one);
+  bool known = one && cJSON_IsObject(one);
   for (const cJSON *item = known ? one->child : NULL; item; item = item->next) {
     const char *text = cJSON_IsString(item) ? item->valuestring : "";
     if (strcmp(item->string, "name") == 0) known = known && strcmp(text, "alltoall") == 0;

@@ -142,8 +142,9 @@ static bool read_hash(struct ss_node node, const char *key, struct ss_identity *
   if (!ss_node_is_text(field) || !ss_node_text(field, &text, NULL)) return false;
   if (strncmp(text, prefix, sizeof prefix - 1) != 0) return false;
   text += sizeof prefix - 1;
-  return strspn(text, "0123456789abcdef") == 32 && text[32] == '\0' &&
-         sscanf(text, "%16" SCNx64 "%16" SCNx64, &out->high, &out->low) == 2;
+  if (strspn(text, "0123456789abcdef") != 32 || text[32] != '\0') return false;
+  // NOLINTNEXTLINE(cert-err34-c): sixteen digits each, as was just seen, fit
+  return sscanf(text, "%16" SCNx64 "%16" SCNx64, &out->high, &out->low) == 2;
 }
 
 bool ss_result_read_identity(struct ss_node node, struct ss_identity *out) {

@@ -5,6 +5,7 @@
 #include "cost/form_grid.h"
 #include "trace/make/synth.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -164,6 +165,7 @@ bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char
                      struct ss_error *error) {
   SS_AUTO_FREE char *key = cJSON_PrintUnformatted(node.at);
   if (!key) return ss_fail_memory(error, "opening a trace");
+  assert(sources);
   for (const struct ss_sources *from = sources; from; from = from->like)
     for (size_t i = 0; i < from->count; i++)
       if (from->source[i]->key && strcmp(from->source[i]->key, key) == 0) {

@@ -7,6 +7,7 @@
 #include "tensor/hash_row.h"
 #include "tensor/sketch_cell.h"
 
+#include <assert.h>
 #include <omp.h>
 #include <string.h>
 
@@ -176,6 +177,7 @@ static void read_batch(const struct ss_sketch *shape, uint64_t count, const stru
                        const uint64_t *buckets, double *out) {
   const uint64_t hashes = shape->hashes;
   int64_t found[SS_SKETCH_HASHES];
+  assert(hashes > 0);
   for (uint64_t i = 0; i < count; i++) {
     for (uint64_t j = 0; j < hashes; j++) {
       const uint64_t cell = places->cells[j][i];

@@ -110,7 +110,7 @@ bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *c) {
 
 static void put_entry(const struct ss_wire *wire, const struct ss_chunk *c, uint64_t entry, unsigned char *out) {
   if (!wire->units) {
-    memcpy(out, c->values + entry * c->stride, c->width * sizeof(float));
+    if (c->values) memcpy(out, c->values + entry * c->stride, c->width * sizeof(float));
     return;
   }
   const float units = (float)c->units[entry];

@@ -40,6 +40,8 @@ struct ss_trace;
 #define SS_RANKS_MAX (UINT32_C(1) << 20)
 #define SS_TENSOR_BYTES_MAX (UINT64_C(1) << 53) /* rows * row_width * bytes of an element */
 
+// NOLINTBEGIN(readability-redundant-declaration): what SS_PUBLIC marks stands in library/sparsync.h too, which is
+// installed alone
 /* Maps and checks the file: header, shapes, offsets and every row id. Hostile files are refused with SS_BAD_INPUT
  * and never read out of bounds. The trace is the caller's, to be closed. */
 SS_PUBLIC bool ss_trace_open(const char *path, struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
@@ -156,5 +158,6 @@ bool ss_trace_build(const char *name, const struct ss_trace_content *content, st
 bool ss_trace_write(const char *path, const struct ss_trace_content *content, struct ss_error *error) SS_MUST_CHECK;
 /* The same for a trace; opened from a file with 64-bit ids, it is written with 32-bit ones. */
 SS_PUBLIC bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
+// NOLINTEND(readability-redundant-declaration)
 
 #endif

@@ -63,9 +63,8 @@ uint64_t ss_drawn_spared(const struct ss_drawn *drawn) {
 
 /* All that a lookup depends on beside its place. */
 static bool same_law(const struct ss_synth *a, const struct ss_synth *b) {
-  return a->rows == b->rows && a->distinct == b->distinct && memcmp(&a->zipf, &b->zipf, sizeof a->zipf) == 0 &&
-         memcmp(&a->hot, &b->hot, sizeof a->hot) == 0 && a->hot_rows == b->hot_rows && a->ids == b->ids &&
-         a->seed == b->seed;
+  return a->rows == b->rows && a->distinct == b->distinct && a->zipf == b->zipf && a->hot == b->hot &&
+         a->hot_rows == b->hot_rows && a->ids == b->ids && a->seed == b->seed;
 }
 
 /* The list is locked. */

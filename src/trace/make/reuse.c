@@ -18,11 +18,13 @@ static bool add_bin(struct ss_reuse *r, const char *line) {
   uint64_t above, most;
   double share;
   int end = 0;
+  // NOLINTBEGIN(cert-err34-c): ten digits fit in 64 bits, and a share is looked at below
   if (sscanf(line, "(%10" SCNu64 ", %10" SCNu64 "]: %lf %n", &above, &most, &share, &end) < 3 || line[end]) {
     end = 0;
     if (sscanf(line, "(%10" SCNu64 "+: %lf %n", &above, &share, &end) < 2 || line[end]) return false;
     most = 2 * above;
   }
+  // NOLINTEND(cert-err34-c)
   if (above > ABOVE_MOST || most <= above || most > 2 * (uint64_t)ABOVE_MOST || !(share >= 0 && share <= 1))
     return false;
   if (r->bins == SS_REUSE_BINS_MAX || above != (r->bins ? r->bin[r->bins - 1].most : 0)) return false;
@@ -94,11 +96,12 @@ static double chance(double mean, uint64_t above, uint64_t most) {
 static void lay_out(const struct ss_reuse *r, double least, struct mixture *m) {
   const double most = (double)r->bin[r->bins - 1].most;
   m->count = 0;
-  for (double mean = least; m->count < SS_REUSE_CLASSES_MAX && (m->count == 0 || mean <= most);
-       mean = fmax(mean * M_SQRT2, m->count == 1 ? 0.25 : 0)) {
+  double mean = least;
+  while (m->count < SS_REUSE_CLASSES_MAX && (m->count == 0 || mean <= most)) {
     m->mean[m->count] = mean;
     for (size_t b = 0; b < r->bins; b++) m->chance[m->count][b] = chance(mean, r->bin[b].above, r->bin[b].most);
     m->count++;
+    mean = fmax(mean * M_SQRT2, m->count == 1 ? 0.25 : 0);
   }
 }
 

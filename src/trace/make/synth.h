@@ -19,15 +19,15 @@ struct ss_synth {
   uint64_t rows;
   uint32_t row_width;
   enum ss_dtype dtype;
-  uint64_t iterations;
   uint32_t ranks;
+  enum ss_ids ids;
+  uint64_t iterations;
   uint64_t tokens;   /* lookups of a rank in an iteration */
   uint64_t distinct; /* each so many lookups in a row are of different rows, as a token's top-k experts are; 1: any */
   const struct ss_reuse *reuse; /* of the lookups of an iteration of all ranks, instead of Zipf's law; NULL: none */
   double zipf;                  /* exponent s, 0 (uniform) to 20 */
   double hot;                   /* share of the lookups, 0 to 1, that go to the hot set */
   uint64_t hot_rows; /* size of the hot set: the most popular rows, looked up evenly; at least 1 when hot > 0 */
-  enum ss_ids ids;
   uint64_t seed;
   struct ss_drawn *drawn; /* keeps what is drawn, and has what was drawn before (trace/make/drawn.h); NULL: nothing */
 };
