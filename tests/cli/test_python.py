@@ -280,7 +280,7 @@ def pip_installs_the_package(folder):
     build = PROGRAM.parent.name + "-python"  # beside ours, so that ccache finds what we compiled
     shutil.rmtree(ROOT / build, ignore_errors=True)
     done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
-                           "--disable-pip-version-check", f"-Cbuild-dir={build}", "--target", folder / "site", ROOT],
+                           "--disable-pip-version-check", f"--config-settings=builddir={build}", "--target", folder / "site", ROOT],
                           capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT)
     shutil.rmtree(ROOT / build, ignore_errors=True)
     assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
