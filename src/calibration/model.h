@@ -1,6 +1,6 @@
 /* A cluster as measurements know it: costs of messages and of memory, by size. Every observation is predicted by
- * playing its algorithm on that cluster (sim/patterns.h); what a fit needs to know of it is how its time changes with
- * each cost, which comes from playing it again with that cost a little higher. */
+ * playing its algorithm on that cluster (sim/collectives/patterns.h); what a fit needs to know of it is how its time
+ * changes with each cost, which comes from playing it again with that cost a little higher. */
 #ifndef SS_CALIBRATION_MODEL_H
 #define SS_CALIBRATION_MODEL_H
 

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/notice.h"
-#include "sim/patterns.h"
+#include "sim/collectives/patterns.h"
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "report/table.h"
-#include "sim/patterns.h"
+#include "sim/collectives/patterns.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -1050,6 +1050,48 @@ static void allreduces_take_the_time_of_their_closed_forms(void **state) {
     }
 }
 
+/* --- steps ----------------------------------------------------------------------------------------------- */
+
+enum { STEPS_MOST = 40 };
+
+/* Plays the phases with a bit a block: nobody sends what it does not hold. */
+static void gather_by_steps(const enum ss_phase *phase, uint32_t phases, uint32_t size, bool even) {
+  uint64_t held[STEPS_MOST], came[STEPS_MOST];
+  for (uint32_t r = 0; r < size; r++) held[r] = UINT64_C(1) << r;
+  for (uint32_t k = 0; k < phases; k++) {
+    struct ss_step step = ss_steps_of(phase[k], size);
+    step.fold.even = even;
+    while (ss_step_next(&step)) {
+      memcpy(came, held, sizeof came);
+      for (uint32_t i = 0; i < step.moves; i++) {
+        const struct ss_move m = ss_step_move(&step, i);
+        uint64_t blocks = 0;
+        for (uint32_t b = 0; b < m.count; b++) blocks |= UINT64_C(1) << (m.first + b) % size;
+        if ((held[m.from] & blocks) != blocks)
+          fail_msg("phase %d, %u members, step %u: %u has not what it sends", (int)phase[k], size, step.by, m.from);
+        if (ss_step_shift(&step) > 0) assert_int_equal(m.to, (m.from + ss_step_shift(&step)) % size);
+        came[m.to] |= blocks;
+      }
+      memcpy(held, came, sizeof held);
+    }
+  }
+  for (uint32_t r = 0; r < size; r++) assert_int_equal(held[r], (UINT64_C(1) << size) - 1);
+}
+
+static void steps_bring_every_block_to_everyone(void **state) {
+  static const enum ss_phase ring = SS_RING, direct = SS_DIRECT, bruck = SS_BRUCK, neighbours = SS_NEIGHBOURS;
+  static const enum ss_phase doubling[] = {SS_FOLD_IN, SS_DOUBLE, SS_FOLD_OUT};
+  (void)state;
+  for (uint32_t size = 1; size < STEPS_MOST; size++) {
+    gather_by_steps(&ring, 1, size, false);
+    gather_by_steps(&direct, 1, size, false);
+    gather_by_steps(&bruck, 1, size, false);
+    if (size % 2 == 0) gather_by_steps(&neighbours, 1, size, false);
+    gather_by_steps(doubling, 3, size, false);
+    gather_by_steps(doubling, 3, size, true);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gathers_follow_their_definitions),
@@ -1070,6 +1112,7 @@ int main(void) {
       cmocka_unit_test(gathers_take_the_time_of_their_closed_forms),
       cmocka_unit_test(exchanges_take_the_time_of_their_closed_forms),
       cmocka_unit_test(allreduces_take_the_time_of_their_closed_forms),
+      cmocka_unit_test(steps_bring_every_block_to_everyone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  */
 #include "support.h"
 
-#include "sim/patterns.h"
+#include "sim/collectives/patterns.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #define SS_SIM_COLLECTIVES_COLLECTIVES_H
 
 #include "sim/collectives/receipts.h"
+#include "sim/collectives/steps.h"
 
 /* --- all-gather: every member ends with every block ------------------------------------------------------ */
 
@@ -38,13 +39,11 @@ bool ss_gather_play(struct ss_play *play, struct ss_gather *gather, ss_allgather
 bool ss_gather_sum(struct ss_play *play, struct ss_gather *gather, uint32_t position, struct ss_chunk *out,
                    struct ss_error *error) SS_MUST_CHECK;
 
-/* Step s: r sends block (r - s + 1) mod P to r + 1. */
+/* As SS_RING, SS_DIRECT, SS_BRUCK of steps.h, and as SS_DOUBLE between folds. Of the direct one's rounds the first is
+ * dependent, the rest are not. */
 bool ss_allgather_ring(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
-/* Round s: r sends its own block to (r + s) mod P; the first dependent, the rest independent. */
 bool ss_allgather_direct(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
-/* Round t: r sends its first min(2^t, P - 2^t) blocks, r's own first, to r - 2^t. */
 bool ss_allgather_bruck(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
-/* Positions p and p xor 2^t exchange all they hold, t rising; sizes that are no power of two fold first. */
 bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 
 /* All ranks learn a number each: part[ranks] are dense chunks that hold one where their rank lives here, or none,
@@ -157,19 +156,5 @@ bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *
  * and in the end whole[0] is the sum. */
 bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                         struct ss_error *error) SS_MUST_CHECK;
-
-/* Powers of two on any P (docs/model.md, "Recursive ones on any P"): the first 2q ranks pair up, the Q odd and
- * unpaired ones go on. */
-struct ss_fold {
-  uint32_t L, Q, q;
-};
-static inline struct ss_fold ss_fold_of(uint32_t size) {
-  uint32_t L = 31 - (uint32_t)__builtin_clz(size);
-  return (struct ss_fold){.L = L, .Q = 1u << L, .q = size - (1u << L)};
-}
-/* The member position that plays core position `p`. */
-static inline uint32_t ss_fold_member(struct ss_fold fold, uint32_t p) {
-  return p < fold.q ? 2 * p + 1 : p + fold.q;
-}
 
 #endif

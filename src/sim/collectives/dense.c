@@ -87,42 +87,43 @@ static uint32_t chunks_of(const struct ss_dense_sum *sum) {
   return sum->chunks > 0 ? sum->chunks : 1;
 }
 
-static bool ring_without_payloads(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_error *error) {
+/* Sizes alone, which need no lists. */
+static bool ring_of_sizes(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_error *error) {
   const uint32_t size = play->ranks, chunks = chunks_of(sum);
   assert(size > 0);
-  bool uniform = (sum->high - sum->low) % ((uint64_t)size * chunks) == 0;
-  struct ss_chunk first = ss_dense_units(sum, 0, 1);
-  uint64_t each = ss_wire_bytes(sum->wire, &first);
+  const bool uniform = (sum->high - sum->low) % ((uint64_t)size * chunks) == 0;
   SS_AUTO_FREE uint64_t *bytes = ss_alloc(2 * (size_t)size * chunks, sizeof *bytes);
   if (!bytes) return ss_fail_memory(error, "cutting a tensor into parts");
-  for (uint32_t k = 0; k < chunks; k++)
-    for (uint32_t j = 0; j < 2 * size; j++) {
-      struct ss_chunk part = ss_dense_units(sum, k * size + j % size, 1);
-      bytes[2 * (size_t)size * k + j] = ss_wire_bytes(sum->wire, &part);
-    }
-  for (uint32_t s = 1; s < size; s++)
+  for (uint32_t j = 0; j < 2 * size * chunks; j++) { /* those of a chunk twice in a row */
+    const struct ss_chunk part = ss_dense_units(sum, j / (2 * size) * size + j % size, 1);
+    bytes[j] = ss_wire_bytes(sum->wire, &part);
+  }
+  struct ss_step step = ss_steps_of(SS_RING, size);
+  while (ss_step_next(&step))
     for (uint32_t k = 0; k < chunks; k++) {
       const uint64_t *of_chunk = bytes + 2 * (size_t)size * k;
-      const struct ss_messages ahead = {
-          .count = size, .shift = 1, .bytes = uniform ? NULL : of_chunk + size - s, .each = each};
+      const struct ss_messages ahead = {.count = size,
+                                        .shift = ss_step_shift(&step),
+                                        .bytes = uniform ? NULL : of_chunk + size - step.by,
+                                        .each = bytes[0]};
       if (!ss_play_shift(play, &ahead, k == 0, false, error)) return false;
     }
   return true;
 }
 
-/* Step s of chunk k. part[p] is what p sends next: its running sum. */
-static bool pass_on(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t s, uint32_t k,
+/* A step of chunk k. part[p] is what p sends next: its running sum. */
+static bool pass_on(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_step *step, uint32_t k,
                     struct ss_chunk *part, struct ss_error *error) {
   const uint32_t size = play->ranks;
   bool ok;
   for (uint32_t p = 0; p < size; p++) {
     play->given[p] = part[p];
-    ss_play_put(play, p, p, (p + 1) % size, sum->wire, &play->given[p]);
+    ss_play_put(play, p, p, ss_step_move(step, p).to, sum->wire, &play->given[p]);
   }
   ok = play_sums(play, sum, size, k == 0, error);
   for (uint32_t p = 0; ok && p < size; p++) {
-    uint32_t to = (p + 1) % size;
-    struct ss_chunk due = ss_dense_units(sum, k * size + (p + size - s) % size, 1);
+    const uint32_t to = play->to[p];
+    struct ss_chunk due = ss_dense_units(sum, k * size + (p + size - step->by) % size, 1);
     part[to] = due;
     if (play->payloads && ss_play_resident(play, play->to[p]))
       ok = sum->give(sum->context, to, play->arena, &part[to], error) &&
@@ -139,17 +140,18 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
     part[u] = ss_dense_units(sum, u / size * size + (u % size + size - 1) % size, 1);
   if (!play->payloads && !notes) {
     for (uint32_t u = 0; u < units; u++) part[u] = ss_dense_units(sum, u, 1);
-    return ring_without_payloads(play, sum, error);
+    return ring_of_sizes(play, sum, error);
   }
   /* Two arenas take turns, as a sum lives until it has been sent. */
   struct ss_arena turn[2] = {{0}, {0}}, *keep = play->arena;
   bool ok = true;
   for (uint32_t u = 0; ok && play->payloads && u < units; u++)
     if (ss_play_resident(play, u % size)) ok = sum->give(sum->context, u % size, keep, &part[u], error);
-  for (uint32_t s = 1; ok && s < size; s++) {
-    ss_arena_reset(&turn[s % 2]);
-    play->arena = s + 1 == size ? keep : &turn[s % 2];
-    for (uint32_t k = 0; ok && k < chunks; k++) ok = pass_on(play, sum, s, k, part + (size_t)k * size, error);
+  struct ss_step step = ss_steps_of(SS_RING, size);
+  while (ok && ss_step_next(&step)) {
+    ss_arena_reset(&turn[step.by % 2]);
+    play->arena = step.by + 1 == size ? keep : &turn[step.by % 2];
+    for (uint32_t k = 0; ok && k < chunks; k++) ok = pass_on(play, sum, &step, k, part + (size_t)k * size, error);
   }
   play->arena = keep;
   ss_arena_free(&turn[0]);
@@ -180,50 +182,57 @@ bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, str
 }
 
 /* The even ranks of folded pairs hand their whole tensor to the odd ones. */
-static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold, struct ss_chunk *whole,
+static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                     struct ss_error *error) {
-  if (fold.q == 0) return true;
-  for (uint32_t i = 0; i < fold.q; i++) ss_play_put(play, i, 2 * i, 2 * i + 1, sum->wire, &whole[2 * i]);
-  if (!ss_dense_round(play, sum, fold.q, error)) return false;
-  for (uint32_t i = 0; i < fold.q; i++)
-    if (!ss_dense_take(play, sum, i, &whole[2 * i], &whole[2 * i + 1], error)) return false;
+  struct ss_step step = ss_steps_of(SS_FOLD_IN, play->ranks);
+  if (!ss_step_next(&step)) return true;
+  for (uint32_t i = 0; i < step.moves; i++) {
+    const struct ss_move m = ss_step_move(&step, i);
+    ss_play_put(play, i, m.from, m.to, sum->wire, &whole[m.from]);
+  }
+  if (!ss_dense_round(play, sum, step.moves, error)) return false;
+  for (uint32_t i = 0; i < step.moves; i++)
+    if (!ss_dense_take(play, sum, i, &whole[play->from[i]], &whole[play->to[i]], error)) return false;
   return true;
 }
 
-static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold,
-                     struct ss_chunk *whole, struct ss_error *error) {
-  if (fold.q == 0) return true;
-  for (uint32_t i = 0; i < fold.q; i++) ss_play_put(play, i, 2 * i + 1, 2 * i, sum->wire, &whole[2 * i + 1]);
-  if (!ss_play_messages(play, fold.q, true, sum->wire, error)) return false;
-  for (uint32_t i = 0; play->payloads && i < fold.q; i++)
+static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
+                     struct ss_error *error) {
+  struct ss_step step = ss_steps_of(SS_FOLD_OUT, play->ranks);
+  if (!ss_step_next(&step)) return true;
+  for (uint32_t i = 0; i < step.moves; i++) {
+    const struct ss_move m = ss_step_move(&step, i);
+    ss_play_put(play, i, m.from, m.to, sum->wire, &whole[m.from]);
+  }
+  if (!ss_play_messages(play, step.moves, true, sum->wire, error)) return false;
+  for (uint32_t i = 0; play->payloads && i < step.moves; i++)
     if (ss_play_resident(play, play->to[i])) {
       const struct ss_chunk *got = ss_play_got(play, i);
       if (!got) continue;
       if (got->origin != play->from[i] || got->part != 0 || (!sum->lists && got->count != sum->units))
         ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i],
                          got->origin, play->from[i]);
-      whole[2 * i] = *got;
+      whole[play->to[i]] = *got;
     }
   return true;
 }
 
-/* Recursive halving: with partner p xor Q/2^(t+1), each keeps the half that holds its own part. */
-static bool halve(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_fold fold, struct ss_chunk *held,
+/* Recursive halving among core positions, of which part p is that of position p: each keeps the half that holds its
+ * own part. */
+static bool halve(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *held,
                   struct ss_error *error) {
-  for (uint32_t step = fold.Q / 2; step > 0; step /= 2) {
-    for (uint32_t p = 0; p < fold.Q; p++) {
-      uint32_t mine = p & ~(step - 1), theirs = mine ^ step;
-      const struct ss_chunk *from = &held[ss_fold_member(fold, p)];
-      play->given[p] = cut(sum, from, theirs, step);
-      ss_play_put(play, p, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step), sum->wire, &play->given[p]);
+  struct ss_step step = ss_steps_of(SS_HALVE, play->ranks);
+  while (ss_step_next(&step)) {
+    for (uint32_t p = 0; p < step.moves; p++) {
+      const struct ss_move m = ss_step_move(&step, p);
+      const uint32_t mine = p & ~(step.by - 1);
+      play->given[p] = cut(sum, &held[m.from], mine ^ step.by, step.by);
+      held[m.from] = cut(sum, &held[m.from], mine, step.by);
+      ss_play_put(play, p, m.from, m.to, sum->wire, &play->given[p]);
     }
-    if (!ss_dense_round(play, sum, fold.Q, error)) return false;
-    for (uint32_t p = 0; p < fold.Q; p++) {
-      struct ss_chunk *mine = &held[ss_fold_member(fold, p)];
-      *mine = cut(sum, mine, p & ~(step - 1), step);
-    }
-    for (uint32_t p = 0; p < fold.Q; p++) {
-      struct ss_chunk *to = &held[ss_fold_member(fold, p ^ step)], due = *to;
+    if (!ss_dense_round(play, sum, step.moves, error)) return false;
+    for (uint32_t p = 0; p < step.moves; p++) {
+      struct ss_chunk *to = &held[play->to[p]], due = *to;
       if (!ss_dense_take(play, sum, p, &due, to, error)) return false;
     }
   }
@@ -294,10 +303,10 @@ static bool double_up(struct ss_play *play, const struct ss_dense_sum *sum, stru
 
 bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                                struct ss_error *error) {
-  struct ss_fold fold = ss_fold_of(play->ranks);
-  if (!fold_in(play, sum, fold, whole, error) || !halve(play, sum, fold, whole, error)) return false;
+  const struct ss_fold fold = ss_fold_of(play->ranks);
+  if (!fold_in(play, sum, whole, error) || !halve(play, sum, whole, error)) return false;
   if (!double_up(play, sum, fold, whole, error)) return false;
   for (uint32_t p = 0; p < play->ranks; p++)
     if (!play->payloads || !ss_play_resident(play, p)) whole[p] = ss_dense_units(sum, 0, sum->units);
-  return fold_out(play, sum, fold, whole, error);
+  return fold_out(play, sum, whole, error);
 }

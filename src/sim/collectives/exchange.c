@@ -1,24 +1,30 @@
 /* Exchanges, in which every message has a payload of its own: pairwise, server fan-in and fan-out, scatter. */
 #include "sim/collectives/collectives.h"
 
-/* Index of an endpoint among senders or receivers: its rank, or the number of its server. */
+/* The ends of message `at` as exchanges number them: ranks, and servers from 0 on. */
 struct ends {
   uint32_t from, to;
 };
+
+static struct ends ends_of(const struct ss_play *play, uint32_t at) {
+  const uint32_t from = play->from[at], to = play->to[at], ranks = play->ranks;
+  return (struct ends){from < ranks ? from : from - ranks, to < ranks ? to : to - ranks};
+}
 
 static uint32_t chunks_of(const struct ss_exchange *x, struct ends ends) {
   return x->several ? x->several->count(x->context, ends.from, ends.to) : 1;
 }
 
-/* Message `at` of a round; its chunks are the next of *scratch. */
-static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ends ends,
-                struct ss_chunk **scratch, struct ss_error *error) {
-  struct ss_chunk *chunk = *scratch;
+/* The chunks of message `at` are the next of *scratch. */
+static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ss_chunk **scratch,
+                struct ss_error *error) {
   if (x->uniform) {
     play->bytes[at] = x->each;
     return true;
   }
+  const struct ends ends = ends_of(play, at);
   const uint32_t count = chunks_of(x, ends);
+  struct ss_chunk *chunk = *scratch;
   if (!x->give(x->context, ends.from, ends.to, chunk, error)) return false;
   *scratch += count;
   play->bytes[at] = 0;
@@ -31,10 +37,11 @@ static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, 
 }
 
 /* What came of the next of *scratch. */
-static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ends ends,
-                 const struct ss_chunk **scratch, struct ss_error *error) {
+static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at, const struct ss_chunk **scratch,
+                 struct ss_error *error) {
   const struct ss_chunk *due = *scratch, *got;
   if (!play->payloads) return true;
+  const struct ends ends = ends_of(play, at);
   const uint32_t count = chunks_of(x, ends);
   *scratch += count;
   if (!ss_play_resident(play, play->to[at]) || !(got = ss_play_got_several(play, at, count))) return true;
@@ -47,52 +54,43 @@ static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at,
   return true;
 }
 
-/* Where the chunks of a round are. */
-static struct ss_chunk *scratch_of(struct ss_play *play, const struct ss_exchange *x) {
-  return x->several ? x->several->scratch : play->given;
+/* Plays a round between the first `count` of play->from and play->to. */
+static bool play_round(struct ss_play *play, const struct ss_exchange *x, uint32_t count, bool first,
+                       struct ss_error *error) {
+  struct ss_chunk *scratch = x->several ? x->several->scratch : play->given;
+  const struct ss_chunk *due = scratch;
+  for (uint32_t at = 0; at < count; at++)
+    if (!put(play, x, at, &scratch, error)) return false;
+  if (!ss_play_exchange(play, count, first, x->wire, error)) return false;
+  for (uint32_t at = 0; at < count; at++)
+    if (!take(play, x, at, &due, error)) return false;
+  return true;
 }
 
 bool ss_pairwise(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
-  const uint32_t P = play->ranks;
-  for (uint32_t s = 1; s < P; s++) {
-    if (x->uniform) {
-      const struct ss_messages ahead = {.count = P, .shift = s, .each = x->each};
-      if (!ss_play_shift(play, &ahead, s == 1, true, error)) return false;
-      continue;
-    }
-    struct ss_chunk *scratch = scratch_of(play, x);
-    const struct ss_chunk *due = scratch;
-    for (uint32_t r = 0; r < P; r++) {
+  struct ss_step step = ss_steps_of(SS_DIRECT, play->ranks);
+  while (ss_step_next(&step)) {
+    const struct ss_messages ahead = {.count = step.moves, .shift = ss_step_shift(&step), .each = x->each};
+    for (uint32_t r = 0; !x->uniform && r < step.moves; r++) {
       play->from[r] = r;
-      play->to[r] = (r + s) % P;
-      if (!put(play, x, r, (struct ends){r, (r + s) % P}, &scratch, error)) return false;
+      play->to[r] = ss_step_move(&step, r).to;
     }
-    if (!ss_play_exchange(play, P, s == 1, x->wire, error)) return false;
-    for (uint32_t r = 0; r < P; r++)
-      if (!take(play, x, r, (struct ends){r, (r + s) % P}, &due, error)) return false;
+    if (!(x->uniform ? ss_play_shift(play, &ahead, step.by == 1, true, error)
+                     : play_round(play, x, step.moves, step.by == 1, error)))
+      return false;
   }
   return true;
 }
 
-/* Of worker and server, who sends to whom. */
-static struct ends fan_ends(bool out, uint32_t worker, uint32_t server) {
-  return out ? (struct ends){server, worker} : (struct ends){worker, server};
-}
-
-static bool fan(struct ss_play *play, struct ss_exchange *x, bool out, struct ss_error *error) {
-  uint32_t servers = play->servers, ranks = play->ranks;
+static bool fan(struct ss_play *play, const struct ss_exchange *x, bool out, struct ss_error *error) {
+  const uint32_t servers = play->servers, ranks = play->ranks;
   for (uint32_t t = 0; t < ranks; t++) {
-    struct ss_chunk *scratch = scratch_of(play, x);
-    const struct ss_chunk *due = scratch;
     for (uint32_t s = 0; s < servers; s++) {
-      uint32_t worker = (s + t) % ranks;
+      const uint32_t worker = (s + t) % ranks;
       play->from[s] = out ? ranks + s : worker;
       play->to[s] = out ? worker : ranks + s;
-      if (!put(play, x, s, fan_ends(out, worker, s), &scratch, error)) return false;
     }
-    if (!ss_play_exchange(play, servers, t == 0, x->wire, error)) return false;
-    for (uint32_t s = 0; s < servers; s++)
-      if (!take(play, x, s, fan_ends(out, (s + t) % ranks, s), &due, error)) return false;
+    if (!play_round(play, x, servers, t == 0, error)) return false;
   }
   return true;
 }
@@ -107,13 +105,9 @@ bool ss_fan_out(struct ss_play *play, struct ss_exchange *x, struct ss_error *er
 
 bool ss_scatter(struct ss_play *play, uint32_t owner, struct ss_exchange *x, struct ss_error *error) {
   for (uint32_t s = 1; s < play->ranks; s++) {
-    const struct ends ends = {owner, (owner + s) % play->ranks};
-    play->from[0] = ends.from;
-    play->to[0] = ends.to;
-    struct ss_chunk *scratch = scratch_of(play, x);
-    const struct ss_chunk *due = scratch;
-    if (!put(play, x, 0, ends, &scratch, error)) return false;
-    if (!ss_play_exchange(play, 1, s == 1, x->wire, error) || !take(play, x, 0, ends, &due, error)) return false;
+    play->from[0] = owner;
+    play->to[0] = (owner + s) % play->ranks;
+    if (!play_round(play, x, 1, s == 1, error)) return false;
   }
   return true;
 }

@@ -48,13 +48,9 @@ static uint32_t rank_of(const struct ss_gather *g, uint32_t position) {
   return g->rank ? g->rank[position] : position;
 }
 
-/* A message of the run of blocks [first, first + count) mod size from one position to another. */
-struct run {
-  uint32_t from, to, first, count;
-};
-
 /* A member that holds a block as it should not have come passes it on as it came. */
-static bool put(struct ss_play *play, struct ss_gather *g, uint32_t at, const struct run *m, struct ss_error *error) {
+static bool put(struct ss_play *play, struct ss_gather *g, uint32_t at, const struct ss_move *m,
+                struct ss_error *error) {
   play->from[at] = rank_of(g, m->from);
   play->to[at] = rank_of(g, m->to);
   play->bytes[at] = g->upto[m->first + m->count] - g->upto[m->first];
@@ -86,7 +82,7 @@ static bool keep(struct ss_play *play, struct ss_gather *g, uint32_t to, uint32_
   return ss_receipts_add(play, &g->receipts, &(struct ss_arrival){to, b, due, got}, error);
 }
 
-static bool take(struct ss_play *play, struct ss_gather *g, uint32_t at, const struct run *m,
+static bool take(struct ss_play *play, struct ss_gather *g, uint32_t at, const struct ss_move *m,
                  struct ss_error *error) {
   if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
   const struct ss_payload *payload = &play->payload[at];
@@ -99,108 +95,53 @@ static bool take(struct ss_play *play, struct ss_gather *g, uint32_t at, const s
   return true;
 }
 
-/* Who sends what in one round, by position p and a step. */
-enum pattern_kind {
-  AHEAD,      /* its own block to p + step */
-  PASS_ON,    /* the block that it got step - 1 rounds ago to p + 1 */
-  BEHIND,     /* the blocks that it has, its own first, to p - step */
-  TO_PARTNER, /* of the core: all that it stands for to p xor step */
-  FOLD_IN,    /* its own block to the odd one of its pair */
-  FOLD_OUT    /* the odd one all others to the even one */
-};
-struct pattern {
-  enum pattern_kind kind;
-  uint32_t senders; /* positions 0..senders-1, of the core or of pairs, send */
-  uint32_t size, step;
-  struct ss_fold fold;
-};
-
-/* Core position p stands for blocks [begin(p), begin(p + 1)). */
-static uint32_t begin(const struct ss_fold fold, uint32_t p) {
-  return p < fold.q ? 2 * p : p + fold.q;
-}
-
-static struct run run_of(const struct pattern *x, uint32_t p) {
-  const uint32_t size = x->size, step = x->step, left = size - step;
-  uint32_t first, low;
-  switch (x->kind) {
-  case AHEAD: return (struct run){p, (p + step) % size, p, 1};
-  case PASS_ON: return (struct run){p, p + 1 == size ? 0 : p + 1, (p + 1 + left) % size, 1};
-  case BEHIND: return (struct run){p, (p + left) % size, p, step < left ? step : left};
-  case TO_PARTNER:
-    low = p & ~(step - 1);
-    first = begin(x->fold, low);
-    return (struct run){ss_fold_member(x->fold, p), ss_fold_member(x->fold, p ^ step), first,
-                        begin(x->fold, low + step) - first};
-  case FOLD_IN: return (struct run){2 * p, 2 * p + 1, 2 * p, 1};
-  case FOLD_OUT: break;
+static bool play_moves(struct ss_play *play, struct ss_gather *g, const struct ss_step *step, bool dependent,
+                       struct ss_error *error) {
+  for (uint32_t i = 0; i < step->moves; i++) {
+    const struct ss_move move = ss_step_move(step, i);
+    if (!put(play, g, i, &move, error)) return false;
   }
-  return (struct run){2 * p + 1, 2 * p, 2 * p + 1, size - 1};
-}
-
-static bool play_pattern(struct ss_play *play, struct ss_gather *g, const struct pattern *pattern, bool dependent,
-                         struct ss_error *error) {
-  for (uint32_t p = 0; p < pattern->senders; p++) {
-    const struct run run = run_of(pattern, p);
-    if (!put(play, g, p, &run, error)) return false;
-  }
-  if (!(pattern->kind == AHEAD ? ss_play_exchange(play, pattern->senders, dependent, g->wire, error)
-                               : ss_play_messages(play, pattern->senders, dependent, g->wire, error)))
+  if (!(step->phase == SS_DIRECT ? ss_play_exchange : ss_play_messages)(play, step->moves, dependent, g->wire, error))
     return false;
-  for (uint32_t p = 0; p < pattern->senders; p++) {
-    const struct run run = run_of(pattern, p);
-    if (!take(play, g, p, &run, error)) return false;
+  for (uint32_t i = 0; i < step->moves; i++) {
+    const struct ss_move move = ss_step_move(step, i);
+    if (!take(play, g, i, &move, error)) return false;
   }
   return true;
 }
 
-/* Without payloads, and when all ranks take part, a round in which everyone sends ahead needs no lists. */
-static bool shifts(const struct ss_play *play, const struct ss_gather *g) {
-  return !play->payloads && !g->rank;
+/* Without payloads, and when all ranks take part, a step in which everyone sends one block ahead needs no lists. */
+static bool play_phase(struct ss_play *play, struct ss_gather *g, enum ss_phase phase, struct ss_error *error) {
+  struct ss_step step = ss_steps_of(phase, g->size);
+  const bool direct = phase == SS_DIRECT, shifts = !play->payloads && !g->rank && (direct || phase == SS_RING);
+  while (ss_step_next(&step)) {
+    const bool dependent = !direct || step.by == 1;
+    const struct ss_messages ahead = {.count = step.size,
+                                      .shift = ss_step_shift(&step),
+                                      .bytes = g->uniform ? NULL : g->bytes + ss_step_move(&step, 0).first,
+                                      .each = g->bytes[0]};
+    if (!(shifts ? ss_play_shift(play, &ahead, dependent, direct, error)
+                 : play_moves(play, g, &step, dependent, error)))
+      return false;
+  }
+  return true;
 }
 
 bool ss_allgather_direct(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct pattern x = {.kind = AHEAD, .senders = g->size, .size = g->size};
-  for (x.step = 1; x.step < x.size; x.step++) {
-    const struct ss_messages ahead = {
-        .count = x.size, .shift = x.step, .bytes = g->uniform ? NULL : g->bytes, .each = g->bytes[0]};
-    bool played = shifts(play, g) ? ss_play_shift(play, &ahead, x.step == 1, true, error)
-                                  : play_pattern(play, g, &x, x.step == 1, error);
-    if (!played) return false;
-  }
-  return true;
+  return play_phase(play, g, SS_DIRECT, error);
 }
 
 bool ss_allgather_ring(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct pattern x = {.kind = PASS_ON, .senders = g->size, .size = g->size};
-  for (x.step = 1; x.step < x.size; x.step++) {
-    const struct ss_messages ahead = {.count = x.size,
-                                      .shift = 1,
-                                      .bytes = g->uniform ? NULL : g->bytes + x.size + 1 - x.step,
-                                      .each = g->bytes[0]};
-    bool played =
-        shifts(play, g) ? ss_play_shift(play, &ahead, true, false, error) : play_pattern(play, g, &x, true, error);
-    if (!played) return false;
-  }
-  return true;
+  return play_phase(play, g, SS_RING, error);
 }
 
 bool ss_allgather_bruck(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct pattern x = {.kind = BEHIND, .senders = g->size, .size = g->size};
-  for (x.step = 1; x.step < x.size; x.step *= 2)
-    if (!play_pattern(play, g, &x, true, error)) return false;
-  return true;
+  return play_phase(play, g, SS_BRUCK, error);
 }
 
 bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *g, struct ss_error *error) {
-  struct ss_fold fold = ss_fold_of(g->size);
-  struct pattern in = {.kind = FOLD_IN, .senders = fold.q, .size = g->size};
-  struct pattern core = {.kind = TO_PARTNER, .senders = fold.Q, .size = g->size, .fold = fold};
-  struct pattern out = {.kind = FOLD_OUT, .senders = fold.q, .size = g->size};
-  if (fold.q > 0 && !play_pattern(play, g, &in, true, error)) return false;
-  for (core.step = 1; core.step < fold.Q; core.step *= 2)
-    if (!play_pattern(play, g, &core, true, error)) return false;
-  return fold.q == 0 || play_pattern(play, g, &out, true, error);
+  return play_phase(play, g, SS_FOLD_IN, error) && play_phase(play, g, SS_DOUBLE, error) &&
+         play_phase(play, g, SS_FOLD_OUT, error);
 }
 
 const struct ss_wire ss_number_wire = {.format = SS_WIRE_DENSE, .value_bytes = 8};
@@ -222,15 +163,15 @@ bool ss_allgather_numbers(struct ss_play *play, const struct ss_chunk *part, ss_
 }
 
 bool ss_announce_sizes(struct ss_play *play, struct ss_error *error) {
-  const uint32_t P = play->ranks;
-  if (!play->exchange_sizes) return true;
-  for (uint32_t step = 1; step < P; step *= 2) {
-    for (uint32_t r = 0; r < P; r++) {
-      play->from[r] = r;
-      play->to[r] = (r + P - step) % P;
-      play->bytes[r] = UINT64_C(8) * (step < P - step ? step : P - step);
+  struct ss_step step = ss_steps_of(SS_BRUCK, play->ranks);
+  while (play->exchange_sizes && ss_step_next(&step)) {
+    for (uint32_t r = 0; r < step.moves; r++) {
+      const struct ss_move move = ss_step_move(&step, r);
+      play->from[r] = move.from;
+      play->to[r] = move.to;
+      play->bytes[r] = UINT64_C(8) * move.count;
     }
-    if (!ss_play_messages(play, P, true, NULL, error)) return false;
+    if (!ss_play_messages(play, step.moves, true, NULL, error)) return false;
   }
   return true;
 }

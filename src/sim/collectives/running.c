@@ -57,6 +57,17 @@ static struct ss_arena *arena_of(struct ss_running *x, uint32_t r) {
   return x->last ? x->play->arena : &x->arena[x->turn * x->play->ranks + r];
 }
 
+/* held[r] becomes the sum of two operands, as wide as the first, in memory of that arena; `known`, if it is known. */
+static bool add(struct ss_running *x, uint32_t r, const struct ss_chunk both[2], const struct ss_chunk *known,
+                struct ss_arena *arena, struct ss_error *error) {
+  const struct ss_operands of = {both, 2, x->low, x->high};
+  if (known) x->held[r] = *known;
+  else if (!ss_chunk_sum(&of, arena, &x->play->scratch, &x->held[r], error)) return false;
+  x->held[r].width = x->held[r].stride = both->width;
+  ss_play_note_sum(x->play, r, x->wire, &of, &x->held[r]);
+  return true;
+}
+
 /* held[r] becomes before + what came, for the `count` ranks listed, of which those alike share one sum. */
 static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t count, struct ss_chunk *before,
                        struct ss_error *error) {
@@ -73,12 +84,8 @@ static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t coun
       continue;
     }
     const struct ss_chunk both[2] = {before[r], x->came[r]};
-    if (i > 0 && x->came[rank[0]].part == 1 && alike(x, before, rank[0], r)) x->held[r] = x->held[rank[0]];
-    else if (!ss_chunk_sum(&(struct ss_operands){both, 2, x->low, x->high}, arena_of(x, r), &x->play->scratch,
-                           &x->held[r], error))
-      return false;
-    x->held[r].width = x->held[r].stride = before[r].width;
-    ss_play_note_sum(x->play, r, x->wire, &(struct ss_operands){both, 2, x->low, x->high}, &x->held[r]);
+    const bool shared = i > 0 && x->came[rank[0]].part == 1 && alike(x, before, rank[0], r);
+    if (!add(x, r, both, shared ? &x->held[rank[0]] : NULL, arena_of(x, r), error)) return false;
   }
   for (uint32_t i = 0; x->as_sent && i < count; i++) /* nobody else has their sums of before */
     ss_arena_free(&x->arena[(1 - x->turn) * n + rank[i]]);
@@ -87,86 +94,75 @@ static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t coun
 
 /* --- recursive doubling --------------------------------------------------------------------------------- */
 
-static bool fold_in(struct ss_running *x, struct ss_fold fold, struct ss_chunk *before, struct ss_error *error) {
-  if (fold.q == 0) return true;
+static bool play_step(struct ss_running *x, const struct ss_step *step, struct ss_error *error) {
   if (!ss_announce_sizes(x->play, error)) return false;
-  for (uint32_t i = 0; i < fold.q; i++) put(x, i, 2 * i, 2 * i + 1);
-  if (!ss_play_messages(x->play, fold.q, true, x->wire, error)) return false;
-  take(x, fold.q);
-  for (uint32_t i = 0; i < fold.q; i++) {
-    uint32_t odd = 2 * i + 1;
-    if (!add_family(x, &odd, 1, before, error)) return false;
+  for (uint32_t i = 0; i < step->moves; i++) {
+    const struct ss_move move = ss_step_move(step, i);
+    put(x, i, move.from, move.to);
+  }
+  if (!ss_play_messages(x->play, step->moves, true, x->wire, error)) return false;
+  take(x, step->moves);
+  return true;
+}
+
+/* Ranks that are to hold the same sum are a family: an odd one of a folded pair alone, in the core 2, then 4, ... */
+static bool add_families(struct ss_running *x, const struct ss_step *step, struct ss_chunk *before,
+                         struct ss_error *error) {
+  const uint32_t of = step->phase == SS_DOUBLE ? 2 * step->by : 1;
+  SS_AUTO_FREE uint32_t *family = ss_alloc(of, sizeof *family);
+  if (!family) return ss_fail_memory(error, "summing sparse gradients");
+  for (uint32_t first = 0; first < step->moves; first += of) {
+    for (uint32_t i = 0; i < of; i++) family[i] = ss_fold_member(step->fold, first + i);
+    if (!add_family(x, family, of, before, error)) return false;
   }
   x->turn = 1 - x->turn;
   return true;
 }
 
-static bool fold_out(struct ss_running *x, struct ss_fold fold, struct ss_error *error) {
-  if (fold.q == 0) return true;
-  if (!ss_announce_sizes(x->play, error)) return false;
-  for (uint32_t i = 0; i < fold.q; i++) put(x, i, 2 * i + 1, 2 * i);
-  if (!ss_play_messages(x->play, fold.q, true, x->wire, error)) return false;
-  take(x, fold.q);
-  for (uint32_t i = 0; x->play->payloads && i < fold.q; i++)
-    if (ss_play_resident(x->play, 2 * i)) {
-      x->held[2 * i] = x->came[2 * i];
-      x->held[2 * i].low = x->low; /* what it covers is known, whatever came */
-      x->held[2 * i].high = x->high;
-    }
-  return true;
-}
-
-static bool double_once(struct ss_running *x, struct ss_fold fold, uint32_t step, uint32_t *family,
-                        struct ss_chunk *before, struct ss_error *error) {
-  if (!ss_announce_sizes(x->play, error)) return false;
-  for (uint32_t p = 0; p < fold.Q; p++) put(x, p, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step));
-  if (!ss_play_messages(x->play, fold.Q, true, x->wire, error)) return false;
-  take(x, fold.Q);
-  for (uint32_t first = 0; first < fold.Q; first += 2 * step) { /* those that are to hold the same sum */
-    for (uint32_t i = 0; i < 2 * step; i++) family[i] = ss_fold_member(fold, first + i);
-    if (!add_family(x, family, 2 * step, before, error)) return false;
+static bool fold_out(struct ss_running *x, struct ss_error *error) {
+  struct ss_step step = ss_steps_of(SS_FOLD_OUT, x->play->ranks);
+  if (!ss_step_next(&step)) return true;
+  if (!play_step(x, &step, error)) return false;
+  for (uint32_t i = 0; x->play->payloads && i < step.moves; i++) {
+    const uint32_t to = x->play->to[i];
+    if (!ss_play_resident(x->play, to)) continue;
+    x->held[to] = x->came[to];
+    x->held[to].low = x->low; /* what it covers is known, whatever came */
+    x->held[to].high = x->high;
   }
-  x->turn = 1 - x->turn;
   return true;
 }
 
 bool ss_running_doubling(struct ss_running *x, struct ss_error *error) {
-  const struct ss_fold fold = ss_fold_of(x->play->ranks);
-  SS_AUTO_FREE uint32_t *family = ss_alloc(fold.Q, sizeof *family);
+  static const enum ss_phase phases[] = {SS_FOLD_IN, SS_DOUBLE};
   SS_AUTO_FREE struct ss_chunk *before = ss_alloc(x->play->ranks, sizeof *before);
-  if (!family || !before) return ss_fail_memory(error, "summing sparse gradients");
-  if (!fold_in(x, fold, before, error)) return false;
-  for (uint32_t step = 1; step < fold.Q; step *= 2) {
-    x->last = 2 * step == fold.Q;
-    if (!double_once(x, fold, step, family, before, error)) return false;
+  if (!before) return ss_fail_memory(error, "summing sparse gradients");
+  for (uint32_t i = 0; i < 2; i++) {
+    struct ss_step step = ss_steps_of(phases[i], x->play->ranks);
+    while (ss_step_next(&step)) {
+      x->last = step.phase == SS_DOUBLE && 2 * step.by == step.fold.Q;
+      if (!play_step(x, &step, error) || !add_families(x, &step, before, error)) return false;
+    }
   }
-  return fold_out(x, fold, error);
+  return fold_out(x, error);
 }
 
 /* --- ring ----------------------------------------------------------------------------------------------- */
 
 bool ss_running_ring(struct ss_running *x, const struct ss_chunk *own, struct ss_error *error) {
   const uint32_t P = x->play->ranks;
-  SS_AUTO_FREE struct ss_chunk *before = ss_alloc(P, sizeof *before);
-  if (!before) return ss_fail_memory(error, "summing sparse gradients");
-  for (uint32_t s = 1; s < P; s++) {
-    x->last = s + 1 == P;
-    if (!ss_announce_sizes(x->play, error)) return false;
-    for (uint32_t r = 0; r < P; r++) put(x, r, r, (r + 1) % P);
-    if (!ss_play_messages(x->play, P, true, x->wire, error)) return false;
-    take(x, P);
+  struct ss_step step = ss_steps_of(SS_RING, P);
+  while (ss_step_next(&step)) {
+    x->last = step.by + 1 == P;
+    if (!play_step(x, &step, error)) return false;
     for (uint32_t r = 0; r < P; r++) x->held[r] = own[r];
-    for (uint32_t r = 0; r < P; r++) /* the sums of before are needed until all have added */
-      if (x->came[r].part == 1) {
-        const struct ss_chunk both[2] = {own[r], x->came[r]};
-        struct ss_arena *arena = arena_of(x, r);
-        if (!x->last) ss_arena_reset(arena);
-        if (!ss_chunk_sum(&(struct ss_operands){both, 2, x->low, x->high}, arena, &x->play->scratch, &x->held[r],
-                          error))
-          return false;
-        x->held[r].width = x->held[r].stride = own[r].width;
-        ss_play_note_sum(x->play, r, x->wire, &(struct ss_operands){both, 2, x->low, x->high}, &x->held[r]);
-      }
+    for (uint32_t r = 0; r < P; r++) { /* the sums of before are needed until all have added */
+      if (x->came[r].part != 1) continue;
+      const struct ss_chunk both[2] = {own[r], x->came[r]};
+      struct ss_arena *arena = arena_of(x, r);
+      if (!x->last) ss_arena_reset(arena);
+      if (!add(x, r, both, NULL, arena, error)) return false;
+    }
     x->turn = 1 - x->turn;
   }
   return true;

@@ -13,7 +13,7 @@ struct scatter {
   struct ss_owners *o;
   struct ss_play *play;
   uint32_t P;
-  bool incremental;
+  bool incremental, announced;
   struct pile *pile; /* [P * P]: of rank r for part j at r * P + j */
 };
 
@@ -37,28 +37,20 @@ static bool begin(struct ss_owners *o, bool incremental, struct scatter *x, stru
   return true;
 }
 
-static bool announce(struct scatter *x, bool first, struct ss_error *error) {
-  return !(x->incremental || first) || !x->o->counted || ss_announce_sizes(x->play, error);
-}
-
-/* Parts [first, first + count). */
-struct run {
-  uint32_t first, count;
-};
-
-/* Message `at` brings the piles of a run from one rank to another. */
-static bool put(struct scatter *x, uint32_t at, uint32_t from, uint32_t to, struct run run, struct ss_error *error) {
+/* Message `at` brings the piles of some parts from one rank to another. */
+static bool put(struct scatter *x, uint32_t at, const struct ss_move *m, struct ss_error *error) {
   struct ss_play *play = x->play;
+  const uint32_t from = m->from;
   uint32_t n = 0;
-  for (uint32_t j = 0; j < run.count; j++) n += pile_of(x, from, run.first + j)->count;
+  for (uint32_t j = 0; j < m->count; j++) n += pile_of(x, from, m->first + j)->count;
   struct ss_chunk *chunk = ss_arena_alloc(play->arena, n, sizeof *chunk);
   if (!chunk) return ss_fail_memory(error, "sending parts");
   play->from[at] = from;
-  play->to[at] = to;
+  play->to[at] = m->to;
   play->bytes[at] = 0;
   play->payload[at] = (struct ss_payload){.chunks = chunk, .count = n};
-  for (uint32_t j = 0; j < run.count; j++) {
-    const struct pile *pile = pile_of(x, from, run.first + j);
+  for (uint32_t j = 0; j < m->count; j++) {
+    const struct pile *pile = pile_of(x, from, m->first + j);
     for (uint32_t i = 0; i < pile->count; i++, chunk++) {
       *chunk = pile->chunk[i];
       if (x->incremental) chunk->origin = from;
@@ -153,86 +145,49 @@ static bool settle_all(struct scatter *x, struct ss_error *error) {
   return true;
 }
 
+/* The parts that are sent: in a ring one each, the one before the block that an all-gather has there; of folded pairs
+ * first all parts, and in the end the one's that had handed them over. */
+static struct ss_move move_of(const struct ss_step *step, uint32_t i) {
+  struct ss_move m = ss_step_move(step, i);
+  if (step->phase == SS_RING) m.first = (m.first + step->size - 1) % step->size;
+  if (step->phase == SS_FOLD_IN) m.first = 0, m.count = step->size;
+  if (step->phase == SS_FOLD_OUT) m.first = m.to, m.count = 1;
+  return m;
+}
+
+/* A folded pair's sum of the part of the one who handed over takes the place of what that one has of it. */
+static bool settle_folded(struct scatter *x, const struct ss_move *m, struct ss_error *error) {
+  if (!settle(x, m->from, m->first, error)) return false;
+  if (x->play->payloads && ss_play_resident(x->play, m->to)) pile_of(x, m->to, m->first)->count = 0;
+  return true;
+}
+
+static bool play_phase(struct scatter *x, enum ss_phase phase, struct ss_error *error) {
+  struct ss_step step = ss_steps_of(phase, x->P);
+  while (ss_step_next(&step)) {
+    if (x->o->counted && (x->incremental || !x->announced) && !ss_announce_sizes(x->play, error)) return false;
+    x->announced = true;
+    for (uint32_t i = 0; i < step.moves; i++) {
+      const struct ss_move move = move_of(&step, i);
+      if (phase == SS_FOLD_OUT && !settle_folded(x, &move, error)) return false;
+      if (!put(x, i, &move, error)) return false;
+    }
+    if (!ss_play_messages(x->play, step.moves, true, x->o->push, error)) return false;
+    for (uint32_t i = 0; i < step.moves; i++) {
+      const struct ss_move move = move_of(&step, i);
+      if (!take(x, i, move.first, move.count, error)) return false;
+    }
+  }
+  return true;
+}
+
 bool ss_owners_push_ring(struct ss_owners *o, bool incremental, struct ss_error *error) {
   struct scatter x;
-  if (!begin(o, incremental, &x, error)) return false;
-  const uint32_t P = x.P;
-  for (uint32_t s = 1; s < P; s++) {
-    if (!announce(&x, s == 1, error)) return false;
-    for (uint32_t r = 0; r < P; r++)
-      if (!put(&x, r, r, (r + 1) % P, (struct run){(r + P - s) % P, 1}, error)) return false;
-    if (!ss_play_messages(x.play, P, true, o->push, error)) return false;
-    for (uint32_t r = 0; r < P; r++)
-      if (!take(&x, r, (r + P - s) % P, 1, error)) return false;
-  }
-  return settle_all(&x, error);
-}
-
-/* --- halving -------------------------------------------------------------------------------------------- */
-
-/* The parts that core position p stands for begin here. */
-static uint32_t begin_of(struct ss_fold fold, uint32_t p) {
-  return p < fold.q ? 2 * p : p + fold.q;
-}
-
-static bool fold_in(struct scatter *x, struct ss_fold fold, struct ss_error *error) {
-  if (fold.q == 0) return true;
-  if (!announce(x, true, error)) return false;
-  for (uint32_t i = 0; i < fold.q; i++)
-    if (!put(x, i, 2 * i, 2 * i + 1, (struct run){0, x->P}, error)) return false;
-  if (!ss_play_messages(x->play, fold.q, true, x->o->push, error)) return false;
-  for (uint32_t i = 0; i < fold.q; i++)
-    if (!take(x, i, 0, x->P, error)) return false;
-  return true;
-}
-
-static bool halve(struct scatter *x, struct ss_fold fold, uint32_t step, struct ss_error *error) {
-  if (!announce(x, fold.q == 0 && step == fold.Q / 2, error)) return false;
-  for (uint32_t p = 0; p < fold.Q; p++) {
-    const uint32_t theirs = (p & ~(step - 1)) ^ step, first = begin_of(fold, theirs);
-    const struct run run = {first, begin_of(fold, theirs + step) - first};
-    if (!put(x, p, ss_fold_member(fold, p), ss_fold_member(fold, p ^ step), run, error)) return false;
-  }
-  if (!ss_play_messages(x->play, fold.Q, true, x->o->push, error)) return false;
-  for (uint32_t p = 0; p < fold.Q; p++) {
-    const uint32_t theirs = (p & ~(step - 1)) ^ step, first = begin_of(fold, theirs);
-    if (!take(x, p, first, begin_of(fold, theirs + step) - first, error)) return false;
-  }
-  return true;
-}
-
-/* Odd ranks of folded pairs sum the even ones' parts, and send them. */
-static bool fold_out(struct scatter *x, struct ss_fold fold, struct ss_error *error) {
-  struct ss_play *play = x->play;
-  if (fold.q == 0) return true;
-  if (!announce(x, x->incremental, error))
-    return false; /* before the round is put together: it uses the same arrays */
-  for (uint32_t i = 0; i < fold.q; i++)
-    if (!settle(x, 2 * i + 1, 2 * i, error)) return false;
-  for (uint32_t i = 0; i < fold.q; i++)
-    if (!put(x, i, 2 * i + 1, 2 * i, (struct run){2 * i, 1}, error)) return false;
-  if (!ss_play_messages(play, fold.q, true, x->o->push, error)) return false;
-  for (uint32_t i = 0; i < fold.q; i++) {
-    struct pile *mine = pile_of(x, 2 * i, 2 * i);
-    if (!play->payloads || !ss_play_resident(play, 2 * i)) continue;
-    mine->count = 0; /* what it had is in the sum */
-    const struct ss_chunk *got = ss_play_got(play, i);
-    if (got && (got->part != 2 * i || got->origin != 2 * i + 1))
-      ss_play_mismatch(play, "endpoint %u received another part than its own", 2 * i);
-    if (!got) continue;
-    *mine = (struct pile){ss_arena_alloc(play->arena, 1, sizeof *got), 1};
-    if (!mine->chunk) return ss_fail_memory(error, "receiving parts");
-    *mine->chunk = *got;
-  }
-  return true;
+  return begin(o, incremental, &x, error) && play_phase(&x, SS_RING, error) && settle_all(&x, error);
 }
 
 bool ss_owners_push_halving(struct ss_owners *o, bool incremental, struct ss_error *error) {
   struct scatter x;
-  if (!begin(o, incremental, &x, error)) return false;
-  const struct ss_fold fold = ss_fold_of(x.P);
-  if (!fold_in(&x, fold, error)) return false;
-  for (uint32_t step = fold.Q / 2; step > 0; step /= 2)
-    if (!halve(&x, fold, step, error)) return false;
-  return fold_out(&x, fold, error) && settle_all(&x, error);
+  return begin(o, incremental, &x, error) && play_phase(&x, SS_FOLD_IN, error) && play_phase(&x, SS_HALVE, error) &&
+         play_phase(&x, SS_FOLD_OUT, error) && settle_all(&x, error);
 }

@@ -2,10 +2,10 @@
  *
  * A pattern says how long a collective takes; it need not end with a sum, and so is no scheme. Rounds are those of
  * Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH" (2005), and of Open
- * MPI's coll/base, whose copies within memory are charged as well; the tree is that of Sanders, Speck and Traeff,
- * "Two-Tree Algorithms for Full Bandwidth Broadcast, Reduction and Scan" (2009), which NCCL has too. */
-#ifndef SS_SIM_PATTERNS_H
-#define SS_SIM_PATTERNS_H
+ * MPI's coll/base, whose copies within memory are charged as well; the two trees are those of steps.h, which NCCL has
+ * too. Schemes play the same steps with payloads (collectives.h). */
+#ifndef SS_SIM_COLLECTIVES_PATTERNS_H
+#define SS_SIM_COLLECTIVES_PATTERNS_H
 
 #include "base/error.h"
 #include "machine/cluster.h"
@@ -24,13 +24,21 @@ enum ss_collective {
 };
 extern const char *const ss_collective_names[]; /* "allreduce", ...; ended by NULL */
 
+/* Of Open MPI, within a rank's memory: buffers of all bytes that it allocates, and how often it copies all bytes. */
+struct ss_pattern_memory {
+  uint32_t buffers, copies;
+};
+
 struct ss_pattern_stage;
+struct ss_pattern_phase;
 
 struct ss_algorithm {
   enum ss_collective collective;
   const char *name;    /* "ring" */
   const char *aliases; /* other names of it, a space about each; "" none */
   bool rings;          /* may be played as several rings side by side */
+  struct ss_pattern_memory before, after;
+  const struct ss_pattern_phase *phases; /* its steps (sim/collectives/steps.h); NULL: */
   bool (*play)(struct ss_pattern_stage *stage, struct ss_error *error);
 };
 

@@ -1,6 +1,7 @@
-#include "sim/patterns.h"
+#include "sim/collectives/patterns.h"
 
 #include "base/memory.h"
+#include "sim/collectives/steps.h"
 #include "sim/engine.h"
 
 #include <assert.h>
@@ -45,7 +46,7 @@ static bool play(struct ss_pattern_stage *s, struct ss_round *round, struct ss_e
   return s->player->play(s->player, round, error);
 }
 
-/* Everyone's to the endpoint `shift` further on. */
+/* Everyone's to the endpoint `by` further on; of an exchange, or of a chain. */
 static bool shift(struct ss_pattern_stage *s, uint32_t by, uint64_t bytes, bool dependent, bool exchange,
                   struct ss_error *error) {
   struct ss_round round = {
@@ -60,199 +61,106 @@ static bool listed(struct ss_pattern_stage *s, uint32_t count, uint64_t bytes, s
   return play(s, &round, error);
 }
 
-/* Endpoints first .. first+count-1 work on as many bytes each, once they have all that came. */
-static bool work(struct ss_pattern_stage *s, uint32_t first, uint32_t count, double seconds, struct ss_error *error) {
+/* All endpoints work as long, once they have all that came. */
+static bool work(struct ss_pattern_stage *s, double seconds, struct ss_error *error) {
+  const uint32_t count = endpoints_of(s);
   if (!(seconds > 0)) return true;
-  for (uint32_t i = 0; i < count; i++) s->kernel[i] = (struct ss_computation){first + i, seconds};
+  for (uint32_t i = 0; i < count; i++) s->kernel[i] = (struct ss_computation){i, seconds};
   struct ss_round round = {.dependent = true, .after = s->kernel, .after_count = count};
   return play(s, &round, error);
 }
 
 static bool add(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *error) {
-  return work(s, 0, endpoints_of(s), s->call->sum_beta * (double)bytes, error);
+  return work(s, s->call->sum_beta * (double)bytes, error);
 }
 
 static bool copy(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *error) {
-  return !s->call->mpi || work(s, 0, endpoints_of(s), s->call->sum_beta * (double)bytes * 2 / 3, error);
+  return !s->call->mpi || work(s, s->call->sum_beta * (double)bytes * 2 / 3, error);
 }
 
-/* Buffers of so many bytes each, which a call allocates and fills. */
-static bool allocate(struct ss_pattern_stage *s, uint32_t buffers, uint64_t bytes, struct ss_error *error) {
-  if (!s->call->mpi || bytes <= KEPT_BY_MALLOC) return true;
-  return work(s, 0, endpoints_of(s), s->call->page_beta * (double)bytes * buffers, error);
+/* What Open MPI does within memory: allocates and fills buffers of all bytes, and copies all bytes. */
+static bool move_within(struct ss_pattern_stage *s, struct ss_pattern_memory memory, struct ss_error *error) {
+  const uint64_t bytes = s->call->bytes;
+  const bool kept = !s->call->mpi || bytes <= KEPT_BY_MALLOC;
+  return (kept || work(s, s->call->page_beta * (double)bytes * memory.buffers, error)) &&
+         copy(s, memory.copies * bytes, error);
 }
 
-/* --- rings ------------------------------------------------------------------------------------------------ */
+/* --- phases ------------------------------------------------------------------------------------------------ */
 
-/* Ring i goes through a node's ranks so that the last is the last of those that use card i of `rings`. */
-static void order_ring(struct ss_pattern_stage *s, uint32_t ring) {
-  const uint32_t g = s->gpus_per_node, last = (ring + 1) * g / s->rings + g - 1;
-  for (uint32_t r = 0; r < s->ranks; r++) {
-    const uint32_t node = r / g * g, here = s->ranks - node < g ? s->ranks - node : g;
-    s->order[r] = node + (r - node + last + 1) % here;
+/* What each message of a phase carries: all bytes, one of P blocks, as many blocks as the step moves, or of as many
+ * parts as there are core positions that hold other parts than its sender then, one. */
+enum amount { NOTHING, WHOLE, BLOCK, BLOCKS, HALVES };
+
+/* What is done with it: what comes is kept where it is, or added; or what goes and what comes is copied. */
+enum then { KEEP, ADD, PACK };
+
+struct ss_pattern_phase {
+  enum amount amount; /* NOTHING: no more phases */
+  enum ss_phase phase;
+  enum then then;
+};
+
+static uint64_t bytes_of(const struct ss_pattern_stage *s, enum amount amount, const struct ss_step *step) {
+  const uint64_t block = share(share(s->call->bytes, s->ranks), s->rings);
+  switch (amount) {
+  case NOTHING: return 0;
+  case WHOLE: break;
+  case BLOCK: return block;
+  case BLOCKS: return block * ss_step_move(step, 0).count;
+  case HALVES: return share(s->call->bytes, step->fold.Q / step->by);
   }
+  return s->call->bytes;
 }
 
 /* A step of all rings: everyone's to the next in its ring. */
-static void list_rings(struct ss_pattern_stage *s) {
+static bool play_rings(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *error) {
   for (uint32_t i = 0; i < s->rings; i++) {
-    order_ring(s, i);
+    ss_ring_order(s->ranks, s->gpus_per_node, i, s->rings, s->order);
     for (uint32_t k = 0; k < s->ranks; k++) {
       const uint32_t next = k + 1 < s->ranks ? k + 1 : 0;
       s->from[i * s->ranks + k] = s->order[k] * s->rings + i;
       s->to[i * s->ranks + k] = s->order[next] * s->rings + i;
     }
   }
+  return listed(s, endpoints_of(s), bytes, error);
 }
 
-/* P - 1 steps, in each of which everyone hands a share on, and adds what comes or not. */
-static bool ring(struct ss_pattern_stage *s, uint64_t bytes, bool adds, struct ss_error *error) {
-  const uint64_t each = share(share(bytes, s->ranks), s->rings);
-  if (s->rings > 1) list_rings(s);
-  for (uint32_t step = 1; step < s->ranks; step++) {
-    const bool ok = s->rings > 1 ? listed(s, endpoints_of(s), each, error) : shift(s, 1, each, true, false, error);
-    if (!ok || (adds && !add(s, each, error))) return false;
+static bool play_step(struct ss_pattern_stage *s, const struct ss_step *step, uint64_t bytes,
+                      struct ss_error *error) {
+  if (s->rings > 1) return play_rings(s, bytes, error);
+  if (ss_step_shift(step) > 0) return shift(s, ss_step_shift(step), bytes, true, false, error);
+  for (uint32_t i = 0; i < step->moves; i++) {
+    const struct ss_move move = ss_step_move(step, i);
+    s->from[i] = move.from;
+    s->to[i] = move.to;
   }
-  return true;
+  return listed(s, step->moves, bytes, error);
 }
 
-static bool allreduce_ring(struct ss_pattern_stage *s, struct ss_error *error) {
-  return copy(s, s->call->bytes, error) && ring(s, s->call->bytes, true, error) &&
-         ring(s, s->call->bytes, false, error);
-}
-
-static bool allgather_ring(struct ss_pattern_stage *s, struct ss_error *error) {
-  return ring(s, s->call->bytes, false, error);
-}
-
-/* Open MPI adds in a copy of the whole vector. */
-static bool reduce_scatter_ring(struct ss_pattern_stage *s, struct ss_error *error) {
-  return allocate(s, 1, s->call->bytes, error) && copy(s, s->call->bytes, error) &&
-         ring(s, s->call->bytes, true, error);
-}
-
-/* --- doubling and halving ---------------------------------------------------------------------------------- */
-
-/* The power of two not above P. */
-static uint32_t core_of(const struct ss_pattern_stage *s) {
-  uint32_t q = 1;
-  while (q <= s->ranks / 2) q *= 2;
-  return q;
-}
-
-/* Ranks that are left over each lean on one of the core: 2i + 1 on 2i, i < P - Q; who is in the core: */
-static uint32_t core_rank(const struct ss_pattern_stage *s, uint32_t q, uint32_t i) {
-  const uint32_t folded = s->ranks - q;
-  return i < folded ? 2 * i : i + folded;
-}
-
-/* Who leans on another hands `bytes` over, or gets them back. */
-static bool fold(struct ss_pattern_stage *s, uint64_t bytes, bool back, bool adds, struct ss_error *error) {
-  const uint32_t folded = s->ranks - core_of(s);
-  for (uint32_t i = 0; i < folded; i++) {
-    s->from[i] = 2 * i + !back;
-    s->to[i] = 2 * i + back;
-  }
-  return folded == 0 || (listed(s, folded, bytes, error) && (!adds || add(s, bytes, error)));
-}
-
-/* Ranks of the core that are `distance` apart exchange. */
-static bool swap(struct ss_pattern_stage *s, uint32_t distance, uint64_t bytes, bool adds, struct ss_error *error) {
-  const uint32_t q = core_of(s);
-  for (uint32_t i = 0; i < q; i++) {
-    s->from[i] = core_rank(s, q, i);
-    s->to[i] = core_rank(s, q, i ^ distance);
-  }
-  return listed(s, q, bytes, error) && (!adds || add(s, bytes, error));
-}
-
-static bool halve(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint32_t q = core_of(s);
-  for (uint32_t parts = 2; parts <= q; parts *= 2)
-    if (!swap(s, q / parts, share(s->call->bytes, parts), true, error)) return false;
-  return true;
-}
-
-static bool double_shares(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint32_t q = core_of(s);
-  for (uint32_t parts = q; parts >= 2; parts /= 2)
-    if (!swap(s, q / parts, share(s->call->bytes, parts), false, error)) return false;
-  return true;
-}
-
-static bool allreduce_doubling(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint64_t bytes = s->call->bytes;
-  if (!allocate(s, 1, bytes, error) || !copy(s, bytes, error) || !fold(s, bytes, false, true, error)) return false;
-  for (uint32_t distance = 1; distance < core_of(s); distance *= 2)
-    if (!swap(s, distance, bytes, true, error)) return false;
-  return fold(s, bytes, true, false, error);
-}
-
-static bool allreduce_rabenseifner(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint64_t bytes = s->call->bytes;
-  return allocate(s, 1, bytes, error) && copy(s, bytes, error) && fold(s, bytes, false, true, error) &&
-         halve(s, error) && double_shares(s, error) && fold(s, bytes, true, false, error);
-}
-
-static bool allgather_doubling(struct ss_pattern_stage *s, struct ss_error *error) {
-  return fold(s, share(s->call->bytes, s->ranks), false, false, error) && double_shares(s, error) &&
-         fold(s, s->call->bytes, true, false, error);
-}
-
-static bool reduce_scatter_halving(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint64_t bytes = s->call->bytes;
-  return allocate(s, 2, bytes, error) && copy(s, bytes, error) && fold(s, bytes, false, true, error) &&
-         halve(s, error) && fold(s, share(s->call->bytes, s->ranks), true, false, error);
-}
-
-/* --- Bruck and neighbours ----------------------------------------------------------------------------------- */
-
-/* Round t: the first min(2^t, P - 2^t) blocks to r - 2^t; in the end blocks are turned to their places. */
-static bool allgather_bruck(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint32_t P = s->ranks;
-  const uint64_t block = share(s->call->bytes, P);
-  for (uint32_t t = 1; t < P; t *= 2)
-    if (!shift(s, P - t, block * (t < P - t ? t : P - t), true, false, error)) return false;
-  return allocate(s, 1, s->call->bytes, error) && copy(s, 2 * s->call->bytes, error);
-}
-
-/* Chen, Sun and Sun, "Performance evaluation of allgather algorithms" (2005): of an even number of ranks, everyone
- * exchanges a block with one neighbour, then two blocks with either in turn; odd ones play the ring. */
-static bool allgather_neighbors(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint32_t P = s->ranks;
-  const uint64_t block = share(s->call->bytes, P);
-  if (P % 2 != 0) return allgather_ring(s, error);
-  for (uint32_t step = 0; step < P / 2; step++) {
-    for (uint32_t r = 0; r < P; r++) {
-      s->from[r] = r;
-      s->to[r] = (r + step) % 2 == 0 ? (r + 1) % P : (r + P - 1) % P;
+static bool play_phases(struct ss_pattern_stage *s, const struct ss_pattern_phase *phase, struct ss_error *error) {
+  for (; phase->amount != NOTHING; phase++) {
+    struct ss_step step = ss_steps_of(phase->phase, s->ranks);
+    step.fold.even = true;
+    while (ss_step_next(&step)) {
+      const uint64_t bytes = bytes_of(s, phase->amount, &step);
+      if (!play_step(s, &step, bytes, error) || (phase->then == ADD && !add(s, bytes, error)) ||
+          (phase->then == PACK && !copy(s, 2 * bytes, error)))
+        return false;
     }
-    if (!listed(s, P, step == 0 ? block : 2 * block, error)) return false;
   }
   return true;
 }
 
-/* Round t: all blocks whose distance has bit t, packed and unpacked; about it blocks are turned. */
-static bool alltoall_bruck(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint32_t P = s->ranks;
-  const uint64_t block = share(s->call->bytes, P);
-  if (!allocate(s, 2, s->call->bytes, error) || !copy(s, s->call->bytes, error)) return false;
-  for (uint32_t t = 1; t < P; t *= 2) {
-    uint64_t blocks = 0;
-    for (uint32_t d = 1; d < P; d++) blocks += (d & t) != 0;
-    if (!shift(s, t, blocks * block, true, false, error) || !copy(s, 2 * blocks * block, error)) return false;
-  }
-  return copy(s, s->call->bytes, error);
+static const struct ss_pattern_phase gather_ring[] = {{BLOCK, SS_RING, KEEP}, {NOTHING, SS_RING, KEEP}};
+
+/* Of an odd number of ranks there are no pairs of neighbours: they play the ring. */
+static bool allgather_neighbours(struct ss_pattern_stage *s, struct ss_error *error) {
+  static const struct ss_pattern_phase neighbours[] = {{BLOCKS, SS_NEIGHBOURS, KEEP}, {NOTHING, SS_RING, KEEP}};
+  return play_phases(s, s->ranks % 2 == 0 ? neighbours : gather_ring, error);
 }
 
 /* --- exchanges -------------------------------------------------------------------------------------------- */
-
-/* A share to everyone. MPI's: a sendrecv each round, as rings have them, the next once it is through. */
-static bool alltoall_pairwise(struct ss_pattern_stage *s, struct ss_error *error) {
-  for (uint32_t by = 1; by < s->ranks; by++)
-    if (!shift(s, by, share(s->call->bytes, s->ranks), true, false, error)) return false;
-  return true;
-}
 
 /* NCCL's order (p2pSendOrder in its init.cc): to every node in turn, its own first; there to the rank of one's own
  * place, then to the next one, so that all ranks of a node are inside it, or at the cards, at the same time. */
@@ -293,22 +201,9 @@ static bool ping_pong(struct ss_pattern_stage *s, struct ss_error *error) {
 
 /* --- two trees -------------------------------------------------------------------------------------------- */
 
-/* Above node n of `nodes` in the tree of in-order numbers from 1, whose root has the largest power of two: the node
- * with the lowest bit of n cleared and the next one set, or where that is too large, only cleared; 0 above the root.
- */
-static uint32_t parent_in_tree(uint32_t n, uint32_t nodes) {
-  const uint32_t low = n & (0U - n), up = (n ^ low) | (low << 1);
-  return up <= nodes ? up : n ^ low;
-}
-
-/* Of rank r in the first tree, or with `second` in its mirror image: chains inside nodes, whose first ranks are in
- * the tree of nodes. UINT32_MAX: it is the root. */
-static uint32_t parent_of(const struct ss_pattern_stage *s, uint32_t r, bool second) {
-  const uint32_t g = s->gpus_per_node, nodes = (s->ranks + g - 1) / g, node = r / g;
-  if (r % g != 0) return r - 1;
-  const uint32_t n = second ? nodes - node : node + 1, up = parent_in_tree(n, nodes);
-  if (up == 0) return UINT32_MAX;
-  return (second ? nodes - up : up - 1) * g;
+/* Above a rank in the tree that entry `i` of both is of. */
+static uint32_t above(const struct ss_pattern_stage *s, uint32_t i, uint32_t rank) {
+  return ss_tree_parent(s->ranks, s->gpus_per_node, rank, i >= s->ranks);
 }
 
 /* Fills in both trees; returns the height of the higher one. */
@@ -317,8 +212,8 @@ static uint32_t plant(struct ss_pattern_stage *s) {
   assert(s->ranks > 0);
   for (uint32_t i = 0; i < 2 * s->ranks; i++) {
     struct tree_place *place = &s->tree[i];
-    *place = (struct tree_place){.up = parent_of(s, i % s->ranks, i >= s->ranks)};
-    for (uint32_t at = place->up; at != UINT32_MAX; at = parent_of(s, at, i >= s->ranks)) place->depth++;
+    *place = (struct tree_place){.up = above(s, i, i % s->ranks)};
+    for (uint32_t at = place->up; at != UINT32_MAX; at = above(s, i, at)) place->depth++;
     height = place->depth > height ? place->depth : height;
   }
   return height;
@@ -350,24 +245,44 @@ static bool allreduce_trees(struct ss_pattern_stage *s, struct ss_error *error) 
 
 /* --- the table --------------------------------------------------------------------------------------------- */
 
+enum { PHASES_MOST = 4 };
+/* What is left of the array ends the list. */
+#define PHASES(...)                                                                                                  \
+  .phases = (const struct ss_pattern_phase[PHASES_MOST + 1]) {                                                       \
+    __VA_ARGS__                                                                                                      \
+  }
+
 static const struct ss_algorithm algorithms[] = {
-    {SS_ALLREDUCE, "ring", "", true, allreduce_ring},
-    {SS_ALLREDUCE, "recursive_doubling", "", false, allreduce_doubling},
-    {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, allreduce_rabenseifner},
-    {SS_ALLREDUCE, "trees", " tree double_binary_tree ", false, allreduce_trees},
-    {SS_ALLGATHER, "ring", "", true, allgather_ring},
-    {SS_ALLGATHER, "recursive_doubling", "", false, allgather_doubling},
-    {SS_ALLGATHER, "bruck", " k_bruck ", false, allgather_bruck},
-    {SS_ALLGATHER, "neighbor_exchange", " neighbor ", false, allgather_neighbors},
-    {SS_ALLGATHER, "linear", " direct ", false, exchange_posted},
-    {SS_REDUCE_SCATTER, "ring", "", true, reduce_scatter_ring},
-    {SS_REDUCE_SCATTER, "recursive_halving", " halving ", false, reduce_scatter_halving},
-    {SS_ALLTOALL, "pairwise", "", false, alltoall_pairwise},
-    {SS_ALLTOALL, "linear", " linear_sync posted grouped ", false, exchange_posted},
-    {SS_ALLTOALL, "bruck", " modified_bruck ", false, alltoall_bruck},
-    {SS_SENDRECV, "shift", "", false, sendrecv},
-    {SS_PING_PONG, "message", "", false, ping_pong},
+    {SS_ALLREDUCE, "ring", "", true, .before = {.copies = 1}, PHASES({BLOCK, SS_RING, ADD}, {BLOCK, SS_RING, KEEP})},
+    {SS_ALLREDUCE, "recursive_doubling", "", false, .before = {1, 1},
+     PHASES({WHOLE, SS_FOLD_IN, ADD}, {WHOLE, SS_DOUBLE, ADD}, {WHOLE, SS_FOLD_OUT, KEEP})},
+    {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, .before = {1, 1},
+     PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {HALVES, SS_DOUBLE, KEEP},
+            {WHOLE, SS_FOLD_OUT, KEEP})},
+    {SS_ALLREDUCE, "trees", " tree double_binary_tree ", false, .play = allreduce_trees},
+    {SS_ALLGATHER, "ring", "", true, .phases = gather_ring},
+    {SS_ALLGATHER, "recursive_doubling", "", false,
+     PHASES({BLOCK, SS_FOLD_IN, KEEP}, {HALVES, SS_DOUBLE, KEEP}, {WHOLE, SS_FOLD_OUT, KEEP})},
+    {SS_ALLGATHER, "bruck", " k_bruck ", false, PHASES({BLOCKS, SS_BRUCK, KEEP}), .after = {1, 2}},
+    {SS_ALLGATHER, "neighbor_exchange", " neighbor ", false, .play = allgather_neighbours},
+    {SS_ALLGATHER, "linear", " direct ", false, .play = exchange_posted},
+    {SS_REDUCE_SCATTER, "ring", "", true, .before = {1, 1}, PHASES({BLOCK, SS_RING, ADD})},
+    {SS_REDUCE_SCATTER, "recursive_halving", " halving ", false, .before = {2, 1},
+     PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {BLOCK, SS_FOLD_OUT, KEEP})},
+    {SS_ALLTOALL, "pairwise", "", false, PHASES({BLOCK, SS_DIRECT, KEEP})},
+    {SS_ALLTOALL, "linear", " linear_sync posted grouped ", false, .play = exchange_posted},
+    {SS_ALLTOALL, "bruck", " modified_bruck ", false, .before = {2, 1}, PHASES({BLOCKS, SS_TURN, PACK}),
+     .after = {.copies = 1}},
+    {SS_SENDRECV, "shift", "", false, .play = sendrecv},
+    {SS_PING_PONG, "message", "", false, .play = ping_pong},
 };
+
+static bool play_call(struct ss_pattern_stage *s, struct ss_error *error) {
+  const struct ss_algorithm *algorithm = s->call->algorithm;
+  return move_within(s, algorithm->before, error) &&
+         (algorithm->play ? algorithm->play(s, error) : play_phases(s, algorithm->phases, error)) &&
+         move_within(s, algorithm->after, error);
+}
 
 const struct ss_algorithm *ss_algorithms(size_t *count) {
   *count = sizeof algorithms / sizeof *algorithms;
@@ -450,7 +365,7 @@ static bool play_on(struct ss_pattern_stage *s, const struct ss_cluster *const *
   struct ss_engine engine;
   if (!ss_engine_open_each(&engine, clusters, count, endpoints_of(s), 0, error)) return false;
   s->player = &engine.player;
-  const bool ok = s->call->algorithm->play(s, error);
+  const bool ok = play_call(s, error);
   for (uint32_t i = 0; ok && i < count; i++) seconds[i] = ss_engine_tally(&engine, i).time;
   ss_engine_close(&engine);
   return ok;
@@ -511,7 +426,7 @@ uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_
   if (!open_stage(&s, call, gpus_per_node, NULL)) return 0;
   n.per_node = gpus_per_node * s.rings;
   s.player = &n.player;
-  const bool ok = call->algorithm->play(&s, NULL);
+  const bool ok = play_call(&s, NULL);
   close_stage(&s);
   return ok ? n.count : 0;
 }
@@ -538,7 +453,7 @@ double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per
   struct counting c = {.player = {.play = count_round}, .per_node = gpus_per_node};
   if (!open_stage(&s, call, gpus_per_node, NULL)) return 0;
   s.player = &c.player;
-  const bool ok = call->algorithm->play(&s, NULL);
+  const bool ok = play_call(&s, NULL);
   close_stage(&s);
   return ok ? c.messages : 0;
 }
