@@ -26,8 +26,7 @@ static bool add_quality(cJSON *object, double low, double high, const struct ss_
 }
 
 bool ss_line_quality_json(cJSON *object, const struct ss_line *line) {
-  const struct ss_residuals r = {line->samples, line->outliers, line->typical, line->worst};
-  return add_quality(object, line->low, line->high, &r);
+  return add_quality(object, line->low, line->high, &line->residuals);
 }
 
 static bool add_cost(cJSON *item, const char *name, const struct ss_fitted_cost *cost) {
@@ -74,15 +73,17 @@ static bool add_links(cJSON *object, const struct ss_calibrated *c, enum ss_cost
   return true;
 }
 
-static bool between_nodes(const struct ss_calibrated *c) {
+/* Whether some runs were of several nodes, and whether some stayed inside one. */
+static bool ran(const struct ss_calibrated *c, bool several) {
   for (size_t i = 0; i < c->observations->count; i++)
-    if (c->observations->list[i].nodes > 1) return true;
+    if ((c->observations->list[i].nodes > 1) == several) return true;
   return false;
 }
+static bool between_nodes(const struct ss_calibrated *c) {
+  return ran(c, true);
+}
 static bool inside_nodes(const struct ss_calibrated *c) {
-  for (size_t i = 0; i < c->observations->count; i++)
-    if (c->observations->list[i].nodes == 1) return true;
-  return false;
+  return ran(c, false);
 }
 
 enum ss_cost_kind ss_calibrated_main_kind(const struct ss_calibrated *c) {
@@ -138,9 +139,13 @@ static bool add_assumptions(cJSON *notes, const struct ss_observations *all) {
   return list != NULL;
 }
 
-const char *ss_calibrated_source(const struct ss_observations *all, const struct ss_observation *o) {
-  const char *path = all->source[o->source], *slash = strrchr(path, '/');
+static const char *without_folder(const char *path) {
+  const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
+}
+
+const char *ss_calibrated_source(const struct ss_observations *all, const struct ss_observation *o) {
+  return without_folder(all->source[o->source]);
 }
 
 static bool add_outliers(cJSON *notes, const struct ss_calibrated *c) {
@@ -252,8 +257,7 @@ static bool any_stream_alone(const struct ss_observations *all) {
 
 /* "all_reduce.log", or "a.log and 3 others". */
 static void name_sources(const struct ss_observations *all, char *text, size_t size) {
-  const char *path = all->source[0], *slash = strrchr(path, '/');
-  const char *base = slash ? slash + 1 : path;
+  const char *base = without_folder(all->source[0]);
   if (all->sources == 1) (void)snprintf(text, size, "%.200s", base);
   else
     (void)snprintf(text, size, "%.200s and %" PRIu32 " other%s", base, all->sources - 1, all->sources > 2 ? "s" : "");
@@ -285,9 +289,8 @@ static void say_measured(const struct ss_observations *all, char *text, size_t s
 }
 
 void ss_calibration_name(const char *name, const struct ss_observations *all, char *text, size_t size) {
-  const char *path = all->source[0], *slash = strrchr(path, '/');
-  const char *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
-  if (name || strcmp(path, "-") == 0) (void)snprintf(text, size, "%s", name ? name : "measured");
+  const char *base = without_folder(all->source[0]), *dot = strrchr(base, '.');
+  if (name || strcmp(all->source[0], "-") == 0) (void)snprintf(text, size, "%s", name ? name : "measured");
   else (void)snprintf(text, size, "%.*s", dot && dot > base ? (int)(dot - base) : 100, base);
 }
 

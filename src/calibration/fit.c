@@ -266,28 +266,11 @@ static void use(struct ss_fit_problem *p, size_t at) {
 static bool open_problem(struct ss_fit_problem *p, const struct ss_observation *list, size_t count,
                          struct ss_known_terms *known) {
   *p = (struct ss_fit_problem){.list = list, .known = known, .cap = 1};
-  p->at = ss_alloc(count, sizeof *p->at);
-  p->first = ss_alloc(count, sizeof *p->first);
-  p->per = ss_alloc(count, SS_FIT_COSTS * sizeof *p->per);
-  p->seconds = ss_alloc(count, sizeof *p->seconds);
-  p->taken = ss_alloc(count, sizeof *p->taken);
-  p->order = ss_alloc((size_t)SS_FIT_ORDERS * SS_FIT_COSTS, sizeof *p->order);
-  p->score[0] = ss_alloc(count, sizeof **p->score);
-  p->score[1] = ss_alloc(count, sizeof **p->score);
-  p->sizes = ss_alloc(count, SS_COST_TERMS * sizeof *p->sizes);
-  return p->at && p->first && p->per && p->seconds && p->taken && p->order && p->score[0] && p->score[1] && p->sizes;
-}
-
-static void close_problem(struct ss_fit_problem *p) {
-  free(p->at);
-  free(p->first);
-  free(p->per);
-  free(p->seconds);
-  free(p->taken);
-  free(p->order);
-  free(p->score[0]);
-  free(p->score[1]);
-  free(p->sizes);
+  struct ss_arena *arena = &p->arena;
+  return ss_take(arena, p->at, count) && ss_take(arena, p->first, count) && ss_take(arena, p->seconds, count) &&
+         ss_take(arena, p->taken, count) && ss_take(arena, p->order, (size_t)SS_FIT_ORDERS * SS_FIT_COSTS) &&
+         ss_take(arena, p->per, count * SS_FIT_COSTS) && ss_take(arena, p->sizes, count * SS_COST_TERMS) &&
+         ss_take(arena, p->score[0], count) && ss_take(arena, p->score[1], count);
 }
 
 static bool predict_all(const struct ss_fit_problem *p, struct ss_cluster_fit *out, struct ss_error *error) {
@@ -430,7 +413,7 @@ bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struc
   out->weight = ss_alloc(p.count, sizeof *out->weight);
   ok = (ok && out->predicted && out->weight) || ss_fail_memory(error, "fitting times");
   ok = ok && enough(&p, error) && solve(&p, options, out, error);
-  close_problem(&p);
+  ss_arena_free(&p.arena);
   ss_known_terms_free(own, count);
   return ok;
 }

@@ -75,12 +75,9 @@ static bool improve(const struct ss_line_sample *s, size_t samples, struct parts
 }
 
 /* What is true of all pieces together. */
-static bool sum_up(const struct ss_line_sample *s, size_t count, struct ss_lines *lines, const struct parts *parts,
-                   struct ss_error *error) {
-  struct ss_residuals left;
-  SS_AUTO_FREE double *residual = ss_alloc(count, sizeof *residual);
-  SS_AUTO_FREE double *weight = ss_alloc(count, sizeof *weight);
-  if (!residual || !weight) return ss_fail_memory(error, "fitting times");
+static bool sum_up(const struct ss_line_sample *s, size_t count, struct ss_lines *lines, const struct parts *parts) {
+  SS_AUTO_FREE double *residual = ss_alloc(count, sizeof *residual), *weight = ss_alloc(count, sizeof *weight);
+  if (!residual || !weight) return false;
   lines->all.low = s[0].bytes;
   lines->all.high = s[count - 1].bytes;
   for (size_t k = 0; k < parts->count; k++) {
@@ -88,15 +85,10 @@ static bool sum_up(const struct ss_line_sample *s, size_t count, struct ss_lines
     /* outliers are those beyond the largest residual that a piece kept */
     for (size_t i = p->begin; i < p->end; i++) {
       residual[i] = fabs(s[i].seconds / predict(&p->line, &s[i]) - 1);
-      weight[i] = residual[i] <= p->line.worst * (1 + 1e-9);
+      weight[i] = residual[i] <= p->line.residuals.worst * (1 + 1e-9);
     }
   }
-  if (!ss_residuals_of(residual, weight, count, &left)) return ss_fail_memory(error, "fitting times");
-  lines->all.samples = left.samples;
-  lines->all.outliers = left.outliers;
-  lines->all.typical = left.typical;
-  lines->all.worst = left.worst;
-  return true;
+  return ss_residuals_of(residual, weight, count, &lines->all.residuals);
 }
 
 bool ss_lines_fit(struct ss_line_sample *s, size_t count, struct ss_lines *out, struct ss_error *error) {
@@ -111,5 +103,5 @@ bool ss_lines_fit(struct ss_line_sample *s, size_t count, struct ss_lines *out, 
     out->piece[k] = (struct ss_line_piece){k + 1 == parts.count ? INFINITY : sqrt(s[end - 1].bytes * s[end].bytes),
                                            parts.part[k].line};
   }
-  return sum_up(s, count, out, &parts, error);
+  return sum_up(s, count, out, &parts) || ss_fail_memory(error, "fitting times");
 }

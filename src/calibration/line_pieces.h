@@ -15,7 +15,7 @@ struct ss_line_piece {
 struct ss_lines {
   size_t pieces;
   struct ss_line_piece piece[SS_LINE_PIECES]; /* by size */
-  struct ss_line all; /* low, high, samples, outliers, typical and worst of all of them; its costs mean nothing */
+  struct ss_line all;                         /* low, high and residuals of all of them; its costs mean nothing */
 };
 
 /* One line, cut in two where that helps most as long as it pays: n samples of mean relative error e (the absolute

@@ -101,7 +101,7 @@ double ss_fit_score(struct ss_fit_problem *p, const struct ss_measured_cluster *
   struct ss_robust_cost cost[SS_FIT_COSTS];
   const struct ss_times t = design(p, m, FOLDS, false);
   double sum = 0;
-  if (!ss_robust_try(&t, cost, NULL)) return INFINITY;
+  if (!ss_robust_fit(&t, cost, NULL, NULL)) return INFINITY;
   for (size_t i = 0; i < t.count; i++) sum += distance(p, &t, i, cost);
   return fmax(sum / (double)t.count, RESOLUTION);
 }
@@ -110,7 +110,7 @@ bool ss_fit_cross_validate(struct ss_fit_problem *p, const struct ss_measured_cl
   for (size_t fold = 0; fold < FOLDS; fold++) {
     struct ss_robust_cost cost[SS_FIT_COSTS];
     const struct ss_times known = design(p, m, fold, false);
-    if (!ss_robust_try(&known, cost, NULL)) return false;
+    if (!ss_robust_fit(&known, cost, NULL, NULL)) return false;
     const struct ss_times left = design(p, m, fold, true);
     for (size_t i = 0; i < left.count; i++) score[fold + i * FOLDS] = distance(p, &left, i, cost);
   }
@@ -121,7 +121,7 @@ static bool by_distance(struct ss_fit_problem *p, const struct ss_measured_clust
   struct ss_robust_cost cost[SS_FIT_COSTS];
   p->cap = INFINITY;
   const struct ss_times t = design(p, m, FOLDS, false);
-  if (!ss_robust_try(&t, cost, NULL)) return false;
+  if (!ss_robust_fit(&t, cost, NULL, NULL)) return false;
   double *sorted = p->score[0];
   for (size_t i = 0; i < t.count; i++) sorted[i] = distance(p, &t, i, cost);
   struct ss_residuals all;

@@ -3,6 +3,7 @@
 #ifndef SS_CALIBRATION_PROBLEM_H
 #define SS_CALIBRATION_PROBLEM_H
 
+#include "base/memory.h"
 #include "calibration/fit.h"
 
 enum { SS_FIT_COSTS = SS_COST_KINDS * SS_COST_PIECES * 2, SS_FIT_ORDERS = SS_COST_MEMORY * (SS_COST_PIECES - 1) };
@@ -26,6 +27,7 @@ struct ss_fit_problem {
   bool suppose_sum; /* the observations do not tell sums from messages */
   bool inside;      /* some runs stayed inside one node: what messages cost there can be told */
   uint64_t *sizes;  /* [count * SS_COST_TERMS] scratch */
+  struct ss_arena arena;
 };
 
 /* What a kind is charged as: messages of a kind without pieces cost what those between nodes do; SS_COST_KINDS:

@@ -29,33 +29,21 @@ double ss_times_predict(const struct ss_times *t, size_t i, const struct ss_robu
 struct normal {
   size_t n;
   double *a, *b, *x, *scale; /* [n * n], [n] each */
+  double *to;                /* [n] scratch */
   bool *free;
   gsl_matrix *part; /* [n * n] scratch */
   gsl_vector *right;
 };
 
 static void close_normal(struct normal *m) {
-  free(m->a);
-  free(m->b);
-  free(m->x);
-  free(m->scale);
-  free(m->free);
   if (m->part) gsl_matrix_free(m->part);
   if (m->right) gsl_vector_free(m->right);
 }
 
-static bool open_normal(struct normal *m, size_t n) {
-  *m = (struct normal){.n = n,
-                       .a = ss_alloc(n * n, sizeof *m->a),
-                       .b = ss_alloc(n, sizeof *m->b),
-                       .x = ss_alloc(n, sizeof *m->x),
-                       .scale = ss_alloc(n, sizeof *m->scale),
-                       .free = ss_alloc(n, sizeof *m->free),
-                       .part = gsl_matrix_alloc(n, n),
-                       .right = gsl_vector_alloc(n)};
-  if (m->a && m->b && m->x && m->scale && m->free && m->part && m->right) return true;
-  close_normal(m);
-  return false;
+static bool open_normal(struct normal *m, size_t n, struct ss_arena *arena) {
+  *m = (struct normal){.n = n, .part = gsl_matrix_alloc(n, n), .right = gsl_vector_alloc(n)};
+  return m->part && m->right && ss_take(arena, m->a, n * n) && ss_take(arena, m->b, n) && ss_take(arena, m->x, n) &&
+         ss_take(arena, m->scale, n) && ss_take(arena, m->to, n) && ss_take(arena, m->free, n);
 }
 
 /* The free unknowns' part of `a`, decomposed, into m->part; how many they are. 0: there are none, or it is singular.
@@ -74,8 +62,8 @@ static size_t decompose(struct normal *m) {
   return gsl_linalg_cholesky_decomp1(&part.matrix) == GSL_SUCCESS ? rows : 0;
 }
 
-/* Solves for the free unknowns, into `to`. */
-static bool solve_free(struct normal *m, double *to) {
+/* Solves for the free unknowns, into m->to. */
+static bool solve_free(struct normal *m) {
   const size_t rows = decompose(m);
   size_t row = 0;
   if (rows == 0) return false;
@@ -85,7 +73,7 @@ static bool solve_free(struct normal *m, double *to) {
   gsl_vector_view right = gsl_vector_subvector(m->right, 0, rows);
   if (gsl_linalg_cholesky_svx(&part.matrix, &right.vector) != GSL_SUCCESS) return false;
   row = 0;
-  for (size_t i = 0; i < m->n; i++) to[i] = m->free[i] ? gsl_vector_get(m->right, row++) : 0;
+  for (size_t i = 0; i < m->n; i++) m->to[i] = m->free[i] ? gsl_vector_get(m->right, row++) : 0;
   return true;
 }
 
@@ -105,8 +93,9 @@ static size_t most_wanted(const struct normal *m) {
   return best;
 }
 
-/* Goes from x towards `to` until an unknown would pass 0, which is then held; true: nothing would. */
-static bool walk(struct normal *m, const double *to) {
+/* Goes from x towards m->to until an unknown would pass 0, which is then held; true: nothing would. */
+static bool walk(struct normal *m) {
+  const double *to = m->to;
   double far = 1;
   for (size_t i = 0; i < m->n; i++)
     if (m->free[i] && to[i] <= 0 && m->x[i] / (m->x[i] - to[i]) < far) far = m->x[i] / (m->x[i] - to[i]);
@@ -123,8 +112,6 @@ static bool walk(struct normal *m, const double *to) {
 
 /* Lawson and Hanson, "Solving Least Squares Problems" (1974), chapter 23. */
 static bool solve_positive(struct normal *m) {
-  SS_AUTO_FREE double *to = ss_alloc(m->n, sizeof *to);
-  if (!to) return false;
   for (size_t i = 0; i < m->n; i++) {
     m->x[i] = 0;
     m->free[i] = false;
@@ -133,8 +120,8 @@ static bool solve_positive(struct normal *m) {
   for (size_t step = 0; step < 3 * m->n && (next = most_wanted(m)) != SIZE_MAX; step++) {
     m->free[next] = true;
     for (size_t tries = 0; tries <= m->n; tries++) {
-      if (!solve_free(m, to)) return m->free[next] = false, step > 0;
-      if (walk(m, to)) break;
+      if (!solve_free(m)) return m->free[next] = false, step > 0;
+      if (walk(m)) break;
     }
   }
   return true;
@@ -305,32 +292,26 @@ static bool fit_all(struct fitting *f, bool whole) {
   return solve_once(f) && iterate(f, bisquare, LONG) && add_errors(f);
 }
 
-static bool fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight, struct ss_error *error) {
-  const size_t size = times->count > 0 ? times->count : 1;
-  SS_AUTO_FREE double *relative = ss_alloc(size, sizeof *relative), *scratch = ss_alloc(size, sizeof *scratch),
-                      *own = ss_alloc(size, sizeof *own), *row = ss_alloc(times->costs, sizeof *row);
-  SS_AUTO_FREE bool *broken = ss_alloc_zero(times->orders + 1, sizeof *broken);
-  struct fitting f = {
-      .times = times, .cost = cost, .relative = relative, .scratch = scratch, .row = row, .broken = broken};
-  if (!relative || !scratch || !own || !row || !broken || !open_normal(&f.normal, times->costs))
-    return ss_fail_memory(error, "fitting times");
-  f.weight = weight ? weight : own;
-  memset(cost, 0, times->costs * sizeof *cost);
-  ss_gsl_errors_off();
-  const bool ok = times->count > 0 && fit_all(&f, weight != NULL);
-  ss_gsl_errors_back();
-  close_normal(&f.normal);
-  return ok || ss_fail(error, SS_BAD_INPUT, "%zu times are too few, or too much alike, to fit %zu costs",
-                       times->count, times->costs);
-}
-
 bool ss_robust_fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight,
                    struct ss_error *error) {
-  return fit(times, cost, weight, error);
-}
-
-bool ss_robust_try(const struct ss_times *times, struct ss_robust_cost *cost, struct ss_error *error) {
-  return fit(times, cost, NULL, error);
+  struct ss_arena arena = {0};
+  struct fitting f = {.times = times, .cost = cost, .weight = weight};
+  const size_t n = times->count;
+  bool ok = open_normal(&f.normal, times->costs, &arena) && ss_take(&arena, f.relative, n) &&
+            ss_take(&arena, f.scratch, n) && ss_take(&arena, f.row, times->costs) &&
+            ss_take_zero(&arena, f.broken, times->orders) && (weight || ss_take(&arena, f.weight, n));
+  if (ok) {
+    memset(cost, 0, times->costs * sizeof *cost);
+    ss_gsl_errors_off();
+    ok = (n > 0 && fit_all(&f, weight != NULL)) ||
+         ss_fail(error, SS_BAD_INPUT, "%zu times are too few, or too much alike, to fit %zu costs", n, times->costs);
+    ss_gsl_errors_back();
+  } else {
+    (void)ss_fail_memory(error, "fitting times");
+  }
+  close_normal(&f.normal);
+  ss_arena_free(&arena);
+  return ok;
 }
 
 bool ss_residuals_of(const double *of, const double *weight, size_t count, struct ss_residuals *out) {
@@ -369,20 +350,13 @@ enum { LINE_START, LINE_BYTES, LINE_ELEMENTS, LINE_COSTS };
 
 static bool sum_up(const struct ss_times *times, const struct ss_robust_cost *cost, const double *weight,
                    struct ss_line *out, struct ss_error *error) {
-  struct ss_residuals left;
   SS_AUTO_FREE double *of = ss_alloc(times->count, sizeof *of);
-  if (!of) return ss_fail_memory(error, "fitting times");
-  for (size_t i = 0; i < times->count; i++) of[i] = residual(times, i, cost);
-  if (!ss_residuals_of(of, weight, times->count, &left)) return ss_fail_memory(error, "fitting times");
+  for (size_t i = 0; of && i < times->count; i++) of[i] = residual(times, i, cost);
   out->t0 = cost[LINE_START].value;
   out->per_byte = cost[LINE_BYTES].value;
   out->per_byte_error = cost[LINE_BYTES].error;
   out->per_element = times->costs > LINE_ELEMENTS ? cost[LINE_ELEMENTS].value : 0;
-  out->samples = left.samples;
-  out->outliers = left.outliers;
-  out->typical = left.typical;
-  out->worst = left.worst;
-  return true;
+  return (of && ss_residuals_of(of, weight, times->count, &out->residuals)) || ss_fail_memory(error, "fitting times");
 }
 
 /* With the first `costs` of a line's costs. */
@@ -421,7 +395,7 @@ bool ss_line_fit(const struct ss_line_sample *s, size_t count, struct ss_line *o
   struct ss_line with_elements = *out;
   if (!fit_costs(s, count, LINE_ELEMENTS, cost, out, error)) return false;
   if (elements_differ(s, count) && fit_costs(s, count, LINE_COSTS, both, &with_elements, &refused) &&
-      with_elements.typical < better * out->typical) {
+      with_elements.residuals.typical < better * out->residuals.typical) {
     *out = with_elements;
     return true;
   }

@@ -26,14 +26,19 @@ struct ss_robust_cost {
   bool held;           /* it came out below 0 */
 };
 
-/* `cost` [costs], `weight` [count]: 0 of outliers, else up to 1. Fails (SS_BAD_INPUT) where nothing fits.
- */
+/* `cost` [costs], `weight` [count]: 0 of outliers, else up to 1; NULL: only the first, Huber's half of it, without
+ * errors, for comparing suppositions. Fails (SS_BAD_INPUT) where nothing fits. */
 bool ss_robust_fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight,
                    struct ss_error *error) SS_MUST_CHECK;
-/* The first, Huber's half of it, without errors and weights: for comparing suppositions. `weight` may be NULL. */
-bool ss_robust_try(const struct ss_times *times, struct ss_robust_cost *cost, struct ss_error *error) SS_MUST_CHECK;
-
 double ss_times_predict(const struct ss_times *times, size_t i, const struct ss_robust_cost *cost);
+
+/* Median and largest of |seconds / predicted - 1| of those with weight; how many, all together, and without weight
+ * (outliers). */
+struct ss_residuals {
+  size_t samples, outliers;
+  double typical, worst;
+};
+bool ss_residuals_of(const double *residual, const double *weight, size_t count, struct ss_residuals *out);
 
 /* --- one line ---------------------------------------------------------------------------------------------- */
 
@@ -43,21 +48,13 @@ struct ss_line_sample {
 struct ss_line {
   double low, high; /* B: smallest and largest sample */
   double t0, per_element, per_byte;
-  double per_byte_error;    /* standard */
-  size_t samples, outliers; /* outliers are among the samples, and were given no weight */
-  double typical, worst;    /* relative residuals of the others: median, largest */
+  double per_byte_error; /* standard */
+  struct ss_residuals residuals;
 };
 /* seconds = t0 + bytes * per_byte; and + elements * per_element where that makes the median residual smaller by a
  * fifth at least. Fewer than four samples of three sizes, and times that do not grow with size beyond noise, are
  * SS_BAD_INPUT. */
 bool ss_line_fit(const struct ss_line_sample *samples, size_t count, struct ss_line *out,
                  struct ss_error *error) SS_MUST_CHECK;
-
-/* Median and largest of |seconds / predicted - 1| of those with weight; how many have none. */
-struct ss_residuals {
-  size_t samples, outliers;
-  double typical, worst;
-};
-bool ss_residuals_of(const double *residual, const double *weight, size_t count, struct ss_residuals *out);
 
 #endif

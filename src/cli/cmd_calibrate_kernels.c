@@ -215,8 +215,8 @@ static void tell(enum ss_kernel_kind kernel, const struct ss_lines *lines) {
   for (size_t i = 0; i < lines->pieces; i++) tell_costs(&lines->piece[i]);
   (void)fprintf(stderr, ", for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu outliers\n",
                 ss_units_format(text[0], sizeof text[0], SS_BYTES, all->low),
-                ss_units_format(text[1], sizeof text[1], SS_BYTES, all->high), 100 * all->typical, 100 * all->worst,
-                all->outliers, all->samples);
+                ss_units_format(text[1], sizeof text[1], SS_BYTES, all->high), 100 * all->residuals.typical,
+                100 * all->residuals.worst, all->residuals.outliers, all->residuals.samples);
 }
 
 static void tell_floor(enum ss_kernel_kind kernel, uint64_t rows, double density, const struct ss_timed *t,

@@ -133,7 +133,9 @@ static void use(const struct ss_observations *all) {
     return;
   }
   if (!(line.per_byte > 0) || !isfinite(line.per_byte) || !(line.t0 >= 0) || !(line.per_byte_error >= 0)) abort();
-  if (line.samples != all->count || line.outliers >= line.samples || !(line.typical <= line.worst)) abort();
+  if (line.residuals.samples != all->count || line.residuals.outliers >= line.residuals.samples ||
+      !(line.residuals.typical <= line.residuals.worst))
+    abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

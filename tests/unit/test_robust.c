@@ -24,7 +24,7 @@ static void a_line_is_found(void **state) {
   assert_true(ss_line_fit(sample, SIZES, &line, &error));
   assert_true(close_to(line.t0, T0, 1e-6));
   assert_true(close_to(line.per_byte, PER_BYTE, 1e-6));
-  assert_int_equal(line.outliers, 0);
+  assert_int_equal(line.residuals.outliers, 0);
 }
 
 /* The residual of each is |1 +- noise - 1|, so the deviation is noise / 0.6745 and nothing is far from it: all have
@@ -36,9 +36,9 @@ static void residuals_are_relative(void **state) {
   (void)state;
   make_samples(sample, 0.02);
   assert_true(ss_line_fit(sample, SIZES, &line, &error));
-  assert_int_equal(line.outliers, 0);
-  assert_true(close_to(line.typical, 0.02, 0.25));
-  assert_true(close_to(line.worst, 0.02, 0.5));
+  assert_int_equal(line.residuals.outliers, 0);
+  assert_true(close_to(line.residuals.typical, 0.02, 0.25));
+  assert_true(close_to(line.residuals.worst, 0.02, 0.5));
   assert_true(close_to(line.t0, T0, 0.02));
   assert_true(close_to(line.per_byte, PER_BYTE, 0.02));
 }
@@ -53,11 +53,11 @@ static void far_is_counted_in_deviations(void **state) {
   make_samples(sample, 0.01);
   sample[9].seconds *= 1.06 / 1.01;
   assert_true(ss_line_fit(sample, SIZES, &line, &error));
-  assert_int_equal(line.outliers, 0);
+  assert_int_equal(line.residuals.outliers, 0);
   make_samples(sample, 0.01);
   sample[9].seconds *= 1.08 / 1.01;
   assert_true(ss_line_fit(sample, SIZES, &line, &error));
-  assert_int_equal(line.outliers, 1);
+  assert_int_equal(line.residuals.outliers, 1);
 }
 
 /* Least squares by hand: with weights w / t^2 the error of the slope is sigma * sqrt(S / (S Sxx - Sx^2)), S the sum
@@ -166,12 +166,12 @@ static void a_line_is_cut_where_it_bends(void **state) {
       n++;
     }
     assert_true(ss_lines_fit(sample, n, &lines, &error));
-    assert_true(lines.all.samples == n && lines.all.low == 4096 && lines.all.high == MOST);
+    assert_true(lines.all.residuals.samples == n && lines.all.low == 4096 && lines.all.high == MOST);
     assert_int_equal(lines.pieces, 1 + bends);
     assert_true(isinf(lines.piece[bends].up_to) && close_to(lines.piece[0].line.per_byte, PER_BYTE, 0.1));
     if (!bends) continue;
     assert_true(lines.piece[0].up_to > BEND && lines.piece[0].up_to < 2.0 * BEND);
-    assert_true(close_to(lines.piece[1].line.per_byte, 4 * PER_BYTE, 0.1) && lines.all.worst < 0.15);
+    assert_true(close_to(lines.piece[1].line.per_byte, 4 * PER_BYTE, 0.1) && lines.all.residuals.worst < 0.15);
   }
 }
 
