@@ -1,12 +1,11 @@
 #include "base/data.h"
 
-#include "base/list.h"
-#include "places.h"
-
 #include "base/memory.h"
+#include "places.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,29 +118,25 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-struct listing {
-  char *text; /* names, one after the other */
-  size_t used, capacity, count;
-};
-
-static bool append(struct listing *l, const char *name, size_t length) {
-  if (!ss_grow(l->text, l->capacity, l->used + length + 1)) return false;
-  memcpy(l->text + l->used, name, length);
-  l->text[l->used + length] = '\0';
-  l->used += length + 1;
-  l->count++;
-  return true;
+/* "NAME.json" */
+static int is_json(const struct dirent *entry) {
+  const size_t length = strlen(entry->d_name);
+  return length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0;
 }
 
 /* Pointers first, then the text they point to: one block, one free(). */
-static char **pack(const struct listing *l) {
-  char **names = ss_alloc(1, (l->count + 1) * sizeof *names + l->used + 1);
+static char **pack(struct dirent *const *entry, size_t count) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < count; i++) bytes += strlen(entry[i]->d_name) + 1;
+  char **names = ss_alloc(1, (count + 1) * sizeof *names + bytes);
   if (!names) return NULL;
-  char *text = (char *)(names + l->count + 1);
-  if (l->used) memcpy(text, l->text, l->used);
-  for (size_t i = 0; i < l->count; i++, text += strlen(text) + 1) names[i] = text;
-  names[l->count] = NULL;
-  qsort(names, l->count, sizeof *names, by_name);
+  char *text = (char *)(names + count + 1);
+  for (size_t i = 0; i < count; i++) {
+    names[i] = text;
+    text += snprintf(text, bytes, "%.*s", (int)strlen(entry[i]->d_name) - 5, entry[i]->d_name) + 1;
+  }
+  names[count] = NULL;
+  qsort(names, count, sizeof *names, by_name);
   return names;
 }
 
@@ -155,19 +150,15 @@ bool ss_data_path(const char *relative, char *path, size_t size, struct ss_error
 
 bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct ss_error *error) {
   char folder[PATH_MAX];
-  struct listing l = {0};
-  bool ok = true;
+  struct dirent **entry = NULL;
   if (!ss_data_path(relative, folder, sizeof folder, error)) return false;
-  DIR *dir = opendir(folder);
-  for (struct dirent *entry; dir && ok && (entry = readdir(dir));) {
-    size_t length = strlen(entry->d_name);
-    if (length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0) ok = append(&l, entry->d_name, length - 5);
-  }
-  if (dir) closedir(dir);
-  *names = ok ? pack(&l) : NULL;
-  *count = l.count;
-  free(l.text);
-  return *names ? true : ss_fail_memory(error, "listing models");
+  const int found = scandir(folder, &entry, is_json, NULL);
+  if (found < 0 && errno == ENOMEM) return ss_fail_memory(error, "listing models");
+  *count = found > 0 ? (size_t)found : 0;
+  *names = pack(entry, *count);
+  for (size_t i = 0; i < *count; i++) free(entry[i]);
+  free(entry);
+  return *names || ss_fail_memory(error, "listing models");
 }
 
 bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_error *error) {

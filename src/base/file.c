@@ -192,20 +192,6 @@ char *ss_written(void (*write)(const void *, FILE *), const void *context) {
   return NULL;
 }
 
-bool ss_text_open(const char *path, struct ss_text *out, struct ss_error *error) {
-  struct ss_text text = {0};
-  if (!ss_map_file(path, &text.mapping, error)) return false;
-  text.bytes = (const char *)text.mapping.data;
-  text.size = text.mapping.size;
-  *out = text;
-  return true;
-}
-
-void ss_text_close(struct ss_text *text) {
-  ss_unmap_file(&text->mapping);
-  *text = (struct ss_text){0};
-}
-
 /* --- writing -------------------------------------------------------------------------------------------- */
 
 /* What the system will not let us write is the machine's failure, whatever its reason. */

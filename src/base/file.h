@@ -68,13 +68,4 @@ bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *
 /* What `write` writes, the caller's to free; NULL when memory is short. */
 char *ss_written(void (*write)(const void *context, FILE *stream), const void *context);
 
-/* All bytes of a file that can be mapped. */
-struct ss_text {
-  const char *bytes;
-  size_t size;
-  struct ss_mapping mapping;
-};
-bool ss_text_open(const char *path, struct ss_text *out, struct ss_error *error) SS_MUST_CHECK;
-void ss_text_close(struct ss_text *text);
-
 #endif

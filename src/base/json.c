@@ -77,7 +77,7 @@ static bool check_unique_keys(struct ss_doc *doc, struct ss_error *error) {
 
 /* --- documents ------------------------------------------------------------------------------------------- */
 
-static bool doc_new(const char *name, cJSON *root, struct ss_doc **out, struct ss_error *error) {
+bool ss_doc_adopt(const char *name, cJSON *root, struct ss_doc **out, struct ss_error *error) {
   struct ss_doc *doc = root != NULL ? ss_alloc_zero(1, sizeof *doc) : NULL;
   if (doc == NULL) {
     cJSON_Delete(root);
@@ -99,7 +99,7 @@ bool ss_doc_parse(const char *name, const char *text, size_t length, struct ss_d
 
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   cJSON *root = cJSON_ParseWithLengthOpts(text + mark, length - mark, NULL, false);
-  if (!doc_new(name, root, &doc, error)) return false;
+  if (!ss_doc_adopt(name, root, &doc, error)) return false;
   if (!check_unique_keys(doc, error)) return false;
   *out = doc;
   doc = NULL;
@@ -136,12 +136,8 @@ bool ss_doc_read(const char *path, size_t limit, struct ss_doc **out, struct ss_
   return read && ss_doc_parse(path, text, length, out, error);
 }
 
-bool ss_doc_adopt(const char *name, cJSON *root, struct ss_doc **out, struct ss_error *error) {
-  return doc_new(name, root, out, error);
-}
-
 bool ss_doc_empty(const char *name, struct ss_doc **out, struct ss_error *error) {
-  return doc_new(name, cJSON_CreateObject(), out, error);
+  return ss_doc_adopt(name, cJSON_CreateObject(), out, error);
 }
 
 void ss_doc_free(struct ss_doc *doc) {
@@ -339,22 +335,24 @@ bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *
          ss_node_fail(node, error, "%s", problem.text);
 }
 
-bool ss_node_positive(struct ss_node node, enum ss_dimension dimension, double *out, struct ss_error *error) {
+/* Above zero, or zero too. */
+static bool quantity_from_0(struct ss_node node, enum ss_dimension dimension, bool zero, double *out,
+                            struct ss_error *error) {
   char found[FOUND_SIZE];
   double value;
   if (!ss_node_quantity(node, dimension, &value, error)) return false;
-  if (!(value > 0)) return ss_node_fail(node, error, "%s is not above zero", describe(node, found));
+  if (!(zero ? value >= 0 : value > 0))
+    return ss_node_fail(node, error, "%s is %s zero", describe(node, found), zero ? "below" : "not above");
   *out = value;
   return true;
 }
 
+bool ss_node_positive(struct ss_node node, enum ss_dimension dimension, double *out, struct ss_error *error) {
+  return quantity_from_0(node, dimension, false, out, error);
+}
+
 bool ss_node_nonnegative(struct ss_node node, enum ss_dimension dimension, double *out, struct ss_error *error) {
-  char found[FOUND_SIZE];
-  double value;
-  if (!ss_node_quantity(node, dimension, &value, error)) return false;
-  if (!(value >= 0)) return ss_node_fail(node, error, "%s is below zero", describe(node, found));
-  *out = value;
-  return true;
+  return quantity_from_0(node, dimension, true, out, error);
 }
 
 /* False also beyond 2^53, where a double no longer tells neighbours apart. */

@@ -19,6 +19,7 @@ static const struct unit prefixes[] = {
     {"P", 1e15, 1}, {"Ki", 0x1p10, 1}, {"Mi", 0x1p20, 1}, {"Gi", 0x1p30, 1}, {"Ti", 0x1p40, 1}, {"Pi", 0x1p50, 1},
 };
 static const struct unit time_units[] = {
+    /* smallest first, as scales are */
     {"ns", 1, 1e9}, {"us", 1, 1e6}, {"ms", 1, 1e3}, {"s", 1, 1}, {"min", 60, 1}, {"h", 3600, 1}, {NULL, 0, 0},
 };
 /* These take a prefix. "MBps" is not among them: nobody can tell whether its author knew bits from bytes. */
@@ -29,9 +30,6 @@ static const struct unit rate_units[] = {
 static const struct unit ratio_units[] = {{"%", 1, 100}, {NULL, 0, 0}};
 
 /* Smallest first, in base units; what ss_units_format chooses from. */
-static const struct unit time_scale[] = {
-    {"ns", 1, 1e9}, {"us", 1, 1e6}, {"ms", 1, 1e3}, {"s", 1, 1}, {"min", 60, 1}, {"h", 3600, 1}, {NULL, 0, 0},
-};
 static const struct unit byte_scale[] = {
     {"B", 1, 1}, {"kB", 1e3, 1}, {"MB", 1e6, 1}, {"GB", 1e9, 1}, {"TB", 1e12, 1}, {"PB", 1e15, 1}, {NULL, 0, 0},
 };
@@ -206,7 +204,7 @@ const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimensi
     return buffer;
   }
   switch (dimension) {
-  case SS_TIME: return format_scaled(buffer, size, time_scale, "s", value);
+  case SS_TIME: return format_scaled(buffer, size, time_units, "s", value);
   case SS_BYTES: return format_scaled(buffer, size, byte_scale, "B", value);
   case SS_RATE: return format_scaled(buffer, size, rate_scale, "bit/s", value);
   case SS_RATIO:

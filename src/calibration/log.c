@@ -374,19 +374,18 @@ static bool read_line(struct reader *r, const char *text, size_t length, struct 
   return read_remark(r, *start == '#' ? start + 1 : start, *start == '#', error);
 }
 
-static bool read_lines(struct reader *r, const struct ss_text *file, struct ss_error *error) {
-  size_t at = 0;
-  while (at < file->size) {
-    const char *end = memchr(file->bytes + at, '\n', file->size - at);
-    const size_t length = end ? (size_t)(end - file->bytes) - at : file->size - at;
+static bool read_lines(struct reader *r, const struct ss_mapping *file, struct ss_error *error) {
+  const char *text = (const char *)file->data;
+  for (size_t at = 0, length; at < file->size; at += length + 1) {
+    const char *end = memchr(text + at, '\n', file->size - at);
+    length = end ? (size_t)(end - text) - at : file->size - at;
     r->line++;
-    if (!read_line(r, file->bytes + at, length, error)) return false;
-    at += length + 1;
+    if (!read_line(r, text + at, length, error)) return false;
   }
   return end_run(r, error);
 }
 
-bool ss_log_read(const char *path, const struct ss_text *text, const struct ss_reading *reading,
+bool ss_log_read(const char *path, const struct ss_mapping *text, const struct ss_reading *reading,
                  struct ss_observations *out, struct ss_error *error) {
   struct reader r = {.path = path,
                      .reading = reading,

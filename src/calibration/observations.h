@@ -64,7 +64,7 @@ const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading,
 bool ss_observations_add(struct ss_observations *all, const struct ss_reading *reading, double size,
                          const struct ss_observation *one, struct ss_error *error) SS_MUST_CHECK;
 
-bool ss_log_read(const char *path, const struct ss_text *text, const struct ss_reading *reading,
+bool ss_log_read(const char *path, const struct ss_mapping *text, const struct ss_reading *reading,
                  struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

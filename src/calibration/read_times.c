@@ -149,12 +149,12 @@ static bool read_rows(struct table *t, struct ss_error *error) {
   return false;
 }
 
-static bool read_table(const char *path, const struct ss_text *text, const struct ss_reading *reading,
+static bool read_table(const char *path, const struct ss_mapping *text, const struct ss_reading *reading,
                        struct ss_observations *out, struct ss_error *error) {
   SS_AUTO_FREE size_t *where = ss_alloc(reading->wheres, sizeof *where);
   struct table t = {.reading = reading, .out = out, .where = where};
   const bool ok = (where || ss_fail_memory(error, "reading a table")) &&
-                  ss_csv_open_text(&t.csv, path, text->bytes, text->size, false, error) && read_rows(&t, error);
+                  ss_csv_open_text(&t.csv, path, text->data, text->size, false, error) && read_rows(&t, error);
   ss_csv_close(&t.csv);
   return ok;
 }
@@ -162,12 +162,12 @@ static bool read_table(const char *path, const struct ss_text *text, const struc
 /* --- files ------------------------------------------------------------------------------------------------ */
 
 /* A head of columns, not a log: the first line has a comma and the word "collective". */
-static bool is_table(const struct ss_text *text) {
+static bool is_table(const struct ss_mapping *text) {
   const size_t length = text->size < 4096 ? text->size : 4096;
-  const char *end = length ? memchr(text->bytes, '\n', length) : NULL;
-  const size_t line = end ? (size_t)(end - text->bytes) : length;
-  return line > 0 && memchr(text->bytes, ',', line) && text->bytes[0] != '#' &&
-         memmem(text->bytes, line, "collective", 10);
+  const unsigned char *end = length ? memchr(text->data, '\n', length) : NULL;
+  const size_t line = end ? (size_t)(end - text->data) : length;
+  return line > 0 && memchr(text->data, ',', line) && text->data[0] != '#' &&
+         memmem(text->data, line, "collective", 10);
 }
 
 static bool add_source(struct ss_observations *out, const char *path, struct ss_error *error) {
@@ -182,11 +182,11 @@ static bool add_source(struct ss_observations *out, const char *path, struct ss_
 
 bool ss_observations_read(const char *path, const struct ss_reading *reading, struct ss_observations *out,
                           struct ss_error *error) {
-  struct ss_text text;
-  if (!ss_text_open(path, &text, error)) return false;
+  struct ss_mapping text;
+  if (!ss_map_file(path, &text, error)) return false;
   const bool ok = (text.size <= LARGEST || ss_fail(error, SS_BAD_INPUT, "%s: larger than 64 MiB", path)) &&
                   add_source(out, path, error) &&
                   (is_table(&text) ? read_table : ss_log_read)(path, &text, reading, out, error);
-  ss_text_close(&text);
+  ss_unmap_file(&text);
   return ok;
 }

@@ -13,7 +13,7 @@ enum { TEXT_RANKS = 8, TEXT_SEQ = 32 }; /* unless others are asked for */
 
 static bool open_text(struct ss_learning *l, struct ss_error *error) {
   struct ss_learning_source *s = &l->source;
-  struct ss_text text;
+  struct ss_mapping text;
   if (!s->import.source)
     s->import.source = s->trace ? s->trace : strcmp(s->text, "-") == 0 ? "standard input" : s->text;
   s->import.row_width = s->task.shape.width;
@@ -23,9 +23,9 @@ static bool open_text(struct ss_learning *l, struct ss_error *error) {
     const struct ss_text_options options = {s->import.ranks, s->import.batch, s->import.vocab};
     return ss_learn_trace(s->trace, &options, &l->trace, error);
   }
-  if (!ss_text_open(s->text, &text, error)) return false;
-  const bool ok = ss_trace_import(s->import.source, text.bytes, text.size, &s->import, &l->trace, error);
-  ss_text_close(&text);
+  if (!ss_map_file(s->text, &text, error)) return false;
+  const bool ok = ss_trace_import(s->import.source, (const char *)text.data, text.size, &s->import, &l->trace, error);
+  ss_unmap_file(&text);
   return ok;
 }
 

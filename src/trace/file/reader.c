@@ -41,15 +41,21 @@ static bool need_offsets(const struct ss_safetensors_entry *entry, struct ss_err
          ss_node_fail(entry->node, error, "is %s; offsets are I64", ss_safetensors_kinds[entry->kind]);
 }
 
+/* One for each segment, and the end. */
+static bool need_segments(const struct ss_trace *trace, const struct ss_safetensors_entry *entry,
+                          struct ss_error *error) {
+  return entry->count == trace->segments + 1 ||
+         ss_node_fail(entry->node, error,
+                      "has %" PRIu64 " numbers; %" PRIu64 " iterations of %" PRIu32 " ranks need %" PRIu64,
+                      entry->count, trace->iterations, trace->ranks, trace->segments + 1);
+}
+
 static bool read_offsets(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
                          struct ss_error *error) {
   struct ss_safetensors_entry *entry;
-  if (!need_part(trace, file, t->tensor.name, "offsets", &entry, error)) return false;
-  if (!need_offsets(entry, error)) return false;
-  if (entry->count != trace->segments + 1)
-    return ss_node_fail(entry->node, error,
-                        "has %" PRIu64 " numbers; %" PRIu64 " iterations of %" PRIu32 " ranks need %" PRIu64,
-                        entry->count, trace->iterations, trace->ranks, trace->segments + 1);
+  if (!need_part(trace, file, t->tensor.name, "offsets", &entry, error) || !need_offsets(entry, error) ||
+      !need_segments(trace, entry, error))
+    return false;
   t->offsets = entry_data(trace, file, entry);
   return t->offsets || ss_fail_memory(error, "copying a trace's offsets");
 }
@@ -74,13 +80,9 @@ static bool read_values(struct ss_trace *trace, const struct ss_safetensors *fil
   struct ss_safetensors_entry *entry;
   if (!find_part(trace, file, t->tensor.name, "values", &entry, error)) return false;
   if (!entry) return true;
-  switch (entry->kind) {
-  case SS_KIND_F32: t->values_dtype = SS_F32; break;
-  case SS_KIND_F16: t->values_dtype = SS_F16; break;
-  case SS_KIND_BF16: t->values_dtype = SS_BF16; break;
-  default:
+  if (entry->kind < SS_KIND_F32)
     return ss_node_fail(entry->node, error, "is %s; values are F32, F16 or BF16", ss_safetensors_kinds[entry->kind]);
-  }
+  t->values_dtype = (enum ss_dtype)(entry->kind - SS_KIND_F32);
   uint64_t wanted;
   if (!ss_mul_u64(t->total, t->tensor.row_width, &wanted) || entry->count != wanted)
     return ss_node_fail(entry->node, error,
@@ -101,11 +103,8 @@ static bool read_bags(struct ss_trace *trace, const struct ss_safetensors *file,
   if (!first || !offsets)
     return ss_node_fail((first ? first : offsets)->node, error, "needs %s.%s beside it", t->tensor.name,
                         first ? "bag_offsets" : "bags");
-  if (!need_offsets(first, error) || !need_offsets(offsets, error)) return false;
-  if (first->count != trace->segments + 1)
-    return ss_node_fail(first->node, error,
-                        "has %" PRIu64 " numbers; %" PRIu64 " iterations of %" PRIu32 " ranks need %" PRIu64,
-                        first->count, trace->iterations, trace->ranks, trace->segments + 1);
+  if (!need_offsets(first, error) || !need_offsets(offsets, error) || !need_segments(trace, first, error))
+    return false;
   if (offsets->count < 1) return ss_node_fail(offsets->node, error, "is empty; no bags at all have one offset, 0");
   t->bag_total = offsets->count - 1;
   t->bags = (struct ss_bags){entry_data(trace, file, first), entry_data(trace, file, offsets)};

@@ -13,6 +13,7 @@
 /* Header lengths beyond this are refused before anything is parsed. */
 #define SS_SAFETENSORS_HEADER_MAX (UINT64_C(4) << 20)
 
+/* Those of values are last, in the order of enum ss_dtype. */
 enum ss_safetensors_kind { SS_KIND_I64, SS_KIND_I32, SS_KIND_U32, SS_KIND_F32, SS_KIND_F16, SS_KIND_BF16, SS_KINDS };
 /* "I64", ..., NULL-terminated, in the enum's order. */
 extern const char *const ss_safetensors_kinds[SS_KINDS + 1];

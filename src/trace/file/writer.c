@@ -20,10 +20,6 @@ struct entry {
   uint64_t count;
 };
 
-static enum ss_safetensors_kind value_kind(enum ss_dtype dtype) {
-  return dtype == SS_F32 ? SS_KIND_F32 : dtype == SS_F16 ? SS_KIND_F16 : SS_KIND_BF16;
-}
-
 /* At most PARTS entries a tensor, in the order in which they are written. */
 static size_t list_entries(const struct ss_trace *trace, struct entry *out) {
   size_t n = 0;
@@ -43,7 +39,8 @@ static size_t list_entries(const struct ss_trace *trace, struct entry *out) {
     for (size_t i = 0; i < trace->tensors; i++) {
       const struct ss_tensor_data *t = &trace->tensor[i];
       if (t->values && ss_dtype_bytes(t->values_dtype) == bytes)
-        out[n++] = (struct entry){VALUES, value_kind(t->values_dtype), t, t->total * t->tensor.row_width};
+        out[n++] = (struct entry){VALUES, SS_KIND_F32 + (enum ss_safetensors_kind)t->values_dtype, t,
+                                  t->total * t->tensor.row_width};
     }
   return n;
 }

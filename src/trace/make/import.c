@@ -69,7 +69,7 @@ static bool check(const struct ss_any_import *a, enum ss_data kind, struct ss_er
 
 /* --- each kind ---------------------------------------------------------------------------------------------- */
 
-static bool import_text(const struct ss_any_import *a, const struct ss_text *text, struct ss_error *error) {
+static bool import_text(const struct ss_any_import *a, const struct ss_mapping *text, struct ss_error *error) {
   struct ss_import import = {.layout = a->layout,
                              .ranks = a->dealing.ranks,
                              .batch = a->dealing.batch,
@@ -84,17 +84,17 @@ static bool import_text(const struct ss_any_import *a, const struct ss_text *tex
     return false;
   import.row_width = (uint32_t)width;
   struct ss_trace *trace;
-  if (!ss_trace_import(ss_import_name(a), text->bytes, text->size, &import, &trace, error)) return false;
+  if (!ss_trace_import(ss_import_name(a), (const char *)text->data, text->size, &import, &trace, error)) return false;
   const bool good = ss_trace_save(a->output, trace, error);
   ss_trace_close(trace);
   return good;
 }
 
 static bool import_words(const struct ss_any_import *a, struct ss_error *error) {
-  struct ss_text text;
-  if (!ss_text_open(a->file[0], &text, error)) return false;
+  struct ss_mapping text;
+  if (!ss_map_file(a->file[0], &text, error)) return false;
   const bool good = ss_watcher_goes_on(a->watcher, error) && import_text(a, &text, error);
-  ss_text_close(&text);
+  ss_unmap_file(&text);
   return good;
 }
 

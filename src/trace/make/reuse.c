@@ -70,10 +70,10 @@ bool ss_reuse_parse(const char *name, const char *text, size_t size, struct ss_r
 }
 
 bool ss_reuse_read(const char *path, struct ss_reuse *out, struct ss_error *error) {
-  struct ss_text text;
-  if (!ss_text_open(path, &text, error)) return false;
-  const bool good = ss_reuse_parse(path, text.bytes, text.size, out, error);
-  ss_text_close(&text);
+  struct ss_mapping text;
+  if (!ss_map_file(path, &text, error)) return false;
+  const bool good = ss_reuse_parse(path, (const char *)text.data, text.size, out, error);
+  ss_unmap_file(&text);
   return good;
 }
 

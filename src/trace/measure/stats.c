@@ -2,7 +2,7 @@
 
 #include "base/list.h"
 #include "base/random.h"
-#include "trace/measure/set_counts.h"
+#include "trace/measure/rank_sets.h"
 
 #include <inttypes.h>
 #include <math.h>
