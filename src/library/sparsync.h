@@ -55,7 +55,7 @@ struct ss_error {
 };
 #endif
 
-/* "0.1.0", of the library that is loaded. */
+/* "0.2.0", of the library that is loaded. */
 SS_PUBLIC const char *ss_version(void);
 
 /* --- traces -------------------------------------------------------------------------------------------------- */
