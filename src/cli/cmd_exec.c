@@ -12,7 +12,6 @@
 #include "schemes/simulate.h"
 #include "share/share.h"
 #include "study/compute.h"
-#include "study/identity.h"
 
 #include <gsl/gsl_sort_double.h>
 #include <inttypes.h>
@@ -98,7 +97,7 @@ static bool same_points(struct session *s, struct ss_error *error) {
   uint64_t *number = ss_arena_alloc(&s->lasting, s->count, sizeof *number), at;
   if (!ss_communicator_agree(s->comm, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
   for (size_t i = 0; number && i < s->count; i++) {
-    const struct ss_identity identity = ss_job_identity(s->points[i].job);
+    const struct ss_identity identity = s->points[i].job->is.point;
     number[i] = (identity.high ^ identity.low) + s->repeats;
   }
   bool same = ss_communicator_same(s->comm, number, s->count, &at);

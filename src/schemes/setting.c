@@ -5,6 +5,7 @@
 #include "schemes/run.h"
 
 #include <assert.h>
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -249,4 +250,31 @@ bool ss_setting_set_options(struct ss_doc *doc, char *options, struct ss_error *
     if (!ss_doc_set(doc, pair, equals + 1, error)) return false;
   }
   return true;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------- */
+
+cJSON *ss_setting_own_json(const struct ss_setting *s, bool all) {
+  cJSON *o = cJSON_CreateObject();
+  for (size_t i = 0; s->scheme->options && s->scheme->options[i].name; i++) {
+    const struct ss_option *option = &s->scheme->options[i];
+    if (!s->given[i] && (!all || option->kind == SS_OPTION_COUNT)) continue;
+    switch (option->kind) {
+    case SS_OPTION_CHOICE: cJSON_AddStringToObject(o, option->name, option->choices[s->value[i]]); break;
+    case SS_OPTION_FLAG: cJSON_AddBoolToObject(o, option->name, s->value[i] != 0); break;
+    case SS_OPTION_COUNT: cJSON_AddNumberToObject(o, option->name, (double)s->value[i]); break;
+    case SS_OPTION_REAL: cJSON_AddNumberToObject(o, option->name, s->real[i]); break;
+    }
+  }
+  return o;
+}
+
+cJSON *ss_setting_json(const struct ss_setting *s) {
+  static const char *const hierarchies[] = {"none", "shard", "leader"};
+  cJSON *options = ss_setting_own_json(s, true);
+  cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
+  cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");
+  cJSON_AddStringToObject(options, "sizes", s->exchange_sizes ? "exchanged" : "free");
+  cJSON_AddStringToObject(options, "hierarchy", hierarchies[s->hierarchy]);
+  return options;
 }

@@ -50,6 +50,11 @@ bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, str
  * scenario. */
 bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) SS_MUST_CHECK;
 
+/* The scheme's own options by name, the caller's; `all`: also choices, flags and reals that nobody gave. */
+struct cJSON *ss_setting_own_json(const struct ss_setting *setting, bool all);
+/* All of these, and "index_bytes", "granularity", "sizes" and "hierarchy". */
+struct cJSON *ss_setting_json(const struct ss_setting *setting);
+
 /* For code that knows no scheme: the value of the option of that name, and whether it was said. NULL and false where
  * the scheme has no such option. */
 const uint64_t *ss_setting_find(const struct ss_setting *setting, const char *option);

@@ -220,7 +220,7 @@ void ss_result_begin(struct ss_result *p, const struct ss_job *job) {
                           .exact = SS_UNKNOWN,
                           .fan = SS_FAN_NONE,
                           .draws = job->cluster.jitter.draws,
-                          .identity = ss_job_identity(job)};
+                          .identity = job->is.point};
 }
 
 /* What the exact sum applies is all there is, or all that was selected of it. */

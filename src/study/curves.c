@@ -59,7 +59,7 @@ static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
   cJSON *o = cJSON_CreateObject();
   cJSON_AddStringToObject(o, "scheme", c->setting->scheme->name);
   cJSON_AddStringToObject(o, "label", c->setting->label);
-  cJSON_AddItemToObject(o, "options", ss_setting_json(c->setting, false));
+  cJSON_AddItemToObject(o, "options", ss_setting_own_json(c->setting, false));
   cJSON_AddBoolToObject(o, "lossless", ss_scheme_lossless(c->setting->scheme));
   cJSON_AddBoolToObject(o, "sound", c->sound);
   ss_json_add_text(o, "same_as", first < i ? curves->curve[first].setting->label : NULL);

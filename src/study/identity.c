@@ -1,319 +1,112 @@
 #include "study/identity.h"
 
+#include "base/json_text.h"
+
 #include <cjson/cJSON.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
-/* --- hashes --------------------------------------------------------------------------------------------- */
+/* --- of a scenario ------------------------------------------------------------------------------------------ */
 
-static void begin(XXH3_state_t *state) {
-  XXH3_INITSTATE(state);
-  (void)XXH3_128bits_reset(state);
+/* What a member of the scenario decides: nothing where each job says itself what it takes of it, or where it only
+ * tells people something. A member that is not listed decides what iterations start from, and so everything. */
+static const struct {
+  const char *key;
+  enum { NOTHING, POINT, PAYLOADS, INPUTS } decides;
+} members[] = {{"name", NOTHING},        {"summary", NOTHING},     {"notes", NOTHING}, {"expect", NOTHING},
+               {"sweep", NOTHING},       {"schemes", NOTHING},     {"ranks", NOTHING}, {"iterations", NOTHING},
+               {"merge", NOTHING},       {"tensors", NOTHING},     {"sizes", NOTHING}, {"hierarchy", NOTHING},
+               {"index_bytes", NOTHING}, {"granularity", NOTHING}, {"cluster", POINT}, {"device", PAYLOADS},
+               {"verify", PAYLOADS},     {"select", PAYLOADS}};
+
+static unsigned decides(const char *key) {
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    if (strcmp(members[i].key, key) == 0) return members[i].decides;
+  return INPUTS;
 }
 
-/* Fields are fed one by one: a struct's padding is not part of what it says. */
-static void feed_count(XXH3_state_t *state, uint64_t value) {
-  (void)XXH3_128bits_update(state, &value, sizeof value);
+bool ss_cell_identify(struct ss_node document, struct ss_identities *out, struct ss_error *error) {
+  cJSON *part[INPUTS + 1];
+  bool good = true;
+  for (int i = 0; i <= INPUTS; i++) good = (part[i] = cJSON_CreateObject()) && good;
+  for (cJSON *m = document.at->child; good && m; m = m->next)
+    good = cJSON_AddItemReferenceToObject(part[decides(m->string)], m->string, m);
+  *out = (struct ss_identities){ss_identity_of(part[INPUTS]), ss_identity_of(part[PAYLOADS]),
+                                ss_identity_of(part[POINT])};
+  for (int i = 0; i <= INPUTS; i++) cJSON_Delete(part[i]);
+  return good || ss_fail_memory(error, "listing points");
 }
 
-static void feed_number(XXH3_state_t *state, double value) {
-  (void)XXH3_128bits_update(state, &value, sizeof value);
-}
+/* --- of a job ----------------------------------------------------------------------------------------------- */
 
-/* With its length, so that two texts never run into each other. */
-static void feed_text(XXH3_state_t *state, const char *text) {
-  const size_t length = text ? strlen(text) : 0;
-  feed_count(state, length);
-  if (text) (void)XXH3_128bits_update(state, text, length);
-}
-
-static void feed_setting(XXH3_state_t *state, const struct ss_setting *s) {
-  feed_text(state, s->scheme->name);
-  for (size_t i = 0; i < SS_OPTIONS_MAX; i++) {
-    feed_count(state, s->value[i]);
-    feed_number(state, s->real[i]);
-    feed_count(state, s->given[i]);
-  }
-  feed_count(state, s->index_bytes);
-  feed_count(state, s->element);
-  feed_count(state, s->exchange_sizes);
-  feed_count(state, s->hierarchy);
-}
-
-static void feed_uniform(XXH3_state_t *state, const struct ss_uniform *u) {
-  feed_count(state, u->rows);
-  feed_count(state, u->nnz);
-  feed_count(state, u->width);
-  feed_count(state, u->value_bytes);
-  feed_count(state, u->overlap);
-}
-
-static void feed_joint(XXH3_state_t *state, const struct ss_joint *joint) {
-  feed_count(state, joint->tables);
+/* Tables that travel together, and where each lives. */
+static cJSON *tables_json(const struct ss_joint *joint) {
+  cJSON *list = cJSON_CreateArray();
   for (uint32_t k = 0; k < joint->tables; k++) {
     const struct ss_shards *shards = joint->shards ? &joint->shards[k] : NULL;
-    feed_count(state, joint->tensor[k]);
-    feed_count(state, shards ? 1 + (uint64_t)shards->cut : 0);
-    feed_count(state, shards ? shards->count : 0);
-    for (uint32_t i = 0; shards && i < shards->count; i++) feed_count(state, shards->rank[i]);
+    cJSON *table = cJSON_CreateObject(), *ranks = shards ? cJSON_AddArrayToObject(table, "ranks") : NULL;
+    cJSON_AddNumberToObject(table, "tensor", (double)joint->tensor[k]);
+    if (shards) cJSON_AddNumberToObject(table, "cut", shards->cut);
+    for (uint32_t i = 0; shards && i < shards->count; i++)
+      cJSON_AddItemToArray(ranks, cJSON_CreateNumber(shards->rank[i]));
+    cJSON_AddItemToArray(list, table);
   }
+  return list;
 }
 
-static void feed_input(XXH3_state_t *state, const struct ss_job *job) {
-  feed_text(state, job->trace_key);
-  if (!job->trace_key) feed_uniform(state, &job->origin.uniform);
-  feed_count(state, job->trace_hash);
-  feed_text(state, job->tensor_name);
-  feed_count(state, job->origin.tensor);
-  feed_count(state, job->origin.merge);
-  feed_count(state, job->seed);
-  feed_count(state, job->first);
-  feed_count(state, job->end);
-  feed_count(state, job->ranks);
-  if (job->origin.capacity > 0) feed_number(state, job->origin.capacity);
-  if (job->origin.joint) feed_joint(state, job->origin.joint);
+static cJSON *inputs_json(const struct ss_job *job) {
+  cJSON *o = cJSON_CreateObject();
+  char hash[32];
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)job->trace_hash);
+  cJSON_AddStringToObject(o, "trace", hash);
+  cJSON_AddNumberToObject(o, "tensor", (double)job->origin.tensor);
+  cJSON_AddNumberToObject(o, "merge", job->origin.merge);
+  cJSON_AddNumberToObject(o, "first", (double)job->first);
+  cJSON_AddNumberToObject(o, "end", (double)job->end);
+  cJSON_AddNumberToObject(o, "ranks", job->ranks);
+  if (job->origin.joint) cJSON_AddItemToObject(o, "tables", tables_json(job->origin.joint));
+  return o;
 }
 
-static void feed_selection(XXH3_state_t *state, const struct ss_selection *s) {
-  feed_count(state, s->selects);
-  feed_count(state, s->residual);
-  feed_count(state, s->k);
-  feed_number(state, s->density);
-  feed_count(state, s->block);
+static cJSON *payloads_json(const struct ss_job *job) {
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "scheme", job->setting.scheme->name);
+  cJSON_AddItemToObject(o, "options", ss_setting_json(&job->setting));
+  cJSON_AddNumberToObject(o, "gpus_per_node", job->cluster.gpus_per_node);
+  return o;
 }
 
-static void feed_device(XXH3_state_t *state, const struct ss_device *d) {
-  feed_text(state, d->name);
-  feed_count(state, d->counted);
-  for (int i = 0; i < SS_KERNELS; i++) {
-    const struct ss_kernel_line *line = &d->line[i];
-    for (uint32_t k = 0; k == 0 || k < line->pieces; k++) {
-      if (line->pieces > 1) feed_number(state, line->piece[k].up_to);
-      feed_number(state, line->piece[k].t0);
-      feed_number(state, line->piece[k].per_element);
-      feed_number(state, line->piece[k].per_byte);
-    }
-    feed_count(state, line->known);
-  }
+static cJSON *point_json(const struct ss_job *job) {
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "sparsync", SS_VERSION); /* another program may compute otherwise */
+  cJSON_AddStringToObject(o, "label", job->setting.label);
+  if (job->at) cJSON_AddItemReferenceToObject(o, "at", job->at);
+  cJSON_AddNumberToObject(o, "draws", job->cluster.jitter.draws);
+  return o;
 }
 
-static void feed_payloads(XXH3_state_t *state, const struct ss_job *job) {
-  feed_setting(state, &job->setting);
-  feed_input(state, job);
-  feed_selection(state, &job->selection);
-  feed_count(state, job->servers);
-  feed_count(state, job->verify);
-  feed_device(state, &job->device);
-  feed_count(state, job->cluster.gpus_per_node);
+/* The tree is deleted; *good: there is one. */
+static struct ss_identity taken(cJSON *tree, bool *good) {
+  const struct ss_identity identity = ss_identity_of(tree);
+  *good = *good && tree;
+  cJSON_Delete(tree);
+  return identity;
 }
 
-static void feed_link(XXH3_state_t *state, const struct ss_link *link) {
-  feed_number(state, link->alpha);
-  feed_number(state, link->beta);
-}
-
-static void feed_segments(XXH3_state_t *state, const struct ss_segments *segments) {
-  feed_count(state, segments->count);
-  for (uint32_t i = 0; i < segments->count; i++) {
-    feed_count(state, segments->piece[i].up_to);
-    feed_link(state, &segments->piece[i].link);
-  }
-}
-
-/* What the model "fair" alone knows. */
-static void feed_shared(XXH3_state_t *state, const struct ss_cluster *c) {
-  feed_segments(state, &c->inter_segments);
-  feed_segments(state, &c->intra_segments);
-  feed_segments(state, &c->exchange_segments);
-  feed_link(state, &c->exchange);
-  feed_count(state, c->has_exchange);
-  feed_count(state, c->intra_shared);
-  feed_count(state, ss_cluster_nics(c));
-  feed_count(state, ss_cluster_window(c));
-  feed_count(state, c->fabric_levels);
-  for (uint32_t i = 0; i < c->fabric_levels; i++) {
-    feed_count(state, c->fabric[i].nodes);
-    feed_number(state, c->fabric[i].oversubscription);
-    feed_number(state, c->fabric[i].bandwidth);
-    feed_number(state, c->fabric[i].latency);
-  }
-}
-
-static void feed_quantiles(XXH3_state_t *state, const struct ss_quantiles *q) {
-  feed_count(state, q->count);
-  for (uint32_t i = 0; i < q->count; i++) {
-    feed_number(state, q->point[i].share);
-    feed_number(state, q->point[i].factor);
-  }
-}
-
-static void feed_jitter(XXH3_state_t *state, const struct ss_jitter *j) {
-  if (j->draws == 0) return;
-  feed_count(state, j->draws);
-  feed_count(state, j->per_pair);
-  feed_count(state, j->seed);
-  feed_quantiles(state, &j->latency);
-  feed_quantiles(state, &j->bandwidth);
-}
-
-static void feed_cluster(XXH3_state_t *state, const struct ss_cluster *c) {
-  feed_text(state, c->name);
-  feed_text(state, c->model);
-  feed_link(state, &c->inter);
-  feed_link(state, &c->intra);
-  feed_count(state, c->has_intra);
-  feed_count(state, c->nic_per_node);
-  if (ss_cluster_fair(c)) feed_shared(state, c);
-  feed_jitter(state, &c->jitter);
-}
-
-static struct ss_identity digest(const XXH3_state_t *state) {
-  const XXH128_hash_t hash = XXH3_128bits_digest(state);
-  return (struct ss_identity){hash.high64, hash.low64};
-}
-
-struct ss_identity ss_job_inputs(const struct ss_job *job, const struct ss_input_options *options) {
-  XXH3_state_t state;
-  begin(&state);
-  feed_input(&state, job);
-  feed_count(&state, (uint64_t)(uint32_t)job->origin.exponent);
-  feed_count(&state, options->lists);
-  feed_count(&state, options->lookups);
-  feed_count(&state, options->bags);
-  feed_count(&state, options->element);
-  feed_count(&state, options->values);
-  feed_count(&state, options->before);
-  feed_count(&state, options->coalesces);
-  return digest(&state);
-}
-
-struct ss_identity ss_job_payloads(const struct ss_job *job) {
-  XXH3_state_t state;
-  begin(&state);
-  feed_payloads(&state, job);
-  return digest(&state);
-}
-
-struct ss_identity ss_job_identity(const struct ss_job *job) {
-  XXH3_state_t state;
-  char *at = job->at ? cJSON_PrintUnformatted(job->at) : NULL;
-  begin(&state);
-  feed_text(&state, SS_VERSION); /* another program may compute otherwise */
-  feed_payloads(&state, job);
-  feed_cluster(&state, &job->cluster);
-  feed_text(&state, job->setting.label);
-  feed_text(&state, job->trace_name);
-  feed_text(&state, at);
-  free(at);
-  return digest(&state);
+bool ss_job_identify(struct ss_job *job, struct ss_error *error) {
+  struct ss_identities *is = &job->is;
+  bool good = true;
+  is->inputs = ss_identity_join(is->inputs, taken(inputs_json(job), &good));
+  is->payloads = ss_identity_join(ss_identity_join(is->inputs, is->payloads), taken(payloads_json(job), &good));
+  is->point = ss_identity_join(ss_identity_join(is->payloads, is->point), taken(point_json(job), &good));
+  return good || ss_fail_memory(error, "listing points");
 }
 
 struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count) {
-  XXH3_state_t state;
-  begin(&state);
-  feed_count(&state, count);
-  for (size_t i = 0; i < count; i++) {
-    const struct ss_identity one = ss_job_identity(&jobs[i]);
-    feed_count(&state, one.high);
-    feed_count(&state, one.low);
-  }
-  return digest(&state);
-}
-
-static void feed_array(XXH3_state_t *state, const double *values, uint64_t count) {
-  feed_count(state, values ? count : 0);
-  for (uint64_t i = 0; values && i < count; i++) feed_number(state, values[i]);
-}
-
-/* What is not a number is written as null, and read back as whatever NaN the machine has. */
-static void feed_value(XXH3_state_t *state, double value) {
-  feed_number(state, isfinite(value) ? value : 0);
-  feed_count(state, isfinite(value) ? 1 : 0);
-}
-
-struct ss_identity ss_result_digest(const struct ss_result *r) {
-  XXH3_state_t state;
-  begin(&state);
-  feed_count(&state, r->identity.high);
-  feed_count(&state, r->identity.low);
-  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) feed_value(&state, ss_result_value(r, i));
-  feed_count(&state, r->exact);
-  feed_count(&state, r->placed_exact);
-  feed_text(&state, r->bound_by);
-  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
-    const struct ss_link_usage *u = &r->usage[k];
-    const double values[] = {u->links, u->bytes_max, u->bytes_mean, u->busy_max, u->busy_mean};
-    feed_array(&state, u->links ? values : NULL, sizeof values / sizeof *values);
-  }
-  for (int k = 0; k < SS_KERNELS; k++) {
-    const struct ss_kernel_use *use = &r->kernels[k];
-    const double values[] = {use->s, use->calls, use->elements, use->bytes, use->estimated};
-    feed_array(&state, use->elements > 0 ? values : NULL, sizeof values / sizeof *values);
-  }
-  feed_array(&state, r->iteration_s, r->iterations);
-  feed_array(&state, r->rank_sent, r->ranks);
-  feed_array(&state, r->rank_received, r->ranks);
-  feed_array(&state, r->draw_s, r->draws);
-  return digest(&state);
-}
-
-struct ss_identity ss_text_identity(const char *text) {
-  const XXH128_hash_t hash = XXH3_128bits(text, strlen(text));
-  return (struct ss_identity){hash.high64, hash.low64};
-}
-
-static void feed_carried(XXH3_state_t *state, const struct ss_carried *c) {
-  feed_setting(state, &c->setting);
-  feed_count(state, c->ranks);
-  feed_count(state, c->bytes);
-  feed_count(state, c->share);
-  feed_count(state, c->dtype);
-  feed_selection(state, &c->select);
-  if (!c->lookups) return;
-  feed_text(state, c->lookups->module->name);
-  feed_count(state, c->lookups->module->rows);
-  feed_count(state, c->lookups->module->row_width);
-  feed_count(state, c->lookups->iterations);
-}
-
-struct ss_identity ss_durations_identity(const struct ss_durations *d) {
-  XXH3_state_t state;
-  begin(&state);
-  feed_text(&state, SS_VERSION);
-  feed_cluster(&state, &d->cluster);
-  feed_device(&state, &d->device);
-  feed_count(&state, d->verify);
-  feed_count(&state, d->count);
-  for (uint32_t i = 0; i < d->count; i++) feed_carried(&state, &d->duration[i].carried);
-  return digest(&state);
-}
-
-/* --- lists ---------------------------------------------------------------------------------------------- */
-
-static int compare_keys(const void *a, const void *b) {
-  const struct ss_keyed *x = a, *y = b;
-  if (x->key.high != y->key.high) return x->key.high < y->key.high ? -1 : 1;
-  return x->key.low < y->key.low ? -1 : x->key.low > y->key.low;
-}
-
-static int by_key_and_place(const void *a, const void *b) {
-  const struct ss_keyed *x = a, *y = b;
-  const int order = compare_keys(a, b);
-  return order != 0 ? order : x->place < y->place ? -1 : x->place > y->place;
-}
-
-void ss_keyed_sort(struct ss_keyed *list, size_t count) {
-  if (count > 0) qsort(list, count, sizeof *list, by_key_and_place);
-}
-
-const struct ss_keyed *ss_keyed_find(const struct ss_keyed *list, size_t count, struct ss_identity key) {
-  const struct ss_keyed wanted = {.key = key};
-  const struct ss_keyed *found = count > 0 ? bsearch(&wanted, list, count, sizeof wanted, compare_keys) : NULL;
-  while (found && found > list && compare_keys(found - 1, found) == 0) found--;
-  return found;
+  struct ss_identity all = {.low = count};
+  for (size_t i = 0; i < count; i++) all = ss_identity_join(all, jobs[i].is.point);
+  return all;
 }
 
 /* --- groups --------------------------------------------------------------------------------------------- */
@@ -333,9 +126,9 @@ static size_t networks_at_once(const struct ss_job *job) {
 
 static void cut(const struct ss_job *jobs, const struct ss_keyed *keyed, size_t n, struct ss_job_groups *out) {
   for (size_t i = 0; i < n;) {
-    const size_t most = networks_at_once(&jobs[keyed[i].place]), from = i;
+    const size_t most = networks_at_once(&jobs[keyed[i].index]), from = i;
     for (; i < n && i - from < most && ss_identity_same(keyed[i].key, keyed[from].key); i++)
-      out->place[i] = keyed[i].place;
+      out->place[i] = keyed[i].index;
     out->group[out->count++] = (struct ss_job_group){out->place + from, (uint32_t)(i - from)};
   }
 }
@@ -351,7 +144,7 @@ bool ss_jobs_group(const struct ss_job *jobs, size_t count, const bool *wanted, 
     return ss_fail_memory(error, "listing points");
   }
   for (size_t i = 0; i < count; i++)
-    if (wanted[i]) keyed[n++] = (struct ss_keyed){ss_job_payloads(&jobs[i]), i};
+    if (wanted[i]) keyed[n++] = (struct ss_keyed){jobs[i].is.payloads, i};
   ss_keyed_sort(keyed, n);
   cut(jobs, keyed, n, out);
   qsort(out->group, out->count, sizeof *out->group, by_first);

@@ -163,7 +163,6 @@ static bool find_trace(struct ss_study *s, struct ss_node trace, struct place *p
   p->job.origin.gradient = p->source->is_gradient ? &p->source->gradient : NULL;
   p->job.origin.uniform = p->source->uniform;
   p->job.trace_name = p->source->name;
-  p->job.trace_key = p->source->key;
   p->job.trace_hash = p->source->hash;
   p->job.seed = p->source->seed;
   p->job.tensor_name = "tensor";
@@ -232,7 +231,8 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
   p->job.end = p->source->trace || p->source->is_gradient ? most : 1;
   if (!ss_iterations_read(ss_node_get(root, "iterations"), most, &p->job.first, &p->job.end, error)) return false;
   p->defaults = (struct ss_setting){.index_bytes = 4};
-  return read_select(ss_node_get(root, "select"), p, &p->job.selection, error);
+  return read_select(ss_node_get(root, "select"), p, &p->job.selection, error) &&
+         ss_cell_identify(root, &p->job.is, error);
 }
 
 /* --- jobs ----------------------------------------------------------------------------------------------- */
@@ -437,7 +437,8 @@ static bool add_job(struct ss_study *s, const struct ss_job *job, struct ss_node
   *copy = *job;
   if (!ss_input_shape(&job->origin, element, &shape, error))
     return job->origin.joint ? ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job->setting.label) : false;
-  if (!k_fits(job, &shape, scheme, error) || !find_exponent(s, copy, error)) return false;
+  if (!k_fits(job, &shape, scheme, error) || !find_exponent(s, copy, error) || !ss_job_identify(copy, error))
+    return false;
   s->count++;
   return true;
 }

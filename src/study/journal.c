@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/list.h"
-#include "study/identity.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -22,8 +21,8 @@ struct ss_journal {
   bool links;    /* are wanted */
   struct ss_doc **doc;
   size_t docs;
-  struct ss_keyed *known; /* [count] sorted; the journal's places come before the result's */
-  struct ss_node *node;   /* [count] by place */
+  struct ss_keyed *known; /* [count] sorted; the journal's come before the result's */
+  struct ss_node *node;   /* [count] by index */
   size_t count;
 };
 
@@ -41,7 +40,7 @@ static bool add_doc(struct ss_journal *j, struct ss_doc *doc, struct ss_error *e
 
 /* A point without an identity can be no one's: "*" is a sum that is made again. */
 static bool add_known(struct ss_journal *j, struct ss_node node, struct ss_error *error) {
-  struct ss_keyed known = {.place = j->count};
+  struct ss_keyed known = {.index = j->count};
   if (!ss_result_read_identity(node, &known.key)) return true;
   if (!ss_grow_by_one(j->known, j->count) || !ss_grow_by_one(j->node, j->count))
     return ss_fail_memory(error, "reading results");
@@ -207,8 +206,8 @@ bool ss_journal_recall(struct ss_journal *j, const struct ss_run_options *option
                        bool *known, struct ss_error *error) {
   const struct ss_keyed *found = ss_keyed_find(j->known, j->count, point->identity);
   *known = false;
-  if (!found || !ss_result_alike(j->node[found->place], point)) return true;
-  const struct ss_node node = j->node[found->place];
+  if (!found || !ss_result_alike(j->node[found->index], point)) return true;
+  const struct ss_node node = j->node[found->index];
   if (!ss_result_read(node, true, true, point, error)) return false;
   *known = point->exact != SS_NO && ss_result_untouched(node, point) && has_all(j, node, options, point);
   if (!*known || !options->per_iteration) free_numbers(&point->iteration_s);

@@ -1,7 +1,6 @@
 #include "study/results.h"
 
 #include "base/json_text.h"
-#include "study/identity.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -139,56 +138,9 @@ static void add_verdict(cJSON *object, const char *name, enum ss_truth verdict) 
   else cJSON_AddBoolToObject(object, name, verdict == SS_YES);
 }
 
-cJSON *ss_setting_json(const struct ss_setting *s, bool all) {
-  cJSON *o = cJSON_CreateObject();
-  for (size_t i = 0; s->scheme->options && s->scheme->options[i].name; i++) {
-    const struct ss_option *option = &s->scheme->options[i];
-    if (!s->given[i] && (!all || option->kind == SS_OPTION_COUNT)) continue;
-    switch (option->kind) {
-    case SS_OPTION_CHOICE: cJSON_AddStringToObject(o, option->name, option->choices[s->value[i]]); break;
-    case SS_OPTION_FLAG: cJSON_AddBoolToObject(o, option->name, s->value[i] != 0); break;
-    case SS_OPTION_COUNT: cJSON_AddNumberToObject(o, option->name, (double)s->value[i]); break;
-    case SS_OPTION_REAL: cJSON_AddNumberToObject(o, option->name, s->real[i]); break;
-    }
-  }
-  return o;
-}
-
-static void add_options(cJSON *object, const struct ss_setting *s) {
-  static const char *const hierarchies[] = {"none", "shard", "leader"};
-  cJSON *options = ss_setting_json(s, true);
-  cJSON_AddItemToObject(object, "options", options);
-  cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
-  cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");
-  cJSON_AddStringToObject(options, "sizes", s->exchange_sizes ? "exchanged" : "free");
-  cJSON_AddStringToObject(options, "hierarchy", hierarchies[s->hierarchy]);
-}
-
 static void add_array(cJSON *object, const char *name, const double *values, uint64_t count) {
   if (!values) return;
   cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(values, (int)count));
-}
-
-static void add_hash(cJSON *o, const char *name, struct ss_identity hash) {
-  char text[64];
-  snprintf(text, sizeof text, "xxh128:%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
-  ss_json_add_text(o, name, hash.high || hash.low ? text : NULL);
-}
-
-static void add_place(cJSON *o, const struct ss_result *r) {
-  char hash[32];
-  cJSON_AddNumberToObject(o, "ranks", r->ranks);
-  cJSON_AddStringToObject(o, "tensor", r->tensor);
-  cJSON_AddItemToObject(o, "at", r->at ? cJSON_Duplicate(r->at, 1) : cJSON_CreateObject());
-  cJSON_AddStringToObject(o, "cluster", r->cluster);
-  cJSON_AddStringToObject(o, "device", r->device);
-  cJSON_AddStringToObject(o, "trace", r->trace);
-  snprintf(hash, sizeof hash, "xxh64:%016llx", (unsigned long long)r->trace_hash);
-  ss_json_add_text(o, "trace_hash", r->trace_hash ? hash : NULL);
-  cJSON_AddNumberToObject(o, "seed", (double)r->seed);
-  cJSON_AddNumberToObject(o, "iterations", (double)r->iterations);
-  add_hash(o, "point_hash", r->identity);
-  add_hash(o, "result_hash", r->identity.high || r->identity.low ? ss_result_digest(r) : (struct ss_identity){0});
 }
 
 /* The links of each kind that there is. */
@@ -233,13 +185,9 @@ static void add_kernels(cJSON *object, const struct ss_result *r) {
   }
 }
 
-cJSON *ss_result_json(const struct ss_result *r) {
+/* What was computed. */
+static cJSON *values_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
-  if (!o) return NULL;
-  cJSON_AddStringToObject(o, "scheme", r->setting.scheme->name);
-  cJSON_AddStringToObject(o, "label", r->setting.label);
-  add_options(o, &r->setting);
-  add_place(o, r);
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
     ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
   ss_json_add_text(o, "bound_by", r->bound_by[0] ? r->bound_by : NULL);
@@ -257,6 +205,56 @@ cJSON *ss_result_json(const struct ss_result *r) {
   add_array(o, "draw_s", r->draw_s, r->draws);
   add_array(o, "rank_bytes_sent", r->rank_sent, r->ranks);
   add_array(o, "rank_bytes_received", r->rank_received, r->ranks);
+  return o;
+}
+
+static bool is_known(struct ss_identity identity) {
+  return identity.high || identity.low;
+}
+
+static struct ss_identity digest(const struct ss_result *r, const cJSON *values) {
+  return is_known(r->identity) ? ss_identity_join(r->identity, ss_identity_of(values)) : r->identity;
+}
+
+struct ss_identity ss_result_digest(const struct ss_result *r) {
+  cJSON *values = values_json(r);
+  const struct ss_identity all = digest(r, values);
+  cJSON_Delete(values);
+  return all;
+}
+
+static void add_hash(cJSON *o, const char *name, struct ss_identity hash) {
+  char text[64];
+  snprintf(text, sizeof text, "xxh128:%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+  ss_json_add_text(o, name, is_known(hash) ? text : NULL);
+}
+
+static void add_place(cJSON *o, const struct ss_result *r) {
+  char hash[32];
+  cJSON_AddNumberToObject(o, "ranks", r->ranks);
+  cJSON_AddStringToObject(o, "tensor", r->tensor);
+  cJSON_AddItemToObject(o, "at", r->at ? cJSON_Duplicate(r->at, 1) : cJSON_CreateObject());
+  cJSON_AddStringToObject(o, "cluster", r->cluster);
+  cJSON_AddStringToObject(o, "device", r->device);
+  cJSON_AddStringToObject(o, "trace", r->trace);
+  snprintf(hash, sizeof hash, "xxh64:%016llx", (unsigned long long)r->trace_hash);
+  ss_json_add_text(o, "trace_hash", r->trace_hash ? hash : NULL);
+  cJSON_AddNumberToObject(o, "seed", (double)r->seed);
+  cJSON_AddNumberToObject(o, "iterations", (double)r->iterations);
+  add_hash(o, "point_hash", r->identity);
+}
+
+cJSON *ss_result_json(const struct ss_result *r) {
+  cJSON *o = cJSON_CreateObject(), *values = values_json(r);
+  if (!o || !values) return NULL;
+  cJSON_AddStringToObject(o, "scheme", r->setting.scheme->name);
+  cJSON_AddStringToObject(o, "label", r->setting.label);
+  cJSON_AddItemToObject(o, "options", ss_setting_json(&r->setting));
+  add_place(o, r);
+  add_hash(o, "result_hash", digest(r, values));
+  for (cJSON *value; (value = cJSON_DetachItemViaPointer(values, values->child));)
+    cJSON_AddItemToObject(o, value->string, value);
+  cJSON_Delete(values);
   return o;
 }
 

@@ -3,6 +3,7 @@
 #ifndef SS_STUDY_RESULTS_H
 #define SS_STUDY_RESULTS_H
 
+#include "base/identity.h"
 #include "base/json.h"
 #include "base/suggest.h"
 #include "machine/network.h"
@@ -10,11 +11,6 @@
 #include "tensor/kernel.h"
 
 enum ss_truth { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
-
-/* What stands for all that decides something. */
-struct ss_identity {
-  uint64_t high, low; /* XXH3, 128 bits: of a million points no two are taken for each other */
-};
 
 /* Calls of a kernel, means over iterations, of the endpoint that computed longest. */
 struct ss_kernel_use {
@@ -98,10 +94,10 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
 
 /* --- JSON --------------------------------------------------------------------------------------------------- */
 
-/* The scheme's own options by name, the caller's; `all`: also choices, flags and reals that nobody gave. */
-struct cJSON *ss_setting_json(const struct ss_setting *setting, bool all);
 /* A cluster's numbers under plain names, for tables: latencies in s, bandwidths in B/s. */
 void ss_cluster_add_numbers(struct cJSON *object, const struct ss_cluster *cluster);
+/* Of what the result says, and of its identity; 0 of "*". */
+struct ss_identity ss_result_digest(const struct ss_result *result);
 /* The result as a JSON object, the caller's; NULL when memory is short. */
 struct cJSON *ss_result_json(const struct ss_result *result);
 /* {"sparsync", "scenario", "points"}: the tree that `run --format json` prints, the caller's; NULL when memory is

@@ -18,6 +18,14 @@ struct ss_communicator;
 struct ss_sources;
 struct ss_study;
 
+/* What jobs have in common, as identities of the JSON that says all of it. */
+struct ss_identities {
+  struct ss_identity inputs;   /* what iterations start from, before anything is selected */
+  struct ss_identity payloads; /* and what is sent of it, and to what effect: jobs that share it differ only in links,
+                                  network models and labels, and in where of the scenario they stand */
+  struct ss_identity point;    /* and the cluster, and what the scenario calls it */
+};
+
 /* One result to be computed. */
 struct ss_job {
   struct ss_setting setting;
@@ -26,13 +34,14 @@ struct ss_job {
   struct ss_device device;
   struct ss_origin origin;
   struct ss_selection selection;
-  const char *trace_name, *trace_key, *tensor_name; /* key: the JSON that names the trace; NULL: a typed tensor */
+  const char *trace_name, *tensor_name;
   uint64_t trace_hash;
   uint32_t ranks, servers;
   uint64_t first, end, seed; /* iterations [first, end) */
   struct cJSON *at;          /* shared by all jobs of one place; NULL without a sweep */
   uint32_t siblings; /* tensors of the trace: jobs of one scheme and place follow each other; 1 of all together */
   bool verify;
+  struct ss_identities is;
 };
 
 /* --- where a study comes from ----------------------------------------------------------------------------- */

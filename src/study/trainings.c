@@ -3,7 +3,6 @@
 #include "base/data.h"
 #include "base/list.h"
 #include "share/share.h"
-#include "study/identity.h"
 #include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
@@ -336,18 +335,21 @@ static bool share(void *context, const struct ss_work *work, struct ss_error *er
   return ss_work_share(options->comm, work, options->patience, error);
 }
 
-static bool agree(const struct ss_training *t, const struct ss_run_options *options, struct ss_error *error) {
-  const struct ss_identity all = ss_durations_identity(&t->durations);
-  const uint64_t numbers[] = {all.high, all.low, t->trace ? ss_trace_hash(t->trace) : 0, t->merge};
+/* The scenario names workloads and systems: what these hold is in what is carried. */
+static bool agree(const struct ss_train_study *s, const struct ss_run_options *options, struct ss_error *error) {
+  const struct ss_training *t = &s->training;
+  const struct ss_identity all =
+      ss_identity_join(ss_identity_of(ss_doc_root(s->doc).at), ss_durations_identity(&t->durations));
+  const uint64_t numbers[] = {all.high, all.low, t->trace ? ss_trace_hash(t->trace) : 0};
   return !options->comm || ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error);
 }
 
-static bool simulate(struct ss_training *t, const struct ss_run_options *options, struct ss_error *error) {
+static bool simulate(struct ss_train_study *s, const struct ss_run_options *options, struct ss_error *error) {
   struct ss_run_options own = *options;
-  struct ss_durations *durations = &t->durations;
+  struct ss_durations *durations = &s->training.durations;
   const struct ss_durations_options how = {
       .jobs = options->jobs, .watcher = options->watcher, .run = share, .context = &own};
-  if (!agree(t, options, error)) return false;
+  if (!agree(s, options, error)) return false;
   if (ss_processes_first(options->comm)) ss_watcher_begin(options->watcher, "simulations", durations->count);
   const bool ok = ss_durations_make(&durations, 1, &how, error);
   if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
@@ -357,7 +359,7 @@ static bool simulate(struct ss_training *t, const struct ss_run_options *options
 bool ss_train_study_run(struct ss_train_study *s, const struct ss_run_options *options, bool sensitivity,
                         struct ss_error *error) {
   s->per_iteration = options->per_iteration;
-  if (!simulate(&s->training, options, error)) return false;
+  if (!simulate(s, options, error)) return false;
   if (!ss_processes_first(options->comm)) return true;
   return sensitivity ? rank_systems(s, options->jobs, error) : ss_training_play(&s->training, options->jobs, error);
 }

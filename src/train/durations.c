@@ -14,15 +14,25 @@
  * so many. Of dense tensors, as many iterations as a synthetic gradient has. */
 enum { SAMPLE_ENTRIES = 1 << 19, SAMPLE_LEAST = 1 << 14, SAMPLE_OF_TABLES = 1 << 18, ITERATIONS_OF_VALUES = 4 };
 
-static bool same_selection(const struct ss_selection *a, const struct ss_selection *b) {
-  return a->selects == b->selects && a->residual == b->residual && a->density == b->density && a->k == b->k &&
-         a->block == b->block;
-}
-
-/* But for what is looked up. */
-static bool same_but_lookups(const struct ss_carried *a, const struct ss_carried *b) {
-  return a->ranks == b->ranks && a->bytes == b->bytes && a->share == b->share && a->dtype == b->dtype &&
-         ss_setting_same(&a->setting, &b->setting) && same_selection(&a->select, &b->select);
+/* What decides what is sent, but for the rows themselves. */
+static cJSON *carried_json(const struct ss_carried *c) {
+  const struct ss_module *table = c->lookups ? c->lookups->module : NULL;
+  cJSON *o = cJSON_CreateObject(), *select = cJSON_AddObjectToObject(o, "select");
+  cJSON_AddStringToObject(o, "scheme", c->setting.scheme->name);
+  cJSON_AddItemToObject(o, "options", ss_setting_json(&c->setting));
+  cJSON_AddNumberToObject(o, "ranks", c->ranks);
+  cJSON_AddNumberToObject(o, "bytes", (double)c->bytes);
+  cJSON_AddNumberToObject(o, "share", c->share);
+  cJSON_AddNumberToObject(o, "dtype", c->dtype);
+  cJSON_AddBoolToObject(select, "selects", c->select.selects);
+  cJSON_AddBoolToObject(select, "residual", c->select.residual);
+  cJSON_AddNumberToObject(select, "density", c->select.density);
+  cJSON_AddNumberToObject(select, "k", (double)c->select.k);
+  cJSON_AddNumberToObject(select, "block", c->select.block);
+  cJSON_AddNumberToObject(o, "rows", table ? (double)table->rows : 0);
+  cJSON_AddNumberToObject(o, "row_width", table ? table->row_width : 0);
+  cJSON_AddNumberToObject(o, "iterations", table ? (double)c->lookups->iterations : 0);
+  return o;
 }
 
 /* Entries of a dense tensor that are simulated, of each rank. */
@@ -42,14 +52,23 @@ static bool fits(const struct ss_carried *c, struct ss_error *error) {
 
 bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried, uint32_t *out,
                        struct ss_error *error) {
+  cJSON *tree = carried_json(carried);
+  const struct ss_identity says = ss_identity_of(tree);
+  cJSON_Delete(tree);
+  if (!tree) return ss_fail_memory(error, "listing simulations");
   for (*out = 0; *out < d->count; ++*out)
-    if (d->duration[*out].carried.lookups == carried->lookups &&
-        same_but_lookups(&d->duration[*out].carried, carried))
+    if (d->duration[*out].carried.lookups == carried->lookups && ss_identity_same(d->duration[*out].says, says))
       return true;
   if (!fits(carried, error)) return false;
   if (!ss_grow(d->duration, d->capacity, (size_t)d->count + 1)) return ss_fail_memory(error, "listing simulations");
-  d->duration[d->count++] = (struct ss_duration){.carried = *carried, .sampled = 1};
+  d->duration[d->count++] = (struct ss_duration){.carried = *carried, .says = says, .sampled = 1};
   return true;
+}
+
+struct ss_identity ss_durations_identity(const struct ss_durations *d) {
+  struct ss_identity all = {.low = d->count};
+  for (uint32_t i = 0; i < d->count; i++) all = ss_identity_join(all, d->duration[i].says);
+  return all;
 }
 
 static void free_numbers(struct ss_duration *d) {
@@ -332,10 +351,9 @@ static bool same_kernels(const struct ss_device *a, const struct ss_device *b, d
 
 /* Would both send the same? */
 static bool joins(const struct group *g, const struct ss_durations *of, const struct ss_duration *d, double *pace) {
-  const struct ss_carried *a = &g->duration[0]->carried, *b = &d->carried;
   return g->of[0]->verify == of->verify && g->of[0]->cluster.gpus_per_node == of->cluster.gpus_per_node &&
-         same_kernels(&g->of[0]->device, &of->device, pace) && same_but_lookups(a, b) &&
-         ss_lookups_same(a->lookups, b->lookups);
+         ss_identity_same(g->duration[0]->says, d->says) && same_kernels(&g->of[0]->device, &of->device, pace) &&
+         ss_lookups_same(g->duration[0]->carried.lookups, d->carried.lookups);
 }
 
 /* A duration that another has already, on the same network. */

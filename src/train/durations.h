@@ -3,6 +3,7 @@
 #ifndef SS_TRAIN_DURATIONS_H
 #define SS_TRAIN_DURATIONS_H
 
+#include "base/identity.h"
 #include "base/work.h"
 #include "train/lookups.h"
 #include "train/system.h"
@@ -20,11 +21,12 @@ struct ss_carried {
 
 struct ss_duration {
   struct ss_carried carried;
-  uint32_t period; /* iterations that differ */
-  uint32_t draws;  /* of uneven links; 0: links are even */
-  double *seconds; /* [1 + draws][period] on even links, then on those of each draw */
-  double *sent;    /* [period] B over all ranks */
-  double sampled;  /* 1; or how many times larger the tensor is than what was simulated */
+  struct ss_identity says; /* what is carried and how, but for the rows themselves */
+  uint32_t period;         /* iterations that differ */
+  uint32_t draws;          /* of uneven links; 0: links are even */
+  double *seconds;         /* [1 + draws][period] on even links, then on those of each draw */
+  double *sent;            /* [period] B over all ranks */
+  double sampled;          /* 1; or how many times larger the tensor is than what was simulated */
 };
 
 struct ss_durations {
@@ -38,6 +40,9 @@ struct ss_durations {
 /* The place of the answer, which is there after ss_durations_make. */
 bool ss_durations_want(struct ss_durations *durations, const struct ss_carried *carried, uint32_t *out,
                        struct ss_error *error) SS_MUST_CHECK;
+/* Of what is carried by all of them, in their order, but for the rows themselves. */
+struct ss_identity ss_durations_identity(const struct ss_durations *durations);
+
 struct ss_durations_options {
   unsigned jobs;                    /* threads; 0: one a core */
   const struct ss_watcher *watcher; /* told after each simulation; NULL: nobody */

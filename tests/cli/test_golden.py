@@ -19,7 +19,7 @@ import tap
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 GOLDEN = ROOT / "tests" / "cli" / "golden"
 CLOSE = 1e-9
-UNTOLD = ("formula", "placed", "paper", "erratum", "push_", "pull_", "bound_", "links")
+UNTOLD = ("formula", "placed", "paper", "erratum", "push_", "pull_", "bound_", "links", "point_hash", "result_hash")
 
 
 # --- the trace --------------------------------------------------------------------------------------------------------

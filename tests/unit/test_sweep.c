@@ -103,86 +103,106 @@ static void each_network_is_as_it_is_alone(void **state) {
 
 /* --- groups ----------------------------------------------------------------------------------------------- */
 
-static struct ss_job plain_job(void) {
-  struct ss_job job = {.cluster = flat_cluster(1e-6, 1e-9),
-                       .device = ss_device_none(),
-                       .trace_name = "t",
-                       .trace_key = "\"t\"",
-                       .tensor_name = "e",
-                       .trace_hash = 7,
-                       .ranks = 4,
-                       .end = 2,
-                       .seed = 1,
-                       .verify = true,
-                       .siblings = 1};
-  setting_of("\"zen\"", &job.setting);
-  return job;
-}
+static const char scenario[] = "{\"trace\": {\"synth\": {\"rows\": 200, \"ranks\": 16, \"iterations\": 4}}, "
+                               "\"ranks\": 4, \"verify\": true, \"cluster\": "
+                               "{\"name\": \"c\", \"gpus_per_node\": 1, \"bandwidth\": \"10Gbps\", \"latency\": "
+                               "\"1us\"}, \"schemes\": [{\"name\": \"zen\", "
+                               "\"label\": \"z\"}]}";
 
-enum { CHANGES = 25, OF_LINKS = 7 };
+/* What a change of a scenario tells apart: nothing; points, but not what they send; or also that. */
+enum difference { NOTHING, POINTS, PAYLOADS };
 
-/* The first seven change the network or a name only; the rest what is sent, or how it is judged. */
-static struct ss_job changed_job(int change) {
-  struct ss_job j = plain_job();
-  switch (change) {
-  case 0: j.cluster.inter.alpha = 2e-6; break;
-  case 1: j.cluster.inter.beta = 2e-9; break;
-  case 2: j.cluster.intra.beta = 2e-9; break;
-  case 3: j.cluster.nic_per_node = true; break;
-  case 4: j.cluster.has_intra = true; break;
-  case 5: snprintf(j.cluster.name, sizeof j.cluster.name, "other"); break;
-  case 6: snprintf(j.setting.label, sizeof j.setting.label, "other"); break;
-  case 7: j.cluster.gpus_per_node = 2; break;
-  case 8: setting_of("{\"name\": \"zen\", \"format\": \"coo\"}", &j.setting); break;
-  case 9: setting_of("{\"name\": \"zen\", \"seed\": 5}", &j.setting); break;
-  case 10: setting_of("\"ps\"", &j.setting); break;
-  case 11: j.setting.index_bytes = 8; break;
-  case 12: j.setting.element = true; break;
-  case 13: j.setting.exchange_sizes = true; break;
-  case 14: j.setting.hierarchy = SS_LEADER; break;
-  case 15: j.ranks = 8; break;
-  case 16: j.trace_hash = 8; break;
-  case 17: j.trace_key = "\"u\""; break;
-  case 18: j.tensor_name = "f"; break;
-  case 19: j.origin.merge = 2; break;
-  case 20: j.first = 1; break;
-  case 21: j.verify = false; break;
-  case 22: j.device.counted = true; break;
-  case 23: j.setting.real[0] = 0.25; break;
-  default: j.selection = (struct ss_selection){.selects = true, .density = 0.5}; break;
-  }
-  return j;
+#define GRADIENT "trace", "{\"gradient\": {\"elements\": 256, \"iterations\": 4}}"
+static const struct change {
+  const char *path, *value;
+  enum difference tells;
+  const char *too, *other; /* one more path and its value, or NULL */
+} changes[] = {
+    {"name", "other", NOTHING, NULL, NULL},
+    {"notes", "some", NOTHING, NULL, NULL},
+    {"merge", "1", NOTHING, NULL, NULL},
+    {"cluster.bandwidth", "1.25e9", NOTHING, NULL, NULL},
+    {"ranks", "[4]", NOTHING, NULL, NULL},
+    {"index_bytes", "4", NOTHING, NULL, NULL},
+    {"cluster.latency", "2us", POINTS, NULL, NULL},
+    {"cluster.bandwidth", "20Gbps", POINTS, NULL, NULL},
+    {"cluster.model", "fair", POINTS, NULL, NULL},
+    {"cluster.name", "other", POINTS, NULL, NULL},
+    {"cluster.jitter", "{\"per\": \"pair\", \"draws\": 3, \"latency\": [[0, 0.5], [1, 2]]}", POINTS, NULL, NULL},
+    {"schemes.0.label", "other", POINTS, NULL, NULL},
+    {"cluster.gpus_per_node", "2", PAYLOADS, NULL, NULL},
+    {"schemes.0.format", "coo", PAYLOADS, NULL, NULL},
+    {"schemes.0.seed", "5", PAYLOADS, NULL, NULL},
+    {"schemes.0.name", "ps", PAYLOADS, NULL, NULL},
+    {"index_bytes", "8", PAYLOADS, NULL, NULL},
+    {"granularity", "element", PAYLOADS, NULL, NULL},
+    {"sizes", "exchanged", PAYLOADS, NULL, NULL},
+    {"ranks", "8", PAYLOADS, NULL, NULL},
+    {"trace.synth.rows", "201", PAYLOADS, NULL, NULL},
+    {"trace.synth.seed", "9", PAYLOADS, NULL, NULL},
+    {"merge", "2", PAYLOADS, NULL, NULL},
+    {"capacity", "1.5", PAYLOADS, NULL, NULL},
+    {"iterations", "1:4", PAYLOADS, NULL, NULL},
+    {"iterations", "0:3", PAYLOADS, NULL, NULL},
+    {"verify", "false", PAYLOADS, NULL, NULL},
+    {"device", "{\"name\": \"d\", \"memory_bandwidth\": \"1TB/s\", \"efficiency\": 0.5, \"launch\": \"5us\"}",
+     PAYLOADS, NULL, NULL},
+    {GRADIENT, PAYLOADS, NULL, NULL},
+    {GRADIENT, PAYLOADS, "select", "{\"topk\": 0.5}"},
+    {GRADIENT, PAYLOADS, "select", "{\"topk\": 0.25}"},
+    {GRADIENT, PAYLOADS, "schemes", "[{\"name\": \"topka\", \"density\": 0.25}]"},
+    {GRADIENT, PAYLOADS, "schemes", "[{\"name\": \"topka\", \"density\": 0.5}]"},
+};
+
+/* The changed scenario's only job; the study is the caller's. */
+static struct ss_job changed_job(const struct change *c, struct ss_study **study) {
+  static const struct ss_costs none = {0};
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  struct ss_error error;
+  size_t count;
+  if (!ss_doc_parse("scenario", scenario, sizeof scenario - 1, &doc, &error) ||
+      (c && !ss_doc_set(doc, c->path, c->value, &error)) ||
+      (c && c->too && !ss_doc_set(doc, c->too, c->other, &error)))
+    fail_msg("%s", error.text);
+  const struct ss_study_source source = {.document = ss_doc_root(doc).at, .costs = &none};
+  if (!ss_study_open(&source, study, &error)) fail_msg("%s", error.text);
+  const struct ss_job *job = ss_study_jobs(*study, &count);
+  assert_int_equal(count, 1);
+  return *job;
 }
 
 static void identities_tell_points_apart(void **state) {
-  struct ss_identity payloads[CHANGES + 1], points[CHANGES + 1];
+  struct ss_study *study[COUNT(changes) + 1];
+  struct ss_job job[COUNT(changes) + 1];
   (void)state;
-  for (int i = 0; i <= CHANGES; i++) {
-    const struct ss_job job = i < CHANGES ? changed_job(i) : plain_job();
-    payloads[i] = ss_job_payloads(&job);
-    points[i] = ss_job_identity(&job);
-    assert_true(ss_identity_same(points[i], ss_job_identity(&job)));
-  }
-  for (int i = 0; i <= CHANGES; i++)
-    for (int k = 0; k < i; k++) {
-      const bool only_links = (i < OF_LINKS || i == CHANGES) && (k < OF_LINKS || k == CHANGES);
-      if (ss_identity_same(points[i], points[k])) fail_msg("points %d and %d are one", i, k);
-      if (ss_identity_same(payloads[i], payloads[k]) != only_links)
-        fail_msg("points %d and %d send %s", i, k, only_links ? "other things" : "the same");
+  for (size_t i = 0; i <= COUNT(changes); i++)
+    job[i] = changed_job(i < COUNT(changes) ? &changes[i] : NULL, &study[i]);
+  for (size_t i = 0; i <= COUNT(changes); i++)
+    for (size_t k = 0; k < i; k++) {
+      const enum difference a = i < COUNT(changes) ? changes[i].tells : NOTHING, b = changes[k].tells;
+      const bool point = ss_identity_same(job[i].is.point, job[k].is.point);
+      if (point != (a == NOTHING && b == NOTHING)) fail_msg("points %zu and %zu are %s", i, k, point ? "one" : "two");
+      if (ss_identity_same(job[i].is.payloads, job[k].is.payloads) != (a < PAYLOADS && b < PAYLOADS))
+        fail_msg("%s and %s do not send what they should", changes[k].path,
+                 i < COUNT(changes) ? changes[i].path : "");
     }
+  for (size_t i = 0; i <= COUNT(changes); i++) ss_study_close(study[i]);
 }
 
 static void groups_hold_every_job_once(void **state) {
   enum { JOBS = 300 };
   static struct ss_job jobs[JOBS];
   static bool wanted[JOBS], seen[JOBS];
+  struct ss_study *study[COUNT(changes)];
+  struct ss_job kind[COUNT(changes)];
   struct ss_job_groups groups;
   struct ss_error error;
   struct dice dice = {.seed = 4};
   size_t all = 0;
   (void)state;
+  for (size_t i = 0; i < COUNT(changes); i++) kind[i] = changed_job(&changes[i], &study[i]);
   for (size_t i = 0; i < JOBS; i++) {
-    jobs[i] = changed_job((int)dice_below(&dice, CHANGES));
+    jobs[i] = kind[dice_below(&dice, COUNT(changes))];
     wanted[i] = !dice_one_in(&dice, 4);
     all += wanted[i];
   }
@@ -191,7 +211,7 @@ static void groups_hold_every_job_once(void **state) {
     for (uint32_t k = 0; k < groups.group[g].count; k++) {
       const size_t i = groups.group[g].job[k], first = groups.group[g].job[0];
       assert_true(wanted[i] && !seen[i] && (k == 0 || i > groups.group[g].job[k - 1]));
-      assert_true(ss_identity_same(ss_job_payloads(&jobs[i]), ss_job_payloads(&jobs[first])));
+      assert_true(ss_identity_same(jobs[i].is.payloads, jobs[first].is.payloads));
       assert_true(g == 0 || first > groups.group[g - 1].job[0]);
       seen[i] = true;
       all--;
@@ -199,6 +219,7 @@ static void groups_hold_every_job_once(void **state) {
   assert_int_equal(all, 0);
   assert_true(groups.count < JOBS / 2); /* some were put together */
   ss_jobs_ungroup(&groups);
+  for (size_t i = 0; i < COUNT(changes); i++) ss_study_close(study[i]);
 }
 
 /* --- what is kept ------------------------------------------------------------------------------------------- */
@@ -228,9 +249,7 @@ static void keep(const char *path, const struct ss_result *result) {
 /* A point that was not exact is not believed, however truly it was written. */
 static void only_what_was_exact_is_known(void **state) {
   char path[] = "/tmp/sparsync-journal-XXXXXX";
-  const struct ss_job job = plain_job();
-  struct ss_result result = {.setting = job.setting,
-                             .ranks = 4,
+  struct ss_result result = {.ranks = 4,
                              .tensor = "e",
                              .cluster = "c",
                              .device = "none",
@@ -238,8 +257,9 @@ static void only_what_was_exact_is_known(void **state) {
                              .iterations = 2,
                              .time = 0.5,
                              .lossless = true,
-                             .identity = ss_job_identity(&job)};
+                             .identity = {1, 2}};
   (void)state;
+  setting_of("\"zen\"", &result.setting);
   const int descriptor = mkstemp(path);
   assert_true(descriptor >= 0);
   close(descriptor);
