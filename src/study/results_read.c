@@ -1,5 +1,6 @@
 #include "study/results.h"
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "study/identity.h"
@@ -14,32 +15,6 @@
 enum { LIMIT = 1 << 30 };
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */
-
-/* A file of lines of fields, as ss_table_csv writes it. */
-struct lines {
-  const char *path;
-  const char *at, *end;
-  size_t line;
-  char *field; /* the last one read, without its quotes; there is room for all of the file */
-};
-
-/* The next field; *last: a line ends behind it. */
-static bool next_field(struct lines *l, bool *last, struct ss_error *error) {
-  bool open = l->at < l->end && *l->at == '"';
-  size_t n = 0;
-  if (open) l->at++;
-  for (; l->at < l->end && (open || (*l->at != ',' && *l->at != '\n')); l->at++) {
-    if (*l->at == '\0') return ss_fail(error, SS_BAD_INPUT, "%s: line %zu: not a text file", l->path, l->line);
-    const bool quote = open && *l->at == '"';
-    open = open && (!quote || (l->at + 1 < l->end && l->at[1] == '"'));
-    if (quote && open) l->at++; /* a doubled one stands for itself */
-    if (!quote || open) l->field[n++] = *l->at;
-  }
-  l->field[n] = '\0';
-  *last = l->at == l->end || *l->at == '\n';
-  if (l->at < l->end) l->at++;
-  return true;
-}
 
 static bool is_number(const char *name) {
   static const char *const others[] = {"ranks", "seed", "iterations"};
@@ -62,42 +37,27 @@ static cJSON *typed(const char *name, const char *text) {
   return *end == '\0' && isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateString(text);
 }
 
-static bool read_heads(struct lines *l, cJSON *heads, struct ss_error *error) {
-  for (bool last = false; !last;) {
-    if (!next_field(l, &last, error)) return false;
-    cJSON_AddItemToArray(heads, cJSON_CreateString(l->field));
-  }
-  return true;
-}
-
-static bool read_row(struct lines *l, const cJSON *heads, cJSON *list, struct ss_error *error) {
+/* Of links and kernels ("kernels.top_k.s") only JSON has all. */
+static void add_row(const struct ss_csv *csv, cJSON *list) {
   cJSON *row = cJSON_CreateObject();
-  const cJSON *head = heads->child;
   cJSON_AddItemToArray(list, row);
-  for (bool last = false; !last; head = head->next) {
-    if (!next_field(l, &last, error)) return false;
-    if (!head) return ss_fail(error, SS_BAD_INPUT, "%s: line %zu: more fields than columns", l->path, l->line);
-    if (!strchr(head->valuestring, '.'))
-      cJSON_AddItemToObject(row, head->valuestring, typed(head->valuestring, l->field));
-    if (last && head->next)
-      return ss_fail(error, SS_BAD_INPUT, "%s: line %zu: fewer fields than columns", l->path, l->line);
-  }
-  return true;
+  for (size_t i = 0; i < csv->width; i++)
+    if (!strchr(csv->head[i], '.'))
+      cJSON_AddItemToObject(row, csv->head[i], typed(csv->head[i], ss_csv_text(csv, i)));
 }
 
+/* A table as ss_table_csv writes it. */
 static bool parse_csv(const char *path, const struct ss_mapping *file, struct ss_doc **out, struct ss_error *error) {
-  struct lines l = {.path = path, .at = (const char *)file->data, .end = (const char *)file->data + file->size};
-  cJSON *list = cJSON_CreateArray(), *heads = cJSON_CreateArray();
-  l.line = 1;
-  l.field = ss_alloc(file->size + 1, 1);
-  bool ok = list && heads && l.field ? read_heads(&l, heads, error) : ss_fail_memory(error, "reading results");
-  for (l.line = 2; ok && l.at < l.end; l.line++) ok = read_row(&l, heads, list, error);
+  struct ss_csv csv;
+  cJSON *list = cJSON_CreateArray();
+  bool more = true, ok = ss_csv_open_text(&csv, path, file->data, file->size, false, error) &&
+                         ss_csv_head(&csv, &more, error) && (list || ss_fail_memory(error, "reading results"));
+  while (ok && (ok = ss_csv_next(&csv, &more, error)) && more) add_row(&csv, list);
+  ss_csv_close(&csv);
   ok = ok && ss_doc_empty(path, out, error);
-  if (ok) ok = ss_doc_set_item(*out, "points", list, error) || (ss_doc_free(*out), false);
-  else cJSON_Delete(list);
-  cJSON_Delete(heads);
-  free(l.field);
-  return ok;
+  if (ok) return ss_doc_set_item(*out, "points", list, error) || (ss_doc_free(*out), false);
+  cJSON_Delete(list);
+  return false;
 }
 
 /* --- files ---------------------------------------------------------------------------------------------- */
