@@ -2,7 +2,6 @@
 #include "figures/plot.h"
 #include "figures/plot_palette.h"
 #include "schemes/registry.h"
-#include "study/trainings.h"
 
 // clang-format off
 #include <stdarg.h>
@@ -52,32 +51,7 @@ static void no_two_are_alike(void **state) {
       assert_int_not_equal(ss_palette_style(series, count, i), ss_palette_style(series, count, k));
 }
 
-/* The i-th (from 0 on) quoted colour behind `name` in a file of plots/. */
-static void colour_of(const char *file, const char *name, size_t i, char colour[8]) {
-  static char text[8192];
-  FILE *stream = fopen(file, "r");
-  assert_non_null(stream);
-  text[fread(text, 1, sizeof text - 1, stream)] = '\0';
-  fclose(stream);
-  const char *at = strstr(text, name);
-  for (size_t k = 0; at && k <= i; k++) at = strstr(at + 1, "'#");
-  assert_non_null(at);
-  snprintf(colour, 8, "%.7s", at + 1);
-}
-
-/* Figure 6 draws its boxes as series, `train --gantt` by its own list. */
-static void timelines_look_alike(void **state) {
-  (void)state;
-  for (size_t i = 0; i < SS_SHADES; i++) {
-    char gantt[8], series[8];
-    colour_of("plots/gantt.gp", "array shade", i, gantt);
-    colour_of("plots/style.gp", "array colour", ss_palette_style(ss_shade_names, SS_SHADES, i) - 1, series);
-    assert_string_equal(gantt, series);
-  }
-}
-
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(schemes_keep_theirs), cmocka_unit_test(no_two_are_alike),
-                                     cmocka_unit_test(timelines_look_alike)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(schemes_keep_theirs), cmocka_unit_test(no_two_are_alike)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
