@@ -85,16 +85,6 @@ static bool figure_options(const struct arguments *a, struct ss_error *error) {
   return r->wheres == 0 || ss_fail(error, SS_BAD_INPUT, "%s is a figure: --where is for result files", a->what);
 }
 
-static bool plot_results(struct arguments *a, const char *path, struct ss_doc *results, struct ss_plot *plot,
-                         struct ss_error *error) {
-  struct ss_doc *figure;
-  a->results.file = path;
-  if (!ss_figure_of_results(&a->results, ss_doc_root(results).at, &figure, error)) return false;
-  const bool ok = ss_figure_plot(figure, a->call.request.notice, a->call.options.watcher, plot, error);
-  ss_doc_free(figure);
-  return ok;
-}
-
 static bool make_plot(struct arguments *a, struct ss_error *error) {
   char path[PATH_MAX];
   enum ss_picture picture;
@@ -104,9 +94,11 @@ static bool make_plot(struct arguments *a, struct ss_error *error) {
   if (!picture_of(a->call.output, &picture, error) || !ss_data_find("figures", a->what, path, sizeof path, error) ||
       !ss_doc_read(path, 1 << 30, &doc, error))
     return false;
-  bool ok = ss_is_figure(doc) ? figure_options(a, error) &&
-                                    ss_figure_plot(doc, a->call.request.notice, a->call.options.watcher, &plot, error)
-                              : plot_results(a, path, doc, &plot, error);
+  a->results.file = path;
+  bool ok = ss_is_figure(doc)
+                ? figure_options(a, error) &&
+                      ss_figure_plot(doc, a->call.request.notice, a->call.options.watcher, &plot, error)
+                : ss_figure_plot_results(&a->results, ss_doc_root(doc).at, a->call.request.notice, &plot, error);
   ok = ok && adorn(a, &plot, error) && draw(a, &plot, error);
   ss_plot_free(&plot);
   ss_doc_free(doc);

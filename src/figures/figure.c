@@ -27,6 +27,7 @@ struct asking {
   struct ss_node inputs;            /* questions by name */
   struct ss_picked let;             /* numbers by name */
   const struct ss_watcher *watcher; /* NULL: nobody */
+  const cJSON *given;               /* what all entries are about, which ask nothing then; NULL: they ask */
 };
 
 static bool read_real(struct ss_node node, double *out, struct ss_error *error) {
@@ -189,7 +190,9 @@ static bool add_entry(struct ss_node entry, const struct ss_figure_mapping *of_p
   if (!ss_question_keys(entry, own, error) || !read_mapping(entry, f->asking, &m, error) ||
       !question_of(entry, f->asking, needs_answer(&m), &question, error))
     return false;
-  if (!ss_node_present(question.node)) {
+  if (f->asking->given) {
+    if (!add_results(f->asking->given, &m, f, &search, error)) return false;
+  } else if (!ss_node_present(question.node)) {
     m.where = (struct ss_node){0}; /* the panel's is for answers */
     if (!ss_figure_add_record(&alone, &m, f->plot, f->panel, &search, error)) return false;
   } else if (!records_of(f->asking, &question, &list, error) || !add_results(list, &m, f, &search, error)) {
@@ -252,7 +255,10 @@ static bool read_panel(struct ss_node node, const struct asking *asking, double 
       return false;
   }
   if (panel->rows == 0) return ss_node_fail(data, error, "is no list of entries");
-  if (panel->kind == SS_PLOT_MAP) ss_figure_keep_winners(panel);
+  if (panel->kind == SS_PLOT_MAP) {
+    ss_figure_keep_winners(panel);
+    panel->z.unit = ""; /* what the next takes more, in per cent */
+  }
   return panel->kind != SS_PLOT_HEAT || ss_figure_check_cells(panel, error);
 }
 
@@ -322,21 +328,31 @@ static bool read_panels(struct ss_node root, struct asking *asking, double *busy
   return ok;
 }
 
-bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, const struct ss_watcher *watcher,
-                    struct ss_plot *plot, struct ss_error *error) {
+static bool read_figure(struct ss_node root, struct asking *asking, const struct ss_notice *notice,
+                        struct ss_plot *plot, struct ss_error *error) {
   static const char *const keys[] = {"figure", "title",  "source",    "summary", "differs", "note", "notes",
                                      "wide",   "panels", "estimated", "inputs",  "let",     NULL};
-  const struct ss_node root = ss_doc_root(doc), wide = ss_node_get(root, "wide");
+  const struct ss_node wide = ss_node_get(root, "wide");
+  double busy = 0;
   if (!ss_node_keys(root, keys, error) || !read_text(ss_node_get(root, "title"), plot, &plot->title, error) ||
       !join_note(root, plot, error))
     return false;
   if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
-  struct asking asking = {
-      .query = ss_query_new(0, notice), .inputs = ss_node_get(root, "inputs"), .watcher = watcher};
-  double busy = 0;
+  asking->inputs = ss_node_get(root, "inputs");
+  asking->query = ss_query_new(0, notice);
   const bool ok =
-      (asking.query || ss_fail_memory(error, "computing a figure")) && read_panels(root, &asking, &busy, plot, error);
-  ss_picked_free(&asking.let);
-  ss_query_free(asking.query);
+      (asking->query || ss_fail_memory(error, "computing a figure")) && read_panels(root, asking, &busy, plot, error);
+  ss_picked_free(&asking->let);
+  ss_query_free(asking->query);
   return ok && tell_busy(busy, notice, plot, error);
+}
+
+bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, const struct ss_watcher *watcher,
+                    struct ss_plot *plot, struct ss_error *error) {
+  return read_figure(ss_doc_root(doc), &(struct asking){.watcher = watcher}, notice, plot, error);
+}
+
+bool ss_figure_fill(struct ss_doc *doc, const cJSON *results, const struct ss_notice *notice, struct ss_plot *plot,
+                    struct ss_error *error) {
+  return read_figure(ss_doc_root(doc), &(struct asking){.given = results}, notice, plot, error);
 }

@@ -21,18 +21,22 @@ bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, const st
 
 /* --- result files ------------------------------------------------------------------------------------------- */
 
-/* What to draw of a result file; NULL: not said. `kind` is lines, bars, heat, map, traffic or links. */
+/* What to draw of results; NULL: not said. `kind` is lines, bars, heat, map, traffic or links. */
 struct ss_plot_options {
-  const char *file, *kind, *x, *y, *z, *series, *each, *relative, *log, *log2;
+  const char *file; /* which has them, for errors */
+  const char *kind, *x, *y, *z, *series, *each, *relative, *log, *log2;
   const char **where; /* [wheres] "FIELD=VALUE" */
   size_t wheres;
+  size_t *left_out; /* NULL: more places than panels are an error; else how many were left out */
 };
-/* A value of a field as words: in its unit, where that is known. */
-void ss_figure_value(const char *field, double value, char *text, size_t size);
-/* The figure that draws the result, which `options->file` holds, as the options say; what they do not say is guessed
- * from it. To be freed. */
-bool ss_figure_of_results(const struct ss_plot_options *options, const struct cJSON *result, struct ss_doc **out,
-                          struct ss_error *error) SS_MUST_CHECK;
+/* Draws the result as the options say; what they do not say is guessed from it. The plot, which is to be freed also
+ * on failure, has texts of its own. */
+bool ss_figure_plot_results(const struct ss_plot_options *options, const struct cJSON *result,
+                            const struct ss_notice *notice, struct ss_plot *plot,
+                            struct ss_error *error) SS_MUST_CHECK;
+/* A figure whose entries ask nothing: all are about the list of results. */
+bool ss_figure_fill(struct ss_doc *doc, const struct cJSON *results, const struct ss_notice *notice,
+                    struct ss_plot *plot, struct ss_error *error) SS_MUST_CHECK;
 
 /* The error that `what` holds nothing to draw; returns false. */
 bool ss_figure_fail_empty(const char *what, struct ss_error *error);

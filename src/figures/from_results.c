@@ -1,60 +1,13 @@
-#include "base/units.h"
 #include "figures/figure.h"
-#include "figures/plot.h"
+#include "figures/known_fields.h"
 #include "query/field.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct known {
-  const char *field, *label, *unit;
-  double factor;
-};
-
-/* Fields whose unit is known; all others are shown by their name. */
-static const struct known knowns[] = {{"time_s", "time", "s", 1},
-                                      {"iteration_s", "time", "s", 1},
-                                      {"time_p50_s", "median over draws of uneven links", "s", 1},
-                                      {"iteration_p50_s", "median over draws of uneven links", "s", 1},
-                                      {"formula_s", "closed form", "s", 1},
-                                      {"paper_s", "as printed", "s", 1},
-                                      {"kernel_s", "kernel time", "s", 1},
-                                      {"bytes_sent_max", "sent by the busiest rank", "B", 1},
-                                      {"bytes_received_max", "received by the busiest rank", "B", 1},
-                                      {"bytes_total", "sent by all", "B", 1},
-                                      {"server_bytes_max", "busiest server", "B", 1},
-                                      {"rank_bytes_sent", "sent", "B", 1},
-                                      {"rank_bytes_received", "received", "B", 1},
-                                      {"bandwidth", "bandwidth", "bit/s", 8},
-                                      {"latency", "latency", "s", 1},
-                                      {"density", "density", "%", 1},
-                                      {"ranks", "ranks", "", 1},
-                                      {"gamma", "densification ratio", "", 1},
-                                      {"energy", "energy", "%", 1},
-                                      {"busy_max", "busy", "%", 1},
-                                      {"busy_mean", "busy", "%", 1},
-                                      {NULL, NULL, NULL, 1}};
-
-static const struct known *known_field(const char *field) {
-  const char *dot = strrchr(field, '.'), *word = dot ? dot + 1 : field;
-  const struct known *k = knowns;
-  while (k->field && strcmp(k->field, word) != 0) k++;
-  return k->field ? k : NULL;
-}
-
-void ss_figure_value(const char *field, double value, char *text, size_t size) {
-  const struct known *k = known_field(field);
-  const char *unit = k ? k->unit : "";
-  if (strcmp(unit, "s") == 0) ss_units_format(text, size, SS_TIME, value);
-  else if (strcmp(unit, "B") == 0) ss_units_format(text, size, SS_BYTES, value);
-  else if (strcmp(unit, "bit/s") == 0) ss_units_format(text, size, SS_RATE, value);
-  else if (strcmp(unit, "%") == 0) snprintf(text, size, "%.4g%%", 100 * value);
-  else snprintf(text, size, "%.6g", value);
-}
-
 static void add_axis(cJSON *panel, const char *name, const char *field, const char *labelled) {
-  const struct known *k = known_field(labelled);
+  const struct ss_known_field *k = ss_known_field(labelled);
   cJSON *axis = cJSON_AddObjectToObject(panel, name);
   cJSON_AddStringToObject(axis, "field", field);
   cJSON_AddStringToObject(axis, "label", k ? k->label : labelled);
@@ -243,7 +196,6 @@ static cJSON *add_panel(const struct making *m, const char *kind, const char *ti
   cJSON *entry = cJSON_CreateObject(), *where = cJSON_Duplicate(m->where, true);
   if (each) cJSON_AddStringToObject(entry, "each", each);
   cJSON_AddItemToArray(cJSON_AddArrayToObject(panel, "data"), entry);
-  cJSON_AddStringToObject(entry, "file", m->a->file);
   for (const cJSON *p = m->place->child; p; p = p->next) {
     cJSON_DeleteItemFromObjectCaseSensitive(where, p->string);
     cJSON_AddItemToObject(where, p->string, cJSON_Duplicate(p, true));
@@ -399,9 +351,12 @@ static bool make_panels(struct making *m, struct ss_error *error) {
   }
   cJSON *places = find_places(m->list, &f);
   const int count = cJSON_GetArraySize(places);
-  const bool ok = count * (1 + pairs) <= PANELS_MAX || fail_places(m, &f, count, error);
+  const int most = PANELS_MAX / (1 + pairs);
+  const bool ok = count <= most || m->a->left_out || fail_places(m, &f, count, error);
+  if (m->a->left_out) *m->a->left_out = count > most ? (size_t)(count - most) : 0;
   if (pairs ? strcmp(m->kind, "links") == 0 : count > 1) cJSON_AddTrueToObject(m->root, "wide");
-  for (m->place = places ? places->child : NULL; ok && m->place; m->place = m->place->next)
+  m->place = places ? places->child : NULL;
+  for (int i = 0; ok && m->place && i < most; i++, m->place = m->place->next)
     if (strcmp(m->kind, "traffic") == 0) traffic_panels(m);
     else if (pairs) links_panels(m);
     else one_panel(m, &axes);
@@ -415,8 +370,8 @@ static void explain_map(const struct making *m) {
         m->root, "note", "A cell has the colour of who is best there; its number: by how many % the next has more.");
 }
 
-bool ss_figure_of_results(const struct ss_plot_options *a, const cJSON *result, struct ss_doc **out,
-                          struct ss_error *error) {
+bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result, const struct ss_notice *notice,
+                            struct ss_plot *plot, struct ss_error *error) {
   static const char *const names[] = {"label", "form", "system", "scheme", "name", "tensor", NULL};
   const cJSON *all = ss_records(result);
   if (!check_axes("--log", a->log, error) || !check_axes("--log2", a->log2, error)) return false;
@@ -431,11 +386,12 @@ bool ss_figure_of_results(const struct ss_plot_options *a, const cJSON *result, 
     ok = make_panels(&m, error);
     explain_map(&m);
   }
-  char *text = ok ? cJSON_PrintUnformatted(root) : NULL;
+  SS_AUTO_FREE char *text = ok ? cJSON_PrintUnformatted(root) : NULL;
+  SS_AUTO_DOC struct ss_doc *figure = NULL;
+  if (ok) ok = text ? ss_doc_parse("plot", text, strlen(text), &figure, error) : ss_fail_memory(error, "drawing");
+  ok = ok && ss_figure_fill(figure, all, notice, plot, error);
   cJSON_Delete(root);
   cJSON_Delete(list);
   cJSON_Delete(where);
-  if (ok) ok = text ? ss_doc_parse("plot", text, strlen(text), out, error) : ss_fail_memory(error, "drawing");
-  free(text);
   return ok;
 }

@@ -1,6 +1,6 @@
 #include "figures/records.h"
 
-#include "figures/figure.h"
+#include "figures/known_fields.h"
 #include "query/field.h"
 
 #include <cjson/cJSON.h>

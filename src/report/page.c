@@ -1,6 +1,7 @@
 #include "report/page_parts.h"
 
 #include "base/file.h"
+#include "page_style.h" /* made of plots/page.css */
 #include "report/html.h"
 #include "report/links.h"
 #include "report/table.h"
@@ -114,7 +115,7 @@ static void write_head(const struct ss_page *page, const struct ss_page_places *
         "<meta name=\"generator\" content=\"sparsync " SS_VERSION "\">\n<title>",
         s);
   ss_html_text(page->name, s);
-  fprintf(s, " - sparsync</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", ss_page_style);
+  fprintf(s, " - sparsync</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", SS_PAGE_STYLE);
   ss_html_between("", page->name, "</h1>\n", s);
   if (page->summary) ss_html_between("<p class=\"soft\">", page->summary, "</p>\n", s);
   write_lead(page, places, s);

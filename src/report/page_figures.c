@@ -1,15 +1,15 @@
 #include "report/page_parts.h"
 
-#include "figures/plot.h"
+#include "figures/figure.h"
 #include "report/html.h"
 #include "report/table.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  PANELS_MAX = 4, /* of one figure */
   GROUPS_MAX = 8, /* of bars */
   CROWD = 12,
   TOGETHER_MAX = 8, /* bars in a group */
@@ -17,7 +17,8 @@ enum {
   BARS_MAX = 40,
   DATA_ROWS_MAX = 2000
 };
-/* From this ratio between the largest and the smallest time on, small ones would not be seen. */
+/* From this ratio between the largest and the smallest value on, small ones would not be seen: of times and bytes,
+ * and of what is varied. */
 static const double WIDE_RANGE = 20, WIDE_AXIS = 8;
 
 struct figure {
@@ -35,91 +36,33 @@ struct figures {
   unsigned count;
 };
 
-/* From zero on, or logarithmic where small values would not be seen and all are above zero. */
-static struct ss_plot_axis axis_between(const char *label, const char *unit, double low, double high) {
-  const bool log = low > 0 && high / low > WIDE_RANGE;
-  return (struct ss_plot_axis){
-      .label = label, .unit = unit, .scale = log ? SS_SCALE_LOG : SS_SCALE_LINEAR, .low = log ? NAN : 0, .high = NAN};
-}
+/* --- what is drawn ------------------------------------------------------------------------------------------ */
 
-static struct ss_plot_axis time_axis(const struct ss_page_places *places) {
+/* Small values of an axis would not be seen, and all are above zero: it becomes logarithmic. */
+static void fit_scale(const struct ss_plot *plot, char name, double from, struct ss_plot_axis *axis) {
   double low = INFINITY, high = 0;
-  for (size_t i = 0; i < places->count; i++)
-    for (size_t k = 0; places->place[i].decides && k < places->place[i].count; k++) {
-      low = fmin(low, places->place[i].point[k].time);
-      high = fmax(high, places->place[i].point[k].time);
+  for (size_t i = 0; i < plot->panels; i++)
+    for (size_t k = 0; k < plot->panel[i].rows; k++) {
+      const struct ss_plot_row *r = &plot->panel[i].row[k];
+      low = fmin(low, name == 'x' ? r->x : r->y);
+      high = fmax(high, name == 'x' ? r->x : r->y);
     }
-  return axis_between("time", "s", low, high);
+  if (axis->scale == SS_SCALE_LINEAR && low > 0 && high / low >= from) axis->scale = SS_SCALE_LOG;
 }
 
-static struct ss_plot_axis axis_of(const char *label) {
-  return (struct ss_plot_axis){.label = label, .unit = "", .low = NAN, .high = NAN};
-}
-
-static struct ss_plot_axis no_axis(void) {
-  return axis_of("");
-}
-
-static bool is_rate(const struct ss_page_axis *axis) {
-  return strstr(axis->name, "bandwidth") != NULL;
-}
-
-static double plotted(const struct ss_page_axis *axis, const struct ss_result *p) {
-  return ss_page_number(axis, p) * (is_rate(axis) ? 8 : 1);
-}
-
-static struct ss_plot_axis value_axis(const struct ss_page_places *places, const struct ss_page_axis *axis) {
-  double low = INFINITY, high = -INFINITY;
-  for (size_t i = 0; i < places->count; i++) {
-    low = fmin(low, plotted(axis, places->place[i].point));
-    high = fmax(high, plotted(axis, places->place[i].point));
+static void name_axes(const struct figures *m, struct ss_plot *plot) {
+  for (size_t i = 0; i < plot->panels; i++) {
+    plot->panel[i].x.label = m->x ? m->x->word : "";
+    if (m->y) plot->panel[i].y.label = m->y->word;
   }
-  const bool wide = low > 0 && high / low >= WIDE_AXIS, ranks = strcmp(axis->name, "ranks") == 0;
-  return (struct ss_plot_axis){.label = axis->word,
-                               .unit = is_rate(axis)                   ? "bit/s"
-                                       : strstr(axis->name, "latency") ? "s"
-                                                                       : "",
-                               .scale = low > 0 && ranks ? SS_SCALE_LOG2
-                                        : wide           ? SS_SCALE_LOG
-                                                         : SS_SCALE_LINEAR,
-                               .low = NAN,
-                               .high = NAN};
 }
 
-/* --- rows --------------------------------------------------------------------------------------------------- */
-
-static bool add(struct ss_plot_panel *panel, const char *series, const char *x_text, double x, double y,
-                struct ss_error *error) {
-  const struct ss_plot_row row = {
-      .series = series, .x_text = x_text, .x = x, .y = y, .z = NAN, .low = NAN, .high = NAN};
-  return ss_plot_add(panel, &row, error);
-}
-
-/* Bars in groups: a group a place and a bar a scheme, or, of many schemes, the other way round. */
-static bool fill_bars(struct figures *m, struct figure *f, struct ss_error *error) {
-  const struct ss_page_places *places = m->places;
-  struct ss_plot_panel *panel = &f->plot.panel[f->plot.panels++];
-  *panel = (struct ss_plot_panel){
-      .title = "", .kind = SS_PLOT_BARS, .x = no_axis(), .y = time_axis(places), .z = no_axis()};
-  size_t most = 0;
-  for (size_t i = 0; i < places->count; i++)
-    if (places->place[i].count > most) most = places->place[i].count;
-  const bool by_place = places->deciding > 1 && most <= TOGETHER_MAX;
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
-    for (size_t k = 0; place->decides && k < place->count && k < BARS_MAX; k++) {
-      const struct ss_result *p = &place->point[k];
-      const char *where = places->deciding > 1 ? place->text : "time";
-      if (!add(panel, by_place ? p->setting.label : where, by_place ? where : p->setting.label, NAN, p->time, error))
-        return false;
-    }
+static void fit_scales(struct ss_plot *plot) {
+  struct ss_plot whole = *plot;
+  for (size_t i = 0; i < plot->panels; i++) {
+    if (plot->panel[i].kind == SS_PLOT_LINES) fit_scale(&whole, 'x', WIDE_AXIS, &plot->panel[i].x);
+    if (plot->panel[i].kind != SS_PLOT_MAP) fit_scale(&whole, 'y', WIDE_RANGE, &plot->panel[i].y);
   }
-  f->crowded = (by_place ? places->deciding : most) > CROWD;
-  snprintf(f->caption, sizeof f->caption, "Time of one synchronisation%s%s%s.",
-           places->several_tensors ? ", all tensors together" : "",
-           panel->y.scale == SS_SCALE_LOG ? "; the axis is logarithmic" : "",
-           most > BARS_MAX ? "; the first 40 schemes only" : "");
-  return true;
 }
 
 /* How far the label is from the winner where it comes nearest. */
@@ -145,125 +88,97 @@ static bool is_near(const struct ss_page_places *places, const struct ss_page_pl
   return before < LINES_MAX;
 }
 
-static bool in_words(const struct ss_page_axis *axis) {
-  return !axis->numeric;
-}
-
-/* The panel of what the drawn axes leave open; NULL: there are as many as fit. */
-static struct ss_plot_panel *panel_of(struct figure *f, const char *title) {
-  for (size_t i = 0; i < f->plot.panels; i++)
-    if (strcmp(f->plot.panel[i].title, title) == 0) return &f->plot.panel[i];
-  if (f->plot.panels == PANELS_MAX) return NULL;
-  struct ss_plot_panel *panel = &f->plot.panel[f->plot.panels++];
-  *panel = (struct ss_plot_panel){.title = title, .x = no_axis(), .y = no_axis(), .z = no_axis()};
-  return panel;
-}
-
-static bool add_lines(struct figures *m, const struct ss_page_place *place, struct ss_plot_panel *panel,
-                      struct ss_error *error) {
-  panel->kind = SS_PLOT_LINES;
-  panel->x = value_axis(m->places, m->x);
-  panel->y = time_axis(m->places);
-  for (size_t k = 0; k < place->count; k++) {
-    const struct ss_result *p = &place->point[k];
-    if (is_near(m->places, place, k) && !add(panel, p->setting.label, NULL, plotted(m->x, p), p->time, error))
-      return false;
+/* What a figure takes from a result: who, how long, and where along the page's axes; without numeric ones, the place
+ * in words. */
+static cJSON *record_of(const struct figures *m, const struct ss_page_place *place, const struct ss_result *p) {
+  cJSON *o = cJSON_CreateObject(), *at = cJSON_AddObjectToObject(o, "at");
+  cJSON_AddStringToObject(o, "label", p->setting.label);
+  cJSON_AddNumberToObject(o, "time_s", p->time);
+  if (!m->x) cJSON_AddStringToObject(o, "place", m->places->deciding > 1 ? place->text : "time");
+  for (size_t i = 0; m->x && i < m->places->axes; i++) {
+    const struct ss_page_axis *axis = &m->places->axis[i];
+    const char *text = axis->numeric ? NULL : ss_page_value(m->places, axis, p);
+    if (axis->numeric)
+      cJSON_AddNumberToObject(strcmp(axis->name, "ranks") == 0 ? o : at, axis->name, ss_page_number(axis, p));
+    else cJSON_AddStringToObject(at, axis->name, text ? text : "");
   }
-  return true;
+  return o;
 }
 
-static bool add_winner(struct figures *m, const struct ss_page_place *place, struct ss_plot_panel *panel,
-                       struct ss_error *error) {
-  const struct ss_result *best = place->best;
-  const struct ss_plot_row row = {.series = best->setting.label,
-                                  .x = plotted(m->x, best),
-                                  .y = plotted(m->y, best),
-                                  .z = place->next && best->time > 0 ? 100 * (place->next->time / best->time - 1) : 0,
-                                  .low = NAN,
-                                  .high = NAN};
-  panel->kind = SS_PLOT_MAP;
-  panel->x = value_axis(m->places, m->x);
-  panel->y = value_axis(m->places, m->y);
-  panel->x.scale = panel->y.scale = SS_SCALE_LINEAR; /* cells stand side by side, whatever their values */
-  panel->z = axis_of("margin");
-  return ss_plot_add(panel, &row, error);
-}
-
-/* What differs and is not drawn, as a panel's title; NULL when memory is short. */
-static const char *panel_title(struct figures *m, const struct ss_result *p, struct ss_plot *plot) {
-  struct ss_page_places *places = m->places;
-  const char *words = ss_page_where(places, p, in_words);
-  char text[600];
-  size_t used = (size_t)snprintf(text, sizeof text, "%s", words ? words : "");
-  for (size_t i = 0; i < places->axes && used < sizeof text; i++) {
-    const struct ss_page_axis *axis = &places->axis[i];
-    const char *value = axis->numeric && axis != m->x && axis != m->y ? ss_page_value(places, axis, p) : NULL;
-    if (value)
-      used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "", axis->word, value);
-  }
-  return ss_plot_text(plot, text);
-}
-
-static bool fill_panels(struct figures *m, struct figure *f, struct ss_error *error) {
-  struct ss_page_places *places = m->places;
-  size_t left_out = 0, most = 0;
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
+/* The largest number of schemes of a place, and the records of all that decide. */
+static cJSON *list_records(const struct figures *m, size_t *most) {
+  cJSON *list = cJSON_CreateArray();
+  *most = 0;
+  for (size_t i = 0; list && i < m->places->count; i++) {
+    const struct ss_page_place *place = &m->places->place[i];
     if (!place->decides) continue;
-    const char *title = panel_title(m, place->point, &f->plot);
-    if (!title) return ss_fail_memory(error, "drawing");
-    struct ss_plot_panel *panel = panel_of(f, title);
-    left_out += panel == NULL;
-    if (place->count > most) most = place->count;
-    if (panel && !(m->y ? add_winner(m, place, panel, error) : add_lines(m, place, panel, error))) return false;
+    if (place->count > *most) *most = place->count;
+    for (size_t k = 0; k < place->count; k++)
+      if (m->y || (m->x ? is_near(m->places, place, k) : k < BARS_MAX))
+        cJSON_AddItemToArray(list, record_of(m, place, &place->point[k]));
+  }
+  return list;
+}
+
+/* A map of winners over two numeric axes, lines over one; else bars in groups: a group a place and a bar a scheme,
+ * or, of many schemes, the other way round. */
+static bool fill_times(struct figures *m, struct figure *f, struct ss_error *error) {
+  const struct ss_page_places *places = m->places;
+  size_t most, left_out = 0;
+  cJSON *list = list_records(m, &most);
+  const bool by_place = places->deciding > 1 && most <= TOGETHER_MAX;
+  const struct ss_plot_options options = {.file = "the page",
+                                          .kind = m->y   ? "map"
+                                                  : m->x ? "lines"
+                                                         : "bars",
+                                          .x = m->x       ? m->x->name
+                                               : by_place ? "place"
+                                                          : "label",
+                                          .y = m->y ? m->y->name : "time_s",
+                                          .z = "time_s",
+                                          .series = m->x || by_place ? "label" : "place",
+                                          .left_out = &left_out};
+  const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);
+  cJSON_Delete(list);
+  f->plot.note = NULL; /* the caption says it */
+  name_axes(m, &f->plot);
+  fit_scales(&f->plot);
+  const char *and = m->y ? " and " : "", *over = m->y ? m->y->word : "";
+  if (!m->x) {
+    f->crowded = (by_place ? places->deciding : most) > CROWD;
+    snprintf(f->caption, sizeof f->caption, "Time of one synchronisation%s%s%s.",
+             places->several_tensors ? ", all tensors together" : "",
+             f->plot.panel->y.scale == SS_SCALE_LOG ? "; the axis is logarithmic" : "",
+             most > BARS_MAX ? "; the first 40 schemes only" : "");
+    return ok;
   }
   snprintf(f->caption, sizeof f->caption, "%s %.100s%s%.100s%s%s%s",
-           m->y ? "The fastest scheme over" : "Time of one synchronisation over", m->x->word, m->y ? " and " : "",
-           m->y ? m->y->word : "", m->y ? "; the number is what the next takes longer, in per cent" : "",
+           m->y ? "The fastest scheme over" : "Time of one synchronisation over", m->x->word, and, over,
+           m->y ? "; the number is what the next takes longer, in per cent" : "",
            !m->y && most > LINES_MAX ? "; only the twelve schemes that come nearest to the winner somewhere" : "",
            left_out ? "; other places stand in the tables only." : ".");
-  return true;
-}
-
-/* Few ranks are names: between them there is nothing. */
-static bool add_ranks(struct figure *f, struct ss_plot_panel *panel, const struct ss_result *p, const double *bytes,
-                      struct ss_error *error) {
-  enum { NAMED = 32 };
-  char name[16];
-  for (uint32_t r = 0; bytes && r < p->ranks; r++) {
-    snprintf(name, sizeof name, "%u", r);
-    const char *text = p->ranks <= NAMED ? ss_plot_text(&f->plot, name) : NULL;
-    if (p->ranks <= NAMED && !text) return ss_fail_memory(error, "drawing");
-    if (!add(panel, p->setting.label, text, text ? (double)NAN : (double)r, bytes[r], error)) return false;
-  }
-  return true;
-}
-
-static struct ss_plot_axis bytes_axis(const struct ss_plot_panel *panel, const char *label) {
-  double low = INFINITY, high = 0;
-  for (size_t i = 0; i < panel->rows; i++) {
-    low = fmin(low, panel->row[i].y);
-    high = fmax(high, panel->row[i].y);
-  }
-  return axis_between(label, "B", low, high);
+  return ok;
 }
 
 static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *error) {
   const struct ss_page_place *place = m->traffic;
-  for (size_t way = 0; way < 2; way++) {
-    const char *label = way ? "received" : "sent";
-    struct ss_plot_panel *panel = &f->plot.panel[f->plot.panels++];
-    *panel = (struct ss_plot_panel){.title = label, .kind = SS_PLOT_LINES, .x = axis_of("rank"), .z = no_axis()};
-    for (size_t k = 0; k < place->count && k < LINES_MAX; k++) {
-      const struct ss_result *p = &place->point[k];
-      if (!add_ranks(f, panel, p, way ? p->rank_received : p->rank_sent, error)) return false;
-    }
-    panel->y = bytes_axis(panel, label);
+  cJSON *list = cJSON_CreateArray();
+  for (size_t k = 0; k < place->count && k < LINES_MAX; k++) {
+    const struct ss_result *p = &place->point[k];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "label", p->setting.label);
+    cJSON_AddItemToObject(o, "rank_bytes_sent", cJSON_CreateDoubleArray(p->rank_sent, (int)p->ranks));
+    cJSON_AddItemToObject(o, "rank_bytes_received", cJSON_CreateDoubleArray(p->rank_received, (int)p->ranks));
+    cJSON_AddItemToArray(list, o);
   }
+  const struct ss_plot_options options = {.file = "the page", .kind = "traffic", .series = "label"};
+  const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);
+  cJSON_Delete(list);
+  fit_scales(&f->plot);
   const bool all = strcmp(place->point->tensor, "*") == 0;
   snprintf(f->caption, sizeof f->caption, "Bytes of each rank, %s%.200s%s%.200s.", all ? "all tensors" : "tensor ",
            all ? "" : place->point->tensor, place->text[0] ? ", " : "", place->text);
-  return true;
+  return ok;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
@@ -273,6 +188,7 @@ static void value_cell(struct ss_table *table, const char *unit, double value) {
   else if (strcmp(unit, "s") == 0) ss_table_quantity(table, SS_TIME, value);
   else if (strcmp(unit, "B") == 0) ss_table_quantity(table, SS_BYTES, value);
   else if (strcmp(unit, "bit/s") == 0) ss_table_quantity(table, SS_RATE, value / 8);
+  else if (strcmp(unit, "%") == 0) ss_table_cell(table, "%.4g%%", 100 * value);
   else ss_table_cell(table, "%.6g", value);
 }
 
@@ -296,7 +212,7 @@ static bool write_data(const struct figure *f, FILE *stream, struct ss_error *er
       if (r->x_text) ss_table_cell(table, "%s", r->x_text);
       else value_cell(table, panel->x.unit, r->x);
       value_cell(table, panel->y.unit, r->y);
-      if (map) ss_table_cell(table, "%.1f", r->z);
+      if (map) ss_table_number(table, "%.1f", r->z);
     }
   return ss_table_html_free(table, NULL, SIZE_MAX, stream, error);
 }
@@ -397,8 +313,7 @@ bool ss_page_figures(struct ss_page_places *places, FILE *stream, struct ss_erro
     if (axis->numeric && !m.x) m.x = axis;
     else if (axis->numeric && !m.y) m.y = axis;
   }
-  if (m.x && !make(&m, fill_panels, error)) return false;
-  if (!m.x && places->deciding <= GROUPS_MAX && !make(&m, fill_bars, error)) return false;
+  if ((m.x || places->deciding <= GROUPS_MAX) && !make(&m, fill_times, error)) return false;
   if (!m.x && places->deciding > GROUPS_MAX)
     fputs("<p>More places than bars could show: the tables have them.</p>\n", stream);
   return !m.traffic || make(&m, fill_traffic, error);

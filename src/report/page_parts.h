@@ -5,9 +5,6 @@
 #include "report/page.h"
 #include "report/page_places.h"
 
-/* For a <style> element. */
-extern const char ss_page_style[];
-
 /* Who is fastest, by how much, where, and what was not counted. */
 bool ss_page_answer(const struct ss_page *page, struct ss_page_places *places, FILE *stream,
                     struct ss_error *error) SS_MUST_CHECK;
