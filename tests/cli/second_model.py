@@ -1,40 +1,206 @@
-"""A second model of the schemes: written from the design alone (docs/model.md and the pages it copies), slow, and sharing
+"""A second model of the schemes: written from docs/model.md and the papers alone, slow, and sharing
 nothing with the program but the trace file and the generator's definition. Rows and elements are keys of dicts, payloads are
 dicts too, and a scheme is a function that returns the rounds it plays and what every rank ends with.
 
-The port model, the trace reader and the building blocks of the first four schemes are test_golden.py's."""
-import ast
+Times are those of ordered ports; where ranks share a card, tests/unit/fair_reference.c and tests/peer judge them."""
 import functools
 import itertools
+import json
 import math
-import pathlib
 import random
 import statistics
 import struct
-import sys
-import types
 from fractions import Fraction
 
 
-def golden_model():
-    """test_golden.py as a module: all of it but the call of its main."""
-    path = pathlib.Path(__file__).with_name("test_golden.py")
-    tree = ast.parse(path.read_text())
-    tree.body = [node for node in tree.body if not ast.unparse(node).startswith("sys.exit(")]
-    module, argv = types.ModuleType("golden_model"), sys.argv
-    sys.argv = [str(path), "sparsync", str(path.parents[2])]
-    try:
-        exec(compile(tree, path, "exec"), module.__dict__)
-    finally:
-        sys.argv = argv
-    return module
-
-
-golden = golden_model()
-Cluster, play, rank, share, shares, mean = golden.Cluster, golden.play, golden.rank, golden.share, golden.shares, golden.mean
-bruck, pairwise, ring_gather, ring_reduce_scatter = golden.bruck, golden.pairwise, golden.ring_gather, golden.ring_reduce_scatter
 M64 = 2**64 - 1
 UNIT = 2.0**20
+
+
+# --- the trace --------------------------------------------------------------------------------------------------------
+
+
+class Trace:
+    """`lookups[t][r]`: the row ids that rank r looks up in iteration t, duplicates kept."""
+
+    def __init__(self, path):
+        data = path.read_bytes()
+        size, = struct.unpack("<Q", data[:8])
+        header, body = json.loads(data[8:8 + size]), data[8 + size:]
+        about = header["__metadata__"]
+        tensor, = json.loads(about["tensors"])
+        self.name, self.rows, self.width = tensor["name"], tensor["rows"], tensor["row_width"]
+        self.bytes = {"F32": 4, "F16": 2, "BF16": 2}[tensor["dtype"]]
+        ranks, iterations = int(about["ranks"]), int(about["iterations"])
+        offsets = self.numbers(header, body, "offsets")
+        ids = self.numbers(header, body, "rows")
+        self.lookups = [[ids[offsets[t * ranks + r]:offsets[t * ranks + r + 1]] for r in range(ranks)]
+                        for t in range(iterations)]
+
+    def numbers(self, header, body, which):
+        entry = header[f"{self.name}.{which}"]
+        begin, end = entry["data_offsets"]
+        letter = {"I64": "q", "I32": "i", "U32": "I"}[entry["dtype"]]
+        return struct.unpack(f"<{entry['shape'][0]}{letter}", body[begin:end])
+
+
+def share(n, parts, j):
+    return j * n // parts
+
+
+def shares(n, parts):
+    return [share(n, parts, j + 1) - share(n, parts, j) for j in range(parts)]
+
+
+# --- time: ordered ports. Where ranks share a card, tests/unit/fair_reference.c and tests/peer judge the times ---------
+
+
+class Cluster:
+    def __init__(self, alpha, rate, per_node=1, nic=False, intra=None, fair=False):
+        self.fair = fair
+        self.link, self.per_node, self.nic, self.intra = (alpha, rate), per_node, nic, intra or (alpha, rate)
+
+    def nodes(self, ranks):
+        return -(-ranks // self.per_node)
+
+
+def play(cluster, ranks, rounds):
+    """rounds: (dependent, [(from, to, bytes)]); endpoints are ("rank", r) and ("server", s). Returns the time, None where it
+    is shared out fairly, and what each endpoint sent and received."""
+    nodes = cluster.nodes(ranks)
+    free, done, ready = {}, {}, {}
+    sent, received = {}, {}
+    for dependent, messages in rounds:
+        if dependent:
+            ready = dict(done)
+        for source, target, size in messages:
+            home = [number // cluster.per_node if kind == "rank" else number % nodes for kind, number in (source, target)]
+            inside = home[0] == home[1]
+            alpha, rate = cluster.intra if inside else cluster.link
+            ports = [("out", source), ("in", target)]
+            if cluster.nic and not inside:
+                ports += [("nic out", home[0]), ("nic in", home[1])]
+            start = max([ready.get(source, 0.0), ready.get(target, 0.0)] + [free.get(port, 0.0) for port in ports])
+            end = start + alpha + size / rate
+            for port in ports:
+                free[port] = end
+            for endpoint in (source, target):
+                done[endpoint] = max(done.get(endpoint, 0.0), end)
+            sent[source] = sent.get(source, 0) + size
+            received[target] = received.get(target, 0) + size
+    return None if cluster.fair else max(done.values(), default=0.0), sent, received
+
+
+# --- building blocks: lists of rounds -----------------------------------------------------------------------------------
+
+
+def rank(r):
+    return "rank", r
+
+
+def ring_gather(size):
+    """Step s: r sends block r-s+1 to r+1."""
+    p = len(size)
+    return [(True, [(rank(r), rank((r + 1) % p), size[(r - s + 1) % p]) for r in range(p)]) for s in range(1, p)]
+
+
+def ring_reduce_scatter(size):
+    """Step s: r sends part r-s to r+1."""
+    p = len(size)
+    return [(True, [(rank(r), rank((r + 1) % p), size[(r - s) % p]) for r in range(p)]) for s in range(1, p)]
+
+
+def pairwise(p, size):
+    """Round s: r sends to r+s; size(from, to)."""
+    return [(s == 1, [(rank(r), rank((r + s) % p), size(r, (r + s) % p)) for r in range(p)]) for s in range(1, p)]
+
+
+def bruck(size):
+    p, t, rounds = len(size), 0, []
+    while 2**t < p:
+        blocks = min(2**t, p - 2**t)
+        rounds.append((True, [(rank(r), rank((r - 2**t) % p), sum(size[(r + i) % p] for i in range(blocks)))
+                              for r in range(p)]))
+        t += 1
+    return rounds
+
+
+class Fold:
+    """Powers of two on any P: ranks 0..2q-1 pair up, the odd one goes on."""
+
+    def __init__(self, p):
+        self.levels = p.bit_length() - 1
+        self.positions = 2**self.levels
+        self.pairs = p - self.positions
+        self.ranks = [2 * i + 1 for i in range(self.pairs)] + list(range(2 * self.pairs, p))
+
+    def inwards(self, size):
+        return [(True, [(rank(2 * i), rank(2 * i + 1), size(2 * i)) for i in range(self.pairs)])] if self.pairs else []
+
+    def outwards(self, size):
+        return [(True, [(rank(2 * i + 1), rank(2 * i), size(2 * i)) for i in range(self.pairs)])] if self.pairs else []
+
+
+def doubling_gather(size):
+    fold = Fold(len(size))
+    held = [size[r] + (size[r - 1] if i < fold.pairs else 0) for i, r in enumerate(fold.ranks)]
+    rounds = fold.inwards(lambda even: size[even])
+    for t in range(fold.levels):
+        rounds.append((True, [(rank(r), rank(fold.ranks[i ^ 2**t]), held[i]) for i, r in enumerate(fold.ranks)]))
+        held = [held[i] + held[i ^ 2**t] for i in range(fold.positions)]
+    return rounds + fold.outwards(lambda even: sum(size) - size[even])
+
+
+def rabenseifner(rows, row_bytes, p):
+    """Recursive halving (r and r xor Q/2^(t+1), t rising), then doubling, over Q even parts; folds carry everything."""
+    fold = Fold(p)
+    part = [n * row_bytes for n in shares(rows, fold.positions)]
+    low, high = [0] * fold.positions, [fold.positions] * fold.positions
+    rounds = fold.inwards(lambda even: rows * row_bytes)
+    for t in range(fold.levels):
+        bit = fold.positions >> t + 1
+        messages = []
+        for i, r in enumerate(fold.ranks):
+            middle = (low[i] + high[i]) // 2
+            away = (low[i], middle) if i & bit else (middle, high[i])
+            messages.append((rank(r), rank(fold.ranks[i ^ bit]), sum(part[slice(*away)])))
+        for i in range(fold.positions):
+            middle = (low[i] + high[i]) // 2
+            low[i], high[i] = (middle, high[i]) if i & bit else (low[i], middle)
+        rounds.append((True, messages))
+    for t in range(fold.levels):
+        rounds.append((True, [(rank(r), rank(fold.ranks[i ^ 2**t]), sum(part[low[i]:high[i]]))
+                              for i, r in enumerate(fold.ranks)]))
+        partner = [(low[i ^ 2**t], high[i ^ 2**t]) for i in range(fold.positions)]
+        low, high = ([min(low[i], partner[i][0]) for i in range(fold.positions)],
+                     [max(high[i], partner[i][1]) for i in range(fold.positions)])
+    return rounds + fold.outwards(lambda even: rows * row_bytes)
+
+
+def binomial(size, p):
+    """Reduce: in step t, r with r mod 2^(t+1) = 2^t sends to r-2^t; broadcast is its reverse."""
+    steps = [[(rank(r), rank(r - 2**t), size) for r in range(p) if r % 2**(t + 1) == 2**t]
+             for t in range((p - 1).bit_length())]
+    return ([(True, step) for step in steps] +
+            [(True, sorted((target, source, size) for source, target, size in step)) for step in reversed(steps)])
+
+
+def servers(p, s, inward, size):
+    """Round t: server j and worker (j+t) mod P; size(worker, server)."""
+    rounds = []
+    for t in range(p):
+        pairs = [((j + t) % p, j) for j in range(s)]
+        rounds.append((t == 0, [(rank(r), ("server", j), size(r, j)) if inward else (("server", j), rank(r), size(r, j))
+                                for r, j in pairs]))
+    return rounds
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def largest(amounts, kind):
+    return max((amount for (of, _), amount in amounts.items() if of == kind), default=0)
 
 
 # --- hashing and synthetic gradients ------------------------------------------------------------------------------------
@@ -92,7 +258,7 @@ def laplace(u):
 
 
 class Gradient:
-    """Design §7, Gradients; /tmp/spec.md: a dense synthetic gradient. `units(t, r)`: element -> multiples of 2^-20."""
+    """A dense synthetic gradient. `units(t, r)`: element -> multiples of 2^-20."""
     width, bytes, ranks = 1, 4, 10**6
     drawn = {}  # by all that makes them: many tests draw the same
 
@@ -130,16 +296,16 @@ class Gradient:
 
 class Rows:
     """A trace file, with values or without. Values are multiplied by the power of two that puts the largest magnitude of the
-    tensor in [2^9, 2^10), rounded half-even to units, duplicates of a row then added (design §2)."""
+    tensor in [2^9, 2^10), rounded half-even to units, duplicates of a row then added."""
 
     def __init__(self, path):
-        self.trace = golden.Trace(path)
+        self.trace = Trace(path)
         self.rows, self.width, self.bytes, self.lookups = self.trace.rows, self.trace.width, self.trace.bytes, self.trace.lookups
         self.ranks, self.iterations = len(self.lookups[0]), len(self.lookups)
         self.values = None
         data = path.read_bytes()
         size, = struct.unpack("<Q", data[:8])
-        header, body = golden.json.loads(data[8:8 + size]), data[8 + size:]
+        header, body = json.loads(data[8:8 + size]), data[8 + size:]
         entry = header.get(f"{self.trace.name}.values")
         if entry:
             assert entry["dtype"] == "F32"
@@ -247,7 +413,7 @@ class Problem:
 
 
 def announce(p):
-    """Design §1, Sizes: a Bruck all-gather of 8 bytes a rank."""
+    """Sizes: a Bruck all-gather of 8 bytes a rank."""
     return bruck([8] * p)
 
 
@@ -321,8 +487,8 @@ def push_pull(problem, parts, push, pull, gather=None):
 
 
 def running_doubling(problem, size):
-    """Recursive doubling of the running sum on any P: fold, exchange with p xor 2^t, fold back (design §3)."""
-    fold, held = golden.Fold(problem.p), [dict(chunk) for chunk in problem.data]
+    """Recursive doubling of the running sum on any P: fold, exchange with p xor 2^t, fold back."""
+    fold, held = Fold(problem.p), [dict(chunk) for chunk in problem.data]
     rounds = []
     if fold.pairs:
         rounds += problem.announce() + fold.inwards(lambda even: size(held[even]))
@@ -342,25 +508,25 @@ def running_doubling(problem, size):
 
 
 def sparcml_rd(problem, options):
-    """Design §4 sparcml-rd."""
+    """sparcml-rd."""
     return running_doubling(problem, problem.coo)
 
 
 def sparcml_split(problem, options):
-    """Design §4 sparcml-split: even ranges pairwise, Bruck all-gather of the sums."""
+    """sparcml-split: even ranges pairwise, Bruck all-gather of the sums."""
     return push_pull(problem, Parts(problem, "even"), lambda chunk, j: problem.coo(chunk), lambda chunk, j: problem.coo(chunk),
                      bruck)
 
 
 def sparcml_dsar(problem, options):
-    """Design §4 sparcml-dsar: the same, a part dense where that is smaller."""
+    """sparcml-dsar: the same, a part dense where that is smaller."""
     parts = Parts(problem, "even")
     return push_pull(problem, parts, lambda chunk, j: problem.coo(chunk),
                      lambda chunk, j: min(problem.coo(chunk), problem.dense(*parts.span(j))), bruck)
 
 
 def omnireduce(problem, options):
-    """Design §4 omnireduce: non-zero blocks of even ranges to aggregators, the union's to all."""
+    """omnireduce: non-zero blocks of even ranges to aggregators, the union's to all."""
     b, a = options.get("block", 256), options.get("aggregators", 0)
     if not a:
         encode = Parts(problem, "even").encoder("block", b)
@@ -368,12 +534,12 @@ def omnireduce(problem, options):
     p, span = problem.p, [problem.even(a, j) for j in range(a)]
     pushed = [[problem.blocks(within(chunk, *span[j]), *span[j], b) for j in range(a)] for chunk in problem.data]
     pulled = [problem.blocks(within(problem.total, *span[j]), *span[j], b) for j in range(a)]
-    return (problem.announce() + golden.servers(p, a, True, lambda r, j: pushed[r][j]) + problem.announce() +
-            golden.servers(p, a, False, lambda r, j: pulled[j])), [problem.total] * p
+    return (problem.announce() + servers(p, a, True, lambda r, j: pushed[r][j]) + problem.announce() +
+            servers(p, a, False, lambda r, j: pulled[j])), [problem.total] * p
 
 
 def zen(problem, options):
-    """Design §4 zen: Balanced Parallelism and its variants."""
+    """zen: Balanced Parallelism and its variants."""
     form, balance = options.get("format", "hash-bitmap"), options.get("balance", "hash")
     boundaries = None
     if balance == "sorted":
@@ -390,7 +556,7 @@ def zen(problem, options):
 
 
 def design(problem, options):
-    """Design §4.4: design:C/A/P/B/F."""
+    """ZEN's design space: design:C/A/P/B/F."""
     point = options["name"].removeprefix("design:").split("/")
     pattern, aggregation, partition, form = point[0], point[1], point[2], point[-1]
     p, b = problem.p, options.get("block", 256)
@@ -424,7 +590,7 @@ def design(problem, options):
 
 def halving(p, bags, weigh, merge, each):
     """Sparse recursive halving of P parts on any P: the odd rank of a folded pair stands for both its parts."""
-    fold, rounds = golden.Fold(p), []
+    fold, rounds = Fold(p), []
     owns = [[2 * i, 2 * i + 1] if i < fold.pairs else [r] for i, r in enumerate(fold.ranks)]
     if fold.pairs:
         rounds += each + fold.inwards(lambda even: sum(weigh(bags[even][j], j) for j in range(p)))
@@ -455,7 +621,7 @@ def central(problem, pattern, once, size):
         return problem.announce() + pairwise(p, lambda r, to: own[r]), [problem.total] * p
     if pattern == "hierarchy":
         if once:
-            return problem.announce() + golden.doubling_gather(own), [problem.total] * p
+            return problem.announce() + doubling_gather(own), [problem.total] * p
         return running_doubling(problem, size)
     if once:
         return problem.announce() + ring_gather(own), [problem.total] * p
@@ -467,46 +633,76 @@ def central(problem, pattern, once, size):
 
 
 class StepOf:
-    """A problem as test_golden.py's first four schemes see it."""
+    """A problem as allreduce, allgather and ps see it."""
 
-    def __init__(self, problem, lookups=None):
+    def __init__(self, problem):
         self.p, self.rows, self.width, self.value = problem.p, problem.high - problem.low, problem.w, problem.v
         self.ids = [sorted(i - problem.low for i in chunk) for chunk in problem.data]
         self.nnz = [len(ids) for ids in self.ids]
-        self.lookups = lookups or self.nnz
         self.union = sorted(i - problem.low for i in problem.total)
         self.row_bytes = self.width * self.value
 
-    within, dense_parts = golden.Step.within, golden.Step.dense_parts
+    def within(self, ids, parts, j):
+        low, high = share(self.rows, parts, j), share(self.rows, parts, j + 1)
+        return sum(low <= i < high for i in ids)
+
+    def dense_parts(self, parts):
+        return [n * self.row_bytes for n in shares(self.rows, parts)]
 
 
-class GroupNodes:
-    def __init__(self, nodes):
-        self.count = nodes
+def allreduce_rounds(step, options):
+    if options.get("algorithm") == "tree":
+        return binomial(step.rows * step.row_bytes, step.p)
+    if options.get("algorithm") == "rabenseifner":
+        return rabenseifner(step.rows, step.row_bytes, step.p)
+    part = step.dense_parts(step.p)
+    return ring_reduce_scatter(part) + ring_gather(part)
 
-    def nodes(self, ranks):
-        return self.count
+
+def allgather_rounds(step, options):
+    entries = step.nnz
+    gather = {"ring": ring_gather, "bruck": bruck, "recursive-doubling": doubling_gather,
+              "direct": lambda size: pairwise(step.p, lambda r, to: size[r])}[options.get("algorithm", "ring")]
+    if options.get("separate"):
+        return gather([4 * n for n in entries]) + gather([step.row_bytes * n for n in entries])
+    return gather([(step.row_bytes + 4) * n for n in entries])
 
 
-def first_four(problem, options):
-    """allreduce, allgather, ps as the first model has them (indices of 4 bytes), and sizes exchanged."""
-    step, cluster = StepOf(problem), GroupNodes(problem.nodes)
+def ps_rounds(step, options, nodes):
+    p, entry = step.p, step.row_bytes + 4
+    if options.get("colocated"):
+        pushed = [[step.within(ids, p, j) * entry for j in range(p)] for ids in step.ids]
+        summed = [step.within(step.union, p, j) * entry for j in range(p)]
+        return pairwise(p, lambda r, to: pushed[r][to]) + pairwise(p, lambda r, to: summed[r])
+    s = options.get("servers", nodes)
+    if options.get("dense"):
+        part = step.dense_parts(s)
+        return servers(p, s, True, lambda r, j: part[j]) + servers(p, s, False, lambda r, j: part[j])
+    pushed = [[step.within(ids, s, j) * entry for j in range(s)] for ids in step.ids]
+    summed = [step.within(step.union, s, j) * entry for j in range(s)]
+    rows = options.get("pull") == "rows"
+    return (servers(p, s, True, lambda r, j: pushed[r][j]) +
+            servers(p, s, False, lambda r, j: pushed[r][j] if rows else summed[j]))
+
+
+def first_three(problem, options):
+    """allreduce, allgather, ps (indices of 4 bytes), and sizes exchanged."""
+    step, name = StepOf(problem), options["name"]
     assert problem.index_bytes == 4
-    name = options["name"]
     if name == "allreduce":
-        return golden.allreduce(step, options, cluster), [problem.total] * problem.p
+        return allreduce_rounds(step, options), [problem.total] * problem.p
     if name == "allgather":
-        rounds = golden.allgather(step, options, cluster)
+        rounds = allgather_rounds(step, options)
         halves = [rounds[:len(rounds) // 2], rounds[len(rounds) // 2:]] if options.get("separate") else [rounds]
     else:
-        rounds = golden.ps(step, options, cluster)
+        rounds = ps_rounds(step, options, problem.nodes)
         halves = [rounds[:len(rounds) // 2], rounds[len(rounds) // 2:]]
         if options.get("dense"):
             return rounds, [problem.total] * problem.p
     return [one for half in halves for one in problem.announce() + half], [problem.total] * problem.p
 
 
-LOSSLESS = {"allreduce": first_four, "allgather": first_four, "ps": first_four, "sparcml-rd": sparcml_rd,
+LOSSLESS = {"allreduce": first_three, "allgather": first_three, "ps": first_three, "sparcml-rd": sparcml_rd,
             "sparcml-split": sparcml_split, "sparcml-dsar": sparcml_dsar, "omnireduce": omnireduce, "zen": zen, "design": design}
 
 
@@ -521,7 +717,7 @@ def binomial_in_nodes(sizes, per_node, p):
 
 
 def lossless(make, data, rows, scheme, cluster, states):
-    """Any lossless scheme, under a hierarchy or none (design §4 hierarchy). make(data, low, high, state, nodes) is a problem."""
+    """Any lossless scheme, under a hierarchy or none. make(data, low, high, state, nodes) is a problem."""
     p, g = len(data), cluster.per_node
     function = LOSSLESS[scheme["name"].split(":")[0]]
     state = lambda key: states.setdefault(key, {})
@@ -567,15 +763,15 @@ def lossless(make, data, rows, scheme, cluster, states):
 
 
 def topka(problem, options):
-    """Design §4 topka: recursive-doubling all-gather of local top-k."""
+    """topka: recursive-doubling all-gather of local top-k."""
     k = subset_count(options, problem.high)
     chosen = [top(chunk, k) for chunk in problem.data]
-    rounds = problem.announce() + golden.doubling_gather([problem.coo(chunk) for chunk in chosen]) if problem.p > 1 else []
+    rounds = problem.announce() + doubling_gather([problem.coo(chunk) for chunk in chosen]) if problem.p > 1 else []
     return rounds, add(*chosen), [less(chunk, taken) for chunk, taken in zip(problem.data, chosen)]
 
 
 def topkdsa(problem, options):
-    """Design §4 topkdsa: sparcml-dsar of local top-k."""
+    """topkdsa: sparcml-dsar of local top-k."""
     k = subset_count(options, problem.high)
     chosen = [top(chunk, k) for chunk in problem.data]
     inner = Problem(chosen, 0, problem.high, 1, problem.v, problem.index_bytes, problem.exchanged, {}, 0, 1)
@@ -590,7 +786,7 @@ def cleared(problem, chosen, result):
 
 
 def gtopk(problem, options):
-    """Design §4 gtopk: binomial tree, the receiver sums and re-selects k; broadcast."""
+    """gtopk: binomial tree, the receiver sums and re-selects k; broadcast."""
     p, k = problem.p, subset_count(options, problem.high)
     assert p & p - 1 == 0
     chosen = [top(chunk, k) for chunk in problem.data]
@@ -613,7 +809,7 @@ def split_units(units, g, team, lowest):
 
 
 def spardl(problem, options):
-    """Design §4.2."""
+    """SparDL (docs/model.md)."""
     p, n, k = problem.p, problem.high, subset_count(options, problem.high)
     d = options.get("teams", 1)
     assert p % d == 0
@@ -687,7 +883,7 @@ def spardl(problem, options):
 
 
 def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions, announced):
-    """Design §4.2, Spar-All-Gather and Algorithm 2."""
+    """Spar-All-Gather and Algorithm 2."""
     p, kind = problem.p, options.get("sag", "auto")
     if kind == "auto":
         kind = "bruck" if d & d - 1 else "recursive"
@@ -729,7 +925,7 @@ def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions,
 
 
 def adapt(control, distinct, limit, k, p, d):
-    """Algorithm 2 as the design mends it."""
+    """Algorithm 2 as docs/model.md mends it."""
     if (distinct > limit) != (control["step"] > 0):
         if control["flag"]:
             control["step"], control["flag"] = 2 * control["step"], False
@@ -744,7 +940,7 @@ def adapt(control, distinct, limit, k, p, d):
 
 
 def oktopk(problem, options):
-    """Design §4.3."""
+    """Ok-Topk (docs/model.md)."""
     p, n, k = problem.p, problem.high, subset_count(options, problem.high)
     state, reused = problem.state, options.get("thresholds", "exact") == "reused"
     age = state.setdefault("age", 0)
@@ -813,7 +1009,7 @@ VALUES = {"topka": topka, "topkdsa": topkdsa, "gtopk": gtopk, "spardl": spardl, 
 
 
 def s2(problem, options, values, elements, trace_iteration):
-    """Design §4.1. `values[r]`: element -> units. Returns rounds, the decoded elements and their true values."""
+    """S2 (docs/model.md). `values[r]`: element -> units. Returns rounds, the decoded elements and their true values."""
     p, r, w, rows = problem.p, options.get("hashes", 1), problem.w, problem.high - problem.low
     m = mean([len(chunk) * w for chunk in problem.data])
     before = problem.state.get("m", m)
@@ -850,7 +1046,7 @@ def scrambled(r, i):
 
 
 class Selection:
-    """Design §4 Selection: what each rank keeps of gradient + residual, and the tensor that it makes."""
+    """Selection: what each rank keeps of gradient + residual, and the tensor that it makes."""
 
     def __init__(self, select, n):
         self.select, self.n, self.keep = select, n, select.get("residual", True)
@@ -924,15 +1120,15 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
         time, sent, received = play(cluster, ranks, rounds)
         played.append({
             "time_s": time, "messages": sum(len(messages) for _, messages in rounds),
-            "bytes_total": sum(sent.values()), "bytes_sent_max": golden.largest(sent, "rank"),
-            "bytes_received_max": golden.largest(received, "rank"),
-            "server_bytes_max": max(golden.largest(sent, "server"), golden.largest(received, "server")),
+            "bytes_total": sum(sent.values()), "bytes_sent_max": largest(sent, "rank"),
+            "bytes_received_max": largest(received, "rank"),
+            "server_bytes_max": max(largest(sent, "server"), largest(received, "server")),
             "energy": energy, "error_l2": error[0], "error_mean": error[1]})
     return {key: None if played[0][key] is None else mean([one[key] for one in played]) for key in played[0]}
 
 
 def doubling_is_cheaper(source, p, iterations):
-    """Design §4 zen, `plan: auto`: Eq. 2 below Eq. 1 by the mean gamma of the first five iterations, which play zen; gamma(1)
+    """zen, `plan: auto`: Eq. 2 below Eq. 1 by the mean gamma of the first five iterations, which play zen; gamma(1)
     is 1."""
     def gamma(k):
         if k == 1:
@@ -943,7 +1139,7 @@ def doubling_is_cheaper(source, p, iterations):
 
 
 def check_conservation(scheme, acc, result, residuals):
-    """Design §4.2's invariant, bitwise, wherever the design promises it."""
+    """docs/model.md's invariant, bitwise, wherever it is promised."""
     if scheme["name"] in ("topka", "topkdsa") or scheme["name"] == "spardl" and scheme.get("residuals", "global") == "global":
         before, after = add(*acc), add(result, *residuals)
         wrong = [i for i in before.keys() | after.keys() if before.get(i, 0) != after.get(i, 0)]

@@ -37,7 +37,7 @@ def take_what_is_built(out):
         return
     for name in (".ninja_deps", ".ninja_log"):
         shutil.copy2(built / name, out)
-    for part in ("src/*.p", "sparsync.p", "tests/test_hierarchy.p", "tests/test_cost.p"):
+    for part in ("src/*.p", "sparsync.p", "tests/test_schemes.p"):
         for objects in built.glob(part):
             shutil.copytree(objects, out / objects.relative_to(built), dirs_exist_ok=True)
 
@@ -62,7 +62,7 @@ def the_page_adds_a_scheme(folder):
     # No other options for the C compiler than those of ./dev build: then nearly all of it is compiled.
     call("meson", "setup", "out", "-Dcuda=disabled")
     take_what_is_built(folder / "out")
-    call("ninja", "-C", "out", "-j2", "sparsync", "tests/test_hierarchy", "tests/test_cost")
+    call("ninja", "-C", "out", "-j2", "sparsync", "tests/test_schemes")
     checks = json.loads(call("out/sparsync", "check", "sparse-tree", "--format", "json"))["checks"]
     assert len(checks) == 80 and all(c["ok"] for c in checks)
     points = json.loads(call("out/sparsync", "run", "--trace", ROOT / "traces" / "lstm-bible-4.safetensors", "--cluster", "rtx2080ti-1gbe",
@@ -71,8 +71,7 @@ def the_page_adds_a_scheme(folder):
     assert all(p["exact"] for p in points) and len(at) == 4
     assert f"{at[4, 'sparse-tree']['time_s'] / at[4, 'sparcml-rd']['time_s']:.2f} times as long" in PAGE
     # Of tests that run without it, too, only what asks the registry.
-    call("out/tests/test_hierarchy", SPARSYNC_TEST_SCHEME="sparse-tree")
-    call("out/tests/test_cost")
+    call("out/tests/test_schemes", SPARSYNC_TEST_SCHEME="sparse-tree")
     for test, *names in (("schemas", "no schema lists schemes", "list prints what it says", "cost prints what it says"),
                          ("plan", "nobody names schemes"), ("completion", "bash names"), ("scheme_values",)):
         call(sys.executable, f"tests/cli/test_{test}.py", "out/sparsync", ".", *names)

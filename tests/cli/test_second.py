@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The program against the second model: every point of small scenarios, for every scheme that the program knows.
 
-First the second model is held against itself: known hashes, the closed forms of the design's §5 under their conditions, sums
+First the second model is held against itself: known hashes, the closed forms under their conditions, sums
 that are the dense sum, mass that is kept. Arguments: the program, the source tree. Prints TAP."""
 import functools
 import json
@@ -125,7 +125,7 @@ def near(found, form, what):
 
 
 def closed_forms(folder):
-    """Design §5 under its conditions: the same nnz everywhere, overlap full or none."""
+    """Closed forms (models/costs) under their conditions: the same nnz everywhere, overlap full or none."""
     flat, w, v, ib = cluster_of("flat"), 4, 4, 4
     for p in (2, 3, 4, 6, 8):
         for overlap in ("full", "none"):
@@ -185,7 +185,7 @@ class WithValues(Uniform):
 
 
 def closed_forms_of_values(folder):
-    """gtopk, topka, topkdsa, spardl, oktopk (design §5)."""
+    """gtopk, topka, topkdsa, spardl, oktopk."""
     flat, unit = cluster_of("flat"), 4 * BETA
     for p in (2, 3, 4, 6, 8, 12):
         n, k = 48 * 4 * p, 48 * p
@@ -346,6 +346,9 @@ def case(name, schemes, cluster="flat", trace=BIG, ranks=RANKS, iterations=2, **
 
 
 CASES = [
+    case("first", FIRST + [{"name": "allreduce", "algorithm": "tree"}, {"name": "allgather", "algorithm": "direct"},
+                           {"name": "allgather", "algorithm": "recursive-doubling"}, {"name": "allgather", "separate": True},
+                           "ps", {"name": "ps", "servers": 1, "pull": "rows"}]),
     case("sparcml", SPARCML), case("sparcml, shared cards", SPARCML, "nodes"),
     case("sparcml, zen, cards in turn", SPARCML + ZENS, "in turn"),
     case("sparcml, sizes exchanged", SPARCML, sizes="exchanged"),

@@ -50,7 +50,7 @@ static uint32_t cards_of(const struct ss_cluster *c) {
 
 static uint32_t card_of(const struct world *w, uint32_t e) {
   const uint32_t cards = cards_of(w->c), g = w->c->gpus_per_node;
-  if (e < w->ranks) return (uint32_t)floor((double)(e - e / g * g) * cards / g);
+  if (e < w->ranks) return (uint32_t)floor((double)(e % g) * cards / g);
   return (e - w->ranks) / w->nodes % cards;
 }
 
@@ -193,6 +193,7 @@ static bool touches(const struct op *op, uint32_t e) {
   return op->from == e || op->to == e;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): the whole rule, for all to see at once
 static bool may_begin(const struct world *w, uint32_t id) {
   const struct op *op = &w->op[id];
   uint32_t out = 0, in = 0;
@@ -231,6 +232,7 @@ static bool begin_some(struct world *w) {
 /* --- rates -------------------------------------------------------------------------------------------------- */
 
 /* All rise alike until a link is full or a cap is reached; those concerned stop, and the others rise on. */
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): the whole rule, for all to see at once
 void reference_share(const double *capacity, uint32_t links, struct reference_flow *flow, uint32_t flows) {
   static double left[MOST_LINKS];
   static uint32_t rising[MOST_LINKS];

@@ -1097,6 +1097,7 @@ static void lists_grow_and_keep_their_items(void **state) {
   for (uint32_t i = 0; i < 1000; i++) {
     assert_true(ss_grow(list, capacity, i + 1) && capacity > i);
     assert_true(ss_grow_by_one(single, i));
+    if (!list || !single) return; /* never: the analyzer does not know that assertions end a test */
     list[i] = single[i] = 3 * i;
   }
   for (uint32_t i = 0; i < 1000; i++) assert_true(list[i] == 3 * i && single[i] == 3 * i);

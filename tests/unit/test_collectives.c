@@ -807,7 +807,7 @@ static uint64_t half_of(uint32_t Q, uint32_t p, uint32_t step) {
 
 static void script_rabenseifner(struct script *s, const struct dense_world *d) {
   uint32_t P = d->w->size, core[MOST], Q = core_of(P, core);
-  uint64_t held[MOST], before[MOST];
+  uint64_t held[MOST] = {0}, before[MOST];
   script_fold(s, d, P - Q, true);
   for (uint32_t p = 0; p < Q; p++) held[p] = ~UINT64_C(0);
   for (uint32_t step = Q / 2; step > 0; step /= 2, s->rounds++)

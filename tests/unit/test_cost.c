@@ -354,127 +354,6 @@ static void forms_evaluate_and_absent_ones_are_nan(void **state) {
 
 /* --- which form a setting has ----------------------------------------------------------------------------- */
 
-static uint64_t is(const struct ss_setting *s, const char *option) {
-  return *ss_setting_find(s, option);
-}
-
-static const char *chosen(const struct ss_setting *s, const char *option) {
-  for (uint32_t i = 0; s->scheme->options[i].name; i++)
-    if (strcmp(s->scheme->options[i].name, option) == 0) return s->scheme->options[i].choices[s->value[i]];
-  return "";
-}
-
-static bool has(const struct ss_setting *s, const char *option, const char *choice) {
-  return strcmp(chosen(s, option), choice) == 0;
-}
-
-static void name_ps(const struct ss_setting *s, char *name, size_t size) {
-  const char *colocated = is(s, "colocated") ? "-colocated" : "";
-  if (!is(s, "coalesce")) return; /* no form counts what is pushed more than once */
-  if (is(s, "dense")) snprintf(name, size, "ps%s-dense", colocated);
-  else if (has(s, "pull", "rows")) snprintf(name, size, "ps%s-rows", colocated);
-  else if (has(s, "pull", "union")) snprintf(name, size, is(s, "colocated") ? "ps-colocated" : "ps-union");
-}
-
-static void name_alltoall(const struct ss_setting *s, char *name, size_t size) {
-  const char *ids = is(s, "gather_ids") ? "-ids" : "", *element = s->element ? "-element" : "";
-  const bool row = has(s, "partition", "row"), whole = has(s, "partition", "table"),
-             both = has(s, "exchange", "both");
-  if (has(s, "partition", "placed") || !has(s, "pooling", "none"))
-    return; /* where tables and bags are, no form knows */
-  if (row || whole) {
-    if (row && is(s, "gather_ids")) return;
-    if (s->element && !has(s, "exchange", "lookups")) return;
-    snprintf(name, size, "alltoall-%s%s%s%s", chosen(s, "partition"), both ? "" : "-",
-             both ? "" : chosen(s, "exchange"), ids);
-  } else if (has(s, "exchange", "lookups")) {
-    snprintf(name, size, "alltoall-lookups%s", ids);
-  } else {
-    snprintf(name, size, "alltoall-%s%s%s", chosen(s, "exchange"), ids, element);
-  }
-}
-
-/* balance 0 hash, 1 even, 2 sorted */
-static void name_zen(const struct ss_setting *s, char *name, size_t size) {
-  const bool bitmap = has(s, "format", "bitmap"), block = has(s, "format", "block");
-  if (has(s, "plan", "auto") || (bitmap && is(s, "balance") == 0) || (block && is(s, "balance") != 1)) return;
-  snprintf(name, size, "zen-%s", chosen(s, "format"));
-}
-
-static void name_design(const struct ss_setting *s, char *name, size_t size) {
-  const bool central = has(s, "partition", "central"), even = has(s, "balance", "even");
-  const char *aggregation = has(s, "communication", "p2p") ? "" : chosen(s, "aggregation");
-  const bool bits = has(s, "format", "bitmap") || has(s, "format", "block");
-  if (!central && bits && !even) return;
-  snprintf(name, size, "design-%s%s%s-%s-%s", chosen(s, "communication"), *aggregation ? "-" : "", aggregation,
-           chosen(s, "partition"), chosen(s, "format"));
-}
-
-static void name_spardl(const struct ss_setting *s, char *name, size_t size) {
-  const uint64_t D = is(s, "teams");
-  const bool power = (D & (D - 1)) == 0;
-  if (D == 1) snprintf(name, size, "spardl");
-  else if (has(s, "sag", "bruck")) snprintf(name, size, "spardl-b-sag");
-  else snprintf(name, size, power ? "spardl-r-sag" : "spardl-b-sag-auto");
-}
-
-/* The name of the file whose form holds, from the model's table; "" for none. Forms hold for sizes that come free. A
- * scheme that is not named here has one form, under its own name. */
-static void name_form(const struct ss_setting *s, bool servers, char *name, size_t size) {
-  static const char *const several[] = {"allreduce", "allgather", "ps", "alltoall", "omnireduce",
-                                        "zen",       "design",    "s2", "spardl"};
-  const char *scheme = s->scheme->name;
-  *name = '\0';
-  if (s->exchange_sizes) return;
-  bool one = true;
-  for (uint32_t i = 0; i < COUNT(several); i++) one = one && strcmp(scheme, several[i]) != 0;
-  if (one) snprintf(name, size, "%s", scheme);
-  if (strcmp(scheme, "allreduce") == 0)
-    snprintf(name, size, "allreduce-%s%s", chosen(s, "algorithm"), is(s, "chunks") > 1 ? "-chunks" : "");
-  if (strcmp(scheme, "allgather") == 0)
-    snprintf(name, size, "allgather-%s%s", chosen(s, "algorithm"), is(s, "separate") ? "-separate" : "");
-  if (strcmp(scheme, "ps") == 0) name_ps(s, name, size);
-  if (strcmp(scheme, "alltoall") == 0) name_alltoall(s, name, size);
-  if (strcmp(scheme, "omnireduce") == 0) snprintf(name, size, "omnireduce%s", servers ? "-aggregators" : "");
-  if (strcmp(scheme, "zen") == 0) name_zen(s, name, size);
-  if (strcmp(scheme, "design") == 0) name_design(s, name, size);
-  if (strcmp(scheme, "s2") == 0) snprintf(name, size, "s2%s", s->element ? "-element" : "");
-  if (strcmp(scheme, "spardl") == 0) name_spardl(s, name, size);
-}
-
-static const struct ss_layout four = {4, 4, 1};
-
-static void a_setting_has_the_form_of_its_options(void **state) {
-  struct ss_costs costs;
-  struct ss_error error;
-  uint32_t found = 0;
-  (void)state;
-  if (!ss_costs_open(NULL, 0, &costs, &error)) fail_msg("%s", error.text);
-  for (size_t i = 0; ss_schemes()[i]; i++) {
-    struct cases cases = {.scheme = ss_schemes()[i], .layout = four};
-    struct ss_setting s;
-    while (cases_next(&cases, &s))
-      for (uint32_t way = 0; way < 4; way++) {
-        char wanted[100], words[400];
-        s.element = way % 2;
-        s.exchange_sizes = way / 2;
-        const uint32_t servers = ss_setting_servers(&s, four);
-        name_form(&s, servers > 0, wanted, sizeof wanted);
-        const struct ss_cost *cost = ss_costs_find(&costs, &s, four.ranks, servers);
-        const char *file = cost ? strrchr(cost->file, '/') + 1 : ".json";
-        size_t length = strlen(wanted);
-        if (strncmp(file, wanted, length) != 0 || strcmp(file + length, ".json") != 0)
-          fail_msg("%s: form \"%s\", not \"%s\"", setting_text(&s, words, sizeof words), file, wanted);
-        found += cost != NULL;
-        s.hierarchy = SS_LEADER;
-        assert_null(ss_costs_find(&costs, &s, four.ranks, servers));
-        s.hierarchy = SS_FLAT;
-      }
-  }
-  assert_true(found > 60);
-  ss_costs_close(&costs);
-}
-
 static const struct condition {
   const char *when;
   bool element, exchanged, met;
@@ -1224,7 +1103,6 @@ int main(void) {
       cmocka_unit_test(sums_over_huge_arguments_end),
       cmocka_unit_test(wrong_files_are_refused),
       cmocka_unit_test(forms_evaluate_and_absent_ones_are_nan),
-      cmocka_unit_test(a_setting_has_the_form_of_its_options),
       cmocka_unit_test(the_first_form_that_is_met_counts),
       cmocka_unit_test(measures_are_what_counting_gives),
       cmocka_unit_test(means_of_counts_are_exact),

@@ -1,7 +1,5 @@
-/* Schemes that are points of ZEN's design space equal their points; and ZEN over several iterations, whose plans and
- * boundaries rest on those before. */
+/* Schemes that are points of ZEN's design space equal their points; and what is no point is refused. */
 #include "scheme_cases.h"
-#include "scheme_traffic.h"
 
 #include <math.h>
 
@@ -154,119 +152,11 @@ static void wrong_points_are_refused(void **state) {
   }
 }
 
-/* --- iterations ------------------------------------------------------------------------------------------- */
-
-enum { ITERATIONS = 7, WATCHED = 5 };
-
-/* Eq. 1 and Eq. 2 in rows: (n-1)/n (1 + gamma(n)) nnz, and the sum over i of gamma(2^(i-1)) nnz. */
-static void watch(const struct truth *t, double *balanced, double *centralised) {
-  const double n = t->ranks;
-  double nnz = 0;
-  for (uint32_t r = 0; r < t->ranks; r++) nnz += (double)rows_in(t, r, 0, t->rows, false) / n;
-  *balanced += (n - 1) / n * (nnz + (double)union_in(t, 0, t->rows));
-  for (uint32_t k = 1; k < t->ranks; k *= 2) {
-    struct truth first = *t;
-    first.ranks = k;
-    *centralised += (double)union_in(&first, 0, t->rows);
-  }
-}
-
-struct story {
-  struct ss_trace *trace;
-  struct ss_cluster cluster;
-  struct ss_setting setting;
-  struct ss_arena arena;
-};
-
-static struct ss_outcome play_iteration(struct story *x, uint32_t t, struct ss_state *memory,
-                                        uint64_t *sent, // NOLINT(readability-non-const-parameter): the outcome writes
-                                        uint64_t *received) { // NOLINT(readability-non-const-parameter): likewise
-  struct ss_device none = ss_device_none();
-  struct ss_world world = {.cluster = &x->cluster, .device = &none, .verify = true, .state = memory};
-  struct ss_outcome outcome = {.rank_sent = sent, .rank_received = received};
-  struct ss_error error;
-  ss_arena_reset(&x->arena);
-  struct ss_input input = iteration_input(x->trace, t, 1, &x->setting, true, &x->arena);
-  if (!ss_simulate(&x->setting, &world, &input, &x->arena, &outcome, &error)) fail_msg("%s", error.text);
-  if (!outcome.exact) fail_msg("iteration %u: %s", t, outcome.mismatch);
-  return outcome;
-}
-
-/* In five iterations ZEN watches; then it takes what would have been cheaper. */
-static void zen_plans_by_what_five_iterations_moved(void **state) {
-  uint32_t turned = 0, stayed = 0;
-  uint64_t sent[MOST_RANKS], received[MOST_RANKS];
-  (void)state;
-  for (uint32_t seed = 1; seed <= 60; seed++) {
-    struct dice dice = {.seed = seed};
-    uint32_t P = dice_between(&dice, 2, 17);
-    enum shape shape = (enum shape)(seed % SHAPES);
-    struct story x = {.cluster = flat_cluster(1e-6, 1e-9)};
-    struct ss_state memory = {0};
-    struct ss_setting doubling;
-    double balanced = 0, centralised = 0;
-    x.trace = ragged_iterations(&dice, shape, ITERATIONS, P,
-                                (struct ss_tensor){.rows = 60, .row_width = 3, .dtype = SS_F32});
-    setting_of("{\"name\": \"zen\", \"plan\": \"auto\"}", &x.setting);
-    setting_of("\"sparcml-rd\"", &doubling);
-    for (uint32_t t = 0; t < ITERATIONS; t++) {
-      char words[100];
-      struct ss_outcome o = play_iteration(&x, t, &memory, sent, received);
-      struct truth truth = truth_of(x.trace, t, 1, false);
-      struct traffic traffic;
-      bool turn = t >= WATCHED && centralised < balanced;
-      assert_true(define_flat(&traffic, &truth, turn ? &doubling : &x.setting, P));
-      snprintf(words, sizeof words, "seed %u P %u iteration %u, %g against %g", seed, P, t, balanced, centralised);
-      check_traffic(&traffic, &o, words);
-      if (t < WATCHED) watch(&truth, &balanced, &centralised);
-      turned += turn;
-      stayed += t >= WATCHED && !turn;
-      free(truth.n);
-    }
-    ss_state_free(&memory);
-    ss_arena_free(&x.arena);
-    ss_trace_close(x.trace);
-  }
-  assert_true(turned > 10 && stayed > 10);
-}
-
-/* Boundaries last `refresh` iterations. */
-static void sorted_boundaries_last(void **state) {
-  uint64_t sent[MOST_RANKS], received[MOST_RANKS];
-  (void)state;
-  for (uint32_t seed = 1; seed <= 60; seed++) {
-    struct dice dice = {.seed = seed};
-    uint32_t P = dice_between(&dice, 2, 12), refresh = dice_between(&dice, 1, 4), since = 0;
-    static const char *const formats[] = {"hash-bitmap", "coo", "bitmap", "block"};
-    struct story x = {.cluster = flat_cluster(1e-6, 1e-9)};
-    struct ss_state memory = {0};
-    char json[200];
-    x.trace = ragged_iterations(&dice, (enum shape)(seed % SHAPES), ITERATIONS, P,
-                                (struct ss_tensor){.rows = 90, .row_width = 3, .dtype = SS_F32});
-    snprintf(json, sizeof json, "{\"name\": \"zen\", \"balance\": \"sorted\", \"refresh\": %u, \"format\": \"%s\"}",
-             refresh, formats[seed % 4]);
-    setting_of(json, &x.setting);
-    for (uint32_t t = 0; t < ITERATIONS; t++) {
-      if (t % refresh == 0) since = t;
-      struct ss_outcome o = play_iteration(&x, t, &memory, sent, received);
-      struct truth truth = truth_of(x.trace, t, 1, false), found = truth_of(x.trace, since, 1, false);
-      struct traffic traffic;
-      define_zen(&traffic, &truth, &found, &x.setting);
-      check_traffic(&traffic, &o, json);
-      free(truth.n);
-      free(found.n);
-    }
-    ss_state_free(&memory);
-    ss_arena_free(&x.arena);
-    ss_trace_close(x.trace);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(named_schemes_equal_their_points), cmocka_unit_test(other_points_differ),
-      cmocka_unit_test(wrong_points_are_refused),         cmocka_unit_test(zen_plans_by_what_five_iterations_moved),
-      cmocka_unit_test(sorted_boundaries_last),
+      cmocka_unit_test(named_schemes_equal_their_points),
+      cmocka_unit_test(other_points_differ),
+      cmocka_unit_test(wrong_points_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* Every lossless scheme, under every combination of its options, on random ragged inputs: ends with the exact sum,
- * takes the same time and bytes with payloads as without, and sends what the model's pages say, rank by rank. What
- * they say is written out again here from sets of rows alone ("definitions"). */
+ * and takes the same time and bytes with payloads as without. What ranks send of which rows is held against second
+ * calculations by tests/cli: second_model.py, and for alltoall test_placement.py and test_pooling.py. */
 #include "scheme_cases.h"
-#include "scheme_traffic.h"
 
 #include "schemes/registry.h"
+#include "schemes/run.h"
 #include "tensor/chunk.h"
 
 /* Sizes that are tried. */
@@ -13,6 +13,65 @@ enum { ALL_RANKS = 6, SEEDS = 1 }; /* sanitizers slow memory down: more is left 
 #else
 enum { ALL_RANKS = 33, SEEDS = 3 };
 #endif
+
+/* --- what ranks look up, obviously ----------------------------------------------------------------------- */
+
+/* n[rank * rows + row]: how often the rank looked the row up. */
+struct truth {
+  uint32_t ranks, rows, width;
+  uint32_t *n;
+};
+
+static struct truth truth_of(const struct ss_trace *trace, uint32_t merge, bool element) {
+  const struct ss_tensor *tensor = ss_trace_tensor(trace, 0);
+  uint32_t factor = element ? tensor->row_width : 1, rows = (uint32_t)tensor->rows;
+  struct truth t = {.ranks = ss_trace_ranks(trace) / merge, .rows = rows * factor};
+  t.width = element ? 1 : tensor->row_width;
+  t.n = calloc((size_t)t.ranks * t.rows + 1, sizeof *t.n);
+  assert_non_null(t.n);
+  for (uint32_t r = 0; r < t.ranks * merge; r++) {
+    uint64_t count = ss_trace_count(trace, 0, 0, r);
+    uint32_t *ids = calloc(count + 1, sizeof *ids);
+    assert_non_null(ids);
+    ss_trace_rows(trace, 0, 0, r, ids);
+    for (uint64_t i = 0; i < count; i++)
+      for (uint32_t c = 0; c < factor; c++) t.n[r / merge * t.rows + ids[i] * factor + c]++;
+    free(ids);
+  }
+  return t;
+}
+
+static uint64_t rows_in(const struct truth *t, uint32_t rank, uint64_t low, uint64_t high, bool lookups) {
+  uint64_t n = 0;
+  for (uint64_t row = low; row < high; row++) {
+    uint32_t times = t->n[rank * t->rows + row];
+    n += lookups ? times : times > 0;
+  }
+  return n;
+}
+
+static uint64_t union_in(const struct truth *t, uint64_t low, uint64_t high) {
+  uint64_t n = 0;
+  for (uint64_t row = low; row < high; row++) {
+    bool any = false;
+    for (uint32_t r = 0; r < t->ranks; r++) any = any || t->n[r * t->rows + row];
+    n += any;
+  }
+  return n;
+}
+
+static uint64_t cut(uint64_t n, uint32_t p, uint32_t j) {
+  return n * j / p;
+}
+
+/* The choice has that value. */
+static bool chosen(const struct ss_setting *s, const char *name, const char *value) {
+  for (uint32_t i = 0; s->scheme->options[i].name; i++)
+    if (strcmp(s->scheme->options[i].name, name) == 0)
+      return strcmp(s->scheme->options[i].choices[s->value[i]], value) == 0;
+  fail_msg("no option %s", name);
+  return false;
+}
 
 /* --- the property ---------------------------------------------------------------------------------------- */
 
@@ -46,10 +105,7 @@ static void simulate(struct trial *x, bool verify, struct ss_outcome *out) {
 
 static void try_setting(struct trial *x) {
   char words[400];
-  uint64_t sent[MOST_RANKS], received[MOST_RANKS];
-  struct ss_outcome proven = {.rank_sent = sent, .rank_received = received}, bare = {.exact = false};
-  struct traffic traffic;
-  const struct ss_layout layout = ss_layout_of(&x->cluster, x->ranks);
+  struct ss_outcome proven = {.exact = false}, bare = {.exact = false};
   snprintf(x->words, sizeof x->words, "seed %llu P %u rows %llu x %u: %s", (unsigned long long)x->seed, x->ranks,
            (unsigned long long)ss_trace_tensor(x->trace, 0)->rows, ss_trace_tensor(x->trace, 0)->row_width,
            setting_text(&x->setting, words, sizeof words));
@@ -60,13 +116,8 @@ static void try_setting(struct trial *x) {
   simulate(x, false, &bare);
   assert_false(bare.proven);
   compare_runs(x, &proven.tally, &bare.tally);
-  if (x->ranks == 1) {
+  if (x->ranks == 1)
     assert_true(proven.exact && proven.tally.messages == 0 && proven.tally.bytes == 0 && !(proven.tally.time > 0));
-    return;
-  }
-  struct truth truth = truth_of(x->trace, 0, x->merge, ss_setting_by_elements(&x->setting));
-  if (define(&traffic, &truth, &x->setting, layout)) check_traffic(&traffic, &proven, x->words);
-  free(truth.n);
 }
 
 static struct ss_cluster random_cluster(struct dice *dice) {
@@ -79,10 +130,32 @@ static struct ss_cluster random_cluster(struct dice *dice) {
   return cluster;
 }
 
-/* One trace, one cluster, every setting; with `common`, also every way of the settings that all schemes share. */
+/* Every setting; with `common`, also every way of the settings that all schemes share. */
+static void try_settings(struct trial *x, struct dice *dice, enum ss_hierarchy hierarchy, bool common) {
+  static const uint32_t index_bytes[] = {4, 0, 8};
+  x->device = ss_device_none();
+  if (dice_one_in(dice, 3)) x->device = ss_device_of("d", 1e-6, 1e-10);
+  for (size_t i = 0; ss_schemes()[i]; i++) {
+    if (!ss_scheme_lossless(ss_schemes()[i])) continue;
+    struct cases cases = {.scheme = ss_schemes()[i],
+                          .layout = ss_layout_of(&x->cluster, x->ranks),
+                          .hierarchy = hierarchy,
+                          .brief = true};
+    while (cases_next(&cases, &x->setting))
+      for (uint32_t way = 0; way < (common ? 12u : 1u); way++) {
+        uint32_t pick = common ? way : dice_below(dice, 12);
+        x->setting.index_bytes = index_bytes[pick % 3];
+        x->setting.element = pick / 3 % 2;
+        x->setting.exchange_sizes = pick / 6;
+        try_setting(x);
+      }
+  }
+  ss_arena_free(&x->arena);
+}
+
+/* One trace, one cluster. */
 static void try_trace(uint64_t seed, uint32_t ranks, enum shape shape, bool common) {
   struct dice dice = {.seed = seed};
-  static const uint32_t index_bytes[] = {4, 0, 8};
   struct trial x = {.ranks = ranks, .merge = dice_one_in(&dice, 3) ? 2 : 1, .seed = seed};
   uint32_t rows = dice_one_in(&dice, 3) ? dice_between(&dice, 1, ranks) : dice_between(&dice, 1, 150);
   uint32_t width = dice_one_in(&dice, 3) ? 1 : dice_between(&dice, 1, dice_one_in(&dice, 2) ? ranks : 40);
@@ -91,26 +164,12 @@ static void try_trace(uint64_t seed, uint32_t ranks, enum shape shape, bool comm
       ragged_trace(&dice, shape, ranks * x.merge, rows, width, dice_one_in(&dice, 3) ? SS_BF16 : SS_F32);
   x.trace = trace;
   x.cluster = random_cluster(&dice);
-  x.device = ss_device_none();
-  if (dice_one_in(&dice, 3)) x.device = ss_device_of("d", 1e-6, 1e-10);
-  for (size_t i = 0; ss_schemes()[i]; i++) {
-    if (!ss_scheme_lossless(ss_schemes()[i])) continue;
-    struct cases cases = {.scheme = ss_schemes()[i], .layout = ss_layout_of(&x.cluster, ranks), .brief = true};
-    while (cases_next(&cases, &x.setting))
-      for (uint32_t way = 0; way < (common ? 12u : 1u); way++) {
-        uint32_t pick = common ? way : dice_below(&dice, 12);
-        x.setting.index_bytes = index_bytes[pick % 3];
-        x.setting.element = pick / 3 % 2;
-        x.setting.exchange_sizes = pick / 6;
-        try_setting(&x);
-      }
-  }
-  ss_arena_free(&x.arena);
+  try_settings(&x, &dice, SS_FLAT, common);
   ss_trace_close(trace);
 }
 
 /* Up to 9 ranks every shape thrice, up to 17 a third of that, beyond one shape. */
-static void schemes_are_exact_and_send_what_is_defined(void **state) {
+static void schemes_are_exact(void **state) {
   (void)state;
   for (uint32_t ranks = 1; ranks <= ALL_RANKS; ranks++)
     for (uint32_t seed = 0; seed < SEEDS * SHAPES; seed++)
@@ -125,6 +184,26 @@ static void so_they_do_under_every_common_setting(void **state) {
     try_trace(100 + i, sizes[i], SCATTERED, true);
     try_trace(200 + i, sizes[i], SOME_EMPTY, true);
   }
+}
+
+static void so_they_are_among_nodes(void **state) {
+  static const uint32_t sizes[][2] = {{4, 2}, {6, 3}, {8, 4}, {3, 8}, {5, 2}, {7, 3}, {16, 4}, {2, 2}, {9, 4}};
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(sizes) && sizes[i][0] <= 2 * ALL_RANKS - 4; i++)
+    for (uint32_t n = 0; n < 2 * SHAPES; n++) {
+      const uint32_t ranks = sizes[i][0], per_node = sizes[i][1];
+      const enum ss_hierarchy hierarchy = n % 2 ? SS_SHARD : SS_LEADER;
+      struct dice dice = {.seed = 100 * i + n};
+      struct trial x = {.ranks = ranks, .merge = 1, .seed = 100 * i + n, .cluster = random_cluster(&dice)};
+      if (hierarchy == SS_SHARD && ranks > per_node && ranks % per_node != 0) continue;
+      const uint32_t rows = dice_one_in(&dice, 3) ? dice_between(&dice, 1, ranks) : dice_between(&dice, 1, 120);
+      struct ss_trace *trace =
+          ragged_trace(&dice, (enum shape)(n / 2), ranks, rows, dice_between(&dice, 1, 7), SS_F32);
+      x.cluster.gpus_per_node = per_node;
+      x.trace = trace;
+      try_settings(&x, &dice, hierarchy, false);
+      ss_trace_close(trace);
+    }
 }
 
 /* A duplicate whose elements lie in two blocks of 2^16, which sums are made in. */
@@ -190,7 +269,7 @@ static void inputs_are_the_sorted_rows_of_merged_ranks(void **state) {
     ss_arena_reset(&arena);
     assert_true(ss_input_make(&origin, &options, &arena, &scratch, &input, &error));
     assert_true(ss_input_shape(&origin, options.element, &shape, &error));
-    struct truth truth = truth_of(trace, 0, merge, options.element);
+    struct truth truth = truth_of(trace, merge, options.element);
     assert_true(input.ranks == ranks && input.rows == truth.rows && input.width == truth.width && !input.even);
     assert_true(shape.rows == truth.rows && shape.width == truth.width && input.value_bytes == 2);
     assert_true(input.row && (input.lookup != NULL) == options.lookups);
@@ -537,7 +616,7 @@ static void ps_tells_how_uneven_its_parts_are(void **state) {
     struct cases cases = {.scheme = ss_scheme_find("ps"), .layout = flat_layout(P)};
     struct ss_cluster cluster = flat_cluster(1e-6, 1e-9);
     struct ss_world world = {.cluster = &cluster, .verify = true};
-    struct truth t = truth_of(trace, 0, 1, false);
+    struct truth t = truth_of(trace, 1, false);
     struct ss_setting setting;
     while (cases_next(&cases, &setting)) {
       struct ss_input input = ragged_input(trace, 1, &setting, true, &arena);
@@ -665,6 +744,142 @@ static void option_tables_are_whole(void **state) {
   }
 }
 
+/* --- hierarchies by hand
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Ten rows of three elements: 120 B dense. Nodes have {0, 1, 7} and {1, 2, 9}; 16 B a row as COO. */
+static const uint64_t hand_offsets[] = {0, 2, 4, 5, 7};
+static const uint32_t hand_ids[] = {0, 1, 1, 7, 2, 9, 1};
+
+static struct ss_outcome by_hand(
+    const char *json, uint64_t *sent, // NOLINT(readability-non-const-parameter): the outcome writes through it
+    uint64_t *received) {             // NOLINT(readability-non-const-parameter): likewise
+  const struct ss_tensor tensor = {.name = "t", .rows = 10, .row_width = 3, .dtype = SS_F32};
+  const struct ss_trace_content content = {.source = "test",
+                                           .iterations = 1,
+                                           .ranks = 4,
+                                           .tensors = 1,
+                                           .tensor = &tensor,
+                                           .offsets = (const uint64_t *const[]){hand_offsets},
+                                           .rows = (const uint32_t *const[]){hand_ids},
+                                           .pad_id = -1};
+  struct trial x = {.cluster = flat_cluster(1, 1), .device = ss_device_none(), .merge = 1, .words = "by hand"};
+  struct ss_outcome o = {.rank_sent = sent, .rank_received = received};
+  struct ss_error error;
+  struct ss_trace *trace;
+  assert_true(ss_trace_build("test", &content, &trace, &error));
+  x.trace = trace;
+  x.cluster.gpus_per_node = 2;
+  setting_of(json, &x.setting);
+  simulate(&x, true, &o);
+  assert_true(o.exact);
+  ss_arena_free(&x.arena);
+  ss_trace_close(trace);
+  return o;
+}
+
+static void bytes_inside_nodes_are_dense(void **state) {
+  uint64_t sent[4], received[4];
+  (void)state;
+  /* shards of 5 rows, 60 B: reduce-scatter, then two rows or one across, then all-gather */
+  struct ss_outcome o = by_hand("{\"name\": \"allgather\", \"hierarchy\": \"shard\"}", sent, received);
+  for (uint32_t r = 0; r < 4; r++) {
+    assert_int_equal(sent[r], r % 2 == 0 ? 60 + 32 + 60 : 60 + 16 + 60);
+    assert_int_equal(received[r], sent[r]);
+  }
+  assert_true(close_to(o.tally.time, 3 + 152, 1e-12) && o.tally.messages == 12 && o.tally.rounds == 3);
+  /* the tensor to the leader, three rows across, the tensor back */
+  o = by_hand("{\"name\": \"allgather\", \"hierarchy\": \"leader\"}", sent, received);
+  for (uint32_t r = 0; r < 4; r++) {
+    assert_int_equal(sent[r], r % 2 == 0 ? 48 + 120 : 120);
+    assert_int_equal(received[r], sent[r]);
+  }
+  assert_true(close_to(o.tally.time, 3 + 120 + 48 + 120, 1e-12) && o.tally.messages == 6 && o.tally.rounds == 3);
+}
+
+/* --- what is refused, and servers ------------------------------------------------------------------------- */
+
+static void servers_count_per_group(void **state) {
+  static const struct {
+    const char *json;
+    struct ss_layout layout;
+    uint32_t servers;
+    uint64_t parts;
+  } settings[] = {
+      {"\"ps\"", {4, 2, 2}, 2, 2},
+      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {4, 2, 2}, 4, 4},
+      {"{\"name\": \"ps\", \"hierarchy\": \"leader\"}", {4, 2, 2}, 2, 2},
+      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {16, 4, 4}, 16, 16},
+      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"shard\"}", {12, 3, 4}, 8, 8},
+      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"leader\"}", {12, 3, 4}, 2, 2},
+      {"{\"name\": \"ps\", \"colocated\": true, \"hierarchy\": \"shard\"}", {12, 3, 4}, 0, 12},
+      {"{\"name\": \"omnireduce\", \"aggregators\": 1, \"hierarchy\": \"shard\"}", {4, 2, 2}, 2, 2},
+      {"{\"name\": \"omnireduce\", \"hierarchy\": \"shard\"}", {4, 2, 2}, 0, 4},
+      {"{\"name\": \"zen\", \"balance\": \"even\", \"hierarchy\": \"shard\"}", {6, 2, 3}, 0, 6},
+      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {3, 1, 8}, 0, 3},
+  };
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(settings); i++) {
+    struct ss_setting setting;
+    struct ss_error error;
+    setting_of(settings[i].json, &setting);
+    assert_true(ss_setting_check(&setting, settings[i].layout, &error));
+    uint32_t servers = ss_setting_servers(&setting, settings[i].layout);
+    if (servers != settings[i].servers) fail_msg("case %u, %s: %u servers", i, settings[i].json, servers);
+    if (ss_setting_parts(&setting, settings[i].layout) != settings[i].parts)
+      fail_msg("case %u, %s: %llu parts", i, settings[i].json,
+               (unsigned long long)ss_setting_parts(&setting, settings[i].layout));
+  }
+}
+
+static void impossible_hierarchies_are_refused(void **state) {
+  static const struct {
+    const char *json;
+    struct ss_layout layout;
+    const char *says; /* NULL: allowed */
+  } settings[] = {
+      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {5, 3, 2}, "full nodes"},
+      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {5, 3, 2}, "6 ranks"},
+      {"{\"name\": \"zen\", \"hierarchy\": \"leader\"}", {5, 3, 2}, NULL},
+      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {3, 1, 8}, NULL},
+      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {4, 4, 1}, "several GPUs"},
+      {"{\"name\": \"zen\", \"hierarchy\": \"leader\"}", {4, 4, 1}, "several GPUs"},
+      {"{\"name\": \"alltoall\", \"hierarchy\": \"shard\"}", {4, 2, 2}, "hierarchy"},
+      {"{\"name\": \"alltoall\", \"hierarchy\": \"leader\"}", {4, 2, 2}, "hierarchy"},
+      {"{\"name\": \"ps\", \"pull\": \"rows\", \"hierarchy\": \"shard\"}", {4, 2, 2}, "union"},
+      {"{\"name\": \"ps\", \"pull\": \"rows\", \"hierarchy\": \"leader\"}", {4, 2, 2}, "union"},
+      {"{\"name\": \"ps\", \"servers\": 3, \"hierarchy\": \"leader\"}", {4, 2, 2}, "servers"},
+      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"shard\"}", {4, 2, 2}, NULL},
+      {"{\"name\": \"omnireduce\", \"aggregators\": 3, \"hierarchy\": \"shard\"}", {4, 2, 2}, "aggregators"},
+      {"{\"name\": \"allreduce\", \"hierarchy\": \"shard\"}", {6, 3, 2}, NULL},
+  };
+  (void)state;
+  for (uint32_t i = 0; i < COUNT(settings); i++) {
+    struct ss_setting setting;
+    struct ss_error error;
+    setting_of(settings[i].json, &setting);
+    bool ok = ss_setting_check(&setting, settings[i].layout, &error);
+    if (ok != (settings[i].says == NULL))
+      fail_msg("case %u, %s: %s", i, settings[i].json, ok ? "passes" : error.text);
+    if (!ok && settings[i].says && !strstr(error.text, settings[i].says))
+      fail_msg("\"%s\" does not say \"%s\"", error.text, settings[i].says);
+  }
+}
+
+/* Of several shards the worst counts, for pushing and for pulling apart. */
+static void imbalance_is_of_the_worst_shard(void **state) {
+  struct ss_run_verdict verdict = {.push_imbalance = NAN, .pull_imbalance = NAN};
+  struct ss_run run = {.verdict = &verdict};
+  static const double push[] = {1.5, 1.25, 2, 1}, pull[] = {1, 3, 2, NAN};
+  (void)state;
+  for (size_t i = 0; i < COUNT(push); i++) {
+    const struct ss_owners owners = {.push_imbalance = push[i], .pull_imbalance = pull[i]};
+    ss_run_imbalance(&run, &owners);
+  }
+  assert_true(close_to(verdict.push_imbalance, 2, 0));
+  assert_true(close_to(verdict.pull_imbalance, 3, 0));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(inputs_are_the_sorted_rows_of_merged_ranks),
@@ -673,8 +888,13 @@ int main(void) {
       cmocka_unit_test(option_tables_are_whole),
       cmocka_unit_test(settings_read_as_written),
       cmocka_unit_test(impossible_settings_are_refused),
-      cmocka_unit_test(schemes_are_exact_and_send_what_is_defined),
+      cmocka_unit_test(schemes_are_exact),
       cmocka_unit_test(so_they_do_under_every_common_setting),
+      cmocka_unit_test(so_they_are_among_nodes),
+      cmocka_unit_test(bytes_inside_nodes_are_dense),
+      cmocka_unit_test(servers_count_per_group),
+      cmocka_unit_test(impossible_hierarchies_are_refused),
+      cmocka_unit_test(imbalance_is_of_the_worst_shard),
       cmocka_unit_test(duplicates_by_elements_across_blocks_add_up),
       cmocka_unit_test(another_sum_is_not_the_sum),
       cmocka_unit_test(a_tampered_mark_shows),

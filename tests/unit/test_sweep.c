@@ -1,7 +1,7 @@
 /* Several networks at once: what a scheme sends does not depend on the clock, so one run of it gives every network
  * the tally that it has alone, bit by bit. */
 #include "scheme_cases.h"
-#include "scheme_traffic.h"
+#include "support.h"
 
 #include "study/identity.h"
 #include "study/journal.h"
